@@ -104,26 +104,26 @@ pub struct CpuShare {
     began: Instant,
     used: Duration,
     /// Processor-time clocks of participating processes that are still running.
-    contended: Vec<libc::clockid_t>,
+    clocks: Vec<libc::clockid_t>,
 }
 
 impl CpuShare {
     /// From now on.
     pub fn begin() -> Self {
-        Self::begin_contending(&[])
+        Self::begin_with(&[])
     }
 
     /// From now on, with children that take part and keep running.
-    pub fn begin_contending(children: &[Child]) -> Self {
+    pub fn begin_with(children: &[Child]) -> Self {
         let clock = |child: &Child| {
             let mut clock = 0;
             // SAFETY: `clock` is valid for writing.
             let outcome = unsafe { libc::clock_getcpuclockid(child.pid(), &mut clock) };
             (outcome == 0).then_some(clock)
         };
-        let contended: Vec<libc::clockid_t> = children.iter().filter_map(clock).collect();
-        let used = time_used() + time_of(&contended);
-        Self { began: Instant::now(), used, contended }
+        let clocks: Vec<libc::clockid_t> = children.iter().filter_map(clock).collect();
+        let used = time_used() + time_of(&clocks);
+        Self { began: Instant::now(), used, clocks }
     }
 
     /// Whether this process, its reaped children and the participating ones used nearly all of the time since. True
@@ -132,7 +132,7 @@ impl CpuShare {
         /// The two clocks are read one after the other, and one of them in whole microseconds.
         const SLACK: Duration = Duration::from_micros(15);
         let passed = self.began.elapsed();
-        let used = (time_used() + time_of(&self.contended)).saturating_sub(self.used);
+        let used = (time_used() + time_of(&self.clocks)).saturating_sub(self.used);
         used.is_zero() || passed <= used + passed / 20 + SLACK
     }
 }
@@ -205,14 +205,14 @@ mod tests {
             }
         };
         let children = [process::fork_bound(spin).expect("a process")];
-        let cpu_share = CpuShare::begin_contending(&children);
-        assert_eq!(cpu_share.contended.len(), 1);
-        let before = time_of(&cpu_share.contended);
+        let cpu_share = CpuShare::begin_with(&children);
+        assert_eq!(cpu_share.clocks.len(), 1);
+        let before = time_of(&cpu_share.clocks);
         let until = Instant::now() + Duration::from_secs(10);
-        while time_of(&cpu_share.contended) == before && Instant::now() < until {
+        while time_of(&cpu_share.clocks) == before && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(1));
         }
-        let used = time_of(&cpu_share.contended);
+        let used = time_of(&cpu_share.clocks);
         drop(children);
         assert!(used > before);
     }

@@ -171,9 +171,10 @@ macro_rules! timed_loop {
                     $($($after,)+)?
                 )
             }
+            const INSTRUCTIONS: &[&str] = &[$($($first,)+)? $($body,)* $($($after,)+)?];
             // SAFETY: these are its instructions. One that uses no `r13` answers for itself: its operation must be
             // sound in any process.
-            unsafe { $crate::timed::LongLoop::written(entry, &[$($($first,)+)? $($body,)* $($($after,)+)?]) }
+            unsafe { $crate::timed::LongLoop::written(entry, INSTRUCTIONS) }
         };
     };
 }

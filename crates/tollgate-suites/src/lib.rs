@@ -17,6 +17,8 @@ mod processes;
 pub mod registry;
 pub mod selection;
 mod syscall;
+#[cfg(test)]
+mod testing;
 mod traps;
 mod uring;
 mod workloads;

@@ -36,5 +36,5 @@ pub(super) fn call(dir: Rc<DataDir>) -> Result<impl Operation, Refusal> {
         Ok(())
     };
     let call = move || close(open.take());
-    Ok(OnNames { what: "close(2)", before, call, after: |_| Ok(()), kept })
+    Ok(OnNames { what: "close(2)", before, call, after: |_| Ok(()), _kept: kept })
 }

@@ -27,5 +27,5 @@ pub(super) fn call(dir: Rc<DataDir>) -> Result<impl Operation, Refusal> {
     // SAFETY: an open directory and a C string.
     let call = move || checked(unsafe { libc::openat(dir.descriptor(), c"create".as_ptr(), flags, 0o600) });
     let after = move |descriptor| close_result(descriptor).and_then(|()| made.remove(c"create"));
-    Ok(OnNames { what: "openat(2) with O_CREAT", before: || Ok(()), call, after, kept: Box::new(names) })
+    Ok(OnNames { what: "openat(2) with O_CREAT", before: || Ok(()), call, after, _kept: Box::new(names) })
 }

@@ -197,17 +197,15 @@ impl Drop for Names {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use std::path::PathBuf;
-    use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-
     use tollgate_model::traced::Ended;
     use tollgate_os::process;
 
     use super::*;
+    use crate::testing::Directory;
 
-    /// A test's own directory, removed on drop.
+    /// A data directory of a test's own.
     pub(in crate::files) struct Own {
-        path: PathBuf,
+        directory: Directory,
         pub dir: Rc<DataDir>,
     }
 
@@ -217,29 +215,20 @@ pub(super) mod tests {
         }
 
         pub fn with_limit(limit: u64) -> Self {
-            static NEXT: AtomicU32 = AtomicU32::new(0);
-            let number = NEXT.fetch_add(1, Relaxed);
-            let path = std::env::temp_dir().join(format!("tollgate-files-{}-{number}", std::process::id()));
-            std::fs::create_dir(&path).expect("a new directory");
-            let directory = Workdir::find(&path).expect("just made");
-            let storage = Storage { directory, limit, by: "what the test allows".to_owned() };
+            let directory = Directory::new();
+            let workdir = Workdir::find(&directory.0).expect("just made");
+            let storage = Storage { directory: workdir, limit, by: "what the test allows".to_owned() };
             let dir = Rc::new(DataDir::at(&storage, Heartbeat::default()).expect("just made"));
-            Self { path, dir }
+            Self { directory, dir }
         }
 
         /// Its entries, sorted.
         pub fn names(&self) -> Vec<String> {
-            let entries = std::fs::read_dir(&self.path).expect("just made");
+            let entries = std::fs::read_dir(&self.directory.0).expect("just made");
             let mut names: Vec<String> =
                 entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into()).collect();
             names.sort();
             names
-        }
-    }
-
-    impl Drop for Own {
-        fn drop(&mut self) {
-            let _ = std::fs::remove_dir_all(&self.path);
         }
     }
 
@@ -265,10 +254,10 @@ pub(super) mod tests {
     #[test]
     fn a_missing_directory_is_refused() {
         let own = Own::new();
-        let directory = Workdir::find(&own.path).expect("just made");
-        std::fs::remove_dir(&own.path).expect("empty");
+        let directory = Workdir::find(&own.directory.0).expect("just made");
+        std::fs::remove_dir(&own.directory.0).expect("empty");
         let storage = Storage { directory, limit: 1, by: String::new() };
-        let path = own.path.display().to_string();
+        let path = own.directory.0.display().to_string();
         let refused = |why: &str| why.contains(&path) && why.contains("exchanged");
         assert!(
             matches!(DataDir::at(&storage, Heartbeat::default()), Err(Refusal::Fail(why)) if refused(&why))

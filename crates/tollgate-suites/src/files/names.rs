@@ -37,7 +37,7 @@ pub(super) struct OnNames<B, C, A> {
     /// Gets the call's result.
     pub after: A,
     /// Names or a file that are unlinked on drop.
-    pub kept: Box<dyn Any>,
+    pub _kept: Box<dyn Any>,
 }
 
 impl<B, C, A> Operation for OnNames<B, C, A>

@@ -24,5 +24,5 @@ pub(super) fn call(dir: Rc<DataDir>) -> Result<impl Operation, Refusal> {
     let flags = libc::O_RDONLY | libc::O_CLOEXEC;
     // SAFETY: an open directory and a C string.
     let call = move || checked(unsafe { libc::openat(dir.descriptor(), c"open".as_ptr(), flags) });
-    Ok(OnNames { what: "openat(2)", before: || Ok(()), call, after: close_result, kept })
+    Ok(OnNames { what: "openat(2)", before: || Ok(()), call, after: close_result, _kept: kept })
 }

@@ -10,7 +10,7 @@ use crate::checks::killed_by_filter;
 /// The refusal of `what`, such as `write(2)`: its error by name and its meaning for files. An error that is no
 /// property of the environment is a failure.
 pub(crate) fn refused(what: &str, error: &io::Error) -> Refusal {
-    let sentence = match meaning(error) {
+    let sentence = match known(error).and_then(|(.., meaning)| *meaning) {
         Some(meaning) => format!("{what} is refused: {meaning}: {}", named(error)),
         None => format!("{what} is refused: {}", plainly(error)),
     };
@@ -22,39 +22,42 @@ pub(crate) fn refused(what: &str, error: &io::Error) -> Refusal {
     }
 }
 
-/// The cause behind an errno(3) number.
-fn meaning(error: &io::Error) -> Option<&'static str> {
-    Some(match error.raw_os_error()? {
-        libc::ENOSPC => "the file system is full",
-        libc::EDQUOT => "the user's quota of the file system is used up",
-        libc::EROFS => "the file system is mounted read-only",
-        libc::EFBIG => "the file would be longer than RLIMIT_FSIZE or the file system allows",
-        libc::EIO => "the storage failed to read or write",
-        libc::ESTALE => "the network file system's server no longer knows the file",
-        libc::ETIMEDOUT => "the network file system's server does not answer",
-        _ => return None,
-    })
+/// Common errors of file calls: POSIX text and name, and the cause where the name does not say it.
+const ERRORS: [(i32, &str, Option<&str>); 13] = [
+    (libc::ENOSPC, "No space left on device (ENOSPC)", Some("the file system is full")),
+    (libc::EDQUOT, "Disk quota exceeded (EDQUOT)", Some("the user's quota of the file system is used up")),
+    (libc::EROFS, "Read-only file system (EROFS)", Some("the file system is mounted read-only")),
+    (
+        libc::EFBIG,
+        "File too large (EFBIG)",
+        Some("the file would be longer than RLIMIT_FSIZE or the file system allows"),
+    ),
+    (libc::EIO, "Input/output error (EIO)", Some("the storage failed to read or write")),
+    (libc::EINVAL, "Invalid argument (EINVAL)", None),
+    (libc::EOPNOTSUPP, "Operation not supported (EOPNOTSUPP)", None),
+    (libc::EFAULT, "Bad address (EFAULT)", None),
+    (libc::ENOSYS, "Function not implemented (ENOSYS)", None),
+    (libc::EPERM, "Operation not permitted (EPERM)", None),
+    (libc::EACCES, "Permission denied (EACCES)", None),
+    (
+        libc::ESTALE,
+        "Stale file handle (ESTALE)",
+        Some("the network file system's server no longer knows the file"),
+    ),
+    (
+        libc::ETIMEDOUT,
+        "Connection timed out (ETIMEDOUT)",
+        Some("the network file system's server does not answer"),
+    ),
+];
+
+fn known(error: &io::Error) -> Option<&'static (i32, &'static str, Option<&'static str>)> {
+    ERRORS.iter().find(|(number, ..)| Some(*number) == error.raw_os_error())
 }
 
 /// The error's POSIX text and name, such as `Invalid argument (EINVAL)`, for common errors of file calls.
 pub(super) fn named(error: &io::Error) -> String {
-    let name = match error.raw_os_error() {
-        Some(libc::ENOSPC) => "No space left on device (ENOSPC)",
-        Some(libc::EDQUOT) => "Disk quota exceeded (EDQUOT)",
-        Some(libc::EROFS) => "Read-only file system (EROFS)",
-        Some(libc::EFBIG) => "File too large (EFBIG)",
-        Some(libc::EIO) => "Input/output error (EIO)",
-        Some(libc::EINVAL) => "Invalid argument (EINVAL)",
-        Some(libc::EOPNOTSUPP) => "Operation not supported (EOPNOTSUPP)",
-        Some(libc::EFAULT) => "Bad address (EFAULT)",
-        Some(libc::ENOSYS) => "Function not implemented (ENOSYS)",
-        Some(libc::EPERM) => "Operation not permitted (EPERM)",
-        Some(libc::EACCES) => "Permission denied (EACCES)",
-        Some(libc::ESTALE) => "Stale file handle (ESTALE)",
-        Some(libc::ETIMEDOUT) => "Connection timed out (ETIMEDOUT)",
-        _ => return plainly(error),
-    };
-    name.to_owned()
+    known(error).map_or_else(|| plainly(error), |(_, name, _)| (*name).to_owned())
 }
 
 /// The call's result, or its error.

@@ -35,5 +35,5 @@ pub(super) fn call(dir: Rc<DataDir>) -> Result<impl Operation, Refusal> {
         next.set([to, from]);
         Ok(())
     };
-    Ok(OnNames { what: "renameat(2)", before: || Ok(()), call, after, kept: Box::new(names) })
+    Ok(OnNames { what: "renameat(2)", before: || Ok(()), call, after, _kept: Box::new(names) })
 }

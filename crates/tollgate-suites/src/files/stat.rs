@@ -27,5 +27,5 @@ pub(super) fn call(dir: Rc<DataDir>) -> Result<impl Operation, Refusal> {
         // SAFETY: an open directory, a C string, and a structure that is valid for writing.
         checked(unsafe { libc::fstatat(dir.descriptor(), c"stat".as_ptr(), status.as_mut_ptr(), 0) })
     };
-    Ok(OnNames { what: "newfstatat(2)", before: || Ok(()), call, after: |_| Ok(()), kept })
+    Ok(OnNames { what: "newfstatat(2)", before: || Ok(()), call, after: |_| Ok(()), _kept: kept })
 }

@@ -25,5 +25,5 @@ pub(super) fn call(dir: Rc<DataDir>) -> Result<impl Operation, Refusal> {
     let before = move || written(&directory, c"unlink").map(drop);
     // SAFETY: an open directory and a C string.
     let call = move || checked(unsafe { libc::unlinkat(dir.descriptor(), c"unlink".as_ptr(), 0) });
-    Ok(OnNames { what: "unlinkat(2)", before, call, after: |_| Ok(()), kept: Box::new(names) })
+    Ok(OnNames { what: "unlinkat(2)", before, call, after: |_| Ok(()), _kept: Box::new(names) })
 }

@@ -340,12 +340,7 @@ impl Hands {
 mod tests {
     use super::*;
     use crate::processes::raw::tests::in_a_process_of_its_own;
-
-    fn home() -> usize {
-        let home = *cpu::allowed().last().expect("a processor");
-        cpu::pin(home).expect("an allowed processor");
-        home
-    }
+    use crate::testing::pinned;
 
     fn setting(method: Method, pairs: usize, reach: Reach) -> Setting {
         Setting { method, pairs, reach, processors: cpu::allowed(), quota: Quota::default() }
@@ -359,7 +354,7 @@ mod tests {
     #[test]
     fn every_item_arrives_once_with_every_lock() {
         in_a_process_of_its_own(|| {
-            let home = home();
+            let home = pinned();
             for method in Method::LOCKS {
                 match run(method, 3, Reach::On(home)) {
                     Ok(batch) => {
@@ -380,7 +375,7 @@ mod tests {
     #[test]
     fn a_lost_item_is_detected() {
         in_a_process_of_its_own(|| {
-            let setting = setting(Method::Xchg, 1, Reach::On(home()));
+            let setting = setting(Method::Xchg, 1, Reach::On(pinned()));
             let run = BufferRun::new(setting, Clock::Kernel, 8, 100).expect("a run");
             let shares = run.open(1).expect("two threads");
             assert!(run.batch(&shares).is_ok());
@@ -394,7 +389,7 @@ mod tests {
     #[test]
     fn a_thread_limit_is_a_skip_and_no_thread_stays() {
         in_a_process_of_its_own(|| {
-            let home = home();
+            let home = pinned();
             let limit = libc::rlimit { rlim_cur: 3, rlim_max: 3 };
             // SAFETY: the limit is this process's own and it is about to end; root is exempt from it.
             let limited =

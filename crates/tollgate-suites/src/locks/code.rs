@@ -1,11 +1,8 @@
-//! Locks in instructions. The same code is timed, single-stepped and counted in bytes.
+//! Locks in instructions, written once: what is timed is also what is stepped through, stressed, and counted in bytes.
 //!
 //! Every lock is a test-and-set and a release, as in the published comparison: `take` returns the word's old value in
 //! `rax`, and 0 means that the caller holds the lock now. Both have the [`Words`] in `rdi` and the [`Member`] in
 //! `rsi`, keep both, and may use `rax`, `rcx`, `rdx` and `r8` to `r11`.
-//!
-//! The instructions of a lock are written once, as functions and inside the timed loop: what is timed is
-//! what is stepped through, stressed, and counted in bytes.
 
 use super::layout::{Member, Words};
 use tollgate_engine::LongLoop;

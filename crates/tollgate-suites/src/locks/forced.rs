@@ -1,11 +1,8 @@
 //! Forced context switches without privileges: each thread has a timer whose signal interrupts it at any instruction,
-//! and the handler calls sched_yield(2) there.
+//! and the handler calls sched_yield(2) there. The timer is armed anew when the thread comes back: a periodic one would
+//! expire while the thread is away.
 //!
 //! Source: timer_create(2) with SIGEV_THREAD_ID, sched_yield(2). A signal also restarts a restartable sequence (rseq(2)).
-//!
-//! Context switches are forced without a privilege: each thread has a timer whose signal arrives at any
-//! instruction, and whose handler yields the processor. The timer is set anew when the thread comes back; a
-//! running one would expire while the thread is away.
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::{io, mem, ptr};
@@ -91,12 +88,12 @@ impl Slot {
             self.while_holding.store(self.while_holding.load(Relaxed) + u64::from(holds), Relaxed);
         }
         self.runs();
-        self.instance();
+        self.arm();
     }
 
     /// Arms the timer once, for a random time. A periodic timer could expire while the thread is off the processor,
     /// and would switch it out again at the same instruction.
-    fn instance(&self) {
+    fn arm(&self) {
         // xorshift64 (Marsaglia, Xorshift RNGs, 2003).
         let mut random = self.random.load(Relaxed);
         random ^= random << 13;
@@ -174,7 +171,7 @@ impl<'a> Timer<'a> {
     /// Starts forcing switches of the thread.
     pub fn start(&self) {
         self.0.active.store(true, Relaxed);
-        self.0.instance();
+        self.0.arm();
     }
 
     /// Stops forcing switches.

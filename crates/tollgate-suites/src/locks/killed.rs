@@ -190,10 +190,7 @@ mod tests {
     use crate::processes::raw::tests::in_a_process_of_its_own;
     use tollgate_os::namespaces;
 
-    fn pin() {
-        let all = cpu::allowed();
-        cpu::pin(*all.last().expect("a processor")).expect("an allowed processor");
-    }
+    use crate::testing::pinned;
 
     fn each(mut test: impl FnMut(Method)) {
         for method in Method::LOCKS {
@@ -207,7 +204,7 @@ mod tests {
     #[test]
     fn a_lock_stays_held_after_its_owner_was_killed() {
         in_a_process_of_its_own(|| {
-            pin();
+            pinned();
             each(|method| {
                 let left = match method {
                     Method::FutexTrylockPi => Left::Recoverable,
@@ -221,7 +218,7 @@ mod tests {
     #[test]
     fn a_random_kill_leaves_a_possible_state() {
         in_a_process_of_its_own(|| {
-            pin();
+            pinned();
             let mut random = Random::new(1);
             each(|method| {
                 for _ in 0..20 {
@@ -242,7 +239,7 @@ mod tests {
     #[test]
     fn a_kill_can_block_lamports_lock() {
         in_a_process_of_its_own(|| {
-            pin();
+            pinned();
             let mut random = Random::new(2);
             let mut left = || {
                 left_at_random(Method::Lamport, &mut random, &Quota::default()).expect("a process to kill")
@@ -254,7 +251,7 @@ mod tests {
     #[test]
     fn a_lock_without_a_kill_is_free() {
         in_a_process_of_its_own(|| {
-            pin();
+            pinned();
             each(|method| {
                 let lock = free_lock(method).expect("a lock");
                 assert_eq!(
@@ -270,7 +267,7 @@ mod tests {
     #[test]
     fn killed_processes_are_reaped() {
         in_a_process_of_its_own(|| {
-            pin();
+            pinned();
             left_at_random(Method::Lamport, &mut Random::new(3), &Quota::default())
                 .expect("a process to kill");
             drop(Child::fork(&Quota::default(), |_| std::thread::sleep(Duration::from_secs(60))));

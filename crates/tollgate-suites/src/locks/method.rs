@@ -52,22 +52,8 @@ impl Method {
     /// The published comparison's baseline, a system call.
     pub const SYSTEM_CALL: Self = FutexTrylockPi;
 
-    /// The name in parameters.
     pub const fn name(self) -> &'static str {
-        match self {
-            Plain => "plain",
-            Xchg => "xchg",
-            Cmpxchg => "cmpxchg",
-            Rseq => "rseq",
-            RseqCpu => "rseq-cpu",
-            Lamport => "lamport",
-            LamportUp => "lamport-up",
-            FutexTrylockPi => "futex-trylock-pi",
-            Eventfd => "eventfd",
-            Semop => "semop",
-            PthreadTrylock => "pthread-trylock",
-            SemTrywait => "sem-trywait",
-        }
+        self.row().0
     }
 
     pub fn named(name: &str) -> Option<Self> {
@@ -96,19 +82,24 @@ impl Method {
     }
 
     pub fn code(self) -> Code {
+        (self.row().1)()
+    }
+
+    /// The name in parameters, and the code.
+    const fn row(self) -> (&'static str, fn() -> Code) {
         match self {
-            Plain => code::plain::code(),
-            Xchg => code::xchg::code(),
-            Cmpxchg => code::cmpxchg::code(),
-            Rseq => code::rseq::code(),
-            RseqCpu => code::rseq_cpu::code(),
-            Lamport => code::lamport::code(),
-            LamportUp => code::lamport_up::code(),
-            FutexTrylockPi => code::futex_trylock_pi::code(),
-            Eventfd => code::eventfd::code(),
-            Semop => code::semop::code(),
-            PthreadTrylock => code::pthread_trylock::code(),
-            SemTrywait => code::sem_trywait::code(),
+            Plain => ("plain", code::plain::code),
+            Xchg => ("xchg", code::xchg::code),
+            Cmpxchg => ("cmpxchg", code::cmpxchg::code),
+            Rseq => ("rseq", code::rseq::code),
+            RseqCpu => ("rseq-cpu", code::rseq_cpu::code),
+            Lamport => ("lamport", code::lamport::code),
+            LamportUp => ("lamport-up", code::lamport_up::code),
+            FutexTrylockPi => ("futex-trylock-pi", code::futex_trylock_pi::code),
+            Eventfd => ("eventfd", code::eventfd::code),
+            Semop => ("semop", code::semop::code),
+            PthreadTrylock => ("pthread-trylock", code::pthread_trylock::code),
+            SemTrywait => ("sem-trywait", code::sem_trywait::code),
         }
     }
 

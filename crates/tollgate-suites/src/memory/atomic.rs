@@ -134,8 +134,8 @@ fn instance(params: &Params, context: &mut Context) -> Result<Instance, Refusal>
             others.len() + 1
         )));
     }
-    let (code, contended, _) = loops(params);
-    let partner = |&cpu: &usize| Partner { cpu, code: contended, side: Box::default() };
+    let (code, contending, _) = loops(params);
+    let partner = |&cpu: &usize| Partner { cpu, code: contending, side: Box::default() };
     let partners: Vec<Partner> = others.iter().take(threads.saturating_sub(1)).map(partner).collect();
     let contender = OnOneLine { line: Arc::default(), iterations: 0, adds: word(params, "op") == "add" };
     // SAFETY: all loops change one word of a line that the contender keeps.

@@ -101,9 +101,9 @@ fn instance(params: &Params, context: &mut Context) -> Result<Instance, Refusal>
     if from == to {
         return Err(alone());
     }
-    let (code, contended, _) = loops(params);
+    let (code, contending, _) = loops(params);
     let contender = HandOver { line: Arc::default(), trips: 0, stores: word(params, "protocol") == "store" };
-    let partner = Partner { cpu: to, code: contended, side: Box::default() };
+    let partner = Partner { cpu: to, code: contending, side: Box::default() };
     // SAFETY: both loops change one word of a line that the contender keeps.
     let mut runner = unsafe { Contended::new(context, code, vec![partner], contender) };
     if !is_home(from) {
@@ -157,20 +157,15 @@ impl Contender for HandOver {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tollgate_engine::{Batch, Clock, Order};
+    use crate::testing::{pinned, two_processors};
+    use tollgate_engine::{Batch, Order};
 
     #[test]
     fn every_hand_over_is_one() {
-        let all = cpu::allowed();
-        let Some(&home) = all.last().filter(|_| all.len() > 1) else {
-            return eprintln!("skipped: one processor only");
-        };
-        let Ok((clock @ Clock::Tsc { .. }, _)) = Clock::tsc() else {
-            return eprintln!("skipped: no time stamp counter");
-        };
+        let Some((all, clock)) = two_processors() else { return };
         // A thread that is pinned has no pair.
         let (mut context, cases) = (Context::here(), (BENCHMARK.cases)());
-        cpu::pin(home).expect("an allowed processor");
+        pinned();
         for case in cases {
             let mut instance = instance(&case, &mut context).expect("two processors");
             // A wrong number of them would be an error.

@@ -138,7 +138,7 @@ fn instance(params: &Params, context: &mut Context) -> Result<Instance, Refusal>
         let notes = own.notes().to_vec();
         (own.address(), theirs.address(), notes)
     };
-    let (code, contended) = loops(params);
+    let (code, contending) = loops(params);
     let contender = Storing {
         buffers,
         own: Position::new(own, bytes, 0),
@@ -147,7 +147,7 @@ fn instance(params: &Params, context: &mut Context) -> Result<Instance, Refusal>
         shared,
         fits: bytes <= caches.last,
     };
-    let partner = Partner { cpu: pair.to, code: contended, side: Box::default() };
+    let partner = Partner { cpu: pair.to, code: contending, side: Box::default() };
     // SAFETY: both loops store to the first `bytes` of buffers that are at least so long and that the contender owns.
     let mut runner = unsafe { Contended::new(context, code, vec![partner], contender) };
     if !is_home(pair.from) {
@@ -296,7 +296,8 @@ impl Contender for Storing {
 mod tests {
     use super::pairing::shared_pairs;
     use super::*;
-    use tollgate_engine::{Clock, Order};
+    use crate::testing::{pinned, two_processors};
+    use tollgate_engine::Order;
 
     #[test]
     fn both_orders_visit_every_line() {
@@ -323,15 +324,9 @@ mod tests {
 
     #[test]
     fn lines_move_in_a_shared_buffer_and_never_in_private_ones() {
-        let all = cpu::allowed();
-        let Some(&home) = all.last().filter(|_| all.len() > 1) else {
-            return eprintln!("skipped: one processor only");
-        };
-        let Ok((clock @ Clock::Tsc { .. }, _)) = Clock::tsc() else {
-            return eprintln!("skipped: no time stamp counter");
-        };
+        let Some((all, clock)) = two_processors() else { return };
         let mut context = Context::here();
-        cpu::pin(home).expect("an allowed processor");
+        pinned();
         for order in ["sequential", "random"] {
             for shared in [false, true] {
                 let word = shared_pairs(&mut context)[0].relation.word();

@@ -185,7 +185,7 @@ impl Sizes {
     /// Sizes of the default one of these processors; if unknown, the least sizes of processors since 2010.
     pub(super) fn here(allowed: &[usize]) -> Self {
         match caches_in_sysfs(cpu::usual(allowed).unwrap_or(0)) {
-            none if none.is_empty() => Self::of(&asked()),
+            none if none.is_empty() => Self::of(&caches_by_cpuid()),
             caches => Self::of(&caches),
         }
     }
@@ -216,11 +216,11 @@ fn siblings(cpu: usize) -> Vec<usize> {
 fn caches_in_sysfs(cpu: usize) -> Vec<Cache> {
     /// An upper bound of the number of caches.
     const MOST: usize = 16;
-    (0..MOST).map_while(|index| told_at(&format!("{CPU}{cpu}/cache/index{index}"))).flatten().collect()
+    (0..MOST).map_while(|index| cache_at(&format!("{CPU}{cpu}/cache/index{index}"))).flatten().collect()
 }
 
 /// None if there is no such cache; an inner None for an instruction cache.
-fn told_at(directory: &str) -> Option<Option<Cache>> {
+fn cache_at(directory: &str) -> Option<Option<Cache>> {
     let read = |name: &str| fs::read_to_string(format!("{directory}/{name}")).ok();
     let (level, kind) = (read("level")?, read("type")?);
     if kind.trim() == "Instruction" {
@@ -246,7 +246,7 @@ fn size(text: &str) -> Option<u64> {
 }
 
 /// The caches by CPUID: leaf 4 (Intel SDM volume 2A), or 8000_001DH (AMD APM volume 3, appendix E).
-fn asked() -> Vec<Cache> {
+fn caches_by_cpuid() -> Vec<Cache> {
     /// An upper bound of the number of caches.
     const MOST: u32 = 16;
     let offers = |leaf: u32| __cpuid_count(leaf & 0x8000_0000, 0).eax >= leaf;
@@ -347,8 +347,8 @@ mod tests {
 
     #[test]
     fn cpuid_agrees_with_sysfs() {
-        let asked = asked();
-        assert!(asked.iter().all(|cache| cache.bytes >= 1 << 10 && cache.level < 8), "{asked:?}");
+        let caches = caches_by_cpuid();
+        assert!(caches.iter().all(|cache| cache.bytes >= 1 << 10 && cache.level < 8), "{caches:?}");
     }
 
     #[test]

@@ -31,13 +31,13 @@ pub(super) fn clone3() -> io::Result<libc::pid_t> {
 
 /// Starts a program by fork(3) and execve(2), as a shell does.
 pub(super) fn fork_exec(path: &CStr, arguments: &[*const c_char]) -> io::Result<libc::pid_t> {
-    let facts = [std::ptr::null()];
+    let environment = [std::ptr::null()];
     // SAFETY: the child calls only async-signal-safe functions; path and arguments end in a null.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         // SAFETY: as above.
         0 => unsafe {
-            libc::execve(path.as_ptr(), arguments.as_ptr(), facts.as_ptr());
+            libc::execve(path.as_ptr(), arguments.as_ptr(), environment.as_ptr());
             libc::_exit(*libc::__errno_location())
         },
         pid => Ok(pid),
@@ -46,14 +46,14 @@ pub(super) fn fork_exec(path: &CStr, arguments: &[*const c_char]) -> io::Result<
 
 /// Starts a program by vfork(2) and execve(2).
 pub(super) fn vfork_exec(path: &CStr, arguments: &[*const c_char]) -> io::Result<libc::pid_t> {
-    let facts = [std::ptr::null()];
+    let environment = [std::ptr::null()];
     // SAFETY: path, arguments and environment end in a null; the child touches none of our stack: see there.
-    made(unsafe { vfork_and_exec(path.as_ptr(), arguments.as_ptr(), facts.as_ptr()) })
+    made(unsafe { vfork_and_exec(path.as_ptr(), arguments.as_ptr(), environment.as_ptr()) })
 }
 
 /// Starts a program by posix_spawn(3).
 pub(super) fn posix_spawn(path: &CStr, arguments: &[*const c_char]) -> io::Result<libc::pid_t> {
-    let facts = [std::ptr::null_mut()];
+    let environment = [std::ptr::null_mut()];
     let mut pid = 0;
     // SAFETY: path, arguments and environment end in a null; the call writes to none of them.
     let error = unsafe {
@@ -63,7 +63,7 @@ pub(super) fn posix_spawn(path: &CStr, arguments: &[*const c_char]) -> io::Resul
             std::ptr::null(),
             std::ptr::null(),
             arguments.as_ptr().cast(),
-            facts.as_ptr(),
+            environment.as_ptr(),
         )
     };
     if error == 0 { Ok(pid) } else { Err(io::Error::from_raw_os_error(error)) }
@@ -163,7 +163,7 @@ unsafe extern "C" fn clone3_and_leave(arguments: *const CloneArguments, size: us
 unsafe extern "C" fn vfork_and_exec(
     path: *const c_char,
     arguments: *const *const c_char,
-    facts: *const *const c_char,
+    environment: *const *const c_char,
 ) -> i64 {
     naked_asm!(
         "mov eax, 58",

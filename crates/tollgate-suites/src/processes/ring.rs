@@ -132,9 +132,9 @@ impl Ring {
         }
         let emptied = clock.time(|| whole &= self.pass_alone(bytes, trips));
         whole &= self.pass(bytes | REPORT);
-        let before = self.said();
+        let before = self.reported();
         let own_before = raw::switches_of_process();
-        let cpu_share = cpu::CpuShare::begin_contending(&self.children.0);
+        let cpu_share = cpu::CpuShare::begin_with(&self.children.0);
         let worked = clock.time(|| {
             for _ in 0..trips {
                 whole &= self.pass(bytes);
@@ -150,7 +150,7 @@ impl Ring {
         }
 
         let mut counted = own;
-        for (before, after) in before.iter().zip(self.said()) {
+        for (before, after) in before.iter().zip(self.reported()) {
             // The token with the second request was passed as well, and each member slept once after the first
             // request.
             let passed = after.0.saturating_sub(before.0).saturating_sub(1);
@@ -192,7 +192,7 @@ impl Ring {
     }
 
     /// The children's reports: tokens passed on, and switches.
-    fn said(&self) -> Vec<(u64, u64)> {
+    fn reported(&self) -> Vec<(u64, u64)> {
         let members = 1..self.own.len();
         let said = |report: &Report| (report.passed.load(SeqCst), report.switches.load(SeqCst));
         members.filter_map(|member| report(&self.reports, member)).map(said).collect()
@@ -355,14 +355,10 @@ impl Array {
 mod tests {
     use super::*;
     use crate::processes::raw::tests::{in_a_process_of_its_own, some_undisturbed};
-
-    fn pin() {
-        let all = cpu::allowed();
-        cpu::pin(*all.last().expect("a processor")).expect("an allowed processor");
-    }
+    use crate::testing::pinned;
 
     fn ring(processes: usize) -> Ring {
-        pin();
+        pinned();
         Ring::start(processes, &Quota::default()).expect("a ring")
     }
 
@@ -372,14 +368,14 @@ mod tests {
             for (processes, bytes) in [(2, 0), (8, 16 << 10)] {
                 let ring = ring(processes);
                 assert!(ring.pass(bytes | REPORT));
-                let before = ring.said();
+                let before = ring.reported();
                 assert_eq!(before.len(), processes - 1);
                 for _ in 0..9 {
                     assert!(ring.pass(bytes));
                 }
                 assert!(ring.pass(bytes | REPORT));
                 let passed: Vec<u64> =
-                    ring.said().iter().zip(&before).map(|(after, before)| after.0 - before.0).collect();
+                    ring.reported().iter().zip(&before).map(|(after, before)| after.0 - before.0).collect();
                 assert_eq!(passed, vec![10; processes - 1]);
 
                 let kept = some_undisturbed(|| ring.run(Clock::Kernel, bytes, 4).expect("a batch"));
@@ -395,7 +391,7 @@ mod tests {
     #[test]
     fn members_end_with_the_last_instance_of_their_ring() {
         in_a_process_of_its_own(|| {
-            pin();
+            pinned();
             let mut context = Context::here();
             let mut of = |processes| Ring::of(processes, &mut context).expect("a ring");
             let (ring, other) = (of(8), of(8));
@@ -451,7 +447,7 @@ mod tests {
     #[test]
     fn a_process_limit_is_a_skip_and_no_process_stays() {
         in_a_process_of_its_own(|| {
-            pin();
+            pinned();
             let limit = libc::rlimit { rlim_cur: 1, rlim_max: 1 };
             // SAFETY: the limit is this process's own and it is about to end; root is exempt from it.
             let limited =

@@ -1,30 +1,16 @@
 //! system(3).
 
-use tollgate_engine::{Benchmark, Kind, PLAIN, Timed};
-use tollgate_model::Boundary::{
-    AddressSpaceCopy, ContextSwitch, Exec, KernelAllocation, KernelCode, PageFault, ProcessCreation,
-    ProcessExit, Tlb, WakeUp,
-};
+use tollgate_engine::{Benchmark, Kind, Timed, one_case};
 
 use super::creation::What;
 use super::fixture::instance;
+use super::fork_exec;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "processes/shell",
     operation: "One program without a C library started by fork and execve of /bin/sh -c, until the shell is reaped: system(3).",
-    crosses: &[
-        ProcessCreation,
-        AddressSpaceCopy,
-        Exec,
-        PageFault,
-        Tlb,
-        KernelAllocation,
-        KernelCode,
-        ContextSwitch,
-        WakeUp,
-        ProcessExit,
-    ],
     timed: |_| Timed::Whole("fork(3), execve(2) of /bin/sh"),
+    cases: one_case,
     kind: Kind::Instance(|_, params, context| instance(What::Shell, params, context)),
-    ..PLAIN
+    ..fork_exec::BENCHMARK
 };

@@ -14,7 +14,7 @@ use super::source::{self, Version};
 const RECORD: usize = 512;
 
 pub(super) fn path(fixture: &Tree) -> PathBuf {
-    fixture.contended("ferry.tar")
+    fixture.path_of("ferry.tar")
 }
 
 /// Makes it, unless it exists.

@@ -93,7 +93,7 @@ impl Work for Build {
 impl Build {
     /// Runs the built program and checks its output.
     fn run_program(&self, fixture: &Tree, context: &mut RunContext) -> Step<String> {
-        let printed = fixture.contended("printed");
+        let printed = fixture.path_of("printed");
         let program = fixture.tree().join(PROGRAM);
         let run = Command { output: Some(printed.clone()), ..Command::new(&fixture.tree(), [&program]) };
         let who = self.command(fixture).line();

@@ -58,12 +58,12 @@ impl Tree {
     }
 
     /// A path next to the tree.
-    pub fn contended(&self, name: &str) -> PathBuf {
+    pub fn path_of(&self, name: &str) -> PathBuf {
         self.root.join(name)
     }
 
     pub fn tree(&self) -> PathBuf {
-        self.contended("tree")
+        self.path_of("tree")
     }
 
     /// Checks that a tree is the expected version.
@@ -95,7 +95,7 @@ impl Tree {
         if let Some((_, fact)) = self.facts.iter().find(|(known, _)| *known == name) {
             return Ok(fact.value().map(ToString::to_string).unwrap_or_default());
         }
-        let said = self.contended("version");
+        let said = self.path_of("version");
         let ask = Command { output: Some(said.clone()), ..Command::new(&self.root, [program, "--version"]) };
         let line = match self.home.run(&ask, context) {
             Ok(()) => first_line(&said),

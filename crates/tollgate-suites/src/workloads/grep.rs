@@ -64,13 +64,13 @@ impl Work for Grep {
     fn command(&self, fixture: &Tree) -> Command {
         let expression = format!("{MARK}([a-z]*)");
         Command {
-            output: Some(fixture.contended("found")),
+            output: Some(fixture.path_of("found")),
             ..Command::new(&fixture.tree(), ["grep", "-rn", &expression, "src", "include"])
         }
     }
 
     fn check(&self, fixture: &Tree, _: &mut RunContext) -> Step<String> {
-        let found = on_files("open(2)", open(&fixture.contended("found")))?;
+        let found = on_files("open(2)", open(&fixture.path_of("found")))?;
         let found = BufReader::new(found.take(MOST_BYTES)).split(b'\n').count() as u64;
         let expected = fixture.truth.marks;
         match found == expected {

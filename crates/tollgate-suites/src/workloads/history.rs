@@ -19,7 +19,7 @@ const DAY: u64 = 86_400;
 
 /// The repository, with its tree.
 pub(super) fn repository(fixture: &Tree) -> PathBuf {
-    fixture.contended("repository")
+    fixture.path_of("repository")
 }
 
 /// Makes it, unless it exists. Returns the second version's digest.
@@ -27,7 +27,7 @@ pub(super) fn make(fixture: &mut Tree, context: &mut RunContext) -> Step<Digest>
     if let Some(second) = fixture.second {
         return Ok(second);
     }
-    let (repository, stream) = (repository(fixture), fixture.contended("history"));
+    let (repository, stream) = (repository(fixture), fixture.path_of("history"));
     // Leftovers of a failed attempt.
     let _ = fs::remove_dir_all(&repository);
     on_files("mkdir(2)", fs::create_dir(&repository))?;

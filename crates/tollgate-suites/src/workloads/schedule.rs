@@ -37,7 +37,7 @@ pub(super) fn measure(cases: &[Chosen], context: &mut RunContext) -> Result<Find
         context.deadline = Instant::now() + last.saturating_duration_since(Instant::now()).mul_f64(share);
         let mut of_size: Vec<&mut CaseState> =
             case_states.iter_mut().filter(|case_state| case_state.size == size).collect();
-        match on_ground(size, &mut of_size, context) {
+        match measure_size(size, &mut of_size, context) {
             Ok(found) => facts.extend(found),
             Err(Stop::Run(error)) => return Err(error),
             // Cases that did not run say so.
@@ -50,7 +50,7 @@ pub(super) fn measure(cases: &[Chosen], context: &mut RunContext) -> Result<Find
 }
 
 /// Measures all cases of one size: prepares them, cases with shared files in sequence, then repeats them.
-fn on_ground(
+fn measure_size(
     size: Size,
     case_states: &mut [&mut CaseState],
     context: &mut RunContext,
@@ -58,7 +58,7 @@ fn on_ground(
     let storage = context.plan.storage.clone().map_err(Refusal::Skip)?;
     check_limit(size, &storage)?;
     let mut fixture = Tree::make(size, &storage.directory, context)?;
-    let pages = Pages::of(&storage, &fixture.contended("page"))?;
+    let pages = Pages::of(&storage, &fixture.path_of("page"))?;
     for case_state in case_states.iter_mut() {
         match case_state.make_ready(&mut fixture, &pages, context) {
             Err(Stop::Case(why)) => case_state.refuse(why),

@@ -74,7 +74,7 @@ fn ready(fixture: &mut Tree, _: &Params, context: &mut RunContext) -> Step<Box<d
 
 impl Tags {
     fn table(fixture: &Tree) -> PathBuf {
-        fixture.contended("tags")
+        fixture.path_of("tags")
     }
 
     /// Number of functions in the index. In a ctags file, `f` is the kind after a pattern and a tab; in cscope's, a

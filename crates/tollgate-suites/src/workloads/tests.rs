@@ -3,7 +3,6 @@
 #![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use tollgate_model::{Measurement, Outcome};
@@ -11,34 +10,16 @@ use tollgate_os::workdir::Workdir;
 
 use super::command::{Command, Home, Owner, Stop};
 use super::*;
+use crate::testing::Directory;
 use crate::{Extent, everything, select};
 use tollgate_engine::{Plan, Progress, Refusal, RunContext, Selection, Storage};
 
-/// A test's own directory, removed on drop.
-struct Own(PathBuf);
-
-impl Own {
-    fn new() -> Self {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Relaxed);
-        let path = std::env::temp_dir().join(format!("tollgate-workloads-{}-{number}", std::process::id()));
-        std::fs::create_dir(&path).expect("a new directory");
-        Self(path)
-    }
-
-    fn workdir(&self) -> Workdir {
-        Workdir::find(&self.0).expect("just made")
-    }
-
-    fn owner(&self) -> Owner {
-        Owner::enter(&self.workdir()).expect("its own")
-    }
+fn workdir(own: &Directory) -> Workdir {
+    Workdir::find(&own.0).expect("just made")
 }
 
-impl Drop for Own {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
+fn owner(own: &Directory) -> Owner {
+    Owner::enter(&workdir(own)).expect("its own")
 }
 
 fn with_context<T>(
@@ -94,8 +75,8 @@ fn the_default_time_depends_on_the_selection() {
 
 #[test]
 fn a_program_is_run_in_surroundings_of_its_own() {
-    let own = Own::new();
-    let home = Home::new(&own.0, own.owner()).expect("made");
+    let own = Directory::new();
+    let home = Home::new(&own.0, owner(&own)).expect("made");
     let said = own.0.join("said");
     let script = "pwd; env | cut -d= -f1 | sort | tr '\\n' ' '; cat; exec >&2; echo 'what it says'";
     let command = Command { output: Some(said.clone()), ..Command::new(&own.0, ["sh", "-c", script]) };
@@ -111,8 +92,8 @@ fn a_program_is_run_in_surroundings_of_its_own() {
 
 #[test]
 fn a_program_that_fails_is_quoted_and_one_that_takes_too_long_is_ended() {
-    let own = Own::new();
-    let home = Home::new(&own.0, own.owner()).expect("made");
+    let own = Directory::new();
+    let home = Home::new(&own.0, owner(&own)).expect("made");
     let run = |seconds, script: &str| {
         let command = Command::new(&own.0, ["sh", "-c", script]);
         with_context(seconds, Err(String::new()), |context| home.run(&command, context))
@@ -146,10 +127,10 @@ fn reasons(storage: Result<Storage, String>, seconds: u64) -> Vec<String> {
 
 #[test]
 fn a_missing_directory_limit_or_time_is_the_reason() {
-    let own = Own::new();
+    let own = Directory::new();
     assert!(reasons(Err("nowhere".to_owned()), 5).iter().all(|why| why == "nowhere"));
     let storage =
-        |limit| Ok(Storage { directory: own.workdir(), limit, by: "what the test allows".to_owned() });
+        |limit| Ok(Storage { directory: workdir(&own), limit, by: "what the test allows".to_owned() });
     let why = reasons(storage(1 << 20), 5);
     assert!(
         why.iter().all(|why| why.ends_with("MiB of files would be more than what the test allows")),

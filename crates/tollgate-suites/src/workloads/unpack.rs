@@ -49,7 +49,7 @@ fn ready(fixture: &mut Tree, _: &Params, context: &mut RunContext) -> Step<Box<d
 }
 
 fn unpacked(fixture: &Tree) -> PathBuf {
-    fixture.contended("unpacked")
+    fixture.path_of("unpacked")
 }
 
 impl Work for Unpack {

@@ -196,7 +196,7 @@ fn contended_paths_and_restarts_keep_mutual_exclusion() {
 }
 
 #[test]
-fn who_looks_at_the_processor_takes_nothing_elsewhere() {
+fn a_lock_that_checks_its_processor_takes_nothing_elsewhere() {
     let allowed = cpu::allowed();
     let home = cpu::usual(&allowed);
     let Some(away) = allowed.into_iter().find(|&cpu| Some(cpu) != home) else {

@@ -4,13 +4,13 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::processes::raw::tests::in_a_process_of_its_own;
+use crate::testing::pinned;
 use tollgate_engine::Random;
 use tollgate_os::affinity;
 
 /// A team on the last allowed processor; this process stays there.
 fn together() -> Team {
-    let home = *cpu::allowed().last().expect("a processor");
-    cpu::pin(home).expect("an allowed processor");
+    let home = pinned();
     Team::new(Reach::On(home), &[home], Quota::default()).expect("a team")
 }
 

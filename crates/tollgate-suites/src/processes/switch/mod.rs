@@ -144,7 +144,7 @@ struct Switch {
     context: Box<LoopContext>,
     side: Box<dyn Side>,
     /// Whether the partner is on another processor.
-    isolated: bool,
+    other_cpu: bool,
     /// Ids of the timed thread and its partner.
     threads: [libc::pid_t; 2],
     partner: Option<JoinHandle<()>>,
@@ -177,7 +177,7 @@ impl Switch {
             code,
             context,
             side,
-            isolated: elsewhere.is_some(),
+            other_cpu: elsewhere.is_some(),
             threads: [raw::own_thread(), 0],
             partner: Some(partner),
             _taken: taken,
@@ -194,7 +194,7 @@ impl Switch {
 
     /// Round trips in one iteration.
     fn trips(&self) -> u64 {
-        if self.isolated { TRIPS_APART } else { TRIPS }
+        if self.other_cpu { TRIPS_APART } else { TRIPS }
     }
 
     fn run(&mut self, clock: Clock, trips: u64) -> Result<Batch, Refusal> {
@@ -218,7 +218,7 @@ impl Switch {
         // Disturbance on one processor is time that neither thread used; on two, time that either was runnable and
         // waited.
         let alone =
-            if self.isolated { self.queued() <= queued + MOST_QUEUED * trips } else { cpu_share.was_full() };
+            if self.other_cpu { self.queued() <= queued + MOST_QUEUED * trips } else { cpu_share.was_full() };
         let counted = self.count(before + SWITCHES * trips).saturating_sub(before);
         let emptied_again = empty();
         self.side.check(&self.context, trips)?;
@@ -231,14 +231,14 @@ impl Switch {
 
     /// Nanoseconds that both threads have waited for their processors; 0 if unknown.
     fn queued(&self) -> u64 {
-        if self.isolated { self.threads.iter().filter_map(|&thread| raw::queued(thread)).sum() } else { 0 }
+        if self.other_cpu { self.threads.iter().filter_map(|&thread| raw::queued(thread)).sum() } else { 0 }
     }
 
     /// The switches of both threads so far. A partner on another processor may not sleep yet, so this waits for the
     /// expected number for a while.
     fn count(&self, expected: u64) -> u64 {
         const LOOKS: usize = 64;
-        let looks = if self.isolated { LOOKS } else { 1 };
+        let looks = if self.other_cpu { LOOKS } else { 1 };
         let mut count = 0;
         for _ in 0..looks {
             count = raw::switches_of_process();

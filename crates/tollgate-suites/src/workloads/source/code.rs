@@ -112,8 +112,8 @@ impl Function {
         let mut statements: Vec<Statement> = (0..number).map(|_| Statement::any(random)).collect();
         if !is_leaf && !leaves.is_empty() {
             let number = leaves[(random.next_u64() % leaves.len() as u64) as usize];
-            let dir = (random.next_u64() % statements.len() as u64) as usize;
-            statements.insert(dir, Statement::Call { number, add: constant(random) });
+            let at = (random.next_u64() % statements.len() as u64) as usize;
+            statements.insert(at, Statement::Call { number, add: constant(random) });
         }
         Self {
             comment: comment(random, &name, noun),

@@ -158,7 +158,7 @@ fn identities(size: Size, version: Version) -> impl Iterator<Item = Identity> {
     let all = (0..directories).flat_map(move |directory| {
         // The second version has new modules in a few directories.
         let new = usize::from(seed(&[directory as u64, 9]).is_multiple_of(4));
-        (0..modules + new).map(move |dir| Identity { directory, dir })
+        (0..modules + new).map(move |number| Identity { directory, number })
     });
     all.filter(move |identity| identity.is_in(version, modules))
 }

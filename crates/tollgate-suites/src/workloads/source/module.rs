@@ -13,7 +13,7 @@ pub(super) struct Identity {
     /// Number of its directory.
     pub directory: usize,
     /// Number in its directory. The others use the first one's exported function.
-    pub dir: usize,
+    pub number: usize,
 }
 
 /// A module in one version.
@@ -30,13 +30,13 @@ pub(super) struct Module {
 
 impl Identity {
     fn seed(self, what: u64) -> u64 {
-        seed(&[self.directory as u64, self.dir as u64, what])
+        seed(&[self.directory as u64, self.number as u64, what])
     }
 
     /// Whether a module exists in a version.
     pub fn is_in(self, version: Version, first_ones: usize) -> bool {
-        let is_new = self.dir >= first_ones;
-        let is_removed = self.dir > 0 && self.seed(1) % 100 < 8;
+        let is_new = self.number >= first_ones;
+        let is_removed = self.number > 0 && self.seed(1) % 100 < 8;
         match version {
             Version::First => !is_new,
             Version::Second => is_new || !is_removed,
@@ -51,7 +51,8 @@ impl Identity {
     /// Each directory has its own order of nouns.
     fn noun(self) -> &'static str {
         // 7 is coprime to their number.
-        vocabulary::NOUNS[(seed(&[self.directory as u64]) as usize % vocabulary::NOUNS.len() + 7 * self.dir)
+        vocabulary::NOUNS[(seed(&[self.directory as u64]) as usize % vocabulary::NOUNS.len()
+            + 7 * self.number)
             % vocabulary::NOUNS.len()]
     }
 }
@@ -145,12 +146,12 @@ impl Module {
     }
 
     fn exporter(&self) -> Identity {
-        Identity { dir: 0, ..self.identity }
+        Identity { number: 0, ..self.identity }
     }
 
     /// Number of functions in its source.
     pub fn definitions(&self) -> usize {
-        self.functions.len() + 1 + usize::from(self.identity.dir == 0)
+        self.functions.len() + 1 + usize::from(self.identity.number == 0)
     }
 
     /// The result of its entry function.
@@ -182,7 +183,7 @@ impl Module {
             "}};\n\n/* Passes a value through every operation that there is on the {noun}. */\n\
              uint32_t {prefix}_run(uint32_t value);\n"
         );
-        if self.identity.dir == 0 {
+        if self.identity.number == 0 {
             let _ = write!(
                 text,
                 "\n/* Mixes a value, for all of this part. */\nuint32_t {}(uint32_t value);\n",
@@ -204,7 +205,7 @@ impl Module {
             self.directory,
             self.path()
         );
-        if self.identity.dir > 0 {
+        if self.identity.number > 0 {
             let _ = writeln!(text, "#include \"{}/{}.h\"", self.directory, self.exporter().noun());
         } else {
             code::write_exported(&mut text, &self.exported(), self.factor);

@@ -3,11 +3,11 @@
 #![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use super::*;
+use crate::testing::Directory;
 
 const SMALL_FIRST: u64 = 13513211136039852319;
 const SMALL_SECOND: u64 = 14264193821737417096;
@@ -76,30 +76,21 @@ fn its_versions_differ_in_a_share_of_several_directories() {
     assert!(same * 2 > all && same < all, "{same} of {all} lines");
 }
 
-/// The tree in a directory that is removed on drop.
+/// A tree in a directory of its own.
 struct Written {
-    root: PathBuf,
+    directory: Directory,
     truth: Truth,
 }
 
 impl Written {
     fn new(version: Version) -> Self {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Relaxed);
-        let root = std::env::temp_dir().join(format!("tollgate-source-{}-{number}", std::process::id()));
-        let truth = make(Size::Small, version, |file| {
-            let path = root.join(&file.path);
+        let directory = Directory::new();
+        let truth: std::io::Result<Truth> = make(Size::Small, version, |file| {
+            let path = directory.0.join(&file.path);
             std::fs::create_dir_all(path.parent().expect("a directory"))?;
             std::fs::write(path, file.text)
         });
-        let truth: std::io::Result<Truth> = truth;
-        Self { root, truth: truth.expect("written") }
-    }
-}
-
-impl Drop for Written {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.root);
+        Self { directory, truth: truth.expect("written") }
     }
 }
 
@@ -109,7 +100,7 @@ fn the_tree_builds_without_warnings_and_prints_its_known_output() {
         let written = Written::new(version);
         let make = Command::new("make")
             .args(["-s", "-j2", "CFLAGS=-O0 -Wall -Wextra -Werror"])
-            .current_dir(&written.root)
+            .current_dir(&written.directory.0)
             .output();
         let made = match make {
             Ok(made) => made,
@@ -120,7 +111,7 @@ fn the_tree_builds_without_warnings_and_prints_its_known_output() {
             return println!("skipped: there is no cc");
         }
         assert!(made.status.success() && said.is_empty(), "{said}");
-        let printed = Command::new(written.root.join(PROGRAM)).output().expect("it was built");
+        let printed = Command::new(written.directory.0.join(PROGRAM)).output().expect("it was built");
         assert_eq!(String::from_utf8_lossy(&printed.stdout), format!("{:08x}\n", written.truth.printed));
     }
 }
@@ -128,13 +119,13 @@ fn the_tree_builds_without_warnings_and_prints_its_known_output() {
 #[test]
 fn a_tree_on_disk_has_the_known_digest_until_it_changes() {
     let written = Written::new(Version::Second);
-    let found = || Digest::of_tree(&written.root).expect("readable");
+    let found = || Digest::of_tree(&written.directory.0).expect("readable");
     assert_eq!(found(), written.truth.digest);
-    let git = written.root.join(".git");
+    let git = written.directory.0.join(".git");
     std::fs::create_dir(&git).expect("made");
     std::fs::write(git.join("HEAD"), "x").expect("written");
     assert_eq!(found(), written.truth.digest, "git's files are no part of it");
-    let main = written.root.join("src/main.c");
+    let main = written.directory.0.join("src/main.c");
     let text = std::fs::read_to_string(&main).expect("there");
     std::fs::write(&main, text.replace("sum", "sun")).expect("written");
     assert_ne!(found(), written.truth.digest);

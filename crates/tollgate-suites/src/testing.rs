@@ -1,0 +1,49 @@
+//! Helpers of tests.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use tollgate_engine::{Clock, cpu};
+
+/// A directory of a test's own, removed on drop.
+pub(crate) struct Directory(pub PathBuf);
+
+impl Directory {
+    pub(crate) fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Relaxed);
+        let path = std::env::temp_dir().join(format!("tollgate-suites-{}-{number}", std::process::id()));
+        std::fs::create_dir(&path).expect("a new directory");
+        Self(path)
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Pins this thread to the last allowed processor, and returns that.
+pub(crate) fn pinned() -> usize {
+    let home = *cpu::allowed().last().expect("a processor");
+    cpu::pin(home).expect("an allowed processor");
+    home
+}
+
+/// The allowed processors, and the time stamp counter, which contended batches need; None, and the reason is printed,
+/// where there are not two processors or no counter.
+pub(crate) fn two_processors() -> Option<(Vec<usize>, Clock)> {
+    let all = cpu::allowed();
+    if all.len() < 2 {
+        eprintln!("skipped: one processor only");
+        return None;
+    }
+    match Clock::tsc() {
+        Ok((clock, _)) => Some((all, clock)),
+        Err(_) => {
+            eprintln!("skipped: no time stamp counter");
+            None
+        }
+    }
+}
