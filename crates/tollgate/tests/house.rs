@@ -1,0 +1,411 @@
+//! The house of ARCHITECTURE.md: imports between crates run down its floors, and no circle of imports joins more than two
+//! files of a crate. A module and the modules beneath it are a thing and its parts: they may import each other.
+
+#![allow(clippy::panic, clippy::unwrap_used)] // A test may stop at the first surprise, its helpers too.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use syn::visit::Visit;
+
+/// From the top: a crate imports from those that come after it.
+const FLOORS: [&str; 15] = [
+    "tollgate",
+    "tollgate-store",
+    "tollgate-view",
+    "tollgate-suites",
+    "tollgate-environments",
+    "tollgate-lab",
+    "tollgate-engine",
+    "tollgate-trace",
+    "tollgate-inspect",
+    "tollgate-dump",
+    "tollgate-kconfig",
+    "tollgate-schedules",
+    "tollgate-os",
+    "tollgate-model",
+    "tollgate-x86",
+];
+
+/// Circles that are still to be opened, by crate and files: what is left of one may be smaller. One that is gone must leave this list.
+const KNOWN: &[&str] = &[
+    "tollgate: advice.rs, estimates.rs, findings/files.rs, findings/locks.rs, findings/memory.rs, \
+     findings/mod.rs, findings/processes.rs, findings/traps.rs, findings/workloads.rs, health.rs, \
+     pictures/bill.rs, pictures/commands.rs, pictures/curve.rs, pictures/features.rs, pictures/matrix.rs, \
+     pictures/mod.rs, pictures/trade.rs, run.rs, show.rs, trace/kept.rs, trace.rs",
+    "tollgate: report/bars.rs, report/curves.rs, report/dots.rs, report/levels.rs, report/rows.rs, \
+     report/sections.rs",
+    "tollgate-suites: locks/code.rs, locks/lock.rs, locks/method.rs",
+    "tollgate-lab: interpreter/code.rs, interpreter/decoded.rs, interpreter/memory.rs, \
+     interpreter/state.rs, interpreter/translation.rs, interpreter/watch.rs",
+    "tollgate-engine: benchmark.rs, case_state.rs, clock.rs, compat.rs, cpu.rs, group.rs, instance.rs, \
+     limits.rs, measure.rs, own.rs, plan.rs, random.rs, runner.rs, schedule.rs, selection.rs, shared.rs, \
+     storage.rs, supervisor.rs, worker.rs",
+    "tollgate-trace: ptrace.rs, run/calibration.rs, run/untraced.rs, run.rs",
+    "tollgate-model: bounded.rs, fact.rs, measurement.rs, run.rs, traced.rs",
+    "tollgate-x86: walk/event.rs, walk/machine.rs, walk/outcome.rs, walk/rule.rs, walk/step.rs",
+];
+
+fn crates() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
+
+/// The crates of this workspace that a manifest names, not for tests alone.
+fn imports(manifest: &str) -> Vec<&str> {
+    let mut section = "";
+    let mut found = Vec::new();
+    for line in manifest.lines() {
+        if line.starts_with('[') {
+            section = line;
+        } else if section.ends_with("dependencies]") && section != "[dev-dependencies]" {
+            found.extend(line.split([' ', '.', '=']).next().filter(|name| name.starts_with("tollgate-")));
+        }
+    }
+    found
+}
+
+#[test]
+fn imports_between_crates_run_down_the_floors() {
+    let floor = |name: &str| {
+        FLOORS.iter().position(|known| *known == name).unwrap_or_else(|| panic!("{name} has no floor"))
+    };
+    let (mut seen, mut edges) = (0, 0);
+    for entry in fs::read_dir(crates()).unwrap() {
+        let path = entry.unwrap().path();
+        let Ok(manifest) = fs::read_to_string(path.join("Cargo.toml")) else { continue };
+        let name = path.file_name().unwrap().to_str().unwrap();
+        seen += 1;
+        for import in imports(&manifest) {
+            edges += 1;
+            assert!(floor(name) < floor(import), "{name} imports {import}, which lies on a floor above");
+        }
+    }
+    println!("{seen} crates, {edges} imports");
+    assert!(seen == FLOORS.len() && edges >= 30, "{seen} crates, {edges} imports");
+}
+
+type Names = Vec<String>;
+
+#[derive(Default)]
+struct Module {
+    /// Its file, or that of the module that it stands in.
+    file: PathBuf,
+    /// What it imports: the name here, and the whole path within the crate.
+    uses: Vec<(String, Names)>,
+    /// The paths in its code, as whole paths within the crate.
+    paths: Vec<Names>,
+    /// The names of its own items.
+    items: BTreeSet<String>,
+}
+
+/// The modules of a crate by their paths, without those for tests.
+#[derive(Default)]
+struct House {
+    modules: BTreeMap<Names, Module>,
+    /// Every file that was read, those for tests too.
+    read: BTreeSet<PathBuf>,
+    /// The module that each file begins.
+    begins: BTreeMap<PathBuf, Names>,
+}
+
+fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
+    attributes.iter().any(|attribute| match &attribute.meta {
+        syn::Meta::List(list) if list.path.is_ident("cfg") => {
+            let words = list.tokens.to_string();
+            words.split(|c: char| !c.is_alphanumeric()).any(|word| word == "test") && !words.contains("not")
+        }
+        _ => false,
+    })
+}
+
+/// The leaves of a `use`: the name that each gets, `*` for all, and its path.
+fn leaves(tree: &syn::UseTree, path: &[String], found: &mut Vec<(String, Names)>) {
+    let with = |name: &syn::Ident| [path, &[name.to_string()]].concat();
+    match tree {
+        syn::UseTree::Path(tree) => leaves(&tree.tree, &with(&tree.ident), found),
+        syn::UseTree::Group(group) => group.items.iter().for_each(|tree| leaves(tree, path, found)),
+        syn::UseTree::Name(name) if name.ident == "self" => {
+            found.push((path.last().unwrap().clone(), path.to_vec()));
+        }
+        syn::UseTree::Name(name) => found.push((name.ident.to_string(), with(&name.ident))),
+        syn::UseTree::Rename(name) => found.push((name.rename.to_string(), with(&name.ident))),
+        syn::UseTree::Glob(_) => found.push(("*".to_owned(), path.to_vec())),
+    }
+}
+
+/// The paths of code, as they stand there.
+#[derive(Default)]
+struct Paths(Vec<Names>);
+
+impl<'ast> Visit<'ast> for Paths {
+    fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
+        let mut found = Vec::new();
+        leaves(&item.tree, &[], &mut found);
+        self.0.extend(found.into_iter().map(|(_, path)| path));
+    }
+
+    fn visit_path(&mut self, path: &'ast syn::Path) {
+        self.0.push(path.segments.iter().map(|segment| segment.ident.to_string()).collect());
+        syn::visit::visit_path(self, path);
+    }
+
+    fn visit_visibility(&mut self, _: &'ast syn::Visibility) {}
+
+    /// What a macro is given has no syntax: words that `::` joins are paths.
+    fn visit_macro(&mut self, call: &'ast syn::Macro) {
+        let text = call.tokens.to_string().replace(" :: ", "::");
+        let words = text.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':'));
+        self.0.extend(
+            words
+                .filter(|word| word.contains("::"))
+                .map(|word| word.split("::").map(str::to_owned).collect()),
+        );
+    }
+}
+
+impl House {
+    fn of(source: &Path) -> Self {
+        let mut house = Self::default();
+        let root = ["lib.rs", "main.rs"].map(|name| source.join(name)).into_iter().find(|root| root.exists());
+        house.file(&root.expect("a root"), source, &[], false);
+        house
+    }
+
+    fn file(&mut self, file: &Path, below: &Path, path: &[String], for_tests: bool) {
+        self.read.insert(file.to_owned());
+        let parsed = syn::parse_file(&fs::read_to_string(file).unwrap()).unwrap();
+        if !for_tests {
+            self.begins.insert(file.to_owned(), path.to_vec());
+        }
+        self.items(parsed.items, file, below, path, for_tests);
+    }
+
+    fn items(&mut self, items: Vec<syn::Item>, file: &Path, below: &Path, path: &[String], for_tests: bool) {
+        let mut module = Module { file: file.to_owned(), ..Module::default() };
+        let (mut uses, mut code) = (Vec::new(), Paths::default());
+        for item in items {
+            match item {
+                syn::Item::Mod(part) => {
+                    let name = part.ident.to_string();
+                    let path = [path, std::slice::from_ref(&name)].concat();
+                    let for_tests = for_tests || is_for_tests(&part.attrs);
+                    let below = below.join(&name);
+                    match part.content {
+                        Some((_, items)) => self.items(items, file, &below, &path, for_tests),
+                        None => {
+                            let files = [below.with_extension("rs"), below.join("mod.rs")];
+                            let found = files.iter().find(|file| file.exists()).expect("the module's file");
+                            self.file(found, &below, &path, for_tests);
+                        }
+                    }
+                }
+                syn::Item::Use(item) if !is_for_tests(&item.attrs) => leaves(&item.tree, &[], &mut uses),
+                item => {
+                    let (name, attributes) = match &item {
+                        syn::Item::Fn(item) => (Some(&item.sig.ident), &item.attrs),
+                        syn::Item::Struct(item) => (Some(&item.ident), &item.attrs),
+                        syn::Item::Enum(item) => (Some(&item.ident), &item.attrs),
+                        syn::Item::Const(item) => (Some(&item.ident), &item.attrs),
+                        syn::Item::Static(item) => (Some(&item.ident), &item.attrs),
+                        syn::Item::Trait(item) => (Some(&item.ident), &item.attrs),
+                        syn::Item::Type(item) => (Some(&item.ident), &item.attrs),
+                        syn::Item::Impl(item) => (None, &item.attrs),
+                        _ => (None, &Vec::new()),
+                    };
+                    if !is_for_tests(attributes) {
+                        module.items.extend(name.map(ToString::to_string));
+                        code.visit_item(&item);
+                    }
+                }
+            }
+        }
+        if for_tests {
+            return;
+        }
+        let is_part = |name: &String| self.modules.contains_key(&[path, std::slice::from_ref(name)].concat());
+        let whole = |given: &Names| {
+            let mut at = path.to_vec();
+            let mut rest = given.as_slice();
+            while let Some((first, others)) = rest.split_first() {
+                match first.as_str() {
+                    "crate" => at.clear(),
+                    "super" => at.truncate(at.len().saturating_sub(1)),
+                    "self" => {}
+                    _ if rest.len() == given.len() && !is_part(first) => return None,
+                    _ => break,
+                }
+                rest = others;
+            }
+            (given.len() > 1).then(|| [at.as_slice(), rest].concat())
+        };
+        module.uses = uses.iter().filter_map(|(name, path)| Some((name.clone(), whole(path)?))).collect();
+        module.paths = code.0.iter().filter_map(whole).collect();
+        self.modules.insert(path.to_vec(), module);
+    }
+
+    /// The file that has what a path names, through the `use` that passes it on.
+    fn found(&self, path: &[String], depth: usize) -> &Path {
+        let known = (0..=path.len()).rev().find(|&length| self.modules.contains_key(&path[..length]));
+        let (module, rest) = path.split_at(known.expect("the root"));
+        let module = &self.modules[module];
+        let Some((name, others)) = rest.split_first().filter(|_| depth < 20) else { return &module.file };
+        if module.items.contains(name) {
+            return &module.file;
+        }
+        if let Some((_, on)) = module.uses.iter().find(|(named, _)| named == name) {
+            return self.found(&[on, others].concat(), depth + 1);
+        }
+        let all = module.uses.iter().filter(|(named, _)| named == "*");
+        let passed_on = all.map(|(_, on)| self.found(&[on, rest].concat(), depth + 1));
+        passed_on.into_iter().find(|file| **file != module.file).unwrap_or(&module.file)
+    }
+
+    fn edges(&self) -> BTreeSet<(&Path, &Path)> {
+        let edges = self.modules.values().flat_map(|module| {
+            let paths = module.uses.iter().map(|(_, path)| path).chain(&module.paths);
+            paths.map(|path| (module.file.as_path(), self.found(path, 0)))
+        });
+        edges.filter(|(from, to)| from != to).collect()
+    }
+
+    /// Whether a file begins a module that the other's is a part of.
+    fn is_whole_of(&self, whole: &Path, part: &Path) -> bool {
+        self.begins[part].starts_with(&self.begins[whole])
+    }
+
+    /// The circles of more than two files: those among parts, and those through a whole.
+    fn circles(&self) -> BTreeSet<BTreeSet<&Path>> {
+        let edges = self.edges();
+        let without_up = edges.iter().copied().filter(|(from, to)| !self.is_whole_of(to, from));
+        let without_down = edges.iter().copied().filter(|(from, to)| !self.is_whole_of(from, to));
+        let mut found = circles(without_up);
+        found.extend(circles(without_down));
+        let is_part =
+            |circle: &BTreeSet<&Path>| found.iter().any(|other| other != circle && circle.is_subset(other));
+        found.iter().filter(|circle| circle.len() > 2 && !is_part(circle)).cloned().collect()
+    }
+}
+
+/// The strongly connected components of more than one node.
+fn circles<'a>(edges: impl Iterator<Item = (&'a Path, &'a Path)>) -> BTreeSet<BTreeSet<&'a Path>> {
+    let mut onward: HashMap<&Path, Vec<&Path>> = HashMap::new();
+    for (from, to) in edges {
+        onward.entry(from).or_default().push(to);
+    }
+    let reached = |from: &'a Path| {
+        let (mut seen, mut next) = (BTreeSet::new(), vec![from]);
+        while let Some(at) = next.pop() {
+            next.extend(onward.get(at).into_iter().flatten().filter(|to| seen.insert(**to)));
+        }
+        seen
+    };
+    let reach: BTreeMap<&Path, BTreeSet<&Path>> = onward.keys().map(|from| (*from, reached(from))).collect();
+    let both = |one: &'a Path| {
+        reach[one]
+            .iter()
+            .copied()
+            .filter(|other| reach.get(other).is_some_and(|back| back.contains(one)))
+            .collect()
+    };
+    reach.keys().map(|from| both(from)).filter(|circle: &BTreeSet<&Path>| circle.len() > 1).collect()
+}
+
+fn files(directory: &Path, found: &mut BTreeSet<PathBuf>) {
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.insert(path);
+        }
+    }
+}
+
+#[test]
+fn no_circle_joins_more_than_two_files() {
+    let (mut seen, mut edges, mut unknown) = (0, 0, Vec::new());
+    let mut gone: BTreeSet<usize> = (0..KNOWN.len()).collect();
+    for name in &FLOORS {
+        let source = crates().join(name).join("src");
+        let house = House::of(&source);
+        let mut all = BTreeSet::new();
+        files(&source, &mut all);
+        assert_eq!(house.read, all, "{name}: files that belong to no module");
+        seen += all.len();
+        edges += house.edges().len();
+        for circle in house.circles() {
+            let circle: Vec<&str> =
+                circle.iter().map(|file| file.strip_prefix(&source).unwrap().to_str().unwrap()).collect();
+            println!("{name}: {} files: {}", circle.len(), circle.join(", "));
+            let is_listed = |known: &&str| {
+                let (of, files) = known.split_once(": ").unwrap();
+                let files: Vec<&str> = files.split(", ").collect();
+                of == *name && circle.iter().all(|file| files.contains(file))
+            };
+            match KNOWN.iter().position(is_listed) {
+                Some(at) => drop(gone.remove(&at)),
+                None => unknown.push(format!("{name}: {}", circle.join(", "))),
+            }
+        }
+    }
+    println!("{seen} files, {edges} imports between them");
+    assert!(seen > 500 && edges > 1500, "{seen} files, {edges} imports");
+    assert!(unknown.is_empty(), "circles of imports:\n{}", unknown.join("\n"));
+    let gone: Vec<_> = gone.into_iter().map(|at| KNOWN[at]).collect();
+    assert!(gone.is_empty(), "these are open now, and leave the list: {gone:?}");
+}
+
+/// A crate of these files.
+fn made_up(files: &[(&str, &str)]) -> (tempfile::TempDir, House) {
+    let directory = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        let path = directory.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    let house = House::of(directory.path());
+    (directory, house)
+}
+
+#[test]
+fn circles_are_found_through_every_form_of_import() {
+    let circle = |house: &House| -> Vec<String> {
+        let found = house.circles();
+        found
+            .into_iter()
+            .flatten()
+            .map(|file| file.file_name().unwrap().to_str().unwrap().to_owned())
+            .collect()
+    };
+    let root = ("lib.rs", "mod a; mod b; mod c; pub use a::A;");
+    // A `use` of a group, a path in code, a path in a macro, and what the root passes on.
+    let (_directory, house) = made_up(&[
+        root,
+        ("a.rs", "use crate::{b::{self, B}}; pub struct A;"),
+        ("b.rs", "pub struct B; fn f() { super::c::g() }"),
+        ("c.rs", "pub fn g() { println!(\"{}\", crate::A::new()); }"),
+    ]);
+    assert_eq!(circle(&house), ["a.rs", "b.rs", "c.rs"]);
+    // Through a part, whose whole is imported.
+    let (_directory, house) = made_up(&[
+        root,
+        ("a.rs", "mod part; use crate::c::C; pub struct A;"),
+        ("a/part.rs", "use super::A; pub struct Part;"),
+        ("b.rs", "pub use crate::a::part::Part;"),
+        ("c.rs", "use crate::b::Part; pub struct C;"),
+    ]);
+    assert_eq!(circle(&house), ["part.rs", "a.rs", "c.rs"]);
+    // A whole and its parts, two that know each other, and tests that know all.
+    let (_directory, house) = made_up(&[
+        root,
+        ("a.rs", "mod one; mod two; use one::One; use two::Two; pub struct A; #[cfg(test)] mod tests;"),
+        ("a/one.rs", "use super::A; pub struct One;"),
+        ("a/two.rs", "use crate::a::A; use super::One; pub struct Two;"),
+        ("a/tests.rs", "use crate::b::B; use crate::c::C;"),
+        ("b.rs", "use crate::c::C; use crate::a::A; pub struct B;"),
+        ("c.rs", "use crate::b::B; pub struct C; #[cfg(test)] mod tests { use crate::a::A; }"),
+    ]);
+    assert_eq!(circle(&house), [""; 0]);
+    assert_eq!((house.read.len(), house.edges().len()), (7, 9));
+}
