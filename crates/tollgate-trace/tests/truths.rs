@@ -20,9 +20,9 @@ fn a_reader_waits_as_long_as_its_writer_computes() {
     let Some(report) = trace_puppet(&["ptrace"], &["pipe", "300"]) else { return };
     assert_eq!(report.number("processes"), 2, "its child is traced");
     assert!(report.call("read", "sleep") > 250_000_000, "{report:?}");
-    assert!(report.call("read", "on") < 50_000_000, "{report:?}");
-    // On a machine with other work it computes for a part of that time only.
-    assert!(report.number("user") > 20_000_000, "the child's time is the command's: {report:?}");
+    assert!(report.call("read", "on") < report.call("read", "sleep") / 2, "{report:?}");
+    // On a machine with other work it computes for a part of that time only, and with a low priority for little of it.
+    assert!(report.number("user") > 500_000, "the child's time is the command's: {report:?}");
 }
 
 #[test]

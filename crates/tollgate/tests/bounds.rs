@@ -25,7 +25,7 @@ struct Cost {
 
 #[expect(clippy::zombie_processes, reason = "wait4(2) waits for it")]
 fn cost(home: &Home, arguments: &[&str]) -> Cost {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_tollgate"))
+    let mut child = Command::new(common::program())
         .env("XDG_DATA_HOME", home.path())
         .args(arguments)
         .stdin(Stdio::null())
@@ -174,6 +174,7 @@ fn hostile() -> Vec<Hostile> {
 }
 
 #[test]
+#[ignore = "slow: .ci/run runs it"]
 fn a_document_takes_at_most_four_times_its_size() {
     let home = Home::new();
     let path = home.path().join("hostile.json");
@@ -203,6 +204,7 @@ fn a_document_takes_at_most_four_times_its_size() {
 }
 
 #[test]
+#[ignore = "slow: .ci/run runs it"]
 fn a_list_and_a_store_are_looked_at_within_the_same_bounds() {
     let home = Home::new();
     let id = "20261121-015427-3f2a91c4";
@@ -229,6 +231,7 @@ fn a_list_and_a_store_are_looked_at_within_the_same_bounds() {
 }
 
 #[test]
+#[ignore = "slow: .ci/run runs it"]
 fn a_message_quotes_200_characters_of_a_document() {
     let home = Home::new();
     let long = "x".repeat(100_000);

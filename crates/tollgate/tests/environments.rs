@@ -1,137 +1,105 @@
 //! The program in other environments: an empty root, another user, a strict seccomp profile, gVisor. In each
-//! a run ends in time, and every row has a median or a named reason.
-
-#![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
+//! a run ends, and every row has a median or a named reason.
 
 mod common;
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, ExitStatus};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
 
+use common::{is_root, program, readable_copy};
 use serde_json::Value;
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_tollgate");
-const BUDGET: Duration = Duration::from_secs(4);
-const RUN: [&str; 6] = ["run", "--time", "4", "--format", "json", "--quiet"];
+const RUN: [&str; 4] = ["run", "--format", "json", "--quiet"];
 
 #[test]
 fn in_an_empty_root() {
-    if !root() {
+    if !is_root() {
         return println!("skipped: only root may change the root directory");
     }
     let temporary = tempfile::tempdir().expect("a directory");
-    fs::copy(PROGRAM, temporary.path().join("tollgate")).expect("a copy of the program");
+    fs::copy(program(), temporary.path().join("tollgate")).expect("a copy of the program");
     let inside = temporary.path().to_owned();
-    let mut command = Command::new("/tollgate");
-    command.args(RUN).env_clear();
-    let (output, took) = timed(unsafe_pre_exec(&mut command, move || {
-        std::os::unix::fs::chroot(&inside)?;
-        std::env::set_current_dir("/")
-    }));
-    let rows = rows(&output, took);
-    assert_eq!(status(&rows, "entry/syscall"), "measured");
+    let (_, status) = measured(|| {
+        let (mut command, inside) = (Command::new("/tollgate"), inside.clone());
+        command.args(RUN).env_clear();
+        unsafe_pre_exec(&mut command, move || {
+            std::os::unix::fs::chroot(&inside)?;
+            std::env::set_current_dir("/")
+        });
+        command
+    });
+    assert!(status.success(), "{status}");
 }
 
 #[test]
 fn as_another_user() {
-    if !root() {
+    if !is_root() {
         return println!("skipped: only root may become another user");
     }
     let temporary = tempfile::tempdir().expect("a directory");
     let program = readable_copy(temporary.path());
-    let mut command = Command::new(program);
-    command.args(RUN).env("HOME", "/nonexistent").env_remove("XDG_DATA_HOME").uid(65534).gid(65534);
-    command.current_dir("/");
-    let (output, took) = timed(&mut command);
-    let rows = rows_of_any_exit(&output, took);
-    assert_eq!(status(&rows, "entry/syscall"), "measured");
+    measured(|| {
+        let mut command = Command::new(&program);
+        command.args(RUN).env("HOME", "/nonexistent").uid(65534).gid(65534).current_dir("/");
+        command
+    });
 }
 
 #[test]
 fn under_a_strict_seccomp_profile() {
     let temporary = tempfile::tempdir().expect("a directory");
-    let mut command = Command::new(PROGRAM);
-    command.args(RUN).env("XDG_DATA_HOME", temporary.path());
-    let filter = strict_filter();
-    let (output, took) = timed(unsafe_pre_exec(&mut command, move || install(&filter)));
-    let rows = rows(&output, took);
-    assert_eq!(status(&rows, "entry/syscall"), "measured");
-    assert_eq!(status(&rows, "entry/io-uring-nop"), "skipped");
+    let (document, status) = measured(|| {
+        let (mut command, filter) = (Command::new(program()), strict_filter());
+        command.args(RUN).env("XDG_DATA_HOME", temporary.path());
+        unsafe_pre_exec(&mut command, move || install(&filter));
+        command
+    });
+    assert!(status.success(), "{status}");
     // The filter kills a process that makes a 32-bit call.
-    assert_eq!(status(&rows, "entry/int80"), "skipped");
+    for benchmark in ["entry/io-uring-nop", "entry/int80"] {
+        assert_eq!(common::row(&document, benchmark)["status"], "skipped");
+    }
 }
 
 #[test]
+#[ignore = "slow: .ci/run runs it"]
 fn in_gvisor() {
     let Some(runsc) = std::env::var_os("TOLLGATE_RUNSC") else {
         return println!("skipped: TOLLGATE_RUNSC does not name a runsc");
     };
-    let mut command = Command::new(runsc);
-    command.args(["--network=none", "--ignore-cgroups", "do", PROGRAM]).args(RUN);
-    let (output, took) = timed(&mut command);
-    // Starting and ending the sandbox takes a second or two of its own.
-    let rows = rows_of_any_exit(&output, took.saturating_sub(Duration::from_secs(3)));
-    assert_eq!(status(&rows, "entry/syscall"), "measured");
-    let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let (document, _) = measured(|| {
+        let mut command = Command::new(&runsc);
+        command.args(["--network=none", "--ignore-cgroups", "do"]).arg(program()).args(RUN);
+        command
+    });
     assert_eq!(document["environment"], "sandbox");
 }
 
 /// Two runs at a time would be each other's noise.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// Runs it, with how long that took.
-fn timed(command: &mut Command) -> (Output, Duration) {
+/// Runs it, each time twice as long, until system calls are measured: the document, in which each row has a median or a
+/// reason, and how the program ended.
+fn measured(command: impl Fn() -> Command) -> (Value, ExitStatus) {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    let began = Instant::now();
-    let output = command.output().expect("the program starts");
-    (output, began.elapsed())
-}
-
-fn rows(output: &Output, took: Duration) -> Vec<Value> {
-    assert!(output.status.success(), "{:?}: {}", output.status, String::from_utf8_lossy(&output.stderr));
-    rows_of_any_exit(output, took)
-}
-
-/// The measurements, each with a median or a reason, made in time.
-fn rows_of_any_exit(output: &Output, took: Duration) -> Vec<Value> {
-    assert!(took < BUDGET.mul_f64(1.1) + Duration::from_millis(200), "took {took:?}");
-    let document: Value = serde_json::from_slice(&output.stdout)
-        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
-    let rows = document["measurements"].as_array().expect("measurements").clone();
-    assert!(rows.len() > 15, "only {} rows", rows.len());
-    for row in &rows {
-        common::expect_answer(row);
-        println!("{}: {} {}{}", row["benchmark"], row["median"], row["why"], row["error"]);
+    let mut seconds = 3;
+    loop {
+        let output = command().args(["--time", &seconds.to_string()]).output().expect("the program starts");
+        let document: Value = serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
+        let rows = document["measurements"].as_array().expect("measurements");
+        assert!(rows.len() > 15, "only {} rows", rows.len());
+        rows.iter().for_each(common::expect_answer);
+        let syscall = common::row(&document, "entry/syscall");
+        if syscall["status"] == "measured" {
+            return (document, output.status);
+        }
+        assert!(seconds < 60, "{syscall}");
+        seconds *= 2;
     }
-    rows
-}
-
-fn status<'a>(rows: &'a [Value], benchmark: &str) -> &'a str {
-    let row = rows
-        .iter()
-        .find(|row| row["benchmark"] == benchmark)
-        .unwrap_or_else(|| panic!("no row for {benchmark}"));
-    row["status"].as_str().expect("a status")
-}
-
-fn root() -> bool {
-    // SAFETY: geteuid(2) has no preconditions.
-    unsafe { libc::geteuid() == 0 }
-}
-
-fn readable_copy(directory: &Path) -> PathBuf {
-    let program = directory.join("tollgate");
-    fs::copy(PROGRAM, &program).expect("a copy of the program");
-    for path in [directory, &program] {
-        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("our own file");
-    }
-    program
 }
 
 fn unsafe_pre_exec(

@@ -7,12 +7,13 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use common::marked::{Marked, PROGRAM, Rows, listed};
+use common::marked::{Claims, Marked, Rows, expect_in_one_of_four, listed};
+use common::program;
 use serde_json::{Value, json};
 
 /// A run of the suite in a directory.
-fn measured_in(directory: &Path, seconds: u32) -> (Rows, Duration) {
-    let mut marked = Marked::of(Command::new(PROGRAM), &["files"], seconds);
+fn measured_in(directory: &Path, seconds: u32) -> Rows {
+    let mut marked = Marked::of(Command::new(program()), &["files"], seconds);
     marked.command.arg("--dir").arg(directory);
     marked.rows()
 }
@@ -23,38 +24,43 @@ fn expect_empty(directory: &Path) {
 }
 
 #[test]
-fn every_row_is_answered_in_time_and_nothing_is_left() {
+fn every_row_is_answered_and_nothing_is_left() {
     // Below the build, which lies on a disk where the directory for temporary files may not.
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory");
-    let (rows, took) = measured_in(directory.path(), 6);
-    assert!(took < Duration::from_secs(7), "took {took:?}");
-    let answered: Vec<(Value, Value)> =
-        rows.0.iter().map(|row| (row["benchmark"].clone(), row["params"].clone())).collect();
-    assert_eq!(answered, listed(&["files"]));
-    expect_empty(directory.path());
+    expect_in_one_of_four(
+        6,
+        |seconds| measured_in(directory.path(), seconds),
+        |rows, claims| {
+            let answered: Vec<(Value, Value)> =
+                rows.0.iter().map(|row| (row["benchmark"].clone(), row["params"].clone())).collect();
+            assert_eq!(answered, listed(&["files"]));
+            expect_empty(directory.path());
 
-    // Each state was certified, operation by operation.
-    for state in ["cached", "uncached"] {
-        for block in ["4k", "128k", "1m"] {
-            let params = json!({"state": state, "block": block});
-            if rows.estimate("files/read", params.clone()).is_some() {
-                let row = rows.find("files/read", &params);
-                assert_eq!(row["counted"]["events"], row["counted"]["operations"], "{row}");
-                // Below the detection limit there is no rate.
-                let is_above = row["detection_limit"].is_null();
-                assert_eq!(row["bytes_per_second"].as_f64() > Some(0.0), is_above, "{row}");
+            // Each state was certified, operation by operation.
+            for state in ["cached", "uncached"] {
+                for block in ["4k", "128k", "1m"] {
+                    let params = json!({"state": state, "block": block});
+                    if rows.estimate("files/read", params.clone()).is_some() {
+                        let row = rows.find("files/read", &params);
+                        assert_eq!(row["counted"]["events"], row["counted"]["operations"], "{row}");
+                        // Below the detection limit there is no rate.
+                        let is_above = row["detection_limit"].is_null();
+                        assert_eq!(row["bytes_per_second"].as_f64() > Some(0.0), is_above, "{row}");
+                    }
+                }
             }
-        }
-    }
-    let read = |state: &str| rows.estimate("files/read", json!({"state": state, "block": "4k"}));
-    if let (Some(cached), Some(uncached)) = (read("cached"), read("uncached")) {
-        assert!(uncached > 3.0 * cached, "{cached} ns from memory, {uncached} ns from storage");
-    }
-    bill_adds_up(&rows);
+            let read = |state: &str| rows.estimate("files/read", json!({"state": state, "block": "4k"}));
+            if let (Some(cached), Some(uncached)) = (read("cached"), read("uncached")) {
+                let figures = format!("{cached} ns from memory, {uncached} ns from storage");
+                claims.claim("storage", uncached > 3.0 * cached, figures);
+            }
+            bill_adds_up(rows, claims);
+        },
+    );
 }
 
 /// The calls of a small file's life together are about what all of it costs.
-fn bill_adds_up(rows: &Rows) {
+fn bill_adds_up(rows: &Rows, claims: &mut Claims) {
     let calls =
         rows.0.iter().filter(|row| row["benchmark"] == "files/small-file" && row["status"] == "measured");
     let (all, calls): (Vec<&Value>, Vec<&Value>) = calls.partition(|row| row["params"]["call"] == "all");
@@ -62,9 +68,10 @@ fn bill_adds_up(rows: &Rows) {
         return println!("skipped: the small file was not measured here");
     };
     let sum: f64 = calls.iter().filter_map(|row| row["median"].as_f64()).sum();
-    assert!(calls.len() >= 6, "{} calls", calls.len());
+    claims.claim("calls of a small file", calls.len() >= 6, calls.len());
     // Medians need not add up, but no call may be missing or counted twice.
-    assert!((0.5..1.5).contains(&(sum / all)), "{sum} ns in calls, {all} ns in all");
+    let figures = format!("{sum} ns in calls, {all} ns in all");
+    claims.claim("the calls add up", (0.5..1.5).contains(&(sum / all)), figures);
 }
 
 #[test]
@@ -73,17 +80,23 @@ fn in_memory_there_is_nothing_to_read_from_beneath() {
     let Ok(directory) = tempfile::tempdir_in(shared_memory) else {
         return println!("skipped: no directory can be made in {}", shared_memory.display());
     };
-    let (rows, _) = measured_in(directory.path(), 3);
-    let row = rows.find("files/read", &json!({"state": "uncached", "block": "4k"}));
-    assert_eq!(row["status"], "skipped", "{row}");
-    assert!(rows.estimate("files/read", json!({"state": "cached", "block": "4k"})).is_some());
+    expect_in_one_of_four(
+        3,
+        |seconds| measured_in(directory.path(), seconds),
+        |rows, claims| {
+            let row = rows.find("files/read", &json!({"state": "uncached", "block": "4k"}));
+            assert_eq!(row["status"], "skipped", "{row}");
+            let row = rows.find("files/read", &json!({"state": "cached", "block": "4k"}));
+            claims.claim("cached", row["status"] == "measured", row);
+        },
+    );
     expect_empty(directory.path());
 }
 
 #[test]
 fn interrupted_it_leaves_no_file() {
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory");
-    let mut marked = Marked::of(Command::new(PROGRAM), &["files"], 20);
+    let mut marked = Marked::of(Command::new(program()), &["files"], 20);
     // Standard error has no reader, so the interrupted run must not wait for one.
     marked.command.arg("--dir").arg(directory.path()).stdout(Stdio::null()).stderr(Stdio::null());
     for after in [300, 1500] {

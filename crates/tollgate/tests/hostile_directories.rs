@@ -1,6 +1,6 @@
 //! Working directories that another user owns, exchanges, or may write: root gives that user nothing.
 
-#![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
+mod common;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use common::{program, readable_copy, wait_for};
 use serde_json::Value;
 use tollgate_os::identity::Identity;
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_tollgate");
 /// A user that no system has.
 const OTHER: Identity = Identity { uid: 54_321, gid: 54_321 };
 /// The programs that workloads run.
@@ -28,7 +28,7 @@ fn alone() -> MutexGuard<'static, ()> {
 }
 
 fn is_root() -> bool {
-    let is_root = rustix::process::geteuid().is_root();
+    let is_root = common::is_root();
     if !is_root {
         println!("skipped: needs root (to give a directory to another user)");
     }
@@ -97,7 +97,7 @@ impl Scene {
     fn run(&self, patterns: &[&str], seconds: &str, within: &Path) -> Command {
         let within = within.to_str().expect("text");
         let options = ["--time", seconds, "--dir", within, "--out", "-"];
-        self.tollgate(Path::new(PROGRAM), &[&["run"], patterns, &options].concat())
+        self.tollgate(&program(), &[&["run"], patterns, &options].concat())
     }
 }
 
@@ -192,6 +192,7 @@ fn expect_only_the_other(log: &Path) {
 }
 
 #[test]
+#[ignore = "slow: .ci/run runs it"]
 fn in_another_users_directory_all_is_done_as_that_user() {
     if !is_root() {
         return;
@@ -234,25 +235,16 @@ fn the_files_of_a_killed_run_in_another_users_directory_are_removed() {
     let roots = theirs.join(".tollgate-1-0123456789abcdef");
     fs::create_dir(&roots).expect("a new directory");
     fs::set_permissions(&roots, fs::Permissions::from_mode(0o700)).expect("our own");
-    let mut killed = scene.run(&["files/create"], "20", &theirs).spawn().expect("it starts");
-    let began = Instant::now();
+    let mut killed = scene.run(&["files/create"], "600", &theirs).spawn().expect("it starts");
     let own = |name: &String| name.starts_with(&format!(".tollgate-{}-", killed.id()));
-    let left = loop {
-        // A file in it: a measuring process works there.
+    let left = wait_for("a file of a measuring process", || {
         let left = names(&theirs).into_iter().find(own).map(|name| theirs.join(name));
-        match left.filter(|left| !names(left).is_empty()) {
-            Some(left) => break left,
-            None => assert!(began.elapsed() < Duration::from_secs(15), "nothing is made"),
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    };
+        left.filter(|left| fs::read_dir(left).is_ok_and(|mut files| files.next().is_some()))
+    });
     killed.kill().expect("our child");
     killed.wait().expect("our child");
     assert!(left.exists());
-    while is_used(&left) {
-        assert!(began.elapsed() < Duration::from_secs(25), "a measuring process did not end with its parent");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    wait_for("the end of the measuring process with its parent", || (!is_used(&left)).then_some(()));
     symlink(&precious, left.join("link")).expect("a new link");
     expect_measured(|seconds| scene.run(&["files/stat"], seconds, &theirs));
     assert_eq!(names(&theirs), [".tollgate-1-0123456789abcdef"], "that of root was never this user's");
@@ -317,6 +309,7 @@ impl Exchanger<'_> {
 }
 
 #[test]
+#[ignore = "slow: .ci/run runs it"]
 fn one_that_is_exchanged_during_a_run_gives_nothing() {
     if !is_root() {
         return;
@@ -377,7 +370,7 @@ fn a_parent_that_all_may_write_needs_the_sticky_bit() {
     }
     // The current directory is not what files are about alone: its cases are skipped with the reason.
     let arguments = ["run", "files/stat", "entry/syscall", "--time", "1", "--out", "-"];
-    let mut run = scene.tollgate(Path::new(PROGRAM), &arguments);
+    let mut run = scene.tollgate(&program(), &arguments);
     run.current_dir(&below);
     let rows = statuses(&output(run));
     let status = |benchmark: &str| &rows.iter().find(|(name, _)| name == benchmark).expect("its row").1;
@@ -397,8 +390,7 @@ fn a_user_is_refused_in_another_users_directory() {
     }
     let _alone = alone();
     let scene = Scene::new();
-    let program = scene.path("tollgate");
-    fs::copy(PROGRAM, &program).expect("a copy of the program");
+    let program = readable_copy(&scene.path(""));
     let theirs = scene.directory("theirs", OTHER.uid + 1, 0o1777);
     let within = theirs.to_str().expect("text");
     let mut run =
@@ -460,7 +452,10 @@ fn a_device_in_memory_is_mounted_where_no_other_user_can_exchange_it() {
         [ "$(echo /run/.tollgate-* /tmp/.tollgate-*)" = "/run/.tollgate-ram-1-0123456789abcdef /tmp/.tollgate-*" ] || exit 78
         exit $status"#;
     let mut hidden = Command::new("unshare");
-    hidden.args(["--mount", "sh", "-c", script, "sh", PROGRAM]).env("XDG_DATA_HOME", scene.path("data"));
+    hidden
+        .args(["--mount", "sh", "-c", script, "sh"])
+        .arg(program())
+        .env("XDG_DATA_HOME", scene.path("data"));
     let Ok(output) = hidden.stdin(Stdio::null()).output() else {
         return println!("skipped: needs unshare(1)");
     };

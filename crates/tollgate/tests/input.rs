@@ -60,7 +60,8 @@ fn a_processor_that_is_not_allowed_is_refused() {
         return;
     };
     let output = std::process::Command::new("taskset")
-        .args(["-c", &first.to_string(), env!("CARGO_BIN_EXE_tollgate")])
+        .args(["-c", &first.to_string()])
+        .arg(common::program())
         .args(["run", "entry/call", "--time", "1", "--cpu", &last.to_string()])
         .env("XDG_DATA_HOME", home.path())
         .output();
@@ -129,10 +130,9 @@ fn a_file_that_cannot_be_written_is_refused_before_anything_is_measured() {
         (format!("{file}/run.json"), "Not a directory"),
         (home.path().join("absent/run.json").display().to_string(), "there is no directory"),
     ] {
-        let began = std::time::Instant::now();
-        let line = home.refusal(["run", "entry/call", "--time", "20", "--out", &out]);
+        // One that measured first would run into the limit of its time.
+        let line = home.refusal(["run", "entry/call", "--time", "900", "--out", &out]);
         assert!(line.contains(reason) && line.contains(&out), "{line}");
-        assert!(began.elapsed().as_secs() < 10, "it measured first");
     }
     let mut named = home.tollgate(["run", "entry/call", "--time", "20"]);
     let line =
@@ -151,7 +151,7 @@ fn a_full_disk_is_noticed_before_anything_is_measured() {
     let output = std::process::Command::new("unshare")
         .args(["-rm", "sh", "-c", script, "sh"])
         .arg(&mount)
-        .arg(env!("CARGO_BIN_EXE_tollgate"))
+        .arg(common::program())
         .output();
     match output {
         Ok(output) if output.status.code() == Some(2) && !output.stderr.starts_with(b"unshare") => {
@@ -206,7 +206,7 @@ fn a_closed_pipe_is_quiet() {
     ] {
         let (reader, writer) = std::io::pipe().expect("a pipe");
         drop(reader);
-        let output = std::process::Command::new(env!("CARGO_BIN_EXE_tollgate"))
+        let output = std::process::Command::new(common::program())
             .args(&arguments)
             .env("XDG_DATA_HOME", home.path())
             .stdout(writer)
@@ -222,7 +222,7 @@ fn a_closed_pipe_is_quiet() {
 fn a_full_standard_output_is_an_error() {
     let home = Home::new();
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("/dev/full");
-    let output = std::process::Command::new(env!("CARGO_BIN_EXE_tollgate"))
+    let output = std::process::Command::new(common::program())
         .arg("list")
         .env("XDG_DATA_HOME", home.path())
         .stdout(full)

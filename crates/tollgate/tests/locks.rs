@@ -1,31 +1,38 @@
 //! The suite of locks: what holds on every machine, judged by ratios and counts of one run.
 
-#![allow(clippy::panic)] // A test may stop at the first surprise.
-
 mod common;
 
-use std::time::Duration;
-
-use common::marked::{Marked, Rows, listed};
+use common::marked::{Claims, Marked, Rows, expect_in_one_of_four, listed};
 use serde_json::{Value, json};
 
 #[test]
-fn every_row_is_answered_in_time_and_locks_at_user_level_beat_the_system_call() {
-    let (rows, took) = Marked::new(&["locks"], 10).rows();
-    assert!(took < Duration::from_secs(11), "took {took:?}");
-    let answered: Vec<(Value, Value)> =
-        rows.0.iter().map(|row| (row["benchmark"].clone(), row["params"].clone())).collect();
-    assert_eq!(answered, listed(&["locks"]));
-    // A lock that let two in would have failed its case; one that found no quiet moment says so.
-    let why = |row: &Value| row["error"].as_str().unwrap_or_default().to_owned();
-    let is_noise = |why: &str| why.contains("other work had the processor") || why.contains("time was over");
-    let failed: Vec<String> =
-        rows.0.iter().filter(|row| row["status"] == "failed").map(why).filter(|why| !is_noise(why)).collect();
-    assert!(failed.is_empty(), "{failed:?}");
-    uncontended(&rows);
-    trade(&rows);
-    one_processor_only(&rows);
-    footprint(&rows);
+#[ignore = "slow: .ci/run runs it"]
+fn every_row_is_answered_and_locks_at_user_level_beat_the_system_call() {
+    expect_in_one_of_four(
+        10,
+        |seconds| Marked::new(&["locks"], seconds).rows(),
+        |rows, claims| {
+            let answered: Vec<(Value, Value)> =
+                rows.0.iter().map(|row| (row["benchmark"].clone(), row["params"].clone())).collect();
+            assert_eq!(answered, listed(&["locks"]));
+            // A lock that let two in would have failed its case; one that found no quiet moment says so.
+            let why = |row: &Value| row["error"].as_str().unwrap_or_default().to_owned();
+            let is_noise =
+                |why: &str| why.contains("other work had the processor") || why.contains("time was over");
+            let failed: Vec<String> = rows
+                .0
+                .iter()
+                .filter(|row| row["status"] == "failed")
+                .map(why)
+                .filter(|why| !is_noise(why))
+                .collect();
+            assert!(failed.is_empty(), "{failed:?}");
+            uncontended(rows, claims);
+            trade(rows, claims);
+            one_processor_only(rows);
+            footprint(rows);
+        },
+    );
 }
 
 #[test]
@@ -33,7 +40,7 @@ fn a_restartable_sequence_needs_no_library_that_registers_it() {
     let mut marked = Marked::new(&["locks/uncontended{by=rseq}"], 1);
     // Of glibc from 2.35 on; others never do.
     marked.command.env("GLIBC_TUNABLES", "glibc.pthread.rseq=0");
-    let (rows, _) = marked.rows();
+    let rows = marked.rows();
     let row = rows.find("locks/uncontended", &json!({"by": "rseq"}));
     match row["status"].as_str() {
         Some("measured") => {}
@@ -48,7 +55,7 @@ fn a_restartable_sequence_needs_no_library_that_registers_it() {
 
 const SYSTEM_CALL: &str = "futex-trylock-pi";
 
-fn uncontended(rows: &Rows) {
+fn uncontended(rows: &Rows, claims: &mut Claims) {
     // Below the detection limit the limit counts.
     let estimate = |by: &str| {
         let row = rows.find("locks/uncontended", &json!({"by": by}));
@@ -60,37 +67,41 @@ fn uncontended(rows: &Rows) {
         return println!("skipped: one of them was not measured here");
     };
     println!("{call} ns by system call, {cmpxchg} by lock cmpxchg, {rseq} by a restartable sequence");
-    assert!(call > 7.0 * rseq, "{call} ns by system call, {rseq} ns by a restartable sequence");
-    assert!(rseq <= 1.1 * cmpxchg, "{rseq} ns by a restartable sequence, {cmpxchg} ns by lock cmpxchg");
+    claims.claim("the system call and rseq", call > 7.0 * rseq, format!("{call} and {rseq} ns"));
+    claims.claim("rseq and lock cmpxchg", rseq <= 1.1 * cmpxchg, format!("{rseq} and {cmpxchg} ns"));
     if let (Some(eventfd), Some(fenced), Some(unfenced)) =
         (estimate("eventfd"), estimate("lamport"), estimate("lamport-up"))
     {
-        assert!(eventfd > call, "two calls: {eventfd} ns, one: {call} ns");
-        assert!(fenced > unfenced, "{fenced} ns with fences, {unfenced} ns without");
+        claims.claim("two calls and one", eventfd > call, format!("{eventfd} and {call} ns"));
+        claims.claim("with fences and without", fenced > unfenced, format!("{fenced} and {unfenced} ns"));
     }
 }
 
 /// The published bound holds for what is released; around the lock unoptimized code takes its own time.
-const LEAST_GAIN: f64 = if cfg!(debug_assertions) { 1.0 } else { 1.9 };
+fn least_gain() -> f64 {
+    if std::env::var_os("TOLLGATE_PROGRAM").is_none() && cfg!(debug_assertions) { 1.0 } else { 1.9 }
+}
 
-fn trade(rows: &Rows) {
+fn trade(rows: &Rows, claims: &mut Claims) {
     let mut compared = 0;
     for threads in [2, 4, 8, 16, 32, 64] {
         let params = |by: &str| json!({"by": by, "threads": threads, "cpus": "one"});
         let estimate = |by: &str| rows.estimate("locks/producer-consumer", params(by));
         let (Some(call), Some(rseq)) = (estimate(SYSTEM_CALL), estimate("rseq")) else { continue };
         println!("({threads},{threads}): {:.1} times the system call's items", call / rseq);
-        assert!(call > LEAST_GAIN * rseq, "({threads},{threads}): {call} and {rseq} ns an item");
+        let figures = format!("{call} and {rseq} ns an item");
+        claims.claim(format!("{threads} producers"), call > least_gain() * rseq, figures);
         let row = rows.find("locks/producer-consumer", &params("rseq"));
         let counter = |which: usize| row["counters"][which]["number"].as_u64().expect("a count");
         let items =
             row["samples"].as_u64().expect("samples") * row["ops_per_sample"].as_u64().expect("items");
-        assert!(counter(0) > 0, "no thread was switched out: {row}");
+        claims.claim(format!("{threads} producers are switched"), counter(0) > 0, row);
         let (least, most) = (counter(2), counter(3));
         assert!(least <= most && most <= items && most * threads >= items, "{row}");
         compared += 1;
     }
-    assert!(compared > 0 || !has_estimate(rows, "locks/uncontended"), "nothing was compared");
+    let is_there = compared > 0 || !has_estimate(rows, "locks/uncontended");
+    claims.claim("producers are compared", is_there, "nothing was compared");
 }
 
 fn has_estimate(rows: &Rows, benchmark: &str) -> bool {

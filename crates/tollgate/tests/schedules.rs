@@ -238,7 +238,7 @@ fn a_file_that_is_no_program_is_refused_with_the_reason() {
 #[test]
 fn a_reader_that_goes_away_is_no_error() {
     let home = Home::new();
-    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_tollgate"))
+    let mut child = std::process::Command::new(common::program())
         .args(["schedules", "--format", "json"])
         .current_dir(home.path())
         .stdout(Stdio::piped())

@@ -145,7 +145,7 @@ mod tests {
         (end.unwrap(), String::from_utf8(said).unwrap(), process.complaint())
     }
 
-    const LONG: Duration = Duration::from_secs(60);
+    const LONG: Duration = Duration::from_secs(600);
 
     #[test]
     fn its_messages_and_its_status_are_read() {
@@ -157,12 +157,11 @@ mod tests {
 
     #[test]
     fn who_does_not_end_is_ended() {
-        let before = Instant::now();
-        let (end, said, _) = shell("echo one; exec sleep 100", Duration::from_millis(200));
-        assert_eq!((end, said.as_str()), (End::TimeIsOver, "one\n"));
-        let (end, _, _) = shell("exec >&-; exec sleep 100", Duration::from_millis(200));
+        // The sleeps are longer than a test that waits for them.
+        let (end, said, _) = shell("echo one; exec sleep 100000", Duration::from_millis(200));
+        assert!(end == End::TimeIsOver && matches!(said.as_str(), "" | "one\n"), "{end:?} {said:?}");
+        let (end, _, _) = shell("exec >&-; exec sleep 100000", Duration::from_millis(200));
         assert_eq!(end, End::TimeIsOver, "one who has closed its output");
-        assert!(before.elapsed() < Duration::from_secs(20), "the sleep is not waited for");
     }
 
     #[test]
@@ -174,10 +173,8 @@ mod tests {
 
     #[test]
     fn who_stands_still_is_ended() {
-        let before = Instant::now();
-        let (end, _, _) = shell("echo 'KVM internal error. Suberror: 1' >&2; exec sleep 100", LONG);
+        let (end, _, _) = shell("echo 'KVM internal error. Suberror: 1' >&2; exec sleep 100000", LONG);
         assert_eq!(end, End::Refused("QEMU said: KVM internal error. Suberror: 1".to_owned()));
-        assert!(before.elapsed() < LONG / 3);
     }
 
     #[test]

@@ -3,6 +3,9 @@
 #![allow(dead_code)] // Each test uses some of it.
 #![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
 
+#[path = "../../../../tests/inherited.rs"]
+mod inherited;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -107,9 +110,9 @@ pub fn trace_puppet(options: &[&str], role: &[&str]) -> Option<Report> {
     run_traced(options, &command)
 }
 
-/// Waits until something holds, ten seconds at most.
+/// Waits until something holds. The limit is for what never does: a busy machine takes its time.
 pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-    for _ in 0..1000 {
+    for _ in 0..30_000 {
         if holds() {
             return;
         }

@@ -1,25 +1,17 @@
 //! Runs of whole suites: every row answered, nothing left behind.
 
-#![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
-
+use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::fs;
 use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use tollgate_os::signals::{self, Disposition};
 
-pub const PROGRAM: &str = env!("CARGO_BIN_EXE_tollgate");
+use super::program;
 
 /// Two runs at a time would be each other's noise.
 pub static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-
-/// A shell that starts the tests in its background lets them ignore SIGINT, and nohup(1) SIGHUP; they would hand that on.
-pub fn hear_interrupts(command: &mut Command) {
-    let asking = &[libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
-    signals::start_with(command, Disposition::default_with(0), asking);
-}
 
 /// A run of some suites, marked so that leftover files and processes are found.
 pub struct Marked {
@@ -29,7 +21,7 @@ pub struct Marked {
 
 impl Marked {
     pub fn new(patterns: &[&str], seconds: u32) -> Self {
-        Self::of(Command::new(PROGRAM), patterns, seconds)
+        Self::of(Command::new(program()), patterns, seconds)
     }
 
     pub fn of(mut command: Command, patterns: &[&str], seconds: u32) -> Self {
@@ -40,7 +32,6 @@ impl Marked {
         command.arg("run").args(patterns).args(["--format=json", "--quiet", "--out"]).arg("/dev/null");
         command.args(["--time", &seconds.to_string()]).env(name, value);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        hear_interrupts(&mut command);
         Self { command, mark }
     }
 
@@ -56,23 +47,13 @@ impl Marked {
     }
 
     pub fn expect_nothing_alive(&self) {
-        let began = Instant::now();
-        loop {
-            let alive = self.alive();
-            if alive.is_empty() {
-                return;
-            }
-            assert!(began.elapsed() < Duration::from_secs(3), "{} processes are left", alive.len());
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        super::wait_for("the end of all processes", || self.alive().is_empty().then_some(()));
     }
 
-    /// Runs to the end; the rows, and how long it took.
-    pub fn rows(&mut self) -> (Rows, Duration) {
+    /// Runs to the end.
+    pub fn rows(&mut self) -> Rows {
         let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-        let began = Instant::now();
         let output: Output = self.command.output().expect("the program starts");
-        let took = began.elapsed();
         let document: Value = serde_json::from_slice(&output.stdout)
             .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
         self.expect_nothing_alive();
@@ -84,7 +65,7 @@ impl Marked {
                 row["benchmark"], row["params"], row["median"], row["why"], row["error"]
             );
         }
-        (Rows(rows), took)
+        Rows(rows)
     }
 }
 
@@ -109,7 +90,7 @@ impl Rows {
 /// The name and parameters of every case that is listed.
 pub fn listed(patterns: &[&str]) -> Vec<(Value, Value)> {
     let output =
-        Command::new(PROGRAM).arg("list").args(patterns).arg("--format=json").output().expect("a list");
+        Command::new(program()).arg("list").args(patterns).arg("--format=json").output().expect("a list");
     let list: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let benchmarks = list["benchmarks"].as_array().expect("benchmarks");
     let cases = benchmarks.iter().flat_map(|benchmark| {
@@ -117,4 +98,40 @@ pub fn listed(patterns: &[&str]) -> Vec<(Value, Value)> {
         params.into_iter().map(move |params| (benchmark["name"].clone(), params))
     });
     cases.collect()
+}
+
+/// What is claimed of latencies, and where a claim does not hold, the figures.
+#[derive(Default)]
+pub struct Claims(BTreeMap<String, String>);
+
+impl Claims {
+    /// Claims something of which other work on the machine may be the reason that it does not hold.
+    pub fn claim(&mut self, what: impl Into<String>, holds: bool, figures: impl Display) {
+        if !holds {
+            self.0.insert(what.into(), figures.to_string());
+        }
+    }
+}
+
+/// Checks that each claim holds in one of up to four runs, each twice as long as the one before.
+pub fn expect_in_one_of_four(
+    seconds: u32,
+    mut run: impl FnMut(u32) -> Rows,
+    mut check: impl FnMut(&Rows, &mut Claims),
+) {
+    let mut open: Option<BTreeMap<String, String>> = None;
+    for attempt in 0..4 {
+        let mut claims = Claims::default();
+        check(&run(seconds << attempt), &mut claims);
+        let still = match open {
+            Some(open) => claims.0.into_iter().filter(|(what, _)| open.contains_key(what)).collect(),
+            None => claims.0,
+        };
+        if still.is_empty() {
+            return;
+        }
+        println!("attempt {attempt}: {still:#?}");
+        open = Some(still);
+    }
+    panic!("in none of four runs: {open:#?}");
 }

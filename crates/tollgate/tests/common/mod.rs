@@ -1,14 +1,65 @@
 //! Shared by the tests of the command: the program in a home of its own, and made-up run documents.
 
 #![allow(dead_code, reason = "each test file uses its part")]
+#![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
 
+#[path = "../../../../tests/inherited.rs"]
+mod inherited;
 pub mod marked;
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use assert_cmd::Command;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+
+/// The program. `.ci/run` names the released one for tests of its latencies.
+pub fn program() -> PathBuf {
+    std::env::var_os("TOLLGATE_PROGRAM").map_or_else(|| env!("CARGO_BIN_EXE_tollgate").into(), PathBuf::from)
+}
+
+/// Whether the tests run as root.
+pub fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// Waits until something is there. The limit is for what never comes: a busy machine takes its time.
+pub fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let began = Instant::now();
+    loop {
+        match look() {
+            Some(found) => return found,
+            None => assert!(began.elapsed() < Duration::from_secs(300), "{what} did not happen"),
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A copy of the program in a directory, which every user may execute.
+pub fn readable_copy(directory: &Path) -> PathBuf {
+    let copy = directory.join("tollgate");
+    std::fs::copy(program(), &copy).expect("a copy of the program");
+    for path in [directory, &copy] {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).expect("our own file");
+    }
+    copy
+}
+
+/// The paths in a directory.
+pub fn entries(directory: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
+}
+
+/// A document's row of a benchmark.
+pub fn row<'a>(document: &'a Value, benchmark: &str) -> &'a Value {
+    let rows = document["measurements"].as_array().expect("measurements");
+    rows.iter().find(|row| row["benchmark"] == benchmark).unwrap_or_else(|| panic!("no row for {benchmark}"))
+}
 
 /// The program, with its own directory of kept runs.
 pub struct Home {
@@ -31,14 +82,10 @@ impl Home {
 
     /// The program with arguments.
     pub fn tollgate<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tollgate"));
-        command
-            .env("XDG_DATA_HOME", self.path())
-            .env_remove("COLUMNS")
-            .current_dir(self.path())
-            .args(arguments);
+        let mut command = Command::new(program());
+        command.env("XDG_DATA_HOME", self.path()).current_dir(self.path()).args(arguments);
         // Of a program that hangs. A busy machine takes its time.
-        command.timeout(std::time::Duration::from_secs(600));
+        command.timeout(Duration::from_secs(600));
         command
     }
 
