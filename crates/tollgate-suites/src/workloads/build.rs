@@ -10,7 +10,7 @@ use tollgate_model::Boundary::{
 };
 use tollgate_model::{ParamValue, Params};
 
-use super::command::{Command, Step, Stop, failed, first_line, on_files};
+use super::command::{Command, Step, Stop, failed, first_line, removed};
 use super::fixture::Tree;
 use super::program::Program;
 use super::source::PROGRAM;
@@ -68,10 +68,7 @@ fn ready(fixture: &mut Tree, case: &Params, context: &mut RunContext) -> Step<Bo
 
 impl Work for Build {
     fn reset(&self, fixture: &Tree, _: &mut RunContext) -> Step<()> {
-        match std::fs::remove_dir_all(fixture.tree().join("build")) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => on_files("unlinkat(2)", Err(error)),
-            _ => Ok(()),
-        }
+        removed("unlinkat(2)", std::fs::remove_dir_all(fixture.tree().join("build")))
     }
 
     fn reads(&self, fixture: &Tree) -> Vec<PathBuf> {

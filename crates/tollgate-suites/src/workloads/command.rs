@@ -47,6 +47,14 @@ pub(super) fn on_files<T>(what: &str, outcome: std::io::Result<T>) -> Step<T> {
     outcome.map_err(|error| refused(what, &error).into())
 }
 
+/// The same for a removal: what is missing is removed already.
+pub(super) fn removed(what: &str, outcome: std::io::Result<()>) -> Step<()> {
+    match outcome {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        outcome => on_files(what, outcome),
+    }
+}
+
 /// The owner of the working directory, if another user could replace files there: while this lives, this thread and
 /// its commands have that user's identity.
 pub(super) struct Owner {

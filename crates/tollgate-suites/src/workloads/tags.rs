@@ -10,7 +10,7 @@ use tollgate_model::Boundary::{
 };
 use tollgate_model::Params;
 
-use super::command::{Command, Step, failed, is_here, on_files, open};
+use super::command::{Command, Step, failed, is_here, open, removed};
 use super::fixture::Tree;
 use super::program::Program;
 use super::work::{Work, Workload};
@@ -95,10 +95,7 @@ impl Tags {
 
 impl Work for Tags {
     fn reset(&self, fixture: &Tree, _: &mut RunContext) -> Step<()> {
-        match std::fs::remove_file(Self::table(fixture)) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => on_files("unlink(2)", Err(error)),
-            _ => Ok(()),
-        }
+        removed("unlink(2)", std::fs::remove_file(Self::table(fixture)))
     }
 
     fn reads(&self, fixture: &Tree) -> Vec<PathBuf> {

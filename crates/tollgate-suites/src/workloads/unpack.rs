@@ -9,7 +9,7 @@ use tollgate_model::Boundary::{
 };
 use tollgate_model::Params;
 
-use super::command::{Command, Step, on_files};
+use super::command::{Command, Step, on_files, removed};
 use super::fixture::Tree;
 use super::program::Program;
 use super::work::{Work, Workload};
@@ -55,12 +55,7 @@ fn unpacked(fixture: &Tree) -> PathBuf {
 impl Work for Unpack {
     fn reset(&self, fixture: &Tree, _: &mut RunContext) -> Step<()> {
         let directory = unpacked(fixture);
-        match std::fs::remove_dir_all(&directory) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return on_files("unlinkat(2)", Err(error));
-            }
-            _ => {}
-        }
+        removed("unlinkat(2)", std::fs::remove_dir_all(&directory))?;
         on_files("mkdir(2)", std::fs::create_dir(directory))
     }
 

@@ -1,12 +1,7 @@
 //! The source tree of workloads: a generated C project in two versions, always the same.
 //!
-//! Its contents are known in advance: names and bytes, the number of functions, the number of marked lines, and the
-//! output of the built program.
-//!
-//! The tree computes what its program prints: each statement of the generated C can be written and be
-//! executed here. So the output, the number of tags and the matching lines are known before a compiler has
-//! run. Git compares time stamps with its index, so the first tag's files are made to look old before each
-//! checkout.
+//! Its contents are known before a compiler has run: names and bytes, the number of functions and of marked lines, and
+//! the output of the built program, since each statement of the generated C can be written and be executed here.
 
 use std::time::Duration;
 
