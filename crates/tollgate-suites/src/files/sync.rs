@@ -27,10 +27,9 @@ pub(super) static FSYNC: Benchmark = Benchmark {
 pub(super) static FDATASYNC: Benchmark = Benchmark {
     name: "files/fdatasync",
     operation: "One fdatasync of a file after an overwrite of 4 KiB: as fsync, without metadata that reads do not need.",
-    crosses: &[FileSystem, BlockWrite, DeviceFlush, KernelCode, ContextSwitch, WakeUp, IdleExit],
     timed: |_| Timed::Whole("fdatasync(2)"),
     kind: Kind::Instance(|_, _, context| sync(&DataDir::of(context)?, true)),
-    ..FILE
+    ..FSYNC
 };
 
 /// The file's length: a few blocks, synced before the first overwrite.

@@ -1,11 +1,10 @@
 //! The published workload: producers and consumers.
 
-use tollgate_model::Boundary::{
-    Atomic, CacheLine, ContextSwitch, KernelCode, KernelEntry, LockContention, SystemCall, UserCopy,
-};
+use tollgate_model::Boundary::{Atomic, CacheLine, UserCopy};
 use tollgate_model::Params;
 
 use super::bounded_buffer::{COUNTERS, ITEMS, Setting};
+use super::handover;
 use super::lock::Reach;
 use super::method::Method;
 use super::semaphore;
@@ -17,16 +16,7 @@ use tollgate_engine::{
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "locks/producer-consumer",
     operation: "One item from a producer to a consumer through a bounded buffer of sixteen slots; so many threads of each, with semaphores made from the lock.",
-    crosses: &[
-        LockContention,
-        CacheLine,
-        ContextSwitch,
-        KernelEntry,
-        SystemCall,
-        KernelCode,
-        UserCopy,
-        Atomic,
-    ],
+    crosses: handover::BENCHMARK.crosses,
     crossed_in: |params, boundary| match boundary {
         CacheLine => word(params, "cpus") == "all",
         UserCopy | Atomic => Method::of(params).is_ok_and(|by| by.crosses(boundary)),
