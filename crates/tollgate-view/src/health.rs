@@ -124,6 +124,11 @@ impl Check {
         Self::new(name, State::Poor, found)
     }
 
+    /// Poor with a remedy where it `is_poor`, else good.
+    fn poor_where(is_poor: bool, name: &'static str, found: String, remedy: &str) -> Self {
+        if is_poor { Self::poor(name, found).remedy(remedy) } else { Self::good(name, found) }
+    }
+
     fn remedy(self, remedy: impl Into<String>) -> Self {
         Self { remedy: Some(remedy.into()), ..self }
     }
@@ -180,10 +185,8 @@ fn load(facts: &Facts) -> Check {
         };
         // The average includes the last minutes, and our own last run: it counts only where other tasks run now.
         let others = facts::number(facts, "running.before").is_none_or(|running| running > 1.0);
-        match others && load > BUSY * processors.unwrap_or(1.0) {
-            false => Check::good(NAME, found),
-            true => Check::poor(NAME, found).remedy("Stop what else runs, and wait a minute."),
-        }
+        let is_poor = others && load > BUSY * processors.unwrap_or(1.0);
+        Check::poor_where(is_poor, NAME, found, "Stop what else runs, and wait a minute.")
     })
 }
 
@@ -196,11 +199,8 @@ fn pressure(facts: &Facts) -> Check {
     const NAME: &str = "pressure";
     Check::of_number(NAME, facts, "pressure.cpu.before", |percent| {
         let found = format!("some task waited for a processor {percent:.1} % of the last ten seconds");
-        match percent > PRESSED {
-            false => Check::good(NAME, found),
-            true => Check::poor(NAME, found)
-                .remedy("Stop what else runs, or choose a quieter processor with --cpu."),
-        }
+        const REMEDY: &str = "Stop what else runs, or choose a quieter processor with --cpu.";
+        Check::poor_where(percent > PRESSED, NAME, found, REMEDY)
     })
 }
 
@@ -225,11 +225,8 @@ fn steal(run: &Run) -> Check {
             let share = ticks / all;
             let found =
                 format!("{} of the processors' time went to other guests meanwhile", figures::percent(share));
-            match share > STOLEN {
-                false => Check::good(NAME, found),
-                true => Check::poor(NAME, found)
-                    .remedy("Measure when the host is quieter, or on one of your own."),
-            }
+            const REMEDY: &str = "Measure when the host is quieter, or on one of your own.";
+            Check::poor_where(share > STOLEN, NAME, found, REMEDY)
         }
     })
 }
@@ -364,8 +361,7 @@ fn exits(summary: &Summary) -> Check {
     match summary.measured().find(|(case, _)| case.benchmark == "entry/vm-exit") {
         None => Check::new(NAME, State::Absent, reason(summary, "entry/vm-exit")),
         Some((_, exit)) => {
-            let found =
-                format!("cpuid takes {}", figures::estimate(exit.estimate.median, exit.measured.unit));
+            let found = format!("cpuid takes {}", exit.in_words());
             match exit.estimate.median > NESTED_EXIT {
                 false => Check::good(NAME, found),
                 true => Check::poor(

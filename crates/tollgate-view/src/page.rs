@@ -51,7 +51,7 @@ pub struct Page {
     /// Suites.
     pub sections: Vec<Section>,
     /// The facts of the environments.
-    pub facts: Vec<Facts>,
+    pub facts: Vec<Table>,
 }
 
 /// A measured environment.
@@ -64,7 +64,7 @@ pub struct Environment {
 }
 
 /// A suite.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Section {
     /// Its name.
     pub name: Text,
@@ -81,7 +81,7 @@ pub struct Section {
 }
 
 /// Pictures of one subject, side by side.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Figure {
     /// Its title.
     pub title: Text,
@@ -168,7 +168,7 @@ pub struct Estimates {
 }
 
 /// The results of a benchmark.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Group {
     /// Its name.
     pub benchmark: Text,
@@ -183,7 +183,7 @@ pub struct Group {
 }
 
 /// The result of a case.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct EstimateRow {
     /// Its parameters, or the benchmark's name where it has none.
     pub name: Text,
@@ -222,15 +222,6 @@ impl From<String> for Cell {
     fn from(text: String) -> Self {
         Self { text: Text::from(text), verdict: None }
     }
-}
-
-/// The facts of an environment.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Facts {
-    /// The environment, where there are several.
-    pub environment: Option<Text>,
-    /// Tables of facts.
-    pub tables: Vec<Table>,
 }
 
 /// Why a page cannot be written: a defect of the templates.

@@ -138,36 +138,11 @@ fn cut(text: &str) -> String {
     }
 }
 
-/// RFC 4180, strictly.
 fn records(text: &str) -> Vec<Vec<String>> {
-    let mut records = vec![vec![String::new()]];
-    let mut chars = text.chars().peekable();
-    let (mut quoted, mut begins) = (false, true);
-    while let Some(c) = chars.next() {
-        let record = records.last_mut().expect("a record");
-        let field = record.last_mut().expect("a field");
-        match c {
-            '"' if begins => quoted = true,
-            '"' if quoted && chars.next_if_eq(&'"').is_some() => field.push('"'),
-            '"' if quoted => quoted = false,
-            ',' if !quoted => {
-                record.push(String::new());
-                begins = true;
-                continue;
-            }
-            '\r' if !quoted => {
-                assert_eq!(chars.next(), Some('\n'), "a bare carriage return");
-                records.push(vec![String::new()]);
-                begins = true;
-                continue;
-            }
-            '\n' if !quoted => unreachable!("a bare line feed"),
-            c => field.push(c),
-        }
-        begins = false;
-    }
-    assert_eq!(records.pop(), Some(vec![String::new()]), "the last record has an end");
-    records
+    assert!(text.ends_with("\r\n"), "the last record has an end");
+    let mut reader = ::csv::ReaderBuilder::new().has_headers(false).from_reader(text.as_bytes());
+    let records: Result<Vec<Vec<String>>, _> = reader.deserialize().collect();
+    records.expect("records of one length")
 }
 
 /// A sample's name, labels and value.

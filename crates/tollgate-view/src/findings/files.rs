@@ -28,7 +28,7 @@ fn page_cache_against_storage(summary: &Summary) -> Option<Finding> {
             continue;
         }
         parts.push(format!("{} × for {block}", figures::significant(slow.estimate / fast.estimate, 2)));
-        from.extend([cached.to_string(), uncached.to_string()]);
+        from.extend([cached, uncached]);
     }
     (!parts.is_empty()).then(|| Finding {
         sentence: format!(
@@ -46,6 +46,6 @@ fn fsync_of_small_file(summary: &Summary) -> Option<Finding> {
     let share = find(summary, &fsync)?.estimate.median / find(summary, &all)?.estimate.median;
     (0.0..=1.0).contains(&share).then(|| Finding {
         sentence: format!("fsync is {} of the latency of one small file's life.", figures::percent(share)),
-        from: vec![fsync.to_string(), all.to_string()],
+        from: vec![fsync, all],
     })
 }

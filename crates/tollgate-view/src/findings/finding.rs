@@ -1,6 +1,6 @@
 //! A finding, and what findings are made from.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use tollgate_model::stats::Interval;
 use tollgate_model::{Case, ParamValue, Params};
 
@@ -11,8 +11,13 @@ use crate::summary::{Figures, Summary};
 pub struct Finding {
     /// The sentence.
     pub sentence: String,
-    /// The cases, as they are named in patterns.
-    pub from: Vec<String>,
+    /// The cases; in JSON as they are named in patterns.
+    #[serde(serialize_with = "names")]
+    pub from: Vec<Case>,
+}
+
+fn names<S: Serializer>(cases: &[Case], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(cases.iter().map(Case::to_string))
 }
 
 /// A median with its interval.

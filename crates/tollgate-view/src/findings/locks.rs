@@ -27,7 +27,7 @@ fn uncontended(summary: &Summary) -> Option<Finding> {
             "A restartable sequence acquires and releases a lock {at_least}{} times as fast as the system call.",
             figures::significant(times, 3)
         ),
-        from: vec![call.to_string(), sequence.to_string()],
+        from: vec![call, sequence],
     })
 }
 
@@ -46,7 +46,7 @@ fn three_calls(summary: &Summary) -> Option<Finding> {
         let estimate = figures::estimate(figures.bounded(), figures.measured.unit);
         let below = if figures.below.is_some() { "< " } else { "" };
         words.push(format!("{published} {below}{estimate} (by {by})"));
-        from.push(case.to_string());
+        from.push(case);
     }
     let sentence =
         format!("The three calls of the published comparison, each with its release: {}.", words.join(", "));
@@ -71,7 +71,7 @@ fn trade(summary: &Summary) -> Option<Finding> {
         if least.is_none_or(|(known, _)| gain < known) {
             least = Some((gain, threads));
         }
-        from.extend([call.to_string(), sequence.to_string()]);
+        from.extend([call, sequence]);
     }
     let (gain, threads) = least?;
     let counts = from.len() / 2;

@@ -82,7 +82,7 @@ fn sentence(key: &[(String, String)], points: &[Sharing]) -> Finding {
             format!("{times} at {} KiB", point.kib)
         })
         .collect();
-    let from = points.iter().flat_map(|point| point.cases.iter().map(ToString::to_string)).collect();
+    let from = points.iter().flat_map(|point| point.cases.iter().cloned()).collect();
     Finding { sentence: format!("{what} takes {}.", listed(&each)), from }
 }
 
@@ -110,7 +110,7 @@ fn false_sharing(summary: &Summary) -> Option<Finding> {
         "Stores to two words of one line take {} times as long as 128 bytes apart (false sharing)",
         times(same_estimate)
     );
-    let mut from = vec![same.to_string(), away.to_string()];
+    let mut from = vec![same, away];
     if let Some(adjacent_estimate) = adjacent_estimate {
         let adjacent_estimate: Known = adjacent_estimate.into();
         let words = match apart(adjacent_estimate.interval, away_estimate.interval) {
@@ -118,7 +118,7 @@ fn false_sharing(summary: &Summary) -> Option<Finding> {
             false => "; in adjacent lines no longer".to_owned(),
         };
         sentence.push_str(&words);
-        from.push(adjacent.to_string());
+        from.push(adjacent);
     }
     sentence.push('.');
     Some(Finding { sentence, from })
@@ -186,7 +186,7 @@ impl Curve {
                 self.page
             ),
         };
-        Some(Finding { sentence, from: vec![within.2.to_string(), beyond.2.to_string()] })
+        Some(Finding { sentence, from: vec![within.2.clone(), beyond.2.clone()] })
     }
 }
 

@@ -34,12 +34,12 @@ fn fork_grows(summary: &Summary) -> Option<Finding> {
         "fork takes {} more for each MiB that its caller has written in small pages",
         figures::estimate(per_mib(grown), Unit::Nanoseconds)
     );
-    let mut from = vec![none.to_string(), small.to_string()];
+    let mut from = vec![none, small];
     let huge = dirty(most, "thp");
     if let Some(figures) = find(summary, &huge).filter(|figures| per_mib(figures) > 0.0) {
         sentence
             .push_str(&format!(", {} in huge ones", figures::estimate(per_mib(figures), Unit::Nanoseconds)));
-        from.push(huge.to_string());
+        from.push(huge);
     }
     if let Some(figures) = find(summary, &mapped) {
         let more = (figures.estimate.median / base.estimate.median - 1.0).max(0.0);
@@ -48,7 +48,7 @@ fn fork_grows(summary: &Summary) -> Option<Finding> {
             false => "no significant difference".to_owned(),
         };
         sentence.push_str(&format!("; memory that is only mapped adds {words}"));
-        from.push(mapped.to_string());
+        from.push(mapped);
     }
     sentence.push('.');
     Some(Finding { sentence, from })
@@ -73,7 +73,7 @@ fn fork_or_spawn(summary: &Summary) -> Option<Finding> {
             fork: find(summary, &fork)?.into(),
             spawn: find(summary, &spawn)?.into(),
         });
-        from.extend([fork.to_string(), spawn.to_string()]);
+        from.extend([fork, spawn]);
     }
     let last = points.last()?;
     let most = format!(

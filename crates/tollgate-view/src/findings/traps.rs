@@ -23,6 +23,6 @@ fn trap_against_instruction(summary: &Summary) -> Option<Finding> {
             "An invalid opcode that a signal handler emulates takes {at_least}{} times as long as a multiplication.",
             figures::significant(ratio, 3)
         ),
-        from: vec![trap.to_string(), instruction.to_string()],
+        from: vec![trap, instruction],
     })
 }

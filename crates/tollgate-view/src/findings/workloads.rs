@@ -58,7 +58,7 @@ fn cold(summary: &Summary, size: &str) -> Option<Finding> {
         let name = case.benchmark.rsplit('/').next().unwrap_or_default();
         let jobs = case.params.get("jobs").map(|jobs| format!(" with jobs={jobs}")).unwrap_or_default();
         parts.push(format!("{name}{jobs} {} times", figures::significant(times, 2)));
-        from.extend([case.to_string(), warm.to_string()]);
+        from.extend([case, warm]);
     }
     (!parts.is_empty()).then(|| Finding {
         sentence: format!(
@@ -80,6 +80,6 @@ fn jobs(summary: &Summary, size: &str) -> Option<Finding> {
             "Building the {size} tree with a job for each processor takes {} of the time that one job takes.",
             figures::percent(share)
         ),
-        from: vec![case.to_string(), serial.to_string()],
+        from: vec![case, serial],
     })
 }

@@ -43,10 +43,7 @@ impl Text {
                 break;
             }
             characters += 1;
-            match commands_a_reader(c) {
-                true => shown.extend(c.escape_default()),
-                false => shown.push(c),
-            }
+            if commands_a_reader(c) { shown.extend(c.escape_default()) } else { shown.push(c) }
         }
         Self(shown)
     }

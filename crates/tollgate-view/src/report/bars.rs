@@ -48,10 +48,9 @@ pub fn bill(subjects: &[Subject]) -> Option<Figure> {
     (!panels.is_empty()).then(|| Figure {
         title: "files/small-file: latency of one small file's life, by call".into(),
         description: "The latency of each call in a small file's life, as a share of their sum.".into(),
-        keys: Vec::new(),
         panels,
-        is_small: false,
         numbers: Some(numbers),
+        ..Figure::default()
     })
 }
 
@@ -103,8 +102,8 @@ pub fn traced(subjects: &[Subject], suite: &str, cases: &[&Case]) -> Option<Figu
             key(Fill::Unknown, "unknown"),
         ],
         panels,
-        is_small: false,
         numbers: Some(numbers),
+        ..Figure::default()
     })
 }
 

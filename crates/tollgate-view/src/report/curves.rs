@@ -65,8 +65,8 @@ pub fn latency(subjects: &[Subject]) -> Option<Figure> {
             .into(),
         keys: vec![key(0, "pages of 4 KiB"), key(1, "pages of 2 MiB")],
         panels: panels(subjects, draw),
-        is_small: false,
         numbers: Some(latency_numbers(subjects, &found)),
+        ..Figure::default()
     })
 }
 
@@ -74,7 +74,7 @@ fn latency_numbers(subjects: &[Subject], found: &[Vec<curve::Point>]) -> Table {
     let kinds = [(false, "4 KiB pages"), (true, "2 MiB pages")];
     let mut head = vec![Text::from("memory")];
     for subject in subjects {
-        let prefix = if subjects.len() > 1 { format!("{}, ", subject.name) } else { String::new() };
+        let prefix = subject.prefix(", ");
         head.extend(kinds.map(|(_, pages)| Text::new(&format!("{prefix}{pages}"))));
     }
     let sizes: BTreeSet<u64> = found.iter().flatten().map(|point| point.kib as u64).collect();
@@ -91,7 +91,7 @@ fn latency_numbers(subjects: &[Subject], found: &[Vec<curve::Point>]) -> Table {
         caption: "The figures of the latency".into(),
         head,
         rows: sizes.into_iter().map(row).collect(),
-        is_open: false,
+        ..Table::default()
     }
 }
 
@@ -157,7 +157,7 @@ pub fn creation(subjects: &[Subject]) -> Option<Figure> {
     let mut head = vec![Text::from("written")];
     let mut columns: Vec<&Creation> = Vec::new();
     for (subject, ways) in subjects.iter().zip(&found) {
-        let prefix = if subjects.len() > 1 { format!("{}, ", subject.name) } else { String::new() };
+        let prefix = subject.prefix(", ");
         for (benchmark, estimates) in ways.iter().filter(|(_, estimates)| !estimates.is_empty()) {
             head.push(Text::new(&format!("{prefix}{}", short(benchmark))));
             columns.push(estimates);
@@ -176,13 +176,13 @@ pub fn creation(subjects: &[Subject]) -> Option<Figure> {
             .into(),
         keys: CREATIONS.iter().enumerate().map(|(look, benchmark)| key(look, short(benchmark))).collect(),
         panels: panels(subjects, draw),
-        is_small: false,
         numbers: Some(Table {
             caption: "The figures of creation".into(),
             head,
             rows: amounts.iter().map(row).collect(),
-            is_open: false,
+            ..Table::default()
         }),
+        ..Figure::default()
     })
 }
 
@@ -308,7 +308,7 @@ pub fn trade(subjects: &[Subject]) -> Vec<Option<Figure>> {
                 caption: format!("The figures of the locks {processors}").into(),
                 head,
                 rows: found.iter().map(row).collect(),
-                is_open: false,
+                ..Table::default()
             }),
         })
     };

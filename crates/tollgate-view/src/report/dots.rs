@@ -10,6 +10,7 @@ use super::panels::{keys, panels};
 use super::subject::{Subject, is_drawn, mark};
 use crate::figures;
 use crate::pictures::{bill, curve, matrix, trade};
+use crate::summary::Figures;
 
 /// More rows are no picture.
 const MOST: usize = 28;
@@ -30,8 +31,7 @@ pub fn of(subjects: &[Subject], suite: &str, cases: &[&Case]) -> Option<Figure> 
     let mut rows = Vec::new();
     let mut left_out = 0;
     for case in cases.iter().filter(|case| !is_elsewhere(case)) {
-        let mut marks: Vec<_> =
-            subjects.iter().filter_map(|subject| subject.mark(case, is_comparison)).collect();
+        let mut marks: Vec<_> = subjects.iter().filter_map(|subject| subject.mark(case)).collect();
         if marks.is_empty() {
             continue;
         }
@@ -44,10 +44,7 @@ pub fn of(subjects: &[Subject], suite: &str, cases: &[&Case]) -> Option<Figure> 
             continue;
         }
         let value = match subjects {
-            [subject] => subject
-                .summary
-                .figures(case)
-                .map(|figures| figures::estimate(figures.estimate.median, figures.measured.unit)),
+            [subject] => subject.summary.figures(case).map(Figures::in_words),
             _ => None,
         };
         let name = case.to_string();
@@ -76,8 +73,7 @@ pub fn of(subjects: &[Subject], suite: &str, cases: &[&Case]) -> Option<Figure> 
             environment: None,
             drawing: Drawing::Dots(Dots { axis, rows, strips: Vec::new(), is_by_environment: true }),
         }],
-        is_small: false,
-        numbers: None,
+        ..Figure::default()
     })
 }
 
@@ -115,8 +111,7 @@ pub fn sharing(subjects: &[Subject]) -> Option<Figure> {
             .into(),
         keys: vec![key(0, "other lines"), key(1, "the same lines")],
         panels: panels(subjects, draw),
-        is_small: false,
-        numbers: None,
+        ..Figure::default()
     })
 }
 
@@ -129,7 +124,7 @@ fn pairs_of(subject: &Subject) -> Vec<Row> {
         let Some(kib) = case.number("kib") else { continue };
         let is_shared = case.params.get("shared") == Some(&ParamValue::Flag(true));
         let pair = pairs.entry((text("page"), text("order"), kib)).or_default();
-        let words = figures::estimate(figures.estimate.median, figures.measured.unit);
+        let words = figures.in_words();
         pair.push((Mark { title: Text::default(), ..mark(usize::from(is_shared), figures, "") }, words));
     }
     let named = |((page, order, kib), pair): (Key3, Vec<(Mark, String)>)| {

@@ -11,7 +11,7 @@ const LONGEST: usize = 80;
 const MOST_OF_SEVERAL: usize = 5;
 
 /// The items at the top of the page.
-pub fn of(subject: &Subject, is_comparison: bool) -> Environment {
+pub fn of(subject: &Subject) -> Environment {
     let run = subject.summary.run;
     let facts = &run.facts;
     let text = |name: &str| facts.get(name)?.value().map(ToString::to_string);
@@ -20,7 +20,7 @@ pub fn of(subject: &Subject, is_comparison: bool) -> Environment {
         format!("{clock}{}", pace.map(|pace| format!(", {pace}")).unwrap_or_default())
     });
     // Of several environments only the items that distinguish them are shown.
-    let most = if is_comparison { MOST_OF_SEVERAL } else { usize::MAX };
+    let most = if subject.is_one_of_several { MOST_OF_SEVERAL } else { usize::MAX };
     let about = [
         ("Environment", Some(run.environment.to_string())),
         ("Processor", text("cpu.model")),
@@ -40,8 +40,8 @@ pub fn of(subject: &Subject, is_comparison: bool) -> Environment {
 }
 
 /// The reasons why its figures are noisy, and the remedies.
-pub fn warnings(subject: &Subject, is_comparison: bool) -> Vec<Text> {
-    let prefix = if is_comparison { format!("{}: ", subject.name) } else { String::new() };
+pub fn warnings(subject: &Subject) -> Vec<Text> {
+    let prefix = subject.prefix(": ");
     let advice = advice::of(&subject.summary).into_iter();
     advice.map(|advice| Text::new(&format!("{prefix}{}. {}", advice.warning, advice.remedy))).collect()
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::page::{Facts, Table, Text};
+use crate::page::{Table, Text};
 use tollgate_model::Fact;
 
 use super::subject::Subject;
@@ -15,7 +15,7 @@ const MOST: usize = 160;
 pub const LONGEST_EFFECT: usize = 1000;
 
 /// The facts; of several environments those that are the same in all of them, since those that differ are at the top.
-pub fn of(subjects: &[Subject], comparisons: &[Comparison]) -> Vec<Facts> {
+pub fn of(subjects: &[Subject], comparisons: &[Comparison]) -> Vec<Table> {
     let Some(base) = subjects.first() else { return Vec::new() };
     let is_comparison = subjects.len() > 1;
     let differing: HashSet<&str> =
@@ -57,8 +57,7 @@ pub fn of(subjects: &[Subject], comparisons: &[Comparison]) -> Vec<Facts> {
         format!("{} facts that are not known to affect a latency{everywhere}", others.rows.len()).into();
     unknown.caption =
         format!("{} facts that are not known{everywhere}, with the reason", unknown.rows.len()).into();
-    let tables = [causes, others, unknown].into_iter().filter(|table| !table.rows.is_empty()).collect();
-    vec![Facts { environment: None, tables }]
+    [causes, others, unknown].into_iter().filter(|table| !table.rows.is_empty()).collect()
 }
 
 fn table(caption: String, head: &[&str]) -> Table {

@@ -43,8 +43,7 @@ pub fn of(subjects: &[Subject], cases: &[&Case]) -> Option<Figure> {
         )),
         keys: keys(subjects),
         panels,
-        is_small: false,
-        numbers: None,
+        ..Figure::default()
     })
 }
 

@@ -46,7 +46,7 @@ pub fn of(subjects: &[Subject]) -> Option<Figure> {
                 .map(Text::from)
                 .to_vec()
         }));
-        let prefix = if subjects.len() > 1 { format!("{}, ", subject.name) } else { String::new() };
+        let prefix = subject.prefix(", ");
         Panel {
             name: Some(Text::label(&format!("{prefix}by {protocol}"))),
             environment: (subjects.len() > 1).then_some(subject.look),
@@ -65,10 +65,9 @@ pub fn of(subjects: &[Subject]) -> Option<Figure> {
             figures::estimate(most, tollgate_model::Unit::Nanoseconds)
         )
         .into(),
-        keys: Vec::new(),
         panels,
-        is_small: false,
         numbers: Some(numbers),
+        ..Figure::default()
     })
 }
 

@@ -45,7 +45,7 @@ pub fn of(subjects: &[Subject], suite: &str, cases: &[&Case], comparisons: &[Com
         1 => format!("The figures of {suite}, with their evidence"),
         number => format!("All {number} cases of {suite}, with their evidence"),
     };
-    let executed = subjects.iter().map(|subject| Text::new(&executed(subject, suite, subjects.len() > 1)));
+    let executed = subjects.iter().map(|subject| Text::new(&executed(subject, suite)));
     let again = groups.iter().any(|group| group.can_be_run).then(|| Text::from(AGAIN));
     let notes = executed.chain(again).collect();
     Estimates { caption: caption.into(), notes, head: head(subjects, columns), groups }
@@ -75,8 +75,8 @@ fn taken_together(rows: &mut [EstimateRow]) -> Vec<Text> {
 }
 
 /// The processor or emulator that executed a suite's operations, and the clock.
-fn executed(subject: &Subject, suite: &str, is_comparison: bool) -> String {
-    let prefix = if is_comparison { format!("{}: ", subject.name) } else { String::new() };
+fn executed(subject: &Subject, suite: &str) -> String {
+    let prefix = subject.prefix(": ");
     let (mut by, mut groups): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
     for (_, figures) in subject.summary.measured().filter(|(case, _)| suite_of(case) == suite) {
         by.push(provenance(figures.measured.provenance));

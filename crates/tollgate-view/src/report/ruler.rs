@@ -1,7 +1,7 @@
 //! The ruler: every latency on one axis, and among them well-known operations by name.
 
 use crate::page::{Axis, Dots, Drawing, Figure, Panel, Row, Strip, Table, Text};
-use tollgate_model::{Case, ParamValue};
+use tollgate_model::Case;
 
 use super::dots;
 use super::panels::keys;
@@ -10,29 +10,6 @@ use super::suites;
 use crate::figures;
 use crate::summary::Figures;
 
-/// A well-known operation.
-struct Landmark {
-    name: &'static str,
-    benchmark: &'static str,
-    params: &'static [(&'static str, Value)],
-}
-
-/// The required value of a parameter.
-enum Value {
-    Word(&'static str),
-    Number(u64),
-}
-
-const fn landmark(
-    name: &'static str,
-    benchmark: &'static str,
-    params: &'static [(&'static str, Value)],
-) -> Landmark {
-    Landmark { name, benchmark, params }
-}
-
-use Value::{Number, Word};
-
 const CALL: &str = "function call";
 const VDSO: &str = "vDSO clock";
 const SYSTEM_CALL: &str = "system call";
@@ -40,32 +17,33 @@ const TRAP: &str = "trap and its handler";
 const FORK: &str = "fork";
 const DISK: &str = "write safe on disk";
 
+/// A well-known operation: its name, its benchmark, and the parameters that its case has among others.
+struct Landmark(&'static str, &'static str, &'static [&'static str]);
+
 /// From usually fast to usually slow.
 const LANDMARKS: [Landmark; 14] = [
-    landmark(CALL, "entry/call", &[]),
-    landmark(VDSO, "entry/vdso-clock", &[]),
-    landmark("line of another core", "memory/pingpong", &[("protocol", Word("store"))]),
-    landmark(SYSTEM_CALL, "entry/syscall", &[]),
-    landmark("read 4 KiB, cached", "files/read", &[("state", Word("cached")), ("block", Word("4k"))]),
-    landmark("page fault", "traps/minor-fault", &[("page", Word("4k"))]),
-    landmark("context switch", "processes/switch", &[("by", Word("futex")), ("placement", Word("same-cpu"))]),
-    landmark(TRAP, "traps/breakpoint", &[]),
-    landmark("VM exit (CPUID)", "entry/vm-exit", &[]),
-    landmark("thread", "processes/thread", &[("dirty_mib", Number(0)), ("until", Word("exited"))]),
-    landmark(FORK, "processes/fork", &[("dirty_mib", Number(0)), ("until", Word("exited"))]),
-    landmark("read 4 KiB, disk", "files/read", &[("state", Word("uncached")), ("block", Word("4k"))]),
-    landmark(DISK, "files/fsync", &[]),
-    landmark("program start", "processes/fork-exec", &[("image", Word("dynamic")), ("dirty_mib", Number(0))]),
+    Landmark(CALL, "entry/call", &[]),
+    Landmark(VDSO, "entry/vdso-clock", &[]),
+    Landmark("line of another core", "memory/pingpong", &["protocol=store"]),
+    Landmark(SYSTEM_CALL, "entry/syscall", &[]),
+    Landmark("read 4 KiB, cached", "files/read", &["state=cached", "block=4k"]),
+    Landmark("page fault", "traps/minor-fault", &["page=4k"]),
+    Landmark("context switch", "processes/switch", &["by=futex", "placement=same-cpu"]),
+    Landmark(TRAP, "traps/breakpoint", &[]),
+    Landmark("VM exit (CPUID)", "entry/vm-exit", &[]),
+    Landmark("thread", "processes/thread", &["dirty_mib=0", "until=exited"]),
+    Landmark(FORK, "processes/fork", &["dirty_mib=0", "until=exited"]),
+    Landmark("read 4 KiB, disk", "files/read", &["state=uncached", "block=4k"]),
+    Landmark(DISK, "files/fsync", &[]),
+    Landmark("program start", "processes/fork-exec", &["image=dynamic", "dirty_mib=0"]),
 ];
 
 impl Landmark {
     fn is(&self, case: &Case) -> bool {
-        let has = |(name, value): &(&str, Value)| match (case.params.get(*name), value) {
-            (Some(ParamValue::Word(found)), Word(wanted)) => found == wanted,
-            (Some(ParamValue::Number(found)), Number(wanted)) => found == wanted,
-            _ => false,
-        };
-        case.benchmark == self.benchmark && self.params.iter().all(has)
+        let Self(_, benchmark, params) = self;
+        let has =
+            |wanted: &&str| case.params.iter().any(|(name, value)| format!("{name}={value}") == *wanted);
+        case.benchmark == *benchmark && params.iter().all(has)
     }
 
     /// Its case, in the first environment that measured one.
@@ -95,10 +73,9 @@ pub fn of(subjects: &[Subject]) -> Option<Figure> {
     }
     for landmark in &LANDMARKS {
         let Some(case) = landmark.case(subjects) else { continue };
-        let mut marks: Vec<_> =
-            subjects.iter().filter_map(|subject| subject.mark(case, is_comparison)).collect();
-        let estimate = |figures: &Figures| figures::estimate(figures.estimate.median, figures.measured.unit);
-        let mut cells = vec![Text::from(landmark.name), Text::new(&case.to_string())];
+        let mut marks: Vec<_> = subjects.iter().filter_map(|subject| subject.mark(case)).collect();
+        let estimate = Figures::in_words;
+        let mut cells = vec![Text::from(landmark.0), Text::new(&case.to_string())];
         match subjects {
             [subject] => {
                 cells.extend(subject.summary.figures(case).iter().flat_map(|figures| in_words(figures)))
@@ -117,7 +94,7 @@ pub fn of(subjects: &[Subject]) -> Option<Figure> {
             // The row has its name and value.
             marks.iter_mut().for_each(|mark| mark.title = Text::default());
         }
-        rows.push((marks.first()?.at, Row { name: landmark.name.into(), value: value.into(), marks }, cells));
+        rows.push((marks.first()?.at, Row { name: landmark.0.into(), value: value.into(), marks }, cells));
     }
     tollgate_model::sort::by(&mut rows, |(a, ..), (b, ..)| a.total_cmp(b));
     let (rows, cells): (Vec<Row>, Vec<Vec<Text>>) =
@@ -153,8 +130,8 @@ pub fn of(subjects: &[Subject]) -> Option<Figure> {
             environment: None,
             drawing: Drawing::Dots(Dots { axis, rows, strips, is_by_environment: true }),
         }],
-        is_small: false,
         numbers: Some(numbers).filter(|table| !table.rows.is_empty()),
+        ..Figure::default()
     })
 }
 
@@ -163,12 +140,10 @@ fn strips(section: usize, suite: &str, subjects: &[Subject], is_comparison: bool
     let of_suite = |case: &Case| suites::suite_of(case) == suite;
     let strip = |subject: &Subject| {
         let cases = subject.summary.rows.iter().map(|row| row.case).filter(|case| of_suite(case));
-        let name = match is_comparison {
-            true => Text::label(&format!("{suite}, {}", subject.name)),
-            false => Text::label(suite),
-        };
+        let name =
+            Text::label(&if is_comparison { format!("{suite}, {}", subject.name) } else { suite.to_owned() });
         let (look, section) = (subject.look, section);
-        Strip { name, section, look, marks: cases.filter_map(|case| subject.mark(case, false)).collect() }
+        Strip { name, section, look, marks: cases.filter_map(|case| subject.mark(case)).collect() }
     };
     subjects.iter().map(strip).collect()
 }
@@ -178,16 +153,16 @@ fn in_words(figures: &Figures) -> [Text; 3] {
     let (estimate, unit) = (&figures.estimate, figures.measured.unit);
     let min = if estimate.min > 0.0 { figures::estimate(estimate.min, unit) } else { String::new() };
     let interval = figures::range(estimate.interval.low, estimate.interval.high, estimate.median, unit);
-    [figures::estimate(estimate.median, unit), interval, min].map(Text::from)
+    [figures.in_words(), interval, min].map(Text::from)
 }
 
 /// The ruler in two sentences.
 pub fn sentences(subjects: &[Subject]) -> Vec<Text> {
     let [subject] = subjects else { return Vec::new() };
     let estimate = |name: &str| {
-        let landmark = LANDMARKS.iter().find(|landmark| landmark.name == name)?;
+        let landmark = LANDMARKS.iter().find(|landmark| landmark.0 == name)?;
         let figures = subject.summary.figures(landmark.case(subjects)?)?;
-        Some((figures.estimate.median, figures::estimate(figures.estimate.median, figures.measured.unit)))
+        Some((figures.estimate.median, figures.in_words()))
     };
     let Some((baseline, words)) = estimate(SYSTEM_CALL) else { return Vec::new() };
     let times =
@@ -233,12 +208,12 @@ mod tests {
     #[test]
     fn landmarks_are_cases_that_there_are() {
         for landmark in &LANDMARKS {
-            let benchmark = tollgate_suites::find(landmark.benchmark).expect("a benchmark");
+            let benchmark = tollgate_suites::find(landmark.1).expect("a benchmark");
             let mut cases = (benchmark.cases)().into_iter().chain((benchmark.thorough_cases)());
             let found =
                 cases.any(|params| landmark.is(&Case { benchmark: benchmark.name.to_owned(), params }));
             // Some cases need two processors.
-            assert!(found || landmark.benchmark == "memory/pingpong", "{}", landmark.name);
+            assert!(found || landmark.1 == "memory/pingpong", "{}", landmark.0);
         }
     }
 

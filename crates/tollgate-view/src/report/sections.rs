@@ -1,7 +1,5 @@
 //! A section for each suite, with the pictures that fit it.
 
-use tollgate_model::Case;
-
 use super::subject::Subject;
 use super::suites::{about, cases, suite_of, suites};
 use super::{bars, curves, dots, levels, matrix, rows};
@@ -41,14 +39,12 @@ fn section(suite: &'static str, subjects: &[Subject], comparisons: &[Comparison]
 
 /// The findings of a suite.
 fn findings(suite: &str, subjects: &[Subject]) -> Vec<Text> {
-    let is_comparison = subjects.len() > 1;
-    let of_suite = |from: &[String]| {
-        from.first()
-            .is_some_and(|first| suite_of(&Case::plain(first.split('{').next().unwrap_or_default())) == suite)
-    };
     let sentences = subjects.iter().flat_map(|subject| {
-        let prefix = if is_comparison { format!("{}: ", subject.name) } else { String::new() };
-        let findings = subject.findings.iter().filter(|finding| of_suite(&finding.from));
+        let prefix = subject.prefix(": ");
+        let findings = subject
+            .findings
+            .iter()
+            .filter(|finding| finding.from.first().is_some_and(|first| suite_of(first) == suite));
         findings.map(move |finding| Text::new(&format!("{prefix}{}", finding.sentence)))
     });
     sentences.collect()
@@ -69,7 +65,7 @@ fn features(subjects: &[Subject]) -> Vec<Table> {
             caption: format!("Features of each lock, with their evidence{of}").into(),
             head,
             rows: rows.collect(),
-            is_open: false,
+            ..Table::default()
         })
     };
     subjects.iter().filter_map(table).collect()

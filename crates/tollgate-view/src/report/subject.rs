@@ -14,6 +14,8 @@ pub struct Subject<'a> {
     pub look: usize,
     /// Its name.
     pub name: String,
+    /// Whether there are others.
+    pub is_one_of_several: bool,
     /// The figures.
     pub summary: Summary<'a>,
     /// What its rows say together.
@@ -32,16 +34,27 @@ impl<'a> Subject<'a> {
         };
         let subject = |(look, run): (usize, &'a Run)| {
             let summary = Summary::of(run);
-            Self { look, name: named(look, run), findings: findings::of(&summary), summary }
+            let is_one_of_several = runs.len() > 1;
+            Self {
+                look,
+                name: named(look, run),
+                is_one_of_several,
+                findings: findings::of(&summary),
+                summary,
+            }
         };
         runs.iter().enumerate().map(subject).collect()
     }
 
     /// The mark of a case, where it has a time above the detection limit.
-    pub fn mark(&self, case: &Case, is_comparison: bool) -> Option<Mark> {
+    pub fn mark(&self, case: &Case) -> Option<Mark> {
         let figures = self.summary.figures(case).filter(|figures| is_drawn(figures))?;
-        let prefix = if is_comparison { format!("{}, ", self.name) } else { String::new() };
-        Some(mark(self.look, figures, &format!("{prefix}{case}")))
+        Some(mark(self.look, figures, &format!("{}{case}", self.prefix(", "))))
+    }
+
+    /// Its name and a separator, where there are several.
+    pub fn prefix(&self, separator: &str) -> String {
+        if self.is_one_of_several { format!("{}{separator}", self.name) } else { String::new() }
     }
 }
 
@@ -56,7 +69,7 @@ pub fn mark(look: usize, figures: &Figures, name: &str) -> Mark {
     let (estimate, unit) = (&figures.estimate, figures.measured.unit);
     let title = format!(
         "{name}: {} ({})",
-        figures::estimate(estimate.median, unit),
+        figures.in_words(),
         figures::range(estimate.interval.low, estimate.interval.high, estimate.median, unit)
     );
     Mark {

@@ -8,7 +8,7 @@ use tollgate_model::text::clean;
 use tollgate_model::{Facts, Run, own};
 
 use super::cells::Columns;
-use crate::summary::{Row, State, Summary};
+use crate::summary::{Figures, Row, State, Summary};
 use crate::table::{Look, Table, paragraph};
 use crate::{advice, facts, figures, findings, pictures};
 
@@ -94,10 +94,7 @@ fn method(summary: &Summary, width: usize) -> String {
     if let Some(cpu) = facts::number(facts, facts::CPU) {
         with.push(format!("on processor {cpu}"));
     }
-    let mut text = match with.is_empty() {
-        true => String::new(),
-        false => paragraph(&with.join(" "), width, "clock: "),
-    };
+    let mut text = if with.is_empty() { String::new() } else { paragraph(&with.join(" "), width, "clock: ") };
     if let Some(storage) = storage_text(facts) {
         text.push_str(&paragraph(&storage, width, "storage: "));
     }
@@ -139,10 +136,7 @@ fn storage_text(facts: &Facts) -> Option<String> {
 /// The engine's own measurements in a group.
 pub fn own_in_words(summary: &Summary, group: &str) -> Vec<String> {
     let mut words = Vec::new();
-    let estimate = |benchmark: &str| {
-        let figures = summary.own(benchmark, group)?;
-        Some(figures::estimate(figures.estimate.median, figures.measured.unit))
-    };
+    let estimate = |benchmark: &str| summary.own(benchmark, group).map(Figures::in_words);
     if let Some(processes) = summary.of_group(group).map(|figures| figures.measured.processes.len()).max() {
         words.push(figures::count(processes, "process", "processes"));
     }

@@ -7,7 +7,7 @@ use tollgate_model::compare::Paired;
 use tollgate_model::estimate::{ENOUGH_PROCESSES, Estimate, Reading, reading};
 use tollgate_model::{Measured, Provenance, Run, Traced, Unit};
 
-use crate::figures::{count, percent};
+use crate::figures::{count, estimate, percent};
 
 /// A row with a larger share of its samples discarded is noisy.
 const MANY_DISCARDED: f64 = 0.05;
@@ -77,6 +77,11 @@ impl<'a> Figures<'a> {
     /// The median, or the bound of a value below the detection limit.
     pub fn bounded(&self) -> f64 {
         self.below.unwrap_or(self.estimate.median)
+    }
+
+    /// The median, ignoring the detection limit, with its unit.
+    pub fn in_words(&self) -> String {
+        estimate(self.estimate.median, self.measured.unit)
     }
 
     /// The number of timed operations.
