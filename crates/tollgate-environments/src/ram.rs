@@ -253,7 +253,7 @@ pub fn clean() {
         for home in directory::left(&parent, PREFIX) {
             for name in [FILES, MEMORY] {
                 // Not a mount point, in most cases. A directory in use is left to the next run.
-                let _ = unmount(&home.workdir().join(name), UnmountFlags::NOFOLLOW);
+                let _ = unmount(home.workdir().join(name), UnmountFlags::NOFOLLOW);
             }
             match Record::read(&home) {
                 Some(record) if record.unload().is_err() => home.leave(),
