@@ -20,7 +20,7 @@ fn checked(text: &str) -> Checked {
 fn a_line_that_is_wrong_says_what_would_be_right() {
     for (text, wrong) in [
         ("nop\n lww v0,(a0)", "line 2: `lww` is no instruction of the model; did you mean lw?"),
-        ("bnze v0,1f", "line 1: `bnze` is no instruction of the model; did you mean bnez?"),
+        ("bnze v0,1f", "line 1: `bnze` is no instruction of the model; did you mean bne or bnez?"),
         ("l v0,(a0)", "line 1: `l` is no instruction of the model; did you mean lw or ll or li or b?"),
         ("mult t0,t1", "line 1: `mult` is no instruction of the model; it has lw sw ll sc addu or move"),
         ("lw v0", "line 1: `lw` is written `lw v0,(a0)`; here are 1 operands"),
