@@ -143,7 +143,8 @@ impl Machine {
             self.open_file(path)?.take(limit).read_to_end(&mut bytes)?;
             Ok(bytes)
         };
-        let bytes = self.noted(path, Manner::Read, || read(Vec::new()), Seen::keep_bytes)?;
+        let keep = |bytes: &Vec<u8>, path: &str, seen: &mut Seen| seen.keep_bytes(path, bytes);
+        let bytes = self.noted(path, Manner::Read, || read(Vec::new()), keep)?;
         found(bytes, path)
     }
 

@@ -47,10 +47,10 @@ pub(crate) struct Seen {
 
 impl Seen {
     /// Keeps what a capture has of a file; of several readings of one file the longest counts.
-    pub fn keep_bytes(bytes: &Vec<u8>, path: &str, seen: &mut Self) {
+    pub fn keep_bytes(&mut self, path: &str, bytes: &[u8]) {
         let bytes = redacted(path, bytes);
-        if seen.bytes.as_ref().is_none_or(|known| known.len() < bytes.len()) {
-            seen.bytes = Some(bytes);
+        if self.bytes.as_ref().is_none_or(|known| known.len() < bytes.len()) {
+            self.bytes = Some(bytes);
         }
     }
 }
