@@ -13,8 +13,7 @@ use tollgate_view::trace::{self, View};
 use tollgate_x86::{Vendor, Width};
 
 use crate::failure::Failure;
-use crate::{examples, out};
-use tollgate_view::figures;
+use crate::{examples, out, time};
 
 /// Measures, explains and compares what it costs to cross the boundaries of a machine.
 #[derive(Debug, Parser)]
@@ -72,7 +71,7 @@ pub struct RunArgs {
     /// A suite, a benchmark, a case, or either with `*`; none for everything but workloads
     pub pattern: Vec<String>,
     /// Spend this much time, from 1s to 24h; a bare number is seconds [default: 60s; workloads 2m, large ones 30m]
-    #[arg(long, value_name = "DURATION", value_parser = figures::parse_time, allow_negative_numbers = true)]
+    #[arg(long, value_name = "DURATION", value_parser = time::parse_time, allow_negative_numbers = true)]
     #[arg(conflicts_with_all = ["quick", "thorough"])]
     pub time: Option<Duration>,
     /// Spend 10 seconds: wider intervals
@@ -191,7 +190,7 @@ pub struct TraceArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub timeline: Option<PathBuf>,
     /// When the command has ended, wait this long for processes that it left [default: 2s]
-    #[arg(long, value_name = "DURATION", value_parser = figures::parse_wait, allow_negative_numbers = true)]
+    #[arg(long, value_name = "DURATION", value_parser = time::parse_wait, allow_negative_numbers = true)]
     pub linger: Option<Duration>,
     /// Measure what tracing adds to each call here, by each backend; with a command, before it
     #[arg(long)]

@@ -27,6 +27,7 @@ mod schedules;
 mod show;
 mod storage;
 mod store;
+mod time;
 mod trace;
 
 use std::process::ExitCode;
