@@ -30,24 +30,28 @@ pub struct Configuration {
 }
 
 /// Options that are set more than once.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Repeated {
     /// How many lines set an option that an earlier line had set.
     pub lines: usize,
     /// The number of the first of them, from 1.
+    #[serde(rename = "first_line")]
     pub first: usize,
     /// The option that that line sets.
+    #[serde(rename = "first")]
     pub name: String,
 }
 
 /// Lines that are neither options nor comments.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Foreign {
     /// How many.
     pub lines: usize,
     /// The number of the first, from 1.
+    #[serde(rename = "first_line")]
     pub first: usize,
     /// The beginning of that line; bytes that are not UTF-8 are replaced.
+    #[serde(rename = "first")]
     pub excerpt: String,
 }
 

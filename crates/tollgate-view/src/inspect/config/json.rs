@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use tollgate_kconfig::{
-    Configuration, Counts, Difference, Entry, Kind, Source, compare, counter, identity, overridden,
+    Configuration, Counts, Difference, Entry, Foreign, Kind, Overridden, Repeated, Source, compare, counter,
+    identity, overridden,
 };
 
 use super::asked::Asked;
@@ -30,45 +31,17 @@ struct Record<'a> {
     architecture: Option<&'a str>,
     compiler: Option<String>,
     #[serde(flatten)]
-    counts: Counted,
+    counts: Counts,
     unended: bool,
-    repeated: Option<Repeated<'a>>,
-    foreign: Option<Foreign<'a>>,
+    repeated: Option<&'a Repeated>,
+    foreign: Option<&'a Foreign>,
     command_line: Option<&'a str>,
-    overridden: Vec<Override>,
+    overridden: Vec<Overridden>,
     renamed: Vec<Renamed<'a>>,
     areas: Vec<InArea>,
     affecting: Vec<Affecting<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     options: Option<BTreeMap<&'a str, String>>,
-}
-
-#[derive(Serialize)]
-struct Counted {
-    built_in: usize,
-    modules: usize,
-    off: usize,
-    valued: usize,
-}
-
-#[derive(Serialize)]
-struct Repeated<'a> {
-    lines: usize,
-    first_line: usize,
-    first: &'a str,
-}
-
-#[derive(Serialize)]
-struct Foreign<'a> {
-    lines: usize,
-    first_line: usize,
-    first: &'a str,
-}
-
-#[derive(Serialize)]
-struct Override {
-    option: &'static str,
-    parameter: String,
 }
 
 #[derive(Serialize)]
@@ -81,7 +54,7 @@ struct Renamed<'a> {
 struct InArea {
     name: &'static str,
     #[serde(flatten)]
-    counts: Counted,
+    counts: Counts,
 }
 
 /// An option that affects a boundary, offered or not.
@@ -149,28 +122,17 @@ impl<'a> Record<'a> {
             version: configuration.version.as_deref(),
             architecture: configuration.architecture.as_deref(),
             compiler: configuration.compiler(),
-            counts: Counts::of(configuration).into(),
+            counts: Counts::of(configuration),
             unended: configuration.unended,
-            repeated: configuration.repeated.as_ref().map(|it| Repeated {
-                lines: it.lines,
-                first_line: it.first,
-                first: &it.name,
-            }),
-            foreign: configuration.foreign.as_ref().map(|it| Foreign {
-                lines: it.lines,
-                first_line: it.first,
-                first: &it.excerpt,
-            }),
+            repeated: configuration.repeated.as_ref(),
+            foreign: configuration.foreign.as_ref(),
             command_line: chosen.command_line.as_deref(),
-            overridden: given
-                .into_iter()
-                .map(|it| Override { option: it.option, parameter: it.parameter })
-                .collect(),
+            overridden: given,
             renamed: text::renamed(configuration)
                 .map(|(formerly, option)| Renamed { option, formerly })
                 .collect(),
             areas: of_areas
-                .map(|counter| InArea { name: counter.area.name, counts: counter.counts.into() })
+                .map(|counter| InArea { name: counter.area.name, counts: counter.counts })
                 .collect(),
             affecting: affecting(configuration, asked),
             options: asked.every_option.then(options),
@@ -220,12 +182,5 @@ impl<'a> Differs<'a> {
             without: difference.entry.and_then(|entry| entry.without),
             affects: Affects::of(difference.entry),
         }
-    }
-}
-
-impl From<Counts> for Counted {
-    fn from(counts: Counts) -> Self {
-        let Counts { built_in, modules, off, valued } = counts;
-        Self { built_in, modules, off, valued }
     }
 }

@@ -14,7 +14,7 @@ pub(crate) struct Piece<'a> {
 }
 
 pub(crate) struct Found<'a> {
-    pub(crate) value: Value,
+    pub(crate) value: Value<'a>,
     pub(crate) says: String,
     pub(crate) source: &'a str,
     /// For the remark of the table.
@@ -23,7 +23,7 @@ pub(crate) struct Found<'a> {
 
 #[derive(Serialize)]
 #[serde(untagged)]
-pub(crate) enum Value {
+pub(crate) enum Value<'a> {
     /// An address or a distance, in hexadecimal; nothing where it is hidden.
     Address(Option<String>),
     Range {
@@ -41,17 +41,7 @@ pub(crate) enum Value {
     /// `kaslr` or `nokaslr`.
     Word(Option<&'static str>),
     Text(String),
-    Options(OptionFields),
-}
-
-#[derive(Serialize)]
-pub(crate) struct OptionFields {
-    randomize_base: bool,
-    randomize_memory: bool,
-    relocatable: bool,
-    hibernation: bool,
-    physical_start: Option<u64>,
-    physical_align: Option<u64>,
+    Options(&'a Options),
 }
 
 /// All of it, the best first.
@@ -59,7 +49,7 @@ pub(crate) fn pieces(evidence: &Evidence, link_address: u64) -> Vec<Piece<'_>> {
     const HIDDEN: &str = "zeros: not visible here";
     let address = |address: u64| Value::Address(Some(hexadecimal(address)));
     let mut built = piece("options", "built with", &evidence.options, |options| {
-        (Value::Options(fields(options)), yes("RANDOMIZE_BASE", options.randomize_base))
+        (Value::Options(options), yes("RANDOMIZE_BASE", options.randomize_base))
     });
     if let (Ok(found), Ok(options)) = (&mut built.found, &evidence.options) {
         found.more = others(&options.value);
@@ -105,7 +95,7 @@ fn piece<'a, T>(
     field: &'static str,
     name: &'static str,
     known: &'a Known<T>,
-    show: impl FnOnce(&T) -> (Value, String),
+    show: impl FnOnce(&'a T) -> (Value<'a>, String),
 ) -> Piece<'a> {
     let found = known.as_ref().map(|known| {
         let (value, says) = show(&known.value);
@@ -120,17 +110,6 @@ pub(crate) fn hexadecimal(value: u64) -> String {
 
 fn yes(name: &str, set: bool) -> String {
     format!("{name}={}", if set { "y" } else { "n" })
-}
-
-fn fields(options: &Options) -> OptionFields {
-    OptionFields {
-        randomize_base: options.randomize_base,
-        randomize_memory: options.randomize_memory,
-        relocatable: options.relocatable,
-        hibernation: options.hibernation,
-        physical_start: options.physical_start,
-        physical_align: options.physical_align,
-    }
 }
 
 /// The options beside the most important one.

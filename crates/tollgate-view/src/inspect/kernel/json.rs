@@ -31,7 +31,7 @@ struct Record<'a> {
 #[derive(Serialize)]
 #[serde(tag = "status", rename_all = "lowercase")]
 enum Status<'a> {
-    Known { value: Value, source: &'a str },
+    Known { value: Value<'a>, source: &'a str },
     Unknown { why: &'a Unknown },
 }
 
