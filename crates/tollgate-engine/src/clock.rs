@@ -187,17 +187,19 @@ fn tsc_end() -> (u64, u32) {
 
 /// CLOCK_MONOTONIC_RAW in nanoseconds: not steered by NTP.
 pub(super) fn monotonic_raw() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is valid for writing; on failure it stays zero.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_RAW, &mut time) };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+    kernels(libc::CLOCK_MONOTONIC_RAW)
 }
 
 /// CLOCK_MONOTONIC in nanoseconds: the same number line in every process of the machine.
 pub(super) fn monotonic() -> u64 {
+    kernels(libc::CLOCK_MONOTONIC)
+}
+
+#[inline(always)]
+fn kernels(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is valid for writing; on failure it stays zero.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    unsafe { libc::clock_gettime(clock, &mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 

@@ -22,15 +22,7 @@ core::arch::global_asm!(include_str!("compat.s"));
 
 /// The frame's bytes, ELF header first.
 fn frame() -> &'static [u8] {
-    unsafe extern "C" {
-        #[link_name = "tollgate_compat_begin"]
-        static BEGIN: u8;
-        #[link_name = "tollgate_compat_end"]
-        static END: u8;
-    }
-    let (begin, end) = (&raw const BEGIN, &raw const END);
-    // SAFETY: both symbols delimit one run of bytes in read-only data, defined by compat.s.
-    unsafe { std::slice::from_raw_parts(begin, end.offset_from_unsigned(begin)) }
+    crate::bytes_between!("tollgate_compat_begin", "tollgate_compat_end")
 }
 
 /// Offsets of p_filesz and p_memsz in the file: a 52-byte ELF header, then the program header, in which

@@ -185,9 +185,9 @@ impl Contended {
         Self { code, context: Box::default(), partners, cpu: None, contender: Box::new(contender), pool }
     }
 
-    /// With the timed loop on this processor.
+    /// With the timed loop on this processor, also where the calling thread is pinned to another one.
     pub fn on(mut self, cpu: usize) -> Self {
-        self.cpu = Some(cpu);
+        self.cpu = (cpu::allowed() != [cpu]).then_some(cpu);
         self
     }
 }

@@ -90,6 +90,11 @@ pub fn switches() -> u64 {
     Usage::of_thread().switches()
 }
 
+/// Page faults of this thread that needed no input or output.
+pub fn minor_faults() -> u64 {
+    Usage::of_thread().minflt
+}
+
 /// Context switches of all threads of this process, voluntary and involuntary.
 pub fn switches_of_process() -> u64 {
     Usage::of_process().switches()
@@ -137,7 +142,7 @@ impl CpuShare {
     }
 }
 
-/// Processor time of this process and of the children that it has waited for (getrusage(2)).
+/// Processor time of this process and of the children that it has waited for.
 fn time_used() -> Duration {
     Duration::from_nanos(Usage::of_process().run_ns() + Usage::of_children().run_ns())
 }

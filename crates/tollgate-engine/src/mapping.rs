@@ -107,11 +107,6 @@ impl Drop for Mapping {
     }
 }
 
-/// Page faults of this thread that needed no input or output.
-pub fn minor_faults() -> u64 {
-    tollgate_os::rusage::Usage::of_thread().minflt
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -180,6 +180,22 @@ macro_rules! timed_loop {
 }
 pub use crate::timed_loop;
 
+/// The bytes between two symbols that the program's own assembly defines in read-only data.
+#[macro_export]
+macro_rules! bytes_between {
+    ($begin:expr, $end:expr) => {{
+        unsafe extern "C" {
+            #[link_name = $begin]
+            static BEGIN: u8;
+            #[link_name = $end]
+            static END: u8;
+        }
+        let (begin, end) = (&raw const BEGIN, &raw const END);
+        // SAFETY: both symbols delimit one run of bytes in this program's read-only data.
+        unsafe { std::slice::from_raw_parts(begin, end.offset_from_unsigned(begin)) }
+    }};
+}
+
 /// Writes a loop in 32-bit code as bytes between two symbols: `compat_loop! { /// doc … name = "symbol":
 /// "instruction", … }`. In the body `edi` counts down, `esi` is `__kernel_vsyscall`; both must be kept.
 #[macro_export]
@@ -203,16 +219,7 @@ macro_rules! compat_loop {
         );
         $(#[$doc])*
         fn $name() -> &'static [u8] {
-            unsafe extern "C" {
-                #[link_name = concat!($symbol, "_begin")]
-                static BEGIN: u8;
-                #[link_name = concat!($symbol, "_end")]
-                static END: u8;
-            }
-            let (begin, end) = (&raw const BEGIN, &raw const END);
-            // SAFETY: both symbols delimit one run of bytes in this program's read-only data, defined
-            // by the assembly right above.
-            unsafe { std::slice::from_raw_parts(begin, end.offset_from_unsigned(begin)) }
+            $crate::bytes_between!(concat!($symbol, "_begin"), concat!($symbol, "_end"))
         }
     };
 }

@@ -12,6 +12,7 @@ use super::layout::{Guard, MEMBERS, Member, Sembuf, Words};
 use super::method::Method;
 use super::rseq;
 use super::semaphore::Semaphore;
+use crate::processes::raw::eventfd;
 use tollgate_engine::{Refusal, cpu, mapping::Mapping};
 
 /// The processors of a lock's users.
@@ -64,7 +65,10 @@ impl Lock {
         let memory = Mapping::anonymous(length, libc::MAP_SHARED)
             .map_err(|error| Refusal::of("memory for a lock is refused", &error))?;
         let object = match method {
-            Method::Eventfd => Object::Event(event()?),
+            Method::Eventfd => {
+                let event = eventfd(1, libc::EFD_NONBLOCK | libc::EFD_SEMAPHORE);
+                Object::Event(event.map_err(|error| Refusal::of("eventfd(2) is refused", &error))?)
+            }
             Method::Semop => Object::Semaphore(Semaphore::new()?),
             _ => Object::None,
         };
@@ -153,18 +157,6 @@ impl Lock {
         // SAFETY: the guard lies behind the words, in the same mapping.
         unsafe { self.shared.memory.address().add(size_of::<Words>()).cast() }
     }
-}
-
-/// A free semaphore from an eventfd.
-fn event() -> Result<std::os::fd::OwnedFd, Refusal> {
-    let flags = libc::EFD_CLOEXEC | libc::EFD_NONBLOCK | libc::EFD_SEMAPHORE;
-    // SAFETY: eventfd(2) takes two numbers.
-    let descriptor = unsafe { libc::eventfd(1, flags) };
-    if descriptor < 0 {
-        return Err(Refusal::of("eventfd(2) is refused", &io::Error::last_os_error()));
-    }
-    // SAFETY: the descriptor is new and has no other owner.
-    Ok(unsafe { std::os::fd::FromRawFd::from_raw_fd(descriptor) })
 }
 
 /// One thread's handle of a lock. It stays with its thread, whose data it holds.

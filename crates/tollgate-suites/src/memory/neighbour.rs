@@ -9,7 +9,7 @@ use tollgate_engine::{
 };
 use tollgate_model::Boundary::{Atomic, CacheLine};
 
-use super::pairing::{is_home, two_cores};
+use super::pairing::two_cores;
 
 timed_loop! {
     /// Adds to a word, atomically although no other thread changes it, as a counter or a lock next to another one
@@ -49,10 +49,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         };
         let partner = Partner { cpu: pair.to, code: add_contending, side: Box::default() };
         // SAFETY: each loop changes one word of those that the contender keeps.
-        let mut runner = unsafe { Contended::new(context, add, vec![partner], contender) };
-        if !is_home(pair.from) {
-            runner = runner.on(pair.from);
-        }
+        let runner = unsafe { Contended::new(context, add, vec![partner], contender) }.on(pair.from);
         Ok(Instance::new(runner).with_ops(OPERATIONS).with_notes([pair.in_words()]))
     }),
     ..PLAIN

@@ -43,16 +43,11 @@ pub(super) fn alone() -> Refusal {
 impl Pair {
     /// The same pair with this thread's processor first, if it is one of them.
     fn starting_at_home(self) -> Self {
-        if is_home(self.to) { Self { from: self.to, to: self.from, ..self } } else { self }
+        if cpu::allowed() == [self.to] { Self { from: self.to, to: self.from, ..self } } else { self }
     }
 
     /// As text.
     pub(super) fn in_words(&self) -> String {
         format!("processors {} and {}, {}", self.from, self.to, self.relation.in_words())
     }
-}
-
-/// Whether this thread is pinned to it.
-pub(super) fn is_home(processor: usize) -> bool {
-    cpu::allowed() == [processor]
 }

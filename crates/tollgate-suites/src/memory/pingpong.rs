@@ -10,7 +10,7 @@ use tollgate_engine::{
 use tollgate_model::Boundary::{Atomic, CacheLine};
 use tollgate_model::Params;
 
-use super::pairing::{alone, is_home, shared_pairs};
+use super::pairing::{alone, shared_pairs};
 use super::topology::{Pair, every_pair, left_out, usual_pairs};
 
 timed_loop! {
@@ -105,10 +105,7 @@ fn instance(params: &Params, context: &mut Context) -> Result<Instance, Refusal>
     let contender = HandOver { line: Arc::default(), trips: 0, stores: word(params, "protocol") == "store" };
     let partner = Partner { cpu: to, code: contending, side: Box::default() };
     // SAFETY: both loops change one word of a line that the contender keeps.
-    let mut runner = unsafe { Contended::new(context, code, vec![partner], contender) };
-    if !is_home(from) {
-        runner = runner.on(from);
-    }
+    let runner = unsafe { Contended::new(context, code, vec![partner], contender) }.on(from);
     let known = shared_pairs(context).into_iter().chain(every_pair(&context.processors));
     let pair = known.into_iter().find(|pair| [(from, to), (to, from)].contains(&(pair.from, pair.to)));
     let notes =

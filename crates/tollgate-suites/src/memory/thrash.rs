@@ -12,7 +12,7 @@ use tollgate_engine::{
 use tollgate_model::Boundary::{CacheLine, MemoryAccess, Tlb};
 use tollgate_model::{ParamValue, Params, Unit};
 
-use super::pairing::{self, is_home, related};
+use super::pairing::{self, related};
 use super::region::{Amount, Page, Region};
 use super::topology::Sizes;
 
@@ -149,10 +149,7 @@ fn instance(params: &Params, context: &mut Context) -> Result<Instance, Refusal>
     };
     let partner = Partner { cpu: pair.to, code: contending, side: Box::default() };
     // SAFETY: both loops store to the first `bytes` of buffers that are at least so long and that the contender owns.
-    let mut runner = unsafe { Contended::new(context, code, vec![partner], contender) };
-    if !is_home(pair.from) {
-        runner = runner.on(pair.from);
-    }
+    let runner = unsafe { Contended::new(context, code, vec![partner], contender) }.on(pair.from);
     let instance =
         Instance::new(runner).with_ops(LINES).on_fixture(format!("thrash {amount:?} {}", page.word()));
     Ok(instance.with_notes([format!("processors {} and {}", pair.from, pair.to)]).with_notes(notes))

@@ -7,7 +7,7 @@ use std::os::fd::AsRawFd;
 
 use flate2::read::DeflateDecoder;
 
-use tollgate_engine::{Quota, Refusal};
+use tollgate_engine::{Quota, Refusal, bytes_between};
 use tollgate_os::memfd;
 
 core::arch::global_asm!(include_str!("bare.s"));
@@ -58,15 +58,7 @@ impl Image {
 }
 
 fn bare() -> &'static [u8] {
-    unsafe extern "C" {
-        #[link_name = "tollgate_bare_begin"]
-        static BEGIN: u8;
-        #[link_name = "tollgate_bare_end"]
-        static END: u8;
-    }
-    let (begin, end) = (&raw const BEGIN, &raw const END);
-    // SAFETY: both symbols delimit one run of bytes in read-only data, defined by bare.s.
-    unsafe { std::slice::from_raw_parts(begin, end.offset_from_unsigned(begin)) }
+    bytes_between!("tollgate_bare_begin", "tollgate_bare_end")
 }
 
 /// A program in memory, and its path for this process and its children.

@@ -4,7 +4,8 @@ use std::io;
 
 use tollgate_engine::{
     Heartbeat, Refusal,
-    mapping::{HUGE, Mapping, minor_faults},
+    cpu::minor_faults,
+    mapping::{HUGE, Mapping},
     number, params, word,
 };
 use tollgate_model::{ParamValue, Params};

@@ -58,10 +58,10 @@ pub(super) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     io::pipe().map(|(out, into)| (out.into(), into.into()))
 }
 
-/// An eventfd at zero, closed on exec.
-pub(super) fn eventfd() -> io::Result<OwnedFd> {
+/// An eventfd with this count, closed on exec.
+pub(crate) fn eventfd(count: libc::c_uint, flags: libc::c_int) -> io::Result<OwnedFd> {
     // SAFETY: eventfd(2) takes two numbers.
-    let descriptor = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) };
+    let descriptor = unsafe { libc::eventfd(count, libc::EFD_CLOEXEC | flags) };
     if descriptor < 0 {
         return Err(io::Error::last_os_error());
     }

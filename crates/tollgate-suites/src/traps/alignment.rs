@@ -2,7 +2,7 @@
 
 use tollgate_engine::{Benchmark, Kind, Loop, Refusal, Timed, TimedLoop, timed_loop};
 
-use super::handler::{Handled, SIGNAL, handler, tried};
+use super::handler::{self, Handled, SIGNAL, handler, tried};
 use crate::checks;
 
 timed_loop! {
@@ -53,9 +53,6 @@ fn traps() -> Result<bool, Refusal> {
             "ret",
         )
     }
-    let mut handled = Handled::of_code(libc::SIGBUS, allow, one_load as *const () as usize);
-    handled.install()?;
     // SAFETY: it reads from its own frame and changes only the flags, which it restores.
-    unsafe { one_load() };
-    Ok(handled.remove() == 1)
+    unsafe { handler::traps(libc::SIGBUS, allow, one_load) }
 }

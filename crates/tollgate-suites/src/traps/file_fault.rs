@@ -1,6 +1,6 @@
 //! A minor fault on a cached file page (lmbench, lat_pagefault).
 
-use tollgate_engine::{Benchmark, Kind, Refusal, Timed, TimedLoop, mapping::minor_faults, timed_loop};
+use tollgate_engine::{Benchmark, Kind, Refusal, Timed, TimedLoop, cpu::minor_faults, timed_loop};
 use tollgate_model::Boundary::{Exception, KernelCode, KernelEntry, PageFault, Tlb};
 
 use super::handler::TRAP;

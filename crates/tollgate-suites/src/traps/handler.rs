@@ -210,6 +210,22 @@ impl Drop for Handled {
     }
 }
 
+/// Whether this code traps once with the handler installed.
+///
+/// # Safety
+/// The code must be sound to run, also where it does not trap.
+pub(super) unsafe fn traps(
+    signal: libc::c_int,
+    handler: Handler,
+    code: unsafe extern "C" fn(),
+) -> Result<bool, Refusal> {
+    let mut handled = Handled::of_code(signal, handler, code as *const () as usize);
+    handled.install()?;
+    // SAFETY: the caller's.
+    unsafe { code() };
+    Ok(handled.remove() == 1)
+}
+
 /// The instance of a loop without a context, each operation of which raises the signal, after a trial.
 pub(super) fn counted(
     timed: Timed,

@@ -2,7 +2,7 @@
 
 use tollgate_engine::{Benchmark, Kind, Refusal, Timed, TimedLoop, timed_loop};
 
-use super::handler::{Handled, SIGNAL, counted, handler};
+use super::handler::{self, Handled, SIGNAL, counted, handler};
 use crate::checks;
 
 timed_loop! {
@@ -45,9 +45,6 @@ fn traps() -> Result<bool, Refusal> {
             "ret",
         )
     }
-    let mut handled = Handled::of_code(libc::SIGTRAP, stop, one_step as *const () as usize);
-    handled.install()?;
     // SAFETY: it changes only the flags.
-    unsafe { one_step() };
-    Ok(handled.remove() == 1)
+    unsafe { handler::traps(libc::SIGTRAP, stop, one_step) }
 }

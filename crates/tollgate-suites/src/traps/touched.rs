@@ -2,8 +2,7 @@
 
 use tollgate_engine::{
     Batch, BatchHooks, Clock, Instance, Loop, LoopContext, Order, Refusal, Runner, Timed, TimedLoop,
-    mapping::{HUGE, minor_faults},
-    timed_loop,
+    cpu::minor_faults, mapping::HUGE, timed_loop,
 };
 
 use super::memory::{FILLING, PAGE, Region};

@@ -18,6 +18,7 @@ use tollgate_model::Boundary::{
 use super::handler::{TRAP, tried};
 use super::memory::{FILLING, PAGE, Region};
 use super::touched;
+use crate::processes::raw::eventfd;
 
 // include/uapi/linux/userfaultfd.h
 const UFFD_USER_MODE_ONLY: libc::c_int = 1;
@@ -142,13 +143,8 @@ impl Pager {
     }
 
     fn start(&mut self) -> Result<(), Refusal> {
-        // SAFETY: a new eventfd, closed on exec.
-        let stop = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) };
-        if stop < 0 {
-            return Err(Refusal::of("eventfd(2) is refused", &io::Error::last_os_error()));
-        }
-        // SAFETY: the descriptor is new and has no other owner.
-        let stop = Arc::new(unsafe { OwnedFd::from_raw_fd(stop) });
+        let stop = eventfd(0, 0).map_err(|error| Refusal::of("eventfd(2) is refused", &error))?;
+        let stop = Arc::new(stop);
         let (ready, started) = mpsc::sync_channel(1);
         let (watch, stopped, handled) = (self.watch.clone(), stop.clone(), self.handled.clone());
         handled.store(0, Relaxed);

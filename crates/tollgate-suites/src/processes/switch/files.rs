@@ -38,8 +38,8 @@ pub(super) fn pipes() -> Result<Means, Refusal> {
 /// One counter there, one back.
 pub(super) fn counters() -> Result<Means, Refusal> {
     let refused = |error| Refusal::of("eventfd2 is refused", &error);
-    let there = Arc::new(raw::eventfd().map_err(refused)?);
-    let back = Arc::new(raw::eventfd().map_err(refused)?);
+    let there = Arc::new(raw::eventfd(0, 0).map_err(refused)?);
+    let back = Arc::new(raw::eventfd(0, 0).map_err(refused)?);
     Ok(means(Ends { give: Arc::clone(&there), take: Arc::clone(&back) }, Ends { give: back, take: there }))
 }
 
