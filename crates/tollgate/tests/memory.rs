@@ -178,10 +178,16 @@ fn on_one_processor_what_needs_two_says_so() {
 #[test]
 fn the_curve_and_the_matrix_are_drawn_from_what_was_measured() {
     let home = Home::new();
-    let text = home.output(["run", "memory/latency{page=4k}", "memory/pingpong", "--time", "4", "--quiet"]);
-    assert!(text.contains("memory/latency: ns per dependent load") && text.contains('●'), "{text}");
-    if !cases("memory/pingpong", &[]).is_empty() {
-        assert!(text.contains("memory/pingpong: ns per cache-line transfer"), "{text}");
-    }
-    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    // On a busy machine a short run measures too few cases to draw.
+    let is_drawn = |seconds: &&str| {
+        let patterns = ["run", "memory/latency{page=4k}", "memory/pingpong", "--quiet", "--time", seconds];
+        let text = home.output(patterns);
+        println!("{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        let has_matrix = text.contains("memory/pingpong: ns per cache-line transfer");
+        text.contains("memory/latency: ns per dependent load")
+            && text.contains('●')
+            && (has_matrix || cases("memory/pingpong", &[]).is_empty())
+    };
+    assert!(["4", "8", "16", "32"].iter().any(is_drawn), "not drawn");
 }
