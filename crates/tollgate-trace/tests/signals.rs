@@ -30,7 +30,7 @@ impl Counting {
             [puppet.to_str().expect("a path of letters"), "count", counts.to_str().expect("as above")];
         let (mut command, directory) = tracing(&[backend], &words)?;
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        Some(Self { command: command, _directories: [benchmark, directory], counts })
+        Some(Self { command, _directories: [benchmark, directory], counts })
     }
 
     /// As the words of a shell.

@@ -1,5 +1,7 @@
 //! Working directories that another user owns, exchanges, or may write: root gives that user nothing.
 
+#![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
+
 mod common;
 
 use std::collections::BTreeSet;

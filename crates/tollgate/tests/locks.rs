@@ -16,17 +16,8 @@ fn every_row_is_answered_and_locks_at_user_level_beat_the_system_call() {
                 rows.0.iter().map(|row| (row["benchmark"].clone(), row["params"].clone())).collect();
             assert_eq!(answered, listed(&["locks"]));
             // A lock that let two in would have failed its case; one that found no quiet moment says so.
-            let why = |row: &Value| row["error"].as_str().unwrap_or_default().to_owned();
-            let is_noise = |why: &str| {
-                why.contains("other processes used the processor") || why.contains("time was over")
-            };
-            let failed: Vec<String> = rows
-                .0
-                .iter()
-                .filter(|row| row["status"] == "failed")
-                .map(why)
-                .filter(|why| !is_noise(why))
-                .collect();
+            let failed = |row: &&Value| row["status"] == "failed" && !is_noise(row);
+            let failed: Vec<&Value> = rows.0.iter().filter(failed).collect();
             assert!(failed.is_empty(), "{failed:?}");
             uncontended(rows, claims);
             trade(rows, claims);
@@ -36,22 +27,32 @@ fn every_row_is_answered_and_locks_at_user_level_beat_the_system_call() {
     );
 }
 
+/// Whether a case failed by the other work on the machine alone.
+fn is_noise(row: &Value) -> bool {
+    let reasons =
+        ["other work had the processor", "other processes used the processor", "time was over", "had time"];
+    let why = row["error"].as_str().unwrap_or_default();
+    row["status"] == "failed" && reasons.iter().any(|reason| why.contains(reason))
+}
+
 #[test]
 fn a_restartable_sequence_needs_no_library_that_registers_it() {
-    let mut marked = Marked::new(&["locks/uncontended{by=rseq}"], 1);
-    // Of glibc from 2.35 on; others never do.
-    marked.command.env("GLIBC_TUNABLES", "glibc.pthread.rseq=0");
-    let rows = marked.rows();
-    let row = rows.find("locks/uncontended", &json!({"by": "rseq"}));
-    match row["status"].as_str() {
-        Some("measured") => {}
-        Some("skipped") => {
+    let run = |seconds| {
+        let mut marked = Marked::new(&["locks/uncontended{by=rseq}"], seconds);
+        // Of glibc from 2.35 on; others never do.
+        marked.command.env("GLIBC_TUNABLES", "glibc.pthread.rseq=0");
+        marked.rows()
+    };
+    expect_in_one_of_four(1, run, |rows, claims| {
+        let row = rows.find("locks/uncontended", &json!({"by": "rseq"}));
+        if row["status"] == "skipped" {
             let why = row["why"].as_str().unwrap_or_default();
             assert!(why.contains("rseq(2)") || why.contains("one processor"), "{why}");
-            println!("skipped: {why}");
+            return println!("skipped: {why}");
         }
-        _ => panic!("{row}"),
-    }
+        assert!(row["status"] == "measured" || is_noise(row), "{row}");
+        claims.claim("rseq", row["status"] == "measured", row);
+    });
 }
 
 const SYSTEM_CALL: &str = "futex-trylock-pi";

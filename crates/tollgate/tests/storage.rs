@@ -1,6 +1,8 @@
 //! Where files are measured: what cannot be used is refused in one line, what is known of it is kept, and nothing of
 //! it stays, however the run ends. Block devices in memory need root: elsewhere those tests say that they are skipped.
 
+#![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
+
 mod common;
 
 use std::fs;
