@@ -22,7 +22,7 @@ pub fn others(allowed: &[usize]) -> Vec<usize> {
     let siblings = siblings.map(|text| parse_list(&text)).unwrap_or_default();
     let mut others = allowed.to_vec();
     others.retain(|&cpu| cpu != home);
-    tollgate_model::sort::by_key(&mut others, |&cpu| (siblings.contains(&cpu), cpu < home, cpu));
+    others.sort_by_key(|&cpu| (siblings.contains(&cpu), cpu < home, cpu));
     others
 }
 

@@ -126,7 +126,7 @@ impl Schedule {
     pub fn running(&self, slice: Duration) -> (BatchOrder, Duration) {
         let mut fixtures = self.fixtures();
         let runs = |fixture: &[usize]| fixture.iter().map(|&index| self.cases[index].processes_run()).min();
-        tollgate_model::sort::by_key(&mut fixtures, |fixture| (runs(fixture), self.need_of(fixture)));
+        fixtures.sort_by_key(|fixture| (runs(fixture), self.need_of(fixture)));
         let mut needed = Duration::ZERO;
         // The first is always in, or it would never run.
         let limits = fixtures.first().map_or(slice, |first| slice.max(self.need_of(first)));

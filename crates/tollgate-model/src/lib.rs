@@ -26,7 +26,6 @@ pub mod fact;
 pub mod measurement;
 pub mod own;
 pub mod run;
-pub mod sort;
 pub mod stats;
 pub mod text;
 pub mod traced;

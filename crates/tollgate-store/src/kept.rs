@@ -99,7 +99,7 @@ fn entries(directory: &Path) -> Result<Vec<Entry>, FindError> {
         Err(error) => return Err(FindError::Unreadable(directory.to_owned(), error)),
     };
     let mut kept: Vec<Entry> = entries.filter_map(|entry| Entry::of(&entry.ok()?.path())).collect();
-    tollgate_model::sort::by(&mut kept, |a, b| a.moment().cmp(&b.moment()));
+    kept.sort_by(|a, b| a.moment().cmp(&b.moment()));
     Ok(kept)
 }
 

@@ -177,7 +177,7 @@ pub fn nearest<'a>(meant: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a
 
 fn ranked<'a>(names: impl Iterator<Item = (usize, &'a str)>) -> Vec<&'a str> {
     let mut ranked: Vec<(usize, &str)> = names.collect();
-    tollgate_model::sort::ascending(&mut ranked);
+    ranked.sort();
     ranked.into_iter().take(MOST_NEAR).map(|(_, name)| name).collect()
 }
 

@@ -288,7 +288,7 @@ fn named(events: Vec<(Key, Event)>) -> Vec<Event> {
         |key: Key| names.entry(key).or_insert_with(|| calls::name(key.number, key.is_32_bit)).clone();
     let mut named: Vec<Event> =
         events.into_iter().map(|(key, event)| Event { call: name(key), ..event }).collect();
-    tollgate_model::sort::by_key(&mut named, |event| event.began_ns);
+    named.sort_by_key(|event| event.began_ns);
     named
 }
 

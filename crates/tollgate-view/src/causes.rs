@@ -33,7 +33,7 @@ fn crossed<'a>(cases: impl Iterator<Item = &'a Case>) -> BTreeSet<Boundary> {
 /// everything, then those without a known effect.
 pub fn sort<'a>(facts: &mut [FactDifference], differing: impl Iterator<Item = &'a Case>) {
     let crossed = crossed(differing);
-    tollgate_model::sort::by_key(facts, |fact| match tollgate_inspect::effect(&fact.name) {
+    facts.sort_by_key(|fact| match tollgate_inspect::effect(&fact.name) {
         Some(effect) if !effect.is_general() && effect.reach.meets(crossed.iter().copied()) => 0_u8,
         Some(_) => 1,
         None => 2,

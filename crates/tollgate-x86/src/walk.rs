@@ -44,6 +44,7 @@ mod machine;
 mod number;
 mod outcome;
 mod reading;
+mod registers;
 mod return_far;
 mod rule;
 mod say;
@@ -58,11 +59,10 @@ mod tests;
 pub use event::{Event, Next};
 #[doc(hidden)]
 pub use generated::walk_generated;
-pub use machine::{
-    Bounds, By, Directory, Hidden, Machine, Miss, Mode, Register, Segment, SegmentRegister, TableRegister,
-};
+pub use machine::{By, Machine, Miss};
 pub use number::Number;
 pub use outcome::{Exception, Fault, NotModelled, Outcome, Severity, Unknown};
+pub use registers::{Bounds, Directory, Hidden, Mode, Register, Segment, SegmentRegister, TableRegister};
 pub use rule::{Role, Rule};
 pub use sketch::{Piece, Sketch};
 pub use step::{FlagsBy, Item, Origin, Step};

@@ -84,7 +84,7 @@ pub fn list(directory: &Path) -> Result<Listed, ContentsError> {
             })
         })
         .collect();
-    tollgate_model::sort::by(&mut runs, |a, b| {
+    runs.sort_by(|a, b| {
         (&a.date, &a.machine, &a.kernel, &a.id).cmp(&(&b.date, &b.machine, &b.kernel, &b.id))
     });
     Ok(Listed {

@@ -117,7 +117,7 @@ fn choose(contents: &Contents, keep_days: Option<u32>, now: i64) -> Vec<Removed>
     let removed = |found| Some(Removed { why: why(found)?, path: found.path.clone(), bytes: found.size });
     let mut removed: Vec<Removed> = contents.found.iter().filter_map(removed).collect();
     // A document goes before its lines: stopped in between, the lines still say by which day to find the rest.
-    tollgate_model::sort::by_key(&mut removed, |removed| (removed.why, !removed.path.starts_with(DOCUMENTS)));
+    removed.sort_by_key(|removed| (removed.why, !removed.path.starts_with(DOCUMENTS)));
     removed
 }
 

@@ -64,7 +64,7 @@ impl Tree {
                 modified: stat.st_mtime,
             });
         }
-        tollgate_model::sort::by(&mut entries, |a, b| a.name.cmp(&b.name));
+        entries.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(entries)
     }
 

@@ -162,7 +162,7 @@ fn lengths(symbols: impl BufRead) -> Result<Vec<(String, u64)>, Refusal> {
             open.push((name.to_owned(), address));
         }
     }
-    tollgate_model::sort::ascending(&mut found);
+    found.sort();
     found.dedup_by(|a, b| a.0 == b.0);
     Ok(found)
 }

@@ -83,7 +83,7 @@ fn around(allowed: &[usize], home: Option<usize>) -> Vec<usize> {
     const NEAREST: usize = 32;
     const EVENLY: usize = 32;
     let mut by_distance = allowed.to_vec();
-    tollgate_model::sort::by_key(&mut by_distance, |&cpu| home.map_or(0, |home| cpu.abs_diff(home)));
+    by_distance.sort_by_key(|&cpu| home.map_or(0, |home| cpu.abs_diff(home)));
     let threads = home.map(siblings).unwrap_or_default();
     let mut some: Vec<usize> = by_distance.into_iter().take(NEAREST).collect();
     some.extend(evenly(allowed, EVENLY));

@@ -87,7 +87,7 @@ impl History {
             on_files("write(2)", written)
         })?;
         let mut removed: Vec<String> = before.into_keys().collect();
-        tollgate_model::sort::ascending(&mut removed);
+        removed.sort();
         for path in removed {
             let written = self.commit_to("what nobody needs").and_then(|()| writeln!(self.to, "D {path}"));
             on_files("write(2)", written)?;

@@ -81,7 +81,7 @@ fn calls(maps: &Maps, totals: &Totals) -> (Vec<Call>, Parts) {
 }
 
 fn slowest_first(calls: &mut [Call]) {
-    tollgate_model::sort::by(calls, |a, b| b.total_ns.cmp(&a.total_ns).then_with(|| a.name.cmp(&b.name)));
+    calls.sort_by(|a, b| b.total_ns.cmp(&a.total_ns).then_with(|| a.name.cmp(&b.name)));
 }
 
 fn add(sums: &mut [u64], more: &[u64]) {
@@ -223,7 +223,7 @@ fn events(maps: &Maps, totals: &Totals) -> Vec<Event> {
     };
     let kept = events.records(totals.events as usize).filter(|record| record.written != 0);
     let mut all: Vec<Event> = kept.map(&mut event).collect();
-    tollgate_model::sort::by_key(&mut all, |event| event.began_ns);
+    all.sort_by_key(|event| event.began_ns);
     all
 }
 

@@ -38,7 +38,7 @@ pub(super) fn times(files: &Files, missed: &mut Vec<Missed>) -> Vec<FileTime> {
         missed.push(Missed { what: "tables of files that could not be read".to_owned(), number: 1 });
     }
     let mut all: Vec<FileTime> = sums.into_iter().map(|(path, operations)| file(path, operations)).collect();
-    tollgate_model::sort::by_key(&mut all, |file| std::cmp::Reverse(total(&file.operations)));
+    all.sort_by_key(|file| std::cmp::Reverse(total(&file.operations)));
     let beyond = all.len().saturating_sub(MOST_ENTRIES);
     if beyond > 0 {
         all.truncate(MOST_ENTRIES);
@@ -49,7 +49,7 @@ pub(super) fn times(files: &Files, missed: &mut Vec<Missed>) -> Vec<FileTime> {
 
 fn file(path: String, operations: BTreeMap<&str, FileOperation>) -> FileTime {
     let mut operations: Vec<FileOperation> = operations.into_values().collect();
-    tollgate_model::sort::by_key(&mut operations, |operation| std::cmp::Reverse(operation.parts.total_ns()));
+    operations.sort_by_key(|operation| std::cmp::Reverse(operation.parts.total_ns()));
     FileTime { path, operations }
 }
 

@@ -177,14 +177,12 @@ impl Files {
             .into_iter()
             .filter_map(|(path, number)| {
                 let mut operations = std::mem::take(entries.get_mut(number as usize)?);
-                tollgate_model::sort::by_key(&mut operations, |operation| {
-                    std::cmp::Reverse(operation.parts.total_ns())
-                });
+                operations.sort_by_key(|operation| std::cmp::Reverse(operation.parts.total_ns()));
                 Some(FileTime { path: path.to_string_lossy().into_owned(), operations })
             })
             .filter(|file| !file.operations.is_empty())
             .collect();
-        tollgate_model::sort::by(&mut times, |a, b| {
+        times.sort_by(|a, b| {
             total(&b.operations).cmp(&total(&a.operations)).then_with(|| a.path.cmp(&b.path))
         });
         times

@@ -102,9 +102,7 @@ impl Table {
     /// The totals by call, the slowest first.
     pub fn into_calls(self) -> Vec<Call> {
         let mut calls: Vec<Call> = self.by_call.into_iter().map(|(key, sums)| sums.into_call(key)).collect();
-        tollgate_model::sort::by(&mut calls, |a, b| {
-            b.total_ns.cmp(&a.total_ns).then_with(|| a.name.cmp(&b.name))
-        });
+        calls.sort_by(|a, b| b.total_ns.cmp(&a.total_ns).then_with(|| a.name.cmp(&b.name)));
         calls
     }
 }

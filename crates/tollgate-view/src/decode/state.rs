@@ -40,7 +40,7 @@ fn entries(state: &Joined, width: Width) -> Vec<Item> {
         gdt.iter().all(|entry| !covers(entry.selector, entry.bytes.value.len(), **selector))
     });
     items.extend(text.filter_map(|selector| explained(state, *selector, width)));
-    tollgate_model::sort::by_key(&mut items, |item| item.selector().map(|selector| selector.0));
+    items.sort_by_key(|item| item.selector().map(|selector| selector.0));
     let idt = state.idt(width);
     items.extend(idt.iter().filter_map(|entry| gate(entry.vector, &entry.bytes.value, width)));
     items.extend(task(state, width));

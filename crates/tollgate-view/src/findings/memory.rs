@@ -154,7 +154,7 @@ impl Curve {
                     Some((case.number("kib")? as f64, figures.into(), case.clone()))
                 })
                 .collect();
-            tollgate_model::sort::by(&mut points, |a, b| a.0.total_cmp(&b.0));
+            points.sort_by(|a, b| a.0.total_cmp(&b.0));
             points
         };
         let huge = of("2m");

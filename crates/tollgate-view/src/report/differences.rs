@@ -49,7 +49,7 @@ pub fn findings(subjects: &[Subject], comparisons: &[Comparison]) -> Vec<Text> {
             }
         }
     }
-    tollgate_model::sort::by(&mut found, |(a, _), (b, _)| b.total_cmp(a));
+    found.sort_by(|(a, _), (b, _)| b.total_cmp(a));
     let left_out = found.len().saturating_sub(MOST);
     let sentences = found.iter().take(MOST).map(|(_, sentence)| Text::cut(sentence, 600));
     let counts = comparisons.iter().zip(others).map(|(comparison, other)| {
@@ -156,7 +156,7 @@ pub fn facts(subjects: &[Subject], comparisons: &[Comparison]) -> Vec<Table> {
     }
     let mut ranked: Vec<(Reach, &str)> =
         names.into_iter().map(|name| (Reach::of(name, comparisons), name)).collect();
-    tollgate_model::sort::by(&mut ranked, |(a, _), (b, _)| b.rank().total_cmp(&a.rank()));
+    ranked.sort_by(|(a, _), (b, _)| b.rank().total_cmp(&a.rank()));
     let (affecting, others): (Vec<_>, Vec<_>) =
         ranked.into_iter().partition(|(reach, _)| reach.effect.is_some());
     let row = |(reach, name): &(Reach, &str)| {

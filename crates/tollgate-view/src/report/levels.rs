@@ -26,7 +26,7 @@ pub fn of(subjects: &[Subject], cases: &[&Case]) -> Option<Figure> {
     };
     let mut found: Vec<(&Case, f64)> =
         cases.iter().filter_map(|case| Some((*case, distance(case)?))).collect();
-    tollgate_model::sort::by(&mut found, |(_, a), (_, b)| b.total_cmp(a));
+    found.sort_by(|(_, a), (_, b)| b.total_cmp(a));
     let all = found.len();
     let most = if subjects.len() > 1 { MOST_OF_SEVERAL } else { MOST };
     let panels: Vec<Panel> = found.iter().take(most).filter_map(|(case, _)| panel(subjects, case)).collect();

@@ -96,7 +96,7 @@ pub fn of(subjects: &[Subject]) -> Option<Figure> {
         }
         rows.push((marks.first()?.at, Row { name: landmark.0.into(), value: value.into(), marks }, cells));
     }
-    tollgate_model::sort::by(&mut rows, |(a, ..), (b, ..)| a.total_cmp(b));
+    rows.sort_by(|(a, ..), (b, ..)| a.total_cmp(b));
     let (rows, cells): (Vec<Row>, Vec<Vec<Text>>) =
         rows.into_iter().map(|(_, row, cells)| (row, cells)).unzip();
     numbers.rows = cells;

@@ -81,9 +81,7 @@ impl<'a> Held<'a> {
             .map(|((part, base), (_, other))| (self.part(part), blame::less(other, base)))
             .filter(|(_, difference)| *difference != 0)
             .collect();
-        tollgate_model::sort::by_key(&mut parts, |(_, difference)| {
-            std::cmp::Reverse(difference.unsigned_abs())
-        });
+        parts.sort_by_key(|(_, difference)| std::cmp::Reverse(difference.unsigned_abs()));
         let part = |(name, difference): &(String, i64)| format!("{name} {}", text::difference(*difference));
         let parts: Vec<String> = parts.iter().map(part).collect();
         let [base, other] = [base.real, other.real].map(text::time);
@@ -292,7 +290,7 @@ fn in_words(call: &Difference) -> String {
         ("runnable", blame::less(other.runqueue_ns, base.runqueue_ns)),
         ("off", blame::less(other.unknown_ns, base.unknown_ns)),
     ];
-    tollgate_model::sort::by_key(&mut parts, |(_, ns)| std::cmp::Reverse(ns.unsigned_abs()));
+    parts.sort_by_key(|(_, ns)| std::cmp::Reverse(ns.unsigned_abs()));
     let largest = parts.iter().filter(|(_, ns)| *ns != 0).take(2);
     largest.map(|(name, ns)| format!("{name} {}", text::difference(*ns))).collect::<Vec<String>>().join(", ")
 }

@@ -15,7 +15,7 @@ const KINDS: [&str; 3] = ["sleep", "disk", "runnable"];
 /// The calls of an execution, the slowest first: working calls, and blocking calls.
 pub(crate) fn ranked(traced: &Traced) -> [Vec<&Call>; 2] {
     let mut calls: Vec<&Call> = traced.calls.iter().collect();
-    tollgate_model::sort::by_key(&mut calls, |call| std::cmp::Reverse(call.total_ns));
+    calls.sort_by_key(|call| std::cmp::Reverse(call.total_ns));
     let (waiting, working) = calls.into_iter().partition(|call| is_blocking(&call.name));
     [working, waiting]
 }

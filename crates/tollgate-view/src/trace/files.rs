@@ -17,7 +17,7 @@ pub(crate) fn text(traced: &Traced, top: usize, width: usize) -> String {
         return paragraph(why, width, "");
     }
     let mut files: Vec<(&FileTime, Parts)> = traced.files.iter().map(|file| (file, parts(file))).collect();
-    tollgate_model::sort::by_key(&mut files, |(_, parts)| std::cmp::Reverse(parts.total_ns()));
+    files.sort_by_key(|(_, parts)| std::cmp::Reverse(parts.total_ns()));
     let mut table = Table::new(&["file", "total", "cpu", "disk", "other waiting"]).with_dispensable(1);
     let longest = (width / 2).clamp(24, 60);
     for (file, parts) in files.iter().take(top) {

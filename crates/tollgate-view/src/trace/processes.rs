@@ -39,9 +39,7 @@ pub(crate) fn text(traced: &Traced, top: usize, width: usize) -> String {
     let mut processes: Vec<(&Process, Parts)> =
         traced.tree.iter().map(|process| (process, parts(process))).collect();
     // By processor time, then by waiting.
-    tollgate_model::sort::by_key(&mut processes, |(_, parts)| {
-        std::cmp::Reverse((parts.on_cpu_ns, parts.total_ns()))
-    });
+    processes.sort_by_key(|(_, parts)| std::cmp::Reverse((parts.on_cpu_ns, parts.total_ns())));
     let mut table = Table::new(&["process", "pid", "real", "cpu", "waiting", "calls", "top call"])
         .with_words(&["top call"])
         .with_dispensable(2);

@@ -69,7 +69,7 @@ pub(crate) fn parts(parts: Parts) -> String {
         (runqueue_ns, "waiting for a processor"),
         (unknown_ns, "off the processor"),
     ];
-    tollgate_model::sort::by_key(&mut named, |(ns, _)| std::cmp::Reverse(*ns));
+    named.sort_by_key(|(ns, _)| std::cmp::Reverse(*ns));
     let shown = named.iter().filter(|(ns, _)| *ns > 0);
     shown.map(|(ns, name)| format!("{name} {}", time(*ns))).collect::<Vec<String>>().join(", ")
 }

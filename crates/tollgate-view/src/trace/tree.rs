@@ -69,7 +69,7 @@ impl<'a> Forest<'a> {
         }
         let weight = |group: &[usize]| group.iter().map(|&at| self.weights[at]).fold(0, u64::saturating_add);
         let mut groups: Vec<Vec<usize>> = by_name.into_values().collect();
-        tollgate_model::sort::by_key(&mut groups, |group| std::cmp::Reverse(weight(group)));
+        groups.sort_by_key(|group| std::cmp::Reverse(weight(group)));
         let hidden = groups.split_off(groups.len().min(level.top));
         let lines = groups.len() + usize::from(!hidden.is_empty());
         for (line, group) in groups.iter().enumerate() {

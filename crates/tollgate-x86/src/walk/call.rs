@@ -5,13 +5,14 @@ use crate::{Descriptor, Gate, GateKind, Kind, Selector, SystemKind, WideGate, Wi
 
 use super::gate::{Door, NewStack};
 use super::interrupt::{enter_code, new_ring};
-use super::machine::{Directory, Machine, Register};
+use super::machine::Machine;
 use super::outcome::{Exception, Unknown};
 use super::reading::{
     Blame, Found, GP0, Refusal, SS0, access, bounds, check, code_behind_gate, expect, fault, find,
     has_code_level, has_one_width, is_conforming, is_present, is_reachable, level, look_up, missed,
     selector_code,
 };
+use super::registers::{Directory, Register};
 use super::rule::{Role, Rule};
 use super::stack::Stack;
 use super::step::{Item, Origin};

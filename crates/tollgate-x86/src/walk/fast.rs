@@ -4,10 +4,11 @@
 use crate::{Descriptor, Efer, Msr, Rflags, Selector, Star, SysenterCs, Vendor, Width};
 
 use super::flags;
-use super::machine::{Machine, Mode, Register, Segment, SegmentRegister};
+use super::machine::Machine;
 use super::number::Number;
 use super::outcome::{Fault, NotModelled, Outcome, Unknown};
 use super::reading::{GP0, Refusal, UD, address_bytes, check, expect, is_canonical, unchecked};
+use super::registers::{Mode, Register, Segment, SegmentRegister};
 use super::rule::Rule;
 use super::step::{FlagsBy, Item, Origin, Step};
 use super::{Walked, fred};

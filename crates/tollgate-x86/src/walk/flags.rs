@@ -2,8 +2,9 @@
 
 use crate::{GateKind, Rflags};
 
-use super::machine::{Machine, Register};
+use super::machine::Machine;
 use super::number::Number;
+use super::registers::Register;
 use super::step::{FlagsBy, Step};
 
 /// The flags that user code may have after SYSRET: all that are defined but RF and VM. SDM 2B, SYSRET: `(R11 & 3C7FD7H) | 2`.

@@ -4,9 +4,10 @@ use crate::{Gate, GateKind, Selector, WideGate, Width};
 
 use super::Size;
 use super::Walked;
-use super::machine::{Hidden, Machine, Segment, SegmentRegister};
+use super::machine::Machine;
 use super::number::Number;
 use super::reading::{Found, access, address_bytes};
+use super::registers::{Hidden, Segment, SegmentRegister};
 use super::stack::Stack;
 use super::step::{Origin, Step};
 use super::task_stack::{legacy_stack, long_pointer};

@@ -6,13 +6,14 @@ use crate::{Gate, GateKind, Rflags, Selector, Width};
 use super::event::Event;
 use super::flags;
 use super::gate::{Door, NewStack};
-use super::machine::{Directory, Machine, Mode, Register, Segment, SegmentRegister};
+use super::machine::Machine;
 use super::number::Number;
 use super::outcome::{Exception, NotModelled, Outcome, Unknown};
 use super::reading::{
     Found, Refusal, UD, access, address_bytes, check, code_behind_gate, expect, is_conforming, is_reachable,
     level, look_up, missed, refuse, unchecked,
 };
+use super::registers::{Directory, Mode, Register, Segment, SegmentRegister};
 use super::rule::Rule;
 use super::stack::Stack;
 use super::step::{FlagsBy, Item, Origin, Step};

@@ -4,9 +4,10 @@ use crate::{Rflags, Selector, Width};
 
 use super::flags::{self, popped_by_iret};
 use super::interrupt::enter_code;
-use super::machine::{Machine, Mode, Register};
+use super::machine::Machine;
 use super::outcome::{NotModelled, Outcome, Unknown};
 use super::reading::{GP0, SS0, access, address_bytes, expect, is_reachable, level, unchecked};
+use super::registers::{Mode, Register};
 use super::return_far::{clear_data, load_stack, return_code, return_stack};
 use super::rule::Rule;
 use super::stack::Stack;

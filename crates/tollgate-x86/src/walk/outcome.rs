@@ -2,7 +2,7 @@
 
 use crate::{Msr, Selector};
 
-use super::machine::{Directory, Register, SegmentRegister};
+use super::registers::{Directory, Register, SegmentRegister};
 
 /// How a walk ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -2,9 +2,10 @@
 
 use crate::{Descriptor, Kind, Selector, SystemKind, Width};
 
-use super::machine::{Bounds, Directory, Machine, Miss, SegmentRegister, TableRegister};
+use super::machine::{Machine, Miss};
 use super::number::Number;
 use super::outcome::{Exception, Fault, Outcome, Unknown};
+use super::registers::{Bounds, Directory, SegmentRegister, TableRegister};
 use super::rule::{Role, Rule};
 use super::step::Step;
 use super::{Walked, cr4_has};

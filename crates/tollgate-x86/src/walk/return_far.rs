@@ -4,13 +4,14 @@ use crate::{Descriptor, Kind, Selector, Width};
 
 use super::gate::NewStack;
 use super::interrupt::enter_code;
-use super::machine::{Hidden, Machine, Mode, Register, Segment, SegmentRegister};
+use super::machine::Machine;
 use super::number::Number;
 use super::outcome::{Exception, Unknown};
 use super::reading::{
     Blame, Found, GP0, SS0, access, expect, find, has_code_level, has_one_width, is_code, is_present,
     is_reachable, level, stack_segment,
 };
+use super::registers::{Hidden, Mode, Register, Segment, SegmentRegister};
 use super::rule::{Role, Rule};
 use super::stack::{Stack, pointer_mask};
 use super::step::{Item, Origin, Step};

@@ -2,8 +2,8 @@
 
 use crate::{Vendor, Width};
 
-use super::machine::Mode;
 use super::number::Number;
+use super::registers::Mode;
 
 /// The purpose of a descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

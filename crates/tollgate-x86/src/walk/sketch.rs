@@ -3,9 +3,8 @@
 use crate::{Descriptor, Msr, Selector, Table, Vendor, Width};
 
 use super::Step;
-use super::machine::{
-    Bounds, By, Hidden, Machine, Miss, Mode, Register, Segment, SegmentRegister, TableRegister,
-};
+use super::machine::{By, Machine, Miss};
+use super::registers::{Bounds, Hidden, Mode, Register, Segment, SegmentRegister, TableRegister};
 
 /// A machine of fixed size: registers that may be unknown, pieces of memory, descriptors whose table's address is not
 /// known.

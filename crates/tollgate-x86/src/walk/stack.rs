@@ -2,10 +2,11 @@
 
 use crate::{Descriptor, Width};
 
-use super::machine::{By, Hidden, Machine, Mode, Register, SegmentRegister};
+use super::machine::{By, Machine};
 use super::number::Number;
 use super::outcome::Unknown;
 use super::reading::{Refusal, expect, is_canonical, missed};
+use super::registers::{Hidden, Mode, Register, SegmentRegister};
 use super::rule::Rule;
 use super::step::{Item, Origin, Step};
 use super::{Size, Walked};

@@ -2,9 +2,9 @@
 
 use crate::{Descriptor, GateKind, Msr, Rflags, Selector, Table, Vendor, Width};
 
-use super::machine::{Directory, Mode, Register, SegmentRegister};
 use super::number::Number;
 use super::outcome::Unknown;
+use super::registers::{Directory, Mode, Register, SegmentRegister};
 use super::rule::{Role, Rule};
 use super::{Crossing, Size};
 

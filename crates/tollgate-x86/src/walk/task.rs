@@ -5,10 +5,11 @@ use crate::{Descriptor, Kind, Selector, SystemKind, Table};
 
 use super::Walked;
 use super::event::Event;
-use super::machine::{Machine, SegmentRegister};
+use super::machine::Machine;
 use super::number::Number;
 use super::outcome::{Exception, NotModelled, Outcome, Unknown};
 use super::reading::{Blame, expect, find, is_present, missed};
+use super::registers::SegmentRegister;
 use super::rule::{Role, Rule};
 use super::step::Step;
 

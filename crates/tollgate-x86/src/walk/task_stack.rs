@@ -3,10 +3,11 @@
 use crate::Selector;
 
 use super::Walked;
-use super::machine::{Machine, SegmentRegister};
+use super::machine::Machine;
 use super::number::Number;
 use super::outcome::{Exception, Unknown};
 use super::reading::{Blame, Found, expect, has_tss16, missed, stack_segment};
+use super::registers::SegmentRegister;
 use super::rule::{Role, Rule};
 use super::step::Step;
 

@@ -49,7 +49,7 @@ pub fn check(subjects: &[Chosen], wish: Wish, states: usize) -> Result<Vec<Outco
         work();
     });
     let mut done = done.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
-    tollgate_model::sort::by_key(&mut done, |(at, _)| *at);
+    done.sort_by_key(|(at, _)| *at);
     Ok(done.into_iter().map(|(_, outcome)| outcome).collect())
 }
 
