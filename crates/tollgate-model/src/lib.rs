@@ -11,7 +11,6 @@
 //! - [`stats`]: order statistics and distribution-free intervals.
 //! - [`estimate`]: median, interval, min, modes and spread of one measurement.
 //! - [`text`]: untrusted text, made safe to show.
-//! - [`sort`]: small sorts, which share one instantiation.
 //! - [`traced`]: the executions of traced commands.
 //! - [`compare`]: verdicts, paired within a run and unpaired between two.
 //! - [`boundary`]: the boundaries that benchmarks cross and facts affect.
