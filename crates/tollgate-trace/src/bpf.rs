@@ -4,7 +4,7 @@
 //! entry and the return of calls, the scheduler's switches and wake-ups, and the birth and death of threads keep them; each call
 //! that returns is added to a slot of the processor that it returns on. What is read at the end is those slots.
 //!
-//! From the ground up: [`asm`] and [`wire`] write instructions, [`btf`] reads the kernel's description of its types, [`sys`] is bpf(2).
+//! From the ground up: [`asm`] writes instructions, [`btf`] reads the kernel's description of its types, [`sys`] is bpf(2).
 //! [`layout`] is the data, [`kernel`] the addresses and types of the kernel, [`programs`] the programs, [`cost`] their overhead, and
 //! [`collect`] reads their totals. Maps, programs and links are descriptors of this process: nothing outlives it.
 
@@ -22,7 +22,6 @@ mod programs;
 mod sys;
 #[cfg(test)]
 mod tests;
-mod wire;
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 

@@ -1,7 +1,7 @@
 //! An assembler for the kernel's virtual machine, see Documentation/bpf/standardization/instruction-set.rst of the kernel.
 //!
-//! A program is a list of [`Instruction`]s with labels among them. [`Assembler`] has a method for each; [`super::wire`] has the 8 bytes
-//! each that bpf(2) takes. Operations, conditions and widths have the numbers of their codes there.
+//! [`Assembler`] has a method for each instruction, which writes it as bpf(2) takes it: opcode, two registers, an offset and an
+//! immediate in 8 bytes; constants of 64 bits take two. Conditions and widths have the numbers of their codes there.
 
 /// A register. R0 is what a call returns, R1 to R5 are its arguments and lost by it, R6 to R9 stay, R10 is the end of the stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,24 +74,15 @@ impl Field {
         Self { offset, width: Width::Double }
     }
 
+    /// A word of 4 bytes.
+    pub const fn word(offset: i16) -> Self {
+        Self { offset, width: Width::Word }
+    }
+
     /// The same field of a structure that lies so many bytes further.
     pub const fn at(self, base: i16) -> Self {
         Self { offset: self.offset + base, width: self.width }
     }
-}
-
-/// Operations of two operands, of 64 bits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Operation {
-    Add = 0x00,
-    Subtract = 0x10,
-    Multiply = 0x20,
-    Or = 0x40,
-    And = 0x50,
-    ShiftLeft = 0x60,
-    ShiftRight = 0x70,
-    Xor = 0xa0,
-    Move = 0xb0,
 }
 
 /// When a jump is taken. Comparisons are unsigned but for [`Condition::Negative`].
@@ -116,16 +107,6 @@ pub(crate) enum Atomic {
     CompareExchange = 0xf1,
 }
 
-/// A constant of 64 bits, or an address that the kernel substitutes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Constant {
-    Number(u64),
-    /// A map, by its file descriptor.
-    Map(i32),
-    /// The value of an array map with one entry, so many bytes into it.
-    Value(i32, u32),
-}
-
 /// Functions of the kernel that programs call: `BPF_FUNC_*` in include/uapi/linux/bpf.h.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Helper {
@@ -143,75 +124,111 @@ pub(crate) enum Helper {
 
 /// A jump target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Label(u32);
+pub(crate) struct Label(usize);
 
-/// One instruction, or the position of a label.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Instruction {
-    Operate(Operation, Register, Operand),
-    Constant(Register, Constant),
-    Load(Register, Register, Field),
-    Store(Register, Field, Operand),
-    Atomic(Atomic, Register, Field, Register),
-    Jump(Label),
-    JumpIf(Condition, Register, Operand, Label),
-    Call(Helper),
-    Exit,
-    Label(Label),
-}
+// Classes, sources and modes of opcodes: include/uapi/linux/bpf_common.h and bpf.h.
+const LDX: u8 = 0x01;
+const ST: u8 = 0x02;
+const STX: u8 = 0x03;
+const JMP: u8 = 0x05;
+const ALU64: u8 = 0x07;
+const FROM_REGISTER: u8 = 0x08;
+const MEM: u8 = 0x60;
+const ATOMIC: u8 = 0xc0;
+const LOAD_IMMEDIATE_64: u8 = 0x18;
+const CALL: u8 = 0x80;
+const EXIT: u8 = 0x90;
+// The kinds of a 64-bit constant, in its source register.
+const PSEUDO_MAP_FD: u8 = 1;
+const PSEUDO_MAP_VALUE: u8 = 2;
 
 /// A program that is being written.
 #[derive(Debug, Default)]
 pub(crate) struct Assembler {
-    pub instructions: Vec<Instruction>,
-    pub labels: u32,
+    words: Vec<u64>,
+    /// The number of the instruction that each label stands before, once it is bound.
+    labels: Vec<Option<usize>>,
+    /// Jumps, whose offsets are written at the end.
+    jumps: Vec<(usize, Label)>,
 }
 
 impl Assembler {
-    /// A label that is not bound yet.
-    pub fn label(&mut self) -> Label {
-        self.labels += 1;
-        Label(self.labels - 1)
+    /// The instructions in the form that bpf(2) takes.
+    ///
+    /// # Errors
+    /// A label that was never bound, or a jump over more than 32,767 instructions.
+    pub fn finish(&self) -> Result<Vec<u64>, String> {
+        let mut words = self.words.clone();
+        for &(at, label) in &self.jumps {
+            let place = self.labels[label.0].ok_or("a jump has no target")?;
+            // Jumps count from the instruction after them.
+            let offset = i16::try_from(place as i64 - at as i64 - 1).map_err(|_| "a jump is too far")?;
+            words[at] |= u64::from(offset as u16) << 16;
+        }
+        Ok(words)
     }
 
-    fn push(&mut self, instruction: Instruction) {
-        self.instructions.push(instruction);
+    fn push(&mut self, opcode: u8, to: Register, from: u8, offset: i16, immediate: i32) {
+        self.words.push(
+            u64::from(opcode)
+                | u64::from(to.0 | from << 4) << 8
+                | u64::from(offset as u16) << 16
+                | u64::from(immediate as u32) << 32,
+        );
+    }
+
+    fn push_with(&mut self, opcode: u8, to: Register, with: Operand) {
+        match with {
+            Operand::Register(from) => self.push(opcode | FROM_REGISTER, to, from.0, 0, 0),
+            Operand::Immediate(immediate) => self.push(opcode, to, 0, 0, immediate),
+        }
+    }
+
+    fn push_constant(&mut self, to: Register, kind: u8, low: u32, high: u32) {
+        self.push(LOAD_IMMEDIATE_64, to, kind, 0, low as i32);
+        self.push(0, R0, 0, 0, high as i32);
+    }
+
+    /// A label that is not bound yet.
+    pub fn label(&mut self) -> Label {
+        self.labels.push(None);
+        Label(self.labels.len() - 1)
     }
 
     /// Binds the label to this position.
     pub fn bind(&mut self, label: Label) {
-        self.push(Instruction::Label(label));
-    }
-
-    pub fn operate(&mut self, operation: Operation, to: Register, with: impl Into<Operand>) {
-        self.push(Instruction::Operate(operation, to, with.into()));
+        self.labels[label.0] = Some(self.words.len());
     }
 
     /// A constant that an immediate cannot hold.
     pub fn constant(&mut self, to: Register, number: u64) {
-        self.push(Instruction::Constant(to, Constant::Number(number)));
+        self.push_constant(to, 0, number as u32, (number >> 32) as u32);
     }
 
-    /// A map, as helpers take it.
+    /// A map by its file descriptor, as helpers take it.
     pub fn map(&mut self, to: Register, fd: i32) {
-        self.push(Instruction::Constant(to, Constant::Map(fd)));
+        self.push_constant(to, PSEUDO_MAP_FD, fd as u32, 0);
     }
 
     /// The address of the only value of an array map, `offset` bytes into it.
     pub fn value(&mut self, to: Register, fd: i32, offset: u32) {
-        self.push(Instruction::Constant(to, Constant::Value(fd, offset)));
+        self.push_constant(to, PSEUDO_MAP_VALUE, fd as u32, offset);
     }
 
     pub fn load(&mut self, to: Register, base: Register, field: Field) {
-        self.push(Instruction::Load(to, base, field));
+        self.push(LDX | MEM | field.width as u8, to, base.0, field.offset, 0);
     }
 
     pub fn store(&mut self, base: Register, field: Field, from: impl Into<Operand>) {
-        self.push(Instruction::Store(base, field, from.into()));
+        let opcode = MEM | field.width as u8;
+        match from.into() {
+            Operand::Register(from) => self.push(STX | opcode, base, from.0, field.offset, 0),
+            Operand::Immediate(immediate) => self.push(ST | opcode, base, 0, field.offset, immediate),
+        }
     }
 
     pub fn atomic(&mut self, atomic: Atomic, base: Register, field: Field, with: Register) {
-        self.push(Instruction::Atomic(atomic, base, field, with));
+        self.push(STX | ATOMIC | field.width as u8, base, with.0, field.offset, atomic as i32);
     }
 
     /// Adds to a field that has no other writer meanwhile. `scratch` is lost.
@@ -219,6 +236,18 @@ impl Assembler {
         self.load(scratch, base, field);
         self.add(scratch, by);
         self.store(base, field, scratch);
+    }
+
+    /// Adds to a field that others add to as well. Where `by` is a number, R1 is lost.
+    pub fn increase_shared(&mut self, base: Register, field: Field, by: impl Into<Operand>) {
+        let by = match by.into() {
+            Operand::Register(by) => by,
+            number => {
+                self.mov(R1, number);
+                R1
+            }
+        };
+        self.atomic(Atomic::Add, base, field, by);
     }
 
     /// Adds one to a counter that others count in as well. R1 and R2 are lost.
@@ -229,15 +258,31 @@ impl Assembler {
     }
 
     pub fn jump(&mut self, to: Label) {
-        self.push(Instruction::Jump(to));
+        self.jumps.push((self.words.len(), to));
+        self.push(JMP, R0, 0, 0, 0);
     }
 
     pub fn jump_if(&mut self, condition: Condition, a: Register, b: impl Into<Operand>, to: Label) {
-        self.push(Instruction::JumpIf(condition, a, b.into(), to));
+        self.jumps.push((self.words.len(), to));
+        self.push_with(JMP | condition as u8, a, b.into());
+    }
+
+    /// Passes over what `then` writes where the condition holds.
+    pub fn unless(
+        &mut self,
+        condition: Condition,
+        a: Register,
+        b: impl Into<Operand>,
+        then: impl FnOnce(&mut Self),
+    ) {
+        let behind = self.label();
+        self.jump_if(condition, a, b, behind);
+        then(self);
+        self.bind(behind);
     }
 
     pub fn call(&mut self, helper: Helper) {
-        self.push(Instruction::Call(helper));
+        self.push(JMP | CALL, R0, 0, 0, helper as i32);
     }
 
     /// An address so far from the end of the stack.
@@ -249,26 +294,93 @@ impl Assembler {
     /// Ends the program with 0, which tracepoints expect.
     pub fn exit(&mut self) {
         self.mov(R0, 0);
-        self.push(Instruction::Exit);
+        self.push(JMP | EXIT, R0, 0, 0, 0);
     }
 }
 
+/// Operations of two operands, of 64 bits, with their codes.
 macro_rules! operations {
-    ($($name:ident $operation:ident),+) => {
+    ($($name:ident $code:literal),+) => {
         impl Assembler {
             $(
                 pub fn $name(&mut self, to: Register, with: impl Into<Operand>) {
-                    self.operate(Operation::$operation, to, with);
+                    self.push_with(ALU64 | $code, to, with.into());
                 }
             )+
         }
     };
 }
-operations!(mov Move, add Add, sub Subtract, and And, or Or, mul Multiply, shl ShiftLeft, shr ShiftRight);
+operations!(add 0x00, sub 0x10, mul 0x20, or 0x40, and 0x50, shl 0x60, shr 0x70, xor 0xa0, mov 0xb0);
 
-impl Label {
-    /// Its number among the program's labels.
-    pub fn index(self) -> usize {
-        self.0 as usize
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each instruction's bytes, by hand from the instruction set's document.
+    #[test]
+    fn instructions_are_the_words_of_the_manual() {
+        let mut a = Assembler::default();
+        a.mov(R6, R1);
+        a.mov(R2, -1);
+        a.add(R2, 8);
+        a.shl(R3, R4);
+        a.load(R0, R6, Field::double(8));
+        a.load(R1, FRAME, Field::word(-4));
+        a.store(FRAME, Field { offset: -8, width: Width::Byte }, 7);
+        a.store(R8, Field { offset: 16, width: Width::Half }, R9);
+        a.atomic(Atomic::Add, R1, Field::double(0), R2);
+        a.atomic(Atomic::FetchAdd, R1, Field::double(24), R2);
+        a.atomic(Atomic::CompareExchange, R1, Field::double(0), R2);
+        a.call(Helper::KtimeGetNs);
+        a.exit();
+        let words = a.finish().unwrap();
+        let expected: [u64; 14] = [
+            0x0000_0000_0000_16bf,
+            0xffff_ffff_0000_02b7,
+            0x0000_0008_0000_0207,
+            0x0000_0000_0000_436f,
+            0x0000_0000_0008_6079,
+            0x0000_0000_fffc_a161,
+            0x0000_0007_fff8_0a72,
+            0x0000_0000_0010_986b,
+            0x0000_0000_0000_21db,
+            0x0000_0001_0018_21db,
+            0x0000_00f1_0000_21db,
+            0x0000_0005_0000_0085,
+            0x0000_0000_0000_00b7,
+            0x0000_0000_0000_0095,
+        ];
+        assert_eq!(words, expected, "{words:#018x?}");
+    }
+
+    #[test]
+    fn constants_of_64_bits_take_two_words_and_jumps_count_them() {
+        let mut a = Assembler::default();
+        let end = a.label();
+        let again = a.label();
+        a.bind(again);
+        a.jump_if(Condition::Equal, R1, 0, end);
+        a.constant(R2, 0x1122_3344_5566_7788);
+        a.map(R1, 5);
+        a.value(R1, 6, 64);
+        a.jump_if(Condition::AtLeast, R1, R2, again);
+        a.jump(end);
+        a.bind(end);
+        a.exit();
+        let words = a.finish().unwrap();
+        assert_eq!(words[0], 0x0000_0000_0008_0115);
+        assert_eq!(&words[1..3], &[0x5566_7788_0000_0218, 0x1122_3344_0000_0000]);
+        assert_eq!(&words[3..5], &[0x0000_0005_0000_1118, 0]);
+        assert_eq!(&words[5..7], &[0x0000_0006_0000_2118, 0x0000_0040_0000_0000]);
+        assert_eq!(words[7], 0x0000_0000_fff8_213d);
+        assert_eq!(words[8], 0x0000_0000_0000_0005);
+    }
+
+    #[test]
+    fn a_label_that_is_not_bound_is_refused() {
+        let mut a = Assembler::default();
+        let nowhere = a.label();
+        a.jump(nowhere);
+        assert!(a.finish().is_err());
     }
 }

@@ -257,7 +257,7 @@ fn stretch_of(a: &mut Assembler, to: Register, census: Register) {
 /// R0 = this processor's lane, or 0 where there are more processors than the program was made for.
 fn lane(a: &mut Assembler, target: &Target) {
     a.call(Helper::GetSmpProcessorId);
-    a.store(FRAME, Field { offset: -4, width: Width::Word }, R0);
+    a.store(FRAME, Field::word(-4), R0);
     lookup(a, target.maps.lanes, -4);
 }
 
@@ -267,11 +267,7 @@ fn add_spent(a: &mut Assembler, to: Register, to_array: Field, from_array: Field
     for doing in [Doing::Queued, Doing::Disk, Doing::Sleeping] {
         a.load(R1, THREAD, by_doing(from_array, doing));
         let place = by_doing(to_array, doing);
-        if shared {
-            a.atomic(Atomic::Add, to, place, R1);
-        } else {
-            a.increase(to, place, R1, R2);
-        }
+        if shared { a.increase_shared(to, place, R1) } else { a.increase(to, place, R1, R2) }
     }
 }
 
@@ -290,9 +286,9 @@ fn forget_spent(a: &mut Assembler) {
 fn pair(a: &mut Assembler, target: &Target, tree: Tree, lost: Label) {
     let found = a.label();
     let key = stack(16);
-    a.store(FRAME, Field { width: Width::Word, ..key }, R7);
+    a.store(FRAME, Field::word(key.offset), R7);
     a.load(R1, THREAD, field!(Thread, process));
-    a.store(FRAME, Field { width: Width::Word, ..key.at(4) }, R1);
+    a.store(FRAME, Field::word(key.offset + 4), R1);
     lookup(a, tree.pairs, key.offset);
     a.jump_if(Condition::NotEqual, R0, 0, found);
     let record = key.offset - size_of::<PairRecord>() as i16;
@@ -303,11 +299,10 @@ fn pair(a: &mut Assembler, target: &Target, tree: Tree, lost: Label) {
     a.mov(R4, NO_EXIST);
     a.call(Helper::MapUpdate);
     lookup(a, tree.pairs, key.offset);
-    let there = a.label();
-    a.jump_if(Condition::NotEqual, R0, 0, there);
-    a.count(target.maps.totals, field!(Totals, lost_pairs));
-    a.jump(lost);
-    a.bind(there);
+    a.unless(Condition::NotEqual, R0, 0, |a| {
+        a.count(target.maps.totals, field!(Totals, lost_pairs));
+        a.jump(lost);
+    });
     a.bind(found);
 }
 

@@ -14,13 +14,12 @@ pub(super) fn bucket(a: &mut Assembler, ns: Register) {
     a.mov(R2, ns);
     a.mov(R1, 0);
     for step in [32, 16, 8, 4, 2, 1] {
-        let below = a.label();
         a.mov(R3, R2);
         a.shr(R3, step);
-        a.jump_if(Condition::Equal, R3, 0, below);
-        a.add(R1, step);
-        a.mov(R2, R3);
-        a.bind(below);
+        a.unless(Condition::Equal, R3, 0, |a| {
+            a.add(R1, step);
+            a.mov(R2, R3);
+        });
     }
     // The three bits below the highest: ns >> (octave - 3) & 7. The octave is 3 at least here.
     a.mov(R3, R1);
@@ -34,58 +33,41 @@ pub(super) fn bucket(a: &mut Assembler, ns: Register) {
     a.add(R1, R2);
     a.bind(done);
     // The last bucket has no upper bound; and the verifier wants to see one here.
-    let within = a.label();
-    a.jump_if(Condition::Below, R1, BUCKETS as i32, within);
-    a.mov(R1, BUCKETS as i32 - 1);
-    a.bind(within);
+    a.unless(Condition::Below, R1, BUCKETS as i32, |a| a.mov(R1, BUCKETS as i32 - 1));
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::asm::{Instruction, Operand, Operation, R9};
+    use super::super::super::asm::R9;
     use super::*;
     use proptest::prelude::*;
     use tollgate_model::traced;
 
     /// Executes instructions that know nothing but registers.
     fn run(a: &Assembler, registers: &mut [u64; 11]) {
-        let place = |label| a.instructions.iter().position(|i| *i == Instruction::Label(label)).unwrap();
+        let words = a.finish().unwrap();
         let mut at = 0;
-        while let Some(instruction) = a.instructions.get(at) {
+        while let Some(&word) = words.get(at) {
             at += 1;
-            let value = |operand, registers: &[u64; 11]| match operand {
-                Operand::Register(register) => registers[register.0 as usize],
-                Operand::Immediate(immediate) => i64::from(immediate) as u64,
+            let (to, from) = ((word >> 8 & 0xf) as usize, (word >> 12 & 0xf) as usize);
+            let immediate = i64::from((word >> 32) as i32) as u64;
+            let (a, b) = (registers[to], if word & 8 != 0 { registers[from] } else { immediate });
+            let mut jumps = |taken: bool| {
+                at = at.wrapping_add_signed(if taken { (word >> 16) as i16 } else { 0 }.into());
+                a
             };
-            match *instruction {
-                Instruction::Operate(operation, to, with) => {
-                    let with = value(with, registers);
-                    let to = &mut registers[to.0 as usize];
-                    *to = match operation {
-                        Operation::Add => to.wrapping_add(with),
-                        Operation::Subtract => to.wrapping_sub(with),
-                        Operation::Multiply => to.wrapping_mul(with),
-                        Operation::And => *to & with,
-                        Operation::ShiftLeft => *to << with,
-                        Operation::ShiftRight => *to >> with,
-                        Operation::Move => with,
-                        other => panic!("{other:?}"),
-                    };
-                }
-                Instruction::JumpIf(condition, a, b, label) => {
-                    let (a, b) = (registers[a.0 as usize], value(b, registers));
-                    let taken = match condition {
-                        Condition::Equal => a == b,
-                        Condition::Below => a < b,
-                        other => panic!("{other:?}"),
-                    };
-                    if taken {
-                        at = place(label);
-                    }
-                }
-                Instruction::Label(_) => {}
-                other => panic!("{other:?}"),
-            }
+            registers[to] = match word as u8 & !8 {
+                0x07 => a.wrapping_add(b),
+                0x17 => a.wrapping_sub(b),
+                0x27 => a.wrapping_mul(b),
+                0x57 => a & b,
+                0x67 => a << b,
+                0x77 => a >> b,
+                0xb7 => b,
+                0x15 => jumps(a == b),
+                0xa5 => jumps(a < b),
+                other => panic!("{other:#x}"),
+            };
         }
     }
 

@@ -28,7 +28,7 @@ pub(super) fn enter(a: &mut Assembler, target: &Target) {
     // The call's index: its number, in the table that it came through.
     let (odd, compat, known) = (a.label(), a.label(), a.label());
     a.load(number, CONTEXT, argument(1));
-    a.load(R1, TASK, Field { offset: target.kernel.task.status, width: Width::Word });
+    a.load(R1, TASK, Field::word(target.kernel.task.status));
     a.jump_if(Condition::AnyBit, R1, TS_COMPAT, compat);
     a.jump_if(Condition::AtLeast, number, TABLE as i32, odd);
     a.bind(known);
@@ -55,17 +55,14 @@ pub(super) fn enter(a: &mut Assembler, target: &Target) {
     // The rest of the two tables, and the other two: none of it is worth a hurry.
     a.bind(odd);
     a.and(number, !X32_BIT);
-    let (beyond, small) = (a.label(), a.label());
-    a.jump_if(Condition::AtLeast, number, TABLE as i32, beyond);
-    a.add(number, 2 * TABLE as i32);
-    a.jump(known);
-    a.bind(beyond);
+    a.unless(Condition::AtLeast, number, TABLE as i32, |a| {
+        a.add(number, 2 * TABLE as i32);
+        a.jump(known);
+    });
     a.mov(number, TABLE as i32 - 1);
     a.jump(known);
     a.bind(compat);
-    a.jump_if(Condition::Below, number, TABLE as i32, small);
-    a.mov(number, TABLE as i32 - 1);
-    a.bind(small);
+    a.unless(Condition::Below, number, TABLE as i32, |a| a.mov(number, TABLE as i32 - 1));
     a.add(number, TABLE as i32);
     a.jump(known);
 
@@ -163,16 +160,10 @@ pub(super) fn exit(a: &mut Assembler, target: &Target) {
     slot(a, target, index, lost);
     a.mov(R4, R0);
     a.increase(R4, field!(Slot, total), duration, R1);
-    let shorter = a.label();
     a.load(R1, R4, field!(Slot, max));
-    a.jump_if(Condition::AtLeast, R1, duration, shorter);
-    a.store(R4, field!(Slot, max), duration);
-    a.bind(shorter);
-    let good = a.label();
+    a.unless(Condition::AtLeast, R1, duration, |a| a.store(R4, field!(Slot, max), duration));
     a.load(R1, CONTEXT, argument(1));
-    a.jump_if(Condition::Below, R1, FIRST_ERROR, good);
-    a.increase(R4, field!(Slot, errors), 1, R1);
-    a.bind(good);
+    a.unless(Condition::Below, R1, FIRST_ERROR, |a| a.increase(R4, field!(Slot, errors), 1, R1));
     bucket(a, duration);
     a.shl(R1, 3);
     a.mov(R2, R4);
@@ -252,15 +243,10 @@ fn add_to_process(a: &mut Assembler, target: &Target, tree: Tree) {
     let lost = a.label();
     pair(a, target, tree, lost);
     a.mov(R4, R0);
-    a.mov(R1, 1);
-    a.atomic(Atomic::Add, R4, field!(PairRecord, count), R1);
-    a.atomic(Atomic::Add, R4, field!(PairRecord, total), R9);
-    let good = a.label();
+    a.increase_shared(R4, field!(PairRecord, count), 1);
+    a.increase_shared(R4, field!(PairRecord, total), R9);
     a.load(R1, CONTEXT, argument(1));
-    a.jump_if(Condition::Below, R1, FIRST_ERROR, good);
-    a.mov(R1, 1);
-    a.atomic(Atomic::Add, R4, field!(PairRecord, errors), R1);
-    a.bind(good);
+    a.unless(Condition::Below, R1, FIRST_ERROR, |a| a.increase_shared(R4, field!(PairRecord, errors), 1));
     let greatest = a.label();
     a.load(R0, R4, field!(PairRecord, max));
     // A thread that is overtaken tries again, as often as threads can be expected to meet here.
@@ -289,7 +275,7 @@ fn keep_event(a: &mut Assembler, target: &Target, events: i32, room: u32) {
     a.mov(R2, 1);
     a.atomic(Atomic::FetchAdd, R1, Field::double(0), R2);
     a.jump_if(Condition::AtLeast, R2, room as i32, full);
-    a.store(FRAME, Field { offset: -4, width: Width::Word }, R2);
+    a.store(FRAME, Field::word(-4), R2);
     lookup(a, events, -4);
     a.jump_if(Condition::Equal, R0, 0, full);
     let copy = |a: &mut Assembler, to: Field, from: Field| {
@@ -307,7 +293,7 @@ fn keep_event(a: &mut Assembler, target: &Target, events: i32, room: u32) {
     a.store(R0, field!(EventRecord, result), R1);
     a.mov(R7, R0);
     a.call(Helper::GetCurrentTaskBtf);
-    a.load(R1, R0, Field { offset: target.kernel.task.pid, width: Width::Word });
+    a.load(R1, R0, Field::word(target.kernel.task.pid));
     a.store(R7, field!(EventRecord, thread), R1);
     a.store(R7, field!(EventRecord, written), 1);
     a.bind(full);

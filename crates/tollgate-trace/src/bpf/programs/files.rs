@@ -120,7 +120,7 @@ pub(super) fn at_entry(a: &mut Assembler, target: &Target, files: &Files) {
     clear(a, THREAD, field!(Thread, file), 16);
     a.and(R2, i32::from(aim::DESCRIPTOR));
     a.jump_if(Condition::Equal, R2, 0, restore);
-    a.store(FRAME, Field { offset: -DESCRIPTOR, width: Width::Word }, R3);
+    a.store(FRAME, Field::word(-DESCRIPTOR), R3);
     path_of_descriptor(a, files, restore);
     identify(a, files, ID, restore);
     unite_nameless(a, files);
@@ -150,7 +150,7 @@ pub(super) fn at_exit(a: &mut Assembler, target: &Target, files: &Files) {
     a.jump_if(Condition::Equal, R3, 0, no_open);
     a.load(R1, CONTEXT, argument(1));
     a.jump_if(Condition::AtLeast, R1, calls::FIRST_ERROR, open_failed);
-    a.store(FRAME, Field { offset: -DESCRIPTOR, width: Width::Word }, R1);
+    a.store(FRAME, Field::word(-DESCRIPTOR), R1);
     let of_descriptor = a.label();
     a.bind(of_descriptor);
     path_of_descriptor(a, files, restore);
@@ -205,10 +205,6 @@ fn read(a: &mut Assembler, to: Register, base: Register, field: Field) {
     a.load(to, FRAME, Field { offset: -TEMPORARY, width: field.width });
 }
 
-fn word(offset: i16) -> Field {
-    Field { offset, width: Width::Word }
-}
-
 /// Adds the call to the [`FileRecord`] under the key in R7. R0 to R5 and R9 are lost.
 fn add_to_record(a: &mut Assembler, target: &Target, map: i32) {
     let (found, lost, end) = (a.label(), a.label(), a.label());
@@ -217,20 +213,18 @@ fn add_to_record(a: &mut Assembler, target: &Target, map: i32) {
     a.load(R6, FRAME, stack(KEEP_R6));
     a.load(R9, FRAME, stack(KEEP_R9));
     a.mov(R4, R0);
-    a.mov(R1, 1);
-    a.atomic(Atomic::Add, R4, field!(FileRecord, count), R1);
-    a.atomic(Atomic::Add, R4, field!(FileRecord, total), R9);
-    let (good, no_bytes) = (a.label(), a.label());
+    a.increase_shared(R4, field!(FileRecord, count), 1);
+    a.increase_shared(R4, field!(FileRecord, total), R9);
+    let no_bytes = a.label();
     a.load(R1, CONTEXT, argument(1));
-    a.jump_if(Condition::Below, R1, calls::FIRST_ERROR, good);
-    a.mov(R1, 1);
-    a.atomic(Atomic::Add, R4, field!(FileRecord, errors), R1);
-    a.jump(no_bytes);
-    a.bind(good);
+    a.unless(Condition::Below, R1, calls::FIRST_ERROR, |a| {
+        a.increase_shared(R4, field!(FileRecord, errors), 1);
+        a.jump(no_bytes);
+    });
     a.load(R2, FRAME, stack(AIM));
     a.and(R2, i32::from(aim::MOVES));
     a.jump_if(Condition::Equal, R2, 0, no_bytes);
-    a.atomic(Atomic::Add, R4, field!(FileRecord, bytes), R1);
+    a.increase_shared(R4, field!(FileRecord, bytes), R1);
     a.bind(no_bytes);
     calls::if_unflagged(a, Thread::WAITED, end);
     add_spent(a, R4, field!(FileRecord, spent), field!(Thread, spent), true);

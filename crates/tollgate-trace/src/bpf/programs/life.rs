@@ -23,11 +23,10 @@ pub(super) fn new(a: &mut Assembler, target: &Target) {
     a.mov(parent, THREAD);
     a.load(R2, CONTEXT, argument(0));
     storage(a, target, R2, CREATE);
-    let made = a.label();
-    a.jump_if(Condition::NotEqual, R0, 0, made);
-    a.count(target.maps.totals, field!(Totals, lost_threads));
-    a.exit();
-    a.bind(made);
+    a.unless(Condition::NotEqual, R0, 0, |a| {
+        a.count(target.maps.totals, field!(Totals, lost_threads));
+        a.exit();
+    });
     a.mov(THREAD, R0);
     now(a);
     a.store(THREAD, field!(Thread, call), NO_CALL as i32);
@@ -49,10 +48,7 @@ pub(super) fn new(a: &mut Assembler, target: &Target) {
     a.load(R1, parent, field!(Thread, process));
     a.store(THREAD, field!(Thread, process), R1);
     if let Some(tree) = target.maps.tree {
-        with_record(a, tree, |a| {
-            a.mov(R1, 1);
-            a.atomic(Atomic::Add, R0, field!(ProcessRecord, threads), R1);
-        });
+        with_record(a, tree, |a| a.increase_shared(R0, field!(ProcessRecord, threads), 1));
     }
     a.bind(has_process);
 
@@ -74,7 +70,7 @@ fn add_process(a: &mut Assembler, target: &Target, tree: Tree, parent: Register)
     a.load(R1, parent, field!(Thread, process));
     a.store(FRAME, on_stack(field!(ProcessRecord, parent)), R1);
     a.load(R1, CONTEXT, argument(0));
-    a.load(R1, R1, Field { offset: target.kernel.task.tgid, width: Width::Word });
+    a.load(R1, R1, Field::word(target.kernel.task.tgid));
     a.store(FRAME, on_stack(field!(ProcessRecord, pid)), R1);
     a.store(FRAME, on_stack(field!(ProcessRecord, threads)), 1);
     a.store(FRAME, on_stack(field!(ProcessRecord, began)), NOW);
@@ -88,26 +84,20 @@ fn add_process(a: &mut Assembler, target: &Target, tree: Tree, parent: Register)
     a.on_stack(R3, -RECORD);
     a.mov(R4, 0);
     a.call(Helper::MapUpdate);
-    let kept = a.label();
-    a.jump_if(Condition::Equal, R0, 0, kept);
-    a.count(target.maps.totals, field!(Totals, lost_processes));
-    a.bind(kept);
+    a.unless(Condition::Equal, R0, 0, |a| a.count(target.maps.totals, field!(Totals, lost_processes)));
 }
 
 /// Puts the number of the process of R8 on the stack.
 fn process_key(a: &mut Assembler) {
     a.load(R1, THREAD, field!(Thread, process));
-    a.store(FRAME, Field { offset: -8, width: Width::Word }, R1);
+    a.store(FRAME, Field::word(-8), R1);
 }
 
 /// Does something with R0 = the record of the process of R8, where there is one. R1 to R5 are lost.
 fn with_record(a: &mut Assembler, tree: Tree, with: impl FnOnce(&mut Assembler)) {
-    let none = a.label();
     process_key(a);
     lookup(a, tree.processes, -8);
-    a.jump_if(Condition::Equal, R0, 0, none);
-    with(a);
-    a.bind(none);
+    a.unless(Condition::Equal, R0, 0, with);
 }
 
 /// sched_process_exec(task, old_pid, program): the process has another name.
@@ -118,7 +108,7 @@ pub(super) fn exec(a: &mut Assembler, target: &Target) {
     if let Some(tree) = target.maps.tree {
         with_record(a, tree, |a| {
             a.mov(R6, R0);
-            a.load(R1, TASK, Field { offset: target.kernel.task.tgid, width: Width::Word });
+            a.load(R1, TASK, Field::word(target.kernel.task.tgid));
             a.store(R6, field!(ProcessRecord, pid), R1);
             a.increase(R6, field!(ProcessRecord, execs), 1, R1);
             a.mov(R1, R6);
@@ -140,7 +130,7 @@ pub(super) fn end(a: &mut Assembler, target: &Target) {
     now(a);
     add_up(a, target);
     a.load(R1, TASK, Field::double(target.kernel.task.signal));
-    a.load(R1, R1, Field { offset: target.kernel.task.live, width: Width::Word });
+    a.load(R1, R1, Field::word(target.kernel.task.live));
     a.jump_if(Condition::NotEqual, R1, 0, gone);
     if let Some(tree) = target.maps.tree {
         with_record(a, tree, |a| a.store(R0, field!(ProcessRecord, ended), NOW));
@@ -194,8 +184,7 @@ fn add_up(a: &mut Assembler, target: &Target) {
     if let Some(tree) = target.maps.tree {
         let full = a.label();
         pair(a, target, tree, full);
-        a.mov(R1, 1);
-        a.atomic(Atomic::Add, R0, field!(PairRecord, unfinished), R1);
+        a.increase_shared(R0, field!(PairRecord, unfinished), 1);
         a.bind(full);
     }
 
@@ -216,7 +205,7 @@ fn add_up(a: &mut Assembler, target: &Target) {
     add_spent(a, R0, field!(Lane, outside_spent), field!(Thread, outside), false);
     if let Some(tree) = target.maps.tree {
         with_record(a, tree, |a| {
-            a.atomic(Atomic::Add, R0, field!(ProcessRecord, outside), R7);
+            a.increase_shared(R0, field!(ProcessRecord, outside), R7);
             add_spent(a, R0, field!(ProcessRecord, outside_spent), field!(Thread, outside), true);
         });
     }

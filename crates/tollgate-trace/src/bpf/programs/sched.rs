@@ -71,21 +71,16 @@ fn why_switched(a: &mut Assembler, target: &Target, previous: Register) {
         None => a.load(R1, CONTEXT, argument(3)),
         Some(offset) => {
             a.load(R1, CONTEXT, argument(1));
-            a.load(R1, R1, Field { offset, width: Width::Word });
+            a.load(R1, R1, Field::word(offset));
         }
     }
     a.jump_if(Condition::Equal, R1, 0, known);
     // TASK_IDLE is uninterruptible and yet no load: state I, which is not D.
     a.jump_if(Condition::AnyBit, R1, DEAD | NO_LOAD, sleeps);
-    let (deep, disk) = (a.label(), a.label());
-    a.jump_if(Condition::AnyBit, R1, UNINTERRUPTIBLE | RT_LOCK, deep);
-    a.jump(sleeps);
-    a.bind(deep);
+    a.unless(Condition::AnyBit, R1, UNINTERRUPTIBLE | RT_LOCK, |a| a.jump(sleeps));
     // vfork(2) and posix_spawn(3) wait for their child in state D, so that only SIGKILL ends it. That is no disk.
-    a.jump_if(Condition::AnyBit, R1, WAKE_KILL, disk);
     let is_disk = a.label();
-    a.jump(is_disk);
-    a.bind(disk);
+    a.unless(Condition::AnyBit, R1, WAKE_KILL, |a| a.jump(is_disk));
     a.load(R1, previous, field!(Thread, call));
     for call in [libc::SYS_vfork, libc::SYS_clone, libc::SYS_clone3] {
         a.jump_if(Condition::Equal, R1, call as i32, sleeps);

@@ -29,17 +29,15 @@ pub(in crate::bpf::programs) fn fault(a: &mut Assembler, target: &Target, files:
     a.mov(R9, 0);
     identify(a, files, ID, leave);
     note_names(a, target, files);
-    let waits_in_call = a.label();
     a.load(R1, THREAD, field!(Thread, call));
-    a.jump_if(Condition::NotEqual, R1, NO_CALL as i32, waits_in_call);
-    copy_id(a, (THREAD, field!(Thread, fault)), (FRAME, stack(ID)));
-    a.bind(waits_in_call);
+    a.unless(Condition::NotEqual, R1, NO_CALL as i32, |a| {
+        copy_id(a, (THREAD, field!(Thread, fault)), (FRAME, stack(ID)));
+    });
     let (found, lost) = (a.label(), a.label());
     fault_key(a, |a, half| a.load(R1, FRAME, stack(ID).at(half)));
     record(a, files.files, lost, found);
     a.bind(found);
-    a.mov(R1, 1);
-    a.atomic(Atomic::Add, R0, field!(FileRecord, count), R1);
+    a.increase_shared(R0, field!(FileRecord, count), 1);
     a.bind(leave);
     a.exit();
     a.bind(lost);
@@ -75,7 +73,7 @@ pub(in crate::bpf::programs) fn settle_fault(a: &mut Assembler, target: &Target,
     a.mov(R4, R0);
     for doing in [Doing::Queued, Doing::Disk, Doing::Sleeping] {
         a.load(R1, THREAD, by_doing(field!(Thread, spent), doing));
-        a.atomic(Atomic::Add, R4, field!(FileRecord, total), R1);
+        a.increase_shared(R4, field!(FileRecord, total), R1);
     }
     add_spent(a, R4, field!(FileRecord, spent), field!(Thread, spent), true);
     a.bind(none);

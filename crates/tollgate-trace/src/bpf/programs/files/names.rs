@@ -1,7 +1,6 @@
 //! From a descriptor to a file, and from a file to its names.
 
 use super::*;
-use crate::bpf::asm::Operation;
 
 /// R7 = the dentry and R9 = the mount of the descriptor on the stack; goes to `none` where there is no such descriptor.
 pub(super) fn path_of_descriptor(a: &mut Assembler, files: &Files, none: Label) {
@@ -11,11 +10,11 @@ pub(super) fn path_of_descriptor(a: &mut Assembler, files: &Files, none: Label) 
     read(a, R7, R7, Field::double(o.task_files));
     a.jump_if(Condition::Equal, R7, 0, none);
     read(a, R7, R7, Field::double(o.files_fdt));
-    read(a, R9, R7, word(o.fdt_max));
-    a.load(R1, FRAME, Field { offset: -DESCRIPTOR, width: Width::Word });
+    read(a, R9, R7, Field::word(o.fdt_max));
+    a.load(R1, FRAME, Field::word(-DESCRIPTOR));
     a.jump_if(Condition::AtLeast, R1, R9, none);
     read(a, R7, R7, Field::double(o.fdt_fd));
-    a.load(R1, FRAME, Field { offset: -DESCRIPTOR, width: Width::Word });
+    a.load(R1, FRAME, Field::word(-DESCRIPTOR));
     a.shl(R1, 3);
     a.add(R7, R1);
     read(a, R7, R7, Field::double(0));
@@ -41,16 +40,16 @@ pub(super) fn identify(a: &mut Assembler, files: &Files, to: i16, none: Label) {
     read(a, R1, R1, Field::double(o.inode_number));
     a.store(FRAME, on_stack(to, field!(FileId, inode)), R1);
     a.load(R1, FRAME, stack(INODE));
-    read(a, R1, R1, word(o.inode_generation));
+    read(a, R1, R1, Field::word(o.inode_generation));
     a.store(FRAME, on_stack(to, field!(FileId, tells_apart)), R1);
-    read(a, R1, R7, word(o.dentry_hash));
+    read(a, R1, R7, Field::word(o.dentry_hash));
     a.load(R2, FRAME, on_stack(to, field!(FileId, tells_apart)));
-    a.operate(Operation::Xor, R1, R2);
+    a.xor(R1, R2);
     a.store(FRAME, on_stack(to, field!(FileId, tells_apart)), R1);
     a.load(R1, FRAME, stack(INODE));
     read(a, R1, R1, Field::double(o.inode_sb));
     a.store(FRAME, stack(INODE), R1);
-    read(a, R1, R1, word(o.sb_device));
+    read(a, R1, R1, Field::word(o.sb_device));
     a.store(FRAME, on_stack(to, field!(FileId, device)), R1);
 }
 
@@ -101,11 +100,10 @@ pub(super) fn note_names(a: &mut Assembler, target: &Target, files: &Files) {
     a.jump(crossed);
     a.bind(within);
     // Without a mount the root of a file system has no name.
-    let some_mount = a.label();
-    a.jump_if(Condition::NotEqual, R9, 0, some_mount);
-    read(a, R1, R7, Field::double(o.dentry_parent));
-    a.jump_if(Condition::Equal, R1, R7, done);
-    a.bind(some_mount);
+    a.unless(Condition::NotEqual, R9, 0, |a| {
+        read(a, R1, R7, Field::double(o.dentry_parent));
+        a.jump_if(Condition::Equal, R1, R7, done);
+    });
     name(a, target, files, done);
     // Up, if there is an up.
     read(a, R1, R7, Field::double(o.dentry_parent));
@@ -133,27 +131,20 @@ fn name(a: &mut Assembler, target: &Target, files: &Files, none: Label) {
     read(a, R3, R7, Field::double(o.dentry_name));
     a.mov(R1, R9);
     a.add(R1, i32::from(field!(NameRecord, name).offset));
-    a.mov(R2, size_of_name());
+    a.mov(R2, crate::bpf::layout::NAME as i32);
     a.call(Helper::ProbeReadKernelString);
     a.map(R1, files.names);
     a.on_stack(R2, -ID);
     a.mov(R3, R9);
     a.mov(R4, 0);
     a.call(Helper::MapUpdate);
-    let kept = a.label();
-    a.jump_if(Condition::Equal, R0, 0, kept);
-    a.count(target.maps.totals, field!(Totals, lost_names));
-    a.bind(kept);
+    a.unless(Condition::Equal, R0, 0, |a| a.count(target.maps.totals, field!(Totals, lost_names)));
     a.load(R9, FRAME, stack(CROSSED));
-}
-
-fn size_of_name() -> i32 {
-    crate::bpf::layout::NAME as i32
 }
 
 /// R0 = this processor's [`Scratch`].
 pub(super) fn scratch(a: &mut Assembler, files: &Files, none: Label) {
-    a.store(FRAME, Field { offset: -ZERO, width: Width::Word }, 0);
+    a.store(FRAME, Field::word(-ZERO), 0);
     lookup(a, files.scratch, -ZERO);
     a.jump_if(Condition::Equal, R0, 0, none);
 }

@@ -12,13 +12,11 @@ pub(super) fn path_key(a: &mut Assembler, target: &Target, files: &Files, none: 
     let key = field!(Scratch, path).offset;
     clear(a, R7, Field::double(key), size_of::<PathKey>());
     // R6 = the directory's descriptor, R3 = the path.
-    let (at, both) = (a.label(), a.label());
+    let both = a.label();
     a.load(R1, FRAME, stack(AIM));
     a.mov(R6, libc::AT_FDCWD);
     a.load(R3, THREAD, Field::double(arguments));
-    a.jump_if(Condition::AnyBit, R1, i32::from(aim::PATH_AT), at);
-    a.jump(both);
-    a.bind(at);
+    a.unless(Condition::AnyBit, R1, i32::from(aim::PATH_AT), |a| a.jump(both));
     a.mov(R6, R3);
     a.load(R3, THREAD, Field::double(arguments + 8));
     a.bind(both);
@@ -30,14 +28,14 @@ pub(super) fn path_key(a: &mut Assembler, target: &Target, files: &Files, none: 
     a.mov(R2, crate::bpf::layout::PATH as i32);
     a.call(Helper::ProbeReadUserString);
     a.jump_if(Condition::Negative, R0, 1, none);
-    let (some, absolute) = (a.label(), a.label());
-    a.store(FRAME, Field { offset: -DESCRIPTOR, width: Width::Word }, R6);
-    a.jump_if(Condition::NotEqual, R0, 1, some);
-    a.load(R1, FRAME, stack(AIM));
-    a.and(R1, i32::from(aim::PATH_AT));
-    a.jump_if(Condition::Equal, R1, 0, none);
-    a.jump(of_descriptor);
-    a.bind(some);
+    let absolute = a.label();
+    a.store(FRAME, Field::word(-DESCRIPTOR), R6);
+    a.unless(Condition::NotEqual, R0, 1, |a| {
+        a.load(R1, FRAME, stack(AIM));
+        a.and(R1, i32::from(aim::PATH_AT));
+        a.jump_if(Condition::Equal, R1, 0, none);
+        a.jump(of_descriptor);
+    });
     a.store(R7, field!(PathKey, length).at(key), R0);
     a.load(R1, FRAME, stack(KEEP_R7));
     a.store(R7, field!(PathKey, call).at(key), R1);
