@@ -1,7 +1,7 @@
 //! The result of tracing a command.
 
 use tollgate_model::Traced;
-use tollgate_model::traced::{Call, Ended, FileTime, Idle, Missed, Parts, Process};
+use tollgate_model::traced::{Call, Ended, FileOperation, FileTime, Idle, Missed, Parts, Process};
 
 /// An execution of a command that was traced.
 #[derive(Debug)]
@@ -86,6 +86,42 @@ pub(crate) struct Collected {
     pub missed: Vec<Missed>,
     pub notes: Vec<String>,
     pub events: Vec<Event>,
+}
+
+/// Sorts calls by their time.
+pub(crate) fn slowest_first(calls: &mut [Call]) {
+    calls.sort_by(|a, b| b.total_ns.cmp(&a.total_ns).then_with(|| a.name.cmp(&b.name)));
+}
+
+/// The operations on a file, added up.
+#[derive(Debug, Default)]
+pub(crate) struct Operations(Vec<FileOperation>);
+
+impl Operations {
+    /// The sums of one, which are zero at first.
+    pub fn of(&mut self, name: &str) -> &mut FileOperation {
+        let at = self.0.iter().position(|known| known.operation == name).unwrap_or(self.0.len());
+        if at == self.0.len() {
+            let parts = Parts::default();
+            self.0.push(FileOperation { operation: name.to_owned(), count: 0, errors: 0, parts, bytes: 0 });
+        }
+        &mut self.0[at]
+    }
+}
+
+/// The files that there were operations on, and of each the operations, by their time.
+pub(crate) fn slowest_files(sums: impl IntoIterator<Item = (String, Operations)>) -> Vec<FileTime> {
+    let file = |(path, Operations(mut operations)): (String, Operations)| {
+        operations.sort_by_key(|operation| std::cmp::Reverse(operation.parts.total_ns()));
+        FileTime { path, operations }
+    };
+    let mut files: Vec<FileTime> = sums.into_iter().map(file).collect();
+    files.retain(|file| !file.operations.is_empty());
+    let total = |file: &FileTime| {
+        file.operations.iter().map(|operation| operation.parts.total_ns()).fold(0, u64::saturating_add)
+    };
+    files.sort_by(|a, b| total(b).cmp(&total(a)).then_with(|| a.path.cmp(&b.path)));
+    files
 }
 
 /// How the command itself ended, and after how long.

@@ -16,7 +16,6 @@ pub(crate) mod cause;
 pub(crate) mod clocks;
 pub(crate) mod files;
 pub(crate) mod filter;
-mod operations;
 mod privileges;
 mod stops;
 pub(crate) mod sums;

@@ -8,7 +8,7 @@ use super::files;
 use super::layout::{Doing, EventRecord, Lane, PairRecord, Plain, ProcessRecord, Slot, Totals, parts};
 use super::maps::{MOST_PAIRS, MOST_PROCESSES, Maps, Tree};
 use super::names;
-use crate::outcome::{Collected, Event};
+use crate::outcome::{Collected, Event, slowest_first};
 
 /// The data of the end that the maps do not have.
 pub(super) struct End {
@@ -80,10 +80,6 @@ fn calls(maps: &Maps, totals: &Totals) -> (Vec<Call>, Parts) {
     (calls, parts(outside.outside, outside.outside_spent))
 }
 
-fn slowest_first(calls: &mut [Call]) {
-    calls.sort_by(|a, b| b.total_ns.cmp(&a.total_ns).then_with(|| a.name.cmp(&b.name)));
-}
-
 fn add(sums: &mut [u64], more: &[u64]) {
     for (sum, more) in sums.iter_mut().zip(more) {
         *sum = sum.wrapping_add(*more);
@@ -92,26 +88,18 @@ fn add(sums: &mut [u64], more: &[u64]) {
 
 impl Slot {
     fn add(&mut self, other: &Self) {
-        self.errors += other.errors;
-        self.total += other.total;
-        self.max = self.max.max(other.max);
-        self.unfinished += other.unfinished;
-        add(&mut self.spent, &other.spent);
+        self.sums.errors += other.sums.errors;
+        self.sums.total += other.sums.total;
+        self.sums.max = self.sums.max.max(other.sums.max);
+        self.sums.unfinished += other.sums.unfinished;
+        add(&mut self.sums.spent, &other.sums.spent);
         add(&mut self.histogram, &other.histogram);
     }
 
     fn call(&self, index: u16) -> Call {
-        let histogram = self.histogram.iter().enumerate().filter(|(_, calls)| **calls > 0);
-        Call {
-            name: names::shown(index.into()),
-            count: self.histogram.iter().sum(),
-            errors: self.errors,
-            unfinished: self.unfinished,
-            total_ns: self.total,
-            max_ns: self.max,
-            parts: parts(self.total, self.spent),
-            histogram: histogram.map(|(bucket, calls)| (bucket as u32, *calls)).collect(),
-        }
+        let histogram = (0u32..).zip(self.histogram).filter(|(_, calls)| *calls > 0).collect();
+        let count = self.histogram.iter().sum();
+        Call { count, histogram, ..self.sums.call(names::shown(index.into())) }
     }
 }
 

@@ -1,19 +1,20 @@
 //! Time by file, from the records of the programs: paths are assembled here, and files with the same path are added up.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
-use tollgate_model::traced::{FileOperation, FileTime, MOST_ENTRIES, Missed, Parts};
+use tollgate_model::traced::{FileTime, MOST_ENTRIES, Missed};
 
 use super::layout::{FAULT, FileId, FileKey, FileRecord, NameRecord, PATH, PathKey, Plain, parts};
 use super::maps::{Files, MOST_FILES};
 use super::programs::files::{ANON_INODE, PIPE, SOCKET};
 use super::{names, operations};
+use crate::outcome::{Operations, slowest_files};
 
 /// Directories above a file that are looked for.
 const DEEPEST: usize = 64;
 
-/// Operations by path and name.
-type Sums = BTreeMap<String, BTreeMap<&'static str, FileOperation>>;
+/// Operations by path.
+type Sums = HashMap<String, Operations>;
 
 /// All files, those that took longest first.
 pub(super) fn times(files: &Files, missed: &mut Vec<Missed>) -> Vec<FileTime> {
@@ -37,8 +38,7 @@ pub(super) fn times(files: &Files, missed: &mut Vec<Missed>) -> Vec<FileTime> {
     if read.is_err() {
         missed.push(Missed { what: "tables of files that could not be read".to_owned(), number: 1 });
     }
-    let mut all: Vec<FileTime> = sums.into_iter().map(|(path, operations)| file(path, operations)).collect();
-    all.sort_by_key(|file| std::cmp::Reverse(total(&file.operations)));
+    let mut all = slowest_files(sums);
     let beyond = all.len().saturating_sub(MOST_ENTRIES);
     if beyond > 0 {
         all.truncate(MOST_ENTRIES);
@@ -47,29 +47,13 @@ pub(super) fn times(files: &Files, missed: &mut Vec<Missed>) -> Vec<FileTime> {
     all
 }
 
-fn file(path: String, operations: BTreeMap<&str, FileOperation>) -> FileTime {
-    let mut operations: Vec<FileOperation> = operations.into_values().collect();
-    operations.sort_by_key(|operation| std::cmp::Reverse(operation.parts.total_ns()));
-    FileTime { path, operations }
-}
-
-fn total(operations: &[FileOperation]) -> u64 {
-    operations.iter().map(|operation| operation.parts.total_ns()).fold(0, u64::saturating_add)
-}
-
 fn add(sums: &mut Sums, path: String, call: u32, record: FileRecord) {
     let operation = match call as usize {
         FAULT => Some("fault"),
         call => names::base(call).and_then(operations::of),
     };
     let Some(operation) = operation else { return };
-    let sum = sums.entry(path).or_default().entry(operation).or_insert_with(|| FileOperation {
-        operation: operation.to_owned(),
-        count: 0,
-        errors: 0,
-        parts: Parts::default(),
-        bytes: 0,
-    });
+    let sum = sums.entry(path).or_default().of(operation);
     sum.count += record.count;
     sum.errors += record.errors;
     sum.bytes += record.bytes;

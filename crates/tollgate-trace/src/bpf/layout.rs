@@ -7,13 +7,13 @@ use tollgate_model::traced::{BUCKETS, Parts};
 
 /// A field of one of these structures, for loads and stores.
 macro_rules! field {
-    ($structure:ty, $field:ident) => {{
+    ($structure:ty, $($field:ident).+) => {{
         const fn width<S, F>(_: fn(&S) -> &F) -> usize {
             size_of::<F>()
         }
         $crate::bpf::asm::Field {
-            offset: ::std::mem::offset_of!($structure, $field) as i16,
-            width: $crate::bpf::asm::Width::of(width(|s: &$structure| &s.$field)),
+            offset: ::std::mem::offset_of!($structure, $($field).+) as i16,
+            width: $crate::bpf::asm::Width::of(width(|s: &$structure| &s.$($field).+)),
         }
     }};
 }
@@ -100,12 +100,8 @@ impl Thread {
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub(super) struct Slot {
-    pub errors: u64,
-    pub total: u64,
-    pub max: u64,
-    pub unfinished: u64,
-    /// Time off the processor by [`Doing`]; the first is not used.
-    pub spent: [u64; 4],
+    /// Without the count, which is that of the histogram.
+    pub sums: PairRecord,
     pub histogram: [u64; BUCKETS as usize],
 }
 
@@ -173,7 +169,7 @@ pub(super) struct ProcessRecord {
     pub name: [u64; 2],
 }
 
-/// A call of a process.
+/// The sums of a call: of a process, or of one processor.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
 pub(super) struct PairRecord {
@@ -182,6 +178,7 @@ pub(super) struct PairRecord {
     pub total: u64,
     pub max: u64,
     pub unfinished: u64,
+    /// Time off the processor by [`Doing`]; the first is not used.
     pub spent: [u64; 4],
 }
 

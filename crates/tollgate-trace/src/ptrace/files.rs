@@ -7,12 +7,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use hashbrown::HashMap;
-use tollgate_model::traced::{FileOperation, FileTime, MOST_ENTRIES, Parts};
+use tollgate_model::traced::{FileTime, MOST_ENTRIES, Parts};
 
-use super::operations::{Names, Operation, Replaces, operation};
 use super::sums::Key;
 use super::sys;
 use super::thread::{Inside, Named, Thread};
+use crate::operations::{Names, Operation};
+use crate::outcome::{Operations, slowest_files};
 
 /// The longest path that is read, with its NUL (`PATH_MAX` of linux/limits.h).
 const PATH_MAX: usize = 4096;
@@ -21,11 +22,32 @@ const MOST_DESCRIPTORS: usize = 4096;
 /// `AT_FDCWD`: relative to the current directory.
 const CURRENT: i32 = libc::AT_FDCWD;
 
+/// Which of a process's descriptors a call makes others of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Replaces {
+    First,
+    Second,
+    Many,
+    None,
+}
+
+impl Replaces {
+    /// Those of a call.
+    pub fn of(key: Key) -> Self {
+        match key.base_name() {
+            Some("close") => Self::First,
+            Some("dup2" | "dup3") => Self::Second,
+            Some("close_range" | "unshare") => Self::Many,
+            _ => Self::None,
+        }
+    }
+}
+
 /// All files.
 #[derive(Debug, Default)]
 pub struct Files {
     numbers: HashMap<PathBuf, u32>,
-    entries: Vec<Vec<FileOperation>>,
+    entries: Vec<Operations>,
     descriptors: HashMap<libc::pid_t, HashMap<i32, u32>>,
     /// The operations of calls, looked up once.
     known: HashMap<Key, (Option<Operation>, Replaces)>,
@@ -40,7 +62,7 @@ impl Files {
         if self.known.len() >= MOST_DESCRIPTORS && !self.known.contains_key(&key) {
             return (None, Replaces::None);
         }
-        *self.known.entry(key).or_insert_with(|| (operation(key), Replaces::of(key)))
+        *self.known.entry(key).or_insert_with(|| (key.base_name().and_then(Operation::of), Replaces::of(key)))
     }
 
     /// The file of a call that begins. None where it has none.
@@ -78,17 +100,7 @@ impl Files {
             self.unresolved += 1;
         }
         let Some(entry) = file.and_then(|file| self.entries.get_mut(file as usize)) else { return };
-        let at = entry.iter().position(|known| known.operation == operation.name).unwrap_or_else(|| {
-            entry.push(FileOperation {
-                operation: operation.name.to_owned(),
-                count: 0,
-                errors: 0,
-                parts: Parts::default(),
-                bytes: 0,
-            });
-            entry.len() - 1
-        });
-        let sums = &mut entry[at];
+        let sums = entry.of(operation.name);
         sums.count += 1;
         sums.errors += u64::from(is_error);
         sums.parts = sums.parts.plus(parts);
@@ -160,7 +172,7 @@ impl Files {
             self.missed += 1;
             return None;
         }
-        self.entries.push(Vec::new());
+        self.entries.push(Operations::default());
         let number = self.entries.len() as u32 - 1;
         self.numbers.insert(path, number);
         Some(number)
@@ -168,24 +180,11 @@ impl Files {
 
     /// The totals by file, the slowest first.
     pub fn into_times(self) -> Vec<FileTime> {
-        let total = |operations: &[FileOperation]| {
-            operations.iter().map(|operation| operation.parts.total_ns()).fold(0, u64::saturating_add)
-        };
         let mut entries = self.entries;
-        let mut times: Vec<FileTime> = self
-            .numbers
-            .into_iter()
-            .filter_map(|(path, number)| {
-                let mut operations = std::mem::take(entries.get_mut(number as usize)?);
-                operations.sort_by_key(|operation| std::cmp::Reverse(operation.parts.total_ns()));
-                Some(FileTime { path: path.to_string_lossy().into_owned(), operations })
-            })
-            .filter(|file| !file.operations.is_empty())
-            .collect();
-        times.sort_by(|a, b| {
-            total(&b.operations).cmp(&total(&a.operations)).then_with(|| a.path.cmp(&b.path))
-        });
-        times
+        slowest_files(self.numbers.into_iter().map(|(path, number)| {
+            let operations = entries.get_mut(number as usize).map(std::mem::take).unwrap_or_default();
+            (path.to_string_lossy().into_owned(), operations)
+        }))
     }
 }
 
@@ -256,6 +255,15 @@ mod tests {
         assert_eq!(of("/tmp/a (deleted)", false), PathBuf::from("/tmp/a (deleted)"));
         assert_eq!(of("/tmp/a", true), PathBuf::from("/tmp/a"));
         assert_eq!(named(of("/memfd:x:y (deleted)", true)), PathBuf::from("memfd:x:y"));
+    }
+
+    #[test]
+    fn calls_are_known_by_their_numbers() {
+        let key = |number| Key { number, is_32_bit: false };
+        let meaning = Files::default().meaning(key(libc::SYS_pread64));
+        assert_eq!(meaning.0.map(|operation| operation.name), Some("read"));
+        assert_eq!(Files::default().meaning(key(-1)), (None, Replaces::None));
+        assert_eq!(Replaces::of(key(libc::SYS_dup2)), Replaces::Second);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use hashbrown::HashMap;
 use tollgate_model::traced::{BUCKETS, Call, Parts, bucket};
 
 use crate::calls;
+use crate::outcome::slowest_first;
 
 /// The most different calls that are counted by themselves. The kernel's tables have some 900; a program may call any number.
 const MOST: usize = 4096;
@@ -102,7 +103,7 @@ impl Table {
     /// The totals by call, the slowest first.
     pub fn into_calls(self) -> Vec<Call> {
         let mut calls: Vec<Call> = self.by_call.into_iter().map(|(key, sums)| sums.into_call(key)).collect();
-        calls.sort_by(|a, b| b.total_ns.cmp(&a.total_ns).then_with(|| a.name.cmp(&b.name)));
+        slowest_first(&mut calls);
         calls
     }
 }

@@ -1,8 +1,8 @@
 //! One thread that is traced.
 
 use super::clocks::{Reading, Source, Stretch};
-use super::operations::Operation;
 use super::sums::Key;
+use crate::operations::Operation;
 
 /// The file of a call.
 #[derive(Debug, Clone, Copy)]

@@ -71,6 +71,11 @@ impl Tree {
         self.members.get_mut(id as usize)
     }
 
+    /// One whose names and calls are kept.
+    fn detailed(&mut self, id: u32) -> Option<&mut Member> {
+        self.members.get_mut(id as usize).filter(|_| self.detailed)
+    }
+
     /// A further thread of a process.
     pub fn add_thread(&mut self, id: u32) {
         self.threads += 1;
@@ -107,27 +112,21 @@ impl Tree {
 
     /// One of its calls returned.
     pub fn add_call(&mut self, id: u32, key: Key, parts: Parts, is_error: bool) {
-        if self.detailed
-            && let Some(member) = self.member(id)
-        {
+        if let Some(member) = self.detailed(id) {
             member.calls.add(key, parts, is_error);
         }
     }
 
     /// One of its calls never did.
     pub fn add_unfinished(&mut self, id: u32, key: Key) {
-        if self.detailed
-            && let Some(member) = self.member(id)
-        {
+        if let Some(member) = self.detailed(id) {
             member.calls.add_unfinished(key);
         }
     }
 
     /// Time outside of calls.
     pub fn add_outside(&mut self, id: u32, parts: Parts) {
-        if self.detailed
-            && let Some(member) = self.member(id)
-        {
+        if let Some(member) = self.detailed(id) {
             member.outside = member.outside.plus(parts);
         }
     }

@@ -159,11 +159,11 @@ pub(super) fn exit(a: &mut Assembler, target: &Target) {
     let (add_more, forget) = (a.label(), a.label());
     slot(a, target, index, lost);
     a.mov(R4, R0);
-    a.increase(R4, field!(Slot, total), duration, R1);
-    a.load(R1, R4, field!(Slot, max));
-    a.unless(Condition::AtLeast, R1, duration, |a| a.store(R4, field!(Slot, max), duration));
+    a.increase(R4, field!(Slot, sums.total), duration, R1);
+    a.load(R1, R4, field!(Slot, sums.max));
+    a.unless(Condition::AtLeast, R1, duration, |a| a.store(R4, field!(Slot, sums.max), duration));
     a.load(R1, CONTEXT, argument(1));
-    a.unless(Condition::Below, R1, FIRST_ERROR, |a| a.increase(R4, field!(Slot, errors), 1, R1));
+    a.unless(Condition::Below, R1, FIRST_ERROR, |a| a.increase(R4, field!(Slot, sums.errors), 1, R1));
     bucket(a, duration);
     a.shl(R1, 3);
     a.mov(R2, R4);
@@ -175,7 +175,7 @@ pub(super) fn exit(a: &mut Assembler, target: &Target) {
     a.load(R1, THREAD, field!(Thread, flags));
     let unwaited = if more { add_more } else { leave };
     a.jump_if(Condition::Equal, R1, 0, unwaited);
-    add_spent(a, R4, field!(Slot, spent), field!(Thread, spent), false);
+    add_spent(a, R4, field!(Slot, sums.spent), field!(Thread, spent), false);
     a.bind(add_more);
     if let Some(tree) = target.maps.tree {
         add_to_process(a, target, tree);

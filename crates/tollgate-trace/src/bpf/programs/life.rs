@@ -180,7 +180,7 @@ fn add_up(a: &mut Assembler, target: &Target) {
 
     a.bind(in_call);
     slot(a, target, R7, lost);
-    a.increase(R0, field!(Slot, unfinished), 1, R1);
+    a.increase(R0, field!(Slot, sums.unfinished), 1, R1);
     if let Some(tree) = target.maps.tree {
         let full = a.label();
         pair(a, target, tree, full);
