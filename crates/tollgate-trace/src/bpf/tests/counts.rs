@@ -12,6 +12,7 @@ use crate::request::Request;
 type Counts = BTreeMap<String, (u64, u64)>;
 
 fn by_strace(command: &[OsString]) -> Option<Counts> {
+    let _alone = alone();
     let file = tempfile::NamedTempFile::new().unwrap();
     let null = || std::fs::File::options().read(true).write(true).open("/dev/null").unwrap();
     let status = Command::new("strace")
@@ -57,7 +58,6 @@ fn same(command: &[&str]) {
 /// Several times: random calls of a command differ from one time to the other. `by_chance` are calls whose number the
 /// moment of a signal decides.
 fn same_but(command: &[&str], by_chance: &[&str]) {
-    let _alone = alone();
     let command: Vec<OsString> = command.iter().map(Into::into).collect();
     let mut seen = Vec::new();
     for _ in 0..4 {

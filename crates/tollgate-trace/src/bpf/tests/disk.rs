@@ -1,8 +1,8 @@
 //! Files: waits for the disk, and the file that was waited for.
 
-use super::counts::compiled;
-use super::harness::{alone, run_traced};
+use super::harness::{run_traced, run_traced_c};
 use super::truths::{command, sums_hold};
+use crate::request::Request;
 
 /// A directory that may be on a disk: that of the sources, where it exists.
 fn disk() -> std::path::PathBuf {
@@ -12,7 +12,6 @@ fn disk() -> std::path::PathBuf {
 
 #[test]
 fn a_cold_file_shows_disk() {
-    let _alone = alone();
     let file = tempfile::NamedTempFile::new_in(disk()).unwrap();
     std::fs::write(file.path(), vec![7u8; 32 << 20]).unwrap();
     file.as_file().sync_all().unwrap();
@@ -34,7 +33,6 @@ fn a_cold_file_shows_disk() {
 
 #[test]
 fn files_are_counted_by_path() {
-    let _alone = alone();
     let directory = tempfile::tempdir_in(disk()).unwrap();
     let source = r#"
         #define _GNU_SOURCE
@@ -63,11 +61,9 @@ fn files_are_counted_by_path() {
             return 0;
         }
     "#;
-    let Some(program) = compiled(directory.path(), source) else { return };
     let root = directory.path().canonicalize().unwrap();
-    let mut request = command(&[&program, root.to_str().unwrap()]);
-    request.files = true;
-    let Some(outcome) = run_traced(request) else { return };
+    let with_files = |request: &mut Request| request.files = true;
+    let Some(outcome) = run_traced_c(source, &[root.to_str().unwrap()], with_files) else { return };
     sums_hold(&outcome);
     assert_eq!(outcome.collected.missed, []);
     let found = |path: &str| {
@@ -105,7 +101,6 @@ fn files_are_counted_by_path() {
 
 #[test]
 fn pages_of_a_cold_mapped_file_are_waited_for() {
-    let _alone = alone();
     let directory = tempfile::tempdir_in(disk()).unwrap();
     let source = r#"
         #include <fcntl.h>
@@ -118,15 +113,13 @@ fn pages_of_a_cold_mapped_file_are_waited_for() {
             return sum == 0;
         }
     "#;
-    let Some(program) = compiled(directory.path(), source) else { return };
     let path = directory.path().canonicalize().unwrap().join("cold");
     std::fs::write(&path, vec![7u8; 4 << 20]).unwrap();
     let file = std::fs::File::open(&path).unwrap();
     file.sync_all().unwrap();
     rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).unwrap();
-    let mut request = command(&[&program, path.to_str().unwrap()]);
-    request.files = true;
-    let Some(outcome) = run_traced(request) else { return };
+    let with_files = |request: &mut Request| request.files = true;
+    let Some(outcome) = run_traced_c(source, &[path.to_str().unwrap()], with_files) else { return };
     sums_hold(&outcome);
     if outcome.collected.outside.unwrap().disk_ns == 0 || !outcome.collected.notes.is_empty() {
         println!("skipped: {:?}, or this file system does not read from a disk", outcome.collected.notes);

@@ -9,6 +9,7 @@ use tollgate_model::traced::{Call, Ended, Parts};
 use tollgate_os::process;
 
 use super::super::Bpf;
+use super::counts::compiled;
 use crate::outcome::Collected;
 use crate::request::Request;
 
@@ -47,6 +48,7 @@ pub fn alone() -> MutexGuard<'static, ()> {
 
 /// Traces a command with its input and output at /dev/null. None where programs cannot be loaded here, which is said.
 pub fn run_traced(request: Request) -> Option<Outcome> {
+    let _alone = alone();
     let bpf = match Bpf::load(&request) {
         Ok(bpf) => bpf,
         // A refusal by the verifier is a mistake of ours, and no want of privileges.
@@ -91,6 +93,16 @@ pub fn run_traced(request: Request) -> Option<Outcome> {
     }
     let collected = bpf.finish();
     Some(Outcome { collected, wall, ended, cost, others })
+}
+
+/// Compiles a C program and traces it with these arguments and as `ask` sets.
+pub fn run_traced_c(source: &str, arguments: &[&str], ask: impl FnOnce(&mut Request)) -> Option<Outcome> {
+    let directory = tempfile::tempdir().unwrap();
+    let program = compiled(directory.path(), source)?;
+    let words = std::iter::once(program.as_str()).chain(arguments.iter().copied());
+    let mut request = Request::new(words.map(Into::into).collect());
+    ask(&mut request);
+    run_traced(request)
 }
 
 /// A shell's command.

@@ -2,8 +2,7 @@
 
 use tollgate_model::traced::{Ended, Parts};
 
-use super::counts::compiled;
-use super::harness::{Outcome, alone, run_traced, shell};
+use super::harness::{Outcome, run_traced, run_traced_c, shell};
 use crate::request::Request;
 
 const MS: u64 = 1_000_000;
@@ -29,7 +28,6 @@ pub fn sums_hold(outcome: &Outcome) {
 
 #[test]
 fn a_sleep_sleeps() {
-    let _alone = alone();
     let Some(outcome) = run_traced(command(&["/bin/sleep", "0.3"])) else { return };
     sums_hold(&outcome);
     let sleep = outcome.call("clock_nanosleep");
@@ -68,10 +66,7 @@ int main(void) {
 
 #[test]
 fn two_busy_threads_on_one_processor_wait_for_it() {
-    let _alone = alone();
-    let directory = tempfile::tempdir().unwrap();
-    let Some(program) = compiled(directory.path(), BUSY) else { return };
-    let Some(outcome) = run_traced(command(&[&program])) else { return };
+    let Some(outcome) = run_traced_c(BUSY, &[], |_| {}) else { return };
     sums_hold(&outcome);
     assert_eq!((outcome.collected.processes, outcome.collected.threads), (1, 3));
     // clock_gettime(2) of a thread's own time is a call: the work is in it and outside of it.
@@ -83,7 +78,6 @@ fn two_busy_threads_on_one_processor_wait_for_it() {
 
 #[test]
 fn a_reader_sleeps_as_long_as_its_writer_computes() {
-    let _alone = alone();
     let script = "(i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; echo x) | (read line; exit 0)";
     let Some(outcome) = run_traced(shell(script)) else { return };
     sums_hold(&outcome);
@@ -96,22 +90,18 @@ fn a_reader_sleeps_as_long_as_its_writer_computes() {
 
 #[test]
 fn a_parent_of_a_vfork_sleeps_and_waits_for_no_disk() {
-    let _alone = alone();
-    let directory = tempfile::tempdir().unwrap();
     let source = r#"
         #include <unistd.h>
         #include <sys/wait.h>
         int main(void) { if (!vfork()) { usleep(200000); _exit(0); } wait(0); }
     "#;
-    let Some(program) = compiled(directory.path(), source) else { return };
-    let Some(outcome) = run_traced(command(&[&program])) else { return };
+    let Some(outcome) = run_traced_c(source, &[], |_| {}) else { return };
     let vfork = outcome.call("vfork");
     assert!(vfork.parts.sleep_ns >= 190 * MS && vfork.parts.disk_ns < 100 * MS, "{vfork:?}");
 }
 
 #[test]
 fn children_of_children_are_traced_and_others_are_not() {
-    let _alone = alone();
     let mut other = std::process::Command::new("/bin/sh")
         .args(["-c", "while :; do echo; mkdir /no/such/directory 2>&- ; done > /dev/null"])
         .spawn()
@@ -129,7 +119,6 @@ fn children_of_children_are_traced_and_others_are_not() {
 
 #[test]
 fn a_process_that_is_killed_in_a_call_does_not_return_from_it() {
-    let _alone = alone();
     let Some(outcome) = run_traced(shell("kill -9 $$")) else { return };
     sums_hold(&outcome);
     assert!(matches!(outcome.ended, Ended::Signal(_)));
@@ -140,7 +129,6 @@ fn a_process_that_is_killed_in_a_call_does_not_return_from_it() {
 
 #[test]
 fn a_daemon_is_counted_as_far_as_it_came() {
-    let _alone = alone();
     let mut request = shell("(sleep 2; exit 0) > /dev/null & exit 0");
     request.linger = std::time::Duration::from_millis(700);
     request.tree = true;
@@ -157,7 +145,6 @@ fn a_daemon_is_counted_as_far_as_it_came() {
 
 #[test]
 fn each_process_is_counted_by_itself() {
-    let _alone = alone();
     let mut request = shell("cat /etc/passwd; (exec /bin/true); exit 0");
     request.tree = true;
     let Some(outcome) = run_traced(request) else { return };
@@ -189,7 +176,6 @@ fn each_process_is_counted_by_itself() {
 
 #[test]
 fn single_calls_are_kept_up_to_a_limit_and_the_rest_is_counted() {
-    let _alone = alone();
     let mut request = command(&["/bin/cat", "/etc/passwd"]);
     request.events = 1000;
     let Some(all) = run_traced(request.clone()) else { return };
@@ -207,7 +193,6 @@ fn single_calls_are_kept_up_to_a_limit_and_the_rest_is_counted() {
 
 #[test]
 fn only_what_is_wanted_is_counted() {
-    let _alone = alone();
     let mut request = command(&["/bin/cat", "/etc/passwd"]);
     // With the call that the command begins with, and without it.
     for wanted in [&["execve", "openat"][..], &["openat"][..]] {
@@ -222,8 +207,6 @@ fn only_what_is_wanted_is_counted() {
 
 #[test]
 fn many_processes_and_many_threads_are_all_counted() {
-    let _alone = alone();
-    let directory = tempfile::tempdir().unwrap();
     let source = r#"
         #include <pthread.h>
         #include <stdlib.h>
@@ -242,10 +225,8 @@ fn many_processes_and_many_threads_are_all_counted() {
             return 0;
         }
     "#;
-    let Some(program) = compiled(directory.path(), source) else { return };
-    let mut request = command(&[&program, "10000", "500"]);
-    request.tree = true;
-    let Some(outcome) = run_traced(request) else { return };
+    let with_tree = |request: &mut Request| request.tree = true;
+    let Some(outcome) = run_traced_c(source, &["10000", "500"], with_tree) else { return };
     sums_hold(&outcome);
     assert_eq!(outcome.collected.missed, []);
     assert_eq!((outcome.collected.processes, outcome.collected.threads), (10_001, 10_501));
@@ -257,13 +238,10 @@ fn many_processes_and_many_threads_are_all_counted() {
 
 #[test]
 fn calls_of_the_32_bit_table_are_counted_by_themselves() {
-    let _alone = alone();
-    let directory = tempfile::tempdir().unwrap();
     let source = r#"
         int main(void) { long result; for (int n = 0; n < 7; n++) __asm__ volatile("int $0x80" : "=a"(result) : "a"(64)); }
     "#;
-    let Some(program) = compiled(directory.path(), source) else { return };
-    let Some(outcome) = run_traced(command(&[&program])) else { return };
+    let Some(outcome) = run_traced_c(source, &[], |_| {}) else { return };
     if outcome.ended != Ended::Exit(0) {
         println!("skipped: this kernel has no 32-bit calls");
         return;
@@ -274,7 +252,6 @@ fn calls_of_the_32_bit_table_are_counted_by_themselves() {
 
 #[test]
 fn the_overhead_of_tracing_is_measured_and_not_counted() {
-    let _alone = alone();
     let Some(outcome) = run_traced(command(&["/bin/true"])) else { return };
     assert!(outcome.cost.is_some_and(|cost| cost > 0.0), "{:?}", outcome.cost);
     assert!(outcome.others.is_some());
