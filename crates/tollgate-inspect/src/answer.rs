@@ -35,6 +35,14 @@ impl<T> Found<T> {
 }
 
 impl Found<String> {
+    /// What the text says of `name`; absent where `pick` finds nothing.
+    pub(crate) fn part<U>(self, name: &str, pick: impl FnOnce(&str) -> Option<U>) -> Answer<U> {
+        match pick(&self.value) {
+            Some(value) => found(value, format!("{} {name}", self.source)),
+            None => Err(Unknown::Absent(format!("{} has no {name:?}", self.source))),
+        }
+    }
+
     /// Parses the text; unreadable, as not being `what`, where `parser` returns nothing.
     pub(crate) fn parse<U>(self, what: &str, parser: impl FnOnce(&str) -> Option<U>) -> Answer<U> {
         match parser(&self.value) {

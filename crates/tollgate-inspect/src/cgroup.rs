@@ -32,8 +32,7 @@ pub(crate) fn cpu_max(machine: &Machine) -> Answer<FactValue> {
 /// Bytes.
 pub(crate) fn memory_max(machine: &Machine) -> Answer<FactValue> {
     limit(machine, "memory", |machine, version, group| {
-        let name = if version == Version::V1 { "memory.limit_in_bytes" } else { "memory.max" };
-        machine.line(&format!("{group}/{name}"))?.parse("a number of bytes or max", bytes_or_max)
+        bytes_in(machine, group, if version == Version::V1 { "memory.limit_in_bytes" } else { "memory.max" })
     })
 }
 
@@ -45,7 +44,7 @@ pub(crate) fn memory_left(machine: &Machine) -> Answer<FactValue> {
             Version::V1 => ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_"),
             Version::V2 => ("memory.max", "memory.current", ""),
         };
-        let max = machine.line(&format!("{group}/{max}"))?.parse("a number of bytes or max", bytes_or_max)?;
+        let max = bytes_in(machine, group, max)?;
         let Some(bytes) = max.value else { return Ok(max) };
         let used = machine.number(&format!("{group}/{current}"))?.value;
         let stat = machine.text(&format!("{group}/memory.stat")).map(|text| text.value).unwrap_or_default();
@@ -63,10 +62,12 @@ pub(crate) fn memory_left(machine: &Machine) -> Answer<FactValue> {
 pub(crate) fn memory_high(machine: &Machine) -> Answer<FactValue> {
     limit(machine, "memory", |machine, version, group| match version {
         Version::V1 => Err(Unknown::Absent("the first version of control groups has no such limit".into())),
-        Version::V2 => {
-            machine.line(&format!("{group}/memory.high"))?.parse("a number of bytes or max", bytes_or_max)
-        }
+        Version::V2 => bytes_in(machine, group, "memory.high"),
     })
+}
+
+fn bytes_in(machine: &Machine, group: &str, file: &str) -> Answer<Option<i64>> {
+    machine.line(&format!("{group}/{file}"))?.parse("a number of bytes or max", bytes_or_max)
 }
 
 /// The share of processor time when others want it as well: of 100 in the second version, 1024 in the first.
@@ -84,8 +85,7 @@ pub(crate) fn processors(machine: &Machine) -> Answer<String> {
 
 /// The I/O limits of the group, device by device.
 pub(crate) fn io_max(machine: &Machine) -> Answer<Vec<String>> {
-    let (_, groups) = groups(machine, "io")?;
-    let own = groups.into_iter().next().unwrap_or_default();
+    let (_, own) = own_group(machine, "io")?;
     let text = machine.text(&format!("{own}/io.max"))?;
     Ok(text.map(|text| text.lines().map(str::to_owned).collect()))
 }
@@ -108,8 +108,7 @@ pub(crate) fn version(machine: &Machine) -> Answer<&'static str> {
 
 /// A line of this process's own group.
 fn of_own_group(machine: &Machine, controller: &str, first: &str, second: &str) -> Answer<String> {
-    let (version, groups) = groups(machine, controller)?;
-    let own = groups.into_iter().next().unwrap_or_default();
+    let (version, own) = own_group(machine, controller)?;
     machine.line(&format!("{own}/{}", if version == Version::V1 { first } else { second }))
 }
 
@@ -122,16 +121,19 @@ pub(crate) fn pids_max(machine: &Machine) -> Answer<FactValue> {
 
 /// How often the group has used up its quota so far.
 pub(crate) fn throttled(machine: &Machine) -> Answer<i64> {
-    groups(machine, "cpu").and_then(|(_, groups)| {
-        let own = groups.into_iter().next().unwrap_or_default();
-        let path = format!("{own}/cpu.stat");
-        let text = machine.text(&path)?;
-        let count = text.value.lines().find_map(|line| digits(line.strip_prefix("nr_throttled ")?));
-        match count {
-            Some::<i64>(count) => found(count, path),
-            None => Err(Unknown::Absent(format!("{path} has no nr_throttled"))),
-        }
-    })
+    let (_, own) = own_group(machine, "cpu")?;
+    let path = format!("{own}/cpu.stat");
+    let text = machine.text(&path)?;
+    let count = text.value.lines().find_map(|line| digits(line.strip_prefix("nr_throttled ")?));
+    count.map_or_else(
+        || Err(Unknown::Absent(format!("{path} has no nr_throttled"))),
+        |count| found(count, path.as_str()),
+    )
+}
+
+fn own_group(machine: &Machine, controller: &str) -> Result<(Version, String), Unknown> {
+    let (version, groups) = groups(machine, controller)?;
+    Ok((version, groups.into_iter().next().unwrap_or_default()))
 }
 
 /// The two interfaces of control groups, which may be there side by side.
@@ -254,9 +256,8 @@ fn number_or_max(text: &str) -> Option<Option<i64>> {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
+    use crate::testing::takes_any;
 
     #[test]
     fn memberships() {
@@ -296,11 +297,9 @@ mod tests {
         assert_eq!(bytes_or_max("-1"), None);
     }
 
-    proptest! {
-        #[test]
-        fn any_text_is_taken(text in "\\PC{0,120}|[0-9a-z:,/ \\\\.\n-]{0,200}", name in "[a-z]{0,6}") {
-            let _ = (membership(&text, &name), below(&text, &name));
-            let _ = (quota_per_period(&text), bytes_or_max(&text), number_or_max(&text));
-        }
+    takes_any! {
+        text in "\\PC{0,120}|[0-9a-z:,/ \\\\.\n-]{0,200}", name in "[a-z]{0,6}" =>
+        membership(&text, &name), below(&text, &name),
+        quota_per_period(&text), bytes_or_max(&text), number_or_max(&text)
     }
 }

@@ -53,11 +53,6 @@ pub(crate) fn tick_rate(machine: &Machine) -> Answer<i64> {
     })
 }
 
-/// In nanoseconds: 1 where timers are of high resolution, else the tick.
-pub(crate) fn resolution(machine: &Machine) -> Answer<i64> {
-    machine.call("clock_getres(2) CLOCK_MONOTONIC", || calls::resolution(libc::CLOCK_MONOTONIC))
-}
-
 /// The offsets that the time namespace adds to the clocks, such as `monotonic 86400 s`.
 pub(crate) fn offsets(machine: &Machine) -> Answer<Vec<String>> {
     machine.text("/proc/self/timens_offsets")?.parse("clocks with seconds and nanoseconds", offsets_in)
@@ -110,9 +105,8 @@ fn vdso_in(auxv: &[u8]) -> Option<bool> {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
+    use crate::testing::takes_any;
 
     fn auxv(pairs: &[(u64, u64)]) -> Vec<u8> {
         pairs.iter().flat_map(|(kind, value)| [kind.to_le_bytes(), value.to_le_bytes()].concat()).collect()
@@ -138,15 +132,8 @@ mod tests {
         assert_eq!(offsets_in("monotonic x 0"), None);
     }
 
-    proptest! {
-        #[test]
-        fn any_text_is_taken(text in "\\PC{0,100}|([a-z]{0,9} [0-9-]{0,22} [0-9]{0,22}\n){0,4}") {
-            let _ = offsets_in(&text);
-        }
-
-        #[test]
-        fn any_bytes_are_taken(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            let _ = vdso_in(&bytes);
-        }
+    takes_any! {
+        text in "\\PC{0,100}|([a-z]{0,9} [0-9-]{0,22} [0-9]{0,22}\n){0,4}", bytes in any::<Vec<u8>>() =>
+        offsets_in(&text), vdso_in(&bytes)
     }
 }

@@ -209,11 +209,6 @@ fn ranges(text: &str) -> Option<String> {
     Some(if ranges.is_empty() { "none".to_owned() } else { ranges.join(", ") })
 }
 
-/// Whether this process's root directory is that of the first process that it can see: not so after chroot(2).
-pub(crate) fn root_of_init(machine: &Machine) -> Answer<bool> {
-    machine.call("stat(2) of / and /proc/1/root", crate::calls::has_root_of_init)
-}
-
 /// The containers that this process is in, by conclusive marks.
 pub(crate) fn layers(machine: &Machine) -> Answer<Vec<String>> {
     let namespaces = namespaces(machine);
@@ -257,9 +252,8 @@ pub(crate) fn layers(machine: &Machine) -> Answer<Vec<String>> {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
+    use crate::testing::takes_any;
 
     #[test]
     fn managers() {
@@ -306,11 +300,9 @@ mod tests {
         }
     }
 
-    proptest! {
-        #[test]
-        fn any_text_is_taken(text in "\\PC{0,100}|[a-z/.:\\[\\]0-9-]{0,100}", bytes in any::<Vec<u8>>()) {
-            let _ = (mounted_by(&text), ranges(&text));
-            let _ = (manager_of(&text), namespace_number(&text, "pid"), container_variable(&bytes));
-        }
+    takes_any! {
+        text in "\\PC{0,100}|[a-z/.:\\[\\]0-9-]{0,100}", bytes in any::<Vec<u8>>() =>
+        mounted_by(&text), ranges(&text),
+        manager_of(&text), namespace_number(&text, "pid"), container_variable(&bytes)
     }
 }

@@ -3,7 +3,7 @@
 use tollgate_model::{FactValue, Unknown};
 
 use crate::calls;
-use crate::machine::{Answer, Machine, found};
+use crate::machine::{Answer, Machine};
 use crate::text::digits;
 
 const LIMITS: &str = "/proc/self/limits";
@@ -16,21 +16,14 @@ pub(crate) fn soft(
     number: libc::__rlimit_resource_t,
 ) -> Answer<FactValue> {
     let ask = |why| asked(machine, name, number).map(|limit| limit.map(FactValue::Integer)).map_err(|_| why);
-    listed(machine, words).or_else(ask)
+    let listed = machine.text(LIMITS).and_then(|text| text.part(words, |text| soft_limit(text, words)));
+    listed.or_else(ask)
 }
 
 /// The same by getrlimit(2); none where there is no limit, or where this is another machine's tree.
 pub(crate) fn asked(machine: &Machine, name: &str, number: libc::__rlimit_resource_t) -> Answer<i64> {
     let unlimited = Err(Unknown::Absent(format!("{name} is not limited")));
     machine.or_call(unlimited, &format!("getrlimit(2) {name}"), || calls::resource_limit(number))
-}
-
-fn listed(machine: &Machine, words: &str) -> Answer<FactValue> {
-    let text = machine.text(LIMITS)?;
-    match soft_limit(&text.value, words) {
-        Some(limit) => found(limit, format!("{LIMITS} {words}")),
-        None => Err(Unknown::Absent(format!("{LIMITS} has no {words:?}"))),
-    }
 }
 
 /// From lines `Max locked memory         8388608              8388608              bytes`.
@@ -42,9 +35,8 @@ fn soft_limit(text: &str, words: &str) -> Option<FactValue> {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
+    use crate::testing::takes_any;
 
     #[test]
     fn lines_of_limits() {
@@ -56,10 +48,8 @@ mod tests {
         assert_eq!(soft_limit(text, "Max open files"), None);
     }
 
-    proptest! {
-        #[test]
-        fn any_text_is_taken(text in "\\PC{0,100}|(Max [a-z ]{0,9}[0-9]{0,25}\n){0,4}", words in "[A-Za-z ]{0,9}") {
-            let _ = soft_limit(&text, &words);
-        }
+    takes_any! {
+        text in "\\PC{0,100}|(Max [a-z ]{0,9}[0-9]{0,25}\n){0,4}", words in "[A-Za-z ]{0,9}" =>
+        soft_limit(&text, &words)
     }
 }

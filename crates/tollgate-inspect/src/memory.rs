@@ -1,9 +1,7 @@
 //! The amount of memory, and its pages.
 
-use tollgate_model::Unknown;
-
 use crate::calls;
-use crate::machine::{Answer, Machine, found};
+use crate::machine::{Answer, Machine};
 use crate::text::{keyed, kilobytes};
 
 const MEMINFO: &str = "/proc/meminfo";
@@ -21,11 +19,6 @@ pub(crate) fn available(machine: &Machine) -> Answer<i64> {
 }
 
 pub(crate) fn listed(machine: &Machine, key: &str) -> Answer<i64> {
-    let text = machine.text(MEMINFO)?;
-    match keyed(&text.value, key) {
-        Some(value) => {
-            found(value.to_owned(), format!("{MEMINFO} {key}"))?.parse("an amount in kB", kilobytes)
-        }
-        None => Err(Unknown::Absent(format!("{MEMINFO} has no {key:?}"))),
-    }
+    let value = machine.text(MEMINFO)?.part(key, |text| keyed(text, key).map(str::to_owned))?;
+    value.parse("an amount in kB", kilobytes)
 }

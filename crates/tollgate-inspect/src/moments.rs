@@ -10,17 +10,17 @@ use crate::text::{amount, digits};
 const STAT: &str = "/proc/stat";
 
 pub(crate) fn uptime(machine: &Machine) -> Answer<f64> {
-    let listed = machine.line("/proc/uptime");
-    let listed =
-        listed.and_then(|line| line.parse("seconds", |text| amount(text.split_whitespace().next()?)));
+    let listed = first_of(machine, "/proc/uptime", "seconds");
     machine.or_call(listed, "sysinfo(2) uptime", || calls::sysinfo().map(|info| info.uptime as f64))
 }
 
 pub(crate) fn load(machine: &Machine) -> Answer<f64> {
-    let listed = machine.line("/proc/loadavg");
-    let listed =
-        listed.and_then(|line| line.parse("load averages", |text| amount(text.split_whitespace().next()?)));
+    let listed = first_of(machine, "/proc/loadavg", "load averages");
     machine.or_call(listed, "sysinfo(2) loads", || calls::sysinfo().map(|info| info.load))
+}
+
+fn first_of(machine: &Machine, path: &str, what: &str) -> Answer<f64> {
+    machine.line(path)?.parse(what, |text| amount(text.split_whitespace().next()?))
 }
 
 /// Percent of the last ten seconds in which some task waited.
@@ -69,9 +69,8 @@ fn stat_field<'a>(text: &'a str, key: &str, field: usize) -> Option<&'a str> {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
+    use crate::testing::takes_any;
 
     #[test]
     fn pressure_lines() {
@@ -91,14 +90,8 @@ mod tests {
         assert_eq!(stat_field(text, "intr", 1), None);
     }
 
-    proptest! {
-        #[test]
-        fn any_text_is_taken(
-            text in "\\PC{0,100}|[a-z0-9=. \n]{0,200}",
-            key in "[a-z]{0,5}",
-            field in any::<usize>(),
-        ) {
-            let _ = (Pressure::parse(&text), stat_field(&text, &key, field));
-        }
+    takes_any! {
+        text in "\\PC{0,100}|[a-z0-9=. \n]{0,200}", key in "[a-z]{0,5}", field in any::<usize>() =>
+        Pressure::parse(&text), stat_field(&text, &key, field)
     }
 }

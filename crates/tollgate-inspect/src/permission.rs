@@ -5,14 +5,6 @@ use tollgate_model::Unknown;
 use crate::machine::{Answer, Machine, found};
 use crate::{calls, process};
 
-pub(crate) fn io_uring(machine: &Machine) -> Answer<bool> {
-    tried(machine, "io_uring_setup(2) without parameters", calls::may_use_io_uring)
-}
-
-pub(crate) fn userfaultfd(machine: &Machine) -> Answer<bool> {
-    tried(machine, "userfaultfd(2) with a flag that does not exist", calls::may_use_userfaultfd)
-}
-
 /// `kernel and user`, `user` or `nothing`.
 pub(crate) fn counters(machine: &Machine) -> Answer<&'static str> {
     let of = |what: &str, kernel| {
@@ -27,7 +19,7 @@ pub(crate) fn counters(machine: &Machine) -> Answer<&'static str> {
 }
 
 /// A filter may answer a call that it does not know by ending the process: then it is tried in another.
-fn tried(machine: &Machine, name: &str, ask: impl FnOnce() -> Result<bool, i32>) -> Answer<bool> {
+pub(crate) fn tried(machine: &Machine, name: &str, ask: impl FnOnce() -> Result<bool, i32>) -> Answer<bool> {
     let mode = process::seccomp_mode(machine)?;
     match mode.value {
         "disabled" => machine.call(name, ask),

@@ -8,19 +8,23 @@ use crate::text::{digits, keyed, zero_or_one};
 
 const STATUS: &str = "/proc/self/status";
 
+fn listed(machine: &Machine, key: &str) -> Answer<String> {
+    machine.text(STATUS)?.part(key, |text| keyed(text, key).map(str::to_owned))
+}
+
 /// One line of the status.
 pub(crate) fn status(machine: &Machine, key: &str) -> Answer<String> {
-    let text = machine.text(STATUS)?;
-    match keyed(&text.value, key) {
-        Some("") => Err(Unknown::Unreadable(format!("{STATUS} has nothing after {key:?}"))),
-        Some(value) => found(value.to_owned(), format!("{STATUS} {key}")),
-        None => Err(Unknown::Absent(format!("{STATUS} has no {key:?}"))),
+    match listed(machine, key)? {
+        line if line.value.is_empty() => {
+            Err(Unknown::Unreadable(format!("{STATUS} has nothing after {key:?}")))
+        }
+        line => Ok(line),
     }
 }
 
 pub(crate) fn seccomp_mode(machine: &Machine) -> Answer<&'static str> {
-    let number = status(machine, "Seccomp").and_then(|line| line.parse("a whole number", digits));
-    let number: Answer<i64> = machine.or_call(number, "prctl(2) PR_GET_SECCOMP", calls::seccomp_mode);
+    let number = number(machine, "Seccomp");
+    let number = machine.or_call(number, "prctl(2) PR_GET_SECCOMP", calls::seccomp_mode);
     number.and_then(|number| number.map(|number| number.to_string()).parse("a seccomp mode", mode))
 }
 
@@ -34,30 +38,21 @@ fn mode(number: &str) -> Option<&'static str> {
     }
 }
 
-/// Since Linux 5.9.
-pub(crate) fn seccomp_filters(machine: &Machine) -> Answer<i64> {
-    status(machine, "Seccomp_filters")?.parse("a whole number", digits::<i64>)
-}
-
 pub(crate) fn no_new_privileges(machine: &Machine) -> Answer<bool> {
     let listed = status(machine, "NoNewPrivs").and_then(|line| line.parse("0 or 1", zero_or_one));
     let ask = || calls::no_new_privileges().map(|answer| answer == 1);
     machine.or_call(listed, "prctl(2) PR_GET_NO_NEW_PRIVS", ask)
 }
 
-/// 0 without a tracer.
-pub(crate) fn tracer(machine: &Machine) -> Answer<i64> {
-    status(machine, "TracerPid")?.parse("a process number", digits::<i64>)
+/// The number in one line of the status.
+pub(crate) fn number(machine: &Machine, key: &str) -> Answer<i64> {
+    status(machine, key)?.parse("a whole number", digits)
 }
 
 /// Since Linux 6.6; `none` where none is.
 pub(crate) fn thread_features(machine: &Machine) -> Answer<String> {
-    let text = machine.text(STATUS);
-    text.and_then(|text| match keyed(&text.value, "x86_Thread_features") {
-        Some("") => found("none".to_owned(), format!("{STATUS} x86_Thread_features")),
-        Some(features) => found(features.to_owned(), format!("{STATUS} x86_Thread_features")),
-        None => Err(Unknown::Absent(format!("{STATUS} has no \"x86_Thread_features\""))),
-    })
+    let features = listed(machine, "x86_Thread_features")?;
+    Ok(features.map(|features| if features.is_empty() { "none".to_owned() } else { features }))
 }
 
 /// Whether `prctl(2)` `PR_SET_THP_DISABLE` was left alone.
@@ -69,10 +64,6 @@ pub(crate) fn huge_pages(machine: &Machine) -> Answer<bool> {
 pub(crate) fn timer_slack(machine: &Machine) -> Answer<i64> {
     let listed = machine.number("/proc/self/timerslack_ns");
     machine.or_call(listed, "prctl(2) PR_GET_TIMERSLACK", calls::timer_slack)
-}
-
-pub(crate) fn time_stamp_counter(machine: &Machine) -> Answer<bool> {
-    machine.call("prctl(2) PR_GET_TSC", calls::may_read_tsc)
 }
 
 /// `PR_SPEC_*` in linux/prctl.h.
@@ -88,11 +79,6 @@ pub(crate) fn l1d_flush(machine: &Machine) -> Answer<&'static str> {
             bits => Err(Unknown::Unreadable(format!("{source}: {bits:#x} is no answer"))),
         }
     })
-}
-
-/// Whether this thread shares a core with those of its cookie only.
-pub(crate) fn core_scheduling(machine: &Machine) -> Answer<bool> {
-    machine.call("prctl(2) PR_SCHED_CORE", calls::has_core_cookie)
 }
 
 /// `SCHED_*` in linux/sched.h.

@@ -24,18 +24,6 @@ pub(crate) fn model(machine: &Machine) -> Answer<String> {
     brand.or_else(|_| cpuinfo(machine, "model name"))
 }
 
-pub(crate) fn family(machine: &Machine) -> Answer<i64> {
-    version_part(machine, Version::family, "cpu family")
-}
-
-pub(crate) fn model_number(machine: &Machine) -> Answer<i64> {
-    version_part(machine, Version::model, "model")
-}
-
-pub(crate) fn stepping(machine: &Machine) -> Answer<i64> {
-    version_part(machine, Version::stepping, "stepping")
-}
-
 /// The vulnerabilities that the kernel lists.
 pub(crate) fn bugs(machine: &Machine) -> Answer<Vec<String>> {
     Ok(cpuinfo(machine, "bugs")?.map(|text| text::words(&text)))
@@ -83,7 +71,8 @@ pub(crate) fn cpuid<T>(
     )
 }
 
-fn version_part(machine: &Machine, part: fn(Version) -> u32, key: &str) -> Answer<i64> {
+/// The family, model or stepping: by CPUID, else by its key in the first processor's paragraph.
+pub(crate) fn version_part(machine: &Machine, part: fn(Version) -> u32, key: &str) -> Answer<i64> {
     let version = cpuid(machine, "CPUID.1:EAX", |leaves| leaves.leaf(1, 0));
     version
         .map(|registers| registers.map(|[eax, ..]| i64::from(part(Version(eax)))))
@@ -106,19 +95,19 @@ fn value_of_first<'a>(text: &'a str, key: &str) -> Option<&'a str> {
 
 /// EAX of leaf 1: stepping, model and family, the latter two in parts (Intel SDM 2A, CPUID).
 #[derive(Clone, Copy)]
-struct Version(u32);
+pub(crate) struct Version(u32);
 
 impl Version {
-    fn stepping(self) -> u32 {
+    pub fn stepping(self) -> u32 {
         self.0 & 0xf
     }
 
-    fn model(self) -> u32 {
+    pub fn model(self) -> u32 {
         let (low, high) = (self.0 >> 4 & 0xf, self.0 >> 16 & 0xf);
         if matches!(self.base_family(), 6 | 15) { high << 4 | low } else { low }
     }
 
-    fn family(self) -> u32 {
+    pub fn family(self) -> u32 {
         let extended = self.0 >> 20 & 0xff;
         if self.base_family() == 15 { 15 + extended } else { self.base_family() }
     }
@@ -130,9 +119,8 @@ impl Version {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
+    use crate::testing::takes_any;
 
     #[test]
     fn versions() {
@@ -150,15 +138,9 @@ mod tests {
         assert_eq!(value_of_first(text, "microcode"), None, "nothing is not a value");
     }
 
-    proptest! {
-        #[test]
-        fn any_text_is_taken(
-            text in "\\PC{0,100}|[a-z_ \t:\n]{0,200}",
-            key in "[a-z_ ]{0,9}",
-            eax in any::<u32>(),
-        ) {
-            let _ = value_of_first(&text, &key);
-            let _ = (Version(eax).family(), Version(eax).model(), Version(eax).stepping());
-        }
+    takes_any! {
+        text in "\\PC{0,100}|[a-z_ \t:\n]{0,200}", key in "[a-z_ ]{0,9}", eax in any::<u32>() =>
+        value_of_first(&text, &key),
+        Version(eax).family(), Version(eax).model(), Version(eax).stepping()
     }
 }

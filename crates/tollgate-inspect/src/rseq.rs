@@ -1,5 +1,4 @@
-//! Restartable sequences: the kernel's support, and whether the C library registered an area for this thread. Source:
-//! rseq(2), kernel/rseq.c, getauxval(3).
+//! Restartable sequences: the kernel's support. Source: rseq(2), kernel/rseq.c, getauxval(3).
 
 use tollgate_model::Unknown;
 
@@ -8,10 +7,6 @@ use crate::machine::{Answer, Machine};
 
 /// Since Linux 6.3, in asm/auxvec.h.
 const AT_RSEQ_FEATURE_SIZE: u64 = 27;
-
-pub(crate) fn registered(machine: &Machine) -> Answer<bool> {
-    machine.call("rseq(2) with an area that cannot be", calls::has_rseq)
-}
 
 /// In bytes.
 pub(crate) fn feature_size(machine: &Machine) -> Answer<i64> {

@@ -14,21 +14,9 @@ pub(crate) fn directory(_: &Machine, directory: &Path) -> Answer<String> {
     found(directory.to_string_lossy().into_owned(), "the directory that was named")
 }
 
-pub(crate) fn file_system(machine: &Machine, directory: &Path) -> Answer<String> {
-    Ok(mount(machine, directory)?.map(|mount| mount.file_system))
-}
-
-pub(crate) fn mount_point(machine: &Machine, directory: &Path) -> Answer<String> {
-    Ok(mount(machine, directory)?.map(|mount| mount.point))
-}
-
-/// Those of the mount first, then those that the file system adds.
-pub(crate) fn options(machine: &Machine, directory: &Path) -> Answer<String> {
-    Ok(mount(machine, directory)?.map(|mount| mount.all_options()))
-}
-
-pub(crate) fn source(machine: &Machine, directory: &Path) -> Answer<String> {
-    Ok(mount(machine, directory)?.map(|mount| mount.source))
+/// A property of the mount that the directory is in.
+pub(crate) fn of_mount(machine: &Machine, directory: &Path, property: fn(Mount) -> String) -> Answer<String> {
+    Ok(mount(machine, directory)?.map(property))
 }
 
 /// In bytes, for users other than root.
@@ -131,12 +119,12 @@ fn chosen(mounts: Vec<Mount>, directory: &Path, id: Option<u64>) -> Option<Mount
 mod tests {
     use std::os::unix::fs::symlink;
 
-    use proptest::prelude::*;
     use tollgate_model::{Fact, FactValue};
 
     use super::*;
     use crate::registry::storage;
     use crate::testing;
+    use crate::testing::takes_any;
 
     const CAPTURED: &str = "\
 21 1 254:1 / / rw,relatime - ext4 /dev/vda1 rw,discard,errors=remount-ro
@@ -232,10 +220,8 @@ mod tests {
         }
     }
 
-    proptest! {
-        #[test]
-        fn any_text_is_taken(text in "\\PC{0,200}|[0-9: /a-z,\\\\-]{0,200}", partition: bool) {
-            let _ = Block::at(&text, partition);
-        }
+    takes_any! {
+        text in "\\PC{0,200}|[0-9: /a-z,\\\\-]{0,200}", partition in any::<bool>() =>
+        Block::at(&text, partition)
     }
 }

@@ -1,4 +1,4 @@
-//! Captured trees for tests.
+//! Captured trees for tests, and any input for readers.
 
 use std::path::Path;
 
@@ -15,3 +15,22 @@ pub(crate) fn write(root: &Path, path: &str, content: impl AsRef<[u8]>) {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(path, content).unwrap();
 }
+
+/// A test that readers take any input: the inputs with their strategies, and the calls.
+macro_rules! takes_any {
+    ($($input:ident in $from:expr),+ => $($call:expr),+) => {
+        mod any_input {
+            use super::*;
+            #[allow(unused_imports)] // Some modules have it already.
+            use proptest::prelude::*;
+
+            proptest! {
+                #[test]
+                fn is_taken($($input in $from),+) {
+                    $(let _ = $call;)+
+                }
+            }
+        }
+    };
+}
+pub(crate) use takes_any;

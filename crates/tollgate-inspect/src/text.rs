@@ -118,6 +118,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::testing::takes_any;
 
     #[test]
     fn processor_sets() {
@@ -167,16 +168,13 @@ mod tests {
         assert_eq!(["", "2", "o", "é"].map(kernel_bool), [None; 4]);
     }
 
-    proptest! {
-        #[test]
-        fn any_text_is_taken(
-            text in "\\PC{0,200}|[0-9,\\-KMG kB\\[\\]()\":=\n]{0,200}",
-            name in "[a-z_]{0,8}",
-        ) {
-            let _ = (processors(&text), marked(&text, '[', ']'), size(&text), kilobytes(&text));
-            let _ = (keyed(&text, &name), kernel_bool(&text), amount(&text));
-        }
+    takes_any! {
+        text in "\\PC{0,200}|[0-9,\\-KMG kB\\[\\]()\":=\n]{0,200}", name in "[a-z_]{0,8}" =>
+        processors(&text), marked(&text, '[', ']'), size(&text), kilobytes(&text),
+        keyed(&text, &name), kernel_bool(&text), amount(&text)
+    }
 
+    proptest! {
         #[test]
         fn processor_sets_round_trip(set in prop::collection::btree_set(0..MAX_PROCESSORS, 1..50)) {
             let set: Vec<u32> = set.into_iter().collect();

@@ -23,49 +23,30 @@ pub(crate) fn list_of(machine: &Machine, name: &str) -> Answer<String> {
     set(machine, name).map(list)
 }
 
-pub(crate) fn allowed(machine: &Machine) -> Answer<i64> {
-    allowed_set(machine).map(count)
-}
+/// The attributes of processors that share a package or a core, and their names before Linux 5.3.
+pub(crate) const PACKAGES: [&str; 2] = ["package_cpus_list", "core_siblings_list"];
+pub(crate) const CORES: [&str; 2] = ["core_cpus_list", "thread_siblings_list"];
 
-pub(crate) fn allowed_list(machine: &Machine) -> Answer<String> {
-    allowed_set(machine).map(list)
-}
-
-pub(crate) fn packages(machine: &Machine) -> Answer<i64> {
-    Ok(groups(machine, "package_cpus_list", "core_siblings_list")?.map(number_of))
-}
-
-pub(crate) fn cores(machine: &Machine) -> Answer<i64> {
-    Ok(in_cores(machine)?.map(number_of))
-}
-
-fn in_cores(machine: &Machine) -> Answer<Vec<Vec<u32>>> {
-    groups(machine, "core_cpus_list", "thread_siblings_list")
+pub(crate) fn number_of_groups(machine: &Machine, attributes: [&str; 2]) -> Answer<i64> {
+    Ok(groups(machine, attributes)?.map(number_of))
 }
 
 /// The processors of each core, such as `0,64`.
 pub(crate) fn siblings(machine: &Machine) -> Answer<Vec<String>> {
-    Ok(in_cores(machine)?.map(|cores| cores.iter().map(|core| show_processors(core)).collect()))
+    Ok(groups(machine, CORES)?.map(|cores| cores.iter().map(|core| show_processors(core)).collect()))
 }
 
 /// The most that share a core.
 pub(crate) fn threads_per_core(machine: &Machine) -> Answer<i64> {
-    Ok(in_cores(machine)?.map(|cores| cores.into_iter().map(number_of).max().unwrap_or(0)))
+    Ok(groups(machine, CORES)?.map(|cores| cores.into_iter().map(number_of).max().unwrap_or(0)))
 }
 
-pub(crate) fn threads_per_core_by_cpuid(machine: &Machine) -> Answer<i64> {
-    Ok(sharing(machine)?.map(|(threads, _)| i64::from(threads)))
-}
-
-pub(crate) fn processors_per_package_by_cpuid(machine: &Machine) -> Answer<i64> {
-    Ok(sharing(machine)?.map(|(_, package)| i64::from(package)))
-}
-
-fn sharing(machine: &Machine) -> Answer<(u32, u32)> {
+/// Of the processors that share a core and those of a package, as CPUID counts them.
+pub(crate) fn shared_by_cpuid(machine: &Machine, of: fn((u32, u32)) -> u32) -> Answer<i64> {
     let sharing = machine.leaves()?.sharing();
     let why = || Unknown::Absent("neither CPUID.1fh nor CPUID.bh counts processors".to_owned());
     let (leaf, threads, package) = sharing.ok_or_else(why)?;
-    found((threads, package), format!("CPUID.{leaf:x}h:EBX"))
+    found(i64::from(of((threads, package))), format!("CPUID.{leaf:x}h:EBX"))
 }
 
 pub(crate) fn nodes(machine: &Machine) -> Answer<i64> {
@@ -140,20 +121,19 @@ fn cache(machine: &Machine, directory: &str) -> Vec<(String, Fact)> {
     vec![(format!("{name}.shared"), fact(shared)), (name, fact(size))]
 }
 
-/// One of the sets of processors. Empty text is the empty set, which some of them usually are.
+/// One of the sets of processors, or `allowed`: those of this process. Empty text is the empty set, which some of them usually are.
 fn set(machine: &Machine, name: &str) -> Answer<Vec<u32>> {
-    machine.text(&format!("{CPU}/{name}"))?.parse("a list of processors", text::processors)
-}
-
-fn allowed_set(machine: &Machine) -> Answer<Vec<u32>> {
+    if name != "allowed" {
+        return machine.text(&format!("{CPU}/{name}"))?.parse("a list of processors", text::processors);
+    }
     let listed = process::status(machine, "Cpus_allowed_list")
         .and_then(|line| line.parse("a list of processors", text::processors));
     machine.or_call(listed, "sched_getaffinity(2)", calls::allowed_processors)
 }
 
 /// The online processors in the groups that a topology attribute puts them in. Each group is read once, from
-/// its first processor. `older` is the attribute's name before Linux 5.3.
-fn groups(machine: &Machine, attribute: &str, older: &str) -> Answer<Vec<Vec<u32>>> {
+/// its first processor.
+fn groups(machine: &Machine, [attribute, older]: [&str; 2]) -> Answer<Vec<Vec<u32>>> {
     let mut rest: BTreeSet<u32> = set(machine, "online")?.value.into_iter().collect();
     let mut groups = Vec::new();
     while let Some(processor) = rest.pop_first() {

@@ -53,9 +53,8 @@ impl Initial {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
+    use crate::testing::takes_any;
 
     #[test]
     fn a_stack() {
@@ -68,10 +67,8 @@ mod tests {
         }
     }
 
-    proptest! {
-        #[test]
-        fn any_words_are_taken(words in prop::collection::vec(prop_oneof![0u64..40, any::<u64>()], 0..60)) {
-            let _ = Initial::parse(words);
-        }
+    takes_any! {
+        words in prop::collection::vec(prop_oneof![0u64..40, any::<u64>()], 0..60) =>
+        Initial::parse(words)
     }
 }

@@ -248,9 +248,8 @@ fn core(machine: &Machine) -> Answer<Core> {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
+    use crate::testing::takes_any;
 
     #[test]
     fn first_symbols() {
@@ -281,10 +280,8 @@ mod tests {
         assert_eq!(kaslr_parameter("nokaslrx nokaslr=1 -- nokaslr"), None);
     }
 
-    proptest! {
-        #[test]
-        fn any_text_is_taken(text in "\\PC{0,120}|[0-9a-f:_tT Kernel code-]{0,120}") {
-            let _ = (start_of_code(&text), kernel_piece(&text), kaslr_parameter(&text));
-        }
+    takes_any! {
+        text in "\\PC{0,120}|[0-9a-f:_tT Kernel code-]{0,120}" =>
+        start_of_code(&text), kernel_piece(&text), kaslr_parameter(&text)
     }
 }

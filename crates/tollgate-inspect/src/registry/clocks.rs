@@ -2,7 +2,8 @@
 
 use tollgate_model::Boundary::{ClockSource, Sleep, Timer, VdsoClock, VdsoGetcpu};
 
-use crate::clock;
+use crate::machine::Machine;
+use crate::{calls, clock};
 
 facts! {
     pub(super) FACTS
@@ -17,7 +18,7 @@ facts! {
         "Whether clock_gettime(2) is answered in user mode, with this clock source and this vDSO."
         [VdsoClock]
         "a reading in user mode takes tens of nanoseconds, a system call and a device hundreds to thousands";
-    "clock.resolution" Of(clock::resolution)
+    "clock.resolution" Of(Machine::call, "clock_getres(2) CLOCK_MONOTONIC", || calls::resolution(libc::CLOCK_MONOTONIC))
         "The resolution of the monotonic clock in nanoseconds; 1 with high-resolution timers."
         [Timer, Sleep] "without high-resolution timers a sleep or a wait ends on a tick";
     "clock.offsets" Of(clock::offsets) "The offsets that a time namespace adds to the clocks."

@@ -2,7 +2,8 @@
 
 use tollgate_model::Boundary::{Exec, PathLookup, SystemCall};
 
-use crate::container;
+use crate::machine::Machine;
+use crate::{calls, container};
 
 facts! {
     pub(super) FACTS
@@ -21,6 +22,6 @@ facts! {
     "container.unshared" Of(container::unshared)
         "The kinds of namespace that differ from those of process 1.";
     "container.users" Of(container::users) "The user ID map of this user namespace.";
-    "container.root_of_init" Of(container::root_of_init)
+    "container.root_of_init" Of(Machine::call, "stat(2) of / and /proc/1/root", calls::has_root_of_init)
         "Whether / is the root of process 1, which it is not after chroot(2).";
 }

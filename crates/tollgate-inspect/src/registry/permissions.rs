@@ -2,7 +2,7 @@
 
 use tollgate_model::Boundary::{Exec, IoUring, PathLookup, SignalSend, Socket, SystemCall};
 
-use crate::{audit, kernel, permission};
+use crate::{audit, calls, kernel, permission};
 
 facts! {
     pub(super) FACTS
@@ -19,9 +19,10 @@ facts! {
     "kernel.ptrace_scope" Number("/proc/sys/kernel/yama/ptrace_scope")
         "The processes that Yama lets a process trace: 0 those of its user, 1 its descendants, 2 any with \
          CAP_SYS_PTRACE, 3 none.";
-    "allowed.io_uring" Of(permission::io_uring) "Whether this process may set up an io_uring."
+    "allowed.io_uring" Of(permission::tried, "io_uring_setup(2) without parameters", calls::may_use_io_uring)
+        "Whether this process may set up an io_uring."
         [IoUring] "without io_uring no calls go in batches";
-    "allowed.userfaultfd" Of(permission::userfaultfd)
+    "allowed.userfaultfd" Of(permission::tried, "userfaultfd(2) with a flag that does not exist", calls::may_use_userfaultfd)
         "Whether this process may handle page faults, the kernel's included.";
     "allowed.perf_events" Of(permission::counters)
         "The modes that this process may count of its own thread: kernel and user, user, or nothing.";

@@ -5,16 +5,17 @@ use tollgate_model::Boundary::{
     VdsoClock,
 };
 
-use crate::{process, rseq};
+use crate::machine::Machine;
+use crate::{calls, process, rseq};
 
 facts! {
     pub(super) FACTS
     "seccomp.mode" Of(process::seccomp_mode) "The seccomp mode of this process: disabled, strict or filter."
         [SystemCall] "with a filter each call runs it and takes the slow path";
-    "seccomp.filters" Of(process::seccomp_filters) "How many seccomp filters each system call runs."
+    "seccomp.filters" Of(process::number, "Seccomp_filters") "How many seccomp filters each system call runs."
         [SystemCall] "every filter runs, unless the cache of verdicts answers";
     "process.no_new_privileges" Of(process::no_new_privileges) "Whether no_new_privs is set.";
-    "process.tracer" Of(process::tracer) "The process that traces this one; 0 is none."
+    "process.tracer" Of(process::number, "TracerPid") "The process that traces this one; 0 is none."
         [SystemCall, Signal] "a tracer may stop each of them, with two switches every time";
     "process.user" Of(process::user) "The effective user of this process.";
     "process.capabilities" Of(process::capabilities) "The effective capabilities, one bit each.";
@@ -25,19 +26,20 @@ facts! {
         [SystemCall] "each call becomes a signal";
     "process.policy" Of(process::policy) "The scheduling policy of this process."
         * "no ordinary task preempts a real-time task, which narrows the spread";
-    "process.core_scheduling" Of(process::core_scheduling)
+    "process.core_scheduling" Of(Machine::call, "prctl(2) PR_SCHED_CORE", calls::has_core_cookie)
         "Whether this process shares a core only with those of its own group."
         [ContextSwitch] "siblings idle while tasks of other groups run";
     "process.timer_slack" Of(process::timer_slack) "The timer slack of this process in nanoseconds."
         [Sleep] "the kernel may end a sleep or a wait that much later";
-    "process.time_stamp_counter" Of(process::time_stamp_counter) "Whether RDTSC may be executed."
+    "process.time_stamp_counter" Of(Machine::call, "prctl(2) PR_GET_TSC", calls::may_read_tsc)
+        "Whether RDTSC may be executed."
         [TimeStampCounter, VdsoClock] "where RDTSC is forbidden, each reading faults";
     "process.huge_pages" Of(process::huge_pages) "Whether this process may have transparent huge pages."
         [PageFault, Tlb, ProcessMemory] "without huge pages each page is a fault";
     "process.thread_features" Of(process::thread_features)
         "Which of shadow stacks (shstk, wrss) this process uses."
         [Call, Signal] "each of them writes and reads the shadow stack";
-    "rseq.registered" Of(rseq::registered)
+    "rseq.registered" Of(Machine::call, "rseq(2) with an area that cannot be", calls::has_rseq)
         "Whether an area for restartable sequences is registered for this thread."
         [ContextSwitch, Signal]
         "the kernel looks at the area and writes the processor's number on the way back";

@@ -4,6 +4,7 @@ use tollgate_model::Boundary::{
     CacheLine, CompatFastEntry, ContextSwitch, KernelEntry, LockContention, MemoryAccess, UserCode,
 };
 
+use crate::processor::Version;
 use crate::{processor, topology};
 
 facts! {
@@ -13,21 +14,21 @@ facts! {
         "a 32-bit program enters with SYSENTER on Intel and SYSCALL on AMD; the mitigations differ as well";
     "cpu.model" Of(processor::model) "The processor's brand."
         * "the latency of traps, serialization and cache lines belongs to the processor";
-    "cpu.family" Of(processor::family) "The processor's family number.";
-    "cpu.model_number" Of(processor::model_number) "The processor's model number.";
-    "cpu.stepping" Of(processor::stepping) "The processor's stepping.";
+    "cpu.family" Of(processor::version_part, Version::family, "cpu family") "The processor's family number.";
+    "cpu.model_number" Of(processor::version_part, Version::model, "model") "The processor's model number.";
+    "cpu.stepping" Of(processor::version_part, Version::stepping, "stepping") "The processor's stepping.";
     "cpu.microcode" Of(processor::cpuinfo, "microcode")
         "The microcode's revision as the kernel reports it; hypervisors often invent one."
         [KernelEntry, ContextSwitch]
         "the microcode decides which buffers VERW clears and which predictors can be flushed";
     "cpu.online" Of(topology::count_of, "online") "How many processors are online.";
     "cpu.online_list" Of(topology::list_of, "online") "Which processors are online.";
-    "cpu.allowed" Of(topology::allowed) "How many processors this process may run on."
+    "cpu.allowed" Of(topology::count_of, "allowed") "How many processors this process may run on."
         [CacheLine, LockContention] "with one processor no other core competes";
-    "cpu.allowed_list" Of(topology::allowed_list) "Which processors this process may run on.";
-    "cpu.packages" Of(topology::packages) "How many processor packages there are."
+    "cpu.allowed_list" Of(topology::list_of, "allowed") "Which processors this process may run on.";
+    "cpu.packages" Of(topology::number_of_groups, topology::PACKAGES) "How many processor packages there are."
         [CacheLine] "a transfer between packages takes several times as long as one within a package";
-    "cpu.cores" Of(topology::cores) "How many cores there are.";
+    "cpu.cores" Of(topology::number_of_groups, topology::CORES) "How many cores there are.";
     "cpu.siblings" Of(topology::siblings) "The processors of each core.";
     "cpu.smt_active" Flag("/sys/devices/system/cpu/smt/active") "Whether several processors share a core."
         [CacheLine, MemoryAccess, LockContention, UserCode]
@@ -42,9 +43,9 @@ facts! {
         [KernelEntry, ContextSwitch] "the kernel mitigates only what is listed";
     "cpu.threads_per_core" Of(topology::threads_per_core)
         "How many processors share a core, as the kernel says.";
-    "cpu.threads_per_core.cpuid" Of(topology::threads_per_core_by_cpuid)
+    "cpu.threads_per_core.cpuid" Of(topology::shared_by_cpuid, |(threads, _)| threads)
         "How many processors share a core, as CPUID says; hypervisors often hide it from the kernel.";
-    "cpu.per_package.cpuid" Of(topology::processors_per_package_by_cpuid)
+    "cpu.per_package.cpuid" Of(topology::shared_by_cpuid, |(_, package)| package)
         "How many processors a package has, as CPUID says.";
     "cpu.smt_control" Line("/sys/devices/system/cpu/smt/control")
         "Whether several processors may share a core: on, off, forceoff, notsupported.";

@@ -10,14 +10,14 @@ facts! {
     /// The file system and device under the directory in which files are measured.
     pub STORAGE
     "files.dir" Under(storage::directory) "The directory in which files were measured.";
-    "files.fs" Under(storage::file_system) "The type of the file system under that directory."
+    "files.fs" Under(storage::of_mount, |mount| mount.file_system) "The type of the file system under that directory."
         [PathLookup, PageCache, FileSystem, BlockRead, BlockWrite, DeviceFlush]
         "each file system handles names, blocks and the journal in its own way";
-    "files.mount" Under(storage::mount_point) "The mount point of that file system.";
-    "files.options" Under(storage::options) "The mount options."
+    "files.mount" Under(storage::of_mount, |mount| mount.point) "The mount point of that file system.";
+    "files.options" Under(storage::of_mount, |mount| mount.all_options()) "The mount options."
         [PathLookup, FileSystem, BlockWrite, DeviceFlush]
         "options set access times, barriers, journal mode, discard and quota";
-    "files.source" Under(storage::source) "The source of the mount.";
+    "files.source" Under(storage::of_mount, |mount| mount.source) "The source of the mount.";
     "files.free" Under(storage::free) "Bytes that are free there for users other than root.";
     "files.device" Under(storage::device) "The block device that the file system is on."
         [BlockRead, BlockWrite, DeviceFlush] "requests wait for the device";
