@@ -144,13 +144,13 @@ impl Parent {
     /// As [`Private::make`].
     pub fn open(under: &Path) -> Result<Self, EnvironmentError> {
         let directory = Directory::open(under).map_err(|error| match error {
-            PathError::Io { why, .. } => refusal(under, code(&why)),
+            PathError::Io(why) => refusal(under, code(&why)),
             other => EnvironmentError::Unsafe(other.to_string()),
         })?;
         let identity = match trust::guard(&directory) {
             Ok(Guard::Own) => None,
             Ok(Guard::Other(identity)) => Some(identity),
-            Err(TrustError::Io { why, .. }) => return Err(refusal(under, code(&why))),
+            Err(TrustError::Io(_, why)) => return Err(refusal(under, code(&why))),
             Err(error) => return Err(EnvironmentError::Unsafe(error.to_string())),
         };
         let _access = enter(under, identity)?;

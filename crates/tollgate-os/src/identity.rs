@@ -36,14 +36,9 @@ pub struct Identity {
 /// Why an identity cannot be taken.
 #[derive(Debug, thiserror::Error)]
 pub enum IdentityError {
-    /// CAP_SETUID or CAP_SETGID is missing, or a filter refuses the call.
-    #[error("this process may not take the identity of {}: {}", crate::users::describe(*uid), tollgate_model::text::plainly(why))]
-    Refused {
-        /// The user.
-        uid: u32,
-        /// The kernel's error.
-        why: io::Error,
-    },
+    /// CAP_SETUID or CAP_SETGID is missing, or a filter refuses the call: the user, and the kernel's error.
+    #[error("this process may not take the identity of {}: {}", crate::users::describe(*.0), tollgate_model::text::plainly(.1))]
+    Refused(u32, io::Error),
     /// The number is not one of a user: (uid_t) -1.
     #[error("{0} is not the number of a user")]
     Invalid(u32),
@@ -53,7 +48,7 @@ impl IdentityError {
     /// The kernel's error number (errno(3)).
     pub fn code(&self) -> i32 {
         match self {
-            Self::Refused { why, .. } => why.raw_os_error().unwrap_or(libc::EPERM),
+            Self::Refused(_, why) => why.raw_os_error().unwrap_or(libc::EPERM),
             Self::Invalid(_) => libc::EINVAL,
         }
     }
@@ -144,7 +139,7 @@ impl Identity {
     }
 
     fn refused(self, why: Errno) -> IdentityError {
-        IdentityError::Refused { uid: self.uid, why: why.into() }
+        IdentityError::Refused(self.uid, why.into())
     }
 }
 

@@ -29,57 +29,36 @@ const PROCFS: u64 = 0x9fa0;
 /// Why a path is not used.
 #[derive(Debug, thiserror::Error)]
 pub enum PathError {
-    /// A link that another user owns, or could exchange.
-    #[error("{} is a symbolic link that {owner} controls and is not followed; name the file itself, or remove the link", link.display())]
-    Link {
-        /// The link.
-        link: PathBuf,
-        /// The owner of the link or directory.
-        owner: String,
-    },
+    /// A link that another user owns, or could exchange; and the owner of the link or of its directory.
+    #[error("{} is a symbolic link that {} controls and is not followed; name the file itself, or remove the link", .0.display(), .1)]
+    Link(PathBuf, String),
     /// A link where none may be.
     #[error("{} is a symbolic link; no link is followed here", .0.display())]
     AnyLink(PathBuf),
-    /// A file of another user in a sticky directory.
-    #[error("{} belongs to {owner} and is in a directory that others may write; it is not replaced: name another file", file.display())]
-    Foreign {
-        /// The file.
-        file: PathBuf,
-        /// Its owner.
-        owner: String,
-    },
-    /// A FIFO of another user.
-    #[error("{} is a FIFO of {owner}; it is not written: name another file", fifo.display())]
-    ForeignFifo {
-        /// The FIFO.
-        fifo: PathBuf,
-        /// Its owner.
-        owner: String,
-    },
+    /// A file of another user in a sticky directory, and its owner.
+    #[error("{} belongs to {} and is in a directory that others may write; it is not replaced: name another file", .0.display(), .1)]
+    Foreign(PathBuf, String),
+    /// A FIFO of another user, and its owner.
+    #[error("{} is a FIFO of {}; it is not written: name another file", .0.display(), .1)]
+    ForeignFifo(PathBuf, String),
     /// The kernel's error.
-    #[error("{why}")]
-    Io {
-        /// Where.
-        path: PathBuf,
-        /// What.
-        #[source]
-        why: io::Error,
-    },
+    #[error("{0}")]
+    Io(#[from] io::Error),
 }
 
 impl PathError {
-    fn io(path: &Path, why: impl Into<io::Error>) -> Self {
-        Self::Io { path: path.to_owned(), why: why.into() }
-    }
-
     /// The kernel's answer where that is the reason.
     pub fn kind(&self) -> io::ErrorKind {
         match self {
-            Self::Io { why, .. } => why.kind(),
-            Self::AnyLink(_) | Self::Link { .. } | Self::Foreign { .. } | Self::ForeignFifo { .. } => {
-                io::ErrorKind::PermissionDenied
-            }
+            Self::Io(why) => why.kind(),
+            _ => io::ErrorKind::PermissionDenied,
         }
+    }
+}
+
+impl From<Errno> for PathError {
+    fn from(why: Errno) -> Self {
+        Self::Io(why.into())
     }
 }
 
@@ -87,7 +66,7 @@ impl PathError {
 impl From<PathError> for io::Error {
     fn from(error: PathError) -> Self {
         match error {
-            PathError::Io { why, .. } => why,
+            PathError::Io(why) => why,
             other => Self::new(other.kind(), other),
         }
     }
@@ -126,13 +105,10 @@ pub enum Output {
 
 impl Output {
     /// Finds the target of a path, for writing. Nothing is made or changed.
-    ///
-    /// # Errors
-    /// As [`PathError`] says.
     pub fn find(path: &Path) -> Result<Self, PathError> {
         let mut walk = Walk::begin(path)?;
         let Some(found) = walk.last(Missing::Refused)? else {
-            return Err(PathError::io(path, io::ErrorKind::IsADirectory));
+            return Err(io::Error::from(io::ErrorKind::IsADirectory).into());
         };
         let directory = Directory { fd: walk.at, path: walk.path };
         let whole = directory.path.join(&found.name);
@@ -141,18 +117,18 @@ impl Output {
         };
         let own = rustix::process::geteuid().as_raw();
         match FileType::from_raw_mode(stat.st_mode) {
-            FileType::Directory => Err(PathError::io(path, io::ErrorKind::IsADirectory)),
+            FileType::Directory => Err(io::Error::from(io::ErrorKind::IsADirectory).into()),
             FileType::RegularFile => {
-                let around = rustix::fs::fstat(&directory.fd).map_err(|why| PathError::io(&whole, why))?;
+                let around = rustix::fs::fstat(&directory.fd)?;
                 let is_shared = around.st_mode & 0o1000 != 0 && around.st_mode & 0o022 != 0;
                 if is_shared && stat.st_uid != own && stat.st_uid != around.st_uid {
-                    return Err(PathError::Foreign { file: whole, owner: users::describe(stat.st_uid) });
+                    return Err(PathError::Foreign(whole, users::describe(stat.st_uid)));
                 }
                 let mode = (stat.st_uid == own).then(|| Mode::from_raw_mode(stat.st_mode & 0o666));
                 Ok(Self::File { directory, name: found.name, mode })
             }
             FileType::Fifo if !found.is_descriptor && stat.st_uid != own && stat.st_uid != 0 => {
-                Err(PathError::ForeignFifo { fifo: whole, owner: users::describe(stat.st_uid) })
+                Err(PathError::ForeignFifo(whole, users::describe(stat.st_uid)))
             }
             _ => Ok(Self::Stream { directory, name: found.name, is_descriptor: found.is_descriptor }),
         }
@@ -172,31 +148,24 @@ impl Output {
 /// # Errors
 /// The error of open(2); that it has become a regular file meanwhile.
 pub fn open_stream(directory: &Directory, name: &OsStr, is_descriptor: bool) -> Result<File, PathError> {
-    let fault = |why: Errno| PathError::io(&directory.path.join(name), why);
     let follow = if is_descriptor { OFlags::empty() } else { OFlags::NOFOLLOW };
     let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY | follow;
-    let file = rustix::fs::openat(&directory.fd, name, flags, Mode::empty()).map_err(fault)?;
-    let stat = rustix::fs::fstat(&file).map_err(fault)?;
+    let file = rustix::fs::openat(&directory.fd, name, flags, Mode::empty())?;
+    let stat = rustix::fs::fstat(&file)?;
     if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile && !is_descriptor {
-        return Err(fault(Errno::AGAIN));
+        return Err(Errno::AGAIN.into());
     }
-    rustix::fs::fcntl_setfl(&file, OFlags::empty()).map_err(fault)?;
+    rustix::fs::fcntl_setfl(&file, OFlags::empty())?;
     Ok(File::from(file))
 }
 
 impl Directory {
     /// Finds a directory that is there.
-    ///
-    /// # Errors
-    /// As [`PathError`] says.
     pub fn open(path: &Path) -> Result<Self, PathError> {
         Self::walk(path, Missing::Refused)
     }
 
     /// Finds a directory and makes what is missing of it, each with `mode` less the umask.
-    ///
-    /// # Errors
-    /// As [`PathError`] says.
     pub fn create(path: &Path, mode: Mode) -> Result<Self, PathError> {
         Self::walk(path, Missing::Made(mode))
     }
@@ -206,7 +175,7 @@ impl Directory {
     /// # Errors
     /// Where no descriptor is to be had.
     pub fn of(fd: impl AsFd, path: &Path) -> Result<Self, PathError> {
-        let fd = open_at(fd, OsStr::new("."), OFlags::DIRECTORY).map_err(|why| PathError::io(path, why))?;
+        let fd = open_at(fd, OsStr::new("."), OFlags::DIRECTORY)?;
         Ok(Self { fd, path: path.to_owned() })
     }
 
@@ -217,27 +186,21 @@ impl Directory {
     }
 
     /// A directory in this one. No link is followed.
-    ///
-    /// # Errors
-    /// As [`PathError`] says.
     pub fn inner(&self, name: &OsStr) -> Result<Self, PathError> {
         let path = self.path.join(name);
         match open_at(self.as_fd(), name, OFlags::DIRECTORY) {
             Ok(fd) => Ok(Self { fd, path }),
             Err(Errno::NOTDIR) if is_link(self.as_fd(), name) => Err(PathError::AnyLink(path)),
-            Err(why) => Err(PathError::io(&path, why)),
+            Err(why) => Err(why.into()),
         }
     }
 
     /// A directory in this one, made with `mode` less the umask where it is missing. No link is followed.
-    ///
-    /// # Errors
-    /// As [`PathError`] says.
     pub fn inner_or_new(&self, name: &OsStr, mode: Mode) -> Result<Self, PathError> {
         match rustix::fs::mkdirat(&self.fd, name, mode) {
             Ok(()) | Err(Errno::EXIST) => self.inner(name),
             // A read-only file system says so before it says that the directory is there.
-            Err(why) => self.inner(name).map_err(|_| PathError::io(&self.path.join(name), why)),
+            Err(why) => self.inner(name).map_err(|_| why.into()),
         }
     }
 
@@ -251,7 +214,7 @@ impl Directory {
             match component {
                 Component::Normal(name) => at = at.inner_or_new(name, mode)?,
                 Component::CurDir => {}
-                _ => return Err(PathError::io(path, io::ErrorKind::InvalidInput)),
+                _ => return Err(io::Error::from(io::ErrorKind::InvalidInput).into()),
             }
         }
         Ok(at)
@@ -262,8 +225,7 @@ impl Directory {
     /// # Errors
     /// Where no descriptor is to be had.
     pub fn try_clone(&self) -> Result<Self, PathError> {
-        let fd = self.fd.try_clone().map_err(|why| PathError::io(&self.path, why))?;
-        Ok(Self { fd, path: self.path.clone() })
+        Ok(Self { fd: self.fd.try_clone()?, path: self.path.clone() })
     }
 
     /// How it was named, with the links on the way replaced by what they lead to. For messages: another user may have renamed it.
@@ -312,11 +274,10 @@ struct Walk {
 impl Walk {
     fn begin(path: &Path) -> Result<Self, PathError> {
         if path.as_os_str().is_empty() {
-            return Err(PathError::io(path, io::ErrorKind::NotFound));
+            return Err(io::Error::from(io::ErrorKind::NotFound).into());
         }
         let start = if path.is_absolute() { "/" } else { "." };
-        let at =
-            open_at(CWD, OsStr::new(start), OFlags::DIRECTORY).map_err(|why| PathError::io(path, why))?;
+        let at = open_at(CWD, OsStr::new(start), OFlags::DIRECTORY)?;
         let mut walk = Self { at, path: PathBuf::from(start), rest: VecDeque::new(), links: 0 };
         walk.put_before(path);
         Ok(walk)
@@ -333,16 +294,15 @@ impl Walk {
                 }
             }
             Err(Errno::NOENT) => {
-                let Missing::Made(mode) = missing else { return Err(self.fault(&name, Errno::NOENT)) };
+                let Missing::Made(mode) = missing else { return Err(Errno::NOENT.into()) };
                 match rustix::fs::mkdirat(&self.at, &name, mode) {
                     Ok(()) | Err(Errno::EXIST) => {}
-                    Err(why) => return Err(self.fault(&name, why)),
+                    Err(why) => return Err(why.into()),
                 }
-                let next = open_at(self.at.as_fd(), &name, OFlags::DIRECTORY);
-                let next = next.map_err(|why| self.fault(&name, why))?;
+                let next = open_at(self.at.as_fd(), &name, OFlags::DIRECTORY)?;
                 self.descend(&name, next);
             }
-            Err(why) => return Err(self.fault(&name, why)),
+            Err(why) => return Err(why.into()),
         }
         Ok(true)
     }
@@ -361,13 +321,13 @@ impl Walk {
             let stat = match rustix::fs::statat(&self.at, &name, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(stat) => stat,
                 Err(Errno::NOENT) => return found(None, false),
-                Err(why) => return Err(self.fault(&name, why)),
+                Err(why) => return Err(why.into()),
             };
             if FileType::from_raw_mode(stat.st_mode) != FileType::Symlink {
                 return found(Some(stat), false);
             }
             if let Some(opened) = self.follow(&name)? {
-                let stat = rustix::fs::fstat(&opened).map_err(|why| self.fault(&name, why))?;
+                let stat = rustix::fs::fstat(&opened)?;
                 return found(Some(stat), true);
             }
         }
@@ -383,27 +343,25 @@ impl Walk {
     fn follow(&mut self, name: &OsStr) -> Result<Option<OwnedFd>, PathError> {
         self.links += 1;
         if self.links > MAX_LINKS {
-            return Err(self.fault(name, Errno::LOOP));
+            return Err(Errno::LOOP.into());
         }
-        let link = open_at(self.at.as_fd(), name, OFlags::empty()).map_err(|why| self.fault(name, why))?;
-        let around = rustix::fs::fstat(&self.at).map_err(|why| self.fault(name, why))?;
-        let stat = rustix::fs::fstat(&link).map_err(|why| self.fault(name, why))?;
+        let link = open_at(self.at.as_fd(), name, OFlags::empty())?;
+        let around = rustix::fs::fstat(&self.at)?;
+        let stat = rustix::fs::fstat(&link)?;
         let own = rustix::process::geteuid().as_raw();
         if let Some(uid) = controlled_by(&stat, &around, own) {
             let owner = uid.map_or_else(|| "every user".to_owned(), users::describe);
-            return Err(PathError::Link { link: self.path.join(name), owner });
+            return Err(PathError::Link(self.path.join(name), owner));
         }
         let is_procfs = rustix::fs::fstatfs(&link).is_ok_and(|stat| stat.f_type.cast_unsigned() == PROCFS);
         if is_procfs {
             let flags = OFlags::PATH | OFlags::CLOEXEC;
-            let opened = rustix::fs::openat(&self.at, name, flags, Mode::empty());
-            return opened.map(Some).map_err(|why| self.fault(name, why));
+            return Ok(Some(rustix::fs::openat(&self.at, name, flags, Mode::empty())?));
         }
-        let target = rustix::fs::readlinkat(&link, "", Vec::new()).map_err(|why| self.fault(name, why))?;
+        let target = rustix::fs::readlinkat(&link, "", Vec::new())?;
         let target = PathBuf::from(OsString::from_vec(target.into_bytes()));
         if target.is_absolute() {
-            self.at =
-                open_at(CWD, OsStr::new("/"), OFlags::DIRECTORY).map_err(|why| self.fault(name, why))?;
+            self.at = open_at(CWD, OsStr::new("/"), OFlags::DIRECTORY)?;
             self.path = PathBuf::from("/");
         }
         self.put_before(&target);
@@ -419,10 +377,6 @@ impl Walk {
         for (at, name) in names.enumerate() {
             self.rest.insert(at, name);
         }
-    }
-
-    fn fault(&self, name: &OsStr, why: Errno) -> PathError {
-        PathError::io(&self.path.join(name), why)
     }
 }
 

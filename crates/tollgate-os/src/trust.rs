@@ -30,49 +30,23 @@ pub enum Guard {
 /// Why a directory cannot be worked in.
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
-    /// It belongs to another user, whose identity this process cannot take.
-    #[error("{} belongs to {owner}, who could exchange what is used there; name a directory of your own", directory.display())]
-    Foreign {
-        /// The directory, or one above it.
-        directory: PathBuf,
-        /// Its owner.
-        owner: String,
-    },
-    /// Several other users own directories on the way.
-    #[error("{} belongs to {owner}, and a directory below it to {other}; name a directory that one user owns", directory.display())]
-    Several {
-        /// The directory above.
-        directory: PathBuf,
-        /// Its owner.
-        owner: String,
-        /// The owner of the one below.
-        other: String,
-    },
-    /// Others may write it.
-    #[error("{} may be written by others (mode {mode:04o}), who could exchange what is used there; {}", directory.display(),
-        remedy(*.mode))]
-    Writable {
-        /// The directory, or one above it.
-        directory: PathBuf,
-        /// Its permission bits.
-        mode: u32,
-    },
+    /// It, or one above it, belongs to another user, whose identity this process cannot take.
+    #[error("{} belongs to {}, who could exchange what is used there; name a directory of your own", .0.display(), .1)]
+    Foreign(PathBuf, String),
+    /// Several other users own directories on the way: this one, its owner, and the owner of one below.
+    #[error("{} belongs to {}, and a directory below it to {}; name a directory that one user owns", .0.display(), .1, .2)]
+    Several(PathBuf, String, String),
+    /// Others may write it or one above it, with these permission bits.
+    #[error("{} may be written by others (mode {:04o}), who could exchange what is used there; {}", .0.display(), .1, remedy(*.1))]
+    Writable(PathBuf, u32),
     /// The kernel's error.
-    #[error("{}: {why}", directory.display())]
-    Io {
-        /// Where.
-        directory: PathBuf,
-        /// What.
-        why: std::io::Error,
-    },
+    #[error("{}: {}", .0.display(), .1)]
+    Io(PathBuf, std::io::Error),
 }
 
-fn remedy(mode: u32) -> &'static str {
-    if mode & 0o002 != 0 {
-        "take that right away (chmod o-w), set the sticky bit (chmod +t), or name another directory"
-    } else {
-        "take that right away (chmod g-w), set the sticky bit (chmod +t), or name another directory"
-    }
+fn remedy(mode: u32) -> String {
+    let who = if mode & 0o002 != 0 { 'o' } else { 'g' };
+    format!("take that right away (chmod {who}-w), set the sticky bit (chmod +t), or name another directory")
 }
 
 /// Finds the users who can exchange the entries of a directory.
@@ -89,20 +63,17 @@ pub fn guard(directory: &Directory) -> Result<Guard, TrustError> {
                 None => other = Some((uid, step.stat.st_gid)),
                 Some((known, _)) if known == uid => {}
                 Some((known, _)) => {
-                    return Err(TrustError::Several {
-                        directory: step.path,
-                        owner: users::describe(uid),
-                        other: users::describe(known),
-                    });
+                    let (owner, other) = (users::describe(uid), users::describe(known));
+                    return Err(TrustError::Several(step.path, owner, other));
                 }
             }
             if own != 0 {
-                return Err(TrustError::Foreign { directory: step.path, owner: users::describe(uid) });
+                return Err(TrustError::Foreign(step.path, users::describe(uid)));
             }
         }
         let is_shared = mode & 0o002 != 0 || (mode & 0o020 != 0 && !is_private(&step));
         if is_shared && mode & 0o1000 == 0 {
-            return Err(TrustError::Writable { directory: step.path, mode: mode & 0o7777 });
+            return Err(TrustError::Writable(step.path, mode & 0o7777));
         }
     }
     Ok(other.map_or(Guard::Own, |(uid, gid)| {
@@ -134,7 +105,7 @@ struct Step {
 
 /// A directory and all above it, up to the root of this process.
 fn ancestors(directory: &Directory) -> Result<Vec<Step>, TrustError> {
-    let fault = |why: Errno| TrustError::Io { directory: directory.path().to_owned(), why: why.into() };
+    let fault = |why: Errno| TrustError::Io(directory.path().to_owned(), why.into());
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let mut fd = rustix::fs::openat(directory, ".", flags, Mode::empty()).map_err(fault)?;
     let mut steps: Vec<Step> = Vec::new();

@@ -30,14 +30,8 @@ pub enum WorkdirError {
     #[error("{} was exchanged while it was used; nothing more is done there", .0.display())]
     Exchanged(PathBuf),
     /// The kernel's error.
-    #[error("the directory {}: {}", path.display(), tollgate_model::text::plainly(why))]
-    Io {
-        /// Where.
-        path: PathBuf,
-        /// What.
-        #[source]
-        why: io::Error,
-    },
+    #[error("the directory {}: {}", .0.display(), tollgate_model::text::plainly(.1))]
+    Io(PathBuf, #[source] io::Error),
 }
 
 impl Workdir {
@@ -84,13 +78,10 @@ impl Workdir {
     }
 
     /// Opens the directory for reading. It is the one that was made, or none.
-    ///
-    /// # Errors
-    /// As [`WorkdirError`] says.
     pub fn open(&self) -> Result<OwnedFd, WorkdirError> {
         let fault = |why: Errno| match why {
             Errno::NOENT | Errno::NOTDIR | Errno::LOOP => WorkdirError::Exchanged(self.path.clone()),
-            _ => WorkdirError::Io { path: self.path.clone(), why: why.into() },
+            _ => WorkdirError::Io(self.path.clone(), why.into()),
         };
         let fd = open(&self.path).map_err(fault)?;
         let stat = rustix::fs::fstat(&fd).map_err(fault)?;

@@ -50,14 +50,9 @@ pub enum TraceError {
     /// The command asked this process to end, as by `kill $PPID`: by this signal. The command has been killed.
     #[error("the command sent signal {0} to the process that traced it")]
     Asked(i32),
-    /// A call of ours failed.
-    #[error("{what}: {}", tollgate_model::text::said_by(.what, .error))]
-    System {
-        /// Which, such as `fork(2)`.
-        what: &'static str,
-        /// How.
-        error: std::io::Error,
-    },
+    /// A call of ours, such as `fork(2)`, failed.
+    #[error("{}: {}", .0, tollgate_model::text::said_by(.0, .1))]
+    System(&'static str, std::io::Error),
 }
 
 /// The overhead of tracing here.

@@ -69,7 +69,7 @@ impl Failure {
     }
 
     fn system(what: &'static str) -> impl Fn(io::Error) -> Self {
-        move |error| Self::Final(TraceError::System { what, error })
+        move |error| Self::Final(TraceError::System(what, error))
     }
 }
 
@@ -174,7 +174,7 @@ impl Record {
         self.descendants.wait_for_the_dead();
         watch.dismiss_observer();
         if let (Some(why), Some(identity)) = (child.identity_failed(), self.identity) {
-            let error = IdentityError::Refused { uid: identity.uid, why };
+            let error = IdentityError::Refused(identity.uid, why);
             return Err(Failure::Final(TraceError::Unavailable(error.to_string())));
         }
         if let Some(signal) = watch.asked_by_command() {

@@ -98,7 +98,7 @@ fn failure(error: TraceError) -> Failure {
         TraceError::NotFound(sentence) => Failure::NotFound(sentence),
         TraceError::NotExecutable(sentence) => Failure::NotExecutable(sentence),
         TraceError::Asked(signal) => Failure::Interrupted(signal),
-        TraceError::Unavailable(_) | TraceError::Request(_) | TraceError::System { .. } => {
+        TraceError::Unavailable(_) | TraceError::Request(_) | TraceError::System(..) => {
             Failure::input(error.to_string())
         }
     }

@@ -45,14 +45,9 @@ pub enum NoStart {
     /// Tracing is refused here.
     #[error("tracing is refused here: ptrace(2): {}", plainly(.0))]
     NotTraced(io::Error),
-    /// A call failed.
-    #[error("{call}: {}", said_by(.call, .error))]
-    Failed {
-        /// Its name.
-        call: &'static str,
-        /// What it said.
-        error: io::Error,
-    },
+    /// The call of this name failed.
+    #[error("{}: {}", .0, said_by(.0, .1))]
+    Failed(&'static str, io::Error),
     /// The loader that it names is not there.
     #[error("its loader {0:?} does not exist")]
     NoLoader(String),

@@ -32,13 +32,13 @@ pub(super) fn observe(
     program: &Program,
     stop: &dyn Fn() -> bool,
 ) -> Result<(Sighting, Option<String>), NoStart> {
-    let child = program.start().map_err(|error| NoStart::Failed { call: "fork", error })?;
+    let child = program.start().map_err(|error| NoStart::Failed("fork", error))?;
     match Traced::executed(child, stop) {
         Ok(traced) => look(traced),
         // Before the program was executed: the child recorded what failed.
         Err(why) => Err(match program.refused() {
             Some(("ptrace", error)) => NoStart::NotTraced(error),
-            Some((call, error)) => NoStart::Failed { call, error },
+            Some((call, error)) => NoStart::Failed(call, error),
             None => why,
         }),
     }

@@ -87,7 +87,7 @@ pub(super) fn path() -> Option<PathBuf> {
 pub(super) fn observe(own: &Path) -> Result<Sighting, NoStart> {
     let mut command = Command::new(own);
     command.arg0(NAME).stdin(Stdio::inherit()).stdout(Stdio::piped()).stderr(Stdio::inherit());
-    let output = command.output().map_err(|error| NoStart::Failed { call: "execve", error })?;
+    let output = command.output().map_err(|error| NoStart::Failed("execve", error))?;
     let text = String::from_utf8_lossy(&output.stdout);
     let words: Vec<u64> = text.lines().map_while(|line| u64::from_str_radix(line, 16).ok()).collect();
     if !output.status.success() || words.len() != PRINTED.len() {

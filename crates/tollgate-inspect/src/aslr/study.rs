@@ -40,32 +40,17 @@ pub enum NoStudy {
     #[error("{0:?} is in no directory of PATH; a file of the current directory is named \"./{0}\"")]
     NotInPath(String),
     /// The file cannot be opened.
-    #[error("{path:?} cannot be opened: {}{}", plainly(.error), hint(.error))]
-    NotOpened {
-        /// The program.
-        path: PathBuf,
-        /// Why.
-        error: io::Error,
-    },
+    #[error("{:?} cannot be opened: {}{}", .0, plainly(.1), hint(.1))]
+    NotOpened(PathBuf, io::Error),
     /// A directory, a device, a pipe.
     #[error("{0:?} is not a file with a program in it")]
     NotAFile(PathBuf),
     /// No ELF file for this machine.
-    #[error("{path:?} {why}")]
-    NotElf {
-        /// The program.
-        path: PathBuf,
-        /// The reason.
-        why: NotElf,
-    },
+    #[error("{0:?} {1}")]
+    NotElf(PathBuf, NotElf),
     /// A start showed nothing.
-    #[error("{path:?} cannot be looked at: {why}")]
-    NoStart {
-        /// The program.
-        path: PathBuf,
-        /// Why.
-        why: NoStart,
-    },
+    #[error("{0:?} cannot be looked at: {1}")]
+    NoStart(PathBuf, NoStart),
     /// Neither a program that does nothing nor this one is to be found.
     #[error("neither /bin/true nor this program's own file is here; name a program to start")]
     NoDefault,
@@ -140,12 +125,13 @@ impl Subject {
 
     fn open(path: PathBuf) -> Result<Self, NoStudy> {
         let opened = File::options().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(&path);
-        let file = opened.map_err(|error| NoStudy::NotOpened { path: path.clone(), error })?;
-        let status = file.metadata().map_err(|error| NoStudy::NotOpened { path: path.clone(), error })?;
+        let fault = |error| NoStudy::NotOpened(path.clone(), error);
+        let file = opened.map_err(fault)?;
+        let status = file.metadata().map_err(fault)?;
         if !status.is_file() {
             return Err(NoStudy::NotAFile(path));
         }
-        let elf = elf::read(&file).map_err(|why| NoStudy::NotElf { path: path.clone(), why })?;
+        let elf = elf::read(&file).map_err(|why| NoStudy::NotElf(path.clone(), why))?;
         let same = |own: std::fs::Metadata| own.dev() == status.dev() && own.ino() == status.ino();
         let is_own = own::path().and_then(|own| own.metadata().ok()).is_some_and(same);
         let changes_user = status.mode() & (libc::S_ISUID | libc::S_ISGID) != 0;
@@ -184,19 +170,21 @@ pub fn study(
         Err(NoStart::Stopped) => Err(NoStudy::Stopped),
         Err(why) if is_refusal(&why) && (subject.is_default || subject.is_own) => {
             let own = if subject.is_own { Ok(subject) } else { own_program() }?;
-            let sightings = by_copies(&own, starts, progress, stop)?;
+            let sightings = repeated(starts, progress, stop, || own::observe(&own.path));
+            let sightings = sightings.map_err(|why| match why {
+                NoStart::Stopped => NoStudy::Stopped,
+                why => NoStudy::NoStart(own.path.clone(), why),
+            })?;
             Ok(put_together(own, How::Copies(why.to_string()), &sightings, None, settings))
         }
-        Err(why) => Err(NoStudy::NoStart { why: or_no_loader(why, &subject.elf), path: subject.path }),
+        Err(why) => Err(NoStudy::NoStart(subject.path, or_no_loader(why, &subject.elf))),
     }
 }
 
 /// "No such file" of a file that is there is said of its loader.
 fn or_no_loader(why: NoStart, elf: &Elf) -> NoStart {
     match (why, &elf.interpreter) {
-        (NoStart::Failed { call: "execve", error }, Some(loader))
-            if error.kind() == io::ErrorKind::NotFound =>
-        {
+        (NoStart::Failed("execve", error), Some(loader)) if error.kind() == io::ErrorKind::NotFound => {
             NoStart::NoLoader(loader.clone())
         }
         (why, _) => why,
@@ -207,7 +195,7 @@ fn or_no_loader(why: NoStart, elf: &Elf) -> NoStart {
 fn is_refusal(why: &NoStart) -> bool {
     match why {
         NoStart::NotTraced(_) => true,
-        NoStart::Failed { call, .. } => call.starts_with("PTRACE_"),
+        NoStart::Failed(call, _) => call.starts_with("PTRACE_"),
         // A seccomp filter may kill the process that makes one.
         NoStart::Killed(signal) => *signal == libc::SIGSYS,
         _ => false,
@@ -227,35 +215,27 @@ fn traced(
     stop: &dyn Fn() -> bool,
 ) -> Result<Traces, NoStart> {
     let program = Program::new(&subject.path, &subject.path)
-        .map_err(|error| NoStart::Failed { call: "preparing a start", error })?;
+        .map_err(|error| NoStart::Failed("preparing a start", error))?;
     // Given to init, dead processes stay in the list for as long as it likes.
     let _subreaper = tollgate_os::children::Subreaper::begin();
-    let mut sightings = Vec::with_capacity(starts as usize);
     let mut library = None;
-    for done in 0..starts {
-        progress(done);
-        if stop() {
-            return Err(NoStart::Stopped);
-        }
+    let sightings = repeated(starts, progress, stop, || {
         let (sighting, path) = observed::observe(&program, stop)?;
-        sightings.push(sighting);
         library = path;
-    }
+        Ok(sighting)
+    })?;
     Ok((sightings, library))
 }
 
-fn by_copies(
-    own: &Subject,
+fn repeated(
     starts: u32,
     progress: &mut dyn FnMut(u32),
     stop: &dyn Fn() -> bool,
-) -> Result<Vec<Sighting>, NoStudy> {
+    mut start: impl FnMut() -> Result<Sighting, NoStart>,
+) -> Result<Vec<Sighting>, NoStart> {
     let one = |done| {
         progress(done);
-        if stop() {
-            return Err(NoStudy::Stopped);
-        }
-        own::observe(&own.path).map_err(|why| NoStudy::NoStart { path: own.path.clone(), why })
+        if stop() { Err(NoStart::Stopped) } else { start() }
     };
     (0..starts).map(one).collect()
 }

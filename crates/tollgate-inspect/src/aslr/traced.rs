@@ -156,7 +156,7 @@ impl<'a> Traced<'a> {
                     };
                 }
                 Err(error) if error.kind() != io::ErrorKind::Interrupted => {
-                    return Err(NoStart::Failed { call: "waitpid", error });
+                    return Err(NoStart::Failed("waitpid", error));
                 }
                 _ if (self.stop)() => return Err(NoStart::Stopped),
                 _ => {}
@@ -172,7 +172,7 @@ impl<'a> Traced<'a> {
     }
 
     fn failed(&self, call: &'static str) -> NoStart {
-        NoStart::Failed { call, error: io::Error::last_os_error() }
+        NoStart::Failed(call, io::Error::last_os_error())
     }
 }
 

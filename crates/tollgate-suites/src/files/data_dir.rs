@@ -139,7 +139,7 @@ impl Kind {
 pub(crate) fn opened(directory: &Workdir) -> Result<OwnedFd, Refusal> {
     directory.open().map_err(|error| match error {
         WorkdirError::Exchanged(_) => Refusal::Fail(error.to_string()),
-        WorkdirError::Io { path, why } => refused(&format!("the directory {}", path.display()), &why),
+        WorkdirError::Io(path, why) => refused(&format!("the directory {}", path.display()), &why),
     })
 }
 

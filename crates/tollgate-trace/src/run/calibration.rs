@@ -26,7 +26,7 @@ const CALLS: u64 = 12;
 /// When not even a process can be started.
 pub fn calibrate() -> Result<Calibration, TraceError> {
     let _alone = descendants::alone();
-    let untraced = untraced().map_err(|error| TraceError::System { what: "fork(2)", error })?;
+    let untraced = untraced().map_err(|error| TraceError::System("fork(2)", error))?;
     let ptrace = by_ptrace();
     let cannot = || "it was loaded, and its overhead could not be measured".to_owned();
     let (bpf, bpf_others) = match Bpf::load(&Request::new(Vec::new())) {
