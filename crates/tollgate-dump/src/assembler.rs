@@ -4,11 +4,9 @@
 //!
 //! A line with anything but numbers is not read: the assembler evaluates expressions.
 
-use crate::complaint::Wrong;
-use crate::format::Format;
 use crate::line::{Line, excerpt};
 use crate::number::{is_hex, little_endian, plain, strip_prefix, word};
-use crate::sink::Sink;
+use crate::{complaint::Wrong, format::Format, sink::Sink};
 
 const FORMAT: Format = Format::Assembler;
 
@@ -118,8 +116,7 @@ fn number(text: &str, is_gas: bool) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::read;
-    use crate::testing::bytes_as;
+    use crate::{read, testing::bytes_as};
     use proptest::prelude::*;
 
     fn bytes(text: &str) -> Vec<u8> {

@@ -9,11 +9,9 @@
 
 use tollgate_x86::{Descriptor, Msr, Selector};
 
-use crate::format::Format;
-use crate::line::Line;
 use crate::number::{assigned, number, pairs, prefixed, word};
 use crate::piece::{Hidden, Register, SegmentRegister, TableRegister, What};
-use crate::sink::Sink;
+use crate::{format::Format, line::Line, sink::Sink};
 
 const FORMAT: Format = Format::BochsRegisters;
 

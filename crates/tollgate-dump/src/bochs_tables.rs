@@ -7,12 +7,11 @@
 
 use tollgate_x86::Selector;
 
-use crate::format::Format;
 use crate::line::{Line, excerpt};
 use crate::number::{after, assigned, assignments, number, prefixed, word};
 use crate::piece::{Form, TableRegister, What};
 use crate::printed::{PrintedDescriptor, PrintedGate};
-use crate::sink::Sink;
+use crate::{format::Format, sink::Sink};
 
 const FORMAT: Format = Format::BochsTables;
 

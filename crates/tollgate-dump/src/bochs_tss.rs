@@ -3,11 +3,9 @@
 //! From bx_debug/dbg_main.cc: `bx_dbg_info_tss_command` and `bx_dbg_print_tss`, which reads the TSS as one of 32 bits in
 //! every mode.
 
-use crate::format::Format;
-use crate::line::Line;
 use crate::number::{pairs, prefixed};
 use crate::piece::{SegmentRegister, What};
-use crate::sink::Sink;
+use crate::{format::Format, line::Line, sink::Sink};
 
 const FORMAT: Format = Format::BochsTss;
 

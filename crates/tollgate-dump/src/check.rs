@@ -4,12 +4,11 @@ use std::fmt::Write as _;
 
 use tollgate_x86::{Descriptor, Selector, Width};
 
-use crate::format::Format;
 use crate::joined::{Contradiction, Defect, DefectOf, GdtEntry, IdtEntry, Joined, Origin, Weight};
 use crate::piece::{Register, SegmentRegister};
 use crate::printed::{PrintedDescriptor, PrintedGate};
-use crate::sourced::Sourced;
 use crate::tables::{flags, upper_base};
+use crate::{format::Format, sourced::Sourced};
 
 /// The most findings of one state.
 const MOST: usize = 256;

@@ -1,7 +1,6 @@
 //! Errors in a line that looks like data.
 
-use crate::format::Format;
-use crate::line::excerpt;
+use crate::{format::Format, line::excerpt};
 
 /// A line that looks like data that went wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,12 +6,9 @@
 
 use tollgate_x86::Msr;
 
-use crate::complaint::Wrong;
-use crate::format::Format;
-use crate::line::Line;
 use crate::number::{is_hex, little_endian, number, prefixed, strip_prefix, word};
 use crate::piece::{Form, Register, SegmentRegister, What};
-use crate::sink::Sink;
+use crate::{complaint::Wrong, format::Format, line::Line, sink::Sink};
 
 pub(crate) fn read_memory(sink: &mut Sink, line: &Line<'_>) -> bool {
     const FORMAT: Format = Format::GdbMemory;

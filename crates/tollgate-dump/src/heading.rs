@@ -1,8 +1,7 @@
 //! Lines that say which system, or which processor, the following is from.
 
 use crate::line::{Line, excerpt};
-use crate::number::word;
-use crate::piece::Named;
+use crate::{number::word, piece::Named};
 
 /// Text that may stand before a system's name in a heading.
 const OPENINGS: &str = "on |os: |os |system: |target: |guest: |host: |microsoft |machine: |connected to ";

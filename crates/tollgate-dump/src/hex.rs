@@ -4,11 +4,8 @@
 //! same eight bytes. A word with `0x` is a value, and its lowest byte comes first in memory: `0x00cf9b000000ffff` and
 //! `0x0000ffff, 0x00cf9b00` are those eight bytes too.
 
-use crate::complaint::Wrong;
-use crate::format::Format;
-use crate::line::Line;
 use crate::number::{in_memory_order, is_hex, little_endian, plain, strip_prefix};
-use crate::sink::Sink;
+use crate::{complaint::Wrong, format::Format, line::Line, sink::Sink};
 
 const FORMAT: Format = Format::Hex;
 /// The fewest digits that are taken for data without a format: those of a descriptor.

@@ -6,11 +6,8 @@
 //! bytes in memory order (xxd(1)). `od -t x1` and `hexdump` have offsets of 6 or 7 digits; words of more than one
 //! byte are values, lowest byte first (od(1), POSIX).
 
-use crate::complaint::Wrong;
-use crate::format::Format;
-use crate::line::Line;
 use crate::number::{in_memory_order, is_hex, little_endian, plain, word};
-use crate::sink::Sink;
+use crate::{complaint::Wrong, format::Format, line::Line, sink::Sink};
 
 /// The bytes of a row, of xxd at most (`-c`).
 const MOST: usize = 256;

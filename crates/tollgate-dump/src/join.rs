@@ -4,13 +4,10 @@ use std::collections::btree_map::Entry;
 
 use tollgate_x86::{Msr, Width};
 
-use crate::check;
 use crate::evidence::{self, Sign};
-use crate::format::Format;
 use crate::joined::{Joined, Segment, Table, Weight};
 use crate::piece::{Dump, Heading, Hidden, Named, Piece, SegmentRegister, TableRegister, What};
-use crate::printed::PrintedDescriptor;
-use crate::sourced::Sourced;
+use crate::{check, format::Format, printed::PrintedDescriptor, sourced::Sourced};
 
 /// The most states that are kept apart.
 pub const MAX_STATES: usize = 256;

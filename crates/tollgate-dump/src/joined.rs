@@ -1,15 +1,12 @@
 //! The state of a machine, put together from the pieces of a text.
 
-use std::collections::BTreeMap;
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 
 use tollgate_x86::{AccessRights, Selector, Width};
 
-use crate::format::Format;
-use crate::memory::Memory;
 use crate::piece::{Heading, Register, SegmentRegister};
 use crate::printed::{PrintedDescriptor, PrintedGate};
-use crate::sourced::Sourced;
+use crate::{format::Format, memory::Memory, sourced::Sourced};
 
 /// One machine state: what one system, or one processor of it, holds according to the text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -10,12 +10,9 @@
 //! In a 64-bit session base and limit have 16 digits with a backtick. Limits are in bytes. The flags are the access byte
 //! and above it G, D, L and AVL. Older debuggers have no column `Lo`, scripts none for the flags.
 
-use crate::format::Format;
-use crate::line::Line;
 use crate::number::{number, plain, word};
 use crate::piece::{Form, What};
-use crate::printed::PrintedDescriptor;
-use crate::sink::Sink;
+use crate::{format::Format, line::Line, printed::PrintedDescriptor, sink::Sink};
 
 pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
     if is_header(line.text) {
@@ -95,8 +92,7 @@ fn columns(rest: &str) -> Option<(String, u16, u16)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::read;
-    use crate::testing::found;
+    use crate::{read, testing::found};
     use proptest::prelude::*;
     use tollgate_x86::Descriptor;
 

@@ -12,10 +12,8 @@
 //! fields are shown as `0y01110 (0xe)`. The address is in the command alone; it may be a sum such as `@idtr+2e*8`.
 
 use crate::kd_layouts::{LAYOUTS, Layout};
-use crate::line::Line;
 use crate::number::{number, plain, word};
-use crate::sink::Sink;
-use crate::structure::Structure;
+use crate::{line::Line, sink::Sink, structure::Structure};
 
 pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
     if let Some((name, value)) = field(line.text) {
@@ -81,8 +79,7 @@ fn operand(sink: &Sink, word: &str) -> Option<u64> {
 mod tests {
     use proptest::prelude::*;
 
-    use crate::piece::What;
-    use crate::testing::whats;
+    use crate::{piece::What, testing::whats};
 
     fn bytes(address: Option<u64>, bytes: &[u8]) -> What {
         What::Bytes { address, bytes: bytes.to_vec() }

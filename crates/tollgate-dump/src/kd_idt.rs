@@ -6,12 +6,10 @@
 
 use tollgate_x86::Selector;
 
-use crate::format::Format;
 use crate::line::{Line, excerpt};
 use crate::number::{after, number, plain, prefixed, word};
 use crate::piece::{Form, TableRegister, What};
-use crate::printed::PrintedGate;
-use crate::sink::Sink;
+use crate::{format::Format, printed::PrintedGate, sink::Sink};
 
 const FORMAT: Format = Format::KdIdt;
 /// The type of a task gate.
@@ -72,8 +70,7 @@ fn row(text: &str, is_wanted: bool) -> Option<(PrintedGate, Option<usize>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::read;
-    use crate::testing::found;
+    use crate::{read, testing::found};
     use proptest::prelude::*;
 
     fn gates(text: &str) -> Vec<PrintedGate> {

@@ -4,12 +4,8 @@
 //! with a dash after the eighth and their characters beside them, words are shown as values, memory that cannot be read
 //! as question marks. Addresses have 8 digits, or 16 with a backtick in the middle.
 
-use crate::complaint::Wrong;
-use crate::format::Format;
-use crate::line::Line;
 use crate::number::{Hex, digit, is_hex, little_endian, number, plain, word};
-use crate::piece::Form;
-use crate::sink::Sink;
+use crate::{complaint::Wrong, format::Format, line::Line, piece::Form, sink::Sink};
 
 /// The bytes of a whole row.
 const ROW: usize = 16;

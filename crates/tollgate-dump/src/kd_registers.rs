@@ -4,12 +4,10 @@
 //! `rdmsr` answers `msr[174] = 00000000:00000008` up to the debuggers of Windows XP and
 //! ``msr[c0000082] = fffff800`01024040`` since; HyperDbg puts the processor's number before it.
 
-use crate::complaint::Wrong;
-use crate::format::Format;
 use crate::line::{Line, excerpt};
 use crate::number::{Hex, assignments, number, plain, word};
 use crate::piece::{Form, Register, SegmentRegister, TableRegister, What};
-use crate::sink::Sink;
+use crate::{complaint::Wrong, format::Format, sink::Sink};
 
 pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
     let text = line.text;
@@ -100,8 +98,7 @@ fn msr_alone(sink: &Sink, text: &str) -> Option<(u32, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::read;
-    use crate::testing::whats;
+    use crate::{read, testing::whats};
     use proptest::prelude::*;
 
     #[test]

@@ -1,7 +1,6 @@
 //! Lines out of bytes, in any encoding, without prompts and quotation marks.
 
-use std::borrow::Cow;
-use std::ops::ControlFlow;
+use std::{borrow::Cow, ops::ControlFlow};
 
 /// The most that is read of a line, in bytes. No tool prints a line that comes near; a table as digits on one line does.
 pub const MAX_LINE: usize = 1 << 20;

@@ -7,11 +7,9 @@
 
 use tollgate_x86::{Msr, Selector};
 
-use crate::format::Format;
-use crate::line::Line;
 use crate::number::{pairs, plain};
 use crate::piece::{Form, Register, SegmentRegister, What};
-use crate::sink::Sink;
+use crate::{format::Format, line::Line, sink::Sink};
 
 const FORMAT: Format = Format::Oops;
 
@@ -113,8 +111,7 @@ fn with_segment(sink: &mut Sink, name: &str, value: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::read;
-    use crate::testing::whats;
+    use crate::{read, testing::whats};
     use proptest::prelude::*;
 
     #[test]

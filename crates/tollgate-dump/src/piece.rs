@@ -2,9 +2,8 @@
 
 use tollgate_x86::{AccessRights, Msr, Selector};
 
-use crate::complaint::Complaint;
-use crate::format::Format;
 use crate::printed::{PrintedDescriptor, PrintedGate};
+use crate::{complaint::Complaint, format::Format};
 
 /// The pieces of a text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -7,12 +7,9 @@
 
 use tollgate_x86::{AccessRights, Msr, Selector};
 
-use crate::complaint::Wrong;
-use crate::format::Format;
-use crate::line::Line;
 use crate::number::{Hex, assignments, plain, word};
 use crate::piece::{Form, Hidden, Register, SegmentRegister, TableRegister, What};
-use crate::sink::Sink;
+use crate::{complaint::Wrong, format::Format, line::Line, sink::Sink};
 
 const FORMAT: Format = Format::Qemu;
 /// The mask of LAR: the limit's bits are not of the rights.
@@ -135,8 +132,7 @@ fn is_passed_over(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::read;
-    use crate::testing::whats;
+    use crate::{read, testing::whats};
     use proptest::prelude::*;
 
     const LONG: &str = include_str!("../tests/dumps/qemu-linux-64.txt");

@@ -1,11 +1,9 @@
 //! Collects what the readers find.
 
 use crate::complaint::{Complaint, Wrong};
-use crate::format::Format;
-use crate::heading;
 use crate::line::{Line, MAX_LINE, excerpt};
 use crate::piece::{Dump, Form, Heading, Named, Piece, What};
-use crate::structure::Structure;
+use crate::{format::Format, heading, structure::Structure};
 
 /// The most pieces that are kept. A table of the greatest length, entry by entry, has 8192.
 pub const MAX_PIECES: usize = 1 << 18;

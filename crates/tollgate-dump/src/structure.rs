@@ -2,9 +2,8 @@
 
 use tollgate_x86::Field;
 
-use crate::kd_layouts::Layout;
 use crate::number::{number, strip_prefix, word};
-use crate::piece::What;
+use crate::{kd_layouts::Layout, piece::What};
 
 /// The bytes of the longest structure.
 const SIZE: usize = 104;

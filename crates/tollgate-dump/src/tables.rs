@@ -6,8 +6,7 @@ use tollgate_x86::{
 };
 
 use crate::joined::{GdtEntry, IdtEntry, Joined, Origin, Task};
-use crate::piece::SegmentRegister;
-use crate::sourced::Sourced;
+use crate::{piece::SegmentRegister, sourced::Sourced};
 
 /// Entries of a GDT: selectors have 13 bits for their number.
 const GDT_ENTRIES: u64 = 8192;

@@ -1,12 +1,9 @@
 //! Runs mkfs, modprobe and rmmod, with a time limit. Their output is an error's reason.
 
-use std::ffi::OsStr;
-use std::fs::File;
 use std::io::{Read, Seek};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::{ffi::OsStr, fs::File, os::unix::fs::PermissionsExt, time::Duration};
 
 use tollgate_model::text::said_by;
 use tollgate_os::{memfd, process};

@@ -9,18 +9,14 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
-use std::time::Duration;
+use std::{os::fd::AsRawFd, rc::Rc, time::Duration};
 
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::commands;
-use crate::directory::Private;
-use crate::error::EnvironmentError;
+use crate::{commands, directory::Private, error::EnvironmentError};
 
 /// The interval between attempts while another program, such as udev, uses the device.
 const PAUSE: Duration = Duration::from_millis(10);

@@ -17,8 +17,7 @@ use tollgate_os::identity::{FileAccess, Identity, IdentityError};
 use tollgate_os::paths::{Directory, PathError};
 use tollgate_os::temporary::{PREFIX, Temporary};
 use tollgate_os::trust::{self, Guard, TrustError};
-use tollgate_os::users;
-use tollgate_os::workdir::Workdir;
+use tollgate_os::{users, workdir::Workdir};
 
 use crate::error::{EnvironmentError, bytes, plainly, unusable};
 

@@ -10,17 +10,14 @@
 use std::ffi::{CString, OsStr};
 use std::fs::{self, File, OpenOptions};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
+use std::{os::unix::fs::OpenOptionsExt, rc::Rc};
 
 use rustix::fs::{CWD, Mode, OFlags};
-use rustix::io::Errno;
 use rustix::mount::{MountFlags, UnmountFlags, unmount};
-use rustix::thread::CapabilitySet;
+use rustix::{io::Errno, thread::CapabilitySet};
 use tollgate_model::Fact;
-use tollgate_os::namespaces;
-use tollgate_os::workdir::Workdir;
+use tollgate_os::{namespaces, workdir::Workdir};
 
 use crate::commands;
 use crate::device::{Brd, Loop, Record, patiently, taken};

@@ -5,9 +5,8 @@
 use tollgate_kconfig::parameter;
 use tollgate_model::Unknown;
 
-use crate::kernel::command_line_text;
 use crate::machine::{Answer, Machine, found};
-use crate::text::digits;
+use crate::{kernel::command_line_text, text::digits};
 
 const LOGIN: &str = "/proc/self/loginuid";
 const SESSION: &str = "/proc/self/sessionid";

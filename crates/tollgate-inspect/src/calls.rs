@@ -2,8 +2,7 @@
 
 #![allow(unsafe_code)]
 
-use std::ffi::CStr;
-use std::path::Path;
+use std::{ffi::CStr, path::Path};
 
 use rustix::fs::{AtFlags, CWD, StatxFlags};
 

@@ -4,13 +4,10 @@
 use tollgate_kconfig::parameters;
 use tollgate_model::Unknown;
 
-use crate::firmware;
-use crate::kernel::command_line_text;
 use crate::leaves::{Bit, Register};
 use crate::machine::{Answer, Machine, found};
 use crate::processor::{cpuid, flags};
-use crate::text::kernel_bool;
-use crate::uname::release_text;
+use crate::{firmware, kernel::command_line_text, text::kernel_bool, uname::release_text};
 
 const VENDOR: &str = "/sys/class/dmi/id/sys_vendor";
 const PRODUCT: &str = "/sys/class/dmi/id/product_name";

@@ -4,9 +4,8 @@ use tollgate_kconfig::parameter;
 use tollgate_model::Unknown;
 
 use crate::machine::{Answer, Machine, found};
-use crate::sandbox;
 use crate::text::{kernel_bool, marked};
-use crate::uname::version_text;
+use crate::{sandbox, uname::version_text};
 
 const COMMAND_LINE: &str = "/proc/cmdline";
 const PREEMPT: &str = "/sys/kernel/debug/sched/preempt";

@@ -2,9 +2,8 @@
 
 use tollgate_model::{FactValue, Unknown};
 
-use crate::calls;
 use crate::machine::{Answer, Machine};
-use crate::text::digits;
+use crate::{calls, text::digits};
 
 const LIMITS: &str = "/proc/self/limits";
 

@@ -3,9 +3,8 @@
 use raw_cpuid::CpuId;
 use tollgate_model::{Fact, FactValue};
 
-use crate::machine::Machine;
-use crate::registry::spec;
 use crate::ring3::{Attempt, Ring3};
+use crate::{machine::Machine, registry::spec};
 
 /// A way into the kernel.
 #[derive(Debug, Clone, PartialEq)]

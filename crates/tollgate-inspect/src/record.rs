@@ -1,11 +1,9 @@
 //! The record of a captured tree: the answers of instructions and calls, and the reads that failed. One file at the
 //! root of the tree, `tollgate.json`.
 
-use std::collections::BTreeMap;
-use std::fs::OpenOptions;
 use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::{collections::BTreeMap, fs::OpenOptions, os::unix::fs::OpenOptionsExt};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -1,9 +1,8 @@
 //! A record of all that was read: every file, link and directory, and the answer of each call. A capture is made of
 //! it, so that there is no second list of sources.
 
-use std::collections::BTreeMap;
-use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{collections::BTreeMap, io};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

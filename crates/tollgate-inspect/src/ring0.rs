@@ -2,18 +2,15 @@
 //! through /proc/kcore, which is the kernel's memory as a core file (fs/proc/kcore.c), by the addresses of
 //! /proc/kallsyms.
 
-use std::fs::File;
 use std::io::{BufRead, BufReader};
-use std::os::unix::fs::FileExt;
+use std::{fs::File, os::unix::fs::FileExt};
 
-use object::LittleEndian as LE;
-use object::elf::PT_LOAD;
+use object::{LittleEndian as LE, elf::PT_LOAD};
 use tollgate_model::Unknown;
 use tollgate_x86::{Msr, Tss64};
 
-use crate::answer::why;
 use crate::kcore::{self, Segment};
-use crate::text::kernel_symbol;
+use crate::{answer::why, text::kernel_symbol};
 
 /// A table in the kernel's memory.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,11 +11,8 @@ use core::arch::{asm, naked_asm};
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 use rustix::process::{Signal, set_parent_process_death_signal};
-use tollgate_model::Unknown;
-use tollgate_model::text::said_by;
-use tollgate_model::traced::Ended as Exit;
-use tollgate_os::process;
-use tollgate_os::signals::Disposition;
+use tollgate_model::{Unknown, text::said_by, traced::Ended as Exit};
+use tollgate_os::{process, signals::Disposition};
 use tollgate_x86::{AccessRights, Selector, Table};
 
 /// The descriptor tables as ring 3 sees them, see [`ring3`].

@@ -5,11 +5,9 @@ use std::collections::BTreeSet;
 
 use tollgate_model::{Fact, Unknown};
 
-use crate::calls;
-use crate::leaves::CacheLeaf;
 use crate::machine::{Answer, Found, Machine, fact, found, unknown};
-use crate::process;
 use crate::text::{self, digits, show_processors};
+use crate::{calls, leaves::CacheLeaf, process};
 
 const CPU: &str = "/sys/devices/system/cpu";
 

@@ -3,13 +3,10 @@
 //! tree are followed here, with its root as `/`.
 //! That works without openat2(2), and only regular files are opened.
 
-use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
-use std::io;
-use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
+use std::{collections::VecDeque, fs::File, io, os::fd::OwnedFd};
 
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags};
 
@@ -135,9 +132,7 @@ pub(crate) fn parts(path: &Path) -> impl Iterator<Item = OsString> + '_ {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-    use std::io::Read;
-    use std::os::unix::fs::symlink;
+    use std::{fs, io::Read, os::unix::fs::symlink};
 
     use super::*;
 

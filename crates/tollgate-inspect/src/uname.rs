@@ -2,9 +2,8 @@
 
 use tollgate_model::Unknown;
 
-use crate::calls;
 use crate::machine::{Answer, Machine};
-use crate::text::digits;
+use crate::{calls, text::digits};
 
 pub(crate) fn release_text(machine: &Machine) -> Answer<String> {
     let listed = listed(machine, "/proc/sys/kernel/osrelease", release_in);

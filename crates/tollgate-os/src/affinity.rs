@@ -3,8 +3,7 @@
 //! `cpu_set_t` of the C library holds 1,024 processors, and the kernel refuses a mask that is smaller than its own with
 //! EINVAL (sched_getaffinity(2)). So the masks here grow.
 
-use std::io;
-use std::marker::PhantomData;
+use std::{io, marker::PhantomData};
 
 /// Bits of one word of a mask.
 const BITS: usize = u64::BITS as usize;

@@ -3,9 +3,7 @@
 //! A file access of root's below a directory that another user owns could be led anywhere by that user, who can
 //! exchange its entries at any moment. With that user's own identity it leads nowhere that this user could not go.
 
-use std::io;
-use std::marker::PhantomData;
-use std::os::fd::AsRawFd;
+use std::{io, marker::PhantomData, os::fd::AsRawFd};
 
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::{Errno, FdFlags};
@@ -297,9 +295,7 @@ mod tests {
     /// The test's own standard output is a file or pipe, so its number stays.
     #[test]
     fn a_program_gets_nothing_of_roots() {
-        use std::os::fd::AsRawFd;
-        use std::os::unix::process::CommandExt;
-        use std::process::Command;
+        use std::{os::fd::AsRawFd, os::unix::process::CommandExt, process::Command};
         if skipped() {
             return;
         }

@@ -1,7 +1,6 @@
 //! Files in memory: memfd_create(2).
 
-use std::fs::File;
-use std::io;
+use std::{fs::File, io};
 
 use rustix::fs::MemfdFlags;
 

@@ -8,13 +8,10 @@
 //! A file that is there already is replaced by rename(2), never written. In a sticky directory that others may write, a file of
 //! another user is refused (`fs.protected_regular`), a FIFO of another user everywhere (`fs.protected_fifos`).
 
-use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
-use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
+use std::{collections::VecDeque, fs::File, io, os::unix::ffi::OsStringExt};
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;

@@ -1,11 +1,7 @@
 //! Processes: fork(2), wait4(2), and what prctl(2) changes for a child.
 
-use std::io;
-use std::mem;
-use std::os::fd::OwnedFd;
-use std::os::unix::process::CommandExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::process::Command;
+use std::{io, mem, os::fd::OwnedFd, os::unix::process::CommandExt, process::Command};
 
 use rustix::process::{Pid, PidfdFlags, Signal};
 use tollgate_model::traced::Ended;

@@ -1,9 +1,7 @@
 //! Memory that a process shares with the children that it makes.
 
-use std::io;
-use std::ops::Deref;
 use std::ptr::{self, NonNull};
-use std::sync::atomic::AtomicU64;
+use std::{io, ops::Deref, sync::atomic::AtomicU64};
 
 use rustix::mm::{MapFlags, ProtFlags};
 

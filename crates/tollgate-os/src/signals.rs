@@ -1,13 +1,7 @@
 //! Dispositions and masks of signals: sigaction(2), pthread_sigmask(3).
 
-use std::fmt;
-use std::io;
-use std::marker::PhantomData;
-use std::mem;
 use std::os::fd::{FromRawFd, OwnedFd};
-use std::os::unix::process::CommandExt;
-use std::process::Command;
-use std::ptr;
+use std::{fmt, io, marker::PhantomData, mem, os::unix::process::CommandExt, process::Command, ptr};
 
 /// The code of a handler with the flag SA_SIGINFO.
 pub type Handler = extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);

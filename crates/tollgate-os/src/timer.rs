@@ -1,9 +1,6 @@
 //! Timers that send a signal to a thread: timer_create(2).
 
-use std::io;
-use std::mem;
-use std::ptr;
-use std::time::Duration;
+use std::{io, mem, ptr, time::Duration};
 
 /// A timer of CLOCK_MONOTONIC that sends a signal to the thread that made it, and to no other. Dropped, it is gone.
 ///

@@ -11,9 +11,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-use crate::identity::Identity;
-use crate::paths::Directory;
-use crate::users;
+use crate::{identity::Identity, paths::Directory, users};
 
 /// Directories above one another, at the most: PATH_MAX allows half as many.
 const MAX_DEPTH: usize = 4096;

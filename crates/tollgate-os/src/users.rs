@@ -4,8 +4,7 @@
 //! directory service knows therefore has a number and no name here, and a group of such users counts as shared.
 
 use std::fs::{self, File};
-use std::io::Read;
-use std::sync::OnceLock;
+use std::{io::Read, sync::OnceLock};
 
 /// More of a file of users is not read: tens of thousands of users fit.
 const MAX_BYTES: u64 = 4 << 20;

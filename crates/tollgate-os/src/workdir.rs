@@ -3,10 +3,9 @@
 //! The process that made it holds it by descriptor. Each other one gets its path, its device and inode, and the identity to use it
 //! with, and refuses another directory under the same path.
 
-use std::ffi::OsStr;
-use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::{ffi::OsStr, io};
 
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
@@ -99,8 +98,7 @@ fn open(path: &Path) -> Result<OwnedFd, Errno> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-    use std::os::unix::fs::symlink;
+    use std::{fs, os::unix::fs::symlink};
 
     use super::*;
 

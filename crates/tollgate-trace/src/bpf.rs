@@ -25,8 +25,7 @@ mod tests;
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-use crate::outcome::Collected;
-use crate::request::Request;
+use crate::{outcome::Collected, request::Request};
 use cost::Costs;
 use kernel::Kernel;
 use maps::Maps;
@@ -112,12 +111,9 @@ impl Bpf {
                     .to_owned(),
             );
         }
-        let mut misses = 0;
         let programs: Vec<OwnedFd> =
             attached.into_iter().map(|Attached { program, _link }| program).collect();
-        for program in &programs {
-            misses += sys::program_info(program).map_or(0, |info| info.misses);
-        }
+        let misses = programs.iter().map(|program| sys::misses(program).unwrap_or(0)).sum();
         if maps.alive() > 0
             && let Err(why) = add_up_remaining(&target)
         {

@@ -23,23 +23,19 @@ pub(crate) mod sys;
 pub(crate) mod thread;
 pub(crate) mod tree;
 
-use std::collections::BTreeSet;
-use std::io;
-use std::time::Duration;
+use std::{collections::BTreeSet, io, time::Duration};
 
 use hashbrown::{HashMap, HashSet};
 use tollgate_model::traced::{Ended, Missed, Parts};
 use tollgate_os::process::{self, Status, Wait};
 
-use crate::descendants::Descendants;
-use crate::launch::Child;
-use crate::launch::signals::Watch;
 use crate::outcome::{Collected, Event, Finished};
-use crate::ptrace::sums::Key;
-use crate::ptrace::sys::On;
 use crate::ptrace::thread::{Doing, Thread};
-use crate::request::Request;
 use crate::{calls, clock};
+use crate::{
+    descendants::Descendants, launch::Child, launch::signals::Watch, ptrace::sums::Key, ptrace::sys::On,
+    request::Request,
+};
 
 /// The events of every traced thread: forks, threads and programs.
 const OPTIONS: libc::c_int = libc::PTRACE_O_TRACESYSGOOD

@@ -1,8 +1,6 @@
 //! What to trace, how closely, and by which backend.
 
-use std::collections::BTreeSet;
-use std::ffi::OsString;
-use std::time::Duration;
+use std::{collections::BTreeSet, ffi::OsString, time::Duration};
 
 use tollgate_os::identity::Identity;
 

@@ -10,14 +10,12 @@ use tollgate_model::traced::{Backend, Ended};
 use tollgate_os::identity::{Identity, IdentityError};
 use tollgate_os::rusage::Usage;
 
-use crate::bpf::Bpf;
-use crate::calls;
 use crate::descendants::{self, Descendants};
-use crate::launch::signals::Watch;
 use crate::launch::{Child, Program};
 use crate::outcome::{Collected, Finished, Trace, TraceError};
 use crate::ptrace::{Tracer, filter};
 use crate::request::{Choice, Request};
+use crate::{bpf::Bpf, calls, launch::signals::Watch};
 
 pub use calibration::calibrate;
 

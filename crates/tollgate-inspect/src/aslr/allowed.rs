@@ -2,9 +2,8 @@
 //! for [`Settings::of`].
 
 use super::{Elf, Kind, Region, own};
-use crate::machine::Machine;
-use crate::sandbox;
 use crate::uname::{release_numbers, release_text};
+use crate::{machine::Machine, sandbox};
 
 /// `ADDR_NO_RANDOMIZE` and `ADDR_COMPAT_LAYOUT` of linux/personality.h.
 const ADDR_NO_RANDOMIZE: u32 = 0x004_0000;

@@ -4,13 +4,8 @@
 #![allow(unsafe_code)]
 
 use std::ffi::{CString, c_char};
-use std::fs::File;
-use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
-use std::ptr;
-use std::sync::atomic::Ordering::Relaxed;
+use std::{fs::File, io, os::unix::ffi::OsStrExt, path::Path, ptr, sync::atomic::Ordering::Relaxed};
 
 use tollgate_os::process::{self, Child};
 use tollgate_os::shared::Shared;

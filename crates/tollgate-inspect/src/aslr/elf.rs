@@ -1,8 +1,7 @@
 //! The kind of a program's ELF file, as far as it decides where the kernel puts it: elf(5), the generic ABI and
 //! `load_elf_binary` in fs/binfmt_elf.c. Bounded reads of a file that may say anything.
 
-use std::fs::File;
-use std::os::unix::fs::FileExt;
+use std::{fs::File, os::unix::fs::FileExt};
 
 use object::elf::{self, FileHeader32, FileHeader64};
 use object::read::elf::{Dyn, FileHeader, ProgramHeader};

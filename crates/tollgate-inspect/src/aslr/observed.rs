@@ -3,8 +3,7 @@
 //! There the loader has done its work, and shared libraries have run what they run when they are loaded; of the program's
 //! own code not one instruction has. Then its process is made to call brk(2) and mmap(2), and ends.
 
-use std::fs::File;
-use std::io::Read;
+use std::{fs::File, io::Read};
 
 use super::child::Program;
 use super::initial::{Initial, MOST_WORDS};

@@ -3,11 +3,9 @@
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, OsStr};
-use std::io::Write;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::{io::Write, os::unix::ffi::OsStrExt, os::unix::process::CommandExt};
 
 use super::{LARGE, NoStart, Region, SMALL, Sighting};
 

@@ -1,9 +1,8 @@
 //! A study: a program, a number of starts, and their evaluation.
 
-use std::fs::File;
-use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::{fs::File, io};
 
 use super::allowed::{Allowed, Settings, allowed};
 use super::child::Program;

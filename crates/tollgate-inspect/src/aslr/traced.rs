@@ -2,8 +2,7 @@
 
 #![allow(unsafe_code)]
 
-use std::io;
-use std::mem;
+use std::{io, mem};
 
 use tollgate_model::traced::Ended;
 use tollgate_os::process::{self, Child, Status};

@@ -5,10 +5,8 @@ use tollgate_model::Unknown;
 
 use super::options::Options;
 use crate::kcore::{self, Core};
-use crate::kernel::command_line_text;
 use crate::machine::{Answer, Found, Machine, found};
-use crate::text::kernel_symbol;
-use crate::uname::release_text;
+use crate::{kernel::command_line_text, text::kernel_symbol, uname::release_text};
 use crate::{running_config, sandbox};
 
 const SYMBOLS: &str = "/proc/kallsyms";

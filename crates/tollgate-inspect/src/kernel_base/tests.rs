@@ -3,9 +3,7 @@
 use proptest::prelude::*;
 
 use super::{Conclusion, Evidence, Verdict, conclude, kernel_base};
-use crate::kcore::tests::core;
-use crate::machine::Machine;
-use crate::testing::tree;
+use crate::{kcore::tests::core, machine::Machine, testing::tree};
 
 const CONFIG: &str = "CONFIG_RANDOMIZE_BASE=y\nCONFIG_RANDOMIZE_MEMORY=y\nCONFIG_RELOCATABLE=y\n\
                       CONFIG_PHYSICAL_START=0x1000000\nCONFIG_PHYSICAL_ALIGN=0x200000\n";

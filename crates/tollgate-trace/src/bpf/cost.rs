@@ -3,9 +3,8 @@
 
 #![allow(unsafe_code)] // getppid(2) as a call: a library may cache it.
 
-use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::Ordering;
+use std::{io, sync::atomic::Ordering};
 
 use tollgate_os::process::{self, Child};
 use tollgate_os::shared::Shared;

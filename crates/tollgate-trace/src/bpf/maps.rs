@@ -1,8 +1,7 @@
 //! The maps of a trace: their sizes for a request, and their contents before the command begins.
 
-use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
-use std::sync::atomic::Ordering;
+use std::{io, sync::atomic::Ordering};
 
 use super::kernel::Kernel;
 use super::layout::{

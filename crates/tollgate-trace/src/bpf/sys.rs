@@ -143,18 +143,8 @@ pub(super) fn iterate(program: &OwnedFd) -> io::Result<()> {
     Ok(())
 }
 
-/// The kernel's description of a loaded program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct ProgramInfo {
-    /// Runs that were left out because the program was at work on the same processor.
-    pub misses: u64,
-    /// Instructions as the verifier left them, and how many it went through on all ways.
-    pub instructions: u32,
-    pub verified: u32,
-}
-
-/// Asks for it.
-pub(super) fn program_info(program: &OwnedFd) -> io::Result<ProgramInfo> {
+/// The runs of a program that were left out because it was at work on the same processor.
+pub(super) fn misses(program: &OwnedFd) -> io::Result<u64> {
     let mut info = [0u8; 232];
     let mut attributes = Attributes::new()
         .fd(0, program.as_fd())
@@ -162,12 +152,8 @@ pub(super) fn program_info(program: &OwnedFd) -> io::Result<ProgramInfo> {
         .double(8, info.as_mut_ptr() as u64);
     // SAFETY: the kernel writes no more than the length that is given.
     unsafe { attributes.call(OBJ_INFO, 16) }?;
-    // recursion_misses, xlated_prog_len and verified_insns of struct bpf_prog_info.
-    Ok(ProgramInfo {
-        misses: double_at(&info, 208),
-        instructions: word_at(&info, 20) / 8,
-        verified: word_at(&info, 216),
-    })
+    // recursion_misses of struct bpf_prog_info.
+    Ok(double_at(&info, 208))
 }
 
 /// The description of the kernel's types from bpf(2), for a system without /sys; needs CAP_SYS_ADMIN.

@@ -6,19 +6,13 @@
 #![allow(unsafe_code)] // The child's calls until execve(2).
 
 use std::ffi::{CString, c_char};
-use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::ptr;
-use std::sync::atomic::Ordering::Relaxed;
+use std::{io, ptr, sync::atomic::Ordering::Relaxed};
 
 use rustix::thread::CapabilitySet;
-use tollgate_os::identity::Identity;
-use tollgate_os::process;
-use tollgate_os::shared::Shared;
+use tollgate_os::{identity::Identity, process, shared::Shared};
 
-use crate::launch::path::Program;
-use crate::launch::signals::Inherited;
-use crate::launch::streams;
+use crate::{launch::path::Program, launch::signals::Inherited, launch::streams};
 
 unsafe extern "C" {
     /// environ(7).

@@ -16,17 +16,11 @@
 
 #![allow(unsafe_code)] // The copy's calls.
 
-use std::ffi::CString;
-use std::io;
-use std::mem;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
-use std::ptr;
-use std::sync::atomic::Ordering::Relaxed;
+use std::{ffi::CString, io, mem, ptr, sync::atomic::Ordering::Relaxed};
 
 use tollgate_os::process::{self, Child};
-use tollgate_os::rusage::Usage;
-use tollgate_os::shared::Shared;
-use tollgate_os::signals::Set;
+use tollgate_os::{rusage::Usage, shared::Shared, signals::Set};
 
 use crate::clock;
 

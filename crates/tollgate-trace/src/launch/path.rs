@@ -1,10 +1,9 @@
 //! Which file a command is, as execvp(3) and shells find it.
 
 use std::ffi::{CString, OsStr, OsString};
-use std::fs;
-use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use rustix::fs::{Access, AtFlags, CWD};
 

@@ -15,10 +15,8 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
 use std::time::Duration;
 
-use tollgate_os::group;
-use tollgate_os::rusage::Usage;
 use tollgate_os::signals::{self, Changed, Disposition, Mask, Set};
-use tollgate_os::timer::Timer;
+use tollgate_os::{group, rusage::Usage, timer::Timer};
 
 use super::observer::{self, Observer, PASSED, Record};
 

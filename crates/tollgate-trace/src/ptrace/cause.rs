@@ -6,8 +6,7 @@
 //! kernel waits in state D. Where it is not certain that the thread gave the processor away at all, the rest is unknown: of
 //! a process of several threads it may have been the wait to be let go on.
 
-use std::fs;
-use std::os::unix::fs::FileTypeExt;
+use std::{fs, os::unix::fs::FileTypeExt};
 
 use tollgate_model::traced::Parts;
 

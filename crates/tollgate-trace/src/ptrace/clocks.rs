@@ -7,8 +7,7 @@
 //! file takes a quarter of the time of a stop: it is read for calls that are likely to wait, and always where a process has several
 //! threads, of which wait4(2) tells the sum only.
 
-use std::fs::File;
-use std::os::unix::fs::FileExt;
+use std::{fs::File, os::unix::fs::FileExt};
 
 use tollgate_model::traced::Parts;
 use tollgate_os::rusage::Usage;

@@ -1,10 +1,9 @@
 //! Adding up by file, with paths as they are when a file is opened or named.
 
 use std::ffi::{OsStr, OsString};
-use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::{fs, os::unix::fs::MetadataExt};
 
 use hashbrown::HashMap;
 use tollgate_model::traced::{FileTime, MOST_ENTRIES, Parts};

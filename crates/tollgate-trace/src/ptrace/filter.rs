@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::calls;
-use crate::launch::Filter;
+use crate::{calls, launch::Filter};
 
 /// `AUDIT_ARCH_I386` and `AUDIT_ARCH_X86_64` of linux/audit.h.
 const I386: u32 = 0x4000_0003;

@@ -1,7 +1,6 @@
 //! Set-user-ID programs, which gain no privileges where the tracer has none (execve(2)).
 
-use std::fs;
-use std::os::unix::fs::MetadataExt;
+use std::{fs, os::unix::fs::MetadataExt};
 
 use rustix::fs::{StatVfsMountFlags, statvfs};
 

@@ -8,9 +8,7 @@ use super::sums::Key;
 use super::sys::{self, Info, On};
 use super::thread::{Doing, Inside, Thread};
 use super::{Tracer, cause, filter, privileges, tree};
-use crate::clock;
-use crate::launch::Child;
-use crate::outcome::Event;
+use crate::{clock, launch::Child, outcome::Event};
 
 /// The cost of a filter where the process may not install one otherwise.
 const NO_NEW_PRIVILEGES: &str = "so that other calls pass without a stop, the command was run with no_new_privs: setuid programs gain no privileges";

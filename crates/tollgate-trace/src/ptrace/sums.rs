@@ -3,8 +3,7 @@
 use hashbrown::HashMap;
 use tollgate_model::traced::{BUCKETS, Call, Parts, bucket};
 
-use crate::calls;
-use crate::outcome::slowest_first;
+use crate::{calls, outcome::slowest_first};
 
 /// The most different calls that are counted by themselves. The kernel's tables have some 900; a program may call any number.
 const MOST: usize = 4096;

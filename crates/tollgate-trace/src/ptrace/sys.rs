@@ -2,9 +2,7 @@
 
 #![allow(unsafe_code)] // System calls that no crate has in a safe form.
 
-use std::io;
-use std::mem;
-use std::ptr;
+use std::{io, mem, ptr};
 
 use tollgate_os::process;
 

@@ -2,19 +2,13 @@
 
 #![allow(unsafe_code)] // getppid(2) as a call: a library may cache it.
 
-use std::io;
-use std::time::Duration;
+use std::{io, time::Duration};
 
 use tollgate_os::process;
 
-use crate::bpf::Bpf;
-use crate::clock;
 use crate::descendants::{self, Descendants};
-use crate::launch::Child;
-use crate::launch::signals::Watch;
 use crate::outcome::{Calibration, TraceError};
-use crate::ptrace::Tracer;
-use crate::request::Request;
+use crate::{bpf::Bpf, clock, launch::Child, launch::signals::Watch, ptrace::Tracer, request::Request};
 
 /// Batches that are timed, and calls in each. The median of the batches counts.
 const BATCHES: usize = 9;

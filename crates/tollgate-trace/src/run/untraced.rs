@@ -1,19 +1,15 @@
 //! Waiting for a command whose threads do not stop: they are traced inside the kernel, or not at all.
 
-use std::io;
-use std::time::Duration;
+use std::{io, time::Duration};
 
 use tollgate_model::traced::{Backend, Ended};
 use tollgate_os::process::Status;
 
 use super::{Failure, Record};
-use crate::clock;
-use crate::descendants::Descendants;
-use crate::launch::signals::Watch;
 use crate::launch::{Child, Program};
 use crate::outcome::{Collected, Finished, Trace};
 use crate::ptrace::{still_running, sys};
-use crate::request::Request;
+use crate::{clock, descendants::Descendants, launch::signals::Watch, request::Request};
 
 /// The times of wait4(2) alone, where no backend works.
 pub(super) fn by_rusage(request: &Request, program: &Program) -> Result<Trace, Failure> {

@@ -1,9 +1,7 @@
 //! Maps, and memory that is shared with the kernel.
 
-use std::fs::File;
-use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::sync::atomic::AtomicU64;
+use std::{fs::File, io, sync::atomic::AtomicU64};
 
 use rustix::mm::{MapFlags, ProtFlags};
 

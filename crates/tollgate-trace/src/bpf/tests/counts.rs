@@ -1,9 +1,6 @@
 //! Counts against those of strace(1), which stops a thread twice at each call and so misses none.
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::path::Path;
-use std::process::Command;
+use std::{collections::BTreeMap, ffi::OsString, path::Path, process::Command};
 
 use super::harness::{Outcome, alone, run_traced};
 use crate::request::Request;

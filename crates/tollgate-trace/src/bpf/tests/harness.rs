@@ -10,8 +10,7 @@ use tollgate_os::process;
 
 use super::super::Bpf;
 use super::counts::compiled;
-use crate::outcome::Collected;
-use crate::request::Request;
+use crate::{outcome::Collected, request::Request};
 
 /// The outcome of a command.
 pub struct Outcome {
