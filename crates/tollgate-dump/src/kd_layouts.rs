@@ -7,7 +7,6 @@ use crate::piece::Form;
 /// A field's names, with `|` between them, the first bit and how many bits.
 type Bits = (&'static str, usize, usize);
 
-/// A structure.
 #[derive(Debug)]
 pub(crate) struct Layout {
     /// Its name in the symbols.

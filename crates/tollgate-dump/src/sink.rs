@@ -47,7 +47,6 @@ impl Sink {
         Self { is_hinted, ..Self::default() }
     }
 
-    /// A line begins.
     pub fn begin(&mut self, line: &Line<'_>) {
         self.line = line.number;
         self.is_cut = line.is_cut;

@@ -22,7 +22,6 @@ pub struct Found<T> {
 /// A value with its source, or why there is none.
 pub(crate) type Answer<T> = Result<Found<T>, Unknown>;
 
-/// A found value.
 pub(crate) fn found<T>(value: T, source: impl Into<String>) -> Answer<T> {
     Ok(Found { value, source: source.into() })
 }

@@ -3,7 +3,6 @@
 use object::elf::{self, FileHeader64, NoteHeader64, ProgramHeader64};
 use object::{LittleEndian as LE, pod};
 
-/// The note's name.
 const NAME: &[u8] = b"VMCOREINFO\0";
 /// The direct map of all memory lies in the upper half, below the kernel's own image and vmalloc.
 const UPPER_HALF: u64 = 1 << 63;

@@ -48,7 +48,6 @@ pub(crate) fn used_by_kernel(machine: &Machine, features: &[&str]) -> Answer<Vec
     })
 }
 
-/// One feature bit.
 pub(crate) fn feature(machine: &Machine, bit: Bit) -> Answer<bool> {
     cpuid(machine, &bit.to_string(), |leaves| leaves.bit(bit))
 }

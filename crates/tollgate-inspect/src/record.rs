@@ -12,7 +12,6 @@ use tollgate_model::text;
 use crate::leaves::{Leaves, Registers};
 use crate::recorder::{Manner, Outcome, Recording};
 
-/// The file's name.
 pub(crate) const NAME: &str = "tollgate.json";
 /// The version of the file's form that is written, and the only one that is read.
 const FORMAT: u32 = 1;

@@ -13,9 +13,7 @@ use crate::redaction::redacted;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Manner {
-    /// A file's content.
     Read,
-    /// A directory's names.
     List,
     /// The target of a symbolic link.
     Link,

@@ -52,7 +52,6 @@ const NO_SECOND: &str = "ptrace(2) failed in the command: a process that is trac
 const NO_RIGHTS: &str =
     "the kernel gives none to a program that is traced by ptrace(2) without CAP_SYS_PTRACE";
 
-/// The tracer.
 pub(crate) struct Tracer {
     command: libc::pid_t,
     threads: HashMap<libc::pid_t, Thread>,
@@ -220,7 +219,6 @@ impl Tracer {
         }
     }
 
-    /// The totals.
     pub fn finish(self) -> Collected {
         let mut missed = Vec::new();
         let mut note = |what: &str, number: u64| {

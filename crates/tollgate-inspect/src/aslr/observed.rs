@@ -72,7 +72,6 @@ fn look(mut traced: Traced) -> Result<(Sighting, Option<String>), NoStart> {
     Ok((sighting, library))
 }
 
-/// The initial stack.
 fn initial(traced: &Traced, stack: u64, is_32_bit: bool) -> Result<Initial, NoStart> {
     let size = if is_32_bit { 4 } else { 8 };
     let mut words = 512;

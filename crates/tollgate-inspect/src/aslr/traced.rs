@@ -38,12 +38,10 @@ impl<'a> Traced<'a> {
         Ok(traced)
     }
 
-    /// Its process.
     pub fn pid(&self) -> libc::pid_t {
         self.child.pid()
     }
 
-    /// Its registers.
     pub fn registers(&self) -> Result<libc::user_regs_struct, NoStart> {
         // SAFETY: registers are numbers: zeroes are valid ones.
         let mut registers: libc::user_regs_struct = unsafe { mem::zeroed() };
@@ -51,7 +49,6 @@ impl<'a> Traced<'a> {
         Ok(registers)
     }
 
-    /// Sets them.
     pub fn set_registers(&self, registers: &libc::user_regs_struct) -> Result<(), NoStart> {
         self.request(libc::PTRACE_SETREGS, 0, ptr_of(registers)).map(drop)
     }

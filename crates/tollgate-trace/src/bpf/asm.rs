@@ -122,7 +122,6 @@ pub(crate) enum Helper {
     GetCurrentTaskBtf = 158,
 }
 
-/// A jump target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Label(usize);
 

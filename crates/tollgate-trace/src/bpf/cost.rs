@@ -75,7 +75,6 @@ impl Subject {
     }
 }
 
-/// The child's life.
 fn serve(orders: &OwnedFd, tells: &OwnedFd, times: &Shared<STRETCHES>) -> i32 {
     let mut order = [0u8; 1];
     while matches!(rustix::io::retry_on_intr(|| rustix::io::read(orders, &mut order)), Ok(1)) {

@@ -42,7 +42,6 @@ pub(super) struct Offsets {
     pub state: Option<i16>,
 }
 
-/// All of it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Kernel {
     pub tracepoints: Tracepoints,

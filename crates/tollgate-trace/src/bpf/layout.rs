@@ -31,7 +31,6 @@ pub(super) unsafe trait Plain: Copy {
         Some(unsafe { bytes.as_ptr().cast::<Self>().read_unaligned() })
     }
 
-    /// Its bytes.
     fn bytes(&self) -> &[u8] {
         // SAFETY: it has so many, all of them written.
         unsafe { std::slice::from_raw_parts(std::ptr::from_ref(self).cast(), size_of::<Self>()) }
@@ -182,7 +181,6 @@ pub(super) struct PairRecord {
     pub spent: [u64; 4],
 }
 
-/// A single call.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
 pub(super) struct EventRecord {

@@ -252,7 +252,6 @@ impl Files {
         Ok(files)
     }
 
-    /// Clears the totals.
     fn clear(&self) -> io::Result<()> {
         self.files.clear()?;
         self.paths.clear()?;

@@ -24,7 +24,6 @@ use tollgate_os::{rusage::Usage, shared::Shared, signals::Set};
 
 use crate::clock;
 
-/// The forwarded signals.
 pub(super) const PASSED: [libc::c_int; 6] =
     [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2, libc::SIGTERM];
 /// So long is waited for a signal's second copy, in nanoseconds: a sender may be switched out between the two.
@@ -79,7 +78,6 @@ const ASKED: usize = 0;
 /// The last signal that was meant for the command and came too late for it.
 const LATE: usize = 1;
 
-/// The observer's data.
 struct Scene<'a> {
     signals: RawFd,
     records: RawFd,

@@ -130,7 +130,6 @@ impl Stretch {
         Self { parts, disk, left: gave_away || (left && exact.is_some()), gave_away }
     }
 
-    /// Both together.
     pub fn plus(self, other: Self) -> Self {
         Self {
             parts: self.parts.plus(other.parts),

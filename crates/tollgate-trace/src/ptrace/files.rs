@@ -42,7 +42,6 @@ impl Replaces {
     }
 }
 
-/// All files.
 #[derive(Debug, Default)]
 pub struct Files {
     numbers: HashMap<PathBuf, u32>,

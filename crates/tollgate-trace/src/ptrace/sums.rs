@@ -22,7 +22,6 @@ impl Key {
     }
 }
 
-/// One call's sums.
 #[derive(Debug, Default)]
 struct Sums {
     count: u64,
@@ -38,7 +37,6 @@ struct Sums {
 /// A call is watched for so many times after its thread left the processor in it.
 const WATCHED: u8 = 16;
 
-/// All calls' sums.
 #[derive(Debug, Default)]
 pub struct Table {
     by_call: HashMap<Key, Sums>,

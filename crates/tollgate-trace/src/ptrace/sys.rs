@@ -82,7 +82,6 @@ pub fn seize(pid: libc::pid_t, options: libc::c_int) -> io::Result<()> {
     request(libc::PTRACE_SEIZE, pid, 0, options as usize).map(|_| ())
 }
 
-/// Stops it.
 pub fn interrupt(pid: libc::pid_t) -> io::Result<()> {
     request(libc::PTRACE_INTERRUPT, pid, 0, 0).map(|_| ())
 }

@@ -22,20 +22,17 @@ pub struct Inside {
     pub named: Option<Named>,
 }
 
-/// Its state.
 #[derive(Debug)]
 pub enum Doing {
     /// It is on the way to being the command: nothing counts.
     Before,
     /// Its program's own work.
     Outside,
-    /// A system call.
     Inside(Box<Inside>),
     /// A system call that was not asked for.
     Uncounted,
 }
 
-/// A thread.
 #[derive(Debug)]
 pub struct Thread {
     /// Its process's number in the tree.

@@ -7,7 +7,6 @@ use super::sums::{Key, Table};
 /// Of a process beyond the limit.
 pub const UNCOUNTED: u32 = u32::MAX;
 
-/// One process.
 #[derive(Debug)]
 struct Member {
     parent: Option<u32>,
@@ -35,7 +34,6 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// No process yet.
     pub fn new(detailed: bool) -> Self {
         Self { detailed, ..Self::default() }
     }
@@ -100,7 +98,6 @@ impl Tree {
         self.members.get(id as usize).is_some_and(|member| member.alive == 1)
     }
 
-    /// It was executed.
     pub fn executed(&mut self, id: u32, pid: libc::pid_t) {
         let detailed = self.detailed;
         let Some(member) = self.member(id) else { return };

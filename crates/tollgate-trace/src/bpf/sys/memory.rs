@@ -14,7 +14,6 @@ const MAP_DELETE: u32 = 3;
 const MAP_NEXT_KEY: u32 = 4;
 const MAP_LOOKUP_BATCH: u32 = 24;
 
-/// Kinds of maps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::bpf) enum MapKind {
     Hash = 1,

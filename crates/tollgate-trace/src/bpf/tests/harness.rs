@@ -104,7 +104,6 @@ pub fn run_traced_c(source: &str, arguments: &[&str], ask: impl FnOnce(&mut Requ
     run_traced(request)
 }
 
-/// A shell's command.
 pub fn shell(script: &str) -> Request {
     Request::new(["/bin/sh", "-c", script].map(Into::into).to_vec())
 }
