@@ -2,7 +2,7 @@
 
 #![allow(unsafe_code)]
 
-use std::{ffi::CStr, path::Path};
+use std::path::Path;
 
 use rustix::fs::{AtFlags, CWD, StatxFlags};
 
@@ -10,17 +10,10 @@ mod trials;
 
 pub(crate) use trials::{in_a_child, may_count, may_use_io_uring, may_use_userfaultfd};
 
-/// The kernel's name for itself.
-pub(crate) struct Uname {
-    pub release: String,
-    pub version: String,
-}
-
-/// `uname(2)`.
-pub(crate) fn uname() -> Uname {
+/// The kernel's release and version: `uname(2)`.
+pub(crate) fn uname() -> [String; 2] {
     let name = rustix::system::uname();
-    let text = |field: &CStr| field.to_string_lossy().into_owned();
-    Uname { release: text(name.release()), version: text(name.version()) }
+    [name.release(), name.version()].map(|field| field.to_string_lossy().into_owned())
 }
 
 /// The values of `sysinfo(2)`, which are of the whole machine.
@@ -207,7 +200,7 @@ mod tests {
             println!("skipped: there is no /proc to agree with");
             return;
         };
-        assert_eq!(uname().release, release.trim());
+        assert_eq!(uname()[0], release.trim());
         let status = std::fs::read_to_string("/proc/self/status").unwrap();
         let allowed = crate::text::keyed(&status, "Cpus_allowed_list").unwrap();
         assert_eq!(crate::text::show_processors(&allowed_processors().unwrap()), allowed);

@@ -96,18 +96,21 @@ pub(crate) fn abridged(bytes: &[u8]) -> Vec<u8> {
     let Some(core) = parse(bytes) else { return Vec::new() };
     let mut notes = Vec::new();
     if let Some(offset) = core.offset {
-        let text = format!("KERNELOFFSET={offset:x}\n");
-        for word in [NAME.len() as u32, text.len() as u32, 0] {
-            notes.extend(word.to_le_bytes());
-        }
-        for part in [NAME, text.as_bytes()] {
-            notes.extend(part);
-            notes.resize(notes.len().next_multiple_of(4), 0);
-        }
+        notes = note(NAME, &format!("KERNELOFFSET={offset:x}\n"));
     }
     // Of what has no physical address nothing is concluded, so the first page stands for all of it.
     let piece = core.direct_map.and_then(|base| Some((base.checked_add(0x1000)?, 0x1000)));
     file(&notes, piece.as_slice())
+}
+
+fn note(name: &[u8], text: &str) -> Vec<u8> {
+    let mut note: Vec<u8> =
+        [name.len() as u32, text.len() as u32, 0].into_iter().flat_map(u32::to_le_bytes).collect();
+    for part in [name, text.as_bytes()] {
+        note.extend(part);
+        note.resize(note.len().next_multiple_of(4), 0);
+    }
+    note
 }
 
 /// A core file with notes, and with pieces of memory: their virtual and physical addresses.
@@ -142,16 +145,7 @@ pub(crate) mod tests {
     /// A core file with this offset in its note, and memory at this address in the direct map.
     pub fn core(offset: &str, direct_map: u64) -> Vec<u8> {
         let description = format!("OSRELEASE=6.1.0\nKERNELOFFSET={offset}\nLENGTH(x)=1\n");
-        let mut notes = Vec::new();
-        for (name, text) in [("CORE\0", "abc"), ("VMCOREINFO\0", description.as_str())] {
-            notes.extend((name.len() as u32).to_le_bytes());
-            notes.extend((text.len() as u32).to_le_bytes());
-            notes.extend(0u32.to_le_bytes());
-            for part in [name, text] {
-                notes.extend(part.as_bytes());
-                notes.resize(notes.len().next_multiple_of(4), 0);
-            }
-        }
+        let notes = [note(b"CORE\0", "abc"), note(NAME, &description)].concat();
         let image = IMAGE + 0x100_0000;
         let pieces = [(image, 0x100_0000), (direct_map + 0x1000, 0x1000)];
         file(&notes, &pieces)

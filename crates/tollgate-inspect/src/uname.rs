@@ -7,12 +7,12 @@ use crate::{calls, text::digits};
 
 pub(crate) fn release_text(machine: &Machine) -> Answer<String> {
     let listed = listed(machine, "/proc/sys/kernel/osrelease", release_in);
-    machine.or_call(listed, "uname(2) release", || Some(calls::uname().release))
+    machine.or_call(listed, "uname(2) release", || Some(calls::uname()[0].clone()))
 }
 
 pub(crate) fn version_text(machine: &Machine) -> Answer<String> {
     let listed = listed(machine, "/proc/sys/kernel/version", version_in);
-    machine.or_call(listed, "uname(2) version", || Some(calls::uname().version))
+    machine.or_call(listed, "uname(2) version", || Some(calls::uname()[1].clone()))
 }
 
 /// From the file that holds nothing else, or where a sandbox lacks that, out of the banner.

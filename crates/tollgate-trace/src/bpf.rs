@@ -49,9 +49,6 @@ struct Attached {
 
 impl Bpf {
     /// Loads the programs that a request needs, and measures their overhead in a process of its own.
-    ///
-    /// # Errors
-    /// Why that cannot be here, as a sentence.
     pub fn load(request: &Request) -> Result<Self, String> {
         let maps = Maps::new(request)?;
         let subject = cost::Subject::new().ok();
@@ -85,9 +82,6 @@ impl Bpf {
     }
 
     /// Begins to trace a process that waits to be let go. The next program that it executes is the command.
-    ///
-    /// # Errors
-    /// When the kernel refuses it.
     pub fn adopt(&self, process: BorrowedFd) -> std::io::Result<()> {
         self.maps.adopt(process, true)
     }

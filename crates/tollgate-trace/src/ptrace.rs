@@ -85,9 +85,6 @@ pub(crate) struct Tracer {
 
 impl Tracer {
     /// Begins to trace a process that waits to be let go.
-    ///
-    /// # Errors
-    /// Where the kernel refuses it.
     pub fn seize(child: &Child, request: &Request, filter: bool) -> io::Result<Self> {
         let pid = child.pid();
         let with_it = if filter { libc::PTRACE_O_TRACESECCOMP | libc::PTRACE_O_EXITKILL } else { 0 };

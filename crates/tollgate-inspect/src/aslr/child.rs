@@ -44,9 +44,6 @@ impl Program {
     }
 
     /// Starts it: its process, which is traced and stops when it is executed. It is killed when this process ends, and by SIGALRM after [`LIMIT`] seconds.
-    ///
-    /// # Errors
-    /// Those of fork(2).
     pub fn start(&self) -> io::Result<Child> {
         self.note[0].store(0, Relaxed);
         let argv = [self.argument.as_ptr(), ptr::null()];

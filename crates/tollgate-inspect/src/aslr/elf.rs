@@ -92,9 +92,6 @@ const LONGEST_DYNAMIC: u64 = 1 << 16;
 /// Bytes that are read at an offset.
 pub(crate) trait Bytes {
     /// Fills the buffer, or less where the bytes end.
-    ///
-    /// # Errors
-    /// [`NotElf::Unreadable`].
     fn at(&self, offset: u64, length: u64) -> Result<Vec<u8>, NotElf>;
 }
 

@@ -24,9 +24,6 @@ const MMAP2_32: u64 = 192;
 const MOST_MAPS: u64 = 4 << 20;
 
 /// Where everything was.
-///
-/// # Errors
-/// Why this program cannot be looked at, or not here.
 pub(super) fn observe(
     program: &Program,
     stop: &dyn Fn() -> bool,

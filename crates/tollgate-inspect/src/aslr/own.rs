@@ -79,9 +79,6 @@ pub(super) fn path() -> Option<PathBuf> {
 }
 
 /// Starts a copy of this program and reads its addresses.
-///
-/// # Errors
-/// Where it cannot be started, or prints no addresses.
 pub(super) fn observe(own: &Path) -> Result<Sighting, NoStart> {
     let mut command = Command::new(own);
     command.arg0(NAME).stdin(Stdio::inherit()).stdout(Stdio::piped()).stderr(Stdio::inherit());

@@ -106,9 +106,6 @@ fn section(bytes: &[u8], start: usize, offset: u32, length: u32) -> Option<&[u8]
 
 impl<'a> Btf<'a> {
     /// Goes through the types once.
-    ///
-    /// # Errors
-    /// When the bytes are not such a description.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Malformed> {
         let header = |at| word(bytes, at).ok_or(Malformed::Header);
         if header(0)? & 0xffff != u32::from(MAGIC) {

@@ -109,9 +109,6 @@ file_offsets! {
 
 impl Kernel {
     /// Reads this kernel's description of itself.
-    ///
-    /// # Errors
-    /// Why that cannot be, as a sentence.
     pub fn here() -> Result<Self, String> {
         let description = description()?;
         let btf =

@@ -63,9 +63,6 @@ pub(super) struct Events {
 
 impl Maps {
     /// Makes the maps that a request needs.
-    ///
-    /// # Errors
-    /// Why that cannot be here, as a sentence.
     pub fn new(request: &Request) -> Result<Self, String> {
         let processors = processors();
         let slots = (SLOT_BYTES / (processors * size_of::<Slot>())).clamp(FEWEST_SLOTS, MOST_SLOTS);

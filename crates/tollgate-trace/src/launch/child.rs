@@ -53,9 +53,6 @@ enum What<'a> {
 
 impl Child {
     /// Starts a process that will be a program.
-    ///
-    /// # Errors
-    /// Those of pipe(2), mmap(2) and fork(2).
     pub fn start(
         program: &Program,
         identity: Option<Identity>,
@@ -79,9 +76,6 @@ impl Child {
     }
 
     /// Starts a process that will only run a function, which may neither allocate nor take a lock.
-    ///
-    /// # Errors
-    /// See [`Self::start`].
     pub fn start_function(function: fn() -> u64, inherited: &Inherited) -> io::Result<Self> {
         Self::fork(inherited, What::Call(function))
     }
@@ -106,9 +100,6 @@ impl Child {
     }
 
     /// Lets it go.
-    ///
-    /// # Errors
-    /// Those of write(2).
     pub fn release(&mut self) -> io::Result<()> {
         let Some((child, gate)) = self.waiting.take() else { return Ok(()) };
         // From here on its end is waited for with those of its descendants.

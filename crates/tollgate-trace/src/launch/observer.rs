@@ -92,9 +92,6 @@ struct Scene<'a> {
 
 impl Observer {
     /// Starts it for a command. `stops`: this process stops with the command, and /proc shows when that goes on.
-    ///
-    /// # Errors
-    /// Those of pipe(2), mmap(2), signalfd(2) and fork(2).
     pub fn start(command: libc::pid_t, pidfd: Option<BorrowedFd<'_>>, stops: bool) -> io::Result<Self> {
         let (reader, records) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         let nonblocking = rustix::fs::fcntl_getfl(&records)? | rustix::fs::OFlags::NONBLOCK;
