@@ -34,9 +34,11 @@ pub(crate) fn patiently<T>(mut attempt: impl FnMut() -> Result<T, Errno>) -> Res
     attempt()
 }
 
-fn last_error() -> Errno {
-    let code = std::io::Error::last_os_error().raw_os_error();
-    code.map_or(Errno::IO, Errno::from_raw_os_error)
+/// The answer of a call that is below zero where it failed.
+fn answered(answer: impl Into<libc::c_long>) -> Result<libc::c_long, Errno> {
+    let code = || std::io::Error::last_os_error().raw_os_error();
+    let answer = answer.into();
+    if answer < 0 { Err(code().map_or(Errno::IO, Errno::from_raw_os_error)) } else { Ok(answer) }
 }
 
 /// The module `brd`, loaded by this process; unloaded when it is dropped.
@@ -173,11 +175,9 @@ impl Record {
         }
         patiently(|| {
             // SAFETY: the name ends in NUL; the kernel refuses while the module is in use.
-            match unsafe { libc::syscall(libc::SYS_delete_module, c"brd".as_ptr(), libc::O_NONBLOCK) } {
-                0 => Ok(()),
-                _ => Err(last_error()),
-            }
+            answered(unsafe { libc::syscall(libc::SYS_delete_module, c"brd".as_ptr(), libc::O_NONBLOCK) })
         })
+        .map(drop)
     }
 }
 
@@ -252,9 +252,8 @@ impl Loop {
         for _ in 0..CLAIMS {
             // SAFETY: this request takes no argument.
             let number = unsafe { libc::ioctl(control.as_raw_fd(), LOOP_CTL_GET_FREE) };
-            if number < 0 {
-                return Err(EnvironmentError::of("no loop device is free: LOOP_CTL_GET_FREE", last_error()));
-            }
+            answered(number)
+                .map_err(|error| EnvironmentError::of("no loop device is free: LOOP_CTL_GET_FREE", error))?;
             let path = PathBuf::from(format!("/dev/loop{number}"));
             let added = (!known.contains(&number)).then_some(number);
             let device = open(&path)?;
@@ -289,10 +288,7 @@ impl Drop for Loop {
         if let Some(number) = self.added {
             let _ = patiently(|| {
                 // SAFETY: the argument is a number; the kernel refuses while the device is in use.
-                match unsafe { libc::ioctl(self.control.as_raw_fd(), LOOP_CTL_REMOVE, number) } {
-                    0.. => Ok(()),
-                    _ => Err(last_error()),
-                }
+                answered(unsafe { libc::ioctl(self.control.as_raw_fd(), LOOP_CTL_REMOVE, number) })
             });
         }
     }
@@ -304,10 +300,7 @@ fn configure(device: &File, file: &File) -> Result<(), Errno> {
         info.file_name[0][..8].copy_from_slice(b"tollgate");
         let config = Config { fd: file.as_raw_fd().cast_unsigned(), block_size: 0, info, reserved: [0; 8] };
         // SAFETY: the pointer is to a whole loop_config, which the kernel reads.
-        match unsafe { libc::ioctl(device.as_raw_fd(), LOOP_CONFIGURE, &raw const config) } {
-            0 => Ok(()),
-            _ => Err(last_error()),
-        }
+        answered(unsafe { libc::ioctl(device.as_raw_fd(), LOOP_CONFIGURE, &raw const config) }).map(drop)
     };
     match attempt(LO_FLAGS_AUTOCLEAR | LO_FLAGS_DIRECT_IO) {
         Err(Errno::INVAL) => attempt(LO_FLAGS_AUTOCLEAR),

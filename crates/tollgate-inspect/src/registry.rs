@@ -5,13 +5,14 @@ use std::path::Path;
 
 use tollgate_model::{Effect, Fact, Facts};
 
-use crate::kernel::parameter_of;
 use crate::leaves::{Bit, Register};
 use crate::machine::{self, Answer, Machine};
-use crate::{limits, mitigation, processor as processors};
+use crate::processor as processors;
 
-/// A reader of a fact: `Of` a function, with arguments behind the machine, `Under` one with a directory before them, or
-/// one of the variants of [`Reader`].
+/// A reader of a fact: `Of` a function, with arguments behind the machine, `Under` one with a directory before them; the
+/// content of a file (`Line`, `Number`, `Flag` for 0 or 1, `Choice` for the one in brackets); a `Parameter` of the kernel's
+/// command line; the mitigation of a `Vulnerability`; a `Limit` of this process by its words in /proc/self/limits and its
+/// name and number for getrlimit(2); or one of the variants of [`Reader`].
 macro_rules! reader {
     (Of $answer:path $(, $argument:expr)*) => {
         super::Reader::One(|machine| crate::machine::fact($answer(machine $(, $argument)*)))
@@ -21,6 +22,13 @@ macro_rules! reader {
             crate::machine::fact($answer(machine, directory $(, $argument)*))
         })
     };
+    (Line $path:literal) => { reader!(Of crate::machine::Machine::line, $path) };
+    (Number $path:literal) => { reader!(Of crate::machine::Machine::number, $path) };
+    (Flag $path:literal) => { reader!(Of crate::machine::Machine::flag, $path) };
+    (Choice $path:literal) => { reader!(Of crate::machine::Machine::choice, $path) };
+    (Parameter $name:literal) => { reader!(Of crate::kernel::parameter_of, $name) };
+    (Vulnerability $name:literal) => { reader!(Of crate::mitigation::named, $name) };
+    (Limit $($argument:expr),+) => { reader!(Of crate::limits::soft $(, $argument)+) };
     ($reader:ident $($argument:tt)*) => { super::Reader::$reader($($argument)*) };
 }
 
@@ -105,20 +113,6 @@ enum Reader {
     One(fn(&Machine) -> Fact),
     /// A bit of CPUID: leaf, subleaf, register and number.
     Feature(u32, u32, Register, u32),
-    /// The text of a file.
-    Line(&'static str),
-    /// The whole number in a file.
-    Number(&'static str),
-    /// The 0 or 1 in a file.
-    Flag(&'static str),
-    /// The choice in brackets in a file.
-    Choice(&'static str),
-    /// A parameter of the kernel's command line.
-    Parameter(&'static str),
-    /// The mitigation of a vulnerability.
-    Vulnerability(&'static str),
-    /// A limit of this process: its words in /proc/self/limits, and its name and number for getrlimit(2).
-    Limit(&'static str, &'static str, libc::__rlimit_resource_t),
     Family(fn(&Machine) -> Vec<(String, Fact)>),
     /// Reads which of the `cpu.feature.*` facts, by the last part of their names, it is true of.
     Features(fn(&Machine, &[&str]) -> Answer<Vec<String>>),
@@ -136,13 +130,6 @@ impl FactSpec {
             Reader::Feature(leaf, subleaf, register, number) => {
                 machine::fact(processors::feature(machine, Bit { leaf, subleaf, register, number }))
             }
-            Reader::Line(path) => machine::fact(machine.line(path)),
-            Reader::Number(path) => machine::fact(machine.number(path)),
-            Reader::Flag(path) => machine::fact(machine.flag(path)),
-            Reader::Choice(path) => machine::fact(machine.choice(path)),
-            Reader::Parameter(name) => machine::fact(parameter_of(machine, name)),
-            Reader::Vulnerability(name) => machine::fact(mitigation::named(machine, name)),
-            Reader::Limit(words, name, number) => machine::fact(limits::soft(machine, words, name, number)),
             Reader::Features(read) => {
                 let names = facts().filter_map(|spec| spec.name.strip_prefix("cpu.feature."));
                 machine::fact(read(machine, &names.collect::<Vec<_>>()))
