@@ -119,7 +119,7 @@ pub const PLAIN: Benchmark = Benchmark {
     cases: one_case,
     thorough_cases: Vec::new,
     bytes: |_| None,
-    kind: Kind::Instance(|_, _, _| Err(Refusal::Fail("the benchmark has no instance".to_owned()))),
+    kind: Kind::Instance(|_, _, _| Err(fail!("the benchmark has no instance"))),
     absence: never_absent,
 };
 

@@ -15,7 +15,7 @@ use tollgate_os::memfd;
 use tollgate_os::process::{self, Child};
 
 use super::clock::Clock;
-use super::refusal::Refusal;
+use super::refusal::{OrRefused, Refusal};
 use super::runner::{Batch, Order, Runner};
 
 core::arch::global_asm!(include_str!("compat.s"));
@@ -118,8 +118,7 @@ impl Answer {
 impl Program {
     /// Starts the program with `code` as its loop.
     pub fn start(code: &[u8], check: fn(u32) -> Result<(), String>) -> Result<Self, Refusal> {
-        let no_pipe =
-            |error: io::Error| Refusal::Fail(format!("no pipe: {}", tollgate_model::text::plainly(&error)));
+        let no_pipe = |error: io::Error| fail!("no pipe: {}", tollgate_model::text::plainly(&error));
         let (orders_out, orders) = io::pipe().map_err(no_pipe)?;
         let (answers, answers_in) = io::pipe().map_err(no_pipe)?;
         let process = spawn(&image(code), &orders_out, &answers_in)?;
@@ -153,21 +152,20 @@ impl Program {
     /// Why the program stopped answering.
     fn died(&mut self) -> Refusal {
         match self.process.wait() {
-            Err(_) => Refusal::Fail("the 32-bit program ended unexpectedly".to_owned()),
+            Err(_) => fail!("the 32-bit program ended unexpectedly"),
             Ok(Ended::Signal(libc::SIGSYS)) => {
-                Refusal::Skip("a seccomp filter kills 32-bit system calls".to_owned())
+                skip!("a seccomp filter kills 32-bit system calls")
             }
-            Ok(Ended::Signal(signal)) => Refusal::Fail(format!(
-                "the 32-bit program was killed by {}",
-                super::ending::signal_name(signal)
-            )),
+            Ok(Ended::Signal(signal)) => {
+                fail!("the 32-bit program was killed by {}", super::ending::signal_name(signal))
+            }
             Ok(Ended::Exit(EXEC_REFUSED)) => {
-                Refusal::Skip("this environment does not start programs from memory".to_owned())
+                skip!("this environment does not start programs from memory")
             }
             Ok(Ended::Exit(EXEC_UNKNOWN)) => {
-                Refusal::Skip("the kernel does not run 32-bit programs (no IA-32 emulation)".to_owned())
+                skip!("the kernel does not run 32-bit programs (no IA-32 emulation)")
             }
-            Ok(Ended::Exit(code)) => Refusal::Fail(format!("the 32-bit program ended with status {code}")),
+            Ok(Ended::Exit(code)) => fail!("the 32-bit program ended with status {code}"),
         }
     }
 }
@@ -198,14 +196,10 @@ const EXEC_REFUSED: i32 = 126;
 const EXEC_UNKNOWN: i32 = 127;
 
 fn spawn(image: &[u8], input: &PipeReader, output: &PipeWriter) -> Result<Child, Refusal> {
-    let mut file = memfd::create("tollgate-compat").map_err(|error| {
-        Refusal::of("this environment does not start programs from memory: memfd_create", &error)
-    })?;
+    let mut file = memfd::create("tollgate-compat")
+        .or_refused("this environment does not start programs from memory: memfd_create")?;
     file.write_all(image).map_err(|error| {
-        Refusal::Fail(format!(
-            "the 32-bit program cannot be written: {}",
-            tollgate_model::text::plainly(&error)
-        ))
+        fail!("the 32-bit program cannot be written: {}", tollgate_model::text::plainly(&error))
     })?;
 
     let arguments = [c"tollgate-compat".as_ptr(), std::ptr::null()];
@@ -227,7 +221,7 @@ fn spawn(image: &[u8], input: &PipeReader, output: &PipeWriter) -> Result<Child,
         };
         if error == libc::ENOEXEC { EXEC_UNKNOWN } else { EXEC_REFUSED }
     };
-    process::fork_bound(become_it).map_err(|error| Refusal::of("no process can be started", &error))
+    process::fork_bound(become_it).or_refused("no process can be started")
 }
 
 #[cfg(test)]

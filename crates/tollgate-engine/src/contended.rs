@@ -534,10 +534,10 @@ impl Mailbox {
 }
 
 fn pin_refused(cpu: usize, error: &std::io::Error) -> Refusal {
-    Refusal::Skip(format!(
+    skip!(
         "a thread cannot be pinned to processor {cpu}: sched_setaffinity(2): {}",
         tollgate_model::text::plainly(error)
-    ))
+    )
 }
 
 fn pin_to(cpu: usize) -> Result<Pinned, Refusal> {

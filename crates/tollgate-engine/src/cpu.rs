@@ -79,9 +79,7 @@ pub fn own_thread() -> libc::pid_t {
 pub fn home() -> Result<usize, Refusal> {
     match allowed().as_slice() {
         [home] => Ok(*home),
-        _ => Err(Refusal::Skip(
-            "the thread cannot be pinned to one processor here (sched_setaffinity(2))".to_owned(),
-        )),
+        _ => Err(skip!("the thread cannot be pinned to one processor here (sched_setaffinity(2))")),
     }
 }
 

@@ -72,7 +72,7 @@ impl Runner for Question {
             latest.order = Some(order);
         }
         let answer = latest.answers.get_mut(self.which).and_then(Option::take);
-        answer.ok_or_else(|| Refusal::Fail("the experiment has no such measurement".to_owned()))
+        answer.ok_or_else(|| fail!("the experiment has no such measurement"))
     }
 }
 

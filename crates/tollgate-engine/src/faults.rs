@@ -78,7 +78,7 @@ static WRONG: Benchmark = Benchmark {
 };
 static REFUSES: Benchmark = Benchmark {
     name: "faults/refuses",
-    kind: Kind::Instance(|_, _, _| Err(Refusal::Skip("not in this environment".to_owned()))),
+    kind: Kind::Instance(|_, _, _| Err(skip!("not in this environment"))),
     ..BASE
 };
 static EXITS: Benchmark = Benchmark {
@@ -135,8 +135,7 @@ struct Breaks {
 }
 impl Runner for Breaks {
     fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch, Refusal> {
-        self.after =
-            self.after.checked_sub(1).ok_or_else(|| Refusal::Fail("broke in a later round".to_owned()))?;
+        self.after = self.after.checked_sub(1).ok_or_else(|| fail!("broke in a later round"))?;
         Spin.batch(clock, order)
     }
 }

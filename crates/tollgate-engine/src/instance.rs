@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::clock::Clock;
 use super::compat;
 use super::cpu;
-use super::refusal::Refusal;
+use super::refusal::{OrRefused, Refusal};
 use super::runner::{Batch, BatchHooks, Order, Runner};
 use super::timed::{LongLoop, LoopContext, Timed, TimedLoop, run_empty};
 
@@ -54,7 +54,7 @@ impl Instance {
         check: fn(u32) -> Result<(), String>,
     ) -> Result<(Self, compat::Entry), Refusal> {
         let Timed::Loop { code: TimedLoop::Compat(code), .. } = timed else {
-            return Err(Refusal::Fail("only a 32-bit loop can run in a 32-bit process".to_owned()));
+            return Err(fail!("only a 32-bit loop can run in a 32-bit process"));
         };
         let program = compat::Program::start(code(), check)?;
         let entry = program.entry();
@@ -134,7 +134,7 @@ impl Loop {
         check: impl Fn(u64) -> Result<(), String> + Send + 'static,
     ) -> Result<Self, Refusal> {
         let (Timed::Loop { code: TimedLoop::Long(code), .. } | Timed::Together { code, .. }) = timed else {
-            return Err(Refusal::Fail("only a 64-bit loop can be called in a 64-bit process".to_owned()));
+            return Err(fail!("only a 64-bit loop can be called in a 64-bit process"));
         };
         let context = Box::new(LoopContext { words, result: 0 });
         Ok(Self { code, context, check: Box::new(check), hooks: None, _owned: owned })
@@ -152,7 +152,7 @@ impl Loop {
         // is dropped before it runs.
         let timed = unsafe { Self::new(timed, [0; 7], None, check) }?;
         if timed.code.uses_context() {
-            return Err(Refusal::Fail("the loop needs a context".to_owned()));
+            return Err(fail!("the loop needs a context"));
         }
         Ok(timed)
     }
@@ -200,12 +200,8 @@ impl Loop {
                 }
             }
         };
-        thread::Builder::new()
-            .spawn(body)
-            .map_err(|error| Refusal::of("no thread can be started", &error))?;
-        prepared
-            .recv()
-            .unwrap_or_else(|_| Err(Refusal::Fail("the instance's thread ended early".to_owned())))?;
+        thread::Builder::new().spawn(body).or_refused("no thread can be started")?;
+        prepared.recv().unwrap_or_else(|_| Err(fail!("the instance's thread ended early")))?;
         Ok(Instance::new(InThread { orders, batches }))
     }
 }
@@ -268,7 +264,7 @@ struct InThread {
 
 impl Runner for InThread {
     fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch, Refusal> {
-        let gone = || Refusal::Fail("the instance's thread ended".to_owned());
+        let gone = || fail!("the instance's thread ended");
         self.orders.send((clock, order)).map_err(|_| gone())?;
         self.batches.recv().map_err(|_| gone())?
     }

@@ -108,7 +108,7 @@ fn serve(
         let Ok(Request { experiment, clock, order }) = serde_json::from_str(&line) else { return };
         let batches = match experiments.get_mut(experiment) {
             Some(experiment) => experiment.run(clock, order),
-            None => Err(Refusal::Fail("no such experiment".to_owned())),
+            None => Err(fail!("no such experiment")),
         };
         if !answer(&batches) {
             return;
@@ -147,13 +147,13 @@ impl Process {
         let ending = self.end();
         let why = self.died.get_or_insert_with(|| match ending {
             Some(Ending::Killed(libc::SIGSYS)) => {
-                Refusal::Skip("its own process was killed by SIGSYS: a seccomp filter forbids it".to_owned())
+                skip!("its own process was killed by SIGSYS: a seccomp filter forbids it")
             }
             Some(Ending::Killed(signal)) if signal != libc::SIGKILL => {
-                Refusal::Fail(format!("its own process was killed by {}", signal_name(signal)))
+                fail!("its own process was killed by {}", signal_name(signal))
             }
-            Some(Ending::Exited(code)) => Refusal::Fail(format!("its own process ended with status {code}")),
-            _ => Refusal::Fail("its own process ended early".to_owned()),
+            Some(Ending::Exited(code)) => fail!("its own process ended with status {code}"),
+            _ => fail!("its own process ended early"),
         });
         why.clone()
     }
@@ -177,7 +177,7 @@ mod tests {
                     let counted = Some(1);
                     Ok(vec![Batch { counted, ..Batch::new(u64::from(std::process::id()), 0, true) }])
                 }
-                2 => Err(Refusal::Skip("not twice".to_owned())),
+                2 => Err(skip!("not twice")),
                 // SAFETY: ends this process at once.
                 3 => unsafe { libc::_exit(3) },
                 // SAFETY: the default action ends this process, as a seccomp filter does.
@@ -196,8 +196,8 @@ mod tests {
             Isolated::start(&Quota::default(), || Ok(vec![Box::new(OwnNumber)])).expect("a process");
         let batches = ask(&isolated, 1).expect("answers");
         assert_eq!(batches[0].work, u64::try_from(isolated.0.borrow().child.pid()).expect("a number"));
-        assert_eq!(ask(&isolated, 2), Err(Refusal::Skip("not twice".to_owned())));
-        assert_eq!(ask(&isolated, 3), Err(Refusal::Fail("its own process ended with status 3".to_owned())));
+        assert_eq!(ask(&isolated, 2), Err(skip!("not twice")));
+        assert_eq!(ask(&isolated, 3), Err(fail!("its own process ended with status 3")));
         assert!(matches!(ask(&isolated, 1), Err(Refusal::Fail(_))));
     }
 
@@ -215,9 +215,8 @@ mod tests {
 
     #[test]
     fn a_failed_preparation_returns_its_reason() {
-        let refused =
-            Isolated::start(&Quota::default(), || Err(Refusal::Skip("no memory for it".to_owned())));
-        assert_eq!(refused.err(), Some(Refusal::Skip("no memory for it".to_owned())));
+        let refused = Isolated::start(&Quota::default(), || Err(skip!("no memory for it")));
+        assert_eq!(refused.err(), Some(skip!("no memory for it")));
     }
 
     #[test]

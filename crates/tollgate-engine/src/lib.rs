@@ -17,6 +17,10 @@
 //! - Tools: `clock` (the only clock), `cpu` (affinity and switches), `random` (the order of a round), `own` (the
 //!   engine's measurements of itself: detection limit, loop overhead, timer overhead).
 
+// First, since its macros are known from here on.
+#[macro_use]
+mod refusal;
+
 pub mod benchmark;
 mod case_state;
 pub mod clock;
@@ -39,7 +43,6 @@ mod measure;
 mod own;
 pub mod plan;
 mod random;
-mod refusal;
 mod run;
 mod runner;
 mod schedule;
@@ -69,7 +72,7 @@ pub use measure::measure;
 pub use own::OWN_BENCHMARKS;
 pub use plan::Plan;
 pub use random::Random;
-pub use refusal::Refusal;
+pub use refusal::{OrRefused, Refusal};
 pub use run::{BenchError, Findings, Progress, RunContext};
 pub use runner::{Batch, BatchHooks, Counters, Order, Runner, until_undisturbed};
 pub use selection::{Group, Selection};

@@ -107,12 +107,12 @@ impl Quota {
             (Some(libc::EAGAIN), Some(allowed)) => {
                 let number = Count::Processes.show(allowed.amount);
                 let why = plainly(error);
-                Refusal::Skip(format!("{call} is refused: {why}; {} allows {number}", allowed.by))
+                skip!("{call} is refused: {why}; {} allows {number}", allowed.by)
             }
-            (Some(libc::EAGAIN), None) => Refusal::Skip(format!(
+            (Some(libc::EAGAIN), None) => skip!(
                 "{call} is refused: {}; RLIMIT_NPROC, pids.max of a cgroup or kernel.threads-max leaves no more",
                 plainly(error)
-            )),
+            ),
             _ => Refusal::of(&format!("{call} is refused"), error),
         }
     }
@@ -161,11 +161,9 @@ impl Account {
         // Released on every path from here on.
         let held = Taken { account: Arc::clone(self), amount };
         match &self.allowed {
-            Some(allowed) if taken > allowed.amount / self.divisor => Err(Refusal::Skip(format!(
-                "{} would be more than {}",
-                self.unit.show(taken),
-                self.limit(allowed)
-            ))),
+            Some(allowed) if taken > allowed.amount / self.divisor => {
+                Err(skip!("{} would be more than {}", self.unit.show(taken), self.limit(allowed)))
+            }
             _ => Ok(held),
         }
     }

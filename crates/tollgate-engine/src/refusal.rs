@@ -24,9 +24,38 @@ impl Refusal {
         }
     }
 
+    /// The same for the calling thread's last error.
+    pub fn last(what: &str) -> Self {
+        Self::of(what, &std::io::Error::last_os_error())
+    }
+
     /// The reason, as a sentence.
     pub(super) fn why_mut(&mut self) -> &mut String {
         let (Self::Skip(why) | Self::Fail(why)) = self;
         why
     }
+}
+
+/// Errors of the operating system as refusals.
+pub trait OrRefused<T> {
+    /// Maps an error as [`Refusal::of`].
+    fn or_refused(self, what: &str) -> Result<T, Refusal>;
+}
+
+impl<T> OrRefused<T> for std::io::Result<T> {
+    fn or_refused(self, what: &str) -> Result<T, Refusal> {
+        self.map_err(|error| Refusal::of(what, &error))
+    }
+}
+
+/// A [`Refusal::Skip`] with a formatted reason.
+#[macro_export]
+macro_rules! skip {
+    ($($reason:tt)*) => { $crate::Refusal::Skip(format!($($reason)*)) };
+}
+
+/// A [`Refusal::Fail`] with a formatted reason.
+#[macro_export]
+macro_rules! fail {
+    ($($reason:tt)*) => { $crate::Refusal::Fail(format!($($reason)*)) };
 }

@@ -21,7 +21,6 @@ use super::clock::Clock;
 use super::ending::Ending;
 use super::own::OWN_BENCHMARKS;
 use super::plan::Plan;
-use super::refusal::Refusal;
 use super::selection::Group;
 use super::shared::SharedResults;
 use super::worker::InstanceOrder;
@@ -180,8 +179,7 @@ impl Schedule {
                 self.cases[failed].fail_with(ending, stall);
             }
         } else if let Some(index) = first_waiting() {
-            self.cases[index].state =
-                State::Refused(Refusal::Fail("its bench process did not reach it".to_owned()));
+            self.cases[index].state = State::Refused(fail!("its bench process did not reach it"));
         }
     }
 

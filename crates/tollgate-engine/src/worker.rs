@@ -174,9 +174,9 @@ struct Bench<'a> {
 impl Bench<'_> {
     fn prepare(&mut self, order: &InstanceOrder) -> Result<(&'static Benchmark, Instance), Refusal> {
         let benchmark = (self.find)(&order.benchmark);
-        let benchmark = benchmark.ok_or_else(|| Refusal::Fail("no such benchmark".to_owned()))?;
+        let benchmark = benchmark.ok_or_else(|| fail!("no such benchmark"))?;
         let Kind::Instance(instance) = benchmark.kind else {
-            return Err(Refusal::Fail("a whole command has no instance".to_owned()));
+            return Err(fail!("a whole command has no instance"));
         };
         let instance = instance((benchmark.timed)(&order.params), &order.params, &mut self.context)?;
         Ok((benchmark, instance))
@@ -211,9 +211,9 @@ impl Bench<'_> {
                 // A limit can change from process to process.
                 if instance.ops_per_iteration != order.ops {
                     let (now, then) = (instance.ops_per_iteration, order.ops);
-                    return Err(Refusal::Fail(format!(
+                    return Err(fail!(
                         "an iteration has {now} operations now and had {then} in the calibration"
-                    )));
+                    ));
                 }
                 let state = ready(&instance, Readiness::default());
                 instances.push(Ready { index, benchmark, instance });
@@ -291,19 +291,15 @@ fn run_batch(
     if let Some(share) = benchmark.share {
         let looked_at = operations / share.one_of.max(1);
         return match batch.counted {
-            Some(events) if events > looked_at => {
-                Err(Refusal::Fail(format!("{events} of {looked_at} {}", share.what)))
-            }
+            Some(events) if events > looked_at => Err(fail!("{events} of {looked_at} {}", share.what)),
             _ => Ok(batch),
         };
     }
     let Some(what) = benchmark.counts else { return Ok(batch) };
     match batch.counted {
         Some(events) if events == operations || !batch.undisturbed => Ok(batch),
-        Some(events) => {
-            Err(Refusal::Fail(format!("{events} {what} were counted in {operations} operations")))
-        }
-        None => Err(Refusal::Fail(format!("{what} were not counted"))),
+        Some(events) => Err(fail!("{events} {what} were counted in {operations} operations")),
+        None => Err(fail!("{what} were not counted")),
     }
 }
 

@@ -3,8 +3,8 @@
 
 use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
 
+use crate::prelude::*;
 use crate::{Benchmark, SUITES};
-use tollgate_engine::{Extent, OWN_BENCHMARKS, Timed, TimedLoop};
 
 /// Instructions that prepare an operation or take its result.
 const PREPARATION: [Mnemonic; 8] = {

@@ -13,6 +13,7 @@ mod entry;
 mod files;
 mod locks;
 mod memory;
+mod prelude;
 mod processes;
 pub mod registry;
 pub mod selection;

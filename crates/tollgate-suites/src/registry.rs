@@ -1,7 +1,7 @@
 //! The registry: the only list of suites, and through them of benchmarks.
 
+use crate::prelude::*;
 use crate::{entry, files, locks, memory, processes, traps, workloads};
-use tollgate_engine::{Benchmark, OWN_BENCHMARKS, Suite};
 
 /// Every suite, in the order of tables.
 pub static SUITES: &[&Suite] = &[
@@ -22,10 +22,7 @@ pub fn find(name: &str) -> Option<&'static Benchmark> {
 
 #[cfg(test)]
 mod tests {
-    use tollgate_model::Boundary::*;
-
     use super::*;
-    use tollgate_engine::{Extent, Kind, MAX_INSTANCES};
 
     #[test]
     fn names_are_unique_and_begin_with_their_suite() {

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use tollgate_model::{Case, Params};
+use tollgate_model::Case;
 
+use crate::prelude::*;
 use crate::registry::{self, SUITES};
 use crate::workloads::Size;
-use tollgate_engine::{Benchmark, Extent, Group, Kind, Selection, Suite, word};
 
 /// No benchmark matches a pattern.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use tollgate_engine::{Clock, cpu};
+use crate::prelude::*;
 
 /// A directory of a test's own, removed on drop.
 pub(crate) struct Directory(pub PathBuf);

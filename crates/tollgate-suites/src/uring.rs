@@ -5,7 +5,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use tollgate_engine::{Refusal, mapping::Mapping};
+use crate::prelude::*;
 
 // include/uapi/linux/io_uring.h
 const IORING_OFF_SQ_RING: libc::off_t = 0;
@@ -19,9 +19,9 @@ const IORING_ENTER_GETEVENTS: u32 = 1;
 /// The refusal for an error of the ring's setup.
 pub(crate) fn refused(error: &io::Error) -> Refusal {
     match error.raw_os_error() {
-        Some(libc::ENOSYS) => Refusal::Skip("this kernel has no io_uring".to_owned()),
+        Some(libc::ENOSYS) => skip!("this kernel has no io_uring"),
         Some(libc::EPERM | libc::EACCES) => {
-            Refusal::Skip("io_uring is disabled or forbidden (kernel.io_uring_disabled, seccomp)".to_owned())
+            skip!("io_uring is disabled or forbidden (kernel.io_uring_disabled, seccomp)")
         }
         _ => Refusal::of("io_uring cannot be set up", error),
     }

@@ -1,9 +1,7 @@
 //! The baseline: a call and its return, which cross no boundary.
 
-use tollgate_engine::{Benchmark, Kind, Loop, PLAIN, Timed, TimedLoop, timed_loop};
-use tollgate_model::Boundary::{Call, StoreForwarding};
-
 use crate::checks;
+use crate::prelude::*;
 
 timed_loop! {
     /// Calls a `ret`.

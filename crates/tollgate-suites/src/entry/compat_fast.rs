@@ -1,9 +1,7 @@
 //! Kernel entry of a 32-bit program through its vDSO.
 
-use tollgate_engine::{Benchmark, Entry, Instance, Kind, PLAIN, Refusal, Timed, TimedLoop, compat_loop};
-use tollgate_model::Boundary::{CompatEntry, CompatFastEntry, KernelCode, KernelEntry, SystemCall};
-
 use super::results;
+use crate::prelude::*;
 
 compat_loop! {
     /// Number -1 through `__kernel_vsyscall`.
@@ -18,7 +16,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     kind: Kind::Instance(|timed, _, _| {
         let (instance, entry) = Instance::in_compat(timed, results::refused_32)?;
         match entry {
-            Entry::Unknown => Err(Refusal::Skip("32-bit programs have no vDSO here (AT_SYSINFO)".to_owned())),
+            Entry::Unknown => Err(skip!("32-bit programs have no vDSO here (AT_SYSINFO)")),
             entry => Ok(instance.with_notes([format!("enters by {}", entry.name())])),
         }
     }),

@@ -1,9 +1,7 @@
 //! The interrupt gate from a real 32-bit program.
 
-use tollgate_engine::{Benchmark, Instance, Kind, PLAIN, Timed, TimedLoop, compat_loop};
-use tollgate_model::Boundary::{CompatEntry, Exception, KernelCode, KernelEntry, SystemCall};
-
 use super::results;
+use crate::prelude::*;
 
 compat_loop! {
     /// Number -1 by INT 80h.

@@ -1,9 +1,7 @@
 //! The interrupt gate.
 
-use tollgate_engine::{Benchmark, Kind, Loop, PLAIN, Timed, TimedLoop, timed_loop};
-use tollgate_model::Boundary::{CompatEntry, Exception, KernelCode, KernelEntry, SystemCall};
-
 use super::results;
+use crate::prelude::*;
 
 timed_loop! {
     /// Number -1 in the 32-bit table.

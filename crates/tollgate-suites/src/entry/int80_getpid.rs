@@ -1,9 +1,7 @@
 //! The interrupt gate, for a call that succeeds.
 
-use tollgate_engine::{Benchmark, Kind, Loop, PLAIN, Refusal, Timed, TimedLoop, timed_loop};
-use tollgate_model::Boundary::{CompatEntry, Exception, KernelCode, KernelEntry, SystemCall};
-
 use super::{int80, results};
+use crate::prelude::*;
 
 timed_loop! {
     /// Number 20 in the 32-bit table, which INT 80h uses also from 64-bit code.
@@ -20,7 +18,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         // Some sandboxes allow the gate but refuse every call behind it.
         match timed.try_once() as i32 {
             refused if refused == -libc::ENOSYS => {
-                Err(Refusal::Skip("int 0x80 works, but every 32-bit call fails (ENOSYS)".to_owned()))
+                Err(skip!("int 0x80 works, but every 32-bit call fails (ENOSYS)"))
             }
             _ => Ok(timed.here()),
         }

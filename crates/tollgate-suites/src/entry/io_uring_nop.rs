@@ -1,9 +1,7 @@
 //! Many operations with one kernel entry.
 
-use tollgate_model::Boundary::{IoUring, KernelCode, KernelEntry, SystemCall};
-
+use crate::prelude::*;
 use crate::uring::{Ring, refused};
-use tollgate_engine::{Benchmark, Kind, Loop, PLAIN, Timed, TimedLoop, each, number, timed_loop};
 
 timed_loop! {
     /// Submits a batch of prepared no-operations, waits for all of them, and consumes their completions. Word 0: the

@@ -1,7 +1,7 @@
 //! Kernel entry by every instruction, and related calls: a plain call, the vDSO, which avoids kernel entry, and the
 //! exit to a hypervisor.
 
-use tollgate_engine::Suite;
+use crate::prelude::*;
 
 mod call;
 mod compat_fast;

@@ -1,9 +1,7 @@
 //! The time stamp counter, unfenced.
 
-use tollgate_engine::{Benchmark, Kind, Loop, PLAIN, Timed, TimedLoop, timed_loop};
-use tollgate_model::Boundary::{TimeStampCounter, VmExit};
-
 use crate::checks;
+use crate::prelude::*;
 
 timed_loop! {
     /// Reads the counter and discards it.

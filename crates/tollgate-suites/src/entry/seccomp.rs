@@ -3,11 +3,9 @@
 //! Filters, user dispatch and speculation control belong to a thread. Their instances live in threads of the
 //! process that runs the plain call, and share its rounds.
 
-use tollgate_engine::{Benchmark, Kind, Refusal, each, never_absent, number};
-use tollgate_model::Boundary::{KernelCode, KernelEntry, SeccompFilter, StoreForwarding, SystemCall};
-
 use super::syscall;
 use crate::checks::last_error;
+use crate::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "entry/seccomp",
@@ -45,9 +43,5 @@ fn install(instructions: usize) -> Result<(), Refusal> {
         libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
             && libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, &program) == 0
     };
-    if installed {
-        Ok(())
-    } else {
-        Err(Refusal::Skip(format!("a seccomp filter is refused: {}", last_error())))
-    }
+    if installed { Ok(()) } else { Err(skip!("a seccomp filter is refused: {}", last_error())) }
 }

@@ -1,10 +1,8 @@
 //! The plain call in a thread with speculative store bypass disabled.
 
-use tollgate_engine::{Benchmark, Kind, Refusal, never_absent, one_case};
-use tollgate_model::Boundary::{KernelCode, KernelEntry, StoreForwarding, SystemCall};
-
 use super::syscall;
 use crate::checks::last_error;
+use crate::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "entry/speculation",

@@ -1,9 +1,7 @@
 //! Plain kernel entry: SYSCALL with a number that the kernel refuses at once.
 
-use tollgate_engine::{Benchmark, Kind, Loop, PLAIN, Refusal, Timed, TimedLoop, timed_loop};
-use tollgate_model::Boundary::{KernelCode, KernelEntry, SystemCall};
-
 use super::results;
+use crate::prelude::*;
 
 timed_loop! {
     /// Number -1, which no system call has.

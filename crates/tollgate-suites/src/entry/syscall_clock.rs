@@ -1,9 +1,7 @@
 //! The clock by kernel entry, without the vDSO.
 
-use tollgate_engine::{Benchmark, Kind, Loop, PLAIN, Timed, TimedLoop, timed_loop};
-use tollgate_model::Boundary::{ClockSource, KernelCode, KernelEntry, SystemCall, UserCopy};
-
 use crate::checks;
+use crate::prelude::*;
 
 timed_loop! {
     /// Number 228; word 1: the clock; words 2 and 3: receive the time.

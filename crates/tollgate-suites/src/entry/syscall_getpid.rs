@@ -1,9 +1,7 @@
 //! The fastest call that succeeds.
 
-use tollgate_engine::{Benchmark, Kind, Loop, PLAIN, Timed, TimedLoop, timed_loop};
-use tollgate_model::Boundary::{KernelCode, KernelEntry, SystemCall};
-
 use super::results;
+use crate::prelude::*;
 
 timed_loop! {
     /// Number 39 in the 64-bit table.

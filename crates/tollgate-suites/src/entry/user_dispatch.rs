@@ -1,10 +1,8 @@
 //! The plain call in a thread with system call user dispatch that lets every call through.
 
-use tollgate_engine::{Benchmark, Kind, Refusal, never_absent, one_case};
-use tollgate_model::Boundary::{KernelCode, KernelEntry, SystemCall};
-
 use super::syscall;
 use crate::checks::last_error;
+use crate::prelude::*;
 
 // include/uapi/linux/prctl.h
 const PR_SET_SYSCALL_USER_DISPATCH: libc::c_int = 59;
@@ -30,6 +28,6 @@ fn switch_on() -> Result<(), Refusal> {
         unsafe { libc::prctl(PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON, 0, 0, &raw const SELECTOR) };
     match outcome {
         0 => Ok(()),
-        _ => Err(Refusal::Skip(format!("system call user dispatch is refused: {}", last_error()))),
+        _ => Err(skip!("system call user dispatch is refused: {}", last_error())),
     }
 }

@@ -6,21 +6,21 @@ use object::elf::{self, Dyn64, FileHeader64, ProgramHeader64, Sym64};
 use object::read::elf::{FileHeader, GnuHashTable, HashTable, ProgramHeader};
 use object::{LittleEndian as LE, pod};
 
-use tollgate_engine::Refusal;
+use crate::prelude::*;
 
 /// The address of the first of `names` that the vDSO of this process has.
 pub(super) fn find(names: &[&CStr]) -> Result<u64, Refusal> {
     // SAFETY: getauxval(3) has no preconditions.
     let base = unsafe { libc::getauxval(libc::AT_SYSINFO_EHDR) };
     if base == 0 {
-        return Err(Refusal::Skip("this process has no vDSO (AT_SYSINFO_EHDR)".to_owned()));
+        return Err(skip!("this process has no vDSO (AT_SYSINFO_EHDR)"));
     }
     // SAFETY: the kernel mapped an ELF image there, for as long as the process lives.
     let image = unsafe { Image::new(base as usize) };
     let wanted = names.first().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     image
         .and_then(|image| names.iter().find_map(|name| image.symbol(name)))
-        .ok_or_else(|| Refusal::Skip(format!("the vDSO here has no {wanted}")))
+        .ok_or_else(|| skip!("the vDSO here has no {wanted}"))
 }
 
 /// The mapped vDSO: bytes, and where its addresses begin.

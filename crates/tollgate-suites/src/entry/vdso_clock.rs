@@ -1,10 +1,8 @@
 //! The clock through the vDSO, mostly without kernel entry.
 
-use tollgate_engine::{Benchmark, Kind, Loop, PLAIN, Timed, TimedLoop, timed_loop};
-use tollgate_model::Boundary::{ClockSource, TimeStampCounter, VdsoClock};
-
 use super::vdso;
 use crate::checks;
+use crate::prelude::*;
 
 timed_loop! {
     /// Word 0: the function; word 1: the clock; words 2 and 3: receive the time.

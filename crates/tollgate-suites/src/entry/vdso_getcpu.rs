@@ -1,10 +1,8 @@
 //! The processor's number without kernel entry.
 
-use tollgate_engine::{Benchmark, Kind, Loop, PLAIN, Timed, TimedLoop, timed_loop};
-use tollgate_model::Boundary::VdsoGetcpu;
-
 use super::vdso;
 use crate::checks;
+use crate::prelude::*;
 
 timed_loop! {
     /// Word 0: the function; word 1: receives the processor's number.

@@ -2,10 +2,8 @@
 
 use std::arch::x86_64::__cpuid;
 
-use tollgate_engine::{Benchmark, Clock, Kind, Loop, PLAIN, Refusal, Timed, TimedLoop, timed_loop};
-use tollgate_model::Boundary::VmExit;
-
 use crate::checks;
+use crate::prelude::*;
 
 timed_loop! {
     /// Leaf 0, which a hypervisor answers at once.
@@ -19,9 +17,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     timed: |_| Timed::once("cpuid", TimedLoop::Long(cpuid)),
     kind: Kind::Instance(|timed, _, _| {
         if !says_hypervisor() && !takes_longer_than_an_instruction() {
-            return Err(Refusal::Skip(
-                "no hypervisor: CPUID.1:ECX[31] is clear and cpuid is as fast as on hardware".to_owned(),
-            ));
+            return Err(skip!("no hypervisor: CPUID.1:ECX[31] is clear and cpuid is as fast as on hardware"));
         }
         Ok(Loop::without_context(timed, checks::any)?.here())
     }),

@@ -3,7 +3,7 @@
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
 
-use tollgate_engine::Refusal;
+use crate::prelude::*;
 
 /// Bytes at an address and with a length that are multiples of a power of two. Every byte is written before use.
 pub(super) struct Aligned {

@@ -7,10 +7,9 @@ use std::fmt;
 use std::mem;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use tollgate_engine::Refusal;
-
 use super::aligned::{Aligned, exactly_aligned};
 use super::refusal::checked;
+use crate::prelude::*;
 
 const MOST: usize = 4096;
 

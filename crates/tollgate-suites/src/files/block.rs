@@ -1,7 +1,6 @@
 //! Block sizes in parameters.
 
-use tollgate_engine::word;
-use tollgate_model::Params;
+use crate::prelude::*;
 
 /// 4 KiB, the block of most file systems and databases.
 pub(super) const SMALL: usize = 4096;

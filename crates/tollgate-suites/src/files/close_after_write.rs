@@ -3,15 +3,13 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use tollgate_engine::{Benchmark, Kind, Refusal, Timed};
-use tollgate_model::Boundary::{FileSystem, KernelCode, KernelEntry, SystemCall};
-
 use super::block::SMALL;
 use super::data::put;
 use super::data_dir::{DataDir, Scratch};
 use super::names::{OnNames, close, on_names};
 use super::refusal::{FILE, refused};
 use super::single::Operation;
+use crate::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "files/close-after-write",

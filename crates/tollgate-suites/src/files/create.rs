@@ -2,15 +2,11 @@
 
 use std::rc::Rc;
 
-use tollgate_engine::{Benchmark, Kind, Refusal, Timed};
-use tollgate_model::Boundary::{
-    FileSystem, KernelAllocation, KernelCode, KernelEntry, PathLookup, SystemCall,
-};
-
 use super::data_dir::{DataDir, Names};
 use super::names::{OnNames, close_result, on_names};
 use super::refusal::{FILE, checked};
 use super::single::Operation;
+use crate::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "files/create",

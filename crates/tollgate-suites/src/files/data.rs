@@ -5,10 +5,9 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::rc::Rc;
 use std::time::Duration;
 
-use tollgate_engine::{Clock, Heartbeat, Random, Refusal};
-
 use super::data_dir::DataDir;
 use super::refusal::{checked, done, refused, whole};
+use crate::prelude::*;
 
 /// A file of pseudo-random bytes, which neither a file system nor a device can compress.
 pub(super) struct Made {
@@ -94,7 +93,7 @@ pub(super) fn file(
     if let Some(found) = find(dir, name, length, least)? {
         return Ok(found);
     }
-    let mut made = Err(Refusal::Fail("the file was not made".to_owned()));
+    let mut made = Err(fail!("the file was not made"));
     let span = Clock::Kernel.time(|| made = make(dir, name, length, least, contents));
     let (file, length) = made?;
     Ok(Made { file, length, took: Duration::from_nanos(span.ticks) })

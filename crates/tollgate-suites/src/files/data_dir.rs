@@ -6,11 +6,11 @@ use std::mem;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::rc::Rc;
 
-use tollgate_engine::{Context, Heartbeat, Refusal, Storage};
 use tollgate_os::signals::{Changed, Disposition};
 use tollgate_os::workdir::{Workdir, WorkdirError};
 
 use super::refusal::{checked, refused};
+use crate::prelude::*;
 
 /// An open directory in which this process may write.
 pub(crate) struct DataDir {
@@ -49,7 +49,7 @@ impl DataDir {
             0 => format!("{} KiB", bytes >> 10),
             mebibytes => format!("{mebibytes} MiB"),
         };
-        Err(Refusal::Skip(format!("{amount} of files would be more than {}", self.by)))
+        Err(skip!("{amount} of files would be more than {}", self.by))
     }
 
     /// The directory's descriptor, for calls that take a name relative to one.

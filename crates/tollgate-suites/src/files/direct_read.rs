@@ -4,10 +4,6 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::rc::Rc;
 
-use tollgate_engine::{Benchmark, Instance, Kind, Refusal, Timed, params, word};
-use tollgate_model::Boundary::{BlockRead, IdleExit, KernelCode, KernelEntry, SystemCall};
-use tollgate_model::Params;
-
 use super::aligned::Aligned;
 use super::alignment;
 use super::block::{self, SMALL};
@@ -16,6 +12,7 @@ use super::data_dir::DataDir;
 use super::refusal::{FILE, checked, named, refused, whole};
 use super::residency::PAGE;
 use super::single::{FINE, Operation, Verdict, instance};
+use crate::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "files/direct-read",
@@ -36,10 +33,9 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
 /// The file for uncached reads, opened for direct I/O.
 pub(super) fn open(dir: &DataDir, name: &std::ffi::CStr, access: libc::c_int) -> Result<OwnedFd, Refusal> {
     dir.open(name, access | libc::O_DIRECT).map_err(|error| match error.raw_os_error() {
-        Some(libc::EINVAL) => Refusal::Skip(format!(
-            "this file system has no direct I/O: openat(2) with O_DIRECT: {}",
-            named(&error)
-        )),
+        Some(libc::EINVAL) => {
+            skip!("this file system has no direct I/O: openat(2) with O_DIRECT: {}", named(&error))
+        }
         _ => refused("openat(2) with O_DIRECT", &error),
     })
 }
@@ -113,15 +109,13 @@ impl Operation for Read {
         match (outcome, self.expected) {
             (Err(error), Some(expected)) if error.raw_os_error() == Some(expected) => return Ok(FINE),
             (Ok(_), Some(_)) => {
-                return Err(Refusal::Fail(
-                    "an unaligned read was refused at first and accepted later".to_owned(),
-                ));
+                return Err(fail!("an unaligned read was refused at first and accepted later"));
             }
             (outcome, _) => whole("pread(2) with O_DIRECT", outcome, SMALL)?,
         }
         match self.contents.begin(&self.buffer.bytes()[self.begin..self.begin + SMALL], self.offset) {
             true => Ok(FINE),
-            false => Err(Refusal::Fail("the data read differs from the file's contents".to_owned())),
+            false => Err(fail!("the data read differs from the file's contents")),
         }
     }
 }

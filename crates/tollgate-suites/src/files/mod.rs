@@ -1,6 +1,6 @@
 //! Files: cached and uncached reads, writes, syncs, and calls on names.
 
-use tollgate_engine::Suite;
+use crate::prelude::*;
 
 mod aligned;
 mod alignment;

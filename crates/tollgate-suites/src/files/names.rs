@@ -6,13 +6,12 @@ use std::io;
 use std::os::fd::{FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::rc::Rc;
 
-use tollgate_engine::{Context, Instance, Refusal};
-
 use super::block::SMALL;
 use super::data::put;
 use super::data_dir::{DataDir, Scratch};
 use super::refusal::{checked, refused};
 use super::single::{FINE, Operation, Verdict, instance};
+use crate::prelude::*;
 
 /// A file of 4 KiB that stays open, unlinked on drop.
 pub(super) fn scratch(dir: &Rc<DataDir>, name: &'static CStr) -> Result<Box<dyn Any>, Refusal> {
@@ -90,7 +89,6 @@ mod tests {
     use super::super::data_dir::tests::Own;
     use super::super::{close_after_write, create, open, rename, stat, unlink};
     use super::*;
-    use tollgate_engine::{Clock, Order};
 
     #[test]
     fn every_call_succeeds_repeatedly_and_leaves_no_file() {

@@ -2,13 +2,11 @@
 
 use std::rc::Rc;
 
-use tollgate_engine::{Benchmark, Kind, Refusal, Timed};
-use tollgate_model::Boundary::{KernelAllocation, KernelCode, KernelEntry, PathLookup, SystemCall};
-
 use super::data_dir::DataDir;
 use super::names::{OnNames, close_result, on_names, scratch};
 use super::refusal::{FILE, checked};
 use super::single::Operation;
+use crate::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "files/open",

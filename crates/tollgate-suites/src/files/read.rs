@@ -4,12 +4,6 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::rc::Rc;
 
-use tollgate_engine::{Benchmark, Instance, Kind, Refusal, Timed, params, word};
-use tollgate_model::Boundary::{
-    BlockRead, IdleExit, KernelCode, KernelEntry, PageCache, ReadAhead, SystemCall, UserCopy,
-};
-use tollgate_model::Params;
-
 use super::aligned::Aligned;
 use super::data::{self, Contents, Offsets};
 use super::data_dir::DataDir;
@@ -17,6 +11,7 @@ use super::refusal::{FILE, checked, refused, whole};
 use super::residency::{PAGE, Residency, Trial, advise, drop_pages};
 use super::single::{Operation, Verdict, instance};
 use super::{block, data::Made};
+use crate::prelude::*;
 use tollgate_os::rusage::Usage;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
@@ -184,7 +179,7 @@ impl Operation for Read {
         let length = self.buffer.bytes().len();
         whole("pread(2)", outcome, length)?;
         if !self.contents.begin(self.buffer.bytes(), self.offset) {
-            return Err(Refusal::Fail("the data read differs from the file's contents".to_owned()));
+            return Err(fail!("the data read differs from the file's contents"));
         }
         // The page was evicted or cached between the check and the read.
         let kept = match self.state {
@@ -199,7 +194,6 @@ impl Operation for Read {
 mod tests {
     use super::super::data_dir::tests::Own;
     use super::*;
-    use tollgate_engine::{Clock, Order};
 
     #[test]
     fn every_read_is_certified() {

@@ -2,10 +2,10 @@
 
 use std::io;
 
-use tollgate_engine::{Benchmark, PLAIN, Refusal};
 use tollgate_model::text::plainly;
 
 use crate::checks::killed_by_filter;
+use crate::prelude::*;
 
 /// The refusal of `what`, such as `write(2)`: its error by name and its meaning for files. An error that is no
 /// property of the environment is a failure.
@@ -69,7 +69,7 @@ pub(super) fn checked(result: impl Into<i64>) -> io::Result<usize> {
 pub(super) fn whole(what: &str, outcome: io::Result<usize>, asked: usize) -> Result<(), Refusal> {
     match outcome {
         Ok(moved) if moved == asked => Ok(()),
-        Ok(moved) => Err(Refusal::Fail(format!("{what} moved {moved} of {asked} bytes"))),
+        Ok(moved) => Err(fail!("{what} moved {moved} of {asked} bytes")),
         Err(error) => Err(refused(what, &error)),
     }
 }
@@ -99,21 +99,15 @@ mod tests {
             ),
         ];
         for (number, sentence) in cases {
-            assert_eq!(of(number), Refusal::Skip(format!("write(2) is refused: {sentence}")));
+            assert_eq!(of(number), skip!("write(2) is refused: {sentence}"));
         }
         assert!(matches!(of(libc::EIO), Refusal::Fail(why) if why.contains("EIO")));
-        assert_eq!(
-            of(libc::ENOENT),
-            Refusal::Skip("write(2) is refused: No such file or directory".to_owned())
-        );
+        assert_eq!(of(libc::ENOENT), skip!("write(2) is refused: No such file or directory"));
     }
 
     #[test]
     fn a_short_read_is_no_read() {
-        assert_eq!(
-            whole("pread(2)", Ok(100), 4096),
-            Err(Refusal::Fail("pread(2) moved 100 of 4096 bytes".to_owned()))
-        );
+        assert_eq!(whole("pread(2)", Ok(100), 4096), Err(fail!("pread(2) moved 100 of 4096 bytes")));
         assert_eq!(whole("pread(2)", Ok(4096), 4096), Ok(()));
     }
 }

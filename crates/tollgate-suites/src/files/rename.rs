@@ -3,13 +3,11 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use tollgate_engine::{Benchmark, Kind, Refusal, Timed};
-use tollgate_model::Boundary::{FileSystem, KernelCode, KernelEntry, PathLookup, SystemCall};
-
 use super::data_dir::{DataDir, Names};
 use super::names::{OnNames, on_names, written};
 use super::refusal::FILE;
 use super::single::Operation;
+use crate::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "files/rename",

@@ -3,10 +3,9 @@
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-use tollgate_engine::{Refusal, mapping::Mapping};
-
 use super::data_dir::Kind;
 use super::refusal::{checked, refused};
+use crate::prelude::*;
 
 /// The page size of both calls and of the page cache on x86-64.
 pub(crate) const PAGE: u64 = 4096;
@@ -60,14 +59,14 @@ impl Trial {
         match stays {
             // cachestat(2) counts pages. mincore(2) reports all pages as resident in some sandboxes and for other
             // users' files.
-            Some(trial) if trial.call == ResidencyCall::Cachestat || matches!(kind, Kind::Memory(_)) => Ok(trial),
-            Some(_) => Err(Refusal::Skip(
+            Some(trial) if trial.call == ResidencyCall::Cachestat || matches!(kind, Kind::Memory(_)) => {
+                Ok(trial)
+            }
+            Some(_) => Err(skip!(
                 "residency cannot be checked here: mincore(2) reports every page as resident, and cachestat(2) is missing"
-                    .to_owned(),
             )),
-            None => Err(Refusal::Skip(
+            None => Err(skip!(
                 "residency cannot be checked here: neither cachestat(2) nor mincore(2) reports a page that was just read"
-                    .to_owned(),
             )),
         }
     }
@@ -76,7 +75,7 @@ impl Trial {
     pub fn must_drop(self, kind: Kind) -> Result<(), Refusal> {
         match self.why_stays(kind) {
             None => Ok(()),
-            Some(why) => Err(Refusal::Skip(format!("uncached reads are not possible here: {why}"))),
+            Some(why) => Err(skip!("uncached reads are not possible here: {why}")),
         }
     }
 

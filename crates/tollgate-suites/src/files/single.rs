@@ -7,8 +7,9 @@
 
 use std::io;
 
-use tollgate_engine::{Batch, Clock, Instance, Order, Refusal, Runner};
 use tollgate_os::rusage::Usage;
+
+use crate::prelude::*;
 
 /// One operation, with its untimed preparation and check.
 pub(super) trait Operation {

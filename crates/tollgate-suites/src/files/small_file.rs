@@ -5,21 +5,13 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::rc::Rc;
 
-use tollgate_engine::{
-    Batch, Benchmark, Clock, Experiment, Kind, Order, Refusal, Shared, Timed, each_word, params, word,
-};
-use tollgate_model::Boundary::{
-    BlockWrite, ContextSwitch, DeviceFlush, FileSystem, IdleExit, KernelAllocation, KernelCode, KernelEntry,
-    PageCache, PathLookup, SystemCall, UserCopy, WakeUp,
-};
-use tollgate_model::Params;
-
 use super::block::SMALL;
 use super::data_dir::{DataDir, Names};
 use super::names::{close, written};
 use super::refusal::{FILE, checked, done, refused, whole};
 use super::single::{time, together};
 use super::{close_after_write, create, open, read, rename, sync, unlink, write};
+use crate::prelude::*;
 
 /// The calls in order, then their sum.
 const CALLS: [&str; 10] =
@@ -134,7 +126,7 @@ impl Life {
             .add(|| checked(unsafe { libc::pread(descriptor, buffer.as_mut_ptr().cast(), SMALL, 0) } as i64));
         whole("pread(2)", moved, SMALL)?;
         if buffer.iter().any(|&found| found != byte) {
-            return Err(Refusal::Fail("the data read differs from the data written".to_owned()));
+            return Err(fail!("the data read differs from the data written"));
         }
         done("close(2)", life.add(|| close(Some(file))))?;
         // SAFETY: an open directory and a C string.

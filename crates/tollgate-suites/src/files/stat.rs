@@ -3,13 +3,11 @@
 use std::mem::MaybeUninit;
 use std::rc::Rc;
 
-use tollgate_engine::{Benchmark, Kind, Refusal, Timed};
-use tollgate_model::Boundary::{KernelCode, KernelEntry, PathLookup, SystemCall, UserCopy};
-
 use super::data_dir::DataDir;
 use super::names::{OnNames, on_names, scratch};
 use super::refusal::{FILE, checked};
 use super::single::Operation;
+use crate::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "files/stat",

@@ -4,16 +4,12 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::rc::Rc;
 
-use tollgate_engine::{Benchmark, Instance, Kind, Refusal, Timed};
-use tollgate_model::Boundary::{
-    BlockWrite, ContextSwitch, DeviceFlush, FileSystem, IdleExit, KernelCode, WakeUp,
-};
-
 use super::block::SMALL;
 use super::data::{self, Contents, Offsets, put};
 use super::data_dir::DataDir;
 use super::refusal::{FILE, checked, done};
 use super::single::{FINE, Operation, Verdict, instance};
+use crate::prelude::*;
 
 pub(super) static FSYNC: Benchmark = Benchmark {
     name: "files/fsync",

@@ -2,13 +2,11 @@
 
 use std::rc::Rc;
 
-use tollgate_engine::{Benchmark, Kind, Refusal, Timed};
-use tollgate_model::Boundary::{FileSystem, KernelCode, KernelEntry, PageCache, PathLookup, SystemCall};
-
 use super::data_dir::{DataDir, Names};
 use super::names::{OnNames, on_names, written};
 use super::refusal::{FILE, checked};
 use super::single::Operation;
+use crate::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "files/unlink",

@@ -4,9 +4,6 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::rc::Rc;
 
-use tollgate_model::Boundary::{BlockRead, IdleExit, IoUring, KernelCode};
-use tollgate_model::Params;
-
 use super::aligned::Aligned;
 use super::block::SMALL;
 use super::data::{self, Contents, Offsets};
@@ -15,8 +12,8 @@ use super::refusal::FILE;
 use super::residency::PAGE;
 use super::single::{FINE, Operation, Verdict, instance};
 use super::{alignment, direct_read, refusal};
+use crate::prelude::*;
 use crate::uring::{Ring, refused};
-use tollgate_engine::{Benchmark, Instance, Kind, Refusal, Timed, each, number};
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "files/uring-read",
@@ -65,7 +62,7 @@ impl Operation for Reads {
 
     fn before(&mut self) -> Result<(), Refusal> {
         let Some(buffer) = &mut self.buffer else {
-            return Err(Refusal::Fail("reads of an earlier batch are still in flight".to_owned()));
+            return Err(fail!("reads of an earlier batch are still in flight"));
         };
         buffer.bytes_mut().fill(0);
         let blocks = buffer.bytes_mut().chunks_exact_mut(SMALL);
@@ -76,7 +73,7 @@ impl Operation for Reads {
                 self.ring.set_read(index as u32, self.file.as_raw_fd(), *at, block.as_mut_ptr(), SMALL as u32)
             };
             if !set {
-                return Err(Refusal::Fail("the ring has fewer entries than requested".to_owned()));
+                return Err(fail!("the ring has fewer entries than requested"));
             }
         }
         Ok(())
@@ -103,25 +100,24 @@ impl Operation for Reads {
         let submitted = outcome.map_err(|error| refusal::refused("io_uring_enter(2)", &error))?;
         match wrong {
             Some(error) if error == -libc::EINVAL => {
-                return Err(Refusal::Skip(
+                return Err(skip!(
                     "io_uring cannot read here: Invalid argument (EINVAL); IORING_OP_READ needs Linux 5.6"
-                        .to_owned(),
                 ));
             }
             Some(error @ ..=-1) => {
                 let error = io::Error::from_raw_os_error(-error);
                 return Err(refusal::refused("a read by io_uring", &error));
             }
-            Some(moved) => return Err(Refusal::Fail(format!("a read moved {moved} of {SMALL} bytes"))),
+            Some(moved) => return Err(fail!("a read moved {moved} of {SMALL} bytes")),
             None => {}
         }
         let (Some(buffer), true) = (&self.buffer, submitted == depth) else {
-            return Err(Refusal::Fail(format!("{completed} of {depth} reads completed")));
+            return Err(fail!("{completed} of {depth} reads completed"));
         };
         let mut blocks = buffer.bytes().chunks_exact(SMALL).zip(&self.at);
         match blocks.all(|(block, &at)| self.contents.begin(block, at)) {
             true => Ok(FINE),
-            false => Err(Refusal::Fail("the data read differs from the file's contents".to_owned())),
+            false => Err(fail!("the data read differs from the file's contents")),
         }
     }
 }
@@ -130,7 +126,6 @@ impl Operation for Reads {
 mod tests {
     use super::super::data_dir::tests::Own;
     use super::*;
-    use tollgate_engine::{Clock, Order, params};
 
     #[test]
     fn batches_run_repeatedly() {

@@ -5,12 +5,6 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::rc::Rc;
 
-use tollgate_engine::{Benchmark, Instance, Kind, Refusal, Timed, params, word};
-use tollgate_model::Boundary::{
-    BlockWrite, FileSystem, IdleExit, KernelCode, KernelEntry, PageCache, SystemCall, UserCopy,
-};
-use tollgate_model::Params;
-
 use super::aligned::Aligned;
 use super::data::{self, Offsets};
 use super::data_dir::DataDir;
@@ -18,6 +12,7 @@ use super::refusal::{FILE, checked, named, whole};
 use super::residency::PAGE;
 use super::single::{FINE, Operation, Verdict, instance};
 use super::{alignment, block, direct_read};
+use crate::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "files/write",
@@ -72,10 +67,10 @@ fn write(dir: &Rc<DataDir>, params: &Params) -> Result<Instance, Refusal> {
     };
     match write.call() {
         Err(error) if flags != 0 && error.raw_os_error() == Some(libc::EOPNOTSUPP) => {
-            return Err(Refusal::Skip(format!(
+            return Err(skip!(
                 "this kernel or file system has no uncached buffered writes (RWF_DONTCACHE, Linux 6.14): {}",
                 named(&error)
-            )));
+            ));
         }
         outcome => whole(write.what(), outcome, bytes)?,
     }
@@ -132,7 +127,6 @@ impl Operation for Write {
 mod tests {
     use super::super::data_dir::tests::Own;
     use super::*;
-    use tollgate_engine::{Clock, Order};
 
     #[test]
     fn writes_keep_the_files_length() {

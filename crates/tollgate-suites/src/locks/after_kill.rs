@@ -1,17 +1,8 @@
 //! The state of a lock after its owner was killed, by trial.
 
-use tollgate_model::Boundary::{
-    AddressSpaceCopy, ContextSwitch, KernelAllocation, KernelCode, PageFault, ProcessCreation, ProcessExit,
-    Signal, SignalSend, WakeUp,
-};
-use tollgate_model::Params;
-
 use super::killed::{self, Left};
 use super::method::Method;
-use tollgate_engine::{
-    Batch, Benchmark, Clock, Context, Counters, Heartbeat, Instance, Kind, Order, PLAIN, Quota, Random,
-    Refusal, Runner, Taken, Timed, params, word,
-};
+use crate::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "locks/killed",

@@ -11,7 +11,7 @@ use std::thread::{self, Scope};
 
 use super::lock::{Handle, Lock, Reach};
 use super::method::Method;
-use tollgate_engine::{Batch, Clock, Counters, CpuShare, Experiment, Order, Quota, Refusal, cpu};
+use crate::prelude::*;
 
 #[derive(Clone)]
 pub(super) struct Setting {
@@ -143,7 +143,7 @@ impl BufferRun {
         let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner).take();
         match refused {
             Some(refusal) => Err(refusal),
-            None if shares.len() < 2 * pairs => Err(Refusal::Fail("a thread ended early".to_owned())),
+            None if shares.len() < 2 * pairs => Err(fail!("a thread ended early")),
             None => Ok(shares),
         }
     }
@@ -286,10 +286,12 @@ impl BufferRun {
         let buffer = unsafe { &*self.buffer.inside.get() };
         let (items, sum) = (self.items, u128::from(self.items) * u128::from(self.items + 1) / 2);
         if (buffer.produced, buffer.consumed, buffer.sum) != (items, items, sum) {
-            return Err(Refusal::Fail(format!(
+            return Err(fail!(
                 "mutual exclusion violated: of {items} items {} were produced and {} consumed, and their numbers add up to {} instead of {sum}",
-                buffer.produced, buffer.consumed, buffer.sum
-            )));
+                buffer.produced,
+                buffer.consumed,
+                buffer.sum
+            ));
         }
         let [from, to] = [0, 1].map(|which: usize| self.moments[which].load(SeqCst));
         let switches = self.switches[1].load(SeqCst).saturating_sub(self.switches[0].load(SeqCst));

@@ -5,7 +5,7 @@
 //! `rsi`, keep both, and may use `rax`, `rcx`, `rdx` and `r8` to `r11`.
 
 use super::layout::{Member, Words};
-use tollgate_engine::LongLoop;
+use crate::prelude::*;
 
 /// The code of a lock, in all forms.
 #[derive(Clone, Copy)]

@@ -4,14 +4,9 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::rc::Rc;
 
-use tollgate_model::Boundary::KernelImage;
-use tollgate_model::{Params, Unit};
-
 use super::layout::Guard;
 use super::method::Method;
-use tollgate_engine::{
-    Batch, Benchmark, Clock, Context, Instance, Kind, Order, PLAIN, Refusal, Runner, Timed, params, word,
-};
+use crate::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "locks/footprint",
@@ -116,7 +111,7 @@ fn kernel(method: Method, context: &mut Context) -> Result<Explained, Refusal> {
     let found: Vec<&(String, u64)> =
         known.iter().filter(|(name, _)| wanted.contains(&name.as_str())).collect();
     if found.is_empty() {
-        return Err(Refusal::Skip(format!("/proc/kallsyms names none of {}", wanted.join(", "))));
+        return Err(skip!("/proc/kallsyms names none of {}", wanted.join(", ")));
     }
     let names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
     let bytes = found.iter().map(|(_, bytes)| bytes).sum();
@@ -129,7 +124,7 @@ fn symbols() -> Result<Vec<(String, u64)>, Refusal> {
 }
 
 fn unreadable(error: io::Error) -> Refusal {
-    Refusal::Skip(format!("/proc/kallsyms cannot be read: {}", tollgate_model::text::plainly(&error)))
+    skip!("/proc/kallsyms cannot be read: {}", tollgate_model::text::plainly(&error))
 }
 
 /// The lengths of wanted functions from lines such as `ffffffff8143d210 T futex_lock_pi` (proc(5)), which are in the order of

@@ -7,8 +7,8 @@
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::{io, mem, ptr};
 
+use crate::prelude::*;
 use crate::syscall::{call, sched_yield};
-use tollgate_engine::{Random, Refusal, cpu};
 use tollgate_os::signals::{Disposition, Set};
 
 /// The shortest time until a thread that goes on running is switched out, in nanoseconds.
@@ -122,7 +122,7 @@ static LAST: AtomicU32 = AtomicU32::new(0);
 pub(super) fn install_handler() -> Result<(), Refusal> {
     // SAFETY: the handler touches only the slot that its timer names, and makes calls that keep errno.
     let set = unsafe { Disposition::handler(expired, libc::SA_RESTART) }.set(signal());
-    set.map(drop).map_err(|error| Refusal::of("rt_sigaction(2) is refused", &error))
+    set.map(drop).or_refused("rt_sigaction(2) is refused")
 }
 
 extern "C" fn expired(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
@@ -143,10 +143,10 @@ impl<'a> Timer<'a> {
     pub fn new(slot: &'a Slot) -> Result<Self, Refusal> {
         let refused = |what| {
             let error = io::Error::last_os_error();
-            Refusal::Skip(format!(
+            skip!(
                 "forced switches are not possible here: {what} is refused: {}",
                 tollgate_model::text::plainly(&error)
-            ))
+            )
         };
         Set::of(&[signal()]).unblock();
         // SAFETY: an all-zero sigevent is valid.

@@ -4,17 +4,9 @@ use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
-use tollgate_model::Boundary::{
-    Atomic, CacheLine, ContextSwitch, KernelCode, KernelEntry, LockContention, SystemCall, UserCopy,
-};
-use tollgate_model::Params;
-
 use super::lock::{Handle, Lock, Reach};
 use super::method::Method;
-use tollgate_engine::{
-    Batch, Benchmark, Clock, Context, Counters, CpuShare, Instance, Kind, LoopContext, Order, PLAIN, Quota,
-    Refusal, Runner, Taken, Timed, cpu, params, run_empty, timed_loop, word,
-};
+use crate::prelude::*;
 
 timed_loop! {
     /// Waits for its turn, acquires the lock, passes the turn to the other thread, and releases the lock. Word 0: the
@@ -93,7 +85,7 @@ fn other_processor(processors: &[usize]) -> Result<usize, Refusal> {
     cpu::others(processors)
         .first()
         .copied()
-        .ok_or_else(|| Refusal::Skip("two processors are needed, and this process may use one".to_owned()))
+        .ok_or_else(|| skip!("two processors are needed, and this process may use one"))
 }
 
 /// The turn: the number of the thread that runs next, on a pair of cache lines of its own.
@@ -157,9 +149,8 @@ impl Partner {
         let (outbox, reports) = mpsc::channel();
         let (ready, prepared) = mpsc::channel();
         let body = move || {
-            let joined = cpu::pin(cpu)
-                .map_err(|error| Refusal::of("another processor cannot be used", &error))
-                .and_then(|()| lock.join(2));
+            let joined =
+                cpu::pin(cpu).or_refused("another processor cannot be used").and_then(|()| lock.join(2));
             let mut side = match joined {
                 Ok(handle) => Side::new(handle, lock.method(), turn, [2, 1], yields),
                 Err(refusal) => return drop(ready.send(Err(refusal))),
@@ -196,7 +187,7 @@ impl Partner {
 }
 
 fn gone() -> Refusal {
-    Refusal::Fail("the second thread ended early".to_owned())
+    fail!("the second thread ended early")
 }
 
 impl Drop for Partner {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::lock::{Handle, Lock, Reach};
 use super::method::Method;
-use tollgate_engine::{Quota, Random, Refusal, cpu};
+use crate::prelude::*;
 use tollgate_model::traced::Ended;
 use tollgate_os::process;
 use tollgate_os::signals::{self, Set};
@@ -90,7 +90,7 @@ fn what_the_next_finds(lock: &Lock, quota: &Quota) -> Result<Left, Refusal> {
         let errno = tries(lock.method(), &mut handle);
         process::exit_now(errno)
     })?;
-    let strange = |how: String| Refusal::Fail(format!("an acquisition after the owner was killed {how}"));
+    let strange = |how: String| fail!("an acquisition after the owner was killed {how}");
     match next.wait() {
         Some(Ended::Signal(libc::SIGPROF)) => Ok(Left::Waiting),
         Some(Ended::Signal(signal)) => Err(strange(format!("was itself killed by signal {signal}"))),
@@ -150,7 +150,7 @@ struct Child {
 impl Child {
     /// Forks a child that runs `part` and exits.
     fn fork(quota: &Quota, part: impl FnOnce(PipeWriter)) -> Result<Self, Refusal> {
-        let (report, reporter) = io::pipe().map_err(|error| Refusal::of("pipe2 is refused", &error))?;
+        let (report, reporter) = io::pipe().or_refused("pipe2 is refused")?;
         let life = || {
             part(reporter);
             0
@@ -164,11 +164,11 @@ impl Child {
     fn killed_after(mut self, time: Duration) -> Result<(), Refusal> {
         self.report
             .read_exact(&mut [0])
-            .map_err(|_| Refusal::Fail("the process ended before it acquired the lock".to_owned()))?;
+            .map_err(|_| fail!("the process ended before it acquired the lock"))?;
         std::thread::sleep(time);
         match self.process.end() {
             Ok(Ended::Signal(libc::SIGKILL)) => Ok(()),
-            _ => Err(Refusal::Fail("an uncontended lock could not be acquired".to_owned())),
+            _ => Err(fail!("an uncontended lock could not be acquired")),
         }
     }
 

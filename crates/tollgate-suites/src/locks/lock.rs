@@ -12,8 +12,8 @@ use super::layout::{Guard, MEMBERS, Member, Sembuf, Words};
 use super::method::Method;
 use super::rseq;
 use super::semaphore::Semaphore;
+use crate::prelude::*;
 use crate::processes::raw::eventfd;
-use tollgate_engine::{Refusal, cpu, mapping::Mapping};
 
 /// The processors of a lock's users.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +51,7 @@ enum Object {
 impl Lock {
     pub fn new(method: Method, reach: Reach, members: usize) -> Result<Self, Refusal> {
         if let (Reach::Anywhere, Some(why)) = (reach, method.one_processor_only()) {
-            return Err(Refusal::Skip(format!("it is safe on one processor only: {why}")));
+            return Err(skip!("it is safe on one processor only: {why}"));
         }
         Self::unsafe_anywhere(method, reach, members)
     }
@@ -59,15 +59,15 @@ impl Lock {
     /// The same without the safety check, to demonstrate unsafe ones.
     pub fn unsafe_anywhere(method: Method, reach: Reach, members: usize) -> Result<Self, Refusal> {
         if members > MEMBERS {
-            return Err(Refusal::Fail(format!("a lock is for {MEMBERS} threads, not {members}")));
+            return Err(fail!("a lock is for {MEMBERS} threads, not {members}"));
         }
         let length = size_of::<Words>() + size_of::<Guard>();
-        let memory = Mapping::anonymous(length, libc::MAP_SHARED)
-            .map_err(|error| Refusal::of("memory for a lock is refused", &error))?;
+        let memory =
+            Mapping::anonymous(length, libc::MAP_SHARED).or_refused("memory for a lock is refused")?;
         let object = match method {
             Method::Eventfd => {
                 let event = eventfd(1, libc::EFD_NONBLOCK | libc::EFD_SEMAPHORE);
-                Object::Event(event.map_err(|error| Refusal::of("eventfd(2) is refused", &error))?)
+                Object::Event(event.or_refused("eventfd(2) is refused")?)
             }
             Method::Semop => Object::Semaphore(Semaphore::new()?),
             _ => Object::None,
@@ -103,7 +103,7 @@ impl Lock {
         };
         match outcome {
             0 => Ok(()),
-            _ => Err(Refusal::Fail(format!("{} cannot be initialized", self.method.name()))),
+            _ => Err(fail!("{} cannot be initialized", self.method.name())),
         }
     }
 
@@ -112,12 +112,10 @@ impl Lock {
         if let (Reach::On(cpu), Some(_)) = (self.reach, self.method.one_processor_only())
             && cpu::allowed() != [cpu]
         {
-            return Err(Refusal::Skip(
-                "it is safe on one processor only, and this thread is not pinned to one".to_owned(),
-            ));
+            return Err(skip!("it is safe on one processor only, and this thread is not pinned to one"));
         }
         if !(1..=self.members).contains(&number) {
-            return Err(Refusal::Fail(format!("there is no member {number} of {}", self.members)));
+            return Err(fail!("there is no member {number} of {}", self.members));
         }
         let rseq = match self.method {
             Method::Rseq | Method::RseqCpu => rseq::area()?,
@@ -201,7 +199,7 @@ impl Handle {
     /// The refusal for a free lock that cannot be acquired.
     pub fn refusal(&self, answer: u32) -> Refusal {
         let Some(errno) = self.lock.method.errno(answer) else {
-            return Refusal::Fail(format!("a free lock could not be acquired: the result is {answer}"));
+            return fail!("a free lock could not be acquired: the result is {answer}");
         };
         let error = io::Error::from_raw_os_error(errno);
         Refusal::of(&format!("acquisition by {} is refused", self.lock.method.name()), &error)

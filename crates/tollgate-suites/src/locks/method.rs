@@ -1,12 +1,7 @@
 //! The locking methods.
 
-use tollgate_model::Boundary::{
-    self, Atomic, Call, KernelCode, KernelEntry, StoreForwarding, SystemCall, UserCode, UserCopy,
-};
-use tollgate_model::Params;
-
 use super::code::{self, Code};
-use tollgate_engine::{Refusal, word};
+use crate::prelude::*;
 
 /// The methods of test-and-set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -78,7 +73,7 @@ impl Method {
     }
 
     pub fn of(params: &Params) -> Result<Self, Refusal> {
-        Self::named(word(params, "by")).ok_or_else(|| Refusal::Fail("no such lock".to_owned()))
+        Self::named(word(params, "by")).ok_or_else(|| fail!("no such lock"))
     }
 
     pub fn code(self) -> Code {

@@ -1,6 +1,6 @@
 //! Locks: acquisition, handover, preemption and death of the owner.
 
-use tollgate_engine::Suite;
+use crate::prelude::*;
 
 mod after_kill;
 mod bounded_buffer;

@@ -3,18 +3,10 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use tollgate_model::Boundary::{
-    Atomic, ContextSwitch, KernelCode, KernelEntry, LockContention, Signal, SystemCall, Timer, UserCopy,
-};
-use tollgate_model::Params;
-
 use super::lock::Reach;
 use super::method::Method;
 use super::stress::{Team, WORKERS};
-use tollgate_engine::{
-    Batch, Benchmark, Clock, Context, Experiment, Heartbeat, Instance, Isolated, Kind, Order, PLAIN, Refusal,
-    Runner, Taken, Timed, cpu, each_word, until_undisturbed,
-};
+use crate::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "locks/preempted",
@@ -72,9 +64,7 @@ fn tried(experiment: &mut impl Experiment, heartbeat: &Heartbeat) -> Result<(), 
             return Ok(());
         }
     }
-    Err(Refusal::Skip(format!(
-        "no switch was forced in {TRIALS} batches: sched_yield(2) does not switch here"
-    )))
+    Err(skip!("no switch was forced in {TRIALS} batches: sched_yield(2) does not switch here"))
 }
 
 /// Kinds of locks that can share a process.
@@ -127,10 +117,7 @@ impl Runner for Stressed {
     fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch, Refusal> {
         until_undisturbed(&self.1, || {
             let batches = self.0.run(clock, order)?;
-            batches
-                .first()
-                .copied()
-                .ok_or_else(|| Refusal::Fail("the isolated process returned no batch".to_owned()))
+            batches.first().copied().ok_or_else(|| fail!("the isolated process returned no batch"))
         })
     }
 }

@@ -1,17 +1,11 @@
 //! The published workload: producers and consumers.
 
-use tollgate_model::Boundary::{Atomic, CacheLine, UserCopy};
-use tollgate_model::Params;
-
 use super::bounded_buffer::{COUNTERS, ITEMS, Setting};
 use super::handover;
 use super::lock::Reach;
 use super::method::Method;
 use super::semaphore;
-use tollgate_engine::{
-    Batch, Benchmark, Clock, Context, Experiment, Heartbeat, Instance, Isolated, Kind, Order, PLAIN, Refusal,
-    Runner, Timed, cpu, number, params, until_undisturbed, word,
-};
+use crate::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "locks/producer-consumer",
@@ -59,7 +53,7 @@ fn instance(params: &Params, context: &mut Context) -> Result<Instance, Refusal>
 
 fn several(processors: &[usize]) -> Result<Reach, Refusal> {
     match processors.len() {
-        0 | 1 => Err(Refusal::Skip("there is only one processor".to_owned())),
+        0 | 1 => Err(skip!("there is only one processor")),
         _ => Ok(Reach::Anywhere),
     }
 }
@@ -77,6 +71,6 @@ impl FreshProcess {
     fn run(&self, clock: Clock, order: Order) -> Result<Batch, Refusal> {
         let isolated = Isolated::start(&self.0.quota, || Ok(vec![Box::new(self.0.clone())]))?;
         let batches = isolated.experiment(0).run(clock, order)?;
-        batches.first().copied().ok_or_else(|| Refusal::Fail("a run returned no batch".to_owned()))
+        batches.first().copied().ok_or_else(|| fail!("a run returned no batch"))
     }
 }

@@ -4,9 +4,8 @@
 //! (`__rseq_offset`, `__rseq_size`); otherwise the thread registers its own.
 
 use std::cell::RefCell;
-use std::io;
 
-use tollgate_engine::Refusal;
+use crate::prelude::*;
 
 /// The area (struct rseq, its first 32 bytes).
 #[repr(C, align(32))]
@@ -79,7 +78,7 @@ impl Own {
         let mut area = Box::new(Area::default());
         match call(&raw mut *area, 0) {
             0 => Ok(Self(area)),
-            _ => Err(Refusal::of("rseq(2) is refused", &io::Error::last_os_error())),
+            _ => Err(Refusal::last("rseq(2) is refused")),
         }
     }
 }
@@ -101,7 +100,6 @@ fn call(area: *mut Area, flags: libc::c_int) -> libc::c_long {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tollgate_engine::cpu;
 
     #[test]
     fn the_area_has_the_current_processor() {

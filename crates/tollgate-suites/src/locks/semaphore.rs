@@ -5,8 +5,9 @@
 
 use std::io;
 
-use tollgate_engine::Refusal;
 use tollgate_os::{namespaces, process};
+
+use crate::prelude::*;
 
 /// A semaphore, free at first, removed when its maker drops this.
 pub(super) struct Semaphore {
@@ -31,7 +32,7 @@ impl Semaphore {
         for which in [OURS, MAKERS] {
             // SAFETY: the set has two semaphores, and SETVAL takes a number.
             if unsafe { libc::semctl(number, which, libc::SETVAL, 1) } != 0 {
-                return Err(Refusal::of("semctl(2) is refused", &io::Error::last_os_error()));
+                return Err(Refusal::last("semctl(2) is refused"));
             }
         }
         Ok(semaphore)
@@ -63,7 +64,7 @@ pub(super) fn in_a_namespace_of_its_own() -> bool {
 fn make(key: libc::key_t) -> Result<libc::c_int, Refusal> {
     // SAFETY: semget(2) takes numbers.
     match unsafe { libc::semget(key, 2, libc::IPC_CREAT | libc::IPC_EXCL | 0o600) } {
-        -1 => Err(Refusal::of("semget(2) is refused", &io::Error::last_os_error())),
+        -1 => Err(Refusal::last("semget(2) is refused")),
         number => Ok(number),
     }
 }
@@ -78,7 +79,7 @@ fn make_marked() -> Result<libc::c_int, Refusal> {
             remove(known);
         }
     }
-    let mut refusal = Refusal::Fail("every semaphore key is in use".to_owned());
+    let mut refusal = fail!("every semaphore key is in use");
     for key in keys {
         match make(key) {
             Ok(number) => return Ok(number),

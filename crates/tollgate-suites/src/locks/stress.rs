@@ -9,8 +9,8 @@ use std::thread::{self, JoinHandle};
 use super::forced::{self, Slot, Timer};
 use super::lock::{Handle, Lock, Reach};
 use super::method::Method;
+use crate::prelude::*;
 use crate::syscall::sched_yield;
-use tollgate_engine::{Batch, Clock, Quota, Refusal, cpu};
 
 pub(super) const WORKERS: usize = 4;
 
@@ -85,7 +85,7 @@ impl Team {
     /// A team with threads pinned to these processors in turn, and locks of this reach. No thread is started yet.
     pub fn new(reach: Reach, processors: &[usize], quota: Quota) -> Result<Self, Refusal> {
         if processors.is_empty() {
-            return Err(Refusal::Fail("threads need a processor".to_owned()));
+            return Err(fail!("threads need a processor"));
         }
         forced::install_handler()?;
         let numbers: [u32; WORKERS] = std::array::from_fn(|index| index as u32 + 1);
@@ -125,10 +125,11 @@ impl Team {
         let alone = cpu_share.was_full();
         let (emptied_again, _) = round(0)?;
         if outcome.violations > 0 {
-            return Err(Refusal::Fail(format!(
+            return Err(fail!(
                 "mutual exclusion violated {} times in {} acquisitions",
-                outcome.violations, outcome.takes
-            )));
+                outcome.violations,
+                outcome.takes
+            ));
         }
         let counters = [outcome.forced, outcome.restarted, outcome.preempted, outcome.in_vain];
         Ok(Batch { counters, ..Batch::between([emptied, worked, emptied_again], alone) })
@@ -185,7 +186,7 @@ impl Team {
                 continue;
             }
             let _ = worker.join();
-            outcome.unwrap_or_else(|_| Err(Refusal::Fail("a thread of the team ended early".to_owned())))?;
+            outcome.unwrap_or_else(|_| Err(fail!("a thread of the team ended early")))?;
         }
         Ok(())
     }
@@ -215,7 +216,7 @@ impl Shared {
     fn work(&self, index: usize, processor: usize, ready: &mpsc::Sender<Result<(), Refusal>>) {
         let Some(slot) = self.slots.get(index) else { return };
         let timer = cpu::pin(processor)
-            .map_err(|error| Refusal::of("the processor is refused (sched_setaffinity)", &error))
+            .or_refused("the processor is refused (sched_setaffinity)")
             .and_then(|()| Timer::new(slot));
         let timer = match timer {
             Ok(timer) => timer,

@@ -1,13 +1,8 @@
 //! An uncontended lock.
 
-use tollgate_model::Boundary::{
-    Atomic, Call, KernelCode, KernelEntry, StoreForwarding, SystemCall, UserCode, UserCopy,
-};
-use tollgate_model::Params;
-
 use super::lock::{Lock, Reach};
 use super::method::Method;
-use tollgate_engine::{Benchmark, Instance, Kind, Loop, PLAIN, Refusal, Timed, cpu, each_word};
+use crate::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "locks/uncontended",

@@ -7,13 +7,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
-use tollgate_engine::{
-    Benchmark, Contended, Contender, ContendingLoop, Context, Instance, Kind, LongLoop, LoopContext, PLAIN,
-    Partner, Refusal, Timed, TimedLoop, contended::Outcome, contending_loop, cpu, number, params, timed_loop,
-    word,
-};
-use tollgate_model::Boundary::{Atomic, CacheLine, UserCode};
-use tollgate_model::Params;
+use tollgate_engine::contended::Outcome;
+
+use crate::prelude::*;
 
 timed_loop! {
     /// Word 0: the line, as in all these loops. The loop's counter runs in parallel with the stores, and its time is
@@ -129,10 +125,7 @@ fn instance(params: &Params, context: &mut Context) -> Result<Instance, Refusal>
     let threads = number(params, "threads") as usize;
     let others = cpu::others(&context.processors);
     if others.len() + 1 < threads {
-        return Err(Refusal::Skip(format!(
-            "{threads} processors are needed, and this process may use {}",
-            others.len() + 1
-        )));
+        return Err(skip!("{threads} processors are needed, and this process may use {}", others.len() + 1));
     }
     let (code, contending, _) = loops(params);
     let partner = |&cpu: &usize| Partner { cpu, code: contending, side: Box::default() };
@@ -167,7 +160,7 @@ impl Contender for OnOneLine {
             self.iterations + partners.iter().map(|partner| partner.side.iterations()).sum::<u64>();
         let (sum, expected) = (self.line.0.load(SeqCst), theirs * OPERATIONS);
         match self.adds && sum != expected {
-            true => Err(Refusal::Fail(format!("{expected} atomic increments made {sum}"))),
+            true => Err(fail!("{expected} atomic increments made {sum}")),
             false => Ok(Outcome::Sound(None)),
         }
     }
@@ -176,7 +169,6 @@ impl Contender for OnOneLine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tollgate_engine::{Clock, Order};
 
     #[test]
     fn threads_double_until_there_is_one_for_each_processor() {

@@ -6,15 +6,9 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tollgate_engine::{
-    BatchHooks, Benchmark, Context, Kind, Loop, LoopContext, PLAIN, Refusal, Timed, TimedLoop, cpu, number,
-    params, timed_loop, word,
-};
-use tollgate_model::Boundary::{MemoryAccess, Tlb};
-use tollgate_model::Params;
-
 use super::region::{Amount, Page, Region};
 use super::topology::Sizes;
+use crate::prelude::*;
 
 timed_loop! {
     /// Follows a chain of lines, each of which holds the address of the next one. It begins at the last result: the

@@ -1,6 +1,6 @@
 //! Memory: latency of each level, and cache lines shared by several cores.
 
-use tollgate_engine::Suite;
+use crate::prelude::*;
 
 mod atomic;
 mod latency;

@@ -3,13 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
-use tollgate_engine::{
-    Benchmark, Contended, Contender, Instance, Kind, LoopContext, PLAIN, Partner, Refusal, Timed, TimedLoop,
-    contended::Outcome, contending_loop, each, number, timed_loop,
-};
-use tollgate_model::Boundary::{Atomic, CacheLine};
+use tollgate_engine::contended::Outcome;
 
 use super::pairing::two_cores;
+use crate::prelude::*;
 
 timed_loop! {
     /// Adds to a word, atomically although no other thread changes it, as a counter or a lock next to another one
@@ -84,7 +81,7 @@ impl Contender for OwnWords {
         let sums = [value(0), value(self.distance)];
         match sums == [self.iterations * OPERATIONS, theirs * OPERATIONS] {
             true => Ok(Outcome::Sound(None)),
-            false => Err(Refusal::Fail(format!("two threads that added to private words made {sums:?}"))),
+            false => Err(fail!("two threads that added to private words made {sums:?}")),
         }
     }
 }

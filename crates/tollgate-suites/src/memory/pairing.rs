@@ -1,9 +1,7 @@
 //! The two processors of a case.
 
-use tollgate_engine::{Context, Refusal, cpu};
-use tollgate_model::ParamValue;
-
 use super::topology::{Pair, Relation, usual_pairs};
+use crate::prelude::*;
 
 /// The names of the relations that exist here; "unknown" if there is only one processor.
 pub(super) fn words() -> Vec<ParamValue> {
@@ -24,7 +22,7 @@ pub(super) fn related(word: &str, context: &mut Context) -> Result<Pair, Refusal
         return Err(alone());
     }
     let pair = pairs.into_iter().find(|pair| pair.relation.word() == word);
-    let none = || Refusal::Skip(format!("no two allowed processors have the relation {word}"));
+    let none = || skip!("no two allowed processors have the relation {word}");
     pair.map(Pair::starting_at_home).ok_or_else(none)
 }
 
@@ -37,7 +35,7 @@ pub(super) fn two_cores(context: &mut Context) -> Result<Pair, Refusal> {
 
 /// The refusal on a single processor.
 pub(super) fn alone() -> Refusal {
-    Refusal::Skip("two processors are needed, and this process may use one".to_owned())
+    skip!("two processors are needed, and this process may use one")
 }
 
 impl Pair {

@@ -3,15 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
-use tollgate_engine::{
-    Benchmark, Contended, Contender, ContendingLoop, Context, Instance, Kind, LongLoop, LoopContext, PLAIN,
-    Partner, Refusal, Timed, contended::Outcome, contending_loop, cpu, number, params, timed_loop, word,
-};
-use tollgate_model::Boundary::{Atomic, CacheLine};
-use tollgate_model::Params;
+use tollgate_engine::contended::Outcome;
 
 use super::pairing::{alone, shared_pairs};
 use super::topology::{Pair, every_pair, left_out, usual_pairs};
+use crate::prelude::*;
 
 timed_loop! {
     /// Stores an odd number and waits for the even one after it. Word 0: the line; 1: the number; 2: the limit of
@@ -146,7 +142,7 @@ impl Contender for HandOver {
         if may_be.contains(&handed_over) {
             Ok(Outcome::Sound(None))
         } else {
-            Err(Refusal::Fail(format!("the line was transferred {handed_over} times instead of {all}")))
+            Err(fail!("the line was transferred {handed_over} times instead of {all}"))
         }
     }
 }
@@ -155,7 +151,6 @@ impl Contender for HandOver {
 mod tests {
     use super::*;
     use crate::testing::{pinned, two_processors};
-    use tollgate_engine::{Batch, Order};
 
     #[test]
     fn every_hand_over_is_one() {

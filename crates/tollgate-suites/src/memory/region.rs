@@ -3,13 +3,10 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 
-use tollgate_engine::{
-    Quota, Refusal, Taken,
-    mapping::{HUGE, Mapping},
-};
 use tollgate_model::text::plainly;
 
 use super::topology::Sizes;
+use crate::prelude::*;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Page {
@@ -67,9 +64,7 @@ impl Region {
         let bytes = bytes.max(1).next_multiple_of(HUGE);
         let taken = quota.take_memory(bytes as u64)?;
         let refused = |call: &'static str| {
-            move |error: io::Error| {
-                Refusal::Skip(format!("{call} of {} MiB is refused: {}", bytes >> 20, plainly(&error)))
-            }
+            move |error: io::Error| skip!("{call} of {} MiB is refused: {}", bytes >> 20, plainly(&error))
         };
         let access = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
@@ -132,9 +127,7 @@ impl Region {
     fn expect_huge_pages(&mut self) -> Result<(), Refusal> {
         self.words_mut()[0] = 2;
         match huge_bytes(self.address()) {
-            Some(0) => Err(Refusal::Skip(
-                "the kernel gives no huge pages (transparent_hugepage, or none are free)".to_owned(),
-            )),
+            Some(0) => Err(skip!("the kernel gives no huge pages (transparent_hugepage, or none are free)")),
             _ => Ok(()),
         }
     }

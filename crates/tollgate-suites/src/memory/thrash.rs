@@ -5,16 +5,12 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tollgate_engine::{
-    Benchmark, Contended, Contender, ContendingLoop, Context, Instance, Kind, LoopContext, PLAIN, Partner,
-    Refusal, Share, Timed, contended::Outcome, contending_loop, cpu, number, params, timed_loop, word,
-};
-use tollgate_model::Boundary::{CacheLine, MemoryAccess, Tlb};
-use tollgate_model::{ParamValue, Params, Unit};
+use tollgate_engine::contended::Outcome;
 
 use super::pairing::{self, related};
 use super::region::{Amount, Page, Region};
 use super::topology::Sizes;
+use crate::prelude::*;
 
 timed_loop! {
     /// Stores to 509 lines in order, and reads the last writer of the last one: so a sample of the lines is checked,
@@ -189,9 +185,9 @@ fn touched_by(mut region: Region, other: usize) -> Result<Region, Refusal> {
         there.map(|()| region)
     };
     let thread = std::thread::Builder::new().spawn(touch);
-    let thread = thread.map_err(|error| Refusal::of("no thread can be started", &error))?;
-    let touched = thread.join().map_err(|_| Refusal::Fail("the other thread ended early".to_owned()))?;
-    touched.map_err(|error| Refusal::of(&format!("a thread cannot be pinned to processor {other}"), &error))
+    let thread = thread.or_refused("no thread can be started")?;
+    let touched = thread.join().map_err(|_| fail!("the other thread ended early"))?;
+    touched.or_refused(&format!("a thread cannot be pinned to processor {other}"))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -283,7 +279,7 @@ impl Contender for Storing {
         partners.iter().for_each(|partner| self.theirs.read(&partner.side.words));
         let taken = context.words[4];
         match taken > 0 && !self.shared {
-            true => Err(Refusal::Fail(format!("{taken} lines of a private buffer came from another thread"))),
+            true => Err(fail!("{taken} lines of a private buffer came from another thread")),
             false => Ok(Outcome::Sound(Some(taken))),
         }
     }
@@ -294,7 +290,6 @@ mod tests {
     use super::pairing::shared_pairs;
     use super::*;
     use crate::testing::{pinned, two_processors};
-    use tollgate_engine::Order;
 
     #[test]
     fn both_orders_visit_every_line() {

@@ -8,7 +8,7 @@ use std::arch::x86_64::__cpuid_count;
 use std::collections::BTreeMap;
 use std::fs;
 
-use tollgate_engine::{Context, cpu};
+use crate::prelude::*;
 
 const CPU: &str = "/sys/devices/system/cpu/cpu";
 

@@ -5,7 +5,7 @@
 use std::fs::File;
 use std::io::Read;
 
-use tollgate_engine::Refusal;
+use crate::prelude::*;
 
 /// Private memory of one process.
 #[derive(Debug, Clone, Copy)]
@@ -53,16 +53,16 @@ fn kilobytes(path: &str, key: &str) -> Result<i64, Refusal> {
 }
 
 fn lacks(path: &str, key: &str) -> Refusal {
-    Refusal::Skip(format!("{path} has no {key}"))
+    skip!("{path} has no {key}")
 }
 
 fn read(path: &str) -> Result<String, Refusal> {
     /// An upper bound of the files' size.
     const MOST: u64 = 1 << 16;
     let mut text = String::new();
-    File::open(path).and_then(|file| file.take(MOST).read_to_string(&mut text)).map_err(|error| {
-        Refusal::Skip(format!("{path} cannot be read: {}", tollgate_model::text::plainly(&error)))
-    })?;
+    File::open(path)
+        .and_then(|file| file.take(MOST).read_to_string(&mut text))
+        .map_err(|error| skip!("{path} cannot be read: {}", tollgate_model::text::plainly(&error)))?;
     Ok(text)
 }
 

@@ -1,10 +1,9 @@
 //! Fork by clone3(2), without the C library.
 
-use tollgate_engine::{Benchmark, Kind, Timed};
-
 use super::creation::What;
 use super::fixture::instance;
 use super::fork;
+use crate::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "processes/clone3",

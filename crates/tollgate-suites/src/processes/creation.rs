@@ -5,11 +5,10 @@ use std::ffi::c_char;
 use std::io;
 use std::rc::Rc;
 
-use tollgate_engine::{Batch, Clock, CpuShare, Experiment, Order, Quota, Refusal, Span};
-
 use super::calls;
 use super::image::{Image, Program};
 use super::memory::Region;
+use crate::prelude::*;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum What {
@@ -133,7 +132,7 @@ impl Times {
 }
 
 fn once(what: What, program: Option<&Program>, clock: Clock, quota: &Quota) -> Result<Times, Refusal> {
-    let program = || program.ok_or_else(|| Refusal::Fail("no program to start".to_owned()));
+    let program = || program.ok_or_else(|| fail!("no program to start"));
     match what {
         What::Fork => child("fork", clock, quota, calls::fork_and_leave),
         What::Vfork => child("vfork", clock, quota, calls::vfork),
@@ -164,7 +163,7 @@ fn once(what: What, program: Option<&Program>, clock: Clock, quota: &Quota) -> R
             let words = [c"sh".as_ptr(), c"-c".as_ptr(), program.path.as_ptr(), std::ptr::null()];
             let shell = c"/bin/sh";
             if !std::path::Path::new("/bin/sh").exists() {
-                return Err(Refusal::Skip("there is no /bin/sh here".to_owned()));
+                return Err(skip!("there is no /bin/sh here"));
             }
             started("fork", Image::Bare, clock, quota, || calls::fork_exec(shell, &words))
         }
@@ -181,7 +180,7 @@ fn child(
     let (times, status) = timed(clock, make).map_err(|error| quota.refused(call, &error))?;
     match status {
         0 => Ok(times),
-        status => Err(Refusal::Fail(format!("the child of {call} ended with wait status {status:#x}"))),
+        status => Err(fail!("the child of {call} ended with wait status {status:#x}")),
     }
 }
 
@@ -201,9 +200,7 @@ fn started(
             let error = io::Error::from_raw_os_error(libc::WEXITSTATUS(status));
             Err(image.refusal("execve", &error, quota))
         }
-        status => {
-            Err(Refusal::Fail(format!("the program that {call} started ended with wait status {status:#x}")))
-        }
+        status => Err(fail!("the program that {call} started ended with wait status {status:#x}")),
     }
 }
 
@@ -234,8 +231,7 @@ fn thread(clock: Clock, quota: &Quota) -> Result<Times, Refusal> {
         }
     });
     made.map_err(|error| quota.refused("pthread_create", &error))?;
-    joined
-        .map_err(|error| Refusal::Fail(format!("pthread_join: {}", tollgate_model::text::plainly(&error))))?;
+    joined.map_err(|error| fail!("pthread_join: {}", tollgate_model::text::plainly(&error)))?;
     let undisturbed = returned.same_processor && exited.same_processor;
     Ok(Times { returned: returned.ticks, exited: exited.ticks, less: 0, undisturbed })
 }
@@ -244,7 +240,6 @@ fn thread(clock: Clock, quota: &Quota) -> Result<Times, Refusal> {
 mod tests {
     use super::*;
     use crate::processes::memory::Memory;
-    use tollgate_engine::Heartbeat;
 
     fn creation(what: What) -> Creation {
         let region = Region::new(Memory::Plain, Heartbeat::default()).expect("nothing");

@@ -1,11 +1,9 @@
 //! execve(2).
 
-use tollgate_engine::{Benchmark, Kind, PLAIN, Timed, each_word, word};
-use tollgate_model::Boundary::{Exec, KernelAllocation, KernelCode, PageFault, Tlb};
-
 use super::creation::{LINKS, What};
 use super::fixture::instance;
 use super::image::{IMAGES, Image};
+use crate::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "processes/exec",

@@ -2,11 +2,9 @@
 
 use std::rc::Rc;
 
-use tollgate_engine::{Context, Instance, Isolated, Refusal, Shared, Taken, word};
-use tollgate_model::Params;
-
 use super::creation::{Creation, What};
 use super::memory::{Memory, Region};
+use crate::prelude::*;
 
 /// The instance of a case, by its parameters of memory and end.
 pub(super) fn instance(what: What, params: &Params, context: &mut Context) -> Result<Instance, Refusal> {

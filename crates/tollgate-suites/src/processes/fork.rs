@@ -1,14 +1,9 @@
 //! fork(3).
 
-use tollgate_engine::{Benchmark, Kind, PLAIN, Timed, word};
-use tollgate_model::Boundary::{
-    AddressSpaceCopy, ContextSwitch, KernelAllocation, KernelCode, PageFault, ProcessCreation, ProcessExit,
-    Tlb, WakeUp,
-};
-
 use super::creation::What;
 use super::fixture::instance;
 use super::memory::{kinds, with};
+use crate::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "processes/fork",

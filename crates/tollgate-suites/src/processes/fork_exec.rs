@@ -1,16 +1,11 @@
 //! fork(3) and execve(2).
 
-use tollgate_engine::{Benchmark, Kind, PLAIN, Timed, word};
-use tollgate_model::Boundary::{
-    AddressSpaceCopy, ContextSwitch, Exec, KernelAllocation, KernelCode, PageFault, ProcessCreation,
-    ProcessExit, Tlb, WakeUp,
-};
-
 use super::creation::What;
 use super::fixture::instance;
 use super::image::Image;
 use super::memory::with;
 use super::posix_spawn::cases_of_images;
+use crate::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "processes/fork-exec",

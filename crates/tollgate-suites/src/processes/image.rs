@@ -7,8 +7,9 @@ use std::os::fd::AsRawFd;
 
 use flate2::read::DeflateDecoder;
 
-use tollgate_engine::{Quota, Refusal, bytes_between};
 use tollgate_os::memfd;
+
+use crate::prelude::*;
 
 core::arch::global_asm!(include_str!("bare.s"));
 
@@ -49,9 +50,9 @@ impl Image {
     /// The refusal for an error at its start.
     pub fn refusal(self, call: &str, error: &io::Error, quota: &Quota) -> Refusal {
         match (error.raw_os_error(), self) {
-            (Some(libc::ENOENT), Self::Dynamic) => Refusal::Skip(
-                "the program's dynamic loader (ld-linux-x86-64.so.2) is missing here".to_owned(),
-            ),
+            (Some(libc::ENOENT), Self::Dynamic) => {
+                skip!("the program's dynamic loader (ld-linux-x86-64.so.2) is missing here")
+            }
             _ => quota.refused(call, error),
         }
     }
@@ -71,17 +72,12 @@ impl Program {
     /// Writes it.
     pub fn new(image: Image) -> Result<Self, Refusal> {
         // A chain of executions uses the path repeatedly, so the descriptor must stay open in the programs.
-        let mut file = memfd::create_executable("tollgate-image").map_err(|error| {
-            Refusal::of("this environment does not start programs from memory: memfd_create", &error)
-        })?;
-        image
-            .write(&mut file)
-            .map_err(|error| Refusal::of("the program cannot be written to memory", &error))?;
+        let mut file = memfd::create_executable("tollgate-image")
+            .or_refused("this environment does not start programs from memory: memfd_create")?;
+        image.write(&mut file).or_refused("the program cannot be written to memory")?;
         let path = format!("/proc/self/fd/{}", file.as_raw_fd());
         if !std::path::Path::new(&path).exists() {
-            return Err(Refusal::Skip(
-                "a program in memory needs /proc/self/fd, which is missing here".to_owned(),
-            ));
+            return Err(skip!("a program in memory needs /proc/self/fd, which is missing here"));
         }
         let path = CString::new(path).map_err(|error| Refusal::Fail(error.to_string()))?;
         Ok(Self { path, _file: file })

@@ -2,13 +2,9 @@
 
 use std::io;
 
-use tollgate_engine::{
-    Heartbeat, Refusal,
-    cpu::minor_faults,
-    mapping::{HUGE, Mapping},
-    number, params, word,
-};
-use tollgate_model::{ParamValue, Params};
+use tollgate_engine::cpu::minor_faults;
+
+use crate::prelude::*;
 
 const MIB: usize = 1 << 20;
 /// A small page, in bytes.
@@ -100,10 +96,7 @@ impl Region {
         // A memory limit is a property of the environment, not a temporary shortage.
         let failed = |call: &'static str| {
             move |error: io::Error| {
-                Refusal::Skip(format!(
-                    "{call} of {mib} MiB is refused: {}",
-                    tollgate_model::text::plainly(&error)
-                ))
+                skip!("{call} of {mib} MiB is refused: {}", tollgate_model::text::plainly(&error))
             }
         };
         let access = libc::PROT_READ | libc::PROT_WRITE;
@@ -129,11 +122,11 @@ impl Region {
     fn check_pages(&self, page: Page, faults: u64) -> Result<(), Refusal> {
         let huge = (self.length() / HUGE) as u64;
         match page {
-            Page::Huge if faults > 2 * huge => Err(Refusal::Skip(format!(
+            Page::Huge if faults > 2 * huge => Err(skip!(
                 "the kernel gives small pages instead of huge ones: {faults} faults for {} MiB; see \
                  /sys/kernel/mm/transparent_hugepage/enabled",
                 self.length() / MIB
-            ))),
+            )),
             Page::Huge | Page::Small => Ok(()),
         }
     }
@@ -173,7 +166,6 @@ impl Region {
 mod tests {
     use super::*;
     use crate::processes::accounts::Footprint;
-    use tollgate_engine::{Batch, Clock, Experiment, Isolated, Order, Quota};
 
     #[test]
     fn a_case_names_its_memory() {

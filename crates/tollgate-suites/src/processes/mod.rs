@@ -1,6 +1,6 @@
 //! Processes and threads: creation, and context switches.
 
-use tollgate_engine::Suite;
+use crate::prelude::*;
 
 mod accounts;
 mod calls;

@@ -8,19 +8,10 @@ use std::io::{self, PipeReader, PipeWriter};
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use tollgate_engine::{
-    Batch, Benchmark, Clock, Context, CpuShare, Experiment, Heartbeat, Instance, Isolated, Kind, Order,
-    PLAIN, Quota, Refusal, Reserved, Shared, Timed, each_word, mapping::Mapping, word,
-};
-use tollgate_model::Boundary::{
-    AddressSpaceCopy, ContextSwitch, KernelAllocation, KernelCode, PageFault, ProcessCreation, ProcessMemory,
-    WakeUp,
-};
-use tollgate_model::{Params, Unit};
-
 use super::accounts::{Accounts, Footprint};
 use super::memory::{Memory, kinds};
 use super::{fixture, ring, switch};
+use crate::prelude::*;
 
 /// The article's number.
 const MOST: u64 = 1000;
@@ -79,7 +70,7 @@ fn question(params: &Params, which: usize, context: &mut Context) -> Result<Inst
     let of = if word(params, "of") == "process" { Of::Processes } else { Of::Threads };
     let (number, limit) = number(&context.quota);
     if number == 0 {
-        return Err(Refusal::Skip(format!("the limit allows none: {}", limit.unwrap_or_default())));
+        return Err(skip!("the limit allows none: {}", limit.unwrap_or_default()));
     }
     let shared = Shared::once(context, &format!("population of {of:?}"), |context| {
         let (quota, heartbeat) = (context.quota.clone(), context.heartbeat.clone());
@@ -134,7 +125,7 @@ struct Findings {
 impl Experiment for Population {
     fn run(&mut self, clock: Clock, _: Order) -> Result<Vec<Batch>, Refusal> {
         let before = Accounts::of_the_machine();
-        let mut during = Err(Refusal::Skip("no memory figures were read".to_owned()));
+        let mut during = Err(skip!("no memory figures were read"));
         let mut look = || during = Accounts::of_the_machine();
         let findings = match self.of {
             Of::Processes => processes(self, clock, &mut look)?,
@@ -283,7 +274,7 @@ impl Waiting {
             seen = now;
             population.heartbeat.beat();
             if idle > PATIENCE {
-                return Err(Refusal::Fail(format!("only {seen} of {} tasks started", population.number)));
+                return Err(fail!("only {seen} of {} tasks started", population.number));
             }
         }
         Ok(())
@@ -366,10 +357,10 @@ impl<'a> Threads<'a> {
                 let error = io::Error::from_raw_os_error(error);
                 let made = self.handles.len();
                 // EAGAIN: of processes, or of memory for stacks (pthread_create(3)).
-                return Err(Refusal::Skip(format!(
+                return Err(skip!(
                     "pthread_create is refused after {made} of them: {}",
                     tollgate_model::text::said_by("pthread_create", &error)
-                )));
+                ));
             }
             self.handles.push(handle);
             if self.handles.len().is_multiple_of(64) {

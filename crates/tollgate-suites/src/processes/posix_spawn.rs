@@ -1,15 +1,10 @@
 //! posix_spawn(3).
 
-use tollgate_engine::{Benchmark, Kind, PLAIN, Timed, params, word};
-use tollgate_model::Boundary::{
-    ContextSwitch, Exec, KernelAllocation, KernelCode, PageFault, ProcessCreation, ProcessExit, WakeUp,
-};
-use tollgate_model::{ParamValue, Params};
-
 use super::creation::What;
 use super::fixture::instance;
 use super::image::{IMAGES, Image};
 use super::memory::{kinds, with};
+use crate::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "processes/posix-spawn",

@@ -3,10 +3,10 @@
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 
+use crate::prelude::*;
 use crate::syscall::call;
 pub(super) use crate::syscall::sched_yield;
 pub(super) use tollgate_engine::cpu::{own_thread, switches_of_process};
-use tollgate_engine::{Refusal, cpu};
 
 /// The bytes of a token: eventfd(2) requires this size, and pipes use the same.
 pub(super) const TOKEN: i64 = 8;
@@ -81,7 +81,6 @@ pub(crate) mod tests {
         }
         assert_eq!(queued(-1), None);
     }
-    use tollgate_engine::Batch;
     use tollgate_model::traced::Ended;
     use tollgate_os::process;
 

@@ -8,17 +8,11 @@ use std::ptr;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
-use tollgate_engine::{
-    Batch, Benchmark, Clock, Context, Instance, Kind, Order, PLAIN, Quota, Refusal, Runner, Taken, Timed,
-    cpu, mapping::Mapping, number, params,
-};
-use tollgate_model::Boundary::{
-    ContextSwitch, KernelCode, KernelEntry, MemoryAccess, SystemCall, Tlb, UserCopy, WakeUp,
-};
 use tollgate_os::process::{self, Child};
 
 use super::raw::{self, TOKEN};
 use super::trial::tried;
+use crate::prelude::*;
 
 /// lmbench's table of context switches (McVoy and Staelin, lmbench: portable tools for performance analysis,
 /// USENIX 1996): processes, and KiB that each of them sums.
@@ -118,7 +112,7 @@ impl Ring {
         let mut ends = between.into_iter();
         let (first, last) = (ends.next(), ends.next_back());
         let (Some((_, give)), Some((take, _))) = (first, last) else {
-            return Err(Refusal::Fail("a ring needs at least two members".to_owned()));
+            return Err(fail!("a ring needs at least two members"));
         };
         Ok(Self { give, take, own, children, reports, array, _taken: taken })
     }
@@ -146,7 +140,7 @@ impl Ring {
         let emptied_again = clock.time(|| whole &= self.pass_alone(bytes, trips));
         drop(policy);
         if !whole {
-            return Err(Refusal::Fail("a member of the ring has exited".to_owned()));
+            return Err(fail!("a member of the ring has exited"));
         }
 
         let mut counted = own;
@@ -155,7 +149,7 @@ impl Ring {
             // request.
             let passed = after.0.saturating_sub(before.0).saturating_sub(1);
             if passed != trips {
-                return Err(Refusal::Fail(format!("a member passed {passed} tokens on instead of {trips}")));
+                return Err(fail!("a member passed {passed} tokens on instead of {trips}"));
             }
             counted += after.1.saturating_sub(before.1).saturating_sub(1);
         }
@@ -439,7 +433,7 @@ mod tests {
                 ring.run(Clock::Kernel, 0, 4).expect("a batch");
                 ring.children.0[which].kill(libc::SIGKILL);
                 let outcome = ring.run(Clock::Kernel, 0, 4);
-                assert_eq!(outcome, Err(Refusal::Fail("a member of the ring has exited".to_owned())));
+                assert_eq!(outcome, Err(fail!("a member of the ring has exited")));
             }
         });
     }

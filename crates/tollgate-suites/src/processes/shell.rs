@@ -1,10 +1,9 @@
 //! system(3).
 
-use tollgate_engine::{Benchmark, Kind, Timed, one_case};
-
 use super::creation::What;
 use super::fixture::instance;
 use super::fork_exec;
+use crate::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "processes/shell",

@@ -1,13 +1,9 @@
 //! pthread_create(3).
 
-use tollgate_engine::{Benchmark, Kind, PLAIN, Timed, word};
-use tollgate_model::Boundary::{
-    ContextSwitch, KernelAllocation, KernelCode, PageFault, ProcessCreation, ProcessExit, WakeUp,
-};
-
 use super::creation::What;
 use super::fixture::instance;
 use super::memory::{kinds, with};
+use crate::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "processes/thread",

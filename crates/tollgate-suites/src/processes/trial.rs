@@ -1,6 +1,6 @@
 //! A trial before the measurement: whether the kernel counts switches here.
 
-use tollgate_engine::{Batch, Heartbeat, Refusal};
+use crate::prelude::*;
 
 /// Runs batches until one has the expected number of switches. On a busy machine that may be the twentieth; if the
 /// kernel counts none, the first decides.
@@ -22,12 +22,12 @@ pub(super) fn tried(
     let (least, most) = (counts.iter().min().copied(), counts.iter().max().copied());
     Err(match (least, most) {
         (_, Some(0) | None) => {
-            Refusal::Skip("the kernel counts no switches here (getrusage, ru_nvcsw and ru_nivcsw)".to_owned())
+            skip!("the kernel counts no switches here (getrusage, ru_nvcsw and ru_nivcsw)")
         }
-        (least, Some(most)) => Refusal::Skip(format!(
+        (least, Some(most)) => skip!(
             "{hand_overs} handovers gave {} to {most} switches in {TRIALS} trials: other processes ran, or the kernel counts otherwise",
-            least.unwrap_or(0),
-        )),
+            least.unwrap_or(0)
+        ),
     })
 }
 
@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn a_failure_is_returned_at_once() {
-        let wrong = || Refusal::Fail("gone".to_owned());
+        let wrong = || fail!("gone");
         assert_eq!(tried(8, &Heartbeat::default(), || Err(wrong())), Err(wrong()));
     }
 }

@@ -1,13 +1,9 @@
 //! vfork(2).
 
-use tollgate_engine::{Benchmark, Kind, PLAIN, Timed};
-use tollgate_model::Boundary::{
-    ContextSwitch, KernelAllocation, KernelCode, ProcessCreation, ProcessExit, WakeUp,
-};
-
 use super::creation::What;
 use super::fixture::instance;
 use super::memory::{kinds, with};
+use crate::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "processes/vfork",

@@ -1,9 +1,8 @@
 //! The alignment check.
 
-use tollgate_engine::{Benchmark, Kind, Loop, Refusal, Timed, TimedLoop, timed_loop};
-
 use super::handler::{self, Handled, SIGNAL, handler, tried};
 use crate::checks;
+use crate::prelude::*;
 
 timed_loop! {
     /// A load from an odd address within the context, with AC set (Intel SDM vol. 3, interrupt 17; Linux sets
@@ -24,7 +23,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     timed: |_| Timed::once("mov", TimedLoop::Long(odd_load)),
     kind: Kind::Instance(|timed, _, _| {
         if !traps()? {
-            return Err(Refusal::Skip("a misaligned load with AC set does not trap here".to_owned()));
+            return Err(skip!("a misaligned load with AC set does not trap here"));
         }
         // SAFETY: the loop reads its context; the flag is clear after each load, and no Rust code runs while it is
         // set.

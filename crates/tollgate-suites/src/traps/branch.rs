@@ -1,11 +1,9 @@
 //! The fast alternative to an emulated instruction: a call of the emulation.
 
-use tollgate_engine::{Benchmark, Kind, Loop, PLAIN, Timed, TimedLoop, timed_loop};
-use tollgate_model::Boundary::{Call, StoreForwarding, UserCode};
-
 use super::imul::TEN;
 use super::invalid_opcode::twenty_seven;
 use super::power::power;
+use crate::prelude::*;
 
 timed_loop! {
     /// Word 0: the function, in the C calling convention.

@@ -1,9 +1,8 @@
 //! The breakpoint.
 
-use tollgate_engine::{Benchmark, Kind, Timed, TimedLoop, timed_loop};
-
 use super::handler::{Handled, SIGNAL, counted, handler};
 use crate::checks;
+use crate::prelude::*;
 
 timed_loop! {
     /// #BP is a trap: the interrupted address is already behind it.

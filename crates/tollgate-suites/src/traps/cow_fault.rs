@@ -1,11 +1,9 @@
 //! The copy-on-write fault.
 
-use tollgate_engine::{Benchmark, Kind};
-use tollgate_model::Boundary::{Exception, KernelAllocation, KernelCode, KernelEntry, PageFault, Tlb};
-
 use super::handler::TRAP;
 use super::memory::{PAGE, Region, file_of};
 use super::touched::{self, Before, Counting, SMALL, Touched};
+use crate::prelude::*;
 
 /// Greatest number in a batch: the file and the copies are 1 MiB each.
 const MOST: usize = 256;

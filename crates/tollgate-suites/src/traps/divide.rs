@@ -1,8 +1,7 @@
 //! The division by zero.
 
-use tollgate_engine::{Benchmark, Kind, Timed, TimedLoop, timed_loop};
-
 use super::handler::{Handled, SIGNAL, counted, handler};
+use crate::prelude::*;
 
 timed_loop! {
     /// `div ecx` (two bytes).

@@ -1,11 +1,11 @@
 //! A minor fault on a cached file page (lmbench, lat_pagefault).
 
-use tollgate_engine::{Benchmark, Kind, Refusal, Timed, TimedLoop, cpu::minor_faults, timed_loop};
-use tollgate_model::Boundary::{Exception, KernelCode, KernelEntry, PageFault, Tlb};
+use tollgate_engine::cpu::minor_faults;
 
 use super::handler::TRAP;
 use super::memory::{FILLING, PAGE, Region, file_of};
 use super::touched::{Before, Counting, Touched};
+use crate::prelude::*;
 
 timed_loop! {
     /// Loads from a page and advances by a stride. Word 0: the page; word 1: the stride.
@@ -55,7 +55,7 @@ fn mapped_by_a_fault(region: &Region) -> Result<usize, Refusal> {
         region.read(0);
         let first = minor_faults();
         if first == before {
-            return Err(Refusal::Skip("the kernel counts no minor faults here".to_owned()));
+            return Err(skip!("the kernel counts no minor faults here"));
         }
         let mut pages = 1..PAGES;
         let next = pages.find(|page| {
@@ -67,7 +67,7 @@ fn mapped_by_a_fault(region: &Region) -> Result<usize, Refusal> {
     // An unrelated fault makes the number too small, so this takes the largest.
     let mapped = trial()?.max(trial()?);
     match mapped {
-        PAGES => Err(Refusal::Skip(format!("one fault maps all {PAGES} pages of the file"))),
+        PAGES => Err(skip!("one fault maps all {PAGES} pages of the file")),
         mapped => Ok(mapped),
     }
 }

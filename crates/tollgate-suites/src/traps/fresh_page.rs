@@ -1,14 +1,9 @@
 //! Three ways to populate fresh memory, to compare with a fault for each page.
 
-use tollgate_engine::{
-    BatchHooks, Benchmark, Kind, Loop, LoopContext, Refusal, Timed, TimedLoop, each_word, mapping::HUGE,
-    timed_loop, word,
-};
-use tollgate_model::Boundary::{Exception, KernelCode, KernelEntry, PageFault, SystemCall, Tlb};
-
 use super::handler::TRAP;
 use super::memory::{PAGE, Region};
 use super::touched::{self, Counting, Exact, LARGE, SMALL, Touched};
+use crate::prelude::*;
 
 /// Small pages that one call populates.
 const BATCH: usize = 64;
@@ -90,9 +85,7 @@ impl Populated {
 impl BatchHooks for Populated {
     fn before(&mut self, context: &mut LoopContext, iterations: u64) -> Result<(), Refusal> {
         if iterations > MOST_CALLS as u64 {
-            return Err(Refusal::Fail(format!(
-                "{iterations} calls were requested, at most {MOST_CALLS} fit"
-            )));
+            return Err(fail!("{iterations} calls were requested, at most {MOST_CALLS} fit"));
         }
         self.region.clear()?;
         context.words[0] = self.region.start();

@@ -7,14 +7,10 @@ use std::io;
 use std::ptr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-use tollgate_engine::{
-    BatchHooks, Benchmark, Clock, Instance, Loop, LoopContext, Order, PLAIN, Refusal, Runner, Timed,
-    TimedLoop,
-};
-use tollgate_model::Boundary::{Exception, KernelCode, KernelEntry, Signal, UserCopy};
 use tollgate_os::signals::{self, Set};
 
 use crate::checks::killed_by_filter;
+use crate::prelude::*;
 
 /// The signature of a handler with SA_SIGINFO (sigaction(2)).
 pub(super) type Handler = unsafe extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);
@@ -242,10 +238,10 @@ pub(super) fn tried(mut timed: Loop, operations: u64, what: &str) -> Result<Loop
     let batch = timed.batch(Clock::Kernel, Order { iterations: 1, extra: 0 })?;
     match batch.counted {
         Some(signals) if signals == operations => Ok(timed),
-        signals => Err(Refusal::Skip(format!(
+        signals => Err(skip!(
             "{what} does not trap here: {operations} operations raised {} signals",
             signals.unwrap_or(0)
-        ))),
+        )),
     }
 }
 

@@ -1,9 +1,7 @@
 //! The baseline of the published experiment: a valid instruction.
 
-use tollgate_engine::{Benchmark, Kind, Loop, PLAIN, Timed, TimedLoop, timed_loop};
-use tollgate_model::Boundary::UserCode;
-
 use crate::checks;
+use crate::prelude::*;
 
 timed_loop! {
     /// `imul ecx, eax`, each with both operands reloaded.

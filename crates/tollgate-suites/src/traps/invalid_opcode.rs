@@ -2,13 +2,11 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use tollgate_engine::{Benchmark, Kind, Loop, Refusal, Timed, TimedLoop, params, timed_loop, word};
-use tollgate_model::Params;
-
 use super::handler::{self, Handled, SIGNAL, SIGNALS};
 use super::imul::TEN;
 use super::locked::Locked;
 use super::power::{decode, power};
+use crate::prelude::*;
 
 timed_loop! {
     /// `lock mov eax, ecx`, each with both operands reloaded.
@@ -105,12 +103,12 @@ fn check(opcode: &Opcode) -> Result<(), Refusal> {
     for (base, exponent) in PAIRS {
         let (result, signals) = emulated(opcode.alone, base.into(), exponent.into())?;
         match signals {
-            0 => return Err(Refusal::Skip(format!("{} and left {result:#x} in rax", opcode.otherwise))),
+            0 => return Err(skip!("{} and left {result:#x} in rax", opcode.otherwise)),
             1 if result == u64::from(power(base, exponent)) => {}
             _ => {
-                return Err(Refusal::Fail(format!(
+                return Err(fail!(
                     "{base} to the power of {exponent} was {result:#x} after {signals} signals"
-                )));
+                ));
             }
         }
     }

@@ -5,12 +5,10 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 
-use tollgate_engine::{
-    Refusal,
-    mapping::{HUGE, Mapping},
-};
 use tollgate_model::text::plainly;
 use tollgate_os::memfd;
+
+use crate::prelude::*;
 
 /// A small page, in bytes.
 pub(super) const PAGE: usize = 4096;
@@ -44,13 +42,8 @@ impl Region {
         descriptor: libc::c_int,
     ) -> Result<Self, Refusal> {
         // A memory limit is a property of the environment, not a temporary shortage.
-        let refused = |error| {
-            Refusal::Skip(format!(
-                "mmap(2) of {} KiB is refused: {}",
-                (length + HUGE) / 1024,
-                plainly(&error)
-            ))
-        };
+        let refused =
+            |error| skip!("mmap(2) of {} KiB is refused: {}", (length + HUGE) / 1024, plainly(&error));
         Mapping::aligned(length, protection, flags, descriptor).map(Self).map_err(refused)
     }
 
@@ -74,8 +67,7 @@ impl Region {
 
     /// Gives every page back to the kernel: the next touch of each faults.
     pub fn discard(&self) -> Result<(), Refusal> {
-        self.advise(libc::MADV_DONTNEED)
-            .map_err(|error| Refusal::of("madvise(MADV_DONTNEED) is refused", &error))
+        self.advise(libc::MADV_DONTNEED).or_refused("madvise(MADV_DONTNEED) is refused")
     }
 
     /// mprotect(2) on all of it.
@@ -83,7 +75,7 @@ impl Region {
         // SAFETY: the range is this mapping's, and nothing is borrowed from it.
         match unsafe { libc::mprotect(self.0.address().cast(), self.0.length(), protection) } {
             0 => Ok(()),
-            _ => Err(Refusal::of("mprotect(2) is refused", &io::Error::last_os_error())),
+            _ => Err(Refusal::last("mprotect(2) is refused")),
         }
     }
 
@@ -94,7 +86,7 @@ impl Region {
         let mapped =
             unsafe { libc::mmap(self.0.address().cast(), self.0.length(), libc::PROT_NONE, flags, -1, 0) };
         if mapped == libc::MAP_FAILED {
-            return Err(Refusal::of("mmap(2) is refused", &io::Error::last_os_error()));
+            return Err(Refusal::last("mmap(2) is refused"));
         }
         Ok(())
     }
@@ -106,7 +98,7 @@ impl Region {
         // SAFETY: `present` has a byte for each page of the range, which is this mapping's.
         match unsafe { libc::mincore(self.0.address().cast(), pages * PAGE, present.as_mut_ptr()) } {
             0 => Ok(present.iter().filter(|&&byte| byte & 1 == 1).count()),
-            _ => Err(Refusal::of("mincore(2) is refused", &io::Error::last_os_error())),
+            _ => Err(Refusal::last("mincore(2) is refused")),
         }
     }
 
@@ -125,12 +117,12 @@ impl Region {
 /// A file in memory (memfd_create(2)), with [`FILLING`] in every byte.
 pub(super) fn file_of(length: usize) -> Result<File, Refusal> {
     let file = memfd::create("tollgate-traps");
-    let file = file.map_err(|error| Refusal::of("memfd_create(2) is refused", &error))?;
+    let file = file.or_refused("memfd_create(2) is refused")?;
     let filling = vec![FILLING; 16 * PAGE];
     for offset in (0..length).step_by(filling.len()) {
         let rest = filling.len().min(length - offset);
         file.write_all_at(&filling[..rest], offset as u64)
-            .map_err(|error| Refusal::of("a file in memory cannot be written", &error))?;
+            .or_refused("a file in memory cannot be written")?;
     }
     Ok(file)
 }

@@ -1,11 +1,9 @@
 //! The minor fault of fresh memory.
 
-use tollgate_engine::{Benchmark, Kind, each_word, mapping::HUGE, word};
-use tollgate_model::Boundary::{Exception, KernelCode, KernelEntry, PageFault, Tlb};
-
 use super::handler::TRAP;
 use super::memory::PAGE;
 use super::touched::{self, Counting, LARGE, SMALL, Touched};
+use crate::prelude::*;
 
 /// Greatest number in a batch: 4 MiB.
 const MOST_SMALL: usize = 1024;

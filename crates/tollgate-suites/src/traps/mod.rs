@@ -1,6 +1,6 @@
 //! Traps: exceptions, page faults and signals with their handlers, and faster alternatives to each.
 
-use tollgate_engine::Suite;
+use crate::prelude::*;
 
 mod alignment;
 mod branch;

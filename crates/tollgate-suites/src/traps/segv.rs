@@ -1,11 +1,9 @@
 //! A store to a read-only page (lmbench, lat_sig prot).
 
-use tollgate_engine::{BatchHooks, Benchmark, Kind, Loop, LoopContext, Refusal, Timed, each_word, word};
-use tollgate_model::Boundary::{Exception, KernelCode, KernelEntry, Signal, SystemCall, UserCopy};
-
 use super::handler::{Handled, TRAP, handler, tried};
 use super::memory::{PAGE, Region};
 use super::touched::{self, SMALL};
+use crate::prelude::*;
 
 handler! {
     /// Steps over the store (`mov byte ptr [rax], 1`, three bytes).
@@ -60,7 +58,7 @@ impl ReadOnly {
 impl BatchHooks for ReadOnly {
     fn before(&mut self, context: &mut LoopContext, iterations: u64) -> Result<(), Refusal> {
         if iterations > MOST as u64 {
-            return Err(Refusal::Fail(format!("{iterations} stores were requested, there are {MOST} pages")));
+            return Err(fail!("{iterations} stores were requested, there are {MOST} pages"));
         }
         self.stores = iterations as usize;
         self.region.protect(libc::PROT_READ | libc::PROT_WRITE)?;
@@ -78,7 +76,7 @@ impl BatchHooks for ReadOnly {
         let wanted = if self.repairs { self.stores } else { 0 };
         match stored == wanted {
             true => Ok(Some(signals)),
-            false => Err(Refusal::Fail(format!("of {} stores {stored} took effect", self.stores))),
+            false => Err(fail!("of {} stores {stored} took effect", self.stores)),
         }
     }
 }

@@ -1,12 +1,8 @@
 //! The installation of a handler (lmbench, lat_sig install).
 
-use tollgate_engine::{
-    BatchHooks, Benchmark, Kind, Loop, LoopContext, Refusal, Timed, TimedLoop, timed_loop,
-};
-use tollgate_model::Boundary::{KernelCode, KernelEntry, SystemCall, UserCopy};
-
 use super::handler::{Action, TRAP, handler};
 use crate::checks;
+use crate::prelude::*;
 
 timed_loop! {
     /// rt_sigaction(2), number 13, for SIGUSR1, without the old action. Words 0 to 3: the kernel's struct sigaction
@@ -50,8 +46,7 @@ impl Kept {
 impl BatchHooks for Kept {
     fn before(&mut self, _: &mut LoopContext, _: u64) -> Result<(), Refusal> {
         self.put_back();
-        let before =
-            Action::now(libc::SIGUSR1).map_err(|error| Refusal::of("rt_sigaction(2) is refused", &error))?;
+        let before = Action::now(libc::SIGUSR1).or_refused("rt_sigaction(2) is refused")?;
         self.0 = Some(before);
         Ok(())
     }

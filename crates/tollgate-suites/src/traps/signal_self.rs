@@ -1,14 +1,8 @@
 //! A signal that a program sends to itself (lmbench, lat_sig catch).
 
-use std::io;
-
-use tollgate_engine::{
-    BatchHooks, Benchmark, Kind, Loop, LoopContext, Refusal, Timed, TimedLoop, timed_loop,
-};
-use tollgate_model::Boundary::{KernelCode, KernelEntry, Signal, SignalSend, SystemCall, UserCopy};
-
 use super::handler::{Handled, TRAP, handler, tried};
 use crate::checks;
+use crate::prelude::*;
 
 timed_loop! {
     /// tgkill(2), number 234. Word 0: the process; word 1: the thread; word 2: the signal.
@@ -30,7 +24,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         let [process, thread] = addressee();
         // SAFETY: signal 0 only checks the permission (kill(2)).
         if unsafe { libc::syscall(libc::SYS_tgkill, process, thread, 0) } != 0 {
-            return Err(Refusal::of("tgkill(2) is refused", &io::Error::last_os_error()));
+            return Err(Refusal::last("tgkill(2) is refused"));
         }
         // SAFETY: the call touches no memory; the installed handler handles its signal.
         let timed_loop = unsafe { Loop::new(timed, [0; 7], None, checks::zero) }?;

@@ -4,14 +4,10 @@ use std::io;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use tollgate_engine::{
-    BatchHooks, Benchmark, Kind, Loop, LoopContext, PLAIN, Refusal, Timed, TimedLoop, timed_loop,
-};
-use tollgate_model::Boundary::{KernelCode, KernelEntry, Signal, SystemCall, UserCopy};
-
 use super::handler::{Handled, SIGNALS, tried};
 use super::memory::{PAGE, Region};
 use crate::checks;
+use crate::prelude::*;
 
 timed_loop! {
     /// rt_sigreturn(2), number 15, from a frame that continues after this call, with this stack, with r12 and r13
@@ -128,10 +124,10 @@ impl FromFrame {
         };
         let frames = handled.remove();
         DESTINATION.store(0, Relaxed);
-        raised.map_err(|error| Refusal::of("tgkill(2) is refused", &error))?;
+        raised.or_refused("tgkill(2) is refused")?;
         match frames {
             1 => Ok(Self { region }),
-            _ => Err(Refusal::Skip("no signal frame could be copied: its layout is not Linux's".to_owned())),
+            _ => Err(skip!("no signal frame could be copied: its layout is not Linux's")),
         }
     }
 }

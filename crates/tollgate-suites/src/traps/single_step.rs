@@ -1,9 +1,8 @@
 //! The single step.
 
-use tollgate_engine::{Benchmark, Kind, Refusal, Timed, TimedLoop, timed_loop};
-
 use super::handler::{self, Handled, SIGNAL, counted, handler};
 use crate::checks;
+use crate::prelude::*;
 
 timed_loop! {
     /// #DB comes after the instruction that follows the one that sets TF (Intel SDM vol. 3, single-step
@@ -22,7 +21,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     timed: |_| Timed::once("popfq", TimedLoop::Long(step)),
     kind: Kind::Instance(|timed, _, _| {
         if !traps()? {
-            return Err(Refusal::Skip("the trap flag does not trap here".to_owned()));
+            return Err(skip!("the trap flag does not trap here"));
         }
         counted(timed, checks::any, Handled::new(libc::SIGTRAP, stop, timed), "the trap flag")
     }),

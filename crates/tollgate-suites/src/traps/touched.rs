@@ -1,11 +1,9 @@
 //! First touches of pages, one after the other: the hooks of such a batch, and the count of its faults.
 
-use tollgate_engine::{
-    Batch, BatchHooks, Clock, Instance, Loop, LoopContext, Order, Refusal, Runner, Timed, TimedLoop,
-    cpu::minor_faults, mapping::HUGE, timed_loop,
-};
+use tollgate_engine::cpu::minor_faults;
 
 use super::memory::{FILLING, PAGE, Region};
+use crate::prelude::*;
 
 timed_loop! {
     /// Stores to a small page and advances to the next. Word 0: the page.
@@ -81,10 +79,10 @@ impl Touched {
             let made = self.region.resident(usize::MAX)?;
             if made != self.made {
                 let why = if self.stride == HUGE { "no huge pages here" } else { "no small pages here" };
-                return Err(Refusal::Skip(format!(
+                return Err(skip!(
                     "{why}: one touch makes {made} times 4 KiB resident instead of {}",
                     self.made
-                )));
+                ));
             }
         }
         // SAFETY: before each batch word 0 is set to the region's start and word 1 to the stride, and the batch has
@@ -99,9 +97,7 @@ impl BatchHooks for Touched {
         let most = self.region.length() / self.stride;
         self.touches = usize::try_from(iterations).unwrap_or(usize::MAX);
         if self.touches > most {
-            return Err(Refusal::Fail(format!(
-                "{iterations} touches were requested, there are {most} pages"
-            )));
+            return Err(fail!("{iterations} touches were requested, there are {most} pages"));
         }
         self.region.discard()?;
         if self.before != Before::Missing {
@@ -125,7 +121,7 @@ impl BatchHooks for Touched {
         let last = self.touches.saturating_sub(1) * self.stride;
         if self.before == Before::Read && (self.region.read(last), self.region.read(last + 1)) != (1, FILLING)
         {
-            return Err(Refusal::Fail("a page after a store is no copy of the file's".to_owned()));
+            return Err(fail!("a page after a store is no copy of the file's"));
         }
         // Other instances must not have this memory.
         self.region.discard()?;
@@ -162,7 +158,7 @@ impl Exact {
                 return Ok(Instance::new(exact).with_ops(ops).with_most(most));
             }
         }
-        Err(Refusal::Skip(format!("the kernel's count differs here: {counted} instead of {}", most * ops)))
+        Err(skip!("the kernel's count differs here: {counted} instead of {}", most * ops))
     }
 }
 
@@ -184,9 +180,7 @@ impl Runner for Exact {
 pub(super) fn mincore_tells(region: &Region) -> Result<(), Refusal> {
     match region.resident(usize::MAX)? {
         0 => Ok(()),
-        _ => Err(Refusal::Skip(
-            "mincore(2) is not reliable here: it reports untouched pages as resident".to_owned(),
-        )),
+        _ => Err(skip!("mincore(2) is not reliable here: it reports untouched pages as resident")),
     }
 }
 
@@ -208,9 +202,7 @@ pub(super) fn small(pages: usize) -> Result<Region, Refusal> {
 /// `pages` huge pages of fresh memory, if the kernel gives any.
 pub(super) fn huge(pages: usize) -> Result<Region, Refusal> {
     let region = Region::anonymous(pages * HUGE, libc::PROT_READ | libc::PROT_WRITE)?;
-    region
-        .advise(libc::MADV_HUGEPAGE)
-        .map_err(|error| Refusal::of("madvise(MADV_HUGEPAGE) is refused", &error))?;
+    region.advise(libc::MADV_HUGEPAGE).or_refused("madvise(MADV_HUGEPAGE) is refused")?;
     Ok(region)
 }
 

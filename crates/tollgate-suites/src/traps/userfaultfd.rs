@@ -8,16 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 
-use tollgate_engine::{
-    BatchHooks, Benchmark, Kind, Loop, LoopContext, Refusal, Timed, TimedLoop, timed_loop,
-};
-use tollgate_model::Boundary::{
-    ContextSwitch, Exception, KernelCode, KernelEntry, PageFault, SystemCall, UserCopy, WakeUp,
-};
-
 use super::handler::{TRAP, tried};
 use super::memory::{FILLING, PAGE, Region};
 use super::touched;
+use crate::prelude::*;
 use crate::processes::raw::eventfd;
 
 // include/uapi/linux/userfaultfd.h
@@ -127,7 +121,7 @@ impl Pager {
         let mut api = Api { api: UFFD_API, features: 0, ioctls: 0 };
         // SAFETY: the structure is uffdio_api as the kernel defines it.
         if unsafe { libc::ioctl(watch.as_raw_fd(), UFFDIO_API, &mut api) } != 0 {
-            return Err(Refusal::of("ioctl(UFFDIO_API) is refused", &io::Error::last_os_error()));
+            return Err(Refusal::last("ioctl(UFFDIO_API) is refused"));
         }
         let mut register = Register {
             start: region.start(),
@@ -137,13 +131,13 @@ impl Pager {
         };
         // SAFETY: the structure is uffdio_register as the kernel defines it, the range the region's.
         if unsafe { libc::ioctl(watch.as_raw_fd(), UFFDIO_REGISTER, &mut register) } != 0 {
-            return Err(Refusal::of("ioctl(UFFDIO_REGISTER) is refused", &io::Error::last_os_error()));
+            return Err(Refusal::last("ioctl(UFFDIO_REGISTER) is refused"));
         }
         Ok(Self { region, watch: Arc::new(watch), handled: Arc::default(), thread: None })
     }
 
     fn start(&mut self) -> Result<(), Refusal> {
-        let stop = eventfd(0, 0).map_err(|error| Refusal::of("eventfd(2) is refused", &error))?;
+        let stop = eventfd(0, 0).or_refused("eventfd(2) is refused")?;
         let stop = Arc::new(stop);
         let (ready, started) = mpsc::sync_channel(1);
         let (watch, stopped, handled) = (self.watch.clone(), stop.clone(), self.handled.clone());
@@ -157,9 +151,9 @@ impl Pager {
         let handle = thread::Builder::new()
             .stack_size(128 * 1024)
             .spawn(body)
-            .map_err(|error| Refusal::of("no thread can be started", &error))?;
+            .or_refused("no thread can be started")?;
         self.thread = Some(Thread { handle, stop });
-        started.recv().map_err(|_| Refusal::Fail("the thread that fills pages ended early".to_owned()))
+        started.recv().map_err(|_| fail!("the thread that fills pages ended early"))
     }
 
     /// Ends the thread, if it runs.
@@ -176,7 +170,7 @@ impl Pager {
 impl BatchHooks for Pager {
     fn before(&mut self, context: &mut LoopContext, iterations: u64) -> Result<(), Refusal> {
         if iterations > MOST as u64 {
-            return Err(Refusal::Fail(format!("{iterations} loads were requested, there are {MOST} pages")));
+            return Err(fail!("{iterations} loads were requested, there are {MOST} pages"));
         }
         self.stop();
         self.region.discard()?;
@@ -216,7 +210,7 @@ fn open() -> Result<OwnedFd, Refusal> {
         Some(libc::EINVAL) => call(flags),
         _ => Err(error),
     });
-    opened.map_err(|error| Refusal::of("userfaultfd(2) is refused", &error))
+    opened.or_refused("userfaultfd(2) is refused")
 }
 
 /// The thread's main function: waits for an event, reads it and fills the page, until the eventfd is written.

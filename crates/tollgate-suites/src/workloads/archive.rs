@@ -3,12 +3,11 @@
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
-use tollgate_engine::RunContext;
-
 use super::command::{Step, create, on_files};
 use super::fixture::{Tree, go_on};
 use super::history::BEGAN;
 use super::source::{self, Version};
+use crate::prelude::*;
 
 /// A record of an archive, in bytes (pax(1), ustar interchange format).
 const RECORD: usize = 512;

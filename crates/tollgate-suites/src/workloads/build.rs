@@ -2,20 +2,13 @@
 
 use std::path::PathBuf;
 
-use tollgate_engine::{Benchmark, Refusal, RunContext, Timed, number, params};
-use tollgate_model::Boundary::{
-    AddressSpaceCopy, BlockRead, ContextSwitch, Exec, FileSystem, IdleExit, KernelAllocation, KernelCode,
-    KernelEntry, MemoryAccess, PageCache, PageFault, PathLookup, ProcessCreation, ProcessExit, ReadAhead,
-    SystemCall, UserCopy, WakeUp,
-};
-use tollgate_model::{ParamValue, Params};
-
 use super::command::{Command, Step, Stop, failed, first_line, removed};
 use super::fixture::Tree;
 use super::program::Program;
 use super::source::PROGRAM;
 use super::work::{Work, Workload};
 use super::{COMMAND, cases};
+use crate::prelude::*;
 
 pub(super) static WORKLOAD: Workload = Workload {
     benchmark: Benchmark {

@@ -10,7 +10,7 @@ use super::digest::files;
 use super::fixture::write;
 use crate::files::data_dir::DataDir;
 use crate::files::residency::{PAGE, Residency, Trial, drop_pages};
-use tollgate_engine::{Heartbeat, Refusal, Storage};
+use crate::prelude::*;
 
 /// The state of a command's input at its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,9 +46,7 @@ impl Pages {
     /// Checks that this cache state is possible here.
     pub fn can_be(&self, cache: Cache) -> Result<(), Refusal> {
         match (&self.stays, cache) {
-            (Some(why), Cache::Cold) => {
-                Err(Refusal::Skip(format!("a cold cache is not possible here: {why}")))
-            }
+            (Some(why), Cache::Cold) => Err(skip!("a cold cache is not possible here: {why}")),
             _ => Ok(()),
         }
     }

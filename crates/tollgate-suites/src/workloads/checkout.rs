@@ -3,13 +3,6 @@
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use tollgate_engine::{Benchmark, RunContext, Timed};
-use tollgate_model::Boundary::{
-    BlockRead, FileSystem, IdleExit, KernelCode, KernelEntry, PageCache, PageFault, PathLookup, ReadAhead,
-    SystemCall, UserCopy,
-};
-use tollgate_model::Params;
-
 use super::command::{Command, Step, on_files, open};
 use super::digest::{Digest, files};
 use super::fixture::Tree;
@@ -17,6 +10,7 @@ use super::program::Program;
 use super::source::Version;
 use super::work::{Work, Workload};
 use super::{COMMAND, cases, history};
+use crate::prelude::*;
 
 pub(super) static WORKLOAD: Workload = Workload {
     benchmark: Benchmark {

@@ -18,7 +18,7 @@ use tollgate_trace::{Request, TraceError};
 
 use crate::files::data_dir::opened;
 use crate::files::refusal::refused;
-use tollgate_engine::{BenchError, Ending, Refusal, RunContext, group, interrupt};
+use crate::prelude::*;
 
 /// Why a step was not completed.
 #[derive(Debug)]

@@ -4,7 +4,6 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use tollgate_engine::{BenchError, Refusal, RunContext, cpu, interrupt};
 use tollgate_model::Fact;
 use tollgate_os::workdir::Workdir;
 
@@ -12,6 +11,7 @@ use super::command::{Command, Home, Owner, Step, Stop, create, failed, first_lin
 use super::digest::Digest;
 use super::program::Program;
 use super::source::{self, Size, Truth, Version};
+use crate::prelude::*;
 
 /// A tree of one size, in a directory that is removed on drop. While this lives, this thread accesses files with the
 /// identity of the directory's owner, see [`Owner`].

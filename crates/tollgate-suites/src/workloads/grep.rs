@@ -3,18 +3,13 @@
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 
-use tollgate_engine::{Benchmark, RunContext, Timed};
-use tollgate_model::Boundary::{
-    BlockRead, IdleExit, KernelCode, KernelEntry, PageCache, PathLookup, ReadAhead, SystemCall, UserCopy,
-};
-use tollgate_model::Params;
-
 use super::command::{Command, Step, failed, on_files, open};
 use super::fixture::Tree;
 use super::program::Program;
 use super::source::MARK;
 use super::work::{Work, Workload};
 use super::{COMMAND, cases};
+use crate::prelude::*;
 
 pub(super) static WORKLOAD: Workload = Workload {
     benchmark: Benchmark {

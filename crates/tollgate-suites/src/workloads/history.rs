@@ -5,12 +5,11 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
-use tollgate_engine::RunContext;
-
 use super::command::{Command, Step, create, on_files};
 use super::digest::Digest;
 use super::fixture::{Tree, go_on};
 use super::source::{self, PEOPLE, Version};
+use crate::prelude::*;
 
 /// The time of the first commit, in seconds since 1970: 25 December 2017.
 pub(super) const BEGAN: u64 = 1_514_160_000;

@@ -6,10 +6,6 @@
 
 use std::time::Duration;
 
-use tollgate_engine::{Benchmark, Chosen, Commands, Kind, PLAIN, Suite, benchmark, word};
-use tollgate_model::Boundary::{self, BlockRead, IdleExit, ReadAhead};
-use tollgate_model::Params;
-
 mod archive;
 mod build;
 mod cache;
@@ -30,6 +26,8 @@ mod work;
 
 pub use source::Size;
 use work::Workload;
+
+use crate::prelude::*;
 
 pub(crate) static SUITE: Suite = Suite {
     name: "workloads",

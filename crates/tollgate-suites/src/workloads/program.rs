@@ -1,8 +1,7 @@
 //! The programs that workloads need.
 
-use tollgate_engine::Refusal;
-
 use super::command::is_here;
+use crate::prelude::*;
 
 pub(super) struct Program {
     pub name: &'static str,
@@ -19,6 +18,6 @@ impl Program {
             return Ok(());
         }
         let Self { name, package, debian } = self;
-        Err(Refusal::Skip(format!("{name} is missing: install {package} (in Debian the package {debian})")))
+        Err(skip!("{name} is missing: install {package} (in Debian the package {debian})"))
     }
 }

@@ -2,13 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use tollgate_engine::{
-    BenchError, Benchmark, Chosen, Ending, Findings, Random, Refusal, RunContext, Storage, word,
-};
+use tollgate_model::Traced;
 use tollgate_model::estimate::Estimate;
 use tollgate_model::measurement::{Measured, Measurement, Outcome, ProcessRounds, Provenance, Unit};
 use tollgate_model::traced::Backend;
-use tollgate_model::{Params, Traced};
 
 use super::cache::{Cache, Pages};
 use super::command::{Step, Stop};
@@ -16,6 +13,7 @@ use super::fixture::{Tree, go_on};
 use super::source::Size;
 use super::work::Work;
 use super::{SUITE, WORKLOADS, size_of};
+use crate::prelude::*;
 
 /// Greatest number of repetitions.
 const MOST_REPETITIONS: usize = 64;
@@ -87,7 +85,7 @@ fn check_limit(size: Size, storage: &Storage) -> Result<(), Refusal> {
         Ok(())
     } else {
         let (needed, by) = (needed >> 20, &storage.by);
-        Err(Refusal::Skip(format!("{needed} MiB of files would be more than {by}")))
+        Err(skip!("{needed} MiB of files would be more than {by}"))
     }
 }
 
@@ -179,8 +177,7 @@ impl CaseState {
     fn make_ready(&mut self, fixture: &mut Tree, pages: &Pages, context: &mut RunContext) -> Step<()> {
         pages.can_be(self.cache)?;
         let workload = WORKLOADS.iter().find(|workload| workload.benchmark.name == self.benchmark.name);
-        let workload =
-            workload.ok_or_else(|| Refusal::Fail("the benchmark has no preparation".to_owned()))?;
+        let workload = workload.ok_or_else(|| fail!("the benchmark has no preparation"))?;
         self.state = State::Running((workload.ready)(fixture, &self.params, context)?);
         Ok(())
     }

@@ -3,18 +3,12 @@
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 
-use tollgate_engine::{Benchmark, Refusal, RunContext, Timed};
-use tollgate_model::Boundary::{
-    BlockRead, IdleExit, KernelCode, KernelEntry, MemoryAccess, PageCache, PageFault, PathLookup, ReadAhead,
-    SystemCall, UserCopy,
-};
-use tollgate_model::Params;
-
 use super::command::{Command, Step, failed, is_here, open, removed};
 use super::fixture::Tree;
 use super::program::Program;
 use super::work::{Work, Workload};
 use super::{COMMAND, cases};
+use crate::prelude::*;
 
 pub(super) static WORKLOAD: Workload = Workload {
     benchmark: Benchmark {
@@ -66,7 +60,7 @@ fn ready(fixture: &mut Tree, _: &Params, context: &mut RunContext) -> Step<Box<d
             None => "ctags and cscope are missing".to_owned(),
         };
         let remedy = "install Universal Ctags or cscope (in Debian the packages universal-ctags and cscope)";
-        return Err(Refusal::Skip(format!("{what}: {remedy}")).into());
+        return Err(skip!("{what}: {remedy}").into());
     }
     fixture.needs(&CSCOPE, context)?;
     Ok(Box::new(Tags::Cscope))

@@ -10,9 +10,9 @@ use tollgate_os::workdir::Workdir;
 
 use super::command::{Command, Home, Owner, Stop};
 use super::*;
+use crate::prelude::*;
 use crate::testing::Directory;
 use crate::{Extent, everything, select};
-use tollgate_engine::{Plan, Progress, Refusal, RunContext, Selection, Storage};
 
 fn workdir(own: &Directory) -> Workdir {
     Workdir::find(&own.0).expect("just made")

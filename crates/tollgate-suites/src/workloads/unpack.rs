@@ -2,18 +2,12 @@
 
 use std::path::PathBuf;
 
-use tollgate_engine::{Benchmark, RunContext, Timed};
-use tollgate_model::Boundary::{
-    BlockRead, FileSystem, IdleExit, KernelCode, KernelEntry, PageCache, PathLookup, ReadAhead, SystemCall,
-    UserCopy,
-};
-use tollgate_model::Params;
-
 use super::command::{Command, Step, on_files, removed};
 use super::fixture::Tree;
 use super::program::Program;
 use super::work::{Work, Workload};
 use super::{COMMAND, archive, cases};
+use crate::prelude::*;
 
 pub(super) static WORKLOAD: Workload = Workload {
     benchmark: Benchmark {

@@ -2,11 +2,9 @@
 
 use std::path::PathBuf;
 
-use tollgate_engine::{Benchmark, RunContext};
-use tollgate_model::Params;
-
 use super::command::{Command, Step};
 use super::fixture::Tree;
+use crate::prelude::*;
 
 /// A benchmark that is a whole command.
 pub(super) struct Workload {

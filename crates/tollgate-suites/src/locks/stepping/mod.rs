@@ -15,9 +15,9 @@ use std::mem;
 
 use super::method::Method;
 use super::rseq;
+use crate::prelude::*;
 use points::{entries, executed, of, of_sequence, within};
 use schedule::{Pair, aborts, with_each};
-use tollgate_engine::{Refusal, cpu};
 
 /// The instructions of plain's `take`: the load, the test, the jump, the store, and the end.
 const PLAIN: [usize; 5] = [0, 1, 2, 3, 4];

@@ -4,7 +4,7 @@ use iced_x86::{Decoder, DecoderOptions, Instruction};
 
 use super::traced::{Order, Stop, TracedProcess};
 use crate::locks::code::Extent;
-use tollgate_engine::Refusal;
+use crate::prelude::*;
 
 /// The address of each instruction in a range, and of the one after its last.
 pub(super) fn of(range: (usize, usize)) -> Vec<usize> {
@@ -78,6 +78,6 @@ fn stepped(
     }
     match (points.last() == Some(&end)).then(|| process.run_to(None)).transpose()? {
         Some(Stop::Rest(0)) => Ok(points),
-        other => Err(Refusal::Fail(format!("{order:?} stopped at {first:?}, then at {other:?}"))),
+        other => Err(fail!("{order:?} stopped at {first:?}, then at {other:?}")),
     }
 }

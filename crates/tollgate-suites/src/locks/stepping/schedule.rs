@@ -5,7 +5,7 @@ use std::thread;
 use super::traced::{Order, Stop, TracedProcess};
 use crate::locks::lock::{Lock, Reach};
 use crate::locks::method::Method;
-use tollgate_engine::{Refusal, cpu};
+use crate::prelude::*;
 
 /// Two processes that share a lock, both on one processor. Between schedules they are at rest and the lock is free.
 pub(super) struct Pair {
@@ -47,7 +47,7 @@ impl Pair {
     /// On the processor to which the calling thread is pinned.
     pub fn new(method: Method) -> Result<Self, Refusal> {
         let [home] = cpu::allowed()[..] else {
-            return Err(Refusal::Fail("the thread is not pinned to one processor".to_owned()));
+            return Err(fail!("the thread is not pinned to one processor"));
         };
         let lock = Lock::new(method, Reach::On(home), 2)?;
         // If an acquisition is refused, this returns the reason.
@@ -108,7 +108,7 @@ impl Pair {
     /// `a` runs `take`. At `point` of it `b`, which held the lock before or acquires it there, releases it.
     pub fn given_back_at(&mut self, point: usize, had_before: bool) -> Result<Passage, Refusal> {
         if had_before && !take(&mut self.b)? {
-            return Err(Refusal::Fail("a free lock could not be acquired".to_owned()));
+            return Err(fail!("a free lock could not be acquired"));
         }
         self.a.tell(Order::Take)?;
         let a = self.a.run_to(Some(point))?;
@@ -130,7 +130,7 @@ impl Pair {
     /// `a`, which holds the lock, releases it. At `point` of the release `b` tries to acquire it.
     pub fn released_at(&mut self, point: usize) -> Result<Passage, Refusal> {
         if !take(&mut self.a)? {
-            return Err(Refusal::Fail("a free lock could not be acquired".to_owned()));
+            return Err(fail!("a free lock could not be acquired"));
         }
         self.a.tell(Order::Release)?;
         let stop = self.a.run_to(Some(point))?;
@@ -169,7 +169,7 @@ impl Pair {
                 b = self.b.run_to(None)?;
             }
         }
-        Err(Refusal::Fail(format!("deadlock: {a:?}, {b:?}")))
+        Err(fail!("deadlock: {a:?}, {b:?}"))
     }
 
     /// Checks the lock's state with these holders, and releases it.
@@ -218,7 +218,7 @@ pub(super) fn aborts(process: &mut TracedProcess) -> Result<u64, Refusal> {
 fn finish(process: &mut TracedProcess) -> Result<u64, Refusal> {
     match process.run_to(None)? {
         Stop::Rest(answer) => Ok(answer),
-        other => Err(Refusal::Fail(format!("it did not come to rest: {other:?}"))),
+        other => Err(fail!("it did not come to rest: {other:?}")),
     }
 }
 

@@ -8,7 +8,7 @@
 use std::{arch, io, mem};
 
 use crate::locks::lock::{Handle, Lock};
-use tollgate_engine::Refusal;
+use crate::prelude::*;
 use tollgate_model::text::plainly;
 use tollgate_model::traced::Ended;
 use tollgate_os::process::{self, Child, Status};
@@ -55,7 +55,7 @@ impl TracedProcess {
     pub fn new(lock: &Lock, number: usize) -> Result<Self, Refusal> {
         // The child uses only inherited data, its one thread and the allocator, which is safe across fork.
         let child = process::fork_bound(|| serve(lock, number));
-        let child = child.map_err(|error| Refusal::of("fork(2) is refused", &error))?;
+        let child = child.or_refused("fork(2) is refused")?;
         let mut process = Self { child, in_call: false };
         match process.wait()? {
             libc::SIGTRAP => {
@@ -63,7 +63,7 @@ impl TracedProcess {
                 process.request(libc::PTRACE_SETOPTIONS, 0, options as usize)?;
                 Ok(process)
             }
-            signal => Err(Refusal::Fail(format!("it stopped by signal {signal} before it began"))),
+            signal => Err(fail!("it stopped by signal {signal} before it began")),
         }
     }
 
@@ -109,10 +109,10 @@ impl TracedProcess {
                     if at == rest as *const () as usize {
                         return Ok(Stop::Rest(registers.rdi));
                     }
-                    return Err(Refusal::Fail(format!("it was trapped at {at:#x}, where no breakpoint is")));
+                    return Err(fail!("it was trapped at {at:#x}, where no breakpoint is"));
                 }
                 libc::SIGALRM => {
-                    return Err(Refusal::Fail(format!("it did not stop within {LIMIT} s")));
+                    return Err(fail!("it did not stop within {LIMIT} s"));
                 }
                 other => signal = other,
             }
@@ -124,14 +124,13 @@ impl TracedProcess {
         self.request(libc::PTRACE_SINGLESTEP, 0, 0)?;
         match self.wait()? {
             libc::SIGTRAP => Ok(self.registers()?.rip as usize),
-            signal => Err(Refusal::Fail(format!("a step ended by signal {signal}"))),
+            signal => Err(fail!("a step ended by signal {signal}")),
         }
     }
 
     /// Pins it to a processor, where it continues.
     pub fn bind(&mut self, cpu: usize) -> Result<(), Refusal> {
-        tollgate_os::affinity::pin(self.child.pid(), &[cpu])
-            .map_err(|error| Refusal::of("sched_setaffinity(2) is refused", &error))
+        tollgate_os::affinity::pin(self.child.pid(), &[cpu]).or_refused("sched_setaffinity(2) is refused")
     }
 
     /// Writes eight bytes into its memory.
@@ -167,9 +166,7 @@ impl TracedProcess {
         let outcome = unsafe { libc::syscall(libc::SYS_ptrace, request, self.child.pid(), address, data) };
         match outcome {
             // A traced process allows every request, so this error is no limit of the environment.
-            -1 => {
-                Err(Refusal::Fail(format!("ptrace({request:#x}): {}", plainly(&io::Error::last_os_error()))))
-            }
+            -1 => Err(fail!("ptrace({request:#x}): {}", plainly(&io::Error::last_os_error()))),
             _ => Ok(()),
         }
     }
@@ -181,20 +178,16 @@ impl TracedProcess {
                 Ok(Some(wait)) => wait.status,
                 Ok(None) => continue,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(Refusal::Fail(format!("waitpid(2): {}", plainly(&error)))),
+                Err(error) => return Err(fail!("waitpid(2): {}", plainly(&error))),
             };
             return match status {
                 Status::Stopped { signal, .. } => Ok(signal),
-                Status::Ended(Ended::Exit(NOT_TRACED)) => {
-                    Err(Refusal::Skip("ptrace(2) is refused".to_owned()))
-                }
-                Status::Ended(Ended::Exit(NOT_JOINED)) => {
-                    Err(Refusal::Skip("the lock cannot be joined".to_owned()))
-                }
+                Status::Ended(Ended::Exit(NOT_TRACED)) => Err(skip!("ptrace(2) is refused")),
+                Status::Ended(Ended::Exit(NOT_JOINED)) => Err(skip!("the lock cannot be joined")),
                 Status::Ended(Ended::Signal(libc::SIGSYS)) => {
-                    Err(Refusal::Skip("a seccomp filter forbids ptrace(2)".to_owned()))
+                    Err(skip!("a seccomp filter forbids ptrace(2)"))
                 }
-                Status::Ended(ended) => Err(Refusal::Fail(format!("it ended early: {ended:?}"))),
+                Status::Ended(ended) => Err(fail!("it ended early: {ended:?}")),
             };
         }
     }

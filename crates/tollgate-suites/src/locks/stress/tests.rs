@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 use super::*;
 use crate::processes::raw::tests::in_a_process_of_its_own;
 use crate::testing::pinned;
-use tollgate_engine::Random;
 use tollgate_os::affinity;
 
 /// A team on the last allowed processor; this process stays there.

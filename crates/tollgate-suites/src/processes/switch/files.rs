@@ -4,10 +4,9 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
-use tollgate_engine::{LoopContext, Refusal, TimedLoop, timed_loop};
-
 use super::super::raw::{self, TOKEN};
 use super::{Means, Side};
+use crate::prelude::*;
 
 timed_loop! {
     /// Writes the token to one descriptor and reads it back from another. Word 0: the one; 1: the other; 2: the
@@ -85,7 +84,7 @@ impl Side for Files {
         if bytes == whole {
             return Ok(());
         }
-        Err(Refusal::Fail(format!("write and read returned {bytes} bytes together instead of {whole}")))
+        Err(fail!("write and read returned {bytes} bytes together instead of {whole}"))
     }
 
     fn end(&mut self) {}

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 
-use tollgate_engine::{LoopContext, Refusal, TimedLoop, timed_loop};
-
 use super::super::raw;
 use super::{Means, Side};
+use crate::prelude::*;
 
 timed_loop! {
     /// Adds one to the partner's word and wakes it (FUTEX_WAKE_PRIVATE, 129), then sleeps until there is one more in
@@ -75,7 +74,7 @@ impl Side for Futex {
         if seen == given {
             return Ok(());
         }
-        Err(Refusal::Fail(format!("futex returned {seen} times for {given} tokens")))
+        Err(fail!("futex returned {seen} times for {given} tokens"))
     }
 
     fn end(&mut self) {}

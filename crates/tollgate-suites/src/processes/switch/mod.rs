@@ -4,18 +4,9 @@ use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use tollgate_engine::{
-    Batch, Benchmark, Clock, Context, Instance, Kind, LongLoop, LoopContext, Order, PLAIN, Quota, Refusal,
-    Runner, Taken, Timed, TimedLoop, cpu, params, run_empty, word,
-};
-use tollgate_model::Boundary::{
-    CacheLine, ContextSwitch, IdleExit, InterProcessorInterrupt, KernelCode, KernelEntry, SystemCall,
-    UserCopy, WakeUp,
-};
-use tollgate_model::Params;
-
 use super::raw;
 use super::trial::tried;
+use crate::prelude::*;
 
 mod files;
 mod futex;
@@ -104,7 +95,7 @@ fn means(params: &Params) -> Result<Means, Refusal> {
 }
 
 fn other_processor(context: &Context) -> Result<(usize, String), Refusal> {
-    let alone = || Refusal::Skip("two processors are needed, and this process may use one".to_owned());
+    let alone = || skip!("two processors are needed, and this process may use one");
     let other = cpu::others(&context.processors).first().copied().ok_or_else(alone)?;
     // SAFETY: sched_getcpu(3) has no preconditions.
     let home = unsafe { libc::sched_getcpu() };
@@ -158,7 +149,7 @@ impl Switch {
         let taken = quota.take_processes(1)?;
         let Means { code, side, partner: hand_back } = means;
         let TimedLoop::Long(code) = code else {
-            return Err(Refusal::Fail("only a 64-bit loop can be called in a 64-bit process".to_owned()));
+            return Err(fail!("only a 64-bit loop can be called in a 64-bit process"));
         };
         let (ready, placed) = mpsc::channel();
         let body = move || {
@@ -188,7 +179,7 @@ impl Switch {
                 Ok(switch)
             }
             Ok(Err(error)) => Err(Refusal::of("the other processor is refused (sched_setaffinity)", &error)),
-            Err(_) => Err(Refusal::Fail("the partner thread did not start".to_owned())),
+            Err(_) => Err(fail!("the partner thread did not start")),
         }
     }
 

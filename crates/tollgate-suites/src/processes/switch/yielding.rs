@@ -3,10 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
-use tollgate_engine::{LoopContext, Refusal, TimedLoop, timed_loop};
-
 use super::super::raw;
 use super::{Means, Side};
+use crate::prelude::*;
 
 timed_loop! {
     /// Number 24.
@@ -81,7 +80,7 @@ impl Side for Yielding {
     fn check(&self, context: &LoopContext, _: u64) -> Result<(), Refusal> {
         match context.result as i32 {
             0 => Ok(()),
-            other => Err(Refusal::Fail(format!("sched_yield returned {other} instead of 0"))),
+            other => Err(fail!("sched_yield returned {other} instead of 0")),
         }
     }
 

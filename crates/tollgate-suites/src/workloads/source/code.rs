@@ -2,9 +2,8 @@
 
 use std::fmt::Write;
 
-use tollgate_engine::Random;
-
 use super::vocabulary;
+use crate::prelude::*;
 
 /// Fields of a module's structure.
 pub(super) const FIELDS: usize = 6;

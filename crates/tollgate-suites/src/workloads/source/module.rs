@@ -2,10 +2,9 @@
 
 use std::fmt::Write;
 
-use tollgate_engine::Random;
-
 use super::code::{self, FIELDS, Function, Names, State};
 use super::{Version, seed, vocabulary};
+use crate::prelude::*;
 
 /// The identity of a module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
