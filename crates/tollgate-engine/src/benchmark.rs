@@ -6,7 +6,7 @@ use tollgate_model::{Boundary, Case, ParamValue, Params, Unit};
 
 use super::context::Context;
 use super::instance::Instance;
-use super::refusal::Refusal;
+use super::refusal::Result;
 use super::run::{BenchError, Findings, RunContext};
 use super::timed::{EMPTY, Timed};
 
@@ -28,7 +28,7 @@ pub struct Suite {
 pub enum Kind {
     /// In batches of an instance, which bench processes run in rounds. The function makes the instance of a case ready
     /// in the calling process, from its timed code and its parameters, or says why that fails.
-    Instance(fn(Timed, &Params, &mut Context) -> Result<Instance, Refusal>),
+    Instance(fn(Timed, &Params, &mut Context) -> Result<Instance>),
     /// As whole commands, one after the other, by the run's own process. They take so long that only a user's request
     /// selects them.
     Command(&'static Commands),

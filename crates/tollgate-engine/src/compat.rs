@@ -15,7 +15,7 @@ use tollgate_os::memfd;
 use tollgate_os::process::{self, Child};
 
 use super::clock::Clock;
-use super::refusal::{OrRefused, Refusal};
+use super::refusal::{OrRefused, Refusal, Result};
 use super::runner::{Batch, Order, Runner};
 
 core::arch::global_asm!(include_str!("compat.s"));
@@ -117,7 +117,7 @@ impl Answer {
 
 impl Program {
     /// Starts the program with `code` as its loop.
-    pub fn start(code: &[u8], check: fn(u32) -> Result<(), String>) -> Result<Self, Refusal> {
+    pub fn start(code: &[u8], check: fn(u32) -> Result<(), String>) -> Result<Self> {
         let no_pipe = |error: io::Error| fail!("no pipe: {}", tollgate_model::text::plainly(&error));
         let (orders_out, orders) = io::pipe().map_err(no_pipe)?;
         let (answers, answers_in) = io::pipe().map_err(no_pipe)?;
@@ -137,7 +137,7 @@ impl Program {
         self.entry
     }
 
-    fn ask(&mut self, order: Order) -> Result<Answer, Refusal> {
+    fn ask(&mut self, order: Order) -> Result<Answer> {
         let word = |count: u64| u32::try_from(count).unwrap_or(u32::MAX / 2).to_le_bytes();
         let words = [word(order.iterations.max(1)), word(order.extra)];
         let mut answer = [0; Answer::BYTES];
@@ -171,7 +171,7 @@ impl Program {
 }
 
 impl Runner for Program {
-    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch, Refusal> {
+    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch> {
         if clock == Clock::Kernel {
             let why = "a 32-bit program needs the TSC as its clock, which is not usable here (see the fact run.clock)";
             return Err(Refusal::Skip(why.to_owned()));
@@ -195,7 +195,7 @@ fn image(code: &[u8]) -> Vec<u8> {
 const EXEC_REFUSED: i32 = 126;
 const EXEC_UNKNOWN: i32 = 127;
 
-fn spawn(image: &[u8], input: &PipeReader, output: &PipeWriter) -> Result<Child, Refusal> {
+fn spawn(image: &[u8], input: &PipeReader, output: &PipeWriter) -> Result<Child> {
     let mut file = memfd::create("tollgate-compat")
         .or_refused("this environment does not start programs from memory: memfd_create")?;
     file.write_all(image).map_err(|error| {

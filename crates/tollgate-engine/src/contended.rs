@@ -21,7 +21,7 @@ use super::context::Context;
 use super::cpu;
 use super::heartbeat::Heartbeat;
 use super::limits::{Quota, Taken};
-use super::refusal::Refusal;
+use super::refusal::{Refusal, Result};
 use super::runner::{Batch, Order, Runner};
 use super::timed::{LongLoop, LoopContext, run_empty};
 
@@ -138,7 +138,7 @@ pub trait Contender: Send {
     ///
     /// # Errors
     /// The failure. A partner that did not respond is [`Outcome::Incomplete`] instead.
-    fn after(&mut self, context: &LoopContext, partners: &[Partner]) -> Result<Outcome, Refusal>;
+    fn after(&mut self, context: &LoopContext, partners: &[Partner]) -> Result<Outcome>;
 
     /// After the warm-up, before the timed part: resets counts.
     fn begin(&mut self, _context: &mut LoopContext) {}
@@ -193,7 +193,7 @@ impl Contended {
 }
 
 impl Runner for Contended {
-    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch, Refusal> {
+    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch> {
         /// On a busy machine the partners may not run at the same time.
         const TRIES: usize = 5;
         let hz = clock.hz();
@@ -222,8 +222,8 @@ impl Contended {
         hz: u64,
         order: Order,
         partner_threads: &[Rc<PartnerThread>],
-    ) -> Result<Batch, Refusal> {
-        let iterations = order.iterations + order.extra;
+    ) -> Result<Batch> {
+        let iterations = order.all();
         let warm_up = (iterations / 16).max(self.contender.warm_up());
         self.contender.before(&mut self.context, &mut self.partners, warm_up + iterations);
         let (code, context): (LongLoop, *mut LoopContext) = (self.code, &mut *self.context);
@@ -310,7 +310,7 @@ fn long(hz: u64) -> u64 {
 }
 
 /// Ends the partners' loops and waits for them.
-fn stopped(running: Vec<Running>) -> Result<Vec<Stamps>, Refusal> {
+fn stopped(running: Vec<Running>) -> Result<Vec<Stamps>> {
     running.iter().for_each(Running::stop);
     running.into_iter().map(Running::ended).collect()
 }
@@ -369,7 +369,7 @@ impl Running {
         unsafe { (*self.side).stop.0.store(1, SeqCst) };
     }
 
-    fn ended(mut self) -> Result<Stamps, Refusal> {
+    fn ended(mut self) -> Result<Stamps> {
         self.ended = true;
         self.thread.mailbox.done()?;
         // SAFETY: the loop has ended, so this is the only reference to the side.
@@ -407,7 +407,7 @@ impl Pool {
     }
 
     /// So many threads, started on first use.
-    fn threads(&self, number: usize) -> Result<Vec<Rc<PartnerThread>>, Refusal> {
+    fn threads(&self, number: usize) -> Result<Vec<Rc<PartnerThread>>> {
         let mut threads = self.threads.borrow_mut();
         while threads.len() < number {
             threads.push(Rc::new(PartnerThread::start(&self.quota, self.heartbeat.clone())?));
@@ -417,7 +417,7 @@ impl Pool {
 }
 
 impl PartnerThread {
-    fn start(quota: &Quota, heartbeat: Heartbeat) -> Result<Self, Refusal> {
+    fn start(quota: &Quota, heartbeat: Heartbeat) -> Result<Self> {
         let taken = quota.take_processes(1)?;
         let mailbox = Arc::new(Mailbox { heartbeat, ..Mailbox::default() });
         let own = Arc::clone(&mailbox);
@@ -457,7 +457,7 @@ enum Job {
     },
     /// The loop runs.
     AtWork,
-    Done(Result<(), Refusal>),
+    Done(Result<()>),
     Leave,
 }
 
@@ -475,7 +475,7 @@ impl Mailbox {
     }
 
     /// Waits until the job is done.
-    fn done(&self) -> Result<(), Refusal> {
+    fn done(&self) -> Result<()> {
         /// A switched-out partner does not hang: it sees the stop word when it runs again.
         const BEAT: Duration = Duration::from_millis(50);
         let mut job = self.lock();
@@ -540,7 +540,7 @@ fn pin_refused(cpu: usize, error: &std::io::Error) -> Refusal {
     )
 }
 
-fn pin_to(cpu: usize) -> Result<Pinned, Refusal> {
+fn pin_to(cpu: usize) -> Result<Pinned> {
     Pinned::to(&[cpu]).map_err(|error| pin_refused(cpu, &error))
 }
 
@@ -610,7 +610,7 @@ mod tests {
             partners.iter_mut().for_each(|partner| partner.side.words[0] = self.word.as_ptr() as u64);
         }
 
-        fn after(&mut self, _: &LoopContext, partners: &[Partner]) -> Result<Outcome, Refusal> {
+        fn after(&mut self, _: &LoopContext, partners: &[Partner]) -> Result<Outcome> {
             let theirs: u64 = partners.iter().map(|partner| partner.side.iterations()).sum();
             Ok(Outcome::Sound(Some(self.word.load(SeqCst) - theirs - self.iterations)))
         }
@@ -630,7 +630,7 @@ mod tests {
         // SAFETY: both loops only add to a word that lives as long as the instance.
         let mut contended =
             unsafe { Contended::new(&mut Context::here(), count_too, vec![partner], contender) };
-        let order = Order { iterations: 500, extra: 0 };
+        let order = Order::of(500);
         let batches: Vec<Batch> = (0..20).map(|_| contended.batch(clock, order).expect("a batch")).collect();
         // The sum has every addition of both threads exactly once.
         assert!(batches.iter().all(|batch| matches!(batch.counted, None | Some(0))), "{batches:?}");

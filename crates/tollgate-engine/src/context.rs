@@ -7,7 +7,7 @@ use std::rc::{Rc, Weak};
 use super::cpu;
 use super::heartbeat::Heartbeat;
 use super::limits::Quota;
-use super::refusal::Refusal;
+use super::refusal::{Refusal, Result};
 use super::storage::Storage;
 
 /// What a bench process may use, and what its instances share.
@@ -45,7 +45,7 @@ impl Context {
     ///
     /// # Errors
     /// [`Refusal::Skip`] with the reason if there is none.
-    pub fn storage(&self) -> Result<&Storage, Refusal> {
+    pub fn storage(&self) -> Result<&Storage> {
         self.storage.as_ref().map_err(|why| Refusal::Skip(why.clone()))
     }
 
@@ -67,8 +67,8 @@ impl Context {
         &mut self,
         key: &str,
         usable: impl FnOnce(&T) -> bool,
-        make: impl FnOnce(&mut Self) -> Result<T, Refusal>,
-    ) -> Result<T, Refusal> {
+        make: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
         if let Some(known) = self.known(key).filter(usable) {
             return Ok(known);
         }
@@ -84,8 +84,8 @@ impl Context {
     pub fn shared_while_held<T: 'static>(
         &mut self,
         key: &str,
-        make: impl FnOnce(&mut Self) -> Result<T, Refusal>,
-    ) -> Result<Rc<T>, Refusal> {
+        make: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<Rc<T>> {
         if let Some(held) = self.known::<Weak<T>>(key).and_then(|weak| weak.upgrade()) {
             return Ok(held);
         }

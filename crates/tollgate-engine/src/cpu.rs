@@ -7,7 +7,7 @@ use tollgate_os::affinity;
 use tollgate_os::process::Child;
 use tollgate_os::rusage::Usage;
 
-use super::refusal::Refusal;
+use super::refusal::Result;
 
 /// The processors that this thread may run on, ascending.
 pub fn allowed() -> Vec<usize> {
@@ -76,7 +76,7 @@ pub fn own_thread() -> libc::pid_t {
 ///
 /// # Errors
 /// [`Refusal::Skip`] if it is not pinned to one.
-pub fn home() -> Result<usize, Refusal> {
+pub fn home() -> Result<usize> {
     match allowed().as_slice() {
         [home] => Ok(*home),
         _ => Err(skip!("the thread cannot be pinned to one processor here (sched_setaffinity(2))")),

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::clock::Clock;
 use super::context::Context;
 use super::instance::Instance;
-use super::refusal::Refusal;
+use super::refusal::Result;
 use super::runner::{Batch, Order, Runner};
 
 /// One action that gives several measurements, such as the time until fork(2) returns and the time until the child
@@ -16,7 +16,7 @@ pub trait Experiment {
     ///
     /// # Errors
     /// As [`Runner::batch`].
-    fn run(&mut self, clock: Clock, order: Order) -> Result<Vec<Batch>, Refusal>;
+    fn run(&mut self, clock: Clock, order: Order) -> Result<Vec<Batch>>;
 }
 
 /// An experiment whose questions are instances of one process: a round runs it once for all of them.
@@ -41,8 +41,8 @@ impl Shared {
     pub fn once<E: Experiment + 'static>(
         context: &mut Context,
         key: &str,
-        make: impl FnOnce(&mut Context) -> Result<E, Refusal>,
-    ) -> Result<Self, Refusal> {
+        make: impl FnOnce(&mut Context) -> Result<E>,
+    ) -> Result<Self> {
         let make = |context: &mut Context| {
             let latest = Latest { experiment: Box::new(make(context)?), order: None, answers: Vec::new() };
             Ok(Self { key: key.to_owned(), latest: Rc::new(RefCell::new(latest)) })
@@ -63,7 +63,7 @@ struct Question {
 }
 
 impl Runner for Question {
-    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch, Refusal> {
+    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch> {
         let mut latest = self.latest.borrow_mut();
         if latest.order != Some(order) || latest.answers.get(self.which).is_none_or(Option::is_none) {
             latest.order = None;
@@ -84,7 +84,7 @@ mod tests {
     struct Counts(u64);
 
     impl Experiment for Counts {
-        fn run(&mut self, _: Clock, _: Order) -> Result<Vec<Batch>, Refusal> {
+        fn run(&mut self, _: Clock, _: Order) -> Result<Vec<Batch>> {
             self.0 += 1;
             Ok(vec![Batch::new(self.0, 0, true); 2])
         }
@@ -96,14 +96,14 @@ mod tests {
         let mut shared = || Shared::once(&mut context, "counts", |_| Ok(Counts(0))).expect("made");
         let (mut first, mut second) = (shared().question(0), shared().question(1));
         let ask = |instance: &mut Instance, iterations| {
-            instance.runner.batch(Clock::Kernel, Order { iterations, extra: 0 }).expect("answers").work
+            instance.runner.batch(Clock::Kernel, Order::of(iterations)).expect("answers").work
         };
         assert_eq!((ask(&mut first, 1), ask(&mut second, 1)), (1, 1));
         assert_eq!((ask(&mut second, 1), ask(&mut first, 1)), (2, 2));
         assert_eq!((ask(&mut first, 1), ask(&mut first, 1), ask(&mut second, 1)), (3, 4, 4));
         // Another number of iterations needs another run.
         assert_eq!((ask(&mut first, 1), ask(&mut second, 7)), (5, 6));
-        let order = Order { iterations: 1, extra: 0 };
+        let order = Order::of(1);
         assert!(shared().question(2).runner.batch(Clock::Kernel, order).is_err());
     }
 }

@@ -7,7 +7,7 @@ use tollgate_os::signals;
 
 use super::clock::Clock;
 use super::instance::{Instance, Loop};
-use super::refusal::Refusal;
+use super::refusal::Result;
 use super::runner::{Batch, Order, Runner};
 use super::{Plan, measure};
 use crate::benchmark::{Benchmark, Kind, PLAIN, Suite};
@@ -115,7 +115,7 @@ fn segfault() {
 
 struct Spin;
 impl Runner for Spin {
-    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch, Refusal> {
+    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch> {
         let span = clock
             .time(|| (0..order.iterations * 100).for_each(|n| drop(std::hint::black_box(n).to_string())));
         Ok(Batch::new(span.ticks, 0, true))
@@ -124,7 +124,7 @@ impl Runner for Spin {
 
 struct Does(fn());
 impl Runner for Does {
-    fn batch(&mut self, _: Clock, _: Order) -> Result<Batch, Refusal> {
+    fn batch(&mut self, _: Clock, _: Order) -> Result<Batch> {
         (self.0)();
         Ok(Batch::new(0, 0, true))
     }
@@ -134,7 +134,7 @@ struct Breaks {
     after: u32,
 }
 impl Runner for Breaks {
-    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch, Refusal> {
+    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch> {
         self.after = self.after.checked_sub(1).ok_or_else(|| fail!("broke in a later round"))?;
         Spin.batch(clock, order)
     }
@@ -143,7 +143,7 @@ impl Runner for Breaks {
 /// A batch takes 100 ms, more than a share of a short run.
 struct SlowBatch;
 impl Runner for SlowBatch {
-    fn batch(&mut self, clock: Clock, _: Order) -> Result<Batch, Refusal> {
+    fn batch(&mut self, clock: Clock, _: Order) -> Result<Batch> {
         let span = clock.time(|| std::thread::sleep(Duration::from_millis(100)));
         Ok(Batch::new(span.ticks, 0, true))
     }
@@ -154,7 +154,7 @@ struct Miscounts {
     batches: u64,
 }
 impl Runner for Miscounts {
-    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch, Refusal> {
+    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch> {
         self.batches += 1;
         let counted = Some(order.iterations + self.batches / 40);
         Ok(Batch { counted, ..Spin.batch(clock, order)? })

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::clock::Clock;
 use super::compat;
 use super::cpu;
-use super::refusal::{OrRefused, Refusal};
+use super::refusal::{OrRefused, Refusal, Result};
 use super::runner::{Batch, BatchHooks, Order, Runner};
 use super::timed::{LongLoop, LoopContext, Timed, TimedLoop, run_empty};
 
@@ -49,10 +49,7 @@ impl Instance {
     /// # Errors
     /// [`Refusal::Skip`] where the kernel does not run 32-bit programs, [`Refusal::Fail`] for a loop in
     /// 64-bit code.
-    pub fn in_compat(
-        timed: Timed,
-        check: fn(u32) -> Result<(), String>,
-    ) -> Result<(Self, compat::Entry), Refusal> {
+    pub fn in_compat(timed: Timed, check: fn(u32) -> Result<(), String>) -> Result<(Self, compat::Entry)> {
         let Timed::Loop { code: TimedLoop::Compat(code), .. } = timed else {
             return Err(fail!("only a 32-bit loop can run in a 32-bit process"));
         };
@@ -94,7 +91,7 @@ impl Instance {
 
 impl Instance {
     /// One batch, as a round runs it.
-    pub fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch, Refusal> {
+    pub fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch> {
         self.runner.batch(clock, order)
     }
 
@@ -132,7 +129,7 @@ impl Loop {
         words: [u64; 7],
         owned: Option<Box<dyn Any + Send>>,
         check: impl Fn(u64) -> Result<(), String> + Send + 'static,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self> {
         let (Timed::Loop { code: TimedLoop::Long(code), .. } | Timed::Together { code, .. }) = timed else {
             return Err(fail!("only a 64-bit loop can be called in a 64-bit process"));
         };
@@ -147,7 +144,7 @@ impl Loop {
     pub fn without_context(
         timed: Timed,
         check: impl Fn(u64) -> Result<(), String> + Send + 'static,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self> {
         // SAFETY: a loop that uses no context is sound to run any number of times (`timed_loop!`), and another one
         // is dropped before it runs.
         let timed = unsafe { Self::new(timed, [0; 7], None, check) }?;
@@ -180,10 +177,7 @@ impl Loop {
     ///
     /// # Errors
     /// Those of `prepare`, or that no thread could be started.
-    pub fn in_thread(
-        self,
-        prepare: impl FnOnce() -> Result<(), Refusal> + Send + 'static,
-    ) -> Result<Instance, Refusal> {
+    pub fn in_thread(self, prepare: impl FnOnce() -> Result<()> + Send + 'static) -> Result<Instance> {
         let (orders, inbox) = mpsc::channel::<(Clock, Order)>();
         let (outbox, batches) = mpsc::channel();
         let (ready, prepared) = mpsc::channel();
@@ -207,7 +201,7 @@ impl Loop {
 }
 
 impl Runner for Loop {
-    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch, Refusal> {
+    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch> {
         // After a thread switch the first operations find cold caches and predictors.
         let warm_up = (order.iterations / 16).max(1);
         self.before(warm_up)?;
@@ -215,7 +209,7 @@ impl Runner for Loop {
         unsafe { self.code.run(warm_up, &mut *self.context) };
         self.after()?;
 
-        let iterations = order.iterations + order.extra;
+        let iterations = order.all();
         self.before(iterations)?;
         let batch = self.time(clock, order.iterations, iterations);
         let counted = self.after()?;
@@ -225,12 +219,12 @@ impl Runner for Loop {
 }
 
 impl Loop {
-    fn before(&mut self, iterations: u64) -> Result<(), Refusal> {
+    fn before(&mut self, iterations: u64) -> Result<()> {
         let context = &mut self.context;
         self.hooks.as_mut().map_or(Ok(()), |hooks| hooks.before(context, iterations))
     }
 
-    fn after(&mut self) -> Result<Option<u64>, Refusal> {
+    fn after(&mut self) -> Result<Option<u64>> {
         let context = &self.context;
         self.hooks.as_mut().map_or(Ok(None), |hooks| hooks.after(context))
     }
@@ -259,11 +253,11 @@ impl Loop {
 /// A loop that runs in another thread of this process.
 struct InThread {
     orders: mpsc::Sender<(Clock, Order)>,
-    batches: mpsc::Receiver<Result<Batch, Refusal>>,
+    batches: mpsc::Receiver<Result<Batch>>,
 }
 
 impl Runner for InThread {
-    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch, Refusal> {
+    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch> {
         let gone = || fail!("the instance's thread ended");
         self.orders.send((clock, order)).map_err(|_| gone())?;
         self.batches.recv().map_err(|_| gone())?

@@ -16,7 +16,7 @@ use super::clock::Clock;
 use super::ending::{Ending, signal_name};
 use super::experiment::Experiment;
 use super::limits::Quota;
-use super::refusal::Refusal;
+use super::refusal::{Refusal, Result};
 use super::runner::{Batch, Order};
 
 /// A handle of such a process. The process ends with its last handle, or with the bench process.
@@ -40,17 +40,14 @@ struct Request {
 }
 
 /// An answer: one line of JSON. The first one says that the process is ready.
-type Answer = Result<Vec<Batch>, Refusal>;
+type Answer = Result<Vec<Batch>>;
 
 impl Isolated {
     /// Forks. In the child `prepare` makes experiments ready, which then run on request.
     ///
     /// # Errors
     /// Those of `prepare`, or that no process could be started.
-    pub fn start(
-        quota: &Quota,
-        prepare: impl FnOnce() -> Result<Vec<Box<dyn Experiment>>, Refusal>,
-    ) -> Result<Self, Refusal> {
+    pub fn start(quota: &Quota, prepare: impl FnOnce() -> Result<Vec<Box<dyn Experiment>>>) -> Result<Self> {
         let no_process = |error: io::Error| quota.refused("a process for the instance", &error);
         let (orders_out, orders) = io::pipe().map_err(no_process)?;
         let (answers, answers_in) = io::pipe().map_err(no_process)?;
@@ -85,7 +82,7 @@ impl Isolated {
 
 /// The child's side, until the pipe of requests closes.
 fn serve(
-    prepare: impl FnOnce() -> Result<Vec<Box<dyn Experiment>>, Refusal>,
+    prepare: impl FnOnce() -> Result<Vec<Box<dyn Experiment>>>,
     orders: PipeReader,
     mut answers: PipeWriter,
 ) {
@@ -122,7 +119,7 @@ struct Remote {
 }
 
 impl Experiment for Remote {
-    fn run(&mut self, clock: Clock, order: Order) -> Result<Vec<Batch>, Refusal> {
+    fn run(&mut self, clock: Clock, order: Order) -> Result<Vec<Batch>> {
         let mut process = self.isolated.0.borrow_mut();
         let mut line = serde_json::to_vec(&Request { experiment: self.which, clock, order })
             .map_err(|error| Refusal::Fail(error.to_string()))?;
@@ -171,7 +168,7 @@ mod tests {
     struct OwnNumber;
 
     impl Experiment for OwnNumber {
-        fn run(&mut self, _: Clock, order: Order) -> Result<Vec<Batch>, Refusal> {
+        fn run(&mut self, _: Clock, order: Order) -> Result<Vec<Batch>> {
             match order.iterations {
                 1 => {
                     let counted = Some(1);
@@ -187,7 +184,7 @@ mod tests {
     }
 
     fn ask(isolated: &Isolated, iterations: u64) -> Answer {
-        isolated.experiment(0).run(Clock::Kernel, Order { iterations, extra: 0 })
+        isolated.experiment(0).run(Clock::Kernel, Order::of(iterations))
     }
 
     #[test]

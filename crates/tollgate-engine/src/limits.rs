@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use serde::{Deserialize, Serialize};
 use tollgate_model::text::plainly;
 
-use super::refusal::Refusal;
+use super::refusal::{Refusal, Result};
 
 /// Limits of the environment; None without a known limit.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,7 +69,7 @@ impl Quota {
     ///
     /// # Errors
     /// [`Refusal::Skip`] with the limit that it would exceed.
-    pub fn take_processes(&self, number: u64) -> Result<Taken, Refusal> {
+    pub fn take_processes(&self, number: u64) -> Result<Taken> {
         self.processes.take(number)
     }
 
@@ -77,7 +77,7 @@ impl Quota {
     ///
     /// # Errors
     /// [`Refusal::Skip`] with the limit that it would exceed.
-    pub fn take_memory(&self, bytes: u64) -> Result<Taken, Refusal> {
+    pub fn take_memory(&self, bytes: u64) -> Result<Taken> {
         self.memory.take(bytes)
     }
 
@@ -156,7 +156,7 @@ enum Count {
 }
 
 impl Account {
-    fn take(self: &Arc<Self>, amount: u64) -> Result<Taken, Refusal> {
+    fn take(self: &Arc<Self>, amount: u64) -> Result<Taken> {
         let taken = self.taken.fetch_add(amount, Relaxed) + amount;
         // Released on every path from here on.
         let held = Taken { account: Arc::clone(self), amount };

@@ -6,7 +6,7 @@ use super::benchmark::{Benchmark, Kind, PLAIN};
 use super::clock::Clock;
 use super::cpu;
 use super::instance::{Instance, Loop};
-use super::refusal::Refusal;
+use super::refusal::Result;
 use super::runner::{Batch, Order, Runner};
 use super::timed::{LoopContext, run_empty};
 use tollgate_model::Boundary::{ClockSource, TimeStampCounter, VdsoClock};
@@ -43,7 +43,7 @@ static CLOCK_PAIR: Benchmark = Benchmark {
 struct RawLoop;
 
 impl Runner for RawLoop {
-    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch, Refusal> {
+    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch> {
         let mut context = LoopContext::default();
         let before = cpu::switches();
         let span = clock.time(|| run_empty(order.iterations, &mut context));
@@ -55,7 +55,7 @@ impl Runner for RawLoop {
 struct ClockPairs;
 
 impl Runner for ClockPairs {
-    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch, Refusal> {
+    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch> {
         let before = cpu::switches();
         let span = clock.time(|| {
             for _ in 0..order.iterations {

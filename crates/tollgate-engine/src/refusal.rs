@@ -12,6 +12,9 @@ pub enum Refusal {
     Fail(String),
 }
 
+/// A result that is refused, if nothing else is said.
+pub type Result<T, E = Refusal> = std::result::Result<T, E>;
+
 impl Refusal {
     /// Maps an error to a skip, or to a failure if only a resource has run short.
     pub fn of(what: &str, error: &std::io::Error) -> Self {
@@ -39,11 +42,11 @@ impl Refusal {
 /// Errors of the operating system as refusals.
 pub trait OrRefused<T> {
     /// Maps an error as [`Refusal::of`].
-    fn or_refused(self, what: &str) -> Result<T, Refusal>;
+    fn or_refused(self, what: &str) -> Result<T>;
 }
 
 impl<T> OrRefused<T> for std::io::Result<T> {
-    fn or_refused(self, what: &str) -> Result<T, Refusal> {
+    fn or_refused(self, what: &str) -> Result<T> {
         self.map_err(|error| Refusal::of(what, &error))
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::clock::{Clock, Span};
 use super::heartbeat::Heartbeat;
-use super::refusal::Refusal;
+use super::refusal::Result;
 use super::timed::LoopContext;
 
 /// An order: so many iterations of the loop, and as many of the empty loop before and after it.
@@ -18,6 +18,18 @@ pub struct Order {
     pub iterations: u64,
     /// Extra iterations of the timed loop alone: 0 except in tests that slow an instance on purpose.
     pub extra: u64,
+}
+
+impl Order {
+    /// So many iterations of both loops.
+    pub fn of(iterations: u64) -> Self {
+        Self { iterations, extra: 0 }
+    }
+
+    /// Iterations of the timed loop.
+    pub fn all(self) -> u64 {
+        self.iterations + self.extra
+    }
 }
 
 /// One batch: the loop's ticks and those of the empty loop next to it.
@@ -60,10 +72,7 @@ pub type Counters = [u64; 4];
 ///
 /// # Errors
 /// The first failure.
-pub fn until_undisturbed(
-    heartbeat: &Heartbeat,
-    mut batch: impl FnMut() -> Result<Batch, Refusal>,
-) -> Result<Batch, Refusal> {
+pub fn until_undisturbed(heartbeat: &Heartbeat, mut batch: impl FnMut() -> Result<Batch>) -> Result<Batch> {
     const TRIES: usize = 3;
     let mut latest = batch()?;
     for _ in 1..TRIES {
@@ -82,7 +91,7 @@ pub trait Runner {
     ///
     /// # Errors
     /// A wrong result of the operation; or that this clock cannot time it.
-    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch, Refusal>;
+    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch>;
 }
 
 /// Untimed hooks around each batch of a loop: they install and remove a handler, give pages back to the kernel, count
@@ -92,13 +101,13 @@ pub trait BatchHooks: Send {
     ///
     /// # Errors
     /// Why the batch cannot run.
-    fn before(&mut self, context: &mut LoopContext, iterations: u64) -> Result<(), Refusal>;
+    fn before(&mut self, context: &mut LoopContext, iterations: u64) -> Result<()>;
 
     /// After the loop. Returns the number of events, where the benchmark counts any.
     ///
     /// # Errors
     /// The batch's failure.
-    fn after(&mut self, context: &LoopContext) -> Result<Option<u64>, Refusal>;
+    fn after(&mut self, context: &LoopContext) -> Result<Option<u64>>;
 
     /// Whether the loop makes blocking calls, so that switches are part of the operation.
     fn blocks(&self) -> bool {

@@ -23,7 +23,7 @@ use tollgate_os::memfd;
 use super::clock::{Clock, FrequencySource};
 use super::heartbeat::Heartbeat;
 use super::mapping::Mapping;
-use super::refusal::Refusal;
+use super::refusal::Result;
 use super::runner::Counters;
 
 /// Greatest number of instances of a group.
@@ -121,7 +121,7 @@ pub struct Report {
 }
 
 /// An instance in a child: its calibration, or why it cannot be measured. None where the child did not reach it.
-pub type InstanceState = Option<Result<Readiness, Refusal>>;
+pub type InstanceState = Option<Result<Readiness>>;
 
 /// The calibration of an instance.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -336,7 +336,7 @@ impl SharedResults {
     }
 
     /// Records the state of `instance`. Of one that is too long the notes are left out, and the end of the reason.
-    pub fn set_instance(&self, instance: usize, state: &Result<Readiness, Refusal>) {
+    pub fn set_instance(&self, instance: usize, state: &Result<Readiness>) {
         /// Characters, each of which takes at most six bytes in JSON.
         const MOST: usize = 1 << 10;
         let Some(record) = self.records().get(instance) else { return };
@@ -359,7 +359,7 @@ impl SharedResults {
         let plain = |text: &mut String| {
             *text = text.chars().map(|c| if c.is_control() && c != '\n' { '?' } else { c }).collect();
         };
-        let mut state: Result<Readiness, Refusal> = self.records().get(instance)?.state.read()?;
+        let mut state: Result<Readiness> = self.records().get(instance)?.state.read()?;
         match &mut state {
             Ok(ready) => ready.notes.iter_mut().for_each(plain),
             Err(refusal) => plain(refusal.why_mut()),
@@ -400,6 +400,7 @@ fn map(file: Option<&OwnedFd>, instances: usize) -> io::Result<Arc<Mapping>> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::refusal::Refusal;
     use super::*;
     use proptest::prelude::*;
 

@@ -23,7 +23,7 @@ use super::instance::Instance;
 use super::limits::{Limits, Quota};
 use super::own::BATCH_TIME;
 use super::random::Random;
-use super::refusal::Refusal;
+use super::refusal::Result;
 use super::runner::{Batch, Order};
 use super::shared::{Events, MAX_ROUNDS, Readiness, Report, SharedResults, Slot};
 use super::storage::Storage;
@@ -172,7 +172,7 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    fn prepare(&mut self, order: &InstanceOrder) -> Result<(&'static Benchmark, Instance), Refusal> {
+    fn prepare(&mut self, order: &InstanceOrder) -> Result<(&'static Benchmark, Instance)> {
         let benchmark = (self.find)(&order.benchmark);
         let benchmark = benchmark.ok_or_else(|| fail!("no such benchmark"))?;
         let Kind::Instance(instance) = benchmark.kind else {
@@ -234,7 +234,7 @@ fn try_out(
     mut instance: Instance,
     setup: Duration,
     until: u64,
-) -> Result<Readiness, Refusal> {
+) -> Result<Readiness> {
     const LONG_ENOUGH: u64 = 20_000; // nanoseconds
     const TRIES: usize = 4;
     /// Time of all tries together: one batch of milliseconds is exact enough.
@@ -245,7 +245,7 @@ fn try_out(
     let mut takes = |iterations: u64| {
         shared.beat();
         let began = clock::monotonic();
-        let batch = run_batch(benchmark, &mut instance, clock, Order { iterations, extra: 0 })?;
+        let batch = run_batch(benchmark, &mut instance, clock, Order::of(iterations))?;
         let timed = clock.nanoseconds(batch.work as f64) as u64;
         Ok((timed, clock::monotonic() - began))
     };
@@ -280,14 +280,9 @@ fn ready(instance: &Instance, known: Readiness) -> Readiness {
 }
 
 /// Runs one batch and checks its count of events.
-fn run_batch(
-    benchmark: &Benchmark,
-    instance: &mut Instance,
-    clock: Clock,
-    order: Order,
-) -> Result<Batch, Refusal> {
+fn run_batch(benchmark: &Benchmark, instance: &mut Instance, clock: Clock, order: Order) -> Result<Batch> {
     let batch = instance.runner.batch(clock, order)?;
-    let operations = (order.iterations + order.extra) * instance.ops_per_iteration;
+    let operations = order.all() * instance.ops_per_iteration;
     if let Some(share) = benchmark.share {
         let looked_at = operations / share.one_of.max(1);
         return match batch.counted {

@@ -15,7 +15,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..syscall::BENCHMARK
 };
 
-fn disable_store_bypass() -> Result<(), Refusal> {
+fn disable_store_bypass() -> Result<()> {
     // SAFETY: plain numbers (PR_SET_SPECULATION_CTRL, prctl(2)).
     let outcome = unsafe {
         libc::prctl(libc::PR_SET_SPECULATION_CTRL, libc::PR_SPEC_STORE_BYPASS, libc::PR_SPEC_DISABLE, 0, 0)

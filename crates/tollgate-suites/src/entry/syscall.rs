@@ -12,7 +12,7 @@ timed_loop! {
 pub(super) const TIMED: Timed = Timed::once("syscall", TimedLoop::Long(refused_call));
 
 /// The instance's loop, for a thread that was prepared.
-pub(super) fn refused_loop() -> Result<Loop, Refusal> {
+pub(super) fn refused_loop() -> Result<Loop> {
     Loop::without_context(TIMED, results::refused)
 }
 

@@ -22,7 +22,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..syscall::BENCHMARK
 };
 
-fn switch_on() -> Result<(), Refusal> {
+fn switch_on() -> Result<()> {
     // SAFETY: no address range is exempt; the selector is a static, so it outlives the thread.
     let outcome =
         unsafe { libc::prctl(PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON, 0, 0, &raw const SELECTOR) };

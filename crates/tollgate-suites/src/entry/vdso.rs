@@ -9,7 +9,7 @@ use object::{LittleEndian as LE, pod};
 use crate::prelude::*;
 
 /// The address of the first of `names` that the vDSO of this process has.
-pub(super) fn find(names: &[&CStr]) -> Result<u64, Refusal> {
+pub(super) fn find(names: &[&CStr]) -> Result<u64> {
     // SAFETY: getauxval(3) has no preconditions.
     let base = unsafe { libc::getauxval(libc::AT_SYSINFO_EHDR) };
     if base == 0 {

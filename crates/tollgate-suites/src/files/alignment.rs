@@ -80,7 +80,7 @@ pub(super) struct Accepted {
 
 impl Accepted {
     /// Tries reads of a file of at least 8 KiB that was opened with O_DIRECT.
-    pub fn of(file: &OwnedFd) -> Result<Self, Refusal> {
+    pub fn of(file: &OwnedFd) -> Result<Self> {
         let mut buffer = Aligned::new(2 * MOST, 2 * MOST)?;
         let mut memory = None;
         for alignment in powers() {
@@ -125,7 +125,7 @@ impl fmt::Display for Accepted {
 }
 
 /// Both, as a note.
-pub(super) fn note(file: &OwnedFd) -> Result<String, Refusal> {
+pub(super) fn note(file: &OwnedFd) -> Result<String> {
     Ok(format!("alignment in bytes: {}; {}", Declared::of(file), Accepted::of(file)?))
 }
 

@@ -21,7 +21,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
 };
 
 /// Closes a file after an overwrite of 4 KiB. The file stays, so no creation or unlink disturbs the close.
-pub(super) fn call(dir: Rc<DataDir>) -> Result<impl Operation, Refusal> {
+pub(super) fn call(dir: Rc<DataDir>) -> Result<impl Operation> {
     let kept = Box::new(Scratch::new(&dir, c"close")?);
     let open = Rc::new(Cell::new(None));
     let opened = Rc::clone(&open);

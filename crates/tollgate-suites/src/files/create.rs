@@ -17,7 +17,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..FILE
 };
 
-pub(super) fn call(dir: Rc<DataDir>) -> Result<impl Operation, Refusal> {
+pub(super) fn call(dir: Rc<DataDir>) -> Result<impl Operation> {
     let (names, made) = (Names::free(&dir, &[c"create"])?, Rc::clone(&dir));
     let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
     // SAFETY: an open directory and a C string.

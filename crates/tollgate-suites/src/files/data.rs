@@ -51,21 +51,21 @@ const LEAST: u64 = 2 << 20;
 const CHUNK: u64 = 1 << 20;
 
 /// The file for cached reads: all of it stays in the page cache.
-pub(super) fn cached(dir: &Rc<DataDir>) -> Result<(Made, Contents), Refusal> {
+pub(super) fn cached(dir: &Rc<DataDir>) -> Result<(Made, Contents)> {
     let contents = Contents(1);
     let (length, _) = lengths(dir)?;
     Ok((file(dir, c"cached", length, CHUNK, contents)?, contents))
 }
 
 /// The file for uncached reads.
-pub(super) fn uncached(dir: &Rc<DataDir>) -> Result<(Made, Contents), Refusal> {
+pub(super) fn uncached(dir: &Rc<DataDir>) -> Result<(Made, Contents)> {
     let contents = Contents(2);
     let (_, length) = lengths(dir)?;
     Ok((file(dir, c"uncached", length, CHUNK, contents)?, contents))
 }
 
 /// Lengths of the cached and of the uncached file.
-fn lengths(dir: &DataDir) -> Result<(u64, u64), Refusal> {
+fn lengths(dir: &DataDir) -> Result<(u64, u64)> {
     dir.allows(2 * LEAST)?;
     let both = (dir.limit() / 2).min(MOST) / CHUNK * CHUNK;
     let cached = (both / 8 / CHUNK * CHUNK).max(CHUNK);
@@ -73,7 +73,7 @@ fn lengths(dir: &DataDir) -> Result<(u64, u64), Refusal> {
 }
 
 /// A file for overwrites: an eighth of the limit, at most 8 MiB, a multiple of 1 MiB.
-pub(super) fn rewritten(dir: &Rc<DataDir>, name: &CStr) -> Result<Made, Refusal> {
+pub(super) fn rewritten(dir: &Rc<DataDir>, name: &CStr) -> Result<Made> {
     dir.allows(8 * CHUNK)?;
     file(dir, name, (dir.limit() / 8).min(8 << 20) / CHUNK * CHUNK, CHUNK, Contents(3))
 }
@@ -89,7 +89,7 @@ pub(super) fn file(
     length: u64,
     least: u64,
     contents: Contents,
-) -> Result<Made, Refusal> {
+) -> Result<Made> {
     if let Some(found) = find(dir, name, length, least)? {
         return Ok(found);
     }
@@ -99,7 +99,7 @@ pub(super) fn file(
     Ok(Made { file, length, took: Duration::from_nanos(span.ticks) })
 }
 
-fn find(dir: &DataDir, name: &CStr, most: u64, least: u64) -> Result<Option<Made>, Refusal> {
+fn find(dir: &DataDir, name: &CStr, most: u64, least: u64) -> Result<Option<Made>> {
     let file = match dir.open(name, libc::O_RDWR) {
         Ok(file) => file,
         Err(error) if error.raw_os_error() == Some(libc::ENOENT) => return Ok(None),
@@ -118,7 +118,7 @@ fn make(
     length: u64,
     least: u64,
     contents: Contents,
-) -> Result<(OwnedFd, u64), Refusal> {
+) -> Result<(OwnedFd, u64)> {
     let file = dir.create(c"incomplete")?;
     let filled = fill(&file, length, least, contents, &dir.heartbeat);
     let named = filled.and_then(|length| {
@@ -133,13 +133,7 @@ fn make(
 }
 
 /// Writes so much and syncs it. Returns the length.
-fn fill(
-    file: &OwnedFd,
-    length: u64,
-    least: u64,
-    contents: Contents,
-    heartbeat: &Heartbeat,
-) -> Result<u64, Refusal> {
+fn fill(file: &OwnedFd, length: u64, least: u64, contents: Contents, heartbeat: &Heartbeat) -> Result<u64> {
     /// After this time the file is long enough.
     const LONG_ENOUGH: u64 = 400_000_000; // nanoseconds
     /// Synced piece by piece: a slow device must not seem to hang.
@@ -167,7 +161,7 @@ fn fill(
 }
 
 /// Writes all of `bytes` at `offset`, with partial writes continued until an error.
-pub(super) fn put(file: &OwnedFd, bytes: &[u8], offset: u64) -> Result<(), Refusal> {
+pub(super) fn put(file: &OwnedFd, bytes: &[u8], offset: u64) -> Result<()> {
     let mut written = 0;
     while let Some(rest @ [_, ..]) = bytes.get(written..) {
         let at = offset + written as u64;
@@ -185,7 +179,7 @@ pub(super) fn put(file: &OwnedFd, bytes: &[u8], offset: u64) -> Result<(), Refus
 }
 
 /// Waits until all of the file is on storage.
-pub(super) fn write_out(file: &OwnedFd) -> Result<(), Refusal> {
+pub(super) fn write_out(file: &OwnedFd) -> Result<()> {
     // SAFETY: an open descriptor.
     done("fdatasync(2)", checked(unsafe { libc::fdatasync(file.as_raw_fd()) }))
 }

@@ -25,12 +25,12 @@ pub(crate) struct DataDir {
 
 impl DataDir {
     /// The data directory of this run. All instances of a process share it: one descriptor, one signal disposition.
-    pub fn of(context: &mut Context) -> Result<Rc<Self>, Refusal> {
+    pub fn of(context: &mut Context) -> Result<Rc<Self>> {
         let open = |context: &mut Context| Self::at(context.storage()?, context.heartbeat.clone());
         context.shared_while_held("", open)
     }
 
-    pub fn at(storage: &Storage, heartbeat: Heartbeat) -> Result<Self, Refusal> {
+    pub fn at(storage: &Storage, heartbeat: Heartbeat) -> Result<Self> {
         let directory = opened(&storage.directory)?;
         let signal = Disposition::ignored().set_for_now(libc::SIGXFSZ).ok();
         Ok(Self { directory, limit: storage.limit, by: storage.by.clone(), heartbeat, _signal: signal })
@@ -41,7 +41,7 @@ impl DataDir {
     }
 
     /// Checks that so many bytes of files are within the limit.
-    pub fn allows(&self, bytes: u64) -> Result<(), Refusal> {
+    pub fn allows(&self, bytes: u64) -> Result<()> {
         if bytes <= self.limit {
             return Ok(());
         }
@@ -63,13 +63,13 @@ impl DataDir {
     }
 
     /// A new file of this name, for reading and writing; it replaces an existing one.
-    pub fn create(&self, name: &CStr) -> Result<OwnedFd, Refusal> {
+    pub fn create(&self, name: &CStr) -> Result<OwnedFd> {
         self.remove(name)?;
         let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL;
         self.open(name, flags).map_err(|error| refused("openat(2) with O_CREAT", &error))
     }
 
-    pub fn remove(&self, name: &CStr) -> Result<(), Refusal> {
+    pub fn remove(&self, name: &CStr) -> Result<()> {
         // SAFETY: an open directory and a C string.
         match checked(unsafe { libc::unlinkat(self.descriptor(), name.as_ptr(), 0) }) {
             Err(error) if error.raw_os_error() != Some(libc::ENOENT) => Err(refused("unlinkat(2)", &error)),
@@ -136,7 +136,7 @@ impl Kind {
 ///
 /// # Errors
 /// [`Refusal::Fail`] if another directory replaced it, [`Refusal::Skip`] if it cannot be opened.
-pub(crate) fn opened(directory: &Workdir) -> Result<OwnedFd, Refusal> {
+pub(crate) fn opened(directory: &Workdir) -> Result<OwnedFd> {
     directory.open().map_err(|error| match error {
         WorkdirError::Exchanged(_) => Refusal::Fail(error.to_string()),
         WorkdirError::Io(path, why) => refused(&format!("the directory {}", path.display()), &why),
@@ -160,7 +160,7 @@ pub(super) struct Scratch {
 
 impl Scratch {
     /// A new, empty one.
-    pub fn new(dir: &Rc<DataDir>, name: &'static CStr) -> Result<Self, Refusal> {
+    pub fn new(dir: &Rc<DataDir>, name: &'static CStr) -> Result<Self> {
         Ok(Self { dir: Rc::clone(dir), name, file: dir.create(name)? })
     }
 }
@@ -180,7 +180,7 @@ pub(super) struct Names {
 
 impl Names {
     /// Unlinks them.
-    pub fn free(dir: &Rc<DataDir>, names: &'static [&'static CStr]) -> Result<Self, Refusal> {
+    pub fn free(dir: &Rc<DataDir>, names: &'static [&'static CStr]) -> Result<Self> {
         names.iter().try_for_each(|name| dir.remove(name))?;
         Ok(Self { dir: Rc::clone(dir), names })
     }

@@ -31,7 +31,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
 };
 
 /// The file for uncached reads, opened for direct I/O.
-pub(super) fn open(dir: &DataDir, name: &std::ffi::CStr, access: libc::c_int) -> Result<OwnedFd, Refusal> {
+pub(super) fn open(dir: &DataDir, name: &std::ffi::CStr, access: libc::c_int) -> Result<OwnedFd> {
     dir.open(name, access | libc::O_DIRECT).map_err(|error| match error.raw_os_error() {
         Some(libc::EINVAL) => {
             skip!("this file system has no direct I/O: openat(2) with O_DIRECT: {}", named(&error))
@@ -40,7 +40,7 @@ pub(super) fn open(dir: &DataDir, name: &std::ffi::CStr, access: libc::c_int) ->
     })
 }
 
-fn read(dir: &Rc<DataDir>, params: &Params) -> Result<Instance, Refusal> {
+fn read(dir: &Rc<DataDir>, params: &Params) -> Result<Instance> {
     let (made, contents) = data::uncached(dir)?;
     let file = open(dir, c"uncached", libc::O_RDONLY)?;
     let mut notes = vec![alignment::note(&file)?];
@@ -91,7 +91,7 @@ impl Operation for Read {
         self.expected.is_some()
     }
 
-    fn before(&mut self) -> Result<(), Refusal> {
+    fn before(&mut self) -> Result<()> {
         self.offset = self.offsets.any();
         self.buffer.bytes_mut().fill(0);
         Ok(())
@@ -105,7 +105,7 @@ impl Operation for Read {
         checked(unsafe { libc::pread(descriptor, block.as_mut_ptr().cast(), block.len(), offset) } as i64)
     }
 
-    fn after(&mut self, outcome: io::Result<usize>, _: u64) -> Result<Verdict, Refusal> {
+    fn after(&mut self, outcome: io::Result<usize>, _: u64) -> Result<Verdict> {
         match (outcome, self.expected) {
             (Err(error), Some(expected)) if error.raw_os_error() == Some(expected) => return Ok(FINE),
             (Ok(_), Some(_)) => {

@@ -14,14 +14,14 @@ use super::single::{FINE, Operation, Verdict, instance};
 use crate::prelude::*;
 
 /// A file of 4 KiB that stays open, unlinked on drop.
-pub(super) fn scratch(dir: &Rc<DataDir>, name: &'static CStr) -> Result<Box<dyn Any>, Refusal> {
+pub(super) fn scratch(dir: &Rc<DataDir>, name: &'static CStr) -> Result<Box<dyn Any>> {
     let scratch = Scratch::new(dir, name)?;
     put(&scratch.file, &[0xa5; SMALL], 0)?;
     Ok(Box::new(scratch))
 }
 
 /// A new open file with 4 KiB written.
-pub(super) fn written(dir: &DataDir, name: &CStr) -> Result<OwnedFd, Refusal> {
+pub(super) fn written(dir: &DataDir, name: &CStr) -> Result<OwnedFd> {
     let file = dir.create(name)?;
     put(&file, &[0xa5; SMALL], 0)?;
     Ok(file)
@@ -41,11 +41,11 @@ pub(super) struct OnNames<B, C, A> {
 
 impl<B, C, A> Operation for OnNames<B, C, A>
 where
-    B: FnMut() -> Result<(), Refusal>,
+    B: FnMut() -> Result<()>,
     C: FnMut() -> io::Result<usize>,
-    A: FnMut(usize) -> Result<(), Refusal>,
+    A: FnMut(usize) -> Result<()>,
 {
-    fn before(&mut self) -> Result<(), Refusal> {
+    fn before(&mut self) -> Result<()> {
         (self.before)()
     }
 
@@ -54,7 +54,7 @@ where
         (self.call)()
     }
 
-    fn after(&mut self, outcome: io::Result<usize>, _: u64) -> Result<Verdict, Refusal> {
+    fn after(&mut self, outcome: io::Result<usize>, _: u64) -> Result<Verdict> {
         (self.after)(outcome.map_err(|error| refused(self.what, &error))?)?;
         Ok(FINE)
     }
@@ -63,15 +63,15 @@ where
 /// The instance of a call on names; `make` gets the data directory, which has room for a small file.
 pub(super) fn on_names<O: Operation + 'static>(
     context: &mut Context,
-    make: impl FnOnce(Rc<DataDir>) -> Result<O, Refusal>,
-) -> Result<Instance, Refusal> {
+    make: impl FnOnce(Rc<DataDir>) -> Result<O>,
+) -> Result<Instance> {
     let dir = DataDir::of(context)?;
     dir.allows(SMALL as u64)?;
     Ok(instance(make(dir)?))
 }
 
 /// Closes a descriptor that a call returned.
-pub(super) fn close_result(descriptor: usize) -> Result<(), Refusal> {
+pub(super) fn close_result(descriptor: usize) -> Result<()> {
     // SAFETY: the descriptor is new and has no other owner; it is closed here.
     drop(unsafe { OwnedFd::from_raw_fd(descriptor as RawFd) });
     Ok(())
@@ -105,7 +105,7 @@ mod tests {
         for made in all {
             let mut instance = made.expect("an instance");
             for _ in 0..3 {
-                let batch = instance.batch(Clock::Kernel, Order { iterations: 1, extra: 0 });
+                let batch = instance.batch(Clock::Kernel, Order::of(1));
                 assert!(batch.expect("a batch").work > 0);
             }
         }

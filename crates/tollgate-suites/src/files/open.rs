@@ -17,7 +17,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..FILE
 };
 
-pub(super) fn call(dir: Rc<DataDir>) -> Result<impl Operation, Refusal> {
+pub(super) fn call(dir: Rc<DataDir>) -> Result<impl Operation> {
     let kept = scratch(&dir, c"open")?;
     let flags = libc::O_RDONLY | libc::O_CLOEXEC;
     // SAFETY: an open directory and a C string.

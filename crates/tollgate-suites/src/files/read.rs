@@ -37,7 +37,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..FILE
 };
 
-fn read(dir: &Rc<DataDir>, params: &Params) -> Result<Instance, Refusal> {
+fn read(dir: &Rc<DataDir>, params: &Params) -> Result<Instance> {
     let cached = word(params, "state") == "cached";
     // The residency check is found on the uncached file, since the other one stays cached.
     let (discarded, dropped_contents) = data::uncached(dir)?;
@@ -105,7 +105,7 @@ struct Read {
 impl Read {
     /// Reads one block, untimed, and takes the kernel's count of bytes from storage, for a note and for the check of
     /// each read.
-    fn try_once(&mut self) -> Result<String, Refusal> {
+    fn try_once(&mut self) -> Result<String> {
         self.before()?;
         let bytes = self.buffer.bytes().len() as u64;
         if !self.certified {
@@ -142,7 +142,7 @@ impl Operation for Read {
         self.state == State::Cached
     }
 
-    fn before(&mut self) -> Result<(), Refusal> {
+    fn before(&mut self) -> Result<()> {
         /// A page in use cannot be dropped, and memory pressure may evict one.
         const TRIES: usize = 3;
         let length = self.buffer.bytes().len();
@@ -175,7 +175,7 @@ impl Operation for Read {
         checked(unsafe { libc::pread(descriptor, buffer.as_mut_ptr().cast(), buffer.len(), offset) } as i64)
     }
 
-    fn after(&mut self, outcome: io::Result<usize>, from_storage: u64) -> Result<Verdict, Refusal> {
+    fn after(&mut self, outcome: io::Result<usize>, from_storage: u64) -> Result<Verdict> {
         let length = self.buffer.bytes().len();
         whole("pread(2)", outcome, length)?;
         if !self.contents.begin(self.buffer.bytes(), self.offset) {
@@ -207,8 +207,7 @@ mod tests {
                 }
             };
             for _ in 0..3 {
-                let batch =
-                    instance.batch(Clock::Kernel, Order { iterations: 1, extra: 0 }).expect("a batch");
+                let batch = instance.batch(Clock::Kernel, Order::of(1)).expect("a batch");
                 assert_eq!(batch.counted, Some(1), "{case:?}");
             }
         }

@@ -66,7 +66,7 @@ pub(super) fn checked(result: impl Into<i64>) -> io::Result<usize> {
 }
 
 /// Checks that a call moved all of `asked` bytes.
-pub(super) fn whole(what: &str, outcome: io::Result<usize>, asked: usize) -> Result<(), Refusal> {
+pub(super) fn whole(what: &str, outcome: io::Result<usize>, asked: usize) -> Result<()> {
     match outcome {
         Ok(moved) if moved == asked => Ok(()),
         Ok(moved) => Err(fail!("{what} moved {moved} of {asked} bytes")),
@@ -75,7 +75,7 @@ pub(super) fn whole(what: &str, outcome: io::Result<usize>, asked: usize) -> Res
 }
 
 /// Checks that a call without data succeeded.
-pub(super) fn done(what: &str, outcome: io::Result<usize>) -> Result<(), Refusal> {
+pub(super) fn done(what: &str, outcome: io::Result<usize>) -> Result<()> {
     outcome.map(|_| ()).map_err(|error| refused(what, &error))
 }
 

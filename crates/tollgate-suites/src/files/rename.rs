@@ -19,7 +19,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
 };
 
 /// Renames the file back and forth.
-pub(super) fn call(dir: Rc<DataDir>) -> Result<impl Operation, Refusal> {
+pub(super) fn call(dir: Rc<DataDir>) -> Result<impl Operation> {
     let names = Names::free(&dir, &[c"rename-1", c"rename-2"])?;
     drop(written(&dir, c"rename-1")?);
     let now = Rc::new(Cell::new([c"rename-1", c"rename-2"]));

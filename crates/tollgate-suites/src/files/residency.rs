@@ -41,7 +41,7 @@ impl Trial {
     ///
     /// A call that never reports a page as resident is useless: a file of an overlay has no pages of its own for
     /// cachestat(2). So is one that never reports a page as absent, unless pages cannot be dropped.
-    pub fn of(file: &OwnedFd, kind: Kind) -> Result<Self, Refusal> {
+    pub fn of(file: &OwnedFd, kind: Kind) -> Result<Self> {
         let mut stays = None;
         for call in [ResidencyCall::Cachestat, ResidencyCall::Mincore] {
             // A call that is missing or forbidden is skipped.
@@ -72,7 +72,7 @@ impl Trial {
     }
 
     /// Checks that pages of such a file can be dropped.
-    pub fn must_drop(self, kind: Kind) -> Result<(), Refusal> {
+    pub fn must_drop(self, kind: Kind) -> Result<()> {
         match self.why_stays(kind) {
             None => Ok(()),
             Some(why) => Err(skip!("uncached reads are not possible here: {why}")),
@@ -166,12 +166,12 @@ fn resident_of(mapping: &Mapping, offset: u64, length: u64) -> io::Result<u64> {
 }
 
 /// Asks the kernel to drop this file's pages. Dirty pages stay, so the file must be clean.
-pub(crate) fn drop_pages(file: &OwnedFd) -> Result<(), Refusal> {
+pub(crate) fn drop_pages(file: &OwnedFd) -> Result<()> {
     advise(file, libc::POSIX_FADV_DONTNEED)
 }
 
 /// Tells the kernel how this descriptor will be read.
-pub(super) fn advise(file: &OwnedFd, advice: libc::c_int) -> Result<(), Refusal> {
+pub(super) fn advise(file: &OwnedFd, advice: libc::c_int) -> Result<()> {
     // SAFETY: an open descriptor; the length 0 means to the end.
     match unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, advice) } {
         0 => Ok(()),
@@ -179,7 +179,7 @@ pub(super) fn advise(file: &OwnedFd, advice: libc::c_int) -> Result<(), Refusal>
     }
 }
 
-fn read_page(file: &OwnedFd) -> Result<(), Refusal> {
+fn read_page(file: &OwnedFd) -> Result<()> {
     let mut page = [0_u8; PAGE as usize];
     // SAFETY: the buffer is valid for writing its own length.
     let got =

@@ -19,7 +19,7 @@ pub(super) trait Operation {
     }
 
     /// Prepares it.
-    fn before(&mut self) -> Result<(), Refusal> {
+    fn before(&mut self) -> Result<()> {
         Ok(())
     }
 
@@ -30,7 +30,7 @@ pub(super) trait Operation {
     fn call(&mut self) -> io::Result<usize>;
 
     /// Checks it. `from_storage` is the number of bytes that this thread read from storage.
-    fn after(&mut self, outcome: io::Result<usize>, from_storage: u64) -> Result<Verdict, Refusal>;
+    fn after(&mut self, outcome: io::Result<usize>, from_storage: u64) -> Result<Verdict>;
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,7 +67,7 @@ pub(super) fn time<T>(clock: Clock, work: impl FnOnce() -> T) -> (Option<T>, Bat
 struct Single<O>(O);
 
 impl<O: Operation> Single<O> {
-    fn once(&mut self, clock: Clock) -> Result<Batch, Refusal> {
+    fn once(&mut self, clock: Clock) -> Result<Batch> {
         self.0.before()?;
         let operation = &mut self.0;
         let (outcome, batch, from_storage) = time(clock, || operation.call());
@@ -78,12 +78,12 @@ impl<O: Operation> Single<O> {
 }
 
 impl<O: Operation> Runner for Single<O> {
-    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch, Refusal> {
+    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch> {
         if self.0.warms_up() {
             self.once(clock)?;
         }
         let mut sum = self.once(clock)?;
-        for _ in 1..order.iterations + order.extra {
+        for _ in 1..order.all() {
             let next = self.once(clock)?;
             sum = together(sum, next);
         }
@@ -120,7 +120,7 @@ mod tests {
             Ok(0)
         }
 
-        fn after(&mut self, _: io::Result<usize>, _: u64) -> Result<Verdict, Refusal> {
+        fn after(&mut self, _: io::Result<usize>, _: u64) -> Result<Verdict> {
             Ok(Verdict { counted: Some(1), kept: self.0 < 5 })
         }
     }
@@ -129,7 +129,7 @@ mod tests {
     fn waiting_is_measured_and_is_no_disturbance() {
         let mut instance = instance(Waits(0));
         assert_eq!(instance.limits(), (1, 1));
-        let order = Order { iterations: 2, extra: 0 };
+        let order = Order::of(2);
         // Another test may preempt this thread, but not each time.
         let batch = instance.batch(Clock::Kernel, order).expect("a batch");
         assert!(batch.work >= 4_000_000 && batch.empty < batch.work);

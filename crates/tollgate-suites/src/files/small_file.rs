@@ -87,13 +87,13 @@ struct Life {
 }
 
 impl Life {
-    fn new(dir: &Rc<DataDir>) -> Result<Self, Refusal> {
+    fn new(dir: &Rc<DataDir>) -> Result<Self> {
         let names = Names::free(dir, &[NAME, NEW])?;
         Ok(Self { dir: Rc::clone(dir), buffer: [0; SMALL], _names: names })
     }
 
     /// Times each call by itself, in the order of [`CALLS`].
-    fn once(&mut self, clock: Clock) -> Result<Vec<Batch>, Refusal> {
+    fn once(&mut self, clock: Clock) -> Result<Vec<Batch>> {
         let byte = self.buffer[0].wrapping_add(1);
         self.buffer.fill(byte);
         // The old file.
@@ -136,9 +136,9 @@ impl Life {
 }
 
 impl Experiment for Life {
-    fn run(&mut self, clock: Clock, order: Order) -> Result<Vec<Batch>, Refusal> {
+    fn run(&mut self, clock: Clock, order: Order) -> Result<Vec<Batch>> {
         let mut sums = self.once(clock)?;
-        for _ in 1..order.iterations + order.extra {
+        for _ in 1..order.all() {
             self.dir.heartbeat.beat();
             let next = self.once(clock)?;
             sums = sums.into_iter().zip(next).map(|(sum, next)| together(sum, next)).collect();
@@ -168,7 +168,7 @@ impl Items {
     }
 }
 
-fn opened(what: &str, outcome: io::Result<usize>) -> Result<OwnedFd, Refusal> {
+fn opened(what: &str, outcome: io::Result<usize>) -> Result<OwnedFd> {
     let descriptor = outcome.map_err(|error| refused(what, &error))?;
     // SAFETY: the descriptor is new and has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor as RawFd) })
@@ -183,7 +183,7 @@ mod tests {
     fn the_calls_add_up_and_leave_no_file() {
         let own = Own::new();
         let mut life = Life::new(&own.dir).expect("names");
-        let batches = life.run(Clock::Kernel, Order { iterations: 2, extra: 0 }).expect("batches");
+        let batches = life.run(Clock::Kernel, Order::of(2)).expect("batches");
         assert_eq!(batches.len(), CALLS.len());
         let (all, calls) = batches.split_last().expect("a sum");
         assert_eq!(all.work, calls.iter().map(|batch| batch.work).sum::<u64>());

@@ -18,7 +18,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..FILE
 };
 
-pub(super) fn call(dir: Rc<DataDir>) -> Result<impl Operation, Refusal> {
+pub(super) fn call(dir: Rc<DataDir>) -> Result<impl Operation> {
     let kept = scratch(&dir, c"stat")?;
     let call = move || {
         let mut status = MaybeUninit::<libc::stat>::uninit();

@@ -31,7 +31,7 @@ pub(super) static FDATASYNC: Benchmark = Benchmark {
 /// The file's length: a few blocks, synced before the first overwrite.
 const LENGTH: u64 = 16 * SMALL as u64;
 
-fn sync(dir: &Rc<DataDir>, data_only: bool) -> Result<Instance, Refusal> {
+fn sync(dir: &Rc<DataDir>, data_only: bool) -> Result<Instance> {
     dir.allows(LENGTH)?;
     let name = if data_only { c"fdatasync" } else { c"fsync" };
     let made = data::file(dir, name, LENGTH, LENGTH, Contents(4))?;
@@ -53,7 +53,7 @@ impl Operation for Sync {
         false
     }
 
-    fn before(&mut self) -> Result<(), Refusal> {
+    fn before(&mut self) -> Result<()> {
         let byte = self.block[0].wrapping_add(1);
         self.block.fill(byte);
         put(&self.file, &self.block, self.offsets.next())
@@ -71,7 +71,7 @@ impl Operation for Sync {
         }
     }
 
-    fn after(&mut self, outcome: io::Result<usize>, _: u64) -> Result<Verdict, Refusal> {
+    fn after(&mut self, outcome: io::Result<usize>, _: u64) -> Result<Verdict> {
         done(if self.data_only { "fdatasync(2)" } else { "fsync(2)" }, outcome)?;
         Ok(FINE)
     }

@@ -18,7 +18,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
 };
 
 /// Unlinks a new file of 4 KiB each time.
-pub(super) fn call(dir: Rc<DataDir>) -> Result<impl Operation, Refusal> {
+pub(super) fn call(dir: Rc<DataDir>) -> Result<impl Operation> {
     let (names, directory) = (Names::free(&dir, &[c"unlink"])?, Rc::clone(&dir));
     let before = move || written(&directory, c"unlink").map(drop);
     // SAFETY: an open directory and a C string.

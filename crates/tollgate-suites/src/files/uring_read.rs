@@ -26,7 +26,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..FILE
 };
 
-fn read(dir: &Rc<DataDir>, params: &Params) -> Result<Instance, Refusal> {
+fn read(dir: &Rc<DataDir>, params: &Params) -> Result<Instance> {
     let depth = number(params, "depth").max(1);
     let (made, contents) = data::uncached(dir)?;
     let file = direct_read::open(dir, c"uncached", libc::O_RDONLY)?;
@@ -60,7 +60,7 @@ impl Operation for Reads {
         false
     }
 
-    fn before(&mut self) -> Result<(), Refusal> {
+    fn before(&mut self) -> Result<()> {
         let Some(buffer) = &mut self.buffer else {
             return Err(fail!("reads of an earlier batch are still in flight"));
         };
@@ -84,7 +84,7 @@ impl Operation for Reads {
         self.ring.submit_and_wait(self.at.len() as u32).map(|submitted| submitted as usize)
     }
 
-    fn after(&mut self, outcome: io::Result<usize>, _: u64) -> Result<Verdict, Refusal> {
+    fn after(&mut self, outcome: io::Result<usize>, _: u64) -> Result<Verdict> {
         let depth = self.at.len();
         let mut wrong = None;
         let completed = self.ring.take_completions(|_, result| match result {
@@ -137,7 +137,7 @@ mod tests {
             };
             assert_eq!(instance.limits(), (depth, 1));
             for _ in 0..5 {
-                instance.batch(Clock::Kernel, Order { iterations: 1, extra: 0 }).expect("a batch");
+                instance.batch(Clock::Kernel, Order::of(1)).expect("a batch");
             }
         }
     }

@@ -40,7 +40,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..FILE
 };
 
-fn write(dir: &Rc<DataDir>, params: &Params) -> Result<Instance, Refusal> {
+fn write(dir: &Rc<DataDir>, params: &Params) -> Result<Instance> {
     let bytes = block::bytes(params);
     let (name, flags, how) = match word(params, "mode") {
         "direct" => (c"direct", 0, "excludes a flush of the device's cache"),
@@ -94,7 +94,7 @@ impl Write {
 
 impl Operation for Write {
     /// The first write after a journal commit does more work than the second, and other instances cause commits.
-    fn before(&mut self) -> Result<(), Refusal> {
+    fn before(&mut self) -> Result<()> {
         self.offset = self.offsets.next();
         // Each write changes the data, in case a file system compares it.
         let byte = self.buffer.bytes()[0].wrapping_add(1);
@@ -117,7 +117,7 @@ impl Operation for Write {
         checked(unsafe { libc::pwritev2(descriptor, &vector, 1, offset, self.flags) } as i64)
     }
 
-    fn after(&mut self, outcome: io::Result<usize>, _: u64) -> Result<Verdict, Refusal> {
+    fn after(&mut self, outcome: io::Result<usize>, _: u64) -> Result<Verdict> {
         whole(self.what(), outcome, self.buffer.bytes().len())?;
         Ok(FINE)
     }
@@ -141,7 +141,7 @@ mod tests {
                 Err(Refusal::Fail(why)) => panic!("{case:?}: {why}"),
             };
             for _ in 0..3 {
-                instance.batch(Clock::Kernel, Order { iterations: 1, extra: 0 }).expect("a batch");
+                instance.batch(Clock::Kernel, Order::of(1)).expect("a batch");
             }
         }
         // The files keep their length.

@@ -30,7 +30,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..PLAIN
 };
 
-fn instance(params: &Params, context: &mut Context) -> Result<Instance, Refusal> {
+fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
     let method = Method::of(params)?;
     // The killed process, and the one that checks the lock.
     let taken = context.quota.take_processes(2)?;
@@ -57,7 +57,7 @@ struct Trial {
 }
 
 impl Trial {
-    fn once(&mut self) -> Result<Left, Refusal> {
+    fn once(&mut self) -> Result<Left> {
         self.heartbeat.beat();
         match &mut self.at {
             Moment::Holding => killed::left_behind(self.method, &self.quota),
@@ -67,10 +67,10 @@ impl Trial {
 }
 
 impl Runner for Trial {
-    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch, Refusal> {
+    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch> {
         let mut counters = Counters::default();
         let mut work = 0;
-        for _ in 0..order.iterations + order.extra {
+        for _ in 0..order.all() {
             let mut left = Ok(Left::Free);
             work += clock.time(|| left = self.once()).ticks;
             counters[left? as usize] += 1;

@@ -41,14 +41,14 @@ pub(super) const COUNTERS: &[&str] = &[
 
 impl Experiment for Setting {
     /// One run that passes so many items.
-    fn run(&mut self, clock: Clock, order: Order) -> Result<Vec<Batch>, Refusal> {
+    fn run(&mut self, clock: Clock, order: Order) -> Result<Vec<Batch>> {
         if let Reach::Anywhere = self.reach {
             cpu::allow(&self.processors);
         }
         let threads = 2 * self.pairs;
         let _taken = self.quota.take_processes(threads as u64)?;
         let warm_up = WARM_UP * threads as u64;
-        let items = (order.iterations + order.extra) * ITEMS;
+        let items = order.all() * ITEMS;
         let run = BufferRun::new(self.clone(), clock, warm_up, warm_up + items)?;
         let shares = run.open(self.pairs)?;
         run.batch(&shares).map(|batch| vec![batch])
@@ -108,7 +108,7 @@ struct Share {
 }
 
 impl BufferRun {
-    fn new(setting: Setting, clock: Clock, warm_up: u64, items: u64) -> Result<Self, Refusal> {
+    fn new(setting: Setting, clock: Clock, warm_up: u64, items: u64) -> Result<Self> {
         let lock = || Lock::new(setting.method, setting.reach, 2 * setting.pairs);
         let semaphore = |count| lock().map(|lock| Guarded { lock, inside: UnsafeCell::new(count) });
         let buffer = Buffer { slots: [0; SLOTS], produced: 0, consumed: 0, sum: 0 };
@@ -133,7 +133,7 @@ impl BufferRun {
     }
 
     /// Starts all threads and waits until all items were consumed.
-    fn open(&self, pairs: usize) -> Result<Vec<Share>, Refusal> {
+    fn open(&self, pairs: usize) -> Result<Vec<Share>> {
         let shares = thread::scope(|scope| {
             let members = 1..=2 * pairs;
             let threads: Vec<_> = members.map_while(|number| self.spawn_member(scope, number)).collect();
@@ -189,7 +189,7 @@ impl BufferRun {
     }
 
     /// The odd ones produce, the even ones consume.
-    fn take_part(&self, number: usize) -> Result<Share, Refusal> {
+    fn take_part(&self, number: usize) -> Result<Share> {
         let mut hands = Hands {
             free: self.free.lock.join(number)?,
             filled: self.filled.lock.join(number)?,
@@ -281,7 +281,7 @@ impl BufferRun {
     }
 
     /// The result, after all threads have ended.
-    fn batch(&self, shares: &[Share]) -> Result<Batch, Refusal> {
+    fn batch(&self, shares: &[Share]) -> Result<Batch> {
         // SAFETY: all threads have been joined.
         let buffer = unsafe { &*self.buffer.inside.get() };
         let (items, sum) = (self.items, u128::from(self.items) * u128::from(self.items + 1) / 2);
@@ -348,8 +348,8 @@ mod tests {
         Setting { method, pairs, reach, processors: cpu::allowed(), quota: Quota::default() }
     }
 
-    fn run(method: Method, pairs: usize, reach: Reach) -> Result<Batch, Refusal> {
-        let order = Order { iterations: 1, extra: 0 };
+    fn run(method: Method, pairs: usize, reach: Reach) -> Result<Batch> {
+        let order = Order::of(1);
         Ok(setting(method, pairs, reach).run(Clock::Kernel, order)?[0])
     }
 

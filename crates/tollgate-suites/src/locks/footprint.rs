@@ -25,7 +25,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..PLAIN
 };
 
-fn instance(params: &Params, context: &mut Context) -> Result<Instance, Refusal> {
+fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
     let method = Method::of(params)?;
     let amount = match word(params, "part") {
         "code" => code(method),
@@ -105,7 +105,7 @@ fn kernel_functions(method: Method) -> &'static [&'static str] {
     }
 }
 
-fn kernel(method: Method, context: &mut Context) -> Result<Explained, Refusal> {
+fn kernel(method: Method, context: &mut Context) -> Result<Explained> {
     let wanted = kernel_functions(method);
     let known = context.shared("functions", |_| symbols().map(Rc::new))?;
     let found: Vec<&(String, u64)> =
@@ -119,7 +119,7 @@ fn kernel(method: Method, context: &mut Context) -> Result<Explained, Refusal> {
 }
 
 /// The lengths of all functions that a method names.
-fn symbols() -> Result<Vec<(String, u64)>, Refusal> {
+fn symbols() -> Result<Vec<(String, u64)>> {
     lengths(BufReader::new(File::open("/proc/kallsyms").map_err(unreadable)?))
 }
 
@@ -129,7 +129,7 @@ fn unreadable(error: io::Error) -> Refusal {
 
 /// The lengths of wanted functions from lines such as `ffffffff8143d210 T futex_lock_pi` (proc(5)), which are in the order of
 /// addresses: a function ends where the next one begins.
-fn lengths(symbols: impl BufRead) -> Result<Vec<(String, u64)>, Refusal> {
+fn lengths(symbols: impl BufRead) -> Result<Vec<(String, u64)>> {
     /// An upper bound of the file's size.
     const MOST_BYTES: u64 = 64 << 20;
     let wanted: Vec<&str> = Method::LOCKS.into_iter().flat_map(kernel_functions).copied().collect();
@@ -166,8 +166,8 @@ fn lengths(symbols: impl BufRead) -> Result<Vec<(String, u64)>, Refusal> {
 struct Amount(u64);
 
 impl Runner for Amount {
-    fn batch(&mut self, _: Clock, order: Order) -> Result<Batch, Refusal> {
-        let work = self.0 * (order.iterations + order.extra);
+    fn batch(&mut self, _: Clock, order: Order) -> Result<Batch> {
+        let work = self.0 * order.all();
         Ok(Batch::new(work, 0, true))
     }
 }

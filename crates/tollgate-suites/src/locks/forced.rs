@@ -119,7 +119,7 @@ impl Slot {
 static LAST: AtomicU32 = AtomicU32::new(0);
 
 /// Installs the handler of the timers' signal, for the whole process.
-pub(super) fn install_handler() -> Result<(), Refusal> {
+pub(super) fn install_handler() -> Result<()> {
     // SAFETY: the handler touches only the slot that its timer names, and makes calls that keep errno.
     let set = unsafe { Disposition::handler(expired, libc::SA_RESTART) }.set(signal());
     set.map(drop).or_refused("rt_sigaction(2) is refused")
@@ -140,7 +140,7 @@ pub(super) struct Timer<'a>(&'a Slot);
 
 impl<'a> Timer<'a> {
     /// A new timer, disarmed.
-    pub fn new(slot: &'a Slot) -> Result<Self, Refusal> {
+    pub fn new(slot: &'a Slot) -> Result<Self> {
         let refused = |what| {
             let error = io::Error::last_os_error();
             skip!(

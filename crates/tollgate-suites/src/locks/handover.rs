@@ -60,7 +60,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
 /// Handovers of a round trip.
 const HAND_OVERS: u64 = 2;
 
-fn instance(params: &Params, context: &mut Context) -> Result<Instance, Refusal> {
+fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
     let method = Method::of(params)?;
     let home = cpu::home()?;
     let other = match word(params, "cpus") {
@@ -81,7 +81,7 @@ fn instance(params: &Params, context: &mut Context) -> Result<Instance, Refusal>
     Ok(Instance::new(Pair { side, partner, alone: yields }).with_ops(HAND_OVERS))
 }
 
-fn other_processor(processors: &[usize]) -> Result<usize, Refusal> {
+fn other_processor(processors: &[usize]) -> Result<usize> {
     cpu::others(processors)
         .first()
         .copied()
@@ -143,7 +143,7 @@ struct Report {
 }
 
 impl Partner {
-    fn start(lock: Lock, cpu: usize, turn: Arc<Turn>, yields: bool, quota: &Quota) -> Result<Self, Refusal> {
+    fn start(lock: Lock, cpu: usize, turn: Arc<Turn>, yields: bool, quota: &Quota) -> Result<Self> {
         let taken = quota.take_processes(1)?;
         let (orders, inbox) = mpsc::channel::<u64>();
         let (outbox, reports) = mpsc::channel();
@@ -176,12 +176,12 @@ impl Partner {
         Ok(Self { orders: Some(orders), reports, thread: Some(thread), _taken: taken })
     }
 
-    fn begin(&self, times: u64) -> Result<(), Refusal> {
+    fn begin(&self, times: u64) -> Result<()> {
         let orders = self.orders.as_ref().ok_or_else(gone)?;
         orders.send(times).map_err(|_| gone())
     }
 
-    fn report(&self) -> Result<Report, Refusal> {
+    fn report(&self) -> Result<Report> {
         self.reports.recv().map_err(|_| gone())
     }
 }
@@ -207,8 +207,8 @@ struct Pair {
 }
 
 impl Runner for Pair {
-    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch, Refusal> {
-        let times = order.iterations + order.extra;
+    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch> {
+        let times = order.all();
         // The warm-up wakes the partner and warms both threads' caches.
         let warm_up = (times / 16).max(2);
         let mut nothing = LoopContext::default();
@@ -245,7 +245,7 @@ mod tests {
             for case in (BENCHMARK.cases)() {
                 match instance(&case, &mut context) {
                     Ok(mut instance) => {
-                        let order = Order { iterations: 50, extra: 0 };
+                        let order = Order::of(50);
                         let batch = instance.batch(Clock::Kernel, order).expect("a batch");
                         assert!(batch.work > 0, "{case:?}");
                     }

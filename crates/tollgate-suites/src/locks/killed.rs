@@ -40,7 +40,7 @@ pub(super) fn stays(method: Method) -> &'static str {
 }
 
 /// Kills a process that holds the lock.
-pub(super) fn left_behind(method: Method, quota: &Quota) -> Result<Left, Refusal> {
+pub(super) fn left_behind(method: Method, quota: &Quota) -> Result<Left> {
     let lock = free_lock(method)?;
     let holder = Child::fork(quota, |report| {
         if lock.join(HOLDER).is_ok_and(|mut handle| handle.take()) {
@@ -56,7 +56,7 @@ pub(super) fn left_behind(method: Method, quota: &Quota) -> Result<Left, Refusal
 
 /// Kills a process at a random moment of a loop that acquires and releases the lock. No other process uses the lock
 /// at that time, so contended states are not covered.
-pub(super) fn left_at_random(method: Method, random: &mut Random, quota: &Quota) -> Result<Left, Refusal> {
+pub(super) fn left_at_random(method: Method, random: &mut Random, quota: &Quota) -> Result<Left> {
     let lock = free_lock(method)?;
     let user = Child::fork(quota, |report| {
         if let Ok(mut handle) = lock.join(HOLDER) {
@@ -76,14 +76,14 @@ const HOLDER: usize = 1;
 const NEXT: usize = 2;
 
 /// A free lock that works here.
-fn free_lock(method: Method) -> Result<Lock, Refusal> {
+fn free_lock(method: Method) -> Result<Lock> {
     let lock = Lock::new(method, Reach::On(cpu::home()?), 2)?;
     lock.join(NEXT)?.try_out()?;
     Ok(lock)
 }
 
 /// Tries to acquire it in a child, since the acquisition may block forever.
-fn what_the_next_finds(lock: &Lock, quota: &Quota) -> Result<Left, Refusal> {
+fn what_the_next_finds(lock: &Lock, quota: &Quota) -> Result<Left> {
     let next = Child::fork(quota, |_| {
         let Ok(mut handle) = lock.join(NEXT) else { return };
         limit_time();
@@ -149,7 +149,7 @@ struct Child {
 
 impl Child {
     /// Forks a child that runs `part` and exits.
-    fn fork(quota: &Quota, part: impl FnOnce(PipeWriter)) -> Result<Self, Refusal> {
+    fn fork(quota: &Quota, part: impl FnOnce(PipeWriter)) -> Result<Self> {
         let (report, reporter) = io::pipe().or_refused("pipe2 is refused")?;
         let life = || {
             part(reporter);
@@ -161,7 +161,7 @@ impl Child {
     }
 
     /// Waits for its report and for `more` time, then kills and reaps it.
-    fn killed_after(mut self, time: Duration) -> Result<(), Refusal> {
+    fn killed_after(mut self, time: Duration) -> Result<()> {
         self.report
             .read_exact(&mut [0])
             .map_err(|_| fail!("the process ended before it acquired the lock"))?;

@@ -49,7 +49,7 @@ enum Object {
 }
 
 impl Lock {
-    pub fn new(method: Method, reach: Reach, members: usize) -> Result<Self, Refusal> {
+    pub fn new(method: Method, reach: Reach, members: usize) -> Result<Self> {
         if let (Reach::Anywhere, Some(why)) = (reach, method.one_processor_only()) {
             return Err(skip!("it is safe on one processor only: {why}"));
         }
@@ -57,7 +57,7 @@ impl Lock {
     }
 
     /// The same without the safety check, to demonstrate unsafe ones.
-    pub fn unsafe_anywhere(method: Method, reach: Reach, members: usize) -> Result<Self, Refusal> {
+    pub fn unsafe_anywhere(method: Method, reach: Reach, members: usize) -> Result<Self> {
         if members > MEMBERS {
             return Err(fail!("a lock is for {MEMBERS} threads, not {members}"));
         }
@@ -86,7 +86,7 @@ impl Lock {
     }
 
     /// Initializes the C library's objects in the words.
-    fn prepare_library(&self) -> Result<(), Refusal> {
+    fn prepare_library(&self) -> Result<()> {
         let words = self.words();
         // SAFETY: both are initialized in memory of their own that is large enough and outlives all members.
         let outcome = unsafe {
@@ -108,7 +108,7 @@ impl Lock {
     }
 
     /// Joins the calling thread as member number `number`, from 1 on.
-    pub fn join(&self, number: usize) -> Result<Handle, Refusal> {
+    pub fn join(&self, number: usize) -> Result<Handle> {
         if let (Reach::On(cpu), Some(_)) = (self.reach, self.method.one_processor_only())
             && cpu::allowed() != [cpu]
         {
@@ -186,7 +186,7 @@ impl Handle {
     }
 
     /// Acquires and releases the lock once, to detect a missing feature.
-    pub fn try_out(&mut self) -> Result<(), Refusal> {
+    pub fn try_out(&mut self) -> Result<()> {
         match self.test_and_set() {
             0 => {
                 self.release();

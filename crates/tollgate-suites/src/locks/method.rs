@@ -72,7 +72,7 @@ impl Method {
         }
     }
 
-    pub fn of(params: &Params) -> Result<Self, Refusal> {
+    pub fn of(params: &Params) -> Result<Self> {
         Self::named(word(params, "by")).ok_or_else(|| fail!("no such lock"))
     }
 

@@ -46,7 +46,7 @@ const fn takes(method: Method) -> u64 {
     }
 }
 
-fn instance(params: &Params, context: &mut Context) -> Result<Instance, Refusal> {
+fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
     let method = Method::of(params)?;
     let index = Method::LOCKS.iter().position(|other| *other == method).unwrap_or_default();
     let stressed =
@@ -55,11 +55,11 @@ fn instance(params: &Params, context: &mut Context) -> Result<Instance, Refusal>
 }
 
 /// Checks that switches can be forced here.
-fn tried(experiment: &mut impl Experiment, heartbeat: &Heartbeat) -> Result<(), Refusal> {
+fn tried(experiment: &mut impl Experiment, heartbeat: &Heartbeat) -> Result<()> {
     const TRIALS: usize = 16;
     for _ in 0..TRIALS {
         heartbeat.beat();
-        let batches = experiment.run(Clock::Kernel, Order { iterations: 1, extra: 0 })?;
+        let batches = experiment.run(Clock::Kernel, Order::of(1))?;
         if batches.iter().any(|batch| batch.counters[0] > 0) {
             return Ok(());
         }
@@ -77,10 +77,10 @@ enum Sharing {
 
 /// The process whose threads use this lock as its experiment number `index`; started and tried with it on first use.
 /// One that has died, such as by a filter's SIGSYS, is replaced.
-fn process_for(method: Method, index: usize, context: &mut Context) -> Result<Isolated, Refusal> {
+fn process_for(method: Method, index: usize, context: &mut Context) -> Result<Isolated> {
     type Process = (Isolated, Rc<Taken>);
     let kind = if method == Method::Semop { Sharing::Semaphore } else { Sharing::Other };
-    let start = |context: &mut Context| -> Result<Process, Refusal> {
+    let start = |context: &mut Context| -> Result<Process> {
         let (home, quota) = (cpu::home()?, context.quota.clone());
         // The process and its threads.
         let taken = quota.take_processes(1 + WORKERS as u64)?;
@@ -104,8 +104,8 @@ struct Takes {
 }
 
 impl Experiment for Takes {
-    fn run(&mut self, clock: Clock, order: Order) -> Result<Vec<Batch>, Refusal> {
-        let takes = (order.iterations + order.extra) * takes(self.method);
+    fn run(&mut self, clock: Clock, order: Order) -> Result<Vec<Batch>> {
+        let takes = order.all() * takes(self.method);
         Ok(vec![self.team.borrow_mut().batch(clock, self.method, takes)?])
     }
 }
@@ -114,7 +114,7 @@ impl Experiment for Takes {
 struct Stressed(Box<dyn Experiment>, Heartbeat);
 
 impl Runner for Stressed {
-    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch, Refusal> {
+    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch> {
         until_undisturbed(&self.1, || {
             let batches = self.0.run(clock, order)?;
             batches.first().copied().ok_or_else(|| fail!("the isolated process returned no batch"))

@@ -32,7 +32,7 @@ fn cases(cpus: &str, threads: &[u64]) -> Vec<Params> {
     threads.iter().flat_map(|&threads| Method::LOCKS.into_iter().map(move |by| case(by, threads))).collect()
 }
 
-fn instance(params: &Params, context: &mut Context) -> Result<Instance, Refusal> {
+fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
     let method = Method::of(params)?;
     let reach = match word(params, "cpus") {
         "one" => Reach::On(cpu::home()?),
@@ -51,7 +51,7 @@ fn instance(params: &Params, context: &mut Context) -> Result<Instance, Refusal>
     Ok(Instance::new(FreshProcess(setting, context.heartbeat.clone())).with_ops(ITEMS))
 }
 
-fn several(processors: &[usize]) -> Result<Reach, Refusal> {
+fn several(processors: &[usize]) -> Result<Reach> {
     match processors.len() {
         0 | 1 => Err(skip!("there is only one processor")),
         _ => Ok(Reach::Anywhere),
@@ -62,13 +62,13 @@ fn several(processors: &[usize]) -> Result<Reach, Refusal> {
 struct FreshProcess(Setting, Heartbeat);
 
 impl Runner for FreshProcess {
-    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch, Refusal> {
+    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch> {
         until_undisturbed(&self.1, || self.run(clock, order))
     }
 }
 
 impl FreshProcess {
-    fn run(&self, clock: Clock, order: Order) -> Result<Batch, Refusal> {
+    fn run(&self, clock: Clock, order: Order) -> Result<Batch> {
         let isolated = Isolated::start(&self.0.quota, || Ok(vec![Box::new(self.0.clone())]))?;
         let batches = isolated.experiment(0).run(clock, order)?;
         batches.first().copied().ok_or_else(|| fail!("a run returned no batch"))

@@ -33,7 +33,7 @@ thread_local! {
 }
 
 /// The area of the calling thread, registered if needed.
-pub(super) fn area() -> Result<*mut Area, Refusal> {
+pub(super) fn area() -> Result<*mut Area> {
     if let Some(area) = of_the_library() {
         return Ok(area);
     }
@@ -74,7 +74,7 @@ fn of_the_library() -> Option<*mut Area> {
 struct Own(Box<Area>);
 
 impl Own {
-    fn register() -> Result<Self, Refusal> {
+    fn register() -> Result<Self> {
         let mut area = Box::new(Area::default());
         match call(&raw mut *area, 0) {
             0 => Ok(Self(area)),

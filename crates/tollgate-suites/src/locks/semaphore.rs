@@ -25,7 +25,7 @@ const MAKERS: libc::c_int = 1;
 const TRIES: libc::key_t = 64;
 
 impl Semaphore {
-    pub fn new() -> Result<Self, Refusal> {
+    pub fn new() -> Result<Self> {
         let number = if in_a_namespace_of_its_own() { make(libc::IPC_PRIVATE)? } else { make_marked()? };
         // SAFETY: getpid(2) has no preconditions.
         let semaphore = Self { number, maker: unsafe { libc::getpid() } };
@@ -61,7 +61,7 @@ pub(super) fn in_a_namespace_of_its_own() -> bool {
     PRIVATE.with(|private| *private)
 }
 
-fn make(key: libc::key_t) -> Result<libc::c_int, Refusal> {
+fn make(key: libc::key_t) -> Result<libc::c_int> {
     // SAFETY: semget(2) takes numbers.
     match unsafe { libc::semget(key, 2, libc::IPC_CREAT | libc::IPC_EXCL | 0o600) } {
         -1 => Err(Refusal::last("semget(2) is refused")),
@@ -70,7 +70,7 @@ fn make(key: libc::key_t) -> Result<libc::c_int, Refusal> {
 }
 
 /// Makes a set under the first free key, after removing those whose makers have ended.
-fn make_marked() -> Result<libc::c_int, Refusal> {
+fn make_marked() -> Result<libc::c_int> {
     let keys = MARK..MARK + TRIES;
     for key in keys.clone() {
         // SAFETY: semget(2) takes numbers; without IPC_CREAT it makes nothing.

@@ -83,7 +83,7 @@ struct Arena {
 
 impl Team {
     /// A team with threads pinned to these processors in turn, and locks of this reach. No thread is started yet.
-    pub fn new(reach: Reach, processors: &[usize], quota: Quota) -> Result<Self, Refusal> {
+    pub fn new(reach: Reach, processors: &[usize], quota: Quota) -> Result<Self> {
         if processors.is_empty() {
             return Err(fail!("threads need a processor"));
         }
@@ -110,7 +110,7 @@ impl Team {
     ///
     /// # Errors
     /// [`Refusal::Fail`] on a violation of mutual exclusion; otherwise as [`Team::round`].
-    pub fn batch(&mut self, clock: Clock, method: Method, takes: u64) -> Result<Batch, Refusal> {
+    pub fn batch(&mut self, clock: Clock, method: Method, takes: u64) -> Result<Batch> {
         self.round(method, (takes / 16).max(1))?;
         let mut round = |takes| {
             let mut outcome = Ok(Outcome::default());
@@ -136,7 +136,7 @@ impl Team {
     }
 
     /// Acquires the lock so often, by all threads together.
-    pub fn round(&mut self, method: Method, takes: u64) -> Result<Outcome, Refusal> {
+    pub fn round(&mut self, method: Method, takes: u64) -> Result<Outcome> {
         // A semaphore may be in a namespace of this thread and of its later children, so the lock comes first.
         let lock = self.lock(method)?;
         self.start_workers()?;
@@ -160,7 +160,7 @@ impl Team {
         }
     }
 
-    fn lock(&mut self, method: Method) -> Result<Lock, Refusal> {
+    fn lock(&mut self, method: Method) -> Result<Lock> {
         if let Some(lock) = self.locks.get(&method) {
             return Ok(lock.clone());
         }
@@ -171,7 +171,7 @@ impl Team {
         Ok(lock)
     }
 
-    fn start_workers(&mut self) -> Result<(), Refusal> {
+    fn start_workers(&mut self) -> Result<()> {
         for index in self.workers.len()..WORKERS {
             let (ready, placed) = mpsc::channel();
             let shared = Arc::clone(&self.shared);
@@ -213,7 +213,7 @@ impl Shared {
     }
 
     /// A thread's main function.
-    fn work(&self, index: usize, processor: usize, ready: &mpsc::Sender<Result<(), Refusal>>) {
+    fn work(&self, index: usize, processor: usize, ready: &mpsc::Sender<Result<()>>) {
         let Some(slot) = self.slots.get(index) else { return };
         let timer = cpu::pin(processor)
             .or_refused("the processor is refused (sched_setaffinity)")
@@ -257,7 +257,7 @@ impl Shared {
         board.task.clone()
     }
 
-    fn through_with_it(&self, done: Result<Outcome, Refusal>) {
+    fn through_with_it(&self, done: Result<Outcome>) {
         let mut board = self.board();
         match done {
             Ok(outcome) => board.outcome.add(&outcome),

@@ -22,7 +22,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..PLAIN
 };
 
-fn instance(timed: Timed, params: &Params) -> Result<Instance, Refusal> {
+fn instance(timed: Timed, params: &Params) -> Result<Instance> {
     let lock = Lock::new(Method::of(params)?, Reach::On(cpu::home()?), 2)?;
     let mut handle = lock.join(1)?;
     handle.try_out()?;

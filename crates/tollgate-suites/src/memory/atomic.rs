@@ -121,7 +121,7 @@ fn loops(params: &Params) -> (LongLoop, ContendingLoop, &'static str) {
     }
 }
 
-fn instance(params: &Params, context: &mut Context) -> Result<Instance, Refusal> {
+fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
     let threads = number(params, "threads") as usize;
     let others = cpu::others(&context.processors);
     if others.len() + 1 < threads {
@@ -155,7 +155,7 @@ impl Contender for OnOneLine {
         partners.iter_mut().for_each(|partner| partner.side.words[0] = context.words[0]);
     }
 
-    fn after(&mut self, _: &LoopContext, partners: &[Partner]) -> Result<Outcome, Refusal> {
+    fn after(&mut self, _: &LoopContext, partners: &[Partner]) -> Result<Outcome> {
         let theirs: u64 =
             self.iterations + partners.iter().map(|partner| partner.side.iterations()).sum::<u64>();
         let (sum, expected) = (self.line.0.load(SeqCst), theirs * OPERATIONS);
@@ -191,7 +191,7 @@ mod tests {
             match instance(case, &mut context) {
                 // A wrong sum is an error.
                 Ok(mut instance) => {
-                    instance.batch(clock, Order { iterations: 1000, extra: 0 }).expect("a batch");
+                    instance.batch(clock, Order::of(1000)).expect("a batch");
                 }
                 Err(why) => eprintln!("skipped: {why:?}"),
             }

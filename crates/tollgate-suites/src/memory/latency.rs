@@ -102,7 +102,7 @@ struct Field {
 type SharedField = Arc<Mutex<Field>>;
 
 /// The shared memory of this page size and amount in this process, or why there is none.
-fn field(page: Page, amount: Amount, context: &mut Context) -> Result<SharedField, Refusal> {
+fn field(page: Page, amount: Amount, context: &mut Context) -> Result<SharedField> {
     context.shared(&format!("{page:?} {amount:?}"), |context| {
         let caches = Sizes::shared(context);
         let largest = sizes(caches.last, 1).last().copied().unwrap_or(SMALLEST >> 10) << 10;
@@ -123,7 +123,7 @@ struct Walk {
 }
 
 impl BatchHooks for Walk {
-    fn before(&mut self, context: &mut LoopContext, _iterations: u64) -> Result<(), Refusal> {
+    fn before(&mut self, context: &mut LoopContext, _iterations: u64) -> Result<()> {
         let mut field = lock(&self.field);
         if field.fresh.take() != Some(self.bytes) {
             field.make_round_trip(self.bytes);
@@ -135,7 +135,7 @@ impl BatchHooks for Walk {
         Ok(())
     }
 
-    fn after(&mut self, _context: &LoopContext) -> Result<Option<u64>, Refusal> {
+    fn after(&mut self, _context: &LoopContext) -> Result<Option<u64>> {
         Ok(None)
     }
 }

@@ -75,7 +75,7 @@ impl Contender for OwnWords {
         partners.iter_mut().for_each(|partner| partner.side.words[0] = theirs);
     }
 
-    fn after(&mut self, _: &LoopContext, partners: &[Partner]) -> Result<Outcome, Refusal> {
+    fn after(&mut self, _: &LoopContext, partners: &[Partner]) -> Result<Outcome> {
         let value = |at: usize| self.words.0[at].load(SeqCst);
         let theirs: u64 = partners.iter().map(|partner| partner.side.iterations()).sum();
         let sums = [value(0), value(self.distance)];

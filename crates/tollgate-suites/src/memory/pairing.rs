@@ -16,7 +16,7 @@ pub(super) fn shared_pairs(context: &mut Context) -> Vec<Pair> {
 }
 
 /// The default pair with this relation, this thread's processor first if it is one of them.
-pub(super) fn related(word: &str, context: &mut Context) -> Result<Pair, Refusal> {
+pub(super) fn related(word: &str, context: &mut Context) -> Result<Pair> {
     let pairs = shared_pairs(context);
     if pairs.is_empty() {
         return Err(alone());
@@ -27,7 +27,7 @@ pub(super) fn related(word: &str, context: &mut Context) -> Result<Pair, Refusal
 }
 
 /// The closest pair of different cores.
-pub(super) fn two_cores(context: &mut Context) -> Result<Pair, Refusal> {
+pub(super) fn two_cores(context: &mut Context) -> Result<Pair> {
     let pairs = shared_pairs(context);
     let cores = pairs.iter().find(|pair| pair.relation != Relation::Siblings);
     cores.or(pairs.first()).copied().map(Pair::starting_at_home).ok_or_else(alone)

@@ -92,7 +92,7 @@ fn loops(params: &Params) -> (LongLoop, ContendingLoop, &'static str) {
     }
 }
 
-fn instance(params: &Params, context: &mut Context) -> Result<Instance, Refusal> {
+fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
     let (from, to) = (number(params, "from") as usize, number(params, "to") as usize);
     if from == to {
         return Err(alone());
@@ -131,7 +131,7 @@ impl Contender for HandOver {
         partners.iter_mut().for_each(|partner| partner.side.words[..2].copy_from_slice(&[line, yours]));
     }
 
-    fn after(&mut self, context: &LoopContext, _partners: &[Partner]) -> Result<Outcome, Refusal> {
+    fn after(&mut self, context: &LoopContext, _partners: &[Partner]) -> Result<Outcome> {
         if context.words[2].cast_signed() <= 0 {
             return Ok(Outcome::Incomplete);
         }
@@ -161,7 +161,7 @@ mod tests {
         for case in cases {
             let mut instance = instance(&case, &mut context).expect("two processors");
             // A wrong number of them would be an error.
-            let order = Order { iterations: 100, extra: 0 };
+            let order = Order::of(100);
             let batches: Vec<Batch> =
                 (0..40).map(|_| instance.batch(clock, order).expect("a batch")).collect();
             if batches.iter().all(|batch| !batch.undisturbed) {

@@ -60,7 +60,7 @@ pub(super) struct Region {
 
 impl Region {
     /// So many bytes, rounded up to whole huge pages.
-    pub fn new(bytes: usize, page: Page, quota: &Quota) -> Result<Self, Refusal> {
+    pub fn new(bytes: usize, page: Page, quota: &Quota) -> Result<Self> {
         let bytes = bytes.max(1).next_multiple_of(HUGE);
         let taken = quota.take_memory(bytes as u64)?;
         let refused = |call: &'static str| {
@@ -89,7 +89,7 @@ impl Region {
     }
 
     /// So many bytes, or fewer if not every user of such memory in this suite can have them; and the limit.
-    pub fn at_most(bytes: u64, page: Page, quota: &Quota) -> Result<(Self, Option<Refusal>), Refusal> {
+    pub fn at_most(bytes: u64, page: Page, quota: &Quota) -> Result<(Self, Option<Refusal>)> {
         /// Latency and the two buffers of stores, each in two page sizes, each large and small.
         const USERS: u64 = 12;
         let (fits, why) = match quota.memory_for_each(USERS) {
@@ -124,7 +124,7 @@ impl Region {
     }
 
     /// Checks that the first page is huge, before all of it is written.
-    fn expect_huge_pages(&mut self) -> Result<(), Refusal> {
+    fn expect_huge_pages(&mut self) -> Result<()> {
         self.words_mut()[0] = 2;
         match huge_bytes(self.address()) {
             Some(0) => Err(skip!("the kernel gives no huge pages (transparent_hugepage, or none are free)")),

@@ -116,7 +116,7 @@ fn sizes(caches: Sizes) -> Vec<u64> {
     sizes.iter().map(|bytes| bytes >> 10).collect()
 }
 
-fn instance(params: &Params, context: &mut Context) -> Result<Instance, Refusal> {
+fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
     let pair = related(word(params, "pair"), context)?;
     let caches = Sizes::shared(context);
     let bytes = number(params, "kib") << 10;
@@ -164,7 +164,7 @@ type Buffers = Arc<Both>;
 
 /// The two buffers of this page size and amount in this process; smaller cases use their beginning. The other
 /// processor has stored once to all of the first one, since in a run it might not reach each line of a large buffer.
-fn buffers(page: Page, amount: Amount, other: usize, context: &mut Context) -> Result<Buffers, Refusal> {
+fn buffers(page: Page, amount: Amount, other: usize, context: &mut Context) -> Result<Buffers> {
     context.shared(&format!("{page:?} {amount:?}"), |context| {
         let (caches, quota) = (Sizes::shared(context), &context.quota);
         let largest = amount.bytes(sizes(caches).last().copied().unwrap_or(4) << 10, caches);
@@ -176,7 +176,7 @@ fn buffers(page: Page, amount: Amount, other: usize, context: &mut Context) -> R
 }
 
 /// Stores to each line of the region from a thread on `other`.
-fn touched_by(mut region: Region, other: usize) -> Result<Region, Refusal> {
+fn touched_by(mut region: Region, other: usize) -> Result<Region> {
     let touch = move || {
         let there = cpu::pin(other);
         for (line, words) in region.words_mut().chunks_exact_mut((LINE / 8) as usize).enumerate() {
@@ -274,7 +274,7 @@ impl Contender for Storing {
         context.words[4] = 0;
     }
 
-    fn after(&mut self, context: &LoopContext, partners: &[Partner]) -> Result<Outcome, Refusal> {
+    fn after(&mut self, context: &LoopContext, partners: &[Partner]) -> Result<Outcome> {
         self.own.read(&context.words);
         partners.iter().for_each(|partner| self.theirs.read(&partner.side.words));
         let taken = context.words[4];
@@ -333,8 +333,7 @@ mod tests {
                     Ok(instance) => instance,
                     Err(why) => return eprintln!("skipped: {why:?}"),
                 };
-                let batches = (0..40)
-                    .map(|_| instance.batch(clock, Order { iterations: 40, extra: 0 }).expect("a batch"));
+                let batches = (0..40).map(|_| instance.batch(clock, Order::of(40)).expect("a batch"));
                 let kept: Vec<u64> =
                     batches.filter(|batch| batch.undisturbed).filter_map(|batch| batch.counted).collect();
                 let taken: u64 = kept.iter().sum();

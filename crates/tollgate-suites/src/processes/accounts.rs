@@ -15,15 +15,15 @@ pub(super) struct Footprint {
 }
 
 impl Footprint {
-    pub fn of_this_process() -> Result<Self, Refusal> {
+    pub fn of_this_process() -> Result<Self> {
         Self::below("/proc/self")
     }
 
-    pub fn of(pid: libc::pid_t) -> Result<Self, Refusal> {
+    pub fn of(pid: libc::pid_t) -> Result<Self> {
         Self::below(&format!("/proc/{pid}"))
     }
 
-    fn below(directory: &str) -> Result<Self, Refusal> {
+    fn below(directory: &str) -> Result<Self> {
         let dirty = kilobytes(&format!("{directory}/smaps_rollup"), "Private_Dirty")?;
         let tables = kilobytes(&format!("{directory}/status"), "VmPTE")?;
         Ok(Self { bytes: dirty.saturating_add(tables) })
@@ -40,7 +40,7 @@ pub(super) struct Accounts {
 }
 
 impl Accounts {
-    pub fn of_the_machine() -> Result<Self, Refusal> {
+    pub fn of_the_machine() -> Result<Self> {
         let text = read("/proc/meminfo")?;
         let of = |key| value(&text, key).ok_or_else(|| lacks("/proc/meminfo", key));
         Ok(Self { free: of("MemFree")?, kernel_stacks: of("KernelStack")? })
@@ -48,7 +48,7 @@ impl Accounts {
 }
 
 /// The bytes in a line `key:  value kB` of a file.
-fn kilobytes(path: &str, key: &str) -> Result<i64, Refusal> {
+fn kilobytes(path: &str, key: &str) -> Result<i64> {
     value(&read(path)?, key).ok_or_else(|| lacks(path, key))
 }
 
@@ -56,7 +56,7 @@ fn lacks(path: &str, key: &str) -> Refusal {
     skip!("{path} has no {key}")
 }
 
-fn read(path: &str) -> Result<String, Refusal> {
+fn read(path: &str) -> Result<String> {
     /// An upper bound of the files' size.
     const MOST: u64 = 1 << 16;
     let mut text = String::new();

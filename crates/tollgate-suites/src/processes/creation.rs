@@ -60,7 +60,7 @@ pub(super) struct Creation {
 
 impl Creation {
     /// All experiments, in a process that has `region`.
-    pub fn all(region: Region, quota: Quota) -> Result<Vec<Box<dyn Experiment>>, Refusal> {
+    pub fn all(region: Region, quota: Quota) -> Result<Vec<Box<dyn Experiment>>> {
         let region = Rc::new(RefCell::new(region));
         let each = |what| -> Box<dyn Experiment> {
             Box::new(Self { what, region: Rc::clone(&region), program: None, quota: quota.clone() })
@@ -68,7 +68,7 @@ impl Creation {
         Ok(What::all().into_iter().map(each).collect())
     }
 
-    fn program(&mut self) -> Result<Option<&Program>, Refusal> {
+    fn program(&mut self) -> Result<Option<&Program>> {
         if let (Some(image), None) = (self.what.image(), &self.program) {
             self.program = Some(Program::new(image)?);
         }
@@ -77,7 +77,7 @@ impl Creation {
 }
 
 impl Experiment for Creation {
-    fn run(&mut self, clock: Clock, order: Order) -> Result<Vec<Batch>, Refusal> {
+    fn run(&mut self, clock: Clock, order: Order) -> Result<Vec<Batch>> {
         let what = self.what;
         let (region, quota) = (Rc::clone(&self.region), self.quota.clone());
         let program = self.program()?;
@@ -87,7 +87,7 @@ impl Experiment for Creation {
             once(what, program, clock, &quota)?;
         }
         let mut total = Times::default();
-        for _ in 0..order.iterations + order.extra {
+        for _ in 0..order.all() {
             let cpu_share = CpuShare::begin();
             let mut times = once(what, program, clock, &quota)?;
             times.undisturbed &= cpu_share.was_full();
@@ -131,7 +131,7 @@ impl Times {
     }
 }
 
-fn once(what: What, program: Option<&Program>, clock: Clock, quota: &Quota) -> Result<Times, Refusal> {
+fn once(what: What, program: Option<&Program>, clock: Clock, quota: &Quota) -> Result<Times> {
     let program = || program.ok_or_else(|| fail!("no program to start"));
     match what {
         What::Fork => child("fork", clock, quota, calls::fork_and_leave),
@@ -176,7 +176,7 @@ fn child(
     clock: Clock,
     quota: &Quota,
     make: impl FnOnce() -> io::Result<libc::pid_t>,
-) -> Result<Times, Refusal> {
+) -> Result<Times> {
     let (times, status) = timed(clock, make).map_err(|error| quota.refused(call, &error))?;
     match status {
         0 => Ok(times),
@@ -191,7 +191,7 @@ fn started(
     clock: Clock,
     quota: &Quota,
     make: impl FnOnce() -> io::Result<libc::pid_t>,
-) -> Result<Times, Refusal> {
+) -> Result<Times> {
     let (times, status) = timed(clock, make).map_err(|error| image.refusal(call, &error, quota))?;
     match status {
         0 => Ok(times),
@@ -220,7 +220,7 @@ fn timed(clock: Clock, make: impl FnOnce() -> io::Result<libc::pid_t>) -> io::Re
     Ok((Times { returned: returned.ticks, exited: exited.ticks, less: 0, undisturbed }, status?))
 }
 
-fn thread(clock: Clock, quota: &Quota) -> Result<Times, Refusal> {
+fn thread(clock: Clock, quota: &Quota) -> Result<Times> {
     let mut made = Ok(0);
     let mut returned = Span { ticks: 0, same_processor: true };
     let mut joined = Ok(());
@@ -250,7 +250,7 @@ mod tests {
     fn calls_return_before_the_child_exits() {
         for what in What::all() {
             let mut creation = creation(what);
-            match creation.run(Clock::Kernel, Order { iterations: 2, extra: 0 }) {
+            match creation.run(Clock::Kernel, Order::of(2)) {
                 Ok(batches) => {
                     assert_eq!(batches.len(), 2, "{what:?}");
                     let [returned, exited] = [batches[0].work, batches[1].work];
@@ -275,7 +275,7 @@ mod tests {
             began.elapsed().as_nanos() as u64
         };
         let mut timed = || {
-            let batches = creation.run(Clock::Kernel, Order { iterations: 1, extra: 0 }).expect("a batch");
+            let batches = creation.run(Clock::Kernel, Order::of(1)).expect("a batch");
             batches[1].work
         };
         // Alternating, and the least of many: other tests' noise affects both.

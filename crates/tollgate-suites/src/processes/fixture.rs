@@ -7,7 +7,7 @@ use super::memory::{Memory, Region};
 use crate::prelude::*;
 
 /// The instance of a case, by its parameters of memory and end.
-pub(super) fn instance(what: What, params: &Params, context: &mut Context) -> Result<Instance, Refusal> {
+pub(super) fn instance(what: What, params: &Params, context: &mut Context) -> Result<Instance> {
     let memory = Memory::of(params);
     let isolated = process_with(memory, context)?;
     let index = What::all().iter().position(|other| *other == what).unwrap_or_default();
@@ -22,9 +22,9 @@ pub(super) const PROCESSES: u64 = 2;
 
 /// The process that has `memory` and runs the experiments of [`Creation::all`]. All instances of the bench process
 /// share it, so that memory is written once. One that has died, such as by a filter's SIGSYS, is replaced.
-fn process_with(memory: Memory, context: &mut Context) -> Result<Isolated, Refusal> {
+fn process_with(memory: Memory, context: &mut Context) -> Result<Isolated> {
     type Process = (Isolated, Rc<[Taken; 2]>);
-    let start = |context: &mut Context| -> Result<Process, Refusal> {
+    let start = |context: &mut Context| -> Result<Process> {
         let (quota, heartbeat) = (context.quota.clone(), context.heartbeat.clone());
         let taken = [quota.take_processes(PROCESSES)?, quota.take_memory(memory.bytes() as u64)?];
         let all = || Creation::all(Region::new(memory, heartbeat)?, quota.clone());

@@ -88,7 +88,7 @@ pub(super) struct Region {
 
 impl Region {
     /// Maps it, and writes it if required.
-    pub fn new(memory: Memory, heartbeat: Heartbeat) -> Result<Self, Refusal> {
+    pub fn new(memory: Memory, heartbeat: Heartbeat) -> Result<Self> {
         let mib = match memory {
             Memory::Plain => return Ok(Self { memory, mapping: None, value: 0, heartbeat }),
             Memory::Written { mib, .. } | Memory::Mapped { mib } => mib,
@@ -119,7 +119,7 @@ impl Region {
     }
 
     /// Checks for huge pages: the kernel gives small ones if none are free.
-    fn check_pages(&self, page: Page, faults: u64) -> Result<(), Refusal> {
+    fn check_pages(&self, page: Page, faults: u64) -> Result<()> {
         let huge = (self.length() / HUGE) as u64;
         match page {
             Page::Huge if faults > 2 * huge => Err(skip!(
@@ -181,7 +181,7 @@ mod tests {
     struct Growth(i64);
 
     impl Experiment for Growth {
-        fn run(&mut self, _: Clock, _: Order) -> Result<Vec<Batch>, Refusal> {
+        fn run(&mut self, _: Clock, _: Order) -> Result<Vec<Batch>> {
             Ok(vec![Batch::new(self.0 as u64, 0, true)])
         }
     }
@@ -200,7 +200,7 @@ mod tests {
                 let _ = &region;
                 Ok(vec![Box::new(Growth(Footprint::of_this_process()?.bytes - before))])
             });
-            let order = Order { iterations: 1, extra: 0 };
+            let order = Order::of(1);
             let batches =
                 isolated.expect("a process").experiment(0).run(Clock::Kernel, order).expect("an answer");
             batches[0].work as i64

@@ -66,7 +66,7 @@ fn cases() -> Vec<Params> {
 }
 
 /// One experiment answers all three questions.
-fn question(params: &Params, which: usize, context: &mut Context) -> Result<Instance, Refusal> {
+fn question(params: &Params, which: usize, context: &mut Context) -> Result<Instance> {
     let of = if word(params, "of") == "process" { Of::Processes } else { Of::Threads };
     let (number, limit) = number(&context.quota);
     if number == 0 {
@@ -123,7 +123,7 @@ struct Findings {
 }
 
 impl Experiment for Population {
-    fn run(&mut self, clock: Clock, _: Order) -> Result<Vec<Batch>, Refusal> {
+    fn run(&mut self, clock: Clock, _: Order) -> Result<Vec<Batch>> {
         let before = Accounts::of_the_machine();
         let mut during = Err(skip!("no memory figures were read"));
         let mut look = || during = Accounts::of_the_machine();
@@ -149,7 +149,7 @@ fn amount(before: i64, after: i64) -> Batch {
 }
 
 /// Children, which die with this process.
-fn processes(population: &Population, clock: Clock, look: &mut dyn FnMut()) -> Result<Findings, Refusal> {
+fn processes(population: &Population, clock: Clock, look: &mut dyn FnMut()) -> Result<Findings> {
     let mut children = Children::none(population)?;
     let cpu_share = CpuShare::begin();
     let mut outcome = Ok(());
@@ -175,7 +175,7 @@ struct Children<'a> {
 }
 
 impl<'a> Children<'a> {
-    fn none(population: &'a Population) -> Result<Self, Refusal> {
+    fn none(population: &'a Population) -> Result<Self> {
         let refused = |error: io::Error| Refusal::of("no memory to share with children", &error);
         let pipe = Some(io::pipe().map_err(refused)?);
         let waiting = SharedWaiting::new().map_err(refused)?;
@@ -183,7 +183,7 @@ impl<'a> Children<'a> {
     }
 
     /// Creates them, and waits until the last one pauses.
-    fn make_all(&mut self) -> Result<(), Refusal> {
+    fn make_all(&mut self) -> Result<()> {
         // SAFETY: getpid(2) has no preconditions.
         let parent = unsafe { libc::getpid() };
         while self.pids.len() < self.population.number as usize {
@@ -262,7 +262,7 @@ impl Waiting {
     }
 
     /// Waits until all have reported.
-    fn wait_for(&self, population: &Population, scope: Scope) -> Result<(), Refusal> {
+    fn wait_for(&self, population: &Population, scope: Scope) -> Result<()> {
         /// Without a report for so long, a task was killed or futex waits are forbidden.
         const PATIENCE: usize = 40;
         const A_WHILE: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 50_000_000 };
@@ -306,7 +306,7 @@ impl SharedWaiting {
     }
 }
 
-fn threads(population: &Population, clock: Clock, look: &mut dyn FnMut()) -> Result<Findings, Refusal> {
+fn threads(population: &Population, clock: Clock, look: &mut dyn FnMut()) -> Result<Findings> {
     let before = Footprint::of_this_process();
     let mut threads = Threads::none(population);
     let cpu_share = CpuShare::begin();
@@ -317,7 +317,7 @@ fn threads(population: &Population, clock: Clock, look: &mut dyn FnMut()) -> Res
     look();
     let after = Footprint::of_this_process();
     drop(threads);
-    let bytes = |footprint: Result<Footprint, Refusal>| footprint.map_or(0, |footprint| footprint.bytes);
+    let bytes = |footprint: Result<Footprint>| footprint.map_or(0, |footprint| footprint.bytes);
     let time = Batch::new(span.ticks, 0, undisturbed);
     Ok(Findings { time, memory: bytes(after) - bytes(before) })
 }
@@ -344,7 +344,7 @@ impl<'a> Threads<'a> {
         Self { population, handles: Vec::with_capacity(number as usize), shared }
     }
 
-    fn make_all(&mut self) -> Result<(), Refusal> {
+    fn make_all(&mut self) -> Result<()> {
         while self.handles.len() < self.population.number as usize {
             let mut handle: libc::pthread_t = 0;
             let shared: *const ThreadData = &*self.shared;
@@ -404,7 +404,7 @@ mod tests {
     fn run(of: Of) -> Vec<Batch> {
         let isolated = Isolated::start(&Quota::default(), || Ok(vec![Box::new(population(of, 40))]));
         let isolated = isolated.expect("a process");
-        let order = Order { iterations: 1, extra: 0 };
+        let order = Order::of(1);
         isolated.experiment(0).run(Clock::Kernel, order).expect("40 of them")
     }
 

@@ -49,7 +49,7 @@ pub(super) fn queued(thread: libc::pid_t) -> Option<u64> {
 }
 
 /// Checks that this thread is pinned to one processor, and so are its future children.
-pub(super) fn pinned() -> Result<(), Refusal> {
+pub(super) fn pinned() -> Result<()> {
     cpu::home().map(drop)
 }
 

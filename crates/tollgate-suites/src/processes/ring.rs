@@ -76,11 +76,11 @@ struct Ring {
 
 impl Ring {
     /// The ring of so many processes, started on first use; cases with the same number share one.
-    fn of(processes: usize, context: &mut Context) -> Result<Rc<Self>, Refusal> {
+    fn of(processes: usize, context: &mut Context) -> Result<Rc<Self>> {
         context.shared_while_held(&processes.to_string(), |context| Self::start(processes, &context.quota))
     }
 
-    fn start(processes: usize, quota: &Quota) -> Result<Self, Refusal> {
+    fn start(processes: usize, quota: &Quota) -> Result<Self> {
         raw::pinned()?;
         // This process is one of them.
         let taken = quota.take_processes(processes.saturating_sub(1) as u64)?;
@@ -118,7 +118,7 @@ impl Ring {
     }
 
     /// One batch, in which each member sums so many bytes at each passing.
-    fn run(&self, clock: Clock, bytes: u64, trips: u64) -> Result<Batch, Refusal> {
+    fn run(&self, clock: Clock, bytes: u64, trips: u64) -> Result<Batch> {
         let policy = BatchPolicy::enter();
         let mut whole = true;
         for _ in 0..(trips / 16).max(1) {
@@ -200,14 +200,14 @@ struct Round {
 }
 
 impl Round {
-    fn run(&self, clock: Clock, trips: u64) -> Result<Batch, Refusal> {
+    fn run(&self, clock: Clock, trips: u64) -> Result<Batch> {
         self.ring.run(clock, self.bytes, trips)
     }
 }
 
 impl Runner for Round {
-    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch, Refusal> {
-        self.run(clock, order.iterations + order.extra)
+    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch> {
+        self.run(clock, order.all())
     }
 }
 
@@ -281,7 +281,7 @@ struct Children(Vec<Child>);
 
 impl Children {
     /// Forks one more child that runs `part` and exits.
-    fn fork(&mut self, quota: &Quota, part: impl FnOnce()) -> Result<(), Refusal> {
+    fn fork(&mut self, quota: &Quota, part: impl FnOnce()) -> Result<()> {
         let life = || {
             part();
             0

@@ -7,8 +7,8 @@ use crate::prelude::*;
 pub(super) fn tried(
     hand_overs: u64,
     heartbeat: &Heartbeat,
-    mut batch: impl FnMut() -> Result<Batch, Refusal>,
-) -> Result<(), Refusal> {
+    mut batch: impl FnMut() -> Result<Batch>,
+) -> Result<()> {
     const TRIALS: usize = 64;
     let mut counts = Vec::new();
     for _ in 0..TRIALS {
@@ -35,7 +35,7 @@ pub(super) fn tried(
 mod tests {
     use super::*;
 
-    fn counting(counts: &[u64]) -> Result<(), Refusal> {
+    fn counting(counts: &[u64]) -> Result<()> {
         let mut counts = counts.iter().cycle();
         tried(8, &Heartbeat::default(), || {
             let counted = counts.next().copied();

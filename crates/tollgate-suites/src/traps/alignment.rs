@@ -35,7 +35,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
 };
 
 /// Whether one such load traps once. The flag is clear afterwards in any case.
-fn traps() -> Result<bool, Refusal> {
+fn traps() -> Result<bool> {
     /// The loop's body once, with 16 aligned bytes of the stack in place of the context.
     #[unsafe(naked)]
     unsafe extern "C" fn one_load() {

@@ -48,7 +48,7 @@ const FILLED: u64 = u64::from_ne_bytes([FILLING; 8]);
 
 /// The number of pages that the kernel maps on one fault: cached pages around it as well (do_fault_around,
 /// mm/memory.c; fault_around_bytes in debugfs).
-fn mapped_by_a_fault(region: &Region) -> Result<usize, Refusal> {
+fn mapped_by_a_fault(region: &Region) -> Result<usize> {
     let trial = || {
         region.discard()?;
         let before = minor_faults();

@@ -75,7 +75,7 @@ struct Populated {
 }
 
 impl Populated {
-    fn new() -> Result<Self, Refusal> {
+    fn new() -> Result<Self> {
         let region = Region::anonymous(MOST_CALLS * BATCH * PAGE, libc::PROT_NONE)?;
         touched::mincore_tells(&region)?;
         Ok(Self { region })
@@ -83,7 +83,7 @@ impl Populated {
 }
 
 impl BatchHooks for Populated {
-    fn before(&mut self, context: &mut LoopContext, iterations: u64) -> Result<(), Refusal> {
+    fn before(&mut self, context: &mut LoopContext, iterations: u64) -> Result<()> {
         if iterations > MOST_CALLS as u64 {
             return Err(fail!("{iterations} calls were requested, at most {MOST_CALLS} fit"));
         }
@@ -92,7 +92,7 @@ impl BatchHooks for Populated {
         Ok(())
     }
 
-    fn after(&mut self, _: &LoopContext) -> Result<Option<u64>, Refusal> {
+    fn after(&mut self, _: &LoopContext) -> Result<Option<u64>> {
         let resident = self.region.resident(usize::MAX)?;
         self.region.clear()?;
         Ok(Some(resident as u64))

@@ -165,7 +165,7 @@ impl Handled {
 
     /// Installs the handler and unblocks the signal: a fault with a blocked signal kills (force_sig_info,
     /// kernel/signal.c).
-    pub fn install(&mut self) -> Result<(), Refusal> {
+    pub fn install(&mut self) -> Result<()> {
         self.remove();
         SIGNALS.store(0, Relaxed);
         LOOP.store(self.code, Relaxed);
@@ -191,11 +191,11 @@ impl Handled {
 }
 
 impl BatchHooks for Handled {
-    fn before(&mut self, _: &mut LoopContext, _: u64) -> Result<(), Refusal> {
+    fn before(&mut self, _: &mut LoopContext, _: u64) -> Result<()> {
         self.install()
     }
 
-    fn after(&mut self, _: &LoopContext) -> Result<Option<u64>, Refusal> {
+    fn after(&mut self, _: &LoopContext) -> Result<Option<u64>> {
         Ok(Some(self.remove()))
     }
 }
@@ -214,7 +214,7 @@ pub(super) unsafe fn traps(
     signal: libc::c_int,
     handler: Handler,
     code: unsafe extern "C" fn(),
-) -> Result<bool, Refusal> {
+) -> Result<bool> {
     let mut handled = Handled::of_code(signal, handler, code as *const () as usize);
     handled.install()?;
     // SAFETY: the caller's.
@@ -228,14 +228,14 @@ pub(super) fn counted(
     check: fn(u64) -> Result<(), String>,
     handled: Handled,
     what: &str,
-) -> Result<Instance, Refusal> {
+) -> Result<Instance> {
     Ok(tried(Loop::without_context(timed, check)?.with_hooks(handled), 1, what)?.here())
 }
 
 /// Returns `timed` after a trial of one iteration, in which each operation must raise its signal. Otherwise the
 /// environment does not support `what`.
-pub(super) fn tried(mut timed: Loop, operations: u64, what: &str) -> Result<Loop, Refusal> {
-    let batch = timed.batch(Clock::Kernel, Order { iterations: 1, extra: 0 })?;
+pub(super) fn tried(mut timed: Loop, operations: u64, what: &str) -> Result<Loop> {
+    let batch = timed.batch(Clock::Kernel, Order::of(1))?;
     match batch.counted {
         Some(signals) if signals == operations => Ok(timed),
         signals => Err(skip!(

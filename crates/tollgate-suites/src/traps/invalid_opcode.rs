@@ -97,7 +97,7 @@ unsafe extern "C" fn ud1(rax: u64, rcx: u64) -> u64 {
 }
 
 /// Checks that the instruction traps here, and that the emulation is right.
-fn check(opcode: &Opcode) -> Result<(), Refusal> {
+fn check(opcode: &Opcode) -> Result<()> {
     const PAIRS: [(u32, u32); 7] =
         [(3, 3), (0, 0), (7, 0), (0, 5), (2, 31), (65_537, 2), (u32::MAX, u32::MAX)];
     for (base, exponent) in PAIRS {
@@ -116,7 +116,7 @@ fn check(opcode: &Opcode) -> Result<(), Refusal> {
 }
 
 /// The result of one emulated instruction, and its number of signals.
-fn emulated(alone: Alone, rax: u64, rcx: u64) -> Result<(u64, u64), Refusal> {
+fn emulated(alone: Alone, rax: u64, rcx: u64) -> Result<(u64, u64)> {
     let mut handled = Handled::of_code(libc::SIGILL, emulate, alone as usize);
     handled.install()?;
     // SAFETY: the instruction changes at most the two registers; if it traps, the handler steps over it.

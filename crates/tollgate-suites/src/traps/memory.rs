@@ -21,17 +21,12 @@ pub(super) struct Region(Mapping);
 
 impl Region {
     /// Private anonymous memory, not populated.
-    pub fn anonymous(length: usize, protection: libc::c_int) -> Result<Self, Refusal> {
+    pub fn anonymous(length: usize, protection: libc::c_int) -> Result<Self> {
         Self::map(length, protection, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE, -1)
     }
 
     /// The start of a file, shared or private.
-    pub fn of_file(
-        file: &File,
-        length: usize,
-        protection: libc::c_int,
-        kind: libc::c_int,
-    ) -> Result<Self, Refusal> {
+    pub fn of_file(file: &File, length: usize, protection: libc::c_int, kind: libc::c_int) -> Result<Self> {
         Self::map(length, protection, kind, file.as_raw_fd())
     }
 
@@ -40,7 +35,7 @@ impl Region {
         protection: libc::c_int,
         flags: libc::c_int,
         descriptor: libc::c_int,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self> {
         // A memory limit is a property of the environment, not a temporary shortage.
         let refused =
             |error| skip!("mmap(2) of {} KiB is refused: {}", (length + HUGE) / 1024, plainly(&error));
@@ -66,12 +61,12 @@ impl Region {
     }
 
     /// Gives every page back to the kernel: the next touch of each faults.
-    pub fn discard(&self) -> Result<(), Refusal> {
+    pub fn discard(&self) -> Result<()> {
         self.advise(libc::MADV_DONTNEED).or_refused("madvise(MADV_DONTNEED) is refused")
     }
 
     /// mprotect(2) on all of it.
-    pub fn protect(&self, protection: libc::c_int) -> Result<(), Refusal> {
+    pub fn protect(&self, protection: libc::c_int) -> Result<()> {
         // SAFETY: the range is this mapping's, and nothing is borrowed from it.
         match unsafe { libc::mprotect(self.0.address().cast(), self.0.length(), protection) } {
             0 => Ok(()),
@@ -80,7 +75,7 @@ impl Region {
     }
 
     /// Replaces it with inaccessible anonymous memory, so that no page is mapped.
-    pub fn clear(&self) -> Result<(), Refusal> {
+    pub fn clear(&self) -> Result<()> {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
         // SAFETY: the range is this mapping's, and nothing is borrowed from it.
         let mapped =
@@ -92,7 +87,7 @@ impl Region {
     }
 
     /// The number of resident pages among its first ones (mincore(2)).
-    pub fn resident(&self, pages: usize) -> Result<usize, Refusal> {
+    pub fn resident(&self, pages: usize) -> Result<usize> {
         let pages = pages.min(self.0.length() / PAGE);
         let mut present = vec![0_u8; pages];
         // SAFETY: `present` has a byte for each page of the range, which is this mapping's.
@@ -115,7 +110,7 @@ impl Region {
 }
 
 /// A file in memory (memfd_create(2)), with [`FILLING`] in every byte.
-pub(super) fn file_of(length: usize) -> Result<File, Refusal> {
+pub(super) fn file_of(length: usize) -> Result<File> {
     let file = memfd::create("tollgate-traps");
     let file = file.or_refused("memfd_create(2) is refused")?;
     let filling = vec![FILLING; 16 * PAGE];

@@ -48,7 +48,7 @@ struct ReadOnly {
 }
 
 impl ReadOnly {
-    fn new(timed: Timed, repairs: bool) -> Result<Self, Refusal> {
+    fn new(timed: Timed, repairs: bool) -> Result<Self> {
         let handler = if repairs { repair } else { step_over };
         let handled = Handled::new(libc::SIGSEGV, handler, timed);
         Ok(Self { handled, region: touched::small(MOST)?, repairs, stores: 0 })
@@ -56,7 +56,7 @@ impl ReadOnly {
 }
 
 impl BatchHooks for ReadOnly {
-    fn before(&mut self, context: &mut LoopContext, iterations: u64) -> Result<(), Refusal> {
+    fn before(&mut self, context: &mut LoopContext, iterations: u64) -> Result<()> {
         if iterations > MOST as u64 {
             return Err(fail!("{iterations} stores were requested, there are {MOST} pages"));
         }
@@ -70,7 +70,7 @@ impl BatchHooks for ReadOnly {
         self.handled.install()
     }
 
-    fn after(&mut self, _: &LoopContext) -> Result<Option<u64>, Refusal> {
+    fn after(&mut self, _: &LoopContext) -> Result<Option<u64>> {
         let signals = self.handled.remove();
         let stored = (0..self.stores).filter(|page| self.region.read(page * PAGE) == 1).count();
         let wanted = if self.repairs { self.stores } else { 0 };

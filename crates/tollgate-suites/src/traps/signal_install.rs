@@ -44,14 +44,14 @@ impl Kept {
 }
 
 impl BatchHooks for Kept {
-    fn before(&mut self, _: &mut LoopContext, _: u64) -> Result<(), Refusal> {
+    fn before(&mut self, _: &mut LoopContext, _: u64) -> Result<()> {
         self.put_back();
         let before = Action::now(libc::SIGUSR1).or_refused("rt_sigaction(2) is refused")?;
         self.0 = Some(before);
         Ok(())
     }
 
-    fn after(&mut self, _: &LoopContext) -> Result<Option<u64>, Refusal> {
+    fn after(&mut self, _: &LoopContext) -> Result<Option<u64>> {
         self.put_back();
         Ok(None)
     }

@@ -38,13 +38,13 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
 struct Addressed(Handled);
 
 impl BatchHooks for Addressed {
-    fn before(&mut self, context: &mut LoopContext, _: u64) -> Result<(), Refusal> {
+    fn before(&mut self, context: &mut LoopContext, _: u64) -> Result<()> {
         let [process, thread] = addressee();
         context.words[..3].copy_from_slice(&[process, thread, libc::SIGUSR1 as u64]);
         self.0.install()
     }
 
-    fn after(&mut self, _: &LoopContext) -> Result<Option<u64>, Refusal> {
+    fn after(&mut self, _: &LoopContext) -> Result<Option<u64>> {
         Ok(Some(self.0.remove()))
     }
 }

@@ -111,7 +111,7 @@ struct FromFrame {
 
 impl FromFrame {
     /// Sends a signal and copies its frame.
-    fn captured() -> Result<Self, Refusal> {
+    fn captured() -> Result<Self> {
         let region = Region::anonymous(LENGTH, libc::PROT_READ | libc::PROT_WRITE)?;
         region.small_pages();
         DESTINATION.store(region.start() as usize, Relaxed);
@@ -133,7 +133,7 @@ impl FromFrame {
 }
 
 impl BatchHooks for FromFrame {
-    fn before(&mut self, context: &mut LoopContext, _: u64) -> Result<(), Refusal> {
+    fn before(&mut self, context: &mut LoopContext, _: u64) -> Result<()> {
         let copy = self.region.start() + COPY as u64;
         let mask = (copy as usize + MASK) as *mut u64;
         // The return restores a mask as well: this is the current one.
@@ -144,7 +144,7 @@ impl BatchHooks for FromFrame {
         Ok(())
     }
 
-    fn after(&mut self, context: &LoopContext) -> Result<Option<u64>, Refusal> {
+    fn after(&mut self, context: &LoopContext) -> Result<Option<u64>> {
         Ok(Some(context.words[1]))
     }
 }

@@ -29,7 +29,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
 };
 
 /// Whether one step traps once. The flag is clear afterwards in any case.
-fn traps() -> Result<bool, Refusal> {
+fn traps() -> Result<bool> {
     /// The loop's body once.
     #[unsafe(naked)]
     unsafe extern "C" fn one_step() {

@@ -79,7 +79,7 @@ fn use_it(benchmark: &'static Benchmark, params: &Params, instance: &mut Instanc
     for iterations in [1, 3, 16, 2, most] {
         let iterations = iterations.min(most).min(64);
         let counted = (0..10).find_map(|_| {
-            let batch = instance.batch(Clock::Kernel, Order { iterations, extra: 0 }).expect("a batch");
+            let batch = instance.batch(Clock::Kernel, Order::of(iterations)).expect("a batch");
             (batch.undisturbed || benchmark.counts != Some("minor faults")).then_some(batch.counted)
         });
         let wanted = benchmark.counts.map(|_| iterations * ops);
@@ -159,7 +159,7 @@ fn first_touches_are_as_many_faults_as_pages() {
         let Some(mut instance) = ready(benchmark, &params) else { continue };
         let (_, most) = instance.limits();
         for iterations in [1, most / 2, most - 1, most] {
-            let order = Order { iterations, extra: 0 };
+            let order = Order::of(iterations);
             // An unrelated fault disturbs a batch, and never makes its count wrong.
             let batches = (0..20).map(|_| instance.batch(Clock::Kernel, order).expect("a batch"));
             let undisturbed: Vec<Option<u64>> =
@@ -189,7 +189,7 @@ fn no_batch_exceeds_its_region() {
         if most == u64::MAX {
             continue;
         }
-        let beyond = instance.batch(Clock::Kernel, Order { iterations: most + 1, extra: 0 });
+        let beyond = instance.batch(Clock::Kernel, Order::of(most + 1));
         assert!(matches!(beyond, Err(Refusal::Fail(_))), "{}", benchmark.case(params));
     }
 }

@@ -70,7 +70,7 @@ impl Touched {
         timed: Timed,
         ops: u64,
         check: impl Fn(u64) -> Result<(), String> + Send + 'static,
-    ) -> Result<Instance, Refusal> {
+    ) -> Result<Instance> {
         let most = (self.region.length() / self.stride) as u64;
         if self.made > 0 {
             self.region.discard()?;
@@ -93,7 +93,7 @@ impl Touched {
 }
 
 impl BatchHooks for Touched {
-    fn before(&mut self, context: &mut LoopContext, iterations: u64) -> Result<(), Refusal> {
+    fn before(&mut self, context: &mut LoopContext, iterations: u64) -> Result<()> {
         let most = self.region.length() / self.stride;
         self.touches = usize::try_from(iterations).unwrap_or(usize::MAX);
         if self.touches > most {
@@ -114,7 +114,7 @@ impl BatchHooks for Touched {
         Ok(())
     }
 
-    fn after(&mut self, _: &LoopContext) -> Result<Option<u64>, Refusal> {
+    fn after(&mut self, _: &LoopContext) -> Result<Option<u64>> {
         let faults = minor_faults().saturating_sub(self.faults);
         let made = self.touches * self.made;
         let resident = if self.made > 0 { self.region.resident(usize::MAX)? } else { made };
@@ -147,12 +147,12 @@ pub(super) struct Exact {
 impl Exact {
     /// The instance of a loop of at most `most` iterations of `ops` operations each, after a batch of all of them,
     /// which also warms up the engine's own pages.
-    pub fn tried(timed: Loop, most: u64, ops: u64) -> Result<Instance, Refusal> {
+    pub fn tried(timed: Loop, most: u64, ops: u64) -> Result<Instance> {
         const TRIALS: usize = 3;
         let mut exact = Self { timed, ops, strays: 0 };
         let mut counted = 0;
         for _ in 0..TRIALS {
-            let batch = exact.timed.batch(Clock::Kernel, Order { iterations: most, extra: 0 })?;
+            let batch = exact.timed.batch(Clock::Kernel, Order::of(most))?;
             counted = batch.counted.unwrap_or(0);
             if counted == most * ops {
                 return Ok(Instance::new(exact).with_ops(ops).with_most(most));
@@ -163,10 +163,10 @@ impl Exact {
 }
 
 impl Runner for Exact {
-    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch, Refusal> {
+    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch> {
         const MOST_STRAYS: u32 = 16;
         let batch = self.timed.batch(clock, order)?;
-        let wanted = (order.iterations + order.extra) * self.ops;
+        let wanted = order.all() * self.ops;
         if batch.counted.is_some_and(|counted| counted != wanted) && self.strays < MOST_STRAYS {
             self.strays += 1;
             return Ok(Batch { undisturbed: false, ..batch });
@@ -177,7 +177,7 @@ impl Runner for Exact {
 }
 
 /// Checks that mincore(2) reports untouched pages of `region` as absent.
-pub(super) fn mincore_tells(region: &Region) -> Result<(), Refusal> {
+pub(super) fn mincore_tells(region: &Region) -> Result<()> {
     match region.resident(usize::MAX)? {
         0 => Ok(()),
         _ => Err(skip!("mincore(2) is not reliable here: it reports untouched pages as resident")),
@@ -193,14 +193,14 @@ pub(super) fn aligned(stride: usize) -> impl Fn(u64) -> Result<(), String> + Sen
 }
 
 /// `pages` small pages of fresh memory.
-pub(super) fn small(pages: usize) -> Result<Region, Refusal> {
+pub(super) fn small(pages: usize) -> Result<Region> {
     let region = Region::anonymous(pages * PAGE, libc::PROT_READ | libc::PROT_WRITE)?;
     region.small_pages();
     Ok(region)
 }
 
 /// `pages` huge pages of fresh memory, if the kernel gives any.
-pub(super) fn huge(pages: usize) -> Result<Region, Refusal> {
+pub(super) fn huge(pages: usize) -> Result<Region> {
     let region = Region::anonymous(pages * HUGE, libc::PROT_READ | libc::PROT_WRITE)?;
     region.advise(libc::MADV_HUGEPAGE).or_refused("madvise(MADV_HUGEPAGE) is refused")?;
     Ok(region)
@@ -215,12 +215,12 @@ mod tests {
     struct TooMany(Vec<u64>, u64);
 
     impl BatchHooks for TooMany {
-        fn before(&mut self, _: &mut LoopContext, iterations: u64) -> Result<(), Refusal> {
+        fn before(&mut self, _: &mut LoopContext, iterations: u64) -> Result<()> {
             self.1 = iterations;
             Ok(())
         }
 
-        fn after(&mut self, _: &LoopContext) -> Result<Option<u64>, Refusal> {
+        fn after(&mut self, _: &LoopContext) -> Result<Option<u64>> {
             Ok(Some(self.1 + self.0.pop().unwrap_or(0)))
         }
     }
@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn a_stray_fault_is_a_disturbance_and_many_are_a_failure() {
         let run = |exact: &mut Exact| {
-            let batch = exact.batch(Clock::Kernel, Order { iterations: 4, extra: 0 }).expect("a batch");
+            let batch = exact.batch(Clock::Kernel, Order::of(4)).expect("a batch");
             (batch.counted, batch.undisturbed)
         };
         let mut once = exact([1, 0]);

@@ -115,7 +115,7 @@ struct Thread {
 }
 
 impl Pager {
-    fn new() -> Result<Self, Refusal> {
+    fn new() -> Result<Self> {
         let region = touched::small(MOST)?;
         let watch = open()?;
         let mut api = Api { api: UFFD_API, features: 0, ioctls: 0 };
@@ -136,7 +136,7 @@ impl Pager {
         Ok(Self { region, watch: Arc::new(watch), handled: Arc::default(), thread: None })
     }
 
-    fn start(&mut self) -> Result<(), Refusal> {
+    fn start(&mut self) -> Result<()> {
         let stop = eventfd(0, 0).or_refused("eventfd(2) is refused")?;
         let stop = Arc::new(stop);
         let (ready, started) = mpsc::sync_channel(1);
@@ -168,7 +168,7 @@ impl Pager {
 }
 
 impl BatchHooks for Pager {
-    fn before(&mut self, context: &mut LoopContext, iterations: u64) -> Result<(), Refusal> {
+    fn before(&mut self, context: &mut LoopContext, iterations: u64) -> Result<()> {
         if iterations > MOST as u64 {
             return Err(fail!("{iterations} loads were requested, there are {MOST} pages"));
         }
@@ -178,7 +178,7 @@ impl BatchHooks for Pager {
         self.start()
     }
 
-    fn after(&mut self, _: &LoopContext) -> Result<Option<u64>, Refusal> {
+    fn after(&mut self, _: &LoopContext) -> Result<Option<u64>> {
         self.stop();
         self.region.discard()?;
         Ok(Some(self.handled.load(Relaxed)))
@@ -195,7 +195,7 @@ impl Drop for Pager {
     }
 }
 
-fn open() -> Result<OwnedFd, Refusal> {
+fn open() -> Result<OwnedFd> {
     let flags = libc::O_CLOEXEC | libc::O_NONBLOCK;
     let call = |flags: libc::c_int| {
         // SAFETY: the call takes flags only.

@@ -44,7 +44,7 @@ impl Pages {
     }
 
     /// Checks that this cache state is possible here.
-    pub fn can_be(&self, cache: Cache) -> Result<(), Refusal> {
+    pub fn can_be(&self, cache: Cache) -> Result<()> {
         match (&self.stays, cache) {
             (Some(why), Cache::Cold) => Err(skip!("a cold cache is not possible here: {why}")),
             _ => Ok(()),

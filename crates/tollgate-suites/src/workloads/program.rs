@@ -13,7 +13,7 @@ pub(super) struct Program {
 
 impl Program {
     /// Checks that it exists.
-    pub fn must_be_here(&self) -> Result<(), Refusal> {
+    pub fn must_be_here(&self) -> Result<()> {
         if is_here(self.name) {
             return Ok(());
         }

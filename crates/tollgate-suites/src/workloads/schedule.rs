@@ -79,7 +79,7 @@ fn measure_size(
     Ok(std::mem::take(&mut fixture.facts))
 }
 
-fn check_limit(size: Size, storage: &Storage) -> Result<(), Refusal> {
+fn check_limit(size: Size, storage: &Storage) -> Result<()> {
     let needed = size.bytes_at_most();
     if needed <= storage.limit {
         Ok(())

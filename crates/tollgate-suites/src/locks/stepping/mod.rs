@@ -235,7 +235,7 @@ fn the_instructions_that_are_decoded_are_those_that_the_processor_executes() {
 }
 
 /// The stop points of `take` and `release`: every instruction of the uncontended paths.
-fn points_of(method: Method, pair: &mut Pair) -> Result<[Vec<usize>; 2], Refusal> {
+fn points_of(method: Method, pair: &mut Pair) -> Result<[Vec<usize>; 2]> {
     let extent = method.code().extent;
     if is_sequence(method) {
         // A sequence that is interrupted at each instruction never ends.

@@ -52,15 +52,11 @@ fn decode((begin, end): (usize, usize)) -> Vec<Instruction> {
 
 /// Every executed instruction of `take` and of `release`, from its first to the one after its last, including the C
 /// library's. The lock is free before and after.
-pub(super) fn executed(process: &mut TracedProcess, extent: &Extent) -> Result<[Vec<usize>; 2], Refusal> {
+pub(super) fn executed(process: &mut TracedProcess, extent: &Extent) -> Result<[Vec<usize>; 2]> {
     Ok([stepped(process, Order::Take, extent.take)?, stepped(process, Order::Release, extent.release)?])
 }
 
-fn stepped(
-    process: &mut TracedProcess,
-    order: Order,
-    (begin, end): (usize, usize),
-) -> Result<Vec<usize>, Refusal> {
+fn stepped(process: &mut TracedProcess, order: Order, (begin, end): (usize, usize)) -> Result<Vec<usize>> {
     /// More than any lock has.
     const MOST: usize = 10_000;
     process.tell(order)?;

@@ -45,7 +45,7 @@ const TURNS: usize = 100;
 
 impl Pair {
     /// On the processor to which the calling thread is pinned.
-    pub fn new(method: Method) -> Result<Self, Refusal> {
+    pub fn new(method: Method) -> Result<Self> {
         let [home] = cpu::allowed()[..] else {
             return Err(fail!("the thread is not pinned to one processor"));
         };
@@ -57,11 +57,7 @@ impl Pair {
 
     /// Both run `take`. First `a` runs to `points[0]`, then `b` to `points[1]`, then `a` to `again`, then both
     /// alternate. A process without a point, or one that does not reach it, runs until `take` returns or waits.
-    pub fn both_take(
-        &mut self,
-        points: [Option<usize>; 2],
-        again: Option<usize>,
-    ) -> Result<ContendedBatch, Refusal> {
+    pub fn both_take(&mut self, points: [Option<usize>; 2], again: Option<usize>) -> Result<ContendedBatch> {
         self.a.tell(Order::Take)?;
         self.b.tell(Order::Take)?;
         let a = self.a.run_to(points[0])?;
@@ -73,7 +69,7 @@ impl Pair {
 
     /// `a` runs `take`, and `b` at `point` of it. The word at `forgotten` of `a`'s rseq area is cleared there, so
     /// that the kernel does not restart the sequence. Returns the holders, and releases the lock.
-    pub fn both_take_forgetting(&mut self, point: usize, forgotten: usize) -> Result<[bool; 2], Refusal> {
+    pub fn both_take_forgetting(&mut self, point: usize, forgotten: usize) -> Result<[bool; 2]> {
         self.a.tell(Order::Take)?;
         let a = self.a.run_to(Some(point))?;
         self.a.write(forgotten, 0)?;
@@ -85,12 +81,7 @@ impl Pair {
 
     /// `a` runs `take`, and is migrated to another processor at `point` of it. `b` runs `take` on the old processor
     /// before `a` continues, or after it. Returns the holders, and releases the lock.
-    pub fn both_take_apart(
-        &mut self,
-        point: usize,
-        away: usize,
-        a_first: bool,
-    ) -> Result<[bool; 2], Refusal> {
+    pub fn both_take_apart(&mut self, point: usize, away: usize, a_first: bool) -> Result<[bool; 2]> {
         self.a.tell(Order::Take)?;
         let a = self.a.run_to(Some(point))?;
         self.a.bind(away)?;
@@ -106,7 +97,7 @@ impl Pair {
     }
 
     /// `a` runs `take`. At `point` of it `b`, which held the lock before or acquires it there, releases it.
-    pub fn given_back_at(&mut self, point: usize, had_before: bool) -> Result<Passage, Refusal> {
+    pub fn given_back_at(&mut self, point: usize, had_before: bool) -> Result<Passage> {
         if had_before && !take(&mut self.b)? {
             return Err(fail!("a free lock could not be acquired"));
         }
@@ -128,7 +119,7 @@ impl Pair {
     }
 
     /// `a`, which holds the lock, releases it. At `point` of the release `b` tries to acquire it.
-    pub fn released_at(&mut self, point: usize) -> Result<Passage, Refusal> {
+    pub fn released_at(&mut self, point: usize) -> Result<Passage> {
         if !take(&mut self.a)? {
             return Err(fail!("a free lock could not be acquired"));
         }
@@ -142,11 +133,7 @@ impl Pair {
     }
 
     /// Both run alternately until they rest, `a` once to `again`. Returns their answers.
-    fn by_turns(
-        &mut self,
-        stops: [Stop; 2],
-        again: Option<usize>,
-    ) -> Result<(ContendedBatch, [u64; 2]), Refusal> {
+    fn by_turns(&mut self, stops: [Stop; 2], again: Option<usize>) -> Result<(ContendedBatch, [u64; 2])> {
         let ([mut a, mut b], mut next) = (stops, again);
         let mut waited = false;
         for _ in 0..TURNS {
@@ -173,7 +160,7 @@ impl Pair {
     }
 
     /// Checks the lock's state with these holders, and releases it.
-    fn passage(&mut self, stopped: bool, had: bool, got: [bool; 2]) -> Result<Passage, Refusal> {
+    fn passage(&mut self, stopped: bool, had: bool, got: [bool; 2]) -> Result<Passage> {
         let sound = match got {
             [true, true] => false,
             [true, false] => !take(&mut self.b)?,
@@ -186,7 +173,7 @@ impl Pair {
         Ok(Passage { stopped, had, got, sound: sound && free == [true, false] })
     }
 
-    pub fn clear(&mut self, got: [bool; 2]) -> Result<(), Refusal> {
+    pub fn clear(&mut self, got: [bool; 2]) -> Result<()> {
         for (process, got) in [(&mut self.a, got[0]), (&mut self.b, got[1])] {
             if got {
                 release(process)?;
@@ -197,25 +184,25 @@ impl Pair {
 }
 
 /// A whole `take`, without contention.
-fn take(process: &mut TracedProcess) -> Result<bool, Refusal> {
+fn take(process: &mut TracedProcess) -> Result<bool> {
     process.tell(Order::Take)?;
     finish(process).map(|answer| answer == 0)
 }
 
 /// A whole release.
-fn release(process: &mut TracedProcess) -> Result<(), Refusal> {
+fn release(process: &mut TracedProcess) -> Result<()> {
     process.tell(Order::Release)?;
     finish(process).map(|_| ())
 }
 
 /// Restarts of its sequences.
-pub(super) fn aborts(process: &mut TracedProcess) -> Result<u64, Refusal> {
+pub(super) fn aborts(process: &mut TracedProcess) -> Result<u64> {
     process.tell(Order::Aborts)?;
     finish(process)
 }
 
 /// Runs it until it rests. Returns its answer.
-fn finish(process: &mut TracedProcess) -> Result<u64, Refusal> {
+fn finish(process: &mut TracedProcess) -> Result<u64> {
     match process.run_to(None)? {
         Stop::Rest(answer) => Ok(answer),
         other => Err(fail!("it did not come to rest: {other:?}")),
@@ -224,7 +211,7 @@ fn finish(process: &mut TracedProcess) -> Result<u64, Refusal> {
 
 /// Runs `test` with a pair for each of these locks, in a thread on one processor. Prints skipped locks, and panics on
 /// failures.
-pub(super) fn with_each(methods: &[Method], each: impl Fn(Method, &mut Pair) -> Result<(), Refusal> + Sync) {
+pub(super) fn with_each(methods: &[Method], each: impl Fn(Method, &mut Pair) -> Result<()> + Sync) {
     let outcome = thread::scope(|scope| {
         let work = || {
             let home = cpu::usual(&cpu::allowed()).unwrap_or_default();

@@ -52,7 +52,7 @@ const NOT_JOINED: i32 = 4;
 
 impl TracedProcess {
     /// Forks member `number` of a lock, on the processor of the calling thread, stopped.
-    pub fn new(lock: &Lock, number: usize) -> Result<Self, Refusal> {
+    pub fn new(lock: &Lock, number: usize) -> Result<Self> {
         // The child uses only inherited data, its one thread and the allocator, which is safe across fork.
         let child = process::fork_bound(|| serve(lock, number));
         let child = child.or_refused("fork(2) is refused")?;
@@ -68,14 +68,14 @@ impl TracedProcess {
     }
 
     /// Gives it an order. It must be at rest; it begins when it is run.
-    pub fn tell(&mut self, order: Order) -> Result<(), Refusal> {
+    pub fn tell(&mut self, order: Order) -> Result<()> {
         let mut registers = self.registers()?;
         registers.rax = order as u64;
         self.set(&registers)
     }
 
     /// Runs it until it rests, waits or reaches the instruction at `point`.
-    pub fn run_to(&mut self, point: Option<usize>) -> Result<Stop, Refusal> {
+    pub fn run_to(&mut self, point: Option<usize>) -> Result<Stop> {
         let replaced = point.map(|point| self.replace(point, BREAKPOINT)).transpose()?;
         let stop = self.run(point);
         if let (Some(point), Some(replaced)) = (point, replaced) {
@@ -84,7 +84,7 @@ impl TracedProcess {
         stop
     }
 
-    fn run(&mut self, point: Option<usize>) -> Result<Stop, Refusal> {
+    fn run(&mut self, point: Option<usize>) -> Result<Stop> {
         const CALL: libc::c_int = libc::SIGTRAP | 0x80;
         let mut signal = 0;
         loop {
@@ -120,7 +120,7 @@ impl TracedProcess {
     }
 
     /// Runs one instruction. Returns the address of the next one.
-    pub fn step(&mut self) -> Result<usize, Refusal> {
+    pub fn step(&mut self) -> Result<usize> {
         self.request(libc::PTRACE_SINGLESTEP, 0, 0)?;
         match self.wait()? {
             libc::SIGTRAP => Ok(self.registers()?.rip as usize),
@@ -129,17 +129,17 @@ impl TracedProcess {
     }
 
     /// Pins it to a processor, where it continues.
-    pub fn bind(&mut self, cpu: usize) -> Result<(), Refusal> {
+    pub fn bind(&mut self, cpu: usize) -> Result<()> {
         tollgate_os::affinity::pin(self.child.pid(), &[cpu]).or_refused("sched_setaffinity(2) is refused")
     }
 
     /// Writes eight bytes into its memory.
-    pub fn write(&mut self, address: usize, value: u64) -> Result<(), Refusal> {
+    pub fn write(&mut self, address: usize, value: u64) -> Result<()> {
         self.request(libc::PTRACE_POKEDATA, address, value as usize)
     }
 
     /// Writes a byte into its code. Returns the old one.
-    fn replace(&mut self, address: usize, byte: u8) -> Result<u8, Refusal> {
+    fn replace(&mut self, address: usize, byte: u8) -> Result<u8> {
         let mut word = 0u64;
         // Unlike the C library's function, the system call writes the word to the address in the last argument.
         self.request(libc::PTRACE_PEEKTEXT, address, &raw mut word as usize)?;
@@ -150,18 +150,18 @@ impl TracedProcess {
         Ok(before)
     }
 
-    fn registers(&self) -> Result<libc::user_regs_struct, Refusal> {
+    fn registers(&self) -> Result<libc::user_regs_struct> {
         // SAFETY: an all-zero user_regs_struct is valid.
         let mut registers: libc::user_regs_struct = unsafe { mem::zeroed() };
         self.request(libc::PTRACE_GETREGS, 0, &raw mut registers as usize)?;
         Ok(registers)
     }
 
-    fn set(&mut self, registers: &libc::user_regs_struct) -> Result<(), Refusal> {
+    fn set(&mut self, registers: &libc::user_regs_struct) -> Result<()> {
         self.request(libc::PTRACE_SETREGS, 0, &raw const *registers as usize)
     }
 
-    fn request(&self, request: libc::c_uint, address: usize, data: usize) -> Result<(), Refusal> {
+    fn request(&self, request: libc::c_uint, address: usize, data: usize) -> Result<()> {
         // SAFETY: `data` is a number, or points to memory of the caller that the request reads or writes.
         let outcome = unsafe { libc::syscall(libc::SYS_ptrace, request, self.child.pid(), address, data) };
         match outcome {
@@ -172,7 +172,7 @@ impl TracedProcess {
     }
 
     /// Waits for its stop. Returns the signal.
-    fn wait(&mut self) -> Result<libc::c_int, Refusal> {
+    fn wait(&mut self) -> Result<libc::c_int> {
         loop {
             let status = match self.child.next(0) {
                 Ok(Some(wait)) => wait.status,

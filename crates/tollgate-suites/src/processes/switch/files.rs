@@ -24,7 +24,7 @@ timed_loop! {
 pub(super) const LOOP: TimedLoop = TimedLoop::Long(write_and_read);
 
 /// perf bench sched pipe: one pipe there, one back.
-pub(super) fn pipes() -> Result<Means, Refusal> {
+pub(super) fn pipes() -> Result<Means> {
     let refused = |error| Refusal::of("pipe2 is refused", &error);
     let (there_out, there) = raw::pipe().map_err(refused)?;
     let (back, back_in) = raw::pipe().map_err(refused)?;
@@ -35,7 +35,7 @@ pub(super) fn pipes() -> Result<Means, Refusal> {
 }
 
 /// One counter there, one back.
-pub(super) fn counters() -> Result<Means, Refusal> {
+pub(super) fn counters() -> Result<Means> {
     let refused = |error| Refusal::of("eventfd2 is refused", &error);
     let there = Arc::new(raw::eventfd(0, 0).map_err(refused)?);
     let back = Arc::new(raw::eventfd(0, 0).map_err(refused)?);
@@ -79,7 +79,7 @@ impl Side for Files {
         context.words[3] = 0;
     }
 
-    fn check(&self, context: &LoopContext, trips: u64) -> Result<(), Refusal> {
+    fn check(&self, context: &LoopContext, trips: u64) -> Result<()> {
         let (bytes, whole) = (context.words[3] as i64, 2 * TOKEN * trips as i64);
         if bytes == whole {
             return Ok(());

@@ -69,7 +69,7 @@ impl Side for Futex {
 
     fn begin(&mut self, _: &mut LoopContext) {}
 
-    fn check(&self, context: &LoopContext, _: u64) -> Result<(), Refusal> {
+    fn check(&self, context: &LoopContext, _: u64) -> Result<()> {
         let (seen, given) = (context.words[2] as u32, self.0.own.0.load(SeqCst));
         if seen == given {
             return Ok(());

@@ -85,7 +85,7 @@ pub(super) fn partners() -> impl Iterator<Item = u64> {
     cases().into_iter().map(|_| 1)
 }
 
-fn means(params: &Params) -> Result<Means, Refusal> {
+fn means(params: &Params) -> Result<Means> {
     match word(params, "by") {
         "futex" => Ok(futex::words()),
         "yield" => Ok(yielding::yielding()),
@@ -94,7 +94,7 @@ fn means(params: &Params) -> Result<Means, Refusal> {
     }
 }
 
-fn other_processor(context: &Context) -> Result<(usize, String), Refusal> {
+fn other_processor(context: &Context) -> Result<(usize, String)> {
     let alone = || skip!("two processors are needed, and this process may use one");
     let other = cpu::others(&context.processors).first().copied().ok_or_else(alone)?;
     // SAFETY: sched_getcpu(3) has no preconditions.
@@ -118,7 +118,7 @@ trait Side {
     fn begin(&mut self, context: &mut LoopContext);
 
     /// Checks the number of handovers since then.
-    fn check(&self, context: &LoopContext, trips: u64) -> Result<(), Refusal>;
+    fn check(&self, context: &LoopContext, trips: u64) -> Result<()>;
 
     /// After a batch.
     fn end(&mut self);
@@ -143,7 +143,7 @@ struct Switch {
 }
 
 impl Switch {
-    fn new(means: Means, elsewhere: Option<usize>, quota: &Quota) -> Result<Self, Refusal> {
+    fn new(means: Means, elsewhere: Option<usize>, quota: &Quota) -> Result<Self> {
         raw::pinned()?;
         // A thread counts as one.
         let taken = quota.take_processes(1)?;
@@ -188,7 +188,7 @@ impl Switch {
         if self.other_cpu { TRIPS_APART } else { TRIPS }
     }
 
-    fn run(&mut self, clock: Clock, trips: u64) -> Result<Batch, Refusal> {
+    fn run(&mut self, clock: Clock, trips: u64) -> Result<Batch> {
         let mut nothing = LoopContext::default();
         let mut empty = || clock.time(|| run_empty(trips, &mut nothing));
         let (code, context): (_, *mut LoopContext) = (self.code, &mut *self.context);
@@ -248,8 +248,8 @@ const STACK: usize = 64 << 10;
 const PATIENCE: Duration = Duration::from_secs(2);
 
 impl Runner for Switch {
-    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch, Refusal> {
-        self.run(clock, (order.iterations + order.extra) * self.trips())
+    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch> {
+        self.run(clock, order.all() * self.trips())
     }
 }
 

@@ -77,7 +77,7 @@ impl Side for Yielding {
         self.tell(YIELD);
     }
 
-    fn check(&self, context: &LoopContext, _: u64) -> Result<(), Refusal> {
+    fn check(&self, context: &LoopContext, _: u64) -> Result<()> {
         match context.result as i32 {
             0 => Ok(()),
             other => Err(fail!("sched_yield returned {other} instead of 0")),
