@@ -4,11 +4,9 @@ use std::time::Duration;
 
 use tollgate_model::{Boundary, Case, ParamValue, Params, Unit};
 
-use super::context::Context;
-use super::instance::Instance;
-use super::refusal::Result;
 use super::run::{BenchError, Findings, RunContext};
 use super::timed::{EMPTY, Timed};
+use super::{context::Context, instance::Instance, refusal::Result};
 
 /// A set of benchmarks whose instances share their rounds.
 pub struct Suite {

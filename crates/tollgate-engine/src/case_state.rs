@@ -6,12 +6,9 @@ use tollgate_model::measurement::{
     Case, Counted, Counter, Measured, Measurement, Outcome, Params, ProcessRounds, Provenance, Unit,
 };
 
-use super::benchmark::Benchmark;
-use super::clock::Clock;
-use super::ending::Ending;
-use super::refusal::Refusal;
 use super::shared::{Events, InstanceState, Readiness, SharedResults, Slot};
 use super::worker::{InstanceOrder, iterations_for};
+use super::{benchmark::Benchmark, clock::Clock, ending::Ending, refusal::Refusal};
 
 /// A case, from the choice to its measurement.
 pub(super) struct CaseState {

@@ -1,8 +1,7 @@
 //! The clock: the time stamp counter, fenced, where it can be trusted; else the kernel's.
 
-use std::arch::asm;
-use std::arch::x86_64::__cpuid_count;
 use std::time::{Duration, Instant};
+use std::{arch::asm, arch::x86_64::__cpuid_count};
 
 use serde::{Deserialize, Serialize};
 

@@ -7,23 +7,18 @@
 //! for a share, too few to change the latency. The timed thread uses the same memory with and without
 //! contention; two buffers at different addresses gave 25 and 43 ns a line.
 
-use std::cell::RefCell;
-use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
-use std::time::Duration;
+use std::{cell::RefCell, rc::Rc, thread::JoinHandle, time::Duration};
 
 use tollgate_os::affinity::Pinned;
 
 use super::clock::{self, Clock};
-use super::context::Context;
-use super::cpu;
-use super::heartbeat::Heartbeat;
 use super::limits::{Quota, Taken};
 use super::refusal::{Refusal, Result};
 use super::runner::{Batch, Order, Runner};
 use super::timed::{LongLoop, LoopContext, run_empty};
+use super::{context::Context, cpu, heartbeat::Heartbeat};
 
 /// The data of another thread's loop, at `r13`. It has pairs of cache lines to itself, since a processor may fetch
 /// lines in pairs.

@@ -4,11 +4,8 @@ use std::any::{Any, TypeId};
 use std::collections::BTreeMap;
 use std::rc::{Rc, Weak};
 
-use super::cpu;
-use super::heartbeat::Heartbeat;
-use super::limits::Quota;
 use super::refusal::{Refusal, Result};
-use super::storage::Storage;
+use super::{cpu, heartbeat::Heartbeat, limits::Quota, storage::Storage};
 
 /// What a bench process may use, and what its instances share.
 pub struct Context {

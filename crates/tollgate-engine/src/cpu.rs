@@ -3,9 +3,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use tollgate_os::affinity;
-use tollgate_os::process::Child;
-use tollgate_os::rusage::Usage;
+use tollgate_os::{affinity, process::Child, rusage::Usage};
 
 use super::refusal::Result;
 

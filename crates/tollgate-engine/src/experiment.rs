@@ -1,13 +1,9 @@
 //! Experiments: one action that gives several measurements, each of them a row of its own.
 
-use std::cell::RefCell;
-use std::rc::Rc;
+use std::{cell::RefCell, rc::Rc};
 
-use super::clock::Clock;
-use super::context::Context;
-use super::instance::Instance;
-use super::refusal::Result;
 use super::runner::{Batch, Order, Runner};
+use super::{clock::Clock, context::Context, instance::Instance, refusal::Result};
 
 /// One action that gives several measurements, such as the time until fork(2) returns and the time until the child
 /// has exited.

@@ -5,11 +5,10 @@ use std::time::{Duration, Instant};
 use tollgate_model::{Measurement, Outcome};
 use tollgate_os::signals;
 
-use super::clock::Clock;
 use super::instance::{Instance, Loop};
-use super::refusal::Result;
 use super::runner::{Batch, Order, Runner};
 use super::{Plan, measure};
+use super::{clock::Clock, refusal::Result};
 use crate::benchmark::{Benchmark, Kind, PLAIN, Suite};
 use crate::selection::{Group, Selection};
 

@@ -9,13 +9,11 @@ use std::io::{self, PipeReader, PipeWriter, Read};
 use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
-use tollgate_os::children::Inherited;
 use tollgate_os::group::{self as os_group, Group};
 use tollgate_os::process::{self, Child};
-use tollgate_os::signals;
+use tollgate_os::{children::Inherited, signals};
 
-use super::ending::Ending;
-use super::interrupt;
+use super::{ending::Ending, interrupt};
 
 /// The interval between two looks at a process that measures. On one processor each wake-up of the parent disturbs the
 /// measurement, so they are rare.

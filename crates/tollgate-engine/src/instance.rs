@@ -1,16 +1,11 @@
 //! Instances: cases that are ready to run batches, in the thread or process that they need.
 
-use std::any::Any;
-use std::sync::mpsc;
-use std::thread;
-use std::time::Duration;
+use std::{any::Any, sync::mpsc, thread, time::Duration};
 
-use super::clock::Clock;
-use super::compat;
-use super::cpu;
 use super::refusal::{OrRefused, Refusal, Result};
 use super::runner::{Batch, BatchHooks, Order, Runner};
 use super::timed::{LongLoop, LoopContext, Timed, TimedLoop, run_empty};
+use super::{clock::Clock, compat, cpu};
 
 /// A case that is ready to run.
 pub struct Instance {

@@ -4,20 +4,16 @@
 //! fork(2) depends on all memory that the process has written. So each amount of memory has a process that
 //! writes it once and then runs the experiments for every instance that asks.
 
-use std::cell::RefCell;
 use std::io::{self, BufRead, BufReader, PipeReader, PipeWriter, Write};
-use std::os::fd::AsRawFd;
-use std::rc::Rc;
+use std::{cell::RefCell, os::fd::AsRawFd, rc::Rc};
 
 use serde::{Deserialize, Serialize};
 use tollgate_os::process::{self, Child};
 
-use super::clock::Clock;
 use super::ending::{Ending, signal_name};
-use super::experiment::Experiment;
-use super::limits::Quota;
 use super::refusal::{Refusal, Result};
 use super::runner::{Batch, Order};
+use super::{clock::Clock, experiment::Experiment, limits::Quota};
 
 /// A handle of such a process. The process ends with its last handle, or with the bench process.
 #[derive(Clone)]

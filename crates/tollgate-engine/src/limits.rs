@@ -1,9 +1,8 @@
 //! Limits: how many processes and how much memory a bench process may take. At most a tenth of the processes and half
 //! of the memory that the environment allows, since other programs run there too.
 
-use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::{io, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 use tollgate_model::text::plainly;

@@ -1,7 +1,6 @@
 //! Memory from mmap(2), unmapped with its owner.
 
-use std::io;
-use std::ptr;
+use std::{io, ptr};
 
 /// A huge page of x86-64, in bytes (Intel SDM volume 3, 4.5.4: a page-directory entry with PS).
 pub const HUGE: usize = 2 << 20;

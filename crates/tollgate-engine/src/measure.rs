@@ -2,22 +2,16 @@
 
 use std::time::{Duration, Instant};
 
-use tollgate_model::Fact;
-use tollgate_model::text::plainly;
+use tollgate_model::{Fact, text::plainly};
 use tollgate_os::children::{Inherited, Subreaper};
 
 use super::clock::{self, Clock};
-use super::cpu;
-use super::ending::Ending;
-use super::group;
 use super::plan::{LEAST_SLICE, LONGEST_SLICE, Plan, SHORTEST_SLICE};
-use super::random::Random;
 use super::run::{BenchError, Findings, Progress, RunContext};
-use super::schedule::Schedule;
 use super::selection::{Group, Selection};
-use super::shared::SharedResults;
 use super::supervisor::{Isolation, Worker};
 use super::worker::{Find, Task, Until, Work};
+use super::{cpu, ending::Ending, group, random::Random, schedule::Schedule, shared::SharedResults};
 
 /// The calibration's share of the remaining time. It needs a tenth of that, unless processors are short or instances
 /// hang.

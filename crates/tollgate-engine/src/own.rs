@@ -3,12 +3,10 @@
 use std::time::Duration;
 
 use super::benchmark::{Benchmark, Kind, PLAIN};
-use super::clock::Clock;
-use super::cpu;
 use super::instance::{Instance, Loop};
-use super::refusal::Result;
 use super::runner::{Batch, Order, Runner};
 use super::timed::{LoopContext, run_empty};
+use super::{clock::Clock, cpu, refusal::Result};
 use tollgate_model::Boundary::{ClockSource, TimeStampCounter, VdsoClock};
 use tollgate_model::own;
 

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use super::limits::Limits;
-use super::storage::Storage;
+use super::{limits::Limits, storage::Storage};
 
 /// How a run spends its time. More time means narrower CIs, never other benchmarks.
 #[derive(Debug, Clone, PartialEq)]

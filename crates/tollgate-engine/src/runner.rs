@@ -7,9 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::clock::{Clock, Span};
-use super::heartbeat::Heartbeat;
-use super::refusal::Result;
-use super::timed::LoopContext;
+use super::{heartbeat::Heartbeat, refusal::Result, timed::LoopContext};
 
 /// An order: so many iterations of the loop, and as many of the empty loop before and after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -10,8 +10,7 @@
 //!
 //! Time is divided among processes, not benchmarks: more time means more rounds and processes for all.
 
-use std::collections::BTreeSet;
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use tollgate_model::measurement::{Measurement, Params};
 use tollgate_model::{ParamValue, estimate::Estimate};

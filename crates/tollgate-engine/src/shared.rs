@@ -5,26 +5,19 @@
 //! wrong number but never cause undefined behaviour. All else is JSON.
 
 use std::fs::{File, Permissions};
-use std::io;
-use std::mem::offset_of;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::fs::PermissionsExt;
-use std::sync::Arc;
 use std::sync::atomic::{
     AtomicI64, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
 };
-use std::time::Duration;
+use std::{io, mem::offset_of, os::unix::fs::PermissionsExt, sync::Arc, time::Duration};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tollgate_os::memfd;
 
 use super::clock::{Clock, FrequencySource};
-use super::heartbeat::Heartbeat;
-use super::mapping::Mapping;
-use super::refusal::Result;
-use super::runner::Counters;
+use super::{heartbeat::Heartbeat, mapping::Mapping, refusal::Result, runner::Counters};
 
 /// Greatest number of instances of a group.
 pub const MAX_INSTANCES: usize = 1024;

@@ -1,22 +1,15 @@
 //! The parent's side: starts a bench process, watches it and ends it.
 
 use std::ffi::{CStr, CString, OsStr};
-use std::fs::File;
-use std::io;
-use std::os::fd::AsRawFd;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use std::{fs::File, io, os::fd::AsRawFd, os::unix::ffi::OsStrExt, os::unix::fs::OpenOptionsExt};
 
 use tollgate_os::group::{self, Group};
 use tollgate_os::process;
 
-use super::ending::Ending;
-use super::group::LOOK;
-use super::interrupt;
-use super::shared::SharedResults;
 use super::worker::{self, Find, Task};
+use super::{ending::Ending, group::LOOK, interrupt, shared::SharedResults};
 
 /// How a bench process starts.
 pub(super) enum Isolation {

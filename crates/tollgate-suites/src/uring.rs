@@ -1,9 +1,8 @@
 //! io_uring(7): a ring shared with the kernel.
 
-use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::{io, sync::atomic::AtomicU32};
 
 use crate::prelude::*;
 

@@ -3,9 +3,8 @@
 //! What statx(2) declares and what a file accepts are two facts: tmpfs declares nothing and accepts any
 //! buffer.
 
-use std::fmt;
-use std::mem;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::{fmt, mem};
 
 use super::aligned::{Aligned, exactly_aligned};
 use super::refusal::checked;
@@ -131,9 +130,8 @@ pub(super) fn note(file: &OwnedFd) -> Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::data;
-    use super::super::data_dir::tests::Own;
     use super::*;
+    use super::{super::data, super::data_dir::tests::Own};
 
     #[test]
     fn declared_alignment_is_accepted_repeatedly() {

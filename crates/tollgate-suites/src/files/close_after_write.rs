@@ -1,14 +1,11 @@
 //! close(2) after a write.
 
-use std::cell::Cell;
-use std::rc::Rc;
+use std::{cell::Cell, rc::Rc};
 
-use super::block::SMALL;
-use super::data::put;
 use super::data_dir::{DataDir, Scratch};
 use super::names::{OnNames, close, on_names};
 use super::refusal::{FILE, refused};
-use super::single::Operation;
+use super::{block::SMALL, data::put, single::Operation};
 use crate::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {

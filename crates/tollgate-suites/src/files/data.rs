@@ -1,9 +1,7 @@
 //! Data files, made once in a run and used by each of its processes: for reads, and for overwrites.
 
-use std::ffi::CStr;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::rc::Rc;
-use std::time::Duration;
+use std::{ffi::CStr, rc::Rc, time::Duration};
 
 use super::data_dir::DataDir;
 use super::refusal::{checked, done, refused, whole};

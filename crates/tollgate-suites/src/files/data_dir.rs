@@ -1,10 +1,7 @@
 //! The data directory: the working directory, opened once, and the names in it.
 
-use std::ffi::CStr;
-use std::io;
-use std::mem;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::rc::Rc;
+use std::{ffi::CStr, io, mem, rc::Rc};
 
 use tollgate_os::signals::{Changed, Disposition};
 use tollgate_os::workdir::{Workdir, WorkdirError};

@@ -1,17 +1,13 @@
 //! Reads with O_DIRECT, and attempts of one into an unaligned buffer.
 
-use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::rc::Rc;
+use std::{io, rc::Rc};
 
-use super::aligned::Aligned;
-use super::alignment;
 use super::block::{self, SMALL};
 use super::data::{self, Contents, Offsets};
-use super::data_dir::DataDir;
 use super::refusal::{FILE, checked, named, refused, whole};
-use super::residency::PAGE;
 use super::single::{FINE, Operation, Verdict, instance};
+use super::{aligned::Aligned, alignment, data_dir::DataDir, residency::PAGE};
 use crate::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {

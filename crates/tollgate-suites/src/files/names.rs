@@ -1,16 +1,12 @@
 //! Calls on file names.
 
-use std::any::Any;
-use std::ffi::CStr;
-use std::io;
 use std::os::fd::{FromRawFd, IntoRawFd, OwnedFd, RawFd};
-use std::rc::Rc;
+use std::{any::Any, ffi::CStr, io, rc::Rc};
 
-use super::block::SMALL;
-use super::data::put;
 use super::data_dir::{DataDir, Scratch};
 use super::refusal::{checked, refused};
 use super::single::{FINE, Operation, Verdict, instance};
+use super::{block::SMALL, data::put};
 use crate::prelude::*;
 
 /// A file of 4 KiB that stays open, unlinked on drop.

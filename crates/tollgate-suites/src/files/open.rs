@@ -2,10 +2,9 @@
 
 use std::rc::Rc;
 
-use super::data_dir::DataDir;
 use super::names::{OnNames, close_result, on_names, scratch};
 use super::refusal::{FILE, checked};
-use super::single::Operation;
+use super::{data_dir::DataDir, single::Operation};
 use crate::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {

@@ -1,15 +1,13 @@
 //! Reads with verified cache state: cached, or uncached.
 
-use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::rc::Rc;
+use std::{io, rc::Rc};
 
-use super::aligned::Aligned;
 use super::data::{self, Contents, Offsets};
-use super::data_dir::DataDir;
 use super::refusal::{FILE, checked, refused, whole};
 use super::residency::{PAGE, Residency, Trial, advise, drop_pages};
 use super::single::{Operation, Verdict, instance};
+use super::{aligned::Aligned, data_dir::DataDir};
 use super::{block, data::Made};
 use crate::prelude::*;
 use tollgate_os::rusage::Usage;

@@ -1,12 +1,10 @@
 //! renameat(2) of a file.
 
-use std::cell::Cell;
-use std::rc::Rc;
+use std::{cell::Cell, rc::Rc};
 
 use super::data_dir::{DataDir, Names};
 use super::names::{OnNames, on_names, written};
-use super::refusal::FILE;
-use super::single::Operation;
+use super::{refusal::FILE, single::Operation};
 use crate::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {

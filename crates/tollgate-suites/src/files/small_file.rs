@@ -1,9 +1,7 @@
 //! Latency of one small file's life, by call: created, written, synced, renamed over the old file, read, unlinked.
 
-use std::ffi::CStr;
-use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::rc::Rc;
+use std::{ffi::CStr, io, rc::Rc};
 
 use super::block::SMALL;
 use super::data_dir::{DataDir, Names};

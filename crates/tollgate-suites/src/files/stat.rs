@@ -1,12 +1,10 @@
 //! newfstatat(2) of a file.
 
-use std::mem::MaybeUninit;
-use std::rc::Rc;
+use std::{mem::MaybeUninit, rc::Rc};
 
-use super::data_dir::DataDir;
 use super::names::{OnNames, on_names, scratch};
 use super::refusal::{FILE, checked};
-use super::single::Operation;
+use super::{data_dir::DataDir, single::Operation};
 use crate::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {

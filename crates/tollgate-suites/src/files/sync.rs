@@ -1,14 +1,12 @@
 //! fsync(2) and fdatasync(2) after a write.
 
-use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::rc::Rc;
+use std::{io, rc::Rc};
 
-use super::block::SMALL;
 use super::data::{self, Contents, Offsets, put};
-use super::data_dir::DataDir;
 use super::refusal::{FILE, checked, done};
 use super::single::{FINE, Operation, Verdict, instance};
+use super::{block::SMALL, data_dir::DataDir};
 use crate::prelude::*;
 
 pub(super) static FSYNC: Benchmark = Benchmark {

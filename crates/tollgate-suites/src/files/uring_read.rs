@@ -1,16 +1,11 @@
 //! Reads through io_uring, one at a time or many at once.
 
-use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::rc::Rc;
+use std::{io, rc::Rc};
 
-use super::aligned::Aligned;
-use super::block::SMALL;
 use super::data::{self, Contents, Offsets};
-use super::data_dir::DataDir;
-use super::refusal::FILE;
-use super::residency::PAGE;
 use super::single::{FINE, Operation, Verdict, instance};
+use super::{aligned::Aligned, block::SMALL, data_dir::DataDir, refusal::FILE, residency::PAGE};
 use super::{alignment, direct_read, refusal};
 use crate::prelude::*;
 use crate::uring::{Ring, refused};

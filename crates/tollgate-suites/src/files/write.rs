@@ -1,16 +1,13 @@
 //! Overwrites of a file's blocks: buffered, direct and uncached. None of them flushes the device's cache as fsync(2)
 //! does.
 
-use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::rc::Rc;
+use std::{io, rc::Rc};
 
-use super::aligned::Aligned;
 use super::data::{self, Offsets};
-use super::data_dir::DataDir;
 use super::refusal::{FILE, checked, named, whole};
-use super::residency::PAGE;
 use super::single::{FINE, Operation, Verdict, instance};
+use super::{aligned::Aligned, data_dir::DataDir, residency::PAGE};
 use super::{alignment, block, direct_read};
 use crate::prelude::*;
 

@@ -341,8 +341,7 @@ impl Hands {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::processes::raw::tests::in_a_process_of_its_own;
-    use crate::testing::pinned;
+    use crate::{processes::raw::tests::in_a_process_of_its_own, testing::pinned};
 
     fn setting(method: Method, pairs: usize, reach: Reach) -> Setting {
         Setting { method, pairs, reach, processors: cpu::allowed(), quota: Quota::default() }

@@ -1,11 +1,9 @@
 //! Memory of a lock, from this program's own sections.
 
-use std::fs::File;
 use std::io::{self, BufRead, BufReader};
-use std::rc::Rc;
+use std::{fs::File, rc::Rc};
 
-use super::layout::Guard;
-use super::method::Method;
+use super::{layout::Guard, method::Method};
 use crate::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {

@@ -1,8 +1,7 @@
 //! A lock that two threads hold alternately.
 
-use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, mpsc};
-use std::thread::JoinHandle;
+use std::{sync::atomic::AtomicU32, thread::JoinHandle};
 
 use super::lock::{Handle, Lock, Reach};
 use super::method::Method;

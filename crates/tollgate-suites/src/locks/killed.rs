@@ -1,8 +1,7 @@
 //! The state of a lock after its owner was killed, by killing processes.
 
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
-use std::ptr;
-use std::time::Duration;
+use std::{ptr, time::Duration};
 
 use super::lock::{Handle, Lock, Reach};
 use super::method::Method;

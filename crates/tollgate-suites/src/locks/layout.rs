@@ -1,7 +1,6 @@
 //! The data of a lock, by the offsets that its instructions use.
 
-use std::mem;
-use std::sync::atomic::AtomicU32;
+use std::{mem, sync::atomic::AtomicU32};
 
 use super::rseq;
 

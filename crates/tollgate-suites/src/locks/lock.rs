@@ -7,11 +7,8 @@
 use std::sync::Arc;
 use std::{io, mem, ptr};
 
-use super::code::Code;
 use super::layout::{Guard, MEMBERS, Member, Sembuf, Words};
-use super::method::Method;
-use super::rseq;
-use super::semaphore::Semaphore;
+use super::{code::Code, method::Method, rseq, semaphore::Semaphore};
 use crate::prelude::*;
 use crate::processes::raw::eventfd;
 

@@ -1,11 +1,9 @@
 //! A lock under forced preemption.
 
-use std::cell::RefCell;
-use std::rc::Rc;
+use std::{cell::RefCell, rc::Rc};
 
-use super::lock::Reach;
-use super::method::Method;
 use super::stress::{Team, WORKERS};
+use super::{lock::Reach, method::Method};
 use crate::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {

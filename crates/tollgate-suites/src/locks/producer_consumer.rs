@@ -1,10 +1,7 @@
 //! The published workload: producers and consumers.
 
 use super::bounded_buffer::{COUNTERS, ITEMS, Setting};
-use super::handover;
-use super::lock::Reach;
-use super::method::Method;
-use super::semaphore;
+use super::{handover, lock::Reach, method::Method, semaphore};
 use crate::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {

@@ -4,9 +4,7 @@
 //! Sizes are powers of two from the machine's caches, so that two machines have most cases in common. Pairs
 //! of processors are named by what they share, and by number only in the matrix.
 
-use std::arch::x86_64::__cpuid_count;
-use std::collections::BTreeMap;
-use std::fs;
+use std::{arch::x86_64::__cpuid_count, collections::BTreeMap, fs};
 
 use crate::prelude::*;
 

@@ -2,8 +2,7 @@
 //!
 //! Source: proc_pid_smaps(5), proc_pid_status(5), proc_meminfo(5).
 
-use std::fs::File;
-use std::io::Read;
+use std::{fs::File, io::Read};
 
 use crate::prelude::*;
 

@@ -1,9 +1,8 @@
 //! The calls that create processes and threads. C library functions are called where programs use them; plain system
 //! calls are written in instructions. These calls are what is measured, so fork(2) and waitpid(2) are not those of `tollgate_os`.
 
-use std::arch::naked_asm;
 use std::ffi::{CStr, c_char};
-use std::io;
+use std::{arch::naked_asm, io};
 
 /// Makes a child by fork(3) that exits at once.
 pub(super) fn fork_and_leave() -> io::Result<libc::pid_t> {

@@ -1,8 +1,6 @@
 //! Fork by clone3(2), without the C library.
 
-use super::creation::What;
-use super::fixture::instance;
-use super::fork;
+use super::{creation::What, fixture::instance, fork};
 use crate::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {

@@ -1,13 +1,9 @@
 //! The experiments of process creation, each with two times: until the call returns, and until the child has exited.
 
-use std::cell::RefCell;
-use std::ffi::c_char;
-use std::io;
-use std::rc::Rc;
+use std::{cell::RefCell, ffi::c_char, io, rc::Rc};
 
-use super::calls;
 use super::image::{Image, Program};
-use super::memory::Region;
+use super::{calls, memory::Region};
 use crate::prelude::*;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,8 +1,7 @@
 //! fork(3).
 
-use super::creation::What;
-use super::fixture::instance;
 use super::memory::{kinds, with};
+use super::{creation::What, fixture::instance};
 use crate::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {

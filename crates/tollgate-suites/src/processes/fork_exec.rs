@@ -1,10 +1,6 @@
 //! fork(3) and execve(2).
 
-use super::creation::What;
-use super::fixture::instance;
-use super::image::Image;
-use super::memory::with;
-use super::posix_spawn::cases_of_images;
+use super::{creation::What, fixture::instance, image::Image, memory::with, posix_spawn::cases_of_images};
 use crate::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {

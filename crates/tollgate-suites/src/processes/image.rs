@@ -1,9 +1,8 @@
 //! The programs that are started: files in memory (memfd_create(2)), so that no file system keeps them.
 
 use std::ffi::{CString, c_char};
-use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::AsRawFd;
+use std::{fs::File, os::fd::AsRawFd};
 
 use flate2::read::DeflateDecoder;
 

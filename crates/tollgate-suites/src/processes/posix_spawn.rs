@@ -1,9 +1,8 @@
 //! posix_spawn(3).
 
-use super::creation::What;
-use super::fixture::instance;
 use super::image::{IMAGES, Image};
 use super::memory::{kinds, with};
+use super::{creation::What, fixture::instance};
 use crate::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {

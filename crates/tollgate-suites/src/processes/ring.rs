@@ -1,12 +1,8 @@
 //! Context switches between processes with working sets: lmbench's lat_ctx.
 
-use std::arch::asm;
-use std::collections::BTreeSet;
-use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::ptr;
-use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::{arch::asm, collections::BTreeSet, io, ptr, rc::Rc};
 
 use tollgate_os::process::{self, Child};
 

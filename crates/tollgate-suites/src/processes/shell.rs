@@ -1,8 +1,6 @@
 //! system(3).
 
-use super::creation::What;
-use super::fixture::instance;
-use super::fork_exec;
+use super::{creation::What, fixture::instance, fork_exec};
 use crate::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {

@@ -3,9 +3,8 @@
 //! A handler belongs to the process and gets its signal from any source. So each handles only instructions of its
 //! loop; from anywhere else the signal kills, as by default.
 
-use std::io;
-use std::ptr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::{io, ptr};
 
 use tollgate_os::signals::{self, Set};
 

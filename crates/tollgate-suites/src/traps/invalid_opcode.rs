@@ -3,9 +3,8 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::handler::{self, Handled, SIGNAL, SIGNALS};
-use super::imul::TEN;
-use super::locked::Locked;
 use super::power::{decode, power};
+use super::{imul::TEN, locked::Locked};
 use crate::prelude::*;
 
 timed_loop! {

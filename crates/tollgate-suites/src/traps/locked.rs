@@ -1,8 +1,7 @@
 //! Code that is locked in memory while an instance lives, so that none of its traps waits for a page.
 
-use std::collections::BTreeMap;
-use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::{collections::BTreeMap, io};
 
 /// Bytes of code from an entry point on that are locked.
 const REACH: usize = 512;

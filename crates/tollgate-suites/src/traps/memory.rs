@@ -1,9 +1,6 @@
 //! Mappings with controlled residency, and the kernel's accounts of them.
 
-use std::fs::File;
-use std::io;
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::FileExt;
+use std::{fs::File, io, os::fd::AsRawFd, os::unix::fs::FileExt};
 
 use tollgate_model::text::plainly;
 use tollgate_os::memfd;

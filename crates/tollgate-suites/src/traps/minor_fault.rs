@@ -1,8 +1,7 @@
 //! The minor fault of fresh memory.
 
-use super::handler::TRAP;
-use super::memory::PAGE;
 use super::touched::{self, Counting, LARGE, SMALL, Touched};
+use super::{handler::TRAP, memory::PAGE};
 use crate::prelude::*;
 
 /// Greatest number in a batch: 4 MiB.

@@ -1,8 +1,7 @@
 //! rt_sigreturn(2) alone.
 
-use std::io;
-use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::{io, ptr};
 
 use super::handler::{Handled, SIGNALS, tried};
 use super::memory::{PAGE, Region};

@@ -3,10 +3,8 @@
 use std::ptr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::SUITE;
-use super::handler::Action;
-use super::memory::PAGE;
 use super::touched::{self, Counting, Touched};
+use super::{SUITE, handler::Action, memory::PAGE};
 use crate::checks;
 use crate::prelude::*;
 use tollgate_engine::timed::EMPTY;

@@ -1,12 +1,9 @@
 //! userfaultfd(2).
 
-use std::io;
-use std::mem;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
+use std::{io, mem, sync::Arc, sync::mpsc};
 
 use super::handler::{TRAP, tried};
 use super::memory::{FILLING, PAGE, Region};

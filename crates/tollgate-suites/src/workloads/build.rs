@@ -3,11 +3,9 @@
 use std::path::PathBuf;
 
 use super::command::{Command, Step, Stop, failed, first_line, removed};
-use super::fixture::Tree;
-use super::program::Program;
-use super::source::PROGRAM;
 use super::work::{Work, Workload};
 use super::{COMMAND, cases};
+use super::{fixture::Tree, program::Program, source::PROGRAM};
 use crate::prelude::*;
 
 pub(super) static WORKLOAD: Workload = Workload {

@@ -1,13 +1,10 @@
 //! The page cache of a command's input: filled, or emptied file by file, and checked in both cases.
 
-use std::fs::File;
-use std::io;
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::{fs::File, io, os::fd::OwnedFd};
 
 use super::command::{Step, on_files, open};
-use super::digest::files;
-use super::fixture::write;
+use super::{digest::files, fixture::write};
 use crate::files::data_dir::DataDir;
 use crate::files::residency::{PAGE, Residency, Trial, drop_pages};
 use crate::prelude::*;

@@ -1,24 +1,20 @@
 //! Commands: programs in a process group of their own, in an environment that does not depend on tollgate's user.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
 use std::io::{BufWriter, Read, Seek};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use std::{fs::File, os::unix::process::CommandExt};
 
 use rustix::fs::MemfdFlags;
-use tollgate_model::Traced;
-use tollgate_model::traced::Ended;
-use tollgate_os::identity::FileAccess;
-use tollgate_os::workdir::Workdir;
+use tollgate_model::{Traced, traced::Ended};
+use tollgate_os::{identity::FileAccess, workdir::Workdir};
 use tollgate_trace::{Request, TraceError};
 
-use crate::files::data_dir::opened;
-use crate::files::refusal::refused;
 use crate::prelude::*;
+use crate::{files::data_dir::opened, files::refusal::refused};
 
 /// Why a step was not completed.
 #[derive(Debug)]

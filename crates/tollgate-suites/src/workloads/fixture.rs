@@ -1,16 +1,14 @@
 //! The fixture of workloads: the tree on disk, its known contents, and other files next to it.
 
-use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::{fs, io::Write};
 
 use tollgate_model::Fact;
 use tollgate_os::workdir::Workdir;
 
 use super::command::{Command, Home, Owner, Step, Stop, create, failed, first_line, on_files};
-use super::digest::Digest;
-use super::program::Program;
 use super::source::{self, Size, Truth, Version};
+use super::{digest::Digest, program::Program};
 use crate::prelude::*;
 
 /// A tree of one size, in a directory that is removed on drop. While this lives, this thread accesses files with the

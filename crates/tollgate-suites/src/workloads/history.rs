@@ -1,9 +1,8 @@
 //! A history of the tree in git: two tags, and some commits between them.
 
-use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
-use std::path::PathBuf;
+use std::{collections::HashMap, path::PathBuf};
 
 use super::command::{Command, Step, create, on_files};
 use super::digest::Digest;

@@ -2,17 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use tollgate_model::Traced;
-use tollgate_model::estimate::Estimate;
 use tollgate_model::measurement::{Measured, Measurement, Outcome, ProcessRounds, Provenance, Unit};
-use tollgate_model::traced::Backend;
+use tollgate_model::{Traced, estimate::Estimate, traced::Backend};
 
 use super::cache::{Cache, Pages};
 use super::command::{Step, Stop};
 use super::fixture::{Tree, go_on};
-use super::source::Size;
-use super::work::Work;
 use super::{SUITE, WORKLOADS, size_of};
+use super::{source::Size, work::Work};
 use crate::prelude::*;
 
 /// Greatest number of repetitions.

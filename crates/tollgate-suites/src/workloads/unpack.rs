@@ -3,10 +3,9 @@
 use std::path::PathBuf;
 
 use super::command::{Command, Step, on_files, removed};
-use super::fixture::Tree;
-use super::program::Program;
 use super::work::{Work, Workload};
 use super::{COMMAND, archive, cases};
+use super::{fixture::Tree, program::Program};
 use crate::prelude::*;
 
 pub(super) static WORKLOAD: Workload = Workload {

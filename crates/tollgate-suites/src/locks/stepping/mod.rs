@@ -10,11 +10,9 @@ mod points;
 mod schedule;
 mod traced;
 
-use std::collections::BTreeSet;
-use std::mem;
+use std::{collections::BTreeSet, mem};
 
-use super::method::Method;
-use super::rseq;
+use super::{method::Method, rseq};
 use crate::prelude::*;
 use points::{entries, executed, of, of_sequence, within};
 use schedule::{Pair, aborts, with_each};

@@ -9,8 +9,7 @@ use std::{arch, io, mem};
 
 use crate::locks::lock::{Handle, Lock};
 use crate::prelude::*;
-use tollgate_model::text::plainly;
-use tollgate_model::traced::Ended;
+use tollgate_model::{text::plainly, traced::Ended};
 use tollgate_os::process::{self, Child, Status};
 
 /// Orders to the process, with their answers.

@@ -3,8 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::processes::raw::tests::in_a_process_of_its_own;
-use crate::testing::pinned;
+use crate::{processes::raw::tests::in_a_process_of_its_own, testing::pinned};
 use tollgate_os::affinity;
 
 /// A team on the last allowed processor; this process stays there.

@@ -1,11 +1,9 @@
 //! Context switches between two threads that pass a token back and forth.
 
-use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::{sync::mpsc, time::Duration};
 
-use super::raw;
-use super::trial::tried;
+use super::{raw, trial::tried};
 use crate::prelude::*;
 
 mod files;

@@ -2,9 +2,7 @@
 
 #![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
 
-use std::collections::BTreeMap;
-use std::path::Path;
-use std::process::Command;
+use std::{collections::BTreeMap, path::Path, process::Command};
 
 use super::*;
 use crate::testing::Directory;
