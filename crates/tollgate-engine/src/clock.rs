@@ -94,9 +94,6 @@ const TRAPPED: u64 = 400;
 impl Clock {
     /// The time stamp counter if it can be trusted here. Takes about 40 ms where its frequency must be
     /// calibrated.
-    ///
-    /// # Errors
-    /// The first reason against it.
     pub fn tsc() -> Result<(Self, FrequencySource), TscFault> {
         check_features()?;
         let nanoseconds = reading_takes();

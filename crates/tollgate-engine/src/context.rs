@@ -57,9 +57,6 @@ impl Context {
     }
 
     /// As [`Context::shared`], for a fixture that may fail: one that is no longer `usable` is replaced.
-    ///
-    /// # Errors
-    /// Those of `make`; the next call tries again.
     pub fn shared_while<T: Clone + 'static>(
         &mut self,
         key: &str,
@@ -75,9 +72,6 @@ impl Context {
     }
 
     /// The fixture of this type and key, made on first use, and dropped with the last instance that holds it.
-    ///
-    /// # Errors
-    /// Those of `make`.
     pub fn shared_while_held<T: 'static>(
         &mut self,
         key: &str,

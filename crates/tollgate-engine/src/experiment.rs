@@ -9,9 +9,6 @@ use super::{clock::Clock, context::Context, instance::Instance, refusal::Result}
 /// has exited.
 pub trait Experiment {
     /// Runs it `order.iterations` times. One batch for each question, always in the same order.
-    ///
-    /// # Errors
-    /// As [`Runner::batch`].
     fn run(&mut self, clock: Clock, order: Order) -> Result<Vec<Batch>>;
 }
 
@@ -31,9 +28,6 @@ struct Latest {
 
 impl Shared {
     /// The experiment with this key in this process, made by `make` on first use. It stays until the process ends.
-    ///
-    /// # Errors
-    /// Those of `make`.
     pub fn once<E: Experiment + 'static>(
         context: &mut Context,
         key: &str,

@@ -21,9 +21,6 @@ pub(super) const LOOK: Duration = Duration::from_millis(40);
 
 /// Runs `work` in the first process of a new group, a fork of this one, which exits with the status that it returns.
 /// The group is killed at `deadline`, or when the user asks to stop. `tick` is called repeatedly.
-///
-/// # Errors
-/// When processes or descriptors run out.
 pub fn run(work: impl FnOnce() -> i32, deadline: Instant, mut tick: impl FnMut()) -> io::Result<Ending> {
     let (alive, held) = io::pipe()?;
     let first = process::fork_bound(|| {

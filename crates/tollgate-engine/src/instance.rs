@@ -169,9 +169,6 @@ impl Loop {
 
     /// An instance in a thread of its own, which `prepare` changes first: a per-thread filter or flag affects no
     /// other instance.
-    ///
-    /// # Errors
-    /// Those of `prepare`, or that no thread could be started.
     pub fn in_thread(self, prepare: impl FnOnce() -> Result<()> + Send + 'static) -> Result<Instance> {
         let (orders, inbox) = mpsc::channel::<(Clock, Order)>();
         let (outbox, batches) = mpsc::channel();

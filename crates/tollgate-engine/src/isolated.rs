@@ -40,9 +40,6 @@ type Answer = Result<Vec<Batch>>;
 
 impl Isolated {
     /// Forks. In the child `prepare` makes experiments ready, which then run on request.
-    ///
-    /// # Errors
-    /// Those of `prepare`, or that no process could be started.
     pub fn start(quota: &Quota, prepare: impl FnOnce() -> Result<Vec<Box<dyn Experiment>>>) -> Result<Self> {
         let no_process = |error: io::Error| quota.refused("a process for the instance", &error);
         let (orders_out, orders) = io::pipe().map_err(no_process)?;

@@ -21,17 +21,11 @@ unsafe impl Sync for Mapping {}
 
 impl Mapping {
     /// So many bytes of zeros that may be read and written; `kind` is MAP_SHARED (with children) or MAP_PRIVATE.
-    ///
-    /// # Errors
-    /// Those of mmap(2).
     pub fn anonymous(length: usize, kind: libc::c_int) -> io::Result<Self> {
         Self::new(length, libc::PROT_READ | libc::PROT_WRITE, kind | libc::MAP_ANONYMOUS, -1, 0)
     }
 
     /// So many bytes of a file, or of zeros.
-    ///
-    /// # Errors
-    /// Those of mmap(2).
     pub fn new(
         length: usize,
         protection: libc::c_int,
@@ -50,9 +44,6 @@ impl Mapping {
     }
 
     /// The same at a multiple of a huge page: the kernel treats aligned windows alike in each run.
-    ///
-    /// # Errors
-    /// Those of mmap(2).
     pub fn aligned(
         length: usize,
         protection: libc::c_int,
@@ -86,9 +77,6 @@ impl Mapping {
     }
 
     /// madvise(2) on all of it.
-    ///
-    /// # Errors
-    /// Those of madvise(2).
     pub fn advise(&self, advice: libc::c_int) -> io::Result<()> {
         // SAFETY: the range is this mapping's; no advice does more than empty its pages.
         match unsafe { libc::madvise(self.address.cast(), self.length, advice) } {

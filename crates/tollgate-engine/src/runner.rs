@@ -67,9 +67,6 @@ impl Batch {
 pub type Counters = [u64; 4];
 
 /// Repeats a batch a few times until one is undisturbed. Returns the last one otherwise.
-///
-/// # Errors
-/// The first failure.
 pub fn until_undisturbed(heartbeat: &Heartbeat, mut batch: impl FnMut() -> Result<Batch>) -> Result<Batch> {
     const TRIES: usize = 3;
     let mut latest = batch()?;
@@ -96,15 +93,9 @@ pub trait Runner {
 /// events.
 pub trait BatchHooks: Send {
     /// Before so many iterations of the loop. It may change the loop's context.
-    ///
-    /// # Errors
-    /// Why the batch cannot run.
     fn before(&mut self, context: &mut LoopContext, iterations: u64) -> Result<()>;
 
     /// After the loop. Returns the number of events, where the benchmark counts any.
-    ///
-    /// # Errors
-    /// The batch's failure.
     fn after(&mut self, context: &LoopContext) -> Result<Option<u64>>;
 
     /// Whether the loop makes blocking calls, so that switches are part of the operation.

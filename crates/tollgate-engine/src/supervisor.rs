@@ -60,9 +60,6 @@ pub(super) struct Worker {
 
 impl Worker {
     /// Starts a process with a task.
-    ///
-    /// # Errors
-    /// When memory, processes or descriptors run out.
     pub fn start(task: &Task, isolation: &Isolation, find: Find) -> io::Result<Self> {
         let shared = SharedResults::new(task.instances())?;
         shared.set_task(task)?;

@@ -1,8 +1,15 @@
 //! The names that nearly every benchmark needs: the engine's interface, the boundaries, and parameters.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 pub(crate) use tollgate_engine::mapping::{HUGE, Mapping};
 // Named, since a boundary has this name too.
 pub(crate) use tollgate_engine::Random;
 pub(crate) use tollgate_engine::*;
 pub(crate) use tollgate_model::Boundary::*;
 pub(crate) use tollgate_model::{Boundary, ParamValue, Params, Unit};
+
+/// Locks a mutex whose data is consistent also after a panic.
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -24,6 +24,18 @@ impl Drop for Directory {
     }
 }
 
+/// What is ready, or None: a skip is printed, a failure ends the test.
+pub(crate) fn ready<T>(what: impl std::fmt::Debug, made: Result<T>) -> Option<T> {
+    match made {
+        Ok(made) => Some(made),
+        Err(Refusal::Skip(why)) => {
+            eprintln!("skipped: {what:?}: {why}");
+            None
+        }
+        Err(Refusal::Fail(why)) => panic!("{what:?}: {why}"),
+    }
+}
+
 /// Pins this thread to the last allowed processor, and returns that.
 pub(crate) fn pinned() -> usize {
     let home = *cpu::allowed().last().expect("a processor");

@@ -192,18 +192,13 @@ impl Operation for Read {
 mod tests {
     use super::super::data_dir::tests::Own;
     use super::*;
+    use crate::testing::ready;
 
     #[test]
     fn every_read_is_certified() {
         let own = Own::with_limit(8 << 20);
         for case in (BENCHMARK.cases)() {
-            let mut instance = match read(&own.dir, &case) {
-                Ok(instance) => instance,
-                Err(why) => {
-                    eprintln!("skipped: {case:?}: {why:?}");
-                    continue;
-                }
-            };
+            let Some(mut instance) = ready(&case, read(&own.dir, &case)) else { continue };
             for _ in 0..3 {
                 let batch = instance.batch(Clock::Kernel, Order::of(1)).expect("a batch");
                 assert_eq!(batch.counted, Some(1), "{case:?}");

@@ -124,19 +124,13 @@ impl Operation for Write {
 mod tests {
     use super::super::data_dir::tests::Own;
     use super::*;
+    use crate::testing::ready;
 
     #[test]
     fn writes_keep_the_files_length() {
         let own = Own::with_limit(8 << 20);
         for case in (BENCHMARK.cases)() {
-            let mut instance = match write(&own.dir, &case) {
-                Ok(instance) => instance,
-                Err(Refusal::Skip(why)) => {
-                    eprintln!("skipped: {case:?}: {why}");
-                    continue;
-                }
-                Err(Refusal::Fail(why)) => panic!("{case:?}: {why}"),
-            };
+            let Some(mut instance) = ready(&case, write(&own.dir, &case)) else { continue };
             for _ in 0..3 {
                 instance.batch(Clock::Kernel, Order::of(1)).expect("a batch");
             }

@@ -140,7 +140,7 @@ impl BufferRun {
             self.open_barrier();
             threads.into_iter().filter_map(|thread| thread.join().ok()).collect::<Vec<Share>>()
         });
-        let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let refused = locked(&self.refused).take();
         match refused {
             Some(refusal) => Err(refusal),
             None if shares.len() < 2 * pairs => Err(fail!("a thread ended early")),
@@ -150,14 +150,14 @@ impl BufferRun {
 
     fn open_barrier(&self) {
         let (open, bell) = &self.open;
-        *open.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        *locked(open) = true;
         bell.notify_all();
     }
 
     /// Sleeps, since threads that have not started need the processor.
     fn wait_for_barrier(&self) {
         let (open, bell) = &self.open;
-        let mut open = open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = locked(open);
         while !*open {
             open = bell.wait(open).unwrap_or_else(PoisonError::into_inner);
         }
@@ -184,7 +184,7 @@ impl BufferRun {
 
     fn refuse(&self, refusal: Refusal) -> Share {
         self.over.store(true, SeqCst);
-        self.refused.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(refusal);
+        locked(&self.refused).get_or_insert(refusal);
         Share::default()
     }
 
@@ -262,14 +262,14 @@ impl BufferRun {
 
     /// Begins the timed part.
     fn begin(&self) {
-        *self.cpu_share.lock().unwrap_or_else(PoisonError::into_inner) = Some(CpuShare::begin());
+        *locked(&self.cpu_share) = Some(CpuShare::begin());
         self.note(0);
     }
 
     /// Ends the timed part.
     fn end(&self) {
         self.note(1);
-        let cpu_share = self.cpu_share.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let cpu_share = locked(&self.cpu_share).take();
         self.whole.store(cpu_share.is_some_and(CpuShare::was_full), SeqCst);
         self.over.store(true, SeqCst);
     }
@@ -341,7 +341,7 @@ impl Hands {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{processes::raw::tests::in_a_process_of_its_own, testing::pinned};
+    use crate::{processes::raw::tests::in_a_process_of_its_own, testing::pinned, testing::ready};
 
     fn setting(method: Method, pairs: usize, reach: Reach) -> Setting {
         Setting { method, pairs, reach, processors: cpu::allowed(), quota: Quota::default() }
@@ -357,18 +357,10 @@ mod tests {
         in_a_process_of_its_own(|| {
             let home = pinned();
             for method in Method::LOCKS {
-                match run(method, 3, Reach::On(home)) {
-                    Ok(batch) => {
-                        let [switches, _, least, most] = batch.counters;
-                        assert!(batch.work > 0 && switches > 0, "{method:?}: {batch:?}");
-                        assert!(
-                            least <= most && 3 * most >= ITEMS && 3 * least <= ITEMS,
-                            "{method:?}: {batch:?}"
-                        );
-                    }
-                    Err(Refusal::Skip(why)) => println!("skipped: {method:?}: {why}"),
-                    Err(Refusal::Fail(why)) => panic!("{method:?}: {why}"),
-                }
+                let Some(batch) = ready(method, run(method, 3, Reach::On(home))) else { continue };
+                let [switches, _, least, most] = batch.counters;
+                assert!(batch.work > 0 && switches > 0, "{method:?}: {batch:?}");
+                assert!(least <= most && 3 * most >= ITEMS && 3 * least <= ITEMS, "{method:?}: {batch:?}");
             }
         });
     }

@@ -234,6 +234,7 @@ impl Runner for Pair {
 mod tests {
     use super::*;
     use crate::processes::raw::tests::in_a_process_of_its_own;
+    use crate::testing::ready;
 
     #[test]
     fn the_lock_alternates_and_is_free_at_the_end() {
@@ -242,15 +243,9 @@ mod tests {
             let mut context = Context::here();
             cpu::pin(*all.last().expect("a processor")).expect("an allowed processor");
             for case in (BENCHMARK.cases)() {
-                match instance(&case, &mut context) {
-                    Ok(mut instance) => {
-                        let order = Order::of(50);
-                        let batch = instance.batch(Clock::Kernel, order).expect("a batch");
-                        assert!(batch.work > 0, "{case:?}");
-                    }
-                    Err(Refusal::Skip(why)) => println!("skipped: {case:?}: {why}"),
-                    Err(Refusal::Fail(why)) => panic!("{case:?}: {why}"),
-                }
+                let Some(mut instance) = ready(&case, instance(&case, &mut context)) else { continue };
+                let batch = instance.batch(Clock::Kernel, Order::of(50)).expect("a batch");
+                assert!(batch.work > 0, "{case:?}");
             }
         });
     }

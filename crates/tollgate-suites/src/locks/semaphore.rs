@@ -107,6 +107,7 @@ fn remove(number: libc::c_int) {
 mod tests {
     use super::*;
     use crate::processes::raw::tests::in_a_process_of_its_own;
+    use crate::testing::ready;
 
     fn is_there(key: libc::key_t) -> bool {
         // SAFETY: semget(2) takes numbers; without IPC_CREAT it makes nothing.
@@ -151,10 +152,7 @@ mod tests {
     #[test]
     fn a_semaphore_is_free_once_and_only_its_maker_removes_it() {
         in_a_process_of_its_own(|| {
-            let semaphore = match Semaphore::new() {
-                Ok(semaphore) => semaphore,
-                Err(why) => return println!("skipped: {why:?}"),
-            };
+            let Some(semaphore) = ready("a semaphore", Semaphore::new()) else { return };
             // SAFETY: GETVAL takes nothing.
             let value = |number| unsafe { libc::semctl(number, OURS, libc::GETVAL) };
             let number = semaphore.number();

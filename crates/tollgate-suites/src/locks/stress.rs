@@ -209,7 +209,7 @@ impl Drop for Team {
 impl Shared {
     /// No thread panics while it holds the mutex, and the data is always consistent.
     fn board(&self) -> MutexGuard<'_, Board> {
-        self.board.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.board)
     }
 
     /// A thread's main function.

@@ -169,6 +169,7 @@ impl Contender for OnOneLine {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::ready;
 
     #[test]
     fn threads_double_until_there_is_one_for_each_processor() {
@@ -188,13 +189,9 @@ mod tests {
             return eprintln!("skipped: no time stamp counter");
         };
         for case in cases(&[1, 2]).iter().filter(|case| word(case, "op") == "add") {
-            match instance(case, &mut context) {
-                // A wrong sum is an error.
-                Ok(mut instance) => {
-                    instance.batch(clock, Order::of(1000)).expect("a batch");
-                }
-                Err(why) => eprintln!("skipped: {why:?}"),
-            }
+            // A wrong sum is an error.
+            let Some(mut instance) = ready(case, instance(case, &mut context)) else { continue };
+            instance.batch(clock, Order::of(1000)).expect("a batch");
         }
         cpu::allow(&all);
     }

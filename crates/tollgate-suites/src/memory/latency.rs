@@ -4,7 +4,7 @@
 //! warm-up, and one buffer serves every size. The order is an invertible mixing of line numbers: it is
 //! written in address order and followed in one that no prefetcher predicts.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use super::region::{Amount, Page, Region};
 use super::topology::Sizes;
@@ -40,7 +40,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         let amount = Amount::of(bytes as u64, Sizes::shared(context));
         let field = field(page, amount, context)?;
         let (first, last) = {
-            let field = lock(&field);
+            let field = locked(&field);
             if let Some(why) = field.no_more.clone().filter(|_| bytes as u64 > field.region.length()) {
                 return Err(why);
             }
@@ -52,7 +52,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
                 Err(format!("the last load returned {address:#x}, which is no line of the working set"))
             }
         };
-        let notes: Vec<String> = lock(&field).region.notes().to_vec();
+        let notes: Vec<String> = locked(&field).region.notes().to_vec();
         let walk = Walk { field: Arc::clone(&field), bytes };
         // SAFETY: `Walk` writes the cycle before each batch, all of it within the region that it owns, and the result
         // is an address in it.
@@ -111,10 +111,6 @@ fn field(page: Page, amount: Amount, context: &mut Context) -> Result<SharedFiel
     })
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Writes the cycle of a batch. This touches every line once, in address order: what fits into a cache is cached
 /// afterwards.
 struct Walk {
@@ -124,7 +120,7 @@ struct Walk {
 
 impl BatchHooks for Walk {
     fn before(&mut self, context: &mut LoopContext, _iterations: u64) -> Result<()> {
-        let mut field = lock(&self.field);
+        let mut field = locked(&self.field);
         if field.fresh.take() != Some(self.bytes) {
             field.make_round_trip(self.bytes);
             field.fresh = Some(self.bytes);

@@ -3,7 +3,7 @@
 //! values, and checks that both ran at the same time and took lines from each other.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use tollgate_engine::contended::Outcome;
 
@@ -125,7 +125,7 @@ fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
     let amount = Amount::of(bytes, caches);
     let buffers = buffers(page, amount, pair.to, context)?;
     let (own, theirs, notes) = {
-        let both = lock(&buffers.regions);
+        let both = locked(&buffers.regions);
         if let Some(why) = buffers.no_more.clone().filter(|_| bytes > both[0].length()) {
             return Err(why);
         }
@@ -188,10 +188,6 @@ fn touched_by(mut region: Region, other: usize) -> Result<Region> {
     let thread = thread.or_refused("no thread can be started")?;
     let touched = thread.join().map_err(|_| fail!("the other thread ended early"))?;
     touched.or_refused(&format!("a thread cannot be pinned to processor {other}"))
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A thread's position in its buffer.
@@ -289,7 +285,7 @@ impl Contender for Storing {
 mod tests {
     use super::pairing::shared_pairs;
     use super::*;
-    use crate::testing::{pinned, two_processors};
+    use crate::testing::{pinned, ready, two_processors};
 
     #[test]
     fn both_orders_visit_every_line() {
@@ -329,10 +325,7 @@ mod tests {
                     ("order", order.into()),
                     ("page", "4k".into()),
                 ]);
-                let mut instance = match instance(&case, &mut context) {
-                    Ok(instance) => instance,
-                    Err(why) => return eprintln!("skipped: {why:?}"),
-                };
+                let Some(mut instance) = ready(&case, instance(&case, &mut context)) else { return };
                 let batches = (0..40).map(|_| instance.batch(clock, Order::of(40)).expect("a batch"));
                 let kept: Vec<u64> =
                     batches.filter(|batch| batch.undisturbed).filter_map(|batch| batch.counted).collect();

@@ -93,17 +93,12 @@ impl Program {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::ready;
 
     #[test]
     fn each_image_ends_with_0_after_a_chain_of_any_length() {
         for (name, image) in IMAGES {
-            let program = match Program::new(image) {
-                Ok(program) => program,
-                Err(refusal) => {
-                    println!("skipped: {name}: {refusal:?}");
-                    continue;
-                }
-            };
+            let Some(program) = ready(name, Program::new(image)) else { continue };
             for executions in [1, 2, 9] {
                 let path = program.path.to_str().expect("text");
                 // The standard library sets the first argument itself.

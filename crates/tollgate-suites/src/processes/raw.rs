@@ -89,7 +89,7 @@ pub(crate) mod tests {
 
     /// In a process of its own: other tests' threads switch, and their descriptors stay open.
     pub(crate) fn in_a_process_of_its_own(test: impl FnOnce()) {
-        let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let _alone = locked(&ALONE);
         let child = process::fork_bound(|| {
             let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(test));
             if let Err(panic) = &outcome {

@@ -1,7 +1,9 @@
 //! Code that is locked in memory while an instance lives, so that none of its traps waits for a page.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::{collections::BTreeMap, io};
+
+use crate::prelude::*;
 
 /// Bytes of code from an entry point on that are locked.
 const REACH: usize = 512;
@@ -54,7 +56,7 @@ impl Drop for Locked {
 }
 
 fn holders() -> MutexGuard<'static, BTreeMap<usize, usize>> {
-    HOLDERS.lock().unwrap_or_else(PoisonError::into_inner)
+    locked(&HOLDERS)
 }
 
 #[cfg(test)]

@@ -1,12 +1,13 @@
 //! Properties of every instance of this suite.
 
 use std::ptr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use super::touched::{self, Counting, Touched};
 use super::{SUITE, handler::Action, memory::PAGE};
 use crate::checks;
 use crate::prelude::*;
+use crate::testing::ready as ready_or_skipped;
 use tollgate_engine::timed::EMPTY;
 use tollgate_model::traced::Ended;
 use tollgate_os::process;
@@ -15,7 +16,7 @@ use tollgate_os::signals::{self, Set};
 /// Handlers belong to the process: tests that install some wait for each other.
 pub(super) fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+    locked(&ALONE)
 }
 
 /// Runs `work` in a child. Returns how it ended.
@@ -61,14 +62,10 @@ fn cases() -> impl Iterator<Item = (&'static Benchmark, Params)> {
 /// The instance of a case, if the environment supports it.
 fn ready(benchmark: &'static Benchmark, params: &Params) -> Option<Instance> {
     let Kind::Instance(instance) = benchmark.kind else { panic!("no instance") };
-    match instance((benchmark.timed)(params), params, &mut Context::here()) {
-        Ok(instance) => Some(instance),
-        Err(Refusal::Skip(why)) => {
-            eprintln!("skipped: {}: {why}", benchmark.case(params.clone()));
-            None
-        }
-        Err(Refusal::Fail(error)) => panic!("{}: {error}", benchmark.case(params.clone())),
-    }
+    ready_or_skipped(
+        benchmark.case(params.clone()).to_string(),
+        instance((benchmark.timed)(params), params, &mut Context::here()),
+    )
 }
 
 /// Batches of several lengths, each of which counts its operations.

@@ -24,8 +24,5 @@ pub(super) trait Work {
     fn command(&self, fixture: &Tree) -> Command;
 
     /// Checks its result. Returns the check, as a clause.
-    ///
-    /// # Errors
-    /// The wrong result.
     fn check(&self, fixture: &Tree, context: &mut RunContext) -> Step<String>;
 }

@@ -6,6 +6,7 @@ use super::traced::{Order, Stop, TracedProcess};
 use crate::locks::lock::{Lock, Reach};
 use crate::locks::method::Method;
 use crate::prelude::*;
+use crate::testing::ready;
 
 /// Two processes that share a lock, both on one processor. Between schedules they are at rest and the lock is free.
 pub(super) struct Pair {
@@ -219,11 +220,7 @@ pub(super) fn with_each(methods: &[Method], each: impl Fn(Method, &mut Pair) -> 
                 return eprintln!("skipped: a thread cannot be pinned to one processor: {error}");
             }
             for &method in methods {
-                match Pair::new(method).and_then(|mut pair| each(method, &mut pair)) {
-                    Ok(()) => {}
-                    Err(Refusal::Skip(why)) => eprintln!("skipped: {}: {why}", method.name()),
-                    Err(Refusal::Fail(why)) => panic!("{}: {why}", method.name()),
-                }
+                ready(method, Pair::new(method).and_then(|mut pair| each(method, &mut pair)));
             }
         };
         scope.spawn(work).join()

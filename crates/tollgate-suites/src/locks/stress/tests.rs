@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::{processes::raw::tests::in_a_process_of_its_own, testing::pinned};
+use crate::{processes::raw::tests::in_a_process_of_its_own, testing::pinned, testing::ready};
 use tollgate_os::affinity;
 
 /// A team on the last allowed processor; this process stays there.
@@ -17,14 +17,7 @@ fn stress(team: &mut Team, method: Method, time: Duration) -> Option<Outcome> {
     let takes = if matches!(method, Method::Semop | Method::Eventfd) { 1 << 12 } else { 1 << 14 };
     let (began, mut all) = (Instant::now(), Outcome::default());
     while began.elapsed() < time && all.violations == 0 {
-        match team.round(method, takes) {
-            Ok(outcome) => all.add(&outcome),
-            Err(Refusal::Skip(why)) => {
-                eprintln!("skipped: {}: {why}", method.name());
-                return None;
-            }
-            Err(Refusal::Fail(why)) => panic!("{}: {why}", method.name()),
-        }
+        all.add(&ready(method, team.round(method, takes))?);
     }
     Some(all)
 }
