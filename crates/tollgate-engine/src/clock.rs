@@ -41,29 +41,14 @@ pub enum TscFault {
     #[error("this process may not read it (prctl PR_TSC_SIGSEGV)")]
     Refused,
     /// A reading takes so long that a hypervisor or the kernel must emulate it.
-    #[error("a reading takes {nanoseconds} ns: it is trapped and emulated")]
-    Trapped {
-        /// The shortest of several.
-        nanoseconds: u64,
-    },
+    #[error("a reading takes {0} ns: it is trapped and emulated")]
+    Trapped(u64),
     /// Readings on two processors are not in the order in which they were made.
-    #[error("processors {a} and {b} disagree by at least {ticks} ticks")]
-    Offset {
-        /// The one processor.
-        a: usize,
-        /// The other.
-        b: usize,
-        /// How far a later reading lay behind an earlier one.
-        ticks: u64,
-    },
+    #[error("processors {0} and {1} disagree by at least {2} ticks")]
+    Offset(usize, usize, u64),
     /// It does not run at a steady rate against the kernel's clock.
-    #[error("its rate is not steady: {first} and {second} Hz in two trials")]
-    Unsteady {
-        /// Hz in the first trial.
-        first: u64,
-        /// Hz in the second trial.
-        second: u64,
-    },
+    #[error("its rate is not steady: {0} and {1} Hz in two trials")]
+    Unsteady(u64, u64),
 }
 
 /// The source of the counter's frequency.
@@ -98,7 +83,7 @@ impl Clock {
         check_features()?;
         let nanoseconds = reading_takes();
         if nanoseconds > TRAPPED {
-            return Err(TscFault::Trapped { nanoseconds });
+            return Err(TscFault::Trapped(nanoseconds));
         }
         check_offsets()?;
         let calibrated = calibrate()?;
@@ -141,9 +126,7 @@ impl Clock {
             }
         }
     }
-}
 
-impl Clock {
     /// The current time in ticks, after all earlier instructions. Times of different threads are comparable:
     /// [`Clock::tsc`] checked that the processors' counters agree.
     pub fn moment(self) -> u64 {
@@ -248,7 +231,7 @@ fn check_offsets() -> Result<(), TscFault> {
             }
             let (reading, _) = tsc_start();
             if reading < earlier {
-                return Err(TscFault::Offset { a: home, b: other, ticks: earlier - reading });
+                return Err(TscFault::Offset(home, other, earlier - reading));
             }
             earlier = reading;
         }
@@ -292,7 +275,7 @@ fn calibrate() -> Result<u64, TscFault> {
         }
         previous = Some(hz);
     }
-    Err(TscFault::Unsteady { first: last.0, second: last.1 })
+    Err(TscFault::Unsteady(last.0, last.1))
 }
 
 fn calibrate_once(over: Duration) -> u64 {

@@ -2,13 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use tollgate_model::{Measurement, Outcome};
+use tollgate_model::{Measurement, Outcome, Params};
 use tollgate_os::signals;
 
 use super::instance::{Instance, Loop};
 use super::runner::{Batch, Order, Runner};
 use super::{Plan, measure};
-use super::{clock::Clock, refusal::Result};
+use super::{clock::Clock, context::Context, refusal::Result, timed::Timed};
 use crate::benchmark::{Benchmark, Kind, PLAIN, Suite};
 use crate::selection::{Group, Selection};
 
@@ -17,95 +17,44 @@ static SUITE: Suite = Suite {
     name: "faults",
     about: "Instances that go wrong.",
     benchmarks: &[
-        &SOUND,
-        &HANGS,
-        &FAULTS,
-        &FAULTS_WHERE_ABSENT,
-        &BREAKS_LATER,
-        &WRONG,
-        &REFUSES,
-        &EXITS,
-        &KILLED,
-        &SLOW,
-        &MISCOUNTS,
-        &FICKLE,
+        &fault("faults/sound", |_, _, _| Ok(Instance::new(Spin))),
+        &fault("faults/hangs", |_, _, _| Ok(Instance::new(Does(hang)))),
+        &fault("faults/faults", |_, _, _| Ok(Instance::new(Does(segfault)))),
+        &Benchmark {
+            absence: |signal| (signal == libc::SIGSEGV).then_some("it does not exist here"),
+            ..fault("faults/absent", |_, _, _| Ok(Instance::new(Does(segfault))))
+        },
+        &fault("faults/breaks-later", |_, _, _| Ok(Instance::new(Breaks { after: 30 }))),
+        &fault("faults/wrong", |timed, _, _| {
+            Ok(Loop::without_context(timed, |_| Err("returned nonsense".to_owned()))?.here())
+        }),
+        &fault("faults/refuses", |_, _, _| Err(skip!("not in this environment"))),
+        // SAFETY: ends the bench process, which is what is tested.
+        &fault("faults/exits", |_, _, _| Ok(Instance::new(Does(|| unsafe { libc::_exit(7) })))),
+        &fault("faults/killed", |_, _, _| Ok(Instance::new(Does(|| signals::raise(libc::SIGKILL))))),
+        &fault("faults/slow", |_, _, _| Ok(Instance::new(SlowBatch))),
+        &Benchmark {
+            counts: Some("drops"),
+            ..fault("faults/miscounts", |_, _, _| Ok(Instance::new(Miscounts { batches: 0 })))
+        },
+        // The number of operations differs from process to process.
+        &fault("faults/fickle", |_, _, _| Ok(Instance::new(Spin).with_ops(u64::from(std::process::id())))),
     ],
     control: None,
 };
 
-const BASE: Benchmark = Benchmark {
-    name: "faults/sound",
-    operation: "Formats some numbers.",
-    kind: Kind::Instance(|_, _, _| Ok(Instance::new(Spin))),
-    ..PLAIN
-};
-static SOUND: Benchmark = BASE;
-static HANGS: Benchmark = Benchmark {
-    name: "faults/hangs",
-    kind: Kind::Instance(|_, _, _| {
-        Ok(Instance::new(Does(|| {
-            loop {
-                std::thread::sleep(Duration::from_secs(1));
-            }
-        })))
-    }),
-    ..BASE
-};
-static FAULTS: Benchmark = Benchmark {
-    name: "faults/faults",
-    kind: Kind::Instance(|_, _, _| Ok(Instance::new(Does(segfault)))),
-    ..BASE
-};
-static FAULTS_WHERE_ABSENT: Benchmark = Benchmark {
-    name: "faults/absent",
-    kind: Kind::Instance(|_, _, _| Ok(Instance::new(Does(segfault)))),
-    absence: |signal| (signal == libc::SIGSEGV).then_some("it does not exist here"),
-    ..BASE
-};
-static BREAKS_LATER: Benchmark = Benchmark {
-    name: "faults/breaks-later",
-    kind: Kind::Instance(|_, _, _| Ok(Instance::new(Breaks { after: 30 }))),
-    ..BASE
-};
-static WRONG: Benchmark = Benchmark {
-    name: "faults/wrong",
-    kind: Kind::Instance(|timed, _, _| {
-        let wrong = |_| Err("returned nonsense".to_owned());
-        Ok(Loop::without_context(timed, wrong)?.here())
-    }),
-    ..BASE
-};
-static REFUSES: Benchmark = Benchmark {
-    name: "faults/refuses",
-    kind: Kind::Instance(|_, _, _| Err(skip!("not in this environment"))),
-    ..BASE
-};
-static EXITS: Benchmark = Benchmark {
-    name: "faults/exits",
-    // SAFETY: ends the bench process, which is what is tested.
-    kind: Kind::Instance(|_, _, _| Ok(Instance::new(Does(|| unsafe { libc::_exit(7) })))),
-    ..BASE
-};
-static KILLED: Benchmark = Benchmark {
-    name: "faults/killed",
-    kind: Kind::Instance(|_, _, _| Ok(Instance::new(Does(|| signals::raise(libc::SIGKILL))))),
-    ..BASE
-};
+const fn fault(
+    name: &'static str,
+    instance: fn(Timed, &Params, &mut Context) -> Result<Instance>,
+) -> Benchmark {
+    Benchmark { name, operation: "Formats some numbers.", kind: Kind::Instance(instance), ..PLAIN }
+}
 
-static SLOW: Benchmark =
-    Benchmark { name: "faults/slow", kind: Kind::Instance(|_, _, _| Ok(Instance::new(SlowBatch))), ..BASE };
-static MISCOUNTS: Benchmark = Benchmark {
-    name: "faults/miscounts",
-    counts: Some("drops"),
-    kind: Kind::Instance(|_, _, _| Ok(Instance::new(Miscounts { batches: 0 }))),
-    ..BASE
-};
-/// The number of operations differs from process to process.
-static FICKLE: Benchmark = Benchmark {
-    name: "faults/fickle",
-    kind: Kind::Instance(|_, _, _| Ok(Instance::new(Spin).with_ops(u64::from(std::process::id())))),
-    ..BASE
-};
+fn hang() {
+    loop {
+        std::thread::sleep(Duration::from_secs(1));
+    }
+}
 
 fn segfault() {
     signals::default(&[libc::SIGSEGV]);
@@ -162,14 +111,10 @@ impl Runner for Miscounts {
 
 fn run(names: &[&str], budget: Duration) -> (Vec<Measurement>, Duration) {
     let cases = SUITE.benchmarks.iter().filter(|benchmark| names.contains(&benchmark.name));
-    let cases = cases.map(|benchmark| (*benchmark, tollgate_model::Params::new())).collect();
+    let cases = cases.map(|benchmark| (*benchmark, Params::new())).collect();
     let find = |name: &str| {
-        SUITE
-            .benchmarks
-            .iter()
-            .copied()
-            .find(|benchmark| benchmark.name == name)
-            .or_else(|| super::OWN_BENCHMARKS.iter().copied().find(|benchmark| benchmark.name == name))
+        let all = SUITE.benchmarks.iter().chain(super::OWN_BENCHMARKS);
+        all.copied().find(|benchmark| benchmark.name == name)
     };
     let selection = Selection { groups: vec![Group { suite: &SUITE, cases }], find };
     let began = Instant::now();
@@ -197,23 +142,27 @@ fn every_fault_ends_in_its_reason_and_the_sound_instance_in_its_estimate_within_
         Outcome::Skipped { why } => format!("skipped: {why}"),
         Outcome::Measured(measured) => format!("measured {} samples", measured.samples.len()),
     };
-    assert!(reason("faults/sound").starts_with("measured"), "{}", reason("faults/sound"));
     if let Outcome::Measured(sound) = outcome(&measurements, "faults/sound") {
         // A round that another instance aborted is run again and discards nothing of the sound one.
         assert_eq!(sound.discarded, 0);
     }
-    assert!(reason("faults/hangs").starts_with("failed: no progress for"), "{}", reason("faults/hangs"));
-    assert!(reason("faults/faults").contains("SIGSEGV"), "{}", reason("faults/faults"));
-    assert_eq!(reason("faults/absent"), "skipped: it does not exist here");
-    assert_eq!(reason("faults/breaks-later"), "failed: broke in a later round");
-    assert_eq!(reason("faults/wrong"), "failed: returned nonsense");
-    assert_eq!(reason("faults/refuses"), "skipped: not in this environment");
-    assert_eq!(reason("faults/exits"), "failed: its process ended with status 7");
-    assert!(reason("faults/killed").contains("SIGKILL"), "{}", reason("faults/killed"));
-    assert!(reason("faults/slow").starts_with("measured"), "{}", reason("faults/slow"));
-    assert!(reason("faults/fickle").contains("in the calibration"), "{}", reason("faults/fickle"));
-    let miscounted = reason("faults/miscounts");
-    assert!(miscounted.contains(" drops were counted in "), "{miscounted}");
+    for (name, expected) in [
+        ("sound", "measured"),
+        ("hangs", "failed: no progress for"),
+        ("faults", "SIGSEGV"),
+        ("absent", "skipped: it does not exist here"),
+        ("breaks-later", "failed: broke in a later round"),
+        ("wrong", "failed: returned nonsense"),
+        ("refuses", "skipped: not in this environment"),
+        ("exits", "failed: its process ended with status 7"),
+        ("killed", "SIGKILL"),
+        ("slow", "measured"),
+        ("fickle", "in the calibration"),
+        ("miscounts", " drops were counted in "),
+    ] {
+        let reason = reason(&format!("faults/{name}"));
+        assert!(reason.contains(expected), "{name}: {reason}");
+    }
 }
 
 #[test]

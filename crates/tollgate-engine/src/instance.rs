@@ -82,9 +82,7 @@ impl Instance {
         self.notes.extend(notes.into_iter().map(Into::into));
         self
     }
-}
 
-impl Instance {
     /// One batch, as a round runs it.
     pub fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch> {
         self.runner.batch(clock, order)

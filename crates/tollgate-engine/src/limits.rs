@@ -44,23 +44,10 @@ impl Default for Quota {
 impl Quota {
     /// Shares of these limits.
     pub fn new(limits: Limits) -> Self {
-        let taken = || AtomicU64::new(0);
-        let (processes, memory) = (limits.processes, limits.memory);
+        let account = |allowed, unit| Arc::new(Account { allowed, taken: AtomicU64::new(0), unit });
         Self {
-            processes: Arc::new(Account {
-                allowed: processes,
-                taken: taken(),
-                divisor: 10,
-                part: "a tenth",
-                unit: Count::Processes,
-            }),
-            memory: Arc::new(Account {
-                allowed: memory,
-                taken: taken(),
-                divisor: 2,
-                part: "half",
-                unit: Count::Bytes,
-            }),
+            processes: account(limits.processes, Count::Processes),
+            memory: account(limits.memory, Count::Bytes),
         }
     }
 
@@ -143,8 +130,6 @@ impl Drop for Taken {
 struct Account {
     allowed: Option<Allowed>,
     taken: AtomicU64,
-    divisor: u64,
-    part: &'static str,
     unit: Count,
 }
 
@@ -160,7 +145,7 @@ impl Account {
         // Released on every path from here on.
         let held = Taken { account: Arc::clone(self), amount };
         match &self.allowed {
-            Some(allowed) if taken > allowed.amount / self.divisor => {
+            Some(allowed) if taken > allowed.amount / self.unit.share().0 => {
                 Err(skip!("{} would be more than {}", self.unit.show(taken), self.limit(allowed)))
             }
             _ => Ok(held),
@@ -170,7 +155,7 @@ impl Account {
     /// How many amounts of `each` fit next to `reserved`, and the limit.
     fn capacity(&self, each: u64, reserved: &[u64]) -> Option<(u64, String)> {
         let allowed = self.allowed.as_ref()?;
-        let share = allowed.amount / self.divisor;
+        let share = allowed.amount / self.unit.share().0;
         let granted = reserved.iter().fold(0, |sum: u64, &amount| match sum.saturating_add(amount) {
             fitting if fitting <= share => fitting,
             _ => sum,
@@ -180,11 +165,24 @@ impl Account {
 
     /// `half of the 64 MiB that RLIMIT_AS allows`.
     fn limit(&self, allowed: &Allowed) -> String {
-        format!("{} of the {} that {} allows", self.part, self.unit.show(allowed.amount), allowed.by)
+        format!(
+            "{} of the {} that {} allows",
+            self.unit.share().1,
+            self.unit.show(allowed.amount),
+            allowed.by
+        )
     }
 }
 
 impl Count {
+    /// The part of the limit that may be taken: its divisor and its name.
+    fn share(self) -> (u64, &'static str) {
+        match self {
+            Self::Processes => (10, "a tenth"),
+            Self::Bytes => (2, "half"),
+        }
+    }
+
     fn show(self, amount: u64) -> String {
         match self {
             Self::Processes if amount == 1 => "1 process".to_owned(),

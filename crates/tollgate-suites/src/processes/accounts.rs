@@ -6,27 +6,11 @@ use std::{fs::File, io::Read};
 
 use crate::prelude::*;
 
-/// Private memory of one process.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Footprint {
-    /// Private dirty pages and page tables.
-    pub bytes: i64,
-}
-
-impl Footprint {
-    pub fn of_this_process() -> Result<Self> {
-        Self::below("/proc/self")
-    }
-
-    pub fn of(pid: libc::pid_t) -> Result<Self> {
-        Self::below(&format!("/proc/{pid}"))
-    }
-
-    fn below(directory: &str) -> Result<Self> {
-        let dirty = kilobytes(&format!("{directory}/smaps_rollup"), "Private_Dirty")?;
-        let tables = kilobytes(&format!("{directory}/status"), "VmPTE")?;
-        Ok(Self { bytes: dirty.saturating_add(tables) })
-    }
+/// Private memory of the process with this directory in /proc: dirty pages and page tables, in bytes.
+pub(super) fn footprint(process: impl std::fmt::Display) -> Result<i64> {
+    let dirty = kilobytes(&format!("/proc/{process}/smaps_rollup"), "Private_Dirty")?;
+    let tables = kilobytes(&format!("/proc/{process}/status"), "VmPTE")?;
+    Ok(dirty.saturating_add(tables))
 }
 
 /// Memory of the whole machine, in bytes.
@@ -90,13 +74,13 @@ mod tests {
     fn written_memory_is_accounted() {
         // Other tests may free memory at the same time.
         in_a_process_of_its_own(|| {
-            let Ok(before) = Footprint::of_this_process() else {
+            let Ok(before) = footprint("self") else {
                 println!("skipped: no /proc here");
                 return;
             };
             let written = std::hint::black_box(vec![1u8; 32 << 20]);
-            let after = Footprint::of_this_process().expect("as before");
-            assert!(after.bytes - before.bytes > 24 << 20, "{} bytes", after.bytes - before.bytes);
+            let after = footprint("self").expect("as before");
+            assert!(after - before > 24 << 20, "{} bytes", after - before);
             drop(written);
         });
     }

@@ -165,7 +165,7 @@ impl Region {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::processes::accounts::Footprint;
+    use crate::processes::accounts::footprint;
 
     #[test]
     fn a_case_names_its_memory() {
@@ -188,17 +188,17 @@ mod tests {
 
     #[test]
     fn only_written_memory_is_accounted() {
-        if let Err(refusal) = Footprint::of_this_process() {
+        if let Err(refusal) = footprint("self") {
             println!("skipped: {refusal:?}");
             return;
         }
         // In a process of its own: other tests fork, and their copies change the accounts.
         let grown = |memory| {
             let isolated = Isolated::start(&Quota::default(), move || {
-                let before = Footprint::of_this_process()?.bytes;
+                let before = footprint("self")?;
                 let region = std::mem::ManuallyDrop::new(Region::new(memory, Heartbeat::default())?);
                 let _ = &region;
-                Ok(vec![Box::new(Growth(Footprint::of_this_process()?.bytes - before))])
+                Ok(vec![Box::new(Growth(footprint("self")? - before))])
             });
             let order = Order::of(1);
             let batches =

@@ -8,7 +8,7 @@ use std::io::{self, PipeReader, PipeWriter};
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use super::accounts::{Accounts, Footprint};
+use super::accounts::{Accounts, footprint};
 use super::memory::{Memory, kinds};
 use super::{fixture, ring, switch};
 use crate::prelude::*;
@@ -44,7 +44,7 @@ pub(super) static MEMORY: Benchmark = Benchmark {
     timed: |_| Timed::Whole("proc_pid_smaps(5), proc_pid_status(5), proc_meminfo(5)"),
     unit: Unit::Bytes,
     kind: Kind::Instance(|_, params, context| {
-        Footprint::of_this_process()?;
+        footprint("self")?;
         question(params, 1, context)
     }),
     ..TIME
@@ -156,8 +156,7 @@ fn processes(population: &Population, clock: Clock, look: &mut dyn FnMut()) -> R
     let span = clock.time(|| outcome = children.make_all());
     outcome?;
     look();
-    let footprint = |&pid: &libc::pid_t| Footprint::of(pid).map_or(0, |footprint| footprint.bytes);
-    let memory = children.pids.iter().map(footprint).sum();
+    let memory = children.pids.iter().map(|pid| footprint(pid).unwrap_or(0)).sum();
     drop(children);
     // The children's processor time is known only after they were reaped, and includes their exits.
     let undisturbed = span.same_processor && cpu_share.was_full();
@@ -201,7 +200,7 @@ impl<'a> Children<'a> {
                 self.population.heartbeat.beat();
             }
         }
-        self.waiting.get().wait_for(self.population, Scope::Processes)
+        self.waiting.get().wait_for(self.population, Of::Processes)
     }
 
     /// A child's main function.
@@ -214,7 +213,7 @@ impl<'a> Children<'a> {
         // the parent's destructors.
         unsafe {
             libc::close(open);
-            self.waiting.get().report(self.population.number, Scope::Processes);
+            self.waiting.get().report(self.population.number, Of::Processes);
             libc::read(nothing, (&raw mut byte).cast(), 1);
             libc::_exit(0)
         }
@@ -245,16 +244,9 @@ struct Waiting {
     gate: AtomicU32,
 }
 
-/// The scope of a futex.
-#[derive(Debug, Clone, Copy)]
-enum Scope {
-    Processes,
-    Threads,
-}
-
 impl Waiting {
     /// Counts one more of `number` tasks that pauses; the last one wakes the waiter.
-    fn report(&self, number: u32, scope: Scope) {
+    fn report(&self, number: u32, scope: Of) {
         if self.count.fetch_add(1, Relaxed) + 1 == number {
             self.gate.store(1, Relaxed);
             futex(&self.gate, libc::FUTEX_WAKE, scope, 1, None);
@@ -262,7 +254,7 @@ impl Waiting {
     }
 
     /// Waits until all have reported.
-    fn wait_for(&self, population: &Population, scope: Scope) -> Result<()> {
+    fn wait_for(&self, population: &Population, scope: Of) -> Result<()> {
         /// Without a report for so long, a task was killed or futex waits are forbidden.
         const PATIENCE: usize = 40;
         const A_WHILE: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 50_000_000 };
@@ -281,10 +273,10 @@ impl Waiting {
     }
 }
 
-fn futex(word: &AtomicU32, operation: libc::c_int, scope: Scope, value: u32, time: Option<&libc::timespec>) {
+fn futex(word: &AtomicU32, operation: libc::c_int, scope: Of, value: u32, time: Option<&libc::timespec>) {
     let scope = match scope {
-        Scope::Processes => 0,
-        Scope::Threads => libc::FUTEX_PRIVATE_FLAG,
+        Of::Processes => 0,
+        Of::Threads => libc::FUTEX_PRIVATE_FLAG,
     };
     let time: *const libc::timespec = time.map_or(std::ptr::null(), |time| time);
     // SAFETY: the word is live; the time is null or a live timespec.
@@ -307,7 +299,7 @@ impl SharedWaiting {
 }
 
 fn threads(population: &Population, clock: Clock, look: &mut dyn FnMut()) -> Result<Findings> {
-    let before = Footprint::of_this_process();
+    let before = footprint("self");
     let mut threads = Threads::none(population);
     let cpu_share = CpuShare::begin();
     let mut outcome = Ok(());
@@ -315,11 +307,10 @@ fn threads(population: &Population, clock: Clock, look: &mut dyn FnMut()) -> Res
     let undisturbed = span.same_processor && cpu_share.was_full();
     outcome?;
     look();
-    let after = Footprint::of_this_process();
+    let after = footprint("self");
     drop(threads);
-    let bytes = |footprint: Result<Footprint>| footprint.map_or(0, |footprint| footprint.bytes);
     let time = Batch::new(span.ticks, 0, undisturbed);
-    Ok(Findings { time, memory: bytes(after) - bytes(before) })
+    Ok(Findings { time, memory: after.unwrap_or(0) - before.unwrap_or(0) })
 }
 
 /// Threads of this process, ended on drop.
@@ -367,7 +358,7 @@ impl<'a> Threads<'a> {
                 self.population.heartbeat.beat();
             }
         }
-        self.shared.waiting.wait_for(self.population, Scope::Threads)
+        self.shared.waiting.wait_for(self.population, Of::Threads)
     }
 }
 
@@ -375,9 +366,9 @@ impl<'a> Threads<'a> {
 extern "C" fn pause(shared: *mut libc::c_void) -> *mut libc::c_void {
     // SAFETY: the pointee lives until this thread is joined.
     let shared = unsafe { &*shared.cast::<ThreadData>() };
-    shared.waiting.report(shared.number, Scope::Threads);
+    shared.waiting.report(shared.number, Of::Threads);
     while shared.exit.load(Relaxed) == 0 {
-        futex(&shared.exit, libc::FUTEX_WAIT, Scope::Threads, 0, None);
+        futex(&shared.exit, libc::FUTEX_WAIT, Of::Threads, 0, None);
     }
     std::ptr::null_mut()
 }
@@ -385,7 +376,7 @@ extern "C" fn pause(shared: *mut libc::c_void) -> *mut libc::c_void {
 impl Drop for Threads<'_> {
     fn drop(&mut self) {
         self.shared.exit.store(1, Relaxed);
-        futex(&self.shared.exit, libc::FUTEX_WAKE, Scope::Threads, i32::MAX as u32, None);
+        futex(&self.shared.exit, libc::FUTEX_WAKE, Of::Threads, i32::MAX as u32, None);
         for &handle in &self.handles {
             // SAFETY: the handle is of a thread that has not been joined.
             unsafe { libc::pthread_join(handle, std::ptr::null_mut()) };
@@ -416,7 +407,7 @@ mod tests {
             assert!(batches[0].work > 0);
             batches[1].work as i64 - batches[1].empty as i64
         });
-        if Footprint::of_this_process().is_err() {
+        if footprint("self").is_err() {
             println!("skipped: no /proc here");
             return;
         }

@@ -3,7 +3,6 @@
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 
-use crate::prelude::*;
 use crate::syscall::call;
 pub(super) use crate::syscall::sched_yield;
 pub(super) use tollgate_engine::cpu::{own_thread, switches_of_process};
@@ -48,11 +47,6 @@ pub(super) fn queued(thread: libc::pid_t) -> Option<u64> {
     text.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// Checks that this thread is pinned to one processor, and so are its future children.
-pub(super) fn pinned() -> Result<()> {
-    cpu::home().map(drop)
-}
-
 /// A pipe: its read end and its write end, both closed on exec.
 pub(super) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     io::pipe().map(|(out, into)| (out.into(), into.into()))
@@ -72,6 +66,7 @@ pub(crate) fn eventfd(count: libc::c_uint, flags: libc::c_int) -> io::Result<Own
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::prelude::*;
 
     #[test]
     fn a_lone_thread_waits_for_no_processor() {

@@ -77,7 +77,7 @@ impl Ring {
     }
 
     fn start(processes: usize, quota: &Quota) -> Result<Self> {
-        raw::pinned()?;
+        cpu::home()?;
         // This process is one of them.
         let taken = quota.take_processes(processes.saturating_sub(1) as u64)?;
         let no_pipe = |error: io::Error| Refusal::of("pipe2 is refused", &error);

@@ -162,7 +162,7 @@ impl Home {
             }
             let identity = self.owner.workdir.identity();
             let request = Request { identity, ..Request::new(command.words.clone()) };
-            let outcome = tollgate_trace::trace(&request).map(|trace| trace.traced).map_err(Untraced::of);
+            let outcome = tollgate_trace::trace(&request).map(|trace| trace.traced).map_err(untraced);
             match serde_json::to_writer(BufWriter::new(&trace), &outcome) {
                 Ok(()) => 0,
                 Err(_) => 1,
@@ -180,20 +180,11 @@ impl Home {
             }
         }
         on_files("lseek(2)", trace.rewind())?;
-        let outcome: Result<Traced, Untraced> = match serde_json::from_reader(std::io::BufReader::new(trace))
-        {
-            Ok(outcome) => outcome,
-            Err(error) => return failed(format!("the trace cannot be read: {error}")),
-        };
-        let traced = outcome.map_err(Refusal::from)?;
+        let outcome: Result<Result<Traced>, _> = serde_json::from_reader(std::io::BufReader::new(trace));
+        let traced = outcome.map_err(|error| fail!("the trace cannot be read: {error}"))??;
         match traced.ended {
             Ended::Exit(0) => Ok(traced),
-            Ended::Exit(status) => {
-                failed(self.complaint(command, &Ending::Exited(status).describe(Duration::ZERO)))
-            }
-            Ended::Signal(signal) => {
-                failed(self.complaint(command, &Ending::Killed(signal).describe(Duration::ZERO)))
-            }
+            ended => failed(self.complaint(command, &Ending::from(ended).describe(Duration::ZERO))),
         }
     }
 
@@ -258,22 +249,10 @@ fn enter(environment: &[(OsString, OsString)], at: &Path, standard: [RawFd; 3]) 
     Ok(())
 }
 
-/// A tracer's failure, as text for the parent.
-#[derive(serde::Serialize, serde::Deserialize)]
-struct Untraced {
-    is_missing: bool,
-    why: String,
-}
-
-impl Untraced {
-    fn of(error: TraceError) -> Self {
-        Self { is_missing: matches!(error, TraceError::NotFound(_)), why: error.to_string() }
-    }
-}
-
-impl From<Untraced> for Refusal {
-    fn from(Untraced { is_missing, why }: Untraced) -> Self {
-        if is_missing { Self::Skip(why) } else { Self::Fail(why) }
+fn untraced(error: TraceError) -> Refusal {
+    match error {
+        TraceError::NotFound(_) => Refusal::Skip(error.to_string()),
+        _ => Refusal::Fail(error.to_string()),
     }
 }
 

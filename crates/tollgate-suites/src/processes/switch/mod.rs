@@ -142,7 +142,7 @@ struct Switch {
 
 impl Switch {
     fn new(means: Means, elsewhere: Option<usize>, quota: &Quota) -> Result<Self> {
-        raw::pinned()?;
+        cpu::home()?;
         // A thread counts as one.
         let taken = quota.take_processes(1)?;
         let Means { code, side, partner: hand_back } = means;
