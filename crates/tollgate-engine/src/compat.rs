@@ -149,7 +149,6 @@ impl Program {
         }
     }
 
-    /// Why the program stopped answering.
     fn died(&mut self) -> Refusal {
         match self.process.wait() {
             Err(_) => fail!("the 32-bit program ended unexpectedly"),

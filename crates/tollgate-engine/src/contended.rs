@@ -304,7 +304,6 @@ fn long(hz: u64) -> u64 {
     hz / 200_000
 }
 
-/// Ends the partners' loops and waits for them.
 fn stopped(running: Vec<Running>) -> Result<Vec<Stamps>> {
     running.iter().for_each(Running::stop);
     running.into_iter().map(Running::ended).collect()
@@ -456,7 +455,6 @@ enum Job {
     Leave,
 }
 
-/// The address of a side.
 #[derive(Clone, Copy)]
 struct Address(*mut Side);
 
@@ -469,7 +467,6 @@ impl Mailbox {
         self.changed.notify_all();
     }
 
-    /// Waits until the job is done.
     fn done(&self) -> Result<()> {
         /// A switched-out partner does not hang: it sees the stop word when it runs again.
         const BEAT: Duration = Duration::from_millis(50);
@@ -493,7 +490,6 @@ impl Mailbox {
         matches!(*woken.unwrap_or_else(PoisonError::into_inner).0, Job::AtWork)
     }
 
-    /// The thread's main function.
     fn work(&self) {
         let mut on = None;
         loop {

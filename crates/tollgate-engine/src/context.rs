@@ -17,12 +17,10 @@ pub struct Context {
     pub heartbeat: Heartbeat,
     /// The directory for files, or why there is none.
     storage: Result<Storage, String>,
-    /// Fixtures by type and key.
     fixtures: BTreeMap<(TypeId, String), Box<dyn Any>>,
 }
 
 impl Context {
-    /// The context of a process that may use these.
     pub(super) fn new(
         processors: Vec<usize>,
         quota: Quota,

@@ -143,7 +143,6 @@ fn time_used() -> Duration {
     Duration::from_nanos(Usage::of_process().run_ns() + Usage::of_children().run_ns())
 }
 
-/// The sum of these processor-time clocks.
 fn time_of(clocks: &[libc::clockid_t]) -> Duration {
     let time = |&clock: &libc::clockid_t| {
         let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };

@@ -10,15 +10,12 @@ use super::{clock::Clock, compat, cpu};
 /// A case that is ready to run.
 pub struct Instance {
     pub(super) runner: Box<dyn Runner>,
-    /// Operations in one iteration of the loop.
     pub(super) ops_per_iteration: u64,
-    /// Greatest number of iterations in a batch.
     pub(super) most_iterations: u64,
     /// The experiment that it shares with other instances.
     pub(super) experiment: Option<String>,
     /// The fixture that it shares with other instances, such as written memory.
     pub(super) fixture: Option<String>,
-    /// Notes from its preparation.
     pub(super) notes: Vec<String>,
     /// The part of the preparation that later processes of the run need not repeat.
     pub(super) spent_once: Duration,
@@ -240,7 +237,6 @@ impl Loop {
     }
 }
 
-/// A loop that runs in another thread of this process.
 struct InThread {
     orders: mpsc::Sender<(Clock, Order)>,
     batches: mpsc::Receiver<Result<Batch>>,

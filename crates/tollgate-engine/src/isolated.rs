@@ -23,7 +23,6 @@ struct Process {
     child: Child,
     orders: PipeWriter,
     answers: BufReader<PipeReader>,
-    /// The reason of its end, once known.
     died: Option<Refusal>,
 }
 

@@ -65,7 +65,6 @@ pub fn measure(
     Ok(findings)
 }
 
-/// The cases that are measured in rounds.
 fn measure_rounds(
     groups: &[&Group],
     find: Find,
@@ -86,7 +85,6 @@ fn measure_rounds(
     Ok(Findings { measurements, facts: run.facts })
 }
 
-/// The state of a run of rounds.
 struct RoundsRun<'a> {
     plan: &'a Plan,
     watch: &'a mut dyn FnMut(&Progress),
@@ -267,7 +265,6 @@ impl<'a> RoundsRun<'a> {
         Ok(())
     }
 
-    /// Runs a bench process to its end.
     fn run(
         &mut self,
         work: Work,

@@ -32,7 +32,6 @@ pub(super) struct Schedule {
     pub settled: bool,
 }
 
-/// The batch order: the instances of one process.
 pub(super) struct BatchOrder {
     /// Their indices among the cases.
     indices: Vec<usize>,

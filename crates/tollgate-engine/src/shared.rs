@@ -26,7 +26,6 @@ pub const MAX_ROUNDS: usize = 4096;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"tollgat2");
 
-/// No instance is running.
 const NO_INSTANCE: u64 = u64::MAX;
 
 /// The start of the memory. The records of all instances follow, then the samples, round by round, so that few rounds
@@ -36,15 +35,12 @@ struct Head {
     magic: AtomicU64,
     /// The instance that runs.
     current: AtomicU64,
-    /// Signs of progress.
     beats: AtomicU64,
-    /// Complete rounds.
     rounds: AtomicU64,
     report: Json<{ 1 << 9 }>,
     task: Json<{ 1 << 16 }>,
 }
 
-/// One instance.
 #[repr(C)]
 struct Record {
     /// Counts of its kept batches.
@@ -52,7 +48,6 @@ struct Record {
     state: Json<{ 1 << 10 }>,
 }
 
-/// One batch.
 #[repr(C)]
 struct Sample {
     kind: AtomicU64,
@@ -97,7 +92,6 @@ impl<const WORDS: usize> Json<WORDS> {
 /// Shared memory for some instances. Untouched pages take no memory.
 pub struct SharedResults {
     memory: Arc<Mapping>,
-    /// Number of instances.
     instances: usize,
     /// None where only a fork can share the memory.
     file: Option<OwnedFd>,
@@ -144,7 +138,6 @@ const EVENTS: usize = 1 + size_of::<Counters>() / 8;
 /// One batch in the matrix of rounds and instances.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Slot {
-    /// Not run.
     Empty,
     /// Ticks of the batch less those of its empty loop.
     Kept(i64),

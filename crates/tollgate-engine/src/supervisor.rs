@@ -11,7 +11,6 @@ use tollgate_os::process;
 use super::worker::{self, Find, Task};
 use super::{ending::Ending, group::LOOK, interrupt, shared::SharedResults};
 
-/// How a bench process starts.
 pub(super) enum Isolation {
     /// By exec: new addresses, new pages.
     Exec(File),

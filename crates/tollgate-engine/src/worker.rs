@@ -31,7 +31,6 @@ use super::storage::Storage;
 /// The process name of a bench process, by which it also recognises itself.
 pub(super) const NAME: &str = "tollgate-bench";
 
-/// The task of a process, in the shared results.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Task {
     /// The processor to stay on.
@@ -61,13 +60,20 @@ impl Task {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) enum Work {
-    /// Find the usable clock.
     Clock,
     /// Prepare each instance alone and measure the time of one iteration, until about this deadline (CLOCK_MONOTONIC,
     /// nanoseconds) for all of them.
-    Calibration { clock: Clock, instances: Vec<InstanceOrder>, deadline: u64 },
-    /// Run rounds of all instances.
-    Rounds { clock: Clock, instances: Vec<InstanceOrder>, seed: u64, until: Until },
+    Calibration {
+        clock: Clock,
+        instances: Vec<InstanceOrder>,
+        deadline: u64,
+    },
+    Rounds {
+        clock: Clock,
+        instances: Vec<InstanceOrder>,
+        seed: u64,
+        until: Until,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -101,10 +107,8 @@ pub(super) struct Until {
 const WARM_UP_ROUNDS: usize = 3;
 /// CIs need a sort, so they are checked only every so many rounds.
 const CHECK_EVERY: usize = 64;
-/// Confidence level of those CIs.
 const CONFIDENCE: f64 = 0.95;
 
-/// Finds a benchmark by name.
 pub(super) type Find = fn(&str) -> Option<&'static Benchmark>;
 
 /// Must be called first in `main`, with the registry's `find`. A process that was started as a bench process does its
@@ -164,7 +168,6 @@ pub(super) fn serve(shared: &SharedResults, find: Find) -> i32 {
     0
 }
 
-/// A bench process at its task.
 struct Bench<'a> {
     shared: &'a SharedResults,
     find: Find,
@@ -317,11 +320,9 @@ struct RoundRunner<'a> {
     clock: Clock,
     orders: &'a [InstanceOrder],
     instances: Vec<Ready>,
-    /// The kept batches, by order.
     kept: Vec<Vec<Kept>>,
 }
 
-/// An instance that is ready.
 struct Ready {
     /// Its index among the orders.
     index: usize,
@@ -329,7 +330,6 @@ struct Ready {
     instance: Instance,
 }
 
-/// A kept batch.
 #[derive(Clone)]
 struct Kept {
     round: usize,
@@ -337,7 +337,6 @@ struct Kept {
     events: Events,
 }
 
-/// How a round ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RoundEnd {
     Whole,
@@ -421,7 +420,6 @@ impl RoundRunner<'_> {
         RoundEnd::Whole
     }
 
-    /// Discards the records of an incomplete round.
     fn discard_round(&mut self, round: usize) {
         for (index, kept) in self.kept.iter_mut().enumerate() {
             self.shared.set_slot(round, index, Slot::Empty);

@@ -13,7 +13,6 @@ pub(crate) fn any(_result: u64) -> Result<(), String> {
     Ok(())
 }
 
-/// The last system call's error, as text.
 pub(crate) fn last_error() -> String {
     tollgate_model::text::plainly(&std::io::Error::last_os_error())
 }

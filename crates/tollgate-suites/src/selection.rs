@@ -81,7 +81,6 @@ pub fn select(patterns: &[String], extent: Extent, size: Size) -> Result<Selecti
     Ok(Selection { groups, find: registry::find })
 }
 
-/// A case that can be chosen.
 struct Candidate {
     suite: &'static Suite,
     benchmark: &'static Benchmark,
@@ -153,7 +152,6 @@ fn hints(pattern: &str) -> Vec<String> {
     near(pattern, names).into_iter().map(str::to_owned).collect()
 }
 
-/// Greatest number of hints.
 const MOST_NEAR: usize = 3;
 /// Longer texts resemble no name.
 const LONGEST: usize = 64;

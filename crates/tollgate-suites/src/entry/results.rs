@@ -11,7 +11,6 @@ pub(super) fn refused(result: u64) -> Result<(), String> {
     }
 }
 
-/// A note for a call that a filter refused.
 pub(super) fn note_on_refusal(result: u64) -> Option<&'static str> {
     (result as i32 == -libc::EPERM)
         .then_some("refused by a seccomp filter (EPERM), which the latency includes")
@@ -27,7 +26,6 @@ pub(super) fn refused_by_interrupt(result: u64) -> Result<(), String> {
     refused_32(result as u32)
 }
 
-/// This process's id.
 pub(super) fn own_pid(result: u64) -> Result<(), String> {
     let pid = u64::from(std::process::id());
     if result == pid { Ok(()) } else { Err(format!("getpid returned {} instead of {pid}", result as i64)) }

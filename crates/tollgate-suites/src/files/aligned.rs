@@ -11,21 +11,12 @@ pub(super) struct Aligned {
     layout: Layout,
 }
 
-/// Why a buffer cannot be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Misfit {
-    /// The alignment is no power of two.
     #[error("an alignment of {0} bytes is not a power of two")]
     Alignment(usize),
-    /// The length is zero or no multiple of the alignment.
     #[error("{length} bytes are not a multiple of {alignment}")]
-    Length {
-        /// As requested.
-        length: usize,
-        /// As requested.
-        alignment: usize,
-    },
-    /// The memory is not available.
+    Length { length: usize, alignment: usize },
     #[error("no memory for {0} bytes")]
     Memory(usize),
 }
@@ -51,7 +42,6 @@ impl Aligned {
         Ok(Self { start: NonNull::new(start).ok_or(Misfit::Memory(length))?, layout })
     }
 
-    /// Full of `byte`.
     pub fn filled(length: usize, alignment: usize, byte: u8) -> Result<Self, Misfit> {
         let mut buffer = Self::new(length, alignment)?;
         buffer.bytes_mut().fill(byte);

@@ -24,7 +24,6 @@ pub(super) enum Declared {
     },
     /// The file has no direct I/O: both are 0.
     None,
-    /// There is no declaration.
     Nothing,
 }
 
@@ -69,11 +68,8 @@ impl fmt::Display for Declared {
 /// The smallest powers of two with which reads of this file succeed, each found with the others at 4096.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Accepted {
-    /// Of the buffer's address.
     pub memory: Option<usize>,
-    /// Of the offset in the file.
     pub offset: Option<usize>,
-    /// Of the length.
     pub length: Option<usize>,
 }
 
@@ -123,7 +119,6 @@ impl fmt::Display for Accepted {
     }
 }
 
-/// Both, as a note.
 pub(super) fn note(file: &OwnedFd) -> Result<String> {
     Ok(format!("alignment in bytes: {}; {}", Declared::of(file), Accepted::of(file)?))
 }

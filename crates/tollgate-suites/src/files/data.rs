@@ -55,14 +55,12 @@ pub(super) fn cached(dir: &Rc<DataDir>) -> Result<(Made, Contents)> {
     Ok((file(dir, c"cached", length, CHUNK, contents)?, contents))
 }
 
-/// The file for uncached reads.
 pub(super) fn uncached(dir: &Rc<DataDir>) -> Result<(Made, Contents)> {
     let contents = Contents(2);
     let (_, length) = lengths(dir)?;
     Ok((file(dir, c"uncached", length, CHUNK, contents)?, contents))
 }
 
-/// Lengths of the cached and of the uncached file.
 fn lengths(dir: &DataDir) -> Result<(u64, u64)> {
     dir.allows(2 * LEAST)?;
     let both = (dir.limit() / 2).min(MOST) / CHUNK * CHUNK;

@@ -156,7 +156,6 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    /// A new, empty one.
     pub fn new(dir: &Rc<DataDir>, name: &'static CStr) -> Result<Self> {
         Ok(Self { dir: Rc::clone(dir), name, file: dir.create(name)? })
     }

@@ -29,7 +29,6 @@ pub(super) struct OnNames<B, C, A> {
     pub what: &'static str,
     pub before: B,
     pub call: C,
-    /// Gets the call's result.
     pub after: A,
     /// Names or a file that are unlinked on drop.
     pub _kept: Box<dyn Any>,
@@ -66,7 +65,6 @@ pub(super) fn on_names<O: Operation + 'static>(
     Ok(instance(make(dir)?))
 }
 
-/// Closes a descriptor that a call returned.
 pub(super) fn close_result(descriptor: usize) -> Result<()> {
     // SAFETY: the descriptor is new and has no other owner; it is closed here.
     drop(unsafe { OwnedFd::from_raw_fd(descriptor as RawFd) });

@@ -88,13 +88,11 @@ enum State {
 }
 
 struct Read {
-    /// Residency of the file's pages.
     residency: Residency,
     file: OwnedFd,
     contents: Contents,
     offsets: Offsets,
     buffer: Aligned,
-    /// Offset of the next read.
     offset: u64,
     certified: bool,
     state: State,

@@ -79,7 +79,6 @@ pub(super) fn done(what: &str, outcome: io::Result<usize>) -> Result<()> {
     outcome.map(|_| ()).map_err(|error| refused(what, &error))
 }
 
-/// Defaults for benchmarks of this suite.
 pub(super) const FILE: Benchmark = Benchmark { absence: killed_by_filter, ..PLAIN };
 
 #[cfg(test)]

@@ -10,7 +10,6 @@ use crate::prelude::*;
 /// The page size of both calls and of the page cache on x86-64.
 pub(crate) const PAGE: u64 = 4096;
 
-/// The call that reports residency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ResidencyCall {
     /// cachestat(2), since Linux 6.5.

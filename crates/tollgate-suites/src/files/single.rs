@@ -18,7 +18,6 @@ pub(super) trait Operation {
         true
     }
 
-    /// Prepares it.
     fn before(&mut self) -> Result<()> {
         Ok(())
     }
@@ -91,7 +90,6 @@ impl<O: Operation> Runner for Single<O> {
     }
 }
 
-/// Joins two batches.
 pub(super) fn together(first: Batch, second: Batch) -> Batch {
     Batch {
         work: first.work + second.work,

@@ -20,7 +20,6 @@ pub(super) struct Setting {
     /// Number of producers, and of consumers.
     pub pairs: usize,
     pub reach: Reach,
-    /// The processors that may be used.
     pub processors: Vec<usize>,
     pub quota: Quota,
 }
@@ -29,7 +28,6 @@ pub(super) struct Setting {
 pub(super) const ITEMS: u64 = 1000;
 /// Untimed warm-up items, for each thread.
 const WARM_UP: u64 = 4;
-/// Slots in the buffer.
 const SLOTS: usize = 16;
 /// The counters of a batch, in this order.
 pub(super) const COUNTERS: &[&str] = &[
@@ -95,7 +93,6 @@ struct Buffer {
     slots: [u64; SLOTS],
     produced: u64,
     consumed: u64,
-    /// Sum of the numbers of consumed items.
     sum: u128,
 }
 
@@ -260,13 +257,11 @@ impl BufferRun {
         }
     }
 
-    /// Begins the timed part.
     fn begin(&self) {
         *locked(&self.cpu_share) = Some(CpuShare::begin());
         self.note(0);
     }
 
-    /// Ends the timed part.
     fn end(&self) {
         self.note(1);
         let cpu_share = locked(&self.cpu_share).take();
@@ -274,7 +269,6 @@ impl BufferRun {
         self.over.store(true, SeqCst);
     }
 
-    /// Records time and switches.
     fn note(&self, which: usize) {
         self.switches[which].store(cpu::switches_of_process(), SeqCst);
         self.moments[which].store(self.clock.moment(), SeqCst);
@@ -325,7 +319,6 @@ fn up(semaphore: &Semaphore, handle: &mut Handle) {
     semaphore.with(handle, |count| *count += 1);
 }
 
-/// One thread's handles of the three locks.
 struct Hands {
     free: Handle,
     filled: Handle,

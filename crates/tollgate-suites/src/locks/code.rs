@@ -12,12 +12,10 @@ use crate::prelude::*;
 pub(super) struct Code {
     /// Tries to acquire the lock; returns 0 on success.
     pub take: unsafe extern "C" fn(*mut Words, *mut Member) -> u32,
-    /// Releases the lock.
     pub release: unsafe extern "C" fn(*mut Words, *mut Member),
     /// A loop that acquires and releases. Word 0: the words; word 1: the member. Returns all results of `take`,
     /// or-ed.
     pub uncontended: LongLoop,
-    /// The address ranges of its parts.
     pub extent: Extent,
 }
 
@@ -26,11 +24,9 @@ pub(super) struct Code {
 pub(super) struct Extent {
     /// The uncontended path of acquire.
     pub take: (usize, usize),
-    /// The path of release.
     pub release: (usize, usize),
     /// The contended paths and restarts.
     pub aside: [(usize, usize); 2],
-    /// Constant data.
     pub data: (usize, usize),
 }
 
@@ -111,7 +107,6 @@ macro_rules! lock_code {
                     ".popsection"
             }
 
-            /// All forms of it.
             pub(in crate::locks) fn code() -> Code {
                 let extent = Extent {
                     take: lock_code!(@range $name "take"),

@@ -160,7 +160,6 @@ fn lengths(symbols: impl BufRead) -> Result<Vec<(String, u64)>> {
     Ok(found)
 }
 
-/// A constant amount.
 struct Amount(u64);
 
 impl Runner for Amount {

@@ -16,7 +16,6 @@ const SHORTEST: u64 = 50_000;
 /// Random addition to that time.
 const SPREAD: u64 = 50_000;
 
-/// The timers' signal.
 fn signal() -> libc::c_int {
     libc::SIGRTMIN() + 3
 }
@@ -28,18 +27,15 @@ pub(super) struct Slot {
     number: u32,
     /// Whether switches are forced now.
     active: AtomicBool,
-    /// Whether it holds the lock.
     holds: AtomicBool,
     /// The kernel's id of its timer.
     timer: AtomicI32,
-    /// The state of its random numbers.
     random: AtomicU64,
     switches: AtomicU64,
     while_holding: AtomicU64,
 }
 
 impl Slot {
-    /// The data of thread number `number`.
     pub fn new(number: u32) -> Self {
         Self {
             number,
@@ -52,7 +48,6 @@ impl Slot {
         }
     }
 
-    /// Its thread's number.
     #[inline(always)]
     pub fn number(&self) -> u32 {
         self.number
@@ -64,7 +59,6 @@ impl Slot {
         self.holds.store(holds, Relaxed);
     }
 
-    /// Records that the thread runs.
     #[inline(always)]
     pub fn runs(&self) {
         LAST.store(self.number, Relaxed);
@@ -168,13 +162,11 @@ impl<'a> Timer<'a> {
         Ok(Self(slot))
     }
 
-    /// Starts forcing switches of the thread.
     pub fn start(&self) {
         self.0.active.store(true, Relaxed);
         self.0.arm();
     }
 
-    /// Stops forcing switches.
     pub fn stop(&self) {
         self.0.active.store(false, Relaxed);
         self.0.set_timer(0);

@@ -13,7 +13,6 @@ use tollgate_os::signals::{self, Set};
 /// The state of the lock after the kill, as another process finds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Left {
-    /// The lock is free.
     Free,
     /// The lock stays held, without an owner.
     Taken,
@@ -74,7 +73,6 @@ const HOLDER: usize = 1;
 /// The number of the member that tries the lock afterwards.
 const NEXT: usize = 2;
 
-/// A free lock that works here.
 fn free_lock(method: Method) -> Result<Lock> {
     let lock = Lock::new(method, Reach::On(cpu::home()?), 2)?;
     lock.join(NEXT)?.try_out()?;
@@ -177,7 +175,6 @@ impl Child {
     }
 }
 
-/// Reports the point to the parent.
 fn say(mut to: PipeWriter) {
     // If the parent has ended, the report is not needed.
     let _ = to.write_all(&[1]);

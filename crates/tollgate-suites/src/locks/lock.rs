@@ -38,7 +38,6 @@ struct Shared {
 // SAFETY: threads share the memory through the lock's instructions; all else is only read.
 unsafe impl Sync for Shared {}
 
-/// Its kernel object.
 enum Object {
     None,
     Event(std::os::fd::OwnedFd),

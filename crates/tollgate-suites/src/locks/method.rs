@@ -3,14 +3,12 @@
 use super::code::{self, Code};
 use crate::prelude::*;
 
-/// The methods of test-and-set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Method {
     /// A load and a store.
     Plain,
     Xchg,
     Cmpxchg,
-    /// A restartable sequence.
     Rseq,
     /// A restartable sequence that checks its processor.
     RseqCpu,

@@ -59,13 +59,11 @@ struct Task {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Outcome {
     pub takes: u64,
-    /// Violations of mutual exclusion.
     pub violations: u64,
     /// Switches that a timer forced.
     pub forced: u64,
     /// Those of them that preempted a holder.
     pub preempted: u64,
-    /// Restarts of restartable sequences.
     pub restarted: u64,
     /// Attempts that found the lock held.
     pub in_vain: u64,
@@ -77,7 +75,6 @@ pub(super) struct Outcome {
 struct Arena {
     /// The number of the thread inside, 0 for none.
     inside: AtomicU32,
-    /// Number of entries.
     visits: AtomicU64,
 }
 
@@ -212,7 +209,6 @@ impl Shared {
         locked(&self.board)
     }
 
-    /// A thread's main function.
     fn work(&self, index: usize, processor: usize, ready: &mpsc::Sender<Result<()>>) {
         let Some(slot) = self.slots.get(index) else { return };
         let timer = cpu::pin(processor)

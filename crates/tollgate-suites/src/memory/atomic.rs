@@ -48,21 +48,18 @@ contending_loop! {
 }
 
 contending_loop! {
-    /// The same in another thread.
     add_contending:
         "mov rcx, [r13]",
         ".rept 8", "lock add qword ptr [rcx], 1", ".endr"
 }
 
 contending_loop! {
-    /// The same in another thread.
     xchg_contending:
         "mov rcx, [r13]",
         ".rept 8", "xchg [rcx], rax", ".endr"
 }
 
 contending_loop! {
-    /// The same in another thread.
     cas_contending:
         "mov rcx, [r13]", "xor eax, eax", "xor edx, edx",
         ".rept 8", "lock cmpxchg [rcx], rdx", ".endr"

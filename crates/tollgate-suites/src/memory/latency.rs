@@ -63,7 +63,6 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..PLAIN
 };
 
-/// The smallest size.
 const SMALLEST: u64 = 4 << 10;
 /// The largest size, as a multiple of the last level.
 const BEYOND: u64 = 4;

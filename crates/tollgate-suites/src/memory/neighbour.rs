@@ -17,7 +17,6 @@ timed_loop! {
 }
 
 contending_loop! {
-    /// The same in the other thread.
     add_contending:
         "mov rcx, [r13]",
         ".rept 8", "lock add qword ptr [rcx], 1", ".endr"

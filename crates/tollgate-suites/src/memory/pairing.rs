@@ -44,7 +44,6 @@ impl Pair {
         if cpu::allowed() == [self.to] { Self { from: self.to, to: self.from, ..self } } else { self }
     }
 
-    /// As text.
     pub(super) fn in_words(&self) -> String {
         format!("processors {} and {}, {}", self.from, self.to, self.relation.in_words())
     }

@@ -113,7 +113,6 @@ impl Region {
         self.mapping.address() as u64
     }
 
-    /// All its words.
     pub fn words_mut(&mut self) -> &mut [u64] {
         // SAFETY: the mapping has this length, is aligned and initialised, and the borrow is exclusive.
         unsafe { std::slice::from_raw_parts_mut(self.mapping.address().cast(), self.mapping.length() / 8) }

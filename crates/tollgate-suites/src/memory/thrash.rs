@@ -51,7 +51,6 @@ contending_loop! {
 }
 
 contending_loop! {
-    /// The same in the other order.
     random_contending:
         "mov rsi, [r13]", "mov rdi, [r13 + 8]", "mov rcx, [r13 + 16]", "mov r8, [r13 + 24]", "mov r10, [r13 + 40]",
         "mov edx, 61",
@@ -190,7 +189,6 @@ fn touched_by(mut region: Region, other: usize) -> Result<Region> {
     touched.or_refused(&format!("a thread cannot be pinned to processor {other}"))
 }
 
-/// A thread's position in its buffer.
 struct Position {
     buffer: u64,
     bytes: u64,

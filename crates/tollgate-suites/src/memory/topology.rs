@@ -36,7 +36,6 @@ impl Relation {
         }
     }
 
-    /// The relation as text.
     pub(super) fn in_words(self) -> &'static str {
         match self {
             Self::Siblings => "hardware threads of one core",
@@ -210,7 +209,6 @@ fn siblings(cpu: usize) -> Vec<usize> {
     text.map(|text| cpu::parse_list(&text)).unwrap_or_default()
 }
 
-/// The caches in sysfs.
 fn caches_in_sysfs(cpu: usize) -> Vec<Cache> {
     /// An upper bound of the number of caches.
     const MOST: usize = 16;

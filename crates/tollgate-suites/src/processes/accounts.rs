@@ -16,9 +16,7 @@ pub(super) fn footprint(process: impl std::fmt::Display) -> Result<i64> {
 /// Memory of the whole machine, in bytes.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Accounts {
-    /// Free memory.
     pub free: i64,
-    /// Kernel stacks.
     pub kernel_stacks: i64,
 }
 

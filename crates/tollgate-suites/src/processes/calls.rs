@@ -89,7 +89,6 @@ pub(super) fn thread() -> io::Result<libc::pthread_t> {
     if error == 0 { Ok(handle) } else { Err(io::Error::from_raw_os_error(error)) }
 }
 
-/// Waits for the end of a thread.
 pub(super) fn join(handle: libc::pthread_t) -> io::Result<()> {
     // SAFETY: the caller has just made this thread and joins it once.
     let error = unsafe { libc::pthread_join(handle, std::ptr::null_mut()) };

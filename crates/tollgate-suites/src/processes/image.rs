@@ -68,7 +68,6 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// Writes it.
     pub fn new(image: Image) -> Result<Self> {
         // A chain of executions uses the path repeatedly, so the descriptor must stay open in the programs.
         let mut file = memfd::create_executable("tollgate-image")

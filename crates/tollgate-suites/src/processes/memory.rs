@@ -33,7 +33,6 @@ pub(super) enum Page {
     Huge,
 }
 
-/// All kinds, as parameters.
 pub(super) fn kinds() -> Vec<Params> {
     let mut kinds = vec![params(&[("dirty_mib", 0.into())])];
     for mib in [64, 256] {

@@ -115,7 +115,6 @@ struct Population {
     heartbeat: Heartbeat,
 }
 
-/// The figures of one population.
 struct Findings {
     time: Batch,
     /// Bytes of all tasks.
@@ -203,7 +202,6 @@ impl<'a> Children<'a> {
         self.waiting.get().wait_for(self.population, Of::Processes)
     }
 
-    /// A child's main function.
     fn pause(&self, parent: libc::pid_t) -> ! {
         tollgate_os::process::die_with_parent(parent);
         let (nothing, open) =
@@ -320,7 +318,6 @@ struct Threads<'a> {
     shared: Box<ThreadData>,
 }
 
-/// The threads' shared data.
 struct ThreadData {
     number: u32,
     waiting: Waiting,
@@ -362,7 +359,6 @@ impl<'a> Threads<'a> {
     }
 }
 
-/// A thread's main function.
 extern "C" fn pause(shared: *mut libc::c_void) -> *mut libc::c_void {
     // SAFETY: the pointee lives until this thread is joined.
     let shared = unsafe { &*shared.cast::<ThreadData>() };

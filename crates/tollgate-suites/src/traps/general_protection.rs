@@ -5,7 +5,6 @@ use crate::checks;
 use crate::prelude::*;
 
 timed_loop! {
-    /// HLT is privileged.
     halt: "hlt"
 }
 
@@ -22,7 +21,6 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..SIGNAL
 };
 
-/// The handler for this loop.
 pub(super) fn handled(timed: Timed) -> Handled {
     Handled::new(libc::SIGSEGV, step_over, timed)
 }

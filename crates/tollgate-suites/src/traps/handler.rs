@@ -101,7 +101,6 @@ impl Action {
         Self { handler: handler as usize, flags, restorer: restorer as *const () as usize, mask: 0 }
     }
 
-    /// The current action of this signal.
     pub fn now(signal: libc::c_int) -> io::Result<Self> {
         let mut action = Self::default();
         // SAFETY: with no new action the call only writes the old one, which is as the kernel defines it.

@@ -51,7 +51,6 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..SIGNAL
 };
 
-/// One of the two opcodes.
 struct Opcode {
     code: TimedLoop,
     mnemonic: &'static str,
@@ -123,7 +122,6 @@ fn emulated(alone: Alone, rax: u64, rcx: u64) -> Result<(u64, u64)> {
     Ok((result, handled.remove()))
 }
 
-/// 3 to the power of 3.
 pub(super) fn twenty_seven(result: u64) -> Result<(), String> {
     match result {
         27 => Ok(()),

@@ -12,7 +12,6 @@ const PAGE: usize = 4096;
 /// Holders of each page: locks belong to the process and do not nest (mlock(2)), and one munlock undoes them all.
 static HOLDERS: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
 
-/// Locked pages.
 pub(super) struct Locked(Vec<usize>);
 
 impl Locked {

@@ -49,7 +49,6 @@ impl BatchHooks for Addressed {
     }
 }
 
-/// This process and this thread.
 fn addressee() -> [u64; 2] {
     // By number: std refers to gettid(3) weakly, and in a static program that can leave it at address 0.
     // SAFETY: both calls have no preconditions.

@@ -34,7 +34,6 @@ pub(super) enum Counting {
 /// The state of the pages before the touch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Before {
-    /// Not mapped.
     Missing,
     /// Mapped and read: a private mapping shares them with its file.
     Read,
@@ -52,7 +51,6 @@ pub(super) struct Touched {
     pub counting: Counting,
     /// Small pages that each touch makes resident; 0 if mincore(2) is not reliable.
     pub made: usize,
-    /// Touches in the current batch.
     pub touches: usize,
     /// Minor faults before it.
     pub faults: u64,

@@ -153,7 +153,6 @@ impl Pager {
         started.recv().map_err(|_| fail!("the thread that fills pages ended early"))
     }
 
-    /// Ends the thread, if it runs.
     fn stop(&mut self) {
         if let Some(Thread { handle, stop }) = self.thread.take() {
             let one: u64 = 1;

@@ -12,9 +12,7 @@ use crate::prelude::*;
 /// The state of a command's input at its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cache {
-    /// Not in the page cache.
     Cold,
-    /// In the page cache.
     Warm,
 }
 
@@ -99,7 +97,6 @@ impl Pages {
         Ok(false)
     }
 
-    /// A note on the check before each run.
     pub fn note(&self, cache: Cache) -> String {
         match (self.trial, cache) {
             (Some(trial), Cache::Cold) => {

@@ -16,12 +16,10 @@ use tollgate_trace::{Request, TraceError};
 use crate::prelude::*;
 use crate::{files::data_dir::opened, files::refusal::refused};
 
-/// Why a step was not completed.
 #[derive(Debug)]
 pub(super) enum Stop {
     Run(BenchError),
     Time,
-    /// This case is refused.
     Case(Refusal),
 }
 
@@ -94,7 +92,6 @@ pub(super) struct Command {
 }
 
 impl Command {
-    /// A command without input and output.
     pub fn new<W: AsRef<OsStr>>(at: &Path, words: impl IntoIterator<Item = W>) -> Self {
         let words = words.into_iter().map(|word| word.as_ref().to_owned()).collect();
         Self { words, at: at.to_owned(), input: None, output: None }
@@ -107,7 +104,6 @@ impl Command {
 }
 
 impl Home {
-    /// A home in an empty directory.
     pub fn new(directory: &Path, owner: Owner) -> Step<Self> {
         let temporary = directory.join("tmp");
         on_files("mkdir(2)", std::fs::create_dir(&temporary))?;
@@ -229,7 +225,6 @@ impl Home {
     }
 }
 
-/// Prepares this process for the command.
 fn enter(environment: &[(OsString, OsString)], at: &Path, standard: [RawFd; 3]) -> std::io::Result<()> {
     std::env::set_current_dir(at)?;
     for (number, descriptor) in (0..).zip(standard) {
@@ -277,7 +272,6 @@ fn path() -> OsString {
     std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into())
 }
 
-/// Whether a program of this name exists.
 pub(super) fn is_here(program: &str) -> bool {
     let can_run = |file: PathBuf| {
         file.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)

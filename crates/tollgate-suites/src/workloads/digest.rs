@@ -12,7 +12,6 @@ pub(super) struct Digest {
     pub sum: u64,
 }
 
-/// Greatest depth of our trees.
 const MOST_DEPTH: usize = 8;
 /// Greatest size of our files.
 const MOST_BYTES: u64 = 8 << 20;

@@ -15,7 +15,6 @@ pub(super) const BEGAN: u64 = 1_514_160_000;
 /// Seconds between two commits.
 const DAY: u64 = 86_400;
 
-/// The repository, with its tree.
 pub(super) fn repository(fixture: &Tree) -> PathBuf {
     fixture.path_of("repository")
 }
@@ -57,7 +56,6 @@ struct History {
     to: BufWriter<File>,
     /// The contents of each file in the branch.
     files: HashMap<String, Digest>,
-    /// Commits so far.
     commits: u64,
     /// The part of the tree of the latest commit.
     part: String,

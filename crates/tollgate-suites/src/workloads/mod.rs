@@ -50,7 +50,6 @@ static BENCHMARKS: [&Benchmark; WORKLOADS.len()] = {
     benchmarks
 };
 
-/// Defaults for workloads.
 const COMMAND: Benchmark = Benchmark {
     kind: Kind::Command(&Commands { usual: usual_time, measure: schedule::measure }),
     crossed_in,

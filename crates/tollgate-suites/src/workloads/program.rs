@@ -12,7 +12,6 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// Checks that it exists.
     pub fn must_be_here(&self) -> Result<()> {
         if is_here(self.name) {
             return Ok(());

@@ -12,7 +12,6 @@ use super::{SUITE, WORKLOADS, size_of};
 use super::{source::Size, work::Work};
 use crate::prelude::*;
 
-/// Greatest number of repetitions.
 const MOST_REPETITIONS: usize = 64;
 
 /// Measures some cases; one measurement for each, in their order.

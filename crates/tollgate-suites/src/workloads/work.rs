@@ -13,7 +13,6 @@ pub(super) struct Workload {
     pub ready: fn(&mut Tree, &Params, &mut RunContext) -> Step<Box<dyn Work>>,
 }
 
-/// A repeatable command.
 pub(super) trait Work {
     /// Undoes the last command.
     fn reset(&self, fixture: &Tree, context: &mut RunContext) -> Step<()>;

@@ -13,7 +13,6 @@ pub(super) fn of(range: (usize, usize)) -> Vec<usize> {
     points
 }
 
-/// The instructions in a range of addresses.
 pub(super) fn within(range: (usize, usize)) -> Vec<usize> {
     decode(range).iter().map(|instruction| instruction.ip() as usize).collect()
 }

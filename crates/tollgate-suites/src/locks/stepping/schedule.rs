@@ -190,13 +190,11 @@ fn take(process: &mut TracedProcess) -> Result<bool> {
     finish(process).map(|answer| answer == 0)
 }
 
-/// A whole release.
 fn release(process: &mut TracedProcess) -> Result<()> {
     process.tell(Order::Release)?;
     finish(process).map(|_| ())
 }
 
-/// Restarts of its sequences.
 pub(super) fn aborts(process: &mut TracedProcess) -> Result<u64> {
     process.tell(Order::Aborts)?;
     finish(process)

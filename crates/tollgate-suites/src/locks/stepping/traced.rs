@@ -12,7 +12,6 @@ use crate::prelude::*;
 use tollgate_model::{text::plainly, traced::Ended};
 use tollgate_os::process::{self, Child, Status};
 
-/// Orders to the process, with their answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u64)]
 pub(super) enum Order {

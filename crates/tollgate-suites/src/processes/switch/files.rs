@@ -20,7 +20,6 @@ timed_loop! {
         "add [r13 + 24], rax"
 }
 
-/// The loop of the thread that is timed.
 pub(super) const LOOP: TimedLoop = TimedLoop::Long(write_and_read);
 
 /// perf bench sched pipe: one pipe there, one back.

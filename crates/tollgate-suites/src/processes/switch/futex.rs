@@ -23,7 +23,6 @@ timed_loop! {
         "add dword ptr [r13 + 16], 1"
 }
 
-/// The loop of the thread that is timed.
 pub(super) const LOOP: TimedLoop = TimedLoop::Long(wake_and_wait);
 
 /// The number of tokens that a thread got, in a cache line of its own.
@@ -40,7 +39,6 @@ struct Words {
 
 struct Futex(Arc<Words>);
 
-/// Two words.
 pub(super) fn words() -> Means {
     let words = Arc::new(Words::default());
     let shared = Arc::clone(&words);

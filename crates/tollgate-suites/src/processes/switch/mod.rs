@@ -100,7 +100,6 @@ fn other_processor(context: &Context) -> Result<(usize, String)> {
     Ok((other, format!("processors {home} and {other}")))
 }
 
-/// The means of passing the token.
 struct Means {
     code: TimedLoop,
     side: Box<dyn Side>,
@@ -112,13 +111,11 @@ trait Side {
     /// For the loop's context.
     fn words(&self) -> [u64; 7];
 
-    /// Prepares a batch.
     fn begin(&mut self, context: &mut LoopContext);
 
     /// Checks the number of handovers since then.
     fn check(&self, context: &LoopContext, trips: u64) -> Result<()>;
 
-    /// After a batch.
     fn end(&mut self);
 
     /// Ends the partner.
@@ -266,7 +263,6 @@ mod tests {
     use super::*;
     use crate::processes::raw::tests::{in_a_process_of_its_own, some_undisturbed, threads};
 
-    /// Runs `test` for every case.
     fn every(test: impl Fn(&str, Switch)) {
         let all = cpu::allowed();
         let context = Context::here();

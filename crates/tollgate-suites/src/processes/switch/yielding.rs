@@ -12,7 +12,6 @@ timed_loop! {
     yield_once: "mov eax, 24", "syscall"
 }
 
-/// The loop of the thread that is timed.
 pub(super) const LOOP: TimedLoop = TimedLoop::Long(yield_once);
 
 /// Orders to the partner.
@@ -29,7 +28,6 @@ struct State {
 
 struct Yielding(Arc<State>);
 
-/// The timed side.
 pub(super) fn yielding() -> Means {
     let state = Arc::new(State::default());
     let shared = Arc::clone(&state);

@@ -8,10 +8,8 @@ use crate::prelude::*;
 /// Fields of a module's structure.
 pub(super) const FIELDS: usize = 6;
 
-/// Their values.
 pub(super) type State = [u32; FIELDS];
 
-/// The names that a function may use.
 pub(super) struct Names<'a> {
     pub structure: &'a str,
     /// A pointer to one.
@@ -259,7 +257,6 @@ fn field(random: &mut Random) -> usize {
     (random.next_u64() % FIELDS as u64) as usize
 }
 
-/// A function's comment.
 fn comment(random: &mut Random, name: &str, noun: &str) -> Vec<String> {
     let pick = |random: &mut Random, words: &[&'static str]| {
         words[(random.next_u64() % words.len() as u64) as usize]

@@ -81,7 +81,6 @@ pub(super) enum Version {
 }
 
 impl Version {
-    /// The tag.
     pub fn tag(self) -> &'static str {
         match self {
             Self::First => "v1",
@@ -100,7 +99,6 @@ pub(super) struct Truth {
     pub digest: Digest,
     pub bytes: u64,
     pub lines: u64,
-    /// Number of functions.
     pub functions: u64,
     /// Number of lines with a [`MARK`].
     pub marks: u64,
@@ -108,7 +106,6 @@ pub(super) struct Truth {
     pub printed: u32,
 }
 
-/// A file of the tree.
 pub(super) struct File {
     /// Its path from the tree's root.
     pub path: String,

@@ -6,10 +6,8 @@ use super::code::{self, FIELDS, Function, Names, State};
 use super::{Version, seed, vocabulary};
 use crate::prelude::*;
 
-/// The identity of a module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Identity {
-    /// Number of its directory.
     pub directory: usize,
     /// Number in its directory. The others use the first one's exported function.
     pub number: usize,
@@ -57,7 +55,6 @@ impl Identity {
 }
 
 impl Module {
-    /// Generates the module of a version.
     pub fn new(identity: Identity, version: Version) -> Self {
         /// Lines of a module.
         const LINES: std::ops::Range<u64> = 660..2540;
@@ -134,7 +131,6 @@ impl Module {
         format!("{}_{}", self.directory, self.noun)
     }
 
-    /// The entry function of the module.
     pub fn entry(&self) -> String {
         format!("{}_run", self.prefix())
     }

@@ -9,7 +9,6 @@ pub(super) const BEGIN: u32 = 0x811c_9dc5;
 
 pub(in crate::workloads) const PROGRAM: &str = "build/ferry";
 
-/// A module's public names.
 pub(super) struct Part {
     pub path: String,
     pub entry: String,

@@ -13,7 +13,6 @@ pub(super) const VERBS: [&str; 20] = [
     "check", "count", "reset", "flush", "rotate", "balance", "resolve", "pack", "shift",
 ];
 
-/// Fields of structures.
 pub(super) const FIELDS: [&str; 12] = [
     "count", "total", "limit", "offset", "flags", "depth", "weight", "owner", "serial", "pending", "credit",
     "budget",
