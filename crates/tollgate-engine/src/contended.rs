@@ -185,32 +185,7 @@ impl Contended {
         self.cpu = (cpu::allowed() != [cpu]).then_some(cpu);
         self
     }
-}
 
-impl Runner for Contended {
-    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch> {
-        /// On a busy machine the partners may not run at the same time.
-        const TRIES: usize = 5;
-        let hz = clock.hz();
-        if !matches!(clock, Clock::Tsc { .. }) && !self.partners.is_empty() {
-            let why = "the check that both threads ran at the same time needs the time stamp counter, which is not usable here";
-            return Err(Refusal::Skip(why.to_owned()));
-        }
-        let _there = self.cpu.map(pin_to).transpose()?;
-        let partner_threads = self.pool.threads(self.partners.len())?;
-        let mut batch = self.contended_batch(clock, hz, order, &partner_threads)?;
-        for _ in 1..TRIES {
-            if batch.undisturbed {
-                break;
-            }
-            self.pool.heartbeat.beat();
-            batch = self.contended_batch(clock, hz, order, &partner_threads)?;
-        }
-        Ok(batch)
-    }
-}
-
-impl Contended {
     fn contended_batch(
         &mut self,
         clock: Clock,
@@ -253,6 +228,29 @@ impl Contended {
         };
         let spans = [emptied, worked, emptied_again];
         Ok(Batch { counted, ..Batch::between(spans, unswitched && contended && sound) })
+    }
+}
+
+impl Runner for Contended {
+    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch> {
+        /// On a busy machine the partners may not run at the same time.
+        const TRIES: usize = 5;
+        let hz = clock.hz();
+        if !matches!(clock, Clock::Tsc { .. }) && !self.partners.is_empty() {
+            let why = "the check that both threads ran at the same time needs the time stamp counter, which is not usable here";
+            return Err(Refusal::Skip(why.to_owned()));
+        }
+        let _there = self.cpu.map(pin_to).transpose()?;
+        let partner_threads = self.pool.threads(self.partners.len())?;
+        let mut batch = self.contended_batch(clock, hz, order, &partner_threads)?;
+        for _ in 1..TRIES {
+            if batch.undisturbed {
+                break;
+            }
+            self.pool.heartbeat.beat();
+            batch = self.contended_batch(clock, hz, order, &partner_threads)?;
+        }
+        Ok(batch)
     }
 }
 

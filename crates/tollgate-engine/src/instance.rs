@@ -185,27 +185,7 @@ impl Loop {
         prepared.recv().unwrap_or_else(|_| Err(fail!("the instance's thread ended early")))?;
         Ok(Instance::new(InThread { orders, batches }))
     }
-}
 
-impl Runner for Loop {
-    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch> {
-        // After a thread switch the first operations find cold caches and predictors.
-        let warm_up = (order.iterations / 16).max(1);
-        self.before(warm_up)?;
-        // SAFETY: `Loop::new`'s contract.
-        unsafe { self.code.run(warm_up, &mut *self.context) };
-        self.after()?;
-
-        let iterations = order.all();
-        self.before(iterations)?;
-        let batch = self.time(clock, order.iterations, iterations);
-        let counted = self.after()?;
-        (self.check)(self.context.result).map_err(Refusal::Fail)?;
-        Ok(Batch { counted, ..batch })
-    }
-}
-
-impl Loop {
     fn before(&mut self, iterations: u64) -> Result<()> {
         let context = &mut self.context;
         self.hooks.as_mut().map_or(Ok(()), |hooks| hooks.before(context, iterations))
@@ -234,6 +214,24 @@ impl Loop {
         let emptied_again = empty();
         let unswitched = attended.unwrap_or_else(|| switches == cpu::switches());
         Batch::between([emptied, worked, emptied_again], unswitched)
+    }
+}
+
+impl Runner for Loop {
+    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch> {
+        // After a thread switch the first operations find cold caches and predictors.
+        let warm_up = (order.iterations / 16).max(1);
+        self.before(warm_up)?;
+        // SAFETY: `Loop::new`'s contract.
+        unsafe { self.code.run(warm_up, &mut *self.context) };
+        self.after()?;
+
+        let iterations = order.all();
+        self.before(iterations)?;
+        let batch = self.time(clock, order.iterations, iterations);
+        let counted = self.after()?;
+        (self.check)(self.context.result).map_err(Refusal::Fail)?;
+        Ok(Batch { counted, ..batch })
     }
 }
 

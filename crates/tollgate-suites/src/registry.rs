@@ -25,31 +25,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_unique_and_begin_with_their_suite() {
+    fn suites_fit_into_a_process_and_names_operations_and_baselines_are_sound() {
         let mut seen = std::collections::HashSet::new();
         for suite in SUITES {
-            for benchmark in suite.benchmarks {
-                assert_eq!(benchmark.suite(), suite.name, "{}", benchmark.name);
-                assert!(seen.insert(benchmark.name), "{} is registered twice", benchmark.name);
-                assert!(!(benchmark.cases)().is_empty(), "{} has no case", benchmark.name);
+            let mut cases = 0;
+            for benchmark in suite.benchmarks.iter().copied().chain(suite.control) {
+                let name = benchmark.name;
+                assert!(seen.insert(name), "{name} is registered twice");
+                assert!(!(benchmark.cases)().is_empty(), "{name} has no case");
+                cases += benchmark.cases_in(Extent::Thorough).len();
+                let is_instance = matches!(benchmark.kind, Kind::Instance(_));
+                assert_eq!(is_instance, suite.name != "workloads", "{name}");
+                assert!(benchmark.operation.ends_with('.') && benchmark.operation.len() > 20, "{name}");
+                if let Some(base) = benchmark.baseline {
+                    let base = suite.benchmarks.iter().find(|other| other.name == base).expect("registered");
+                    assert_eq!((base.cases)().len(), 1, "{name}");
+                    assert!(base.baseline.is_none(), "{name}: a baseline has no baseline of its own");
+                }
             }
-        }
-    }
-
-    #[test]
-    fn benchmarks_of_a_suite_are_of_one_kind() {
-        for suite in SUITES {
-            let is_instance = |benchmark: &&&Benchmark| matches!(benchmark.kind, Kind::Instance(_));
-            let instances = suite.benchmarks.iter().filter(is_instance).count();
-            assert_eq!(instances, if suite.name == "workloads" { 0 } else { suite.benchmarks.len() });
-        }
-    }
-
-    #[test]
-    fn every_suite_fits_into_one_process() {
-        for suite in SUITES {
-            let cases: usize =
-                suite.benchmarks.iter().map(|benchmark| benchmark.cases_in(Extent::Thorough).len()).sum();
+            assert!(
+                suite.benchmarks.iter().all(|benchmark| benchmark.suite() == suite.name),
+                "{}",
+                suite.name
+            );
             assert!(cases + OWN_BENCHMARKS.len() < MAX_INSTANCES, "{} has {cases} cases", suite.name);
         }
     }
@@ -89,28 +87,5 @@ mod tests {
         assert!(!crosses("locks/uncontended", ("by", "of another version"), KernelEntry));
         assert!(crosses("processes/switch", ("placement", "other-cpu"), IdleExit));
         assert!(!crosses("processes/switch", ("placement", "same-cpu"), IdleExit));
-    }
-
-    #[test]
-    fn operations_are_sentences() {
-        for benchmark in SUITES.iter().flat_map(|suite| suite.benchmarks) {
-            assert!(
-                benchmark.operation.ends_with('.') && benchmark.operation.len() > 20,
-                "{}",
-                benchmark.name
-            );
-        }
-    }
-
-    #[test]
-    fn a_baseline_is_registered_and_has_one_case() {
-        for suite in SUITES {
-            for benchmark in suite.benchmarks.iter().copied().chain(suite.control) {
-                let Some(base) = benchmark.baseline else { continue };
-                let base = suite.benchmarks.iter().find(|other| other.name == base).expect("registered");
-                assert_eq!((base.cases)().len(), 1, "{}", benchmark.name);
-                assert!(base.baseline.is_none(), "{}: a baseline has no baseline of its own", benchmark.name);
-            }
-        }
     }
 }

@@ -188,47 +188,41 @@ mod tests {
 
     use crate::testing::pinned;
 
+    /// Tests each lock that works here, in a process of its own.
     fn each(mut test: impl FnMut(Method)) {
-        for method in Method::LOCKS {
-            match free_lock(method) {
-                Ok(_) => test(method),
-                Err(why) => eprintln!("skipped: {}: {why:?}", method.name()),
+        in_a_process_of_its_own(|| {
+            pinned();
+            for method in Method::LOCKS {
+                match free_lock(method) {
+                    Ok(_) => test(method),
+                    Err(why) => eprintln!("skipped: {}: {why:?}", method.name()),
+                }
             }
-        }
+        });
     }
 
     #[test]
     fn a_lock_stays_held_after_its_owner_was_killed() {
-        in_a_process_of_its_own(|| {
-            pinned();
-            each(|method| {
-                let left = match method {
-                    Method::FutexTrylockPi => Left::Recoverable,
-                    _ => Left::Taken,
-                };
-                assert_eq!(left_behind(method, &Quota::default()), Ok(left), "{}", method.name());
-            });
+        each(|method| {
+            let left = if method == Method::FutexTrylockPi { Left::Recoverable } else { Left::Taken };
+            assert_eq!(left_behind(method, &Quota::default()), Ok(left), "{method:?}");
         });
     }
 
     #[test]
     fn a_random_kill_leaves_a_possible_state() {
-        in_a_process_of_its_own(|| {
-            pinned();
-            let mut random = Random::new(1);
-            each(|method| {
-                for _ in 0..20 {
-                    let left =
-                        left_at_random(method, &mut random, &Quota::default()).expect("a process to kill");
-                    // Only kernel locks report a dead owner, and only locks that wait within `take` can block.
-                    let possible = match method {
-                        Method::FutexTrylockPi => &[Left::Free, Left::Recoverable][..],
-                        Method::Lamport | Method::LamportUp => &[Left::Free, Left::Taken, Left::Waiting],
-                        _ => &[Left::Free, Left::Taken],
-                    };
-                    assert!(possible.contains(&left), "{}: {left:?}", method.name());
-                }
-            });
+        let mut random = Random::new(1);
+        each(|method| {
+            for _ in 0..20 {
+                let left = left_at_random(method, &mut random, &Quota::default()).expect("a process to kill");
+                // Only kernel locks report a dead owner, and only locks that wait within `take` can block.
+                let possible = match method {
+                    Method::FutexTrylockPi => &[Left::Free, Left::Recoverable][..],
+                    Method::Lamport | Method::LamportUp => &[Left::Free, Left::Taken, Left::Waiting],
+                    _ => &[Left::Free, Left::Taken],
+                };
+                assert!(possible.contains(&left), "{method:?}: {left:?}");
+            }
         });
     }
 
@@ -246,17 +240,9 @@ mod tests {
 
     #[test]
     fn a_lock_without_a_kill_is_free() {
-        in_a_process_of_its_own(|| {
-            pinned();
-            each(|method| {
-                let lock = free_lock(method).expect("a lock");
-                assert_eq!(
-                    what_the_next_finds(&lock, &Quota::default()),
-                    Ok(Left::Free),
-                    "{}",
-                    method.name()
-                );
-            });
+        each(|method| {
+            let lock = free_lock(method).expect("a lock");
+            assert_eq!(what_the_next_finds(&lock, &Quota::default()), Ok(Left::Free), "{method:?}");
         });
     }
 

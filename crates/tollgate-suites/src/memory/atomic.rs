@@ -136,7 +136,7 @@ fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
 /// A pair of cache lines with one word.
 #[repr(align(128))]
 #[derive(Default)]
-struct Line(AtomicU64);
+pub(super) struct Line(pub AtomicU64);
 
 struct OnOneLine {
     line: Arc<Line>,

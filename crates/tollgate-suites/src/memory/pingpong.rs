@@ -1,10 +1,11 @@
 //! Round trips of one cache line between two processors.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::Ordering::SeqCst;
 
 use tollgate_engine::contended::Outcome;
 
+use super::atomic::Line;
 use super::pairing::{alone, shared_pairs};
 use super::topology::{Pair, every_pair, left_out, usual_pairs};
 use crate::prelude::*;
@@ -108,11 +109,6 @@ fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
         pair.map(|pair| pair.relation.in_words().to_owned()).into_iter().chain(left_out(&context.processors));
     Ok(Instance::new(runner).with_ops(HAND_OVERS).with_notes(notes))
 }
-
-/// A pair of cache lines with one word.
-#[repr(align(128))]
-#[derive(Default)]
-struct Line(AtomicU64);
 
 struct HandOver {
     line: Arc<Line>,

@@ -114,43 +114,34 @@ struct CloneArguments {
     tls: u64,
 }
 
-/// vfork (number 58); the child calls exit_group (231). It shares our stack until then and does not touch it: no
-/// push, no call.
-///
-/// # Safety
-/// None of its own; a caller must wait for the child.
-#[unsafe(naked)]
-unsafe extern "C" fn vfork_and_leave() -> i64 {
-    naked_asm!(
-        "mov eax, 58",
-        "syscall",
-        "test rax, rax",
-        "jz 2f",
-        "ret",
-        "2:",
-        "xor edi, edi",
-        "mov eax, 231",
-        "syscall"
-    )
+/// Writes a system call whose child calls exit_group (231) at once.
+macro_rules! leaving_child {
+    ($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty),*): $number:literal) => {
+        $(#[$doc])*
+        #[unsafe(naked)]
+        unsafe extern "C" fn $name($($argument: $type),*) -> i64 {
+            naked_asm!(
+                $number, "syscall", "test rax, rax", "jz 2f", "ret",
+                "2:", "xor edi, edi", "mov eax, 231", "syscall",
+            )
+        }
+    };
 }
 
-/// clone3 (number 435); the child calls exit_group.
-///
-/// # Safety
-/// `arguments` must point to `size` bytes of arguments without shared memory.
-#[unsafe(naked)]
-unsafe extern "C" fn clone3_and_leave(arguments: *const CloneArguments, size: usize) -> i64 {
-    naked_asm!(
-        "mov eax, 435",
-        "syscall",
-        "test rax, rax",
-        "jz 2f",
-        "ret",
-        "2:",
-        "xor edi, edi",
-        "mov eax, 231",
-        "syscall"
-    )
+leaving_child! {
+    /// vfork. The child shares our stack until it exits and does not touch it: no push, no call.
+    ///
+    /// # Safety
+    /// None of its own; a caller must wait for the child.
+    vfork_and_leave(): "mov eax, 58"
+}
+
+leaving_child! {
+    /// clone3.
+    ///
+    /// # Safety
+    /// `arguments` must point to `size` bytes of arguments without shared memory.
+    clone3_and_leave(arguments: *const CloneArguments, size: usize): "mov eax, 435"
 }
 
 /// vfork; the child calls execve (59), and on failure exit_group with the error number.

@@ -173,7 +173,8 @@ fn child(
     quota: &Quota,
     make: impl FnOnce() -> io::Result<libc::pid_t>,
 ) -> Result<Times> {
-    let (times, status) = timed(clock, make).map_err(|error| quota.refused(call, &error))?;
+    let reaped = timed(clock, make, calls::wait_for).and_then(|(times, status)| Ok((times, status?)));
+    let (times, status) = reaped.map_err(|error| quota.refused(call, &error))?;
     match status {
         0 => Ok(times),
         status => Err(fail!("the child of {call} ended with wait status {status:#x}")),
@@ -188,7 +189,8 @@ fn started(
     quota: &Quota,
     make: impl FnOnce() -> io::Result<libc::pid_t>,
 ) -> Result<Times> {
-    let (times, status) = timed(clock, make).map_err(|error| image.refusal(call, &error, quota))?;
+    let reaped = timed(clock, make, calls::wait_for).and_then(|(times, status)| Ok((times, status?)));
+    let (times, status) = reaped.map_err(|error| image.refusal(call, &error, quota))?;
     match status {
         0 => Ok(times),
         // A child that cannot execute exits with the error number.
@@ -200,36 +202,33 @@ fn started(
     }
 }
 
-/// Times a call that makes a child, until it returns and until the child is reaped. Returns the child's wait status.
-fn timed(clock: Clock, make: impl FnOnce() -> io::Result<libc::pid_t>) -> io::Result<(Times, i32)> {
-    let mut made = Ok(0);
+/// Times a call that makes a child or a thread, until it returns and until `wait` has seen its end. Returns what `wait`
+/// says.
+fn timed<T: Copy, E>(
+    clock: Clock,
+    make: impl FnOnce() -> io::Result<T>,
+    wait: impl FnOnce(T) -> E,
+) -> io::Result<(Times, E)> {
+    let mut made = Err(io::ErrorKind::NotFound.into());
     let mut returned = Span { ticks: 0, same_processor: true };
-    let mut status = Ok(0);
+    let mut end = None;
     let exited = clock.time(|| {
         returned = clock.time(|| made = make());
-        if let Ok(pid) = made {
-            status = calls::wait_for(pid);
+        if let Ok(made) = made {
+            end = Some(wait(made));
         }
     });
     made?;
     let undisturbed = returned.same_processor && exited.same_processor;
-    Ok((Times { returned: returned.ticks, exited: exited.ticks, less: 0, undisturbed }, status?))
+    let times = Times { returned: returned.ticks, exited: exited.ticks, less: 0, undisturbed };
+    Ok((times, end.ok_or(io::ErrorKind::NotFound)?))
 }
 
 fn thread(clock: Clock, quota: &Quota) -> Result<Times> {
-    let mut made = Ok(0);
-    let mut returned = Span { ticks: 0, same_processor: true };
-    let mut joined = Ok(());
-    let exited = clock.time(|| {
-        returned = clock.time(|| made = calls::thread());
-        if let Ok(handle) = made {
-            joined = calls::join(handle);
-        }
-    });
-    made.map_err(|error| quota.refused("pthread_create", &error))?;
+    let made = timed(clock, calls::thread, calls::join);
+    let (times, joined) = made.map_err(|error| quota.refused("pthread_create", &error))?;
     joined.map_err(|error| fail!("pthread_join: {}", tollgate_model::text::plainly(&error)))?;
-    let undisturbed = returned.same_processor && exited.same_processor;
-    Ok(Times { returned: returned.ticks, exited: exited.ticks, less: 0, undisturbed })
+    Ok(times)
 }
 
 #[cfg(test)]

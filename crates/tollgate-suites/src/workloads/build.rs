@@ -1,8 +1,6 @@
 //! A build by make and cc.
 
-use std::path::PathBuf;
-
-use super::command::{Command, Step, Stop, failed, first_line, removed};
+use super::command::{Command, Step, Stop, failed, first_line, left, removed};
 use super::work::{Work, Workload};
 use super::{COMMAND, cases};
 use super::{fixture::Tree, program::Program, source::PROGRAM};
@@ -62,10 +60,6 @@ impl Work for Build {
         removed("unlinkat(2)", std::fs::remove_dir_all(fixture.tree().join("build")))
     }
 
-    fn reads(&self, fixture: &Tree) -> Vec<PathBuf> {
-        vec![fixture.tree()]
-    }
-
     fn command(&self, fixture: &Tree) -> Command {
         Command::new(&fixture.tree(), ["make".to_owned(), "-s".to_owned(), format!("-j{}", self.jobs)])
     }
@@ -95,14 +89,9 @@ impl Build {
             }
             Err(stop) => return Err(stop),
         };
-        match found == expected {
-            true => Ok(format!("the built program printed {expected}, as expected")),
-            false if found.is_empty() => failed(format!(
-                "{who} exited with status 0, but the built program printed nothing instead of {expected}"
-            )),
-            false => failed(format!(
-                "{who} exited with status 0, but the built program printed {found} instead of {expected}"
-            )),
-        }
+        let printed = if found.is_empty() { "nothing" } else { found.as_str() };
+        let wrong = format!("the built program printed {printed} instead of {expected}");
+        let check = format!("the built program printed {expected}, as expected");
+        left(&who, found == expected, check, &wrong)
     }
 }

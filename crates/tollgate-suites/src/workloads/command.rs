@@ -36,6 +36,11 @@ pub(super) fn failed<T>(why: impl Into<String>) -> Step<T> {
     Err(Refusal::Fail(why.into()).into())
 }
 
+/// The check of what a command left, or what is `wrong` with it.
+pub(super) fn left(who: &str, is_right: bool, check: String, wrong: &str) -> Step<String> {
+    if is_right { Ok(check) } else { failed(format!("{who} exited with status 0, but {wrong}")) }
+}
+
 /// Maps the error of a step on files to a refusal.
 pub(super) fn on_files<T>(what: &str, outcome: std::io::Result<T>) -> Step<T> {
     outcome.map_err(|error| refused(what, &error).into())

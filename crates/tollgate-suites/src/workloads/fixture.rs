@@ -6,7 +6,7 @@ use std::{fs, io::Write};
 use tollgate_model::Fact;
 use tollgate_os::workdir::Workdir;
 
-use super::command::{Command, Home, Owner, Step, Stop, create, failed, first_line, on_files};
+use super::command::{Command, Home, Owner, Step, Stop, create, first_line, left, on_files};
 use super::source::{self, Size, Truth, Version};
 use super::{digest::Digest, program::Program};
 use crate::prelude::*;
@@ -70,17 +70,12 @@ impl Tree {
     /// `who`, such as `git checkout v2`, exited with status 0 and left other contents.
     pub fn expect_tree(&self, who: &str, root: &Path, expected: Digest) -> Step<String> {
         let found = on_files("to read what was written", Digest::of_tree(root))?;
-        match (found == expected, found.files == expected.files) {
-            (true, _) => Ok(format!("{} files as expected", found.files)),
-            (false, true) => failed(format!(
-                "{who} exited with status 0, but the contents of the {} files differ",
-                found.files
-            )),
-            (false, false) => failed(format!(
-                "{who} exited with status 0, but there are {} files instead of {}",
-                found.files, expected.files
-            )),
-        }
+        let (files, wanted) = (found.files, expected.files);
+        let wrong = match files == wanted {
+            true => format!("the contents of the {files} files differ"),
+            false => format!("there are {files} files instead of {wanted}"),
+        };
+        left(who, found == expected, format!("{files} files as expected"), &wrong)
     }
 
     /// Records a program's version as a fact, once.

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 
-use super::command::{Command, Step, failed, on_files, open};
+use super::command::{Command, Step, left, on_files, open};
 use super::work::{Work, Workload};
 use super::{COMMAND, cases};
 use super::{fixture::Tree, program::Program, source::MARK};
@@ -44,10 +44,6 @@ fn ready(fixture: &mut Tree, _: &Params, context: &mut RunContext) -> Step<Box<d
 }
 
 impl Work for Grep {
-    fn reset(&self, _: &Tree, _: &mut RunContext) -> Step<()> {
-        Ok(())
-    }
-
     fn reads(&self, fixture: &Tree) -> Vec<PathBuf> {
         // Without a build's output.
         vec![fixture.tree().join("src"), fixture.tree().join("include")]
@@ -66,12 +62,8 @@ impl Work for Grep {
         let found = on_files("open(2)", open(&fixture.path_of("found")))?;
         let found = BufReader::new(found.take(MOST_BYTES)).split(b'\n').count() as u64;
         let expected = fixture.truth.marks;
-        match found == expected {
-            true => Ok(format!("it found the {expected} matching lines")),
-            false => failed(format!(
-                "{} exited with status 0, but found {found} lines instead of {expected}",
-                self.command(fixture).line()
-            )),
-        }
+        let wrong = format!("found {found} lines instead of {expected}");
+        let check = format!("it found the {expected} matching lines");
+        left(&self.command(fixture).line(), found == expected, check, &wrong)
     }
 }

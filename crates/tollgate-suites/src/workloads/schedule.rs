@@ -16,59 +16,53 @@ const MOST_REPETITIONS: usize = 64;
 
 /// Measures some cases; one measurement for each, in their order.
 pub(super) fn measure(cases: &[Chosen], context: &mut RunContext) -> Result<Findings, BenchError> {
-    let mut case_states: Vec<CaseState> =
+    let mut states: Vec<CaseState> =
         cases.iter().map(|(benchmark, params)| CaseState::new(benchmark, params)).collect();
     let mut facts = Vec::new();
-    let sizes: Vec<Size> = Size::ALL
-        .into_iter()
-        .filter(|&size| case_states.iter().any(|case_state| case_state.size == size))
-        .collect();
+    let is_chosen = |size: &Size| states.iter().any(|state| state.size == *size);
+    let sizes: Vec<Size> = Size::ALL.into_iter().filter(is_chosen).collect();
     let last = context.deadline;
     for (at, &size) in sizes.iter().enumerate() {
         // Each tree gets a part of the remaining time, in proportion to its default time.
         let all: Duration = sizes[at..].iter().map(|size| size.usual_time()).sum();
         let share = size.usual_time().as_secs_f64() / all.as_secs_f64();
         context.deadline = Instant::now() + last.saturating_duration_since(Instant::now()).mul_f64(share);
-        let mut of_size: Vec<&mut CaseState> =
-            case_states.iter_mut().filter(|case_state| case_state.size == size).collect();
+        let mut of_size: Vec<&mut CaseState> = states.iter_mut().filter(|state| state.size == size).collect();
         match measure_size(size, &mut of_size, context) {
             Ok(found) => facts.extend(found),
             Err(Stop::Run(error)) => return Err(error),
             // Cases that did not run say so.
             Err(Stop::Time) => {}
-            Err(Stop::Case(why)) => of_size.iter_mut().for_each(|case_state| case_state.refuse(why.clone())),
+            Err(Stop::Case(why)) => of_size.iter_mut().for_each(|state| state.refuse(why.clone())),
         }
     }
-    let measurements = case_states.into_iter().map(CaseState::conclude).collect();
+    let measurements = states.into_iter().map(CaseState::conclude).collect();
     Ok(Findings { measurements, facts })
 }
 
 /// Measures all cases of one size: prepares them, cases with shared files in sequence, then repeats them.
 fn measure_size(
     size: Size,
-    case_states: &mut [&mut CaseState],
+    states: &mut [&mut CaseState],
     context: &mut RunContext,
 ) -> Step<Vec<(String, tollgate_model::Fact)>> {
     let storage = context.plan.storage.clone().map_err(Refusal::Skip)?;
     check_limit(size, &storage)?;
     let mut fixture = Tree::make(size, &storage.directory, context)?;
     let pages = Pages::of(&storage, &fixture.path_of("page"))?;
-    for case_state in case_states.iter_mut() {
-        match case_state.make_ready(&mut fixture, &pages, context) {
-            Err(Stop::Case(why)) => case_state.refuse(why),
+    for state in states.iter_mut() {
+        match state.make_ready(&mut fixture, &pages, context) {
+            Err(Stop::Case(why)) => state.refuse(why),
             other => other?,
         }
     }
     let mut random = Random::new(context.seed);
-    while let Some(at) = next(case_states, context.left(), &mut random) {
+    while let Some(at) = next(states, context.left(), &mut random) {
         go_on(context)?;
-        let others_wait = case_states
-            .iter()
-            .filter(|case_state| case_state.repetitions() == 0 && case_state.is_running())
-            .count()
-            > 1;
-        case_states[at].repeat(&fixture, &pages, others_wait, context)?;
-        if settled(case_states, context) {
+        let waiting = states.iter().filter(|state| state.repetitions() == 0 && state.is_running());
+        let others_wait = waiting.count() > 1;
+        states[at].repeat(&fixture, &pages, others_wait, context)?;
+        if settled(states, context) {
             break;
         }
     }
@@ -87,30 +81,29 @@ fn check_limit(size: Size, storage: &Storage) -> Result<()> {
 
 /// The next case: a random one of those with the fewest repetitions that fit into the remaining time. In the first
 /// round the probably fast ones come first, so that few are missing if the time is short.
-fn next(case_states: &[&mut CaseState], left: Duration, random: &mut Random) -> Option<usize> {
-    let fits =
-        |case_state: &CaseState| case_state.is_running() && case_state.took.is_none_or(|took| took <= left);
-    let mut due: Vec<usize> = (0..case_states.len()).filter(|&at| fits(case_states[at])).collect();
-    let least = due.iter().map(|&at| case_states[at].repetitions()).min()?;
-    due.retain(|&at| case_states[at].repetitions() == least);
+fn next(states: &[&mut CaseState], left: Duration, random: &mut Random) -> Option<usize> {
+    let fits = |state: &CaseState| state.is_running() && state.took.is_none_or(|took| took <= left);
+    let mut due: Vec<usize> = (0..states.len()).filter(|&at| fits(states[at])).collect();
+    let least = due.iter().map(|&at| states[at].repetitions()).min()?;
+    due.retain(|&at| states[at].repetitions() == least);
     random.shuffle(&mut due);
     match least {
-        0 => due.into_iter().min_by_key(|&at| case_states[at].guess()),
+        0 => due.into_iter().min_by_key(|&at| states[at].guess()),
         MOST_REPETITIONS.. => None,
         _ => due.first().copied(),
     }
 }
 
 /// Whether every CI is as narrow as the plan requires.
-fn settled(case_states: &[&mut CaseState], context: &RunContext) -> bool {
-    let narrow = |case_state: &CaseState| {
-        case_state.repetitions() >= context.plan.least_processes
-            && case_state
+fn settled(states: &[&mut CaseState], context: &RunContext) -> bool {
+    let narrow = |state: &CaseState| {
+        state.repetitions() >= context.plan.least_processes
+            && state
                 .measured()
                 .and_then(|measured| Estimate::of(&measured))
                 .is_some_and(|estimate| estimate.relative_half_width() <= context.plan.precision)
     };
-    case_states.iter().all(|case_state| !case_state.is_running() || narrow(case_state))
+    states.iter().all(|state| !state.is_running() || narrow(state))
 }
 
 /// A case, from the choice to its measurement.

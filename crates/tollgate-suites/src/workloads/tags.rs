@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 
-use super::command::{Command, Step, failed, is_here, open, removed};
+use super::command::{Command, Step, failed, is_here, left, open, removed};
 use super::work::{Work, Workload};
 use super::{COMMAND, cases};
 use super::{fixture::Tree, program::Program};
@@ -91,10 +91,6 @@ impl Work for Tags {
         removed("unlink(2)", std::fs::remove_file(Self::table(fixture)))
     }
 
-    fn reads(&self, fixture: &Tree) -> Vec<PathBuf> {
-        vec![fixture.tree()]
-    }
-
     fn command(&self, fixture: &Tree) -> Command {
         match self {
             Self::Ctags(name) => Command::new(
@@ -111,11 +107,7 @@ impl Work for Tags {
             return failed(format!("{command} exited with status 0 and wrote no index"));
         };
         let expected = fixture.truth.functions;
-        match found == expected {
-            true => Ok(format!("its index has the {expected} defined functions")),
-            false => failed(format!(
-                "{command} exited with status 0, but its index has {found} functions instead of {expected}"
-            )),
-        }
+        let wrong = format!("its index has {found} functions instead of {expected}");
+        left(&command, found == expected, format!("its index has the {expected} defined functions"), &wrong)
     }
 }

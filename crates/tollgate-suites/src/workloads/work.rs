@@ -15,10 +15,14 @@ pub(super) struct Workload {
 
 pub(super) trait Work {
     /// Undoes the last command.
-    fn reset(&self, fixture: &Tree, context: &mut RunContext) -> Step<()>;
+    fn reset(&self, _fixture: &Tree, _context: &mut RunContext) -> Step<()> {
+        Ok(())
+    }
 
     /// The files and trees that the command reads.
-    fn reads(&self, fixture: &Tree) -> Vec<PathBuf>;
+    fn reads(&self, fixture: &Tree) -> Vec<PathBuf> {
+        vec![fixture.tree()]
+    }
 
     fn command(&self, fixture: &Tree) -> Command;
 
