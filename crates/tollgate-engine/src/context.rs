@@ -44,6 +44,15 @@ impl Context {
         self.storage.as_ref().map_err(|why| Refusal::Skip(why.clone()))
     }
 
+    /// Another processor than this thread's, the best partner.
+    ///
+    /// # Errors
+    /// [`Refusal::Skip`] if there is only one.
+    pub fn other_processor(&self) -> Result<usize> {
+        let others = cpu::others(&self.processors);
+        others.first().copied().ok_or_else(Refusal::one_processor)
+    }
+
     /// The fixture of this type and key, made on first use. It stays until the process ends.
     pub fn shared<T: Clone + 'static>(&mut self, key: &str, make: impl FnOnce(&mut Self) -> T) -> T {
         if let Some(known) = self.known(key) {

@@ -2,6 +2,8 @@
 
 use std::{io, ptr};
 
+use super::refusal::checked;
+
 /// A huge page of x86-64, in bytes (Intel SDM volume 3, 4.5.4: a page-directory entry with PS).
 pub const HUGE: usize = 2 << 20;
 
@@ -79,10 +81,7 @@ impl Mapping {
     /// madvise(2) on all of it.
     pub fn advise(&self, advice: libc::c_int) -> io::Result<()> {
         // SAFETY: the range is this mapping's; no advice does more than empty its pages.
-        match unsafe { libc::madvise(self.address.cast(), self.length, advice) } {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        }
+        checked(unsafe { libc::madvise(self.address.cast(), self.length, advice) }).map(drop)
     }
 }
 

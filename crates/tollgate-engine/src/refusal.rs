@@ -27,6 +27,11 @@ impl Refusal {
         }
     }
 
+    /// Of what needs two processors.
+    pub fn one_processor() -> Self {
+        Self::Skip("two processors are needed, and this process may use one".to_owned())
+    }
+
     /// The same for the calling thread's last error.
     pub fn last(what: &str) -> Self {
         Self::of(what, &std::io::Error::last_os_error())
@@ -49,6 +54,11 @@ impl<T> OrRefused<T> for std::io::Result<T> {
     fn or_refused(self, what: &str) -> Result<T> {
         self.map_err(|error| Refusal::of(what, &error))
     }
+}
+
+/// A system call's result, or its error where it is negative.
+pub fn checked(result: impl Into<i64>) -> std::io::Result<usize> {
+    usize::try_from(result.into()).map_err(|_| std::io::Error::last_os_error())
 }
 
 /// A [`Refusal::Skip`] with a formatted reason.

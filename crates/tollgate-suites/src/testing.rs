@@ -36,6 +36,17 @@ pub(crate) fn ready<T>(what: impl std::fmt::Debug, made: Result<T>) -> Option<T>
     }
 }
 
+/// Limits this process to so many tasks, for the rest of its life. False, and the reason is printed, where that fails.
+pub(crate) fn limited_to(tasks: u64) -> bool {
+    let limit = libc::rlimit { rlim_cur: tasks, rlim_max: tasks };
+    // SAFETY: the limit is valid for reading; root is exempt from it, so this becomes another user.
+    let limited = unsafe { libc::setrlimit(libc::RLIMIT_NPROC, &limit) == 0 && libc::setuid(65534) == 0 };
+    if !limited {
+        eprintln!("skipped: this user cannot be limited");
+    }
+    limited
+}
+
 /// Pins this thread to the last allowed processor, and returns that.
 pub(crate) fn pinned() -> usize {
     let home = *cpu::allowed().last().expect("a processor");

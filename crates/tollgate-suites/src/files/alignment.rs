@@ -7,7 +7,6 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::{fmt, mem};
 
 use super::aligned::{Aligned, exactly_aligned};
-use super::refusal::checked;
 use crate::prelude::*;
 
 const MOST: usize = 4096;
@@ -15,11 +14,9 @@ const MOST: usize = 4096;
 /// The declaration of statx(2) with STATX_DIOALIGN, since Linux 6.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Declared {
-    /// Bytes for addresses, and for offsets and lengths.
+    /// Bytes for addresses (`stx_dio_mem_align`), and for offsets and lengths (`stx_dio_offset_align`).
     Bytes {
-        /// `stx_dio_mem_align`.
         memory: u32,
-        /// `stx_dio_offset_align`.
         offset: u32,
     },
     /// The file has no direct I/O: both are 0.

@@ -4,7 +4,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::{ffi::CStr, rc::Rc, time::Duration};
 
 use super::data_dir::DataDir;
-use super::refusal::{checked, done, refused, whole};
+use super::refusal::{done, refused, whole};
 use crate::prelude::*;
 
 /// A file of pseudo-random bytes, which neither a file system nor a device can compress.

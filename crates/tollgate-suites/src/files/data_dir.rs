@@ -6,7 +6,7 @@ use std::{ffi::CStr, io, mem, rc::Rc};
 use tollgate_os::signals::{Changed, Disposition};
 use tollgate_os::workdir::{Workdir, WorkdirError};
 
-use super::refusal::{checked, refused};
+use super::refusal::refused;
 use crate::prelude::*;
 
 /// An open directory in which this process may write.

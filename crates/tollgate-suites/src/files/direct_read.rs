@@ -5,7 +5,7 @@ use std::{io, rc::Rc};
 
 use super::block::{self, SMALL};
 use super::data::{self, Contents, Offsets};
-use super::refusal::{FILE, checked, named, refused, whole};
+use super::refusal::{FILE, named, refused, whole};
 use super::single::{FINE, Operation, Verdict, instance};
 use super::{aligned::Aligned, alignment, data_dir::DataDir, residency::PAGE};
 use crate::prelude::*;

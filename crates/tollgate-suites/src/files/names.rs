@@ -4,7 +4,7 @@ use std::os::fd::{FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::{any::Any, ffi::CStr, io, rc::Rc};
 
 use super::data_dir::{DataDir, Scratch};
-use super::refusal::{checked, refused};
+use super::refusal::refused;
 use super::single::{FINE, Operation, Verdict, instance};
 use super::{block::SMALL, data::put};
 use crate::prelude::*;

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::names::{OnNames, close_result, on_names, scratch};
-use super::refusal::{FILE, checked};
+use super::refusal::FILE;
 use super::{data_dir::DataDir, single::Operation};
 use crate::prelude::*;
 

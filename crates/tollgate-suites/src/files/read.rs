@@ -4,7 +4,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::{io, rc::Rc};
 
 use super::data::{self, Contents, Offsets};
-use super::refusal::{FILE, checked, refused, whole};
+use super::refusal::{FILE, refused, whole};
 use super::residency::{PAGE, Residency, Trial, advise, drop_pages};
 use super::single::{Operation, Verdict, instance};
 use super::{aligned::Aligned, data_dir::DataDir};

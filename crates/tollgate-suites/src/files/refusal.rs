@@ -60,11 +60,6 @@ pub(super) fn named(error: &io::Error) -> String {
     known(error).map_or_else(|| plainly(error), |(_, name, _)| (*name).to_owned())
 }
 
-/// The call's result, or its error.
-pub(super) fn checked(result: impl Into<i64>) -> io::Result<usize> {
-    usize::try_from(result.into()).map_err(|_| io::Error::last_os_error())
-}
-
 /// Checks that a call moved all of `asked` bytes.
 pub(super) fn whole(what: &str, outcome: io::Result<usize>, asked: usize) -> Result<()> {
     match outcome {

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use super::data_dir::Kind;
-use super::refusal::{checked, refused};
+use super::refusal::refused;
 use crate::prelude::*;
 
 /// The page size of both calls and of the page cache on x86-64.

@@ -6,7 +6,7 @@ use std::{ffi::CStr, io, rc::Rc};
 use super::block::SMALL;
 use super::data_dir::{DataDir, Names};
 use super::names::{close, written};
-use super::refusal::{FILE, checked, done, refused, whole};
+use super::refusal::{FILE, done, refused, whole};
 use super::single::{time, together};
 use super::{close_after_write, create, open, read, rename, sync, unlink, write};
 use crate::prelude::*;

@@ -3,7 +3,7 @@
 use std::{mem::MaybeUninit, rc::Rc};
 
 use super::names::{OnNames, on_names, scratch};
-use super::refusal::{FILE, checked};
+use super::refusal::FILE;
 use super::{data_dir::DataDir, single::Operation};
 use crate::prelude::*;
 

@@ -4,7 +4,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::{io, rc::Rc};
 
 use super::data::{self, Contents, Offsets, put};
-use super::refusal::{FILE, checked, done};
+use super::refusal::{FILE, done};
 use super::single::{FINE, Operation, Verdict, instance};
 use super::{block::SMALL, data_dir::DataDir};
 use crate::prelude::*;

@@ -5,7 +5,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::{io, rc::Rc};
 
 use super::data::{self, Offsets};
-use super::refusal::{FILE, checked, named, whole};
+use super::refusal::{FILE, named, whole};
 use super::single::{FINE, Operation, Verdict, instance};
 use super::{aligned::Aligned, data_dir::DataDir, residency::PAGE};
 use super::{alignment, block, direct_read};

@@ -334,7 +334,9 @@ impl Hands {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{processes::raw::tests::in_a_process_of_its_own, testing::pinned, testing::ready};
+    use crate::{
+        processes::raw::tests::in_a_process_of_its_own, testing::limited_to, testing::pinned, testing::ready,
+    };
 
     fn setting(method: Method, pairs: usize, reach: Reach) -> Setting {
         Setting { method, pairs, reach, processors: cpu::allowed(), quota: Quota::default() }
@@ -376,12 +378,8 @@ mod tests {
     fn a_thread_limit_is_a_skip_and_no_thread_stays() {
         in_a_process_of_its_own(|| {
             let home = pinned();
-            let limit = libc::rlimit { rlim_cur: 3, rlim_max: 3 };
-            // SAFETY: the limit is this process's own and it is about to end; root is exempt from it.
-            let limited =
-                unsafe { libc::setrlimit(libc::RLIMIT_NPROC, &limit) == 0 && libc::setuid(65534) == 0 };
-            if !limited {
-                return println!("skipped: this user cannot be limited");
+            if !limited_to(3) {
+                return;
             }
             match run(Method::Xchg, 16, Reach::On(home)) {
                 Err(Refusal::Skip(why)) => assert!(why.contains("RLIMIT_NPROC"), "{why}"),

@@ -64,7 +64,7 @@ fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
     let home = cpu::home()?;
     let other = match word(params, "cpus") {
         "one" => home,
-        _ => other_processor(&context.processors)?,
+        _ => context.other_processor()?,
     };
     let reach = if other == home { Reach::On(home) } else { Reach::Anywhere };
     if let (Reach::Anywhere, Some(why)) = (reach, method.bound_to_its_processor()) {
@@ -78,13 +78,6 @@ fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
     let partner = Partner::start(lock, other, Arc::clone(&turn), yields, &context.quota)?;
     let side = Side::new(mine, method, turn, [1, 2], yields);
     Ok(Instance::new(Pair { side, partner, alone: yields }).with_ops(HAND_OVERS))
-}
-
-fn other_processor(processors: &[usize]) -> Result<usize> {
-    cpu::others(processors)
-        .first()
-        .copied()
-        .ok_or_else(|| skip!("two processors are needed, and this process may use one"))
 }
 
 /// The turn: the number of the thread that runs next, on a pair of cache lines of its own.

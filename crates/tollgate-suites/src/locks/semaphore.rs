@@ -31,9 +31,8 @@ impl Semaphore {
         let semaphore = Self { number, maker: unsafe { libc::getpid() } };
         for which in [OURS, MAKERS] {
             // SAFETY: the set has two semaphores, and SETVAL takes a number.
-            if unsafe { libc::semctl(number, which, libc::SETVAL, 1) } != 0 {
-                return Err(Refusal::last("semctl(2) is refused"));
-            }
+            let set = checked(unsafe { libc::semctl(number, which, libc::SETVAL, 1) });
+            set.or_refused("semctl(2) is refused")?;
         }
         Ok(semaphore)
     }
@@ -63,10 +62,8 @@ pub(super) fn in_a_namespace_of_its_own() -> bool {
 
 fn make(key: libc::key_t) -> Result<libc::c_int> {
     // SAFETY: semget(2) takes numbers.
-    match unsafe { libc::semget(key, 2, libc::IPC_CREAT | libc::IPC_EXCL | 0o600) } {
-        -1 => Err(Refusal::last("semget(2) is refused")),
-        number => Ok(number),
-    }
+    let made = checked(unsafe { libc::semget(key, 2, libc::IPC_CREAT | libc::IPC_EXCL | 0o600) });
+    made.map(|number| number as libc::c_int).or_refused("semget(2) is refused")
 }
 
 /// Makes a set under the first free key, after removing those whose makers have ended.

@@ -19,7 +19,7 @@ pub(super) fn shared_pairs(context: &mut Context) -> Vec<Pair> {
 pub(super) fn related(word: &str, context: &mut Context) -> Result<Pair> {
     let pairs = shared_pairs(context);
     if pairs.is_empty() {
-        return Err(alone());
+        return Err(Refusal::one_processor());
     }
     let pair = pairs.into_iter().find(|pair| pair.relation.word() == word);
     let none = || skip!("no two allowed processors have the relation {word}");
@@ -30,12 +30,7 @@ pub(super) fn related(word: &str, context: &mut Context) -> Result<Pair> {
 pub(super) fn two_cores(context: &mut Context) -> Result<Pair> {
     let pairs = shared_pairs(context);
     let cores = pairs.iter().find(|pair| pair.relation != Relation::Siblings);
-    cores.or(pairs.first()).copied().map(Pair::starting_at_home).ok_or_else(alone)
-}
-
-/// The refusal on a single processor.
-pub(super) fn alone() -> Refusal {
-    skip!("two processors are needed, and this process may use one")
+    cores.or(pairs.first()).copied().map(Pair::starting_at_home).ok_or_else(Refusal::one_processor)
 }
 
 impl Pair {

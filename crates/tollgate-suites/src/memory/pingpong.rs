@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::SeqCst;
 use tollgate_engine::contended::Outcome;
 
 use super::atomic::Line;
-use super::pairing::{alone, shared_pairs};
+use super::pairing::shared_pairs;
 use super::topology::{Pair, every_pair, left_out, usual_pairs};
 use crate::prelude::*;
 
@@ -96,7 +96,7 @@ fn loops(params: &Params) -> (LongLoop, ContendingLoop, &'static str) {
 fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
     let (from, to) = (number(params, "from") as usize, number(params, "to") as usize);
     if from == to {
-        return Err(alone());
+        return Err(Refusal::one_processor());
     }
     let (code, contending, _) = loops(params);
     let contender = HandOver { line: Arc::default(), trips: 0, stores: word(params, "protocol") == "store" };

@@ -13,16 +13,12 @@ const SMALL: usize = 4096;
 /// Additional memory of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Memory {
+    /// None.
     Plain,
     /// Written memory.
-    Written {
-        mib: usize,
-        page: Page,
-    },
+    Written { mib: usize, page: Page },
     /// Mapped and untouched memory.
-    Mapped {
-        mib: usize,
-    },
+    Mapped { mib: usize },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -345,7 +345,7 @@ impl Array {
 mod tests {
     use super::*;
     use crate::processes::raw::tests::{in_a_process_of_its_own, some_undisturbed};
-    use crate::testing::pinned;
+    use crate::testing::{limited_to, pinned};
 
     fn ring(processes: usize) -> Ring {
         pinned();
@@ -438,12 +438,8 @@ mod tests {
     fn a_process_limit_is_a_skip_and_no_process_stays() {
         in_a_process_of_its_own(|| {
             pinned();
-            let limit = libc::rlimit { rlim_cur: 1, rlim_max: 1 };
-            // SAFETY: the limit is this process's own and it is about to end; root is exempt from it.
-            let limited =
-                unsafe { libc::setrlimit(libc::RLIMIT_NPROC, &limit) == 0 && libc::setuid(65534) == 0 };
-            if !limited {
-                return eprintln!("skipped: this user cannot be limited");
+            if !limited_to(1) {
+                return;
             }
             match Ring::start(8, &Quota::default()).err() {
                 Some(Refusal::Skip(why)) => assert!(why.contains("RLIMIT_NPROC"), "{why}"),

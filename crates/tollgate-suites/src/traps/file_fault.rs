@@ -3,7 +3,7 @@
 use tollgate_engine::cpu::minor_faults;
 
 use super::handler::TRAP;
-use super::memory::{FILLING, PAGE, Region, file_of};
+use super::memory::{PAGE, Region, file_of, filled};
 use super::touched::{Before, Counting, Touched};
 use crate::prelude::*;
 
@@ -32,19 +32,12 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
             1 => "one fault maps one page".to_owned(),
             _ => format!("one fault maps {mapped} pages (fault-around)"),
         };
-        let filled = |result: u64| match result {
-            FILLED => Ok(()),
-            other => Err(format!("the file's page holds {other:#x} instead of {FILLED:#x}")),
-        };
         let touched = Touched::new(region, mapped * PAGE, 0, Counting::Faults);
         let touched = Touched { before: Before::Forgotten, ..touched };
         Ok(touched.instance(timed, 1, filled)?.with_notes([note]))
     }),
     ..TRAP
 };
-
-/// Eight bytes of the file.
-const FILLED: u64 = u64::from_ne_bytes([FILLING; 8]);
 
 /// The number of pages that the kernel maps on one fault: cached pages around it as well (do_fault_around,
 /// mm/memory.c; fault_around_bytes in debugfs).

@@ -104,10 +104,7 @@ impl Action {
     pub fn now(signal: libc::c_int) -> io::Result<Self> {
         let mut action = Self::default();
         // SAFETY: with no new action the call only writes the old one, which is as the kernel defines it.
-        match unsafe { rt_sigaction(signal, ptr::null(), &mut action) } {
-            0 => Ok(action),
-            _ => Err(io::Error::last_os_error()),
-        }
+        checked(unsafe { rt_sigaction(signal, ptr::null(), &mut action) }).map(|_| action)
     }
 
     /// Installs this action.
@@ -116,10 +113,7 @@ impl Action {
     /// The action's handler must be sound to run for every source of the signal.
     pub unsafe fn put(&self, signal: libc::c_int) -> io::Result<()> {
         // SAFETY: the action is as the kernel defines it; the caller promises a sound handler.
-        match unsafe { rt_sigaction(signal, self, ptr::null_mut()) } {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        }
+        checked(unsafe { rt_sigaction(signal, self, ptr::null_mut()) }).map(drop)
     }
 }
 

@@ -13,6 +13,15 @@ pub(super) const PAGE: usize = 4096;
 /// The bytes of a file of [`file_of`].
 pub(super) const FILLING: u8 = 0x5a;
 
+/// Checks a load of eight bytes of such a file.
+pub(super) fn filled(result: u64) -> Result<(), String> {
+    const FILLED: u64 = u64::from_ne_bytes([FILLING; 8]);
+    match result {
+        FILLED => Ok(()),
+        other => Err(format!("the page holds {other:#x} instead of {FILLED:#x}")),
+    }
+}
+
 /// A mapping that begins at a multiple of a huge page.
 pub(super) struct Region(Mapping);
 
@@ -65,10 +74,8 @@ impl Region {
     /// mprotect(2) on all of it.
     pub fn protect(&self, protection: libc::c_int) -> Result<()> {
         // SAFETY: the range is this mapping's, and nothing is borrowed from it.
-        match unsafe { libc::mprotect(self.0.address().cast(), self.0.length(), protection) } {
-            0 => Ok(()),
-            _ => Err(Refusal::last("mprotect(2) is refused")),
-        }
+        let outcome = unsafe { libc::mprotect(self.0.address().cast(), self.0.length(), protection) };
+        checked(outcome).map(drop).or_refused("mprotect(2) is refused")
     }
 
     /// Replaces it with inaccessible anonymous memory, so that no page is mapped.
@@ -88,10 +95,9 @@ impl Region {
         let pages = pages.min(self.0.length() / PAGE);
         let mut present = vec![0_u8; pages];
         // SAFETY: `present` has a byte for each page of the range, which is this mapping's.
-        match unsafe { libc::mincore(self.0.address().cast(), pages * PAGE, present.as_mut_ptr()) } {
-            0 => Ok(present.iter().filter(|&&byte| byte & 1 == 1).count()),
-            _ => Err(Refusal::last("mincore(2) is refused")),
-        }
+        let outcome = unsafe { libc::mincore(self.0.address().cast(), pages * PAGE, present.as_mut_ptr()) };
+        checked(outcome).or_refused("mincore(2) is refused")?;
+        Ok(present.iter().filter(|&&byte| byte & 1 == 1).count())
     }
 
     pub fn read(&self, offset: usize) -> u8 {

@@ -23,9 +23,8 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     kind: Kind::Instance(|timed, _, _| {
         let [process, thread] = addressee();
         // SAFETY: signal 0 only checks the permission (kill(2)).
-        if unsafe { libc::syscall(libc::SYS_tgkill, process, thread, 0) } != 0 {
-            return Err(Refusal::last("tgkill(2) is refused"));
-        }
+        let sent = checked(unsafe { libc::syscall(libc::SYS_tgkill, process, thread, 0) });
+        sent.or_refused("tgkill(2) is refused")?;
         // SAFETY: the call touches no memory; the installed handler handles its signal.
         let timed_loop = unsafe { Loop::new(timed, [0; 7], None, checks::zero) }?;
         let addressed = Addressed(Handled::new(libc::SIGUSR1, count, timed));

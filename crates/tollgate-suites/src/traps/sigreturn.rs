@@ -1,7 +1,7 @@
 //! rt_sigreturn(2) alone.
 
+use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::{io, ptr};
 
 use super::handler::{Handled, SIGNALS, tried};
 use super::memory::{PAGE, Region};
@@ -117,10 +117,7 @@ impl FromFrame {
         let mut handled = Handled::of_code(libc::SIGUSR1, capture, 0);
         handled.install()?;
         // SAFETY: the handler that was just installed handles the signal before the call returns.
-        let raised = match unsafe { libc::raise(libc::SIGUSR1) } {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        };
+        let raised = checked(unsafe { libc::raise(libc::SIGUSR1) });
         let frames = handled.remove();
         DESTINATION.store(0, Relaxed);
         raised.or_refused("tgkill(2) is refused")?;

@@ -6,7 +6,7 @@ use std::thread::{self, JoinHandle};
 use std::{io, mem, sync::Arc, sync::mpsc};
 
 use super::handler::{TRAP, tried};
-use super::memory::{FILLING, PAGE, Region};
+use super::memory::{FILLING, PAGE, Region, filled};
 use super::touched;
 use crate::prelude::*;
 use crate::processes::raw::eventfd;
@@ -37,10 +37,6 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     counts: Some("events"),
     kind: Kind::Instance(|timed, _, _| {
         let around = Pager::new()?;
-        let filled = |result: u64| match result {
-            FILLED => Ok(()),
-            other => Err(format!("the page holds {other:#x} instead of {FILLED:#x}")),
-        };
         // SAFETY: before each batch word 0 is set to the region's start, and the batch has no more loads than pages;
         // the loop's hooks own the region.
         let timed = unsafe { Loop::new(timed, [0; 7], None, filled) }?.with_hooks(around);
@@ -48,9 +44,6 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     }),
     ..TRAP
 };
-
-/// Eight bytes of the thread's pages.
-const FILLED: u64 = u64::from_ne_bytes([FILLING; 8]);
 
 /// The source of each page.
 #[repr(align(4096))]
@@ -117,9 +110,8 @@ impl Pager {
         let watch = open()?;
         let mut api = Api { api: UFFD_API, features: 0, ioctls: 0 };
         // SAFETY: the structure is uffdio_api as the kernel defines it.
-        if unsafe { libc::ioctl(watch.as_raw_fd(), UFFDIO_API, &mut api) } != 0 {
-            return Err(Refusal::last("ioctl(UFFDIO_API) is refused"));
-        }
+        checked(unsafe { libc::ioctl(watch.as_raw_fd(), UFFDIO_API, &mut api) })
+            .or_refused("ioctl(UFFDIO_API) is refused")?;
         let mut register = Register {
             start: region.start(),
             length: region.length() as u64,
@@ -127,9 +119,8 @@ impl Pager {
             ioctls: 0,
         };
         // SAFETY: the structure is uffdio_register as the kernel defines it, the range the region's.
-        if unsafe { libc::ioctl(watch.as_raw_fd(), UFFDIO_REGISTER, &mut register) } != 0 {
-            return Err(Refusal::last("ioctl(UFFDIO_REGISTER) is refused"));
-        }
+        checked(unsafe { libc::ioctl(watch.as_raw_fd(), UFFDIO_REGISTER, &mut register) })
+            .or_refused("ioctl(UFFDIO_REGISTER) is refused")?;
         Ok(Self { region, watch: Arc::new(watch), handled: Arc::default(), thread: None })
     }
 
@@ -252,10 +243,7 @@ fn bring(watch: &OwnedFd) -> io::Result<bool> {
     let from = &raw const SOURCE.0 as u64;
     let mut copy = Copy { to, from, length: PAGE as u64, mode: 0, copied: 0 };
     // SAFETY: the structure is uffdio_copy as the kernel defines it; it fills a missing page.
-    match unsafe { libc::ioctl(watch.as_raw_fd(), UFFDIO_COPY, &mut copy) } {
-        0 => Ok(true),
-        _ => Err(io::Error::last_os_error()),
-    }
+    checked(unsafe { libc::ioctl(watch.as_raw_fd(), UFFDIO_COPY, &mut copy) }).map(|_| true)
 }
 
 #[cfg(test)]

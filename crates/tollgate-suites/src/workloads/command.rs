@@ -234,9 +234,7 @@ fn enter(environment: &[(OsString, OsString)], at: &Path, standard: [RawFd; 3]) 
     std::env::set_current_dir(at)?;
     for (number, descriptor) in (0..).zip(standard) {
         // SAFETY: open descriptors of this process.
-        if unsafe { libc::dup2(descriptor, number) } < 0 {
-            return Err(std::io::Error::last_os_error());
-        }
+        checked(unsafe { libc::dup2(descriptor, number) })?;
     }
     for (name, _) in std::env::vars_os() {
         // SAFETY: this process is a fork with one thread.

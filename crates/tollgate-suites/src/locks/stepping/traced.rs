@@ -162,11 +162,8 @@ impl TracedProcess {
     fn request(&self, request: libc::c_uint, address: usize, data: usize) -> Result<()> {
         // SAFETY: `data` is a number, or points to memory of the caller that the request reads or writes.
         let outcome = unsafe { libc::syscall(libc::SYS_ptrace, request, self.child.pid(), address, data) };
-        match outcome {
-            // A traced process allows every request, so this error is no limit of the environment.
-            -1 => Err(fail!("ptrace({request:#x}): {}", plainly(&io::Error::last_os_error()))),
-            _ => Ok(()),
-        }
+        // A traced process allows every request, so this error is no limit of the environment.
+        checked(outcome).map(drop).map_err(|error| fail!("ptrace({request:#x}): {}", plainly(&error)))
     }
 
     /// Waits for its stop. Returns the signal.

@@ -93,8 +93,7 @@ fn means(params: &Params) -> Result<Means> {
 }
 
 fn other_processor(context: &Context) -> Result<(usize, String)> {
-    let alone = || skip!("two processors are needed, and this process may use one");
-    let other = cpu::others(&context.processors).first().copied().ok_or_else(alone)?;
+    let other = context.other_processor()?;
     // SAFETY: sched_getcpu(3) has no preconditions.
     let home = unsafe { libc::sched_getcpu() };
     Ok((other, format!("processors {home} and {other}")))

@@ -23,51 +23,23 @@ pub(super) struct Names<'a> {
 #[derive(Debug, Clone, Copy)]
 enum Statement {
     /// Rotates the sum to the left.
-    Rotate {
-        by: u32,
-        with: u32,
-    },
+    Rotate { by: u32, with: u32 },
     /// Adds a field, so many times.
-    Add {
-        field: usize,
-        times: u32,
-    },
+    Add { field: usize, times: u32 },
     /// Changes a field.
-    Store {
-        field: usize,
-        by: u32,
-    },
-    Branch {
-        mask: u32,
-        value: u32,
-        field: usize,
-        add: u32,
-        with: u32,
-    },
-    Loop {
-        times: u32,
-        factor: u32,
-    },
+    Store { field: usize, by: u32 },
+    /// Depends on some bits of the sum.
+    Branch { mask: u32, value: u32, field: usize, add: u32, with: u32 },
+    /// Multiplies and adds, so many times.
+    Loop { times: u32, factor: u32 },
     /// A switch with four cases.
-    Switch {
-        by: u32,
-        field: usize,
-        with: [u32; 3],
-    },
+    Switch { by: u32, field: usize, with: [u32; 3] },
     /// A rare early return.
-    Leave {
-        field: usize,
-        mask: u32,
-    },
+    Leave { field: usize, mask: u32 },
     /// Calls an earlier function of the module, by its number.
-    Call {
-        number: usize,
-        add: u32,
-    },
+    Call { number: usize, add: u32 },
     /// Calls the function of another module.
-    Fold {
-        add: u32,
-    },
+    Fold { add: u32 },
 }
 
 #[derive(Debug, Clone)]
