@@ -95,7 +95,6 @@ impl CaseState {
         }
     }
 
-    /// Records the result of its calibration.
     pub fn record_calibration(&mut self, state: InstanceState) {
         match state {
             None => {}
@@ -104,7 +103,6 @@ impl CaseState {
         }
     }
 
-    /// Records that its process ended while it ran.
     pub fn fail_with(&mut self, ending: Ending, stall: Duration) {
         let absence = match ending {
             Ending::Killed(signal) => (self.benchmark.absence)(signal),

@@ -132,7 +132,6 @@ impl Program {
         Ok(program)
     }
 
-    /// How the 32-bit vDSO enters the kernel here.
     pub fn entry(&self) -> Entry {
         self.entry
     }

@@ -240,7 +240,8 @@ impl Runner for Contended {
             let why = "the check that both threads ran at the same time needs the time stamp counter, which is not usable here";
             return Err(Refusal::Skip(why.to_owned()));
         }
-        let _there = self.cpu.map(pin_to).transpose()?;
+        let _there =
+            self.cpu.map(|cpu| Pinned::to(&[cpu]).map_err(|error| pin_refused(cpu, &error))).transpose()?;
         let partner_threads = self.pool.threads(self.partners.len())?;
         let mut batch = self.contended_batch(clock, hz, order, &partner_threads)?;
         for _ in 1..TRIES {
@@ -527,10 +528,6 @@ fn pin_refused(cpu: usize, error: &std::io::Error) -> Refusal {
         "a thread cannot be pinned to processor {cpu}: sched_setaffinity(2): {}",
         tollgate_model::text::plainly(error)
     )
-}
-
-fn pin_to(cpu: usize) -> Result<Pinned> {
-    Pinned::to(&[cpu]).map_err(|error| pin_refused(cpu, &error))
 }
 
 #[cfg(test)]

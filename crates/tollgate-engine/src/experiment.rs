@@ -43,7 +43,9 @@ impl Shared {
     /// The instance of question number `which`. All instances of an experiment are due in the same rounds.
     pub fn question(&self, which: usize) -> Instance {
         let question = Question { latest: Rc::clone(&self.latest), which };
-        Instance { experiment: Some(self.key.clone()), ..Instance::new(question) }
+        let mut instance = Instance::new(question);
+        instance.ready.experiment = Some(self.key.clone());
+        instance
     }
 }
 

@@ -5,18 +5,12 @@ use std::{any::Any, sync::mpsc, thread, time::Duration};
 use super::refusal::{OrRefused, Refusal, Result};
 use super::runner::{Batch, BatchHooks, Order, Runner};
 use super::timed::{LongLoop, LoopContext, Timed, TimedLoop, run_empty};
-use super::{clock::Clock, compat, cpu};
+use super::{clock::Clock, compat, cpu, shared::Readiness};
 
 /// A case that is ready to run.
 pub struct Instance {
     pub(super) runner: Box<dyn Runner>,
-    pub(super) ops_per_iteration: u64,
-    pub(super) most_iterations: u64,
-    /// The experiment that it shares with other instances.
-    pub(super) experiment: Option<String>,
-    /// The fixture that it shares with other instances, such as written memory.
-    pub(super) fixture: Option<String>,
-    pub(super) notes: Vec<String>,
+    pub(super) ready: Readiness,
     /// The part of the preparation that later processes of the run need not repeat.
     pub(super) spent_once: Duration,
 }
@@ -24,16 +18,8 @@ pub struct Instance {
 impl Instance {
     /// An instance whose batches `runner` runs.
     pub fn new(runner: impl Runner + 'static) -> Self {
-        let runner = Box::new(runner);
-        Self {
-            runner,
-            ops_per_iteration: 1,
-            most_iterations: u64::MAX,
-            experiment: None,
-            fixture: None,
-            notes: Vec::new(),
-            spent_once: Duration::ZERO,
-        }
+        let ready = Readiness { ops: 1, most: u64::MAX, ..Readiness::default() };
+        Self { runner: Box::new(runner), ready, spent_once: Duration::ZERO }
     }
 
     /// An instance in a 32-bit process of its own, and how the 32-bit vDSO enters the kernel there.
@@ -52,19 +38,19 @@ impl Instance {
 
     /// One iteration makes so many operations.
     pub fn with_ops(mut self, ops: u64) -> Self {
-        self.ops_per_iteration = ops.max(1);
+        self.ready.ops = ops.max(1);
         self
     }
 
     /// A batch has at most so many iterations.
     pub fn with_most(mut self, iterations: u64) -> Self {
-        self.most_iterations = iterations.max(1);
+        self.ready.most = iterations.max(1);
         self
     }
 
     /// Instances with the same `fixture` share it: where time is short, a process runs all of them or none.
     pub fn on_fixture(mut self, fixture: impl Into<String>) -> Self {
-        self.fixture = Some(fixture.into());
+        self.ready.fixture = Some(fixture.into());
         self
     }
 
@@ -76,7 +62,7 @@ impl Instance {
 
     /// Adds notes for the row.
     pub fn with_notes<N: Into<String>>(mut self, notes: impl IntoIterator<Item = N>) -> Self {
-        self.notes.extend(notes.into_iter().map(Into::into));
+        self.ready.notes.extend(notes.into_iter().map(Into::into));
         self
     }
 
@@ -87,7 +73,7 @@ impl Instance {
 
     /// Operations in one iteration, and the greatest number of iterations in a batch.
     pub fn limits(&self) -> (u64, u64) {
-        (self.ops_per_iteration, self.most_iterations)
+        (self.ready.ops, self.ready.most)
     }
 }
 

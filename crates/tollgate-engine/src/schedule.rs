@@ -44,7 +44,6 @@ impl BatchOrder {
         self.indices.is_empty()
     }
 
-    /// The name of the running instance.
     pub fn running_name(&self, shared: &SharedResults) -> String {
         shared.current_instance().and_then(|instance| self.names.get(instance)).cloned().unwrap_or_default()
     }

@@ -123,7 +123,6 @@ pub struct Readiness {
     pub ops: u64,
     /// Greatest number of iterations in a batch.
     pub most: u64,
-    /// The experiment that it shares with other instances.
     pub experiment: Option<String>,
     /// The fixture that it shares with other instances.
     pub fixture: Option<String>,
@@ -229,34 +228,28 @@ impl SharedResults {
         self.head().task.write(task).then_some(()).ok_or_else(too_long)
     }
 
-    /// The task.
     pub fn task<T: DeserializeOwned>(&self) -> Option<T> {
         self.head().task.read()
     }
 
-    /// Writes what the process found before its task.
     pub fn set_report(&self, report: &Report) {
         self.head().report.write(report);
     }
 
-    /// What the process found before its task.
     pub fn report(&self) -> Report {
         self.head().report.read().unwrap_or_default()
     }
 
-    /// Records which instance runs, and counts an event.
     pub fn enter(&self, instance: usize) {
         self.head().current.store(instance as u64, Relaxed);
         self.beat();
     }
 
-    /// Records that no instance runs, and counts an event.
     pub fn leave(&self) {
         self.head().current.store(NO_INSTANCE, Relaxed);
         self.beat();
     }
 
-    /// Counts an event, as a sign of progress.
     pub fn beat(&self) {
         self.head().beats.fetch_add(1, Relaxed);
     }
@@ -267,7 +260,6 @@ impl SharedResults {
         unsafe { Heartbeat::at(Arc::clone(&self.memory), offset_of!(Head, beats)) }
     }
 
-    /// Events so far.
     pub fn beats(&self) -> u64 {
         self.head().beats.load(Relaxed)
     }
@@ -278,12 +270,10 @@ impl SharedResults {
         (instance < self.instances as u64).then_some(instance as usize)
     }
 
-    /// Ends a round.
     pub fn finish_round(&self) {
         self.head().rounds.fetch_add(1, Relaxed);
     }
 
-    /// Complete rounds.
     pub fn rounds(&self) -> usize {
         (self.head().rounds.load(Relaxed) as usize).min(MAX_ROUNDS)
     }
@@ -294,7 +284,6 @@ impl SharedResults {
         if self.rounds() == 0 && begun() { 1 } else { self.rounds() }
     }
 
-    /// Records a batch.
     pub fn set_slot(&self, round: usize, instance: usize, slot: Slot) {
         let Some(sample) = self.sample(round, instance) else { return };
         let (kind, ticks) = match slot {
@@ -306,7 +295,6 @@ impl SharedResults {
         sample.kind.store(kind, Release);
     }
 
-    /// A recorded batch.
     pub fn slot(&self, round: usize, instance: usize) -> Slot {
         let Some(sample) = self.sample(round, instance) else { return Slot::Empty };
         match sample.kind.load(Acquire) {
@@ -340,7 +328,6 @@ impl SharedResults {
         record.state.write(&shorter);
     }
 
-    /// The state of `instance`.
     pub fn instance(&self, instance: usize) -> InstanceState {
         let plain = |text: &mut String| {
             *text = text.chars().map(|c| if c.is_control() && c != '\n' { '?' } else { c }).collect();
@@ -366,7 +353,6 @@ impl SharedResults {
         self.add_events(instance, events.map(u64::wrapping_neg));
     }
 
-    /// The counts of an instance's kept batches.
     pub fn events(&self, instance: usize) -> Events {
         let of = |record: &Record| std::array::from_fn(|which| record.events[which].load(Relaxed));
         self.records().get(instance).map_or(Events::default(), of)

@@ -31,7 +31,6 @@ impl Isolation {
         own.map_or(Self::Fork, Self::Exec)
     }
 
-    /// For a fact.
     pub fn describe(&self) -> &'static str {
         match self {
             Self::Exec(_) => "exec",
@@ -58,7 +57,6 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    /// Starts a process with a task.
     pub fn start(task: &Task, isolation: &Isolation, find: Find) -> io::Result<Self> {
         let shared = SharedResults::new(task.instances())?;
         shared.set_task(task)?;

@@ -33,11 +33,9 @@ pub(super) const NAME: &str = "tollgate-bench";
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Task {
-    /// The processor to stay on.
     pub cpu: Option<usize>,
     /// The processors that the program may use; its parent's affinity may be narrower.
     pub allowed: Vec<usize>,
-    /// The limits of processes and memory.
     pub limits: Limits,
     /// The directory for files, or why there is none.
     pub storage: Result<Storage, String>,
@@ -45,7 +43,6 @@ pub(super) struct Task {
 }
 
 impl Task {
-    /// Number of its instances.
     pub fn instances(&self) -> usize {
         self.orders().len()
     }
@@ -212,13 +209,13 @@ impl Bench<'_> {
             self.shared.enter(index);
             let state = self.prepare(order).and_then(|(benchmark, instance)| {
                 // A limit can change from process to process.
-                if instance.ops_per_iteration != order.ops {
-                    let (now, then) = (instance.ops_per_iteration, order.ops);
+                if instance.ready.ops != order.ops {
+                    let (now, then) = (instance.ready.ops, order.ops);
                     return Err(fail!(
                         "an iteration has {now} operations now and had {then} in the calibration"
                     ));
                 }
-                let state = ready(&instance, Readiness::default());
+                let state = instance.ready.clone();
                 instances.push(Ready { index, benchmark, instance });
                 Ok(state)
             });
@@ -243,7 +240,7 @@ fn try_out(
     /// Time of all tries together: one batch of milliseconds is exact enough.
     const ENOUGH: u64 = 2_000_000; // nanoseconds
     const MOST: u64 = 1 << 16;
-    let most = instance.most_iterations.min(MOST);
+    let most = instance.ready.most.min(MOST);
     // Nanoseconds of the timed part, and of everything.
     let mut takes = |iterations: u64| {
         shared.beat();
@@ -268,24 +265,13 @@ fn try_out(
     // Rounded up: an iteration of less than a nanosecond must not become zero.
     let per_iteration = |time: u64| Duration::from_nanos(time.div_ceil(iterations).max(1));
     let (cost, whole) = (per_iteration(shortest.0), per_iteration(shortest.1));
-    Ok(ready(&instance, Readiness { cost, whole, setup, ..Readiness::default() }))
-}
-
-fn ready(instance: &Instance, known: Readiness) -> Readiness {
-    Readiness {
-        ops: instance.ops_per_iteration,
-        most: instance.most_iterations,
-        experiment: instance.experiment.clone(),
-        fixture: instance.fixture.clone(),
-        notes: instance.notes.clone(),
-        ..known
-    }
+    Ok(Readiness { cost, whole, setup, ..instance.ready })
 }
 
 /// Runs one batch and checks its count of events.
 fn run_batch(benchmark: &Benchmark, instance: &mut Instance, clock: Clock, order: Order) -> Result<Batch> {
     let batch = instance.runner.batch(clock, order)?;
-    let operations = order.all() * instance.ops_per_iteration;
+    let operations = order.all() * instance.ready.ops;
     if let Some(share) = benchmark.share {
         let looked_at = operations / share.one_of.max(1);
         return match batch.counted {

@@ -23,7 +23,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     crosses: &[KernelEntry, SystemCall, KernelCode, CompatEntry, Exception],
     timed: |_| Timed::once("int", TimedLoop::Long(refused_interrupt)),
     kind: Kind::Instance(|timed, _, _| {
-        let mut timed = Loop::without_context(timed, results::refused_by_interrupt)?;
+        let mut timed = Loop::without_context(timed, |result| results::refused_32(result as u32))?;
         let note = results::note_on_refusal(timed.try_once());
         Ok(timed.here().with_notes(note))
     }),

@@ -21,11 +21,6 @@ pub(super) fn refused_32(result: u32) -> Result<(), String> {
     refused(result as i32 as i64 as u64)
 }
 
-/// The same after `int 0x80` from 64-bit code.
-pub(super) fn refused_by_interrupt(result: u64) -> Result<(), String> {
-    refused_32(result as u32)
-}
-
 pub(super) fn own_pid(result: u64) -> Result<(), String> {
     let pid = u64::from(std::process::id());
     if result == pid { Ok(()) } else { Err(format!("getpid returned {} instead of {pid}", result as i64)) }

@@ -1,9 +1,10 @@
 //! A build by make and cc.
 
 use super::command::{Command, Step, Stop, failed, first_line, left, removed};
+use super::fixture::{Program, Tree};
+use super::source::PROGRAM;
 use super::work::{Work, Workload};
 use super::{COMMAND, cases};
-use super::{fixture::Tree, program::Program, source::PROGRAM};
 use crate::prelude::*;
 
 pub(super) static WORKLOAD: Workload = Workload {

@@ -5,9 +5,10 @@ use std::time::{Duration, SystemTime};
 
 use super::command::{Command, Step, on_files, open};
 use super::digest::{Digest, files};
+use super::fixture::{Program, Tree};
+use super::source::Version;
 use super::work::{Work, Workload};
 use super::{COMMAND, cases, history};
-use super::{fixture::Tree, program::Program, source::Version};
 use crate::prelude::*;
 
 pub(super) static WORKLOAD: Workload = Workload {

@@ -6,10 +6,17 @@ use std::{fs, io::Write};
 use tollgate_model::Fact;
 use tollgate_os::workdir::Workdir;
 
-use super::command::{Command, Home, Owner, Step, Stop, create, first_line, left, on_files};
+use super::command::{Command, Home, Owner, Step, Stop, create, first_line, is_here, left, on_files};
+use super::digest::Digest;
 use super::source::{self, Size, Truth, Version};
-use super::{digest::Digest, program::Program};
 use crate::prelude::*;
+
+/// A program that workloads need, its name with its project, and its Debian package.
+pub(super) struct Program {
+    pub name: &'static str,
+    pub package: &'static str,
+    pub debian: &'static str,
+}
 
 /// A tree of one size, in a directory that is removed on drop. While this lives, this thread accesses files with the
 /// identity of the directory's owner, see [`Owner`].
@@ -105,7 +112,10 @@ impl Tree {
 
     /// Checks that a program exists, and records its version.
     pub fn needs(&mut self, program: &Program, context: &mut RunContext) -> Step<()> {
-        program.must_be_here()?;
+        let Program { name, package, debian } = program;
+        if !is_here(name) {
+            return Err(skip!("{name} is missing: install {package} (in Debian the package {debian})").into());
+        }
         self.ask_version(program.name, context).map(|_| ())
     }
 }

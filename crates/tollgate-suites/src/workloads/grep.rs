@@ -4,9 +4,10 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 
 use super::command::{Command, Step, left, on_files, open};
+use super::fixture::{Program, Tree};
+use super::source::MARK;
 use super::work::{Work, Workload};
 use super::{COMMAND, cases};
-use super::{fixture::Tree, program::Program, source::MARK};
 use crate::prelude::*;
 
 pub(super) static WORKLOAD: Workload = Workload {

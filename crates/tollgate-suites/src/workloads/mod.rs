@@ -15,7 +15,6 @@ mod digest;
 mod fixture;
 mod grep;
 mod history;
-mod program;
 mod schedule;
 mod source;
 mod tags;

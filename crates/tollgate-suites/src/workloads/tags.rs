@@ -4,9 +4,9 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 
 use super::command::{Command, Step, failed, is_here, left, open, removed};
+use super::fixture::{Program, Tree};
 use super::work::{Work, Workload};
 use super::{COMMAND, cases};
-use super::{fixture::Tree, program::Program};
 use crate::prelude::*;
 
 pub(super) static WORKLOAD: Workload = Workload {

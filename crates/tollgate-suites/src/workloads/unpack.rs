@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use super::command::{Command, Step, on_files, removed};
+use super::fixture::{Program, Tree};
 use super::work::{Work, Workload};
 use super::{COMMAND, archive, cases};
-use super::{fixture::Tree, program::Program};
 use crate::prelude::*;
 
 pub(super) static WORKLOAD: Workload = Workload {

@@ -140,10 +140,6 @@ impl Module {
         format!("{}_mix", self.directory)
     }
 
-    fn exporter(&self) -> Identity {
-        Identity { number: 0, ..self.identity }
-    }
-
     /// Number of functions in its source.
     pub fn definitions(&self) -> usize {
         self.functions.len() + 1 + usize::from(self.identity.number == 0)
@@ -201,7 +197,12 @@ impl Module {
             self.path()
         );
         if self.identity.number > 0 {
-            let _ = writeln!(text, "#include \"{}/{}.h\"", self.directory, self.exporter().noun());
+            let _ = writeln!(
+                text,
+                "#include \"{}/{}.h\"",
+                self.directory,
+                Identity { number: 0, ..self.identity }.noun()
+            );
         } else {
             code::write_exported(&mut text, &self.exported(), self.factor);
         }
