@@ -7,6 +7,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::{fmt, mem};
 
 use super::aligned::{Aligned, exactly_aligned};
+use super::refusal::pread;
 use crate::prelude::*;
 
 const MOST: usize = 4096;
@@ -93,11 +94,7 @@ fn powers() -> impl Iterator<Item = usize> {
 }
 
 fn reads(file: &OwnedFd, bytes: &mut [u8], offset: usize) -> bool {
-    // SAFETY: the buffer is valid for writing its own length.
-    let got = checked(unsafe {
-        libc::pread(file.as_raw_fd(), bytes.as_mut_ptr().cast(), bytes.len(), offset as libc::off_t)
-    } as i64);
-    got.is_ok_and(|got| got == bytes.len())
+    pread(file, bytes, offset as u64).is_ok_and(|got| got == bytes.len())
 }
 
 impl fmt::Display for Accepted {

@@ -1,11 +1,11 @@
 //! Reads with O_DIRECT, and attempts of one into an unaligned buffer.
 
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::{io, rc::Rc};
 
 use super::block::{self, SMALL};
 use super::data::{self, Contents, Offsets};
-use super::refusal::{FILE, named, refused, whole};
+use super::refusal::{FILE, named, pread, refused, whole};
 use super::single::{FINE, Operation, Verdict, instance};
 use super::{aligned::Aligned, alignment, data_dir::DataDir, residency::PAGE};
 use crate::prelude::*;
@@ -95,10 +95,7 @@ impl Operation for Read {
 
     #[inline(always)]
     fn call(&mut self) -> io::Result<usize> {
-        let (descriptor, offset) = (self.file.as_raw_fd(), self.offset as libc::off_t);
-        let block = &mut self.buffer.bytes_mut()[self.begin..self.begin + SMALL];
-        // SAFETY: the block is valid for writing its own length.
-        checked(unsafe { libc::pread(descriptor, block.as_mut_ptr().cast(), block.len(), offset) } as i64)
+        pread(&self.file, &mut self.buffer.bytes_mut()[self.begin..self.begin + SMALL], self.offset)
     }
 
     fn after(&mut self, outcome: io::Result<usize>, _: u64) -> Result<Verdict> {

@@ -1,10 +1,10 @@
 //! Reads with verified cache state: cached, or uncached.
 
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::{io, rc::Rc};
 
 use super::data::{self, Contents, Offsets};
-use super::refusal::{FILE, refused, whole};
+use super::refusal::{FILE, pread, refused, whole};
 use super::residency::{PAGE, Residency, Trial, advise, drop_pages};
 use super::single::{Operation, Verdict, instance};
 use super::{aligned::Aligned, data_dir::DataDir};
@@ -165,10 +165,7 @@ impl Operation for Read {
 
     #[inline(always)]
     fn call(&mut self) -> io::Result<usize> {
-        let (descriptor, offset) = (self.file.as_raw_fd(), self.offset as libc::off_t);
-        let buffer = self.buffer.bytes_mut();
-        // SAFETY: the buffer is valid for writing its own length.
-        checked(unsafe { libc::pread(descriptor, buffer.as_mut_ptr().cast(), buffer.len(), offset) } as i64)
+        pread(&self.file, self.buffer.bytes_mut(), self.offset)
     }
 
     fn after(&mut self, outcome: io::Result<usize>, from_storage: u64) -> Result<Verdict> {

@@ -1,6 +1,7 @@
 //! Refusals from the errors of file calls, in plain sentences.
 
 use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
 
 use tollgate_model::text::plainly;
 
@@ -58,6 +59,14 @@ fn known(error: &io::Error) -> Option<&'static (i32, &'static str, Option<&'stat
 /// The error's POSIX text and name, such as `Invalid argument (EINVAL)`, for common errors of file calls.
 pub(super) fn named(error: &io::Error) -> String {
     known(error).map_or_else(|| plainly(error), |(_, name, _)| (*name).to_owned())
+}
+
+/// pread(2) into all of `bytes`.
+#[inline(always)]
+pub(super) fn pread(file: &OwnedFd, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+    let (descriptor, offset) = (file.as_raw_fd(), offset as libc::off_t);
+    // SAFETY: the buffer is valid for writing its own length.
+    checked(unsafe { libc::pread(descriptor, bytes.as_mut_ptr().cast(), bytes.len(), offset) } as i64)
 }
 
 /// Checks that a call moved all of `asked` bytes.

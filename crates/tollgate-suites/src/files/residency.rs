@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use super::data_dir::Kind;
-use super::refusal::refused;
+use super::refusal::{pread, refused};
 use crate::prelude::*;
 
 /// The page size of both calls and of the page cache on x86-64.
@@ -180,9 +180,7 @@ pub(super) fn advise(file: &OwnedFd, advice: libc::c_int) -> Result<()> {
 
 fn read_page(file: &OwnedFd) -> Result<()> {
     let mut page = [0_u8; PAGE as usize];
-    // SAFETY: the buffer is valid for writing its own length.
-    let got =
-        checked(unsafe { libc::pread(file.as_raw_fd(), page.as_mut_ptr().cast(), page.len(), 0) } as i64);
+    let got = pread(file, &mut page, 0);
     super::refusal::whole("pread(2)", got, page.len())
 }
 

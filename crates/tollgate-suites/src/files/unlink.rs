@@ -4,8 +4,7 @@ use std::rc::Rc;
 
 use super::data_dir::{DataDir, Names};
 use super::names::{OnNames, on_names, written};
-use super::refusal::FILE;
-use super::single::Operation;
+use super::{refusal::FILE, single::Operation};
 use crate::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {

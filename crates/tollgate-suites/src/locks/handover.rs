@@ -226,8 +226,7 @@ impl Runner for Pair {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::processes::raw::tests::in_a_process_of_its_own;
-    use crate::testing::ready;
+    use crate::{processes::raw::tests::in_a_process_of_its_own, testing::ready};
 
     #[test]
     fn the_lock_alternates_and_is_free_at_the_end() {

@@ -103,8 +103,7 @@ fn remove(number: libc::c_int) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::processes::raw::tests::in_a_process_of_its_own;
-    use crate::testing::ready;
+    use crate::{processes::raw::tests::in_a_process_of_its_own, testing::ready};
 
     fn is_there(key: libc::key_t) -> bool {
         // SAFETY: semget(2) takes numbers; without IPC_CREAT it makes nothing.

@@ -1,13 +1,11 @@
 //! Round trips of one cache line between two processors.
 
-use std::sync::Arc;
-use std::sync::atomic::Ordering::SeqCst;
+use std::{sync::Arc, sync::atomic::Ordering::SeqCst};
 
 use tollgate_engine::contended::Outcome;
 
-use super::atomic::Line;
-use super::pairing::shared_pairs;
 use super::topology::{Pair, every_pair, left_out, usual_pairs};
+use super::{atomic::Line, pairing::shared_pairs};
 use crate::prelude::*;
 
 timed_loop! {

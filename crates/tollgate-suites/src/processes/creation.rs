@@ -234,8 +234,7 @@ fn thread(clock: Clock, quota: &Quota) -> Result<Times> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::processes::memory::Memory;
-    use crate::testing::ready;
+    use crate::{processes::memory::Memory, testing::ready};
 
     fn creation(what: What) -> Creation {
         let region = Region::new(Memory::Plain, Heartbeat::default()).expect("nothing");

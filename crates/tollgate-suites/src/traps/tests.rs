@@ -5,9 +5,8 @@ use std::sync::{Mutex, MutexGuard};
 
 use super::touched::{self, Counting, Touched};
 use super::{SUITE, handler::Action, memory::PAGE};
-use crate::checks;
 use crate::prelude::*;
-use crate::testing::ready as ready_or_skipped;
+use crate::{checks, testing::ready as ready_or_skipped};
 use tollgate_engine::timed::EMPTY;
 use tollgate_model::traced::Ended;
 use tollgate_os::process;

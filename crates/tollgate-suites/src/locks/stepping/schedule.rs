@@ -4,9 +4,8 @@ use std::thread;
 
 use super::traced::{Order, Stop, TracedProcess};
 use crate::locks::lock::{Lock, Reach};
-use crate::locks::method::Method;
 use crate::prelude::*;
-use crate::testing::ready;
+use crate::{locks::method::Method, testing::ready};
 
 /// Two processes that share a lock, both on one processor. Between schedules they are at rest and the lock is free.
 pub(super) struct Pair {
