@@ -73,7 +73,7 @@ pub fn own_thread() -> libc::pid_t {
 /// The one processor that this thread is bound to, and so are its future children and threads.
 ///
 /// # Errors
-/// [`Refusal::Skip`] if it is not pinned to one.
+/// [`Refusal::Skip`](crate::Refusal::Skip) if it is not pinned to one.
 pub fn home() -> Result<usize> {
     match allowed().as_slice() {
         [home] => Ok(*home),
