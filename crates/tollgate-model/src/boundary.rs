@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use crate::text::listed;
+
 /// Makes the enum of boundaries, each with its name in a list of them.
 macro_rules! boundaries {
     ($($(#[$doc:meta])+ $boundary:ident $name:literal;)+) => {
@@ -160,19 +162,10 @@ impl Reach {
 
 impl fmt::Display for Reach {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let boundaries = match self {
-            Self::Everything => return f.write_str("every latency"),
-            Self::Boundaries(boundaries) => boundaries,
-        };
-        for (at, boundary) in boundaries.iter().enumerate() {
-            let before = match at {
-                0 => "",
-                _ if at + 1 == boundaries.len() => " and ",
-                _ => ", ",
-            };
-            write!(f, "{before}{boundary}")?;
+        match self {
+            Self::Everything => f.write_str("every latency"),
+            Self::Boundaries(boundaries) => f.write_str(&listed(boundaries)),
         }
-        Ok(())
     }
 }
 

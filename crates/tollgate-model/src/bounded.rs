@@ -48,7 +48,6 @@ pub const MAX_PROCESSES: u64 = 1 << 20;
 /// The most entries of all lists of texts of a run together: arguments of commands, notes, and facts that are lists.
 pub const MAX_TEXTS: u64 = 1 << 18;
 
-/// Why the reader stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// It has more than [`MAX_BYTES`].

@@ -1,11 +1,5 @@
 //! Verdicts, paired within a run and unpaired between two.
 //!
-//! - `runs`: two runs, case by case.
-//! - `paired`: two cases of one run, round by round.
-//! - `rounds`: two cases joined by their rounds.
-//! - `threshold`: the noise threshold of a comparison.
-//! - `facts`: the facts that differ between two environments.
-//!
 //! Both kinds of comparison end in [`Verdict::of`]: an interval of the ratio, compared with a noise threshold.
 
 mod facts;
@@ -69,12 +63,7 @@ impl Verdict {
 
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Faster => "faster",
-            Self::Slower => "slower",
-            Self::Same => "same",
-            Self::Inconclusive => "inconclusive",
-        })
+        self.serialize(f)
     }
 }
 

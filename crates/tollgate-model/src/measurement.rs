@@ -357,13 +357,7 @@ pub enum Unit {
 
 impl fmt::Display for Unit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Nanoseconds => "ns",
-            Self::Cycles => "cycles",
-            Self::Bytes => "bytes",
-            Self::Instructions => "instructions",
-            Self::NanosecondsPerLine => "ns/line",
-        })
+        self.serialize(f)
     }
 }
 

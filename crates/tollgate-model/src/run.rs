@@ -344,7 +344,6 @@ impl Run {
     }
 }
 
-/// A time of a document.
 fn moment(text: &str) -> Result<SystemTime, humantime::TimestampError> {
     humantime::parse_rfc3339(text)
 }
@@ -362,21 +361,16 @@ fn validate_case(case: &Case) -> Result<(), String> {
 }
 
 fn validate_measured(measured: &Measured) -> Result<(), String> {
-    if measured.ops_per_sample == 0 {
-        return Err("ops_per_sample is 0".into());
+    let faults = [
+        (measured.ops_per_sample == 0, "ops_per_sample is 0"),
+        (measured.clock_hz == 0, "clock_hz is 0"),
+        (measured.samples.is_empty(), "it is measured and has no samples"),
+        (measured.samples.iter().any(|sample| !sample.is_finite()), "a sample is not a finite number"),
+    ];
+    if let Some((_, fault)) = faults.into_iter().find(|(is_wrong, _)| *is_wrong) {
+        return Err(fault.into());
     }
-    if measured.clock_hz == 0 {
-        return Err("clock_hz is 0".into());
-    }
-    if measured.samples.is_empty() {
-        return Err("it is measured and has no samples".into());
-    }
-    if measured.samples.iter().any(|sample| !sample.is_finite()) {
-        return Err("a sample is not a finite number".into());
-    }
-    for process in &measured.processes {
-        validate_rounds(process)?;
-    }
+    measured.processes.iter().try_for_each(validate_rounds)?;
     let kept: u64 = measured.processes.iter().map(|process| process.kept() as u64).sum();
     let discarded: u64 = measured.processes.iter().map(|process| process.discarded.len() as u64).sum();
     if kept != measured.samples.len() as u64 || discarded != measured.discarded {

@@ -1,12 +1,5 @@
 //! Order statistics and distribution-free intervals.
 //!
-//! - `order`: the median and other quantiles.
-//! - `interval`: the sign test and its interval of a median.
-//! - `shift`: the location shift between two groups, by ranks.
-//! - `trend`: the slope of values in the order of time.
-//! - `trimmed`: the estimator of a published comparison.
-//! - `modes`: whether samples are bimodal.
-//!
 //! No figure of tollgate's own is a mean: one interrupt changes a mean and leaves a median.
 
 mod interval;

@@ -49,6 +49,15 @@ pub fn shorten(message: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{}{}{}", &message[..quoted], excerpt(inner), beginning(rest, 2 * MOST_QUOTED)))
 }
 
+/// `a, b and c`.
+pub fn listed<T: ToString>(parts: &[T]) -> String {
+    let parts: Vec<String> = parts.iter().map(T::to_string).collect();
+    match parts.as_slice() {
+        [before @ .., last] if !before.is_empty() => format!("{} and {last}", before.join(", ")),
+        parts => parts.concat(),
+    }
+}
+
 /// The text of an I/O error, without the number at its end: `No space left on device`.
 pub fn plainly(error: &io::Error) -> String {
     let text = error.to_string();

@@ -211,7 +211,6 @@ with_parts! {
     }
 }
 
-/// Buckets with their calls.
 fn histogram<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<(u32, u64)>, D::Error> {
     bounded::list(deserializer, bounded::at_most(BUCKETS as usize, "buckets in a histogram"))
 }

@@ -13,7 +13,6 @@ use tollgate_model::run::{MAX_BYTES, ReadError, SCHEMA};
 use tollgate_model::text::{plainly, shorten};
 use tollgate_model::{Environment, Label, Run, RunId, own};
 
-/// The extension of run documents.
 pub(crate) const EXTENSION: &str = "json";
 
 /// The fault of a file that is no run: the predicate of a sentence whose subject is the file.

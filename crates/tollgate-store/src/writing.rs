@@ -14,7 +14,7 @@ use tollgate_os::paths::{Directory, Output, open_stream};
 /// About what a short run takes: with less room than this, keeping one would most likely fail at the end.
 const ROOM: usize = 256 << 10;
 /// The mode of a new file that others may read, less the umask.
-const MODE: Mode = Mode::from_raw_mode(0o666);
+pub const SHARED: Mode = Mode::from_raw_mode(0o666);
 /// The mode of a kept run: command lines in it may hold secrets.
 pub const PRIVATE: Mode = Mode::from_raw_mode(0o600);
 /// Entries of a directory that are looked at for what a killed program left.
@@ -149,9 +149,6 @@ pub fn write_in(
     put(directory, name, existing, until, (mode, None), |file| file.write_all(bytes))
 }
 
-/// The mode of a file in a store, which others may read.
-pub const SHARED: Mode = MODE;
-
 /// The state of a file when its writer goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Until {
@@ -172,7 +169,7 @@ fn write_as(
             write(&mut open_stream(&directory, &name, is_descriptor)?)
         }
         Output::File { directory, name, mode: old } => {
-            put(&directory, &name, existing, until, (MODE, old), write)
+            put(&directory, &name, existing, until, (SHARED, old), write)
         }
     }
 }
@@ -202,7 +199,6 @@ fn put(
     Ok(())
 }
 
-/// The directory that a file is in.
 fn parent(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -429,7 +425,7 @@ mod tests {
         assert_eq!(fs::read(&file).expect("read"), b"new");
         assert!(fs::symlink_metadata(&link).expect("there").is_symlink());
         let pipe = directory.path().join("pipe");
-        rustix::fs::mknodat(CWD, &pipe, FileType::Fifo, MODE, 0).expect("a pipe");
+        rustix::fs::mknodat(CWD, &pipe, FileType::Fifo, SHARED, 0).expect("a pipe");
         write_whole(&pipe, b"lost", Existing::Replace).expect_err("the pipe has no reader");
         write_whole(Path::new("/dev/null"), b"gone", Existing::Replace).expect("written");
         assert!(!fs::metadata("/dev/null").expect("there").is_file(), "the device was replaced");
@@ -523,7 +519,7 @@ mod tests {
         fs::set_permissions(sticky.path(), fs::Permissions::from_mode(0o1777)).expect("set");
         let (file, fifo) = (sticky.path().join("file"), sticky.path().join("fifo"));
         fs::write(&file, "theirs").expect("written");
-        rustix::fs::mknodat(CWD, &fifo, FileType::Fifo, MODE, 0).expect("a pipe");
+        rustix::fs::mknodat(CWD, &fifo, FileType::Fifo, SHARED, 0).expect("a pipe");
         for path in [&file, &fifo] {
             chown(path, Some(OTHER), Some(OTHER)).expect("given away");
             let error = write_whole(path, b"escaped", Existing::Replace).expect_err("refused").to_string();

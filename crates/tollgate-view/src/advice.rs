@@ -18,11 +18,11 @@ pub struct Advice {
 /// The warnings of a run, from its facts and its figures.
 pub fn of(summary: &Summary) -> Vec<Advice> {
     const MORE_TIME: &str = "Give the run more --time, or the machine less to do.";
-    let poor = health::of_moment(summary.run).into_iter().filter(|check| check.state == State::Poor);
+    let poor = health::of_moment(summary.run).into_iter().filter(|check| check.judged.state == State::Poor);
     let mut advice: Vec<Advice> = poor
         .map(|check| Advice {
-            warning: format!("{}: {}", check.name, check.found),
-            remedy: check.remedy.unwrap_or_default(),
+            warning: format!("{}: {}", check.name, check.judged.found),
+            remedy: check.judged.remedy.unwrap_or_default(),
         })
         .collect();
     let noise: Vec<Vec<Noise>> = summary.measured().map(|(_, figures)| figures.noise()).collect();

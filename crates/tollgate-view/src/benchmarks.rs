@@ -69,32 +69,22 @@ pub fn text(is_chosen: impl Fn(&Benchmark) -> bool, width: usize) -> String {
 
 /// What a benchmark measures, with which instruction, in which cases, and its baseline.
 fn about(benchmark: &Benchmark) -> String {
-    let mut about = benchmark.operation.to_owned();
-    if let Some(instruction) = instruction(benchmark) {
-        about.push_str(&format!(" Instruction: {instruction}."));
-    }
-    if let Some(interface) = interface(benchmark) {
-        about.push_str(&format!(" Through {interface}."));
-    }
-    if let Some(counts) = benchmark.counts {
-        about.push_str(&format!(" Counted: {counts}."));
-    }
-    if let Some(share) = benchmark.share {
-        about.push_str(&format!(" Counted for one in {} operations: {}.", share.one_of, share.what));
-    }
-    if !benchmark.counters.is_empty() {
-        about.push_str(&format!(" Also counted: {}.", benchmark.counters.join(", ")));
-    }
-    about.push_str(&format!(" Crosses {}.", Reach::Boundaries(benchmark.crosses)));
-    about.push_str(&in_words(" Cases: ", &(benchmark.cases)()));
-    about.push_str(&in_words(" With --thorough also: ", &(benchmark.thorough_cases)()));
-    if let Some(baseline) = benchmark.baseline {
-        about.push_str(&format!(" Baseline: {baseline}."));
-    }
-    if let Some(over) = over(benchmark) {
-        about.push_str(&format!(" Baseline: {}.", pairs(&over)));
-    }
-    about
+    let with = |words: &str, what: Option<&str>| what.map(|what| format!(" {words}{what}."));
+    let counters = (!benchmark.counters.is_empty()).then(|| benchmark.counters.join(", "));
+    let share = benchmark.share.map(|share| format!("{} operations: {}", share.one_of, share.what));
+    let said = [
+        with("Instruction: ", instruction(benchmark).as_deref()),
+        with("Through ", interface(benchmark).as_deref()),
+        with("Counted: ", benchmark.counts),
+        with("Counted for one in ", share.as_deref()),
+        with("Also counted: ", counters.as_deref()),
+        with("Crosses ", Some(&Reach::Boundaries(benchmark.crosses).to_string())),
+        in_words(" Cases: ", &(benchmark.cases)()),
+        in_words(" With --thorough also: ", &(benchmark.thorough_cases)()),
+        with("Baseline: ", benchmark.baseline),
+        with("Baseline: ", over(benchmark).as_ref().map(pairs).as_deref()),
+    ];
+    std::iter::once(benchmark.operation.to_owned()).chain(said.into_iter().flatten()).collect()
 }
 
 /// The parameters of a benchmark's baseline case that differ from the others'.
@@ -107,7 +97,7 @@ fn over(benchmark: &Benchmark) -> Option<Params> {
 }
 
 /// ` Cases: instructions = 1, 32, 256.`; nothing where there is one case without parameters.
-fn in_words(what: &str, cases: &[Params]) -> String {
+fn in_words(what: &str, cases: &[Params]) -> Option<String> {
     let mut values: BTreeMap<&String, Vec<String>> = BTreeMap::new();
     for (name, value) in cases.iter().flatten() {
         let values = values.entry(name).or_default();
@@ -121,7 +111,7 @@ fn in_words(what: &str, cases: &[Params]) -> String {
     // Not every combination is a case.
     let all: usize = values.values().map(Vec::len).product();
     let number = if all == cases.len() { String::new() } else { format!(" ({} in all)", cases.len()) };
-    if of_each.is_empty() { String::new() } else { format!("{what}{}{number}.", of_each.join("; ")) }
+    (!of_each.is_empty()).then(|| format!("{what}{}{number}.", of_each.join("; ")))
 }
 
 /// All values; of many the first, the last and the number.
@@ -135,7 +125,6 @@ fn enumerated(values: &[String]) -> String {
     }
 }
 
-/// The instructions that make the crossing in its cases.
 fn instruction(benchmark: &Benchmark) -> Option<String> {
     each_once(benchmark, |timed| match timed {
         Timed::Loop { instruction, .. } | Timed::Together { instruction, .. } => Some(instruction),
@@ -143,7 +132,6 @@ fn instruction(benchmark: &Benchmark) -> Option<String> {
     })
 }
 
-/// The interfaces that its cases call.
 fn interface(benchmark: &Benchmark) -> Option<String> {
     each_once(benchmark, |timed| match timed {
         Timed::Whole(interface) => Some(interface),

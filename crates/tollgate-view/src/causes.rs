@@ -21,12 +21,8 @@ fn reaches_benchmark(effect: &Effect, benchmark: &Benchmark, case: &Case) -> boo
 
 /// The boundaries that these cases cross.
 fn crossed<'a>(cases: impl Iterator<Item = &'a Case>) -> BTreeSet<Boundary> {
-    let of = |case: &Case| -> Vec<Boundary> {
-        tollgate_suites::find(&case.benchmark)
-            .map(|benchmark| benchmark.crosses_in(&case.params).collect())
-            .unwrap_or_default()
-    };
-    cases.flat_map(of).collect()
+    let of = |case: &'a Case| Some(tollgate_suites::find(&case.benchmark)?.crosses_in(&case.params));
+    cases.filter_map(of).flatten().collect()
 }
 
 /// Sorts facts: those that affect a boundary which one of these cases crosses, then those that affect others or

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use tollgate_model::compare::{self, FactDifference, Verdict};
-use tollgate_model::{Case, Fact, Measured, Outcome, Run, Unit};
+use tollgate_model::{Case, Fact, Measured, Run, Unit};
 
 use crate::summary::is_estimate;
 use crate::{causes, facts};
@@ -81,7 +81,7 @@ impl<'a> Comparison<'a> {
     pub fn of(base: &'a Run, other: &'a Run) -> Self {
         let compare::Comparison { rows, only_base, only_other, pace, mut facts } =
             compare::compare(base, other);
-        let (of_base, of_other) = (measured(base), measured(other));
+        let [of_base, of_other] = [base, other].map(|run| run.measured().collect::<HashMap<_, _>>());
         let row = |result: compare::Row| {
             let (base, other) = (*of_base.get(&result.case)?, *of_other.get(&result.case)?);
             Some(Row { result, base, other }.without_emulated())
@@ -104,14 +104,6 @@ impl<'a> Comparison<'a> {
     pub fn count(&self, verdict: Verdict) -> usize {
         self.rows.iter().filter(|row| row.result.verdict == verdict).count()
     }
-}
-
-fn measured(run: &Run) -> HashMap<&Case, &Measured> {
-    let measured = run.measurements.iter().filter_map(|measurement| match &measurement.outcome {
-        Outcome::Measured(measured) => Some((&measurement.case, &**measured)),
-        Outcome::Skipped { .. } | Outcome::Failed { .. } => None,
-    });
-    measured.collect()
 }
 
 fn differing(name: &str, base: &Run, other: &Run) -> Option<FactDifference> {

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::export::word;
 use crate::health::{self, Check, State};
 use crate::summary::Summary;
 use crate::table::{Look, Table, paragraph};
@@ -17,26 +18,24 @@ impl Diagnosis {
     /// Every check, by a run that was made there.
     pub fn of(summary: &Summary) -> Self {
         let checks = health::checks(summary);
-        Self { fit: checks.iter().all(|check| check.state != State::Poor), checks }
+        Self { fit: checks.iter().all(|check| check.judged.state != State::Poor), checks }
     }
 
     /// As a table.
     pub fn text(&self, width: usize) -> String {
         let mut table = Table::new(&["check", "state"]).with_words(&["state"]);
-        for check in &self.checks {
-            let look = match check.state {
+        for Check { name, judged } in &self.checks {
+            let look = match judged.state {
                 State::Good | State::Fair => Look::Plain,
                 State::Poor => Look::Flagged,
                 State::Absent | State::Refused | State::Unreadable => Look::Faint,
             };
             // The finding is a clause, the remedies are sentences.
-            let mut words = check.found.clone();
-            for (joint, advice) in [". ", " "].iter().zip([&check.remedy, &check.root].into_iter().flatten())
-            {
-                words.push_str(joint);
-                words.push_str(advice);
+            let mut words = judged.found.clone();
+            for (joint, advice) in [". ", " "].iter().zip(judged.remedy.iter().chain(&judged.root)) {
+                words.push_str(&format!("{joint}{advice}"));
             }
-            table.row(look, &[check.name.to_owned(), check.state.word().to_owned()], &[words]);
+            table.row(look, &[(*name).to_owned(), word(&judged.state)], &[words]);
         }
         let verdict = if self.fit {
             "Fit for measuring. Checks that are fair lower the precision or add to the latencies."

@@ -1,11 +1,5 @@
 //! Runs as data for other systems.
 //!
-//! - [`metric`]: a run as one [`Metric`] per case and quantity; every format is written from these.
-//! - [`histogram`]: samples as counts that add up over machines.
-//! - [`mod@row`]: the long form, one line of JSON per metric with the key facts.
-//! - [`facts`]: the file of an environment's facts.
-//! - [`openmetrics`], [`bmf`], [`csv`]: the formats of other systems.
-//!
 //! Run documents are untrusted. Each format escapes text by its own rules, so that it reads back unchanged. Texts that are repeated
 //! on each line are cut at [`MOST_TEXT`].
 
@@ -34,7 +28,7 @@ fn short(text: &str) -> String {
 }
 
 /// The name of a value in JSON.
-fn word(value: &impl serde::Serialize) -> String {
+pub(crate) fn word(value: &impl serde::Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(word)) => word,
         _ => String::new(),

@@ -1,12 +1,11 @@
-//! What is said of runs. A [`summary`] has all figures of a run; [`findings`], [`health`] and [`advice`] judge them, [`causes`]
-//! explains differences, and text ([`table`], [`figures`], [`pictures`]), a page ([`page`]) and data for other systems ([`export`],
-//! [`spreadsheet`]) show them.
+//! What is said of runs. A [`summary`] has all figures of a run; `findings`, `health` and `advice` judge them, [`causes`] explains
+//! differences, and text ([`table`], [`figures`], `pictures`), a page ([`page`]) and data for other systems ([`export`]) show them.
 //!
 //! All of it is pure: it turns runs into values and text, and reads and prints nothing.
 
 #![forbid(unsafe_code)]
 
-pub mod advice;
+mod advice;
 pub mod benchmarks;
 pub mod causes;
 pub mod compare;
@@ -16,16 +15,16 @@ pub mod doctor;
 pub mod export;
 pub mod facts;
 pub mod figures;
-pub mod findings;
-pub mod health;
+mod findings;
+mod health;
 pub mod inspect;
 pub mod lab;
 pub mod page;
-pub mod pictures;
+mod pictures;
 pub mod report;
 pub mod schedules;
 pub mod show;
-pub mod spreadsheet;
+mod spreadsheet;
 pub mod summary;
 pub mod table;
 pub mod trace;

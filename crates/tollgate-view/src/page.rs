@@ -1,12 +1,9 @@
 //! Runs as one self-contained page.
 //!
-//! The caller fills a [`Page`] with plain data; this module draws and writes it. Pictures are SVG ([`Drawing`]), the rest
-//! is a template. Text enters as [`Text`] alone, which is safe, and is escaped for its context. A content security policy
-//! forbids everything but the page's own style and script, so text that slipped through could do nothing.
-//!
-//! The page decides nothing: it draws plain data. Text enters as `Text` alone, which is escaped where it
-//! stands; a policy with the digests of the page's own style and script forbids all else. Horizontal
-//! positions are percent and vertical ones pixels, so that one picture fits every width.
+//! The page decides nothing: it draws plain data. Pictures are SVG (`Drawing`), the rest is a template. Horizontal positions are
+//! percent and vertical ones pixels, so that one picture fits every width. Text enters as `Text` alone, which is safe, and is escaped
+//! for its context. A content security policy with the digests of the page's own style and script forbids all else, so text that
+//! slipped through could do nothing.
 
 mod axis;
 mod bars;
@@ -20,13 +17,13 @@ mod text;
 
 use askama::Template;
 
-pub use axis::{Axis, Tick};
-pub use bars::{Bar, Bars, Fill, Part};
-pub use curves::{Curve, Curves, Point};
-pub use dots::{Dots, Mark, Row, Strip};
-pub use heat::{Cell as HeatCell, Heat};
-pub use levels::{Levels, Seen};
-pub use text::Text;
+pub(crate) use axis::{Axis, Tick};
+pub(crate) use bars::{Bar, Bars, Fill, Part};
+pub(crate) use curves::{Curve, Curves, Point};
+pub(crate) use dots::{Dots, Mark, Row, Strip};
+pub(crate) use heat::{Cell as HeatCell, Heat};
+pub(crate) use levels::{Levels, Seen};
+pub(crate) use text::Text;
 
 /// The most environments on a page.
 pub const MAX_ENVIRONMENTS: usize = 20;
@@ -34,180 +31,161 @@ pub const MAX_ENVIRONMENTS: usize = 20;
 /// Everything that is on a page, from top to bottom.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Page {
-    /// Its title.
-    pub title: Text,
+    pub(crate) title: Text,
     /// The program that made it.
-    pub maker: Text,
+    pub(crate) maker: Text,
     /// The environments; the others are compared with the first.
-    pub environments: Vec<Environment>,
+    pub(crate) environments: Vec<Environment>,
     /// Noise and limits of its figures.
-    pub warnings: Vec<Text>,
+    pub(crate) warnings: Vec<Text>,
     /// The largest differences, a sentence each.
-    pub findings: Vec<Text>,
-    /// The facts that differ between the environments.
-    pub differing: Vec<Table>,
+    pub(crate) findings: Vec<Text>,
+    pub(crate) differing: Vec<Table>,
     /// All latencies on one axis.
-    pub ruler: Option<Figure>,
-    /// Suites.
-    pub sections: Vec<Section>,
-    /// The facts of the environments.
-    pub facts: Vec<Table>,
+    pub(crate) ruler: Option<Figure>,
+    pub(crate) sections: Vec<Section>,
+    pub(crate) facts: Vec<Table>,
 }
 
 /// A measured environment.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Environment {
-    /// Its name.
-    pub name: Text,
+pub(crate) struct Environment {
+    pub(crate) name: Text,
     /// Its description, in pairs of a name and a value.
-    pub about: Vec<(Text, Text)>,
+    pub(crate) about: Vec<(Text, Text)>,
 }
 
 /// A suite.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Section {
-    /// Its name.
-    pub name: Text,
-    /// Its subject.
-    pub about: Text,
+pub(crate) struct Section {
+    pub(crate) name: Text,
+    pub(crate) about: Text,
     /// Findings over several rows.
-    pub findings: Vec<Text>,
-    /// Its pictures.
-    pub figures: Vec<Figure>,
+    pub(crate) findings: Vec<Text>,
+    pub(crate) figures: Vec<Figure>,
     /// Tables of its own.
-    pub tables: Vec<Table>,
-    /// Its results.
-    pub estimates: Estimates,
+    pub(crate) tables: Vec<Table>,
+    pub(crate) estimates: Estimates,
 }
 
 /// Pictures of one subject, side by side.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Figure {
-    /// Its title.
-    pub title: Text,
+pub(crate) struct Figure {
+    pub(crate) title: Text,
     /// Its content for readers who do not see it, and how to read it.
-    pub description: Text,
+    pub(crate) description: Text,
     /// The meaning of its signs.
-    pub keys: Vec<Key>,
-    /// The pictures.
-    pub panels: Vec<Panel>,
+    pub(crate) keys: Vec<Key>,
+    pub(crate) panels: Vec<Panel>,
     /// There are many small ones.
-    pub is_small: bool,
-    /// Its numbers.
-    pub numbers: Option<Table>,
+    pub(crate) is_small: bool,
+    pub(crate) numbers: Option<Table>,
 }
 
 /// The meaning of a sign.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Key {
-    /// The sign.
-    pub sign: Sign,
-    /// Its meaning.
-    pub name: Text,
+pub(crate) struct Key {
+    pub(crate) sign: Sign,
+    pub(crate) name: Text,
 }
 
 /// A sign in a picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sign {
+pub(crate) enum Sign {
     /// A mark of this look.
     Look(usize),
     /// A part of a bar.
     Fill(Fill),
 }
 
-/// A picture.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Panel {
+pub(crate) struct Panel {
     /// Its subject, where there are several.
-    pub name: Option<Text>,
+    pub(crate) name: Option<Text>,
     /// The look of the environment that it shows alone.
-    pub environment: Option<usize>,
-    /// The picture.
-    pub drawing: Drawing,
+    pub(crate) environment: Option<usize>,
+    pub(crate) drawing: Drawing,
+}
+
+impl From<Drawing> for Panel {
+    /// The only picture of a figure.
+    fn from(drawing: Drawing) -> Self {
+        Self { name: None, environment: None, drawing }
+    }
 }
 
 /// The kinds of pictures.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Drawing {
-    /// Marks on an axis.
+pub(crate) enum Drawing {
     Dots(Dots),
-    /// Curves.
     Curves(Curves),
-    /// A matrix.
     Heat(Heat),
-    /// Bars.
     Bars(Bars),
-    /// Distributions.
     Levels(Levels),
 }
 
-/// A plain table.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Table {
-    /// Its caption.
-    pub caption: Text,
-    /// The names of its columns.
-    pub head: Vec<Text>,
+pub(crate) struct Table {
+    pub(crate) caption: Text,
+    pub(crate) head: Vec<Text>,
     /// Its rows; the first cell of each names it.
-    pub rows: Vec<Vec<Text>>,
+    pub(crate) rows: Vec<Vec<Text>>,
     /// It is open from the beginning.
-    pub is_open: bool,
+    pub(crate) is_open: bool,
+}
+
+impl Table {
+    /// A folded table without rows.
+    pub(crate) fn new(caption: impl Into<Text>, head: impl IntoIterator<Item = impl Into<Text>>) -> Self {
+        let head = head.into_iter().map(Into::into).collect();
+        Self { caption: caption.into(), head, ..Self::default() }
+    }
 }
 
 /// The results of a suite, each with its evidence.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Estimates {
-    /// Its caption.
-    pub caption: Text,
-    /// The names of its columns.
-    pub head: Vec<Text>,
+pub(crate) struct Estimates {
+    pub(crate) caption: Text,
+    pub(crate) head: Vec<Text>,
     /// Notes on all of them.
-    pub notes: Vec<Text>,
-    /// Benchmarks.
-    pub groups: Vec<Group>,
+    pub(crate) notes: Vec<Text>,
+    pub(crate) groups: Vec<Group>,
 }
 
 /// The results of a benchmark.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Group {
-    /// Its name.
-    pub benchmark: Text,
+pub(crate) struct Group {
+    pub(crate) benchmark: Text,
     /// Its one operation, as a sentence.
-    pub operation: Text,
+    pub(crate) operation: Text,
     /// Notes on all of its cases.
-    pub notes: Vec<Text>,
+    pub(crate) notes: Vec<Text>,
     /// `tollgate run` can measure its cases again; the script adds the command to each row.
-    pub can_be_run: bool,
-    /// Its cases.
-    pub rows: Vec<EstimateRow>,
+    pub(crate) can_be_run: bool,
+    pub(crate) rows: Vec<EstimateRow>,
 }
 
 /// The result of a case.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct EstimateRow {
+pub(crate) struct EstimateRow {
     /// Its parameters, or the benchmark's name where it has none.
-    pub name: Text,
-    /// It is noisy.
-    pub is_noisy: bool,
-    /// Its columns.
-    pub cells: Vec<Cell>,
+    pub(crate) name: Text,
+    pub(crate) is_noisy: bool,
+    pub(crate) cells: Vec<Cell>,
     /// Its samples, processes and intervals, in lines.
-    pub evidence: Vec<Text>,
+    pub(crate) evidence: Vec<Text>,
 }
 
 /// A cell of a table of results.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Cell {
-    /// Its text.
-    pub text: Text,
-    /// Its verdict, if it has one.
-    pub verdict: Option<Verdict>,
+pub(crate) struct Cell {
+    pub(crate) text: Text,
+    pub(crate) verdict: Option<Verdict>,
 }
 
-pub use tollgate_model::compare::Verdict;
+pub(crate) use tollgate_model::compare::Verdict;
 
 impl Cell {
-    /// The class of its verdict.
     fn class(&self) -> &'static str {
         match self.verdict {
             None => "",
@@ -277,7 +255,6 @@ impl Document<'_> {
     }
 }
 
-/// A figure with its numbers.
 #[derive(Template)]
 #[template(path = "figure.html")]
 struct FigureView<'a> {
@@ -316,7 +293,6 @@ impl FigureView<'_> {
     }
 }
 
-/// A plain table.
 #[derive(Template)]
 #[template(path = "table.html")]
 struct TableView<'a> {

@@ -1,6 +1,6 @@
 //! A run as `tollgate run` and `tollgate show` print it.
 
-pub mod cells;
+pub(crate) mod cells;
 pub mod csv;
 pub mod json;
 pub mod text;

@@ -11,7 +11,7 @@ use tollgate_model::estimate::detection_limit;
 use tollgate_model::{Case, Outcome, Run, Unit, own};
 
 pub use figures::{Figures, Noise, PARTS, Part, is_estimate};
-pub use note::Note;
+pub(crate) use note::Note;
 
 /// The benchmark whose median the others are multiples of.
 pub const BASELINE: &str = "entry/syscall";
@@ -157,7 +157,7 @@ impl<'a> Row<'a> {
     }
 
     /// What is noted beside its figures, or in their place.
-    pub fn notes(&self) -> Vec<Note<'_>> {
+    pub(crate) fn notes(&self) -> Vec<Note<'_>> {
         match &self.state {
             State::Skipped(why) | State::Failed(why) => vec![Note::Said(why)],
             State::Measured(figures) => note::of(self.case, figures),

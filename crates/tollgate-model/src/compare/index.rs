@@ -27,11 +27,6 @@ impl<'a> Index<'a> {
         Self { run, by_case, batch_errors }
     }
 
-    /// Every case that has samples, in the run's order.
-    pub(super) fn measured(&self) -> impl Iterator<Item = (&'a Case, &'a Measured)> + use<'a> {
-        self.run.measured()
-    }
-
     pub(super) fn outcome(&self, case: &Case) -> Option<&'a Outcome> {
         self.by_case.get(case).copied()
     }

@@ -38,6 +38,7 @@ pub struct Paired {
 pub fn paired_rows(run: &Run) -> Vec<(Case, Paired)> {
     let index = Index::new(run);
     let joined: Vec<_> = index
+        .run
         .measured()
         .filter_map(|(name, case)| Some((name, case, joinable(&index, case)?)))
         .filter(|(_, case, baseline)| Rounds::any(case, baseline))

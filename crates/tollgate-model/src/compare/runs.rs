@@ -89,7 +89,7 @@ pub fn compare(base: &Run, other: &Run) -> Comparison {
 }
 
 fn subjects<'a>(index: &Index<'a>) -> impl Iterator<Item = (&'a Case, &'a Measured)> + use<'a> {
-    index.measured().filter(|(case, _)| !case.benchmark.starts_with(own::SUITE))
+    index.run.measured().filter(|(case, _)| !case.benchmark.starts_with(own::SUITE))
 }
 
 /// The cases that `one` measured and `another` did not, and why.

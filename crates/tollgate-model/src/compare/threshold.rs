@@ -23,7 +23,8 @@ fn distance(ratio: f64) -> Option<f64> {
 
 /// The largest A/A difference of a run, without `except`: a control is not its own measure.
 pub(super) fn of_controls(index: &Index<'_>, except: Option<&Measured>) -> f64 {
-    let controls = index.measured().filter(|(case, _)| case.benchmark == CONTROL).map(|(_, control)| control);
+    let controls =
+        index.run.measured().filter(|(case, _)| case.benchmark == CONTROL).map(|(_, control)| control);
     let others = controls.filter(|control| !except.is_some_and(|except| std::ptr::eq(*control, except)));
     let distances = others.filter_map(|control| {
         let baseline = index.measured_case(control.baseline.as_ref()?)?;
@@ -73,7 +74,7 @@ pub(super) struct Pace {
 impl Pace {
     pub(super) fn between(base: &Index<'_>, other: &Index<'_>) -> Self {
         let mut pace = Self { by_group: HashMap::new(), loops: None };
-        for (case, base) in base.measured().filter(|(case, _)| case.benchmark == RAW_LOOP) {
+        for (case, base) in base.run.measured().filter(|(case, _)| case.benchmark == RAW_LOOP) {
             let Some(loops) = other.measured_case(case).and_then(|other| loops_of(base, other)) else {
                 continue;
             };

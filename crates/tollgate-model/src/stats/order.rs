@@ -1,6 +1,5 @@
 //! The median and other quantiles. NaN sorts as [`f64::total_cmp`] has it, so nothing here panics.
 
-/// A sorted copy.
 pub(crate) fn sorted(samples: &[f64]) -> Vec<f64> {
     let mut copy = samples.to_vec();
     copy.sort_unstable_by(f64::total_cmp);

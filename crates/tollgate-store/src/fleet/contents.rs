@@ -27,11 +27,8 @@ pub enum ContentsError {
     NoStore(PathBuf),
 }
 
-/// A directory of stored runs.
 pub(crate) struct Contents {
-    /// The directory itself.
     pub(crate) tree: Tree,
-    /// Its files, by path.
     pub(crate) found: Vec<Found>,
 }
 
@@ -39,9 +36,7 @@ pub(crate) struct Contents {
 pub(crate) struct Found {
     /// Beneath the directory.
     pub(crate) path: String,
-    /// Its kind by the layout.
     pub(crate) what: What,
-    /// Its bytes.
     pub(crate) size: u64,
     /// Seconds since 1970 at which it was last written.
     pub(crate) modified: i64,
@@ -54,7 +49,6 @@ pub(crate) enum What {
     Rows(Date, RunId),
     /// The facts with this name.
     Facts(String),
-    /// A run document.
     Document(RunId),
     /// The directory of a day.
     Day,
@@ -67,10 +61,7 @@ pub(crate) enum What {
 }
 
 impl Contents {
-    /// Looks at all names.
-    ///
-    /// # Errors
-    /// A directory that cannot be read, or that no run was ever stored in.
+    /// Looks at all names. An error where it cannot be read, or no run was ever stored in it.
     pub(crate) fn of(directory: &Path) -> Result<Self, ContentsError> {
         let unreadable = |error: io::Error| ContentsError::Unreadable(directory.to_owned(), error);
         let tree = Tree::open(directory).map_err(unreadable)?;
@@ -81,10 +72,8 @@ impl Contents {
         Ok(Self { tree, found })
     }
 
-    /// The first line of a run's lines, which has the fields that all lines share. None for an empty file.
-    ///
-    /// # Errors
-    /// Its fault: the predicate of a sentence whose subject is the file.
+    /// The first line of a run's lines, which has the fields that all lines share. None for an empty file. The error is the
+    /// predicate of a sentence whose subject is the file.
     pub(crate) fn first_row(&self, path: &str) -> Result<Option<Row<'static>>, String> {
         let bytes = self
             .tree
@@ -116,7 +105,6 @@ impl Contents {
         sets.collect()
     }
 
-    /// The bytes of all files.
     pub(crate) fn bytes(&self) -> u64 {
         self.found.iter().map(|found| found.size).fold(0, u64::saturating_add)
     }
@@ -137,12 +125,8 @@ fn look(root: &Tree) -> io::Result<Vec<Found>> {
                 }
             }
             name if name.starts_with("schema=") && is_directory => {
-                found.push(Found {
-                    path: name.to_owned(),
-                    what: What::OtherSchema,
-                    size: 0,
-                    modified: entry.modified,
-                });
+                let (path, what, modified) = (name.to_owned(), What::OtherSchema, entry.modified);
+                found.push(Found { path, what, size: 0, modified });
             }
             name if is_leftover(name) => found.push(of("", entry, What::Leftover)),
             // Beside our directories there may be anything.

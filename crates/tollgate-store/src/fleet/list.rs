@@ -62,10 +62,8 @@ pub fn list(directory: &Path) -> Result<Listed, ContentsError> {
         .iter()
         .filter_map(|found| {
             let What::Rows(date, id) = &found.what else { return None };
-            let (row, fault) = match contents.first_row(&found.path) {
-                Ok(row) => (row, None),
-                Err(fault) => (None, Some(fault)),
-            };
+            let (row, fault) =
+                contents.first_row(&found.path).map_or_else(|fault| (None, Some(fault)), |row| (row, None));
             let text = |text: Option<&str>| text.map(str::to_owned);
             let row = row.as_ref();
             Some(StoredRun {

@@ -14,18 +14,14 @@ const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::
 /// A pipe without a writer must not hold us up.
 const FILE: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
 
-/// An open directory.
 pub(crate) struct Tree {
     directory: OwnedFd,
 }
 
-/// Something in a directory.
 pub(crate) struct Entry {
     /// Its name; what is not UTF-8 is no name of ours, and is shown as well as it can be.
     pub(crate) name: String,
-    /// Its type.
     pub(crate) kind: FileType,
-    /// Its bytes.
     pub(crate) size: u64,
     /// Seconds since 1970 at which it was last written.
     pub(crate) modified: i64,
@@ -87,7 +83,6 @@ impl Tree {
         Ok(bytes)
     }
 
-    /// Removes a file beneath it.
     pub(crate) fn remove(&self, path: &str) -> io::Result<()> {
         let (parent, name) = self.parent(path)?;
         Ok(rustix::fs::unlinkat(&parent.as_ref().unwrap_or(self).directory, name, AtFlags::empty())?)

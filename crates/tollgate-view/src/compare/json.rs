@@ -1,8 +1,9 @@
 //! Comparisons of runs with a base, as JSON. With several others each list holds those of all, one run after the other.
 
 use serde::Serialize;
-use tollgate_model::compare::Verdict;
-use tollgate_model::{Case, Effect, Environment, Fact, Label, Params, Run, RunId, Unit};
+use tollgate_model::compare::{FactDifference, Verdict};
+use tollgate_model::stats::Interval;
+use tollgate_model::{Case, Effect, Environment, Label, Run, RunId, Unit};
 
 use crate::comparison::Comparison;
 use crate::trace::blame::{self, Held};
@@ -31,8 +32,8 @@ struct Heading<'a> {
 #[derive(Serialize)]
 struct Row<'a> {
     other_run: &'a RunId,
-    benchmark: &'a str,
-    params: &'a Params,
+    #[serde(flatten)]
+    case: &'a Case,
     unit: Option<Unit>,
     base: Option<f64>,
     other: Option<f64>,
@@ -47,17 +48,16 @@ struct Row<'a> {
 #[derive(Serialize)]
 struct Only<'a> {
     other_run: &'a RunId,
-    benchmark: &'a str,
-    params: &'a Params,
+    #[serde(flatten)]
+    case: &'a Case,
     why: &'a str,
 }
 
 #[derive(Serialize)]
 struct FactRecord<'a> {
     other_run: &'a RunId,
-    name: &'a str,
-    base: Option<&'a Fact>,
-    other: Option<&'a Fact>,
+    #[serde(flatten)]
+    fact: &'a FactDifference,
     affects: Option<String>,
 }
 
@@ -93,20 +93,25 @@ impl<'a> Heading<'a> {
     }
 }
 
+/// The ends of an interval, where there is one.
+pub(crate) fn ends(interval: Option<Interval>) -> (Option<f64>, Option<f64>) {
+    interval.map(|interval| (interval.low, interval.high)).unzip()
+}
+
 impl<'a> Row<'a> {
     fn all(comparison: &'a Comparison<'a>) -> impl Iterator<Item = Self> {
         comparison.rows.iter().map(|row| {
             let result = &row.result;
+            let (ratio_low, ratio_high) = ends(result.interval);
             Self {
                 other_run: &comparison.other.id,
-                benchmark: &result.case.benchmark,
-                params: &result.case.params,
+                case: &result.case,
                 unit: row.unit(),
                 base: result.base,
                 other: result.other,
                 ratio: row.ratio(),
-                ratio_low: result.interval.map(|interval| interval.low),
-                ratio_high: result.interval.map(|interval| interval.high),
+                ratio_low,
+                ratio_high,
                 verdict: result.verdict,
                 threshold: result.threshold,
                 why: result.why.as_deref(),
@@ -118,12 +123,7 @@ impl<'a> Row<'a> {
 impl<'a> Only<'a> {
     fn all(comparison: &'a Comparison<'a>, only: &'a [(Case, String)]) -> impl Iterator<Item = Self> {
         let other_run = &comparison.other.id;
-        only.iter().map(move |(case, why)| Self {
-            other_run,
-            benchmark: &case.benchmark,
-            params: &case.params,
-            why,
-        })
+        only.iter().map(move |(case, why)| Self { other_run, case, why })
     }
 }
 
@@ -131,9 +131,7 @@ impl<'a> FactRecord<'a> {
     fn all(comparison: &'a Comparison<'a>) -> impl Iterator<Item = Self> {
         comparison.facts.iter().map(|fact| Self {
             other_run: &comparison.other.id,
-            name: &fact.name,
-            base: fact.base.as_ref(),
-            other: fact.other.as_ref(),
+            fact,
             affects: tollgate_inspect::effect(&fact.name).map(Effect::to_string),
         })
     }

@@ -9,7 +9,6 @@ use tollgate_model::{Run, Unit};
 use super::metric::{LATENCY, Metric, metrics};
 use crate::summary::Summary;
 
-/// The most characters of a name.
 const LONGEST_NAME: usize = 1024;
 
 #[derive(Debug, Serialize)]

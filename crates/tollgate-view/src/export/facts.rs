@@ -14,7 +14,6 @@ struct Kept {
     /// The file's name, for joins.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     env_id: String,
-    /// Its dotted name.
     fact: String,
     /// `known`, `absent`, `refused` or `unreadable`.
     status: String,

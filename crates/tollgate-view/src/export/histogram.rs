@@ -1,9 +1,6 @@
 //! Base-2 exponential histograms of scale 5, as the data model of OpenTelemetry defines them: bucket `i` holds samples above
 //! `2^(i/32)` and not above `2^((i+1)/32)`. Quantiles of machines cannot be averaged, but counts add up: all histograms have the
 //! same bounds. The error of a quantile of the sum is at most a bucket's width: 2.2 %, or half of that from its middle.
-//!
-//! Quantiles of machines cannot be averaged; counts in equal buckets can be added. At scale 5 a quantile is
-//! within 2.2 %.
 
 use serde::{Deserialize, Serialize};
 

@@ -3,6 +3,7 @@
 
 use std::fmt::Write;
 
+use tollgate_model::estimate::Estimate;
 use tollgate_model::{Run, Unit};
 
 use super::environment::{KeyFacts, machine};
@@ -11,49 +12,16 @@ use super::time::Moment;
 use super::{short, word};
 use crate::summary::{Figures, Summary};
 
-/// A statistic of a metric. Its family is `tollgate_` with the quantity, `suffix` and the unit.
-struct Statistic {
-    suffix: &'static str,
-    help: &'static str,
-    /// None where the series is absent.
-    value: fn(&Figures) -> Option<f64>,
-}
+/// The suffix of a family, its help and its value.
+type Statistic = (&'static str, &'static str, fn(&Estimate) -> f64);
 
-const fn above_limit(figures: &Figures, value: f64) -> Option<f64> {
-    if figures.below.is_none() { Some(value) } else { None }
-}
-
-const STATISTICS: [Statistic; 6] = [
-    Statistic {
-        suffix: "",
-        help: "The median over fresh processes.",
-        value: |figures| above_limit(figures, figures.estimate.median),
-    },
-    Statistic {
-        suffix: "_low",
-        help: "The lower end of the 95 % CI of the median.",
-        value: |figures| above_limit(figures, figures.estimate.interval.low),
-    },
-    Statistic {
-        suffix: "_high",
-        help: "The upper end of the 95 % CI of the median.",
-        value: |figures| above_limit(figures, figures.estimate.interval.high),
-    },
-    Statistic {
-        suffix: "_min",
-        help: "The smallest sample.",
-        value: |figures| above_limit(figures, figures.estimate.min),
-    },
-    Statistic {
-        suffix: "_p99",
-        help: "The 99th percentile of the samples.",
-        value: |figures| above_limit(figures, figures.estimate.p99),
-    },
-    Statistic {
-        suffix: "_detection_limit",
-        help: "The upper bound of a value below the detection limit.",
-        value: |figures| figures.below,
-    },
+/// Statistics of values above the detection limit.
+const STATISTICS: [Statistic; 5] = [
+    ("", "The median over fresh processes.", |estimate| estimate.median),
+    ("_low", "The lower end of the 95 % CI of the median.", |estimate| estimate.interval.low),
+    ("_high", "The upper end of the 95 % CI of the median.", |estimate| estimate.interval.high),
+    ("_min", "The smallest sample.", |estimate| estimate.min),
+    ("_p99", "The 99th percentile of the samples.", |estimate| estimate.p99),
 ];
 
 /// Base units with their quantities, in the order of their families.
@@ -76,10 +44,14 @@ pub fn openmetrics(runs: &[Run]) -> String {
     let runs: Vec<Series> = summaries.iter().map(|summary| Series::of(summary, runs.len() > 1)).collect();
     let mut text = String::new();
     for (quantity, unit) in UNITS {
-        for statistic in &STATISTICS {
-            let name = format!("tollgate_{quantity}{}_{unit}", statistic.suffix);
-            family(&mut text, &name, statistic, unit, &runs);
+        for (suffix, help, statistic) in STATISTICS {
+            let name = format!("tollgate_{quantity}{suffix}_{unit}");
+            let value = |figures: &Figures| figures.below.is_none().then(|| statistic(&figures.estimate));
+            family(&mut text, [&name, unit, help], &runs, value);
         }
+        let name = format!("tollgate_{quantity}_detection_limit_{unit}");
+        let help = "The upper bound of a value below the detection limit.";
+        family(&mut text, [&name, unit, help], &runs, |figures| figures.below);
     }
     counts(&mut text, "tollgate_latency_kept_samples", "Samples that were kept.", &runs, |figures| {
         figures.estimate.samples as u64
@@ -96,7 +68,6 @@ pub fn openmetrics(runs: &[Run]) -> String {
     text
 }
 
-/// A run and its series.
 struct Series<'a> {
     run: &'a Run,
     metrics: Vec<Metric<'a>>,
@@ -134,14 +105,20 @@ impl<'a> Series<'a> {
     }
 }
 
-fn family(text: &mut String, name: &str, statistic: &Statistic, unit: &str, runs: &[Series]) {
+/// The series of a value, where there are any.
+fn family(
+    text: &mut String,
+    [name, unit, help]: [&str; 3],
+    runs: &[Series],
+    value: impl Fn(&Figures) -> Option<f64>,
+) {
     let mut begun = false;
     for run in runs {
         for (metric, figures) in run.valid() {
             let (base, divisor) = in_base_unit(figures.measured.unit);
-            let Some(value) = (statistic.value)(figures).filter(|_| base == unit) else { continue };
+            let Some(value) = value(figures).filter(|_| base == unit) else { continue };
             if !begun {
-                begin(text, name, Some(unit), statistic.help);
+                begin(text, name, Some(unit), help);
                 begun = true;
             }
             let _ = writeln!(text, "{name}{{{}}} {}", run.series(metric, figures), value / divisor);

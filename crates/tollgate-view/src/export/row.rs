@@ -9,7 +9,7 @@ use tollgate_model::{Environment, Provenance, Run, Unit};
 use super::environment::{KeyFacts, machine};
 use super::facts::env_id;
 use super::histogram::{Histogram, SCALE};
-use super::metric::{Metric, metrics};
+use super::metric::metrics;
 use super::short;
 use crate::summary::Summary;
 
@@ -87,44 +87,24 @@ pub struct Row<'a> {
 /// # Errors
 /// Only by a defect of the program: every row converts to JSON.
 pub fn ndjson(run: &Run) -> Result<String, serde_json::Error> {
-    let of_run = OfRun::of(run);
+    let facts = &run.facts;
+    // The columns that all lines of a run share.
+    let (machine, env_id, key_facts) = (machine(facts), env_id(facts), KeyFacts::of(facts));
     let mut text = String::new();
     for metric in &metrics(&Summary::of(run)) {
-        text.push_str(&serde_json::to_string(&of_run.row(metric))?);
-        text.push('\n');
-    }
-    Ok(text)
-}
-
-/// The columns that all lines of a run share.
-struct OfRun<'a> {
-    run: &'a Run,
-    machine: Option<String>,
-    env_id: String,
-    key_facts: KeyFacts,
-}
-
-impl<'a> OfRun<'a> {
-    fn of(run: &'a Run) -> Self {
-        let facts = &run.facts;
-        Self { run, machine: machine(facts), env_id: env_id(facts), key_facts: KeyFacts::of(facts) }
-    }
-
-    fn row(&'a self, metric: &'a Metric) -> Row<'a> {
-        let run = self.run;
         let figures = metric.figures;
         let (measured, estimate) = figures.map(|figures| (&*figures.measured, &figures.estimate)).unzip();
         let histogram = measured.map(|measured| Histogram::of(&measured.samples)).unwrap_or_default();
-        Row {
+        let row = Row {
             schema: SCHEMA,
             run: run.id.as_ref().into(),
             label: run.label.as_ref().map(|label| label.as_ref().into()),
-            machine: self.machine.as_deref().map(Cow::Borrowed),
-            env_id: self.env_id.as_str().into(),
+            machine: machine.as_deref().map(Cow::Borrowed),
+            env_id: env_id.as_str().into(),
             environment: run.environment,
             started: run.started.as_str().into(),
             version: run.tool.version.as_str().into(),
-            key_facts: Cow::Borrowed(&self.key_facts),
+            key_facts: Cow::Borrowed(&key_facts),
             suite: metric.case.suite().into(),
             benchmark: metric.case.benchmark.as_str().into(),
             params: metric.params.as_str().into(),
@@ -146,8 +126,11 @@ impl<'a> OfRun<'a> {
             hist_zero: histogram.zero,
             hist_offset: histogram.offset,
             hist_counts: histogram.counts.into(),
-        }
+        };
+        text.push_str(&serde_json::to_string(&row)?);
+        text.push('\n');
     }
+    Ok(text)
 }
 
 impl Row<'_> {

@@ -4,12 +4,12 @@ use serde::{Serialize, Serializer};
 use tollgate_model::stats::Interval;
 use tollgate_model::{Case, ParamValue, Params};
 
+use crate::figures;
 use crate::summary::{Figures, Summary};
 
 /// A sentence, and the rows that it is made from.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding {
-    /// The sentence.
     pub sentence: String,
     /// The cases; in JSON as they are named in patterns.
     #[serde(serialize_with = "names")]
@@ -20,7 +20,6 @@ fn names<S: Serializer>(cases: &[Case], serializer: S) -> Result<S::Ok, S::Error
     serializer.collect_seq(cases.iter().map(Case::to_string))
 }
 
-/// A median with its interval.
 #[derive(Clone, Copy)]
 pub struct Known {
     pub estimate: f64,
@@ -45,4 +44,37 @@ pub fn case(benchmark: &str, params: &[(&str, ParamValue)]) -> Case {
 /// The figures of a case that hardware executed.
 pub fn find<'a, 'b>(summary: &'b Summary<'a>, case: &Case) -> Option<&'b Figures<'a>> {
     summary.figures(case).filter(|figures| figures.is_estimate())
+}
+
+/// The ratio of two medians whose intervals are disjoint.
+pub fn times(summary: &Summary, case: &Case, other: &Case) -> Option<f64> {
+    let known = |case| Some(Known::from(find(summary, case)?));
+    let (one, other) = (known(case)?, known(other)?);
+    let times = one.estimate / other.estimate;
+    (apart(one.interval, other.interval) && times.is_finite()).then_some(times)
+}
+
+/// How many times as long a case takes as another, where it is more than `least`; at least so many where the other is below its
+/// detection limit.
+pub fn bounded_times(
+    summary: &Summary,
+    slow: Case,
+    fast: Case,
+    least: f64,
+    sentence: impl FnOnce(&str) -> String,
+) -> Option<Finding> {
+    let of_fast = find(summary, &fast)?;
+    let times = find(summary, &slow)?.estimate.median / of_fast.bounded();
+    let at_least = if of_fast.below.is_some() { "at least " } else { "" };
+    (times.is_finite() && times > least).then(|| Finding {
+        sentence: sentence(&format!("{at_least}{}", figures::significant(times, 3))),
+        from: vec![slow, fast],
+    })
+}
+
+/// One sentence of several parts, each from two cases.
+pub fn of_pairs(begin: &str, parts: impl Iterator<Item = (String, [Case; 2])>) -> Option<Finding> {
+    let (parts, from): (Vec<String>, Vec<[Case; 2]>) = parts.unzip();
+    let sentence = format!("{begin}: {}.", parts.join(", "));
+    (!parts.is_empty()).then(|| Finding { sentence, from: from.concat() })
 }

@@ -1,33 +1,25 @@
 //! A test-and-set in user mode compared with a system call.
 
-use tollgate_model::ParamValue;
-
-use super::finding::{Finding, case, find};
+use super::finding::{Finding, bounded_times, case, find};
 use crate::figures;
-use crate::summary::{Figures, Summary};
+use crate::summary::Summary;
 
 /// The system call of the published comparison, and the successor of its restartable sequence.
 const SYSTEM_CALL: &str = "futex-trylock-pi";
 const RESTARTABLE: &str = "rseq";
 
-/// The findings of the suite.
 pub(super) fn of(summary: &Summary) -> Vec<Finding> {
     [uncontended(summary), three_calls(summary), trade(summary)].into_iter().flatten().collect()
 }
 
 /// The speed-up without contention.
 fn uncontended(summary: &Summary) -> Option<Finding> {
-    let of = |by: &str| case("locks/uncontended", &[("by", by.into())]);
-    let (call, sequence) = (of(SYSTEM_CALL), of(RESTARTABLE));
-    let (slow, fast) = (find(summary, &call)?, find(summary, &sequence)?);
-    let times = slow.estimate.median / fast.bounded();
-    let at_least = if fast.below.is_some() { "at least " } else { "" };
-    (times.is_finite() && times > 1.0).then(|| Finding {
-        sentence: format!(
-            "A restartable sequence acquires and releases a lock {at_least}{} times as fast as the system call.",
-            figures::significant(times, 3)
-        ),
-        from: vec![call, sequence],
+    let [call, sequence] =
+        [SYSTEM_CALL, RESTARTABLE].map(|by| case("locks/uncontended", &[("by", by.into())]));
+    bounded_times(summary, call, sequence, 1.0, |times| {
+        format!(
+            "A restartable sequence acquires and releases a lock {times} times as fast as the system call."
+        )
     })
 }
 
@@ -58,16 +50,16 @@ fn trade(summary: &Summary) -> Option<Finding> {
     let mut least: Option<(f64, u64)> = None;
     let mut from = Vec::new();
     for threads in (1..=6).map(|power| 1_u64 << power) {
-        let of = |by: &str| {
-            let params: [(&str, ParamValue); 3] =
-                [("by", by.into()), ("threads", threads.into()), ("cpus", "one".into())];
-            case("locks/producer-consumer", &params)
-        };
-        let (call, sequence) = (of(SYSTEM_CALL), of(RESTARTABLE));
+        let [call, sequence] = [SYSTEM_CALL, RESTARTABLE].map(|by| {
+            case(
+                "locks/producer-consumer",
+                &[("by", by.into()), ("threads", threads.into()), ("cpus", "one".into())],
+            )
+        });
         let (Some(slow), Some(fast)) = (find(summary, &call), find(summary, &sequence)) else {
             continue;
         };
-        let gain = gain(slow, fast);
+        let gain = slow.estimate.median / fast.estimate.median;
         if least.is_none_or(|(known, _)| gain < known) {
             least = Some((gain, threads));
         }
@@ -83,8 +75,4 @@ fn trade(summary: &Summary) -> Option<Finding> {
         ),
         from,
     })
-}
-
-fn gain(slow: &Figures, fast: &Figures) -> f64 {
-    slow.estimate.median / fast.estimate.median
 }

@@ -1,17 +1,14 @@
 //! The slow-down by sharing, and the cache sizes at which the latency rises.
 
+use tollgate_model::text::listed;
 use tollgate_model::{Case, ParamValue, Unit};
 
 use super::finding::{Finding, Known, apart, case, find};
 use crate::summary::Summary;
 use crate::{facts, figures};
 
-/// The findings of the suite.
 pub(super) fn of(summary: &Summary) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = sharing(summary);
-    findings.extend(false_sharing(summary));
-    findings.extend(levels(summary));
-    findings
+    sharing(summary).into_iter().chain(false_sharing(summary)).chain(levels(summary)).collect()
 }
 
 const THRASH: &str = "memory/thrash";
@@ -68,31 +65,17 @@ fn sentence(key: &[(String, String)], points: &[Sharing]) -> Finding {
         value("order"),
         value("page")
     );
-    let each: Vec<String> = points
-        .iter()
-        .map(|point| {
-            let times = format!(
-                "{} times as long",
-                figures::significant(point.shared.estimate / point.alone.estimate, 2)
-            );
-            let times = match apart(point.shared.interval, point.alone.interval) {
-                true => times,
-                false => format!("{times} (no significant difference)"),
-            };
-            format!("{times} at {} KiB", point.kib)
-        })
-        .collect();
+    let words = |point: &Sharing| {
+        let times = figures::significant(point.shared.estimate / point.alone.estimate, 2);
+        let doubt = match apart(point.shared.interval, point.alone.interval) {
+            true => "",
+            false => " (no significant difference)",
+        };
+        format!("{times} times as long{doubt} at {} KiB", point.kib)
+    };
+    let each: Vec<String> = points.iter().map(words).collect();
     let from = points.iter().flat_map(|point| point.cases.iter().cloned()).collect();
     Finding { sentence: format!("{what} takes {}.", listed(&each)), from }
-}
-
-/// `a, b and c`.
-fn listed(parts: &[String]) -> String {
-    match parts {
-        [] => String::new(),
-        [one] => one.clone(),
-        [before @ .., last] => format!("{} and {last}", before.join(", ")),
-    }
 }
 
 /// Two words of one line, of two adjacent lines, and of lines that are far apart.
@@ -137,7 +120,7 @@ fn levels(summary: &Summary) -> Vec<Finding> {
 
 /// The latencies with one kind of page, by size.
 struct Curve {
-    page: String,
+    page: &'static str,
     points: Vec<(f64, Known, Case)>,
 }
 
@@ -159,8 +142,8 @@ impl Curve {
         };
         let huge = of("2m");
         match huge.is_empty() {
-            false => Self { page: "2 MiB".to_owned(), points: huge },
-            true => Self { page: "4 KiB".to_owned(), points: of("4k") },
+            false => Self { page: "2 MiB", points: huge },
+            true => Self { page: "4 KiB", points: of("4k") },
         }
     }
 
@@ -171,21 +154,20 @@ impl Curve {
         let beyond = self.points.iter().find(|(kib, ..)| *kib >= end * 1.3)?;
         let ns = |known: &Known| figures::estimate(known.estimate, Unit::Nanoseconds);
         let rises = within.1.estimate < beyond.1.estimate && apart(within.1.interval, beyond.1.interval);
-        let latencies =
-            format!("from {} at {} KiB to {} at {} KiB", ns(&within.1), within.0, ns(&beyond.1), beyond.0);
-        let sentence = match rises {
-            true => format!(
-                "Beyond {name} ({} KiB as the kernel reports it) a load takes {} times as long: {latencies} ({} pages).",
-                figures::significant(end, 3),
-                figures::significant(beyond.1.estimate / within.1.estimate, 2),
-                self.page
-            ),
-            false => format!(
-                "Beyond {name} ({} KiB as the kernel reports it) the latency shows no significant rise: {latencies} ({} pages).",
-                figures::significant(end, 3),
-                self.page
-            ),
+        let times = figures::significant(beyond.1.estimate / within.1.estimate, 2);
+        let what = match rises {
+            true => format!("a load takes {times} times as long"),
+            false => "the latency shows no significant rise".to_owned(),
         };
+        let sentence = format!(
+            "Beyond {name} ({} KiB as the kernel reports it) {what}: from {} at {} KiB to {} at {} KiB ({} pages).",
+            figures::significant(end, 3),
+            ns(&within.1),
+            within.0,
+            ns(&beyond.1),
+            beyond.0,
+            self.page
+        );
         Some(Finding { sentence, from: vec![within.2.clone(), beyond.2.clone()] })
     }
 }
@@ -204,7 +186,7 @@ mod tests {
     fn a_level_ends_where_the_latency_rises() {
         let point = |kib: f64, ns: f64| (kib, known(ns), Case::plain("memory/latency"));
         let points = vec![point(16.0, 1.4), point(32.0, 1.4), point(64.0, 4.2), point(128.0, 4.2)];
-        let curve = Curve { page: "2 MiB".into(), points };
+        let curve = Curve { page: "2 MiB", points };
         let l1 = curve.around("L1d", 48.0).expect("both sides").sentence;
         assert!(
             l1.contains("Beyond L1d (48.0 KiB as the kernel reports it) a load takes 3.0 times as long: from 1.40 ns at 32 KiB to 4.20 ns at 64"),

@@ -6,7 +6,6 @@ use super::finding::{Finding, Known, apart, case, find};
 use crate::figures;
 use crate::summary::{Figures, Summary};
 
-/// The findings of the suite.
 pub(super) fn of(summary: &Summary) -> Vec<Finding> {
     [fork_grows(summary), fork_or_spawn(summary)].into_iter().flatten().collect()
 }
@@ -81,31 +80,25 @@ fn fork_or_spawn(summary: &Summary) -> Option<Finding> {
         last.mib,
         figures::significant(last.fork.estimate / last.spawn.estimate, 3)
     );
-    let sentence = match break_even(&points)? {
+    let when = match break_even(&points)? {
         BreakEven::Always => {
             let first = points.first()?;
             let share = figures::percent(1.0 - first.spawn.estimate / first.fork.estimate);
-            format!(
-                "posix_spawn is faster than fork and exec here with any amount of written memory: by {share} \
-                 with none; {most}."
-            )
+            format!("with any amount of written memory: by {share} with none")
         }
-        BreakEven::From(mib) if mib < 1.0 => {
-            format!(
-                "posix_spawn is faster than fork and exec here from less than 1 MiB of written memory on; {most}."
-            )
+        BreakEven::From(mib) if mib < 1.0 => "from less than 1 MiB of written memory on".to_owned(),
+        BreakEven::From(mib) => {
+            format!("from about {} MiB of written memory on", figures::significant(mib, 2))
         }
-        BreakEven::From(mib) => format!(
-            "posix_spawn is faster than fork and exec here from about {} MiB of written memory on; {most}.",
-            figures::significant(mib, 2)
-        ),
         BreakEven::Never => {
-            format!(
-                "fork and exec is no slower than posix_spawn here up to {} MiB of written memory.",
-                last.mib
-            )
+            let most = last.mib;
+            let sentence = format!(
+                "fork and exec is no slower than posix_spawn here up to {most} MiB of written memory."
+            );
+            return Some(Finding { sentence, from });
         }
     };
+    let sentence = format!("posix_spawn is faster than fork and exec here {when}; {most}.");
     Some(Finding { sentence, from })
 }
 

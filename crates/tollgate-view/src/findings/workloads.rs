@@ -2,11 +2,10 @@
 
 use tollgate_model::{Case, ParamValue};
 
-use super::finding::{Finding, Known, apart, find};
+use super::finding::{Finding, of_pairs, times};
 use crate::figures;
 use crate::summary::Summary;
 
-/// The findings of the suite, one set per tree.
 pub(super) fn of(summary: &Summary) -> Vec<Finding> {
     ["small", "large"]
         .into_iter()
@@ -37,36 +36,18 @@ fn pairs(
     cases.map(pair).collect()
 }
 
-/// The ratio of two medians whose intervals are disjoint.
-fn times(summary: &Summary, case: &Case, other: &Case) -> Option<f64> {
-    let known = |case| Some(Known::from(find(summary, case)?));
-    let (one, other) = (known(case)?, known(other)?);
-    let times = one.estimate / other.estimate;
-    (apart(one.interval, other.interval) && times.is_finite()).then_some(times)
-}
-
 /// The slow-down with a cold page cache.
 fn cold(summary: &Summary, size: &str) -> Option<Finding> {
     /// A smaller ratio would read "1.0 times".
     const LEAST_RATIO: f64 = 1.05;
-    let mut parts = Vec::new();
-    let mut from = Vec::new();
-    for (case, warm) in pairs(summary, size, "cache", "cold".into(), "warm".into()) {
-        let Some(times) = times(summary, &case, &warm).filter(|times| *times >= LEAST_RATIO) else {
-            continue;
-        };
+    let part = |(case, warm): (Case, Case)| {
+        let times = times(summary, &case, &warm).filter(|times| *times >= LEAST_RATIO)?;
         let name = case.benchmark.rsplit('/').next().unwrap_or_default();
         let jobs = case.params.get("jobs").map(|jobs| format!(" with jobs={jobs}")).unwrap_or_default();
-        parts.push(format!("{name}{jobs} {} times", figures::significant(times, 2)));
-        from.extend([case, warm]);
-    }
-    (!parts.is_empty()).then(|| Finding {
-        sentence: format!(
-            "With a cold page cache commands on the {size} tree take longer: {}.",
-            parts.join(", ")
-        ),
-        from,
-    })
+        Some((format!("{name}{jobs} {} times", figures::significant(times, 2)), [case, warm]))
+    };
+    let parts = pairs(summary, size, "cache", "cold".into(), "warm".into()).into_iter().filter_map(part);
+    of_pairs(&format!("With a cold page cache commands on the {size} tree take longer"), parts)
 }
 
 /// The speed-up by one compiler per processor.

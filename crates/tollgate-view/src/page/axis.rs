@@ -15,9 +15,7 @@ pub struct Axis {
 /// A named position on an axis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tick {
-    /// Its value.
     pub at: f64,
-    /// Its name.
     pub name: Text,
     /// It is named on narrow screens too.
     pub is_main: bool,

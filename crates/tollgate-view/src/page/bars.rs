@@ -6,14 +6,11 @@ use super::text::Text;
 /// Bars of one scale, one below the other.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bars {
-    /// The bars.
     pub rows: Vec<Bar>,
 }
 
-/// A bar.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bar {
-    /// Its name.
     pub name: Text,
     /// Its value, as text.
     pub value: Text,
@@ -30,7 +27,6 @@ pub struct Part {
     pub fill: Fill,
     /// Of the whole width, 0 to 1.
     pub share: f64,
-    /// Its tooltip.
     pub title: Text,
 }
 
@@ -47,7 +43,6 @@ pub enum Fill {
     Ready,
     /// Waiting for a disk.
     Disk,
-    /// Asleep.
     Asleep,
     /// Waiting for an unknown reason.
     Unknown,

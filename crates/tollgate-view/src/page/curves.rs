@@ -7,9 +7,7 @@ use super::text::Text;
 /// Curves over one axis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Curves {
-    /// Across.
     pub across: Axis,
-    /// Up.
     pub up: Axis,
     /// The curves; those in the background come first.
     pub curves: Vec<Curve>,
@@ -21,7 +19,6 @@ pub struct Curves {
     pub is_by_environment: bool,
 }
 
-/// A curve.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Curve {
     /// By colour, line and sign; None for one in the background.
@@ -30,14 +27,10 @@ pub struct Curve {
     pub points: Vec<Point>,
 }
 
-/// A point of a curve.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Point {
-    /// Across.
     pub x: f64,
-    /// Up.
     pub y: f64,
-    /// Its tooltip.
     pub title: Text,
 }
 
@@ -47,6 +40,12 @@ const SMALL_HEIGHT: f64 = 110.0;
 const TOP: f64 = 16.0;
 
 impl Curves {
+    /// Curves that show kinds of one environment, without marks.
+    pub(crate) fn new(across: &Axis, up: &Axis, curves: Vec<Curve>) -> Self {
+        let (across, up) = (across.clone(), up.clone());
+        Self { across, up, curves, marked: Vec::new(), level: None, is_by_environment: false }
+    }
+
     /// `is_small` where the figure has many.
     pub(super) fn draw(&self, id: &str, title: &Text, is_small: bool) -> String {
         let height = if is_small { SMALL_HEIGHT } else { HEIGHT };
@@ -84,13 +83,11 @@ impl Curves {
         // Those in the background are one path.
         let behind = self.curves.iter().filter(|curve| curve.look.is_none());
         let behind: String = behind.filter_map(|curve| self.path(curve, height)).collect();
-        if !behind.is_empty() {
-            svg.path("o", &behind, None);
-        }
+        svg.path("o", &behind);
         let own = || self.curves.iter().filter_map(|curve| Some((curve, curve.look?)));
         for (curve, look) in own() {
             if let Some(path) = self.path(curve, height) {
-                svg.path(format_args!("{} d{}", self.class(look), look % 4), &path, None);
+                svg.path(format_args!("{} d{}", self.class(look), look % 4), &path);
             }
         }
         svg.end_stretched();
@@ -133,8 +130,7 @@ mod tests {
         let point = |x: f64, y: f64| Point { x, y, title: "p".into() };
         let curve = Curve { look: Some(1), points: vec![point(4.0, 1.0), point(4096.0, 10.0)] };
         let marked = vec![Tick { at: 64.0, name: "L1d 64K".into(), is_main: true }];
-        let curves =
-            Curves { across, up, curves: vec![curve], marked, level: None, is_by_environment: false };
+        let curves = Curves { marked, ..Curves::new(&across, &up, vec![curve]) };
         let drawn = curves.draw("f-0", &"t".into(), false);
         assert!(drawn.contains("d=\"M0 220L2000 110\""), "{drawn}");
         assert_eq!(drawn.matches("<use href=\"#m1\"").count(), 2, "{drawn}");

@@ -19,10 +19,8 @@ pub struct Dots {
     pub is_by_environment: bool,
 }
 
-/// A named row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    /// Its name.
     pub name: Text,
     /// The latency as text, where there is only one.
     pub value: Text,
@@ -39,7 +37,6 @@ pub struct Strip {
     pub section: usize,
     /// The look of their environment.
     pub look: usize,
-    /// The marks.
     pub marks: Vec<Mark>,
 }
 
@@ -48,9 +45,7 @@ pub struct Strip {
 pub struct Mark {
     /// By colour and sign: the environment, or the kind.
     pub look: usize,
-    /// Its value.
     pub at: f64,
-    /// Its interval.
     pub interval: (f64, f64),
     /// The smallest sample, where it is above zero.
     pub min: Option<f64>,
@@ -143,9 +138,9 @@ impl Dots {
         svg.stretched(0.0, height, [WIDE, height]);
         for (mark, [bands, minima, dots]) in by_look {
             let look = look(mark, self.is_by_environment);
-            svg.path(format_args!("i {look}"), &bands, None);
-            svg.path(&look, &minima, None);
-            svg.path(format_args!("j {look}"), &dots, None);
+            svg.path(format_args!("i {look}"), &bands);
+            svg.path(&look, &minima);
+            svg.path(format_args!("j {look}"), &dots);
         }
         svg.end_stretched();
     }
@@ -210,7 +205,7 @@ impl Dots {
             }
         }
         svg.strip(y + 15.0, STRIP, strip.section, strip.look, self.axis.ends());
-        svg.path(look(strip.look, true), &path, None);
+        svg.path(look(strip.look, true), &path);
         svg.end_stretched();
     }
 }

@@ -21,7 +21,6 @@ pub struct Cell {
     pub column: usize,
     /// From 0 for the fastest to 1 for the slowest.
     pub heat: f64,
-    /// The latency.
     pub value: Text,
 }
 
@@ -45,9 +44,7 @@ impl Heat {
             let of_shade = self.cells.iter().filter(|cell| shade_of(cell.heat) == shade);
             let path: String =
                 of_shade.map(|cell| format!("M{} {}h1v1h-1z", cell.column, cell.row)).collect();
-            if !path.is_empty() {
-                svg.path(format_args!("h{shade}"), &path, None);
-            }
+            svg.path(format_args!("h{shade}"), &path);
         }
         svg.end_stretched();
         let middle = |at: usize| (at as f64 + 0.5) * 100.0 / number as f64;

@@ -1,6 +1,6 @@
 //! Distributions of bimodal cases.
 
-use super::axis::{Axis, Tick};
+use super::axis::Axis;
 use super::svg::{Anchor, Svg, WIDE, short, wide};
 use super::text::Text;
 
@@ -16,7 +16,6 @@ pub struct Levels {
 pub struct Seen<'a> {
     /// The environment's look.
     pub look: usize,
-    /// The samples.
     pub samples: &'a [f64],
     /// The medians of its processes.
     pub processes: &'a [f64],
@@ -64,12 +63,6 @@ impl Levels {
         Some(Self { rows: rows.collect(), axis })
     }
 
-    /// The same with names on its axis.
-    pub fn with_ticks(mut self, ticks: Vec<Tick>) -> Self {
-        self.axis.ticks = ticks;
-        self
-    }
-
     pub(super) fn draw(&self, id: &str, title: &Text) -> String {
         let height = self.rows.len() as f64 * PITCH + 4.0;
         let mut svg = Svg::image("dots", height, id, title);
@@ -86,7 +79,7 @@ impl Levels {
                 svg.text("v", x, y, anchor, dx, words.as_str());
             }
             svg.stretched(top, HIGH, [WIDE, HIGH]);
-            svg.path("e", &outline(&row.bins), None);
+            svg.path("e", &outline(&row.bins));
             svg.end_stretched();
             svg.line("g m", [0.0, 100.0], [bottom; 2]);
             let strokes: String = row
@@ -95,7 +88,7 @@ impl Levels {
                 .map(|process| format!("M{} 0v8", wide(self.axis.clamped(*process))))
                 .collect();
             svg.stretched(bottom + 3.0, 8.0, [WIDE, 8.0]);
-            svg.path("r", &strokes, None);
+            svg.path("r", &strokes);
             svg.end_stretched();
             svg.end_group();
         }

@@ -1,6 +1,5 @@
 //! The page's content security policy: its own style and script, by their digests, and nothing else.
 
-/// The style.
 pub(super) const STYLE: &str = include_str!("../../templates/page.css");
 /// The script, which is optional.
 pub(super) const SCRIPT: &str = include_str!("../../templates/page.js");

@@ -21,7 +21,6 @@ pub(super) const SIGN_PATHS: [&str; SIGNS] = [
 /// A picture that is being written.
 pub(super) struct Svg(String);
 
-/// The anchor of a text.
 #[derive(Clone, Copy)]
 pub(super) enum Anchor {
     Start,
@@ -30,7 +29,6 @@ pub(super) enum Anchor {
 }
 
 impl Anchor {
-    /// Its class.
     fn class(self) -> &'static str {
         match self {
             Self::Start => "",
@@ -70,7 +68,6 @@ impl Svg {
         svg
     }
 
-    /// The picture.
     pub(super) fn finish(mut self) -> String {
         self.0.push_str("</svg>");
         self.0
@@ -84,12 +81,10 @@ impl Svg {
         }
     }
 
-    /// Ends the group.
     pub(super) fn end_group(&mut self) {
         self.0.push_str("</g>");
     }
 
-    /// A line between two points.
     pub(super) fn line(&mut self, class: &str, [x1, x2]: [f64; 2], [y1, y2]: [f64; 2]) {
         self.put(format_args!(
             "<line class=\"{class}\" x1=\"{}\" x2=\"{}\" y1=\"{}\" y2=\"{}\"/>",
@@ -111,7 +106,6 @@ impl Svg {
         ));
     }
 
-    /// Text.
     pub(super) fn text(&mut self, class: &str, x: f64, y: f64, anchor: Anchor, dx: f64, text: &str) {
         let classes: Vec<&str> =
             class.split(' ').chain([anchor.class()]).filter(|class| !class.is_empty()).collect();
@@ -165,22 +159,14 @@ impl Svg {
         ));
     }
 
-    /// Ends the stretched part.
     pub(super) fn end_stretched(&mut self) {
         self.0.push_str("</svg>");
     }
 
     /// A path, unless it is empty.
-    pub(super) fn path(&mut self, class: impl Display, path: &str, title: Option<&Text>) {
-        if path.is_empty() {
-            return;
-        }
-        match title {
-            None => self.put(format_args!("<path class=\"{class}\" d=\"{path}\"/>")),
-            Some(title) => self.put(format_args!(
-                "<path class=\"{class}\" d=\"{path}\"><title>{}</title></path>",
-                escaped(title.as_str())
-            )),
+    pub(super) fn path(&mut self, class: impl Display, path: &str) {
+        if !path.is_empty() {
+            self.put(format_args!("<path class=\"{class}\" d=\"{path}\"/>"));
         }
     }
 

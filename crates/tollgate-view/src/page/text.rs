@@ -13,7 +13,6 @@ pub struct Text(String);
 const LONG: usize = 320;
 /// Characters of a label in a picture.
 const SHORT: usize = 64;
-/// The mark of a cut.
 const CUT: char = '…';
 /// Marks that may be combined with one letter.
 const MOST_MARKS: usize = 2;
@@ -53,7 +52,6 @@ impl Text {
         &self.0
     }
 
-    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

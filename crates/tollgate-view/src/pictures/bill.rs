@@ -4,7 +4,6 @@ use crate::figures;
 use crate::summary::Summary;
 use crate::table::heading;
 
-/// The benchmark that it shows.
 pub const BENCHMARK: &str = "files/small-file";
 /// The row that is all calls together.
 pub const ALL: &str = "all";
@@ -13,7 +12,6 @@ const BAR: usize = 30;
 
 /// One call's latency, with its median, p99 and maximum as text.
 pub struct Line<'a> {
-    /// Its name.
     pub call: &'a str,
     /// Its median, ns.
     pub median: f64,

@@ -6,7 +6,6 @@ use crate::summary::Summary;
 use crate::table::heading;
 use crate::{facts, figures};
 
-/// The benchmark that it is a curve of.
 pub const BENCHMARK: &str = "memory/latency";
 /// Lines of the picture between the axis and the top.
 const HEIGHT: usize = 14;
@@ -15,7 +14,6 @@ const MARGIN: usize = 7;
 /// A wider picture shows no more.
 const WIDEST: usize = 100;
 
-/// A point of the curve.
 pub struct Point {
     /// The buffer's size.
     pub kib: f64,
@@ -36,7 +34,6 @@ pub(super) fn of(summary: &Summary, width: usize) -> Option<String> {
     Some(format!("{}{legend}{picture}", heading(title, width)))
 }
 
-/// The measured points.
 pub fn points(summary: &Summary) -> Vec<Point> {
     summary
         .of_benchmark(BENCHMARK)

@@ -22,7 +22,6 @@ pub(super) fn of(summary: &Summary, width: usize) -> Option<String> {
     Some(format!("{}{}", heading(title, width), table.render(width)))
 }
 
-/// The table's columns.
 pub const COLUMNS: [&str; 5] = ["lock", "safety", "efficiency", "resources", "footprint"];
 
 /// The rows, each with its words and their evidence; None where no lock was tested.

@@ -6,7 +6,6 @@ use crate::figures;
 use crate::summary::Summary;
 use crate::table::{heading, paragraph};
 
-/// The benchmark that it shows.
 pub const BENCHMARK: &str = "memory/pingpong";
 
 /// Shades from the fastest to the slowest pair.
@@ -29,7 +28,6 @@ pub(super) fn of(summary: &Summary, width: usize) -> Option<String> {
     (!pictures.is_empty()).then(|| pictures.join("\n"))
 }
 
-/// The matrices, by protocol.
 pub fn by_protocol<'a>(summary: &Summary<'a>) -> BTreeMap<&'a str, Matrix> {
     let mut by_protocol: BTreeMap<&str, Matrix> = BTreeMap::new();
     for (case, figures) in summary.of_benchmark(BENCHMARK) {

@@ -9,7 +9,6 @@ use crate::figures;
 use crate::summary::{Figures, Summary};
 use crate::table::heading;
 
-/// The benchmark that it shows.
 pub const BENCHMARK: &str = "locks/producer-consumer";
 /// The lock whose throughput is 1, as in the published comparison.
 pub const BASE: &str = "futex-trylock-pi";

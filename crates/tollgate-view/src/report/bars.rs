@@ -1,7 +1,7 @@
 //! Parts of a whole: the latency of a small file's life by call, and the time of traced commands.
 
 use crate::page::{Bar, Bars, Drawing, Figure, Fill, Key, Part, Sign, Table, Text};
-use tollgate_model::traced::blame;
+use tollgate_model::traced::{Idle, blame};
 use tollgate_model::{Case, Traced, Unit};
 
 use super::panels::panels;
@@ -16,8 +16,8 @@ const MOST: usize = 40;
 
 /// The latency of each call in one small file's life.
 pub fn bill(subjects: &[Subject]) -> Option<Figure> {
-    let mut numbers = Table { caption: "The figures by call".into(), ..Table::default() };
-    numbers.head = ["call", "environment", "median", "p99", "max", "share"].map(Text::from).to_vec();
+    let columns = ["call", "environment", "median", "p99", "max", "share"];
+    let mut numbers = Table::new("The figures by call", columns);
     let mut draw = |subject: &Subject| {
         let lines = bill::lines(&subject.summary);
         let all = lines.iter().find(|line| line.call == bill::ALL).filter(|all| all.median > 0.0)?.median;
@@ -27,13 +27,9 @@ pub fn bill(subjects: &[Subject]) -> Option<Figure> {
             let [median, p99, _] = &line.text;
             let words = format!("{median}, {}", figures::percent(share(line.median)));
             let title = format!("{}: {median}, p99 {p99}", line.call);
-            let part = Part { fill: Fill::Plain, share: share(line.median), title: title.into() };
-            Bar {
-                name: Text::label(line.call),
-                value: words.clone().into(),
-                in_short: words.into(),
-                parts: vec![part],
-            }
+            let parts = vec![Part { fill: Fill::Plain, share: share(line.median), title: title.into() }];
+            let words = Text::from(words);
+            Bar { name: Text::label(line.call), value: words.clone(), in_short: words, parts }
         };
         let rows: Vec<Bar> = calls.map(row).collect();
         numbers.rows.extend(lines.iter().map(|line| {
@@ -59,8 +55,6 @@ const MOST_CALLS: usize = 8;
 
 /// Where the real time of traced commands went.
 pub fn traced(subjects: &[Subject], suite: &str, cases: &[&Case]) -> Option<Figure> {
-    let caption = format!("{suite}: the figures of the commands, and their slowest calls");
-    let mut numbers = Table { caption: caption.into(), ..Table::default() };
     let columns = [
         "command",
         "environment",
@@ -72,7 +66,8 @@ pub fn traced(subjects: &[Subject], suite: &str, cases: &[&Case]) -> Option<Figu
         "asleep",
         "slowest calls, without blocking calls",
     ];
-    numbers.head = columns.map(Text::from).to_vec();
+    let caption = format!("{suite}: the figures of the commands, and their slowest calls");
+    let mut numbers = Table::new(caption, columns);
     let mut draw = |subject: &Subject| {
         let rows: Vec<Bar> = cases
             .iter()
@@ -114,7 +109,7 @@ fn parts(traced: &Traced) -> [(Fill, f64); 6] {
     let processor = traced.user_ns as f64 + traced.sys_ns as f64;
     let (on, idle, unknown) = match traced.idle {
         Some(idle) => ((wall - idle.total_ns() as f64).max(0.0), idle, 0.0),
-        None => (processor.min(wall), tollgate_model::traced::Idle::default(), (wall - processor).max(0.0)),
+        None => (processor.min(wall), Idle::default(), (wall - processor).max(0.0)),
     };
     let user = if processor > 0.0 { on * traced.user_ns as f64 / processor } else { 0.0 };
     [
@@ -159,10 +154,9 @@ fn bar(name: &str, traced: &Traced) -> Bar {
         .filter(|(_, ns)| ns / wall >= 0.005)
         .map(|(fill, ns)| format!("{} {}", named(*fill), figures::percent(ns / wall)))
         .collect();
-    let part = |(fill, ns): &(Fill, f64)| Part {
-        fill: *fill,
-        share: ns / wall,
-        title: format!("{}: {} ({})", named(*fill), time(*ns), figures::percent(ns / wall)).into(),
+    let part = |&(fill, ns): &(Fill, f64)| {
+        let title = format!("{}: {} ({})", named(fill), time(ns), figures::percent(ns / wall)).into();
+        Part { fill, share: ns / wall, title }
     };
     Bar {
         name: Text::cut(name, LONGEST_NAME),
@@ -173,9 +167,7 @@ fn bar(name: &str, traced: &Traced) -> Bar {
 }
 
 fn numbers_of(name: &str, subject: &Subject, traced: &Traced) -> Vec<Text> {
-    let idle = |of: fn(tollgate_model::traced::Idle) -> u64| {
-        traced.idle.map_or("unknown".to_owned(), |idle| time(of(idle) as f64))
-    };
+    let idle = |of: fn(Idle) -> u64| traced.idle.map_or("unknown".to_owned(), |idle| time(of(idle) as f64));
     // Blocking calls would hide the rest.
     let [working, _] = ranked(traced);
     let calls: Vec<String> = working

@@ -49,14 +49,8 @@ pub fn latency(subjects: &[Subject]) -> Option<Figure> {
         };
         let caches = curve::caches(&subject.summary.run.facts).into_iter();
         let marked = caches.map(|(name, kib)| Tick { at: kib, name: name.into(), is_main: true });
-        Some(Drawing::Curves(Curves {
-            across: across.clone(),
-            up: up.clone(),
-            curves: vec![of(0, false), of(1, true)],
-            marked: marked.collect(),
-            level: None,
-            is_by_environment: false,
-        }))
+        let curves = Curves::new(&across, &up, vec![of(0, false), of(1, true)]);
+        Some(Drawing::Curves(Curves { marked: marked.collect(), ..curves }))
     };
     Some(Figure {
         title: "memory/latency: a dependent load, by memory size".into(),
@@ -87,12 +81,7 @@ fn latency_numbers(subjects: &[Subject], found: &[Vec<curve::Point>]) -> Table {
         });
         std::iter::once(Text::from(curve::kib_in_words(kib as f64))).chain(cells).collect()
     };
-    Table {
-        caption: "The figures of the latency".into(),
-        head,
-        rows: sizes.into_iter().map(row).collect(),
-        ..Table::default()
-    }
+    Table { rows: sizes.into_iter().map(row).collect(), ..Table::new("The figures of the latency", head) }
 }
 
 /// Ways to create a process or a thread, each by the memory that its creator has written.
@@ -115,11 +104,7 @@ pub fn creation(subjects: &[Subject]) -> Option<Figure> {
         .map(|subject| CREATIONS.iter().map(|benchmark| (*benchmark, written(subject, benchmark))).collect())
         .collect();
     let all = || found.iter().flatten();
-    let amounts: Vec<u64> = all()
-        .flat_map(|(_, estimates)| estimates.keys().copied())
-        .collect::<BTreeSet<u64>>()
-        .into_iter()
-        .collect();
+    let amounts: BTreeSet<u64> = all().flat_map(|(_, estimates)| estimates.keys().copied()).collect();
     if amounts.len() < 2 {
         return None;
     }
@@ -142,17 +127,7 @@ pub fn creation(subjects: &[Subject]) -> Option<Figure> {
                     .collect(),
             })
             .collect();
-        (!curves.is_empty()).then(|| {
-            let (across, up) = (across.clone(), up.clone());
-            Drawing::Curves(Curves {
-                across,
-                up,
-                curves,
-                marked: Vec::new(),
-                level: None,
-                is_by_environment: false,
-            })
-        })
+        (!curves.is_empty()).then(|| Drawing::Curves(Curves::new(&across, &up, curves)))
     };
     let mut head = vec![Text::from("written")];
     let mut columns: Vec<&Creation> = Vec::new();
@@ -177,10 +152,8 @@ pub fn creation(subjects: &[Subject]) -> Option<Figure> {
         keys: CREATIONS.iter().enumerate().map(|(look, benchmark)| key(look, short(benchmark))).collect(),
         panels: panels(subjects, draw),
         numbers: Some(Table {
-            caption: "The figures of creation".into(),
-            head,
             rows: amounts.iter().map(row).collect(),
-            ..Table::default()
+            ..Table::new("The figures of creation", head)
         }),
         ..Figure::default()
     })
@@ -230,15 +203,13 @@ pub fn trade(subjects: &[Subject]) -> Vec<Option<Figure>> {
             }
         }
         let all = || found.iter().flat_map(|(_, _, gains)| gains);
-        let threads: Vec<u64> =
-            all().map(|(threads, _)| *threads).collect::<BTreeSet<u64>>().into_iter().collect();
+        let threads: BTreeSet<u64> = all().map(|(threads, _)| *threads).collect();
         let least = all().map(|(_, gain)| *gain).min_by(f64::total_cmp)?.min(0.9);
         let most = all().map(|(_, gain)| *gain).max_by(f64::total_cmp)?.max(1.1);
         let steps = [1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1e3];
         let ticks = steps.map(|at| Tick { at, name: format!("×{at}").into(), is_main: true });
         let up = Axis::logarithmic(least / 1.05, most * 1.05, ticks.to_vec())?;
-        let names = threads.iter().map(|threads| Text::from(threads.to_string()));
-        let across = Axis::of_steps(names);
+        let across = Axis::of_steps(threads.iter().map(|threads| Text::from(threads.to_string())));
         let locks = found.iter().map(|(_, by, _)| *by).fold(Vec::new(), |mut locks: Vec<&str>, by| {
             if !locks.contains(&by) && locks.len() < MOST_LOCKS {
                 locks.push(by);
@@ -269,18 +240,9 @@ pub fn trade(subjects: &[Subject]) -> Vec<Option<Figure>> {
                     .map_or(*by, |subject| subject.name.as_str());
                 Curve { look: Some(*look), points: points(gains, name) }
             });
-            Panel {
-                name: Some(Text::label(by)),
-                environment: None,
-                drawing: Drawing::Curves(Curves {
-                    across: across.clone(),
-                    up: up.clone(),
-                    curves: behind.chain(own).collect(),
-                    marked: Vec::new(),
-                    level: Some(1.0),
-                    is_by_environment: true,
-                }),
-            }
+            let curves = Curves::new(&across, &up, behind.chain(own).collect());
+            let drawing = Drawing::Curves(Curves { level: Some(1.0), is_by_environment: true, ..curves });
+            Panel { name: Some(Text::label(by)), environment: None, drawing }
         };
         let mut head = vec![Text::from("lock")];
         head.extend(is_comparison.then(|| Text::from("environment")));
@@ -305,10 +267,8 @@ pub fn trade(subjects: &[Subject]) -> Vec<Option<Figure>> {
             panels: locks.iter().map(|by| panel(by)).collect(),
             is_small: true,
             numbers: Some(Table {
-                caption: format!("The figures of the locks {processors}").into(),
-                head,
                 rows: found.iter().map(row).collect(),
-                ..Table::default()
+                ..Table::new(format!("The figures of the locks {processors}"), head)
             }),
         })
     };

@@ -90,21 +90,18 @@ fn sentence(base: &str, other: &str, row: &Row, ratio: f64, likewise: usize) -> 
     };
     let span = span.map(|(low, high)| format!(", {}", figures::ratio_span(low, high))).unwrap_or_default();
     let is_time = matches!(row.base.unit, Unit::Nanoseconds | Unit::NanosecondsPerLine);
+    let times = figures::significant(times, 3);
     let what = match (is_time, ratio > 1.0) {
-        (true, _) => format!("takes {} times {how} in {other} as in {base}", figures::significant(times, 3)),
-        (false, true) => {
-            format!("is {} times as much in {other} as in {base}", figures::significant(times, 3))
-        }
-        (false, false) => {
-            format!("is {} times as little in {other} as in {base}", figures::significant(times, 3))
-        }
+        (true, _) => format!("takes {times} times {how}"),
+        (false, true) => format!("is {times} times as much"),
+        (false, false) => format!("is {times} times as little"),
     };
     let more = match likewise {
         0 => String::new(),
         1 => " One more of its cases differs likewise.".to_owned(),
         more => format!(" {more} more of its cases differ likewise."),
     };
-    format!("{} {what}: {here} compared with {there}{span}.{more}", row.case())
+    format!("{} {what} in {other} as in {base}: {here} compared with {there}{span}.{more}", row.case())
 }
 
 /// The facts that differ and are known to affect this case, where they are few.
@@ -149,10 +146,7 @@ pub fn facts(subjects: &[Subject], comparisons: &[Comparison]) -> Vec<Table> {
         }
     }
     if names.is_empty() {
-        return vec![Table {
-            caption: "No fact differs between the environments".into(),
-            ..Table::default()
-        }];
+        return vec![Table::new("No fact differs between the environments", Vec::<Text>::new())];
     }
     let mut ranked: Vec<(Reach, &str)> =
         names.into_iter().map(|name| (Reach::of(name, comparisons), name)).collect();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::page::{Axis, Dots, Drawing, Figure, Key, Mark, Panel, Row, Sign, Text};
+use crate::page::{Axis, Dots, Drawing, Figure, Key, Mark, Row, Sign, Text};
 use tollgate_model::{Case, ParamValue};
 
 use super::curves::CREATIONS;
@@ -68,11 +68,7 @@ pub fn of(subjects: &[Subject], suite: &str, cases: &[&Case]) -> Option<Figure> 
         title: format!("{suite}: case by case").into(),
         description: description.into(),
         keys: keys(subjects),
-        panels: vec![Panel {
-            name: None,
-            environment: None,
-            drawing: Drawing::Dots(Dots { axis, rows, strips: Vec::new(), is_by_environment: true }),
-        }],
+        panels: vec![Drawing::Dots(Dots { axis, rows, strips: Vec::new(), is_by_environment: true }).into()],
         ..Figure::default()
     })
 }

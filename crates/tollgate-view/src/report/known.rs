@@ -21,34 +21,23 @@ pub fn of(subjects: &[Subject], comparisons: &[Comparison]) -> Vec<Table> {
     let differing: HashSet<&str> =
         comparisons.iter().flat_map(|comparison| &comparison.facts).map(|fact| fact.name.as_str()).collect();
     let facts = base.summary.run.facts.iter();
-    let shared: Vec<(&String, &Fact)> =
-        facts.filter(|(name, _)| !differing.contains(name.as_str())).collect();
     let everywhere = if is_comparison { " in all environments, as in the base" } else { "" };
-    let mut causes =
-        table(format!("Known to affect a latency{everywhere}"), &["fact", "value", "read from", "affects"]);
-    let mut others = table(String::new(), &["fact", "value", "read from"]);
-    let mut unknown = table(String::new(), &["fact", "why it is not known", "affects"]);
-    for (name, fact) in shared {
+    let caption = format!("Known to affect a latency{everywhere}");
+    let mut causes = Table::new(caption, ["fact", "value", "read from", "affects"]);
+    let mut others = Table::new("", ["fact", "value", "read from"]);
+    let mut unknown = Table::new("", ["fact", "why it is not known", "affects"]);
+    for (name, fact) in facts.filter(|(name, _)| !differing.contains(name.as_str())) {
         let effect =
             tollgate_inspect::effect(name).map(|effect| Text::cut(&effect.to_string(), LONGEST_EFFECT));
         match fact {
             Fact::Known { value, source } => {
-                let mut row =
-                    vec![Text::new(name), Text::cut(&value.to_string(), MOST), Text::cut(source, MOST)];
-                match effect {
-                    Some(effect) => {
-                        row.push(effect);
-                        causes.rows.push(row);
-                    }
-                    None => others.rows.push(row),
-                }
+                let table = if effect.is_some() { &mut causes } else { &mut others };
+                let row = [Text::new(name), Text::cut(&value.to_string(), MOST), Text::cut(source, MOST)];
+                table.rows.push(row.into_iter().chain(effect).collect());
             }
             Fact::Unknown { why } => {
-                unknown.rows.push(vec![
-                    Text::new(name),
-                    Text::cut(&why.to_string(), MOST),
-                    effect.unwrap_or_default(),
-                ]);
+                let why = Text::cut(&why.to_string(), MOST);
+                unknown.rows.push(vec![Text::new(name), why, effect.unwrap_or_default()]);
             }
         }
     }
@@ -58,12 +47,4 @@ pub fn of(subjects: &[Subject], comparisons: &[Comparison]) -> Vec<Table> {
     unknown.caption =
         format!("{} facts that are not known{everywhere}, with the reason", unknown.rows.len()).into();
     [causes, others, unknown].into_iter().filter(|table| !table.rows.is_empty()).collect()
-}
-
-fn table(caption: String, head: &[&str]) -> Table {
-    Table {
-        caption: caption.into(),
-        head: head.iter().map(|name| Text::from(*name)).collect(),
-        ..Table::default()
-    }
 }

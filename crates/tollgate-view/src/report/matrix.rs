@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use tollgate_model::Unit;
+
 use crate::page::{Drawing, Figure, Heat, HeatCell, Panel, Table, Text};
 
 use super::subject::Subject;
@@ -29,8 +31,8 @@ pub fn of(subjects: &[Subject]) -> Option<Figure> {
     let all = || found.iter().flat_map(|(_, _, matrix)| matrix.values().copied());
     let least = all().min_by(f64::total_cmp)?;
     let most = all().max_by(f64::total_cmp)?;
-    let mut numbers = Table { caption: "The figures of every pair".into(), ..Table::default() };
-    numbers.head = ["pair", "environment", "by", "median"].map(Text::from).to_vec();
+    let mut numbers = Table::new("The figures of every pair", ["pair", "environment", "by", "median"]);
+    let estimate = |ns| figures::estimate(ns, Unit::Nanoseconds);
     let panels = found.iter().map(|(subject, protocol, matrix)| {
         let names: Vec<u64> = processors(matrix).into_iter().collect();
         let at = |cpu: u64| names.iter().position(|name| *name == cpu).unwrap_or_default();
@@ -40,7 +42,6 @@ pub fn of(subjects: &[Subject]) -> Option<Figure> {
             heat: (ns / least).ln() / (most / least).max(1.1).ln(),
             value: figures::significant(ns, if ns < 99.95 { 2 } else { 3 }).into(),
         });
-        let estimate = |ns| figures::estimate(ns, tollgate_model::Unit::Nanoseconds);
         numbers.rows.extend(matrix.iter().map(|(&(low, high), &ns)| {
             [format!("{low} and {high}"), subject.name.clone(), (*protocol).to_owned(), estimate(ns)]
                 .map(Text::from)
@@ -61,8 +62,8 @@ pub fn of(subjects: &[Subject]) -> Option<Figure> {
         title: "memory/pingpong: latency of handing a line to another processor".into(),
         description: format!(
             "Nanoseconds between each two processors; darker is slower, from {} to {}.",
-            figures::estimate(least, tollgate_model::Unit::Nanoseconds),
-            figures::estimate(most, tollgate_model::Unit::Nanoseconds)
+            estimate(least),
+            estimate(most)
         )
         .into(),
         panels,

@@ -17,7 +17,6 @@ use crate::{facts, figures};
 const AGAIN: &str =
     "tollgate run 'benchmark{row}' measures a row again, tollgate run benchmark all rows of a benchmark.";
 
-/// The table.
 pub fn of(subjects: &[Subject], suite: &str, cases: &[&Case], comparisons: &[Comparison]) -> Estimates {
     let rows = cases.iter().filter_map(|case| subjects.first()?.summary.row(case));
     let columns = Columns::of(rows.collect::<Vec<_>>());

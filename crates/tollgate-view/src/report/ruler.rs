@@ -1,6 +1,6 @@
 //! The ruler: every latency on one axis, and among them well-known operations by name.
 
-use crate::page::{Axis, Dots, Drawing, Figure, Panel, Row, Strip, Table, Text};
+use crate::page::{Axis, Dots, Drawing, Figure, Row, Strip, Table, Text};
 use tollgate_model::Case;
 
 use super::dots;
@@ -56,45 +56,34 @@ impl Landmark {
 }
 
 /// The ruler; None where there are no marks.
-pub fn of(subjects: &[Subject]) -> Option<Figure> {
+pub fn of<'a, 'b>(subjects: &'b [Subject<'a>]) -> Option<Figure> {
     // A command is no crossing.
     if suites::suites(subjects).iter().all(|suite| suites::COMMANDS.contains(suite)) {
         return None;
     }
     let is_comparison = subjects.len() > 1;
     let mut rows = Vec::new();
-    let mut numbers = Table { caption: "The figures of the named operations".into(), ..Table::default() };
-    numbers.head = ["operation", "case"].map(Text::from).to_vec();
-    for subject in subjects {
-        numbers.head.extend(is_comparison.then(|| Text::new(&subject.name)));
-    }
-    if !is_comparison {
-        numbers.head.extend(["median", "95 % CI", "min"].map(Text::from));
+    let mut numbers = Table::new("The figures of the named operations", ["operation", "case"]);
+    match is_comparison {
+        true => numbers.head.extend(subjects.iter().map(|subject| Text::new(&subject.name))),
+        false => numbers.head.extend(["median", "95 % CI", "min"].map(Text::from)),
     }
     for landmark in &LANDMARKS {
         let Some(case) = landmark.case(subjects) else { continue };
         let mut marks: Vec<_> = subjects.iter().filter_map(|subject| subject.mark(case)).collect();
-        let estimate = Figures::in_words;
         let mut cells = vec![Text::from(landmark.0), Text::new(&case.to_string())];
-        match subjects {
-            [subject] => {
-                cells.extend(subject.summary.figures(case).iter().flat_map(|figures| in_words(figures)))
-            }
-            subjects => {
-                cells.extend(subjects.iter().map(|subject| {
-                    Text::from(subject.summary.figures(case).map_or("–".to_owned(), estimate))
-                }))
-            }
-        }
-        let value = match subjects {
-            [subject] => subject.summary.figures(case).map(estimate).unwrap_or_default(),
-            _ => String::new(),
-        };
-        if !is_comparison {
+        let mut value = Text::default();
+        let figures = |subject: &'b Subject<'a>| subject.summary.figures(case);
+        if let [subject] = subjects {
             // The row has its name and value.
             marks.iter_mut().for_each(|mark| mark.title = Text::default());
+            value = figures(subject).map(Figures::in_words).unwrap_or_default().into();
+            cells.extend(figures(subject).into_iter().flat_map(in_words));
+        } else {
+            let words = subjects.iter().map(|subject| figures(subject).map_or("–".into(), Figures::in_words));
+            cells.extend(words.map(Text::from));
         }
-        rows.push((marks.first()?.at, Row { name: landmark.0.into(), value: value.into(), marks }, cells));
+        rows.push((marks.first()?.at, Row { name: landmark.0.into(), value, marks }, cells));
     }
     rows.sort_by(|(a, ..), (b, ..)| a.total_cmp(b));
     let (rows, cells): (Vec<Row>, Vec<Vec<Text>>) =
@@ -125,11 +114,7 @@ pub fn of(subjects: &[Subject]) -> Option<Figure> {
         title: "From a nanosecond to a second".into(),
         description: description.into(),
         keys: keys(subjects),
-        panels: vec![Panel {
-            name: None,
-            environment: None,
-            drawing: Drawing::Dots(Dots { axis, rows, strips, is_by_environment: true }),
-        }],
+        panels: vec![Drawing::Dots(Dots { axis, rows, strips, is_by_environment: true }).into()],
         numbers: Some(numbers).filter(|table| !table.rows.is_empty()),
         ..Figure::default()
     })

@@ -7,7 +7,6 @@ use crate::comparison::Comparison;
 use crate::page::{Figure, Section, Table, Text};
 use crate::pictures;
 
-/// The sections.
 pub fn of(subjects: &[Subject], comparisons: &[Comparison]) -> Vec<Section> {
     suites(subjects).into_iter().map(|suite| section(suite, subjects, comparisons)).collect()
 }
@@ -37,7 +36,6 @@ fn section(suite: &'static str, subjects: &[Subject], comparisons: &[Comparison]
     }
 }
 
-/// The findings of a suite.
 fn findings(suite: &str, subjects: &[Subject]) -> Vec<Text> {
     let sentences = subjects.iter().flat_map(|subject| {
         let prefix = subject.prefix(": ");
@@ -50,23 +48,17 @@ fn findings(suite: &str, subjects: &[Subject]) -> Vec<Text> {
     sentences.collect()
 }
 
-/// The features of each lock.
 fn features(subjects: &[Subject]) -> Vec<Table> {
     let table = |subject: &Subject| {
         let rows = pictures::features::judged(&subject.summary)?;
         let of = if subjects.len() > 1 { format!(", {}", subject.name) } else { String::new() };
-        let mut head = pictures::features::COLUMNS.map(Text::from).to_vec();
-        head.push("evidence".into());
+        let caption = format!("Features of each lock, with their evidence{of}");
+        let head = pictures::features::COLUMNS.into_iter().chain(["evidence"]);
         let rows = rows.into_iter().map(|(words, evidence)| {
             let words = words.into_iter().map(Text::from);
             words.chain([Text::cut(&evidence.join("; "), 600)]).collect()
         });
-        Some(Table {
-            caption: format!("Features of each lock, with their evidence{of}").into(),
-            head,
-            rows: rows.collect(),
-            ..Table::default()
-        })
+        Some(Table { rows: rows.collect(), ..Table::new(caption, head) })
     };
     subjects.iter().filter_map(table).collect()
 }

@@ -8,22 +8,18 @@ use crate::findings::{self, Finding};
 use crate::page::Mark;
 use crate::summary::{Figures, Summary};
 
-/// A run with its figures.
 pub struct Subject<'a> {
     /// Its position among the others, which decides its look.
     pub look: usize,
-    /// Its name.
     pub name: String,
     /// Whether there are others.
     pub is_one_of_several: bool,
-    /// The figures.
     pub summary: Summary<'a>,
     /// What its rows say together.
     pub findings: Vec<Finding>,
 }
 
 impl<'a> Subject<'a> {
-    /// The subjects of runs.
     pub fn all(runs: &'a [Run]) -> Vec<Self> {
         // Ids distinguish two of one name.
         let is_alone = |run: &Run| runs.iter().filter(|other| name(other) == name(run)).count() == 1;
@@ -64,7 +60,6 @@ pub fn is_drawn(figures: &Figures) -> bool {
     is_time && figures.is_estimate() && figures.below.is_none() && figures.estimate.median > 0.0
 }
 
-/// The mark of an estimate.
 pub fn mark(look: usize, figures: &Figures, name: &str) -> Mark {
     let (estimate, unit) = (&figures.estimate, figures.measured.unit);
     let title = format!(

@@ -22,7 +22,6 @@ pub const COMMANDS: [&str; 2] = ["workloads", TRACE];
 /// The section of cases of unknown suites.
 const OTHER: &str = "other";
 
-/// The suite of a case.
 pub fn suite_of(case: &Case) -> &str {
     known().find(|(name, _)| *name == case.suite()).map_or(OTHER, |(name, _)| name)
 }
@@ -46,7 +45,6 @@ pub fn cases<'a>(subjects: &[Subject<'a>], suite: &str) -> Vec<&'a Case> {
     all.filter(|case| suite_of(case) == suite && seen.insert(*case)).collect()
 }
 
-/// The description of a suite.
 pub fn about(suite: &str) -> &'static str {
     known().find(|(name, _)| *name == suite).map_or("", |(_, about)| about)
 }

@@ -27,7 +27,6 @@ impl Columns {
         }
     }
 
-    /// Their names.
     pub fn names(self) -> &'static [&'static str] {
         match self {
             Self::Level => &["median", "95 % CI", "min"],

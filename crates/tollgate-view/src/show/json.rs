@@ -5,11 +5,12 @@ use std::path::Path;
 use serde::Serialize;
 use tollgate_model::compare::{Paired, Verdict};
 use tollgate_model::run::Tool;
-use tollgate_model::stats::{Interval, Mode};
-use tollgate_model::{Counted, Counter, Environment, Facts, Label, Params, Provenance, RunId, Unit};
+use tollgate_model::stats::Mode;
+use tollgate_model::{Case, Counted, Counter, Environment, Facts, Label, Provenance, RunId, Unit};
 
 use super::cycles;
 use crate::advice::{self, Advice};
+use crate::compare::json::ends;
 use crate::findings::{self, Finding};
 use crate::summary::{BASELINE, Row, State, Summary};
 use crate::trace;
@@ -33,11 +34,10 @@ pub struct Document<'a> {
     warnings: Vec<Advice>,
 }
 
-/// One measurement.
 #[derive(Serialize)]
 struct Record<'a> {
-    benchmark: &'a str,
-    params: &'a Params,
+    #[serde(flatten)]
+    case: &'a Case,
     status: &'static str,
     unit: Option<Unit>,
     median: Option<f64>,
@@ -72,8 +72,8 @@ struct Record<'a> {
 /// The paired comparison of a [`Record`] with its baseline.
 #[derive(Serialize)]
 struct Baseline<'a> {
-    benchmark: &'a str,
-    params: &'a Params,
+    #[serde(flatten)]
+    case: &'a Case,
     ratio: f64,
     ratio_low: Option<f64>,
     ratio_high: Option<f64>,
@@ -116,8 +116,7 @@ impl<'a> Record<'a> {
         let traced = measured.map(|measured| &measured.traced).filter(|traced| !traced.is_empty());
         let is_failed = matches!(row.state, State::Failed(_));
         Self {
-            benchmark: &row.case.benchmark,
-            params: &row.case.params,
+            case: row.case,
             status: row.status(),
             unit: measured.map(|measured| measured.unit),
             median: estimate.map(|estimate| estimate.median),
@@ -153,17 +152,16 @@ impl<'a> Record<'a> {
 
 impl<'a> Baseline<'a> {
     fn of(paired: &'a Paired) -> Self {
-        let low = |interval: Option<Interval>| interval.map(|interval| interval.low);
-        let high = |interval: Option<Interval>| interval.map(|interval| interval.high);
+        let (ratio_low, ratio_high) = ends(paired.ratio_interval);
+        let (adds_low, adds_high) = ends(paired.adds_interval);
         Self {
-            benchmark: &paired.baseline.benchmark,
-            params: &paired.baseline.params,
+            case: &paired.baseline,
             ratio: paired.ratio,
-            ratio_low: low(paired.ratio_interval),
-            ratio_high: high(paired.ratio_interval),
+            ratio_low,
+            ratio_high,
             adds: paired.adds,
-            adds_low: low(paired.adds_interval),
-            adds_high: high(paired.adds_interval),
+            adds_low,
+            adds_high,
             verdict: paired.verdict,
             threshold: paired.threshold,
             why: paired.why.as_deref(),

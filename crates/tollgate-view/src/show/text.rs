@@ -5,7 +5,7 @@ use std::path::Path;
 
 use tollgate_model::measurement::pairs;
 use tollgate_model::text::clean;
-use tollgate_model::{Facts, Run, own};
+use tollgate_model::{Facts, Run, Unit, own};
 
 use super::cells::Columns;
 use crate::summary::{Figures, Row, State, Summary};
@@ -110,55 +110,44 @@ fn method(summary: &Summary, width: usize) -> String {
 /// `ext4 on vda (mq-deadline), mounted rw,relatime`; for a device in memory also its memory use.
 fn storage_text(facts: &Facts) -> Option<String> {
     let text = |name: &str| facts::text(facts, name);
-    let mut words = text("files.fs")?.to_owned();
-    if let Some(device) = text("files.device") {
-        words.push_str(&format!(" on {device}"));
-    }
-    if let Some(scheduler) = text("files.device.scheduler") {
-        words.push_str(&format!(" ({scheduler})"));
-    }
-    if let Some(options) = text("files.options") {
-        words.push_str(&format!(", mounted {options}"));
-    }
-    if let Some(device) = text("ram.device") {
-        let bytes = |name: &str| facts::number(facts, name).map(figures::bytes);
-        words.push_str(&format!("; in memory ({device})"));
-        if let Some(size) = bytes("ram.size") {
-            words.push_str(&format!(", {size}"));
-        }
-        if let (Some(before), Some(after)) = (bytes("ram.taken.before"), bytes("ram.taken.after")) {
-            words.push_str(&format!(", memory used {before} before, {after} after"));
-        }
-    }
-    Some(words)
+    let with =
+        |begin: &str, what: Option<String>| what.map_or(String::new(), |what| format!("{begin}{what}"));
+    let of = |name: &str| text(name).map(str::to_owned);
+    let bytes = |name: &str| facts::number(facts, name).map(figures::bytes);
+    let memory = text("ram.device").map(|device| {
+        let size = with(", ", bytes("ram.size"));
+        let used = bytes("ram.taken.before").zip(bytes("ram.taken.after"));
+        let used = used.map(|(before, after)| format!("{before} before, {after} after"));
+        format!("({device}){size}{}", with(", memory used ", used))
+    });
+    let words = [
+        of("files.fs")?,
+        with(" on ", of("files.device")),
+        with(" ", of("files.device.scheduler").map(|name| format!("({name})"))),
+        with(", mounted ", of("files.options")),
+        with("; in memory ", memory),
+    ];
+    Some(words.concat())
 }
 
 /// The engine's own measurements in a group.
 pub fn own_in_words(summary: &Summary, group: &str) -> Vec<String> {
-    let mut words = Vec::new();
     let estimate = |benchmark: &str| summary.own(benchmark, group).map(Figures::in_words);
-    if let Some(processes) = summary.of_group(group).map(|figures| figures.measured.processes.len()).max() {
-        words.push(figures::count(processes, "process", "processes"));
-    }
-    if let Some(pair) = estimate(own::CLOCK_PAIR) {
-        words.push(format!("timer overhead {pair}"));
-    }
-    if let Some(overhead) = estimate(own::RAW_LOOP) {
-        words.push(format!("loop overhead {overhead}, subtracted"));
-    }
-    if let Some((least, most)) = summary.detection_limits(group) {
-        let ns = |limit| figures::estimate(limit, tollgate_model::Unit::Nanoseconds);
-        words.push(match ns(least) == ns(most) {
-            true => format!("detection limit {}", ns(most)),
-            false => {
-                format!("detection limit {} to {}, by row", ns(least), ns(most))
-            }
-        });
-    }
-    if let Some(control) = summary.own(own::CONTROL, group).and_then(|control| control.paired.as_ref()) {
-        words.push(format!("A/A difference {}", figures::percent((control.ratio - 1.0).abs())));
-    }
-    words
+    let processes = summary.of_group(group).map(|figures| figures.measured.processes.len()).max();
+    let limits = summary.detection_limits(group);
+    let limits = limits.map(|(least, most)| [least, most].map(|ns| figures::estimate(ns, Unit::Nanoseconds)));
+    let control = summary.own(own::CONTROL, group).and_then(|control| control.paired.as_ref());
+    let words = [
+        processes.map(|processes| figures::count(processes, "process", "processes")),
+        estimate(own::CLOCK_PAIR).map(|pair| format!("timer overhead {pair}")),
+        estimate(own::RAW_LOOP).map(|overhead| format!("loop overhead {overhead}, subtracted")),
+        limits.map(|[least, most]| match least == most {
+            true => format!("detection limit {most}"),
+            false => format!("detection limit {least} to {most}, by row"),
+        }),
+        control.map(|control| format!("A/A difference {}", figures::percent((control.ratio - 1.0).abs()))),
+    ];
+    words.into_iter().flatten().collect()
 }
 
 /// Which run it is, where and when it was made, and where it is kept.

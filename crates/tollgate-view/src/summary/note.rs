@@ -17,7 +17,6 @@ const NOTABLE_RANGE: f64 = 0.10;
 /// Events that are less frequent are counted per million operations.
 const OFTEN: f64 = 0.01;
 
-/// A note.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Note<'a> {
     /// Why the row is noisy.
@@ -29,19 +28,11 @@ pub enum Note<'a> {
     /// Bytes per second.
     Throughput(f64),
     /// It was compared with its baseline, round by round.
-    Paired {
-        /// The comparison.
-        paired: &'a Paired,
-        /// The row's case.
-        case: &'a Case,
-        /// Of the samples.
-        unit: Unit,
-    },
+    Paired { paired: &'a Paired, case: &'a Case, unit: Unit },
     /// The samples have two modes.
     Bimodal {
         /// The lower and the upper.
         modes: &'a [Mode; 2],
-        /// Of the samples.
         unit: Unit,
     },
     /// The processes differ.
@@ -50,7 +41,6 @@ pub enum Note<'a> {
         share: f64,
         /// From the smallest median to the largest.
         ends: Option<(f64, f64)>,
-        /// Of the samples.
         unit: Unit,
     },
     /// This share of its samples was discarded, too few to be noisy.
