@@ -36,6 +36,7 @@ fn taken(row: &Value) -> (u64, u64) {
 }
 
 #[test]
+#[ignore = "slow: .ci/run runs it"]
 fn every_row_is_answered_and_sharing_costs_where_lines_are_private() {
     expect_in_one_of_four(
         10,
@@ -176,6 +177,7 @@ fn on_one_processor_what_needs_two_says_so() {
 }
 
 #[test]
+#[ignore = "slow: .ci/run runs it"]
 fn the_curve_and_the_matrix_are_drawn_from_what_was_measured() {
     let home = Home::new();
     // On a busy machine a short run measures too few cases to draw.

@@ -186,6 +186,7 @@ fn findings_need_disjoint_intervals() {
 }
 
 #[test]
+#[ignore = "slow: .ci/run runs it"]
 fn in_memory_nothing_is_cold() {
     let _alone = alone();
     let Ok(temporary) = tempfile::tempdir_in("/dev/shm") else {
@@ -338,6 +339,7 @@ fn interrupted_it_ends_at_once_and_leaves_nothing() {
 }
 
 #[test]
+#[ignore = "slow: .ci/run runs it"]
 fn killed_its_programs_end_and_the_next_run_takes_its_files_away() {
     let _alone = alone();
     let temporary = directory();

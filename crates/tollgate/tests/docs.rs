@@ -1,0 +1,77 @@
+//! The samples of docs/ whose output is the same on every machine are what the program prints. Times are not compared, nor how lines are
+//! broken. A line `…` stands for what a sample leaves out.
+
+#![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+
+use common::Home;
+
+/// The pages with samples of these verbs.
+const PAGES: [&str; 3] = ["decode.md", "locks.md", "schedules.md"];
+const VERBS: [&str; 2] = ["decode", "schedules"];
+
+/// The fenced blocks of a page.
+fn blocks(page: &str) -> Vec<&str> {
+    page.split("\n```").skip(1).step_by(2).filter_map(|block| Some(block.split_once('\n')?.1)).collect()
+}
+
+/// The words of a text, without what a time takes.
+fn words(text: &str) -> Vec<&str> {
+    let is_time = |pair: &[&str]| pair[0].parse::<f64>().is_ok() && ["ms)", "s)"].contains(&pair[1]);
+    let all: Vec<&str> = text.split_whitespace().collect();
+    let timed: Vec<usize> = (1..all.len()).filter(|&at| is_time(&all[at - 1..=at])).collect();
+    let stays = |at: &usize| !timed.contains(at) && !timed.contains(&(at + 1));
+    (0..all.len()).filter(stays).map(|at| all[at]).collect()
+}
+
+/// Fails unless the output has every part of the sample, in their order.
+fn agrees(command: &str, sample: &str, output: &str) {
+    let output = words(output);
+    let mut rest = &output[..];
+    for part in sample.split('…').map(words).filter(|part| !part.is_empty()) {
+        let at = rest.windows(part.len()).position(|found| found == part);
+        let at = at.unwrap_or_else(|| {
+            panic!("{command} does not print\n{}\nbut\n{}", part.join(" "), rest.join(" "))
+        });
+        rest = &rest[at + part.len()..];
+    }
+}
+
+#[test]
+fn samples_of_what_needs_no_machine_are_what_is_printed() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut seen = Vec::new();
+    for name in PAGES {
+        let page = fs::read_to_string(root.join("docs").join(name)).expect("a page");
+        let blocks = blocks(&page);
+        let home = Home::new();
+        for block in &blocks {
+            // A program that a later sample reads.
+            if block.starts_with("# Figure 11 ") {
+                home.file("figure-11.s", block);
+            }
+            let Some((command, sample)) =
+                block.strip_prefix("$ tollgate ").and_then(|block| block.split_once('\n'))
+            else {
+                continue;
+            };
+            let arguments: Vec<&str> = command.split(' ').collect();
+            if !VERBS.contains(&arguments[0]) {
+                continue;
+            }
+            // The dumps lie in the repository, the programs in the home.
+            let mut program = home.tollgate(arguments);
+            if command.contains("crates/") {
+                program.current_dir(&root);
+            }
+            let output = program.output().expect("the program starts").stdout;
+            agrees(command, sample, &String::from_utf8(output).expect("text"));
+            seen.push(command.to_owned());
+        }
+    }
+    assert_eq!(seen.len(), 4, "{seen:?}");
+}
