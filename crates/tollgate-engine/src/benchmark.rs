@@ -86,10 +86,40 @@ pub struct Benchmark {
     pub thorough_cases: fn() -> Vec<Params>,
     /// Bytes that one operation of a case moves, where its throughput is of interest.
     pub bytes: fn(&Params) -> Option<u64>,
+    /// Its cases on the first screen.
+    pub headlines: &'static [Headline],
     /// How its cases are measured.
     pub kind: Kind,
     /// Why the operation does not exist in this environment, if this signal killed its process for that reason.
     pub absence: fn(signal: i32) -> Option<&'static str>,
+}
+
+/// A case on the first screen: a short run measures it, and the summary of any run shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Headline {
+    /// The group of rows that it belongs to.
+    pub section: Section,
+    /// The name of its row, at most 28 characters.
+    pub name: &'static str,
+    /// Parameters with their values as text. The first case that has them all is meant.
+    pub params: &'static [(&'static str, &'static str)],
+}
+
+/// The groups of rows on the first screen, in its order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Section {
+    /// System calls and their alternatives.
+    Entry,
+    /// Exceptions, page faults and signals.
+    Faults,
+    /// Loads by working-set size, on one line.
+    Loads,
+    /// Cache lines that are shared.
+    Memory,
+    /// Locks, scheduling, processes.
+    Processes,
+    /// Files in the directory of the run.
+    Files,
 }
 
 /// A property that is counted among a sample of the operations.
@@ -117,6 +147,7 @@ pub const PLAIN: Benchmark = Benchmark {
     cases: one_case,
     thorough_cases: Vec::new,
     bytes: |_| None,
+    headlines: &[],
     kind: Kind::Instance(|_, _, _| Err(fail!("the benchmark has no instance"))),
     absence: never_absent,
 };
@@ -145,6 +176,21 @@ impl Benchmark {
             cases.extend((self.thorough_cases)());
         }
         cases
+    }
+
+    /// The headline of its case with `params`, if it has one here.
+    pub fn headline_of(&self, params: &Params) -> Option<&'static Headline> {
+        self.headlines.iter().find(|headline| self.case_of(headline).as_ref() == Some(params))
+    }
+
+    /// The parameters of a headline's case on this machine.
+    pub fn case_of(&self, headline: &Headline) -> Option<Params> {
+        let is_meant = |params: &Params| {
+            let has =
+                |(name, value): &(&str, &str)| params.get(*name).is_some_and(|own| own.to_string() == *value);
+            headline.params.iter().all(has)
+        };
+        (self.cases)().into_iter().find(is_meant)
     }
 
     /// The benchmark whose comparison this one belongs to: its baseline, or itself. All cases of a comparison have

@@ -192,14 +192,13 @@ impl CaseState {
 
     pub fn conclude(self, suite: &str, clock: Clock) -> Measurement {
         let outcome = match &self.state {
-            State::Refused(Refusal::Skip(why)) => Outcome::Skipped { why: why.clone() },
-            State::Refused(Refusal::Fail(error)) => Outcome::Failed { error: error.clone() },
+            State::Refused(refusal) => refusal.clone().outcome(),
             State::Waiting => {
-                Outcome::Failed { error: "the run's time was over before its calibration".to_owned() }
+                Outcome::NotMeasured { why: "the run's time was over before its calibration".to_owned() }
             }
             State::Running => match self.measured(suite, clock) {
                 Some(measured) => Outcome::Measured(Box::new(measured)),
-                None => Outcome::Failed { error: self.why_no_samples() },
+                None => Outcome::NotMeasured { why: self.why_no_samples() },
             },
         };
         Measurement { case: self.case(), outcome }

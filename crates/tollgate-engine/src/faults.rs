@@ -138,9 +138,8 @@ fn every_fault_ends_in_its_reason_and_the_sound_instance_in_its_estimate_within_
     let (measurements, took) = run(&names, budget);
     assert!(took < budget.mul_f64(1.1), "took {took:?}");
     let reason = |name: &str| match outcome(&measurements, name) {
-        Outcome::Failed { error } => format!("failed: {error}"),
-        Outcome::Skipped { why } => format!("skipped: {why}"),
         Outcome::Measured(measured) => format!("measured {} samples", measured.samples.len()),
+        outcome => format!("{}: {}", outcome.status().name(), outcome.why().unwrap_or_default()),
     };
     if let Outcome::Measured(sound) = outcome(&measurements, "faults/sound") {
         // A round that another instance aborted is run again and discards nothing of the sound one.

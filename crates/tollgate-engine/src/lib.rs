@@ -54,8 +54,8 @@ pub mod timed;
 mod worker;
 
 pub use benchmark::{
-    Benchmark, Chosen, Commands, Extent, Kind, PLAIN, Share, Suite, each, each_word, never_absent, number,
-    one_case, params, word,
+    Benchmark, Chosen, Commands, Extent, Headline, Kind, PLAIN, Section, Share, Suite, each, each_word,
+    never_absent, number, one_case, params, word,
 };
 pub use clock::{Clock, Span};
 pub use compat::Entry;

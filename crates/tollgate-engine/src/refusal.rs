@@ -1,13 +1,17 @@
 //! Why a case cannot be measured.
 
 use serde::{Deserialize, Serialize};
-use tollgate_model::text::said_by;
+use tollgate_model::{Outcome, text::said_by};
 
 /// Why a case cannot be measured.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Refusal {
     /// It cannot exist in this environment.
     Skip(String),
+    /// The kernel refuses the call with these arguments, as it may.
+    Refuse(String),
+    /// It exists here, and no figure of it would be true.
+    NotMeasured(String),
     /// It exists here and failed.
     Fail(String),
 }
@@ -37,9 +41,25 @@ impl Refusal {
         Self::of(what, &std::io::Error::last_os_error())
     }
 
+    /// The outcome of a case that was refused.
+    pub fn outcome(self) -> Outcome {
+        match self {
+            Self::Skip(why) => Outcome::Skipped { why },
+            Self::Refuse(why) => Outcome::Refused { why },
+            Self::NotMeasured(why) => Outcome::NotMeasured { why },
+            Self::Fail(error) => Outcome::Failed { error },
+        }
+    }
+
+    /// The reason, as a sentence.
+    pub fn why(&self) -> &str {
+        let (Self::Skip(why) | Self::Refuse(why) | Self::NotMeasured(why) | Self::Fail(why)) = self;
+        why
+    }
+
     /// The reason, as a sentence.
     pub(super) fn why_mut(&mut self) -> &mut String {
-        let (Self::Skip(why) | Self::Fail(why)) = self;
+        let (Self::Skip(why) | Self::Refuse(why) | Self::NotMeasured(why) | Self::Fail(why)) = self;
         why
     }
 }

@@ -217,7 +217,8 @@ impl Schedule {
                 || state
                     .measured(self.suite, clock)
                     .and_then(|measured| Estimate::of(&measured))
-                    .is_some_and(|estimate| estimate.relative_half_width() <= plan.precision)
+                    .and_then(|estimate| estimate.relative_half_width())
+                    .is_some_and(|width| width <= plan.precision)
         };
         self.settled = self.processes >= plan.most_processes || self.cases.iter().all(narrow);
     }

@@ -14,27 +14,27 @@ pub const CONFIDENCE: f64 = 0.95;
 /// fewest for which an interval of the median at [`CONFIDENCE`] exists.
 pub const ENOUGH_PROCESSES: usize = 6;
 
+/// A 99th percentile of fewer samples is their maximum.
+pub const ENOUGH_FOR_P99: usize = 100;
+
 /// The estimate of a measurement. All in the unit of the samples unless a share; all finite.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
     /// With [`ENOUGH_PROCESSES`] the median of the processes' medians, else the median of all samples.
     pub median: f64,
-    /// Its interval at [`CONFIDENCE`]; the median is always in it.
+    /// Its interval at [`CONFIDENCE`]; the median is always in it. None with fewer than [`ENOUGH_PROCESSES`], and
+    /// none of zero width: such samples do not tell where the median of the next run lies.
     ///
-    /// With [`ENOUGH_PROCESSES`] it is the sign test's interval of the processes' medians. A process keeps
-    /// its page placement, its core and often its level for life, so its samples are not independent of each
-    /// other: an interval of thousands of samples would be far too narrow for a new process.
-    ///
-    /// With fewer it is the sign test's interval of all samples, widened to hold every process's median; with
-    /// fewer than six samples it is their range. Then its confidence is less than [`CONFIDENCE`], because the
-    /// variation among processes is not known.
-    pub interval: Interval,
+    /// It is the sign test's interval of the processes' medians. A process keeps its page placement, its core and
+    /// often its level for life, so its samples are not independent of each other: an interval of thousands of samples
+    /// would be far too narrow for a new process.
+    pub interval: Option<Interval>,
     /// The smallest sample.
     pub min: f64,
     /// 90 % of the samples are at or below this.
     pub p90: f64,
-    /// 99 % of the samples are at or below this.
-    pub p99: f64,
+    /// 99 % of the samples are at or below this; None with fewer than [`ENOUGH_FOR_P99`].
+    pub p99: Option<f64>,
     /// The largest sample.
     pub max: f64,
     /// The number of samples.
@@ -53,7 +53,7 @@ pub struct Estimate {
 impl Estimate {
     /// None without samples, or where no process has taken them.
     pub fn of(measured: &Measured) -> Option<Self> {
-        let Level { median, interval, process_medians } = Level::of(measured)?;
+        let Level { median, interval, process_medians, .. } = Level::of(measured)?;
         let sorted = stats::sorted(&measured.samples);
         let middle = stats::median(&process_medians)?;
         let width = Interval::range(&process_medians)?;
@@ -63,7 +63,7 @@ impl Estimate {
             interval,
             min: *sorted.first()?,
             p90: stats::quantile(&sorted, 0.9)?,
-            p99: stats::quantile(&sorted, 0.99)?,
+            p99: stats::quantile(&sorted, 0.99).filter(|_| sorted.len() >= ENOUGH_FOR_P99),
             max: *sorted.last()?,
             samples: sorted.len(),
             spread: half_width_over(width, middle).clamp(0.0, f64::MAX / 2.0) * 2.0,
@@ -73,10 +73,10 @@ impl Estimate {
         })
     }
 
-    /// Half the interval's width over |median|; 0 where it has no width, and the largest finite number where the
-    /// median is 0.
-    pub fn relative_half_width(&self) -> f64 {
-        half_width_over(self.interval, self.median)
+    /// Half the interval's width over |median|; the largest finite number where the median is 0, None without an
+    /// interval.
+    pub fn relative_half_width(&self) -> Option<f64> {
+        Some(half_width_over(self.interval?, self.median))
     }
 }
 
@@ -89,22 +89,26 @@ fn half_width_over(interval: Interval, centre: f64) -> f64 {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Level {
     pub(crate) median: f64,
-    pub(crate) interval: Interval,
+    /// Its interval at [`CONFIDENCE`], where the samples support one.
+    pub(crate) interval: Option<Interval>,
+    /// The interval, or without one the range of the samples and the processes' medians.
+    span: Interval,
     pub(crate) process_medians: Vec<f64>,
 }
 
 impl Level {
     pub(crate) fn of(measured: &Measured) -> Option<Self> {
         let process_medians: Vec<f64> = measured.by_process().filter_map(stats::median).collect();
-        let (median, interval) = if process_medians.len() >= ENOUGH_PROCESSES {
-            (stats::median(&process_medians)?, stats::median_interval(&process_medians, CONFIDENCE)?)
-        } else {
-            let samples = &measured.samples;
-            let pooled = stats::median_interval(samples, CONFIDENCE).or_else(|| Interval::range(samples))?;
-            let between = Interval::range(&process_medians)?;
-            (stats::median(samples)?, pooled.hull(between))
-        };
-        Some(Self { median, interval, process_medians })
+        if process_medians.len() >= ENOUGH_PROCESSES {
+            let span = stats::median_interval(&process_medians, CONFIDENCE)?;
+            let (median, interval) =
+                (stats::median(&process_medians)?, Some(span).filter(|span| span.low < span.high));
+            return Some(Self { median, interval, span, process_medians });
+        }
+        let samples = &measured.samples;
+        let pooled = stats::median_interval(samples, CONFIDENCE).or_else(|| Interval::range(samples))?;
+        let span = pooled.hull(Interval::range(&process_medians)?);
+        Some(Self { median: stats::median(samples)?, interval: None, span, process_medians })
     }
 
     /// The upper bound of a value that is below the detection limit `limit`; None above it.
@@ -112,7 +116,7 @@ impl Level {
     /// A value is below the limit where its interval reaches down to it. Its upper bound is the higher of the
     /// limit and the interval's upper end.
     pub(crate) fn bound(&self, limit: f64) -> Option<f64> {
-        (self.interval.low <= limit).then_some(self.interval.high.max(limit))
+        (self.span.low <= limit).then_some(self.span.high.max(limit))
     }
 }
 

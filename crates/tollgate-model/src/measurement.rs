@@ -168,12 +168,34 @@ struct Fields {
     traced: Vec<crate::Traced>,
 }
 
-#[derive(Deserialize)]
+/// What became of a case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Status {
+pub enum Status {
+    /// [`Outcome::Measured`].
     Measured,
+    /// [`Outcome::Skipped`].
     Skipped,
+    /// [`Outcome::Refused`].
+    Refused,
+    /// [`Outcome::NotMeasured`].
+    #[serde(rename = "not measured")]
+    NotMeasured,
+    /// [`Outcome::Failed`].
     Failed,
+}
+
+impl Status {
+    /// As in the document.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Measured => "measured",
+            Self::Skipped => "skipped",
+            Self::Refused => "refused",
+            Self::NotMeasured => "not measured",
+            Self::Failed => "failed",
+        }
+    }
 }
 
 impl TryFrom<Fields> for Measurement {
@@ -182,6 +204,8 @@ impl TryFrom<Fields> for Measurement {
     fn try_from(fields: Fields) -> Result<Self, Self::Error> {
         let outcome = match fields.status {
             Status::Skipped => Outcome::Skipped { why: fields.why.ok_or("missing field `why`")? },
+            Status::Refused => Outcome::Refused { why: fields.why.ok_or("missing field `why`")? },
+            Status::NotMeasured => Outcome::NotMeasured { why: fields.why.ok_or("missing field `why`")? },
             Status::Failed => Outcome::Failed { error: fields.error.ok_or("missing field `error`")? },
             Status::Measured => Outcome::Measured(Box::new(Measured {
                 unit: fields.unit.ok_or("missing field `unit`")?,
@@ -213,6 +237,17 @@ pub enum Outcome {
     /// It cannot exist in this environment.
     Skipped {
         /// What this environment lacks.
+        why: String,
+    },
+    /// The kernel refuses the call with these arguments: direct I/O with an odd buffer.
+    Refused {
+        /// The call and its error.
+        why: String,
+    },
+    /// It exists here, and no figure of it would be true: the time was over, or its samples contradict each other.
+    #[serde(rename = "not measured")]
+    NotMeasured {
+        /// What was short.
         why: String,
     },
     /// It exists here and failed.
@@ -312,6 +347,38 @@ impl ProcessRounds {
     pub fn kept(&self) -> usize {
         let ran = self.ran.as_ref().map_or(self.rounds as usize, Vec::len);
         ran.saturating_sub(self.discarded.len())
+    }
+}
+
+impl Outcome {
+    /// Its status.
+    pub fn status(&self) -> Status {
+        match self {
+            Self::Measured(_) => Status::Measured,
+            Self::Skipped { .. } => Status::Skipped,
+            Self::Refused { .. } => Status::Refused,
+            Self::NotMeasured { .. } => Status::NotMeasured,
+            Self::Failed { .. } => Status::Failed,
+        }
+    }
+
+    /// Why there are no samples.
+    pub fn why(&self) -> Option<&str> {
+        match self {
+            Self::Measured(_) => None,
+            Self::Skipped { why }
+            | Self::Refused { why }
+            | Self::NotMeasured { why }
+            | Self::Failed { error: why } => Some(why),
+        }
+    }
+
+    /// Its samples.
+    pub fn measured(&self) -> Option<&Measured> {
+        match self {
+            Self::Measured(measured) => Some(measured),
+            _ => None,
+        }
     }
 }
 

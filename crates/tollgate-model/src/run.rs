@@ -272,10 +272,9 @@ impl Run {
 
     /// Every case that has samples, in the order of the document.
     pub fn measured(&self) -> impl Iterator<Item = (&Case, &Measured)> {
-        self.measurements.iter().filter_map(|measurement| match &measurement.outcome {
-            Outcome::Measured(measured) => Some((&measurement.case, &**measured)),
-            Outcome::Skipped { .. } | Outcome::Failed { .. } => None,
-        })
+        self.measurements
+            .iter()
+            .filter_map(|measurement| Some((&measurement.case, measurement.outcome.measured()?)))
     }
 
     fn validate(&self) -> Result<(), String> {

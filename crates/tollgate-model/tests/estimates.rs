@@ -43,26 +43,32 @@ fn with_many_processes_the_interval_is_that_of_their_medians() {
         Estimate::of(&measured("entry", &about(&[100.0, 130.0, 110.0, 120.0, 105.0, 125.0, 115.0]))).unwrap();
     assert_eq!(estimate.process_medians.len(), 7);
     assert!((estimate.median - 115.0).abs() < 0.1);
-    assert!((estimate.interval.low - 100.0).abs() < 0.1 && (estimate.interval.high - 130.0).abs() < 0.1);
+    let interval = estimate.interval.expect("seven processes");
+    assert!((interval.low - 100.0).abs() < 0.1 && (interval.high - 130.0).abs() < 0.1);
     assert!((estimate.spread - 30.0 / 115.0).abs() < 1e-3);
-    assert!((estimate.relative_half_width() - 15.0 / 115.0).abs() < 1e-3);
+    assert!((estimate.relative_half_width().unwrap() - 15.0 / 115.0).abs() < 1e-3);
     assert!(
         estimate.min < 98.1
             && estimate.max > 132.0
-            && estimate.p90 <= estimate.p99
+            && estimate.p99.is_some_and(|p99| estimate.p90 <= p99)
             && estimate.samples == 280
     );
 }
 
 #[test]
-fn with_few_processes_the_interval_holds_their_medians() {
+fn there_is_no_interval_of_few_processes_nor_of_no_width() {
     let estimate = Estimate::of(&measured("entry", &about(&[100.0, 100.0, 150.0]))).unwrap();
-    assert!(estimate.median < 102.0 && estimate.interval.high > 149.0 && estimate.interval.low <= 100.0);
+    assert!(estimate.median < 102.0 && estimate.interval.is_none());
     let estimate = Estimate::of(&measured("entry", &[vec![3.0, 1.0, 2.0]])).unwrap();
-    assert_eq!(
-        (estimate.median, estimate.interval, estimate.spread),
-        (2.0, Interval { low: 1.0, high: 3.0 }, 0.0)
-    );
+    assert_eq!((estimate.median, estimate.interval, estimate.spread), (2.0, None, 0.0));
+    let equal = Estimate::of(&measured("entry", &vec![vec![4096.0]; 8])).unwrap();
+    assert_eq!((equal.median, equal.interval, equal.relative_half_width()), (4096.0, None, None));
+}
+
+#[test]
+fn a_p99_needs_a_hundred_samples() {
+    let p99 = |samples: usize| Estimate::of(&measured("files", &[vec![1.0; samples]])).unwrap().p99;
+    assert_eq!((p99(99), p99(100)), (None, Some(1.0)));
 }
 
 #[test]

@@ -24,6 +24,26 @@ pub fn find(name: &str) -> Option<&'static Benchmark> {
 mod tests {
     use super::*;
 
+    /// One screen has room for 25 rows, and each row for its name.
+    #[test]
+    fn headlines_are_cases_and_fit_on_a_screen() {
+        let all = || SUITES.iter().flat_map(|suite| suite.benchmarks.iter().copied());
+        let headlines: Vec<&Headline> = all().flat_map(|benchmark| benchmark.headlines).collect();
+        let rows = headlines.iter().filter(|headline| headline.section != Section::Loads).count();
+        assert!((20..=25).contains(&(rows + 1)), "{rows}");
+        assert!(headlines.iter().all(|headline| headline.name.len() <= 28));
+        let absent: Vec<&str> = all()
+            .flat_map(|benchmark| {
+                benchmark.headlines.iter().filter(|headline| benchmark.case_of(headline).is_none())
+            })
+            .map(|headline| headline.name)
+            .collect();
+        // With one processor there is no other to fight with.
+        if tollgate_engine::cpu::allowed().len() > 1 {
+            assert!(absent.is_empty(), "{absent:?}");
+        }
+    }
+
     #[test]
     fn suites_fit_into_a_process_and_names_operations_and_baselines_are_sound() {
         let mut seen = std::collections::HashSet::new();

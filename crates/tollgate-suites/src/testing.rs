@@ -28,11 +28,11 @@ impl Drop for Directory {
 pub(crate) fn ready<T>(what: impl std::fmt::Debug, made: Result<T>) -> Option<T> {
     match made {
         Ok(made) => Some(made),
-        Err(Refusal::Skip(why)) => {
-            eprintln!("skipped: {what:?}: {why}");
+        Err(Refusal::Fail(why)) => panic!("{what:?}: {why}"),
+        Err(refusal) => {
+            eprintln!("skipped: {what:?}: {}", refusal.why());
             None
         }
-        Err(Refusal::Fail(why)) => panic!("{what:?}: {why}"),
     }
 }
 

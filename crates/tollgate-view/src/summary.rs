@@ -8,6 +8,7 @@ use std::collections::HashMap;
 
 use tollgate_model::compare::{Paired, paired_rows};
 use tollgate_model::estimate::detection_limit;
+use tollgate_model::measurement::Status;
 use tollgate_model::{Case, Outcome, Run, Unit, own};
 
 pub use figures::{Figures, Noise, PARTS, Part, is_estimate};
@@ -39,10 +40,8 @@ pub struct Row<'a> {
 pub enum State<'a> {
     /// It has a median, or is below the detection limit.
     Measured(Box<Figures<'a>>),
-    /// It cannot exist here.
-    Skipped(&'a str),
-    /// It went wrong.
-    Failed(&'a str),
+    /// It has no figures, for this reason.
+    Without(Status, &'a str),
 }
 
 impl<'a> Summary<'a> {
@@ -53,16 +52,15 @@ impl<'a> Summary<'a> {
         let rows = run.measurements.iter().map(|measurement| {
             let case = &measurement.case;
             let state = match &measurement.outcome {
-                Outcome::Skipped { why } => State::Skipped(why),
-                Outcome::Failed { error } => State::Failed(error),
                 Outcome::Measured(measured) => match Figures::of(measured, run) {
-                    None => State::Failed("it has no samples"),
+                    None => State::Without(Status::Failed, "it has no samples"),
                     Some(mut figures) => {
                         figures.paired = paired.remove(case);
                         figures.multiple = baseline.and_then(|baseline| figures.multiple_of(baseline));
                         State::Measured(Box::new(figures))
                     }
                 },
+                outcome => State::Without(outcome.status(), outcome.why().unwrap_or_default()),
             };
             Row { case, state }
         });
@@ -130,16 +128,15 @@ impl<'a> Row<'a> {
     pub fn figures(&self) -> Option<&Figures<'a>> {
         match &self.state {
             State::Measured(figures) => Some(figures),
-            State::Skipped(_) | State::Failed(_) => None,
+            State::Without(..) => None,
         }
     }
 
-    /// `measured`, `skipped` or `failed`.
+    /// The name of its status.
     pub fn status(&self) -> &'static str {
         match self.state {
-            State::Measured(_) => "measured",
-            State::Skipped(_) => "skipped",
-            State::Failed(_) => "failed",
+            State::Measured(_) => Status::Measured.name(),
+            State::Without(status, _) => status.name(),
         }
     }
 
@@ -147,7 +144,7 @@ impl<'a> Row<'a> {
     pub fn why(&self) -> Option<&'a str> {
         match self.state {
             State::Measured(_) => None,
-            State::Skipped(why) | State::Failed(why) => Some(why),
+            State::Without(_, why) => Some(why),
         }
     }
 
@@ -159,7 +156,7 @@ impl<'a> Row<'a> {
     /// What is noted beside its figures, or in their place.
     pub(crate) fn notes(&self) -> Vec<Note<'_>> {
         match &self.state {
-            State::Skipped(why) | State::Failed(why) => vec![Note::Said(why)],
+            State::Without(_, why) => vec![Note::Said(why)],
             State::Measured(figures) => note::of(self.case, figures),
         }
     }

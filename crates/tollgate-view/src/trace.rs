@@ -18,7 +18,7 @@ mod view;
 #[cfg(test)]
 mod examples;
 
-use tollgate_model::{Case, Outcome, Run, Traced};
+use tollgate_model::{Case, Run, Traced};
 
 pub(crate) use calls::ranked;
 pub use json::Record;
@@ -31,8 +31,5 @@ pub const CASE: &str = "trace/command";
 
 /// The command of such a run.
 pub fn command_of(run: &Run) -> Option<&Traced> {
-    match &run.measurement(&Case::plain(CASE))?.outcome {
-        Outcome::Measured(measured) => measured.traced.first(),
-        Outcome::Skipped { .. } | Outcome::Failed { .. } => None,
-    }
+    run.measurement(&Case::plain(CASE))?.outcome.measured()?.traced.first()
 }

@@ -32,10 +32,7 @@ impl<'a> Index<'a> {
     }
 
     pub(super) fn measured_case(&self, case: &Case) -> Option<&'a Measured> {
-        match self.outcome(case)? {
-            Outcome::Measured(measured) => Some(measured),
-            Outcome::Skipped { .. } | Outcome::Failed { .. } => None,
-        }
+        self.outcome(case)?.measured()
     }
 
     /// The detection limit of `measured`, in its unit; None without an empty loop.

@@ -7,7 +7,7 @@ use super::index::Index;
 use super::threshold::{self, Pace};
 use super::{LEAST_THRESHOLD, Verdict, confidence_of_each, figure, spans_threshold};
 use crate::estimate::Level;
-use crate::measurement::{Case, Measured, Outcome, Unit};
+use crate::measurement::{Case, Measured, Unit};
 use crate::own;
 use crate::run::Run;
 use crate::stats::{self, Interval};
@@ -96,9 +96,7 @@ fn subjects<'a>(index: &Index<'a>) -> impl Iterator<Item = (&'a Case, &'a Measur
 fn missing(one: &Index<'_>, another: &Index<'_>) -> Vec<(Case, String)> {
     let why = |case: &Case| match another.outcome(case) {
         None => Some("not measured".to_owned()),
-        Some(Outcome::Skipped { why }) => Some(format!("skipped: {why}")),
-        Some(Outcome::Failed { error }) => Some(format!("failed: {error}")),
-        Some(Outcome::Measured(_)) => None,
+        Some(outcome) => Some(format!("{}: {}", outcome.status().name(), outcome.why()?)),
     };
     subjects(one).filter_map(|(case, _)| Some((case.clone(), why(case)?))).collect()
 }

@@ -22,6 +22,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     operation: "One INT 80h with number -1, which the kernel refuses with ENOSYS, from 64-bit code.",
     crosses: &[KernelEntry, SystemCall, KernelCode, CompatEntry, Exception],
     timed: |_| Timed::once("int", TimedLoop::Long(refused_interrupt)),
+    headlines: &[Headline { section: Section::Entry, name: "int 0x80", params: &[] }],
     kind: Kind::Instance(|timed, _, _| {
         let mut timed = Loop::without_context(timed, |result| results::refused_32(result as u32))?;
         let note = results::note_on_refusal(timed.try_once());

@@ -18,6 +18,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         syscall::refused_loop()?.in_thread(move || install(instructions))
     }),
     absence: never_absent,
+    headlines: &[],
     ..syscall::BENCHMARK
 };
 

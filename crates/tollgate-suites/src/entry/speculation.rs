@@ -12,6 +12,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     cases: one_case,
     kind: Kind::Instance(|_, _, _| syscall::refused_loop()?.in_thread(disable_store_bypass)),
     absence: never_absent,
+    headlines: &[],
     ..syscall::BENCHMARK
 };
 

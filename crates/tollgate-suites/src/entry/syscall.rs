@@ -21,6 +21,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     operation: "One SYSCALL with number -1, which the kernel refuses with ENOSYS at once.",
     crosses: &[KernelEntry, SystemCall, KernelCode],
     timed: |_| TIMED,
+    headlines: &[Headline { section: Section::Entry, name: "syscall (unknown number)", params: &[] }],
     kind: Kind::Instance(|_, _, _| {
         let mut timed = refused_loop()?;
         let note = results::note_on_refusal(timed.try_once());
@@ -36,5 +37,6 @@ pub(super) static CONTROL: Benchmark = Benchmark {
     operation: "The same refused SYSCALL as a second instance: the A/A difference.",
     baseline: Some("entry/syscall"),
     kind: Kind::Instance(|_, _, _| refused_loop()?.in_thread(|| Ok(()))),
+    headlines: &[],
     ..BENCHMARK
 };

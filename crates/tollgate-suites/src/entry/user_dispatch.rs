@@ -19,6 +19,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     cases: one_case,
     kind: Kind::Instance(|_, _, _| syscall::refused_loop()?.in_thread(switch_on)),
     absence: never_absent,
+    headlines: &[],
     ..syscall::BENCHMARK
 };
 

@@ -14,6 +14,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     operation: "One clock_gettime(CLOCK_MONOTONIC) through the vDSO, which enters the kernel only as a fallback.",
     crosses: &[VdsoClock, ClockSource, TimeStampCounter],
     timed: |_| Timed::once("call", TimedLoop::Long(clock_gettime)),
+    headlines: &[Headline { section: Section::Entry, name: "clock_gettime, vDSO", params: &[] }],
     kind: Kind::Instance(|timed, _, _| {
         let function = vdso::find(&[c"__vdso_clock_gettime", c"clock_gettime"])?;
         let words = [function, libc::CLOCK_MONOTONIC as u64, 0, 0, 0, 0, 0];

@@ -15,6 +15,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     operation: "One CPUID of leaf 0, which makes a virtual machine exit to its hypervisor and resume.",
     crosses: &[VmExit],
     timed: |_| Timed::once("cpuid", TimedLoop::Long(cpuid)),
+    headlines: &[Headline { section: Section::Entry, name: "VM exit (CPUID)", params: &[] }],
     kind: Kind::Instance(|timed, _, _| {
         if !says_hypervisor() && !takes_longer_than_an_instruction() {
             return Err(skip!("no hypervisor: CPUID.1:ECX[31] is clear and cpuid is as fast as on hardware"));

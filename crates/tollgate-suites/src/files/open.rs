@@ -12,6 +12,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     operation: "One openat of a file by its name in an open directory, for reading; without the close.",
     crosses: &[KernelEntry, SystemCall, KernelCode, PathLookup, KernelAllocation],
     timed: |_| Timed::Whole("openat(2)"),
+    headlines: &[Headline { section: Section::Files, name: "open", params: &[] }],
     kind: Kind::Instance(|_, _, context| on_names(context, call)),
     ..FILE
 };

@@ -31,6 +31,18 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         states.flat_map(blocks).collect()
     },
     bytes: |params| Some(block::bytes(params) as u64),
+    headlines: &[
+        Headline {
+            section: Section::Files,
+            name: "pread 4 KiB, cached",
+            params: &[("block", "4k"), ("state", "cached")],
+        },
+        Headline {
+            section: Section::Files,
+            name: "pread 4 KiB, not cached",
+            params: &[("block", "4k"), ("state", "uncached")],
+        },
+    ],
     kind: Kind::Instance(|_, params, context| read(&DataDir::of(context)?, params)),
     ..FILE
 };

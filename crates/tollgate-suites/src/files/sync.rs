@@ -14,6 +14,7 @@ pub(super) static FSYNC: Benchmark = Benchmark {
     operation: "One fsync of a file after an overwrite of 4 KiB: data, metadata and the device's cache.",
     crosses: &[FileSystem, BlockWrite, DeviceFlush, KernelCode, ContextSwitch, WakeUp, IdleExit],
     timed: |_| Timed::Whole("fsync(2)"),
+    headlines: &[Headline { section: Section::Files, name: "fsync", params: &[] }],
     kind: Kind::Instance(|_, _, context| sync(&DataDir::of(context)?, false)),
     ..FILE
 };
@@ -23,6 +24,7 @@ pub(super) static FDATASYNC: Benchmark = Benchmark {
     operation: "One fdatasync of a file after an overwrite of 4 KiB: as fsync, without metadata that reads do not need.",
     timed: |_| Timed::Whole("fdatasync(2)"),
     kind: Kind::Instance(|_, _, context| sync(&DataDir::of(context)?, true)),
+    headlines: &[],
     ..FSYNC
 };
 

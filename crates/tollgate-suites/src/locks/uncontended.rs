@@ -18,6 +18,11 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     },
     cases: || each_word("by", &Method::LOCKS.map(Method::name)),
     baseline_params: |case| Some(Method::by_system_call(case)),
+    headlines: &[Headline {
+        section: Section::Processes,
+        name: "mutex trylock + unlock",
+        params: &[("by", "pthread-trylock")],
+    }],
     kind: Kind::Instance(|timed, params, _| instance(timed, params)),
     ..PLAIN
 };

@@ -85,6 +85,11 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     },
     cases: || cases(&[1, 2]),
     thorough_cases: || cases(&more_threads(cpu::allowed().len() as u64)),
+    headlines: &[Headline {
+        section: Section::Memory,
+        name: "atomic add, 2 threads",
+        params: &[("op", "add"), ("threads", "2")],
+    }],
     kind: Kind::Instance(|_, params, context| instance(params, context)),
     ..PLAIN
 };

@@ -34,6 +34,12 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         let usual = sizes(last, 1);
         cases(sizes(last, 8).into_iter().filter(|size| !usual.contains(size)).collect())
     },
+    headlines: &[
+        Headline { section: Section::Loads, name: "16K", params: &[("kib", "16"), ("page", "4k")] },
+        Headline { section: Section::Loads, name: "128K", params: &[("kib", "128"), ("page", "4k")] },
+        Headline { section: Section::Loads, name: "4M", params: &[("kib", "4096"), ("page", "4k")] },
+        Headline { section: Section::Loads, name: "128M", params: &[("kib", "131072"), ("page", "4k")] },
+    ],
     kind: Kind::Instance(|timed, params, context| {
         let bytes = (number(params, "kib") << 10) as usize;
         let page = Page::from_word(word(params, "page"));

@@ -73,6 +73,11 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         let others = every_pair(&allowed).into_iter().filter(|pair| !is_usual(pair));
         cases(&others.map(|pair| (pair.from, pair.to)).collect::<Vec<_>>())
     },
+    headlines: &[Headline {
+        section: Section::Memory,
+        name: "cache line core to core",
+        params: &[("protocol", "store")],
+    }],
     kind: Kind::Instance(|_, params, context| instance(params, context)),
     ..PLAIN
 };

@@ -8,5 +8,6 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     operation: "One clone3 that shares nothing (a fork without the C library), until the call returns or until the child, which exits at once, is reaped.",
     timed: |_| Timed::Whole("clone3(2)"),
     kind: Kind::Instance(|_, params, context| instance(What::Clone3, params, context)),
+    headlines: &[],
     ..fork::BENCHMARK
 };

@@ -24,6 +24,11 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     },
     timed: |_| Timed::Whole("fork(3)"),
     cases: || with(kinds(), "until", &["return", "exited"]),
+    headlines: &[Headline {
+        section: Section::Processes,
+        name: "fork + exit + wait",
+        params: &[("dirty_mib", "0"), ("until", "exited")],
+    }],
     kind: Kind::Instance(|_, params, context| instance(What::Fork, params, context)),
     ..PLAIN
 };

@@ -24,6 +24,11 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     },
     timed: |_| Timed::Whole("posix_spawn(3)"),
     cases: || with(cases_of_images(), "until", &["return", "exited"]),
+    headlines: &[Headline {
+        section: Section::Processes,
+        name: "posix_spawn, dynamic",
+        params: &[("dirty_mib", "0"), ("image", "dynamic"), ("until", "exited")],
+    }],
     kind: Kind::Instance(|_, params, context| {
         instance(What::Spawn(Image::of(word(params, "image"))), params, context)
     }),

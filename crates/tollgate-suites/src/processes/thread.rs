@@ -14,6 +14,11 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     },
     timed: |_| Timed::Whole("pthread_create(3), pthread_join(3)"),
     cases: || with(kinds(), "until", &["return", "exited"]),
+    headlines: &[Headline {
+        section: Section::Processes,
+        name: "thread create + join",
+        params: &[("dirty_mib", "0"), ("until", "exited")],
+    }],
     kind: Kind::Instance(|_, params, context| instance(What::Thread, params, context)),
     ..PLAIN
 };

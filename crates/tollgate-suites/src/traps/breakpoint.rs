@@ -18,6 +18,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "traps/breakpoint",
     operation: "One INT3 (#BP) and the SIGTRAP handler that counts it and returns.",
     timed: |_| Timed::once("int3", TimedLoop::Long(breakpoint)),
+    headlines: &[Headline { section: Section::Faults, name: "trap + handler (SIGTRAP)", params: &[] }],
     kind: Kind::Instance(|timed, _, _| {
         counted(timed, checks::any, Handled::new(libc::SIGTRAP, resume, timed), "int3")
     }),

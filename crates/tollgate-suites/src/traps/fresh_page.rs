@@ -40,6 +40,11 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     },
     counts: Some("pages"),
     cases: || each_word("by", &["touch", "populate", "huge"]),
+    headlines: &[Headline {
+        section: Section::Faults,
+        name: "fresh page in a huge page",
+        params: &[("by", "huge")],
+    }],
     kind: Kind::Instance(|timed, params, _| {
         match word(params, "by") {
             "populate" => {

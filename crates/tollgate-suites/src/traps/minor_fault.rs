@@ -16,6 +16,11 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     timed: |params| if word(params, "page") == "thp" { LARGE } else { SMALL },
     counts: Some("minor faults"),
     cases: || each_word("page", &["4k", "thp"]),
+    headlines: &[Headline {
+        section: Section::Faults,
+        name: "minor page fault, 4 KiB",
+        params: &[("page", "4k")],
+    }],
     kind: Kind::Instance(|timed, params, _| {
         if word(params, "page") == "thp" {
             let region = touched::huge(MOST_HUGE)?;

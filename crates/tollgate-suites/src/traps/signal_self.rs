@@ -20,6 +20,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     crosses: &[KernelEntry, SystemCall, KernelCode, Signal, SignalSend, UserCopy],
     timed: |_| Timed::once("syscall", TimedLoop::Long(tgkill)),
     counts: Some("signals"),
+    headlines: &[Headline { section: Section::Faults, name: "signal to itself + handler", params: &[] }],
     kind: Kind::Instance(|timed, _, _| {
         let [process, thread] = addressee();
         // SAFETY: signal 0 only checks the permission (kill(2)).

@@ -33,7 +33,7 @@ impl Pages {
         on_files("fsync(2)", file.sync_all())?;
         let (trial, stays) = match Trial::of(&file.into(), kind) {
             Ok(trial) => (Some(trial), trial.why_stays(kind)),
-            Err(Refusal::Skip(why) | Refusal::Fail(why)) => (None, Some(why)),
+            Err(refusal) => (None, Some(refusal.why().to_owned())),
         };
         Ok(Self { trial, stays })
     }

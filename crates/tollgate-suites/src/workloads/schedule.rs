@@ -101,7 +101,8 @@ fn settled(states: &[&mut CaseState], context: &RunContext) -> bool {
             && state
                 .measured()
                 .and_then(|measured| Estimate::of(&measured))
-                .is_some_and(|estimate| estimate.relative_half_width() <= context.plan.precision)
+                .and_then(|estimate| estimate.relative_half_width())
+                .is_some_and(|width| width <= context.plan.precision)
     };
     states.iter().all(|state| !state.is_running() || narrow(state))
 }
@@ -240,15 +241,14 @@ impl CaseState {
     fn conclude(self) -> Measurement {
         let measured = self.measured();
         let outcome = match (self.state, measured) {
-            (State::Refused(Refusal::Skip(why)), _) => Outcome::Skipped { why },
-            (State::Refused(Refusal::Fail(error)), _) => Outcome::Failed { error },
+            (State::Refused(refusal), _) => refusal.outcome(),
             (State::Running(_), Some(measured)) => Outcome::Measured(Box::new(measured)),
             (State::Running(_), None) if !self.kept.is_empty() => Outcome::Failed {
                 error: "each repetition was discarded: some input was not in the required cache state"
                     .to_owned(),
             },
             (State::Running(_) | State::Waiting, _) => {
-                Outcome::Failed { error: "the run's time was over before its first repetition".to_owned() }
+                Outcome::NotMeasured { why: "the run's time was over before its first repetition".to_owned() }
             }
         };
         Measurement { case: self.benchmark.case(self.params), outcome }

@@ -119,8 +119,8 @@ fn reasons(storage: Result<Storage, String>, seconds: u64) -> Vec<String> {
     assert_eq!(findings.measurements.len(), cases.len());
     let reason = |measurement: Measurement| match measurement.outcome {
         Outcome::Skipped { why } => why,
-        Outcome::Failed { error } => format!("failed: {error}"),
         Outcome::Measured(_) => panic!("{} is measured", measurement.case),
+        outcome => format!("{}: {}", outcome.status().name(), outcome.why().unwrap_or_default()),
     };
     findings.measurements.into_iter().map(reason).collect()
 }

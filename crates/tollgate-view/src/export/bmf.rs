@@ -14,8 +14,10 @@ const LONGEST_NAME: usize = 1024;
 #[derive(Debug, Serialize)]
 struct Value {
     value: f64,
-    lower_value: f64,
-    upper_value: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lower_value: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    upper_value: Option<f64>,
 }
 
 /// A run in the Bencher Metric Format, without values below the detection limit and emulated times.
@@ -26,8 +28,12 @@ pub fn bmf(run: &Run) -> Result<String, serde_json::Error> {
     let mut benchmarks: BTreeMap<String, BTreeMap<&'static str, Value>> = BTreeMap::new();
     for metric in &metrics(&Summary::of(run)) {
         let Some(figures) = metric.valid().filter(|figures| figures.below.is_none()) else { continue };
-        let (estimate, interval) = (&figures.estimate, figures.estimate.interval);
-        let value = Value { value: estimate.median, lower_value: interval.low, upper_value: interval.high };
+        let (median, interval) = (figures.estimate.median, figures.estimate.interval);
+        let value = Value {
+            value: median,
+            lower_value: interval.map(|interval| interval.low),
+            upper_value: interval.map(|interval| interval.high),
+        };
         benchmarks
             .entry(name(metric))
             .or_default()

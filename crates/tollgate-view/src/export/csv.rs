@@ -49,7 +49,8 @@ fn records(summary: &Summary) -> Vec<[Cell; HEADER.len()]> {
     let text = |text: Option<&str>| Cell::from(short(text.unwrap_or_default()).as_str());
     let record = |metric: &Metric| {
         let figures = metric.figures;
-        let number = |of: fn(&Estimate) -> f64| Cell::from(figures.map(|figures| of(&figures.estimate)));
+        let number =
+            |of: fn(&Estimate) -> Option<f64>| Cell::from(figures.and_then(|figures| of(&figures.estimate)));
         [
             text(Some(run.id.as_ref())),
             text(run.label.as_ref().map(AsRef::as_ref)),
@@ -64,12 +65,12 @@ fn records(summary: &Summary) -> Vec<[Cell; HEADER.len()]> {
             metric.name.into(),
             metric.status().into(),
             text(figures.map(|figures| figures.measured.unit.to_string()).as_deref()),
-            number(|estimate| estimate.median),
-            number(|estimate| estimate.interval.low),
-            number(|estimate| estimate.interval.high),
-            number(|estimate| estimate.min),
+            number(|estimate| Some(estimate.median)),
+            number(|estimate| Some(estimate.interval?.low)),
+            number(|estimate| Some(estimate.interval?.high)),
+            number(|estimate| Some(estimate.min)),
             number(|estimate| estimate.p99),
-            number(|estimate| estimate.max),
+            number(|estimate| Some(estimate.max)),
             figures.and_then(|figures| figures.below).into(),
             figures.map_or(0, |figures| figures.estimate.samples as u64).into(),
             figures.map_or(0, |figures| figures.measured.discarded).into(),

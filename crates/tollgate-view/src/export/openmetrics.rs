@@ -13,14 +13,14 @@ use super::{short, word};
 use crate::summary::{Figures, Summary};
 
 /// The suffix of a family, its help and its value.
-type Statistic = (&'static str, &'static str, fn(&Estimate) -> f64);
+type Statistic = (&'static str, &'static str, fn(&Estimate) -> Option<f64>);
 
 /// Statistics of values above the detection limit.
 const STATISTICS: [Statistic; 5] = [
-    ("", "The median over fresh processes.", |estimate| estimate.median),
-    ("_low", "The lower end of the 95 % CI of the median.", |estimate| estimate.interval.low),
-    ("_high", "The upper end of the 95 % CI of the median.", |estimate| estimate.interval.high),
-    ("_min", "The smallest sample.", |estimate| estimate.min),
+    ("", "The median over fresh processes.", |estimate| Some(estimate.median)),
+    ("_low", "The lower end of the 95 % CI of the median.", |estimate| Some(estimate.interval?.low)),
+    ("_high", "The upper end of the 95 % CI of the median.", |estimate| Some(estimate.interval?.high)),
+    ("_min", "The smallest sample.", |estimate| Some(estimate.min)),
     ("_p99", "The 99th percentile of the samples.", |estimate| estimate.p99),
 ];
 
@@ -46,7 +46,7 @@ pub fn openmetrics(runs: &[Run]) -> String {
     for (quantity, unit) in UNITS {
         for (suffix, help, statistic) in STATISTICS {
             let name = format!("tollgate_{quantity}{suffix}_{unit}");
-            let value = |figures: &Figures| figures.below.is_none().then(|| statistic(&figures.estimate));
+            let value = |figures: &Figures| statistic(&figures.estimate).filter(|_| figures.below.is_none());
             family(&mut text, [&name, unit, help], &runs, value);
         }
         let name = format!("tollgate_{quantity}_detection_limit_{unit}");

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
+use tollgate_model::measurement::Status;
 use tollgate_model::text::shorten;
 use tollgate_model::{Environment, Provenance, Run, Unit};
 
@@ -114,10 +115,10 @@ pub fn ndjson(run: &Run) -> Result<String, serde_json::Error> {
             unit: measured.map(|measured| measured.unit),
             provenance: measured.map(|measured| measured.provenance),
             median: estimate.map(|estimate| estimate.median),
-            ci_low: estimate.map(|estimate| estimate.interval.low),
-            ci_high: estimate.map(|estimate| estimate.interval.high),
+            ci_low: estimate.and_then(|estimate| Some(estimate.interval?.low)),
+            ci_high: estimate.and_then(|estimate| Some(estimate.interval?.high)),
             min: estimate.map(|estimate| estimate.min),
-            p99: estimate.map(|estimate| estimate.p99),
+            p99: estimate.and_then(|estimate| estimate.p99),
             max: estimate.map(|estimate| estimate.max),
             detection_limit: figures.and_then(|figures| figures.below),
             count: histogram.count(),
@@ -159,9 +160,12 @@ impl Row<'_> {
         if row.hist_scale != SCALE || !histogram.is_sound() || histogram.count() != row.count {
             return Err("has a histogram that does not hold its samples".to_owned());
         }
-        let figures = [row.median, row.ci_low, row.ci_high, row.min, row.p99, row.max];
-        let measured = row.status == "measured";
-        if figures.iter().any(|figure| figure.is_some() != measured) || (row.count > 0) != measured {
+        let measured = row.status == Status::Measured.name();
+        let of_all = [row.median, row.min, row.max].iter().all(|figure| figure.is_some() == measured);
+        // An interval and a p99 need more samples than one.
+        let of_many = [row.ci_low, row.ci_high, row.p99].iter().all(|figure| measured || figure.is_none());
+        let is_interval = row.ci_low.is_some() == row.ci_high.is_some();
+        if !of_all || !of_many || !is_interval || (row.count > 0) != measured {
             return Err("has figures that contradict its status".to_owned());
         }
         Ok(row)

@@ -26,9 +26,10 @@ pub struct Known {
     pub interval: Interval,
 }
 
-impl From<&Figures<'_>> for Known {
-    fn from(figures: &Figures) -> Self {
-        Self { estimate: figures.estimate.median, interval: figures.estimate.interval }
+impl Known {
+    /// None where the samples support no interval: then no sentence about a difference can be made.
+    pub fn of(figures: &Figures) -> Option<Self> {
+        Some(Self { estimate: figures.estimate.median, interval: figures.estimate.interval? })
     }
 }
 
@@ -48,7 +49,7 @@ pub fn find<'a, 'b>(summary: &'b Summary<'a>, case: &Case) -> Option<&'b Figures
 
 /// The ratio of two medians whose intervals are disjoint.
 pub fn times(summary: &Summary, case: &Case, other: &Case) -> Option<f64> {
-    let known = |case| Some(Known::from(find(summary, case)?));
+    let known = |case| Known::of(find(summary, case)?);
     let (one, other) = (known(case)?, known(other)?);
     let times = one.estimate / other.estimate;
     (apart(one.interval, other.interval) && times.is_finite()).then_some(times)

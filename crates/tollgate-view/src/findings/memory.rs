@@ -28,15 +28,14 @@ fn sharing(summary: &Summary) -> Vec<Finding> {
     let mut series: Vec<(Kind, Vec<Sharing>)> = Vec::new();
     for case in shared {
         let alone = with(case, false);
-        let (Some(kib), Some(shared), Some(unshared)) =
-            (case.number("kib"), find(summary, case), find(summary, &alone))
+        let known = |case| Known::of(find(summary, case)?);
+        let (Some(kib), Some(shared), Some(unshared)) = (case.number("kib"), known(case), known(&alone))
         else {
             continue;
         };
         let but_size = case.params.iter().filter(|(name, _)| !["kib", "shared"].contains(&name.as_str()));
         let key: Kind = but_size.map(|(name, value)| (name.clone(), value.to_string())).collect();
-        let sharing =
-            Sharing { kib, shared: shared.into(), alone: unshared.into(), cases: [alone, case.clone()] };
+        let sharing = Sharing { kib, shared, alone: unshared, cases: [alone, case.clone()] };
         match series.iter_mut().find(|(other, _)| *other == key) {
             Some((_, points)) => points.push(sharing),
             None => series.push((key, vec![sharing])),
@@ -83,8 +82,8 @@ fn false_sharing(summary: &Summary) -> Option<Finding> {
     let at = |distance: u64| case("memory/neighbour", &[("distance", distance.into())]);
     let [same, adjacent, away] = [8, 64, 128].map(at);
     let [same_estimate, adjacent_estimate, away_estimate] =
-        [&same, &adjacent, &away].map(|case| find(summary, case));
-    let (same_estimate, away_estimate): (Known, Known) = (same_estimate?.into(), away_estimate?.into());
+        [&same, &adjacent, &away].map(|case| Known::of(find(summary, case)?));
+    let (same_estimate, away_estimate) = (same_estimate?, away_estimate?);
     if !apart(same_estimate.interval, away_estimate.interval) {
         return None;
     }
@@ -95,7 +94,6 @@ fn false_sharing(summary: &Summary) -> Option<Finding> {
     );
     let mut from = vec![same, away];
     if let Some(adjacent_estimate) = adjacent_estimate {
-        let adjacent_estimate: Known = adjacent_estimate.into();
         let words = match apart(adjacent_estimate.interval, away_estimate.interval) {
             true => format!("; in adjacent lines {} times", times(adjacent_estimate)),
             false => "; in adjacent lines no longer".to_owned(),
@@ -134,7 +132,7 @@ impl Curve {
             });
             let mut points: Vec<(f64, Known, Case)> = rows
                 .filter_map(|(case, figures)| {
-                    Some((case.number("kib")? as f64, figures.into(), case.clone()))
+                    Some((case.number("kib")? as f64, Known::of(figures)?, case.clone()))
                 })
                 .collect();
             points.sort_by(|a, b| a.0.total_cmp(&b.0));

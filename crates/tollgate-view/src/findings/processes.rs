@@ -25,7 +25,8 @@ fn fork_grows(summary: &Summary) -> Option<Finding> {
     let small = dirty(most, "4k");
     let base = find(summary, &none)?;
     let grown = find(summary, &small)?;
-    if grown.estimate.interval.low <= base.estimate.interval.high {
+    let [base_interval, grown_interval] = [base.estimate.interval?, grown.estimate.interval?];
+    if grown_interval.low <= base_interval.high {
         return None;
     }
     let per_mib = |figures: &Figures| (figures.estimate.median - base.estimate.median) / most as f64;
@@ -42,7 +43,7 @@ fn fork_grows(summary: &Summary) -> Option<Finding> {
     }
     if let Some(figures) = find(summary, &mapped) {
         let more = (figures.estimate.median / base.estimate.median - 1.0).max(0.0);
-        let words = match apart(base.estimate.interval, figures.estimate.interval) {
+        let words = match figures.estimate.interval.is_some_and(|interval| apart(base_interval, interval)) {
             true => format!("{} for {most} MiB", figures::percent(more)),
             false => "no significant difference".to_owned(),
         };
@@ -69,8 +70,8 @@ fn fork_or_spawn(summary: &Summary) -> Option<Finding> {
         let (fork, spawn) = (params("processes/fork-exec"), params("processes/posix-spawn"));
         points.push(Point {
             mib: mib as f64,
-            fork: find(summary, &fork)?.into(),
-            spawn: find(summary, &spawn)?.into(),
+            fork: Known::of(find(summary, &fork)?)?,
+            spawn: Known::of(find(summary, &spawn)?)?,
         });
         from.extend([fork, spawn]);
     }

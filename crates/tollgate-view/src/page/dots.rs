@@ -46,7 +46,8 @@ pub struct Mark {
     /// By colour and sign: the environment, or the kind.
     pub look: usize,
     pub at: f64,
-    pub interval: (f64, f64),
+    /// Where its samples support one.
+    pub interval: Option<(f64, f64)>,
     /// The smallest sample, where it is above zero.
     pub min: Option<f64>,
     /// Its tooltip; empty where the text is beside it.
@@ -147,7 +148,8 @@ impl Dots {
 
     /// The ends of a mark's interval, where it is wide enough to be drawn.
     fn band(&self, mark: &Mark) -> Option<(String, String)> {
-        let [low, high] = [mark.interval.0, mark.interval.1].map(|end| self.axis.clamped(end));
+        let (low, high) = mark.interval?;
+        let [low, high] = [low, high].map(|end| self.axis.clamped(end));
         (high - low > SEEN).then(|| (wide(low), wide(high)))
     }
 
@@ -162,7 +164,8 @@ impl Dots {
         let mut signs = (100.0_f64, 0.0_f64);
         for mark in &row.marks {
             let x = self.axis.clamped(mark.at);
-            let [low, high] = [mark.interval.0.min(mark.min.unwrap_or(mark.at)), mark.interval.1];
+            let (low, high) = mark.interval.unwrap_or((mark.at, mark.at));
+            let low = low.min(mark.min.unwrap_or(mark.at));
             ends = (ends.0.min(self.axis.clamped(low)), ends.1.max(self.axis.clamped(high)));
             signs = (signs.0.min(x), signs.1.max(x));
         }
@@ -220,7 +223,7 @@ mod tests {
     use super::*;
 
     fn mark(at: f64) -> Mark {
-        Mark { look: 0, at, interval: (at * 0.9, at * 1.1), min: Some(at * 0.5), title: "a < b".into() }
+        Mark { look: 0, at, interval: Some((at * 0.9, at * 1.1)), min: Some(at * 0.5), title: "a < b".into() }
     }
 
     fn dots(rows: Vec<Row>, strips: Vec<Strip>) -> Dots {

@@ -37,8 +37,8 @@ pub fn lines<'a>(summary: &Summary<'a>) -> Vec<Line<'a>> {
         .of_benchmark(BENCHMARK)
         .filter_map(|(case, figures)| {
             let (estimate, unit) = (&figures.estimate, figures.measured.unit);
-            let text =
-                [estimate.median, estimate.p99, estimate.max].map(|value| figures::estimate(value, unit));
+            let text = [Some(estimate.median), estimate.p99, Some(estimate.max)]
+                .map(|value| value.map(|value| figures::estimate(value, unit)).unwrap_or_default());
             let call = case.word("call")?;
             Some(Line { call, median: estimate.median, text })
         })

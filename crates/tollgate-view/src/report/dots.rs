@@ -144,8 +144,7 @@ mod tests {
 
     #[test]
     fn a_min_near_zero_adds_no_decades() {
-        let mark =
-            |at, floor| Mark { look: 0, at, interval: (at, at), min: Some(floor), title: Text::default() };
+        let mark = |at, floor| Mark { look: 0, at, interval: None, min: Some(floor), title: Text::default() };
         let marks = [mark(0.8, 0.001), mark(60.0, 50.0)];
         assert_eq!(reached(marks.iter()), [0.8, 0.08, 60.0, 50.0]);
     }

@@ -117,7 +117,7 @@ fn alone(subject: &Subject, case: &Case, columns: Columns) -> Option<EstimateRow
     let mut row = row(case);
     row.is_noisy = found.is_noisy();
     let cells = match &found.state {
-        State::Skipped(_) | State::Failed(_) => vec![found.status().to_owned()],
+        State::Without(..) => vec![found.status().to_owned()],
         State::Measured(figures) => {
             let mut cells = columns.cells(figures);
             // A row without an estimate still has samples.
@@ -197,9 +197,8 @@ fn shown(subject: &Subject, found: &Row, comparison: Option<&Comparison>) -> (Ce
         None => figures::estimate(figures.estimate.median, unit),
     };
     let mut evidence = format!(
-        "95 % CI {}–{}, min {}; {}",
-        figures::estimate(figures.estimate.interval.low, unit),
-        figures::estimate(figures.estimate.interval.high, unit),
+        "{}min {}; {}",
+        figures.interval_in_words().map(|interval| format!("95 % CI {interval}, ")).unwrap_or_default(),
         figures::estimate(figures.estimate.min, unit),
         samples(subject, figures)
     );

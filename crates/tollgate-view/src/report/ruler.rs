@@ -137,7 +137,7 @@ fn strips(section: usize, suite: &str, subjects: &[Subject], is_comparison: bool
 fn in_words(figures: &Figures) -> [Text; 3] {
     let (estimate, unit) = (&figures.estimate, figures.measured.unit);
     let min = if estimate.min > 0.0 { figures::estimate(estimate.min, unit) } else { String::new() };
-    let interval = figures::range(estimate.interval.low, estimate.interval.high, estimate.median, unit);
+    let interval = figures.interval_in_words().unwrap_or_default();
     [figures.in_words(), interval, min].map(Text::from)
 }
 

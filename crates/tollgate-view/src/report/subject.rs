@@ -3,7 +3,6 @@
 use tollgate_model::{Case, Run, Unit};
 
 use crate::comparison::name;
-use crate::figures;
 use crate::findings::{self, Finding};
 use crate::page::Mark;
 use crate::summary::{Figures, Summary};
@@ -61,16 +60,13 @@ pub fn is_drawn(figures: &Figures) -> bool {
 }
 
 pub fn mark(look: usize, figures: &Figures, name: &str) -> Mark {
-    let (estimate, unit) = (&figures.estimate, figures.measured.unit);
-    let title = format!(
-        "{name}: {} ({})",
-        figures.in_words(),
-        figures::range(estimate.interval.low, estimate.interval.high, estimate.median, unit)
-    );
+    let estimate = &figures.estimate;
+    let interval = figures.interval_in_words().map(|interval| format!(" ({interval})")).unwrap_or_default();
+    let title = format!("{name}: {}{interval}", figures.in_words());
     Mark {
         look,
         at: estimate.median,
-        interval: (estimate.interval.low, estimate.interval.high),
+        interval: estimate.interval.map(|interval| (interval.low, interval.high)),
         min: Some(estimate.min).filter(|floor| *floor > 0.0),
         title: title.into(),
     }

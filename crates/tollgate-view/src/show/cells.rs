@@ -1,6 +1,6 @@
 //! The figures of a case as the cells of a row, for tables in a terminal and on a page.
 
-use crate::figures::{estimate, multiple, range};
+use crate::figures::{estimate, multiple};
 use crate::summary::{Figures, Row};
 
 /// The columns beside the name in a table.
@@ -45,13 +45,13 @@ impl Columns {
         if let Some(limit) = figures.below {
             return vec![format!("< {}", shown(limit))];
         }
-        let interval = range(of.interval.low, of.interval.high, of.median, measured.unit);
+        let interval = figures.interval_in_words().unwrap_or_default();
         let mut cells = vec![shown(of.median), interval];
         if self == Self::Distribution {
             // A sample that is the mean of several operations says nothing about a single one.
             let of_single =
                 |value: f64| if measured.ops_per_sample == 1 { shown(value) } else { String::new() };
-            cells.extend([of_single(of.p99), of_single(of.max)]);
+            cells.extend([of.p99.map(of_single).unwrap_or_default(), of_single(of.max)]);
         } else {
             // A minimum of zero is below the detection limit.
             cells.push(if of.min > 0.0 { shown(of.min) } else { String::new() });

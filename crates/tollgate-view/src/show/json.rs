@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde::Serialize;
 use tollgate_model::compare::{Paired, Verdict};
+use tollgate_model::measurement::Status;
 use tollgate_model::run::Tool;
 use tollgate_model::stats::Mode;
 use tollgate_model::{Case, Counted, Counter, Environment, Facts, Label, Provenance, RunId, Unit};
@@ -114,17 +115,18 @@ impl<'a> Record<'a> {
         let figures = row.figures();
         let (measured, estimate) = figures.map(|figures| (&*figures.measured, &figures.estimate)).unzip();
         let traced = measured.map(|measured| &measured.traced).filter(|traced| !traced.is_empty());
-        let is_failed = matches!(row.state, State::Failed(_));
+        let interval = estimate.and_then(|estimate| estimate.interval);
+        let is_failed = matches!(row.state, State::Without(Status::Failed, _));
         Self {
             case: row.case,
             status: row.status(),
             unit: measured.map(|measured| measured.unit),
             median: estimate.map(|estimate| estimate.median),
             median_cycles: figures.and_then(|figures| cycles(figures, summary)),
-            ci_low: estimate.map(|estimate| estimate.interval.low),
-            ci_high: estimate.map(|estimate| estimate.interval.high),
+            ci_low: interval.map(|interval| interval.low),
+            ci_high: interval.map(|interval| interval.high),
             min: estimate.map(|estimate| estimate.min),
-            p99: estimate.map(|estimate| estimate.p99),
+            p99: estimate.and_then(|estimate| estimate.p99),
             max: estimate.map(|estimate| estimate.max),
             samples: estimate.map_or(0, |estimate| estimate.samples),
             discarded: measured.map_or(0, |measured| measured.discarded),

@@ -11,6 +11,7 @@ use super::cells::Columns;
 use crate::summary::{Figures, Row, State, Summary};
 use crate::table::{Look, Table, paragraph};
 use crate::{advice, facts, figures, findings, pictures};
+use tollgate_model::measurement::Status;
 
 /// The tables, the pictures, the findings, and how the run was made.
 pub fn text(summary: &Summary, kept: Option<&Path>, width: usize) -> String {
@@ -56,8 +57,8 @@ fn table(rows: &[Row]) -> Table {
         headed = Some(benchmark);
         let name = if is_long { format!("  {}", pairs(&row.case.params)) } else { row.case.to_string() };
         let (look, cells) = match &row.state {
-            State::Skipped(_) => (Look::Faint, vec!["skipped".to_owned()]),
-            State::Failed(_) => (Look::Flagged, vec!["failed".to_owned()]),
+            State::Without(Status::Failed, _) => (Look::Flagged, vec![row.status().to_owned()]),
+            State::Without(..) => (Look::Faint, vec![row.status().to_owned()]),
             State::Measured(figures) => {
                 (if row.is_noisy() { Look::Flagged } else { Look::Plain }, columns.cells(figures))
             }

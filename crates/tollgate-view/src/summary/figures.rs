@@ -7,7 +7,7 @@ use tollgate_model::compare::Paired;
 use tollgate_model::estimate::{ENOUGH_PROCESSES, Estimate, Reading, reading};
 use tollgate_model::{Measured, Provenance, Run, Traced, Unit};
 
-use crate::figures::{count, estimate, percent};
+use crate::figures::{count, estimate, percent, range};
 
 /// A row with a larger share of its samples discarded is noisy.
 const MANY_DISCARDED: f64 = 0.05;
@@ -84,6 +84,12 @@ impl<'a> Figures<'a> {
         estimate(self.estimate.median, self.measured.unit)
     }
 
+    /// Its 95 % CI, in the unit of the median, which stands beside it.
+    pub fn interval_in_words(&self) -> Option<String> {
+        let interval = self.estimate.interval?;
+        Some(range(interval.low, interval.high, self.estimate.median, self.measured.unit))
+    }
+
     /// The number of timed operations.
     pub fn operations(&self) -> u64 {
         (self.measured.samples.len() as u64).saturating_mul(self.measured.ops_per_sample)
@@ -96,7 +102,7 @@ impl<'a> Figures<'a> {
         let is_known = self.below.is_none();
         [
             (discarded > MANY_DISCARDED).then_some(Noise::Discarded(discarded)),
-            (is_known && wide > WIDE).then_some(Noise::Wide(wide)),
+            wide.filter(|wide| is_known && *wide > WIDE).map(Noise::Wide),
             (is_known && processes < ENOUGH_PROCESSES).then_some(Noise::FewProcesses(processes)),
         ]
         .into_iter()

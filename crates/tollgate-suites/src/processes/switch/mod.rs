@@ -49,6 +49,18 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     },
     counts: Some("switches"),
     cases,
+    headlines: &[
+        Headline {
+            section: Section::Processes,
+            name: "context switch, same CPU",
+            params: &[("by", "futex"), ("placement", "same-cpu")],
+        },
+        Headline {
+            section: Section::Processes,
+            name: "wake-up on another CPU",
+            params: &[("by", "futex"), ("placement", "other-cpu")],
+        },
+    ],
     kind: Kind::Instance(|_, params, context| {
         let means = means(params)?;
         let (elsewhere, note) = match word(params, "placement") {
