@@ -25,9 +25,10 @@ pub struct Estimate {
     /// Its interval at [`CONFIDENCE`]; the median is always in it. None with fewer than [`ENOUGH_PROCESSES`], and
     /// none of zero width: such samples do not tell where the median of the next run lies.
     ///
-    /// It is the sign test's interval of the processes' medians. A process keeps its page placement, its core and
-    /// often its level for life, so its samples are not independent of each other: an interval of thousands of samples
-    /// would be far too narrow for a new process.
+    /// It is the interval of the processes' medians in the order of time, see [`stats::series_interval`]. A process
+    /// keeps its page placement, its core and often its level for life, so its samples are not independent of each other:
+    /// an interval of thousands of samples would be far too narrow for a new process. Neighbouring processes share the
+    /// machine's pace.
     pub interval: Option<Interval>,
     /// The smallest sample.
     pub min: f64,
@@ -100,7 +101,7 @@ impl Level {
     pub(crate) fn of(measured: &Measured) -> Option<Self> {
         let process_medians: Vec<f64> = measured.by_process().filter_map(stats::median).collect();
         if process_medians.len() >= ENOUGH_PROCESSES {
-            let span = stats::median_interval(&process_medians, CONFIDENCE)?;
+            let span = stats::series_interval(&process_medians, CONFIDENCE)?;
             let (median, interval) =
                 (stats::median(&process_medians)?, Some(span).filter(|span| span.low < span.high));
             return Some(Self { median, interval, span, process_medians });

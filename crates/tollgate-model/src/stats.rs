@@ -6,6 +6,7 @@ mod interval;
 mod modes;
 mod normal;
 mod order;
+mod series;
 mod shift;
 mod trend;
 mod trimmed;
@@ -13,6 +14,7 @@ mod trimmed;
 pub use interval::{Interval, median_interval};
 pub use modes::{Mode, modes};
 pub use order::{median, quantile};
+pub use series::{Drift, drift, effective_number, series_interval};
 pub use shift::{Shift, shift};
 pub use trimmed::trimmed_mean;
 

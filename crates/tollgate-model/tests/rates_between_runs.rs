@@ -37,6 +37,24 @@ fn equal_estimates_are_called_different_once_in_a_hundred_at_most() {
     }
 }
 
+/// Many short processes, so that a pace lasts for several: a tenth of the rows was called different where they were
+/// taken as independent.
+#[test]
+fn equal_estimates_of_many_short_processes_are_called_different_once_in_a_hundred_at_most() {
+    let paces = [
+        ("two levels, lasting 10 processes", Environment { levels: 1.3, stays: 0.8, ..CALM }),
+        ("two levels, lasting 20 processes", Environment { levels: 1.1, stays: 0.9, ..CALM }),
+        ("wandering (3 %, 0.9 kept)", Environment { own: 0.03, kept: 0.9, ..CALM }),
+        ("wandering (10 %, 0.9 kept)", Environment { own: 0.1, kept: 0.9, ..CALM }),
+    ];
+    for (seed, (name, environment)) in (50..).zip(paces) {
+        let (faster, slower) = rates(seed, 8, environment, (130, 130), 1.0);
+        assert!(faster + slower <= 0.01, "{name}: {}", faster + slower);
+    }
+    let (wrong, found) = rates(60, 4, paces[2].1, (130, 130), 1.5);
+    assert!(found >= 0.85 && wrong == 0.0, "{found}, {wrong}");
+}
+
 #[test]
 fn fifty_in_a_hundred_is_found() {
     for (seed, (name, environment)) in (100..).zip(environments()) {

@@ -4,8 +4,8 @@
 
 mod support;
 
-use support::Random;
-use tollgate_model::stats::{median_interval, modes, shift};
+use support::{Pace, Random};
+use tollgate_model::stats::{Interval, median_interval, modes, series_interval, shift};
 
 type Draw = fn(&mut Random) -> f64;
 
@@ -34,6 +34,68 @@ fn intervals_of_the_median_cover_it() {
             let chance = 3.0 * (confidence * (1.0 - confidence) / f64::from(trials as u32)).sqrt();
             assert!(share >= confidence - chance, "{name}, {n}, {confidence}: {share}");
         }
+    }
+}
+
+const PACES: [Pace; 4] = [
+    Pace::Wanders { noise: 0.0 },
+    Pace::Wanders { noise: 0.7 },
+    Pace::Jumps { upper: 0.4 },
+    Pace::Jumps { upper: 0.2 },
+];
+
+/// The share of intervals that contain the median, and their mean width.
+fn coverage(
+    of: fn(&[f64], f64) -> Option<Interval>,
+    pace: Pace,
+    time: f64,
+    count: usize,
+    trials: usize,
+) -> (f64, f64) {
+    let mut random = Random(5);
+    let (mut covered, mut width) = (0, 0.0);
+    for _ in 0..trials {
+        let interval = of(&pace.series(&mut random, time, count), 0.95).unwrap();
+        covered += usize::from(interval.contains(pace.median()));
+        width += interval.high - interval.low;
+    }
+    (covered as f64 / trials as f64, width / trials as f64)
+}
+
+/// Processes whose pace lasts for 3 to 20 of them, in runs of 13 paces and more.
+#[test]
+fn intervals_of_correlated_processes_cover_their_median() {
+    for pace in PACES {
+        for (time, count) in
+            [(1.0, 20), (3.0, 40), (3.0, 130), (6.0, 130), (10.0, 130), (10.0, 400), (20.0, 400)]
+        {
+            let (share, _) = coverage(series_interval, pace, time, count, 1000);
+            // A pace of ten processes has 13 in 130: few, and those of two levels are the worst case.
+            let least = if count as f64 / time < 20.0 { 0.89 } else { 0.93 };
+            assert!(share >= least, "{pace:?}, {time}, {count}: {share}");
+        }
+    }
+    // The sign test takes processes as independent, and its interval is much too narrow.
+    let (share, _) = coverage(median_interval, PACES[0], 10.0, 130, 1000);
+    assert!(share < 0.65, "{share}");
+}
+
+#[test]
+fn intervals_of_independent_processes_are_hardly_wider() {
+    for count in [40, 130, 400] {
+        let [(_, plain), (share, wide)] =
+            [median_interval, series_interval].map(|of| coverage(of, PACES[0], 1.0, count, 400));
+        assert!(wide < 1.3 * plain && share > 0.93, "{count}: {wide} and {plain}, {share}");
+    }
+}
+
+/// The best that is possible is the interval with the right autocorrelation time: 3.92 × √(π/2 × time / count).
+#[test]
+fn intervals_of_correlated_processes_are_not_much_wider_than_needed() {
+    for (time, count) in [(3.0, 130), (6.0, 130), (10.0, 400)] {
+        let (_, width) = coverage(series_interval, PACES[0], time, count, 400);
+        let best = 3.92 * (std::f64::consts::FRAC_PI_2 * time / count as f64).sqrt();
+        assert!(width < 1.4 * best, "{time}, {count}: {width} and {best}");
     }
 }
 

@@ -53,8 +53,8 @@ pub struct Row {
 
 /// Compares two runs, unpaired: case by case over the medians of their processes.
 ///
-/// The interval of a row is that of the Mann-Whitney test on the logarithms of the processes' medians, see
-/// [`stats::shift`], corrected for the number of rows by Bonferroni's inequality. Where the processes are too
+/// The interval of a row is that of the Mann-Whitney test on the logarithms of the processes' medians in the order of
+/// time, see [`stats::shift`], corrected for the number of rows by Bonferroni's inequality. Where the processes are too
 /// few for that correction but enough for an error of 1 in 400, the widest interval that they allow is taken.
 ///
 /// The threshold of a row is the largest of 1 %, the A/A difference of either run and the drift within either run;
@@ -131,8 +131,11 @@ impl Judge<'_> {
             Err(why) => return row(1.0, None, Verdict::Inconclusive, Some(why)),
         };
         let Some(interval) = interval else {
-            let (base, other) = (base.logs.len(), other.logs.len());
-            let why = format!("too few processes: {base} in the base and {other} in the other");
+            let why = format!(
+                "too few processes: {} in the base and {} in the other",
+                base.number(),
+                other.number()
+            );
             return row(ratio, None, Verdict::Inconclusive, Some(why));
         };
         let (verdict, why) = match Verdict::of(interval, threshold) {
@@ -205,6 +208,17 @@ impl<'a> Side<'a> {
         }
         let logs = level.process_medians.iter().map(|median| median.ln()).collect();
         Self { estimate: Some(level.median), logs, ..none }
+    }
+}
+
+impl Side<'_> {
+    /// The number of its processes, and how many independent ones they are worth.
+    fn number(&self) -> String {
+        let effective = stats::effective_number(&self.logs);
+        match self.logs.len() {
+            all if effective as usize == all => all.to_string(),
+            all => format!("{all} (worth {effective:.0})"),
+        }
     }
 }
 

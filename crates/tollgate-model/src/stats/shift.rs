@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::interval::Interval;
 use super::normal::normal_quantile;
 use super::order::sorted;
+use super::series::effective_number;
 
 /// The location shift between two groups of samples, in their unit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -20,16 +21,30 @@ pub struct Shift {
 /// Whether one of Two Random Variables is Stochastically Larger than the Other" (1947), as in
 /// Conover, *Practical Nonparametric Statistics*, section 5.4.
 ///
-/// The interval assumes that the samples are independent and that the two groups differ by a shift.
+/// Both groups are in the order of time, and samples may resemble their neighbours: the ranks of the interval are those of
+/// the [`effective_number`] of samples. It assumes that the two groups differ by a shift.
 /// None when either is empty, or when a difference is not a finite number.
 pub fn shift(a: &[f64], b: &[f64], confidence: f64) -> Option<Shift> {
     let differences = Differences::new(sorted(a), sorted(b))?;
     let count = differences.count();
     let lower = differences.nth((count - 1) / 2);
     let estimate = lower.midpoint(differences.nth(count / 2));
-    let interval = mann_whitney_rank(a.len(), b.len(), confidence)
+    let interval = rank_of_series(a, b, confidence)
         .map(|rank| Interval { low: differences.nth(rank - 1), high: differences.nth(count - rank) });
     Some(Shift { estimate, interval })
+}
+
+/// The rank for groups of samples that resemble their neighbours. The variance of U over the number of pairs is about
+/// (1 / m + 1 / n) / 12, so the ranks of the effective numbers are stretched to all pairs. Short series are taken as
+/// independent: their autocorrelation is all chance.
+fn rank_of_series(a: &[f64], b: &[f64], confidence: f64) -> Option<u64> {
+    const SHORT: usize = 20;
+    let independent = mann_whitney_rank(a.len(), b.len(), confidence)?;
+    let [m, n] = [a, b]
+        .map(|series| if series.len() < SHORT { series.len() as f64 } else { effective_number(series) });
+    let rank = mann_whitney_rank(m as usize, n as usize, confidence)?;
+    let all = a.len() as f64 * b.len() as f64;
+    Some(((rank as f64 * all / (m * n)) as u64).clamp(1, independent))
 }
 
 /// The share of pairs in which the sample of `b` is not above the sample of `a`, ties counting half:

@@ -93,3 +93,49 @@ pub fn run_of(measurements: Vec<(Case, Outcome)>) -> Run {
         measurements: measurements.into_iter().map(|(case, outcome)| Measurement { case, outcome }).collect(),
     }
 }
+
+/// The medians of processes on a machine that keeps its pace for a while, in the order of time.
+#[derive(Debug, Clone, Copy)]
+pub enum Pace {
+    /// It wanders: a first-order autoregression, beside which each process has noise of its own.
+    Wanders { noise: f64 },
+    /// It jumps between two levels and is at the upper one for this share of the time.
+    Jumps { upper: f64 },
+}
+
+impl Pace {
+    /// `count` values with this autocorrelation time, in values, of the pace.
+    pub fn series(self, random: &mut Random, time: f64, count: usize) -> Vec<f64> {
+        let kept = (time - 1.0) / (time + 1.0);
+        match self {
+            Self::Wanders { noise } => {
+                let mut pace = random.normal();
+                let mut next = || {
+                    pace = kept * pace + (1.0 - kept * kept).sqrt() * random.normal();
+                    pace + noise * random.normal()
+                };
+                (0..count).map(|_| next()).collect()
+            }
+            Self::Jumps { upper } => {
+                let mut is_upper = random.chance(upper);
+                let mut next = || {
+                    if !random.chance(kept) {
+                        is_upper = random.chance(upper);
+                    }
+                    f64::from(u8::from(is_upper)) + 0.03 * random.normal()
+                };
+                (0..count).map(|_| next()).collect()
+            }
+        }
+    }
+
+    /// The median of all values that it ever has.
+    pub fn median(self) -> f64 {
+        match self {
+            Self::Wanders { .. } => 0.0,
+            // The lower level's quantile of 0.5 / (1 - upper): 5/6 and 5/8.
+            Self::Jumps { upper } if upper > 0.3 => 0.03 * 0.967_42,
+            Self::Jumps { .. } => 0.03 * 0.318_64,
+        }
+    }
+}

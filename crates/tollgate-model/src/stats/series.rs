@@ -1,0 +1,125 @@
+//! Values in the order of time that resemble their neighbours, such as the medians of processes: a host keeps a pace
+//! for seconds, and each of these seconds tells about as much as one value.
+
+use super::interval::{Interval, sign_test_rank};
+use super::order::{median, sorted};
+
+/// An integrated autocorrelation time is estimated from no more lags than this.
+const MOST_LAGS: usize = 256;
+
+/// The estimate of the autocorrelation time is too low for short series: its excess over 1 counts this many times. With
+/// that, simulated intervals hold their confidence from about 13 independent values on, see
+/// `tests/rates_of_statistics.rs`.
+const CAUTION: f64 = 1.5;
+
+/// The number of independent values whose median would vary as much as the median of `series`, at most its length.
+///
+/// It is the length over the integrated autocorrelation time of the indicator "above the median", on which the sign test
+/// rests. The autocorrelations are summed as far as the sums of neighbouring two are positive and fall (Geyer, "Practical
+/// Markov Chain Monte Carlo", 1992, initial monotone sequence).
+pub fn effective_number(series: &[f64]) -> f64 {
+    series.len() as f64 / (1.0 + CAUTION * (autocorrelation_time(series) - 1.0))
+}
+
+/// At least 1.
+fn autocorrelation_time(series: &[f64]) -> f64 {
+    let Some(middle) = median(series) else { return 1.0 };
+    let side = |value: &f64| f64::from(i8::from(*value > middle) - i8::from(*value < middle));
+    let sides: Vec<f64> = series.iter().map(side).collect();
+    let product = |lag: usize| sides.iter().zip(&sides[lag..]).map(|(one, later)| one * later).sum::<f64>();
+    let variance = product(0);
+    if variance == 0.0 {
+        return 1.0;
+    }
+    let (mut time, mut last) = (-1.0, f64::MAX);
+    for lag in (0..sides.len().saturating_sub(1).min(MOST_LAGS)).step_by(2) {
+        let pair = ((product(lag) + product(lag + 1)) / variance).min(last);
+        if pair <= 0.0 {
+            break;
+        }
+        time += 2.0 * pair;
+        last = pair;
+    }
+    time.max(1.0)
+}
+
+/// The confidence interval of the median of values in the order of time: the sign test's, with its ranks those of the
+/// [`effective_number`] of values. It is the range of all where that number is too small for the confidence.
+///
+/// None where even independent values would be too few.
+pub fn series_interval(series: &[f64], confidence: f64) -> Option<Interval> {
+    let independent = sign_test_rank(series.len(), confidence)?;
+    let effective = effective_number(series);
+    let rank = sign_test_rank(effective as usize, confidence).unwrap_or(0);
+    let scaled = rank as f64 * series.len() as f64 / effective;
+    let rank = (scaled as usize).clamp(1, independent);
+    let sorted = sorted(series);
+    Some(Interval { low: sorted[rank - 1], high: sorted[series.len() - rank] })
+}
+
+/// How far the two halves of a series lie apart.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Drift {
+    /// The median of the second half over the median of the first.
+    pub ratio: f64,
+    /// Whether each of the two medians lies outside the interval of the other half: more than the neighbourhood in time
+    /// explains.
+    pub beyond_interval: bool,
+}
+
+/// The drift from the first half of a series to the second. None where a half has too few values for an interval at
+/// `confidence`, or where a median is not above zero.
+pub fn drift(series: &[f64], confidence: f64) -> Option<Drift> {
+    let (first, second) = series.split_at(series.len() / 2);
+    let half = |values: &[f64]| Some((median(values)?, series_interval(values, confidence)?));
+    let ((before, around_before), (after, around_after)) = (half(first)?, half(second)?);
+    let ratio = after / before;
+    let beyond_interval = !around_before.contains(after) && !around_after.contains(before);
+    (before > 0.0 && ratio > 0.0 && ratio.is_finite()).then_some(Drift { ratio, beyond_interval })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Stretches of equal length at two levels, in turn.
+    fn stretches(length: usize, number: usize) -> Vec<f64> {
+        (0..length * number).map(|at| (at / length % 2) as f64).collect()
+    }
+
+    #[test]
+    fn a_stretch_counts_about_once() {
+        let alternating = effective_number(&stretches(1, 200));
+        assert_eq!(alternating, 200.0);
+        for length in [4, 10, 20] {
+            let effective = effective_number(&stretches(length, 20));
+            assert!((10.0..=40.0).contains(&effective), "{length}: {effective}");
+        }
+        assert_eq!(effective_number(&[1.0; 50]), 50.0);
+        assert_eq!(effective_number(&[]), 0.0);
+        assert_eq!(effective_number(&[f64::NAN, 1.0]), 2.0);
+    }
+
+    #[test]
+    fn an_interval_of_two_stretches_is_their_range() {
+        let series: Vec<f64> = (0..100).map(f64::from).collect();
+        assert_eq!(series_interval(&series, 0.95), Some(Interval { low: 0.0, high: 99.0 }));
+        assert_eq!(series_interval(&series[..5], 0.95), None);
+        let six = [6.0, 1.0, 5.0, 2.0, 4.0, 3.0];
+        assert_eq!(series_interval(&six, 0.95), Some(Interval { low: 1.0, high: 6.0 }));
+        assert_eq!(series_interval(&six, f64::NAN), None);
+    }
+
+    #[test]
+    fn a_step_is_drift_and_noise_is_not() {
+        let noisy = |at: usize| 100.0 + (at * 7919 % 13) as f64;
+        let calm: Vec<f64> = (0..60).map(noisy).collect();
+        let found = drift(&calm, 0.95).unwrap();
+        assert!(!found.beyond_interval && (found.ratio - 1.0).abs() < 0.05, "{found:?}");
+        let step: Vec<f64> = (0..60).map(|at| noisy(at) + if at < 30 { 0.0 } else { 40.0 }).collect();
+        let found = drift(&step, 0.95).unwrap();
+        assert!(found.beyond_interval && (found.ratio - 1.37).abs() < 0.05, "{found:?}");
+        assert_eq!(drift(&calm[..11], 0.95), None);
+        assert_eq!(drift(&[0.0; 20], 0.95), None);
+    }
+}
