@@ -1,4 +1,4 @@
-//! Reads with O_DIRECT, and attempts of one into an unaligned buffer.
+//! Reads with O_DIRECT, into an aligned buffer and into an unaligned one where the file system accepts it.
 
 use std::os::fd::OwnedFd;
 use std::{io, rc::Rc};
@@ -12,7 +12,7 @@ use crate::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "files/direct-read",
-    operation: "One pread of a block with O_DIRECT, into an aligned buffer or an unaligned one (a byte later), accepted or refused.",
+    operation: "One pread of a block with O_DIRECT, into an aligned buffer or an unaligned one (a byte later).",
     crosses: &[KernelEntry, SystemCall, KernelCode, BlockRead, IdleExit],
     timed: |_| Timed::Whole("pread(2)"),
     cases: || {
@@ -20,8 +20,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
             .map(|buffer| params(&[("buffer", buffer.into()), ("block", "4k".into())]))
             .to_vec()
     },
-    // A refused read moves nothing, and whether it is refused depends on the file system.
-    bytes: |params| (word(params, "buffer") == "aligned").then_some(block::bytes(params) as u64),
+    bytes: |params| Some(block::bytes(params) as u64),
     kind: Kind::Instance(|_, params, context| read(&DataDir::of(context)?, params)),
     ..FILE
 };
@@ -47,26 +46,31 @@ fn read(dir: &Rc<DataDir>, params: &Params) -> Result<Instance> {
         buffer: Aligned::new(2 * PAGE as usize, PAGE as usize)?,
         begin: usize::from(word(params, "buffer") == "unaligned"),
         offset: 0,
-        expected: None,
     };
-    // The result must be the same each time.
-    let outcome = read.call();
-    if read.begin == 0 {
-        whole("pread(2) with O_DIRECT", outcome, SMALL)?;
-    } else {
-        match outcome {
-            Ok(moved) => {
-                whole("pread(2) with O_DIRECT", Ok(moved), SMALL)?;
-                notes.push("an unaligned buffer (a byte later) is accepted".to_owned());
-            }
-            Err(error) => {
-                notes.push(format!("an unaligned buffer (a byte later) is refused: {}", named(&error)));
-                read.expected = Some(error.raw_os_error().unwrap_or(0));
-            }
-        }
+    let first = read.call();
+    if read.begin > 0 {
+        accepted(&first, &notes[0])?;
+        notes.push("an unaligned buffer (a byte later) is accepted".to_owned());
     }
+    whole(CALL, first, SMALL)?;
     notes.extend(dir.kind().note());
     Ok(instance(read).spent_once(made.took).with_notes(notes))
+}
+
+const CALL: &str = "pread(2) with O_DIRECT";
+
+/// Checks that a read into an unaligned buffer was not refused: the latency of a refusal is none of a read.
+///
+/// # Errors
+/// [`Refusal::Refuse`] with the call, its error and the alignment that the file needs.
+fn accepted(first: &io::Result<usize>, alignment: &str) -> Result<()> {
+    match first {
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => Err(Refusal::Refuse(format!(
+            "{CALL} into an unaligned buffer (a byte later) is refused: {}; {alignment}",
+            named(error)
+        ))),
+        _ => Ok(()),
+    }
 }
 
 struct Read {
@@ -77,14 +81,11 @@ struct Read {
     /// The block's offset in the buffer: 0 or 1.
     begin: usize,
     offset: u64,
-    /// The expected error, if reads are refused.
-    expected: Option<i32>,
 }
 
 impl Operation for Read {
     fn warms_up(&self) -> bool {
-        // A refused read never waits for storage.
-        self.expected.is_some()
+        false
     }
 
     fn before(&mut self) -> Result<()> {
@@ -99,16 +100,49 @@ impl Operation for Read {
     }
 
     fn after(&mut self, outcome: io::Result<usize>, _: u64) -> Result<Verdict> {
-        match (outcome, self.expected) {
-            (Err(error), Some(expected)) if error.raw_os_error() == Some(expected) => return Ok(FINE),
-            (Ok(_), Some(_)) => {
-                return Err(fail!("an unaligned read was refused at first and accepted later"));
-            }
-            (outcome, _) => whole("pread(2) with O_DIRECT", outcome, SMALL)?,
-        }
+        whole(CALL, outcome, SMALL)?;
         match self.contents.begin(&self.buffer.bytes()[self.begin..self.begin + SMALL], self.offset) {
             true => Ok(FINE),
             false => Err(fail!("the data read differs from the file's contents")),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::data_dir::tests::Own;
+    use super::*;
+
+    #[test]
+    fn a_refused_read_is_refused_and_not_measured() {
+        let own = Own::with_limit(8 << 20);
+        let (made, _) = data::uncached(&own.dir).expect("a file");
+        let direct = match open(&own.dir, c"uncached", libc::O_RDONLY) {
+            Ok(direct) => direct,
+            Err(refusal) => return println!("skipped: {}", refusal.why()),
+        };
+        drop(made);
+        let mut buffer = Aligned::new(2 * PAGE as usize, PAGE as usize).expect("memory");
+        let odd = pread(&direct, &mut buffer.bytes_mut()[1..=SMALL], 0);
+        let case = |buffer: &str| params(&[("buffer", buffer.into()), ("block", "4k".into())]);
+        assert!(read(&own.dir, &case("aligned")).is_ok());
+        match (odd, read(&own.dir, &case("unaligned"))) {
+            (Ok(_), measured) => assert!(measured.is_ok(), "{:?}", measured.err()),
+            (Err(error), Err(Refusal::Refuse(why))) => {
+                assert!(why.contains(CALL) && why.contains(&named(&error)), "{why}");
+                assert!(why.contains("alignment in bytes"), "{why}");
+            }
+            (Err(error), other) => panic!("{error}: {:?}", other.err()),
+        }
+    }
+
+    #[test]
+    fn only_a_wrong_argument_is_a_refusal_of_the_call() {
+        let of = |number| accepted(&Err(io::Error::from_raw_os_error(number)), "alignment in bytes: 512");
+        let Err(Refusal::Refuse(why)) = of(libc::EINVAL) else { panic!("a refusal") };
+        assert!(why.ends_with("Invalid argument (EINVAL); alignment in bytes: 512"), "{why}");
+        // The storage failed, or the file system cannot: `whole` says which.
+        assert_eq!(of(libc::EIO), Ok(()));
+        assert_eq!(accepted(&Ok(SMALL), ""), Ok(()));
     }
 }
