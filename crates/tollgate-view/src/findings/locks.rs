@@ -35,9 +35,7 @@ fn three_calls(summary: &Summary) -> Option<Finding> {
     for (published, by) in calls {
         let case = case("locks/uncontended", &[("by", by.into())]);
         let figures = find(summary, &case)?;
-        let estimate = figures::estimate(figures.bounded(), figures.measured.unit);
-        let below = if figures.below.is_some() { "< " } else { "" };
-        words.push(format!("{published} {below}{estimate} (by {by})"));
+        words.push(format!("{published} {} (by {by})", figures.in_words()));
         from.push(case);
     }
     let sentence =

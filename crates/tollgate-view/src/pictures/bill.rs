@@ -15,7 +15,7 @@ pub struct Line<'a> {
     pub call: &'a str,
     /// Its median, ns.
     pub median: f64,
-    /// Median, p99 and maximum.
+    /// Median, p99 and maximum. The second is empty where the samples are too few for one.
     pub text: [String; 3],
 }
 
@@ -37,8 +37,9 @@ pub fn lines<'a>(summary: &Summary<'a>) -> Vec<Line<'a>> {
         .of_benchmark(BENCHMARK)
         .filter_map(|(case, figures)| {
             let (estimate, unit) = (&figures.estimate, figures.measured.unit);
-            let text = [Some(estimate.median), estimate.p99, Some(estimate.max)]
-                .map(|value| value.map(|value| figures::estimate(value, unit)).unwrap_or_default());
+            let shown = |value| figures::estimate(value, unit);
+            let p99 = estimate.p99.map(shown).unwrap_or_default();
+            let text = [figures.in_words(), p99, shown(estimate.max)];
             let call = case.word("call")?;
             Some(Line { call, median: estimate.median, text })
         })

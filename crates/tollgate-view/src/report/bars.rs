@@ -24,9 +24,10 @@ pub fn bill(subjects: &[Subject]) -> Option<Figure> {
         let share = |median: f64| (median / all).clamp(0.0, 1.0);
         let calls = lines.iter().filter(|line| line.call != bill::ALL).take(MOST);
         let row = |line: &bill::Line| {
-            let [median, p99, _] = &line.text;
+            let [median, p99, max] = &line.text;
             let words = format!("{median}, {}", figures::percent(share(line.median)));
-            let title = format!("{}: {median}, p99 {p99}", line.call);
+            let tail = if p99.is_empty() { format!("max {max}") } else { format!("p99 {p99}") };
+            let title = format!("{}: {median}, {tail}", line.call);
             let parts = vec![Part { fill: Fill::Plain, share: share(line.median), title: title.into() }];
             let words = Text::from(words);
             Bar { name: Text::label(line.call), value: words.clone(), in_short: words, parts }

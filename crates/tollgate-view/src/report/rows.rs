@@ -193,8 +193,8 @@ fn shown(subject: &Subject, found: &Row, comparison: Option<&Comparison>) -> (Ce
     let unit = figures.measured.unit;
     let estimate = match figures.below {
         _ if !figures.is_estimate() => "no estimate".to_owned(),
-        Some(limit) => format!("< {} (detection limit)", figures::estimate(limit, unit)),
-        None => figures::estimate(figures.estimate.median, unit),
+        Some(_) => format!("{} (detection limit)", figures.in_words()),
+        None => figures.in_words(),
     };
     let mut evidence = format!(
         "{}min {}; {}",

@@ -136,7 +136,8 @@ fn strips(section: usize, suite: &str, subjects: &[Subject], is_comparison: bool
 /// A median, its CI and its min.
 fn in_words(figures: &Figures) -> [Text; 3] {
     let (estimate, unit) = (&figures.estimate, figures.measured.unit);
-    let min = if estimate.min > 0.0 { figures::estimate(estimate.min, unit) } else { String::new() };
+    let is_known = figures.below.is_none() && estimate.min > 0.0;
+    let min = if is_known { figures::estimate(estimate.min, unit) } else { String::new() };
     let interval = figures.interval_in_words().unwrap_or_default();
     [figures.in_words(), interval, min].map(Text::from)
 }
@@ -147,7 +148,7 @@ pub fn sentences(subjects: &[Subject]) -> Vec<Text> {
     let estimate = |name: &str| {
         let landmark = LANDMARKS.iter().find(|landmark| landmark.0 == name)?;
         let figures = subject.summary.figures(landmark.case(subjects)?)?;
-        Some((figures.estimate.median, figures.in_words()))
+        figures.below.is_none().then_some((figures.estimate.median, figures.in_words()))
     };
     let Some((baseline, words)) = estimate(SYSTEM_CALL) else { return Vec::new() };
     let times =

@@ -133,7 +133,8 @@ fn storage_text(facts: &Facts) -> Option<String> {
 
 /// The engine's own measurements in a group.
 pub fn own_in_words(summary: &Summary, group: &str) -> Vec<String> {
-    let estimate = |benchmark: &str| summary.own(benchmark, group).map(Figures::in_words);
+    let in_words = |own: &Figures| figures::estimate(own.estimate.median, own.measured.unit);
+    let estimate = |benchmark: &str| summary.own(benchmark, group).map(in_words);
     let processes = summary.of_group(group).map(|figures| figures.measured.processes.len()).max();
     let limits = summary.detection_limits(group);
     let limits = limits.map(|(least, most)| [least, most].map(|ns| figures::estimate(ns, Unit::Nanoseconds)));

@@ -79,14 +79,15 @@ impl<'a> Figures<'a> {
         self.below.unwrap_or(self.estimate.median)
     }
 
-    /// The median, ignoring the detection limit, with its unit.
+    /// The median with its unit, or `< limit`.
     pub fn in_words(&self) -> String {
-        estimate(self.estimate.median, self.measured.unit)
+        let less = if self.below.is_some() { "< " } else { "" };
+        format!("{less}{}", estimate(self.bounded(), self.measured.unit))
     }
 
-    /// Its 95 % CI, in the unit of the median, which stands beside it.
+    /// Its 95 % CI, in the unit of the median, which stands beside it; none of a value below the detection limit.
     pub fn interval_in_words(&self) -> Option<String> {
-        let interval = self.estimate.interval?;
+        let interval = self.estimate.interval.filter(|_| self.below.is_none())?;
         Some(range(interval.low, interval.high, self.estimate.median, self.measured.unit))
     }
 
