@@ -1,6 +1,6 @@
 //! Memory accounts of a process, and of the machine.
 //!
-//! Source: proc_pid_smaps(5), proc_pid_status(5), proc_meminfo(5).
+//! Source: proc_pid_smaps(5), proc_pid_status(5), proc_meminfo(5), proc_zoneinfo(5).
 
 use std::{fs::File, io::Read};
 
@@ -28,6 +28,20 @@ impl Accounts {
     }
 }
 
+/// Bytes of the pages that are free and on per-CPU lists (`zoneinfo_show_print`, mm/vmstat.c).
+pub(super) fn on_lists() -> Result<i64> {
+    const PATH: &str = "/proc/zoneinfo";
+    let text = read(PATH)?;
+    pages_on_lists(&text).and_then(|pages| pages.checked_mul(4096)).ok_or_else(|| lacks(PATH, "count"))
+}
+
+/// The sum of the lines `count: pages`, one a processor and zone.
+fn pages_on_lists(zoneinfo: &str) -> Option<i64> {
+    let counts = zoneinfo.lines().filter_map(|line| line.trim_start().strip_prefix("count:"));
+    let counts: Vec<i64> = counts.map(|count| count.trim().parse()).collect::<Result<_, _>>().ok()?;
+    counts.into_iter().reduce(i64::saturating_add)
+}
+
 /// The bytes in a line `key:  value kB` of a file.
 fn kilobytes(path: &str, key: &str) -> Result<i64> {
     value(&read(path)?, key).ok_or_else(|| lacks(path, key))
@@ -38,8 +52,8 @@ fn lacks(path: &str, key: &str) -> Refusal {
 }
 
 fn read(path: &str) -> Result<String> {
-    /// An upper bound of the files' size.
-    const MOST: u64 = 1 << 16;
+    /// An upper bound of the files' size: /proc/zoneinfo has lines for each processor in each zone.
+    const MOST: u64 = 1 << 24;
     let mut text = String::new();
     File::open(path)
         .and_then(|file| file.take(MOST).read_to_string(&mut text))
@@ -66,6 +80,15 @@ mod tests {
         assert_eq!(value(text, "Threads"), None);
         assert_eq!(value(text, "KernelStack"), None);
         assert_eq!(value("", "VmPTE"), None);
+    }
+
+    #[test]
+    fn lists_of_all_processors_and_zones_are_added_up() {
+        let text = "Node 0, zone    DMA32\n  pages free     7\n  pagesets\n    cpu: 0\n              count:    12\n\
+                    \x20             high:     99\n    cpu: 1\n              count:    30\n";
+        assert_eq!(pages_on_lists(text), Some(42));
+        assert_eq!(pages_on_lists("count: x\n"), None);
+        assert_eq!(pages_on_lists(""), None);
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! The published population (Takeuchi, "Windows Subsystem for Linux and guest/native Ubuntu", 2017): a thousand
 //! children that only pause, then as many threads; the time and memory of each.
 //!
-//! The article took memory from the change of free memory, which varies with other activity. Here it is one figure,
-//! next to the kernel's accounts of each process.
+//! The article took memory from the change of free memory. Here that is one figure, where it tells anything (see
+//! [`free`]), next to the kernel's accounts of each process.
+
+mod free;
 
 use std::io::{self, PipeReader, PipeWriter};
 use std::os::fd::AsRawFd;
@@ -12,6 +14,7 @@ use super::accounts::{Accounts, footprint};
 use super::memory::{Memory, kinds};
 use super::{fixture, ring, switch};
 use crate::prelude::*;
+use free::Free;
 
 /// The article's number.
 const MOST: u64 = 1000;
@@ -33,7 +36,7 @@ pub(super) static TIME: Benchmark = Benchmark {
     crossed_in: |params, boundary| boundary != AddressSpaceCopy || word(params, "of") == "process",
     timed: |_| Timed::Whole("fork(2), pthread_create(3)"),
     cases,
-    kind: Kind::Instance(|_, params, context| question(params, 0, context)),
+    kind: Kind::Instance(|_, params, context| of_one(params, 0, context)),
     ..PLAIN
 };
 
@@ -45,18 +48,18 @@ pub(super) static MEMORY: Benchmark = Benchmark {
     unit: Unit::Bytes,
     kind: Kind::Instance(|_, params, context| {
         footprint("self")?;
-        question(params, 1, context)
+        of_one(params, 1, context)
     }),
     ..TIME
 };
 
 pub(super) static FREE: Benchmark = Benchmark {
     name: "processes/population-free",
-    operation: "Decrease of the machine's free memory for each of a thousand pausing children or threads: the article's figure, which varies with other activity.",
+    operation: "Decrease of the machine's free memory for each of a thousand pausing children or threads: the article's figure, where other changes are small.",
     timed: |_| Timed::Whole("proc_meminfo(5)"),
     kind: Kind::Instance(|_, params, context| {
         Accounts::of_the_machine()?;
-        question(params, 2, context)
+        question(params, 0, "free memory of", context, |population| Box::new(Free(population)))
     }),
     ..MEMORY
 };
@@ -65,18 +68,29 @@ fn cases() -> Vec<Params> {
     each_word("of", &["process", "thread"])
 }
 
-/// One experiment answers all three questions.
-fn question(params: &Params, which: usize, context: &mut Context) -> Result<Instance> {
+/// Both of the questions that one population answers: its time and its memory.
+fn of_one(params: &Params, which: usize, context: &mut Context) -> Result<Instance> {
+    question(params, which, "population of", context, |population| Box::new(population))
+}
+
+/// A question of an experiment with a population.
+fn question(
+    params: &Params,
+    which: usize,
+    what: &str,
+    context: &mut Context,
+    experiment: fn(Population) -> Box<dyn Experiment>,
+) -> Result<Instance> {
     let of = if word(params, "of") == "process" { Of::Processes } else { Of::Threads };
     let (number, limit) = number(&context.quota);
     if number == 0 {
         return Err(skip!("the limit allows none: {}", limit.unwrap_or_default()));
     }
-    let shared = Shared::once(context, &format!("population of {of:?}"), |context| {
+    let shared = Shared::once(context, &format!("{what} {of:?}"), |context| {
         let (quota, heartbeat) = (context.quota.clone(), context.heartbeat.clone());
         let population = Population { of, number: number as u32, quota, heartbeat };
         // An isolated process: its children share little memory with it, and end with it.
-        Isolated::start(&context.quota, || Ok(vec![Box::new(population)]))
+        Isolated::start(&context.quota, || Ok(vec![experiment(population)]))
             .map(|isolated| isolated.experiment(0))
     })?;
     let note = match limit {
@@ -133,11 +147,7 @@ impl Experiment for Population {
         // Without /proc the two instances are skipped already.
         let (before, during) = (before.unwrap_or_default(), during.unwrap_or_default());
         let stacks = during.kernel_stacks.saturating_sub(before.kernel_stacks);
-        Ok(vec![
-            findings.time,
-            amount(0, findings.memory.saturating_add(stacks)),
-            amount(during.free, before.free),
-        ])
+        Ok(vec![findings.time, amount(0, findings.memory.saturating_add(stacks))])
     }
 }
 
@@ -399,7 +409,7 @@ mod tests {
     fn a_process_takes_more_memory_than_a_thread_and_both_take_kernel_stacks() {
         let [of_processes, of_threads] = [Of::Processes, Of::Threads].map(|of| {
             let batches = run(of);
-            assert_eq!(batches.len(), 3);
+            assert_eq!(batches.len(), 2);
             assert!(batches[0].work > 0);
             batches[1].work as i64 - batches[1].empty as i64
         });
