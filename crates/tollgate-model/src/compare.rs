@@ -17,7 +17,7 @@ use crate::stats::Interval;
 
 pub use facts::{FactDifference, is_volatile};
 pub use paired::{Paired, paired, paired_rows};
-pub use runs::{Comparison, Row, compare};
+pub use runs::{Comparison, Row, compare, compare_above};
 pub use threshold::LEAST_THRESHOLD;
 
 /// Values that may differ by more than this are never the same, however high the threshold.
@@ -42,13 +42,18 @@ impl Verdict {
     /// if all of it is below 1 / (1 + `threshold`). Same if all of it is between the two, boundaries included, and
     /// no further from 1 than [`MOST_SAME`]: noise that hides 50 % does not make two runs the same.
     pub fn of(interval: Interval, threshold: f64) -> Self {
+        Self::by(interval, threshold, MOST_SAME)
+    }
+
+    /// The same with another limit in the place of [`MOST_SAME`].
+    fn by(interval: Interval, threshold: f64, most_same: f64) -> Self {
         let within =
             |threshold: f64| interval.low >= 1.0 / (1.0 + threshold) && interval.high <= 1.0 + threshold;
         if interval.low > 1.0 + threshold {
             Self::Slower
         } else if interval.high < 1.0 / (1.0 + threshold) {
             Self::Faster
-        } else if within(threshold.min(MOST_SAME)) {
+        } else if within(threshold.min(most_same)) {
             Self::Same
         } else {
             Self::Inconclusive

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::facts::{self, FactDifference};
 use super::index::Index;
 use super::threshold::{self, Pace};
-use super::{LEAST_THRESHOLD, Verdict, confidence_of_each, figure, spans_threshold};
+use super::{LEAST_THRESHOLD, MOST_SAME, Verdict, confidence_of_each, figure, spans_threshold};
 use crate::estimate::Level;
 use crate::measurement::{Case, Measured, Unit};
 use crate::own;
@@ -58,7 +58,7 @@ pub struct Row {
 /// few for that correction but enough for an error of 1 in 400, the widest interval that they allow is taken.
 ///
 /// The threshold of a row is the largest of 1 %, the A/A difference of either run and the drift within either run;
-/// plus the difference between the two runs in the processor's speed.
+/// plus the difference between the two runs in the processor's speed, up to twice.
 ///
 /// Slower and faster need more than the interval, because the processes of a run are not as independent as the
 /// test assumes: on virtual machines a latency has levels that outlast a process, and varies with the neighbours.
@@ -68,6 +68,12 @@ pub struct Row {
 /// Where a value is below the detection limit in either run there is no ratio: values of which only an upper bound
 /// is known may differ by any factor.
 pub fn compare(base: &Run, other: &Run) -> Comparison {
+    compare_above(base, other, LEAST_THRESHOLD)
+}
+
+/// The same where no relative difference of up to `asked` counts: no row's threshold is lower, and a row whose whole interval lies
+/// within `asked` is the same. [`LEAST_THRESHOLD`] stays the least.
+pub fn compare_above(base: &Run, other: &Run, asked: f64) -> Comparison {
     let (base, other) = (Index::new(base), Index::new(other));
     let joined: Vec<_> = subjects(&base)
         .filter_map(|(case, measured)| Some((case, measured, other.measured_case(case)?)))
@@ -75,6 +81,7 @@ pub fn compare(base: &Run, other: &Run) -> Comparison {
     let judge = Judge {
         base: &base,
         other: &other,
+        asked: asked.max(LEAST_THRESHOLD),
         confidence: confidence_of_each(joined.len()),
         controls: threshold::of_controls(&base, None).max(threshold::of_controls(&other, None)),
         pace: Pace::between(&base, &other),
@@ -105,6 +112,8 @@ fn missing(one: &Index<'_>, another: &Index<'_>) -> Vec<(Case, String)> {
 struct Judge<'a> {
     base: &'a Index<'a>,
     other: &'a Index<'a>,
+    /// The least threshold.
+    asked: f64,
     confidence: f64,
     controls: f64,
     pace: Pace,
@@ -115,7 +124,7 @@ impl Judge<'_> {
         let base = Side::new(self.base, base);
         let other = Side::new(self.other, other);
         let drift = threshold::of_drift(&base.logs).max(threshold::of_drift(&other.logs));
-        let threshold = LEAST_THRESHOLD.max(self.controls).max(drift) + self.pace.of(base.measured);
+        let threshold = self.asked.max(self.controls).max(drift) + self.pace.of(base.measured);
         let row = |ratio, interval, verdict, why| Row {
             case: case.clone(),
             base: base.estimate,
@@ -138,7 +147,7 @@ impl Judge<'_> {
             );
             return row(ratio, None, Verdict::Inconclusive, Some(why));
         };
-        let (verdict, why) = match Verdict::of(interval, threshold) {
+        let (verdict, why) = match Verdict::by(interval, threshold, MOST_SAME.max(self.asked)) {
             Verdict::Inconclusive => (Verdict::Inconclusive, Some(spans_threshold(interval, threshold))),
             Verdict::Same => (Verdict::Same, None),
             different => match doubt(&base, &other, different) {

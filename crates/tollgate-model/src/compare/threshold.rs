@@ -15,6 +15,10 @@ pub const LEAST_THRESHOLD: f64 = 0.01;
 /// The upper bound of each part of a threshold.
 const MOST: f64 = 1e6;
 
+/// The upper bound of the part that allows for the processor's frequency: twice. A processor that is slower than that is no
+/// excuse for its rows, it is the finding.
+const MOST_PACE: f64 = 1.0;
+
 /// How far 1 and `ratio` are apart as a relative difference: 0.25 for both 1.25 and 0.8. None where `ratio` is
 /// not above zero.
 fn distance(ratio: f64) -> Option<f64> {
@@ -102,7 +106,7 @@ fn loops_of(base: &Measured, other: &Measured) -> Option<(f64, f64)> {
 }
 
 fn difference((base, other): (f64, f64)) -> Option<f64> {
-    distance(other / base)
+    Some(distance(other / base)?.min(MOST_PACE))
 }
 
 #[cfg(test)]
@@ -118,6 +122,13 @@ mod tests {
         let fall: Vec<f64> = climb.iter().rev().copied().collect();
         assert!((of_drift(&fall) - of_drift(&climb)).abs() < 1e-9);
         assert_eq!((of_drift(&[]), of_drift(&[1.0])), (0.0, 0.0));
+    }
+
+    #[test]
+    fn another_frequency_excuses_no_more_than_twice() {
+        assert!((difference((1.0, 1.3)).expect("a difference") - 0.3).abs() < 1e-9);
+        assert_eq!(difference((1.0, 10.0)), Some(MOST_PACE));
+        assert_eq!(difference((10.0, 1.0)), Some(MOST_PACE));
     }
 
     #[test]
