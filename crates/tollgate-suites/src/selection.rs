@@ -156,32 +156,40 @@ const MOST_NEAR: usize = 3;
 /// Longer texts resemble no name.
 const LONGEST: usize = 64;
 
-/// The names that are similar to what was meant, or to a part of them behind a `/`: at most three, nearest first.
+/// The names that are similar to what was meant, or to a part of them behind a `/`: at most three, nearest first. A name is
+/// similar where at most a third of it is mistyped, or one of the two contains the other. Much worse ones than the nearest are left
+/// out.
 pub fn near<'a>(meant: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-    let most = 2.max(meant.len() / 3);
-    let distance = |name: &str| {
-        let behind = name.rsplit_once('/').map(|(_, behind)| distance(meant, behind) + 1);
-        let whole = distance(meant, name);
-        let distance = behind.map_or(whole, |behind| behind.min(whole));
-        if !meant.is_empty() && name.contains(meant) { distance.min(2) } else { distance }
+    /// Shorter names are a part of words by chance.
+    const SHORTEST_PART: usize = 3;
+    let most = (meant.len() / 3).max(1);
+    let contains = |long: &str, part: &str| part.len() >= SHORTEST_PART && long.contains(part);
+    let score = |name: &'a str| {
+        let last = name.rsplit_once('/').map_or(name, |(_, last)| last);
+        let distance = distance(meant, name).min(distance(meant, last) + usize::from(last != name));
+        let is_part = contains(&name.to_lowercase(), &meant.to_lowercase()) || contains(meant, name);
+        let score = if is_part { distance.min(most) } else { distance };
+        (score <= most).then_some((score, name.len().abs_diff(meant.len()), name))
     };
-    ranked(names.map(|name| (distance(name), name)).filter(|(distance, _)| *distance <= most))
+    let mut near: Vec<_> = names.filter_map(score).collect();
+    near.sort_unstable();
+    let best = near.first().map_or(0, |(score, ..)| *score);
+    near.into_iter().filter(|(score, ..)| *score <= best + 1).take(MOST_NEAR).map(|(.., name)| name).collect()
 }
 
 /// The three names that differ least from what was meant.
-pub fn nearest<'a>(meant: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-    ranked(names.map(|name| (distance(meant, name), name)))
-}
-
-fn ranked<'a>(names: impl Iterator<Item = (usize, &'a str)>) -> Vec<&'a str> {
-    let mut ranked: Vec<(usize, &str)> = names.collect();
-    ranked.sort();
+fn nearest<'a>(meant: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut ranked: Vec<(usize, &str)> = names.map(|name| (distance(meant, name), name)).collect();
+    ranked.sort_unstable();
     ranked.into_iter().take(MOST_NEAR).map(|(_, name)| name).collect()
 }
 
-/// Insertions, deletions and substitutions between two texts.
+/// Insertions, deletions, substitutions and exchanges of neighbours between two texts, in either case of letters.
 fn distance(meant: &str, name: &str) -> usize {
-    if meant.len() > LONGEST { usize::MAX / 2 } else { strsim::levenshtein(meant, name) }
+    match meant.len() > LONGEST {
+        true => usize::MAX / 2,
+        false => strsim::osa_distance(&meant.to_lowercase(), &name.to_lowercase()),
+    }
 }
 
 #[cfg(test)]
@@ -241,5 +249,26 @@ mod tests {
             wildcard("a*c", "abc") && wildcard("*", "") && wildcard("a**c", "ac") && wildcard("*b*", "abc")
         );
         assert!(!wildcard("a*c", "abcd") && !wildcard("ab", "abc") && !wildcard("a*bc*c", "abc"));
+    }
+
+    #[test]
+    fn near_names_differ_by_a_slip_and_others_are_not_named() {
+        let names = ["int", "int-swapgs", "call-gate", "syscall", "syscall-path", "ud1", "cr3", "page-fault", "tas-cli"];
+        for (meant, expected) in [
+            ("sycall", vec!["syscall"]),
+            ("sysclal", vec!["syscall"]),
+            ("Syscall", vec!["syscall"]),
+            ("page_fault", vec!["page-fault"]),
+            ("udd", vec!["ud1"]),
+            ("int80", vec!["int"]),
+            ("call", vec!["syscall", "call-gate", "syscall-path"]),
+            ("in", vec!["int"]),
+            ("foo", vec![]),
+            ("gp", vec![]),
+            ("", vec![]),
+        ] {
+            assert_eq!(near(meant, names.into_iter()), expected, "{meant}");
+        }
+        assert!(near(&"syscall".repeat(100_000), names.into_iter()).len() <= MOST_NEAR);
     }
 }

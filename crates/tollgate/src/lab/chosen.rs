@@ -1,7 +1,8 @@
 //! The chosen experiments.
 
 use tollgate_lab::guest::{EXPERIMENTS, Experiment};
-use tollgate_suites::selection::{nearest, wildcard};
+use tollgate_model::text::listed;
+use tollgate_suites::selection::{near, wildcard};
 
 use crate::failure::Failure;
 
@@ -21,8 +22,10 @@ pub fn chosen(names: &[String]) -> Result<Vec<&'static Experiment>, Failure> {
 }
 
 fn unknown(name: &str) -> String {
-    format!(
-        "there is no experiment {name:?}; did you mean {}? `tollgate lab` lists those that are timed",
-        nearest(name, EXPERIMENTS.iter().map(|it| it.name)).join(" or ")
-    )
+    let names = EXPERIMENTS.iter().map(|it| it.name);
+    let tip = match near(name, names.clone()).as_slice() {
+        [] => format!("there are {}", listed(&names.collect::<Vec<_>>())),
+        near => format!("did you mean {}?", near.join(" or ")),
+    };
+    format!("there is no experiment {name:?}; {tip}")
 }
