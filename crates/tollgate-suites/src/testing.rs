@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::time::{Duration, Instant};
 
 use crate::prelude::*;
 
@@ -34,6 +35,38 @@ pub(crate) fn ready<T>(what: impl std::fmt::Debug, made: Result<T>) -> Option<T>
             None
         }
     }
+}
+
+/// Looks until something is there, between sleeps: a thread that has slept gets a whole time slice. The limit is for
+/// what never comes: a busy machine takes its time.
+pub(crate) fn patiently<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    const TRIES: usize = 500;
+    const PATIENCE: Duration = Duration::from_secs(120);
+    let began = Instant::now();
+    for tries in 1.. {
+        match look() {
+            Some(found) => return found,
+            None => assert!(tries < TRIES || began.elapsed() < PATIENCE, "{what}: none in {tries} tries"),
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    unreachable!("the tries have no end")
+}
+
+/// The first of many batches that no other work disturbed.
+pub(crate) fn undisturbed(mut batch: impl FnMut() -> Batch) -> Batch {
+    let mut last = None;
+    patiently("an undisturbed batch", || {
+        last = Some(batch());
+        last.filter(|batch| batch.undisturbed)
+    })
+}
+
+/// Asks the kernel to prefer this thread, and those that it starts, to the machine's other work (nice(2)). Without the
+/// privilege it stays as it was, and an undisturbed batch takes longer to come.
+pub(crate) fn preferred() {
+    // SAFETY: setpriority(2) takes three numbers.
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -20) };
 }
 
 /// Limits this process to so many tasks, for the rest of its life. False, and the reason is printed, where that fails.

@@ -66,7 +66,7 @@ pub(crate) fn eventfd(count: libc::c_uint, flags: libc::c_int) -> io::Result<Own
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::prelude::*;
+    use crate::{prelude::*, testing::patiently};
 
     #[test]
     fn a_lone_thread_waits_for_no_processor() {
@@ -100,23 +100,16 @@ pub(crate) mod tests {
         assert_eq!(child.and_then(|mut child| child.wait()).expect("it ends"), Ended::Exit(0));
     }
 
-    /// The undisturbed ones of twenty batches; retries if other tests disturbed all.
-    pub(in crate::processes) fn some_undisturbed(mut batch: impl FnMut() -> Batch) -> Vec<Batch> {
-        let mut last = Vec::new();
-        for _ in 0..100 {
-            last = (0..20).map(|_| batch()).collect();
-            let kept: Vec<Batch> = last.iter().filter(|batch| batch.undisturbed).copied().collect();
-            if !kept.is_empty() {
-                return kept;
-            }
-            std::thread::sleep(std::time::Duration::from_millis(10));
-        }
-        panic!("all are disturbed: {last:?}");
+    /// The threads of this process, by /proc.
+    pub(crate) fn threads() -> Option<usize> {
+        Some(std::fs::read_dir("/proc/self/task").ok()?.count())
     }
 
-    /// The threads of this process, by /proc.
-    pub(in crate::processes) fn threads() -> Option<usize> {
-        Some(std::fs::read_dir("/proc/self/task").ok()?.count())
+    /// Waits until this process has so many threads. One that was joined is in /proc for a moment: the kernel wakes
+    /// those that wait for it before it removes the task (kernel/exit.c, do_exit).
+    pub(crate) fn comes_to_threads(number: usize, what: &str) {
+        let what = format!("{what}: {number} threads");
+        patiently(&what, || (threads() == Some(number)).then_some(()));
     }
 
     #[test]

@@ -344,8 +344,8 @@ impl Array {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::processes::raw::tests::{in_a_process_of_its_own, some_undisturbed};
-    use crate::testing::{limited_to, pinned};
+    use crate::processes::raw::tests::in_a_process_of_its_own;
+    use crate::testing::{limited_to, patiently, pinned, preferred, undisturbed};
 
     fn ring(processes: usize) -> Ring {
         pinned();
@@ -355,6 +355,7 @@ mod tests {
     #[test]
     fn every_member_passes_each_token_with_one_switch() {
         in_a_process_of_its_own(|| {
+            preferred();
             for (processes, bytes) in [(2, 0), (8, 16 << 10)] {
                 let ring = ring(processes);
                 assert!(ring.pass(bytes | REPORT));
@@ -368,12 +369,8 @@ mod tests {
                     ring.reported().iter().zip(&before).map(|(after, before)| after.0 - before.0).collect();
                 assert_eq!(passed, vec![10; processes - 1]);
 
-                let kept = some_undisturbed(|| ring.run(Clock::Kernel, bytes, 4).expect("a batch"));
-                let switches = Some(4 * processes as u64);
-                assert!(
-                    kept.iter().all(|batch| batch.counted == switches),
-                    "{processes} processes: {kept:?}"
-                );
+                let batch = undisturbed(|| ring.run(Clock::Kernel, bytes, 4).expect("a batch"));
+                assert_eq!(batch.counted, Some(4 * processes as u64), "{processes} processes");
             }
         });
     }
@@ -412,13 +409,7 @@ mod tests {
             let stat = std::fs::read_to_string(format!("/proc/{child}/stat"));
             stat.map_or(true, |stat| stat.contains(") Z "))
         };
-        for _ in 0..200 {
-            if has_exited() {
-                return;
-            }
-            std::thread::sleep(std::time::Duration::from_millis(10));
-        }
-        panic!("the member {child} outlives its parent");
+        patiently("the end of a member whose parent has ended", || has_exited().then_some(()));
     }
 
     #[test]

@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::{processes::raw::tests::in_a_process_of_its_own, testing::pinned, testing::ready};
+use crate::processes::raw::tests::{comes_to_threads, in_a_process_of_its_own, threads};
+use crate::testing::{patiently, pinned, ready};
 use tollgate_os::affinity;
 
 /// A team on the last allowed processor; this process stays there.
@@ -151,7 +152,6 @@ fn single_processor_locks_are_refused_elsewhere() {
 #[test]
 fn threads_sleep_between_rounds_and_go_with_their_team() {
     in_a_process_of_its_own(|| {
-        let threads = || std::fs::read_dir("/proc/self/task").map(Iterator::count).ok();
         let Some(before) = threads() else { return eprintln!("skipped: no /proc") };
         let mut team = together();
         if stress(&mut team, Method::Xchg, Duration::from_millis(1)).is_none() {
@@ -159,14 +159,14 @@ fn threads_sleep_between_rounds_and_go_with_their_team() {
         }
         assert_eq!(threads(), Some(before + WORKERS));
         let used = cpu::switches_of_process;
-        // A thread may not sleep yet.
-        thread::sleep(Duration::from_millis(50));
-        let switches = used();
-        thread::sleep(Duration::from_millis(200));
-        // Four active timers would force thousands of switches.
-        assert!(used() - switches < 20, "{} switches", used() - switches);
+        // A thread may not sleep yet. Four active timers would force thousands of switches, again and again.
+        patiently("200 ms in which the threads sleep", || {
+            let switches = used();
+            thread::sleep(Duration::from_millis(200));
+            (used() - switches < 20).then_some(())
+        });
         drop(team);
-        assert_eq!(threads(), Some(before));
+        comes_to_threads(before, "the team has ended");
     });
 }
 

@@ -272,7 +272,8 @@ impl Drop for Switch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::processes::raw::tests::{in_a_process_of_its_own, some_undisturbed, threads};
+    use crate::processes::raw::tests::{comes_to_threads, in_a_process_of_its_own, threads};
+    use crate::testing::{preferred, undisturbed};
 
     fn every(test: impl Fn(&str, Switch)) {
         let all = cpu::allowed();
@@ -298,10 +299,12 @@ mod tests {
     #[test]
     fn the_kernel_counts_one_switch_per_handover() {
         in_a_process_of_its_own(|| {
+            preferred();
             every(|name, mut switch| {
-                let trips = switch.trips();
-                let kept = some_undisturbed(|| switch.run(Clock::Kernel, trips).expect("a batch"));
-                assert!(kept.iter().all(|batch| batch.counted == Some(SWITCHES * trips)), "{name}: {kept:?}");
+                for trips in [1, TRIPS_APART] {
+                    let batch = undisturbed(|| switch.run(Clock::Kernel, trips).expect("a batch"));
+                    assert_eq!(batch.counted, Some(SWITCHES * trips), "{name}");
+                }
             });
         });
     }
@@ -338,7 +341,7 @@ mod tests {
                 switch.run(Clock::Kernel, 4).expect("a batch");
                 assert_eq!(threads(), Some(before + 1), "{name}");
                 drop(switch);
-                assert_eq!(threads(), Some(before), "{name}");
+                comes_to_threads(before, name);
             });
         });
     }
@@ -349,7 +352,7 @@ mod tests {
             let Some(before) = threads() else { return eprintln!("skipped: no /proc") };
             every(|name, switch| {
                 drop(switch);
-                assert_eq!(threads(), Some(before), "{name}");
+                comes_to_threads(before, name);
             });
         });
     }
