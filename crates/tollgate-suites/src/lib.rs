@@ -25,6 +25,6 @@ mod uring;
 mod workloads;
 
 pub use registry::{SUITES, find};
-pub use selection::{UnknownPattern, everything, select};
+pub use selection::{UnknownPattern, everything, matches, select};
 pub use tollgate_engine::benchmark::{Benchmark, Extent, Suite};
 pub use workloads::Size;

@@ -46,7 +46,8 @@ pub fn select(patterns: &[String], extent: Extent, size: Size) -> Result<Selecti
         None => !candidate.is_extra || extent == Extent::Thorough,
     };
     let chosen_by = |pattern: &str| -> Vec<usize> {
-        let matching = |candidate: &Candidate| matches(pattern, candidate.benchmark, &candidate.params);
+        let matching =
+            |candidate: &Candidate| matches(pattern, &candidate.benchmark.case(candidate.params.clone()));
         let among = |extra: bool| {
             let fits = |candidate: &Candidate| (extra || is_usual(candidate)) && matching(candidate);
             (0..candidates.len()).filter(|&at| fits(&candidates[at])).collect::<Vec<usize>>()
@@ -103,13 +104,11 @@ fn candidates() -> Vec<Candidate> {
     candidates
 }
 
-fn matches(pattern: &str, benchmark: &Benchmark, params: &Params) -> bool {
+/// Whether a pattern, as [`select`] takes it, means a case: also one of another machine or version.
+pub fn matches(pattern: &str, case: &Case) -> bool {
     match pattern.split_once('{').and_then(|(name, rest)| Some((name, rest.strip_suffix('}')?))) {
-        Some((name, pairs)) => wildcard(name, benchmark.name) && pairs_match(pairs, params),
-        None => {
-            let case = benchmark.case(params.clone()).to_string();
-            [case.as_str(), benchmark.name, benchmark.suite()].iter().any(|name| wildcard(pattern, name))
-        }
+        Some((name, pairs)) => wildcard(name, &case.benchmark) && pairs_match(pairs, &case.params),
+        None => [&case.to_string(), &case.benchmark, case.suite()].iter().any(|name| wildcard(pattern, name)),
     }
 }
 

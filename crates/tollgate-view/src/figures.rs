@@ -95,6 +95,16 @@ pub fn significant(value: f64, digits: i32) -> String {
     format!("{value:.decimals$}")
 }
 
+/// A number with a comma before each three digits: `1,390`.
+pub fn thousands(number: &str) -> String {
+    let whole = number.find('.').unwrap_or(number.len());
+    let digits = number.char_indices().map(|(at, digit)| {
+        let is_after = at > 0 && at < whole && (whole - at).is_multiple_of(3);
+        if is_after && !number.contains('e') { format!(",{digit}") } else { digit.to_string() }
+    });
+    digits.collect()
+}
+
 /// Whether a number is so large or so small that it needs an exponent. Nothing measured is; what a document
 /// says may be.
 fn is_far(value: f64) -> bool {
@@ -188,6 +198,12 @@ mod tests {
         assert_eq!(estimate(1234.4, Unit::Cycles), "1234 cycles");
         assert_eq!(estimate(18.25, Unit::NanosecondsPerLine), "18.2 ns/line");
         assert_eq!(estimate(77820.0, Unit::Bytes), "76.0 KiB");
+    }
+
+    #[test]
+    fn thousands_are_apart() {
+        let all = ["7", "999", "1390", "-1234567", "1234.5", "1.70e291"].map(thousands);
+        assert_eq!(all, ["7", "999", "1,390", "-1,234,567", "1,234.5", "1.70e291"]);
     }
 
     #[test]

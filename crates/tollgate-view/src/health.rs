@@ -147,13 +147,13 @@ pub fn of_moment(run: &Run) -> Vec<Check> {
             }
             _ => good("not used up meanwhile"),
         }),
-        of_number(facts, "steal", "steal.after", |_| match grown(facts, "steal").zip(processor_ticks(run)) {
+        of_number(facts, "steal", "steal.after", |_| match stolen(run) {
             None => Judged::new(State::Unreadable, "steal was not recorded before and after"),
-            Some((ticks, all)) => {
-                let share = figures::percent(ticks / all);
+            Some(stolen) => {
+                let share = figures::percent(stolen);
                 let found = format!("{share} of the processors' time went to other guests meanwhile");
                 let remedy = "Measure when the host is quieter, or on one of your own.";
-                poor_where(ticks / all > STOLEN, found, remedy)
+                poor_where(stolen > STOLEN, found, remedy)
             }
         }),
         of(facts, "clock", facts::CLOCK, |_| {
@@ -177,8 +177,13 @@ pub fn of_moment(run: &Run) -> Vec<Check> {
 }
 
 /// The number of processors; where that is hidden, the number of allowed ones.
-fn online(facts: &Facts) -> Option<f64> {
+pub(crate) fn online(facts: &Facts) -> Option<f64> {
     facts::number(facts, "cpu.online").or_else(|| facts::number(facts, "cpu.allowed"))
+}
+
+/// The share of the processors' time that a hypervisor gave to other guests during a run.
+pub(crate) fn stolen(run: &Run) -> Option<f64> {
+    Some(grown(&run.facts, "steal")? / processor_ticks(run)?)
 }
 
 /// All processors' ticks between the beginning and the end of a run.

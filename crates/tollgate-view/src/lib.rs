@@ -7,11 +7,13 @@
 
 mod advice;
 pub mod benchmarks;
+pub mod burdens;
 pub mod causes;
 pub mod compare;
 pub mod comparison;
 pub mod decode;
 pub mod doctor;
+pub mod expensive;
 pub mod export;
 pub mod facts;
 pub mod figures;
@@ -21,8 +23,10 @@ pub mod inspect;
 pub mod lab;
 pub mod page;
 mod pictures;
+pub mod quality;
 pub mod report;
 pub mod schedules;
+pub mod screen;
 pub mod show;
 mod spreadsheet;
 pub mod summary;

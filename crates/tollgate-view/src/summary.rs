@@ -70,6 +70,12 @@ impl<'a> Summary<'a> {
         Self { run, rows, own, by_case }
     }
 
+    /// Leaves only the rows of these cases.
+    pub fn retain(&mut self, is_chosen: impl Fn(&Case) -> bool) {
+        self.rows.retain(|row| is_chosen(row.case));
+        self.by_case = self.rows.iter().enumerate().map(|(at, row)| (row.case, at)).collect();
+    }
+
     /// The measured rows.
     pub fn measured(&self) -> impl Iterator<Item = (&'a Case, &Figures<'a>)> {
         self.rows.iter().filter_map(|row| Some((row.case, row.figures()?)))

@@ -37,6 +37,8 @@ pub enum Look {
     Coloured,
     /// Without figures.
     Faint,
+    /// A line above rows that belong together.
+    Heading,
 }
 
 /// A table whose first column is a name, whose others are figures unless said otherwise, and whose rows have
@@ -110,12 +112,7 @@ impl Table {
         let mut text = String::new();
         let looks = std::iter::once(None).chain(self.rows.iter().map(Some));
         for ((line, name), row) in lines.iter().zip(&names).zip(looks) {
-            let style = match row.map(|row| row.look) {
-                None => HEADER,
-                Some(Look::Flagged | Look::Coloured) => FLAG,
-                Some(Look::Faint) => FAINT,
-                Some(Look::Plain) => Style::new(),
-            };
+            let style = style(row.map(|row| row.look));
             let mut put = |line: &str| push_line(&mut text, style, line);
             if !name.is_empty() {
                 put(name);
@@ -190,7 +187,7 @@ impl Table {
 }
 
 /// The beginning of a text that is longer than this many columns.
-fn cut(text: &str, longest: usize) -> String {
+pub(crate) fn cut(text: &str, longest: usize) -> String {
     if text.width() <= longest {
         return text.to_owned();
     }
@@ -219,6 +216,22 @@ pub fn paragraph(text: &str, width: usize, hang: &str) -> String {
         lines.push('\n');
     }
     lines
+}
+
+/// A line in the style of a row, ended. What commands a terminal is written out.
+pub(crate) fn styled(look: Look, line: &str) -> String {
+    let mut text = String::new();
+    push_line(&mut text, style(Some(look)), &clean(line));
+    text
+}
+
+fn style(look: Option<Look>) -> Style {
+    match look {
+        None | Some(Look::Heading) => HEADER,
+        Some(Look::Flagged | Look::Coloured) => FLAG,
+        Some(Look::Faint) => FAINT,
+        Some(Look::Plain) => Style::new(),
+    }
 }
 
 /// A heading, on lines of its own.

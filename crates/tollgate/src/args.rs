@@ -142,14 +142,63 @@ pub struct ListArgs {
 #[command(after_help = examples::help("show", ""))]
 pub struct ShowArgs {
     /// A file, a label (the newest run that has it), an id or its beginning, `last`, or a directory of stored runs for the newest in
-    /// it; DIR:RUN is one of those
-    pub run: String,
+    /// it; DIR:RUN is one of those [default: last]
+    pub run: Option<String>,
+    /// Only the rows of this suite, benchmark or case, or of either with `*`; of the last run where no run is named so
+    pub pattern: Vec<String>,
+    /// Every row, with its pictures and sentences, in place of the summary
+    #[arg(long)]
+    pub all: bool,
+    /// How to show rows
+    #[command(flatten)]
+    pub rows: RowArgs,
     /// Of a traced command: how to show it
     #[command(flatten)]
     pub view: ViewArgs,
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     pub format: ShowFormat,
+}
+
+/// How the rows of a run are shown, by `tollgate show` with a pattern or `--all`.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct RowArgs {
+    /// Sort the rows [default: as they were measured]
+    #[arg(long, value_enum)]
+    pub sort: Option<Sort>,
+    /// The unit of latencies
+    #[arg(long, value_enum, default_value_t)]
+    pub unit: LatencyUnit,
+    /// Show the notes of each row beneath it
+    #[arg(long)]
+    pub notes: bool,
+    /// Show what tollgate measured of itself: timer and loop overhead, detection limits, and the warnings
+    #[arg(long)]
+    pub bench: bool,
+    /// Columns of the output [default: the terminal's; where standard output is no terminal, as many as a row needs]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(30..=1000))]
+    pub width: Option<u16>,
+}
+
+/// The order of rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Sort {
+    /// The slowest first
+    Latency,
+    /// By name
+    Name,
+    /// The widest interval first
+    Noise,
+}
+
+/// The unit of latencies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum LatencyUnit {
+    /// Nanoseconds, microseconds, milliseconds
+    #[default]
+    Ns,
+    /// Cycles of the time-stamp counter
+    Cycles,
 }
 
 /// `tollgate compare`.

@@ -55,12 +55,9 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     let path = kept.as_ref().ok().and_then(Option::as_deref);
     let summary = Summary::of(&run);
     let shown = match args.format {
-        Format::Table => show::print_table(&summary, path),
+        Format::Table => show::print_screen(&summary),
         Format::Json => show::print_json(&summary, path),
     };
-    if args.format == Format::Table && !args.quiet {
-        show::print_warnings(&summary);
-    }
     // The failure to keep the run is reported last.
     let path = kept?;
     expect_seen(shown, path.as_deref())

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use tollgate_model::{Run, Traced};
 use tollgate_view::show::{csv, json, text};
-use tollgate_view::trace;
+use tollgate_view::{screen, trace};
 
 use crate::args::{ShowArgs, ShowFormat, ViewArgs};
 use crate::failure::Failure;
@@ -12,25 +12,55 @@ use crate::{out, say};
 use tollgate_view::summary::Summary;
 use tollgate_view::table::paragraph;
 
-/// Shows a kept run.
+/// Shows a kept run: its first screen, or its rows.
 ///
 /// # Errors
-/// When there is no such run, or it cannot be printed.
+/// When there is no such run, a pattern matches none of its rows, or it cannot be printed.
 pub fn show(args: &ShowArgs) -> Result<(), Failure> {
-    let run = tollgate_store::find(&args.run)?;
-    match args.format {
-        ShowFormat::Table => match trace::command_of(&run) {
-            Some(traced) => print_traced(&run, traced, &args.view),
-            None => {
-                let summary = Summary::of(&run);
-                print_table(&summary, None)?;
-                print_warnings(&summary);
-                Ok(())
-            }
-        },
-        ShowFormat::Json => print_json(&Summary::of(&run), None),
-        ShowFormat::Csv => out::print_raw(csv::csv(&Summary::of(&run)).as_bytes()),
+    let (run, patterns) = chosen(args)?;
+    if let Some(traced) = trace::command_of(&run).filter(|_| args.format == ShowFormat::Table) {
+        return print_traced(&run, traced, &args.view);
     }
+    let mut summary = Summary::of(&run);
+    if !patterns.is_empty() {
+        summary.retain(|case| patterns.iter().any(|pattern| tollgate_suites::matches(pattern, case)));
+        if summary.rows.is_empty() {
+            return Err(Failure::input(format!(
+                "run {} has no row that matches {}",
+                run.id,
+                patterns.join(" ")
+            )));
+        }
+    }
+    match args.format {
+        ShowFormat::Table if args.all || !patterns.is_empty() => {
+            out::print(&text::text(&summary, None, out::width()))?;
+            say::warn(&text::warnings(&summary, out::width()));
+            Ok(())
+        }
+        ShowFormat::Table => print_screen(&summary),
+        ShowFormat::Json => print_json(&summary, None),
+        ShowFormat::Csv => out::print_raw(csv::csv(&summary).as_bytes()),
+    }
+}
+
+/// The run that is meant, and the patterns. The first word is a pattern where no run has that name and benchmarks match it.
+fn chosen(args: &ShowArgs) -> Result<(Run, Vec<String>), Failure> {
+    const LAST: &str = "last";
+    let Some(first) = &args.run else { return Ok((tollgate_store::find(LAST)?, Vec::new())) };
+    match tollgate_store::find(first) {
+        Ok(run) => Ok((run, args.pattern.clone())),
+        Err(_) if is_pattern(first) => {
+            let patterns = std::iter::once(first).chain(&args.pattern).cloned().collect();
+            Ok((tollgate_store::find(LAST)?, patterns))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn is_pattern(word: &str) -> bool {
+    use tollgate_suites::{Extent, Size, select};
+    select(&[word.to_owned()], Extent::Thorough, Size::Small).is_ok()
 }
 
 /// Prints where a command's time went, as `trace` does.
@@ -40,17 +70,12 @@ fn print_traced(run: &Run, traced: &Traced, view: &ViewArgs) -> Result<(), Failu
     out::print(&format!("{page}{}", paragraph(&text::whereabouts(run, None), width, "")))
 }
 
-/// Prints a run as tables and sentences, with the file in which it is kept.
+/// Prints the first screen of a run.
 ///
 /// # Errors
 /// When standard output is closed or full.
-pub fn print_table(summary: &Summary, kept: Option<&Path>) -> Result<(), Failure> {
-    out::print(&text::text(summary, kept, out::width()))
-}
-
-/// Prints the warnings of a run, last and to standard error: they are no result.
-pub fn print_warnings(summary: &Summary) {
-    say::warn(&text::warnings(summary, out::width()));
+pub fn print_screen(summary: &Summary) -> Result<(), Failure> {
+    out::print(&screen::text(summary, out::width()))
 }
 
 /// Prints a run as JSON, with the file in which it is kept.

@@ -166,7 +166,7 @@ fn without_the_tsc_there_are_no_cycles() {
 
 #[test]
 fn a_table_has_a_row_for_every_case_and_a_reason_for_every_gap() {
-    let table = kept().output(["show", "native"]);
+    let table = kept().output(["show", "native", "--all"]);
     for part in ["entry/call", "entry/syscall", "80.2 ns", "×1.25", "slower than entry/syscall", "a note"] {
         assert!(table.contains(part), "{part} is not in\n{table}");
     }
@@ -185,12 +185,12 @@ fn the_tables_are_as_reviewed() {
         let output = command.env("COLUMNS", "100").assert().success().get_output().stdout.clone();
         String::from_utf8(output).expect("text")
     };
-    insta::assert_snapshot!("entry", text(&["show", "native"]));
+    insta::assert_snapshot!("entry", text(&["show", "native", "--all"]));
     insta::assert_snapshot!("compare", text(&["compare", "native", "vm"]));
     home.keep(&processes());
-    insta::assert_snapshot!("processes", text(&["show", "20261121-015427-0001"]));
+    insta::assert_snapshot!("processes", text(&["show", "20261121-015427-0001", "--all"]));
     home.keep(&memory_and_files());
-    insta::assert_snapshot!("memory-and-files", text(&["show", "storage"]));
+    insta::assert_snapshot!("memory-and-files", text(&["show", "storage", "--all"]));
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn a_noisy_row_is_marked_with_the_reason() {
     ]);
     syscall["discarded"] = 80.into();
     home.keep(&document);
-    let table = home.output(["show", "last"]);
+    let table = home.output(["show", "last", "--all"]);
     assert!(table.lines().any(|line| line.starts_with("~ entry/syscall")), "{table}");
     assert!(table.contains("14 % of samples discarded (preempted)"), "{table}");
     assert_eq!(of(&home.json(["show", "last", "--format=json"]), "entry/syscall")["noisy"], true);
@@ -244,7 +244,7 @@ fn processes() -> Value {
 fn findings_are_sentences_of_several_rows() {
     let home = Home::new();
     home.keep(&processes());
-    let table = home.output(["show", "last"]);
+    let table = home.output(["show", "last", "--all"]);
     let words = table.split_whitespace().collect::<Vec<_>>().join(" ");
     for sentence in [
         "An invalid opcode that a signal handler emulates takes 2000 times as long as a multiplication.",
@@ -320,7 +320,7 @@ fn memory_and_files() -> Value {
 fn memory_and_files_have_their_pictures_and_findings() {
     let home = Home::new();
     home.keep(&memory_and_files());
-    let table = home.output(["show", "storage"]);
+    let table = home.output(["show", "storage", "--all"]);
     let words = table.split_whitespace().collect::<Vec<_>>().join(" ");
     for sentence in [
         // The suite of files shows the distribution of single operations.
@@ -348,7 +348,7 @@ fn memory_and_files_have_their_pictures_and_findings() {
     assert!(row(9)["bytes_per_second"].as_f64() > Some(8e9));
     assert_eq!(row(6)["counted"]["is_share"], true);
     for width in [40, 60, 80, 100, 200] {
-        let mut narrow = home.tollgate(["show", "storage"]);
+        let mut narrow = home.tollgate(["show", "storage", "--all"]);
         let output = narrow.env("COLUMNS", width.to_string()).assert().success().get_output().stdout.clone();
         let text = String::from_utf8(output).expect("text");
         assert!(text.lines().all(|line| line.chars().count() <= width), "{width}:\n{text}");
@@ -361,7 +361,7 @@ fn memory_and_files_have_their_pictures_and_findings() {
 fn rows_of_long_names_stand_beneath_their_benchmark() {
     let home = Home::new();
     home.keep(&processes());
-    let table = home.output(["show", "last"]);
+    let table = home.output(["show", "last", "--all"]);
     let at = table.lines().position(|line| line.trim() == "processes/fork").expect("a heading");
     let beneath = table.lines().nth(at + 1).expect("a row");
     assert!(
@@ -382,7 +382,7 @@ fn an_emulators_time_is_not_shown_as_a_latency() {
     let mut document = document("20261121-015427-0001", None, 1.0);
     document["measurements"][1]["provenance"] = "qemu-tcg".into();
     home.keep(&document);
-    let table = home.output(["show", "last"]);
+    let table = home.output(["show", "last", "--all"]);
     assert!(!table.contains("80.2 ns") && table.contains("an emulator's"), "{table}");
     // Nor in a comparison.
     let table = home.output(["compare", "last", "last"]);
@@ -402,7 +402,7 @@ fn a_row_of_few_processes_is_noisy() {
     document["measurements"][1]["processes"] =
         serde_json::json!([{"rounds": 488, "discarded": (480..488).collect::<Vec<_>>()}]);
     home.keep(&document);
-    let table = home.output(["show", "last"]);
+    let table = home.output(["show", "last", "--all"]);
     assert!(table.lines().any(|line| line.starts_with("~ entry/syscall")), "{table}");
     assert!(table.contains("noisy: 1 process only"), "{table}");
 }
@@ -411,9 +411,13 @@ fn a_row_of_few_processes_is_noisy() {
 fn no_line_is_wider_than_the_terminal() {
     let home = kept();
     for width in [54_usize, 60, 80, 120] {
-        for arguments in
-            [vec!["show", "native"], vec!["compare", "native", "vm"], vec!["list"], vec!["list", "--runs"]]
-        {
+        for arguments in [
+            vec!["show", "native"],
+            vec!["show", "native", "--all"],
+            vec!["compare", "native", "vm"],
+            vec!["list"],
+            vec!["list", "--runs"],
+        ] {
             let mut command = home.tollgate(arguments.clone());
             let output =
                 command.env("COLUMNS", width.to_string()).assert().success().get_output().stdout.clone();
@@ -436,6 +440,7 @@ fn a_document_cannot_command_the_terminal() {
     home.keep(&common::document("20261121-015428-0002", None, 1.0));
     for arguments in [
         vec!["show", "20261121-015427-0001"],
+        vec!["show", "20261121-015427-0001", "--all"],
         vec!["show", "20261121-015427-0001", "--format=json"],
         vec!["show", "20261121-015427-0001", "--format=csv"],
         vec!["compare", "20261121-015427-0001", "last"],

@@ -176,7 +176,7 @@ fn findings_need_disjoint_intervals() {
         ("workloads/grep", grep("warm"), 4.0),
     ]);
     let file = home.file("run.json", run.to_string());
-    let shown = home.output(["show", &file]);
+    let shown = home.output(["show", &file, "--all"]);
     let sentences = shown.split_whitespace().collect::<Vec<_>>().join(" ");
     let cold = "With a cold page cache commands on the small tree take longer: grep 3.0 times.";
     assert!(sentences.contains(cold), "{shown}");

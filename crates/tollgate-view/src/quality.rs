@@ -1,0 +1,122 @@
+//! How far a run's figures can be trusted: a grade, and the one or two reasons for it.
+
+use std::fmt;
+
+use serde::Serialize;
+use tollgate_model::stats::median;
+
+use crate::facts;
+use crate::figures::{count, percent};
+use crate::health::{self, State};
+use crate::summary::{Figures, Summary};
+
+/// A grade.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Grade {
+    /// Another run gives the same figures within a few percent.
+    Good,
+    /// Differences of ten percent can be noise.
+    Fair,
+    /// Differences of tens of percent can be noise.
+    Poor,
+}
+
+/// The quality of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Quality {
+    /// The worst of the reasons' grades.
+    pub grade: Grade,
+    /// Why, the worst first: phrases with a figure.
+    pub reasons: Vec<String>,
+}
+
+/// The median range across processes above which a run is fair, and poor.
+const RANGES: [f64; 2] = [0.05, 0.20];
+/// The median difference between the first and the second half of the processes, likewise.
+const DRIFTS: [f64; 2] = [0.03, 0.10];
+/// The share of rows with too few processes for an interval, likewise.
+const FEW: [f64; 2] = [0.10, 0.50];
+/// Fewer processes have no halves.
+const ENOUGH_FOR_HALVES: usize = 8;
+
+/// The quality of a run, from its rows and from what else happened meanwhile.
+pub fn of(summary: &Summary) -> Quality {
+    let rows: Vec<&Figures> = summary.measured().map(|(_, figures)| figures).collect();
+    if rows.is_empty() {
+        return Quality { grade: Grade::Poor, reasons: vec!["nothing was measured".to_owned()] };
+    }
+    let mut reasons: Vec<(Grade, String)> = Vec::new();
+    let mut judge = |value: Option<f64>, [fair, poor]: [f64; 2], words: &dyn Fn(f64) -> String| {
+        let Some(value) = value.filter(|value| *value > fair) else { return };
+        reasons.push((if value > poor { Grade::Poor } else { Grade::Fair }, words(value)));
+    };
+    // A row below its detection limit differs by noise alone.
+    let above = || rows.iter().filter(|figures| figures.below.is_none() && figures.is_estimate());
+    let ranges: Vec<f64> = above().map(|figures| figures.estimate.spread).collect();
+    judge(median(&ranges), RANGES, &|range| format!("processes differ by {}", percent(range)));
+    let drifts: Vec<f64> = above().filter_map(|figures| drift(figures)).collect();
+    judge(median(&drifts).map(f64::abs), DRIFTS, &|drift| format!("drift {} during the run", percent(drift)));
+    let few = above().filter(|figures| figures.estimate.interval.is_none()).count();
+    let share = few as f64 / rows.len() as f64;
+    judge(Some(share), FEW, &|_| format!("{few} of {} rows have too few processes for a CI", rows.len()));
+    reasons.extend(disturbances(summary));
+    reasons.sort_by_key(|(grade, _)| std::cmp::Reverse(*grade));
+    let grade = reasons.first().map_or(Grade::Good, |(grade, _)| *grade);
+    Quality { grade, reasons: reasons.into_iter().map(|(_, reason)| reason).collect() }
+}
+
+/// The second half of the processes over the first, less one.
+fn drift(figures: &Figures) -> Option<f64> {
+    let medians = &figures.estimate.process_medians;
+    if medians.len() < ENOUGH_FOR_HALVES {
+        return None;
+    }
+    let (first, second) = medians.split_at(medians.len() / 2);
+    Some(median(second)? / median(first)? - 1.0).filter(|drift| drift.is_finite())
+}
+
+/// What the checks of the moment find poor: load, steal, quota, a tracer, the clock.
+fn disturbances(summary: &Summary) -> impl Iterator<Item = (Grade, String)> {
+    let (run, facts) = (summary.run, &summary.run.facts);
+    let number = |name: &str| facts::number(facts, name).unwrap_or_default();
+    let poor = health::of_moment(run).into_iter().filter(|check| check.judged.state == State::Poor);
+    poor.map(move |check| match check.name {
+        "load" => {
+            let processors = count(health::online(facts).unwrap_or(1.0) as usize, "CPU", "CPUs");
+            (Grade::Fair, format!("load {:.1} on {processors}", number("load.before")))
+        }
+        "pressure" => (
+            Grade::Fair,
+            format!("tasks waited for a CPU {:.0} % of the time", number("pressure.cpu.before")),
+        ),
+        "steal" => (Grade::Poor, format!("steal {}", percent(health::stolen(run).unwrap_or_default()))),
+        "processors" => (Grade::Poor, "only one CPU, shared with other work".to_owned()),
+        "quota" => (Grade::Poor, "the CPU quota ran out".to_owned()),
+        "clock" => (Grade::Poor, "timed by the kernel's clock, not the TSC".to_owned()),
+        "tracer" => (Grade::Poor, "a tracer is attached".to_owned()),
+        _ => (Grade::Poor, check.judged.found),
+    })
+}
+
+impl fmt::Display for Grade {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Good => "good",
+            Self::Fair => "fair",
+            Self::Poor => "poor",
+        })
+    }
+}
+
+impl fmt::Display for Quality {
+    /// `poor. Processes differ by 25 %; load 1.8 on 2 CPUs`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let reasons = self.reasons.iter().take(2).map(String::as_str).collect::<Vec<_>>().join("; ");
+        let mut letters = reasons.chars();
+        match letters.next() {
+            None => write!(f, "{}: processes agree, nothing disturbed", self.grade),
+            Some(first) => write!(f, "{}. {}{}", self.grade, first.to_uppercase(), letters.as_str()),
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! The first screen of a run: at most 40 lines of at most 80 columns that say what is expensive here, why, what to do about it, and
+//! how far the figures can be trusted.
+
+mod machine;
+mod rows;
+
+use tollgate_model::measurement::Status;
+use tollgate_model::text::clean;
+
+use crate::expensive::{self, Expense};
+use crate::figures::{count, time_left};
+use crate::quality;
+use crate::summary::{Row, State, Summary};
+use crate::table::{cut, heading, wrap};
+use unicode_width::UnicodeWidthStr;
+
+/// The lines of the first screen.
+const LINES: usize = 40;
+/// Its columns, where the terminal has as many.
+const COLUMNS: usize = 80;
+/// The expensive things that are shown at most.
+const MOST_EXPENSES: usize = 6;
+/// The lines that they take at most, and those that are theirs beside any number of rows.
+const EXPENSE_LINES: usize = 12;
+const LEAST_EXPENSE_LINES: usize = 4;
+
+/// The first screen, for a terminal of this width.
+pub fn text(summary: &Summary, width: usize) -> String {
+    let width = width.min(COLUMNS);
+    let mut text = String::new();
+    // A narrow terminal has more lines rather than less of what they say.
+    let put = |line: &str, room: usize| -> String {
+        let line = clean(line);
+        let lines = if width < COLUMNS { wrap(&line, room) } else { vec![cut(&line, room)] };
+        lines.join("\n")
+    };
+    let [machine, environment] = machine::lines(summary);
+    for line in [title(summary, width), machine, environment] {
+        text.push_str(&format!("{}\n", put(&line, width)));
+    }
+    // The quality, a heading, and the last line.
+    let room = LINES.saturating_sub(text.lines().count() + 3);
+    let mut rows = rows::Rows::headlines(summary, width);
+    let lines = room.saturating_sub(rows.lines()).clamp(LEAST_EXPENSE_LINES, EXPENSE_LINES);
+    let expenses = Expenses::of(summary, width, lines);
+    rows.fill(summary, room - expenses.lines());
+    rows.mark(&expenses.shown);
+    let legend = if rows.is_any_noisy() { "  ~ noisy" } else { "" };
+    let quality = format!("Quality: {}", quality::of(summary));
+    text.push_str(&format!("{}{legend}\n", put(&quality, width.saturating_sub(legend.len()))));
+    text.push_str(&rows.text());
+    text.push_str(&expenses.text(width));
+    text.push_str(&cut(&more(&expenses.shown), width));
+    text.push('\n');
+    text
+}
+
+/// `run 20261122-172804-4e1f51d3  60 s  412 cases; 10 not available  before`
+fn title(summary: &Summary, width: usize) -> String {
+    let run = summary.run;
+    let measured = summary.measured().count();
+    let of = |status: Status| {
+        let is_so = |row: &&Row| matches!(&row.state, State::Without(own, _) if *own == status);
+        summary.rows.iter().filter(is_so).count()
+    };
+    let counts = [
+        (of(Status::Skipped), "not available"),
+        (of(Status::Refused), "refused"),
+        (of(Status::NotMeasured), "not measured"),
+        (of(Status::Failed), "failed"),
+    ];
+    let time = |text: &str| humantime::parse_rfc3339(text).ok();
+    let took = time(&run.started).zip(time(&run.finished));
+    let took = took.and_then(|(started, finished)| finished.duration_since(started).ok());
+    let took = took.map(|took| format!("  {}", time_left(took))).unwrap_or_default();
+    let label = run.label.as_ref().map(|label| format!("  {label}")).unwrap_or_default();
+    let mut title = format!("run {}{took}  {}", run.id, count(measured, "case", "cases"));
+    for (at, (number, words)) in counts.into_iter().filter(|(number, _)| *number > 0).enumerate() {
+        title.push_str(&format!("{} {number} {words}", if at == 0 { ";" } else { "," }));
+    }
+    if title.width() + label.width() <= width { title + &label } else { title }
+}
+
+/// Where the rest is: the first finding's benchmark is the one to explain.
+fn more(shown: &[Expense]) -> String {
+    let interesting = shown.get(1).or(shown.first()).map_or("entry/syscall", |expense| expense.benchmark);
+    format!("More: tollgate show --all | tollgate explain {interesting} | tollgate report")
+}
+
+/// The expensive things that have room, each as lines.
+struct Expenses {
+    shown: Vec<Expense>,
+    lines: Vec<Vec<String>>,
+}
+
+impl Expenses {
+    fn of(summary: &Summary, width: usize, mut room: usize) -> Self {
+        let (mut shown, mut lines) = (Vec::new(), Vec::new());
+        for expense in expensive::of(summary).into_iter().take(MOST_EXPENSES) {
+            let own = wrapped(&expense.sentence(), width);
+            if own.len() <= room {
+                room -= own.len();
+                lines.push(own);
+                shown.push(expense);
+            }
+        }
+        Self { shown, lines }
+    }
+
+    fn lines(&self) -> usize {
+        self.lines.iter().map(Vec::len).sum()
+    }
+
+    fn text(&self, width: usize) -> String {
+        if self.lines.is_empty() {
+            return String::new();
+        }
+        let lines: String = self.lines.iter().flatten().map(|line| format!("{line}\n")).collect();
+        heading("Expensive here, and what to do", width) + &lines
+    }
+}
+
+/// A sentence with a hanging indent.
+fn wrapped(sentence: &str, width: usize) -> Vec<String> {
+    let sentence = clean(sentence);
+    if sentence.width() + 2 <= width {
+        return vec![format!("  {sentence}")];
+    }
+    let lines = wrap(&sentence, width.saturating_sub(4).max(20)).into_iter().enumerate();
+    lines.map(|(at, line)| if at == 0 { format!("  {line}") } else { format!("    {line}") }).collect()
+}

@@ -1,0 +1,248 @@
+//! The rows of the first screen: the headline cases by section, and of a run of some suites whatever else fits.
+
+use tollgate_engine::{Headline, Section};
+use tollgate_model::text::clean;
+use tollgate_model::{Case, Unit};
+use tollgate_suites::{Benchmark, SUITES};
+use unicode_width::UnicodeWidthStr;
+
+use crate::expensive::Expense;
+use crate::facts;
+use crate::figures;
+use crate::summary::{Figures, Row, Summary};
+use crate::table::{Look, cut, styled};
+
+/// The columns beside the name, with their widths.
+const COLUMNS: [(&str, usize); 4] = [("median", 9), ("95 % CI", 15), ("min", 10), ("× syscall", 11)];
+/// The columns of a wide and of narrower terminals.
+const LAYOUTS: [&[usize]; 4] = [&[0, 1, 2, 3], &[0, 1, 3], &[0, 1], &[0]];
+/// The columns for a name with its mark: the most and the fewest.
+const NAMES: [usize; 2] = [34, 26];
+
+pub(super) struct Rows<'a> {
+    sections: Vec<(String, Vec<Shown<'a>>)>,
+    loads: Option<String>,
+    /// Rows that have no room.
+    hidden: usize,
+    columns: &'static [usize],
+    name: usize,
+    width: usize,
+}
+
+/// A row, by its name on the screen.
+#[derive(Clone)]
+struct Shown<'a> {
+    name: String,
+    case: &'a Case,
+    figures: &'a Figures<'a>,
+    is_noisy: bool,
+}
+
+impl<'a> Rows<'a> {
+    /// The headlines.
+    pub(super) fn headlines(summary: &'a Summary, width: usize) -> Self {
+        let (columns, name) = layout(width);
+        let headlines = headlines(summary);
+        let loads = loads(&headlines);
+        let mut rows = Self { sections: Vec::new(), loads, hidden: 0, columns, name, width };
+        for (section, row, headline) in
+            headlines.into_iter().filter(|(section, ..)| *section != Section::Loads)
+        {
+            rows.add(title(section, summary), headline.name.to_owned(), row);
+        }
+        rows
+    }
+
+    /// The other rows too, where all of them fit so many lines. Without headlines as many as fit.
+    pub(super) fn fill(&mut self, summary: &'a Summary, room: usize) {
+        let of_headlines = headlines(summary);
+        let is_headline = |row: &Row| of_headlines.iter().any(|(_, known, _)| known.case == row.case);
+        let others = summary.rows.iter().filter(|row| row.figures().is_some() && !is_headline(row));
+        let mut all = Self { sections: self.sections.clone(), loads: self.loads.clone(), ..*self };
+        let mut others = others.peekable();
+        while let Some(row) = others.next_if(|_| all.lines() + 3 <= room) {
+            let suite = row.case.suite();
+            let section = section_of(suite).map_or(suite.to_owned(), |section| title(section, summary));
+            let name = row.case.to_string();
+            let name = name.strip_prefix(suite).and_then(|name| name.strip_prefix('/')).unwrap_or(&name);
+            all.add(section, name.to_owned(), row);
+        }
+        let hidden = others.count();
+        if hidden == 0 || of_headlines.is_empty() {
+            *self = Self { hidden, ..all };
+        }
+    }
+
+    /// Marks the noisy rows that a sentence rests on. The quality line tells of the others.
+    pub(super) fn mark(&mut self, expenses: &[Expense]) {
+        for row in self.sections.iter_mut().flat_map(|(_, rows)| rows) {
+            let is_used = expenses.iter().any(|expense| expense.from.contains(row.case));
+            row.is_noisy = is_used && !row.figures.noise().is_empty();
+        }
+    }
+
+    fn add(&mut self, section: String, name: String, row: &'a Row) {
+        let Some(figures) = row.figures() else { return };
+        let shown = Shown { name, case: row.case, figures, is_noisy: false };
+        match self.sections.iter_mut().find(|(title, _)| *title == section) {
+            Some((_, rows)) => rows.push(shown),
+            None => self.sections.push((section, vec![shown])),
+        }
+    }
+
+    pub(super) fn lines(&self) -> usize {
+        let rows: usize = self.sections.iter().map(|(_, rows)| rows.len() + 1).sum();
+        // The line of loads takes the place of the section's heading, but for the first.
+        let is_apart = self.sections.iter().position(|(title, _)| title == MEMORY).is_none_or(|at| at == 0);
+        rows + usize::from(self.loads.is_some() && is_apart)
+    }
+
+    pub(super) fn is_any_noisy(&self) -> bool {
+        self.sections.iter().flat_map(|(_, rows)| rows).any(|row| row.is_noisy)
+    }
+
+    pub(super) fn text(&self) -> String {
+        let mut text = String::new();
+        let loads = self.loads.as_deref();
+        for (at, (title, rows)) in self.sections.iter().enumerate() {
+            let is_memory = title == MEMORY;
+            // The line of loads stands for the heading of its section.
+            let heading = match loads.filter(|_| is_memory && at > 0) {
+                Some(loads) => format!("{title}   {loads}"),
+                None => title.clone(),
+            };
+            let heading = if at == 0 { self.with_columns(&heading) } else { cut(&heading, self.width) };
+            text.push_str(&styled(Look::Heading, &heading));
+            if let Some(loads) = loads.filter(|_| is_memory && at == 0) {
+                text.push_str(&format!("  {}\n", cut(loads, self.width.saturating_sub(2))));
+            }
+            rows.iter().for_each(|row| text.push_str(&self.line(row)));
+        }
+        if let Some(loads) = loads.filter(|_| !self.sections.iter().any(|(title, _)| title == MEMORY)) {
+            text.push_str(&styled(Look::Heading, &cut(&format!("{MEMORY}   {loads}"), self.width)));
+        }
+        if self.hidden > 0 {
+            text.push_str(&format!("  {} more rows: tollgate show --all\n", self.hidden));
+        }
+        text
+    }
+
+    fn with_columns(&self, title: &str) -> String {
+        self.aligned(title, |column| COLUMNS[column].0.to_owned())
+    }
+
+    fn line(&self, row: &Shown) -> String {
+        let mark = if row.is_noisy { "~ " } else { "  " };
+        let cells = cells(row.figures);
+        let line = self.aligned(&format!("{mark}{}", row.name), |column| cells[column].clone());
+        styled(if row.is_noisy { Look::Flagged } else { Look::Plain }, &line)
+    }
+
+    fn aligned(&self, name: &str, cell: impl Fn(usize) -> String) -> String {
+        let name = cut(&clean(name), self.name);
+        let mut line = format!("{name}{}", " ".repeat(self.name.saturating_sub(name.width())));
+        for column in self.columns {
+            let (cell, width) = (cell(*column), COLUMNS[*column].1);
+            // A cell that is too long takes from the next gap.
+            line.push_str(&" ".repeat(width.saturating_sub(cell.width()).max(1)));
+            line.push_str(&cell);
+        }
+        cut(line.trim_end(), self.width)
+    }
+}
+
+/// The columns that fit, and the width of the names.
+fn layout(width: usize) -> (&'static [usize], usize) {
+    let [most, fewest] = NAMES;
+    let taken = |columns: &[usize]| columns.iter().map(|column| COLUMNS[*column].1).sum::<usize>();
+    let fits = |columns: &&&[usize]| fewest + taken(columns) <= width;
+    let columns = LAYOUTS.iter().find(fits).unwrap_or(&LAYOUTS[3]);
+    (columns, width.saturating_sub(taken(columns)).min(most))
+}
+
+const MEMORY: &str = "Memory";
+
+fn title(section: Section, summary: &Summary) -> String {
+    let facts = &summary.run.facts;
+    match section {
+        Section::Entry => "Kernel entry".to_owned(),
+        Section::Faults => "Faults and signals".to_owned(),
+        Section::Loads | Section::Memory => MEMORY.to_owned(),
+        Section::Processes => "Locks, scheduling, processes".to_owned(),
+        Section::Files => {
+            let on = facts::text(facts, "files.fs").zip(facts::text(facts, "files.device"));
+            on.map_or("Files".to_owned(), |(fs, device)| format!("Files ({fs} on {device})"))
+        }
+    }
+}
+
+fn section_of(suite: &str) -> Option<Section> {
+    match suite {
+        "entry" => Some(Section::Entry),
+        "traps" => Some(Section::Faults),
+        "memory" => Some(Section::Memory),
+        "locks" | "processes" => Some(Section::Processes),
+        "files" => Some(Section::Files),
+        _ => None,
+    }
+}
+
+/// The headline cases that the run has measured, by section.
+fn headlines<'a>(summary: &'a Summary) -> Vec<(Section, &'a Row<'a>, &'static Headline)> {
+    let benchmarks = SUITES.iter().flat_map(|suite| suite.benchmarks);
+    let marked =
+        benchmarks.flat_map(|benchmark| benchmark.headlines.iter().map(move |mark| (benchmark, mark)));
+    let mut all: Vec<_> = marked
+        .filter_map(|(benchmark, mark)| Some((mark.section, row_of(summary, benchmark, mark)?, mark)))
+        .collect();
+    all.sort_by_key(|(section, ..)| *section);
+    all
+}
+
+/// The measured row of a headline. The run may come from another machine, whose cases are not this one's.
+fn row_of<'a>(summary: &'a Summary, benchmark: &Benchmark, headline: &Headline) -> Option<&'a Row<'a>> {
+    let has = |case: &Case| {
+        let mut params = headline.params.iter();
+        params.all(|(name, value)| case.params.get(*name).is_some_and(|own| own.to_string() == *value))
+    };
+    let mut rows = summary.rows.iter();
+    rows.find(|row| row.case.benchmark == benchmark.name && has(row.case))
+        .filter(|row| row.figures().is_some())
+}
+
+/// `dependent load: 16K 1.2 | 128K 4.0 | 4M 16 | 128M 483 ns`
+fn loads(headlines: &[(Section, &Row, &'static Headline)]) -> Option<String> {
+    let load = |(section, row, headline): &(Section, &Row, &'static Headline)| {
+        let figures = row.figures().filter(|figures| *section == Section::Loads && figures.is_estimate())?;
+        let below = if figures.below.is_some() { "< " } else { "" };
+        Some(format!("{} {below}{}", headline.name, figures::significant(figures.bounded(), 2)))
+    };
+    let all: Vec<String> = headlines.iter().filter_map(load).collect();
+    (!all.is_empty()).then(|| format!("dependent load: {} ns", all.join(" | ")))
+}
+
+/// The cells of a row, one for each of [`COLUMNS`].
+fn cells(figures: &Figures) -> [String; 4] {
+    let unit = figures.measured.unit;
+    let shown = |value: f64| figures::estimate(value, unit);
+    if !figures.is_estimate() {
+        return ["emulated".to_owned(), String::new(), String::new(), String::new()];
+    }
+    if let Some(limit) = figures.below {
+        return [format!("< {}", shown(limit)), String::new(), String::new(), String::new()];
+    }
+    let median = shown(figures.estimate.median);
+    let unit_name = median.split_once(' ').map_or("", |(_, unit)| unit);
+    let interval = figures.interval_in_words().map(|range| format!("{range} {unit_name}"));
+    let min = Some(figures.estimate.min).filter(|min| *min > 0.0).map(shown);
+    let multiple = figures.multiple.filter(|_| unit == Unit::Nanoseconds).map(times);
+    [median, interval.unwrap_or_default(), min.unwrap_or_default(), multiple.unwrap_or_default()]
+}
+
+/// `0.2`, `1.0`, `53`, `1390`: two digits are enough beside the figures themselves.
+fn times(multiple: f64) -> String {
+    match multiple {
+        small if small < 9.95 => format!("{small:.1}"),
+        _ => figures::thousands(&figures::significant(multiple, 2)),
+    }
+}
