@@ -138,6 +138,50 @@ impl Table {
         text
     }
 
+    /// A line for each row and no more. Without a width nothing is cut, and the remarks end the line. With one, long names are cut,
+    /// and remarks are shown as far as there is room; `whole` remarks are longer than the line where they must be.
+    pub fn lines(&self, width: Option<usize>, whole: bool) -> String {
+        let room = width.unwrap_or(usize::MAX);
+        let widest = |lines: &[String]| lines.iter().map(|line| line.width()).max().unwrap_or(0);
+        let all = self.header.len();
+        let few = all - self.dispensable;
+        let layouts = (few..=all).rev().flat_map(|number| [(0..number, 2), (0..number, 1)]);
+        let mut layouts = layouts.map(|(columns, gap)| self.columns(columns, gap, usize::MAX));
+        let lines = layouts.find(|lines| widest(lines) <= room).unwrap_or_else(|| {
+            let figures = widest(&self.columns(1..few, 1, usize::MAX));
+            let longest = room.saturating_sub(figures + 3).max(ENOUGH_FOR_NAMES);
+            self.with_names_of(longest).columns(0..few, 1, usize::MAX)
+        });
+        let columns = widest(&lines);
+        let beside = room.saturating_sub(columns + 2);
+        let looks = std::iter::once(None).chain(self.rows.iter().map(Some));
+        let mut text = String::new();
+        for (line, row) in lines.iter().zip(looks) {
+            let remarks = match row.map_or("", |row| row.remarks.as_str()) {
+                _ if !whole && beside < ENOUGH_FOR_REMARKS => String::new(),
+                remarks if whole => remarks.to_owned(),
+                remarks => cut(remarks, beside),
+            };
+            let line = match remarks.is_empty() {
+                true => cut(line, room),
+                false => format!("{line}{}  {remarks}", " ".repeat(columns - line.width())),
+            };
+            push_line(&mut text, style(row.map(|row| row.look)), &line);
+        }
+        text
+    }
+
+    /// The same with names of at most so many columns.
+    fn with_names_of(&self, longest: usize) -> Self {
+        let row = |row: &Row| {
+            let mut cells = row.cells.clone();
+            cells.first_mut().into_iter().for_each(|name| *name = cut(name, longest));
+            Row { look: row.look, cells, remarks: String::new() }
+        };
+        let rows = self.rows.iter().map(row).collect();
+        Self { header: self.header.clone(), words: self.words.clone(), dispensable: self.dispensable, rows }
+    }
+
     /// Some columns, `gap` apart, one line a row, the header's first; without the names that are longer than
     /// `longest`.
     fn columns(&self, columns: Range<usize>, gap: u16, longest: usize) -> Vec<String> {

@@ -9,6 +9,7 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
 use tollgate_model::{Label, Traced};
 use tollgate_view::decode::{self, Entry, Kind};
+use tollgate_view::show::text::{Options, Order};
 use tollgate_view::trace::{self, View};
 use tollgate_x86::{Vendor, Width};
 
@@ -169,7 +170,7 @@ pub struct RowArgs {
     /// The unit of latencies
     #[arg(long, value_enum, default_value_t)]
     pub unit: LatencyUnit,
-    /// Show the notes of each row beneath it
+    /// Show the notes of each row whole, at the end of its line
     #[arg(long)]
     pub notes: bool,
     /// Show what tollgate measured of itself: timer and loop overhead, detection limits, and the warnings
@@ -178,6 +179,19 @@ pub struct RowArgs {
     /// Columns of the output [default: the terminal's; where standard output is no terminal, as many as a row needs]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(30..=1000))]
     pub width: Option<u16>,
+}
+
+impl RowArgs {
+    /// The same for the view, for a terminal of this width.
+    pub fn options(&self, width: Option<usize>) -> Options {
+        let order = self.sort.map(|sort| match sort {
+            Sort::Latency => Order::Latency,
+            Sort::Name => Order::Name,
+            Sort::Noise => Order::Noise,
+        });
+        let in_cycles = self.unit == LatencyUnit::Cycles;
+        Options { width, order, in_cycles, notes: self.notes, bench: self.bench }
+    }
 }
 
 /// The order of rows.

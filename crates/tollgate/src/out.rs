@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::io::{BufWriter, IsTerminal, StdoutLock, Write};
+use std::process::{Command, Stdio};
 
 use serde::Serialize;
 
@@ -19,6 +20,42 @@ pub fn print(text: &str) -> Result<(), Failure> {
     let mut stream = anstream::stdout();
     let written = stream.write_all(text.as_bytes()).and_then(|()| stream.flush());
     written.map_err(|error| Failure::of_output(&error))
+}
+
+/// Writes a result that may be longer than the screen: on a terminal through `$PAGER`, by default less(1) where it is installed. An
+/// empty `PAGER` or `cat` is none, and a dumb terminal has none.
+///
+/// # Errors
+/// When standard output is closed or full.
+pub fn page(text: &str) -> Result<(), Failure> {
+    let rows =
+        rustix::termios::tcgetwinsize(rustix::stdio::stdout()).map_or(0, |size| usize::from(size.ws_row));
+    let is_dumb = std::env::var("TERM").map_or(true, |term| term == "dumb" || term.is_empty());
+    let is_long = std::io::stdout().is_terminal() && text.lines().count() >= rows && !is_dumb;
+    if is_long && through_pager(text).is_some() {
+        return Ok(());
+    }
+    print(text)
+}
+
+/// None where there is no pager, or it cannot be started.
+fn through_pager(text: &str) -> Option<()> {
+    let named = std::env::var("PAGER").unwrap_or_else(|_| "less -FRX".to_owned());
+    let mut words = named.split_whitespace();
+    let program = words.next().filter(|program| *program != "cat")?;
+    let mut pager = Command::new(program).args(words).stdin(Stdio::piped()).spawn().ok()?;
+    // The pager answers Ctrl-C itself and shares the terminal until it ends.
+    tollgate_engine::interrupt::install();
+    let mut text = Cow::Borrowed(text);
+    if anstream::AutoStream::choice(&std::io::stdout()) == anstream::ColorChoice::Never {
+        text = Cow::Owned(anstream::adapter::strip_str(&text).to_string());
+    }
+    if let Some(mut input) = pager.stdin.take() {
+        // A reader that has seen enough closes it.
+        let _ = input.write_all(text.as_bytes());
+    }
+    let _ = pager.wait();
+    Some(())
 }
 
 /// Writes bytes as they are: completions, manual pages.
@@ -116,6 +153,12 @@ impl Write for EscapedJson<'_> {
 /// The columns of the terminal that standard output is; `COLUMNS` overrides.
 pub fn width() -> usize {
     width_on(rustix::stdio::stdout())
+}
+
+/// The columns that were given: by `COLUMNS`, or by a terminal. A program that reads gets whole lines.
+pub fn given_width() -> Option<usize> {
+    let is_given = std::env::var_os("COLUMNS").is_some() || std::io::stdout().is_terminal();
+    is_given.then(width)
 }
 
 /// The same of standard error, for a result that stands there because standard output is another program's.

@@ -8,7 +8,7 @@ use tollgate_view::{screen, trace};
 
 use crate::args::{ShowArgs, ShowFormat, ViewArgs};
 use crate::failure::Failure;
-use crate::{out, say};
+use crate::out;
 use tollgate_view::summary::Summary;
 use tollgate_view::table::paragraph;
 
@@ -34,9 +34,8 @@ pub fn show(args: &ShowArgs) -> Result<(), Failure> {
     }
     match args.format {
         ShowFormat::Table if args.all || !patterns.is_empty() => {
-            out::print(&text::text(&summary, None, out::width()))?;
-            say::warn(&text::warnings(&summary, out::width()));
-            Ok(())
+            let width = args.rows.width.map(usize::from).or_else(out::given_width);
+            out::page(&text::text(&summary, args.rows.options(width)))
         }
         ShowFormat::Table => print_screen(&summary),
         ShowFormat::Json => print_json(&summary, None),

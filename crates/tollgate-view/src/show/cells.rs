@@ -1,7 +1,25 @@
 //! The figures of a case as the cells of a row, for tables in a terminal and on a page.
 
-use crate::figures::{estimate, multiple};
+use tollgate_model::Unit;
+
+use crate::figures::{estimate, multiple, range};
 use crate::summary::{Figures, Row};
+
+/// How samples become the figures that are shown.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Scale {
+    /// A sample times this is the figure.
+    pub factor: f64,
+    /// Its unit.
+    pub unit: Unit,
+}
+
+impl Scale {
+    /// As measured.
+    pub fn of_measured(figures: &Figures) -> Self {
+        Self { factor: 1.0, unit: figures.measured.unit }
+    }
+}
 
 /// The columns beside the name in a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,16 +55,25 @@ impl Columns {
 
     /// The cells of a case; fewer where it has no estimate.
     pub fn cells(self, figures: &Figures) -> Vec<String> {
+        self.cells_in(figures, Scale::of_measured(figures))
+    }
+
+    /// The same on another scale.
+    pub fn cells_in(self, figures: &Figures, scale: Scale) -> Vec<String> {
         let Figures { estimate: of, measured, .. } = figures;
-        let shown = |value: f64| estimate(value, measured.unit);
+        let shown = |value: f64| estimate(value * scale.factor, scale.unit);
         if !figures.is_estimate() {
             return vec!["emulated".to_owned()];
         }
         if let Some(limit) = figures.below {
             return vec![format!("< {}", shown(limit))];
         }
-        let interval = figures.interval_in_words().unwrap_or_default();
-        let mut cells = vec![shown(of.median), interval];
+        let interval = of.interval.map(|interval| {
+            let [low, high, median] =
+                [interval.low, interval.high, of.median].map(|value| value * scale.factor);
+            range(low, high, median, scale.unit)
+        });
+        let mut cells = vec![shown(of.median), interval.unwrap_or_default()];
         if self == Self::Distribution {
             // A sample that is the mean of several operations says nothing about a single one.
             let of_single =

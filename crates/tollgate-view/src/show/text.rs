@@ -1,52 +1,102 @@
-//! A run as tables and sentences.
+//! The rows of a run as lines, with the pictures and sentences that are made of them.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use tollgate_model::measurement::pairs;
 use tollgate_model::text::clean;
-use tollgate_model::{Facts, Run, Unit, own};
+use tollgate_model::{Case, Facts, Run, Unit, own};
 
-use super::cells::Columns;
+use super::cells::{Columns, Scale};
 use crate::summary::{Figures, Row, State, Summary};
 use crate::table::{Look, Table, paragraph};
-use crate::{advice, facts, figures, findings, pictures};
+use crate::{advice, expensive, facts, figures, findings, pictures};
 use tollgate_model::measurement::Status;
 
-/// The tables, the pictures, the findings, and how the run was made.
-pub fn text(summary: &Summary, kept: Option<&Path>, width: usize) -> String {
+/// How rows are shown.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options {
+    /// The columns of the terminal; None for a reader that is a program, which gets whole lines.
+    pub width: Option<usize>,
+    /// Their order; None for that of the document, suite by suite.
+    pub order: Option<Order>,
+    /// Latencies in cycles of the time-stamp counter, where that was the clock.
+    pub in_cycles: bool,
+    /// The notes of each row whole, also where they are wider than the terminal.
+    pub notes: bool,
+    /// The engine's own figures and the warnings.
+    pub bench: bool,
+}
+
+/// The order of rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// The slowest first.
+    Latency,
+    /// By name.
+    Name,
+    /// The widest interval first.
+    Noise,
+}
+
+/// Pictures and sentences of a reader without a terminal are no wider.
+const USUAL_WIDTH: usize = 100;
+
+/// A line for each row, the pictures, the findings, and how the run was made.
+pub fn text(summary: &Summary, options: Options) -> String {
     let mut text = String::new();
-    for table in tables(summary) {
-        text.push_str(&table.render(width));
+    let needed = needed(summary);
+    for rows in in_order(summary, options.order) {
+        text.push_str(&table(&rows, summary, options, &needed).lines(options.width, options.notes));
         text.push('\n');
     }
-    text.push_str(&pictures::of(summary, width));
+    text.push_str(&pictures::of(summary, options.width.unwrap_or(USUAL_WIDTH)));
+    // A sentence is a line of its own for a program.
+    let width = options.width.unwrap_or(usize::MAX);
     for finding in findings::of(summary) {
         text.push_str(&paragraph(&finding.sentence, width, ""));
     }
     text.push_str(&method(summary, width));
-    text.push_str(&paragraph(&whereabouts(summary.run, kept), width, ""));
+    if options.bench {
+        text.push_str(&bench(summary, width));
+    }
+    text.push_str(&paragraph(&whereabouts(summary.run, None), width, ""));
     text
 }
 
-/// The warnings, which are no result.
-pub fn warnings(summary: &Summary, width: usize) -> String {
-    let line = |advice: advice::Advice| {
-        paragraph(&format!("{}. {}", advice.warning, advice.remedy), width, "warning: ")
+/// The rows that a sentence rests on: the noise of no other matters for what is said.
+fn needed(summary: &Summary) -> HashSet<Case> {
+    let findings = findings::of(summary).into_iter().flat_map(|finding| finding.from);
+    findings.chain(expensive::of(summary).into_iter().flat_map(|expense| expense.from)).collect()
+}
+
+/// The rows of each table: by suite, so that the columns of one do not narrow those of another, or sorted in one.
+fn in_order<'a, 'b>(summary: &'b Summary<'a>, order: Option<Order>) -> Vec<Vec<&'b Row<'a>>> {
+    let by_suite = summary.rows.chunk_by(|a, b| a.case.suite() == b.case.suite());
+    let Some(order) = order else {
+        return by_suite.map(|rows| rows.iter().collect()).collect();
     };
-    advice::of(summary).into_iter().map(line).collect()
+    let mut rows: Vec<&Row> = summary.rows.iter().collect();
+    let key = |row: &Row| match (row.figures(), order) {
+        // What has no figure comes last, what has no interval is the noisiest.
+        (None, _) => f64::NEG_INFINITY,
+        (Some(figures), Order::Noise) => figures.estimate.relative_half_width().unwrap_or(f64::INFINITY),
+        (Some(figures), _) => figures.bounded(),
+    };
+    match order {
+        Order::Name => rows.sort_by_key(|row| row.case.to_string()),
+        Order::Latency | Order::Noise => rows.sort_by(|one, other| key(other).total_cmp(&key(one))),
+    }
+    vec![rows]
 }
 
-/// A table for each suite, so that the columns of one do not narrow those of another.
-fn tables(summary: &Summary) -> Vec<Table> {
-    summary.rows.chunk_by(|a, b| a.case.suite() == b.case.suite()).map(table).collect()
-}
-
-fn table(rows: &[Row]) -> Table {
-    let columns = Columns::of(rows);
+fn table(rows: &[&Row], summary: &Summary, options: Options, needed: &HashSet<Case>) -> Table {
+    let columns = Columns::of(rows.iter().copied());
     let names: Vec<&str> = std::iter::once("benchmark").chain(columns.names().iter().copied()).collect();
     let mut table = Table::new(&names).with_dispensable(if columns == Columns::Multiple { 2 } else { 1 });
-    let long = long_names(rows);
+    // A program finds the whole name on each line.
+    let long =
+        if options.width.is_some() && options.order.is_none() { long_names(rows) } else { HashSet::new() };
     let mut headed = None;
     for row in rows {
         let benchmark = row.case.benchmark.as_str();
@@ -57,10 +107,13 @@ fn table(rows: &[Row]) -> Table {
         headed = Some(benchmark);
         let name = if is_long { format!("  {}", pairs(&row.case.params)) } else { row.case.to_string() };
         let (look, cells) = match &row.state {
-            State::Without(Status::Failed, _) => (Look::Flagged, vec![row.status().to_owned()]),
+            State::Without(Status::Failed, _) => (Look::Coloured, vec![row.status().to_owned()]),
             State::Without(..) => (Look::Faint, vec![row.status().to_owned()]),
             State::Measured(figures) => {
-                (if row.is_noisy() { Look::Flagged } else { Look::Plain }, columns.cells(figures))
+                // For a program the mark would be a field; the note says it.
+                let is_flagged = options.width.is_some() && row.is_noisy() && needed.contains(row.case);
+                let look = if is_flagged { Look::Flagged } else { Look::Plain };
+                (look, columns.cells_in(figures, scale(figures, summary, options)))
             }
         };
         let cells: Vec<String> = std::iter::once(name).chain(cells).collect();
@@ -70,8 +123,16 @@ fn table(rows: &[Row]) -> Table {
     table
 }
 
+fn scale(figures: &Figures, summary: &Summary, options: Options) -> Scale {
+    let is_known = figures.measured.unit == Unit::Nanoseconds && facts::clock_is_tsc(&summary.run.facts);
+    match options.in_cycles && is_known {
+        true => Scale { factor: figures.measured.clock_hz as f64 / 1e9, unit: Unit::Cycles },
+        false => Scale::of_measured(figures),
+    }
+}
+
 /// Benchmarks of several rows with long names: each gets a heading, and its rows show the parameters only.
-fn long_names<'a>(all: &'a [Row]) -> HashSet<&'a str> {
+fn long_names<'a>(all: &[&'a Row]) -> HashSet<&'a str> {
     const LONG: usize = 33;
     let mut rows: HashMap<&'a str, (usize, usize)> = HashMap::new();
     for row in all {
@@ -83,7 +144,7 @@ fn long_names<'a>(all: &'a [Row]) -> HashSet<&'a str> {
     long.map(|(benchmark, _)| benchmark).collect()
 }
 
-/// The clock of the run, its storage, and the engine's own measurements, one line per group.
+/// The clock of the run and its storage.
 fn method(summary: &Summary, width: usize) -> String {
     let facts = &summary.run.facts;
     let mut with = Vec::new();
@@ -99,13 +160,20 @@ fn method(summary: &Summary, width: usize) -> String {
     if let Some(storage) = storage_text(facts) {
         text.push_str(&paragraph(&storage, width, "storage: "));
     }
-    for group in summary.groups() {
-        let own = own_in_words(summary, group);
-        if !own.is_empty() {
-            text.push_str(&paragraph(&own.join("; "), width, &format!("{}: ", clean(group))));
-        }
-    }
     text
+}
+
+/// What the engine measured of itself, a line for each group, and the warnings.
+fn bench(summary: &Summary, width: usize) -> String {
+    let own = |group| {
+        let words = own_in_words(summary, group).join("; ");
+        (!words.is_empty()).then(|| paragraph(&words, width, &format!("{}: ", clean(group))))
+    };
+    let groups: String = summary.groups().into_iter().filter_map(own).collect();
+    let warning = |advice: advice::Advice| {
+        paragraph(&format!("{}. {}", advice.warning, advice.remedy), width, "warning: ")
+    };
+    groups + &advice::of(summary).into_iter().map(warning).collect::<String>()
 }
 
 /// `ext4 on vda (mq-deadline), mounted rw,relatime`; for a device in memory also its memory use.
