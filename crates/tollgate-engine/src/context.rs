@@ -17,6 +17,8 @@ pub struct Context {
     pub heartbeat: Heartbeat,
     /// The directory for files, or why there is none.
     storage: Result<Storage, String>,
+    /// Whether an affinity binds, or why not.
+    affinity: Result<(), String>,
     fixtures: BTreeMap<(TypeId, String), Box<dyn Any>>,
 }
 
@@ -27,7 +29,11 @@ impl Context {
         heartbeat: Heartbeat,
         storage: Result<Storage, String>,
     ) -> Self {
-        Self { processors, quota, heartbeat, storage, fixtures: BTreeMap::new() }
+        Self { processors, quota, heartbeat, storage, affinity: Ok(()), fixtures: BTreeMap::new() }
+    }
+
+    pub(super) fn with_affinity(self, affinity: Result<(), String>) -> Self {
+        Self { affinity, ..self }
     }
 
     /// The context of a process outside a run, such as a test: without limits, and without a directory for files.
@@ -44,11 +50,21 @@ impl Context {
         self.storage.as_ref().map_err(|why| Refusal::Skip(why.clone()))
     }
 
+    /// The one processor that this thread is bound to, and so are its future children and threads.
+    ///
+    /// # Errors
+    /// [`Refusal::Refuse`] where an affinity does not bind, [`Refusal::Skip`] where the thread is not pinned.
+    pub fn home(&self) -> Result<usize> {
+        self.affinity.clone().map_err(Refusal::Refuse)?;
+        cpu::home()
+    }
+
     /// Another processor than this thread's, the best partner.
     ///
     /// # Errors
-    /// [`Refusal::Skip`] if there is only one.
+    /// [`Refusal::Skip`] if there is only one, [`Refusal::Refuse`] where an affinity does not bind.
     pub fn other_processor(&self) -> Result<usize> {
+        self.affinity.clone().map_err(Refusal::Refuse)?;
         let others = cpu::others(&self.processors);
         others.first().copied().ok_or_else(Refusal::one_processor)
     }
@@ -106,6 +122,14 @@ mod tests {
     use std::cell::Cell;
 
     use super::*;
+
+    #[test]
+    fn what_needs_one_processor_is_refused_where_an_affinity_does_not_bind() {
+        let why = "threads ran at the same time".to_owned();
+        let context = Context::here().with_affinity(Err(why.clone()));
+        assert_eq!(context.home(), Err(Refusal::Refuse(why.clone())));
+        assert_eq!(context.other_processor(), Err(Refusal::Refuse(why)));
+    }
 
     #[test]
     fn a_fixture_is_made_once_for_its_type_and_key() {

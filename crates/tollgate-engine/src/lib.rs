@@ -14,13 +14,14 @@
 //! - Ways to run a batch: `timed` (loops written in instructions), `compat` (the same in a 32-bit program), `contended`
 //!   (a loop with partners on other processors), `isolated` (instances in a process of their own), `experiment` (one
 //!   action that gives several measurements).
-//! - Tools: `clock` (the only clock), `cpu` (affinity and switches), `random` (the order of a round), `own` (the
+//! - Tools: `clock` (the only clock), `cpu` (affinity and switches), `affinity` (whether it binds), `random` (the order of a round), `own` (the
 //!   engine's measurements of itself: detection limit, loop overhead, timer overhead).
 
 // First, since its macros are known from here on.
 #[macro_use]
 mod refusal;
 
+mod affinity;
 pub mod benchmark;
 mod case_state;
 pub mod clock;

@@ -90,6 +90,8 @@ struct RoundsRun<'a> {
     watch: &'a mut dyn FnMut(&Progress),
     began: Instant,
     cpu: Option<usize>,
+    /// Whether pinning to it binds, or why not.
+    affinity: Result<(), String>,
     isolation: Isolation,
     find: Find,
     clock: Clock,
@@ -123,6 +125,7 @@ impl<'a> RoundsRun<'a> {
             watch,
             began,
             cpu,
+            affinity: Ok(()),
             isolation,
             find,
             clock: Clock::Kernel,
@@ -162,6 +165,11 @@ impl<'a> RoundsRun<'a> {
             (None, _) => Fact::unreadable("not pinned: sched_getaffinity(2) failed"),
         };
         self.facts.push(("run.cpu".to_owned(), pinned));
+        if let Some(observed) = report.affinity {
+            self.affinity = observed.binds();
+            let word = if self.affinity.is_ok() { "binds" } else { "does not bind" };
+            self.facts.push(("run.affinity".to_owned(), Fact::known(word, observed.describe())));
+        }
         self.facts.push(("run.clock".to_owned(), fact));
         self.facts.push(("run.clock_hz".to_owned(), Fact::known(clock.hz() as i64, "run.clock")));
         Ok(())
@@ -274,6 +282,7 @@ impl<'a> RoundsRun<'a> {
         let task = Task {
             cpu: self.cpu,
             allowed: self.other_cpus.before.clone(),
+            affinity: self.affinity.clone(),
             limits: self.plan.limits.clone(),
             storage: self.plan.storage.clone(),
             work,

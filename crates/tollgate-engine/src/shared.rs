@@ -16,6 +16,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tollgate_os::memfd;
 
+use super::affinity::Observed;
 use super::clock::{Clock, FrequencySource};
 use super::{heartbeat::Heartbeat, mapping::Mapping, refusal::Result, runner::Counters};
 
@@ -105,6 +106,8 @@ pub struct Report {
     pub clock: Option<Result<(Clock, FrequencySource), String>>,
     /// The error number of pinning the process.
     pub pin_error: Option<i32>,
+    /// What pinned threads showed; None where it was not asked for, or could not be tried.
+    pub affinity: Option<Observed>,
 }
 
 /// An instance in a child: its calibration, or why it cannot be measured. None where the child did not reach it.
@@ -415,7 +418,9 @@ mod tests {
         let shared = SharedResults::new(0).expect("shared memory");
         assert_eq!(shared.report(), Report::default());
         let clock = Some(Ok((Clock::Tsc { hz: 3 }, FrequencySource::Cpuid15)));
-        let report = Report { clock, pin_error: Some(libc::EINVAL) };
+        let over = Duration::from_millis(40);
+        let affinity = Some(Observed { pinned: 1, ran_on: [Some(1), None], quick: 9, over });
+        let report = Report { clock, pin_error: Some(libc::EINVAL), affinity };
         shared.set_report(&report);
         assert_eq!(shared.report(), report);
     }

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use tollgate_model::{Params, stats};
 use tollgate_os::process::die_with_parent;
 
+use super::affinity::Observed;
 use super::benchmark::{Benchmark, Kind};
 use super::clock::{self, Clock};
 use super::context::Context;
@@ -36,6 +37,8 @@ pub(super) struct Task {
     pub cpu: Option<usize>,
     /// The processors that the program may use; its parent's affinity may be narrower.
     pub allowed: Vec<usize>,
+    /// Whether the affinity binds, or why not, where it was tried.
+    pub affinity: Result<(), String>,
     pub limits: Limits,
     /// The directory for files, or why there is none.
     pub storage: Result<Storage, String>,
@@ -153,9 +156,12 @@ pub(super) fn serve(shared: &SharedResults, find: Find) -> i32 {
     // Without pinning the run continues and says so; each batch detects migrations itself.
     if let Some(Err(error)) = task.cpu.map(cpu::pin) {
         report.pin_error = Some(error.raw_os_error().unwrap_or(libc::EIO));
+    } else if task.work == Work::Clock {
+        report.affinity = task.cpu.and_then(|cpu| Observed::here(cpu).ok());
     }
     shared.set_report(&report);
-    let context = Context::new(task.allowed, Quota::new(task.limits), shared.heartbeat(), storage);
+    let context = Context::new(task.allowed, Quota::new(task.limits), shared.heartbeat(), storage)
+        .with_affinity(task.affinity);
     let mut bench = Bench { shared, find, context };
     match task.work {
         Work::Clock => {}

@@ -9,6 +9,8 @@ pub const CLOCK_HZ: &str = "run.clock_hz";
 /// The processor that was measured.
 pub const CPU: &str = "run.cpu";
 /// Whether each measuring process was started anew.
+/// Whether pinning to [`CPU`] binds: `binds` or `does not bind`.
+pub const AFFINITY: &str = "run.affinity";
 pub const ISOLATION: &str = "run.isolation";
 
 /// The fact that names the machine, as the user named it.

@@ -78,6 +78,31 @@ fn in_gvisor() {
         command
     });
     assert_eq!(document["environment"], "sandbox");
+    // It accepts an affinity and ignores it. Where processors are short two threads may not run at once.
+    let affinity = &document["facts"]["run.affinity"];
+    if affinity["value"] == "binds" {
+        return println!("skipped: the sandbox ran two threads on one processor: {affinity}");
+    }
+    assert_eq!(affinity["value"], "does not bind", "{affinity}");
+    let rows = document["measurements"].as_array().expect("measurements");
+    let on_one = |row: &&Value| {
+        let params = &row["params"];
+        row["benchmark"] == "processes/ring"
+            || params["placement"] == "same-cpu"
+            || params["cpus"] == "one"
+            || (row["benchmark"] == "locks/uncontended" && params["by"] == "lamport-up")
+    };
+    let on_one: Vec<&Value> = rows.iter().filter(on_one).collect();
+    assert!(on_one.len() > 20, "only {} rows", on_one.len());
+    for row in on_one {
+        let why = row["why"].as_str().unwrap_or_default();
+        assert!(row["status"] != "measured", "{row}");
+        assert!(row["status"] != "refused" || why.contains("does not bind"), "{row}");
+    }
+    let refused = rows.iter().filter(|row| row["status"] == "refused").count();
+    assert!(refused > 20, "only {refused} rows");
+    let uncontended = rows.iter().find(|row| row["benchmark"] == "locks/uncontended").expect("a row");
+    assert_ne!(uncontended["status"], "refused", "a lock that needs no processor of its own");
 }
 
 /// Two runs at a time would be each other's noise.

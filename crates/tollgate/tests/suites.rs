@@ -150,6 +150,59 @@ fn where_little_memory_is_allowed_much_is_skipped_with_the_limit_named() {
 }
 
 #[test]
+#[ignore = "slow: .ci/run runs it"]
+fn free_memory_of_a_population_holds_a_difference_of_memfree_or_is_not_measured() {
+    let mut run = Marked::new(&["processes/population-free"], 12);
+    let rows = run.rows();
+    let row = rows.find("processes/population-free", &json!({"of": "thread"}));
+    let why = row["why"].as_str().unwrap_or_default();
+    match row["status"].as_str() {
+        Some("not measured") => {
+            let reasons = ["MemFree", "other activity", "the run's time was over"];
+            assert!(reasons.iter().any(|reason| why.contains(reason)), "{row}");
+        }
+        Some("measured") => {
+            assert!(row["detection_limit"].is_null(), "a thread takes memory: {row}");
+            let [low, high] = ["ci_low", "ci_high"].map(|end| row[end].as_f64().expect("an interval"));
+            let found = free_memory_of_a_thread();
+            assert!((low..=high).contains(&found), "{found} bytes, and {row}");
+        }
+        _ => assert_eq!(row["status"], "skipped", "{row}"),
+    }
+}
+
+/// The difference of MemFree for each of 1,000 paused threads, in bytes; of several the median.
+fn free_memory_of_a_thread() -> f64 {
+    const THREADS: usize = 1000;
+    let free = || {
+        let text = std::fs::read_to_string("/proc/meminfo").expect("/proc/meminfo");
+        let line = text.lines().find_map(|line| line.strip_prefix("MemFree:")).expect("MemFree");
+        line.trim().trim_end_matches(" kB").parse::<f64>().expect("a number") * 1024.0
+    };
+    let difference = |_| {
+        // Memory of those that ended is freed later.
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        let before = free();
+        let (paused, end) = (std::sync::Barrier::new(THREADS + 1), std::sync::Barrier::new(THREADS + 1));
+        std::thread::scope(|scope| {
+            for _ in 0..THREADS {
+                scope.spawn(|| {
+                    paused.wait();
+                    end.wait();
+                });
+            }
+            paused.wait();
+            let during = free();
+            end.wait();
+            (before - during) / THREADS as f64
+        })
+    };
+    let mut differences: Vec<f64> = (0..5).map(difference).collect();
+    differences.sort_by(f64::total_cmp);
+    differences[2]
+}
+
+#[test]
 fn where_few_processes_are_allowed_no_population_is_made() {
     if !common::is_root() {
         return println!("skipped: only root may become a user that has no other processes");

@@ -1,6 +1,7 @@
 //! The state of a lock after its owner was killed, by trial.
 
 use super::killed::{self, Left};
+use super::lock::Reach;
 use super::method::Method;
 use crate::prelude::*;
 
@@ -32,6 +33,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
 
 fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
     let method = Method::of(params)?;
+    let reach = Reach::of(method, context)?;
     // The killed process, and the one that checks the lock.
     let taken = context.quota.take_processes(2)?;
     let at = match word(params, "at") {
@@ -39,7 +41,7 @@ fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
         _ => Moment::Random(Random::new(Random::seed())),
     };
     let (quota, heartbeat) = (context.quota.clone(), context.heartbeat.clone());
-    let trial = Trial { method, at, quota, heartbeat, _taken: taken };
+    let trial = Trial { method, reach, at, quota, heartbeat, _taken: taken };
     Ok(Instance::new(trial).with_notes([killed::stays(method)]))
 }
 
@@ -50,6 +52,7 @@ enum Moment {
 
 struct Trial {
     method: Method,
+    reach: Reach,
     at: Moment,
     quota: Quota,
     heartbeat: Heartbeat,
@@ -60,8 +63,8 @@ impl Trial {
     fn once(&mut self) -> Result<Left> {
         self.heartbeat.beat();
         match &mut self.at {
-            Moment::Holding => killed::left_behind(self.method, &self.quota),
-            Moment::Random(random) => killed::left_at_random(self.method, random, &self.quota),
+            Moment::Holding => killed::left_behind(self.method, self.reach, &self.quota),
+            Moment::Random(random) => killed::left_at_random(self.method, self.reach, random, &self.quota),
         }
     }
 }

@@ -61,7 +61,7 @@ const HAND_OVERS: u64 = 2;
 
 fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
     let method = Method::of(params)?;
-    let home = cpu::home()?;
+    let home = context.home()?;
     let other = match word(params, "cpus") {
         "one" => home,
         _ => context.other_processor()?,

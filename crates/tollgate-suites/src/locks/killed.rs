@@ -38,8 +38,8 @@ pub(super) fn stays(method: Method) -> &'static str {
 }
 
 /// Kills a process that holds the lock.
-pub(super) fn left_behind(method: Method, quota: &Quota) -> Result<Left> {
-    let lock = free_lock(method)?;
+pub(super) fn left_behind(method: Method, reach: Reach, quota: &Quota) -> Result<Left> {
+    let lock = free_lock(method, reach)?;
     let holder = Child::fork(quota, |report| {
         if lock.join(HOLDER).is_ok_and(|mut handle| handle.take()) {
             say(report);
@@ -54,8 +54,13 @@ pub(super) fn left_behind(method: Method, quota: &Quota) -> Result<Left> {
 
 /// Kills a process at a random moment of a loop that acquires and releases the lock. No other process uses the lock
 /// at that time, so contended states are not covered.
-pub(super) fn left_at_random(method: Method, random: &mut Random, quota: &Quota) -> Result<Left> {
-    let lock = free_lock(method)?;
+pub(super) fn left_at_random(
+    method: Method,
+    reach: Reach,
+    random: &mut Random,
+    quota: &Quota,
+) -> Result<Left> {
+    let lock = free_lock(method, reach)?;
     let user = Child::fork(quota, |report| {
         if let Ok(mut handle) = lock.join(HOLDER) {
             say(report);
@@ -73,8 +78,8 @@ const HOLDER: usize = 1;
 /// The number of the member that tries the lock afterwards.
 const NEXT: usize = 2;
 
-fn free_lock(method: Method) -> Result<Lock> {
-    let lock = Lock::new(method, Reach::On(cpu::home()?), 2)?;
+fn free_lock(method: Method, reach: Reach) -> Result<Lock> {
+    let lock = Lock::new(method, reach, 2)?;
     lock.join(NEXT)?.try_out()?;
     Ok(lock)
 }
@@ -188,12 +193,16 @@ mod tests {
 
     use crate::testing::pinned;
 
+    fn here() -> Reach {
+        Reach::On(cpu::home().expect("a pinned thread"))
+    }
+
     /// Tests each lock that works here, in a process of its own.
     fn each(mut test: impl FnMut(Method)) {
         in_a_process_of_its_own(|| {
             pinned();
             for method in Method::LOCKS {
-                match free_lock(method) {
+                match free_lock(method, here()) {
                     Ok(_) => test(method),
                     Err(why) => eprintln!("skipped: {}: {why:?}", method.name()),
                 }
@@ -205,7 +214,7 @@ mod tests {
     fn a_lock_stays_held_after_its_owner_was_killed() {
         each(|method| {
             let left = if method == Method::FutexTrylockPi { Left::Recoverable } else { Left::Taken };
-            assert_eq!(left_behind(method, &Quota::default()), Ok(left), "{method:?}");
+            assert_eq!(left_behind(method, here(), &Quota::default()), Ok(left), "{method:?}");
         });
     }
 
@@ -214,7 +223,8 @@ mod tests {
         let mut random = Random::new(1);
         each(|method| {
             for _ in 0..20 {
-                let left = left_at_random(method, &mut random, &Quota::default()).expect("a process to kill");
+                let left = left_at_random(method, here(), &mut random, &Quota::default())
+                    .expect("a process to kill");
                 // Only kernel locks report a dead owner, and only locks that wait within `take` can block.
                 let possible = match method {
                     Method::FutexTrylockPi => &[Left::Free, Left::Recoverable][..],
@@ -232,7 +242,8 @@ mod tests {
             pinned();
             let mut random = Random::new(2);
             let mut left = || {
-                left_at_random(Method::Lamport, &mut random, &Quota::default()).expect("a process to kill")
+                left_at_random(Method::Lamport, here(), &mut random, &Quota::default())
+                    .expect("a process to kill")
             };
             assert!((0..400).any(|_| left() == Left::Waiting), "400 kills never made an acquisition block");
         });
@@ -241,7 +252,7 @@ mod tests {
     #[test]
     fn a_lock_without_a_kill_is_free() {
         each(|method| {
-            let lock = free_lock(method).expect("a lock");
+            let lock = free_lock(method, here()).expect("a lock");
             assert_eq!(what_the_next_finds(&lock, &Quota::default()), Ok(Left::Free), "{method:?}");
         });
     }
@@ -250,7 +261,7 @@ mod tests {
     fn killed_processes_are_reaped() {
         in_a_process_of_its_own(|| {
             pinned();
-            left_at_random(Method::Lamport, &mut Random::new(3), &Quota::default())
+            left_at_random(Method::Lamport, here(), &mut Random::new(3), &Quota::default())
                 .expect("a process to kill");
             drop(Child::fork(&Quota::default(), |_| std::thread::sleep(Duration::from_secs(60))));
             assert!(process::wait4(-1, libc::WNOHANG).is_err());

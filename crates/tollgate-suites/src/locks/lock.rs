@@ -21,6 +21,20 @@ pub(super) enum Reach {
     Anywhere,
 }
 
+impl Reach {
+    /// The processor that this process is bound to. Where an affinity does not bind, any processor, for a lock that
+    /// needs none of its own.
+    ///
+    /// # Errors
+    /// As [`Context::home`].
+    pub fn of(method: Method, context: &Context) -> Result<Self> {
+        match (context.home(), method.bound_to_its_processor()) {
+            (Err(Refusal::Refuse(_)), None) => Ok(Self::Anywhere),
+            (home, _) => home.map(Self::On),
+        }
+    }
+}
+
 /// A lock, shared by threads or by processes that were forked with it.
 #[derive(Clone)]
 pub(super) struct Lock {

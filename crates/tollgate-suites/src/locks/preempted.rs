@@ -79,7 +79,7 @@ fn process_for(method: Method, index: usize, context: &mut Context) -> Result<Is
     type Process = (Isolated, Rc<Taken>);
     let kind = if method == Method::Semop { Sharing::Semaphore } else { Sharing::Other };
     let start = |context: &mut Context| -> Result<Process> {
-        let (home, quota) = (cpu::home()?, context.quota.clone());
+        let (home, quota) = (context.home()?, context.quota.clone());
         // The process and its threads.
         let taken = quota.take_processes(1 + WORKERS as u64)?;
         let isolated = Isolated::start(&quota, || {

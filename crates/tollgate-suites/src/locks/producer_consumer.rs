@@ -32,7 +32,7 @@ fn cases(cpus: &str, threads: &[u64]) -> Vec<Params> {
 fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
     let method = Method::of(params)?;
     let reach = match word(params, "cpus") {
-        "one" => Reach::On(cpu::home()?),
+        "one" => Reach::On(context.home()?),
         _ => several(&context.processors)?,
     };
     if let (Reach::Anywhere, Some(why)) = (reach, method.bound_to_its_processor()) {

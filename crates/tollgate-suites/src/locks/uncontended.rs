@@ -23,12 +23,13 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         name: "mutex trylock + unlock",
         params: &[("by", "pthread-trylock")],
     }],
-    kind: Kind::Instance(|timed, params, _| instance(timed, params)),
+    kind: Kind::Instance(|timed, params, context| instance(timed, params, context)),
     ..PLAIN
 };
 
-fn instance(timed: Timed, params: &Params) -> Result<Instance> {
-    let lock = Lock::new(Method::of(params)?, Reach::On(cpu::home()?), 2)?;
+fn instance(timed: Timed, params: &Params, context: &Context) -> Result<Instance> {
+    let method = Method::of(params)?;
+    let lock = Lock::new(method, Reach::of(method, context)?, 2)?;
     let mut handle = lock.join(1)?;
     handle.try_out()?;
     let words = handle.context();

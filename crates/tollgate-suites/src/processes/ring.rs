@@ -73,11 +73,11 @@ struct Ring {
 impl Ring {
     /// The ring of so many processes, started on first use; cases with the same number share one.
     fn of(processes: usize, context: &mut Context) -> Result<Rc<Self>> {
+        context.home()?;
         context.shared_while_held(&processes.to_string(), |context| Self::start(processes, &context.quota))
     }
 
     fn start(processes: usize, quota: &Quota) -> Result<Self> {
-        cpu::home()?;
         // This process is one of them.
         let taken = quota.take_processes(processes.saturating_sub(1) as u64)?;
         let no_pipe = |error: io::Error| Refusal::of("pipe2 is refused", &error);

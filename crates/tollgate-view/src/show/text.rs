@@ -154,7 +154,9 @@ fn method(summary: &Summary, width: usize) -> String {
         with.push(format!("{clock}{}", pace.map(|pace| format!(" at {pace}")).unwrap_or_default()));
     }
     if let Some(cpu) = facts::number(facts, facts::CPU) {
-        with.push(format!("on processor {cpu}"));
+        let is_bound = facts::text(facts, facts::AFFINITY) != Some("does not bind");
+        let (begin, end) = if is_bound { ("on", "") } else { ("pinned to", ", which does not bind") };
+        with.push(format!("{begin} processor {cpu}{end}"));
     }
     let mut text = if with.is_empty() { String::new() } else { paragraph(&with.join(" "), width, "clock: ") };
     if let Some(storage) = storage_text(facts) {

@@ -62,6 +62,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         },
     ],
     kind: Kind::Instance(|_, params, context| {
+        context.home()?;
         let means = means(params)?;
         let (elsewhere, note) = match word(params, "placement") {
             "other-cpu" => {
@@ -150,7 +151,6 @@ struct Switch {
 
 impl Switch {
     fn new(means: Means, elsewhere: Option<usize>, quota: &Quota) -> Result<Self> {
-        cpu::home()?;
         // A thread counts as one.
         let taken = quota.take_processes(1)?;
         let Means { code, side, partner: hand_back } = means;
