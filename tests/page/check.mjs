@@ -20,7 +20,7 @@ const sideways = page => page.evaluate(() => document.documentElement.scrollWidt
 async function opened(browser, file, {script, width, scheme}) {
   const page = await browser.newPage();
   await page.setJavaScriptEnabled(script);
-  await page.setViewport({width, height: 1000});
+  await page.setViewport({width, height: width < 500 ? 740 : 1000});
   await page.emulateMediaFeatures([{name: 'prefers-color-scheme', value: scheme}]);
   page.on('console', message => {
     if (['error', 'warn'].includes(message.type())) fault(file, `console: ${message.text()}`);
@@ -32,6 +32,50 @@ async function opened(browser, file, {script, width, scheme}) {
   page.on('dialog', dialog => { fault(file, `dialog: ${dialog.message()}`); dialog.dismiss(); });
   await page.goto(pathToFileURL(file).href, {waitUntil: 'load'});
   return page;
+}
+
+// The first screen answers; a page of one run is short.
+async function first(page, file, width) {
+  const below = await page.evaluate(() => {
+    const wanted = ['.quality summary', document.querySelector('.expensive') ? '.expensive li p' : '.count'];
+    return wanted.filter(one => !(document.querySelector(one)?.getBoundingClientRect().bottom <= innerHeight));
+  });
+  for (const one of below) fault(file, `at ${width} pixels ${one} is not on the first screen`);
+  const clipped = await page.evaluate(() => [...document.querySelectorAll('.rows li > *')]
+    .filter(cell => cell.localName !== 'svg' && cell.scrollWidth > cell.clientWidth + 1).length);
+  if (clipped) fault(file, `at ${width} pixels ${clipped} names or values of rows are clipped`);
+  const height = await page.evaluate(() => document.documentElement.scrollHeight);
+  const isOne = await page.evaluate(() => document.querySelectorAll('.environment').length === 1);
+  if (isOne && width === 1280 && height > 8000) fault(file, `it is ${height} pixels high`);
+}
+
+// The search shows the rows that match and opens their tables; the toggle leaves noisy rows out.
+async function found(page, file) {
+  const seen = await page.evaluate(() => {
+    const shown = selector => [...document.querySelectorAll(selector)].filter(row => row.checkVisibility()).length;
+    const ask = text => {
+      const find = document.querySelector('nav input[type=search]');
+      find.value = text;
+      find.dispatchEvent(new Event('input'));
+    };
+    const rows = '.rows li, .results tr:not(.group)';
+    const all = shown(rows);
+    ask('entry/syscall');
+    const asked = shown(rows);
+    ask('no such row at all');
+    const none = shown(rows);
+    ask('');
+    const again = shown(rows);
+    const noisy = shown('.noisy');
+    document.querySelector('nav input[type=checkbox]').click();
+    const quiet = shown('.noisy');
+    document.querySelector('nav input[type=checkbox]').click();
+    return {all, asked, none, again, noisy, quiet};
+  });
+  const {all, asked, none, again, quiet} = seen;
+  if (!(asked > 0 && asked < all && none === 0 && again === all && quiet === 0)) {
+    fault(file, `search or toggle: ${JSON.stringify(seen)}`);
+  }
 }
 
 async function look(browser, file) {
@@ -46,6 +90,7 @@ async function look(browser, file) {
       if (process.env.SHOTS) {
         await page.screenshot({path: `${process.env.SHOTS}/${basename(file, '.html')}-${width}-${scheme}.png`, fullPage: true});
       }
+      await first(page, file, width);
       await unfold(page);
       const over = await sideways(page);
       if (over > 0) fault(file, `at ${width} pixels it is ${over} pixels too wide`);
@@ -65,6 +110,7 @@ async function look(browser, file) {
           return table.querySelectorAll('thead th')[1].ariaSort;
         });
         if (sorted !== 'ascending') fault(file, 'tables cannot be sorted');
+        await found(page, file);
         await page.emulateMediaType('print');
         const nameless = await page.evaluate(() => [...document.querySelectorAll('thead th')]
           .filter(head => head.checkVisibility() && !head.innerText.trim()).length);

@@ -41,6 +41,33 @@ pub fn source<'a>(facts: &'a Facts, name: &str) -> Option<&'a str> {
     }
 }
 
+/// A fact's value as text: sizes with a unit.
+pub fn in_words(name: &str, value: &FactValue) -> String {
+    match value.as_f64().filter(|_| is_size(name)) {
+        Some(bytes) => crate::figures::bytes(bytes),
+        None => value.to_string(),
+    }
+}
+
+/// Whether a fact is a number of bytes.
+fn is_size(name: &str) -> bool {
+    const SIZES: [&str; 10] = [
+        "cgroup.memory_high",
+        "cgroup.memory_max",
+        "files.device.logical_block",
+        "files.device.physical_block",
+        "files.free",
+        "memory.swap",
+        "memory.total",
+        "process.limit.address_space",
+        "process.limit.locked_memory",
+        "process.limit.stack",
+    ];
+    // `cache.l2`, but not `cache.l2.shared` and not `cache.line`.
+    let is_cache = name.strip_prefix("cache.l").is_some_and(|rest| rest.len() < 3 && rest != "ine");
+    is_cache || SIZES.contains(&name)
+}
+
 /// Whether the time stamp counter timed the batches, so that ticks are its cycles.
 pub fn clock_is_tsc(facts: &Facts) -> bool {
     text(facts, CLOCK) == Some("tsc")

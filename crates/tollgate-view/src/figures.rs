@@ -52,6 +52,15 @@ pub fn multiple(value: f64) -> String {
     format!("×{}", significant(value, DIGITS))
 }
 
+/// A multiple without trailing zeros, for an axis: `×0.5`, `×10`.
+pub fn multiple_in_short(value: f64) -> String {
+    let text = significant(value, 2);
+    match text.contains('.') && !text.contains('e') {
+        true => format!("×{}", text.trim_end_matches('0').trim_end_matches('.')),
+        false => format!("×{text}"),
+    }
+}
+
 /// A ratio around 1 shows thousandths: `1.034`, `0.966`, `12.3`.
 pub fn ratio(value: f64) -> String {
     match value.abs() {

@@ -8,10 +8,10 @@
 mod axis;
 mod bars;
 mod curves;
-mod dots;
 mod heat;
 mod levels;
 mod policy;
+mod rows;
 mod svg;
 mod text;
 
@@ -19,10 +19,10 @@ use askama::Template;
 
 pub(crate) use axis::{Axis, Tick};
 pub(crate) use bars::{Bar, Bars, Fill, Part};
-pub(crate) use curves::{Curve, Curves, Point};
-pub(crate) use dots::{Dots, Mark, Row, Strip};
+pub(crate) use curves::{Curve, Curves, Plateau, Point};
 pub(crate) use heat::{Cell as HeatCell, Heat};
 pub(crate) use levels::{Levels, Seen};
+pub(crate) use rows::{Mark, Row, Rows};
 pub(crate) use text::Text;
 
 /// The most environments on a page.
@@ -36,12 +36,16 @@ pub struct Page {
     pub(crate) maker: Text,
     /// The environments; the others are compared with the first.
     pub(crate) environments: Vec<Environment>,
-    /// Noise and limits of its figures.
-    pub(crate) warnings: Vec<Text>,
-    /// The largest differences, a sentence each.
-    pub(crate) findings: Vec<Text>,
+    /// Of one environment: what is slow there, and what to do.
+    pub(crate) expensive: Vec<Expensive>,
+    /// Of several: the numbers of verdicts, a sentence each.
+    pub(crate) counts: Vec<Text>,
+    /// Of several: all ratios around 1, those with a verdict first.
+    pub(crate) ratios: Option<Figure>,
+    /// Of several: the largest differences, a sentence each.
+    pub(crate) differences: Vec<Text>,
     pub(crate) differing: Vec<Table>,
-    /// All latencies on one axis.
+    /// Well-known operations on one axis.
     pub(crate) ruler: Option<Figure>,
     pub(crate) sections: Vec<Section>,
     pub(crate) facts: Vec<Table>,
@@ -53,6 +57,30 @@ pub(crate) struct Environment {
     pub(crate) name: Text,
     /// Its description, in pairs of a name and a value.
     pub(crate) about: Vec<(Text, Text)>,
+    pub(crate) quality: Quality,
+    /// When and by what it was measured.
+    pub(crate) details: Vec<(Text, Text)>,
+}
+
+/// How far its figures can be trusted.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Quality {
+    /// `good`, `fair` or `poor`.
+    pub(crate) grade: Text,
+    pub(crate) reasons: Vec<Text>,
+    /// What makes figures noisy, and the remedies.
+    pub(crate) warnings: Vec<Text>,
+}
+
+/// Something slow.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Expensive {
+    pub(crate) what: Text,
+    pub(crate) figure: Text,
+    pub(crate) cause: Text,
+    pub(crate) action: Text,
+    /// The benchmark to explain.
+    pub(crate) benchmark: Text,
 }
 
 /// A suite.
@@ -60,8 +88,10 @@ pub(crate) struct Environment {
 pub(crate) struct Section {
     pub(crate) name: Text,
     pub(crate) about: Text,
-    /// Findings over several rows.
+    /// Findings that are not at the top.
     pub(crate) findings: Vec<Text>,
+    /// The facts that affect it.
+    pub(crate) facts: Option<Table>,
     pub(crate) figures: Vec<Figure>,
     /// Tables of its own.
     pub(crate) tables: Vec<Table>,
@@ -77,8 +107,6 @@ pub(crate) struct Figure {
     /// The meaning of its signs.
     pub(crate) keys: Vec<Key>,
     pub(crate) panels: Vec<Panel>,
-    /// There are many small ones.
-    pub(crate) is_small: bool,
     pub(crate) numbers: Option<Table>,
 }
 
@@ -94,6 +122,13 @@ pub(crate) struct Key {
 pub(crate) enum Sign {
     /// A mark of this look.
     Look(usize),
+    /// A mark, and one of a noisy row.
+    Median,
+    Hollow,
+    /// The band of an interval.
+    Interval,
+    /// The stroke of a min.
+    Min,
     /// A part of a bar.
     Fill(Fill),
 }
@@ -117,7 +152,7 @@ impl From<Drawing> for Panel {
 /// The kinds of pictures.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Drawing {
-    Dots(Dots),
+    Rows(Rows),
     Curves(Curves),
     Heat(Heat),
     Bars(Bars),
@@ -186,13 +221,17 @@ pub(crate) struct Cell {
 pub(crate) use tollgate_model::compare::Verdict;
 
 impl Cell {
-    fn class(&self) -> &'static str {
-        match self.verdict {
-            None => "",
-            Some(Verdict::Faster) => " class=vf",
-            Some(Verdict::Slower) => " class=vs",
-            Some(Verdict::Same | Verdict::Inconclusive) => " class=vn",
-        }
+    fn class(&self) -> String {
+        self.verdict.map(|verdict| format!(" class={}", class_of(verdict))).unwrap_or_default()
+    }
+}
+
+/// The class of a verdict: its colour.
+fn class_of(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Faster => "vf",
+        Verdict::Slower => "vs",
+        Verdict::Same | Verdict::Inconclusive => "vn",
     }
 }
 
@@ -276,8 +315,8 @@ impl FigureView<'_> {
         };
         let title = &title;
         match &panel.drawing {
-            Drawing::Dots(dots) => dots.draw(&id, title),
-            Drawing::Curves(curves) => curves.draw(&id, title, figure.is_small),
+            Drawing::Rows(rows) => rows.draw(title),
+            Drawing::Curves(curves) => curves.draw(&id, title),
             Drawing::Heat(heat) => heat.draw(&id, title),
             Drawing::Bars(bars) => bars.draw(&id, title),
             Drawing::Levels(levels) => levels.draw(&id, title),
@@ -301,17 +340,26 @@ struct TableView<'a> {
 
 /// A sign, drawn by itself.
 fn key_of(sign: Sign) -> String {
-    match sign {
-        Sign::Look(look) => format!(
-            "<svg class=\"key c{0}\" width=\"26\" height=\"12\" aria-hidden=\"true\"><path class=\"d{1}\" d=\"M0 6H26\"/><use \
-             href=\"#m{2}\" x=\"13\" y=\"6\"/></svg>",
-            look % svg::COLOURS,
-            look % 4,
-            look % svg::SIGNS
+    let (class, drawn) = match sign {
+        Sign::Look(look) => (
+            format!(" c{}", look % svg::COLOURS),
+            format!(
+                "<path class=\"d{}\" d=\"M0 6H26\"/><use href=\"#m{}\" x=\"13\" y=\"6\"/>",
+                look % 4,
+                look % svg::SIGNS
+            ),
         ),
-        Sign::Fill(fill) => format!(
-            "<svg class=\"key\" width=\"26\" height=\"12\" aria-hidden=\"true\"><rect class=\"{}\" width=\"26\" height=\"12\"/></svg>",
-            fill.class()
-        ),
-    }
+        Sign::Median => (" c0".to_owned(), "<use href=\"#m0\" x=\"13\" y=\"6\"/>".to_owned()),
+        Sign::Hollow => (" c0".to_owned(), "<use class=\"h\" href=\"#m0\" x=\"13\" y=\"6\"/>".to_owned()),
+        Sign::Interval => {
+            (" c0".to_owned(), "<rect class=\"i\" width=\"26\" y=\"2.5\" height=\"7\"/>".to_owned())
+        }
+        Sign::Min => {
+            (" c0".to_owned(), "<rect class=\"m\" x=\"12\" y=\"2\" width=\"1.5\" height=\"8\"/>".to_owned())
+        }
+        Sign::Fill(fill) => {
+            (String::new(), format!("<rect class=\"{}\" width=\"26\" height=\"12\"/>", fill.class()))
+        }
+    };
+    format!("<svg class=\"key{class}\" width=\"26\" height=\"12\" aria-hidden=\"true\">{drawn}</svg>")
 }

@@ -7,13 +7,16 @@ mod dots;
 mod environment;
 mod known;
 mod levels;
+mod locks;
 mod matrix;
 mod panels;
+mod ratios;
 mod rows;
 mod ruler;
 mod sections;
 mod subject;
 mod suites;
+mod verdict;
 
 use tollgate_model::Run;
 
@@ -26,22 +29,24 @@ pub fn page_of(runs: &[Run]) -> Page {
     let comparisons = differences::all(&subjects);
     let is_comparison = subjects.len() > 1;
     let names: Vec<&str> = subjects.iter().map(|subject| subject.name.as_str()).collect();
-    let findings = match is_comparison {
-        true => differences::findings(&subjects, &comparisons),
-        false => ruler::sentences(&subjects),
-    };
+    let mut facts = known::of(&subjects, &comparisons);
     Page {
         title: Text::new(&match names.as_slice() {
             [base, others @ ..] if is_comparison => format!("{} compared with {base}", others.join(", ")),
             names => names.concat(),
         }),
         maker: Text::new(&format!("tollgate {}", env!("CARGO_PKG_VERSION"))),
-        environments: subjects.iter().map(|subject| environment::of(subject)).collect(),
-        warnings: subjects.iter().flat_map(|subject| environment::warnings(subject)).collect(),
-        findings,
+        environments: subjects.iter().map(environment::of).collect(),
+        expensive: match subjects.as_slice() {
+            [subject] => verdict::expensive(subject),
+            _ => Vec::new(),
+        },
+        counts: differences::counts(&subjects, &comparisons),
+        ratios: ratios::of(&subjects, &comparisons),
+        differences: differences::sentences(&subjects, &comparisons),
         differing: differences::facts(&subjects, &comparisons),
         ruler: ruler::of(&subjects),
-        sections: sections::of(&subjects, &comparisons),
-        facts: known::of(&subjects, &comparisons),
+        sections: sections::of(&subjects, &comparisons, &mut facts.by_suite),
+        facts: facts.others,
     }
 }

@@ -98,38 +98,38 @@
   });
   document.addEventListener('pointermove', event => { if (pointed) say(pointed.said.textContent, event); });
 
-  // In the strips of the ruler the nearest case is named, and a click unfolds its row.
-  for (const strip of all('.strip')) {
-    const {section, environment, least, most} = strip.dataset;
-    const table = document.querySelector('#t' + section + ' table');
-    if (!table) continue;
-    const rows = all('tbody tr:not(.group)', table).map(row => {
-      const benchmark = row.parentNode.rows[0].cells[0].firstChild.textContent.trim();
-      const name = row.querySelector('summary').firstChild.textContent.trim();
-      const value = row.cells[1 + Number(environment)].textContent;
-      return {row, value, at: /^[0-9]/.test(value) ? size(value) : NaN, name: name === benchmark ? name : benchmark + ', ' + name};
-    });
-    const nearest = event => {
-      const box = strip.getBoundingClientRect();
-      const share = (event.clientX - box.left) / box.width;
-      const wanted = Math.log(least) + share * Math.log(most / least);
-      let best = null;
-      for (const row of rows) {
-        row.far = Math.abs(Math.log(row.at) - wanted);
-        if (row.far < (best ? best.far : Math.log(most / least) * 8 / box.width)) best = row;
-      }
-      return best;
-    };
-    strip.addEventListener('pointermove', event => {
-      const found = nearest(event);
-      say(found ? found.name + ': ' + found.value : '', event);
-    });
-    strip.addEventListener('pointerleave', () => { tip.hidden = true; });
-    strip.addEventListener('click', event => {
-      const found = nearest(event);
-      if (!found) return;
-      for (let at = found.row.querySelector('details'); at; at = at.parentElement.closest('details')) at.open = true;
-      found.row.scrollIntoView({block: 'center'});
-    });
-  }
+  // Rows are found by their text, and noisy ones can be left out.
+  const nav = document.querySelector('nav');
+  const make = (name, given) => Object.assign(document.createElement(name), given);
+  const find = make('input', {type: 'search', placeholder: 'Find', ariaLabel: 'Find rows by name or fact'});
+  const found = make('output', {});
+  const noisy = make('input', {type: 'checkbox', checked: true});
+  const label = make('label', {});
+  label.append(noisy, ' noisy ~');
+  nav.append(find, found, label);
+  noisy.addEventListener('change', () => document.documentElement.classList.toggle('quiet', !noisy.checked));
+  const rows = all('.rows li, tbody tr:not(.group)').map(row => {
+    const table = row.closest('table.results');
+    return {row, text: ((table ? row.parentNode.rows[0].textContent : '') + ' ' + row.textContent).toLowerCase()};
+  });
+  const holders = all('figure, .rows, details.all, tbody, main > section').reverse();
+  const opened = new Set();
+  find.addEventListener('input', () => {
+    const wanted = find.value.trim().toLowerCase().split(/\s+/);
+    const isAsked = wanted[0] !== '';
+    let number = 0;
+    for (const {row, text} of rows) {
+      row.hidden = isAsked && !wanted.every(word => text.includes(word));
+      number += !row.hidden;
+    }
+    for (const holder of holders) {
+      const has = holder.querySelector('.rows li:not([hidden]), tbody tr:not(.group):not([hidden])');
+      holder.hidden = isAsked && !has;
+      if (holder.localName !== 'details') continue;
+      if (isAsked && has && !holder.open) opened.add(holder);
+      if (opened.has(holder)) holder.open = isAsked && Boolean(has);
+      if (!isAsked) opened.delete(holder);
+    }
+    found.textContent = isAsked ? number + (number === 1 ? ' row' : ' rows') : '';
+  });
 })();

@@ -83,7 +83,7 @@ fn skeleton(page: &str) -> Vec<(&str, Vec<&str>)> {
 
 /// That a page asks for nothing, runs nothing but its own script and holds only what pages of ours hold.
 fn expect_harmless(page: &str) {
-    const ATTRIBUTES: [&str; 37] = [
+    const ATTRIBUTES: [&str; 34] = [
         "lang",
         "charset",
         "http-equiv",
@@ -116,10 +116,7 @@ fn expect_harmless(page: &str) {
         "preserveAspectRatio",
         "patternUnits",
         "data-run",
-        "data-section",
         "data-environment",
-        "data-least",
-        "data-most",
         "html",
     ];
     let mut scripts = 0;
@@ -206,7 +203,9 @@ fn a_page_holds_what_was_measured_and_how() {
         "it hung",
         "a note",
         "executed by hardware, timed by tsc",
-        "system call  80.2 ns",
+        "<span>syscall (unknown number)</span>",
+        "<b>80.2 ns</b>",
+        "<b>Quality: ",
         "<td>480<td>500<td>",
         "kernel.release",
         "releases change entry code, mitigations and defaults",
@@ -387,7 +386,7 @@ fn what_is_huge_is_cut() {
     }
     let page = self::page(&[run]);
     expect_harmless(&page);
-    assert_eq!(page.matches("<tr><th><details>").count(), 4000);
+    assert_eq!(page.matches("><th><details>").count(), 4000);
     assert!(page.len() < 4_000_000, "{} bytes", page.len());
     assert!(
         !["NaN%", "\"NaN", "MNaN", "inf%", "Minf"].iter().any(|odd| page.contains(odd)),

@@ -47,7 +47,8 @@ impl Axis {
     /// powers.
     pub fn around_times(times: impl Iterator<Item = f64> + Clone) -> Option<Self> {
         let times = times.filter(|time| DRAWN.contains(time));
-        let least = times.clone().min_by(f64::total_cmp)? / 1.2;
+        // Below the least there is room for the names of plateaus.
+        let least = times.clone().min_by(f64::total_cmp)? / 2.0;
         let most = times.max_by(f64::total_cmp)? * 1.2;
         let powers = least.log10().floor() as i32..=most.log10().floor() as i32;
         let digits: &[u32] = if most / least > 500.0 { &[1] } else { &[1, 2, 5] };
@@ -59,11 +60,6 @@ impl Axis {
             })
         });
         Self::logarithmic(least, most, ticks.collect())
-    }
-
-    /// Its smallest and its largest value.
-    pub(super) fn ends(&self) -> (f64, f64) {
-        (self.least, self.most)
     }
 
     /// A logarithmic axis between two values of any unit, with the caller's ticks.

@@ -5,9 +5,9 @@ pub(super) const STYLE: &str = include_str!("../../templates/page.css");
 pub(super) const SCRIPT: &str = include_str!("../../templates/page.js");
 
 /// SHA-256 of [`STYLE`], in base64; a test compares them.
-const STYLE_DIGEST: &str = "JF3r9w0g466jWgZsFALyqLSbucClcgSym1jGrYByffg=";
+const STYLE_DIGEST: &str = "WnAjixEnQnnhBOy60zeADFFslVSfrN7QZV+Lz4fxcvQ=";
 /// SHA-256 of [`SCRIPT`], in base64.
-const SCRIPT_DIGEST: &str = "Nn8rK7gJ5d2jddHKfbXnqFrjEA0dwZR4ewsnl/7CxaE=";
+const SCRIPT_DIGEST: &str = "tvrfTWTJ6l0KcTjbB8M5jwmTccmtVeNePOgGMKGSGjk=";
 
 /// The content security policy (W3C, CSP Level 3): no request of any kind, no other script or style.
 pub(super) fn policy() -> String {

@@ -118,33 +118,13 @@ impl Svg {
     }
 
     /// The sign of a look, with its tooltip.
-    pub(super) fn sign(&mut self, look: usize, class: &str, [x, y]: [f64; 2], title: Option<&Text>) {
-        let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
-        let (sign, x, y) = (look % SIGNS, Percent(x), short(y, 1));
-        match title {
-            None => self.put(format_args!("<use{class} href=\"#m{sign}\" x=\"{x}\" y=\"{y}\"/>")),
-            Some(title) => self.put(format_args!(
-                "<use{class} href=\"#m{sign}\" x=\"{x}\" y=\"{y}\"><title>{}</title></use>",
-                escaped(title.as_str())
-            )),
-        }
-    }
-
-    /// Begins a stretched part whose marks are the results of an environment in the table of a section.
-    pub(super) fn strip(
-        &mut self,
-        y: f64,
-        height: f64,
-        section: usize,
-        look: usize,
-        (least, most): (f64, f64),
-    ) {
+    pub(super) fn sign(&mut self, look: usize, [x, y]: [f64; 2], title: &Text) {
         self.put(format_args!(
-            "<svg class=\"strip\" data-section=\"{section}\" data-environment=\"{look}\" data-least=\"{least}\" \
-             data-most=\"{most}\" y=\"{}\" width=\"100%\" height=\"{1}\" \
-             viewBox=\"0 0 {WIDE} {1}\" preserveAspectRatio=\"none\">",
+            "<use href=\"#m{}\" x=\"{}\" y=\"{}\"><title>{}</title></use>",
+            look % SIGNS,
+            Percent(x),
             short(y, 1),
-            short(height, 1)
+            escaped(title.as_str())
         ));
     }
 

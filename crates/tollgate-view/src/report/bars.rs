@@ -99,7 +99,6 @@ pub fn traced(subjects: &[Subject], suite: &str, cases: &[&Case]) -> Option<Figu
         ],
         panels,
         numbers: Some(numbers),
-        ..Figure::default()
     })
 }
 

@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::page::{Axis, Curve, Curves, Drawing, Figure, Key, Panel, Point, Sign, Table, Text, Tick};
+use crate::page::{Axis, Curve, Curves, Drawing, Figure, Key, Plateau, Point, Sign, Table, Text, Tick};
+use tollgate_model::stats::median;
 use tollgate_model::{Case, Unit};
 
-use super::panels::{keys, panels};
+use super::panels::panels;
 use super::subject::{Subject, is_drawn};
 use crate::figures;
-use crate::pictures::{curve, trade};
+use crate::pictures::curve;
 
 fn ns(value: f64) -> String {
     figures::estimate(value, Unit::Nanoseconds)
@@ -36,7 +37,7 @@ pub fn latency(subjects: &[Subject]) -> Option<Figure> {
     let draw = |subject: &Subject| {
         let points = found.get(subject.look).filter(|points| !points.is_empty())?;
         let of = |look: usize, is_huge: bool| Curve {
-            look: Some(look),
+            look,
             points: points
                 .iter()
                 .filter(|point| point.is_huge == is_huge)
@@ -47,10 +48,11 @@ pub fn latency(subjects: &[Subject]) -> Option<Figure> {
                 })
                 .collect(),
         };
-        let caches = curve::caches(&subject.summary.run.facts).into_iter();
-        let marked = caches.map(|(name, kib)| Tick { at: kib, name: name.into(), is_main: true });
+        let caches = curve::caches(&subject.summary.run.facts);
+        let plateaus = plateaus(points, &caches);
+        let marked = caches.into_iter().map(|(name, kib)| Tick { at: kib, name: name.into(), is_main: true });
         let curves = Curves::new(&across, &up, vec![of(0, false), of(1, true)]);
-        Some(Drawing::Curves(Curves { marked: marked.collect(), ..curves }))
+        Some(Drawing::Curves(Curves { marked: marked.collect(), plateaus, ..curves }))
     };
     Some(Figure {
         title: "memory/latency: a dependent load, by memory size".into(),
@@ -60,8 +62,29 @@ pub fn latency(subjects: &[Subject]) -> Option<Figure> {
         keys: vec![key(0, "pages of 4 KiB"), key(1, "pages of 2 MiB")],
         panels: panels(subjects, draw),
         numbers: Some(latency_numbers(subjects, &found)),
-        ..Figure::default()
     })
+}
+
+/// The latency of each cache and of memory: the median of the loads whose memory is well inside it. The pages of 4 KiB are
+/// the curve of most programs; huge ones, where they were measured, have no misses of the TLB in it.
+fn plateaus(points: &[curve::Point], caches: &[(String, f64)]) -> Vec<Plateau> {
+    let is_huge = points.iter().any(|point| point.is_huge);
+    let most = points.iter().map(|point| point.kib).fold(0.0, f64::max);
+    let mut from = 0.0;
+    let mut plateaus = Vec::new();
+    let ends = caches.iter().map(|(name, kib)| (name.split(' ').next().unwrap_or(name), *kib));
+    for (name, end) in ends.chain([("memory", f64::INFINITY)]) {
+        // Near an end a part of the memory is in the next cache.
+        let inside = |kib: f64| kib >= from * 1.5 && kib <= end * 0.75;
+        let loads = points.iter().filter(|point| point.is_huge == is_huge && inside(point.kib));
+        let (sizes, times): (Vec<f64>, Vec<f64>) = loads.map(|point| (point.kib, point.ns)).unzip();
+        if let (Some(at), Some(least)) = (median(&times), sizes.iter().copied().reduce(f64::min)) {
+            let largest = sizes.into_iter().fold(least, f64::max).min(most);
+            plateaus.push(Plateau { ends: (least, largest), at, name: format!("{name} {}", ns(at)).into() });
+        }
+        from = end;
+    }
+    plateaus
 }
 
 fn latency_numbers(subjects: &[Subject], found: &[Vec<curve::Point>]) -> Table {
@@ -116,7 +139,7 @@ pub fn creation(subjects: &[Subject]) -> Option<Figure> {
         let curves = ways.iter().enumerate().filter(|(_, (_, estimates))| !estimates.is_empty());
         let curves: Vec<Curve> = curves
             .map(|(look, (benchmark, estimates))| Curve {
-                look: Some(look),
+                look,
                 points: estimates
                     .iter()
                     .map(|(mib, estimate)| Point {
@@ -155,7 +178,6 @@ pub fn creation(subjects: &[Subject]) -> Option<Figure> {
             rows: amounts.iter().map(row).collect(),
             ..Table::new("The figures of creation", head)
         }),
-        ..Figure::default()
     })
 }
 
@@ -180,97 +202,4 @@ fn written(subject: &Subject, benchmark: &str) -> Creation {
         .filter(|(case, figures)| is_plain(case) && is_drawn(figures))
         .filter_map(|(case, figures)| Some((case.number("dirty_mib")?, figures.estimate.median)))
         .collect()
-}
-
-/// More locks than these are no picture.
-const MOST_LOCKS: usize = 24;
-
-/// How many items a second each lock lets through, by the number of threads, as multiples of the system call: a picture
-/// a lock, with those of all others behind it.
-pub fn trade(subjects: &[Subject]) -> Vec<Option<Figure>> {
-    let is_comparison = subjects.len() > 1;
-    let of = |cpus: &'static str, processors: &'static str| {
-        let mut found: Vec<(usize, &str, BTreeMap<u64, f64>)> = Vec::new();
-        for subject in subjects {
-            let times = trade::times(&subject.summary, cpus, |figures| Some(figures.estimate.median));
-            let base = times.iter().find(|(by, _)| *by == trade::BASE).map(|(_, base)| base.clone());
-            let Some(base) = base else { continue };
-            for (by, times) in times.into_iter().filter(|(by, _)| *by != trade::BASE) {
-                let gains = times
-                    .into_iter()
-                    .filter_map(|(threads, time)| Some((threads, base.get(&threads)? / time)));
-                found.push((subject.look, by, gains.collect()));
-            }
-        }
-        let all = || found.iter().flat_map(|(_, _, gains)| gains);
-        let threads: BTreeSet<u64> = all().map(|(threads, _)| *threads).collect();
-        let least = all().map(|(_, gain)| *gain).min_by(f64::total_cmp)?.min(0.9);
-        let most = all().map(|(_, gain)| *gain).max_by(f64::total_cmp)?.max(1.1);
-        let steps = [1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1e3];
-        let ticks = steps.map(|at| Tick { at, name: format!("×{at}").into(), is_main: true });
-        let up = Axis::logarithmic(least / 1.05, most * 1.05, ticks.to_vec())?;
-        let across = Axis::of_steps(threads.iter().map(|threads| Text::from(threads.to_string())));
-        let locks = found.iter().map(|(_, by, _)| *by).fold(Vec::new(), |mut locks: Vec<&str>, by| {
-            if !locks.contains(&by) && locks.len() < MOST_LOCKS {
-                locks.push(by);
-            }
-            locks
-        });
-        let points = |gains: &BTreeMap<u64, f64>, name: &str| -> Vec<Point> {
-            let at =
-                |wanted: u64| threads.iter().position(|known| *known == wanted).unwrap_or_default() as f64;
-            gains
-                .iter()
-                .map(|(threads, gain)| Point {
-                    x: at(*threads),
-                    y: *gain,
-                    title: format!("{name}, {threads} threads: {}", figures::multiple(*gain)).into(),
-                })
-                .collect()
-        };
-        let panel = |by: &str| {
-            // Behind it are all others of the first environment that has any.
-            let behind = found.iter().filter(|(look, other, _)| !is_comparison && *look == 0 && *other != by);
-            let behind = behind.map(|(_, other, gains)| Curve { look: None, points: points(gains, other) });
-            let own = found.iter().filter(|(_, other, _)| *other == by);
-            let own = own.map(|(look, by, gains)| {
-                let name = subjects
-                    .get(*look)
-                    .filter(|_| is_comparison)
-                    .map_or(*by, |subject| subject.name.as_str());
-                Curve { look: Some(*look), points: points(gains, name) }
-            });
-            let curves = Curves::new(&across, &up, behind.chain(own).collect());
-            let drawing = Drawing::Curves(Curves { level: Some(1.0), is_by_environment: true, ..curves });
-            Panel { name: Some(Text::label(by)), environment: None, drawing }
-        };
-        let mut head = vec![Text::from("lock")];
-        head.extend(is_comparison.then(|| Text::from("environment")));
-        head.extend(threads.iter().map(|threads| Text::from(format!("{threads} threads"))));
-        let row = |(look, by, gains): &(usize, &str, BTreeMap<u64, f64>)| {
-            let name = subjects.get(*look).filter(|_| is_comparison).map(|subject| Text::new(&subject.name));
-            let cells = threads.iter().map(|threads| {
-                gains.get(threads).map_or("–".into(), |gain| figures::multiple(*gain).into())
-            });
-            std::iter::once(Text::new(by)).chain(name).chain(cells).collect()
-        };
-        Some(Figure {
-            title: format!("{}, {processors}", trade::BENCHMARK).into(),
-            description: format!(
-                "Items that producers hand to consumers in a second, by the number of threads of each, as multiples of the \
-                 system call {}, which is the line at ×1; the vertical axis is logarithmic{}.",
-                trade::BASE,
-                if is_comparison { "" } else { ", and the other locks are drawn thin" }
-            )
-            .into(),
-            keys: keys(subjects),
-            panels: locks.iter().map(|by| panel(by)).collect(),
-            is_small: true,
-            numbers: Some(Table {
-                rows: found.iter().map(row).collect(),
-                ..Table::new(format!("The figures of the locks {processors}"), head)
-            }),
-        })
-    };
-    vec![of("one", "on one processor"), of("all", "on all processors")]
 }

@@ -25,7 +25,7 @@ const LARGE: f64 = 1.25;
 const MOST: usize = 12;
 
 /// A sentence for each large difference, the largest of a benchmark and environment.
-pub fn findings(subjects: &[Subject], comparisons: &[Comparison]) -> Vec<Text> {
+pub fn sentences(subjects: &[Subject], comparisons: &[Comparison]) -> Vec<Text> {
     let [base, others @ ..] = subjects else { return Vec::new() };
     let mut found: Vec<(f64, String)> = Vec::new();
     for (comparison, other) in comparisons.iter().zip(others) {
@@ -52,6 +52,17 @@ pub fn findings(subjects: &[Subject], comparisons: &[Comparison]) -> Vec<Text> {
     found.sort_by(|(a, _), (b, _)| b.total_cmp(a));
     let left_out = found.len().saturating_sub(MOST);
     let sentences = found.iter().take(MOST).map(|(_, sentence)| Text::cut(sentence, 600));
+    let more = (left_out > 0).then(|| {
+        Text::from(format!(
+            "{left_out} more benchmarks differ by a quarter or more: see the tables of the suites."
+        ))
+    });
+    sentences.chain(more).collect()
+}
+
+/// The numbers of verdicts, a sentence for each comparison.
+pub fn counts(subjects: &[Subject], comparisons: &[Comparison]) -> Vec<Text> {
+    let [base, others @ ..] = subjects else { return Vec::new() };
     let counts = comparisons.iter().zip(others).map(|(comparison, other)| {
         let slower = comparison.count(Verdict::Slower);
         Text::new(&format!(
@@ -65,12 +76,7 @@ pub fn findings(subjects: &[Subject], comparisons: &[Comparison]) -> Vec<Text> {
             comparison.count(Verdict::Inconclusive),
         ))
     });
-    let more = (left_out > 0).then(|| {
-        Text::from(format!(
-            "{left_out} more benchmarks differ by a quarter or more: see the tables of the suites."
-        ))
-    });
-    counts.chain(sentences).chain(more).collect()
+    counts.collect()
 }
 
 /// How far a ratio is from one.

@@ -10,7 +10,7 @@ use super::suites::{LAB, TRACE, suite_of};
 use crate::comparison::Comparison;
 use crate::show::cells::Columns;
 use crate::show::text::own_in_words;
-use crate::summary::{Figures, Note, Row, State};
+use crate::summary::{Figures, Noise, Note, Row, State};
 use crate::{facts, figures};
 
 /// The command that measures a row again. The page's script writes the command of each row out.
@@ -135,8 +135,9 @@ fn alone(subject: &Subject, case: &Case, columns: Columns) -> Option<EstimateRow
         }
     };
     row.cells = cells.into_iter().map(Cell::from).collect();
-    // The range across processes has a column of its own.
-    let notes = found.notes().into_iter().filter(|note| !matches!(note, Note::Range { .. }));
+    // The range across processes and the CI have columns of their own.
+    let is_elsewhere = |note: &Note| matches!(note, Note::Range { .. } | Note::Noisy(Noise::Wide(_)));
+    let notes = found.notes().into_iter().filter(|note| !is_elsewhere(note));
     row.evidence = notes.map(|note| Text::new(&note.to_string())).collect();
     Some(row)
 }

@@ -1,20 +1,28 @@
 //! A section for each suite, with the pictures that fit it.
 
+use std::collections::BTreeMap;
+
 use super::subject::Subject;
 use super::suites::{about, cases, suite_of, suites};
-use super::{bars, curves, dots, levels, matrix, rows};
+use super::{bars, curves, dots, levels, locks, matrix, rows, verdict};
 use crate::comparison::Comparison;
 use crate::page::{Figure, Section, Table, Text};
 use crate::pictures;
 
-pub fn of(subjects: &[Subject], comparisons: &[Comparison]) -> Vec<Section> {
-    suites(subjects).into_iter().map(|suite| section(suite, subjects, comparisons)).collect()
+/// The sections, each with its facts.
+pub fn of(
+    subjects: &[Subject],
+    comparisons: &[Comparison],
+    facts: &mut BTreeMap<&'static str, Table>,
+) -> Vec<Section> {
+    let section = |suite| Section { facts: facts.remove(suite), ..section(suite, subjects, comparisons) };
+    suites(subjects).into_iter().map(section).collect()
 }
 
 fn section(suite: &'static str, subjects: &[Subject], comparisons: &[Comparison]) -> Section {
     let mut figures: Vec<Figure> = match suite {
         "memory" => vec![curves::latency(subjects), matrix::of(subjects), dots::sharing(subjects)],
-        "locks" => curves::trade(subjects),
+        "locks" => vec![locks::of(subjects)],
         "processes" => vec![curves::creation(subjects)],
         "files" => vec![bars::bill(subjects)],
         _ => Vec::new(),
@@ -30,6 +38,7 @@ fn section(suite: &'static str, subjects: &[Subject], comparisons: &[Comparison]
         name: suite.into(),
         about: about(suite).into(),
         findings: findings(suite, subjects),
+        facts: None,
         figures,
         tables: if suite == "locks" { features(subjects) } else { Vec::new() },
         estimates: rows::of(subjects, suite, &cases, comparisons),
@@ -39,11 +48,8 @@ fn section(suite: &'static str, subjects: &[Subject], comparisons: &[Comparison]
 fn findings(suite: &str, subjects: &[Subject]) -> Vec<Text> {
     let sentences = subjects.iter().flat_map(|subject| {
         let prefix = subject.prefix(": ");
-        let findings = subject
-            .findings
-            .iter()
-            .filter(|finding| finding.from.first().is_some_and(|first| suite_of(first) == suite));
-        findings.map(move |finding| Text::new(&format!("{prefix}{}", finding.sentence)))
+        let findings = verdict::further(subject).filter(|(case, _)| suite_of(case) == suite);
+        findings.map(move |(_, sentence)| Text::new(&format!("{prefix}{sentence}")))
     });
     sentences.collect()
 }

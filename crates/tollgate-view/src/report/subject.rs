@@ -3,8 +3,9 @@
 use tollgate_model::{Case, Run, Unit};
 
 use crate::comparison::name;
+use crate::figures;
 use crate::findings::{self, Finding};
-use crate::page::Mark;
+use crate::page::{Mark, Text};
 use crate::summary::{Figures, Summary};
 
 pub struct Subject<'a> {
@@ -44,7 +45,7 @@ impl<'a> Subject<'a> {
     /// The mark of a case, where it has a time above the detection limit.
     pub fn mark(&self, case: &Case) -> Option<Mark> {
         let figures = self.summary.figures(case).filter(|figures| is_drawn(figures))?;
-        Some(mark(self.look, figures, &format!("{}{case}", self.prefix(", "))))
+        Some(mark(self.look, figures))
     }
 
     /// Its name and a separator, where there are several.
@@ -59,15 +60,25 @@ pub fn is_drawn(figures: &Figures) -> bool {
     is_time && figures.is_estimate() && figures.below.is_none() && figures.estimate.median > 0.0
 }
 
-pub fn mark(look: usize, figures: &Figures, name: &str) -> Mark {
+/// The figure of a case in each environment that has one: `80.2 → 120 ns`; of more than two, the first and the last.
+pub fn figures_of_all(subjects: &[Subject], case: &Case) -> Text {
+    let figures = subjects.iter().filter_map(|subject| subject.summary.figures(case).map(Figures::in_words));
+    let figures: Vec<String> = figures.collect();
+    Text::from(match figures.as_slice() {
+        [one, .., other] => figures::from_to(one, other),
+        figures => figures.concat(),
+    })
+}
+
+/// A mark whose row has its name and value.
+pub fn mark(look: usize, figures: &Figures) -> Mark {
     let estimate = &figures.estimate;
-    let interval = figures.interval_in_words().map(|interval| format!(" ({interval})")).unwrap_or_default();
-    let title = format!("{name}: {}{interval}", figures.in_words());
     Mark {
         look,
         at: estimate.median,
         interval: estimate.interval.map(|interval| (interval.low, interval.high)),
         min: Some(estimate.min).filter(|floor| *floor > 0.0),
-        title: title.into(),
+        is_noisy: !figures.noise().is_empty(),
+        title: Text::default(),
     }
 }

@@ -17,8 +17,6 @@ const OTHERS: [(&str, &str); 3] = [
 pub const TRACE: &str = "trace";
 /// The section of the experiments of `tollgate lab`.
 pub const LAB: &str = "lab";
-/// The sections of commands.
-pub const COMMANDS: [&str; 2] = ["workloads", TRACE];
 /// The section of cases of unknown suites.
 const OTHER: &str = "other";
 

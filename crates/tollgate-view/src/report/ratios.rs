@@ -1,0 +1,147 @@
+//! All ratios of a comparison around 1: those with a verdict first, the largest on top.
+
+use crate::page::{Axis, Drawing, Figure, Mark, Row, Rows, Table, Text, Tick};
+use tollgate_model::Case;
+use tollgate_model::compare::Verdict;
+
+use super::panels::keys;
+use super::subject::Subject;
+use crate::comparison::{self, Comparison};
+use crate::figures;
+
+/// More rows are no picture; the tables of the suites have all.
+const MOST: usize = 60;
+/// So many rows without a difference are drawn.
+const MOST_UNDECIDED: usize = 12;
+
+/// A case with its rows, one of each environment that measured it.
+struct Compared<'a, 'b> {
+    case: &'b Case,
+    rows: Vec<(usize, &'b comparison::Row<'a>)>,
+}
+
+impl Compared<'_, '_> {
+    /// The row whose verdict is drawn: the largest difference, or else the first.
+    fn first(&self) -> Option<&comparison::Row<'_>> {
+        let of = |row: &comparison::Row| (row.result.verdict.is_difference(), size(row));
+        let rows = self.rows.iter().map(|(_, row)| *row);
+        rows.max_by(|a, b| of(a).0.cmp(&of(b).0).then(of(a).1.total_cmp(&of(b).1)))
+    }
+}
+
+/// How far a ratio is from one.
+fn size(row: &comparison::Row) -> f64 {
+    row.ratio().map_or(0.0, |ratio| ratio.ln().abs())
+}
+
+/// The order of verdicts on the page.
+fn rank(verdict: Verdict) -> u8 {
+    match verdict {
+        Verdict::Slower => 0,
+        Verdict::Faster => 1,
+        Verdict::Inconclusive => 2,
+        Verdict::Same => 3,
+    }
+}
+
+/// The picture; None where no case has a ratio.
+pub fn of(subjects: &[Subject], comparisons: &[Comparison]) -> Option<Figure> {
+    let mut all: Vec<Compared> = Vec::new();
+    for (at, comparison) in comparisons.iter().enumerate() {
+        for row in comparison.rows.iter().filter(|row| row.ratio().is_some_and(|ratio| ratio > 0.0)) {
+            match all.iter_mut().find(|known| known.case == row.case()) {
+                Some(known) => known.rows.push((at + 1, row)),
+                None => all.push(Compared { case: row.case(), rows: vec![(at + 1, row)] }),
+            }
+        }
+    }
+    let key =
+        |compared: &Compared| compared.first().map_or((9, 0.0), |row| (rank(row.result.verdict), -size(row)));
+    all.sort_by(|a, b| key(a).0.cmp(&key(b).0).then(key(a).1.total_cmp(&key(b).1)));
+    let is_difference =
+        |compared: &Compared| compared.first().is_some_and(|row| row.result.verdict.is_difference());
+    let number = all.len();
+    let decided = all.iter().filter(|compared| is_difference(compared)).count();
+    all.truncate(decided.min(MOST).max((decided + MOST_UNDECIDED).min(MOST)));
+    let rows: Vec<Row> = all.iter().map(|compared| drawn(compared, subjects.len() == 2)).collect();
+    let axis = axis(rows.iter().flat_map(|row| &row.marks).flat_map(Mark::reach))?;
+    let left_out = number - rows.len();
+    let more = match left_out {
+        0 => String::new(),
+        more => format!(" {more} more without a difference are in the tables of the suites."),
+    };
+    Some(Figure {
+        title: "Ratio to the base".into(),
+        description: format!(
+            "Times of the base, on a logarithmic axis with 1 as the line; a band is the 95 % CI. Slower cases first, \
+             then faster ones, the largest ratio on top.{more}"
+        )
+        .into(),
+        keys: if subjects.len() > 2 { keys(subjects).into_iter().skip(1).collect() } else { Vec::new() },
+        panels: vec![Drawing::Rows(Rows { axis, rows, level: Some(1.0), is_by_environment: true }).into()],
+        numbers: None::<Table>,
+    })
+}
+
+fn drawn(compared: &Compared, is_only: bool) -> Row {
+    let first = compared.first();
+    let verdict = first.map(|row| row.result.verdict);
+    let ratio = first.and_then(comparison::Row::ratio).map(figures::multiple).unwrap_or_default();
+    let decided = verdict.filter(|verdict| is_only && verdict.is_difference());
+    let word = decided.map(|verdict| format!(" {verdict}")).unwrap_or_default();
+    let mark = |(look, row): &(usize, &comparison::Row)| {
+        let at = row.ratio()?;
+        let interval = row.result.interval;
+        Some(Mark {
+            // With one environment the colour is the verdict's.
+            look: if is_only { 0 } else { *look },
+            at,
+            interval: interval.map(|interval| (interval.low, interval.high)),
+            min: None,
+            is_noisy: row.result.verdict == Verdict::Inconclusive,
+            title: Text::default(),
+        })
+    };
+    Row {
+        name: Text::label(&compared.case.to_string()),
+        value: format!("{ratio}{word}").into(),
+        verdict,
+        marks: compared.rows.iter().filter_map(mark).collect(),
+    }
+}
+
+/// A logarithmic axis that holds 1 and all of these ratios, with ticks at 1, 2 and 5 of each decade, or closer.
+pub(super) fn axis(ratios: impl Iterator<Item = f64>) -> Option<Axis> {
+    let drawn = ratios.filter(|ratio| (1e-9..1e9).contains(ratio));
+    let (least, most) =
+        drawn.fold((0.9_f64, 1.1_f64), |(least, most), ratio| (least.min(ratio), most.max(ratio)));
+    let steps: &[f64] = match most / least {
+        span if span < 2.0 => &[1.0, 1.1, 1.2, 1.4, 1.6, 1.8],
+        span if span < 400.0 => &[1.0, 2.0, 5.0],
+        _ => &[1.0],
+    };
+    // Ticks are the same on either side of 1.
+    let above = (0..9).flat_map(|power| steps.iter().map(move |step| step * 10_f64.powi(power)));
+    let mut ticks: Vec<f64> =
+        above.flat_map(|at| [1.0 / at, at]).filter(|at| (least..=most).contains(at)).collect();
+    ticks.sort_by(f64::total_cmp);
+    ticks.dedup();
+    let tick = |at: f64| Tick { at, name: figures::multiple_in_short(at).into(), is_main: at == 1.0 };
+    Axis::logarithmic(least / 1.02, most * 1.02, ticks.into_iter().map(tick).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_axis_of_ratios_holds_one_and_both_sides_of_it() {
+        let names = |ratios: &[f64]| -> Vec<String> {
+            let axis = axis(ratios.iter().copied()).expect("an axis");
+            axis.ticks.iter().map(|tick| tick.name.to_string()).collect()
+        };
+        assert_eq!(names(&[0.45, 3.0]), ["×0.5", "×1", "×2"]);
+        assert_eq!(names(&[1.3]), ["×0.91", "×1", "×1.1", "×1.2"]);
+        assert_eq!(names(&[1e-4, 2e3]), ["×0.0001", "×0.001", "×0.01", "×0.1", "×1", "×10", "×100", "×1000"]);
+    }
+}
