@@ -1,4 +1,4 @@
-//! The content of a page of runs; its form is in [`crate::page`].
+//! The content of a page of runs; its form is in [`crate::page`]. As Markdown, it is the summary of a CI job.
 
 mod bars;
 mod curves;
@@ -8,6 +8,7 @@ mod environment;
 mod known;
 mod levels;
 mod locks;
+mod markdown;
 mod matrix;
 mod panels;
 mod ratios;
@@ -21,20 +22,16 @@ mod verdict;
 use tollgate_model::Run;
 
 use crate::page::{Page, Text};
+pub use markdown::markdown;
 use subject::Subject;
 
 /// The page of runs, of which there is at least one.
 pub fn page_of(runs: &[Run]) -> Page {
     let subjects = Subject::all(runs);
     let comparisons = differences::all(&subjects);
-    let is_comparison = subjects.len() > 1;
-    let names: Vec<&str> = subjects.iter().map(|subject| subject.name.as_str()).collect();
     let mut facts = known::of(&subjects, &comparisons);
     Page {
-        title: Text::new(&match names.as_slice() {
-            [base, others @ ..] if is_comparison => format!("{} compared with {base}", others.join(", ")),
-            names => names.concat(),
-        }),
+        title: title(&subjects),
         maker: Text::new(&format!("tollgate {}", env!("CARGO_PKG_VERSION"))),
         environments: subjects.iter().map(environment::of).collect(),
         expensive: match subjects.as_slice() {
@@ -49,4 +46,13 @@ pub fn page_of(runs: &[Run]) -> Page {
         sections: sections::of(&subjects, &comparisons, &mut facts.by_suite),
         facts: facts.others,
     }
+}
+
+/// The name of a run, or the names of those that are compared.
+fn title(subjects: &[Subject]) -> Text {
+    let names: Vec<&str> = subjects.iter().map(|subject| subject.name.as_str()).collect();
+    Text::new(&match names.as_slice() {
+        [base, others @ ..] if !others.is_empty() => format!("{} compared with {base}", others.join(", ")),
+        names => names.concat(),
+    })
 }

@@ -545,12 +545,29 @@ pub enum On {
 #[derive(Debug, Args)]
 #[command(after_help = examples::help("report", ""))]
 pub struct ReportArgs {
-    /// The runs: files, labels, ids or their beginnings, or `last`
+    /// The runs: files, labels, ids or their beginnings, or `last`; others are compared with the first
     #[arg(required = true)]
     pub run: Vec<String>,
-    /// Write the page to this file; `-` is standard output
+    /// The format
+    #[arg(long, value_enum, default_value_t)]
+    pub format: ReportFormat,
+    /// Write to this file; `-` is standard output, the default of Markdown
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub out: PathBuf,
+    #[arg(required_unless_present = "format")]
+    pub out: Option<PathBuf>,
+    /// Exit with status 1 where any benchmark has this verdict, as compare does
+    #[arg(long, value_name = "VERDICT", value_enum)]
+    pub fail_on: Option<FailOn>,
+}
+
+/// How a report is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum ReportFormat {
+    /// One self-contained page
+    #[default]
+    Html,
+    /// Markdown, for the summary page of a CI job
+    Md,
 }
 
 /// `tollgate export`.

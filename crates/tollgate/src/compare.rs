@@ -26,7 +26,11 @@ pub fn compare(args: &CompareArgs) -> Result<(), Failure> {
     args.fail_on.map_or(Ok(()), |condition| check(condition, &comparisons))
 }
 
-fn check(condition: FailOn, comparisons: &[Comparison]) -> Result<(), Failure> {
+/// Fails where a row meets the condition of `--fail-on`.
+///
+/// # Errors
+/// The condition is met.
+pub fn check(condition: FailOn, comparisons: &[Comparison]) -> Result<(), Failure> {
     let (is_met, word): (fn(Verdict) -> bool, _) = match condition {
         FailOn::Slower => (|verdict| verdict == Verdict::Slower, "slower"),
         FailOn::Faster => (|verdict| verdict == Verdict::Faster, "faster"),

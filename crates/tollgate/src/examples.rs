@@ -65,6 +65,10 @@ pub fn of(verb: &str) -> Examples {
         "report" => &[
             ("tollgate report last --out run.html", "Make a page of the newest run"),
             ("tollgate report before after --out both.html", "Make a page that compares two runs"),
+            (
+                "tollgate report before after --format md --fail-on slower >> $GITHUB_STEP_SUMMARY",
+                "Add a summary to a CI job, and fail where a benchmark got slower",
+            ),
         ],
         "export" => &[
             ("tollgate export last --format csv", "Print the newest run as CSV"),

@@ -1,20 +1,22 @@
-//! `tollgate report`: one page of runs.
+//! `tollgate report`: one page of runs, or their summary as Markdown.
 
 use std::path::Path;
 
+use tollgate_model::Run;
 use tollgate_store::writing::{self, Existing, Refusal};
+use tollgate_view::comparison::Comparison;
 use tollgate_view::page::MAX_ENVIRONMENTS;
-use tollgate_view::report::page_of;
+use tollgate_view::report::{markdown, page_of};
 
-use crate::args::ReportArgs;
+use crate::args::{ReportArgs, ReportFormat};
 use crate::destination::STANDARD_OUTPUT;
 use crate::failure::Failure;
-use crate::{out, store};
+use crate::{compare, out, store};
 
-/// Makes a page of runs.
+/// Makes a page of runs, or their summary.
 ///
 /// # Errors
-/// When a run cannot be read, or the page not be written.
+/// When a run cannot be read, or the report not be written; and the condition of `--fail-on`.
 pub fn report(args: &ReportArgs) -> Result<(), Failure> {
     if args.run.len() > MAX_ENVIRONMENTS {
         return Err(Failure::input(format!(
@@ -22,13 +24,29 @@ pub fn report(args: &ReportArgs) -> Result<(), Failure> {
             args.run.len()
         )));
     }
-    let runs = store::find_all(&args.run)?;
-    let page = page_of(&runs).render().map_err(|error| Failure::input(error.to_string()))?;
-    if args.out == Path::new(STANDARD_OUTPUT) {
-        return out::print_raw(page.as_bytes());
+    if args.fail_on.is_some() && args.run.len() < 2 {
+        return Err(Failure::input("--fail-on needs two runs: the base, and one that is compared with it"));
     }
-    writing::write_whole(&args.out, page.as_bytes(), Existing::Replace).map_err(|error| {
-        let refusal = Refusal::of_write(&args.out, error).about(&args.out);
+    let runs = store::find_all(&args.run)?;
+    let text = match args.format {
+        ReportFormat::Md => markdown(&runs),
+        ReportFormat::Html => page_of(&runs).render().map_err(|error| Failure::input(error.to_string()))?,
+    };
+    write(args.out.as_deref().unwrap_or(Path::new(STANDARD_OUTPUT)), &text)?;
+    args.fail_on.map_or(Ok(()), |condition| compare::check(condition, &compared(&runs)))
+}
+
+fn compared(runs: &[Run]) -> Vec<Comparison<'_>> {
+    let [base, others @ ..] = runs else { return Vec::new() };
+    others.iter().map(|other| Comparison::of(base, other)).collect()
+}
+
+fn write(to: &Path, text: &str) -> Result<(), Failure> {
+    if to == Path::new(STANDARD_OUTPUT) {
+        return out::print_raw(text.as_bytes());
+    }
+    writing::write_whole(to, text.as_bytes(), Existing::Replace).map_err(|error| {
+        let refusal = Refusal::of_write(to, error).about(to);
         Failure::input(format!("the page was not written: {refusal}"))
     })
 }
