@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use tollgate_model::estimate::CONFIDENCE;
 use tollgate_model::measurement::{
     Case, Counted, Counter, Measured, Measurement, Outcome, Params, ProcessRounds, Provenance, Unit,
 };
+use tollgate_model::stats::{self, Interval};
 
 use super::shared::{Events, InstanceState, Readiness, SharedResults, Slot};
 use super::worker::{InstanceOrder, iterations_for};
@@ -21,6 +23,8 @@ pub(super) struct CaseState {
     /// Net ticks of the kept batches, process by process.
     pub batches: Vec<i64>,
     pub processes: Vec<ProcessRounds>,
+    /// The median of each process that kept a batch, in ticks.
+    pub medians: Vec<f64>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -41,6 +45,7 @@ impl CaseState {
             events: Events::default(),
             batches: Vec::new(),
             processes: Vec::new(),
+            medians: Vec::new(),
         }
     }
 
@@ -90,7 +95,6 @@ impl CaseState {
             ops: self.ready.ops,
             iterations: self.iterations,
             extra: slow_down::extra(self.benchmark, self.iterations),
-            decides: self.decides(),
             stride,
         }
     }
@@ -124,6 +128,7 @@ impl CaseState {
             });
         }
         let rounds = shared.rounds_recorded();
+        let earlier = self.batches.len();
         let (mut ran, mut discarded) = (Vec::new(), Vec::new());
         for round in 0..rounds {
             match instance.map_or(Slot::Empty, |instance| shared.slot(round, instance)) {
@@ -133,6 +138,8 @@ impl CaseState {
             }
             ran.push(round as u32);
         }
+        let ticks: Vec<f64> = self.batches[earlier..].iter().map(|&ticks| ticks as f64).collect();
+        self.medians.extend(stats::median(&ticks));
         let events = instance.map_or(Events::default(), |instance| shared.events(instance));
         for (sum, number) in self.events.iter_mut().zip(events) {
             *sum = sum.saturating_add(number);
@@ -141,6 +148,15 @@ impl CaseState {
             let ran = (ran.len() < rounds).then_some(ran);
             self.processes.push(ProcessRounds { rounds: rounds as u32, ran, discarded });
         }
+    }
+
+    /// Whether its CI is narrow: its half width is within this share of the median.
+    pub fn is_narrow(&self, precision: f64) -> bool {
+        let median = stats::median(&self.medians);
+        let interval = stats::series_interval(&self.medians, CONFIDENCE);
+        let width =
+            |(median, interval): (f64, Interval)| (interval.high - interval.low) / (2.0 * median.abs());
+        median.zip(interval).map(width).is_some_and(|width| width <= precision)
     }
 
     pub fn measured(&self, suite: &str, clock: Clock) -> Option<Measured> {

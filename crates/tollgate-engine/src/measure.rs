@@ -2,16 +2,17 @@
 
 use std::time::{Duration, Instant};
 
-use tollgate_model::{Fact, text::plainly};
+use tollgate_model::{Fact, bounded::MAX_PROCESSES, text::plainly};
 use tollgate_os::children::{Inherited, Subreaper};
 
 use super::clock::{self, Clock};
-use super::plan::{LEAST_SLICE, LONGEST_SLICE, Plan, SHORTEST_SLICE};
+use super::plan::{Plan, SLICE};
 use super::run::{BenchError, Findings, Progress, RunContext};
+use super::schedule::{self, Schedule};
 use super::selection::{Group, Selection};
 use super::supervisor::{Isolation, Worker};
-use super::worker::{Find, Task, Until, Work};
-use super::{cpu, ending::Ending, group, random::Random, schedule::Schedule, shared::SharedResults};
+use super::worker::{Find, Task, Work};
+use super::{cpu, ending::Ending, group, random::Random, shared::SharedResults};
 
 /// The calibration's share of the remaining time. It needs a tenth of that, unless processors are short or instances
 /// hang.
@@ -72,10 +73,13 @@ fn measure_rounds(
     seed: u64,
     watch: &mut dyn FnMut(&Progress),
 ) -> Result<Findings, BenchError> {
-    let mut run = RoundsRun::begin(plan, find, seed, watch)?;
-    run.find_clock()?;
     let mut groups: Vec<Schedule> = groups.iter().map(|group| Schedule::new(group)).collect();
     let number = groups.len();
+    // Readers of the document refuse more processes.
+    let most = MAX_PROCESSES as usize / groups.iter().map(Schedule::number).sum::<usize>().max(1);
+    let plan = &Plan { most_processes: plan.most_processes.min(most), ..plan.clone() };
+    let mut run = RoundsRun::begin(plan, find, seed, watch)?;
+    run.find_clock()?;
     for (at, group) in groups.iter_mut().enumerate() {
         run.calibration(group, number - at)?;
         group.count_operations();
@@ -195,74 +199,47 @@ impl<'a> RoundsRun<'a> {
         }
     }
 
-    /// Runs one process of each group in turn, until every group is settled or the time is over. So a group's
-    /// processes are spread over the whole run.
+    /// Runs processes, always of the group that has taken the least of its share, until every group is settled or the
+    /// time is over. So a group's processes are spread over the whole run.
     fn run_rounds(&mut self, groups: &mut [Schedule]) -> Result<(), BenchError> {
-        loop {
-            for at in 0..groups.len() {
-                if !groups[at].settled {
-                    let slice = self.slice(groups, at);
-                    self.run_process(&mut groups[at], slice)?;
-                    groups[at].settle(self.plan, self.clock);
-                }
-            }
-            let left = self.left();
-            if groups.iter().all(|group| group.settled) || left < Duration::from_millis(20) {
-                return Ok(());
-            }
+        const TOO_SHORT: Duration = Duration::from_millis(20);
+        schedule::share(groups, self.left(), self.plan, self.start_up);
+        while self.left() >= TOO_SHORT {
+            let open = groups.iter_mut().filter(|group| !group.settled);
+            let Some(group) = open.min_by(|one, other| one.progress().total_cmp(&other.progress())) else {
+                break;
+            };
+            let began = Instant::now();
+            self.run_process(group)?;
+            group.taken += began.elapsed();
+            group.settle(self.plan);
         }
+        Ok(())
     }
 
-    /// Divides the remaining time among the processes that are still wanted: each gets the time of one batch of every
-    /// instance, and an equal part of the rest. If time is short each gets less, but a group's first process gets its
-    /// full need as far as the other groups' first processes get theirs.
-    fn slice(&self, groups: &[Schedule], at: usize) -> Duration {
-        let left = self.left();
-        let wanted = |group: &Schedule| {
-            if group.settled { 0 } else { self.plan.least_processes.saturating_sub(group.processes) }
-        };
-        let need = |group: &Schedule| group.need().max(LEAST_SLICE);
-        let own = need(&groups[at]);
-        let own_processes = wanted(&groups[at]).max(1);
-        let others = || (0..groups.len()).filter(|&other| other != at).map(|other| &groups[other]);
-        let processes = own_processes + others().map(wanted).sum::<usize>();
-        let needs = own * own_processes as u32
-            + others().map(|group| need(group) * wanted(group) as u32).sum::<Duration>();
-        let mut share = match left.checked_sub(needs) {
-            Some(rest) => own + rest / processes as u32,
-            None => own.mul_f64(left.as_secs_f64() / needs.as_secs_f64()),
-        };
-        let has_nothing = |group: &Schedule| !group.settled && group.processes == group.empty_processes();
-        if has_nothing(&groups[at]) {
-            let first_ones = groups.iter().filter(|group| has_nothing(group)).count();
-            share = share.max((own + self.start_up).min(left / (first_ones + 1) as u32));
-        }
-        // If processes ended without one round, processors are short: fewer and longer processes follow.
-        let needed = LEAST_SLICE * (1 << groups[at].empty_processes().min(10));
-        // Long rounds need a longer process.
-        let longest = LONGEST_SLICE.max(own * 8);
-        share.max(needed).min(longest).min(left)
+    /// The time of the next process: its slice; of a group's first process all that its instances need; and more where
+    /// processes ended without one round, since processors are short.
+    fn slice(&self, group: &Schedule) -> Duration {
+        let slice = group.slice(self.plan).max(SLICE * (1 << group.empty_processes().min(10)));
+        let first = group.processes == group.empty_processes();
+        let whole = (group.need() + self.start_up).min(group.share / 2);
+        if first { slice.max(whole) } else { slice }
     }
 
-    fn run_process(&mut self, group: &mut Schedule, slice: Duration) -> Result<(), BenchError> {
-        let (batch_order, slice) = group.running(slice);
+    fn run_process(&mut self, group: &mut Schedule) -> Result<(), BenchError> {
+        let (batch_order, slice) = group.running(self.slice(group).min(self.left()));
         if batch_order.is_empty() {
             group.settled = true;
             return Ok(());
         }
         // A fixture's first process may exceed its share, but not the remaining time.
         let slice = slice.min(self.left());
-        let now = clock::monotonic();
-        let until = Until {
-            deadline: now + slice.as_nanos() as u64,
-            precision: self.plan.precision,
-            not_before: now + slice.min(SHORTEST_SLICE).as_nanos() as u64,
-        };
+        let deadline = clock::monotonic() + slice.as_nanos() as u64;
         let work = Work::Rounds {
             clock: self.clock,
             instances: batch_order.orders.clone(),
             seed: self.random.next_u64(),
-            until,
+            deadline,
         };
         // The process ends by itself; the margin allows for a long last batch.
         let patience = Instant::now() + slice + self.plan.stall.max(Duration::from_millis(200));

@@ -28,14 +28,9 @@ pub struct Plan {
     pub storage: Result<Storage, String>,
 }
 
-/// Greatest time of a process: long enough for hundreds of rounds, short enough for several processes in a run.
-pub(super) const LONGEST_SLICE: Duration = Duration::from_millis(1000);
-
-/// Least time of a process when time is short: it must prepare and warm up before its first round.
-pub(super) const LEAST_SLICE: Duration = Duration::from_millis(60);
-
-/// Least time of a process when all CIs are narrow: a machine's states last longer than a few milliseconds.
-pub(super) const SHORTEST_SLICE: Duration = Duration::from_millis(350);
+/// Time of a process whose preparation is short. Neighbouring processes share the machine's pace, which lasts for seconds:
+/// many short processes see more paces than few long ones.
+pub(super) const SLICE: Duration = Duration::from_millis(60);
 
 impl Plan {
     /// 10 s.
@@ -48,12 +43,11 @@ impl Plan {
 
     /// A plan for any budget.
     pub fn within(budget: Duration) -> Self {
-        let minutes = budget.as_secs_f64() / 60.0;
         Self {
             budget,
             precision: 0.005,
-            least_processes: if minutes < 0.5 { 8 } else { 10 },
-            most_processes: ((minutes * 16.0) as usize).clamp(8, 64),
+            least_processes: if budget < Self::STANDARD / 2 { 8 } else { 10 },
+            most_processes: 2000,
             // With less, a starved instance would count as hanging; with more, a hanging one would take the whole
             // budget.
             stall: (budget / 4).clamp(Duration::from_millis(750), Duration::from_secs(10)),

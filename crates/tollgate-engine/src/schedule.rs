@@ -8,18 +8,18 @@
 //! second, fourth, … round; where a process has no time for all, in some processes only, those with the
 //! fewest iterations first. A round in which an instance was not due is not a discarded one.
 //!
-//! Time is divided among processes, not benchmarks: more time means more rounds and processes for all.
+//! Time is divided among processes, not benchmarks: more time means more processes for all.
 
 use std::{collections::BTreeSet, time::Duration};
 
+use tollgate_model::ParamValue;
 use tollgate_model::measurement::{Measurement, Params};
-use tollgate_model::{ParamValue, estimate::Estimate};
 
 use super::case_state::{CaseState, State};
 use super::clock::Clock;
 use super::ending::Ending;
 use super::own::OWN_BENCHMARKS;
-use super::plan::Plan;
+use super::plan::{Plan, SLICE};
 use super::selection::Group;
 use super::shared::SharedResults;
 use super::worker::InstanceOrder;
@@ -30,6 +30,9 @@ pub(super) struct Schedule {
     cases: Vec<CaseState>,
     pub processes: usize,
     pub settled: bool,
+    /// Its share of the time for rounds, and how much of that it has taken.
+    pub share: Duration,
+    pub taken: Duration,
 }
 
 pub(super) struct BatchOrder {
@@ -64,7 +67,19 @@ impl Schedule {
         // The engine's own benchmarks run in every group; the group's name distinguishes them.
         let tag = Params::from([("group".to_owned(), ParamValue::Word(group.suite.name.to_owned()))]);
         cases.extend(own.map(|benchmark| CaseState::new(benchmark, tag.clone())));
-        Self { suite: group.suite.name, cases, processes: 0, settled: false }
+        Self {
+            suite: group.suite.name,
+            cases,
+            processes: 0,
+            settled: false,
+            share: Duration::ZERO,
+            taken: Duration::ZERO,
+        }
+    }
+
+    /// The number of its cases.
+    pub fn number(&self) -> usize {
+        self.cases.len()
     }
 
     /// Gives all cases of a comparison the same number of operations: as many as keep the slowest within a batch's
@@ -206,27 +221,51 @@ impl Schedule {
         self.processes.saturating_sub(with_rounds)
     }
 
+    /// Time of a process: a few times what it needs for its preparation and one batch of each instance. It is shorter,
+    /// with some of the instances, where the suite's share has no time for the least number of such processes, and longer
+    /// where it has time for too many.
+    pub fn slice(&self, plan: &Plan) -> Duration {
+        const TIMES_NEED: u32 = 3;
+        let wanted = (self.need() * TIMES_NEED).max(self.share / plan.most_processes as u32);
+        wanted.min(self.share / plan.least_processes as u32).max(SLICE)
+    }
+
+    /// The share of its time that it has taken.
+    pub fn progress(&self) -> f64 {
+        self.taken.as_secs_f64() / self.share.as_secs_f64().max(f64::MIN_POSITIVE)
+    }
+
     /// Settles the schedule when every CI is narrow, or when there were enough processes.
-    pub fn settle(&mut self, plan: &Plan, clock: Clock) {
-        if self.processes < plan.least_processes {
+    pub fn settle(&mut self, plan: &Plan) {
+        /// Autocorrelations take time, so they are looked at after so many processes.
+        const EVERY: usize = 8;
+        if self.processes < plan.least_processes || !self.processes.is_multiple_of(EVERY) {
             return;
         }
-        let narrow = |state: &CaseState| {
-            state.state != State::Running
-                || !state.decides()
-                || state
-                    .measured(self.suite, clock)
-                    .and_then(|measured| Estimate::of(&measured))
-                    .and_then(|estimate| estimate.relative_half_width())
-                    .is_some_and(|width| width <= plan.precision)
-        };
-        self.settled = self.processes >= plan.most_processes || self.cases.iter().all(narrow);
+        let decides = |state: &&CaseState| state.state == State::Running && state.decides();
+        let narrow = || self.cases.iter().filter(decides).all(|state| state.is_narrow(plan.precision));
+        self.settled = self.processes >= plan.most_processes || narrow();
     }
 
     pub fn conclude(self, clock: Clock) -> Vec<Measurement> {
         let suite = self.suite;
         self.cases.into_iter().map(|state| state.conclude(suite, clock)).collect()
     }
+}
+
+/// Divides the time for rounds among the suites: each gets the least number of its processes, the small ones first where
+/// there is no time for all, and all get equal parts of the rest.
+pub(super) fn share(groups: &mut [Schedule], time: Duration, plan: &Plan, start_up: Duration) {
+    let floor = |group: &Schedule| (group.need() + start_up).max(SLICE) * plan.least_processes as u32;
+    let mut order: Vec<(Duration, usize)> = groups.iter().map(floor).zip(0..).collect();
+    order.sort_unstable();
+    let number = order.len() as u32;
+    let mut rest = time;
+    for (waiting, (floor, at)) in (1..=number).rev().zip(order) {
+        groups[at].share = floor.min(rest / waiting);
+        rest -= groups[at].share;
+    }
+    groups.iter_mut().for_each(|group| group.share += rest / number);
 }
 
 /// Joins the groups whose members have the same name; those without a name stay alone.
@@ -269,7 +308,8 @@ mod tests {
             CaseState { state: State::Running, ready, ..CaseState::new(benchmark, Params::new()) }
         };
         let cases = instances.iter().map(state).collect();
-        Schedule { suite: "some", cases, processes: 0, settled: false }
+        let share = Duration::ZERO;
+        Schedule { suite: "some", cases, processes: 0, settled: false, share, taken: share }
     }
 
     const MS: u64 = 1_000_000;
@@ -337,5 +377,19 @@ mod tests {
     fn a_long_batch_takes_a_millisecond_of_a_round_on_average() {
         let strides = [0, 999, 1_000, 1_001, 48_000, 10_000_000].map(|us| stride(Duration::from_micros(us)));
         assert_eq!(strides, [1, 1, 1, 2, 64, 1024]);
+    }
+
+    #[test]
+    fn short_time_goes_to_the_suites_that_need_little_first() {
+        let plan = Plan { least_processes: 8, most_processes: 100, ..Plan::within(Duration::from_secs(10)) };
+        let shares = |seconds: u64| {
+            let mut groups = [schedule(&[(&BASE, 500 * MS)]), schedule(&[(&BASE, MS)])];
+            share(&mut groups, Duration::from_secs(seconds), &plan, Duration::ZERO);
+            groups.map(|group| (group.share.as_millis(), group.slice(&plan).as_millis()))
+        };
+        // Eight processes of 60 ms, and what is left; half of a batch's need, so that cases take turns.
+        assert_eq!(shares(2), [(1520, 190), (480, 60)]);
+        // Equal parts of the rest, in processes of about three times the need.
+        assert_eq!(shares(40), [(21_760, 1500), (18_240, 182)]);
     }
 }

@@ -12,7 +12,7 @@ use std::os::fd::{FromRawFd, OwnedFd};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use tollgate_model::{Params, stats};
+use tollgate_model::Params;
 use tollgate_os::process::die_with_parent;
 
 use super::affinity::Observed;
@@ -72,7 +72,8 @@ pub(super) enum Work {
         clock: Clock,
         instances: Vec<InstanceOrder>,
         seed: u64,
-        until: Until,
+        /// CLOCK_MONOTONIC, nanoseconds.
+        deadline: u64,
     },
 }
 
@@ -86,28 +87,12 @@ pub(super) struct InstanceOrder {
     pub iterations: u64,
     /// Additional uncounted iterations: a test slows an instance on purpose.
     pub extra: u64,
-    /// Whether rounds continue until this instance's CI is narrow.
-    pub decides: bool,
     /// It takes part in every so-many-th round, from the first on.
     pub stride: usize,
 }
 
-/// When rounds end: at the deadline, or when every CI is narrow, but not before a least time.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub(super) struct Until {
-    /// CLOCK_MONOTONIC, nanoseconds.
-    pub deadline: u64,
-    /// Half width of a CI over the median.
-    pub precision: f64,
-    /// CLOCK_MONOTONIC, nanoseconds: slow changes of the machine need time to show.
-    pub not_before: u64,
-}
-
 /// Unrecorded rounds that warm up caches, pages and predictors.
 const WARM_UP_ROUNDS: usize = 3;
-/// CIs need a sort, so they are checked only every so many rounds.
-const CHECK_EVERY: usize = 64;
-const CONFIDENCE: f64 = 0.95;
 
 pub(super) type Find = fn(&str) -> Option<&'static Benchmark>;
 
@@ -166,7 +151,7 @@ pub(super) fn serve(shared: &SharedResults, find: Find) -> i32 {
     match task.work {
         Work::Clock => {}
         Work::Calibration { clock, instances, deadline } => bench.calibration(clock, &instances, deadline),
-        Work::Rounds { clock, instances, seed, until } => bench.rounds(clock, &instances, seed, until),
+        Work::Rounds { clock, instances, seed, deadline } => bench.rounds(clock, &instances, seed, deadline),
     }
     0
 }
@@ -203,10 +188,10 @@ impl Bench<'_> {
         }
     }
 
-    fn rounds(&mut self, clock: Clock, orders: &[InstanceOrder], seed: u64, until: Until) {
+    fn rounds(&mut self, clock: Clock, orders: &[InstanceOrder], seed: u64, deadline: u64) {
         let instances = self.make_ready(orders);
         let kept = vec![Vec::new(); orders.len()];
-        RoundRunner { shared: self.shared, clock, orders, instances, kept }.run(seed, until);
+        RoundRunner { shared: self.shared, clock, orders, instances, kept }.run(seed, deadline);
     }
 
     fn make_ready(&mut self, orders: &[InstanceOrder]) -> Vec<Ready> {
@@ -325,7 +310,6 @@ struct Ready {
 #[derive(Clone)]
 struct Kept {
     round: usize,
-    net_ticks: f64,
     events: Events,
 }
 
@@ -338,11 +322,11 @@ enum RoundEnd {
 }
 
 impl RoundRunner<'_> {
-    fn run(mut self, seed: u64, until: Until) {
+    fn run(mut self, seed: u64, deadline: u64) {
         let mut random = Random::new(seed);
         for _ in 0..WARM_UP_ROUNDS {
             random.shuffle(&mut self.instances);
-            if self.round(None, until.deadline) == RoundEnd::OutOfTime {
+            if self.round(None, deadline) == RoundEnd::OutOfTime {
                 break;
             }
         }
@@ -354,7 +338,7 @@ impl RoundRunner<'_> {
                 let orders = self.orders;
                 self.instances.sort_by_key(|ready| orders[ready.index].stride);
             }
-            match self.round(Some(shared.rounds()), until.deadline) {
+            match self.round(Some(shared.rounds()), deadline) {
                 RoundEnd::Whole => shared.finish_round(),
                 RoundEnd::Broken => self.discard_round(shared.rounds()),
                 // A first round may have batches of a second and more, so its records are kept.
@@ -366,10 +350,6 @@ impl RoundRunner<'_> {
                     self.discard_round(shared.rounds());
                     break;
                 }
-            }
-            let check = shared.rounds().is_multiple_of(CHECK_EVERY);
-            if check && clock::monotonic() >= until.not_before && self.all_narrow(until.precision) {
-                break;
             }
         }
         shared.leave();
@@ -407,7 +387,7 @@ impl RoundRunner<'_> {
             self.shared.set_slot(round, index, Slot::Kept(net));
             let events = events_of(&batch);
             self.shared.add_events(index, events);
-            self.kept[index].push(Kept { round, net_ticks: net as f64, events });
+            self.kept[index].push(Kept { round, events });
         }
         RoundEnd::Whole
     }
@@ -420,22 +400,4 @@ impl RoundRunner<'_> {
             }
         }
     }
-
-    /// Whether every CI that decides is narrow. An instance that is not due in each round has too few batches for a
-    /// CI and does not decide.
-    fn all_narrow(&self, precision: f64) -> bool {
-        let counting =
-            self.orders.iter().zip(&self.kept).filter(|(order, _)| order.decides && order.stride == 1);
-        counting.into_iter().all(|(_, kept)| is_narrow(kept, precision))
-    }
-}
-
-fn is_narrow(kept: &[Kept], precision: f64) -> bool {
-    let samples: Vec<f64> = kept.iter().map(|batch| batch.net_ticks).collect();
-    let (Some(median), Some(interval)) =
-        (stats::median(&samples), stats::median_interval(&samples, CONFIDENCE))
-    else {
-        return false;
-    };
-    interval.high - interval.low <= 2.0 * precision * median.abs()
 }
