@@ -230,8 +230,9 @@ impl Scene<'_> {
         loop {
             self.note();
             if self.has_seen(&record) {
-                // A command that made itself a group of its own was not reached.
-                if of_command == ours {
+                // A command that made itself a group of its own was not reached. One that has ended meanwhile, and was waited
+                // for (-1), needs no other copy.
+                if of_command == ours || of_command == -1 {
                     return;
                 }
                 break;
