@@ -53,6 +53,10 @@ pub struct Traced {
     /// The overhead of tracing per call, in nanoseconds, as measured just before; None where that failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_per_call_ns: Option<f64>,
+    /// The overhead per call, in nanoseconds, of every process that was not traced meanwhile; None where that failed, and with
+    /// ptrace(2), which adds nothing to other processes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_to_others_ns: Option<f64>,
     /// Things that were not counted because a limit was reached, such as `threads that could not be traced`.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "bounded::entries")]
     pub missed: Vec<Missed>,
@@ -352,7 +356,8 @@ impl Traced {
         if entries.into_iter().any(|entries| entries > MOST_ENTRIES) {
             return Err(format!("has more than {MOST_ENTRIES} entries of a kind"));
         }
-        if self.cost_per_call_ns.is_some_and(|cost| !cost.is_finite()) {
+        let costs = [self.cost_per_call_ns, self.cost_to_others_ns];
+        if costs.into_iter().flatten().any(|cost| !cost.is_finite()) {
             return Err("has an overhead per call that is not a finite number".to_owned());
         }
         for (at, process) in self.tree.iter().enumerate() {

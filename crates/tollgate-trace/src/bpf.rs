@@ -26,7 +26,7 @@ mod tests;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
 use crate::{outcome::Collected, request::Request};
-use cost::Costs;
+pub(crate) use cost::Costs;
 use kernel::Kernel;
 use maps::Maps;
 use programs::{Program, Target};
@@ -71,14 +71,9 @@ impl Bpf {
         Ok(Self { target, maps, attached, costs })
     }
 
-    /// The overhead of a traced call, measured now in a process of its own.
-    pub fn cost_per_call_ns(&self) -> Option<f64> {
-        self.costs.traced
-    }
-
-    /// The overhead meanwhile of a call in a process that is not traced.
-    pub fn cost_to_others_ns(&self) -> Option<f64> {
-        self.costs.others
+    /// The overhead of a call, measured when the programs were loaded, in a process of its own.
+    pub fn costs(&self) -> Costs {
+        self.costs
     }
 
     /// Begins to trace a process that waits to be let go. The next program that it executes is the command.

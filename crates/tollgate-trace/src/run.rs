@@ -15,7 +15,7 @@ use crate::launch::{Child, Program};
 use crate::outcome::{Collected, Finished, Trace, TraceError};
 use crate::ptrace::{Tracer, filter};
 use crate::request::{Choice, Request};
-use crate::{bpf::Bpf, calls, launch::signals::Watch};
+use crate::{bpf::Bpf, bpf::Costs, calls, launch::signals::Watch};
 
 pub use calibration::calibrate;
 
@@ -101,8 +101,7 @@ fn trace_by_best(request: &Request, program: &Program) -> Result<Trace, Failure>
 fn by_bpf(request: &Request, program: &Program) -> Result<Trace, Failure> {
     let refused = |why: String| Failure::Refused(format!("BPF cannot trace here: {why}"));
     let bpf = Bpf::load(request).map_err(refused)?;
-    let cost = bpf.cost_per_call_ns();
-    let record = Record::begin(request, Backend::Bpf, cost);
+    let record = Record::begin(request, Backend::Bpf, bpf.costs());
     let watch = Watch::begin();
     let mut child = Child::start(program, request.identity, None, &watch.inherited())
         .map_err(Failure::system("fork(2)"))?;
@@ -120,7 +119,8 @@ fn by_bpf(request: &Request, program: &Program) -> Result<Trace, Failure> {
 fn by_ptrace(request: &Request, program: &Program) -> Result<Trace, Failure> {
     let cost = calibration::by_ptrace()
         .map_err(|why| Failure::Refused(format!("ptrace(2) cannot trace here: {why}")))?;
-    let record = Record::begin(request, Backend::Ptrace, Some(cost));
+    let costs = Costs { traced: Some(cost), others: None };
+    let record = Record::begin(request, Backend::Ptrace, costs);
     let watch = Watch::begin();
     let mut filter = request.only.as_ref().and_then(|only| filter::for_calls(&filter::numbers(only)));
     let mut child = Child::start(program, request.identity, filter.as_mut(), &watch.inherited())
@@ -142,20 +142,20 @@ struct Record {
     identity: Option<Identity>,
     backend: Backend,
     processors: u32,
-    cost_per_call_ns: Option<f64>,
+    costs: Costs,
     used_before: Usage,
     descendants: Descendants,
 }
 
 impl Record {
-    fn begin(request: &Request, backend: Backend, cost_per_call_ns: Option<f64>) -> Self {
+    fn begin(request: &Request, backend: Backend, costs: Costs) -> Self {
         let processors = tollgate_os::affinity::allowed(0).map_or(1, |allowed| allowed.len());
         Self {
             command: request.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
             identity: request.identity,
             backend,
             processors: u32::try_from(processors).unwrap_or(u32::MAX),
-            cost_per_call_ns,
+            costs,
             used_before: Usage::of_children(),
             descendants: Descendants::begin(),
         }
@@ -204,7 +204,8 @@ impl Record {
             outside: collected.outside,
             tree: collected.tree,
             files: collected.files,
-            cost_per_call_ns: self.cost_per_call_ns,
+            cost_per_call_ns: self.costs.traced,
+            cost_to_others_ns: self.costs.others,
             missed: collected.missed,
             notes,
         };

@@ -243,6 +243,9 @@ pub struct TraceArgs {
     /// How to show it
     #[command(flatten)]
     pub view: ViewArgs,
+    /// Show every row
+    #[arg(long, conflicts_with = "top")]
+    pub all: bool,
     /// Trace these system calls only, by name, separated by commas
     #[arg(long, value_name = "CALL,…", value_delimiter = ',')]
     pub only: Vec<String>,
@@ -275,9 +278,9 @@ pub struct TraceArgs {
 /// How a traced command is shown, by `tollgate trace` and by `tollgate show`.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct ViewArgs {
-    /// Show at most this many rows of each kind
-    #[arg(long, value_name = "N", default_value_t = 12)]
-    pub top: usize,
+    /// Show at most this many rows of each kind [default: 10, and 4 blocking calls]
+    #[arg(long, value_name = "N")]
+    pub top: Option<usize>,
     /// Sum the time of a traced command by system call, by process, or by file [default: by call; of a kept run as it was kept]
     #[arg(long, value_name = "WHAT", value_enum)]
     pub by: Option<By>,
@@ -287,6 +290,9 @@ pub struct ViewArgs {
     /// Draw a histogram of its calls' latencies
     #[arg(long)]
     pub histogram: bool,
+    /// Say what the published rule of 2017 takes for waiting, real - (user + sys) / cores, beside what was measured
+    #[arg(long)]
+    pub rule: bool,
 }
 
 impl ViewArgs {
@@ -300,7 +306,9 @@ impl ViewArgs {
             None => trace::By::File,
         };
         let tree = self.tree || (self.by.is_none() && !traced.tree.is_empty());
-        View { top: self.top, by, tree, histogram: self.histogram }
+        // With these a usual terminal has room for the whole.
+        let (top, blocking) = self.top.map_or((10, 4), |top| (top, top));
+        View { top, blocking, by, tree, histogram: self.histogram, rule: self.rule }
     }
 }
 

@@ -140,7 +140,9 @@ impl Report<'_> {
             if let Some(calibration) = &self.calibration {
                 say::warn(&calibration::text(calibration, width));
             }
-            say::warn(&page(&traced, &self.args.view.of(&traced), width));
+            let view = self.args.view.of(&traced);
+            let view = if self.args.all { view.with_all_rows() } else { view };
+            say::warn(&page(&traced, &view, width));
         }
         if let Err(Failure::Input(sentence) | Failure::NotKept(sentence)) = self.keep(facts, traced) {
             say::say(&sentence);

@@ -36,7 +36,7 @@ fn traced(disk: u64) -> Value {
         "calls": [call("unlinkat", 4000, Parts(70, 0, disk, 10)), call("futex", 20, Parts(1, 5, 0, 0)),
             call("openat", 900, Parts(9, 0, 0, 0))],
         "outside": parts(Parts(600, 0, 0, 5)),
-        "cost_per_call_ns": 290.0,
+        "cost_per_call_ns": 290.0, "cost_to_others_ns": 180.0,
     })
 }
 
@@ -73,7 +73,7 @@ fn seconds(value: &Value) -> f64 {
 fn a_kept_command_is_shown_as_when_it_was_made() {
     let table = kept().output(["show", "slow"]);
     assert!(
-        table.starts_with("real 1.00 s   user 600 ms   sys 80.0 ms\nwaiting 320 ms (disk 300 ms,"),
+        table.starts_with("real 1.00 s   user 600 ms   sys 80.0 ms\nwaiting 320 ms (disk 300 ms, runnable 15.0 ms, sleep 5.00 ms)"),
         "{table}"
     );
     assert!(table.contains("rm -r tree: exit status 0"), "{table}");
@@ -85,6 +85,108 @@ fn a_kept_command_is_shown_as_when_it_was_made() {
     assert!(histogram.contains("how long single calls took") && histogram.contains('▇'), "{histogram}");
     assert!(words(&kept().output(["show", "slow", "--by=file"])).contains("No files were added up"));
     assert!(words(&kept().output(["show", "slow", "--tree"])).contains("Its processes were not added up"));
+}
+
+/// A build: thirty working calls, and reads from pipes that slept.
+fn busy() -> Value {
+    let mut busy = traced(30);
+    let names =
+        ["openat", "close", "newfstatat", "mmap", "munmap", "brk", "lseek", "fcntl", "ioctl", "getdents64"];
+    let calls = names.iter().flat_map(|name| (0..3).map(move |n| (format!("{name}{n}"), n)));
+    let mut calls: Vec<Value> = calls.map(|(name, n)| call(&name, 100, Parts(5 + n, 0, 0, 1))).collect();
+    calls.extend(
+        ["wait4", "poll", "futex", "nanosleep", "epoll_wait", "select"]
+            .map(|name| call(name, 20, Parts(1, 900, 0, 0))),
+    );
+    calls.push(call("read", 400, Parts(2, 800, 0, 0)));
+    calls.push(call("pread64", 400, Parts(2, 0, 800, 0)));
+    busy["calls"] = calls.into();
+    busy["threads"] = 9.into();
+    busy
+}
+
+#[test]
+fn a_command_is_on_one_screen_and_what_blocks_is_apart() {
+    let home = kept();
+    home.keep(&document("20261121-015430-0003", "busy", "trace/command", &[busy()]));
+    let text = home.output(["show", "busy"]);
+    assert!(text.lines().count() <= 40, "{} lines:\n{text}", text.lines().count());
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    assert!(text.lines().any(|line| words(line).contains("cpu sleep disk runnable")), "{text}");
+    let (working, blocking) = text.split_once("blocking calls\n").expect("a block of its own");
+    let names = |block: &str| {
+        block.lines().filter_map(|line| Some(line.split_whitespace().next()?.to_owned())).collect::<Vec<_>>()
+    };
+    let (working, blocking) = (names(working), names(blocking));
+    let has = |block: &[String], name: &str| block.iter().any(|it| it == name);
+    assert!(has(&working, "pread64") && !has(&working, "read"), "a wait for a disk is work: {text}");
+    assert!(has(&blocking, "wait4") && !has(&blocking, "pread64"), "{text}");
+    let all = home.output(["show", "busy", "--top=100"]);
+    assert!(
+        has(&names(all.split_once("blocking calls\n").expect("a block").1), "read"),
+        "a read that slept: {all}"
+    );
+    let shown = home.json(["show", "busy", "--format=json"]);
+    let calls = shown["measurements"][0]["traced"][0]["calls"].as_array().expect("calls").clone();
+    let blocks = |name: &str| calls.iter().find(|call| call["name"] == name).expect(name)["blocking"].clone();
+    assert_eq!((blocks("read"), blocks("pread64")), (true.into(), false.into()));
+}
+
+#[test]
+fn the_published_rule_is_said_where_it_is_asked_for() {
+    let home = kept();
+    assert!(!home.output(["show", "slow"]).contains("2017"));
+    let ruled = words(&home.output(["show", "slow", "--rule"]));
+    assert!(ruled.contains("Waiting by the rule of 2017, real - (user + sys) / cores"), "{ruled}");
+}
+
+#[test]
+fn the_footer_says_what_tracing_added() {
+    let home = kept();
+    let text = home.output(["show", "slow"]);
+    let footer = "\
+Tracing with BPF added, measured in this run:
+  290 ns to each of 4,920 calls
+  about 1.43 ms to the command, 0.14 % of its real time
+  180 ns to each call of every other process meanwhile
+";
+    assert!(text.contains(footer), "{text}");
+    let shown = home.json(["show", "slow", "--format=json"]);
+    assert_eq!(shown["measurements"][0]["traced"][0]["cost"]["others_per_call_ns"], 180.0);
+    let mut ptraced = traced(10);
+    ptraced["backend"] = "ptrace".into();
+    ptraced.as_object_mut().expect("fields").remove("cost_to_others_ns");
+    home.keep(&document("20261121-015430-0003", "ptraced", "trace/command", &[ptraced]));
+    assert!(home.output(["show", "ptraced"]).contains("  nothing to other processes\n"));
+    let shown = home.json(["show", "ptraced", "--format=json"]);
+    assert_eq!(shown["measurements"][0]["traced"][0]["cost"]["others_per_call_ns"], 0.0);
+}
+
+#[test]
+fn a_real_command_is_on_one_screen_with_what_tracing_added() {
+    for backend in ["--backend=bpf", "--backend=ptrace"] {
+        let home = Home::new();
+        let script = "ls -l /usr/bin | wc -l >/dev/null; sleep 0.02";
+        let mut command = home.tollgate(["trace", backend, "--", "sh", "-c", script]);
+        let output = command.env("COLUMNS", "80").output().expect("started");
+        if output.status.code() == Some(2) {
+            eprintln!("skipped: {}", text(&output.stderr));
+            continue;
+        }
+        let printed = text(&output.stderr);
+        assert!(printed.lines().count() <= 46, "{} lines:\n{printed}", printed.lines().count());
+        // The file of the run has a name of its own, which is not broken.
+        assert!(
+            printed.lines().all(|line| line.chars().count() <= 80 || line.contains(".json")),
+            "{printed}"
+        );
+        let others = match backend {
+            "--backend=bpf" => "to each call of every other process meanwhile",
+            _ => "nothing to other processes",
+        };
+        assert!(printed.contains("added, measured in this run:\n") && printed.contains(others), "{printed}");
+        assert!(!printed.contains("2017"), "{printed}");
+    }
 }
 
 #[test]

@@ -17,7 +17,7 @@ const CALLS: u64 = 200;
 
 /// Nanoseconds that are added to a call, where they could be measured.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct Costs {
+pub(crate) struct Costs {
     /// Of a process that is traced.
     pub traced: Option<f64>,
     /// Of one that is not.

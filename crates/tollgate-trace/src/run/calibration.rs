@@ -24,7 +24,7 @@ pub fn calibrate() -> Result<Calibration, TraceError> {
     let ptrace = by_ptrace();
     let cannot = || "it was loaded, and its overhead could not be measured".to_owned();
     let (bpf, bpf_others) = match Bpf::load(&Request::new(Vec::new())) {
-        Ok(bpf) => (bpf.cost_per_call_ns().ok_or_else(cannot), bpf.cost_to_others_ns().ok_or_else(cannot)),
+        Ok(bpf) => (bpf.costs().traced.ok_or_else(cannot), bpf.costs().others.ok_or_else(cannot)),
         Err(why) => (Err(why.clone()), Err(why)),
     };
     Ok(Calibration { bpf, ptrace, bpf_others, untraced })

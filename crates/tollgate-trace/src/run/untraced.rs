@@ -6,6 +6,7 @@ use tollgate_model::traced::{Backend, Ended};
 use tollgate_os::process::Status;
 
 use super::{Failure, Record};
+use crate::bpf::Costs;
 use crate::launch::{Child, Program};
 use crate::outcome::{Collected, Finished, Trace};
 use crate::ptrace::{still_running, sys};
@@ -13,7 +14,7 @@ use crate::{clock, descendants::Descendants, launch::signals::Watch, request::Re
 
 /// The times of wait4(2) alone, where no backend works.
 pub(super) fn by_rusage(request: &Request, program: &Program) -> Result<Trace, Failure> {
-    let record = Record::begin(request, Backend::Rusage, None);
+    let record = Record::begin(request, Backend::Rusage, Costs::default());
     let watch = Watch::begin();
     let mut child = Child::start(program, request.identity, None, &watch.inherited())
         .map_err(Failure::system("fork(2)"))?;

@@ -2,7 +2,6 @@
 
 use tollgate_model::Traced;
 use tollgate_model::traced::{Backend, Call, Parts};
-use tollgate_trace::calls::is_blocking;
 
 use super::text;
 use crate::table::{Look, Table};
@@ -12,11 +11,17 @@ const WIDE: usize = 112;
 /// The columns of the kinds of waiting.
 const KINDS: [&str; 3] = ["sleep", "disk", "runnable"];
 
+/// Whether a call waits by nature: by its name, or because it mostly slept, as a read from an empty pipe does. A wait for a disk is no
+/// sleep but state D of proc(5).
+pub(crate) fn is_blocking(call: &Call) -> bool {
+    tollgate_trace::calls::is_blocking(&call.name) || call.parts.sleep_ns > call.total_ns / 2
+}
+
 /// The calls of an execution, the slowest first: working calls, and blocking calls.
 pub(crate) fn ranked(traced: &Traced) -> [Vec<&Call>; 2] {
     let mut calls: Vec<&Call> = traced.calls.iter().collect();
     calls.sort_by_key(|call| std::cmp::Reverse(call.total_ns));
-    let (waiting, working) = calls.into_iter().partition(|call| is_blocking(&call.name));
+    let (waiting, working) = calls.into_iter().partition(|call| is_blocking(call));
     [working, waiting]
 }
 
@@ -32,14 +37,14 @@ pub(crate) fn knows_kinds(traced: &Traced) -> bool {
 }
 
 /// The table, with so many rows of each kind.
-pub(crate) fn table(traced: &Traced, top: usize, width: usize) -> Table {
+pub(crate) fn table(traced: &Traced, top: usize, blocking: usize, width: usize) -> Table {
     let columns = Columns::of(traced, width);
     let mut table = columns.table();
     let [working, waiting] = ranked(traced);
     columns.section(&mut table, &working, top);
     if !waiting.is_empty() {
         table.heading("blocking calls");
-        columns.section(&mut table, &waiting, top);
+        columns.section(&mut table, &waiting, blocking);
     }
     let inside = Row::sum(&traced.calls.iter().collect::<Vec<_>>());
     if traced.calls.is_empty() && traced.outside.is_none() {
@@ -72,17 +77,17 @@ pub(crate) fn legend(traced: &Traced, width: usize) -> Option<String> {
     }
     let columns = Columns::of(traced, width);
     let [sleep, disk, runnable] = KINDS;
-    let mut parts = vec!["cpu on a processor".to_owned()];
+    let mut parts = vec!["cpu: on a processor".to_owned()];
     if columns.kinds {
-        parts.push(format!("{sleep} until something happens"));
-        parts.push(format!("{disk} in a wait that signals do not end, as for a disk"));
-        parts.push(format!("{runnable} waiting for a processor"));
+        parts.push(format!("{sleep}: until something happens"));
+        parts.push(format!("{disk}: in state D, as for a disk"));
+        parts.push(format!("{runnable}: waiting for a processor"));
     }
     if columns.off {
-        parts.push("off not on a processor, for a reason unknown to the backend".to_owned());
+        parts.push("off: not on a processor, for a reason unknown to the backend".to_owned());
     }
-    let of = if columns.times { "" } else { ", in percent of the total" };
-    Some(format!("Time passed{of}: {}.", parts.join("; ")))
+    let of = if columns.times { "" } else { "Percent of the total. " };
+    Some(format!("{of}{}.", parts.join("; ")))
 }
 
 /// A line of figures.

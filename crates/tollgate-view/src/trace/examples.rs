@@ -63,6 +63,7 @@ pub(crate) fn checkout() -> Traced {
         tree: Vec::new(),
         files: Vec::new(),
         cost_per_call_ns: Some(290.0),
+        cost_to_others_ns: Some(180.0),
         missed: Vec::new(),
         notes: Vec::new(),
     }
@@ -119,7 +120,8 @@ pub(crate) fn build() -> Traced {
 
 /// The same as [`checkout`], by ptrace(2).
 pub(crate) fn by_ptrace() -> Traced {
-    let mut traced = Traced { backend: Backend::Ptrace, idle: None, outside: None, ..checkout() };
+    let mut traced =
+        Traced { backend: Backend::Ptrace, idle: None, outside: None, cost_to_others_ns: None, ..checkout() };
     for call in &mut traced.calls {
         let Parts { sleep_ns, disk_ns, runqueue_ns, .. } = call.parts;
         call.parts = Parts {

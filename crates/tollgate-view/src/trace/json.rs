@@ -3,7 +3,6 @@
 use serde::Serialize;
 use tollgate_model::Traced;
 use tollgate_model::traced::{Backend, Call, Ended, FileOperation, FileTime, Missed, Parts, Process};
-use tollgate_trace::calls::is_blocking;
 
 use super::{calls, page};
 
@@ -78,6 +77,7 @@ struct Cost {
     per_call_ns: Option<f64>,
     calls: u64,
     share: Option<f64>,
+    others_per_call_ns: Option<f64>,
 }
 
 #[derive(Debug, Serialize)]
@@ -149,6 +149,7 @@ impl<'a> Record<'a> {
                 per_call_ns: traced.cost_per_call_ns,
                 calls: traced.count(),
                 share: page::cost_share(traced),
+                others_per_call_ns: page::cost_to_others(traced),
             },
             missed: &traced.missed,
             notes: &traced.notes,
@@ -184,7 +185,7 @@ impl<'a> CallRecord<'a> {
             p50_s: call.quantile_ns(0.5).map(seconds),
             p99_s: call.quantile_ns(0.99).map(seconds),
             max_s: seconds(call.max_ns),
-            blocking: is_blocking(&call.name),
+            blocking: calls::is_blocking(call),
         }
     }
 }

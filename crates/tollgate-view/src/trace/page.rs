@@ -1,9 +1,9 @@
 //! Where the time of one execution went, as text: the answer on the first line, then the evidence.
 
 use anstyle::Style;
-use tollgate_model::Traced;
 use tollgate_model::traced::Backend;
 use tollgate_model::traced::blame::Account;
+use tollgate_model::{Traced, Unit};
 
 use super::view::{By, View};
 use super::{calls, division, files, histogram, processes, rule, text, tree};
@@ -18,7 +18,6 @@ const MOST_NOTES: usize = 8;
 pub fn page(traced: &Traced, view: &View, width: usize) -> String {
     let mut text = head(traced, width);
     text.push_str(&paragraph(&subject(traced), width, ""));
-    text.push_str(&paragraph(&cost(traced), width, ""));
     if !traced.missed.is_empty() {
         text.push_str(&paragraph("not everything was counted: see `missed` below", width, ""));
     }
@@ -30,7 +29,10 @@ pub fn page(traced: &Traced, view: &View, width: usize) -> String {
     if view.tree {
         text.push_str(&section("processes", &tree::text(traced, view.top, width), width));
     }
-    text.push_str(&paragraph(&rule::in_words(traced), width, ""));
+    if view.rule {
+        text.push_str(&paragraph(&rule::in_words(traced), width, ""));
+    }
+    text.push_str(&cost(traced, width));
     text.push_str(&doubts(traced, width));
     text
 }
@@ -47,7 +49,7 @@ fn body(traced: &Traced, view: &View, width: usize) -> String {
             paragraph("The command made no system call that was to be traced.", width, "")
         }
         By::Call => {
-            let mut text = calls::table(traced, view.top, width).render(width);
+            let mut text = calls::table(traced, view.top, view.blocking, width).render(width);
             if let Some(legend) = calls::legend(traced, width) {
                 text.push_str(&paragraph(&legend, width, ""));
             }
@@ -59,13 +61,12 @@ fn body(traced: &Traced, view: &View, width: usize) -> String {
     format!("{text}\n")
 }
 
-/// `real 5.35 s   user 3.59 s   sys 1.78 s   waiting 210 ms (disk 150 ms, a processor 40.0 ms, asleep 20.0 ms)`.
+/// `real 5.35 s   user 3.59 s   sys 1.78 s   waiting 210 ms (disk 150 ms, runnable 40.0 ms, sleep 20.0 ms)`.
 fn head(traced: &Traced, width: usize) -> String {
     let time = |name: &str, ns: u64| format!("{name} {}", text::time(ns));
     let waiting = match traced.idle {
         Some(idle) => {
-            let kinds =
-                [("disk", idle.disk_ns), ("a processor", idle.runqueue_ns), ("asleep", idle.sleep_ns)];
+            let kinds = [("disk", idle.disk_ns), ("runnable", idle.runqueue_ns), ("sleep", idle.sleep_ns)];
             let kinds = kinds.map(|(name, ns)| time(name, ns)).join(", ");
             format!("waiting {} ({kinds})", text::time(idle.total_ns()))
         }
@@ -105,33 +106,53 @@ fn subject(traced: &Traced) -> String {
     format!("{}: {}", text::command(&traced.command), words.join(", "))
 }
 
-/// The backend and its overhead.
-fn cost(traced: &Traced) -> String {
-    if traced.backend == Backend::Rusage {
-        return "not traced (rusage only): real, user and sys are from wait4(2), and its calls are unknown"
-            .to_owned();
-    }
-    let by = text::backend(traced.backend);
-    let calls = text::counted(traced.count(), "call", "calls");
-    match (traced.cost_per_call_ns, cost_share(traced)) {
-        (Some(each), Some(share)) => {
-            // Calls of several threads are slowed side by side.
-            let about = match (share < 1e-4, traced.threads) {
-                (true, _) => "",
-                (false, 0 | 1) => "about ",
-                (false, _) => "at most ",
-            };
-            let each = figures::estimate(each.max(0.0), tollgate_model::Unit::Nanoseconds);
-            if share >= 1.0 {
-                let shown = "as measured just before, which would be more than the real time";
-                return format!("traced with {by}: {calls} at {each} each, {shown}");
-            }
-            format!(
-                "traced with {by}: {calls} at {each} each, {about}{} of the real time",
-                figures::percent(share)
-            )
+/// What tracing added, as it was measured for this execution.
+fn cost(traced: &Traced, width: usize) -> String {
+    let by = match traced.backend {
+        Backend::Rusage => {
+            let why =
+                "not traced (rusage only): real, user and sys are from wait4(2), and its calls are unknown";
+            return paragraph(why, width, "");
         }
-        _ => format!("traced with {by}: {calls}; the overhead of a call could not be measured"),
+        backend => text::backend(backend),
+    };
+    let each = |ns: f64| figures::estimate(ns.max(0.0), Unit::Nanoseconds);
+    let mut lines = vec![match traced.cost_per_call_ns {
+        Some(ns) => format!("{} to each of {}", each(ns), text::counted(traced.count(), "call", "calls")),
+        None => "to each call: could not be measured".to_owned(),
+    }];
+    lines.extend(cost_to_command(traced));
+    lines.push(match cost_to_others(traced) {
+        Some(0.0) => "nothing to other processes".to_owned(),
+        Some(ns) => format!("{} to each call of every other process meanwhile", each(ns)),
+        None => "to other processes: could not be measured".to_owned(),
+    });
+    let lines: String = lines.iter().map(|line| paragraph(line, width, "  ")).collect();
+    format!("{}{lines}", paragraph(&format!("Tracing with {by} added, measured in this run:"), width, ""))
+}
+
+/// The part of the real time that tracing took.
+fn cost_to_command(traced: &Traced) -> Option<String> {
+    let share = cost_share(traced)?;
+    if share >= 1.0 {
+        return Some("to the command: more than its real time, by these figures".to_owned());
+    }
+    // Calls of several threads are slowed side by side.
+    let about = match (share < 1e-4, traced.threads) {
+        (true, _) => "",
+        (false, 0 | 1) => "about ",
+        (false, _) => "at most ",
+    };
+    let ns = text::time((share * traced.wall_ns as f64).round() as u64);
+    Some(format!("{about}{ns} to the command, {} of its real time", figures::percent(share)))
+}
+
+/// The overhead of a call of a process that is not traced, in nanoseconds.
+pub(crate) fn cost_to_others(traced: &Traced) -> Option<f64> {
+    match traced.backend {
+        Backend::Bpf => traced.cost_to_others_ns.map(|ns| ns.max(0.0)),
+        Backend::Ptrace => Some(0.0),
+        Backend::Rusage => None,
     }
 }
 
@@ -168,7 +189,7 @@ mod tests {
     use super::*;
     use crate::trace::examples;
 
-    const ALL: View = View { top: 12, by: By::Call, tree: true, histogram: true };
+    const ALL: View = View { top: 12, blocking: 12, by: By::Call, tree: true, histogram: true, rule: true };
 
     fn plain(traced: &Traced, view: &View, width: usize) -> String {
         anstream::adapter::strip_str(&page(traced, view, width)).to_string()
@@ -185,13 +206,19 @@ mod tests {
         let first = text.lines().next().expect("a line");
         assert_eq!(
             first,
-            "real 5.35 s   user 3.59 s   sys 1.55 s   waiting 210 ms (disk 150 ms, a processor 40.0 ms, asleep 20.0 ms)"
+            "real 5.35 s   user 3.59 s   sys 1.55 s   waiting 210 ms (disk 150 ms, runnable 40.0 ms, sleep 20.0 ms)"
         );
         assert!(
             text.contains("\ngit checkout -q v2.0: exit status 0, 1 process, 1 thread, 2 processors\n"),
             "{text}"
         );
-        assert!(text.contains("65,658 calls at 290 ns each, about 0.36 % of the real time"), "{text}");
+        let footer = "\
+Tracing with BPF added, measured in this run:
+  290 ns to each of 65,658 calls
+  about 19.0 ms to the command, 0.36 % of its real time
+  180 ns to each call of every other process meanwhile
+";
+        assert!(text.ends_with(footer), "{text}");
     }
 
     #[test]
@@ -220,7 +247,11 @@ mod tests {
 
     #[test]
     fn rows_beyond_the_top_are_summed() {
-        let text = plain(&examples::checkout(), &View { top: 1, tree: false, histogram: false, ..ALL }, 120);
+        let text = plain(
+            &examples::checkout(),
+            &View { top: 1, blocking: 1, tree: false, histogram: false, ..ALL },
+            120,
+        );
         let others = text.lines().find(|line| line.starts_with("3 others")).expect("a line");
         assert!(
             others.contains("61,134") && others.contains("1,204") && others.contains("188 ms"),
@@ -242,7 +273,7 @@ mod tests {
         let restless = Traced { cost_per_call_ns: Some(1e6), ..examples::checkout() };
         let text = text_of(&restless, &View { tree: false, histogram: false, ..ALL });
         assert!(
-            text.contains("which would be more than the real time") && !text.contains("1227 %"),
+            text.contains("to the command: more than its real time") && !text.contains("1227 %"),
             "{text}"
         );
     }

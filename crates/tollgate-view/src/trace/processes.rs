@@ -2,7 +2,6 @@
 
 use tollgate_model::Traced;
 use tollgate_model::traced::{Call, Parts, Process};
-use tollgate_trace::calls::is_blocking;
 
 use super::text;
 use crate::table::{Look, Table, paragraph};
@@ -19,7 +18,7 @@ pub(crate) fn waiting(parts: Parts) -> u64 {
 
 /// The call that took longest; a blocking call only where there is no other.
 pub(crate) fn top_call(calls: &[Call]) -> Option<&Call> {
-    calls.iter().max_by_key(|call| (!is_blocking(&call.name), call.total_ns))
+    calls.iter().max_by_key(|call| (!super::calls::is_blocking(call), call.total_ns))
 }
 
 /// How long it was there, where it ended.

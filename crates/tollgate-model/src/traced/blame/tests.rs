@@ -47,6 +47,7 @@ fn traced(wall: u64, user: u64, sys: u64, idle: Option<Idle>, calls: Vec<Call>, 
         tree: Vec::new(),
         files: Vec::new(),
         cost_per_call_ns: None,
+        cost_to_others_ns: None,
         missed: Vec::new(),
         notes: Vec::new(),
     }

@@ -57,7 +57,7 @@ pub fn run_traced(request: Request) -> Option<Outcome> {
             return None;
         }
     };
-    let (cost, others) = (bpf.cost_per_call_ns(), bpf.cost_to_others_ns());
+    let (cost, others) = (bpf.costs().traced, bpf.costs().others);
     let arguments: Vec<CString> =
         request.command.iter().map(|a| CString::new(a.as_encoded_bytes()).unwrap()).collect();
     let mut pointers: Vec<_> = arguments.iter().map(|argument| argument.as_ptr()).collect();
