@@ -156,8 +156,8 @@ const MOST_NEAR: usize = 3;
 const LONGEST: usize = 64;
 
 /// The names that are similar to what was meant, or to a part of them behind a `/`: at most three, nearest first. A name is
-/// similar where at most a third of it is mistyped, or one of the two contains the other. Much worse ones than the nearest are left
-/// out.
+/// similar where at most a third of it is mistyped, or one of the two contains the other; those that are worse than the nearest are
+/// left out.
 pub fn near<'a>(meant: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     /// Shorter names are a part of words by chance.
     const SHORTEST_PART: usize = 3;
@@ -173,7 +173,7 @@ pub fn near<'a>(meant: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a st
     let mut near: Vec<_> = names.filter_map(score).collect();
     near.sort_unstable();
     let best = near.first().map_or(0, |(score, ..)| *score);
-    near.into_iter().filter(|(score, ..)| *score <= best + 1).take(MOST_NEAR).map(|(.., name)| name).collect()
+    near.into_iter().filter(|(score, ..)| *score == best).take(MOST_NEAR).map(|(.., name)| name).collect()
 }
 
 /// The three names that differ least from what was meant.
@@ -252,7 +252,17 @@ mod tests {
 
     #[test]
     fn near_names_differ_by_a_slip_and_others_are_not_named() {
-        let names = ["int", "int-swapgs", "call-gate", "syscall", "syscall-path", "ud1", "cr3", "page-fault", "tas-cli"];
+        let names = [
+            "int",
+            "int-swapgs",
+            "call-gate",
+            "syscall",
+            "syscall-path",
+            "ud1",
+            "cr3",
+            "page-fault",
+            "tas-cli",
+        ];
         for (meant, expected) in [
             ("sycall", vec!["syscall"]),
             ("sysclal", vec!["syscall"]),

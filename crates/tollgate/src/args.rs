@@ -496,10 +496,10 @@ pub struct LabArgs {
     pub experiment: Vec<String>,
     /// Run the guest on this engine [default: KVM where it executes ring 0 on the processor, otherwise the interpreter]; with
     /// --read the engine that ran it, so that it is kept as a run
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, value_enum, default_value_t, ignore_case = true)]
     pub on: On,
     /// The processor's maker that the guest finds, where that can be chosen [default: Intel's; under KVM the host's]
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, ignore_case = true)]
     pub vendor: Option<Maker>,
     /// Step one operation of an experiment in the interpreter, instruction by instruction, with what each crossing checks
     /// and loads

@@ -220,7 +220,20 @@ fn an_image_is_written_and_its_records_are_read() {
 #[test]
 fn wrong_usage_is_one_sentence() {
     let home = Home::new();
-    assert!(home.refusal(["lab", "sycall"]).contains("syscall"));
+    for (mistyped, meant) in [
+        ("sycall", "did you mean syscall?"),
+        ("Sysclal", "did you mean syscall?"),
+        ("page_fault", "did you mean page-fault?"),
+        ("int80", "did you mean int?"),
+        ("udd", "did you mean ud1?"),
+        ("xyzzy", "; there are int, int-swapgs,"),
+        ("foo", "; there are int, int-swapgs,"),
+    ] {
+        let refusal = home.refusal(["lab", mistyped]);
+        assert!(refusal.contains(meant), "{mistyped}: {refusal}");
+    }
+    assert!(home.refusal(["lab", "--on", "qmeu"]).contains("did you mean 'qemu'"));
+    home.output(["lab", "int", "--on", "Interpreter", "--vendor", "AMD"]);
     assert!(home.refusal(["lab", "--on", "hardware"]).contains("--image"));
     assert!(home.refusal(["lab", "--explain"]).contains("EXPERIMENT"));
     assert!(home.refusal(["lab", "--read", "no-such-file"]).contains("No such file"));
