@@ -53,6 +53,14 @@ pub(crate) fn tick_rate(machine: &Machine) -> Answer<i64> {
     })
 }
 
+/// The frequency of the time-stamp counter in Hz, as CPUID states it.
+pub(crate) fn tsc_frequency(machine: &Machine) -> Answer<i64> {
+    match machine.leaves()?.tsc_frequency() {
+        Some((hz, leaf)) => found(i64::try_from(hz).unwrap_or(i64::MAX), leaf),
+        None => Err(Unknown::Absent("neither CPUID.15h nor CPUID.40000010h states it".to_owned())),
+    }
+}
+
 /// The offsets that the time namespace adds to the clocks, such as `monotonic 86400 s`.
 pub(crate) fn offsets(machine: &Machine) -> Answer<Vec<String>> {
     machine.text("/proc/self/timens_offsets")?.parse("clocks with seconds and nanoseconds", offsets_in)

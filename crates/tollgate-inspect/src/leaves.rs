@@ -32,12 +32,18 @@ const MOST_LEVELS: u32 = 8;
 /// ECX\[15:8\] of such a subleaf.
 const LEVEL_OF_THREADS: u32 = 1;
 
+/// The ratio of the time-stamp counter to the crystal, and the crystal's frequency.
+const TSC_LEAF: u32 = 0x15;
+/// Behind a hypervisor's first leaf: the frequency of the time-stamp counter in kHz, as VMware began.
+const TSC_OF_HYPERVISOR: u32 = 0x10;
+
 /// A cache as CPUID describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CacheLeaf {
     /// `l1d`, `l2`.
     pub name: String,
     pub bytes: u64,
+    pub ways: u32,
     /// Such as `CPUID.4.2`.
     pub source: String,
 }
@@ -70,7 +76,7 @@ impl Leaves {
         // offered.
         let [basic, ..] = cpuid(0, 0);
         let [extended, ..] = cpuid(0x8000_0000, 0);
-        let offered = [1, 0x21].into_iter().filter(|&leaf| leaf <= basic);
+        let offered = [1, TSC_LEAF, 0x21].into_iter().filter(|&leaf| leaf <= basic);
         let offered =
             offered.chain((0x8000_0001..=0x8000_0008).chain([0x8000_0021]).filter(|&leaf| leaf <= extended));
         let mut leaves: Self =
@@ -108,7 +114,10 @@ impl Leaves {
             if signature_of(registers).is_none() {
                 break;
             }
-            for leaf in [first + 1, first + 4].into_iter().filter(|&leaf| leaf <= registers[0]) {
+            for leaf in [first + 1, first + 4, first + TSC_OF_HYPERVISOR]
+                .into_iter()
+                .filter(|&leaf| leaf <= registers[0])
+            {
                 leaves.0.insert((leaf, 0), cpuid(leaf, 0));
             }
         }
@@ -146,13 +155,30 @@ impl Leaves {
                 _ => return None,
             };
             let field = |shift: u32, bits: u32| u64::from(ebx >> shift & ((1 << bits) - 1)) + 1;
+            let ways = field(22, 10);
             // Ways, partitions, bytes of a line, sets.
-            let factors = [field(22, 10), field(12, 10), field(0, 12), u64::from(ecx) + 1];
+            let factors = [ways, field(12, 10), field(0, 12), u64::from(ecx) + 1];
             let bytes = factors.into_iter().try_fold(1_u64, u64::checked_mul)?;
             let name = format!("l{}{suffix}", eax >> 5 & 7);
-            Some(CacheLeaf { name, bytes, source: format!("CPUID.{leaf:x}.{subleaf:x}") })
+            Some(CacheLeaf { name, bytes, ways: ways as u32, source: format!("CPUID.{leaf:x}.{subleaf:x}") })
         });
         caches.collect()
+    }
+
+    /// The frequency of the time-stamp counter in Hz that CPUID states, and the leaf that does. None where none does: a register of
+    /// the leaf may be 0, for a value that is not enumerated (SDM volume 2A, CPUID leaf 15H).
+    pub(crate) fn tsc_frequency(&self) -> Option<(u64, &'static str)> {
+        let of_crystal = || match self.leaf(TSC_LEAF, 0)? {
+            [0, ..] | [_, 0, ..] | [_, _, 0, _] => None,
+            [divisor, factor, crystal, _] => {
+                Some((u64::from(crystal) * u64::from(factor) / u64::from(divisor), "CPUID.15h"))
+            }
+        };
+        let of_hypervisor = || match self.leaf(HYPERVISOR_FIRST + TSC_OF_HYPERVISOR, 0)? {
+            [0, ..] => None,
+            [khz, ..] => Some((u64::from(khz) * 1000, "CPUID.40000010h")),
+        };
+        of_crystal().or_else(of_hypervisor)
     }
 
     /// Every leaf with its registers.
@@ -296,6 +322,21 @@ mod tests {
         let found: Vec<(&str, u64)> = caches.iter().map(|cache| (cache.name.as_str(), cache.bytes)).collect();
         assert_eq!(found, [("l1d", 48 << 10), ("l2", 1280 << 10)]);
         assert_eq!(caches[1].source, "CPUID.4.1");
+        assert_eq!(caches.iter().map(|cache| cache.ways).collect::<Vec<_>>(), [12, 20]);
+    }
+
+    #[test]
+    fn a_frequency_is_stated_by_the_processor_or_by_its_hypervisor() {
+        let of = |leaves: &[(u32, Registers)]| {
+            let leaves: Leaves = leaves.iter().map(|&(leaf, registers)| ((leaf, 0), registers)).collect();
+            leaves.tsc_frequency()
+        };
+        let crystal = (0x15, [2, 208, 25_000_000, 0]);
+        let hypervisor = (0x4000_0010, [2_600_000, 0, 0, 0]);
+        assert_eq!(of(&[crystal, hypervisor]), Some((2_600_000_000, "CPUID.15h")));
+        assert_eq!(of(&[(0x15, [2, 208, 0, 0]), hypervisor]), Some((2_600_000_000, "CPUID.40000010h")));
+        assert_eq!(of(&[(0x15, [0; 4]), (0x4000_0010, [0; 4])]), None);
+        assert_eq!(of(&[]), None);
     }
 
     proptest! {
@@ -303,7 +344,7 @@ mod tests {
         fn any_registers_are_taken(seed in any::<[u32; 4]>(), highest in any::<u32>()) {
             let first = [highest, seed[1], seed[2], seed[3]];
             let leaves = Leaves::ask(|leaf, _| if leaf & 0xffff == 0 { first } else { seed });
-            let _ = (leaves.bit(FRED), leaves.hypervisors().count(), leaves.caches(), spelled(&seed));
+            let _ = (leaves.tsc_frequency(), leaves.bit(FRED), leaves.hypervisors().count(), leaves.caches(), spelled(&seed));
         }
     }
 }

@@ -52,8 +52,8 @@ pub(crate) fn nodes(machine: &Machine) -> Answer<i64> {
     nodes.and_then(|line| line.parse("a list of nodes", text::processors)).map(count)
 }
 
-/// The caches of processor 0: `cache.l1d` in bytes, `cache.l1d.shared`, the processors that share it, and where CPUID
-/// says something else, `cache.l1d.cpuid`.
+/// The caches of processor 0: `cache.l1d` in bytes, `cache.l1d.ways`, `cache.l1d.shared`, the processors that share it, and where CPUID
+/// says something else, `cache.l1d.cpuid`. Over all processors: `cache.l1d.instances`, and `cache.l1d.sizes` where they differ.
 pub(crate) fn caches(machine: &Machine) -> Vec<(String, Fact)> {
     let mut facts = caches_of_kernel(machine);
     let differing: Vec<(String, Fact)> = match machine.leaves() {
@@ -93,7 +93,7 @@ fn caches_of_kernel(machine: &Machine) -> Vec<(String, Fact)> {
         Err(why) => return vec![("cache".into(), unknown(why))],
     };
     let indices = names.iter().filter(|name| name.strip_prefix("index").and_then(digits::<u8>).is_some());
-    let facts: Vec<_> = indices.flat_map(|index| cache(machine, &format!("{directory}/{index}"))).collect();
+    let facts: Vec<_> = indices.flat_map(|index| cache(machine, index)).collect();
     if facts.is_empty() {
         let why = Unknown::Absent(format!("{directory} lists no caches"));
         return vec![("cache".into(), unknown(why))];
@@ -102,7 +102,8 @@ fn caches_of_kernel(machine: &Machine) -> Vec<(String, Fact)> {
 }
 
 /// None for a cache whose level or kind is not known: it has no name.
-fn cache(machine: &Machine, directory: &str) -> Vec<(String, Fact)> {
+fn cache(machine: &Machine, index: &str) -> Vec<(String, Fact)> {
+    let directory = format!("{CPU}/cpu0/cache/{index}");
     let attribute = |name: &str| machine.line(&format!("{directory}/{name}"));
     let level = attribute("level").ok().and_then(|found| digits::<u8>(&found.value));
     let suffix = match attribute("type").as_ref().map(|found| found.value.as_str()) {
@@ -112,11 +113,50 @@ fn cache(machine: &Machine, directory: &str) -> Vec<(String, Fact)> {
         _ => return Vec::new(),
     };
     let Some(level) = level else { return Vec::new() };
-    let name = format!("cache.l{level}{suffix}");
+    let short = format!("l{level}{suffix}");
+    let name = format!("cache.{short}");
     let size = attribute("size").and_then(|line| line.parse("a size", text::size));
     let shared = attribute("shared_cpu_list");
     let shared = shared.and_then(|line| line.parse("a list of processors", text::processors)).map(list);
-    vec![(format!("{name}.shared"), fact(shared)), (name, fact(size))]
+    let ways = attribute("ways_of_associativity").and_then(|line| line.parse("a number", digits::<i64>));
+    let ways = ways.or_else(|why| ways_by_cpuid(machine, &short).ok_or(why));
+    let mut facts = vec![(format!("{name}.shared"), fact(shared)), (format!("{name}.ways"), fact(ways))];
+    let instances = instances(machine, index);
+    let sizes = instances.as_ref().map(|instances| instances.value.as_slice()).unwrap_or_default();
+    if sizes.windows(2).any(|pair| pair[0] != pair[1]) {
+        let source = format!("{CPU}/cpu*/cache/{index}/size");
+        facts.push((format!("{name}.sizes"), fact(found(by_number(sizes), source))));
+    }
+    facts.push((format!("{name}.instances"), fact(instances.map(|instances| instances.map(number_of)))));
+    facts.push((name, fact(size)));
+    facts
+}
+
+fn ways_by_cpuid(machine: &Machine, name: &str) -> Option<Found<i64>> {
+    let cache = machine.leaves().ok()?.caches().into_iter().find(|cache| cache.name == name)?;
+    found(i64::from(cache.ways), cache.source).ok()
+}
+
+/// The sizes in bytes of a cache's instances, each of which belongs to several processors. Each is read once, from its first processor.
+fn instances(machine: &Machine, index: &str) -> Answer<Vec<i64>> {
+    let mut rest: BTreeSet<u32> = set(machine, "online")?.value.into_iter().collect();
+    let mut sizes = Vec::new();
+    while let Some(processor) = rest.pop_first() {
+        let attribute = |name: &str| machine.line(&format!("{CPU}/cpu{processor}/cache/{index}/{name}"));
+        let shared = attribute("shared_cpu_list")?.parse("a list of processors", text::processors)?.value;
+        sizes.push(attribute("size")?.parse("a size", text::size)?.value);
+        shared.iter().for_each(|sharing| {
+            rest.remove(sharing);
+        });
+    }
+    found(sizes, format!("{CPU}/cpu*/cache/{index}/shared_cpu_list"))
+}
+
+/// How often each size is there, the largest first: `6 of 48K`.
+fn by_number(sizes: &[i64]) -> Vec<String> {
+    let different: BTreeSet<i64> = sizes.iter().copied().collect();
+    let number = |size: i64| sizes.iter().filter(|&&other| other == size).count();
+    different.into_iter().rev().map(|size| format!("{} of {}K", number(size), size >> 10)).collect()
 }
 
 /// One of the sets of processors, or `allowed`: those of this process. Empty text is the empty set, which some of them usually are.
@@ -167,14 +207,17 @@ mod tests {
     fn what_cpuid_says_is_said_where_it_differs() {
         let known = |name: &str, bytes: i64| (format!("cache.{name}"), fact(found(bytes, "sysfs")));
         let kernel = [known("l1d", 49_152), known("l2", 1_310_720), known("l3", 16 << 20)];
-        let cpuid =
-            |name: &str, bytes: u64| CacheLeaf { name: name.into(), bytes, source: "CPUID.4.0".into() };
+        let cpuid = |name: &str, bytes: u64| {
+            let (name, source) = (name.into(), "CPUID.4.0".into());
+            CacheLeaf { name, bytes, ways: 8, source }
+        };
         let facts =
             other_caches(&kernel, &[cpuid("l1d", 49_152), cpuid("l1i", 32_768), cpuid("l2", 2 << 20)]);
         let names: Vec<&str> = facts.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["cache.l1i.cpuid", "cache.l2.cpuid", "cache.l3.cpuid"]);
         assert_eq!(facts[1].1.value().and_then(|value| value.as_f64()), Some((2 << 20) as f64));
         assert_eq!(facts[2].1.value(), None);
+        assert_eq!(by_number(&[2048, 3072, 3072]), ["2 of 3K", "1 of 2K"]);
         assert!(other_caches(&kernel, &[]).is_empty(), "a processor without CPUID contradicts nothing");
     }
 }

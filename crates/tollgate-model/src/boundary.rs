@@ -15,6 +15,9 @@ macro_rules! boundaries {
         }
 
         impl Boundary {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$boundary),+];
+
             /// Its name in a list of them: `kernel entry`, `page faults`.
             pub const fn name(self) -> &'static str {
                 match self {
@@ -135,6 +138,19 @@ boundaries! {
     Socket "sockets";
 }
 
+impl Boundary {
+    /// Its name as one word of a command line: `kernel-entry`, `vdso-clocks`.
+    pub fn word(self) -> String {
+        self.name().to_lowercase().replace([' ', '_'], "-")
+    }
+
+    /// The boundary of a name, as [`Boundary::name`] or [`Boundary::word`] writes it, in either case of letters.
+    pub fn named(name: &str) -> Option<Self> {
+        let word = name.to_lowercase().replace([' ', '_'], "-");
+        Self::ALL.iter().copied().find(|boundary| boundary.word() == word)
+    }
+}
+
 impl fmt::Display for Boundary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
@@ -216,6 +232,17 @@ mod tests {
         assert!(!on(&[]).meets(crossed()));
         assert!(!on(&[Boundary::Signal]).meets(std::iter::empty()));
         assert!(Reach::Everything.meets(std::iter::empty()));
+    }
+
+    #[test]
+    fn a_boundary_is_found_by_its_name_in_either_form() {
+        for &boundary in Boundary::ALL {
+            assert_eq!(Boundary::named(boundary.name()), Some(boundary));
+            assert_eq!(Boundary::named(&boundary.word()), Some(boundary));
+            assert!(!boundary.word().contains(' '), "{boundary}");
+        }
+        assert_eq!(Boundary::named("Kernel entry"), Some(Boundary::KernelEntry));
+        assert_eq!(Boundary::named("kernel"), None);
     }
 
     #[test]

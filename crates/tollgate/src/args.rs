@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
-use tollgate_model::{Label, Traced};
+use tollgate_model::{Boundary, Label, Traced};
 use tollgate_view::decode::{self, Entry, Kind};
 use tollgate_view::show::text::{Options, Order};
 use tollgate_view::trace::{self, View};
 use tollgate_x86::{Vendor, Width};
 
+use crate::boundaries::Boundaries;
 use crate::failure::Failure;
 use crate::{examples, out, time};
 
@@ -377,6 +378,12 @@ pub struct InspectArgs {
     /// A question with its own answer
     #[command(subcommand)]
     pub question: Option<Question>,
+    /// Show all facts, with their sources and the boundaries that they affect
+    #[arg(long, conflicts_with_all = ["capture", "only", "affects"])]
+    pub all: bool,
+    /// Only the facts that affect this boundary, by a name that `tollgate list` shows: kernel-entry, page-faults
+    #[arg(long, value_name = "BOUNDARY", value_parser = Boundaries, hide_possible_values = true, conflicts_with = "capture")]
+    pub affects: Option<Boundary>,
     /// Only the facts with these names or of these subjects: `cpu`, `mitigation.meltdown`, or with `*`
     #[arg(long, value_name = "NAME", conflicts_with = "capture")]
     pub only: Vec<String>,

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod boundaries;
 mod compare;
 mod complete;
 mod decode;

@@ -18,7 +18,7 @@ fn names(document: &Value) -> Vec<String> {
 #[test]
 fn every_fact_is_on_the_page_with_its_source_or_its_reason() {
     let home = Home::new();
-    let text = home.output(["inspect"]);
+    let text = home.output(["inspect", "--all"]);
     let document = home.json(["inspect", "--format", "json"]);
     let words: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
     // A long word is broken where it must be.
@@ -56,12 +56,79 @@ fn every_fact_is_on_the_page_with_its_source_or_its_reason() {
 fn no_line_is_wider_than_the_page() {
     let home = Home::new();
     for width in ["60", "80", "120"] {
-        let output = home.tollgate(["inspect"]).env("COLUMNS", width).assert().success();
-        let text = String::from_utf8(output.get_output().stdout.clone()).expect("text");
-        let width: usize = width.parse().expect("a number");
-        let widest = text.lines().max_by_key(|line| line.chars().count()).expect("memory");
-        assert!(widest.chars().count() <= width, "{width}: {widest}");
+        for arguments in
+            [vec!["inspect"], vec!["inspect", "--all"], vec!["inspect", "--affects", "page-faults"]]
+        {
+            let output = home.tollgate(arguments).env("COLUMNS", width).assert().success();
+            let text = String::from_utf8(output.get_output().stdout.clone()).expect("text");
+            let width: usize = width.parse().expect("a number");
+            let widest = text.lines().max_by_key(|line| line.chars().count()).expect("memory");
+            assert!(widest.chars().count() <= width, "{width}: {widest}");
+        }
     }
+}
+
+/// The trees of other machines, by name.
+fn captured() -> impl Iterator<Item = (&'static str, String)> {
+    let trees = concat!(env!("CARGO_MANIFEST_DIR"), "/../tollgate-inspect/tests/machines");
+    ["debian-zen3", "firecracker-nested", "gvisor", "ubuntu-hyperv-docker"]
+        .into_iter()
+        .map(move |name| (name, format!("{trees}/{name}")))
+}
+
+#[test]
+fn every_machine_is_on_one_screen() {
+    let home = Home::new();
+    let here = home.output(["inspect"]);
+    let machines = captured().map(|(name, tree)| (name, home.output(["inspect", "--from", &tree])));
+    for (name, text) in machines.chain([("this machine", here)]) {
+        assert!((15..=36).contains(&text.lines().count()), "{name}: {} lines:\n{text}", text.lines().count());
+        for line in text.lines() {
+            assert!(line.chars().count() <= 80, "{name}: {line}");
+        }
+        for label in
+            ["Processor ", "Caches ", "Memory ", "Kernel ", "Entry ", "Hypervisor ", "Clocks ", "Unknown "]
+        {
+            assert_eq!(
+                text.lines().filter(|line| line.starts_with(label)).count(),
+                1,
+                "{name}: {label}\n{text}"
+            );
+        }
+        assert!(text.contains("--all") && text.contains("--affects"), "{name}: {text}");
+        if name != "this machine" {
+            insta::assert_snapshot!(name, text);
+        }
+    }
+}
+
+#[test]
+fn one_boundary_has_its_facts_alone() {
+    let home = Home::new();
+    let (_, tree) = captured().last().expect("a tree");
+    let affects = |boundary: &str| {
+        home.json(["inspect", "--from", &tree, "--format", "json", "--affects", boundary])["facts"].clone()
+    };
+    let all = home.json(["inspect", "--from", &tree, "--format", "json"])["facts"].clone();
+    let of_entry = affects("kernel-entry");
+    assert_eq!(affects("Kernel entry"), of_entry);
+    let (all, of_entry) = (all.as_object().expect("facts"), of_entry.as_object().expect("facts").clone());
+    assert!(of_entry.contains_key("mitigation.meltdown") && !of_entry.contains_key("memory.thp"));
+    for (name, fact) in all {
+        let boundaries =
+            fact["affects"].as_str().and_then(|effect| Some(effect.split_once(": ")?.0)).unwrap_or("");
+        let words = boundaries.replace(" and ", ", ");
+        let is_meant = words.split(", ").any(|boundary| boundary == "kernel entry");
+        assert_eq!(of_entry.contains_key(name), is_meant, "{name}: {boundaries}");
+    }
+    let text = home.output(["inspect", "--from", &tree, "--affects", "kernel-entry"]);
+    assert!(text.contains(&format!("{} facts affect kernel entry.", of_entry.len())), "{text}");
+    assert!(text.contains("Every latency is affected by"), "{text}");
+    let refusal = home.refusal(["inspect", "--affects", "kernel-entyr"]);
+    assert!(refusal.contains("did you mean kernel-entry"), "{refusal}");
+    assert!(home.refusal(["inspect", "--affects", "xyzzy"]).contains("`tollgate list`"));
+    let script = home.output(["completions", "bash"]);
+    assert!(script.contains("kernel-entry") && script.contains("page-faults"));
 }
 
 #[test]
@@ -146,7 +213,8 @@ fn a_tree_from_elsewhere_leads_nowhere() {
     fs::write(tree.join("proc/version"), vec![b'x'; 3 << 20]).expect("written");
     fs::write(tree.join("proc/loadavg"), "\u{1b}]0;title\u{7} \u{202e}").expect("written");
     let named = tree.to_str().expect("text");
-    let text = home.output(["inspect", "--from", named]);
+    let text =
+        home.output(["inspect", "--from", named]) + &home.output(["inspect", "--all", "--from", named]);
     assert!(!text.contains("outside") && !text.contains(['\u{1b}', '\u{202e}']), "{text}");
     let document = home.json(["inspect", "--format", "json", "--from", named]);
     let why = |name: &str| document["facts"][name]["why"].as_str().expect("a reason").to_owned();

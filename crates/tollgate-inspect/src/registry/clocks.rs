@@ -21,6 +21,8 @@ facts! {
     "clock.resolution" Of(Machine::call, "clock_getres(2) CLOCK_MONOTONIC", || calls::resolution(libc::CLOCK_MONOTONIC))
         "The resolution of the monotonic clock in nanoseconds; 1 with high-resolution timers."
         [Timer, Sleep] "without high-resolution timers a sleep or a wait ends on a tick";
+    "clock.tsc_frequency" Of(clock::tsc_frequency)
+        "The frequency of the time-stamp counter in hertz, as CPUID states it.";
     "clock.offsets" Of(clock::offsets) "The offsets that a time namespace adds to the clocks."
         [VdsoClock, ClockSource] "a time namespace adds an offset to each reading";
     "clock.parameter.tsc" Parameter("tsc")

@@ -1,4 +1,5 @@
-//! `tollgate inspect`: every fact of an environment, grouped by subject, with its source and the boundaries that it affects.
+//! `tollgate inspect`: what determines latencies here, on one screen; or every fact of an environment, grouped by subject, with its
+//! source and the boundaries that it affects.
 
 mod capturing;
 mod chosen;
@@ -7,8 +8,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use tollgate_inspect::{Machine, SUBJECTS};
-use tollgate_model::Facts;
-use tollgate_view::inspect::facts::{Document, Group, NOW, WHEN, page, sentence};
+use tollgate_model::{Boundary, Facts};
+use tollgate_view::figures;
+use tollgate_view::inspect::facts::{Document, Group, NOW, WHEN, affecting, page, screen, sentence};
+use tollgate_view::table::paragraph;
 
 use super::machine::machine;
 use crate::args::{Format, InspectArgs};
@@ -32,20 +35,42 @@ pub fn facts(args: &InspectArgs) -> Result<(), Failure> {
     let all = groups(&machine, directory.as_deref());
     let facts: Facts = all.iter().flat_map(|group| group.facts.iter().cloned()).collect();
     let chosen = chosen::chosen(all, &args.only)?;
+    let (chosen, general) = match args.affects {
+        Some(boundary) => affecting(chosen, boundary),
+        None => (chosen, Vec::new()),
+    };
     match args.format {
         Format::Json => {
             out::print_json(&Document::of(&chosen, &facts, args.from.as_deref(), document::tool()))
         }
         Format::Table => {
-            let mut text = String::new();
-            if args.only.is_empty() {
-                text.push_str(&sentence(&facts, out::width()));
-                text.push('\n');
-            }
-            text.push_str(&page(&chosen, &facts, out::width()));
-            out::print(&text)
+            let width = out::width();
+            out::print(&match (args.affects, args.all, args.only.is_empty()) {
+                (Some(boundary), ..) => effects(boundary, &chosen, &general, &facts, width),
+                (None, true, _) => format!("{}\n{}", sentence(&facts, width), page(&chosen, &facts, width)),
+                (None, false, true) => screen(&facts, width),
+                (None, false, false) => page(&chosen, &facts, width),
+            })
         }
     }
+}
+
+/// The facts that affect a boundary, and the names of those that affect everything.
+fn effects(boundary: Boundary, chosen: &[Group], general: &[String], facts: &Facts, width: usize) -> String {
+    let number = chosen.iter().map(|group| group.facts.len()).sum();
+    let mut text = match number {
+        0 => paragraph(&format!("No fact affects {boundary} in particular."), width, ""),
+        _ => format!("{}\n", page(chosen, facts, width)),
+    };
+    let counted = figures::count(number, "fact affects", "facts affect");
+    if number > 0 {
+        text.push_str(&paragraph(&format!("{counted} {boundary}."), width, ""));
+    }
+    if !general.is_empty() {
+        let sentence = format!("Every latency is affected by {}.", general.join(", "));
+        text.push_str(&paragraph(&sentence, width, ""));
+    }
+    text
 }
 
 /// All facts of a machine; those of a file system too where there is a directory on it.

@@ -17,7 +17,7 @@ const WIDEST_NAME: usize = 32;
 /// On narrower pages every value is on the next line.
 const NARROW: usize = 56;
 /// The vulnerabilities that the processor does not have.
-const NOT_AFFECTED: &str = "Not affected";
+pub(super) const NOT_AFFECTED: &str = "Not affected";
 
 /// All groups, with a line between them.
 pub fn page(groups: &[Group], facts: &Facts, width: usize) -> String {
@@ -147,7 +147,8 @@ fn shown(name: &str, value: &FactValue) -> String {
     }
 }
 
-fn sized(bytes: i64) -> String {
+/// An amount of bytes: `48 KiB`.
+pub(super) fn sized(bytes: i64) -> String {
     let unit = [(1_i64 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     let exact = |&(unit, _): &(i64, &str)| bytes >= unit && bytes % unit == 0 && bytes / unit < 10_000;
     match (unit.into_iter().find(exact), unit.into_iter().find(|(unit, _)| bytes >= *unit)) {
