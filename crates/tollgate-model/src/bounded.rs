@@ -253,9 +253,7 @@ pub fn measurements<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
 }
 
 /// Calls, processes, files or other things of an execution.
-pub(crate) fn entries<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
-    deserializer: D,
-) -> Result<Vec<T>, D::Error> {
+pub fn entries<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
     list(deserializer, at_most(MOST_ENTRIES, "entries of a kind"))
 }
 
@@ -278,7 +276,7 @@ fn text_list() -> List<String, impl FnMut(usize) -> Result<(), String>> {
 }
 
 /// A list of texts.
-pub(crate) fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+pub fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     deserializer.deserialize_seq(text_list())
 }
 

@@ -227,6 +227,11 @@ impl From<serde_json::Error> for ReadError {
 }
 
 impl Run {
+    /// How long it took, in seconds.
+    pub fn seconds(&self) -> Option<f64> {
+        seconds_between(&self.started, &self.finished)
+    }
+
     /// Reads a document of at most [`MAX_BYTES`], within the bounds of [`crate::bounded`], and checks that it does not contradict
     /// itself.
     ///
@@ -341,6 +346,12 @@ impl Run {
         }
         Ok(())
     }
+}
+
+/// The seconds from one RFC 3339 time to another. None where either is no time, or they are in the wrong order.
+pub fn seconds_between(started: &str, finished: &str) -> Option<f64> {
+    let length = moment(finished).ok()?.duration_since(moment(started).ok()?);
+    Some(length.ok()?.as_secs_f64())
 }
 
 fn moment(text: &str) -> Result<SystemTime, humantime::TimestampError> {

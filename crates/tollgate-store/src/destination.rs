@@ -139,7 +139,7 @@ fn prepare(directory: &Path) -> io::Result<Directory> {
 }
 
 /// As root, the other user that the directory, or the first one above it that is there, belongs to: `sudo` may leave HOME as it was.
-fn owner_of_another(directory: &Path) -> Option<u32> {
+pub(crate) fn owner_of_another(directory: &Path) -> Option<u32> {
     let is_root = rustix::process::geteuid().is_root();
     let there = directory.ancestors().find_map(|path| fs::symlink_metadata(path).ok())?;
     (is_root && there.uid() != 0).then_some(there.uid())

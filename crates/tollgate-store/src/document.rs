@@ -9,9 +9,11 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, Deserializer, IgnoredAny, MapAccess, Visitor};
 use tollgate_model::bounded::{self, Bounded};
-use tollgate_model::run::{MAX_BYTES, ReadError, SCHEMA};
+use tollgate_model::run::{MAX_BYTES, ReadError, SCHEMA, seconds_between};
 use tollgate_model::text::{plainly, shorten};
-use tollgate_model::{Environment, Label, Run, RunId, own};
+use tollgate_model::{Environment, Fact, FactValue, Label, Run, RunId, own};
+
+use crate::kind::Kind;
 
 pub(crate) const EXTENSION: &str = "json";
 
@@ -82,13 +84,30 @@ pub struct Outline {
     pub environment: Environment,
     /// RFC 3339, UTC.
     pub started: String,
+    finished: String,
+    facts: Asked,
     #[serde(deserialize_with = "bounded::measurements")]
     measurements: Vec<Row>,
+}
+
+/// What was asked for.
+#[derive(Debug, Deserialize)]
+struct Asked {
+    #[serde(rename = "run.patterns")]
+    patterns: Option<Fact>,
 }
 
 #[derive(Debug, Deserialize)]
 struct Row {
     benchmark: String,
+    #[serde(default, deserialize_with = "bounded::entries")]
+    traced: Vec<Execution>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Execution {
+    #[serde(deserialize_with = "bounded::texts")]
+    command: Vec<String>,
 }
 
 impl Outline {
@@ -107,6 +126,31 @@ impl Outline {
             Some(found) if found != u64::from(SCHEMA) => Err(ReadError::Schema { found }.into()),
             _ => outline,
         }
+    }
+
+    /// Its kind.
+    pub fn kind(&self) -> Kind {
+        Kind::by_first(self.measurements.first().map(|row| row.benchmark.as_str()))
+    }
+
+    /// How long it took, in seconds.
+    pub fn seconds(&self) -> Option<f64> {
+        seconds_between(&self.started, &self.finished)
+    }
+
+    /// The patterns that chose its cases, none for everything. None where it has no such fact.
+    pub fn patterns(&self) -> Option<Vec<String>> {
+        match self.facts.patterns.as_ref()?.value()? {
+            FactValue::List(patterns) => Some(patterns.clone()),
+            _ => None,
+        }
+    }
+
+    /// The command that it traced.
+    pub fn command(&self) -> Option<&[String]> {
+        let is_trace = self.kind() == Kind::Trace;
+        let first = self.measurements.first().filter(|_| is_trace)?.traced.first()?;
+        Some(&first.command)
     }
 
     /// Its measurements, without those of the program itself.

@@ -10,6 +10,7 @@ use tollgate_model::{Label, Run, RunId};
 
 use crate::document::{EXTENSION, OpenError, Outline, label_of, open};
 use crate::fleet::layout::{DOCUMENTS, is_store};
+use crate::kind::Kind;
 
 /// The name of the newest run.
 const LAST: &str = "last";
@@ -23,9 +24,15 @@ pub enum FindError {
     /// `last`, and there is none.
     #[error("no run is kept yet; `tollgate run` makes one")]
     NoneKept,
+    /// `last`, and no run of that kind is kept.
+    #[error("no run of the kind {0} is kept; `tollgate runs` shows what is kept")]
+    NoneOfKind(String),
+    /// No name of a kept run.
+    #[error("{0:?} is no kept run; `tollgate runs` shows what is kept")]
+    NotKept(String),
     /// No name of a run.
     #[error(
-        "no kept run has the label or id {0:?}, and there is no such file; `tollgate list --runs` shows what is kept"
+        "no kept run has the label or id {0:?}, and there is no such file; `tollgate runs` shows what is kept"
     )]
     Unknown(String),
     /// A directory of stored runs without documents.
@@ -79,7 +86,7 @@ pub struct Entry {
     pub id: RunId,
     /// Its file.
     pub path: PathBuf,
-    written: SystemTime,
+    pub(crate) written: SystemTime,
 }
 
 /// The kept runs, oldest first.
@@ -141,19 +148,28 @@ impl Entry {
         if outline.id == self.id { Ok(outline) } else { Err(OpenError::AnotherRun(outline.id)) }
     }
 
-    fn label(&self) -> Option<String> {
+    /// Its label, without reading the rest.
+    pub fn label(&self) -> Option<String> {
         label_of(File::open(&self.path).ok()?)
     }
 }
 
 /// The run that a user means: a file where it looks like one, else a kept run by `last`, id, label (the
 /// newest that has it) or the beginning of an id, else a file after all. A directory of stored runs means the
-/// newest of them, and `DIR:` before any of these names one of them.
+/// newest of them, and `DIR:` before any of these names one of them. `last` is the newest run that was measured, which no trace is.
 ///
 /// # Errors
 /// When there is none, when a beginning fits several, or when the document is not a run.
 pub fn find(meant: &str) -> Result<Run, FindError> {
-    let (path, run) = match locate(meant)? {
+    find_of(meant, Kind::MEASURED)
+}
+
+/// The same where `last` is the newest kept run of these kinds.
+///
+/// # Errors
+/// As [`find`].
+pub fn find_of(meant: &str, kinds: &[Kind]) -> Result<Run, FindError> {
+    let (path, run) = match locate(meant, kinds)? {
         Located::File(path) => (path.clone(), open(&path)),
         Located::Kept(entry) => (entry.path.clone(), entry.open()),
     };
@@ -168,7 +184,7 @@ enum Located {
     Kept(Entry),
 }
 
-fn locate(meant: &str) -> Result<Located, FindError> {
+fn locate(meant: &str, kinds: &[Kind]) -> Result<Located, FindError> {
     let file = PathBuf::from(meant);
     let is_called_so = || file.extension().is_some_and(|extension| extension == EXTENSION) && file.is_file();
     if let Some((directory, run)) = in_store(meant) {
@@ -177,11 +193,17 @@ fn locate(meant: &str) -> Result<Located, FindError> {
     if meant.contains('/') || is_called_so() {
         return Ok(Located::File(file));
     }
-    if let Some(entry) = among(kept()?, meant)? {
+    let entries = kept()?;
+    let is_any_kept = !entries.is_empty();
+    if let Some(entry) = among(entries, meant, kinds)? {
         return Ok(Located::Kept(entry));
     }
     match meant {
         _ if is_store(&file) => locate_stored(&file, LAST),
+        LAST if is_any_kept => {
+            let names: Vec<String> = kinds.iter().map(ToString::to_string).collect();
+            Err(FindError::NoneOfKind(names.join(" or ")))
+        }
         LAST => Err(FindError::NoneKept),
         _ if file.exists() => Ok(Located::File(file)),
         _ => Err(FindError::Unknown(meant.to_owned())),
@@ -204,14 +226,22 @@ fn locate_stored(directory: &Path, meant: &str) -> Result<Located, FindError> {
     if entries.is_empty() {
         return Err(FindError::NoDocuments(directory.to_owned()));
     }
-    let found = among(entries, meant)?.map(Located::Kept);
+    let found = among(entries, meant, Kind::ALL)?.map(Located::Kept);
     found.ok_or_else(|| FindError::UnknownThere(directory.to_owned(), meant.to_owned()))
 }
 
 /// The run that is meant by `last`, id, label or the beginning of an id.
-fn among(mut entries: Vec<Entry>, meant: &str) -> Result<Option<Entry>, FindError> {
+/// A document that does not read may be of any kind: opening it gives the reason.
+pub(crate) fn among(
+    mut entries: Vec<Entry>,
+    meant: &str,
+    kinds: &[Kind],
+) -> Result<Option<Entry>, FindError> {
     if meant == LAST {
-        return Ok(entries.pop());
+        let is_meant = |entry: &Entry| {
+            kinds == Kind::ALL || entry.outline().map_or(true, |outline| kinds.contains(&outline.kind()))
+        };
+        return Ok(entries.into_iter().rev().find(is_meant));
     }
     let is_labelled = |entry: &Entry| entry.label().as_deref() == Some(meant);
     let exact = entries.iter().position(|entry| entry.id.as_ref() == meant).or_else(|| {

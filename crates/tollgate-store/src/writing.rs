@@ -175,7 +175,7 @@ fn write_as(
 }
 
 /// `mode` is that of a new file, and that of the file that is replaced where the new one takes it.
-fn put(
+pub(crate) fn put(
     directory: &Directory,
     name: &OsStr,
     existing: Existing,

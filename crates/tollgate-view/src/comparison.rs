@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use tollgate_model::compare::{self, FactDifference, Verdict};
+use tollgate_model::compare::{self, FactDifference, LEAST_THRESHOLD, Verdict};
 use tollgate_model::{Case, Fact, Measured, Run, Unit};
 
 use crate::summary::is_estimate;
@@ -61,6 +61,11 @@ impl Row<'_> {
         Some(row.ratio).filter(|ratio| is_known && ratio.is_finite())
     }
 
+    /// How far its ratio is from 1, in either direction.
+    pub fn size(&self) -> f64 {
+        self.ratio().map_or(0.0, |ratio| ratio.ln().abs())
+    }
+
     /// Takes an emulator's times out: they are no latencies.
     fn without_emulated(mut self) -> Self {
         let is_estimate_of_both = self.is_estimate();
@@ -79,8 +84,13 @@ impl Row<'_> {
 impl<'a> Comparison<'a> {
     /// Compares a run with the base.
     pub fn of(base: &'a Run, other: &'a Run) -> Self {
+        Self::above(base, other, LEAST_THRESHOLD)
+    }
+
+    /// The same where no relative difference of up to `asked` counts.
+    pub fn above(base: &'a Run, other: &'a Run, asked: f64) -> Self {
         let compare::Comparison { rows, only_base, only_other, pace, mut facts } =
-            compare::compare(base, other);
+            compare::compare_above(base, other, asked);
         let [of_base, of_other] = [base, other].map(|run| run.measured().collect::<HashMap<_, _>>());
         let row = |result: compare::Row| {
             let (base, other) = (*of_base.get(&result.case)?, *of_other.get(&result.case)?);
@@ -98,6 +108,22 @@ impl<'a> Comparison<'a> {
     /// The row of a case.
     pub fn row(&self, case: &Case) -> Option<&Row<'a>> {
         self.rows.get(*self.by_case.get(case)?)
+    }
+
+    /// The rows with a significant difference, the largest first.
+    pub fn changed(&self) -> Vec<&Row<'a>> {
+        let mut rows: Vec<_> = self.rows.iter().filter(|row| row.result.verdict.is_difference()).collect();
+        rows.sort_by(|one, another| another.size().total_cmp(&one.size()));
+        rows
+    }
+
+    /// The facts that differ and can be causes of a difference in this row.
+    pub fn causes(&self, row: &Row) -> impl Iterator<Item = &FactDifference> {
+        let reaches = |fact: &&FactDifference| {
+            let effect = tollgate_inspect::effect(&fact.name);
+            effect.is_some_and(|effect| causes::reaches(effect, row.case()))
+        };
+        self.facts.iter().filter(|fact| fact.is_change()).filter(reaches)
     }
 
     /// The number of rows with this verdict.

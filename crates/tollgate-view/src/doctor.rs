@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::export::word;
-use crate::health::{self, Check, State};
+use crate::health::{self, Check, Fix, State};
 use crate::summary::Summary;
 use crate::table::{Look, Table, paragraph};
 
@@ -37,11 +37,55 @@ impl Diagnosis {
             }
             table.row(look, &[(*name).to_owned(), word(&judged.state)], &[words]);
         }
+        let mut commands = String::new();
+        for Check { name, judged } in &self.checks {
+            if let Some(Fix { at, command, undo }) = &judged.fix {
+                // Whole lines: they are copied.
+                commands.push_str(&format!(
+                    "  {name}{}\n    {command}\n    undo: {undo}\n",
+                    at.unwrap_or_default()
+                ));
+            }
+        }
+        if !commands.is_empty() {
+            commands.insert_str(0, "\nTo copy:\n");
+        }
         let verdict = if self.fit {
             "Fit for measuring. Checks that are fair lower the precision or add to the latencies."
         } else {
             "Not fit for measuring: fix the checks that are poor, or compare only with runs of such an environment."
         };
-        format!("{}\n{}", table.render(width), paragraph(verdict, width, ""))
+        format!("{}{commands}\n{}", table.render(width), paragraph(verdict, width, ""))
+    }
+
+    /// The names of the checks that are poor.
+    pub fn poor(&self) -> Vec<&'static str> {
+        let poor = self.checks.iter().filter(|check| check.judged.state == State::Poor);
+        poor.map(|check| check.name).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::health::Judged;
+
+    #[test]
+    fn commands_stand_on_whole_lines_with_their_undo() {
+        let command = "echo performance | sudo tee /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor";
+        let undo = "echo powersave | sudo tee /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor";
+        let fix = Fix { at: None, command: command.to_owned(), undo: undo.to_owned() };
+        let judged = |state, fix| Judged { state, found: "found".to_owned(), remedy: None, root: None, fix };
+        let checks = vec![
+            Check { name: "governor", judged: judged(State::Fair, Some(fix)) },
+            Check { name: "load", judged: judged(State::Poor, None) },
+        ];
+        let diagnosis = Diagnosis { fit: false, checks };
+        let text = diagnosis.text(40);
+        assert!(
+            text.contains(&format!("\nTo copy:\n  governor\n    {command}\n    undo: {undo}\n")),
+            "{text}"
+        );
+        assert_eq!(diagnosis.poor(), ["load"]);
     }
 }

@@ -11,7 +11,13 @@ pub const CPU: &str = "run.cpu";
 /// Whether each measuring process was started anew.
 /// Whether pinning to [`CPU`] binds: `binds` or `does not bind`.
 pub const AFFINITY: &str = "run.affinity";
+/// How bench processes are isolated.
 pub const ISOLATION: &str = "run.isolation";
+
+/// The fact that names the patterns which chose the cases; an empty list is everything.
+pub fn patterns(patterns: &[String]) -> (String, Fact) {
+    ("run.patterns".to_owned(), Fact::known(patterns.to_vec(), "the command line"))
+}
 
 /// The fact that names the machine, as the user named it.
 pub fn machine(name: &str) -> (String, Fact) {

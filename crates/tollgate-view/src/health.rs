@@ -2,7 +2,7 @@
 //! run's warnings are the poor ones.
 
 use serde::Serialize;
-use tollgate_model::{Fact, FactValue, Facts, Run, Unknown};
+use tollgate_model::{Environment, Fact, FactValue, Facts, Run, Unknown};
 
 use crate::summary::{BASELINE, Row, Summary};
 use crate::{facts, figures};
@@ -24,6 +24,37 @@ pub struct Judged {
     pub remedy: Option<String>,
     /// What root can add, as a sentence.
     pub root: Option<String>,
+    /// The remedy as a command, where this machine has it.
+    pub fix: Option<Fix>,
+}
+
+/// A command that changes a setting, and the one that undoes that.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Fix {
+    /// Where to run them, where that is not here: ` (outside of the container)`.
+    pub at: Option<&'static str>,
+    /// For a shell.
+    pub command: String,
+    /// Likewise.
+    pub undo: String,
+}
+
+impl Fix {
+    /// Writes a value into a file of /sys, and the old one to undo that.
+    fn write(run: &Run, value: &str, old: &str, file: &str) -> Option<Self> {
+        // A value that a document made up is not for a shell.
+        let is_plain =
+            |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
+        let is_root = is_root(&run.facts);
+        let is_contained = matches!(run.environment, Environment::Container | Environment::Sandbox);
+        let tee = if is_root && !is_contained { "tee" } else { "sudo tee" };
+        let line = |value: &str| format!("echo {value} | {tee} {file}");
+        (is_plain(value) && is_plain(old)).then(|| Self {
+            at: is_contained.then_some(" (outside of the container)"),
+            command: line(value),
+            undo: line(old),
+        })
+    }
 }
 
 /// The result of a check, or why there is none.
@@ -66,11 +97,15 @@ pub fn checks(summary: &Summary) -> Vec<Check> {
 
 impl Judged {
     fn new(state: State, found: impl Into<String>) -> Self {
-        Self { state, found: found.into(), remedy: None, root: None }
+        Self { state, found: found.into(), remedy: None, root: None, fix: None }
     }
 
     fn remedy(self, remedy: &str) -> Self {
         Self { remedy: Some(remedy.to_owned()), ..self }
+    }
+
+    fn fix(self, fix: Option<Fix>) -> Self {
+        Self { fix, ..self }
     }
 
     fn root(self, root: impl Into<String>) -> Self {
@@ -188,9 +223,7 @@ pub(crate) fn stolen(run: &Run) -> Option<f64> {
 
 /// All processors' ticks between the beginning and the end of a run.
 fn processor_ticks(run: &Run) -> Option<f64> {
-    let time = |text: &str| humantime::parse_rfc3339(text).ok();
-    let seconds = time(&run.finished)?.duration_since(time(&run.started)?).ok()?.as_secs_f64();
-    Some(seconds.max(1.0) * TICKS * online(&run.facts)?.max(1.0))
+    Some(run.seconds()?.max(1.0) * TICKS * online(&run.facts)?.max(1.0))
 }
 
 /// The increase of a count during a run.
@@ -202,33 +235,48 @@ fn grown(facts: &Facts, count: &str) -> Option<f64> {
 /// Properties of the environment, which are part of its latencies.
 fn of_environment(summary: &Summary) -> Vec<Check> {
     const IN_USER_MODE: [&str; 4] = ["tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "pvclock"];
-    let facts = &summary.run.facts;
+    const CLOCKSOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+    const GOVERNOR: &str = "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor";
+    let run = summary.run;
+    let facts = &run.facts;
+    let clock = match facts.get("clocksource.available").and_then(Fact::value) {
+        Some(FactValue::List(names)) => {
+            IN_USER_MODE.iter().find(|clock| names.iter().any(|name| name == *clock))
+        }
+        _ => None,
+    };
     vec![
         of(facts, "clocksource", "clocksource.current", |source| {
             match source.as_text().is_some_and(|source| IN_USER_MODE.contains(&source)) {
                 true => good(source.to_string()),
                 false => fair(format!("{source}: every clock reading enters the kernel"))
                     .remedy("It adds to the latency of clocks here; clocksource.available lists others.")
-                    .root("Root can write another to current_clocksource."),
+                    .fix(clock.and_then(|clock| Fix::write(run, clock, &source.to_string(), CLOCKSOURCE))),
             }
         }),
-        of(facts, "governor", "power.governor", |governor| match governor.as_text() {
-            Some("performance") => good("performance"),
-            _ => fair(format!("{governor}: the frequency follows the load"))
-                .remedy("Use the governor performance.")
-                .root("Root can set it: cpupower frequency-set -g performance."),
-        }),
-        of(facts, "turbo", "power.boost", |boost| match boost.as_flag() {
-            Some(false) => good("off"),
-            _ => fair("on: the frequency depends on heat and on the other cores")
-                .remedy("Switch it off while comparing.")
-                .root(SWITCH),
-        }),
+        of_host(
+            run,
+            of(facts, "governor", "power.governor", |governor| match governor.as_text() {
+                Some("performance") => good("performance"),
+                _ => fair(format!("{governor}: the frequency follows the load"))
+                    .remedy("Use the governor performance.")
+                    .fix(Fix::write(run, "performance", &governor.to_string(), GOVERNOR)),
+            }),
+        ),
+        of_host(
+            run,
+            of(facts, "turbo", "power.boost", |boost| match boost.as_flag() {
+                Some(false) => good("off"),
+                _ => fair("on: the frequency depends on heat and on the other cores")
+                    .remedy("Switch it off while comparing.")
+                    .fix(without_turbo(run)),
+            }),
+        ),
         of(facts, "smt", "cpu.smt_active", |active| match active.as_flag() {
             Some(false) => good("no processors share a core"),
             _ => fair("processors share cores: a busy sibling slows what is measured")
                 .remedy("Keep the sibling of the processor that is measured idle; cpu.siblings names it.")
-                .root("Root can take it offline."),
+                .fix(without_smt(run)),
         }),
         of(facts, "isolation", "cpu.isolated", |isolated| match isolated.as_text() {
             Some("" | "none") | None => fair("no processor is isolated from the scheduler")
@@ -259,8 +307,32 @@ fn of_environment(summary: &Summary) -> Vec<Check> {
     ]
 }
 
-const SWITCH: &str =
-    "Root can: write 0 to cpufreq/boost, or 1 to intel_pstate/no_turbo, in /sys/devices/system/cpu.";
+/// The host of a virtual machine has the setting that the machine itself lacks.
+fn of_host(run: &Run, check: Check) -> Check {
+    match (check.judged.state, run.environment) {
+        (State::Absent, Environment::Vm) => {
+            let judged = check.judged.remedy("The host sets it: run `tollgate doctor` there.");
+            Check { judged, ..check }
+        }
+        _ => check,
+    }
+}
+
+/// Two drivers have a switch each, the other way round.
+fn without_turbo(run: &Run) -> Option<Fix> {
+    let file = facts::source(&run.facts, "power.boost")?;
+    match file {
+        "/sys/devices/system/cpu/cpufreq/boost" => Fix::write(run, "0", "1", file),
+        "/sys/devices/system/cpu/intel_pstate/no_turbo" => Fix::write(run, "1", "0", file),
+        _ => None,
+    }
+}
+
+/// Where this kernel lets SMT be switched.
+fn without_smt(run: &Run) -> Option<Fix> {
+    let is_on = facts::text(&run.facts, "cpu.smt_control") == Some("on");
+    is_on.then(|| Fix::write(run, "off", "on", "/sys/devices/system/cpu/smt/control"))?
+}
 
 fn hypervisor(facts: &Facts) -> Check {
     const NAME: &str = "hypervisor";
@@ -309,15 +381,18 @@ fn reason(summary: &Summary, benchmark: &str) -> String {
     why.unwrap_or_else(|| format!("{benchmark} and {BASELINE} were not measured"))
 }
 
+fn is_root(facts: &Facts) -> bool {
+    facts.get("process.user").and_then(Fact::value).is_some_and(|user| user.to_string() == "0")
+}
+
 /// Facts that were refused: root can read them.
 fn privilege(facts: &Facts) -> Judged {
     let is_refused = |fact: &Fact| matches!(fact, Fact::Unknown { why: Unknown::Refused(_) });
     let refused: Vec<&str> =
         facts.iter().filter(|(_, fact)| is_refused(fact)).map(|(name, _)| name.as_str()).collect();
-    let is_root = facts.get("process.user").and_then(Fact::value).is_some_and(|user| user.to_string() == "0");
     match refused.as_slice() {
         [] => good("no fact was refused"),
-        names if is_root => fair(format!("refused even to root: {}", names.join(", "))),
+        names if is_root(facts) => fair(format!("refused even to root: {}", names.join(", "))),
         names => fair(format!("refused: {}", names.join(", "))).root("Root would show them."),
     }
 }
@@ -341,6 +416,34 @@ mod tests {
         };
         let mut checks = checks(&Summary::of(&run)).into_iter();
         checks.find(|check| check.name == name).expect("a check").judged
+    }
+
+    #[test]
+    fn a_remedy_is_a_command_with_its_undo() {
+        let smt = |control: &str| {
+            let facts =
+                [("cpu.smt_active", Fact::known(true, "t")), ("cpu.smt_control", Fact::known(control, "t"))];
+            judged("smt", &facts).fix
+        };
+        let fix = smt("on").expect("a command");
+        assert_eq!(fix.command, "echo off | sudo tee /sys/devices/system/cpu/smt/control");
+        assert_eq!(fix.undo, "echo on | sudo tee /sys/devices/system/cpu/smt/control");
+        assert_eq!((smt("notsupported"), smt("forceoff")), (None, None));
+        let governor = |facts: &[(&str, Fact)]| judged("governor", facts);
+        let root = ("process.user", Fact::known(0_i64, "t"));
+        let fix =
+            governor(&[("power.governor", Fact::known("powersave", "t")), root]).fix.expect("a command");
+        assert_eq!(fix.undo, "echo powersave | tee /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor");
+        // What a document says is not for a shell.
+        assert_eq!(governor(&[("power.governor", Fact::known("x; rm -r ~", "t"))]).fix, None);
+        assert_eq!(governor(&[("power.governor", Fact::known("performance", "t"))]).fix, None);
+        // The run of these tests was made in a virtual machine.
+        let absent = governor(&[("power.governor", Fact::absent("no cpufreq"))]);
+        assert_eq!((absent.fix, absent.remedy.is_some_and(|remedy| remedy.contains("host"))), (None, true));
+        let turbo = |source: &str| judged("turbo", &[("power.boost", Fact::known(true, source))]).fix;
+        let fix = turbo("/sys/devices/system/cpu/intel_pstate/no_turbo").expect("a command");
+        assert!(fix.command.starts_with("echo 1 |") && fix.undo.starts_with("echo 0 |"), "{fix:?}");
+        assert_eq!(turbo("elsewhere"), None);
     }
 
     #[test]

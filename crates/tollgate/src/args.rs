@@ -5,8 +5,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use self::compare::FailOn;
 use clap::error::ErrorKind;
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, ValueHint};
 use tollgate_model::{Boundary, Label, Traced};
 use tollgate_view::decode::{self, Entry, Kind};
 use tollgate_view::show::text::{Options, Order};
@@ -16,6 +17,11 @@ use tollgate_x86::{Vendor, Width};
 use crate::boundaries::Boundaries;
 use crate::failure::Failure;
 use crate::{examples, out, time};
+
+pub mod compare;
+pub mod doctor;
+mod groups;
+pub mod runs;
 
 /// Measures, explains and compares what it costs to cross the boundaries of a machine.
 #[derive(Debug, Parser)]
@@ -28,7 +34,7 @@ pub struct Arguments {
 }
 
 const AFTER: &str = "\
-Exit status: 0 done, 1 the condition of --fail-on is met, 2 wrong usage or input, 4 the run was made and could not be kept. A signal that interrupts the program ends it by that signal.
+Exit status: 0 done, 1 the condition of --fail-on is met, 2 wrong usage or input, 3 too little was decided to say whether it is met, 4 the run was made and could not be kept. A signal that interrupts the program ends it by that signal.
 Runs are kept in $XDG_DATA_HOME/tollgate/runs, or ~/.local/share/tollgate/runs; those of `run --store` in a directory of their own.";
 
 /// The verbs; one file each.
@@ -36,12 +42,14 @@ Runs are kept in $XDG_DATA_HOME/tollgate/runs, or ~/.local/share/tollgate/runs; 
 pub enum Verb {
     /// Measure this machine, show the latencies and keep the run
     Run(RunArgs),
-    /// Show the benchmarks, or the kept runs
+    /// Show the benchmarks
     List(ListArgs),
     /// Show a kept run
     Show(ShowArgs),
     /// Compare runs: verdicts, and the facts that differ between the environments
-    Compare(CompareArgs),
+    Compare(compare::CompareArgs),
+    /// List, rename or delete kept runs
+    Runs(runs::RunsArgs),
     /// Run a command, trace it and its children, and show where the time went
     Trace(TraceArgs),
     /// Check every interleaving of a lock on a model of a machine: proof or counterexample
@@ -59,7 +67,7 @@ pub enum Verb {
     /// List, check or prune a directory of stored runs
     Store(StoreArgs),
     /// Check whether this machine is fit for measuring, and say what would help
-    Doctor(DoctorArgs),
+    Doctor(doctor::DoctorArgs),
     /// Print completions for a shell
     Completions(CompletionsArgs),
     /// Print the manual page, or write one page per verb
@@ -129,11 +137,7 @@ pub enum Size {
 #[command(after_help = examples::help("list", ""))]
 pub struct ListArgs {
     /// Only what these match: a suite, a benchmark, a case, or either with `*`
-    #[arg(conflicts_with = "runs")]
     pub pattern: Vec<String>,
-    /// Show the kept runs instead
-    #[arg(long)]
-    pub runs: bool,
     /// How to print
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
@@ -216,24 +220,6 @@ pub enum LatencyUnit {
     Cycles,
 }
 
-/// `tollgate compare`.
-#[derive(Debug, Args)]
-#[command(after_help = examples::help("compare", ""))]
-pub struct CompareArgs {
-    /// The baseline: a file, a label (the newest run that has it), an id or
-    /// its beginning, `last`, or a directory of stored runs for the newest in it; DIR:RUN is one of those
-    pub base: String,
-    /// The runs that are compared with it
-    #[arg(required = true)]
-    pub other: Vec<String>,
-    /// Exit with status 1 where any benchmark has this verdict
-    #[arg(long, value_name = "VERDICT", value_enum)]
-    pub fail_on: Option<FailOn>,
-    /// How to print
-    #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
-}
-
 /// `tollgate trace`.
 #[derive(Debug, Args)]
 #[command(after_help = examples::help("trace", TRACE_AFTER))]
@@ -262,7 +248,7 @@ pub struct TraceArgs {
     /// Measure what tracing adds to each call here, by each backend; with a command, before it
     #[arg(long)]
     pub calibrate: bool,
-    /// Give the run a label by which show and compare find it
+    /// Keep the run under this label, by which show and compare find it; without it nothing is kept
     #[arg(long, value_name = "LABEL")]
     pub label: Option<Label>,
     /// Write the run to this file instead of keeping it among the others
@@ -688,15 +674,6 @@ pub struct StoreAddArgs {
     pub run: Vec<String>,
 }
 
-/// `tollgate doctor`.
-#[derive(Debug, Args)]
-#[command(after_help = examples::help("doctor", ""))]
-pub struct DoctorArgs {
-    /// How to print
-    #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
-}
-
 /// `tollgate completions`.
 #[derive(Debug, Args)]
 #[command(after_help = examples::help("completions", ""))]
@@ -736,17 +713,6 @@ pub enum ShowFormat {
     Json,
     /// CSV, one line per case
     Csv,
-}
-
-/// The verdict that makes a comparison fail.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum FailOn {
-    /// A benchmark is slower
-    Slower,
-    /// A benchmark is faster
-    Faster,
-    /// A benchmark is slower or faster
-    Different,
 }
 
 /// The condition that makes a check of stored runs fail.
@@ -792,7 +758,7 @@ pub enum Preempt {
 
 /// The definition itself, for completions and manual pages.
 pub fn command() -> clap::Command {
-    Arguments::command()
+    groups::grouped(Arguments::command())
 }
 
 /// Parses this process's arguments.
@@ -800,7 +766,8 @@ pub fn command() -> clap::Command {
 /// # Errors
 /// Wrong usage; and help or version that could not be printed.
 pub fn parse() -> Result<Verb, Failure> {
-    let error = match Arguments::try_parse() {
+    let parsed = command().try_get_matches().and_then(|matches| Arguments::from_arg_matches(&matches));
+    let error = match parsed {
         Ok(arguments) => return Ok(arguments.verb),
         Err(error) => error,
     };

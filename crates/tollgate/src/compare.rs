@@ -1,47 +1,43 @@
 //! `tollgate compare`: medians of several runs, verdicts, and the facts that differ between the environments.
 
-use tollgate_model::compare::Verdict;
+use tollgate_model::compare::LEAST_THRESHOLD;
+use tollgate_view::compare::condition::{Answer, Condition, answer};
 use tollgate_view::compare::{json, text};
+use tollgate_view::comparison::Comparison;
 
-use crate::args::{CompareArgs, FailOn, Format};
+use crate::args::Format;
+use crate::args::compare::{CompareArgs, FailOn};
 use crate::failure::Failure;
 use crate::{out, store};
-use tollgate_view::comparison::Comparison;
 
 /// Compares each other run with the base.
 ///
 /// # Errors
-/// When a run cannot be read; and the condition of `--fail-on`.
+/// When a run cannot be read; and the condition of `--fail-on`, met or undecided.
 pub fn compare(args: &CompareArgs) -> Result<(), Failure> {
-    let base = tollgate_store::find(&args.base)?;
-    let others = store::find_all(&args.other)?;
-    let comparisons: Vec<Comparison> = others.iter().map(|other| Comparison::of(&base, other)).collect();
+    let (base, others) = store::find_compared(&args.base, &args.other)?;
+    let asked = args.threshold.unwrap_or(LEAST_THRESHOLD);
+    let comparisons: Vec<Comparison> =
+        others.iter().map(|other| Comparison::above(&base, other, asked)).collect();
     match args.format {
-        Format::Table => out::print(&text::text(&comparisons, out::width()))?,
+        Format::Table => out::print(&text::text(&comparisons, args.all, out::width()))?,
         Format::Json => {
             let traces = json::traces(&comparisons);
             out::print_json(&json::Document::of(&base, &comparisons, &traces))?;
         }
     }
-    args.fail_on.map_or(Ok(()), |condition| check(condition, &comparisons))
+    check(&args.fail_on, asked, &comparisons)
 }
 
-/// Fails where a row meets the condition of `--fail-on`.
+/// Fails where the runs meet a condition of `--fail-on`, or cannot tell.
 ///
 /// # Errors
-/// The condition is met.
-pub fn check(condition: FailOn, comparisons: &[Comparison]) -> Result<(), Failure> {
-    let (is_met, word): (fn(Verdict) -> bool, _) = match condition {
-        FailOn::Slower => (|verdict| verdict == Verdict::Slower, "slower"),
-        FailOn::Faster => (|verdict| verdict == Verdict::Faster, "faster"),
-        FailOn::Different => (Verdict::is_difference, "different"),
-    };
-    let rows = comparisons.iter().flat_map(|comparison| &comparison.rows);
-    let met: Vec<String> =
-        rows.filter(|row| is_met(row.result.verdict)).map(|row| row.case().to_string()).collect();
-    match met.as_slice() {
-        [] => Ok(()),
-        [first] => Err(Failure::Condition(format!("{first} is {word}"))),
-        [first, rest @ ..] => Err(Failure::Condition(format!("{first} and {} more are {word}", rest.len()))),
+/// A condition is met, or undecided.
+pub fn check(fail_on: &[FailOn], asked: f64, comparisons: &[Comparison]) -> Result<(), Failure> {
+    let conditions: Vec<Condition> = fail_on.iter().copied().map(Condition::from).collect();
+    match answer(&conditions, asked, comparisons) {
+        Answer::Met(sentence) => Err(Failure::Condition(sentence)),
+        Answer::Open(sentence) => Err(Failure::Undecided(sentence)),
+        Answer::NotMet => Ok(()),
     }
 }

@@ -1,15 +1,87 @@
-//! `tollgate completions`: from the argument definitions.
+//! `tollgate completions`: a script for a shell, which asks this program for candidates while its user types. So the names of
+//! benchmarks and the labels of kept runs are those of now.
+
+use std::ffi::OsStr;
+
+use clap::{Arg, Command};
+use clap_complete::engine::ValueCompleter;
+use clap_complete::env::Shells;
+use clap_complete::{ArgValueCompleter, CompleteEnv, CompletionCandidate, PathCompleter};
+use tollgate_store::kept::kept;
+use tollgate_suites::SUITES;
 
 use crate::args::{CompletionsArgs, command};
 use crate::failure::Failure;
 use crate::out;
 
-/// Prints the completions of one shell.
+/// The variable by which the script asks.
+const VARIABLE: &str = "TOLLGATE_COMPLETE";
+/// The newest kept runs that are offered.
+const MOST_RUNS: usize = 100;
+
+/// Prints the script of one shell.
 ///
 /// # Errors
-/// When they cannot be printed.
+/// When it cannot be printed.
 pub fn completions(args: &CompletionsArgs) -> Result<(), Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut command(), "tollgate", &mut script);
+    let shell = args.shell.to_string();
+    if let Some(shell) = Shells::builtins().completer(&shell) {
+        let written = shell.write_registration(VARIABLE, "tollgate", "tollgate", "tollgate", &mut script);
+        written.map_err(|error| Failure::of_output(&error))?;
+    }
     out::print_raw(&script)
+}
+
+/// Answers a script that asks. False where none does.
+///
+/// # Errors
+/// A question that is none.
+pub fn serve() -> Result<bool, Failure> {
+    let here = std::env::current_dir().ok();
+    let asked = CompleteEnv::with_factory(offering).var(VARIABLE);
+    let served = asked.try_complete(std::env::args_os(), here.as_deref());
+    served.map_err(|error| Failure::input(format!("{VARIABLE}: {error}")))
+}
+
+/// The definition with candidates for the arguments that name benchmarks and runs.
+fn offering() -> Command {
+    fn of_verb(verb: Command) -> Command {
+        verb.mut_args(of_argument).mut_subcommands(of_verb)
+    }
+    command().mut_subcommands(of_verb)
+}
+
+fn of_argument(argument: Arg) -> Arg {
+    match argument.get_id().as_str() {
+        "pattern" | "benchmark" => argument.add(ArgValueCompleter::new(benchmarks)),
+        "run" | "base" | "other" => argument.add(ArgValueCompleter::new(runs)),
+        _ => argument,
+    }
+}
+
+/// Suites and benchmarks.
+fn benchmarks(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let named = SUITES.iter().flat_map(|suite| {
+        let benchmarks = suite.benchmarks.iter().filter(|benchmark| !benchmark.name.contains("/test-"));
+        std::iter::once(suite.name).chain(benchmarks.map(|benchmark| benchmark.name))
+    });
+    beginning_with(typed, named.map(str::to_owned))
+}
+
+/// `last`, the labels and ids of kept runs, the newest first; files where none of them begins so.
+fn runs(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let entries = kept().unwrap_or_default();
+    let newest = || entries.iter().rev().take(MOST_RUNS);
+    let labels = newest().filter_map(|entry| entry.label());
+    let ids = newest().map(|entry| entry.id.to_string());
+    let found = beginning_with(typed, std::iter::once("last".to_owned()).chain(labels).chain(ids));
+    if found.is_empty() { PathCompleter::file().complete(typed) } else { found }
+}
+
+fn beginning_with(typed: &OsStr, names: impl Iterator<Item = String>) -> Vec<CompletionCandidate> {
+    let Some(typed) = typed.to_str() else { return Vec::new() };
+    let mut seen = std::collections::HashSet::new();
+    let candidates = names.filter(|name| name.starts_with(typed) && seen.insert(name.clone()));
+    candidates.map(CompletionCandidate::new).collect()
 }

@@ -5,7 +5,8 @@ use std::time::Duration;
 use tollgate_engine::{Plan, interrupt};
 use tollgate_suites::{Extent, Size};
 
-use crate::args::{DoctorArgs, Format};
+use crate::args::Format;
+use crate::args::doctor::{DoctorArgs, FailOnState};
 use crate::failure::{Failure, go_on};
 use crate::{out, run};
 use tollgate_view::doctor::Diagnosis;
@@ -17,7 +18,7 @@ const LOOK: Duration = Duration::from_secs(2);
 /// Examines the machine: its facts, and a short run of the benchmarks that show emulation.
 ///
 /// # Errors
-/// When it is interrupted, or no process can be measured at all.
+/// When it is interrupted, or no process can be measured at all; the condition of `--fail-on`.
 pub fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
     let cases = [BASELINE, "entry/int80", "entry/vm-exit"].map(str::to_owned);
     let selection = tollgate_suites::select(&cases, Extent::Usual, Size::Small)
@@ -27,7 +28,11 @@ pub fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
     go_on()?;
     let diagnosis = Diagnosis::of(&Summary::of(&run));
     match args.format {
-        Format::Json => out::print_json(&diagnosis),
-        Format::Table => out::print(&diagnosis.text(out::width())),
+        Format::Json => out::print_json(&diagnosis)?,
+        Format::Table => out::print(&diagnosis.text(out::width()))?,
+    }
+    match (args.fail_on, diagnosis.poor().as_slice()) {
+        (None, _) | (_, []) => Ok(()),
+        (Some(FailOnState::Poor), names) => Err(Failure::Condition(format!("poor: {}", names.join(", ")))),
     }
 }

@@ -22,12 +22,16 @@ pub fn of(verb: &str) -> Examples {
         "list" => &[
             ("tollgate list", "Show every benchmark with its cases"),
             ("tollgate list 'memory/*'", "Show the benchmarks of one suite"),
-            ("tollgate list --runs", "Show the kept runs"),
+        ],
+        "runs" => &[
+            ("tollgate runs", "List the kept runs"),
+            ("tollgate runs rename last before", "Label the newest run `before`"),
+            ("tollgate runs delete before 20261121-0154", "Delete two runs, by label and by id"),
         ],
         "show" => &[
             ("tollgate show last", "Show the newest run"),
             ("tollgate show before --format csv", "Print the run labelled `before` as CSV"),
-            ("tollgate show last --by file", "Show a traced command's time by file"),
+            ("tollgate show last --by file", "Show the newest traced command's time by file"),
         ],
         "compare" => &[
             ("tollgate compare before after", "Compare the run `after` with the baseline `before`"),
@@ -35,7 +39,10 @@ pub fn of(verb: &str) -> Examples {
                 "tollgate compare before last --fail-on slower",
                 "Exit with status 1 where a benchmark got slower",
             ),
-            ("tollgate compare host.json vm.json container.json", "Compare two environments with the host"),
+            (
+                "tollgate compare host.json vm.json --all --threshold 5%",
+                "Show every row; differences up to 5 % count as the same",
+            ),
         ],
         "trace" => &[
             ("tollgate trace -- make -j4", "Show which system calls a build spends its time in"),
@@ -84,11 +91,12 @@ pub fn of(verb: &str) -> Examples {
         ],
         "doctor" => &[
             ("tollgate doctor", "Say what disturbs measurements here and what would help"),
-            ("tollgate doctor --format json", "Print the same as JSON"),
+            ("tollgate doctor --fail-on poor", "Exit with status 1 where figures would be unreliable"),
         ],
         "completions" => &[
-            ("tollgate completions bash > tollgate.bash", "Write completions for bash"),
-            ("tollgate completions zsh > _tollgate", "Write completions for zsh"),
+            ("tollgate completions bash >> ~/.bashrc", "Complete in bash"),
+            ("tollgate completions zsh >> ~/.zshrc", "Complete in zsh"),
+            ("tollgate completions fish > ~/.config/fish/completions/tollgate.fish", "Complete in fish"),
         ],
         "man" => &[
             ("tollgate man | man -l -", "Read the manual page"),

@@ -9,6 +9,7 @@ pub use tollgate_model::text::plainly;
 use tollgate_model::traced::Ended;
 use tollgate_store::KeepError;
 use tollgate_store::destination::{HomeError, NoTime};
+use tollgate_store::edit::EditError;
 use tollgate_store::fleet::{ContentsError, PrepareError, PruneError};
 use tollgate_store::kept::FindError;
 use tollgate_view::decode::Unfit;
@@ -23,6 +24,8 @@ pub enum Failure {
     Input(String),
     /// The verb is done, and the condition of --fail-on is met. Exit status 1.
     Condition(String),
+    /// The verb is done, and too little was decided to say whether the condition of --fail-on is met. Exit status 3.
+    Undecided(String),
     /// The run was made and could not be kept: one sentence. Exit status 4.
     NotKept(String),
     /// A signal asked to stop. The program ends by that signal.
@@ -61,7 +64,7 @@ macro_rules! input {
     )*};
 }
 
-input!(FindError, HomeError, NoTime, PrepareError, ContentsError, PruneError, Unfit, NoSuchArea);
+input!(FindError, EditError, HomeError, NoTime, PrepareError, ContentsError, PruneError, Unfit, NoSuchArea);
 
 impl From<KeepError> for Failure {
     fn from(error: KeepError) -> Self {
@@ -94,6 +97,7 @@ pub fn conclude(outcome: Result<(), Failure>) -> ExitCode {
         Ok(()) | Err(Failure::ClosedPipe) => (ExitCode::SUCCESS, None),
         Err(Failure::Condition(sentence)) => (said(&sentence, 1), None),
         Err(Failure::Input(sentence)) => (said(&sentence, 2), None),
+        Err(Failure::Undecided(sentence)) => (said(&sentence, 3), None),
         Err(Failure::NotKept(sentence)) => (said(&sentence, 4), None),
         Err(Failure::NotExecutable(sentence)) => (said(&sentence, 126), None),
         Err(Failure::NotFound(sentence)) => (said(&sentence, 127), None),

@@ -14,7 +14,7 @@ use tollgate_lab::guest::{Command, Image, Parameters, Serial};
 use tollgate_lab::{EngineChoice, Provenance, Results};
 use tollgate_model::{Fact, Facts, Run};
 use tollgate_store::writing::{Existing, Until, write_whole};
-use tollgate_view::lab as view;
+use tollgate_view::{facts, lab as view};
 use tollgate_x86::Vendor;
 
 use crate::args::{Format, LabArgs, On};
@@ -57,7 +57,8 @@ pub fn lab(args: &LabArgs) -> Result<(), Failure> {
     interrupt::install();
     let vendor = args.vendor.map(Vendor::from);
     let results = tollgate_lab::run(&chosen, engine(args.on)?, vendor, &interrupt::requested)?;
-    let run = kept::document(&results, began, args.label.clone())?;
+    let mut run = kept::document(&results, began, args.label.clone())?;
+    run.facts.extend([facts::patterns(&args.experiment)]);
     go_on()?;
     keep(&results, shares(&results), &run, &destination, args)
 }

@@ -23,6 +23,7 @@ mod man;
 mod out;
 mod report;
 mod run;
+mod runs;
 mod say;
 mod schedules;
 mod show;
@@ -65,11 +66,15 @@ fn expect_stack() -> Result<(), failure::Failure> {
 /// Parses the arguments and does what they ask for. By itself, so that its frame is not there where the stack is too small.
 #[inline(never)]
 fn run_verb() -> Result<(), failure::Failure> {
+    if complete::serve()? {
+        return Ok(());
+    }
     args::parse().and_then(|verb| match verb {
         Verb::Run(args) => run::run(&args),
         Verb::List(args) => list::list(&args),
         Verb::Show(args) => show::show(&args),
         Verb::Compare(args) => compare::compare(&args),
+        Verb::Runs(args) => runs::runs(&args),
         Verb::Trace(args) => trace::trace(&args),
         Verb::Schedules(args) => schedules::schedules(&args),
         Verb::Inspect(args) => inspect::inspect(&args),

@@ -44,6 +44,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     }
     let plan = Plan { storage: workplace.storage(), ..plan(args, &selection) };
     let mut run = make(&selection, &plan, args.label.clone(), !args.quiet)?;
+    run.facts.extend([facts::patterns(&args.pattern)]);
     run.facts.extend(workplace.facts());
     run.facts.extend(args.machine.as_deref().map(facts::machine));
     drop(workplace);

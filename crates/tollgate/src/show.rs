@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use tollgate_model::{Run, Traced};
+use tollgate_store::Kind;
 use tollgate_view::show::{csv, json, text};
 use tollgate_view::{screen, trace};
 
@@ -17,7 +18,9 @@ use tollgate_view::table::paragraph;
 /// # Errors
 /// When there is no such run, a pattern matches none of its rows, or it cannot be printed.
 pub fn show(args: &ShowArgs) -> Result<(), Failure> {
-    let (run, patterns) = chosen(args)?;
+    let is_trace = args.view.by.is_some() || args.view.tree || args.view.histogram;
+    let kinds = if is_trace { &[Kind::Trace] } else { Kind::MEASURED };
+    let (run, patterns) = chosen(args, kinds)?;
     if let Some(traced) = trace::command_of(&run).filter(|_| args.format == ShowFormat::Table) {
         return print_traced(&run, traced, &args.view);
     }
@@ -44,14 +47,14 @@ pub fn show(args: &ShowArgs) -> Result<(), Failure> {
 }
 
 /// The run that is meant, and the patterns. The first word is a pattern where no run has that name and benchmarks match it.
-fn chosen(args: &ShowArgs) -> Result<(Run, Vec<String>), Failure> {
+fn chosen(args: &ShowArgs, kinds: &[Kind]) -> Result<(Run, Vec<String>), Failure> {
     const LAST: &str = "last";
-    let Some(first) = &args.run else { return Ok((tollgate_store::find(LAST)?, Vec::new())) };
-    match tollgate_store::find(first) {
+    let Some(first) = &args.run else { return Ok((tollgate_store::find_of(LAST, kinds)?, Vec::new())) };
+    match tollgate_store::find_of(first, kinds) {
         Ok(run) => Ok((run, args.pattern.clone())),
         Err(_) if is_pattern(first) => {
             let patterns = std::iter::once(first).chain(&args.pattern).cloned().collect();
-            Ok((tollgate_store::find(LAST)?, patterns))
+            Ok((tollgate_store::find_of(LAST, kinds)?, patterns))
         }
         Err(error) => Err(error.into()),
     }

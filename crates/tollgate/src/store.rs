@@ -5,6 +5,7 @@ use std::path::Path;
 
 use tollgate_model::Run;
 use tollgate_store::fleet::{self, Checked, Fault, Listed, Pruned, Why};
+use tollgate_store::{FindError, Kind};
 
 use crate::args::{
     FailOnStore, Format, StoreAddArgs, StoreArgs, StoreCheckArgs, StoreListArgs, StorePruneArgs, StoreVerb,
@@ -34,6 +35,23 @@ pub fn store(args: &StoreArgs) -> Result<(), Failure> {
 /// A run that is not found, or that is none.
 pub fn find_all(meant: &[String]) -> Result<Vec<Run>, Failure> {
     meant.iter().map(|meant| Ok(tollgate_store::find(meant)?)).collect()
+}
+
+/// The base and the runs that are compared with it. `last` is the newest of the kind of the first run that is named otherwise.
+///
+/// # Errors
+/// As [`find_all`].
+pub fn find_compared(base: &str, others: &[String]) -> Result<(Run, Vec<Run>), Failure> {
+    const LAST: &str = "last";
+    let named = std::iter::once(base).chain(others.iter().map(String::as_str)).find(|meant| *meant != LAST);
+    let is_last = base == LAST || others.iter().any(|other| other == LAST);
+    let kinds = match named {
+        Some(named) if is_last => vec![Kind::of(&tollgate_store::find(named)?)],
+        _ => Kind::MEASURED.to_vec(),
+    };
+    let find = |meant: &str| tollgate_store::find_of(meant, &kinds);
+    let others: Result<Vec<Run>, FindError> = others.iter().map(|other| find(other)).collect();
+    Ok((find(base)?, others?))
 }
 
 /// Stores runs that were made before; all are read before the first is stored.

@@ -156,7 +156,8 @@ impl Report<'_> {
         let run = kept::document(self.began, self.args.label.clone(), facts, traced)?;
         let (kept, is_printed) = match &self.named {
             Some(named) => (named.keep(&run, Until::Written), matches!(named, Destination::Output)),
-            None => (self.keep_as_usual(&run), false),
+            None if self.args.label.is_some() => (self.keep_as_usual(&run), false),
+            None => (Ok(None), false),
         };
         let path = kept.as_ref().ok().and_then(Option::as_deref);
         let shown = match self.args.format {
@@ -164,7 +165,7 @@ impl Report<'_> {
             _ if is_printed => Ok(()),
             Format::Json => {
                 let shown = self.print_json(&run, path);
-                if kept.is_ok() { expect_seen(shown, path) } else { shown }
+                if path.is_some() { expect_seen(shown, path) } else { shown }
             }
             Format::Table => {
                 if !self.args.quiet {

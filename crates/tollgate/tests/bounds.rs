@@ -219,13 +219,13 @@ fn a_list_and_a_store_are_looked_at_within_the_same_bounds() {
         write(&path, &mut [head.as_str()].into_iter().chain(entries).chain([end]));
     }
     let store = home.path().join("store");
-    memory.push(cost(&home, &["list", "--runs"]));
+    memory.push(cost(&home, &["runs"]));
     memory.push(cost(&home, &["store", "check", store.to_str().expect("text")]));
     for Cost { status, memory, .. } in memory {
         assert_eq!(status, 0);
         assert!(memory <= BASE + 4 * SIZE as u64, "{memory}");
     }
-    assert!(home.output(["list", "--runs"]).contains("more than 4096 measurements"));
+    assert!(home.output(["runs"]).contains("more than 4096 measurements"));
     let checked = home.output(["store", "check", store.to_str().expect("text")]);
     assert!(checked.contains("more than 4096 measurements"), "{checked}");
 }

@@ -114,7 +114,7 @@ fn a_run_that_is_not_kept_is_refused() {
     home.keep(&document("20261121-015427-0001", None, 1.0));
     home.keep(&document("20261121-015427-0002", None, 1.0));
     let line = home.refusal(["show", "mine"]);
-    assert!(line.contains("\"mine\"") && line.contains("list --runs"), "{line}");
+    assert!(line.contains("\"mine\"") && line.contains("tollgate runs"), "{line}");
     let line = home.refusal(["compare", "20261121", "last"]);
     assert!(line.contains("2 kept runs"), "{line}");
     assert!(home.refusal(["compare", "last"]).contains("<OTHER>"));
@@ -195,7 +195,7 @@ fn a_closed_pipe_is_quiet() {
     for arguments in [
         vec!["list"],
         vec!["list", "--format=json"],
-        vec!["list", "--runs"],
+        vec!["runs"],
         vec!["show", "last"],
         vec!["show", "last", "--format=csv"],
         vec!["compare", "last", "last"],

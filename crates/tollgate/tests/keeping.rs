@@ -35,7 +35,7 @@ fn the_last_run_is_the_one_that_was_kept_last() {
         written(&home, id, Duration::from_secs(ago));
     }
     assert_eq!(last(&home), OLD);
-    let listed = home.json(["list", "--runs", "--format", "json"]);
+    let listed = home.json(["runs", "--format", "json"]);
     let ids: Vec<&str> =
         listed["runs"].as_array().expect("runs").iter().filter_map(|run| run["id"].as_str()).collect();
     assert_eq!(ids, [FUTURE, NEW, OLD]);
@@ -59,7 +59,7 @@ fn a_document_is_the_run_that_its_file_says() {
         let said = home.refusal(["show", meant]);
         assert!(said.contains(&format!("holds the run {OTHER}")), "{said}");
     }
-    assert!(home.output(["list", "--runs"]).contains(OTHER));
+    assert!(home.output(["runs"]).contains(OTHER));
     // A file that is named may be called anything.
     let file = home.file("any-name.json", &text);
     home.tollgate(["show", &file]).assert().success();

@@ -38,7 +38,7 @@ const MEASUREMENT: [&str; 31] = [
     "ops_per_sample",
     "group",
 ];
-const ROW: [&str; 12] = [
+const ROW: [&str; 14] = [
     "other_run",
     "benchmark",
     "params",
@@ -51,6 +51,8 @@ const ROW: [&str; 12] = [
     "verdict",
     "threshold",
     "why",
+    "causes",
+    "more_time",
 ];
 
 fn kept() -> Home {
@@ -385,7 +387,7 @@ fn an_emulators_time_is_not_shown_as_a_latency() {
     let table = home.output(["show", "last", "--all"]);
     assert!(!table.contains("80.2 ns") && table.contains("an emulator's"), "{table}");
     // Nor in a comparison.
-    let table = home.output(["compare", "last", "last"]);
+    let table = home.output(["compare", "last", "last", "--all"]);
     assert!(!table.contains("80.2 ns") && table.contains("an emulator's"), "{table}");
     let comparison = home.json(["compare", "last", "last", "--format=json"]);
     let row = &comparison["rows"][1];
@@ -416,7 +418,7 @@ fn no_line_is_wider_than_the_terminal() {
             vec!["show", "native", "--all"],
             vec!["compare", "native", "vm"],
             vec!["list"],
-            vec!["list", "--runs"],
+            vec!["runs"],
         ] {
             let mut command = home.tollgate(arguments.clone());
             let output =
@@ -480,7 +482,7 @@ fn a_comparison_has_ratios_verdicts_and_what_differs() {
     assert!(names.contains(&&Value::from("kernel.release")), "{names:?}");
     let table = home.output(["compare", "native", "vm"]);
     assert!(table.contains("kernel.release: 6.1.1 → 6.1.1.5"), "{table}");
-    assert!(table.contains("slower") && table.contains("unpaired"), "{table}");
+    assert!(table.contains("slower") && table.contains("Unpaired"), "{table}");
 }
 
 #[test]
@@ -592,20 +594,20 @@ fn kept_runs_are_listed() {
     let mut newer = document("20261121-015431-0005", None, 1.0);
     newer["schema"] = 3.into();
     home.keep(&newer);
-    let runs = home.json(["list", "--runs", "--format=json"]);
+    let runs = home.json(["runs", "--format=json"]);
     let runs = runs["runs"].as_array().expect("runs");
     assert_eq!(runs.len(), 4);
     assert_eq!((&runs[0]["label"], &runs[0]["rows"]), (&"native".into(), &5.into()));
     assert!(runs[2]["fault"].is_string(), "a broken one is named, not hidden");
     assert!(runs[3]["fault"].as_str().is_some_and(|fault| fault.contains("schema 3")), "{}", runs[3]);
-    assert!(home.output(["list", "--runs"]).contains("native"));
+    assert!(home.output(["runs"]).contains("native"));
 }
 
 #[test]
 fn completions_and_manual_pages_know_every_verb() {
     let home = Home::new();
     for shell in ["bash", "zsh", "fish"] {
-        assert!(home.output(["completions", shell]).contains("compare"), "{shell}");
+        assert!(home.output(["completions", shell]).contains("tollgate"), "{shell}");
     }
     assert!(home.output(["man"]).contains(".TH tollgate 1"));
     let pages = home.path().join("pages");
@@ -613,7 +615,7 @@ fn completions_and_manual_pages_know_every_verb() {
     home.output(["man", pages.to_str().expect("text")]);
     let run = std::fs::read_to_string(pages.join("tollgate-run.1")).expect("a page per verb");
     assert!(run.contains("\\-\\-thorough") && run.contains(".SH EXAMPLES"), "{run}");
-    assert_eq!(std::fs::read_dir(&pages).expect("a directory").count(), 16);
+    assert_eq!(std::fs::read_dir(&pages).expect("a directory").count(), 17);
 }
 
 #[test]
@@ -628,13 +630,22 @@ fn the_doctor_judges_every_check_and_says_what_would_help() {
     let checks = diagnosis["checks"].as_array().expect("checks");
     let states = ["good", "fair", "poor", "absent", "refused", "unreadable"];
     for check in checks {
-        assert_eq!(keys(check), ["found", "name", "remedy", "root", "state"]);
+        assert_eq!(keys(check), ["fix", "found", "name", "remedy", "root", "state"]);
         assert!(states.contains(&check["state"].as_str().expect("a state")), "{check}");
         assert!(!check["found"].as_str().expect("words").is_empty(), "{check}");
         assert!(check["state"] != "poor" || check["remedy"].is_string(), "no remedy: {check}");
     }
     let poor = checks.iter().filter(|check| check["state"] == "poor").count();
     assert_eq!(diagnosis["fit"], poor == 0);
+    for fix in checks.iter().map(|check| &check["fix"]).filter(|fix| !fix.is_null()) {
+        assert!(
+            fix["command"].is_string() && fix["undo"].is_string() && fix["command"] != fix["undo"],
+            "{fix}"
+        );
+    }
+    let failed = home.tollgate(["doctor", "--fail-on", "poor"]).output().expect("started");
+    let is_fit = String::from_utf8_lossy(&failed.stdout).contains("\nFit for measuring");
+    assert_eq!(failed.status.code(), Some(i32::from(!is_fit)), "{failed:?}");
     let state = |name: &str| {
         let check = checks.iter().find(|check| check["name"] == name).unwrap_or_else(|| panic!("no {name}"));
         check["state"].as_str().expect("a state")

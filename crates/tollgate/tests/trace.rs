@@ -424,7 +424,9 @@ fn the_commands_output_and_status_are_its_own_and_the_table_is_beside_them() {
 #[test]
 fn json_is_one_line_behind_what_the_command_printed() {
     let home = Home::new();
-    let Some(output) = traced_by(&home, &["--format=json", "--", "sh", "-c", "echo '{'; true | true"]) else {
+    let Some(output) =
+        traced_by(&home, &["--label=mine", "--format=json", "--", "sh", "-c", "echo '{'; true | true"])
+    else {
         return;
     };
     let printed = text(&output.stdout);
@@ -473,11 +475,13 @@ fn a_command_that_cannot_start_says_why_with_the_shells_status() {
 #[test]
 fn a_signal_that_ends_the_command_ends_tollgate() {
     let home = Home::new();
-    let Some(output) = traced_by(&home, &["--", "sh", "-c", "kill -TERM $$"]) else { return };
+    let Some(output) = traced_by(&home, &["--label=killed", "--", "sh", "-c", "kill -TERM $$"]) else {
+        return;
+    };
     assert_eq!(output.status.signal(), Some(15));
     assert!(text(&output.stderr).contains("killed by SIGTERM"));
     assert_eq!(
-        home.json(["show", "last", "--format=json"])["measurements"][0]["traced"][0]["ended"],
+        home.json(["show", "killed", "--format=json"])["measurements"][0]["traced"][0]["ended"],
         json!({"signal": 15})
     );
 }
@@ -492,11 +496,11 @@ fn a_run_that_cannot_be_kept_is_said_and_changes_nothing() {
         printed.starts_with("real ") && printed.contains("not kept: /dev/full: No space left"),
         "{printed}"
     );
-    let mut homeless = home.tollgate(["trace", "--", "sh", "-c", "exit 4"]);
+    let mut homeless = home.tollgate(["trace", "--label=lost", "--", "sh", "-c", "exit 4"]);
     let output = homeless.env_remove("XDG_DATA_HOME").env_remove("HOME").output().expect("started");
     assert_eq!(output.status.code(), Some(4));
     assert!(words(&text(&output.stderr)).contains("will not be kept"), "{}", text(&output.stderr));
-    let mut nowhere = home.tollgate(["trace", "--quiet", "--", "sh", "-c", "exit 5"]);
+    let mut nowhere = home.tollgate(["trace", "--quiet", "--label=lost", "--", "sh", "-c", "exit 5"]);
     let output = nowhere.env("XDG_DATA_HOME", "/dev/null/runs").output().expect("started");
     assert_eq!(output.status.code(), Some(5));
     assert!(text(&output.stderr).contains("cannot be kept in /dev/null/runs"), "{}", text(&output.stderr));
@@ -506,10 +510,11 @@ fn a_run_that_cannot_be_kept_is_said_and_changes_nothing() {
 fn a_timeline_has_the_calls_of_every_process() {
     let home = Home::new();
     let file = home.path().join("timeline.json").display().to_string();
-    let arguments = ["--quiet", "--timeline", &file, "--", "sh", "-c", "sleep 0.02; true | true"];
+    let arguments =
+        ["--quiet", "--label=mine", "--timeline", &file, "--", "sh", "-c", "sleep 0.02; true | true"];
     let Some(output) = traced_by(&home, &arguments) else { return };
     assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(0), ""));
-    let shown = home.json(["show", "last", "--format=json"]);
+    let shown = home.json(["show", "mine", "--format=json"]);
     let traced = &shown["measurements"][0]["traced"][0];
     assert_eq!(traced["tree"], Value::Null, "it was not asked for");
     if traced["backend"] == "rusage" {
@@ -533,7 +538,7 @@ fn files_and_processes_are_added_up_where_they_are_asked_for() {
     for backend in ["--backend=bpf", "--backend=ptrace"] {
         let home = Home::new();
         let script = "cat /etc/passwd >/dev/null; true | true";
-        let arguments = ["trace", backend, "--by=file", "--tree", "--", "sh", "-c", script];
+        let arguments = ["trace", backend, "--label=mine", "--by=file", "--tree", "--", "sh", "-c", script];
         let output = home.tollgate(arguments).output().expect("started");
         if output.status.code() == Some(2) {
             eprintln!("skipped: {}", text(&output.stderr));
@@ -541,7 +546,7 @@ fn files_and_processes_are_added_up_where_they_are_asked_for() {
         }
         let printed = text(&output.stderr);
         assert!(printed.contains("└ ") && printed.contains("top call"), "{printed}");
-        let shown = home.json(["show", "last", "--format=json"]);
+        let shown = home.json(["show", "mine", "--format=json"]);
         let traced = &shown["measurements"][0]["traced"][0];
         assert_eq!(traced["tree"].as_array().map(Vec::len), Some(4));
         let files =

@@ -18,6 +18,14 @@ pub struct FactDifference {
     pub other: Option<Fact>,
 }
 
+impl FactDifference {
+    /// Whether both environments know it.
+    pub fn is_change(&self) -> bool {
+        let is_known = |fact: &Option<Fact>| fact.as_ref().is_some_and(|fact| fact.value().is_some());
+        is_known(&self.base) && is_known(&self.other)
+    }
+}
+
 /// The facts whose values differ, or are known in one environment only, or are unknown for different kinds of
 /// reasons; by name. Another source is no difference. Volatile facts are left out.
 pub(super) fn differences(base: &Facts, other: &Facts) -> Vec<FactDifference> {

@@ -5,6 +5,7 @@ use tollgate_model::compare::{FactDifference, Verdict};
 use tollgate_model::stats::Interval;
 use tollgate_model::{Case, Effect, Environment, Label, Run, RunId, Unit};
 
+use super::need::{self, Need};
 use crate::comparison::Comparison;
 use crate::trace::blame::{self, Held};
 
@@ -43,6 +44,8 @@ struct Row<'a> {
     verdict: Verdict,
     threshold: f64,
     why: Option<&'a str>,
+    causes: Vec<&'a str>,
+    more_time: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -115,6 +118,11 @@ impl<'a> Row<'a> {
                 verdict: result.verdict,
                 threshold: result.threshold,
                 why: result.why.as_deref(),
+                causes: match result.verdict.is_difference() {
+                    true => comparison.causes(row).map(|fact| fact.name.as_str()).collect(),
+                    false => Vec::new(),
+                },
+                more_time: Need::of(row).and_then(|need| need::command(comparison, [&need].into_iter())),
             }
         })
     }

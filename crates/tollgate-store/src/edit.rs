@@ -1,0 +1,131 @@
+//! Kept runs renamed and deleted.
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+
+use rustix::fs::{AtFlags, FileType};
+use tollgate_model::Label;
+use tollgate_model::run::ReadError;
+use tollgate_model::text::plainly;
+use tollgate_os::paths::Directory;
+use tollgate_os::users;
+
+use crate::destination::owner_of_another;
+use crate::document::{EXTENSION, KeepError, OpenError};
+use crate::kept::{Entry, FindError, Home, among, home, kept};
+use crate::kind::Kind;
+use crate::writing::{self, Existing, PRIVATE, Until};
+
+/// The directory of kept runs, held so that its runs can be changed. Nothing else in it is touched.
+#[derive(Debug)]
+pub struct Keeping {
+    directory: Directory,
+}
+
+/// Why a kept run is not changed: a sentence.
+#[derive(Debug, thiserror::Error)]
+pub enum EditError {
+    /// It cannot be found.
+    #[error(transparent)]
+    Find(#[from] FindError),
+    /// The directory cannot be used.
+    #[error("kept runs cannot be changed: {0}")]
+    Directory(String),
+    /// The file is no run.
+    #[error("{0} {1}; remove the file itself if nothing needs it")]
+    NoRun(String, String),
+    /// The run cannot be written.
+    #[error("the run was not renamed: {0}")]
+    Written(#[from] KeepError),
+    /// The file cannot be deleted.
+    #[error("{0} was not deleted: {1}")]
+    Deleted(String, String),
+}
+
+impl Keeping {
+    /// Opens the directory of kept runs.
+    ///
+    /// # Errors
+    /// Where there is none; where root would work in another user's directory; where the path is not to be trusted.
+    pub fn open() -> Result<Self, EditError> {
+        let (Home::Named(path) | Home::Usual(path)) = home() else { return Err(FindError::NoneKept.into()) };
+        if let Some(owner) = owner_of_another(&path) {
+            let (path, owner) = (path.display(), users::describe(owner));
+            return Err(EditError::Directory(format!(
+                "{path} is in a directory of {owner}, and this is root"
+            )));
+        }
+        match Directory::open(&path) {
+            Ok(directory) => Ok(Self { directory }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(FindError::NoneKept.into()),
+            Err(error) => {
+                Err(EditError::Directory(format!("{}: {}", path.display(), plainly(&error.into()))))
+            }
+        }
+    }
+
+    /// The kept run that is meant by `last`, id, label or the beginning of an id. Files and stored runs are none.
+    ///
+    /// # Errors
+    /// When there is none, or a beginning fits several.
+    pub fn find(&self, meant: &str) -> Result<Entry, EditError> {
+        let entry = among(kept()?, meant, Kind::ALL)?;
+        Ok(entry.ok_or_else(|| FindError::NotKept(meant.to_owned()))?)
+    }
+
+    /// Checks that an entry is a file with a run: of another schema too, but no link and nothing else.
+    ///
+    /// # Errors
+    /// [`EditError::NoRun`].
+    pub fn expect_run(&self, entry: &Entry) -> Result<(), EditError> {
+        let no_run = |why: String| EditError::NoRun(entry.path.display().to_string(), why);
+        let stat = rustix::fs::statat(&self.directory, name(entry), AtFlags::SYMLINK_NOFOLLOW)
+            .map_err(|error| no_run(format!("cannot be read: {}", plainly(&error.into()))))?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            return Err(no_run("is no regular file".to_owned()));
+        }
+        match entry.outline() {
+            Ok(_) | Err(OpenError::Document(ReadError::Schema { .. })) => Ok(()),
+            Err(why) => Err(no_run(why.to_string())),
+        }
+    }
+
+    /// Gives a run another label. Its place among the others stays: the file keeps its time.
+    ///
+    /// # Errors
+    /// When it does not read as a run, or cannot be written; then it is as before.
+    pub fn rename(&self, entry: &Entry, label: &Label) -> Result<(), EditError> {
+        self.expect_run(entry)?;
+        let opened = entry.open();
+        let mut run =
+            opened.map_err(|why| EditError::NoRun(entry.path.display().to_string(), why.to_string()))?;
+        run.label = Some(label.clone());
+        let fault = |why: String| KeepError { path: entry.path.clone(), why };
+        let document = run.to_json().map_err(|error| fault(error.to_string()))?;
+        let modes = (PRIVATE, None);
+        writing::put(&self.directory, &name(entry), Existing::Replace, Until::Durable, modes, |file| {
+            file.write_all(&document)?;
+            file.set_modified(entry.written)
+        })
+        .map_err(|error| fault(plainly(&error)))?;
+        Ok(())
+    }
+
+    /// Deletes a run.
+    ///
+    /// # Errors
+    /// As [`Keeping::expect_run`], and where the file cannot be removed.
+    pub fn delete(&self, entry: &Entry) -> Result<(), EditError> {
+        self.expect_run(entry)?;
+        let fault = |error: rustix::io::Errno| {
+            EditError::Deleted(entry.path.display().to_string(), plainly(&error.into()))
+        };
+        rustix::fs::unlinkat(&self.directory, name(entry), AtFlags::empty()).map_err(fault)?;
+        self.directory.sync();
+        Ok(())
+    }
+}
+
+fn name(entry: &Entry) -> OsString {
+    format!("{}.{EXTENSION}", entry.id).into()
+}

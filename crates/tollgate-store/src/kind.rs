@@ -1,0 +1,46 @@
+//! The kinds of runs.
+
+use std::fmt;
+
+use serde::Serialize;
+use tollgate_model::Run;
+use tollgate_view::trace::CASE;
+
+/// The verb that made a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// `tollgate run`.
+    Run,
+    /// `tollgate trace`.
+    Trace,
+    /// `tollgate lab`.
+    Lab,
+}
+
+impl Kind {
+    /// Every kind.
+    pub const ALL: &[Self] = &[Self::Run, Self::Trace, Self::Lab];
+    /// The kinds whose cases are measured often, and so have an interval.
+    pub const MEASURED: &[Self] = &[Self::Run, Self::Lab];
+
+    /// The kind of a run.
+    pub fn of(run: &Run) -> Self {
+        Self::by_first(run.measurements.first().map(|measurement| measurement.case.benchmark.as_str()))
+    }
+
+    /// By the name of its first benchmark: a trace has one, and the lab measures no others.
+    pub(crate) fn by_first(benchmark: Option<&str>) -> Self {
+        match benchmark {
+            Some(CASE) => Self::Trace,
+            Some(name) if name.starts_with("lab/") => Self::Lab,
+            _ => Self::Run,
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
+}

@@ -1,0 +1,138 @@
+//! The condition of `--fail-on`, and whether the runs say enough to answer it.
+
+use tollgate_model::Outcome;
+use tollgate_model::compare::{MOST_SAME, Verdict};
+
+use super::need::{self, Need};
+use crate::comparison::{Comparison, Row};
+use crate::figures;
+
+/// A row whose estimate differs by this factor is never passed as unchanged, however wide its interval.
+const GROSS: f64 = 2.0;
+
+/// The verdict that makes a comparison fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Condition {
+    /// A row is slower.
+    Slower,
+    /// A row is faster.
+    Faster,
+    /// A row is slower or faster.
+    Different,
+    /// A row is inconclusive, or its benchmark has no figure in one of the runs.
+    Undecided,
+}
+
+/// The answer to a condition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// A row fulfils it: the sentence names it.
+    Met(String),
+    /// No row fulfils it, and too little was decided to say that none would: the sentence gives the reason.
+    Open(String),
+    /// No row fulfils it.
+    NotMet,
+}
+
+impl Condition {
+    fn is_met(self, verdict: Verdict) -> bool {
+        match self {
+            Self::Slower => verdict == Verdict::Slower,
+            Self::Faster => verdict == Verdict::Faster,
+            Self::Different => verdict.is_difference(),
+            Self::Undecided => verdict == Verdict::Inconclusive,
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Slower => "slower",
+            Self::Faster => "faster",
+            Self::Different => "different",
+            Self::Undecided => "inconclusive",
+        }
+    }
+
+    /// Whether a ratio is beyond `factor` in the direction that is asked for.
+    fn is_beyond(self, ratio: f64, factor: f64) -> bool {
+        let (slower, faster) = (ratio > factor, ratio < 1.0 / factor);
+        match self {
+            Self::Slower => slower,
+            Self::Faster => faster,
+            Self::Different | Self::Undecided => slower || faster,
+        }
+    }
+
+    /// Whether an inconclusive row may hide what is asked for: its interval is missing, or reaches beyond what counts as the same.
+    fn is_open(self, row: &Row, asked: f64) -> bool {
+        let factor = 1.0 + asked.max(MOST_SAME);
+        row.result.verdict == Verdict::Inconclusive
+            && row.result.interval.is_none_or(|interval| {
+                self.is_beyond(interval.high, factor) || self.is_beyond(interval.low, factor)
+            })
+    }
+
+    /// Whether such a row looks like a gross change.
+    fn is_gross(self, row: &Row, asked: f64) -> bool {
+        row.ratio().is_some_and(|ratio| self.is_beyond(ratio, GROSS.max(1.0 + asked)))
+    }
+}
+
+/// The answer of several comparisons to several conditions, where differences up to `asked` do not count.
+///
+/// Open where no row fulfils any condition, and in one of the comparisons no case has a figure in both runs; or a row that is
+/// inconclusive looks changed by a factor of 2 or more; or more than half of the rows are inconclusive and their intervals include
+/// what is asked for. A benchmark that has a figure in the base and was tried in the other without success counts as such a row.
+pub fn answer(conditions: &[Condition], asked: f64, comparisons: &[Comparison]) -> Answer {
+    let all = || comparisons.iter().flat_map(|comparison| &comparison.rows);
+    for condition in conditions {
+        let met: Vec<String> = all()
+            .filter(|row| condition.is_met(row.result.verdict))
+            .map(|row| row.case().to_string())
+            .chain(comparisons.iter().filter(|_| *condition == Condition::Undecided).flat_map(lost))
+            .collect();
+        let word = condition.word();
+        match met.as_slice() {
+            [] => {}
+            [first] => return Answer::Met(format!("{first} is {word}")),
+            [first, rest @ ..] => return Answer::Met(format!("{first} and {} more are {word}", rest.len())),
+        }
+    }
+    let open = conditions.iter().flat_map(|condition| {
+        comparisons.iter().filter_map(|comparison| doubt(*condition, asked, comparison))
+    });
+    open.map(Answer::Open).next().unwrap_or(Answer::NotMet)
+}
+
+/// Why a comparison does not say whether a row is as asked.
+fn doubt(condition: Condition, asked: f64, comparison: &Comparison) -> Option<String> {
+    let word = condition.word();
+    if comparison.rows.is_empty() {
+        return Some("undecided: no case has a figure in both runs".to_owned());
+    }
+    let open: Vec<&Row> = comparison.rows.iter().filter(|row| condition.is_open(row, asked)).collect();
+    if let Some(row) = open.iter().find(|row| condition.is_gross(row, asked)) {
+        let ratio = figures::significant(row.result.ratio, 2);
+        let why = Need::of(row).map(|need| need.found).unwrap_or_default();
+        return Some(format!("undecided: {} takes {ratio} × as long, inconclusive ({why})", row.case()));
+    }
+    let lost = lost(comparison).count();
+    let (open_rows, rows) = (open.len() + lost, comparison.rows.len() + lost);
+    if 2 * open_rows <= rows {
+        return None;
+    }
+    let needs: Vec<Need> = open.iter().filter_map(|row| Need::of(row)).collect();
+    let command = need::command(comparison, needs.iter());
+    let remedy = command.map(|command| format!("; more time: {command}")).unwrap_or_default();
+    Some(format!("undecided: {open_rows} of {rows} rows may be {word}{remedy}"))
+}
+
+/// The cases that the base measured, and that failed in the other or were not decided there.
+fn lost(comparison: &Comparison) -> impl Iterator<Item = String> {
+    let tried = |case: &&tollgate_model::Case| {
+        let measurement = comparison.other.measurement(case);
+        measurement
+            .is_some_and(|it| matches!(it.outcome, Outcome::Failed { .. } | Outcome::NotMeasured { .. }))
+    };
+    comparison.only_base.iter().map(|(case, _)| case).filter(tried).map(ToString::to_string)
+}

@@ -1,0 +1,109 @@
+//! What would decide an inconclusive row.
+
+use std::collections::BTreeSet;
+
+use tollgate_model::compare::{MOST_SAME, Verdict};
+use tollgate_model::{Case, Run, own};
+
+use crate::comparison::{Comparison, Row};
+use crate::figures;
+
+/// Why a row is inconclusive, and how much more time may decide it.
+pub(crate) struct Need {
+    /// The reason: `±12 %`.
+    pub found: String,
+    /// Half of the width of its interval, as a share of the ratio.
+    pub half: Option<f64>,
+    /// The suite to measure again.
+    suite: Option<String>,
+    /// Times the suite's share of the run's time.
+    factor: f64,
+}
+
+impl Need {
+    /// None of a row that has a verdict.
+    pub fn of(row: &Row) -> Option<Self> {
+        /// Processes with which every interval exists: 12 choose 6 is 924, and 1 in 400 is asked for on two sides.
+        const ENOUGH: f64 = 6.0;
+        let result = &row.result;
+        if result.verdict != Verdict::Inconclusive {
+            return None;
+        }
+        let of_suite = |found: String, factor: f64| {
+            let suite = tollgate_suites::find(&row.case().benchmark).map(|_| suite(row.case()).to_owned());
+            Self { found, half: None, suite, factor }
+        };
+        let without = || {
+            let found = result.why.clone().unwrap_or_default();
+            Self { found, half: None, suite: None, factor: 0.0 }
+        };
+        Some(match result.interval {
+            // The interval is clear of the threshold, and the samples contradict it: time changes nothing.
+            Some(interval) if Verdict::of(interval, result.threshold).is_difference() => without(),
+            Some(interval) => {
+                let half = (interval.high / interval.low).sqrt() - 1.0;
+                // The width of an interval goes with the square root of the time.
+                let factor = (half / result.threshold.min(MOST_SAME)).powi(2);
+                Self { half: Some(half), ..of_suite(format!("±{}", figures::percent(half)), factor) }
+            }
+            None if row.ratio().is_some() => {
+                let [base, other] = [row.base, row.other].map(|side| side.processes.len());
+                let factor = ENOUGH / base.min(other).max(1) as f64;
+                of_suite(format!("{base} and {other} processes are too few"), factor)
+            }
+            None => without(),
+        })
+    }
+}
+
+fn suite(case: &Case) -> &str {
+    case.benchmark.split('/').next().unwrap_or_default()
+}
+
+/// The command that measures the suites of these rows for long enough. None where time decides none of them.
+pub(crate) fn command<'a>(comparison: &Comparison, needs: impl Iterator<Item = &'a Need>) -> Option<String> {
+    let mut suites = BTreeSet::new();
+    let mut factor: f64 = 2.0;
+    for need in needs {
+        if let Some(suite) = &need.suite {
+            suites.insert(suite.as_str());
+            factor = factor.max(need.factor);
+        }
+    }
+    let share = share(comparison.base).max(share(comparison.other));
+    let time = rounded(share * suites.len() as f64 * factor);
+    let suites: Vec<&str> = suites.into_iter().collect();
+    (!suites.is_empty()).then(|| format!("tollgate run {} --time {time}", suites.join(" ")))
+}
+
+/// The seconds that one suite had in a run.
+fn share(run: &Run) -> f64 {
+    let cases = run.measured().map(|(case, _)| case);
+    let suites: BTreeSet<&str> =
+        cases.filter(|case| !case.benchmark.starts_with(own::SUITE)).map(suite).collect();
+    run.seconds().unwrap_or(0.0) / suites.len().max(1) as f64
+}
+
+/// A time for `--time` that is at least so many seconds, and an hour at most.
+fn rounded(seconds: f64) -> &'static str {
+    const STEPS: [(f64, &str); 7] = [
+        (20.0, "20s"),
+        (60.0, "1m"),
+        (120.0, "2m"),
+        (300.0, "5m"),
+        (600.0, "10m"),
+        (1200.0, "20m"),
+        (1800.0, "30m"),
+    ];
+    STEPS.iter().find(|(step, _)| seconds <= *step).map_or("1h", |(_, name)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_round() {
+        assert_eq!([0.0, 61.0, 301.0, 1e9].map(rounded), ["20s", "2m", "10m", "1h"]);
+    }
+}

@@ -1,0 +1,160 @@
+//! `tollgate runs`: the kept runs, listed, renamed, deleted.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use tollgate_model::text::beginning;
+use tollgate_model::{Environment, Label, RunId};
+use tollgate_store::document::Outline;
+use tollgate_store::edit::Keeping;
+use tollgate_store::kept::{Entry, kept};
+use tollgate_store::kind::Kind;
+use tollgate_view::figures;
+use tollgate_view::table::{Look, Table};
+
+use crate::args::Format;
+use crate::args::runs::{DeleteArgs, RenameArgs, RunsArgs, RunsVerb};
+use crate::failure::Failure;
+use crate::{out, say};
+
+/// Characters of the patterns or the command in a table.
+const MOST_SHOWN: usize = 32;
+
+/// Does what was asked with the kept runs.
+///
+/// # Errors
+/// A run that is not kept; a directory that cannot be read or written.
+pub fn runs(args: &RunsArgs) -> Result<(), Failure> {
+    match &args.verb {
+        None => list(args.format),
+        Some(RunsVerb::Rename(args)) => rename(args),
+        Some(RunsVerb::Delete(args)) => delete(args),
+    }
+}
+
+fn rename(args: &RenameArgs) -> Result<(), Failure> {
+    let keeping = Keeping::open()?;
+    let entry = keeping.find(&args.run)?;
+    keeping.rename(&entry, &args.label)?;
+    out::print(&format!("{} is now labelled {}.\n", entry.id, args.label))
+}
+
+/// All runs are found before the first is deleted.
+fn delete(args: &DeleteArgs) -> Result<(), Failure> {
+    let keeping = Keeping::open()?;
+    let mut entries: Vec<Entry> = Vec::new();
+    for meant in &args.run {
+        let entry = keeping.find(meant)?;
+        keeping.expect_run(&entry)?;
+        if entries.iter().all(|known| known.id != entry.id) {
+            entries.push(entry);
+        }
+    }
+    for entry in entries {
+        keeping.delete(&entry)?;
+        out::print(&format!("{} is deleted.\n", entry.id))?;
+    }
+    Ok(())
+}
+
+#[derive(Serialize)]
+struct Runs {
+    runs: Vec<Record>,
+}
+
+#[derive(Default, Serialize)]
+struct Record {
+    id: Option<RunId>,
+    kind: Option<Kind>,
+    label: Option<Label>,
+    /// The patterns that chose its cases; empty for everything.
+    patterns: Option<Vec<String>>,
+    /// The traced command.
+    command: Option<Vec<String>>,
+    environment: Option<Environment>,
+    started: Option<String>,
+    duration_s: Option<f64>,
+    rows: Option<usize>,
+    path: String,
+    /// Why the file does not read as a run.
+    fault: Option<String>,
+}
+
+impl Record {
+    fn of(entry: Entry) -> Self {
+        let outline = entry.outline();
+        let (id, path) = (Some(entry.id), entry.path.display().to_string());
+        match outline {
+            Err(fault) => Self { id, path, fault: Some(fault.to_string()), ..Self::default() },
+            Ok(outline) => Self {
+                kind: Some(outline.kind()),
+                duration_s: outline.seconds(),
+                rows: Some(outline.rows()),
+                command: outline.command().map(<[String]>::to_vec),
+                id,
+                path,
+                ..Self::described(outline)
+            },
+        }
+    }
+
+    fn described(outline: Outline) -> Self {
+        Self {
+            patterns: outline.patterns(),
+            label: outline.label,
+            environment: Some(outline.environment),
+            started: Some(outline.started),
+            ..Self::default()
+        }
+    }
+
+    /// What it measured, or the command.
+    fn measured(&self) -> Option<String> {
+        match (&self.command, &self.patterns) {
+            (Some(command), _) => Some(command.join(" ")),
+            (None, Some(patterns)) if patterns.is_empty() => Some("everything".to_owned()),
+            (None, Some(patterns)) => Some(patterns.join(" ")),
+            (None, None) => None,
+        }
+    }
+}
+
+fn list(format: Format) -> Result<(), Failure> {
+    let runs: Vec<Record> = kept()?.into_iter().map(Record::of).collect();
+    match format {
+        Format::Json => out::print_json(&Runs { runs }),
+        Format::Table if runs.is_empty() => {
+            say::say("no run is kept yet; `tollgate run` makes one");
+            Ok(())
+        }
+        Format::Table => out::print(&table(&runs).render(out::width())),
+    }
+}
+
+fn table(runs: &[Record]) -> Table {
+    const HEADER: [&str; 8] =
+        ["run", "kind", "label", "time", "patterns or command", "environment", "started", "cases"];
+    let mut table = Table::new(&HEADER)
+        .with_words(&["kind", "label", "patterns or command", "environment", "started"])
+        .with_dispensable(3);
+    for run in runs {
+        let or_none = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
+        let time = run.duration_s.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        let cells = [
+            or_none(run.id.as_ref().map(ToString::to_string)),
+            or_none(run.kind.map(|kind| kind.to_string())),
+            or_none(run.label.as_ref().map(ToString::to_string)),
+            or_none(time.map(figures::time_left)),
+            or_none(run.measured().map(|text| beginning(&text, MOST_SHOWN).into_owned())),
+            or_none(run.environment.map(|environment| environment.to_string())),
+            or_none(run.started.clone()),
+            or_none(run.rows.map(|rows| rows.to_string())),
+        ];
+        let (look, remarks) = match &run.fault {
+            Some(fault) => (Look::Flagged, vec![format!("its file {fault}")]),
+            None => (Look::Plain, Vec::new()),
+        };
+        table.row(look, &cells, &remarks);
+    }
+    table
+}

@@ -1,0 +1,242 @@
+//! `compare --fail-on`: 1 where the condition is met, 3 where too little was decided to say, 0 only where it is not met.
+//! The runs are made up.
+
+#![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
+
+mod common;
+
+use common::{Home, document, measured, one_line};
+use serde_json::{Value, json};
+
+const EMPTY_LOOP: &str = "bench/empty-loop";
+const RAW_LOOP: &str = "bench/empty-loop-raw";
+
+/// The run of `common`, with the engine's own rows: three cases of eight processes.
+fn whole(id: &str, label: &str) -> Value {
+    let mut run = document(id, Some(label), 1.0);
+    let rows = run["measurements"].as_array_mut().expect("rows");
+    for (name, at) in [(EMPTY_LOOP, 0.01), (RAW_LOOP, 1.2)] {
+        rows.push(measured(name, at, &[]));
+    }
+    run
+}
+
+/// The same with every sample multiplied, the engine's own too.
+fn times(run: &Value, factor: f64, id: &str, label: &str) -> Value {
+    let mut run = run.clone();
+    run["id"] = id.into();
+    run["label"] = label.into();
+    for row in run["measurements"].as_array_mut().expect("rows") {
+        if let Some(samples) = row.get_mut("samples").and_then(Value::as_array_mut) {
+            samples.iter_mut().for_each(|sample| *sample = (sample.as_f64().expect("ns") * factor).into());
+        }
+    }
+    run
+}
+
+/// The same with the first processes only.
+fn of_processes(run: &Value, number: usize) -> Value {
+    let mut run = run.clone();
+    for row in run["measurements"].as_array_mut().expect("rows") {
+        let Some(processes) = row.get_mut("processes").and_then(Value::as_array_mut) else { continue };
+        processes.truncate(number);
+        let samples = row["samples"].as_array_mut().expect("samples");
+        samples.truncate(60 * number);
+        row["discarded"] = number.into();
+    }
+    run
+}
+
+/// The same with the processes of a case at these multiples of its level.
+fn scattered(run: &Value, factors: &[f64]) -> Value {
+    let mut run = run.clone();
+    for row in run["measurements"].as_array_mut().expect("rows") {
+        let Some(samples) = row.get_mut("samples").and_then(Value::as_array_mut) else { continue };
+        for (at, sample) in samples.iter_mut().enumerate() {
+            *sample = (sample.as_f64().expect("ns") * factors[at / 60]).into();
+        }
+    }
+    run
+}
+
+/// The exit status of a comparison with a condition, and what was said.
+fn status(home: &Home, base: &Value, other: &Value, more: &[&str]) -> (i32, String) {
+    home.keep(base);
+    home.keep(other);
+    let names = [base, other].map(|run| run["id"].as_str().expect("an id").to_owned());
+    let arguments = ["compare", &names[0], &names[1]].into_iter().chain(more.iter().copied());
+    let output = home.tollgate(arguments).output().expect("started");
+    let said = if output.stderr.is_empty() { String::new() } else { one_line(&output.stderr) };
+    (output.status.code().expect("a status"), said)
+}
+
+const BASE: &str = "20261121-015427-00000001";
+const OTHER: &str = "20261121-015428-00000002";
+const SLOWER: &[&str] = &["--fail-on", "slower"];
+
+#[test]
+fn ten_times_the_latencies_never_pass() {
+    let home = Home::new();
+    let base = whole(BASE, "base");
+    let slow = times(&base, 10.0, OTHER, "slow");
+    for processes in 1..=8 {
+        let (base, slow) = (of_processes(&base, processes), of_processes(&slow, processes));
+        let (found, said) = status(&home, &base, &slow, SLOWER);
+        println!("{processes}: {found} {said}");
+        // Of three rows with five processes each the intervals are just possible; with fewer there are none.
+        match processes {
+            6.. => assert_eq!((found, said.as_str()), (1, "entry/call and 2 more are slower")),
+            5 => assert_ne!(found, 0, "{said}"),
+            _ => {
+                assert_eq!(found, 3, "{said}");
+                assert!(said.starts_with("undecided: ") && said.contains("10 × as long"), "{said}");
+            }
+        }
+        // The other way round it is ten times as fast, or nothing is known.
+        let back = status(&home, &slow, &base, SLOWER).0;
+        let faster = status(&home, &slow, &base, &["--fail-on", "faster"]).0;
+        assert!([(0, 1), (3, 3)].contains(&(back, faster)), "{processes}: {back} {faster}");
+    }
+    // Noise that hides 40 % does not hide a factor of ten.
+    let noise = [1.0, 1.4, 0.8, 1.2, 0.9, 1.3, 1.1, 0.7];
+    let (found, said) = status(&home, &scattered(&base, &noise), &scattered(&slow, &noise), SLOWER);
+    assert_eq!(found, 1, "{said}");
+}
+
+#[test]
+fn one_row_that_looks_ten_times_as_slow_is_not_passed() {
+    let home = Home::new();
+    let base = whole(BASE, "base");
+    let mut other = times(&base, 1.0, OTHER, "other");
+    let few = of_processes(&times(&base, 10.0, OTHER, "other"), 3);
+    other["measurements"][1] = few["measurements"][1].clone();
+    let (found, said) = status(&home, &base, &other, SLOWER);
+    assert_eq!(found, 3);
+    assert_eq!(
+        said,
+        "undecided: entry/syscall takes 10 × as long, inconclusive (8 and 3 processes are too few)"
+    );
+    // Without that row the others answer.
+    other["measurements"][1] =
+        json!({"benchmark": "entry/syscall", "params": {}, "status": "skipped", "why": "no"});
+    other["measurements"][2] = base["measurements"][2].clone();
+    assert_eq!(status(&home, &base, &other, SLOWER), (0, String::new()));
+}
+
+#[test]
+fn equal_runs_pass_and_noisy_ones_are_undecided() {
+    let home = Home::new();
+    let base = whole(BASE, "base");
+    let equal = times(&base, 1.0, OTHER, "equal");
+    assert_eq!(status(&home, &base, &equal, SLOWER), (0, String::new()));
+    assert_eq!(status(&home, &base, &equal, &["--fail-on", "undecided,different"]).0, 0);
+    let noise = [1.0, 1.4, 0.8, 1.2, 0.9, 1.3, 1.1, 0.7];
+    let (base, equal) = (scattered(&base, &noise), scattered(&equal, &noise));
+    let (found, said) = status(&home, &base, &equal, SLOWER);
+    assert_eq!(found, 3, "{said}");
+    assert!(
+        said.starts_with("undecided: 3 of 3 rows may be slower; more time: tollgate run entry --time "),
+        "{said}"
+    );
+    let (found, said) = status(&home, &base, &equal, &["--fail-on", "undecided"]);
+    assert_eq!((found, said.as_str()), (1, "entry/call and 2 more are inconclusive"));
+    // A difference that does not matter need not be excluded.
+    assert_eq!(status(&home, &base, &equal, &["--fail-on", "slower", "--threshold", "200%"]).0, 0);
+}
+
+#[test]
+fn nothing_in_common_or_lost_rows_are_undecided() {
+    let home = Home::new();
+    let base = whole(BASE, "base");
+    let mut other = times(&base, 1.0, OTHER, "other");
+    for at in [0, 1, 2] {
+        other["measurements"][at] = json!({
+            "benchmark": base["measurements"][at]["benchmark"], "params": {}, "status": "failed", "error": "it hung",
+        });
+    }
+    let (found, said) = status(&home, &base, &other, SLOWER);
+    assert_eq!((found, said.as_str()), (3, "undecided: no case has a figure in both runs"));
+    other["measurements"][0] = base["measurements"][0].clone();
+    other["measurements"][2]["status"] = "not measured".into();
+    other["measurements"][2]["why"] = "the time was over".into();
+    let (found, said) = status(&home, &base, &other, SLOWER);
+    assert_eq!(found, 3);
+    assert!(said.starts_with("undecided: 2 of 3 rows may be slower"), "{said}");
+    // Without a condition nothing is asked.
+    assert_eq!(status(&home, &base, &other, &[]).0, 0);
+}
+
+#[test]
+fn a_threshold_is_the_least_difference_that_counts() {
+    let home = Home::new();
+    let base = whole(BASE, "base");
+    let mut slower = times(&base, 1.0, OTHER, "slower");
+    slower["measurements"][1] = times(&base, 1.08, OTHER, "slower")["measurements"][1].clone();
+    for (threshold, verdict, found) in [("5%", "slower", 1), ("12%", "same", 0), ("0%", "slower", 1)] {
+        let asked = ["--fail-on", "slower", "--threshold", threshold];
+        assert_eq!(status(&home, &base, &slower, &asked).0, found, "{threshold}");
+        let rows =
+            home.json(["compare", BASE, OTHER, "--threshold", threshold, "--format=json"])["rows"].clone();
+        assert_eq!(rows[1]["verdict"], verdict, "{threshold}");
+    }
+    let said = home.refusal(["compare", BASE, OTHER, "--threshold", "5"]);
+    assert!(said.contains("such as 5%"), "{said}");
+}
+
+fn fact(value: &str) -> Value {
+    json!({"status": "known", "value": value, "source": "a test"})
+}
+
+/// The facts of two runs that differ in one fact, and of which one knows three hundred more.
+#[test]
+fn only_changes_are_shown_with_what_can_cause_them() {
+    let home = Home::new();
+    let mut base = whole(BASE, "base");
+    let mut other = times(&base, 1.0, OTHER, "other");
+    for (at, factor) in [(1, 1.5), (2, 3.0)] {
+        other["measurements"][at] = times(&base, factor, OTHER, "other")["measurements"][at].clone();
+    }
+    for (run, pti) in [(&mut base, "off"), (&mut other, "on")] {
+        let facts = run["facts"].as_object_mut().expect("facts");
+        facts.insert("mitigation.pti".to_owned(), fact(pti));
+        facts.insert("files.device".to_owned(), fact(if pti == "on" { "vda" } else { "vdb" }));
+    }
+    for number in 0..300 {
+        other["facts"][format!("new.fact-{number}")] = fact("x");
+    }
+    home.keep(&base);
+    home.keep(&other);
+    let text = home.output(["compare", "base", "other"]);
+    assert!(text.lines().count() <= 20, "{text}");
+    let at = |words: &str| text.find(words).unwrap_or_else(|| panic!("{words:?} is not in\n{text}"));
+    assert!(at("entry/user-dispatch") < at("entry/syscall"), "the largest ratio is first:\n{text}");
+    assert!(!text.contains("entry/call "), "{text}");
+    assert!(at("possible cause: mitigation.pti") < at("1 same, 0 inconclusive"), "{text}");
+    assert!(at("mitigation.pti: off → on") < at("files.device: vdb → vda"), "{text}");
+    at("Facts: 300 known in the other only (--all shows them).");
+    let all = home.output(["compare", "base", "other", "--all"]);
+    assert!(all.contains("entry/call ") && all.contains("new.fact-299"), "{all}");
+    let rows = home.json(["compare", "base", "other", "--format=json"])["rows"].clone();
+    assert_eq!((&rows[0]["causes"], &rows[1]["causes"]), (&json!([]), &json!(["mitigation.pti"])));
+    // The same facts: no list.
+    let same = home.output(["compare", "base", "base"]);
+    assert!(same.contains("No fact changed.") && same.lines().count() <= 10, "{same}");
+}
+
+#[test]
+fn an_inconclusive_row_says_what_would_decide_it() {
+    let home = Home::new();
+    let noise = [1.0, 1.4, 0.8, 1.2, 0.9, 1.3, 1.1, 0.7];
+    let base = scattered(&whole(BASE, "base"), &noise);
+    let other = times(&base, 1.02, OTHER, "other");
+    home.keep(&base);
+    home.keep(&other);
+    let text = home.output(["compare", "base", "other"]);
+    assert!(text.contains("More time may decide the inconclusive rows (±"), "{text}");
+    let words = home.output(["compare", "base", "other", "--all"]);
+    assert!(words.contains(" %; more time: tollgate run entry --time"), "{words}");
+    let row = home.json(["compare", "base", "other", "--format=json"])["rows"][1].clone();
+    let command = row["more_time"].as_str().expect("a command").to_owned();
+    let words: Vec<&str> = command.split(' ').collect();
+    assert_eq!(words[..3], ["tollgate", "run", "entry"], "{command}");
+}
