@@ -18,7 +18,7 @@ use crate::stats::Interval;
 pub use facts::{FactDifference, is_volatile};
 pub use paired::{Paired, paired, paired_rows};
 pub use runs::{Comparison, Row, compare, compare_above};
-pub use threshold::LEAST_THRESHOLD;
+pub use threshold::{LEAST_THRESHOLD, MOST_EXCUSE};
 
 /// Values that may differ by more than this are never the same, however high the threshold.
 pub const MOST_SAME: f64 = 0.05;

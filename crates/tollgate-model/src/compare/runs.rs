@@ -58,7 +58,7 @@ pub struct Row {
 /// few for that correction but enough for an error of 1 in 400, the widest interval that they allow is taken.
 ///
 /// The threshold of a row is the largest of 1 %, the A/A difference of either run and the drift within either run;
-/// plus the difference between the two runs in the processor's speed, up to twice.
+/// plus the difference between the two runs in the processor's speed. The A/A difference and the speed excuse twice at most.
 ///
 /// Slower and faster need more than the interval, because the processes of a run are not as independent as the
 /// test assumes: on virtual machines a latency has levels that outlast a process, and varies with the neighbours.

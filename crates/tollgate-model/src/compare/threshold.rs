@@ -15,9 +15,9 @@ pub const LEAST_THRESHOLD: f64 = 0.01;
 /// The upper bound of each part of a threshold.
 const MOST: f64 = 1e6;
 
-/// The upper bound of the part that allows for the processor's frequency: twice. A processor that is slower than that is no
-/// excuse for its rows, it is the finding.
-const MOST_PACE: f64 = 1.0;
+/// The upper bound of the parts that are not of the row itself, its processor's frequency and the A/A differences: twice. A larger
+/// one is no excuse for every row, it is the finding.
+pub const MOST_EXCUSE: f64 = 1.0;
 
 /// How far 1 and `ratio` are apart as a relative difference: 0.25 for both 1.25 and 0.8. None where `ratio` is
 /// not above zero.
@@ -34,7 +34,7 @@ pub(super) fn of_controls(index: &Index<'_>, except: Option<&Measured>) -> f64 {
         let baseline = index.measured_case(control.baseline.as_ref()?)?;
         distance(Rounds::new(control, baseline).ratio()?)
     });
-    distances.fold(0.0, f64::max)
+    distances.fold(0.0, f64::max).min(MOST_EXCUSE)
 }
 
 /// The drift over the length of a run, by the slope of its processes' medians in the order of time: another run
@@ -106,7 +106,7 @@ fn loops_of(base: &Measured, other: &Measured) -> Option<(f64, f64)> {
 }
 
 fn difference((base, other): (f64, f64)) -> Option<f64> {
-    Some(distance(other / base)?.min(MOST_PACE))
+    Some(distance(other / base)?.min(MOST_EXCUSE))
 }
 
 #[cfg(test)]
@@ -127,8 +127,8 @@ mod tests {
     #[test]
     fn another_frequency_excuses_no_more_than_twice() {
         assert!((difference((1.0, 1.3)).expect("a difference") - 0.3).abs() < 1e-9);
-        assert_eq!(difference((1.0, 10.0)), Some(MOST_PACE));
-        assert_eq!(difference((10.0, 1.0)), Some(MOST_PACE));
+        assert_eq!(difference((1.0, 10.0)), Some(MOST_EXCUSE));
+        assert_eq!(difference((10.0, 1.0)), Some(MOST_EXCUSE));
     }
 
     #[test]

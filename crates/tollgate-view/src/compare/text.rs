@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use tollgate_model::compare::{FactDifference, Verdict};
+use tollgate_model::compare::{FactDifference, MOST_EXCUSE, Verdict};
 use tollgate_model::{Case, Fact, Run, Unit};
 
 use super::need::{self, Need};
@@ -195,11 +195,14 @@ fn facts_text(facts: &[FactDifference], width: usize) -> String {
 fn pace_text((base, other): (f64, f64)) -> Option<String> {
     /// A smaller ratio is the same pace.
     const APART: f64 = 1.01;
-    (base.max(other) / base.min(other) > APART).then(|| {
+    let ratio = base.max(other) / base.min(other);
+    let is_larger = ratio > 1.0 + MOST_EXCUSE;
+    (ratio > APART).then(|| {
         let [base, other] = [base, other].map(|turn| figures::estimate(turn, Unit::Nanoseconds));
+        let share = if is_larger { "a factor of 2 of " } else { "" };
         format!(
             "Loop overhead {base} in the base, {other} in the other: the processor's frequency differed. The \
-             thresholds include that."
+             thresholds include {share}that."
         )
     })
 }
@@ -252,11 +255,14 @@ fn remark(comparison: &Comparison, row: &Row) -> Option<String> {
         let names: Vec<&str> = comparison.causes(row).map(|fact| fact.name.as_str()).collect();
         let (named, more) = names.split_at(names.len().min(MOST_CAUSES));
         let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
-        return Some(match named {
-            [] => "no fact that changed affects it".to_owned(),
-            [cause] => format!("possible cause: {cause}"),
-            several => format!("possible causes: {}{more}", several.join(", ")),
-        });
+        return match named {
+            [] if comparison.facts.iter().any(FactDifference::is_change) => {
+                Some("no fact that changed affects it".to_owned())
+            }
+            [] => None,
+            [cause] => Some(format!("possible cause: {cause}")),
+            several => Some(format!("possible causes: {}{more}", several.join(", "))),
+        };
     }
     let need = Need::of(row)?;
     let command = need::command(comparison, std::iter::once(&need));
