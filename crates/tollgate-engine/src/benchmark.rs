@@ -58,6 +58,10 @@ pub struct Benchmark {
     pub name: &'static str,
     /// The measured operation, as a sentence.
     pub operation: &'static str,
+    /// How a program avoids the latency, as a sentence.
+    pub avoid: &'static str,
+    /// The manual, the source file or the paper that describes the operation.
+    pub source: &'static str,
     /// The boundaries that the operation crosses in any case and that take about a tenth of its time or more. A fact
     /// of the machine is shown as a cause of a difference only where it affects one of them.
     pub crosses: &'static [Boundary],
@@ -135,6 +139,8 @@ pub struct Share {
 pub const PLAIN: Benchmark = Benchmark {
     name: "",
     operation: "",
+    avoid: "",
+    source: "",
     crosses: &[],
     crossed_in: |_, _| true,
     timed: |_| Timed::Loop { code: EMPTY, instruction: "", times: 0 },

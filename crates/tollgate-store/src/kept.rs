@@ -13,7 +13,7 @@ use crate::fleet::layout::{DOCUMENTS, is_store};
 use crate::kind::Kind;
 
 /// The name of the newest run.
-const LAST: &str = "last";
+pub const LAST: &str = "last";
 
 /// The reason why a run is not found: a sentence.
 #[derive(Debug, thiserror::Error)]

@@ -45,6 +45,16 @@ mod tests {
     }
 
     #[test]
+    fn every_benchmark_says_how_to_avoid_it_and_where_it_is_described() {
+        for benchmark in SUITES.iter().flat_map(|suite| suite.benchmarks) {
+            let name = benchmark.name;
+            assert!(benchmark.avoid.ends_with('.') && benchmark.avoid.len() > 10, "{name}");
+            // A manual page by its section, or a book, a paper or a source file by name.
+            assert!(benchmark.source.contains(['(', ' ']) && benchmark.source.len() > 6, "{name}");
+        }
+    }
+
+    #[test]
     fn suites_fit_into_a_process_and_names_operations_and_baselines_are_sound() {
         let mut seen = std::collections::HashSet::new();
         for suite in SUITES {

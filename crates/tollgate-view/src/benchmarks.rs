@@ -125,14 +125,16 @@ fn enumerated(values: &[String]) -> String {
     }
 }
 
-fn instruction(benchmark: &Benchmark) -> Option<String> {
+/// The instructions that make the crossing, of all its cases.
+pub(crate) fn instruction(benchmark: &Benchmark) -> Option<String> {
     each_once(benchmark, |timed| match timed {
         Timed::Loop { instruction, .. } | Timed::Together { instruction, .. } => Some(instruction),
         Timed::Whole(_) => None,
     })
 }
 
-fn interface(benchmark: &Benchmark) -> Option<String> {
+/// The interface that it calls, where it is no loop of instructions.
+pub(crate) fn interface(benchmark: &Benchmark) -> Option<String> {
     each_once(benchmark, |timed| match timed {
         Timed::Whole(interface) => Some(interface),
         Timed::Loop { .. } | Timed::Together { .. } => None,

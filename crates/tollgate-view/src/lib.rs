@@ -14,6 +14,7 @@ pub mod comparison;
 pub mod decode;
 pub mod doctor;
 pub mod expensive;
+pub mod explain;
 pub mod export;
 pub mod facts;
 pub mod figures;

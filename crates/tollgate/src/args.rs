@@ -46,6 +46,8 @@ pub enum Verb {
     List(ListArgs),
     /// Show a kept run
     Show(ShowArgs),
+    /// Explain a benchmark: its operation, its figure here, what affects it, how to avoid it
+    Explain(ExplainArgs),
     /// Compare runs: verdicts, and the facts that differ between the environments
     Compare(compare::CompareArgs),
     /// List, rename or delete kept runs
@@ -218,6 +220,16 @@ pub enum LatencyUnit {
     Ns,
     /// Cycles of the time-stamp counter
     Cycles,
+}
+
+/// `tollgate explain`.
+#[derive(Debug, Args)]
+#[command(after_help = examples::help("explain", ""))]
+pub struct ExplainArgs {
+    /// A benchmark, or one of its cases
+    pub benchmark: String,
+    /// The run with its figures, as `show` takes it [default: last; without a kept run the facts of this machine]
+    pub run: Option<String>,
 }
 
 /// `tollgate trace`.

@@ -29,9 +29,23 @@ pub fn of(verb: &str) -> Examples {
             ("tollgate runs delete before 20261121-0154", "Delete two runs, by label and by id"),
         ],
         "show" => &[
-            ("tollgate show last", "Show the newest run"),
-            ("tollgate show before --format csv", "Print the run labelled `before` as CSV"),
+            ("tollgate show", "Show the summary of the newest run"),
+            (
+                "tollgate show before files --sort latency",
+                "Show the files of the run labelled `before`, the slowest first",
+            ),
+            ("tollgate show last --all --format csv", "Print every row of the newest run as CSV"),
             ("tollgate show last --by file", "Show the newest traced command's time by file"),
+        ],
+        "explain" => &[
+            (
+                "tollgate explain entry/int80",
+                "Say what the benchmark measures, and why it takes so long here",
+            ),
+            (
+                "tollgate explain traps/minor-fault before",
+                "Explain it with the figures of the run labelled `before`",
+            ),
         ],
         "compare" => &[
             ("tollgate compare before after", "Compare the run `after` with the baseline `before`"),

@@ -14,6 +14,7 @@ mod destination;
 mod doctor;
 mod document;
 mod examples;
+mod explain;
 mod export;
 mod failure;
 mod inspect;
@@ -73,6 +74,7 @@ fn run_verb() -> Result<(), failure::Failure> {
         Verb::Run(args) => run::run(&args),
         Verb::List(args) => list::list(&args),
         Verb::Show(args) => show::show(&args),
+        Verb::Explain(args) => explain::explain(&args),
         Verb::Compare(args) => compare::compare(&args),
         Verb::Runs(args) => runs::runs(&args),
         Verb::Trace(args) => trace::trace(&args),

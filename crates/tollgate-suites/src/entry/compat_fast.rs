@@ -11,6 +11,8 @@ compat_loop! {
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "entry/compat-fast",
     operation: "One refused call from a 32-bit program through its vDSO, by the instruction found there.",
+    avoid: "Use a 64-bit program.",
+    source: "Intel SDM vol. 2, SYSENTER; vdso(7)",
     crosses: &[KernelEntry, SystemCall, KernelCode, CompatEntry, CompatFastEntry],
     timed: |_| Timed::once("call", TimedLoop::Compat(refused_vsyscall)),
     kind: Kind::Instance(|timed, _, _| {

@@ -11,6 +11,8 @@ compat_loop! {
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "entry/compat-int80",
     operation: "One INT 80h with number -1, which the kernel refuses, from a 32-bit program.",
+    avoid: "Call through the 32-bit vDSO, which uses SYSENTER or SYSCALL, or use a 64-bit program.",
+    source: "vdso(7); Linux arch/x86/entry/entry_64_compat.S",
     crosses: &[KernelEntry, SystemCall, KernelCode, CompatEntry, Exception],
     timed: |_| Timed::once("int", TimedLoop::Compat(refused_interrupt)),
     kind: Kind::Instance(|timed, _, _| {

@@ -11,6 +11,8 @@ timed_loop! {
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "entry/int80-getpid",
     operation: "One getpid by INT 80h (number 20 in the 32-bit table), from 64-bit code.",
+    avoid: "Use SYSCALL from 64-bit code: INT goes through a gate of the IDT and returns by IRET.",
+    source: "Intel SDM vol. 2, INT n; getpid(2)",
     crosses: &[KernelEntry, SystemCall, KernelCode, CompatEntry, Exception],
     timed: |_| Timed::once("int", TimedLoop::Long(getpid)),
     kind: Kind::Instance(|timed, _, _| {

@@ -11,6 +11,8 @@ timed_loop! {
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "entry/rdtsc",
     operation: "One RDTSC, unfenced; a hypervisor may trap it.",
+    avoid: "Read the clock once for several events; under a hypervisor that traps RDTSC use the vDSO's clock.",
+    source: "Intel SDM vol. 2, RDTSC",
     crosses: &[TimeStampCounter, VmExit],
     timed: |_| Timed::once("rdtsc", TimedLoop::Long(read_counter)),
     kind: Kind::Instance(|timed, _, _| Ok(Loop::without_context(timed, checks::any)?.here())),

@@ -19,6 +19,8 @@ pub(super) fn refused_loop() -> Result<Loop> {
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "entry/syscall",
     operation: "One SYSCALL with number -1, which the kernel refuses with ENOSYS at once.",
+    avoid: "Do more in each call: readv, sendmmsg, io_uring; keep what does not change in user mode.",
+    source: "Intel SDM vol. 2, SYSCALL; Linux arch/x86/entry/entry_64.S",
     crosses: &[KernelEntry, SystemCall, KernelCode],
     timed: |_| TIMED,
     headlines: &[Headline { section: Section::Entry, name: "syscall (unknown number)", params: &[] }],

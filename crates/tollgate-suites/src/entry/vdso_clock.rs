@@ -12,6 +12,8 @@ timed_loop! {
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "entry/vdso-clock",
     operation: "One clock_gettime(CLOCK_MONOTONIC) through the vDSO, which enters the kernel only as a fallback.",
+    avoid: "Use a clock source that the vDSO reads (tsc, kvm-clock); CLOCK_MONOTONIC_COARSE suffices where milliseconds do.",
+    source: "vdso(7); clock_gettime(2)",
     crosses: &[VdsoClock, ClockSource, TimeStampCounter],
     timed: |_| Timed::once("call", TimedLoop::Long(clock_gettime)),
     headlines: &[Headline { section: Section::Entry, name: "clock_gettime, vDSO", params: &[] }],

@@ -12,6 +12,8 @@ timed_loop! {
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "entry/vdso-getcpu",
     operation: "One getcpu through the vDSO, which reads it from a segment limit or IA32_TSC_AUX.",
+    avoid: "Use the cpu_id field of a registered rseq area: one load.",
+    source: "getcpu(2); vdso(7)",
     crosses: &[VdsoGetcpu],
     timed: |_| Timed::once("call", TimedLoop::Long(getcpu)),
     kind: Kind::Instance(|timed, _, _| {

@@ -13,6 +13,8 @@ timed_loop! {
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "entry/vm-exit",
     operation: "One CPUID of leaf 0, which makes a virtual machine exit to its hypervisor and resume.",
+    avoid: "Avoid instructions that exit: CPUID in hot code, short timers, writes to devices' registers, interrupts between processors.",
+    source: "Intel SDM vol. 3, Instructions That Cause VM Exits; AMD APM vol. 2, Secure Virtual Machine",
     crosses: &[VmExit],
     timed: |_| Timed::once("cpuid", TimedLoop::Long(cpuid)),
     headlines: &[Headline { section: Section::Entry, name: "VM exit (CPUID)", params: &[] }],

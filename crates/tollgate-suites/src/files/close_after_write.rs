@@ -11,6 +11,8 @@ use crate::prelude::*;
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "files/close-after-write",
     operation: "One close of a file after a write of 4 KiB.",
+    avoid: "Keep files open across writes.",
+    source: "close(2)",
     crosses: &[KernelEntry, SystemCall, KernelCode, FileSystem],
     timed: |_| Timed::Whole("close(2)"),
     kind: Kind::Instance(|_, _, context| on_names(context, call)),

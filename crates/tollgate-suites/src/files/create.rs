@@ -10,6 +10,8 @@ use crate::prelude::*;
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "files/create",
     operation: "One openat that creates an empty file (O_CREAT, O_EXCL); without the close and the unlink.",
+    avoid: "Create fewer and larger files; O_TMPFILE needs no name.",
+    source: "open(2), O_CREAT and O_TMPFILE",
     crosses: &[KernelEntry, SystemCall, KernelCode, PathLookup, FileSystem, KernelAllocation],
     timed: |_| Timed::Whole("openat(2)"),
     kind: Kind::Instance(|_, _, context| on_names(context, call)),

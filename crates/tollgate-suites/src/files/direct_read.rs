@@ -13,6 +13,8 @@ use crate::prelude::*;
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "files/direct-read",
     operation: "One pread of a block with O_DIRECT, into an aligned buffer or an unaligned one (a byte later).",
+    avoid: "Align buffers to the block size that statx reports (STATX_DIOALIGN), or read through the page cache.",
+    source: "open(2), O_DIRECT; statx(2), STATX_DIOALIGN",
     crosses: &[KernelEntry, SystemCall, KernelCode, BlockRead, IdleExit],
     timed: |_| Timed::Whole("pread(2)"),
     cases: || {

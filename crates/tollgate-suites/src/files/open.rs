@@ -10,6 +10,8 @@ use crate::prelude::*;
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "files/open",
     operation: "One openat of a file by its name in an open directory, for reading; without the close.",
+    avoid: "Keep files open, and open relative to a directory (openat) in place of long paths.",
+    source: "openat(2); path_resolution(7)",
     crosses: &[KernelEntry, SystemCall, KernelCode, PathLookup, KernelAllocation],
     timed: |_| Timed::Whole("openat(2)"),
     headlines: &[Headline { section: Section::Files, name: "open", params: &[] }],

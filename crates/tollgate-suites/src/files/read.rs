@@ -15,6 +15,8 @@ use tollgate_os::rusage::Usage;
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "files/read",
     operation: "One pread of a block of a file: cached, or after its pages were dropped from the page cache.",
+    avoid: "Read ahead (posix_fadvise, readahead), keep hot files in the page cache, and keep several reads in flight by io_uring.",
+    source: "pread(2); posix_fadvise(2); io_uring_enter(2)",
     crosses: &[KernelEntry, SystemCall, KernelCode, UserCopy, PageCache, ReadAhead, BlockRead, IdleExit],
     crossed_in: |params, boundary| match boundary {
         KernelEntry | SystemCall => word(params, "state") == "cached",

@@ -10,6 +10,8 @@ use crate::prelude::*;
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "files/rename",
     operation: "One renameat of a file within its directory, to an unused name.",
+    avoid: "Rename once at the end of an update instead of for each part of it.",
+    source: "rename(2)",
     crosses: &[KernelEntry, SystemCall, KernelCode, PathLookup, FileSystem],
     timed: |_| Timed::Whole("renameat(2)"),
     kind: Kind::Instance(|_, _, context| on_names(context, call)),

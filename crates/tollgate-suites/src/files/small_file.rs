@@ -18,6 +18,8 @@ const CALLS: [&str; 10] =
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "files/small-file",
     operation: "One call of a small file's life (4 KiB): create, write, fsync, close, rename over the old file; open, read, close; unlink. Or their sum.",
+    avoid: "Put many small records into one file, with one fsync for all of them.",
+    source: "fsync(2); rename(2)",
     crosses: &[
         KernelEntry,
         SystemCall,

@@ -10,6 +10,8 @@ use crate::prelude::*;
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "files/stat",
     operation: "One newfstatat of a file by its name in an open directory.",
+    avoid: "Ask an open file (fstat), or read a directory's entries with their types (getdents64).",
+    source: "stat(2); getdents(2)",
     crosses: &[KernelEntry, SystemCall, KernelCode, PathLookup, UserCopy],
     timed: |_| Timed::Whole("newfstatat(2)"),
     kind: Kind::Instance(|_, _, context| on_names(context, call)),

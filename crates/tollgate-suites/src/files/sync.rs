@@ -12,6 +12,8 @@ use crate::prelude::*;
 pub(super) static FSYNC: Benchmark = Benchmark {
     name: "files/fsync",
     operation: "One fsync of a file after an overwrite of 4 KiB: data, metadata and the device's cache.",
+    avoid: "Group writes under one fsync (a journal, group commit); fdatasync where the size does not change.",
+    source: "fsync(2)",
     crosses: &[FileSystem, BlockWrite, DeviceFlush, KernelCode, ContextSwitch, WakeUp, IdleExit],
     timed: |_| Timed::Whole("fsync(2)"),
     headlines: &[Headline { section: Section::Files, name: "fsync", params: &[] }],
@@ -22,6 +24,8 @@ pub(super) static FSYNC: Benchmark = Benchmark {
 pub(super) static FDATASYNC: Benchmark = Benchmark {
     name: "files/fdatasync",
     operation: "One fdatasync of a file after an overwrite of 4 KiB: as fsync, without metadata that reads do not need.",
+    avoid: "Group writes, and allocate the file beforehand so that its size does not change (fallocate).",
+    source: "fdatasync(2); fallocate(2)",
     timed: |_| Timed::Whole("fdatasync(2)"),
     kind: Kind::Instance(|_, _, context| sync(&DataDir::of(context)?, true)),
     headlines: &[],

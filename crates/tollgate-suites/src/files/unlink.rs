@@ -10,6 +10,8 @@ use crate::prelude::*;
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "files/unlink",
     operation: "One unlinkat of a new file of 4 KiB, which frees its pages and blocks.",
+    avoid: "Truncate and reuse files, or delete them in another thread.",
+    source: "unlink(2)",
     crosses: &[KernelEntry, SystemCall, KernelCode, PathLookup, FileSystem, PageCache],
     timed: |_| Timed::Whole("unlinkat(2)"),
     kind: Kind::Instance(|_, _, context| on_names(context, call)),

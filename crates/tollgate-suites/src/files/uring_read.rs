@@ -13,6 +13,8 @@ use crate::uring::{Ring, refused};
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "files/uring-read",
     operation: "One random read of 4 KiB with O_DIRECT; one io_uring_enter submits as many as the depth and waits for all.",
+    avoid: "Raise the depth until the device is busy.",
+    source: "io_uring_enter(2); io_uring_setup(2)",
     crosses: &[IoUring, KernelCode, BlockRead, IdleExit],
     timed: |_| Timed::Whole("io_uring_enter(2)"),
     cases: || each("depth", &[1, 32]),

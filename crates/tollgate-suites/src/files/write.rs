@@ -14,6 +14,8 @@ use crate::prelude::*;
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "files/write",
     operation: "One overwrite of a block of a file: into the page cache, with O_DIRECT, or with RWF_DONTCACHE; without fsync.",
+    avoid: "Write larger blocks; let the page cache gather small ones.",
+    source: "pwrite(2); open(2), O_DIRECT",
     crosses: &[KernelEntry, SystemCall, KernelCode, UserCopy, PageCache, FileSystem, BlockWrite, IdleExit],
     crossed_in: |params, boundary| match boundary {
         KernelEntry | SystemCall => word(params, "mode") == "buffered",

@@ -8,6 +8,8 @@ use crate::prelude::*;
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "locks/killed",
     operation: "One process that is killed while it holds the lock, or at a random moment of a loop that acquires and releases it; another process then tries to acquire it.",
+    avoid: "Use robust mutexes where processes share memory: the next owner learns of the death (EOWNERDEAD).",
+    source: "pthread_mutexattr_setrobust(3); get_robust_list(2)",
     crosses: &[
         ProcessCreation,
         AddressSpaceCopy,

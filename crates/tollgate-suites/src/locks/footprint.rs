@@ -9,6 +9,8 @@ use crate::prelude::*;
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "locks/footprint",
     operation: "Memory of a lock: its code, its data for one lock and one thread, and the kernel code that it calls.",
+    avoid: "Use a lock of one word where millions of objects have one each.",
+    source: "futex(7); Linux Documentation/userspace-api/rseq.rst",
     crosses: &[KernelImage],
     crossed_in: |params, _| word(params, "part") == "kernel",
     timed: |_| Timed::Whole("the addresses of its parts in this program, and /proc/kallsyms"),

@@ -27,6 +27,8 @@ timed_loop! {
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "locks/handover",
     operation: "One handover of a lock to a waiting thread, on the same processor or on another: half a round trip.",
+    avoid: "Hold locks briefly, so that the next thread need not sleep; spin a little before sleeping.",
+    source: "futex(7); pthread_mutex_lock(3p)",
     crosses: &[
         LockContention,
         CacheLine,

@@ -9,6 +9,8 @@ use crate::prelude::*;
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "locks/preempted",
     operation: "One acquisition and release of a lock that four threads of one processor contend for; a timer preempts each after 50 to 100 µs; a violation of mutual exclusion is a failure.",
+    avoid: "Run no more threads than processors, and keep critical sections shorter than a time slice.",
+    source: "sched(7); futex(7)",
     crosses: &[
         LockContention,
         ContextSwitch,

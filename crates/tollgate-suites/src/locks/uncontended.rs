@@ -7,6 +7,8 @@ use crate::prelude::*;
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "locks/uncontended",
     operation: "One acquisition and release of an uncontended lock.",
+    avoid: "Take a lock in user mode (futex-based mutexes do), and make fewer and longer critical sections of short ones.",
+    source: "futex(7); Linux Documentation/userspace-api/rseq.rst",
     crosses: &[Atomic, UserCode, StoreForwarding, Call, KernelEntry, SystemCall, KernelCode, UserCopy],
     crossed_in: |params, boundary| Method::of(params).is_ok_and(|by| by.crosses(boundary)),
     timed: |params| match Method::of(params) {

@@ -73,6 +73,8 @@ const STORES: u64 = 64;
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "memory/atomic",
     operation: "One operation on a cache line shared by so many threads, each on a processor of its own: a plain store, an atomic addition, an exchange, or a compare-and-swap that succeeds.",
+    avoid: "Count per thread and sum when the total is read.",
+    source: "Intel SDM vol. 3, Locked Atomic Operations; McKenney, Is Parallel Programming Hard, Counting",
     crosses: &[Atomic, CacheLine, UserCode],
     crossed_in: |params, boundary| match boundary {
         Atomic => word(params, "op") != "store",

@@ -26,6 +26,8 @@ const LOADS: usize = 16;
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "memory/latency",
     operation: "One dependent load at a random line of a working set of this size.",
+    avoid: "Keep the working set within a cache, use huge pages for random access, and lay data out in the order of access.",
+    source: "Intel Optimization Reference Manual, Memory; McVoy and Staelin, lmbench, USENIX 1996",
     crosses: &[MemoryAccess, Tlb],
     timed: |_| Timed::Loop { code: TimedLoop::Long(chase), instruction: "mov", times: LOADS },
     cases: || cases(sizes(Sizes::here(&cpu::allowed()).last, 1)),

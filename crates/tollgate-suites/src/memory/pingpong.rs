@@ -52,6 +52,8 @@ const PATIENCE: u64 = 1 << 20;
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "memory/pingpong",
     operation: "One transfer of a modified cache line to another processor, which then stores to it: half a round trip.",
+    avoid: "Let one thread own a line, batch what is handed over, and place threads that share a cache together.",
+    source: "Intel SDM vol. 3, Caching; Drepper, What Every Programmer Should Know About Memory, 2007",
     crosses: &[CacheLine, Atomic],
     crossed_in: |params, boundary| boundary != Atomic || word(params, "protocol") == "cas",
     timed: |params| {

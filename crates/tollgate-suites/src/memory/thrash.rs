@@ -66,6 +66,8 @@ const LINE: u64 = 64;
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "memory/thrash",
     operation: "One store to a line of a buffer, line after line, while a thread on another processor stores to the same buffer, or to a private one.",
+    avoid: "Give each processor memory of its own, and share only what is read.",
+    source: "Intel Optimization Reference Manual, Multicore; Drepper, What Every Programmer Should Know About Memory, 2007",
     crosses: &[CacheLine, MemoryAccess, Tlb],
     timed: |params| Timed::Together { code: loops(params).0, instruction: "mov", times: 1 },
     unit: Unit::NanosecondsPerLine,

@@ -8,6 +8,8 @@ use crate::prelude::*;
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "processes/exec",
     operation: "One execve of a program that executes the next one: a chain of five less a chain of one, divided by four.",
+    avoid: "Link statically, or with fewer libraries: the dynamic loader maps and relocates each.",
+    source: "execve(2); ld.so(8)",
     crosses: &[Exec, PageFault, Tlb, KernelAllocation, KernelCode],
     timed: |_| Timed::Whole("execve(2)"),
     cases: || each_word("image", &IMAGES.map(|(name, _)| name)),

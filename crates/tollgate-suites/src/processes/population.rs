@@ -24,6 +24,8 @@ const BYTES_EACH: u64 = 256 << 10;
 pub(super) static TIME: Benchmark = Benchmark {
     name: "processes/population",
     operation: "One of a thousand children or threads that are created in sequence and only pause, from the first call until the last one pauses.",
+    avoid: "Use one thread for many tasks (epoll, io_uring) instead of one each.",
+    source: "pthread_create(3); fork(2)",
     crosses: &[
         ProcessCreation,
         AddressSpaceCopy,
@@ -43,6 +45,8 @@ pub(super) static TIME: Benchmark = Benchmark {
 pub(super) static MEMORY: Benchmark = Benchmark {
     name: "processes/population-memory",
     operation: "Memory of one of a thousand pausing children or threads by the kernel's accounts: private dirty pages, page tables and kernel stack.",
+    avoid: "Make stacks smaller where there are thousands of threads: pthread_attr_setstacksize.",
+    source: "proc_pid_smaps(5); pthread_attr_setstacksize(3)",
     crosses: &[ProcessMemory],
     timed: |_| Timed::Whole("proc_pid_smaps(5), proc_pid_status(5), proc_meminfo(5)"),
     unit: Unit::Bytes,
@@ -56,6 +60,8 @@ pub(super) static MEMORY: Benchmark = Benchmark {
 pub(super) static FREE: Benchmark = Benchmark {
     name: "processes/population-free",
     operation: "Decrease of the machine's free memory for each of a thousand pausing children or threads: the article's figure, where other changes are small.",
+    avoid: "Make stacks smaller where there are thousands of threads: pthread_attr_setstacksize.",
+    source: "proc_meminfo(5); pthread_attr_setstacksize(3)",
     timed: |_| Timed::Whole("proc_meminfo(5)"),
     kind: Kind::Instance(|_, params, context| {
         Accounts::of_the_machine()?;

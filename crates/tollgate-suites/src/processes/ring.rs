@@ -17,6 +17,8 @@ const CASES: [(u64, u64); 7] = [(2, 0), (2, 16), (2, 64), (8, 16), (8, 64), (16,
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "processes/ring",
     operation: "One one-way switch in a ring of processes on one processor (SCHED_BATCH) that pass a token through pipes and sum their own KiB; less the same passing and summing by one process (lat_ctx).",
+    avoid: "Run fewer processes for each processor, with working sets that fit its caches together.",
+    source: "McVoy and Staelin, lmbench, USENIX 1996 (lat_ctx); sched(7)",
     crosses: &[ContextSwitch, WakeUp, KernelEntry, SystemCall, KernelCode, UserCopy, Tlb, MemoryAccess],
     crossed_in: |params, boundary| boundary != MemoryAccess || number(params, "kib") > 0,
     timed: |_| Timed::Whole("pipe(7)"),

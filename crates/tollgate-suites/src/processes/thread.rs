@@ -7,6 +7,8 @@ use crate::prelude::*;
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "processes/thread",
     operation: "One thread that exits at once, until pthread_create returns or until the thread is joined.",
+    avoid: "Keep a pool of threads.",
+    source: "pthread_create(3); clone(2)",
     crosses: &[ProcessCreation, KernelAllocation, KernelCode, PageFault, ContextSwitch, WakeUp, ProcessExit],
     crossed_in: |params, boundary| match boundary {
         ContextSwitch | ProcessExit => word(params, "until") == "exited",

@@ -7,6 +7,8 @@ use crate::prelude::*;
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "processes/vfork",
     operation: "One vfork of a process with so much memory, until the call returns (after the child's exit) or until the child is reaped.",
+    avoid: "Use posix_spawn, which does the same safely.",
+    source: "vfork(2); posix_spawn(3)",
     crosses: &[ProcessCreation, KernelAllocation, KernelCode, ContextSwitch, WakeUp, ProcessExit],
     timed: |_| Timed::Whole("vfork(2)"),
     cases: || with(kinds(), "until", &["return", "exited"]),

@@ -11,6 +11,8 @@ const MOST: usize = 256;
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "traps/cow-fault",
     operation: "One store to a page of a private file mapping that was only read before: a copy-on-write fault.",
+    avoid: "Write to pages before they are shared, or map them shared.",
+    source: "mmap(2), MAP_PRIVATE; Linux mm/memory.c, do_wp_page()",
     crosses: &[KernelEntry, Exception, KernelCode, PageFault, Tlb, KernelAllocation],
     timed: |_| SMALL,
     counts: Some("minor faults"),

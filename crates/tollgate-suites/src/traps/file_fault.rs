@@ -20,6 +20,8 @@ const PAGES: usize = 1024;
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "traps/file-fault",
     operation: "One load from a mapped file whose page is cached but not mapped yet: one fault, however many pages it maps.",
+    avoid: "Map with MAP_POPULATE, or read with pread; the kernel maps several cached pages with one fault.",
+    source: "mmap(2); Linux mm/filemap.c, filemap_map_pages()",
     crosses: &[KernelEntry, Exception, KernelCode, PageFault, Tlb],
     timed: |_| Timed::once("mov", TimedLoop::Long(load)),
     counts: Some("minor faults"),

@@ -27,6 +27,8 @@ timed_loop! {
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "traps/fresh-page",
     operation: "One 4 KiB page of fresh memory: touched, populated by mmap(2) with 64 at a time, or within a huge page.",
+    avoid: "Use huge pages (madvise MADV_HUGEPAGE) or MAP_POPULATE for many pages at once.",
+    source: "mmap(2), MAP_POPULATE; madvise(2); Linux Documentation/admin-guide/mm/transhuge.rst",
     crosses: &[KernelEntry, Exception, SystemCall, KernelCode, PageFault, Tlb],
     crossed_in: |params, boundary| match boundary {
         SystemCall => word(params, "by") == "populate",

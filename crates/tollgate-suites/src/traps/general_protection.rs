@@ -16,6 +16,8 @@ handler! {
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "traps/general-protection",
     operation: "One HLT outside the kernel (#GP) and the SIGSEGV handler that counts it and steps over it.",
+    avoid: "Do not run privileged instructions in user mode; ask the kernel once.",
+    source: "Intel SDM vol. 3, Interrupt 13; signal(7)",
     timed: |_| Timed::once("hlt", TimedLoop::Long(halt)),
     kind: Kind::Instance(|timed, _, _| counted(timed, checks::any, handled(timed), "hlt")),
     ..SIGNAL

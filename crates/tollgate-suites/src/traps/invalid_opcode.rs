@@ -22,6 +22,8 @@ timed_loop! {
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "traps/invalid-opcode",
     operation: "One invalid opcode, ten in a row, that a SIGILL handler decodes, emulates as a power, and steps over.",
+    avoid: "Choose the code by CPUID at start instead of emulating missing instructions in a handler.",
+    source: "Intel SDM vol. 3, Interrupt 6; sigaction(2)",
     baseline: Some("traps/imul"),
     cases: || vec![Params::new(), params(&[("opcode", "ud1".into())])],
     timed: |params| {

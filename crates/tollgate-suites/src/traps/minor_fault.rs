@@ -12,6 +12,8 @@ const MOST_HUGE: usize = 4;
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "traps/minor-fault",
     operation: "One store to an unpopulated page of anonymous memory, which the kernel allocates and zeroes.",
+    avoid: "Use huge pages (madvise MADV_HUGEPAGE) or MAP_POPULATE, and keep memory for reuse instead of giving it back.",
+    source: "Intel SDM vol. 3, Interrupt 14; madvise(2); Linux mm/memory.c, do_anonymous_page()",
     crosses: &[KernelEntry, Exception, KernelCode, PageFault, Tlb],
     timed: |params| if word(params, "page") == "thp" { LARGE } else { SMALL },
     counts: Some("minor faults"),

@@ -19,6 +19,8 @@ handler! {
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "traps/signal-install",
     operation: "One rt_sigaction(2) that installs a handler for SIGUSR1.",
+    avoid: "Install handlers once at start.",
+    source: "sigaction(2)",
     crosses: &[KernelEntry, SystemCall, KernelCode, UserCopy],
     timed: |_| Timed::once("syscall", TimedLoop::Long(rt_sigaction)),
     kind: Kind::Instance(|timed, _, _| {

@@ -17,6 +17,8 @@ handler! {
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "traps/signal-self",
     operation: "One SIGUSR1 by tgkill(2) to the thread itself and the handler that counts it.",
+    avoid: "Call the handler's work directly, or wake a thread by a futex or an eventfd.",
+    source: "tgkill(2); signal(7)",
     crosses: &[KernelEntry, SystemCall, KernelCode, Signal, SignalSend, UserCopy],
     timed: |_| Timed::once("syscall", TimedLoop::Long(tgkill)),
     counts: Some("signals"),

@@ -27,6 +27,8 @@ timed_loop! {
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "traps/sigreturn",
     operation: "One rt_sigreturn(2) that restores all registers from a signal frame: the second half of a signal.",
+    avoid: "Send fewer signals; signalfd reads them without a frame on the stack.",
+    source: "sigreturn(2); signalfd(2)",
     crosses: &[KernelEntry, SystemCall, KernelCode, Signal, UserCopy],
     timed: |_| Timed::once("syscall", TimedLoop::Long(rt_sigreturn)),
     counts: Some("returns"),

@@ -18,6 +18,8 @@ handler! {
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "traps/single-step",
     operation: "One instruction run with the trap flag set (#DB) and the SIGTRAP handler that counts it and clears the flag.",
+    avoid: "Step with breakpoints at the branches instead of every instruction.",
+    source: "Intel SDM vol. 3, Interrupt 1; ptrace(2)",
     timed: |_| Timed::once("popfq", TimedLoop::Long(step)),
     kind: Kind::Instance(|timed, _, _| {
         if !traps()? {

@@ -32,6 +32,8 @@ timed_loop! {
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "traps/userfaultfd",
     operation: "One load from a missing page that a thread on the same processor handles by userfaultfd(2) and UFFDIO_COPY.",
+    avoid: "Resolve several pages with one UFFDIO_COPY, and handle them on another processor.",
+    source: "userfaultfd(2); ioctl_userfaultfd(2)",
     crosses: &[KernelEntry, Exception, SystemCall, KernelCode, PageFault, UserCopy, ContextSwitch, WakeUp],
     timed: |_| Timed::once("mov", TimedLoop::Long(load)),
     counts: Some("events"),

@@ -11,6 +11,8 @@ pub(super) static WORKLOAD: Workload = Workload {
     benchmark: Benchmark {
         name: "workloads/build",
         operation: "One build of a source tree by make and cc, with one job or one job per processor.",
+        avoid: "Run a job for each processor, and cache compiled objects.",
+        source: "make(1)",
         crosses: &[
             KernelEntry,
             SystemCall,

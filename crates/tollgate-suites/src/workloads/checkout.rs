@@ -15,6 +15,8 @@ pub(super) static WORKLOAD: Workload = Workload {
     benchmark: Benchmark {
         name: "workloads/checkout",
         operation: "One git checkout of the second tag of a history, from a clean tree at the first.",
+        avoid: "Use a shallow or sparse checkout; keep the index in the page cache.",
+        source: "git-checkout(1); git-sparse-checkout(1)",
         crosses: &[
             KernelEntry,
             SystemCall,

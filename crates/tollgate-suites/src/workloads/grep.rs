@@ -14,6 +14,8 @@ pub(super) static WORKLOAD: Workload = Workload {
     benchmark: Benchmark {
         name: "workloads/grep",
         operation: "One grep -rn through the source tree for an expression that a few hundred lines match.",
+        avoid: "Search an index, or only tracked files (git grep).",
+        source: "grep(1); git-grep(1)",
         crosses: &[
             KernelEntry,
             SystemCall,

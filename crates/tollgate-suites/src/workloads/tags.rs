@@ -13,6 +13,8 @@ pub(super) static WORKLOAD: Workload = Workload {
     benchmark: Benchmark {
         name: "workloads/tags",
         operation: "One index of all definitions in a source tree, by Universal Ctags, or by cscope if that is missing.",
+        avoid: "Index only what changed.",
+        source: "ctags(1)",
         crosses: &[
             KernelEntry,
             SystemCall,

@@ -12,6 +12,8 @@ pub(super) static WORKLOAD: Workload = Workload {
     benchmark: Benchmark {
         name: "workloads/unpack",
         operation: "One tar -x of an uncompressed archive of the source tree into an empty directory.",
+        avoid: "Unpack to memory (tmpfs) where the files are not kept.",
+        source: "tar(1); tmpfs(5)",
         crosses: &[
             KernelEntry,
             SystemCall,

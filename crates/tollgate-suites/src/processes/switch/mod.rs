@@ -22,6 +22,8 @@ const SWITCHES: u64 = 2;
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "processes/switch",
     operation: "One one-way switch between two threads that pass a token back and forth and sleep until it returns, including the calls; by=yield has no token, and both threads are always runnable.",
+    avoid: "Keep threads that talk together on processors that share a cache, batch messages, and spin before sleeping.",
+    source: "futex(2); sched_setaffinity(2); Linux kernel/sched/core.c, try_to_wake_up()",
     crosses: &[
         ContextSwitch,
         WakeUp,

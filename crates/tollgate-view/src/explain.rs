@@ -1,0 +1,252 @@
+//! A benchmark explained: the operation, its figure on this machine, what affects it here and in which state that is, how to avoid
+//! it, and where it is described.
+
+use tollgate_engine::Timed;
+use tollgate_model::stats::quantile;
+use tollgate_model::{Case, Effect, Fact, Facts, Reach};
+use tollgate_suites::Benchmark;
+
+use crate::benchmarks::{instruction, interface};
+use crate::burdens::{self, Burden};
+use crate::causes;
+use crate::figures;
+use crate::show::cells::Columns;
+use crate::summary::{Figures, Summary};
+use crate::table::{Look, Table, cut, heading, paragraph};
+
+/// Facts that are shown beside those that make it slow.
+const FACTS: usize = 5;
+/// Rows that are shown beside the one with the histogram.
+const ROWS: usize = 12;
+/// The value of a fact is cut here.
+const VALUE: usize = 44;
+
+/// The explanation of a benchmark, with its rows of a run where it has any. The facts are the run's, or this machine's.
+pub fn text(benchmark: &Benchmark, summary: Option<&Summary>, facts: &Facts, width: usize) -> String {
+    let mut text = heading(benchmark.name, width);
+    let mut field = |name: &str, words: &str| {
+        text.push_str(&paragraph(words, width, &format!("{name:<13}")));
+    };
+    field("Operation", benchmark.operation);
+    if let Some(instruction) = instruction(benchmark) {
+        field("Instruction", &instruction);
+    }
+    if let Some(interface) = interface(benchmark) {
+        field("Through", &interface);
+    }
+    field("Subtracted", subtracted(benchmark));
+    if let Some(counts) = benchmark.counts {
+        field("Counted", &format!("{counts}, exactly one an operation, or the case fails"));
+    }
+    if let Some(share) = benchmark.share {
+        field("Counted", &format!("for one in {} operations: {}", share.one_of, share.what));
+    }
+    if !benchmark.counters.is_empty() {
+        field("Also counted", &benchmark.counters.join(", "));
+    }
+    let crosses: Vec<&str> = benchmark.crosses.iter().map(|boundary| boundary.name()).collect();
+    field("Crosses", &crosses.join(", "));
+    let rows: Vec<(&Case, &Figures)> = summary.iter().flat_map(|summary| summary.measured()).collect();
+    match (summary, headline(benchmark, &rows)) {
+        (Some(summary), Some(shown)) => text.push_str(&measured(summary, shown, &rows, width)),
+        (Some(summary), None) => {
+            text.push_str(&paragraph(&why_not(summary), width, "Here         "));
+        }
+        (None, _) => {
+            let words = format!("not measured yet; `tollgate run {}` does", benchmark.name);
+            text.push_str(&paragraph(&words, width, "Here         "));
+        }
+    }
+    let case = headline(benchmark, &rows).map(|(case, _)| case.clone());
+    let case = case.or_else(|| (benchmark.cases)().into_iter().next().map(|params| benchmark.case(params)));
+    text.push_str(&paragraph(benchmark.avoid, width, "To avoid it  "));
+    text.push_str(&paragraph(benchmark.source, width, "See          "));
+    if let Some(case) = case {
+        text.push_str(&affecting(facts, &case, width));
+    }
+    text
+}
+
+/// What is subtracted from a batch.
+fn subtracted(benchmark: &Benchmark) -> &'static str {
+    let timed = (benchmark.cases)().first().map(|params| (benchmark.timed)(params));
+    match timed {
+        Some(Timed::Loop { .. } | Timed::Together { .. }) => {
+            "the shorter of two empty loops that run before and after each batch"
+        }
+        _ => "nothing; whole operations between two clock readings",
+    }
+}
+
+/// The case of the first screen where it was measured, else the first that was.
+fn headline<'a>(
+    benchmark: &Benchmark,
+    rows: &[(&'a Case, &'a Figures<'a>)],
+) -> Option<(&'a Case, &'a Figures<'a>)> {
+    let is_headline = |(case, _): &&(&Case, &Figures)| {
+        benchmark.headlines.iter().any(|headline| {
+            let mut params = headline.params.iter();
+            params.all(|(name, value)| case.params.get(*name).is_some_and(|own| own.to_string() == *value))
+        })
+    };
+    rows.iter().find(is_headline).or(rows.first()).copied()
+}
+
+/// Why there is no figure.
+fn why_not(summary: &Summary) -> String {
+    let why = summary.rows.iter().find_map(|row| Some(format!("{}: {}", row.status(), row.why()?)));
+    format!("run {}: {}", summary.run.id, why.unwrap_or_else(|| "it was not asked for".to_owned()))
+}
+
+/// The figure of the case, its distribution, and the other cases.
+fn measured(
+    summary: &Summary,
+    (case, figures): (&Case, &Figures),
+    rows: &[(&Case, &Figures)],
+    width: usize,
+) -> String {
+    let run = summary.run;
+    let label = run.label.as_ref().map(|label| format!(" ({label})")).unwrap_or_default();
+    let columns = match figures.multiple {
+        Some(_) => Columns::Multiple,
+        None => Columns::Level,
+    };
+    let words: Vec<String> = columns
+        .names()
+        .iter()
+        .zip(columns.cells(figures))
+        .filter(|(_, cell)| !cell.is_empty())
+        .map(|(name, cell)| format!("{name} {cell}"))
+        .collect();
+    let here = format!("{}; run {}{label}", words.join(", "), run.id);
+    let name = if rows.len() > 1 { format!("{case}: ") } else { String::new() };
+    let mut text = paragraph(&format!("{name}{here}"), width, "Here         ");
+    for note in summary.row(case).map(|row| row.notes()).unwrap_or_default() {
+        text.push_str(&paragraph(&note.to_string(), width, "             "));
+    }
+    if figures.is_estimate() {
+        text.push_str(&histogram(figures, width));
+    }
+    if rows.len() > 1 {
+        let mut table = Table::new(&[&["case"][..], columns.names()].concat());
+        for (case, figures) in rows.iter().take(ROWS) {
+            let name = tollgate_model::measurement::pairs(&case.params);
+            let cells: Vec<String> = std::iter::once(name).chain(columns.cells(figures)).collect();
+            table.row(Look::Plain, &cells, &[]);
+        }
+        text.push_str(&table.lines(Some(width), false));
+        if rows.len() > ROWS {
+            text.push_str(&format!("and {} more cases\n", rows.len() - ROWS));
+        }
+    }
+    text
+}
+
+/// The bins of a histogram.
+const BINS: usize = 8;
+/// The longest bar.
+const BAR: usize = 40;
+
+/// The samples from the smallest to the 98 % quantile in bins of one width, and those above it.
+fn histogram(figures: &Figures, width: usize) -> String {
+    let measured = &figures.measured;
+    let mut sorted = measured.samples.clone();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let (Some(low), Some(high)) = (sorted.first().copied(), quantile(&sorted, 0.98)) else {
+        return String::new();
+    };
+    if high <= low {
+        return String::new();
+    }
+    let step = (high - low) / BINS as f64;
+    let mut bins = [0_usize; BINS + 1];
+    for sample in &sorted {
+        let at = if *sample > high { BINS } else { (((sample - low) / step) as usize).min(BINS - 1) };
+        bins[at] += 1;
+    }
+    let most = bins.iter().copied().max().unwrap_or(1).max(1);
+    let longest = BAR.min(width.saturating_sub(32)).max(4);
+    let mut text = String::new();
+    for (at, number) in bins.into_iter().enumerate().filter(|(at, number)| *at < BINS || *number > 0) {
+        let from = figures::estimate(low + step * at as f64, measured.unit);
+        let sign = if at == BINS { ">" } else { " " };
+        let bar = "█".repeat((number * longest).div_ceil(most));
+        let share = format!("{:.0} %", 100.0 * number as f64 / sorted.len() as f64);
+        text.push_str(
+            &format!("{:13}{sign}{from:>9}  {bar:<longest$} {share:>6}\n", "").replace("  less than", ""),
+        );
+    }
+    let of = match measured.ops_per_sample {
+        1 => "each one operation".to_owned(),
+        operations => format!("each the mean of {operations} operations"),
+    };
+    let samples = figures::count(sorted.len(), "sample", "samples");
+    let processes = figures::count(measured.processes.len(), "process", "processes");
+    text + &paragraph(&format!("{samples} of {processes}, {of}"), width, "             ")
+}
+
+/// A fact that reaches a case, and how.
+type Reaching<'a> = (&'a String, &'a Fact, &'static Effect);
+
+/// The facts that reach the case: those whose state makes it slow first, then others that are known.
+fn affecting(facts: &Facts, case: &Case, width: usize) -> String {
+    let slow: Vec<Burden> = burdens::of_case(facts, case);
+    let reaching: Vec<Reaching> = facts
+        .iter()
+        .filter_map(|(name, fact)| Some((name, fact, tollgate_inspect::effect(name)?)))
+        .filter(|(_, _, effect)| !effect.is_general() && causes::reaches(effect, case))
+        .collect();
+    if reaching.is_empty() {
+        return String::new();
+    }
+    let (known, unknown): (Vec<Reaching>, Vec<Reaching>) =
+        reaching.into_iter().partition(|(_, fact, _)| fact.value().is_some());
+    let is_slow = |name: &str| slow.iter().any(|burden| burden.fact == name);
+    let mut text = heading("Affects it on this machine", width);
+    let mut put = |mark: &str, (name, fact, effect): &(&String, &Fact, &tollgate_model::Effect)| {
+        let value = fact.value().map(|value| cut(&value.to_string(), VALUE)).unwrap_or_default();
+        text.push_str(&paragraph(&format!("{name} is {value}: {}", effect.how), width, mark));
+    };
+    known.iter().filter(|(name, ..)| is_slow(name)).for_each(|row| put("! ", row));
+    let mut others: Vec<&Reaching> = known.iter().filter(|(name, ..)| !is_slow(name)).collect();
+    // What affects few boundaries says more about one of them.
+    others.sort_by_key(|(.., effect)| match effect.reach {
+        Reach::Boundaries(boundaries) => boundaries.len(),
+        Reach::Everything => usize::MAX,
+    });
+    others.iter().take(FACTS).for_each(|row| put("  ", row));
+    let rest = others.len().saturating_sub(FACTS);
+    let mut counts = Vec::new();
+    counts.extend((rest > 0).then(|| format!("{rest} more")));
+    counts.extend((!unknown.is_empty()).then(|| format!("{} unknown or absent here", unknown.len())));
+    if !counts.is_empty() {
+        text.push_str(&paragraph(&format!("{}: tollgate inspect", counts.join(", ")), width, "  "));
+    }
+    if !slow.is_empty() {
+        text.push_str(&paragraph("! in a state that makes it slow", width, "  "));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_benchmark_is_explained_without_a_run_within_the_width() {
+        let facts: Facts = [
+            ("mitigation.pti".to_owned(), Fact::known(true, "test")),
+            ("hypervisor.nesting".to_owned(), Fact::known(vec!["a mark".to_owned()], "test")),
+        ]
+        .into();
+        for benchmark in tollgate_suites::SUITES.iter().flat_map(|suite| suite.benchmarks) {
+            let text = anstream::adapter::strip_str(&text(benchmark, None, &facts, 60)).to_string();
+            assert!(text.contains("Operation") && text.contains("See"), "{text}");
+            assert!(text.lines().all(|line| line.chars().count() <= 60), "{text}");
+        }
+        let int80 = tollgate_suites::find("entry/int80").expect("registered");
+        let text = text(int80, None, &facts, 80);
+        assert!(text.contains("! hypervisor.nesting is a mark"), "{text}");
+        assert!(text.contains("! mitigation.pti is yes"), "{text}");
+    }
+}

@@ -1,0 +1,59 @@
+//! `tollgate explain`: one benchmark, its figure here, and what affects it.
+
+use tollgate_inspect::Machine;
+use tollgate_suites::{Benchmark, Extent, Size, UnknownPattern};
+use tollgate_view::explain;
+use tollgate_view::summary::Summary;
+
+use crate::args::ExplainArgs;
+use crate::failure::Failure;
+use crate::out;
+
+/// Explains a benchmark with the figures of a run; without a kept run with the facts of this machine alone.
+///
+/// # Errors
+/// When no benchmark or several are meant, or a run that was named cannot be read.
+pub fn explain(args: &ExplainArgs) -> Result<(), Failure> {
+    let benchmark = chosen(&args.benchmark)?;
+    let run = match &args.run {
+        Some(run) => Some(tollgate_store::find(run)?),
+        None => tollgate_store::find(tollgate_store::kept::LAST).ok(),
+    };
+    let mut summary = run.as_ref().map(Summary::of);
+    if let Some(summary) = &mut summary {
+        summary.retain(|case| {
+            case.benchmark == benchmark.name && tollgate_suites::matches(&args.benchmark, case)
+        });
+    }
+    let here;
+    let facts = match &run {
+        Some(run) => &run.facts,
+        None => {
+            here = tollgate_inspect::read_facts(&Machine::here());
+            &here
+        }
+    };
+    let width = out::width();
+    out::page(&explain::text(benchmark, summary.as_ref(), facts, width))
+}
+
+/// The one benchmark whose cases a pattern means.
+fn chosen(pattern: &str) -> Result<&'static Benchmark, Failure> {
+    let select = tollgate_suites::select(&[pattern.to_owned()], Extent::Thorough, Size::Small);
+    let selection = select.map_err(|unknown: UnknownPattern| Failure::input(unknown.to_string()))?;
+    // The selection has the baselines of the chosen ones as well.
+    let cases = selection.cases().filter(|case| tollgate_suites::matches(pattern, case));
+    let mut names: Vec<String> = cases.map(|case| case.benchmark).collect();
+    names.dedup();
+    let found = match names.as_slice() {
+        [name] => tollgate_suites::find(name),
+        _ => None,
+    };
+    found.ok_or_else(|| {
+        let said = format!("explain takes one benchmark, and {pattern} means {}", names.len());
+        Failure::input(format!(
+            "{said}; such as {}",
+            names.iter().take(3).cloned().collect::<Vec<_>>().join(", ")
+        ))
+    })
+}
