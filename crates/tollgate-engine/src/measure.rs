@@ -7,7 +7,7 @@ use tollgate_os::children::{Inherited, Subreaper};
 
 use super::clock::{self, Clock};
 use super::plan::{Plan, SLICE};
-use super::run::{BenchError, Findings, Progress, RunContext};
+use super::run::{BenchError, Findings, Place, Progress, RunContext};
 use super::schedule::{self, Schedule};
 use super::selection::{Group, Selection};
 use super::supervisor::{Isolation, Worker};
@@ -267,7 +267,8 @@ impl<'a> RoundsRun<'a> {
         let mut worker = self.start(&task)?;
         let (began, budget) = (self.began, self.plan.budget);
         let ending = worker.watch(self.plan.stall, deadline, |shared| {
-            (self.watch)(&Progress { what: what(shared), elapsed: began.elapsed(), budget });
+            let (suite, decided) = (Place::default(), Vec::new());
+            (self.watch)(&Progress { what: what(shared), elapsed: began.elapsed(), budget, suite, decided });
         });
         match super::interrupt::requested() {
             Some(signal) => Err(BenchError::Interrupted(signal)),

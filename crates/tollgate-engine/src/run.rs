@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use tollgate_model::text::said_by;
-use tollgate_model::{Fact, Measurement};
+use tollgate_model::{Case, Fact, Measurement};
 
 use super::plan::Plan;
 
@@ -32,6 +32,28 @@ pub struct Progress {
     pub elapsed: Duration,
     /// Time that the run may take.
     pub budget: Duration,
+    /// The suite of that case. Suites take turns.
+    pub suite: Place,
+    /// First figures of cases on the first screen, each reported once.
+    pub decided: Vec<Decided>,
+}
+
+/// A suite's place among those of a run, from 1.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Place {
+    /// Its number.
+    pub number: usize,
+    /// How many there are.
+    pub of: usize,
+}
+
+/// A case of which enough processes have run for an interval.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Decided {
+    /// The case.
+    pub case: Case,
+    /// Its median so far, in nanoseconds for each operation. Zero and less are below the detection limit.
+    pub median_ns: f64,
 }
 
 /// Why a run has no findings.
@@ -83,7 +105,8 @@ impl RunContext<'_> {
     /// Reports the current step.
     pub fn say(&mut self, what: &str) {
         let (elapsed, budget) = (self.began.elapsed(), self.plan.budget);
-        (self.watch)(&Progress { what: what.to_owned(), elapsed, budget });
+        let (suite, decided) = (Place::default(), Vec::new());
+        (self.watch)(&Progress { what: what.to_owned(), elapsed, budget, suite, decided });
     }
 
     /// Time until the last command ends.

@@ -8,10 +8,9 @@ pub const CLOCK: &str = "run.clock";
 pub const CLOCK_HZ: &str = "run.clock_hz";
 /// The processor that was measured.
 pub const CPU: &str = "run.cpu";
-/// Whether each measuring process was started anew.
 /// Whether pinning to [`CPU`] binds: `binds` or `does not bind`.
 pub const AFFINITY: &str = "run.affinity";
-/// How bench processes are isolated.
+/// Whether each measuring process was started anew.
 pub const ISOLATION: &str = "run.isolation";
 
 /// The fact that names the patterns which chose the cases; an empty list is everything.

@@ -59,7 +59,7 @@ pub fn of(summary: &Summary) -> Quality {
     judge(median(&drifts).map(f64::abs), DRIFTS, &|drift| format!("drift {} during the run", percent(drift)));
     let few = above().filter(|figures| figures.estimate.interval.is_none()).count();
     let share = few as f64 / rows.len() as f64;
-    judge(Some(share), FEW, &|_| format!("{few} of {} rows have too few processes for a CI", rows.len()));
+    judge(Some(share), FEW, &|_| format!("{few} of {} rows lack a CI", rows.len()));
     reasons.extend(disturbances(summary));
     reasons.sort_by_key(|(grade, _)| std::cmp::Reverse(*grade));
     let grade = reasons.first().map_or(Grade::Good, |(grade, _)| *grade);

@@ -19,6 +19,7 @@ const NESTED: [&str; 9] = [
 const VERBS: [&str; 16] = [
     "run",
     "show",
+    "explain",
     "compare",
     "runs",
     "list",

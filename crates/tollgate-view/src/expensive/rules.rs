@@ -130,7 +130,7 @@ fn vm_exit(summary: &Summary) -> Option<Expense> {
     let (times, from) = pair(&exit, row(summary, BASELINE, &[])?, SLOW)?;
     let what = format!("VM exit {}, {} a call", exit.in_words(), times.in_words);
     let action = "fewer timers, IPIs and device writes".to_owned();
-    let found = expense("entry/vm-exit", times.times, 10.0, from, [what, String::new(), action]);
+    let found = expense("entry/vm-exit", times.times, 20.0, from, [what, String::new(), action]);
     Some(found.caused_by(summary, exit.case, "the hypervisor handles it"))
 }
 
@@ -153,7 +153,7 @@ fn fresh_memory(summary: &Summary) -> Option<Expense> {
         action.push_str(&format!(", MAP_POPULATE {}", populated.in_words()));
         from.push(populated.case.clone());
     }
-    let found = expense("traps/minor-fault", times.times, 5.0, from, [what, String::new(), action]);
+    let found = expense("traps/minor-fault", times.times, 4.0, from, [what, String::new(), action]);
     Some(found.caused_by(summary, fault.case, "one fault a page"))
 }
 

@@ -12,7 +12,9 @@ use tollgate_model::{Case, Counted, Counter, Environment, Facts, Label, Provenan
 use super::cycles;
 use crate::advice::{self, Advice};
 use crate::compare::json::ends;
+use crate::expensive::{self, Expense};
 use crate::findings::{self, Finding};
+use crate::quality::{self, Quality};
 use crate::summary::{BASELINE, Row, State, Summary};
 use crate::trace;
 
@@ -31,6 +33,8 @@ pub struct Document<'a> {
     measurements: Vec<Record<'a>>,
     bench: Vec<Record<'a>>,
     findings: Vec<Finding>,
+    quality: Quality,
+    expensive: Vec<Expense>,
     facts: &'a Facts,
     warnings: Vec<Advice>,
 }
@@ -104,6 +108,8 @@ impl<'a> Document<'a> {
             measurements: records(&summary.rows),
             bench: records(&summary.own),
             findings: findings::of(summary),
+            quality: quality::of(summary),
+            expensive: expensive::of(summary),
             facts: &run.facts,
             warnings: advice::of(summary),
         }

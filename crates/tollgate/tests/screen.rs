@@ -1,0 +1,278 @@
+//! The first screen: what a user sees after `run` and `show`.
+
+mod common;
+
+use common::{Home, document, measured};
+use serde_json::{Value, json};
+use tollgate_suites::SUITES;
+
+const ID: &str = "20261121-015427-0001";
+
+fn fact(value: impl Into<Value>) -> Value {
+    json!({"status": "known", "value": value.into(), "source": "a test"})
+}
+
+/// A row of a case; `noise` is how far its processes lie apart.
+fn row(benchmark: &str, params: &Value, at: f64, noise: f64) -> Value {
+    let mut row = measured(benchmark, at, &[]);
+    row["params"] = params.clone();
+    row["group"] = benchmark.split('/').next().into();
+    for (n, sample) in row["samples"].as_array_mut().expect("samples").iter_mut().enumerate() {
+        // Processes have 60 samples; their order is no trend.
+        let process = (n / 60 * 5 % 8) as f64 / 7.0 - 0.5;
+        *sample = (sample.as_f64().expect("a number") * (1.0 + process * noise)).into();
+    }
+    row
+}
+
+/// A made-up latency of a benchmark's case, in nanoseconds.
+fn latency(benchmark: &str, params: &Value) -> f64 {
+    match benchmark {
+        "entry/call" => 1.6,
+        "entry/syscall" => 112.0,
+        "entry/vdso-clock" => 23.0,
+        "entry/io-uring-nop" => 83.0,
+        "entry/int80" => 5_970.0,
+        "entry/vm-exit" => 5_110.0,
+        "memory/latency" => 2.0,
+        "traps/minor-fault" => 3_490.0,
+        "traps/fresh-page" if params["by"] == "huge" => 280.0,
+        "traps/fresh-page" => 1_700.0,
+        "processes/fork" => 156_000.0 + 37_000.0 * params["dirty_mib"].as_f64().unwrap_or(0.0),
+        "processes/fork-exec" => 240_000.0 + 37_000.0 * params["dirty_mib"].as_f64().unwrap_or(0.0),
+        "processes/posix-spawn" => 140_000.0,
+        "processes/switch" if params["placement"] == "other-cpu" => 23_200.0,
+        "files/read" if params["state"] == "uncached" => 117_000.0,
+        _ => 2_000.0,
+    }
+}
+
+/// A run of every case that `is_chosen`, in an environment of two hypervisors.
+fn run(is_chosen: impl Fn(&str, &Value) -> bool, noise: f64) -> Value {
+    let mut run = document(ID, None, 1.0);
+    let rows = SUITES
+        .iter()
+        .flat_map(|suite| suite.benchmarks)
+        .flat_map(|benchmark| (benchmark.cases)().into_iter().map(|params| (benchmark.name, json!(params))));
+    let rows = rows.filter(|(name, params)| is_chosen(name, params));
+    let rows: Vec<Value> =
+        rows.map(|(name, params)| row(name, &params, latency(name, &params), noise)).collect();
+    run["measurements"] = rows.into();
+    let facts = run["facts"].as_object_mut().expect("facts");
+    for (name, value) in [
+        ("cpu.model", json!("AMD EPYC 9R14 96-Core Processor")),
+        ("cpu.online", json!(2)),
+        ("run.cpu", json!(1)),
+        ("cache.l1d", json!(32 << 10)),
+        ("cache.l2", json!(1 << 20)),
+        ("hypervisor.present", json!(true)),
+        ("hypervisor.layers", json!(["KVM", "Firecracker", "an outer hypervisor"])),
+        ("hypervisor.nesting", json!(["nested_pvm on the kernel command line"])),
+        ("mitigation.pti", json!(false)),
+        ("mitigation.spectre_v2", json!("Mitigation: Retpolines; IBPB: conditional")),
+        ("files.fs", json!("ext4")),
+        ("files.device", json!("vda")),
+    ] {
+        facts.insert(name.to_owned(), fact(value));
+    }
+    run
+}
+
+fn is_headline(benchmark: &str, params: &Value) -> bool {
+    let found = tollgate_suites::find(benchmark).expect("registered");
+    found.headlines.iter().any(|headline| found.case_of(headline).is_some_and(|case| json!(case) == *params))
+}
+
+/// The screen of a run at this width.
+fn screen(run: &Value, columns: &str) -> String {
+    let home = Home::new();
+    home.keep(run);
+    let mut command = home.tollgate(["show", "last"]);
+    let output = command.env("COLUMNS", columns).assert().success().get_output().clone();
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "", "nothing stands next to the prompt");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+/// The text on one line.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn every_kind_of_run_fits_the_screen() {
+    let skipped = |mut run: Value| {
+        for row in run["measurements"].as_array_mut().expect("rows") {
+            *row = json!({"benchmark": row["benchmark"], "params": row["params"], "status": "skipped", "why": "none"});
+        }
+        run
+    };
+    let suite = |name: &'static str| run(move |benchmark, _| benchmark.starts_with(name), 0.02);
+    for (kind, run) in [
+        ("full", run(|name, _| !name.starts_with("workloads/"), 0.02)),
+        ("noisy", run(|_, _| true, 0.7)),
+        ("quick", run(is_headline, 0.02)),
+        ("entry", suite("entry/")),
+        ("locks", suite("locks/")),
+        ("workloads", suite("workloads/")),
+        ("empty", run(|_, _| false, 0.02)),
+        ("skipped", skipped(run(|_, _| true, 0.02))),
+    ] {
+        for (columns, most) in [("80", 80), ("200", 80), ("60", 60), ("40", 40)] {
+            let text = screen(&run, columns);
+            let widest = text.lines().map(|line| line.chars().count()).max().expect("lines");
+            assert!(widest <= most, "{kind} at {columns}: {widest}\n{text}");
+            assert!(most < 80 || text.lines().count() <= 40, "{kind}: {}\n{text}", text.lines().count());
+            assert!(text.contains("Quality: ") && text.contains("More: tollgate show"), "{kind}\n{text}");
+        }
+    }
+}
+
+#[test]
+fn the_screen_of_a_full_run_is_as_reviewed() {
+    insta::assert_snapshot!(screen(&run(|name, _| !name.starts_with("workloads/"), 0.02), "80"));
+}
+
+#[test]
+fn the_screen_answers_what_a_new_user_asks() {
+    let text = screen(&run(|_, _| true, 0.02), "80");
+    let said = words(&text);
+    for answer in [
+        "AMD EPYC 9R14 96-Core, 2 vCPU | L1d 32K L2 1M | TSC 2.00 GHz, measured on CPU 1",
+        "in KVM/Firecracker, nested | PTI off, retpolines",
+        "System call 112 ns, 225 cycles: not slow",
+        "Interrupts 53 × a call: nested hypervisor; use SYSCALL or poll (entry/int80)",
+        "per MiB written: copies page tables, nested hypervisor; posix_spawn starts a program",
+        "in huge pages 281 ns, MAP_POPULATE 1.70 µs (traps/minor-fault)",
+        "Quality: good",
+        "dependent load: 16K 2.0",
+    ] {
+        assert!(
+            said.contains(&answer.replace("2.0 ", "2")) || said.contains(answer),
+            "{answer:?} is not in\n{text}"
+        );
+    }
+    assert!(!text.contains('~'), "nothing is noisy\n{text}");
+}
+
+#[test]
+fn rows_of_some_suites_are_all_shown() {
+    let text = screen(&run(|name, _| name.starts_with("entry/"), 0.02), "80");
+    for row in ["  int 0x80 ", "  call ", "  seccomp{instructions=256} ", "  compat-fast "] {
+        assert!(text.contains(row), "{row:?} is not in\n{text}");
+    }
+}
+
+#[test]
+fn a_mark_stands_only_where_a_sentence_rests_on_the_row() {
+    let text = screen(&run(|name, _| !name.starts_with("workloads/"), 0.7), "80");
+    let is_marked = |row: &str| text.lines().any(|line| line.starts_with(&format!("~ {row}")));
+    assert!(is_marked("int 0x80") && is_marked("syscall"), "{text}");
+    assert!(!is_marked("mutex trylock"), "no sentence needs it\n{text}");
+    assert!(text.contains("Quality: poor. Processes differ by") && text.contains("~ noisy"), "{text}");
+}
+
+#[test]
+fn no_finding_is_made_of_a_difference_within_the_noise() {
+    let mut noisy = run(|name, _| ["entry/syscall", "entry/int80"].contains(&name), 0.02);
+    noisy["measurements"] =
+        json!([row("entry/syscall", &json!({}), 112.0, 1.0), row("entry/int80", &json!({}), 150.0, 1.0),]);
+    assert!(!screen(&noisy, "80").contains("Interrupts"));
+    noisy["measurements"][1] = row("entry/int80", &json!({}), 150.0 * 10.0, 1.0);
+    assert!(words(&screen(&noisy, "80")).contains("Interrupts 10 × a call"), "{}", screen(&noisy, "80"));
+    // With few processes nothing is decided.
+    for at in [0, 1] {
+        noisy["measurements"][at]["processes"] =
+            json!([{"rounds": 488, "discarded": (480..488).collect::<Vec<_>>()}]);
+    }
+    let text = screen(&noisy, "80");
+    assert!(!text.contains("Expensive") && text.contains("2 of 2 rows lack a CI"), "{text}");
+}
+
+#[test]
+fn a_ratio_to_a_figure_below_its_limit_is_a_bound() {
+    let mut files = run(|name, params| name == "files/read" && params["block"] == "4k", 0.02);
+    let rows = files["measurements"].as_array_mut().expect("rows");
+    let mut null = row("bench/empty-loop", &json!({"group": "files"}), 1_000.0, 0.02);
+    null["group"] = "files".into();
+    for (n, sample) in null["samples"].as_array_mut().expect("samples").iter_mut().enumerate() {
+        *sample = (if n % 2 == 0 { 3_000.0 } else { -3_000.0 }).into();
+    }
+    for row in rows.iter_mut().chain(std::iter::once(&mut null)) {
+        row["ops_per_sample"] = 1.into();
+    }
+    rows.push(null);
+    let text = screen(&files, "80");
+    assert!(words(&text).contains("at least 3"), "{text}");
+    assert!(
+        text.lines().any(|line| line.contains("pread 4 KiB, cached") && line.contains("< 3.00 µs")),
+        "{text}"
+    );
+}
+
+#[test]
+fn patterns_choose_rows_of_every_format() {
+    let home = Home::new();
+    home.keep(&run(|name, _| !name.starts_with("workloads/"), 0.02));
+    let cases = home.json(["show", "last", "files", "--format=json"]);
+    let cases = cases["measurements"].as_array().expect("rows");
+    assert!(
+        !cases.is_empty()
+            && cases
+                .iter()
+                .all(|row| row["benchmark"].as_str().is_some_and(|name| name.starts_with("files/")))
+    );
+    // Without a run of that name the last one is meant.
+    let csv = home.output(["show", "files", "--format=csv"]);
+    assert_eq!(csv.lines().count(), cases.len() + 1);
+    // A program finds a line for each row, with its whole name first.
+    let text = home.output(["show", "files"]);
+    let lines = text.lines().filter(|line| line.starts_with("files/") && line.contains(" µs"));
+    assert!(lines.count() >= cases.len(), "{text}");
+    assert!(home.refusal(["show", "last", "nothing-such"]).contains("no row that matches nothing-such"));
+}
+
+#[test]
+fn rows_are_sorted_and_shown_in_cycles() {
+    let home = Home::new();
+    home.keep(&run(|name, _| name.starts_with("entry/"), 0.02));
+    let text = home.output(["show", "entry", "--sort=latency", "--unit=cycles"]);
+    let names: Vec<&str> = text.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(names[1..3], ["entry/int80", "entry/vm-exit"], "{text}");
+    assert!(
+        text.lines().any(|line| line.starts_with("entry/syscall ") && line.contains("225 cycles")),
+        "{text}"
+    );
+    let by_name = home.output(["show", "--all", "--sort=name", "--width=80"]);
+    assert!(
+        by_name.lines().nth(1).is_some_and(|line| line.trim_start().starts_with("entry/call")),
+        "{by_name}"
+    );
+    assert!(by_name.lines().all(|line| line.chars().count() <= 80), "{by_name}");
+    assert!(!text.contains("timer overhead"), "{text}");
+    assert!(home.output(["show", "entry", "--bench"]).contains("8 processes"));
+}
+
+#[test]
+fn a_benchmark_is_explained_with_and_without_a_run() {
+    let home = Home::new();
+    let text = words(&home.output(["explain", "entry/int80"]));
+    for part in ["One INT 80h", "not measured yet", "Use SYSCALL from 64-bit code", "Intel SDM vol. 2, INT n"]
+    {
+        assert!(text.contains(part), "{part:?} is not in {text}");
+    }
+    home.keep(&run(|_, _| true, 0.02));
+    let text = home.output(["explain", "entry/int80"]);
+    assert!(text.contains("█") && words(&text).contains("480 samples of 8 processes"), "{text}");
+    assert!(text.contains("! hypervisor.nesting"), "{text}");
+    assert!(home.refusal(["explain", "entry"]).contains("takes one benchmark"));
+    assert!(home.refusal(["explain", "entry/int8"]).contains("did you mean"));
+}
+
+#[test]
+fn a_pipe_has_no_pager() {
+    let home = Home::new();
+    home.keep(&run(|_, _| true, 0.02));
+    let mut command = home.tollgate(["show", "--all"]);
+    let output = command.env("PAGER", "false").assert().success().get_output().stdout.clone();
+    assert!(String::from_utf8_lossy(&output).lines().count() > 200);
+}
