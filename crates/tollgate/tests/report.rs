@@ -422,10 +422,93 @@ fn the_page_of_every_case_is_small() {
     }
     let cases = rows.len();
     assert!(cases > 100, "{cases}");
+    run["facts"] = home.json(["inspect", "--format", "json"])["facts"].clone();
     let page = page(&[run]);
     expect_harmless(&page);
-    // The rest, from the style to the facts, takes the same for each page.
-    assert!(page.len() < 60_000 + cases * 500, "{} bytes for {cases} cases", page.len());
+    assert!(page.len() < 250_000, "{} bytes for {cases} cases", page.len());
+    // Tables and facts are folded; the rows of pictures are what makes it high, some twenty pixels each.
+    let drawn = page.matches("\n<li").count();
+    assert!((50..250).contains(&drawn), "{drawn} rows");
+}
+
+/// A run in three processes, which support no interval, beside one in eight.
+#[test]
+fn a_noisy_row_is_hollow_and_without_an_interval_no_band_is_drawn() {
+    let mut few = measured("entry/vm-exit", 2000.0, &[]);
+    few["processes"] = json!(vec![json!({"rounds": 160, "discarded": []}); 3]);
+    few["discarded"] = json!(0);
+    // The processes of the other differ by a few percent, so that its interval can be seen.
+    let mut enough = measured("entry/int80", 900.0, &[]);
+    let samples = enough["samples"].as_array().expect("samples").iter().enumerate();
+    let samples =
+        samples.map(|(at, sample)| sample.as_f64().expect("a number") * (1.0 + (at / 60) as f64 * 0.01));
+    enough["samples"] = json!(samples.collect::<Vec<f64>>());
+    let rows = [few, measured("entry/syscall", 80.0, &[]), enough];
+    let page = page(&[run_of("20261121-015427-0001", None, &rows)]);
+    let row = |name: &str| {
+        let rest = page.split(&format!("<span>{name}</span>")).nth(1).expect("a row");
+        rest.split("</li>").next().expect("it ends").to_owned()
+    };
+    let (few, enough) = (row("vm-exit"), row("int80"));
+    assert!(few.contains("class=\"h\"") && !few.contains("class=\"i\""), "{few}");
+    assert!(enough.contains("class=\"f\"") && enough.contains("class=\"i\""), "{enough}");
+    assert!(page.contains("\n<li class=\"noisy\"><span>vm-exit"), "the toggle does not reach it");
+}
+
+/// The summary of runs whose documents these are, and the exit status with these arguments.
+fn summary(documents: &[Value], arguments: &[&str]) -> (String, Option<i32>) {
+    let home = Home::new();
+    let name = |(at, document): (usize, &Value)| home.file(&format!("{at}.json"), document.to_string());
+    let files: Vec<String> = documents.iter().enumerate().map(name).collect();
+    let files = files.iter().map(String::as_str);
+    let all = ["report"].into_iter().chain(files).chain(["--format", "md"]).chain(arguments.iter().copied());
+    let done = home.tollgate(all).output().expect("it runs");
+    (String::from_utf8(done.stdout).expect("UTF-8"), done.status.code())
+}
+
+#[test]
+fn the_summary_of_a_job_has_what_changed_and_the_status_of_compare() {
+    let native = document("20261121-015427-0001", Some("native"), 1.0);
+    let vm = document("20261121-015428-0002", Some("vm"), 1.5);
+    let (text, status) = summary(&[native.clone(), vm.clone()], &["--fail-on", "slower"]);
+    for part in [
+        "# vm compared with native\n",
+        "**Quality: ",
+        "## vm: 2 slower, 0 faster, 1 same, 0 inconclusive\n",
+        "| entry/syscall | 80.2 ns | 120 ns | ×1.50 |",
+        "| **slower** |\n",
+        "| kernel.release | 6.1.1 | 6.1.1.5 |\n",
+        "<details><summary>vm: 1 same</summary>\n",
+    ] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    assert_eq!(status, Some(1));
+    assert_eq!(summary(&[native.clone(), vm], &["--fail-on", "faster"]).1, Some(0));
+    let (text, status) = summary(std::slice::from_ref(&native), &[]);
+    assert!(text.contains("| syscall (unknown number) | 80.2 ns |") && status == Some(0), "{text}");
+    assert_eq!(summary(&[native], &["--fail-on", "slower"]).1, Some(2));
+}
+
+#[test]
+fn a_hostile_run_is_only_text_in_the_summary() {
+    // Every line, with its text left out: what a reader of Markdown takes for structure.
+    let structure = |text: &str| {
+        let special = |c: &char| "|`*[]<>!~$\\\n".contains(*c);
+        text.chars().filter(special).collect::<String>()
+    };
+    let plain = structure(&summary(&[telling("plain words")], &[]).0);
+    for text in [
+        "| a | b |\n|---|---|",
+        "</summary></details><script>alert(1)</script>",
+        "[x](javascript:alert(1)) ![y](http://example.org/)",
+        "`` ` `` **b** ~~c~~ $d$ \\| e",
+        "http://example.org www.example.org @someone #1",
+        "\u{202e}turned",
+    ] {
+        let (hostile, _) = summary(&[telling(text)], &[]);
+        assert_eq!(structure(&hostile), plain, "{text}: {hostile}");
+        assert!(!hostile.contains("://") && !hostile.contains("www.") && !hostile.contains('@'), "{hostile}");
+    }
 }
 
 #[test]

@@ -88,7 +88,7 @@ impl Axis {
     }
 
     /// [`Axis::share`] in percent.
-    pub(super) fn percent(&self, value: f64) -> Option<f64> {
+    pub fn percent(&self, value: f64) -> Option<f64> {
         self.share(value).map(|share| share * 100.0)
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::page::{Axis, Drawing, Figure, Key, Mark, Row, Rows, Sign, Text};
-use tollgate_model::{Case, ParamValue};
+use tollgate_model::{Case, ParamValue, Unit};
 
 use super::curves::CREATIONS;
 use super::panels::{keys, panels};
@@ -31,7 +31,7 @@ pub fn of(subjects: &[Subject], suite: &str, cases: &[&Case]) -> Option<Figure> 
     let mut left_out = 0;
     for case in cases.iter().filter(|case| !is_elsewhere(case)) {
         let marks: Vec<Mark> = subjects.iter().filter_map(|subject| subject.mark(case)).collect();
-        if marks.is_empty() {
+        if marks.is_empty() && !is_below(subjects, case) {
             continue;
         }
         if rows.len() == MOST {
@@ -57,6 +57,12 @@ pub fn of(subjects: &[Subject], suite: &str, cases: &[&Case]) -> Option<Figure> 
         panels: vec![Drawing::Rows(Rows { axis, rows, level: None, is_by_environment: true }).into()],
         ..Figure::default()
     })
+}
+
+/// Whether it is a time below the detection limit, which has a row and no mark.
+fn is_below(subjects: &[Subject], case: &Case) -> bool {
+    let found = subjects.iter().filter_map(|subject| subject.summary.figures(case));
+    found.into_iter().any(|figures| figures.below.is_some() && figures.measured.unit == Unit::Nanoseconds)
 }
 
 /// `seccomp, instructions=32` for `seccomp{instructions=32}`.

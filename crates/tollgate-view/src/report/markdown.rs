@@ -13,7 +13,7 @@ use super::{differences, environment, ruler, suites, verdict};
 use crate::comparison::{self, Comparison};
 use crate::figures;
 use crate::page::Text;
-use crate::summary::{Figures, Row, State};
+use crate::summary::{Row, State};
 
 /// More rows of one kind are counted. A job's summary has room for a MiB.
 const MOST: usize = 500;
@@ -91,14 +91,11 @@ fn cells(name: &str, row: &Row) -> [String; 5] {
         return [name, row.status().to_owned(), String::new(), String::new(), String::new()];
     };
     let unit = found.measured.unit;
-    let median = match found.below {
-        Some(limit) => format!("< {}", figures::estimate(limit, unit)),
-        None => Figures::in_words(found),
-    };
-    let interval = found.interval_in_words().filter(|_| found.below.is_none());
-    let min = Some(found.estimate.min).filter(|min| *min > 0.0).map(|min| figures::estimate(min, unit));
+    let min = Some(found.estimate.min).filter(|min| *min > 0.0 && found.below.is_none());
+    let min = min.map(|min| figures::estimate(min, unit));
     let multiple = found.multiple.map(|multiple| figures::significant(multiple, 3));
-    [name, median, interval.unwrap_or_default(), min.unwrap_or_default(), multiple.unwrap_or_default()]
+    let [interval, min, multiple] = [found.interval_in_words(), min, multiple].map(Option::unwrap_or_default);
+    [name, found.in_words(), interval, min, multiple]
 }
 
 /// The verdicts, the rows that changed, the facts that differ, and the other rows folded.

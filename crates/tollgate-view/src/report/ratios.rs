@@ -132,7 +132,17 @@ pub(super) fn axis(ratios: impl Iterator<Item = f64>) -> Option<Axis> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn the_axis_clips_no_interval(ends in prop::collection::vec(1e-8_f64..1e8, 1..20)) {
+            let axis = axis(ends.iter().copied()).expect("an axis");
+            prop_assert!(ends.iter().chain([&1.0]).all(|end| axis.percent(*end).is_some()), "{axis:?}");
+        }
+    }
 
     #[test]
     fn the_axis_of_ratios_holds_one_and_both_sides_of_it() {

@@ -48,7 +48,9 @@ pub fn of(subjects: &[Subject]) -> Option<Figure> {
     }
     for (name, case) in names {
         let marks: Vec<_> = subjects.iter().filter_map(|subject| subject.mark(case)).collect();
-        let Some(first) = marks.first() else { continue };
+        // A value below its detection limit has its row and no mark.
+        let found = subjects.iter().find_map(|subject| subject.summary.figures(case));
+        let Some(at) = found.map(Figures::bounded) else { continue };
         let mut cells = vec![Text::new(&name), Text::new(&case.to_string())];
         match subjects {
             [subject] => cells.extend(subject.summary.figures(case).into_iter().flat_map(in_words)),
@@ -57,7 +59,7 @@ pub fn of(subjects: &[Subject]) -> Option<Figure> {
             })),
         }
         let value = figures_of_all(subjects, case);
-        rows.push((first.at, Row { name: Text::label(&name), value, verdict: None, marks }, cells));
+        rows.push((at, Row { name: Text::label(&name), value, verdict: None, marks }, cells));
     }
     rows.sort_by(|(a, ..), (b, ..)| a.total_cmp(b));
     let (rows, cells): (Vec<Row>, Vec<_>) = rows.into_iter().map(|(_, row, cells)| (row, cells)).unzip();
