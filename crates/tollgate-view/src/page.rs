@@ -55,8 +55,8 @@ pub struct Page {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Environment {
     pub(crate) name: Text,
-    /// Its description, in pairs of a name and a value.
-    pub(crate) about: Vec<(Text, Text)>,
+    /// The machine, and the environment.
+    pub(crate) about: [Text; 2],
     pub(crate) quality: Quality,
     /// When and by what it was measured.
     pub(crate) details: Vec<(Text, Text)>,
@@ -67,7 +67,8 @@ pub(crate) struct Environment {
 pub(crate) struct Quality {
     /// `good`, `fair` or `poor`.
     pub(crate) grade: Text,
-    pub(crate) reasons: Vec<Text>,
+    /// The grade and its reasons.
+    pub(crate) words: Text,
     /// What makes figures noisy, and the remedies.
     pub(crate) warnings: Vec<Text>,
 }
@@ -75,8 +76,8 @@ pub(crate) struct Quality {
 /// Something slow.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Expensive {
+    /// The operation and its figure.
     pub(crate) what: Text,
-    pub(crate) figure: Text,
     pub(crate) cause: Text,
     pub(crate) action: Text,
     /// The benchmark to explain.
@@ -88,7 +89,7 @@ pub(crate) struct Expensive {
 pub(crate) struct Section {
     pub(crate) name: Text,
     pub(crate) about: Text,
-    /// Findings that are not at the top.
+    /// Findings over several rows.
     pub(crate) findings: Vec<Text>,
     /// The facts that affect it.
     pub(crate) facts: Option<Table>,

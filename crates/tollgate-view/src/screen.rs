@@ -4,6 +4,9 @@
 mod machine;
 mod rows;
 
+pub(crate) use machine::lines as machine;
+pub(crate) use rows::headlines;
+
 use tollgate_model::measurement::Status;
 use tollgate_model::text::clean;
 

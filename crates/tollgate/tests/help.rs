@@ -16,7 +16,7 @@ const NESTED: [&str; 9] = [
     "store prune",
     "store add",
 ];
-const VERBS: [&str; 16] = [
+const VERBS: [&str; 17] = [
     "run",
     "show",
     "explain",

@@ -205,7 +205,7 @@ fn a_page_holds_what_was_measured_and_how() {
         "executed by hardware, timed by tsc",
         "<span>syscall (unknown number)</span>",
         "<b>80.2 ns</b>",
-        "<b>Quality: ",
+        "<b>Quality:</b> ",
         "<td>480<td>500<td>",
         "kernel.release",
         "releases change entry code, mitigations and defaults",
@@ -473,7 +473,7 @@ fn the_summary_of_a_job_has_what_changed_and_the_status_of_compare() {
     let (text, status) = summary(&[native.clone(), vm.clone()], &["--fail-on", "slower"]);
     for part in [
         "# vm compared with native\n",
-        "**Quality: ",
+        "**Quality:** ",
         "## vm: 2 slower, 0 faster, 1 same, 0 inconclusive\n",
         "| entry/syscall | 80.2 ns | 120 ns | ×1.50 |",
         "| **slower** |\n",

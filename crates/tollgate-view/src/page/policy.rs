@@ -5,7 +5,7 @@ pub(super) const STYLE: &str = include_str!("../../templates/page.css");
 pub(super) const SCRIPT: &str = include_str!("../../templates/page.js");
 
 /// SHA-256 of [`STYLE`], in base64; a test compares them.
-const STYLE_DIGEST: &str = "WnAjixEnQnnhBOy60zeADFFslVSfrN7QZV+Lz4fxcvQ=";
+const STYLE_DIGEST: &str = "hsagnPCP/noWgF7B6CVoWP1xR2SOIje89Y2YbwsNJUo=";
 /// SHA-256 of [`SCRIPT`], in base64.
 const SCRIPT_DIGEST: &str = "tvrfTWTJ6l0KcTjbB8M5jwmTccmtVeNePOgGMKGSGjk=";
 

@@ -42,12 +42,11 @@ pub fn markdown(runs: &[Run]) -> String {
 /// The environment and the quality of its figures.
 fn about(text: &mut String, subject: &Subject) {
     let environment = environment::of(subject);
-    let items: Vec<String> = environment.about.iter().map(|(_, value)| plain(value.as_str())).collect();
+    let [machine, around] = environment.about.map(|line| plain(line.as_str()));
     let prefix = plain(&subject.prefix(": "));
-    let quality = environment.quality;
-    let reasons: Vec<String> = quality.reasons.iter().map(|reason| plain(reason.as_str())).collect();
-    put(text, format_args!("**Environment.** {prefix}{}\n\n", items.join(" · ")));
-    put(text, format_args!("**Quality: {}.** {}\n\n", plain(quality.grade.as_str()), reasons.join("; ")));
+    let quality = plain(environment.quality.words.as_str());
+    put(text, format_args!("**Environment.** {prefix}{machine}. {around}.\n\n"));
+    put(text, format_args!("**Quality:** {quality}\n\n"));
 }
 
 /// What is slow, the headline cases, and all others folded.

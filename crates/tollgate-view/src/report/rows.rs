@@ -135,8 +135,11 @@ fn alone(subject: &Subject, case: &Case, columns: Columns) -> Option<EstimateRow
         }
     };
     row.cells = cells.into_iter().map(Cell::from).collect();
-    // The range across processes and the CI have columns of their own.
-    let is_elsewhere = |note: &Note| matches!(note, Note::Range { .. } | Note::Noisy(Noise::Wide(_)));
+    // The range across processes, the CI and what was discarded have columns of their own.
+    let is_elsewhere = |note: &Note| match note {
+        Note::Noisy(noise) => !matches!(noise, Noise::FewProcesses(_)),
+        note => matches!(note, Note::Range { .. } | Note::Discarded(_) | Note::BelowLimit),
+    };
     let notes = found.notes().into_iter().filter(|note| !is_elsewhere(note));
     row.evidence = notes.map(|note| Text::new(&note.to_string())).collect();
     Some(row)

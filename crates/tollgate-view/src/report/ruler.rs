@@ -1,34 +1,24 @@
 //! The headline cases of the registry on one axis, from fast to slow.
 
-use crate::page::{Axis, Drawing, Figure, Key, Row, Rows, Sign, Table, Text};
+use tollgate_engine::{Headline, Section};
+
+use crate::page::{self, Axis, Drawing, Figure, Key, Rows, Sign, Table, Text};
 use tollgate_model::Case;
 
 use super::panels::keys;
 use super::subject::{Subject, figures_of_all};
 use crate::figures;
-use crate::summary::{Figures, Summary};
+use crate::screen;
+use crate::summary::{Figures, Row, Summary};
 
-/// The headlines of a run, in the order of its rows, each with its case.
-pub fn headlines<'a>(summary: &Summary<'a>) -> Vec<(String, &'a Case)> {
-    let mut found: Vec<(String, &Case)> = Vec::new();
-    for (case, _) in summary.measured() {
-        let Some(benchmark) = tollgate_suites::find(&case.benchmark) else { continue };
-        let has = |(name, value): &(&str, &str)| {
-            case.params.get(*name).is_some_and(|own| own.to_string() == *value)
-        };
-        let headline = benchmark.headlines.iter().find(|headline| headline.params.iter().all(has));
-        let Some(headline) = headline else { continue };
+/// The headline cases of a run by name.
+pub fn headlines<'a>(summary: &'a Summary) -> Vec<(String, &'a Case)> {
+    let named = |(section, row, headline): (Section, &'a Row, &Headline)| match section {
         // A size alone needs its operation.
-        let name = match headline.name.contains(|c: char| c.is_lowercase()) {
-            true => headline.name.to_owned(),
-            false => format!("dependent load, {}", headline.name),
-        };
-        // The first case that has them all is meant.
-        if found.iter().all(|(known, _)| *known != name) {
-            found.push((name, case));
-        }
-    }
-    found
+        Section::Loads => (format!("dependent load, {}", headline.name), row.case),
+        _ => (headline.name.to_owned(), row.case),
+    };
+    screen::headlines(summary).into_iter().map(named).collect()
 }
 
 /// The ruler; None where there are no marks.
@@ -59,10 +49,11 @@ pub fn of(subjects: &[Subject]) -> Option<Figure> {
             })),
         }
         let value = figures_of_all(subjects, case);
-        rows.push((at, Row { name: Text::label(&name), value, verdict: None, marks }, cells));
+        rows.push((at, page::Row { name: Text::label(&name), value, verdict: None, marks }, cells));
     }
     rows.sort_by(|(a, ..), (b, ..)| a.total_cmp(b));
-    let (rows, cells): (Vec<Row>, Vec<_>) = rows.into_iter().map(|(_, row, cells)| (row, cells)).unzip();
+    let (rows, cells): (Vec<page::Row>, Vec<_>) =
+        rows.into_iter().map(|(_, row, cells)| (row, cells)).unzip();
     numbers.rows = cells;
     let reach = rows.iter().flat_map(|row| &row.marks).flat_map(|mark| mark.reach());
     let axis = Axis::of_times(reach, None)?;

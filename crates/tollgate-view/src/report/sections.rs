@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use super::subject::Subject;
 use super::suites::{about, cases, suite_of, suites};
-use super::{bars, curves, dots, levels, locks, matrix, rows, verdict};
+use super::{bars, curves, dots, levels, locks, matrix, rows};
 use crate::comparison::Comparison;
 use crate::page::{Figure, Section, Table, Text};
 use crate::pictures;
+use tollgate_model::Case;
 
 /// The sections, each with its facts.
 pub fn of(
@@ -48,8 +49,10 @@ fn section(suite: &'static str, subjects: &[Subject], comparisons: &[Comparison]
 fn findings(suite: &str, subjects: &[Subject]) -> Vec<Text> {
     let sentences = subjects.iter().flat_map(|subject| {
         let prefix = subject.prefix(": ");
-        let findings = verdict::further(subject).filter(|(case, _)| suite_of(case) == suite);
-        findings.map(move |(_, sentence)| Text::new(&format!("{prefix}{sentence}")))
+        let is_of_suite = |case: &Case| suite_of(case) == suite;
+        let findings =
+            subject.findings.iter().filter(move |finding| finding.from.first().is_some_and(is_of_suite));
+        findings.map(move |finding| Text::new(&format!("{prefix}{}", finding.sentence)))
     });
     sentences.collect()
 }

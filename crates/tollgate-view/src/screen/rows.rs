@@ -188,7 +188,7 @@ fn section_of(suite: &str) -> Option<Section> {
 }
 
 /// The headline cases that the run has measured, by section.
-fn headlines<'a>(summary: &'a Summary) -> Vec<(Section, &'a Row<'a>, &'static Headline)> {
+pub(crate) fn headlines<'a>(summary: &'a Summary) -> Vec<(Section, &'a Row<'a>, &'static Headline)> {
     let benchmarks = SUITES.iter().flat_map(|suite| suite.benchmarks);
     let marked =
         benchmarks.flat_map(|benchmark| benchmark.headlines.iter().map(move |mark| (benchmark, mark)));
