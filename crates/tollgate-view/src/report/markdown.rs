@@ -186,7 +186,7 @@ fn plain(text: &str) -> String {
     let text = Text::new(text);
     let mut characters = text.as_str().chars().peekable();
     while let Some(c) = characters.next() {
-        let next = characters.peek().copied().unwrap_or(' ');
+        let next = characters.peek().copied().unwrap_or_default();
         match c {
             c if c.is_whitespace() => safe.push(' '),
             // A joiner after it keeps an address and a mention from becoming a link.
