@@ -6,6 +6,7 @@ use tollgate_model::{
     Case, Environment, Facts, Measured, Measurement, Outcome, ParamValue, ProcessRounds, Provenance, Run,
     Unit,
 };
+use tollgate_view::show::text::Options;
 use tollgate_view::summary::Summary;
 
 /// Seven processes with one sample each.
@@ -66,7 +67,7 @@ fn a_value_below_the_limit_is_less_than_it_in_words_and_in_no_picture() {
     let close = &run.measurements[2].case;
     let figures = summary.figures(close).expect("figures");
     assert_eq!((figures.in_words().as_str(), figures.interval_in_words()), ("< 500 ns", None));
-    let shown = tollgate_view::show::text::text(&summary, None, 100);
+    let shown = tollgate_view::show::text::text(&summary, Options { width: Some(100), ..Options::default() });
     let row = shown.lines().find(|line| line.contains("call=close")).expect("its row");
     assert!(row.contains("< 500 ns") && !row.contains("300"), "{row}");
     // A value that is not known has no share of the whole.
@@ -77,7 +78,7 @@ fn a_value_below_the_limit_is_less_than_it_in_words_and_in_no_picture() {
 fn few_samples_have_a_maximum_and_no_p99() {
     let run = run();
     let summary = Summary::of(&run);
-    let shown = tollgate_view::show::text::text(&summary, None, 100);
+    let shown = tollgate_view::show::text::text(&summary, Options { width: Some(100), ..Options::default() });
     let create = shown.lines().find(|line| line.trim_start().starts_with("create ")).expect("the picture");
     // The median, the maximum and the share.
     assert_eq!(create.matches("µs").count(), 2, "{create}");
