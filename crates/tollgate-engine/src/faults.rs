@@ -24,7 +24,7 @@ static SUITE: Suite = Suite {
             absence: |signal| (signal == libc::SIGSEGV).then_some("it does not exist here"),
             ..fault("faults/absent", |_, _, _| Ok(Instance::new(Does(segfault))))
         },
-        &fault("faults/breaks-later", |_, _, _| Ok(Instance::new(Breaks { after: 30 }))),
+        &fault("faults/breaks-later", |_, _, _| Ok(Instance::new(Breaks { after: 8 }))),
         &fault("faults/wrong", |timed, _, _| {
             Ok(Loop::without_context(timed, |_| Err("returned nonsense".to_owned()))?.here())
         }),
@@ -104,7 +104,7 @@ struct Miscounts {
 impl Runner for Miscounts {
     fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch> {
         self.batches += 1;
-        let counted = Some(order.iterations + self.batches / 40);
+        let counted = Some(order.iterations + self.batches / 8);
         Ok(Batch { counted, ..Spin.batch(clock, order)? })
     }
 }
