@@ -26,10 +26,16 @@ pub struct Traced {
     pub processors: u32,
     /// Real time until the command itself ended.
     pub wall_ns: u64,
-    /// Time of its processes in user mode, by wait4(2).
+    /// Time of its threads on a processor in user mode, by [`Self::times_from`].
     pub user_ns: u64,
-    /// Time of its processes in the kernel, by wait4(2).
+    /// Time of its threads on a processor in the kernel, by [`Self::times_from`].
     pub sys_ns: u64,
+    /// Where these two come from.
+    #[serde(default)]
+    pub times_from: TimesFrom,
+    /// Real time in which at least one of its threads was on a processor. None where the backend does not know it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub busy_ns: Option<u64>,
     /// Real time in which none of its threads was on a processor, by the cause of their waiting. None where the
     /// backend does not know it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -74,6 +80,19 @@ pub enum Backend {
     /// ptrace(2): each call stops its thread twice.
     Ptrace,
     /// None: the resource usage of ended processes, by wait4(2).
+    Rusage,
+}
+
+/// Where the user and system time of a command come from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TimesFrom {
+    /// The scheduler's events, to the nanosecond: system time is that in system calls that returned, user time all outside of
+    /// calls, with page faults and interrupts.
+    Trace,
+    /// wait4(2). Most kernels measure the sum of both and divide it by samples of their clock tick, see `cputime_adjust` in
+    /// kernel/sched/cputime.c: a command of few ticks has an arbitrary division.
+    #[default]
     Rusage,
 }
 

@@ -1,7 +1,7 @@
 //! The result of tracing a command.
 
 use tollgate_model::Traced;
-use tollgate_model::traced::{Call, Ended, FileOperation, FileTime, Idle, Missed, Parts, Process};
+use tollgate_model::traced::{Backend, Call, Ended, FileOperation, FileTime, Idle, Missed, Parts, Process};
 
 /// An execution of a command that was traced.
 #[derive(Debug)]
@@ -72,6 +72,8 @@ pub struct Calibration {
 #[derive(Debug, Default)]
 pub(crate) struct Collected {
     pub idle: Option<Idle>,
+    /// See [`Traced::busy_ns`].
+    pub busy_ns: Option<u64>,
     pub processes: u64,
     pub threads: u64,
     pub calls: Vec<Call>,
@@ -81,6 +83,17 @@ pub(crate) struct Collected {
     pub missed: Vec<Missed>,
     pub notes: Vec<String>,
     pub events: Vec<Event>,
+}
+
+impl Collected {
+    /// User and system time as [`TimesFrom::Trace`] has them; None where the trace misses a part of it. `backend` tells time on
+    /// a processor exactly, or by wait4(2).
+    pub fn processor_time(&self, backend: Backend) -> Option<(u64, u64)> {
+        let is_whole = backend == Backend::Bpf && self.missed.is_empty();
+        let outside = self.outside.filter(|_| is_whole)?;
+        let in_calls = self.calls.iter().map(|call| call.parts.on_cpu_ns).fold(0, u64::saturating_add);
+        Some((outside.on_cpu_ns, in_calls))
+    }
 }
 
 /// Sorts calls by their time.

@@ -253,6 +253,7 @@ impl Tracer {
         }
         Collected {
             idle: None,
+            busy_ns: None,
             processes: tree.processes,
             threads: tree.threads,
             calls: sums.into_calls(),

@@ -6,7 +6,7 @@ mod untraced;
 use std::io;
 
 use tollgate_model::Traced;
-use tollgate_model::traced::{Backend, Ended};
+use tollgate_model::traced::{Backend, Ended, TimesFrom};
 use tollgate_os::identity::{Identity, IdentityError};
 use tollgate_os::rusage::Usage;
 
@@ -185,8 +185,16 @@ impl Record {
                 _ => Failure::Final(program.refused(&error)),
             });
         }
-        let used = Usage::of_children();
-        let observer = watch.used_by_observer();
+        let (user_ns, sys_ns, times_from) = match collected.processor_time(self.backend) {
+            Some((user_ns, sys_ns)) => (user_ns, sys_ns, TimesFrom::Trace),
+            None => {
+                let (used, observer) = (Usage::of_children(), watch.used_by_observer());
+                let less = |of: fn(&Usage) -> u64| {
+                    of(&used).saturating_sub(of(&self.used_before)).saturating_sub(of(&observer))
+                };
+                (less(|usage| usage.user_ns), less(|usage| usage.sys_ns), TimesFrom::Rusage)
+            }
+        };
         let mut notes = collected.notes;
         notes.extend(finished.notes);
         let traced = Traced {
@@ -195,8 +203,10 @@ impl Record {
             ended: finished.ended,
             processors: self.processors,
             wall_ns: finished.wall_ns,
-            user_ns: used.user_ns.saturating_sub(self.used_before.user_ns).saturating_sub(observer.user_ns),
-            sys_ns: used.sys_ns.saturating_sub(self.used_before.sys_ns).saturating_sub(observer.sys_ns),
+            user_ns,
+            sys_ns,
+            times_from,
+            busy_ns: collected.busy_ns,
             idle: collected.idle,
             processes: collected.processes,
             threads: collected.threads,

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use tollgate_model::run::{SCHEMA, Tool};
-use tollgate_model::traced::{Backend, Ended, Idle};
+use tollgate_model::traced::{Backend, Ended, Idle, TimesFrom};
 use tollgate_model::{
     Case, Environment, Fact, Facts, Measured, Measurement, Outcome, ProcessRounds, Provenance, Run, Traced,
     Unit,
@@ -60,6 +60,8 @@ fn traced(wall_ns: u64, idle: Option<u64>) -> Traced {
         wall_ns,
         user_ns: wall_ns / 2,
         sys_ns: wall_ns / 4,
+        times_from: TimesFrom::Rusage,
+        busy_ns: None,
         idle: idle.map(|sleep_ns| Idle { sleep_ns, ..Idle::default() }),
         processes: 1,
         threads: 1,
@@ -295,7 +297,8 @@ proptest! {
 #[test]
 fn traced_commands_have_their_parts() {
     let mut whole = measured(Unit::Nanoseconds, vec![4000.0, 8000.0]);
-    whole.traced = vec![traced(4000, Some(1000)), traced(8000, Some(2000))];
+    // A tenth of the real time is neither on a processor nor waiting.
+    whole.traced = vec![traced(4000, Some(600)), traced(8000, Some(1200))];
     let measurement = |outcome| Measurement { case: Case::plain("workloads/build"), outcome };
     let complete = run(Facts::new(), vec![measurement(Outcome::Measured(Box::new(whole.clone())))]);
     let medians: Vec<(&str, f64)> = metrics(&Summary::of(&complete))
@@ -304,7 +307,14 @@ fn traced_commands_have_their_parts() {
         .collect();
     assert_eq!(
         medians,
-        [("latency", 6000.0), ("real", 6000.0), ("user", 3000.0), ("sys", 1500.0), ("waiting", 1500.0)]
+        [
+            ("latency", 6000.0),
+            ("real", 6000.0),
+            ("user", 3000.0),
+            ("sys", 1500.0),
+            ("waiting", 900.0),
+            ("unaccounted", 600.0)
+        ]
     );
     // A backend that does not see waiting does not report it.
     whole.traced = vec![traced(4000, Some(1000)), traced(8000, None)];

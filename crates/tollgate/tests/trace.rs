@@ -209,7 +209,9 @@ fn programs_get_the_parts_of_every_call() {
         "rule",
         "sys_s",
         "threads",
+        "times_from",
         "tree",
+        "unaccounted_s",
         "user_s",
         "wait_s",
         "wall_s",
@@ -419,6 +421,25 @@ fn the_commands_output_and_status_are_its_own_and_the_table_is_beside_them() {
     let shown = text(&shown);
     let page = shown.split("run mine ").next().expect("a page");
     assert!(page.len() > 200 && printed.contains(page), "{printed}\n-----\n{shown}");
+}
+
+#[test]
+fn the_parts_of_a_short_command_sum_to_its_real_time() {
+    let home = Home::new();
+    for _ in 0..5 {
+        let arguments = ["--format=json", "--out=/dev/null", "--", "true"];
+        let Some(output) = traced_by(&home, &arguments) else { return };
+        let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        if document["backend"] != "bpf" || document["missed"] != json!([]) {
+            return println!("skipped: not traced with BPF, or not all of it: {}", document["notes"]);
+        }
+        assert_eq!(document["times_from"], "trace", "{document}");
+        let [user, sys] = ["user_s", "sys_s"].map(|part| seconds(&document[part]));
+        // The clock tick gives a command this short to one of them, or to neither.
+        assert!(user > 0.0 && sys > 0.0, "user {user} s, sys {sys} s");
+        let sum = user + sys + seconds(&document["wait_s"]) + seconds(&document["unaccounted_s"]);
+        assert!((sum - seconds(&document["wall_s"])).abs() < 2e-9, "{sum} s, and {document}");
+    }
 }
 
 #[test]

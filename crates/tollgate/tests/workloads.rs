@@ -126,6 +126,8 @@ fn is_whole(row: &Value) {
                 .zip(traced["sys_ns"].as_u64())
                 .is_some_and(|(user, sys)| user + sys > 0)
         );
+        let from = if traced["backend"] == "bpf" && traced["missed"].is_null() { "trace" } else { "rusage" };
+        assert_eq!(traced["times_from"], from);
         assert_eq!(traced["ended"], json!({"exit": 0}));
     }
     let processes = row["processes"].as_array().expect("processes");

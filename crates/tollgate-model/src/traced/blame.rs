@@ -26,9 +26,10 @@ pub struct Account {
     pub disk: u64,
     /// Idle: all threads slept.
     pub sleep: u64,
-    /// Idle for an unknown reason. Where [`Traced::idle`] is unknown it is the real time less user and sys: a lower bound of
-    /// the waiting, which includes the stops of ptrace(2).
-    pub unknown: u64,
+    /// Not accounted for: before the command's first event and after its last, and in calls that did not return. Where
+    /// [`Traced::idle`] is unknown it is the real time less user and sys: a lower bound of the waiting, which includes the
+    /// stops of ptrace(2).
+    pub unaccounted: u64,
 }
 
 /// A part of the real time: a field of [`Account`].
@@ -44,8 +45,8 @@ pub enum Part {
     Runqueue,
     /// Idle, asleep.
     Sleep,
-    /// Idle, for an unknown reason.
-    Unknown,
+    /// Not accounted for.
+    Unaccounted,
 }
 
 impl fmt::Display for Part {
@@ -56,7 +57,7 @@ impl fmt::Display for Part {
             Self::Disk => "disk",
             Self::Runqueue => "a processor",
             Self::Sleep => "asleep",
-            Self::Unknown => "waiting",
+            Self::Unaccounted => "unaccounted",
         })
     }
 }
@@ -136,13 +137,12 @@ impl Account {
             left -= taken;
             taken
         };
-        let (runqueue, disk, sleep, unknown) = match traced.idle {
-            Some(idle) => (take(idle.runqueue_ns), take(idle.disk_ns), take(idle.sleep_ns), 0),
-            None => (0, 0, 0, take(real.saturating_sub(processor))),
-        };
-        let busy = left;
-        let user = if processor == 0 { 0 } else { share(traced.user_ns, busy, processor) };
-        Self { real, user, sys: busy - user, runqueue, disk, sleep, unknown }
+        let idle = traced.idle.unwrap_or_default();
+        let [runqueue, disk, sleep] = [idle.runqueue_ns, idle.disk_ns, idle.sleep_ns].map(&mut take);
+        // Threads that ran side by side were on processors for longer than the real time in which one of them ran.
+        let busy = take(processor.min(traced.busy_ns.unwrap_or(u64::MAX)));
+        let user = share(traced.user_ns, busy, processor);
+        Self { real, user, sys: busy - user, runqueue, disk, sleep, unaccounted: left }
     }
 
     /// Real time in which one of its threads was on a processor.
@@ -150,16 +150,21 @@ impl Account {
         self.user + self.sys
     }
 
+    /// Real time in which all of its threads waited, for a known reason.
+    pub fn waiting(&self) -> u64 {
+        self.runqueue + self.disk + self.sleep
+    }
+
     /// The parts, in the order of tables.
     pub fn parts(&self) -> [(Part, u64); 6] {
-        let Self { real: _, user, sys, runqueue, disk, sleep, unknown } = *self;
+        let Self { real: _, user, sys, runqueue, disk, sleep, unaccounted } = *self;
         [
             (Part::User, user),
             (Part::Sys, sys),
             (Part::Disk, disk),
             (Part::Runqueue, runqueue),
             (Part::Sleep, sleep),
-            (Part::Unknown, unknown),
+            (Part::Unaccounted, unaccounted),
         ]
     }
 }
@@ -177,7 +182,8 @@ impl Blame {
         }
         let mut calls: BTreeMap<&str, Contribution> = BTreeMap::new();
         for Call { name, count, parts, .. } in &traced.calls {
-            let scaled = scaled(*parts, &account, whole);
+            let unknown = traced.idle.is_none().then_some(account.unaccounted);
+            let scaled = scaled(*parts, &account, whole, unknown);
             let empty = || Contribution { name: name.clone(), count: 0, parts: Parts::default() };
             let known = calls.entry(name).or_insert_with(empty);
             known.count = known.count.saturating_add(*count);
@@ -189,13 +195,13 @@ impl Blame {
     }
 }
 
-/// The part of the real time for `parts` of the whole tree's time.
-fn scaled(parts: Parts, account: &Account, whole: Parts) -> Parts {
+/// The part of the real time for `parts` of the whole tree's time. `unknown`: idle time, where its cause is.
+fn scaled(parts: Parts, account: &Account, whole: Parts, unknown: Option<u64>) -> Parts {
     let waiting = whole.total_ns().saturating_sub(whole.on_cpu_ns);
     // Where the cause of idle time is unknown, all kinds are taken together.
-    let kind = |part: u64, of_kind: u64, amount: u64| match account.unknown {
-        0 => share(part, amount, of_kind),
-        unknown => share(part, unknown, waiting),
+    let kind = |part: u64, of_kind: u64, amount: u64| match unknown {
+        None => share(part, amount, of_kind),
+        Some(unknown) => share(part, unknown, waiting),
     };
     Parts {
         on_cpu_ns: share(parts.on_cpu_ns, account.busy(), whole.on_cpu_ns),

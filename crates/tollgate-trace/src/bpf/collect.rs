@@ -23,11 +23,13 @@ pub(super) struct End {
 pub(super) fn collect(maps: &Maps, end: End) -> Collected {
     let Some(totals) = maps.totals() else { return Collected::default() };
     let (calls, outside) = calls(maps, &totals);
+    let (busy_ns, idle) = real_time(&totals, end.now);
     let mut missed = missed(&totals, maps, end.misses);
     let tree = maps.tree.as_ref().map(|tree| processes(tree, &totals, &mut missed)).unwrap_or_default();
     let files = maps.files.as_ref().map(|files| files::times(files, &mut missed)).unwrap_or_default();
     Collected {
-        idle: Some(idle(&totals, end.now)),
+        idle: Some(idle),
+        busy_ns: Some(busy_ns),
         processes: totals.processes,
         threads: totals.threads,
         calls,
@@ -40,14 +42,16 @@ pub(super) fn collect(maps: &Maps, end: End) -> Collected {
     }
 }
 
-/// Real time by the cause of its idleness: the stretches that have ended, and the one that lasts until now.
-fn idle(totals: &Totals, now: u64) -> Idle {
+/// Real time in which a thread ran, and idle by cause: the stretches that have ended, and the one that lasts until now.
+fn real_time(totals: &Totals, now: u64) -> (u64, Idle) {
     let mut stretches = totals.stretches;
     let lasts = stretch_of(totals.census);
     stretches[lasts] = stretches[lasts].wrapping_add(now);
     // Processors read the clock one after the other: a stretch that was none may seem to be a little less than that.
     let of = |doing: Doing| (stretches[doing as usize] as i64).max(0) as u64;
-    Idle { runqueue_ns: of(Doing::Queued), disk_ns: of(Doing::Disk), sleep_ns: of(Doing::Sleeping) }
+    let idle =
+        Idle { runqueue_ns: of(Doing::Queued), disk_ns: of(Doing::Disk), sleep_ns: of(Doing::Sleeping) };
+    (of(Doing::Running), idle)
 }
 
 /// As `programs::stretch_of`.

@@ -13,7 +13,7 @@ const BAR: usize = 40;
 /// This many calls are named.
 const CALLS: usize = 3;
 const LEGEND: &str =
-    "█ user, ▓ kernel, ▒ disk or runnable, ░ sleep or unknown; of several repetitions the median.";
+    "█ user, ▓ kernel, ▒ disk or runnable, ░ sleep or unaccounted; of several repetitions the median.";
 
 const CHANCE: &str = "The clock tick samples user and kernel: with few ticks the division is coarse.";
 
@@ -70,7 +70,7 @@ fn bar(account: &Account, room: usize) -> String {
         ('█', account.user),
         ('▓', account.sys),
         ('▒', account.disk.saturating_add(account.runqueue)),
-        ('░', account.sleep.saturating_add(account.unknown)),
+        ('░', account.sleep.saturating_add(account.unaccounted)),
     ];
     let mut bar = String::new();
     let (mut seen, mut drawn) = (0_u64, 0);
@@ -91,7 +91,8 @@ mod tests {
 
     #[test]
     fn a_bar_is_as_long_as_its_parts_together() {
-        let account = Account { real: 100, user: 50, sys: 25, disk: 10, runqueue: 5, sleep: 10, unknown: 0 };
+        let account =
+            Account { real: 100, user: 50, sys: 25, disk: 10, runqueue: 5, sleep: 10, unaccounted: 0 };
         assert_eq!(bar(&account, 20), "██████████▓▓▓▓▓▒▒▒░░");
         assert_eq!(bar(&Account::default(), 20), "");
         for room in 0..60 {

@@ -1,7 +1,8 @@
 //! Parts of a whole: the latency of a small file's life by call, and the time of traced commands.
 
 use crate::page::{Bar, Bars, Drawing, Figure, Fill, Key, Part, Sign, Table, Text};
-use tollgate_model::traced::{Idle, blame};
+use tollgate_model::traced::Idle;
+use tollgate_model::traced::blame::{self, Account};
 use tollgate_model::{Case, Traced, Unit};
 
 use super::panels::panels;
@@ -65,6 +66,7 @@ pub fn traced(subjects: &[Subject], suite: &str, cases: &[&Case]) -> Option<Figu
         "no processor",
         "disk",
         "asleep",
+        "unaccounted",
         "slowest calls, without blocking calls",
     ];
     let caption = format!("{suite}: the figures of the commands, and their slowest calls");
@@ -95,31 +97,25 @@ pub fn traced(subjects: &[Subject], suite: &str, cases: &[&Case]) -> Option<Figu
             key(Fill::Ready, "waiting for a processor"),
             key(Fill::Disk, "waiting for a disk"),
             key(Fill::Asleep, "asleep"),
-            key(Fill::Unknown, "unknown"),
+            key(Fill::Unknown, "unaccounted"),
         ],
         panels,
         numbers: Some(numbers),
     })
 }
 
-/// The parts of the real time, each in nanoseconds. Time on a processor is divided as user and system time are, which
-/// may be longer than the real time where threads ran side by side.
+/// The parts of the real time, each in nanoseconds.
 fn parts(traced: &Traced) -> [(Fill, f64); 6] {
-    let wall = traced.wall_ns as f64;
-    let processor = traced.user_ns as f64 + traced.sys_ns as f64;
-    let (on, idle, unknown) = match traced.idle {
-        Some(idle) => ((wall - idle.total_ns() as f64).max(0.0), idle, 0.0),
-        None => (processor.min(wall), Idle::default(), (wall - processor).max(0.0)),
-    };
-    let user = if processor > 0.0 { on * traced.user_ns as f64 / processor } else { 0.0 };
+    let Account { real: _, user, sys, runqueue, disk, sleep, unaccounted } = Account::of(traced);
     [
         (Fill::User, user),
-        (Fill::Kernel, on - user),
-        (Fill::Ready, idle.runqueue_ns as f64),
-        (Fill::Disk, idle.disk_ns as f64),
-        (Fill::Asleep, idle.sleep_ns as f64),
-        (Fill::Unknown, unknown),
+        (Fill::Kernel, sys),
+        (Fill::Ready, runqueue),
+        (Fill::Disk, disk),
+        (Fill::Asleep, sleep),
+        (Fill::Unknown, unaccounted),
     ]
+    .map(|(fill, ns)| (fill, ns as f64))
 }
 
 fn time(ns: f64) -> String {
@@ -146,7 +142,7 @@ fn bar(name: &str, traced: &Traced) -> Bar {
         Fill::Ready => "no processor",
         Fill::Disk => "disk",
         Fill::Asleep => "asleep",
-        Fill::Plain | Fill::Unknown => "unknown",
+        Fill::Plain | Fill::Unknown => "unaccounted",
     };
     let shown: Vec<(Fill, f64)> = parts(traced).into_iter().filter(|(_, ns)| *ns > 0.0).collect();
     let words: Vec<String> = shown
@@ -184,6 +180,7 @@ fn numbers_of(name: &str, subject: &Subject, traced: &Traced) -> Vec<Text> {
         idle(|idle| idle.runqueue_ns),
         idle(|idle| idle.disk_ns),
         idle(|idle| idle.sleep_ns),
+        time(Account::of(traced).unaccounted as f64),
         calls.join("; "),
     ]
     .map(Text::from)

@@ -5,6 +5,7 @@ use std::fmt;
 
 use tollgate_model::compare::Paired;
 use tollgate_model::estimate::{ENOUGH_PROCESSES, Estimate, Reading, reading};
+use tollgate_model::traced::blame::Account;
 use tollgate_model::{Measured, Provenance, Run, Traced, Unit};
 
 use crate::figures::{count, estimate, percent, range};
@@ -119,7 +120,7 @@ pub fn is_estimate(measured: &Measured) -> bool {
 }
 
 /// The names of the parts.
-pub const PARTS: [&str; 4] = ["real", "user", "sys", "waiting"];
+pub const PARTS: [&str; 5] = ["real", "user", "sys", "waiting", "unaccounted"];
 
 /// A part of a command's time.
 pub struct Part {
@@ -129,13 +130,15 @@ pub struct Part {
     pub figures: Figures<'static>,
 }
 
-/// The parts, of which there are none without traced commands. Waiting is absent where the tracer missed it in any execution.
+/// The parts, of which there are none without traced commands; those after the first sum to it, in every execution. Waiting is
+/// absent where the tracer missed it in any of them, and unaccounted then.
 fn parts_of(measured: &Measured) -> Vec<Part> {
-    let time: [fn(&Traced) -> Option<u64>; 4] = [
+    let time: [fn(&Traced) -> Option<u64>; PARTS.len()] = [
         |traced| Some(traced.wall_ns),
-        |traced| Some(traced.user_ns),
-        |traced| Some(traced.sys_ns),
-        |traced| Some(traced.idle?.total_ns()),
+        |traced| Some(Account::of(traced).user),
+        |traced| Some(Account::of(traced).sys),
+        |traced| traced.idle.map(|_| Account::of(traced).waiting()),
+        |traced| Some(Account::of(traced).unaccounted),
     ];
     let part = |(name, time): (&'static str, fn(&Traced) -> Option<u64>)| {
         let times: Option<Vec<u64>> = measured.traced.iter().map(time).collect();

@@ -143,8 +143,8 @@ impl<'a> Held<'a> {
             Part::Disk => "waiting for a disk".to_owned(),
             Part::Runqueue => "waiting for a processor".to_owned(),
             Part::Sleep => "waiting asleep".to_owned(),
-            Part::Unknown if has_ptrace() => "waiting, or stopped by ptrace(2)".to_owned(),
-            Part::Unknown => "waiting, kind unknown".to_owned(),
+            Part::Unaccounted if has_ptrace() => "waiting, or stopped by ptrace(2)".to_owned(),
+            Part::Unaccounted => part.to_string(),
         }
     }
 
@@ -307,7 +307,7 @@ fn field(part: Part) -> &'static str {
         Part::Disk => "disk",
         Part::Runqueue => "runqueue",
         Part::Sleep => "sleep",
-        Part::Unknown => "unknown",
+        Part::Unaccounted => "unaccounted",
     }
 }
 

@@ -4,7 +4,7 @@
 //! ticks has an arbitrary one.
 
 use tollgate_model::Traced;
-use tollgate_model::traced::Backend;
+use tollgate_model::traced::{Backend, TimesFrom};
 
 use super::text;
 
@@ -26,6 +26,9 @@ pub(crate) fn doubt(traced: &Traced) -> Option<String> {
 
 /// A command needs some user time to run and some sys time to make calls.
 pub(crate) fn is_chance(traced: &Traced) -> bool {
+    if traced.times_from == TimesFrom::Trace {
+        return false;
+    }
     let both = traced.user_ns.saturating_add(traced.sys_ns);
     let in_calls = in_calls(traced);
     let contradicts =
@@ -64,6 +67,8 @@ mod tests {
             assert!(shown.contains("traced calls were on a processor for 3.00 ms"), "{shown}");
         }
         assert_eq!(short(0, 0), None, "nothing is divided");
+        let exact = Traced { times_from: TimesFrom::Trace, ..divided(5_000_000, 0) };
+        assert_eq!(doubt(&exact), None, "no tick divides what the trace measured");
         let untraced = Traced { backend: Backend::Rusage, ..divided(5_000_000, 0) };
         assert!(doubt(&untraced).is_some_and(|shown| shown.ends_with("a command this short")));
     }

@@ -2,7 +2,7 @@
 
 use tollgate_model::Traced;
 use tollgate_model::traced::{
-    Backend, Call, Ended, FileOperation, FileTime, Idle, Missed, Parts, Process, bucket,
+    Backend, Call, Ended, FileOperation, FileTime, Idle, Missed, Parts, Process, TimesFrom, bucket,
 };
 
 const MS: u64 = 1_000_000;
@@ -49,6 +49,8 @@ pub(crate) fn checkout() -> Traced {
         wall_ns: 5_350 * MS,
         user_ns: 3_590 * MS,
         sys_ns: 1_550 * MS,
+        times_from: TimesFrom::Rusage,
+        busy_ns: None,
         idle: Some(Idle { runqueue_ns: 40 * MS, disk_ns: 150 * MS, sleep_ns: 20 * MS }),
         processes: 1,
         threads: 1,

@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 use tollgate_model::Traced;
-use tollgate_model::traced::{Backend, Call, Ended, FileOperation, FileTime, Missed, Parts, Process};
+use tollgate_model::traced::{
+    Backend, Call, Ended, FileOperation, FileTime, Missed, Parts, Process, TimesFrom, blame::Account,
+};
 
 use super::{calls, page};
 
@@ -14,8 +16,10 @@ pub struct Record<'a> {
     wall_s: f64,
     user_s: f64,
     sys_s: f64,
+    times_from: TimesFrom,
     wait_s: Option<f64>,
     idle: Option<Idle>,
+    unaccounted_s: f64,
     backend: Backend,
     processes: u64,
     threads: u64,
@@ -129,12 +133,14 @@ impl<'a> Record<'a> {
             wall_s: seconds(traced.wall_ns),
             user_s: seconds(traced.user_ns),
             sys_s: seconds(traced.sys_ns),
+            times_from: traced.times_from,
             wait_s: traced.idle.map(|idle| seconds(idle.total_ns())),
             idle: traced.idle.map(|idle| Idle {
                 runqueue_s: seconds(idle.runqueue_ns),
                 disk_s: seconds(idle.disk_ns),
                 sleep_s: seconds(idle.sleep_ns),
             }),
+            unaccounted_s: seconds(Account::of(traced).unaccounted),
             backend: traced.backend,
             processes: traced.processes,
             threads: traced.threads,

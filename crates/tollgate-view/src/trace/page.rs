@@ -71,13 +71,16 @@ fn head(traced: &Traced, width: usize) -> String {
             format!("waiting {} ({kinds})", text::time(idle.total_ns()))
         }
         // The busy time is at most user and sys; but ptrace(2) stops threads, which is neither.
-        None => match (Account::of(traced).unknown, traced.backend) {
+        None => match (Account::of(traced).unaccounted, traced.backend) {
             (0, _) | (_, Backend::Ptrace) => "waiting unknown".to_owned(),
             (least, _) => format!("waiting unknown, at least {}", text::time(least)),
         },
     };
-    let pieces =
-        [time("real", traced.wall_ns), time("user", traced.user_ns), time("sys", traced.sys_ns), waiting];
+    let mut pieces =
+        vec![time("real", traced.wall_ns), time("user", traced.user_ns), time("sys", traced.sys_ns), waiting];
+    if traced.idle.is_some() {
+        pieces.push(time("unaccounted", Account::of(traced).unaccounted));
+    }
     let mut lines: Vec<String> = Vec::new();
     for piece in pieces {
         match lines.last_mut() {

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::traced::{Backend, Ended, Idle};
+use crate::traced::{Backend, Ended, Idle, TimesFrom};
 
 const MS: u64 = 1_000_000;
 
@@ -39,6 +39,8 @@ fn traced(wall: u64, user: u64, sys: u64, idle: Option<Idle>, calls: Vec<Call>, 
         wall_ns: wall * MS,
         user_ns: user * MS,
         sys_ns: sys * MS,
+        times_from: TimesFrom::Rusage,
+        busy_ns: None,
         idle,
         processes: 1,
         threads: 1,
@@ -81,6 +83,29 @@ fn of_one_thread_contributions_are_its_own_times() {
 }
 
 #[test]
+fn the_rest_of_a_short_command_is_unaccounted_and_not_user_or_kernel() {
+    // It ran for 5 ms of 8, 4 of which the trace saw in and outside of calls; 1 ms passed around the events.
+    let one = traced(8, 3, 1, idle(0, 0, 2), Vec::new(), parts(3, 0, 0, 0));
+    let one = Traced { busy_ns: Some(5 * MS), times_from: TimesFrom::Trace, ..one };
+    let account = Account {
+        real: 8 * MS,
+        user: 3 * MS,
+        sys: MS,
+        sleep: 2 * MS,
+        unaccounted: 2 * MS,
+        ..Account::default()
+    };
+    assert_eq!(Account::of(&one), account);
+    // Two threads side by side: their time is scaled to the 5 ms in which one of them ran.
+    let two = Traced { user_ns: 6 * MS, sys_ns: 2 * MS, ..one.clone() };
+    let account = Account { user: 3_750_000, sys: 1_250_000, unaccounted: MS, ..account };
+    assert_eq!(Account::of(&two), account);
+    // No time on a processor is no reason to invent one.
+    let none = Traced { user_ns: 0, sys_ns: 0, ..one };
+    assert_eq!(Account::of(&none).unaccounted, 6 * MS);
+}
+
+#[test]
 fn a_parent_that_waits_for_a_busy_child_contributes_nothing() {
     // The child computes for a second; the parent sleeps in wait4 all the while.
     let calls = vec![call("wait4", parts(0, 1000, 0, 0)), call("write", parts(100, 0, 0, 0))];
@@ -108,7 +133,7 @@ fn where_idle_time_is_unknown_so_is_the_kind_of_waiting() {
     let mut serial = traced(1000, 600, 100, None, vec![call("read", unknown)], Parts::default());
     serial.outside = None;
     let blame = Blame::of(&serial);
-    assert_eq!(blame.account.unknown, 300 * MS);
+    assert_eq!(blame.account.unaccounted, 300 * MS);
     assert_eq!(blame.calls[0].parts, Parts { on_cpu_ns: MS, unknown_ns: 300 * MS, ..Parts::default() });
     assert!(!is_exact(&serial));
     // The cause of a call's waiting may be known all the same.
@@ -117,7 +142,7 @@ fn where_idle_time_is_unknown_so_is_the_kind_of_waiting() {
     assert_eq!(blame.calls[0].parts.disk_ns, 150 * MS);
     assert_eq!(blame.calls[1].parts.unknown_ns, 150 * MS);
     let parallel = traced(1000, 1500, 300, None, Vec::new(), Parts::default());
-    assert_eq!(Account::of(&parallel).unknown, 0);
+    assert_eq!(Account::of(&parallel).unaccounted, 0);
     assert_eq!(Account::of(&parallel).busy(), 1000 * MS);
 }
 
@@ -191,17 +216,21 @@ fn any_parts() -> impl Strategy<Value = Parts> {
 fn any_traced() -> impl Strategy<Value = Traced> {
     let ns = || prop_oneof![Just(0), 0..10_000_000_000_u64, any::<u64>()];
     let idle = prop::option::of([ns(), ns(), ns()]);
+    let busy = prop::option::of(ns());
     let calls = prop::collection::vec(("[a-c]", any_parts()), 0..6);
     let outside = prop::option::of(any_parts());
-    ([ns(), ns(), ns()], idle, calls, outside).prop_map(|([wall, user, sys], idle, calls, outside)| Traced {
-        wall_ns: wall,
-        user_ns: user,
-        sys_ns: sys,
-        idle: idle.map(|[runqueue_ns, disk_ns, sleep_ns]| Idle { runqueue_ns, disk_ns, sleep_ns }),
-        calls: calls.into_iter().map(|(name, parts)| call(&name, parts)).collect(),
-        outside,
-        ..traced(0, 0, 0, None, Vec::new(), Parts::default())
-    })
+    ([ns(), ns(), ns()], busy, idle, calls, outside).prop_map(
+        |([wall, user, sys], busy_ns, idle, calls, outside)| Traced {
+            wall_ns: wall,
+            user_ns: user,
+            sys_ns: sys,
+            busy_ns,
+            idle: idle.map(|[runqueue_ns, disk_ns, sleep_ns]| Idle { runqueue_ns, disk_ns, sleep_ns }),
+            calls: calls.into_iter().map(|(name, parts)| call(&name, parts)).collect(),
+            outside,
+            ..traced(0, 0, 0, None, Vec::new(), Parts::default())
+        },
+    )
 }
 
 proptest! {
