@@ -143,7 +143,9 @@ impl Home {
 pub fn expect_answer(row: &Value) {
     let answered = match row["status"].as_str() {
         Some("measured") => row["median"].as_f64().is_some_and(f64::is_finite),
-        Some("skipped") => row["why"].as_str().is_some_and(|why| !why.is_empty()),
+        Some("skipped" | "refused" | "not measured") => {
+            row["why"].as_str().is_some_and(|why| !why.is_empty())
+        }
         Some("failed") => row["error"].as_str().is_some_and(|error| !error.is_empty()),
         _ => false,
     };
