@@ -46,6 +46,8 @@ pub type Chosen = (&'static Benchmark, Params);
 /// Which cases of a benchmark run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
+    /// The default cases on the first screen, where no pattern asks for others.
+    Headlines,
     /// The default cases.
     Usual,
     /// All of them: every pair of processors, every eighth of an octave.

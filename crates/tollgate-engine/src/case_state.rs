@@ -10,7 +10,7 @@ use tollgate_model::stats::{self, Interval};
 
 use super::shared::{Events, InstanceState, Readiness, SharedResults, Slot};
 use super::worker::{InstanceOrder, iterations_for};
-use super::{benchmark::Benchmark, clock::Clock, ending::Ending, refusal::Refusal};
+use super::{benchmark::Benchmark, clock::Clock, ending::Ending, refusal::Refusal, run::Decided};
 
 /// A case, from the choice to its measurement.
 pub(super) struct CaseState {
@@ -25,6 +25,8 @@ pub(super) struct CaseState {
     pub processes: Vec<ProcessRounds>,
     /// The median of each process that kept a batch, in ticks.
     pub medians: Vec<f64>,
+    /// Its first figure was reported.
+    pub is_reported: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -46,6 +48,7 @@ impl CaseState {
             batches: Vec::new(),
             processes: Vec::new(),
             medians: Vec::new(),
+            is_reported: false,
         }
     }
 
@@ -112,9 +115,10 @@ impl CaseState {
             Ending::Killed(signal) => (self.benchmark.absence)(signal),
             _ => None,
         };
-        self.state = State::Refused(match absence {
-            Some(why) => Refusal::Skip(why.to_owned()),
-            None => Refusal::Fail(ending.describe(stall)),
+        self.state = State::Refused(match (absence, ending) {
+            (Some(why), _) => Refusal::Skip(why.to_owned()),
+            (None, Ending::OutOfTime) => Refusal::NotMeasured(ending.describe(stall)),
+            (None, _) => Refusal::Fail(ending.describe(stall)),
         });
     }
 
@@ -148,6 +152,19 @@ impl CaseState {
             let ran = (ran.len() < rounds).then_some(ran);
             self.processes.push(ProcessRounds { rounds: rounds as u32, ran, discarded });
         }
+    }
+
+    /// Its first figure, once, where it is on the first screen and has had so many processes.
+    pub fn newly_decided(&mut self, clock: Clock, processes: usize) -> Option<Decided> {
+        let is_time = matches!(self.benchmark.unit, Unit::Nanoseconds | Unit::NanosecondsPerLine);
+        if self.is_reported || self.medians.len() < processes || !is_time {
+            return None;
+        }
+        self.is_reported = true;
+        self.benchmark.headline_of(&self.params)?;
+        let operations = self.iterations * self.ready.ops;
+        let median_ns = clock.nanoseconds(stats::median(&self.medians)?) / operations as f64;
+        Some(Decided { case: self.case(), median_ns })
     }
 
     /// Whether its CI is narrow: its half width is within this share of the median.
@@ -206,16 +223,15 @@ impl CaseState {
         numbers.map(|(what, &number)| Counter { what: (*what).to_owned(), number }).collect()
     }
 
-    pub fn conclude(self, suite: &str, clock: Clock) -> Measurement {
-        let outcome = match &self.state {
-            State::Refused(refusal) => refusal.clone().outcome(),
-            State::Waiting => {
-                Outcome::NotMeasured { why: "the run's time was over before its calibration".to_owned() }
-            }
-            State::Running => match self.measured(suite, clock) {
-                Some(measured) => Outcome::Measured(Box::new(measured)),
-                None => Outcome::NotMeasured { why: self.why_no_samples() },
-            },
+    /// Its measurement, of a run that was `interrupted` or not.
+    pub fn conclude(self, suite: &str, clock: Clock, interrupted: bool) -> Measurement {
+        let not_measured = |why: String| Outcome::NotMeasured { why };
+        let outcome = match (&self.state, self.measured(suite, clock)) {
+            (State::Refused(refusal), _) => refusal.clone().outcome(),
+            (State::Running, Some(measured)) => Outcome::Measured(Box::new(measured)),
+            _ if interrupted => not_measured("interrupted".to_owned()),
+            (State::Running, None) => not_measured(self.why_no_samples()),
+            (State::Waiting, _) => not_measured("the run's time was over before its calibration".to_owned()),
         };
         Measurement { case: self.case(), outcome }
     }

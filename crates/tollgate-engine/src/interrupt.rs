@@ -12,7 +12,7 @@ use tollgate_os::signals::{self, Disposition};
 const ASKING: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 /// timeout(1) sends its signal to the program and then to the program's group: a second signal within this time is
 /// the same request. In nanoseconds.
-const SAME: u64 = 1_000_000_000;
+const SAME: u64 = 500_000_000;
 
 /// The signal that came; 0 before that. The signal handler writes both, so they are statics.
 static SIGNAL: AtomicI32 = AtomicI32::new(0);
@@ -42,8 +42,8 @@ pub fn ignore_file_size_signal() {
     signals::ignore(libc::SIGXFSZ);
 }
 
-/// Installs handlers for the signals that ask a program to stop: they set a flag. A second signal, more than a second
-/// after the first, kills the process.
+/// Installs handlers for the signals that ask a program to stop: they set a flag. A second signal, more than half a
+/// second after the first, kills the process.
 pub fn install() {
     ignore_file_size_signal();
     // SAFETY: the function does what a handler may do.

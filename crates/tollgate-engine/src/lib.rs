@@ -69,7 +69,7 @@ pub use heartbeat::Heartbeat;
 pub use instance::{Instance, Loop};
 pub use isolated::Isolated;
 pub use limits::{Allowed, Limits, Quota, Reserved, Taken};
-pub use measure::measure;
+pub use measure::{INTERRUPTED, measure};
 pub use own::OWN_BENCHMARKS;
 pub use plan::Plan;
 pub use random::Random;

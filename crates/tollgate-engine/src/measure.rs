@@ -2,17 +2,18 @@
 
 use std::time::{Duration, Instant};
 
-use tollgate_model::{Fact, bounded::MAX_PROCESSES, text::plainly};
+use tollgate_model::{Fact, Measurement, Outcome, bounded::MAX_PROCESSES, text::plainly};
 use tollgate_os::children::{Inherited, Subreaper};
 
+use super::benchmark::Chosen;
 use super::clock::{self, Clock};
 use super::plan::{Plan, SLICE};
-use super::run::{BenchError, Findings, Place, Progress, RunContext};
+use super::run::{BenchError, Decided, Findings, Place, Progress, RunContext};
 use super::schedule::{self, Schedule};
 use super::selection::{Group, Selection};
 use super::supervisor::{Isolation, Worker};
 use super::worker::{Find, Task, Work};
-use super::{cpu, ending::Ending, group, random::Random, shared::SharedResults};
+use super::{cpu, ending::Ending, ending::signal_name, group, random::Random, shared::SharedResults};
 
 /// The calibration's share of the remaining time. It needs a tenth of that, unless processors are short or instances
 /// hang.
@@ -22,12 +23,16 @@ const ROUNDS_SHARE: f64 = 0.35;
 /// The share of the budget after which measuring ends; the rest is for evaluation.
 const END_SHARE: f64 = 0.97;
 
+/// The fact that the user stopped the run: the signal's name.
+pub const INTERRUPTED: &str = "run.interrupted";
+
 /// Measures the chosen cases within the plan's budget.
 ///
-/// A case that cannot be measured is skipped or failed with its reason; the run continues without it.
+/// A case that cannot be measured is skipped or failed with its reason; the run continues without it. If the user stops the
+/// run, the findings are those until then.
 ///
 /// # Errors
-/// See [`BenchError`]: if nothing can be measured, or the user stops the run.
+/// See [`BenchError`]: if nothing can be measured, or the user stops the run before anything is.
 pub fn measure(
     selection: &Selection,
     plan: &Plan,
@@ -44,6 +49,7 @@ pub fn measure(
             ("run.seed".to_owned(), Fact::known(format!("{seed:016x}"), "getrandom(2)")),
             ("run.budget_s".to_owned(), Fact::known(plan.budget.as_secs_f64(), "--time")),
         ],
+        interrupted: None,
     };
     // Rounds and commands share the budget in proportion to their default times.
     let usual = selection.usual_time().as_secs_f64();
@@ -51,42 +57,58 @@ pub fn measure(
     let of_commands = of_commands.as_secs_f64() / usual;
     if !rounds.is_empty() {
         let plan = Plan { budget: plan.budget.mul_f64(1.0 - of_commands), ..plan.clone() };
-        findings.append(measure_rounds(&rounds, selection.find, &plan, seed, watch)?);
+        findings.append(measure_rounds(&rounds, selection, &plan, seed, watch)?);
     }
     let last = began + plan.budget.mul_f64(END_SHARE);
     let _subreaper = Subreaper::begin();
     for (at, group) in commands.iter().enumerate() {
         let Some(means) = group.commands() else { continue };
+        if findings.interrupted.is_some() {
+            findings.measurements.extend(group.cases.iter().map(interrupted));
+            continue;
+        }
         let left = last.saturating_duration_since(Instant::now());
         let deadline = Instant::now() + left / (commands.len() - at) as u32;
-        let measured = (means.measure)(&group.cases, &mut RunContext { plan, began, deadline, seed, watch });
+        let suite = Place { number: rounds.len() + at + 1, of: selection.groups.len() };
+        let mut context = RunContext { plan, began, deadline, seed, suite, watch };
+        let measured = (means.measure)(&group.cases, &mut context);
         group::end_strays(&inherited);
         findings.append(measured?);
     }
+    let Some(signal) = findings.interrupted else { return Ok(findings) };
+    if !findings.measurements.iter().any(|measurement| measurement.outcome.measured().is_some()) {
+        return Err(BenchError::Interrupted(signal));
+    }
+    findings.facts.push((INTERRUPTED.to_owned(), Fact::known(signal_name(signal), "signal(7)")));
     Ok(findings)
+}
+
+fn interrupted((benchmark, params): &Chosen) -> Measurement {
+    let outcome = Outcome::NotMeasured { why: "interrupted".to_owned() };
+    Measurement { case: benchmark.case(params.clone()), outcome }
 }
 
 fn measure_rounds(
     groups: &[&Group],
-    find: Find,
+    selection: &Selection,
     plan: &Plan,
     seed: u64,
     watch: &mut dyn FnMut(&Progress),
 ) -> Result<Findings, BenchError> {
-    let mut groups: Vec<Schedule> = groups.iter().map(|group| Schedule::new(group)).collect();
-    let number = groups.len();
+    let place = |number| Place { number, of: selection.groups.len() };
+    let schedule = |(group, number): (&&Group, usize)| Schedule::new(group, place(number));
+    let mut groups: Vec<Schedule> = groups.iter().zip(1..).map(schedule).collect();
     // Readers of the document refuse more processes.
     let most = MAX_PROCESSES as usize / groups.iter().map(Schedule::number).sum::<usize>().max(1);
     let plan = &Plan { most_processes: plan.most_processes.min(most), ..plan.clone() };
-    let mut run = RoundsRun::begin(plan, find, seed, watch)?;
-    run.find_clock()?;
-    for (at, group) in groups.iter_mut().enumerate() {
-        run.calibration(group, number - at)?;
-        group.count_operations();
-    }
-    run.run_rounds(&mut groups)?;
-    let measurements = groups.into_iter().flat_map(|group| group.conclude(run.clock)).collect();
-    Ok(Findings { measurements, facts: run.facts })
+    let mut run = RoundsRun::begin(plan, selection.find, seed, watch)?;
+    let interrupted = match run.whole(&mut groups) {
+        Err(BenchError::Interrupted(signal)) => Some(signal),
+        ended => ended.map(|()| None)?,
+    };
+    let conclude = |group: Schedule| group.conclude(run.clock, interrupted.is_some());
+    let measurements = groups.into_iter().flat_map(conclude).collect();
+    Ok(Findings { measurements, facts: run.facts, interrupted })
 }
 
 struct RoundsRun<'a> {
@@ -103,6 +125,8 @@ struct RoundsRun<'a> {
     start_up: Duration,
     random: Random,
     facts: Vec<(String, Fact)>,
+    /// First figures that are not reported yet.
+    decided: Vec<Decided>,
     /// Keeps this process off the measured processor.
     other_cpus: OtherCpus,
     _subreaper: Subreaper,
@@ -136,18 +160,31 @@ impl<'a> RoundsRun<'a> {
             start_up: Duration::ZERO,
             random: Random::new(seed),
             facts,
+            decided: Vec::new(),
             other_cpus: OtherCpus::except(cpu, allowed),
             _subreaper: Subreaper::begin(),
         })
     }
 
+    /// Everything, from the clock to the last round.
+    fn whole(&mut self, groups: &mut [Schedule]) -> Result<(), BenchError> {
+        self.find_clock()?;
+        let number = groups.len();
+        for (at, group) in groups.iter_mut().enumerate() {
+            self.calibration(group, number - at)?;
+            group.count_operations();
+        }
+        self.run_rounds(groups)
+    }
+
     /// Finds the clock in a child, since reading the TSC may kill it.
     fn find_clock(&mut self) -> Result<(), BenchError> {
         let began = Instant::now();
-        let mut found = self.run(Work::Clock, self.deadline(), &|_| "the clock".to_owned())?;
+        let mut found =
+            self.run(Work::Clock, self.deadline(), Place::default(), &|_| "the clock".to_owned())?;
         // On a busy machine the child may not have run, so it gets a second try.
         if found.0 == Ending::Stalled {
-            found = self.run(Work::Clock, self.deadline(), &|_| "the clock".to_owned())?;
+            found = self.run(Work::Clock, self.deadline(), Place::default(), &|_| "the clock".to_owned())?;
         }
         let (ending, worker) = found;
         self.start_up = began.elapsed();
@@ -194,7 +231,8 @@ impl<'a> RoundsRun<'a> {
             let work =
                 Work::Calibration { clock: self.clock, instances: batch_order.orders.clone(), deadline };
             let last = Instant::now() + share;
-            let (ending, worker) = self.run(work, last, &|shared| batch_order.running_name(shared))?;
+            let (ending, worker) =
+                self.run(work, last, group.place, &|shared| batch_order.running_name(shared))?;
             group.record_calibration(&batch_order, &worker.shared, ending, self.plan.stall);
         }
     }
@@ -213,6 +251,7 @@ impl<'a> RoundsRun<'a> {
             self.run_process(group)?;
             group.taken += began.elapsed();
             group.settle(self.plan);
+            self.decided.extend(group.newly_decided(self.clock));
         }
         Ok(())
     }
@@ -245,7 +284,7 @@ impl<'a> RoundsRun<'a> {
         let patience = Instant::now() + slice + self.plan.stall.max(Duration::from_millis(200));
         let last = self.deadline() + self.plan.budget / 20;
         let (ending, worker) =
-            self.run(work, patience.min(last), &|shared| batch_order.running_name(shared))?;
+            self.run(work, patience.min(last), group.place, &|shared| batch_order.running_name(shared))?;
         group.collect(&batch_order, &worker.shared, ending, self.plan.stall);
         Ok(())
     }
@@ -254,6 +293,7 @@ impl<'a> RoundsRun<'a> {
         &mut self,
         work: Work,
         deadline: Instant,
+        suite: Place,
         what: &dyn Fn(&SharedResults) -> String,
     ) -> Result<(Ending, Worker), BenchError> {
         let task = Task {
@@ -267,7 +307,7 @@ impl<'a> RoundsRun<'a> {
         let mut worker = self.start(&task)?;
         let (began, budget) = (self.began, self.plan.budget);
         let ending = worker.watch(self.plan.stall, deadline, |shared| {
-            let (suite, decided) = (Place::default(), Vec::new());
+            let decided = std::mem::take(&mut self.decided);
             (self.watch)(&Progress { what: what(shared), elapsed: began.elapsed(), budget, suite, decided });
         });
         match super::interrupt::requested() {

@@ -14,12 +14,15 @@ pub struct Findings {
     pub measurements: Vec<Measurement>,
     /// Facts of the measuring itself: clock, processor, isolation, seed.
     pub facts: Vec<(String, Fact)>,
+    /// The signal that stopped the run early. What was measured before is here, and the other cases say so.
+    pub interrupted: Option<i32>,
 }
 
 impl Findings {
     pub(super) fn append(&mut self, other: Self) {
         self.measurements.extend(other.measurements);
         self.facts.extend(other.facts);
+        self.interrupted = self.interrupted.or(other.interrupted);
     }
 }
 
@@ -78,7 +81,7 @@ pub enum BenchError {
     /// No bench process could be started.
     #[error("no bench process can be started: {}", said_by("process", .0))]
     NoProcess(#[from] std::io::Error),
-    /// The user asked to stop.
+    /// The user asked to stop before anything was measured.
     #[error("interrupted; nothing was kept")]
     Interrupted(i32),
 }
@@ -97,6 +100,8 @@ pub struct RunContext<'a> {
     pub deadline: Instant,
     /// The seed of the random order.
     pub seed: u64,
+    /// The suite.
+    pub suite: Place,
     /// Receives the progress.
     pub watch: &'a mut dyn FnMut(&Progress),
 }
@@ -105,8 +110,8 @@ impl RunContext<'_> {
     /// Reports the current step.
     pub fn say(&mut self, what: &str) {
         let (elapsed, budget) = (self.began.elapsed(), self.plan.budget);
-        let (suite, decided) = (Place::default(), Vec::new());
-        (self.watch)(&Progress { what: what.to_owned(), elapsed, budget, suite, decided });
+        let (what, suite) = (what.to_owned(), self.suite);
+        (self.watch)(&Progress { what, elapsed, budget, suite, decided: Vec::new() });
     }
 
     /// Time until the last command ends.

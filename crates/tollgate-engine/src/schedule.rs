@@ -12,14 +12,15 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use tollgate_model::ParamValue;
 use tollgate_model::measurement::{Measurement, Params};
+use tollgate_model::{ParamValue, estimate::ENOUGH_PROCESSES};
 
 use super::case_state::{CaseState, State};
 use super::clock::Clock;
 use super::ending::Ending;
 use super::own::OWN_BENCHMARKS;
 use super::plan::{Plan, SLICE};
+use super::run::{Decided, Place};
 use super::selection::Group;
 use super::shared::SharedResults;
 use super::worker::InstanceOrder;
@@ -27,6 +28,7 @@ use super::worker::InstanceOrder;
 /// The cases of one suite, which share their rounds.
 pub(super) struct Schedule {
     suite: &'static str,
+    pub place: Place,
     cases: Vec<CaseState>,
     pub processes: usize,
     pub settled: bool,
@@ -58,7 +60,7 @@ impl BatchOrder {
 
 impl Schedule {
     /// The chosen cases, the engine's own, and the suite's A/A control if its baseline was chosen.
-    pub fn new(group: &Group) -> Self {
+    pub fn new(group: &Group, place: Place) -> Self {
         let mut cases: Vec<CaseState> =
             group.cases.iter().map(|(benchmark, params)| CaseState::new(benchmark, params.clone())).collect();
         let chosen = |name: &str| group.cases.iter().any(|(benchmark, _)| benchmark.name == name);
@@ -69,6 +71,7 @@ impl Schedule {
         cases.extend(own.map(|benchmark| CaseState::new(benchmark, tag.clone())));
         Self {
             suite: group.suite.name,
+            place,
             cases,
             processes: 0,
             settled: false,
@@ -132,12 +135,17 @@ impl Schedule {
         self.batch_order(self.indices(&State::Waiting).into_iter().map(|index| (index, 1)).collect())
     }
 
-    /// The instances of a process of about this length, and its time. If not all fit, those with the fewest processes
-    /// come first, and of them the fastest.
+    /// The instances of a process of about this length, and its time. If not all fit, those come first that never ran;
+    /// then the fastest that have too few processes for an interval; then those with the fewest processes.
     pub fn running(&self, slice: Duration) -> (BatchOrder, Duration) {
         let mut fixtures = self.fixtures();
         let runs = |fixture: &[usize]| fixture.iter().map(|&index| self.cases[index].processes_run()).min();
-        fixtures.sort_by_key(|fixture| (runs(fixture), self.need_of(fixture)));
+        let turn = |fixture: &[usize]| match runs(fixture).unwrap_or(0) {
+            0 => (0, 0),
+            1..ENOUGH_PROCESSES => (1, 0),
+            enough => (2, enough),
+        };
+        fixtures.sort_by_key(|fixture| (turn(fixture), self.need_of(fixture)));
         let mut needed = Duration::ZERO;
         // The first is always in, or it would never run.
         let limits = fixtures.first().map_or(slice, |first| slice.max(self.need_of(first)));
@@ -247,9 +255,14 @@ impl Schedule {
         self.settled = self.processes >= plan.most_processes || narrow();
     }
 
-    pub fn conclude(self, clock: Clock) -> Vec<Measurement> {
+    /// First figures of its cases on the first screen.
+    pub fn newly_decided(&mut self, clock: Clock) -> impl Iterator<Item = Decided> {
+        self.cases.iter_mut().filter_map(move |state| state.newly_decided(clock, ENOUGH_PROCESSES))
+    }
+
+    pub fn conclude(self, clock: Clock, interrupted: bool) -> Vec<Measurement> {
         let suite = self.suite;
-        self.cases.into_iter().map(|state| state.conclude(suite, clock)).collect()
+        self.cases.into_iter().map(|state| state.conclude(suite, clock, interrupted)).collect()
     }
 }
 
@@ -309,7 +322,15 @@ mod tests {
         };
         let cases = instances.iter().map(state).collect();
         let share = Duration::ZERO;
-        Schedule { suite: "some", cases, processes: 0, settled: false, share, taken: share }
+        Schedule {
+            suite: "some",
+            place: Place::default(),
+            cases,
+            processes: 0,
+            settled: false,
+            share,
+            taken: share,
+        }
     }
 
     const MS: u64 = 1_000_000;

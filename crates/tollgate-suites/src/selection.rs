@@ -33,7 +33,7 @@ pub fn everything() -> Selection {
 
 /// The cases of this extent that match any of `patterns`: a suite (`entry`), a benchmark (`entry/syscall`), a case
 /// (`entry/seccomp{instructions=32}`) or some of its parameters, or either with `*` for any characters. No pattern
-/// means everything but whole commands, see [`Kind::Command`]. A pattern with parameters also finds cases of
+/// means everything but whole commands, see [`Kind::Command`], or of that the [`Extent::Headlines`]. A pattern with parameters also finds cases of
 /// [`Extent::Thorough`] and of the other size if no default case matches. The baselines of chosen cases are chosen
 /// with them.
 ///
@@ -66,6 +66,9 @@ pub fn select(patterns: &[String], extent: Extent, size: Size) -> Result<Selecti
     if patterns.is_empty() {
         chosen.extend(chosen_by("*"));
         chosen.retain(|&at| matches!(candidates[at].benchmark.kind, Kind::Instance(_)));
+        if extent == Extent::Headlines {
+            chosen.retain(|&at| candidates[at].benchmark.headline_of(&candidates[at].params).is_some());
+        }
     }
     let base = |&at: &usize| candidates[at].benchmark.baseline_of(&candidates[at].params);
     let baseline_of: Vec<Case> = chosen.iter().filter_map(base).collect();
@@ -220,6 +223,28 @@ mod tests {
             select(&["entry/user-dispatch".to_owned()], Extent::Usual, Size::Small).expect("registered");
         let names: Vec<String> = selection.cases().map(|case| case.to_string()).collect();
         assert_eq!(names, ["entry/syscall", "entry/user-dispatch"]);
+    }
+
+    #[test]
+    fn headlines_are_chosen_where_no_pattern_asks_for_others() {
+        let cases = |patterns: &[String]| {
+            let selection = select(patterns, Extent::Headlines, Size::Small).expect("registered");
+            selection.cases().collect::<Vec<Case>>()
+        };
+        let chosen = cases(&[]);
+        let find = |case: &Case| registry::find(&case.benchmark).expect("registered");
+        let (headlines, others): (Vec<&Case>, Vec<&Case>) =
+            chosen.iter().partition(|case| find(case).headline_of(&case.params).is_some());
+        assert!((20..=30).contains(&headlines.len()), "{headlines:?}");
+        let is_baseline = |other: &&Case| {
+            headlines.iter().any(|case| find(case).baseline_of(&case.params).as_ref() == Some(*other))
+        };
+        assert!(others.iter().all(is_baseline), "{others:?}");
+        let entry = cases(&["entry".to_owned()]);
+        assert_eq!(
+            entry.len(),
+            select(&["entry".to_owned()], Extent::Usual, Size::Small).unwrap().cases().count()
+        );
     }
 
     #[test]

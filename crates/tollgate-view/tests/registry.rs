@@ -80,7 +80,7 @@ fn a_benchmark_is_in_every_list_page_and_export() {
     let rows = row::ndjson(&run).expect("JSON");
     let metrics = openmetrics::openmetrics(std::slice::from_ref(&run));
     let (table, long) = (show::csv::csv(&summary), csv::csv(std::slice::from_ref(&run)));
-    let text = show::text::text(&summary, None, WIDE);
+    let text = show::text::text(&summary, show::text::Options::default());
     for benchmark in all() {
         let (name, operation) = (benchmark.name, plain(benchmark.operation));
         let texts = [&list, &json, &page, &rows, &metrics, &table, &long, &text];

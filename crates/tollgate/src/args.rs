@@ -86,7 +86,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "DURATION", value_parser = time::parse_time, allow_negative_numbers = true)]
     #[arg(conflicts_with_all = ["quick", "thorough"])]
     pub time: Option<Duration>,
-    /// Spend 10 seconds: wider intervals
+    /// Spend 10 seconds: the cases of the first screen, or those that match
     #[arg(long, conflicts_with = "thorough")]
     pub quick: bool,
     /// Spend up to 10 minutes: narrower intervals, and more sizes and pairs of processors

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tollgate_engine::Selection;
 use tollgate_engine::{
-    self, Allowed, BenchError, Decided, Findings, Limits, Place, Plan, Progress, interrupt,
+    self, Allowed, BenchError, Decided, Findings, INTERRUPTED, Limits, Place, Plan, Progress, interrupt,
 };
 use tollgate_inspect::Machine;
 use tollgate_model::{Label, Measurement, Outcome, Run};
@@ -26,7 +26,11 @@ use tollgate_view::{facts, figures};
 /// # Errors
 /// Wrong input, before anything is measured; a run that could not be kept, after it was shown.
 pub fn run(args: &RunArgs) -> Result<(), Failure> {
-    let extent = if args.thorough { Extent::Thorough } else { Extent::Usual };
+    let extent = match (args.thorough, args.quick) {
+        (true, _) => Extent::Thorough,
+        (_, true) => Extent::Headlines,
+        _ => Extent::Usual,
+    };
     let size = match args.size {
         Size::Small => tollgate_suites::Size::Small,
         Size::Large => tollgate_suites::Size::Large,
@@ -51,7 +55,11 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     run.facts.extend(workplace.facts());
     run.facts.extend(args.machine.as_deref().map(facts::machine));
     drop(workplace);
-    go_on()?;
+    // The run until the signal is kept. A second signal ends the program at once.
+    let is_partial = run.facts.contains_key(INTERRUPTED);
+    if !is_partial {
+        go_on()?;
+    }
     let kept = destination.keep(&run, Until::Durable);
     if matches!(destination, Destination::Output) {
         return kept.map(|_| ());
@@ -62,6 +70,9 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
         Format::Table => show::print_screen(&summary),
         Format::Json => show::print_json(&summary, path),
     };
+    if is_partial {
+        say::say("interrupted; the run until then was kept");
+    }
     // The failure to keep the run is reported last.
     let path = kept?;
     expect_seen(shown, path.as_deref())
@@ -126,7 +137,7 @@ fn plan(args: &RunArgs, selection: &Selection) -> Plan {
 fn not_measured(selection: &Selection) -> Findings {
     let why = "QEMU TCG emulates this processor: times are the emulator's";
     let skipped = |case| Measurement { case, outcome: Outcome::Skipped { why: why.to_owned() } };
-    Findings { measurements: selection.cases().map(skipped).collect(), facts: Vec::new() }
+    Findings { measurements: selection.cases().map(skipped).collect(), ..Findings::default() }
 }
 
 /// Runs the engine and shows its progress.

@@ -56,15 +56,49 @@ fn stop(home: &Home, signal: Signal, after: Duration) -> Option<i32> {
     wait_for("the end of the measuring processes", || {
         (!measuring.iter().any(|&pid| still_runs(pid))).then_some(())
     });
-    assert!(home.files().is_empty(), "{:?} was left behind", home.files());
+    let kept = home.files();
+    // What was measured until then is kept, unless the program was killed.
+    let is_run = |file: &String| signal != Signal::KILL && file.ends_with(".json");
+    assert!(kept.len() <= 1 && kept.iter().all(is_run), "{kept:?} was left behind");
+    kept.iter().for_each(|file| drop(std::fs::remove_file(home.path().join(file))));
     status.signal()
 }
 
 #[test]
-fn interrupted_it_says_so_and_leaves_nothing() {
+fn interrupted_it_leaves_no_process_and_at_most_a_run() {
     let home = Home::new();
     assert_eq!(stop(&home, Signal::INT, Duration::from_millis(300)), Some(libc::SIGINT));
     assert_eq!(stop(&home, Signal::TERM, Duration::from_millis(900)), Some(libc::SIGTERM));
+}
+
+#[test]
+fn interrupted_it_keeps_what_was_measured_until_then() {
+    let home = Home::new();
+    let out = home.path().join("partial.json");
+    let path = out.display().to_string();
+    // A loaded machine may not have measured anything yet.
+    for seconds in [3, 10, 40] {
+        let mut command =
+            tollgate(&home, &["run", "entry/call", "entry/rdtsc", "--time", "600", "--out", &path]);
+        let run = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
+        std::thread::sleep(Duration::from_secs(seconds));
+        kill_process(Pid::from_child(&run), Signal::INT).expect("our own child");
+        let output = run.wait_with_output().expect("waited");
+        assert_eq!(output.status.signal(), Some(libc::SIGINT));
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let Ok(text) = std::fs::read_to_string(&out) else {
+            assert!(said.contains("nothing was kept"), "{said}");
+            continue;
+        };
+        assert!(said.contains("the run until then was kept"), "{said}");
+        assert!(!output.stdout.is_empty());
+        let run: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!(run["facts"]["run.interrupted"]["value"], "SIGINT", "{}", run["facts"]["run.interrupted"]);
+        let measured = run["measurements"].as_array().expect("a list").iter();
+        assert!(measured.filter(|case| case["status"] == "measured").count() > 0);
+        return;
+    }
+    panic!("no run was kept");
 }
 
 #[test]

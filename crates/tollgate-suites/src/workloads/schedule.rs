@@ -19,6 +19,7 @@ pub(super) fn measure(cases: &[Chosen], context: &mut RunContext) -> Result<Find
     let mut states: Vec<CaseState> =
         cases.iter().map(|(benchmark, params)| CaseState::new(benchmark, params)).collect();
     let mut facts = Vec::new();
+    let mut interrupted = None;
     let is_chosen = |size: &Size| states.iter().any(|state| state.size == *size);
     let sizes: Vec<Size> = Size::ALL.into_iter().filter(is_chosen).collect();
     let last = context.deadline;
@@ -30,14 +31,19 @@ pub(super) fn measure(cases: &[Chosen], context: &mut RunContext) -> Result<Find
         let mut of_size: Vec<&mut CaseState> = states.iter_mut().filter(|state| state.size == size).collect();
         match measure_size(size, &mut of_size, context) {
             Ok(found) => facts.extend(found),
+            Err(Stop::Run(BenchError::Interrupted(signal))) => {
+                interrupted = Some(signal);
+                break;
+            }
             Err(Stop::Run(error)) => return Err(error),
             // Cases that did not run say so.
             Err(Stop::Time) => {}
             Err(Stop::Case(why)) => of_size.iter_mut().for_each(|state| state.refuse(why.clone())),
         }
     }
-    let measurements = states.into_iter().map(CaseState::conclude).collect();
-    Ok(Findings { measurements, facts })
+    let conclude = |state: CaseState| state.conclude(interrupted.is_some());
+    let measurements = states.into_iter().map(conclude).collect();
+    Ok(Findings { measurements, facts, interrupted })
 }
 
 /// Measures all cases of one size: prepares them, cases with shared files in sequence, then repeats them.
@@ -191,7 +197,7 @@ impl CaseState {
             Err(Stop::Run(error)) => return Err(Stop::Run(error)),
             Err(Stop::Case(why)) => self.refuse(why),
             Err(Stop::Time) if self.repetitions() == 0 => {
-                self.refuse(Refusal::Fail(Ending::OutOfTime.describe(patience)));
+                self.refuse(Refusal::NotMeasured(Ending::OutOfTime.describe(patience)));
             }
             // Earlier repetitions stay; the case will not fit again.
             Err(Stop::Time) => {}
@@ -238,11 +244,12 @@ impl CaseState {
         })
     }
 
-    fn conclude(self) -> Measurement {
+    fn conclude(self, interrupted: bool) -> Measurement {
         let measured = self.measured();
         let outcome = match (self.state, measured) {
             (State::Refused(refusal), _) => refusal.outcome(),
             (State::Running(_), Some(measured)) => Outcome::Measured(Box::new(measured)),
+            _ if interrupted => Outcome::NotMeasured { why: "interrupted".to_owned() },
             (State::Running(_), None) if !self.kept.is_empty() => Outcome::Failed {
                 error: "each repetition was discarded: some input was not in the required cache state"
                     .to_owned(),

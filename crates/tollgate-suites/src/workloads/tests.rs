@@ -30,8 +30,14 @@ fn with_context<T>(
     let plan = Plan { storage, ..Plan::within(Duration::from_secs(seconds)) };
     let now = Instant::now();
     let mut watch = |_: &Progress| ();
-    let mut context =
-        RunContext { plan: &plan, began: now, deadline: now + plan.budget, seed: 1, watch: &mut watch };
+    let mut context = RunContext {
+        plan: &plan,
+        began: now,
+        deadline: now + plan.budget,
+        seed: 1,
+        suite: Place::default(),
+        watch: &mut watch,
+    };
     work(&mut context)
 }
 
