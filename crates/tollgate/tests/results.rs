@@ -206,7 +206,7 @@ fn a_noisy_row_is_marked_with_the_reason() {
     ]);
     syscall["discarded"] = 80.into();
     home.keep(&document);
-    let table = home.output(["show", "last", "--all", "--width=100"]);
+    let table = home.output(["show", "last", "--all", "--width=120"]);
     assert!(table.lines().any(|line| line.starts_with("~ entry/syscall")), "{table}");
     assert!(table.contains("14 % of samples discarded (preempted)"), "{table}");
     assert_eq!(of(&home.json(["show", "last", "--format=json"]), "entry/syscall")["noisy"], true);

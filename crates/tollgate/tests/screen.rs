@@ -35,6 +35,7 @@ fn latency(benchmark: &str, params: &Value) -> f64 {
         "entry/int80" => 5_970.0,
         "entry/vm-exit" => 5_110.0,
         "memory/latency" => 2.0,
+        "memory/pingpong" => 60.0,
         "traps/minor-fault" => 3_490.0,
         "traps/fresh-page" if params["by"] == "huge" => 280.0,
         "traps/fresh-page" => 1_700.0,
