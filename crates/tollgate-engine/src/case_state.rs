@@ -1,8 +1,8 @@
 //! One case of a schedule: calibration, records of each process, measurement.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use tollgate_model::estimate::CONFIDENCE;
+use tollgate_model::estimate::{CONFIDENCE, paces};
 use tollgate_model::measurement::{
     Case, Counted, Counter, Measured, Measurement, Outcome, Params, ProcessRounds, Provenance, Unit,
 };
@@ -25,6 +25,8 @@ pub(super) struct CaseState {
     pub processes: Vec<ProcessRounds>,
     /// The median of each process that kept a batch, in ticks.
     pub medians: Vec<f64>,
+    /// When the first and the last process that kept a batch ended.
+    pub ends: Option<(Instant, Instant)>,
     /// Its first figure was reported.
     pub is_reported: bool,
 }
@@ -48,6 +50,7 @@ impl CaseState {
             batches: Vec::new(),
             processes: Vec::new(),
             medians: Vec::new(),
+            ends: None,
             is_reported: false,
         }
     }
@@ -143,7 +146,11 @@ impl CaseState {
             ran.push(round as u32);
         }
         let ticks: Vec<f64> = self.batches[earlier..].iter().map(|&ticks| ticks as f64).collect();
-        self.medians.extend(stats::median(&ticks));
+        if let Some(median) = stats::median(&ticks) {
+            self.medians.push(median);
+            let now = Instant::now();
+            self.ends = Some((self.ends.map_or(now, |(first, _)| first), now));
+        }
         let events = instance.map_or(Events::default(), |instance| shared.events(instance));
         for (sum, number) in self.events.iter_mut().zip(events) {
             *sum = sum.saturating_add(number);
@@ -167,10 +174,15 @@ impl CaseState {
         Some(Decided { case: self.case(), median_ns })
     }
 
+    /// Time from the end of its first process to that of its last.
+    fn span_ns(&self) -> Option<u64> {
+        self.ends.map(|(first, last)| (last - first).as_nanos() as u64)
+    }
+
     /// Whether its CI is narrow: its half width is within this share of the median.
     pub fn is_narrow(&self, precision: f64) -> bool {
         let median = stats::median(&self.medians);
-        let interval = stats::series_interval(&self.medians, CONFIDENCE);
+        let interval = stats::series_interval(&self.medians, paces(self.span_ns()), CONFIDENCE);
         let width =
             |(median, interval): (f64, Interval)| (interval.high - interval.low) / (2.0 * median.abs());
         median.zip(interval).map(width).is_some_and(|width| width <= precision)
@@ -200,6 +212,7 @@ impl CaseState {
             group: suite.to_owned(),
             baseline: self.benchmark.baseline_of(&self.params),
             notes: self.ready.notes.clone(),
+            span_ns: self.span_ns(),
             traced: Vec::new(),
         };
         (!measured.samples.is_empty()).then_some(measured)

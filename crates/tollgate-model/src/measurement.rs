@@ -156,6 +156,7 @@ struct Fields {
     discarded: Option<u64>,
     #[serde(default, deserialize_with = "bounded::processes")]
     processes: Option<Vec<ProcessRounds>>,
+    span_ns: Option<u64>,
     counted: Option<Counted>,
     #[serde(default, deserialize_with = "bounded::entries")]
     counters: Vec<Counter>,
@@ -215,6 +216,7 @@ impl TryFrom<Fields> for Measurement {
                 samples: fields.samples.ok_or("missing field `samples`")?,
                 discarded: fields.discarded.ok_or("missing field `discarded`")?,
                 processes: fields.processes.ok_or("missing field `processes`")?,
+                span_ns: fields.span_ns,
                 counted: fields.counted,
                 counters: fields.counters,
                 bytes_per_op: fields.bytes_per_op,
@@ -276,6 +278,10 @@ pub struct Measured {
     pub discarded: u64,
     /// How `samples` divides among fresh processes, and which rounds it lacks: cases of one run are paired by round.
     pub processes: Vec<ProcessRounds>,
+    /// Time from the end of the first process to that of the last, in ns, where they are spread over a run: a
+    /// machine keeps its pace for a while, whatever number of processes see it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub span_ns: Option<u64>,
     /// Events that the kernel or a handler counted in the kept batches.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counted: Option<Counted>,

@@ -166,6 +166,7 @@ impl Drawn {
             group: "fleet".to_owned(),
             baseline: None,
             notes: Vec::new(),
+            span_ns: None,
             traced: Vec::new(),
         }
     }

@@ -47,6 +47,7 @@ fn measured(unit: Unit, samples: Vec<f64>) -> Measured {
         group: "g".to_owned(),
         baseline: None,
         notes: Vec::new(),
+        span_ns: None,
         traced: Vec::new(),
     }
 }

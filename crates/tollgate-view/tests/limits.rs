@@ -25,6 +25,7 @@ fn measured(samples: [f64; 7]) -> Measured {
         group: "files".to_owned(),
         baseline: None,
         notes: Vec::new(),
+        span_ns: None,
         traced: Vec::new(),
     }
 }

@@ -40,6 +40,7 @@ fn run(id: &str, level: f64, value: &str) -> Run {
         group: benchmark.suite().to_owned(),
         baseline: None,
         notes: Vec::new(),
+        span_ns: None,
         traced: Vec::new(),
     };
     let measurement = |benchmark: &Benchmark| Measurement {

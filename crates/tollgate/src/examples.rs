@@ -34,7 +34,6 @@ pub fn of(verb: &str) -> Examples {
                 "tollgate show before files --sort latency",
                 "Show the files of the run labelled `before`, the slowest first",
             ),
-            ("tollgate show last --all --format csv", "Print every row of the newest run as CSV"),
             ("tollgate show last --by file", "Show the newest traced command's time by file"),
         ],
         "explain" => &[

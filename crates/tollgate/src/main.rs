@@ -50,7 +50,7 @@ fn main() -> ExitCode {
 }
 
 /// Less than this is not enough for the arguments alone.
-const LEAST_STACK: u64 = 256 << 10;
+const LEAST_STACK: u64 = 512 << 10;
 
 /// Checks that the stack suffices: without it the kernel ends the program by SIGSEGV.
 fn expect_stack() -> Result<(), failure::Failure> {

@@ -174,12 +174,12 @@ fn a_run_that_cannot_be_kept_is_shown_all_the_same() {
     };
     let nowhere = run().assert().success();
     let nowhere = nowhere.get_output();
-    assert!(String::from_utf8_lossy(&nowhere.stdout).contains("entry/call"));
+    assert!(String::from_utf8_lossy(&nowhere.stdout).contains("\n  call "));
     assert!(String::from_utf8_lossy(&nowhere.stderr).contains("will not be kept"));
     // A home that cannot be written is as none.
     let unwritable = run().env("HOME", &file).assert().success();
     let unwritable = unwritable.get_output();
-    assert!(String::from_utf8_lossy(&unwritable.stdout).contains("entry/call"));
+    assert!(String::from_utf8_lossy(&unwritable.stdout).contains("\n  call "));
     let stderr = String::from_utf8_lossy(&unwritable.stderr);
     assert!(
         stderr.starts_with("tollgate: warning: this run will not be kept: runs cannot be kept in"),

@@ -127,8 +127,10 @@ fn one_boundary_has_its_facts_alone() {
     let refusal = home.refusal(["inspect", "--affects", "kernel-entyr"]);
     assert!(refusal.contains("did you mean kernel-entry"), "{refusal}");
     assert!(home.refusal(["inspect", "--affects", "xyzzy"]).contains("`tollgate list`"));
-    let script = home.output(["completions", "bash"]);
-    assert!(script.contains("kernel-entry") && script.contains("page-faults"));
+    let mut offered = home.tollgate(["--", "tollgate", "inspect", "--affects", "kernel-e"]);
+    offered.env("TOLLGATE_COMPLETE", "bash").env("_CLAP_COMPLETE_INDEX", "3").env("_CLAP_IFS", "\n");
+    let offered = offered.assert().success().get_output().stdout.clone();
+    assert_eq!(String::from_utf8_lossy(&offered).trim(), "kernel-entry");
 }
 
 #[test]

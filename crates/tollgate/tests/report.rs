@@ -181,7 +181,7 @@ fn telling(text: &str) -> Value {
 
 fn traced(text: &str) -> Value {
     let call = json!({"name": text, "count": 3, "errors": 0, "total_ns": 5_000_000, "max_ns": 4_000_000, "on_cpu_ns": 1_000_000,
-                      "sleep_ns": 4_000_000, "disk_ns": 0, "runqueue_ns": 0});
+                      "sleep_ns": 0, "disk_ns": 4_000_000, "runqueue_ns": 0});
     json!({
         "command": [text], "backend": "bpf", "ended": {"exit": 0}, "processors": 2, "wall_ns": 2_000_000_000_u64,
         "user_ns": 900_000_000, "sys_ns": 300_000_000,

@@ -96,7 +96,12 @@ fn a_run_measures_keeps_and_can_be_shown_again() {
     let syscall = of(&ran, "entry/syscall");
     if syscall["status"] == "measured" {
         let figure = |name: &str| syscall[name].as_f64().unwrap_or_else(|| panic!("{name} of {syscall}"));
-        assert!(figure("ci_low") <= figure("median") && figure("median") <= figure("ci_high"));
+        // A busy machine has time for fewer processes than an interval needs.
+        let has_interval = syscall["processes"].as_array().is_some_and(|processes| processes.len() >= 6);
+        assert_eq!(syscall["ci_low"].is_number(), has_interval, "{syscall}");
+        assert!(
+            !has_interval || figure("ci_low") <= figure("median") && figure("median") <= figure("ci_high")
+        );
         assert!(figure("min") > 0.0 && figure("min") <= figure("median"));
         assert!(figure("samples") >= 8.0 && figure("ops_per_sample") >= 1.0);
         assert_eq!(syscall["multiple_of_syscall"], 1.0);
@@ -614,7 +619,7 @@ fn completions_and_manual_pages_know_every_verb() {
     home.output(["man", pages.to_str().expect("text")]);
     let run = std::fs::read_to_string(pages.join("tollgate-run.1")).expect("a page per verb");
     assert!(run.contains("\\-\\-thorough") && run.contains(".SH EXAMPLES"), "{run}");
-    assert_eq!(std::fs::read_dir(&pages).expect("a directory").count(), 17);
+    assert_eq!(std::fs::read_dir(&pages).expect("a directory").count(), 18);
 }
 
 #[test]

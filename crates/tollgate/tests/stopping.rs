@@ -244,7 +244,7 @@ fn a_file_size_limit_is_reported() {
 fn a_stack_that_is_too_small_is_reported() {
     let output = limited("ulimit -s 96", "list");
     assert_eq!(output.status.code(), Some(2), "{output:?}");
-    assert!(one_line(&output.stderr).contains("`ulimit -s 256`"), "{output:?}");
-    let output = limited("ulimit -s 256", "list");
+    assert!(one_line(&output.stderr).contains("`ulimit -s 512`"), "{output:?}");
+    let output = limited("ulimit -s 512", "list");
     assert!(output.status.success(), "{output:?}");
 }

@@ -2,15 +2,19 @@
 //! for seconds, and each of these seconds tells about as much as one value.
 
 use super::interval::{Interval, sign_test_rank};
+use super::normal::normal_quantile;
 use super::order::{median, sorted};
 
 /// An integrated autocorrelation time is estimated from no more lags than this.
 const MOST_LAGS: usize = 256;
 
-/// The estimate of the autocorrelation time is too low for short series: its excess over 1 counts this many times. With
-/// that, simulated intervals hold their confidence from about 13 independent values on, see
-/// `tests/rates_of_statistics.rs`.
+/// The estimate of the autocorrelation time is too low for short series: its excess over 1 counts this many times where
+/// two series are compared.
 const CAUTION: f64 = 1.5;
+
+/// The same for an interval: with it, simulated intervals hold their confidence from about 13 independent values on, see
+/// `tests/rates_of_statistics.rs`.
+const INTERVAL_CAUTION: f64 = 2.0;
 
 /// The number of independent values whose median would vary as much as the median of `series`, at most its length.
 ///
@@ -18,7 +22,11 @@ const CAUTION: f64 = 1.5;
 /// rests. The autocorrelations are summed as far as the sums of neighbouring two are positive and fall (Geyer, "Practical
 /// Markov Chain Monte Carlo", 1992, initial monotone sequence).
 pub fn effective_number(series: &[f64]) -> f64 {
-    series.len() as f64 / (1.0 + CAUTION * (autocorrelation_time(series) - 1.0))
+    effective(series, CAUTION)
+}
+
+fn effective(series: &[f64], caution: f64) -> f64 {
+    series.len() as f64 / (1.0 + caution * (autocorrelation_time(series) - 1.0))
 }
 
 /// At least 1.
@@ -43,16 +51,18 @@ fn autocorrelation_time(series: &[f64]) -> f64 {
     time.max(1.0)
 }
 
-/// The confidence interval of the median of values in the order of time: the sign test's, with its ranks those of the
-/// [`effective_number`] of values. It is the range of all where that number is too small for the confidence.
+/// The confidence interval of the median of values in the order of time: the sign test's, with its ranks those of as many
+/// independent values as the series is worth, by the autocorrelation of its values, and at most `most`. It is the range of
+/// all where that number is too small for the confidence.
 ///
 /// None where even independent values would be too few.
-pub fn series_interval(series: &[f64], confidence: f64) -> Option<Interval> {
+pub fn series_interval(series: &[f64], most: f64, confidence: f64) -> Option<Interval> {
     let independent = sign_test_rank(series.len(), confidence)?;
-    let effective = effective_number(series);
-    let rank = sign_test_rank(effective as usize, confidence).unwrap_or(0);
-    let scaled = rank as f64 * series.len() as f64 / effective;
-    let rank = (scaled as usize).clamp(1, independent);
+    let effective = effective(series, INTERVAL_CAUTION).min(most.max(1.0));
+    // The normal limit of the sign test's rank, which has no steps for a number that is not whole.
+    let z = normal_quantile(0.5 + confidence / 2.0);
+    let share = 0.5 - 0.5 * z / effective.sqrt();
+    let rank = ((share * series.len() as f64) as usize).clamp(1, independent);
     let sorted = sorted(series);
     Some(Interval { low: sorted[rank - 1], high: sorted[series.len() - rank] })
 }
@@ -71,7 +81,7 @@ pub struct Drift {
 /// `confidence`, or where a median is not above zero.
 pub fn drift(series: &[f64], confidence: f64) -> Option<Drift> {
     let (first, second) = series.split_at(series.len() / 2);
-    let half = |values: &[f64]| Some((median(values)?, series_interval(values, confidence)?));
+    let half = |values: &[f64]| Some((median(values)?, series_interval(values, f64::INFINITY, confidence)?));
     let ((before, around_before), (after, around_after)) = (half(first)?, half(second)?);
     let ratio = after / before;
     let beyond_interval = !around_before.contains(after) && !around_after.contains(before);
@@ -103,11 +113,11 @@ mod tests {
     #[test]
     fn an_interval_of_two_stretches_is_their_range() {
         let series: Vec<f64> = (0..100).map(f64::from).collect();
-        assert_eq!(series_interval(&series, 0.95), Some(Interval { low: 0.0, high: 99.0 }));
-        assert_eq!(series_interval(&series[..5], 0.95), None);
+        assert_eq!(series_interval(&series, f64::INFINITY, 0.95), Some(Interval { low: 0.0, high: 99.0 }));
+        assert_eq!(series_interval(&series[..5], f64::INFINITY, 0.95), None);
         let six = [6.0, 1.0, 5.0, 2.0, 4.0, 3.0];
-        assert_eq!(series_interval(&six, 0.95), Some(Interval { low: 1.0, high: 6.0 }));
-        assert_eq!(series_interval(&six, f64::NAN), None);
+        assert_eq!(series_interval(&six, f64::INFINITY, 0.95), Some(Interval { low: 1.0, high: 6.0 }));
+        assert_eq!(series_interval(&six, f64::INFINITY, f64::NAN), None);
     }
 
     #[test]

@@ -62,6 +62,7 @@ pub fn measured(group: &str, processes: &[Vec<f64>]) -> Measured {
         baseline: None,
         counted: None,
         notes: vec![],
+        span_ns: None,
         traced: vec![],
     }
 }

@@ -21,6 +21,9 @@ struct Player<'a> {
     back_to: Option<usize>,
 }
 
+/// A loop that counts does not come round to where it was for billions of steps.
+const MOST_STEPS: usize = 5000;
+
 /// Plays the schedule in which A is preempted just before instruction number `point`.
 pub(super) fn play(machine: &Machine<'_, 2>, point: usize) -> Counterexample {
     let mut player = Player { machine, state: machine.start(), schedule: vec![], back_to: None };
@@ -78,7 +81,7 @@ impl Player<'_> {
     }
 
     fn goes_on(&self) -> bool {
-        self.back_to.is_none() && self.machine.harm(&self.state).is_none()
+        self.back_to.is_none() && self.machine.harm(&self.state).is_none() && self.schedule.len() < MOST_STEPS
     }
 
     /// Takes a step. Returns the event of an instruction.
@@ -97,6 +100,9 @@ impl Player<'_> {
         let so = match (harm, self.back_to) {
             (Some(harm), _) => ending.so(harm),
             (None, Some(_)) => ending.so(Harm::Stuck),
+            (None, None) if self.schedule.len() >= MOST_STEPS => {
+                format!("It was not over after {MOST_STEPS} steps.")
+            }
             (None, None) => self.so(ending.deeds, point, reached),
         };
         narrative.counterexample(harm, self.back_to, so)

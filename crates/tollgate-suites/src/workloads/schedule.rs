@@ -240,6 +240,7 @@ impl CaseState {
             group: SUITE.name.to_owned(),
             baseline: self.benchmark.baseline_of(&self.params),
             notes: self.notes.clone(),
+            span_ns: None,
             traced: self.traced.clone(),
         })
     }

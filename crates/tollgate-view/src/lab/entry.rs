@@ -77,6 +77,7 @@ mod tests {
             group: "entry".to_owned(),
             baseline: None,
             notes: Vec::new(),
+            span_ns: None,
             traced: Vec::new(),
         };
         let measurement = Measurement {

@@ -156,6 +156,7 @@ fn parts_of(measured: &Measured) -> Vec<Part> {
             group: String::new(),
             baseline: None,
             notes: Vec::new(),
+            span_ns: None,
             traced: Vec::new(),
         };
         let estimate = Estimate::of(&part)?;

@@ -209,7 +209,7 @@ mod tests {
         let first = text.lines().next().expect("a line");
         assert_eq!(
             first,
-            "real 5.35 s   user 3.59 s   sys 1.55 s   waiting 210 ms (disk 150 ms, runnable 40.0 ms, sleep 20.0 ms)"
+            "real 5.35 s   user 3.59 s   sys 1.55 s   waiting 210 ms (disk 150 ms, runnable 40.0 ms, sleep 20.0 ms)   unaccounted 0"
         );
         assert!(
             text.contains("\ngit checkout -q v2.0: exit status 0, 1 process, 1 thread, 2 processors\n"),

@@ -119,6 +119,7 @@ fn measured(rounds: &[Round], machines: usize, unit: Unit, provenance: Provenanc
         group: SUITE.to_owned(),
         baseline: None,
         notes: Vec::new(),
+        span_ns: None,
         traced: Vec::new(),
     }))
 }

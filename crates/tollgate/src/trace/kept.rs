@@ -38,6 +38,7 @@ pub fn document(
         group: GROUP.to_owned(),
         baseline: None,
         notes: Vec::new(),
+        span_ns: None,
         traced: vec![traced],
     };
     let outcome = Outcome::Measured(Box::new(measured));
