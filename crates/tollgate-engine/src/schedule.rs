@@ -235,7 +235,13 @@ impl Schedule {
     pub fn slice(&self, plan: &Plan) -> Duration {
         const TIMES_NEED: u32 = 3;
         let wanted = (self.need() * TIMES_NEED).max(self.share / plan.most_processes as u32);
-        wanted.min(self.share / plan.least_processes as u32).max(SLICE)
+        let missing = plan.least_processes.saturating_sub(self.processes).max(1);
+        let fitting = match self.processes < plan.least_processes {
+            // The first process may have taken more than its part.
+            true => self.share.saturating_sub(self.taken) / missing as u32,
+            false => self.share / plan.least_processes as u32,
+        };
+        wanted.min(fitting).max(SLICE)
     }
 
     /// The share of its time that it has taken.
