@@ -3,7 +3,7 @@
 use std::fmt;
 
 use serde::Serialize;
-use tollgate_model::stats::median;
+use tollgate_model::stats::{median, quantile};
 
 use crate::facts;
 use crate::figures::{count, percent};
@@ -31,7 +31,7 @@ pub struct Quality {
     pub reasons: Vec<String>,
 }
 
-/// The median range across processes above which a run is fair, and poor.
+/// The median range of the middle four fifths of processes above which a run is fair, and poor.
 const RANGES: [f64; 2] = [0.05, 0.20];
 /// The median difference between the first and the second half of the processes, likewise.
 const DRIFTS: [f64; 2] = [0.03, 0.10];
@@ -53,7 +53,7 @@ pub fn of(summary: &Summary) -> Quality {
     };
     // A row below its detection limit differs by noise alone.
     let above = || rows.iter().filter(|figures| figures.below.is_none() && figures.is_estimate());
-    let ranges: Vec<f64> = above().map(|figures| figures.estimate.spread).collect();
+    let ranges: Vec<f64> = above().filter_map(|figures| middle_range(figures)).collect();
     judge(median(&ranges), RANGES, &|range| format!("processes differ by {}", percent(range)));
     let drifts: Vec<f64> = above().filter_map(|figures| drift(figures)).collect();
     judge(median(&drifts).map(f64::abs), DRIFTS, &|drift| format!("drift {} during the run", percent(drift)));
@@ -64,6 +64,15 @@ pub fn of(summary: &Summary) -> Quality {
     reasons.sort_by_key(|(grade, _)| std::cmp::Reverse(*grade));
     let grade = reasons.first().map_or(Grade::Good, |(grade, _)| *grade);
     Quality { grade, reasons: reasons.into_iter().map(|(_, reason)| reason).collect() }
+}
+
+/// The range of the middle four fifths of the processes over their median: among hundreds, one that met an interrupt
+/// says nothing of the rest.
+fn middle_range(figures: &Figures) -> Option<f64> {
+    let mut medians = figures.estimate.process_medians.clone();
+    medians.sort_unstable_by(f64::total_cmp);
+    let range = quantile(&medians, 0.9)? - quantile(&medians, 0.1)?;
+    Some(range / median(&medians)?).filter(|range| range.is_finite())
 }
 
 /// The second half of the processes over the first, less one.

@@ -77,11 +77,19 @@ fn title(summary: &Summary, width: usize) -> String {
     let took = took.and_then(|(started, finished)| finished.duration_since(started).ok());
     let took = took.map(|took| format!("  {}", time_left(took))).unwrap_or_default();
     let label = run.label.as_ref().map(|label| format!("  {label}")).unwrap_or_default();
-    let mut title = format!("run {}{took}  {}", run.id, count(measured, "case", "cases"));
-    for (at, (number, words)) in counts.into_iter().filter(|(number, _)| *number > 0).enumerate() {
-        title.push_str(&format!("{} {number} {words}", if at == 0 { ";" } else { "," }));
-    }
-    if title.width() + label.width() <= width { title + &label } else { title }
+    let interrupted = if run.facts.contains_key(tollgate_engine::INTERRUPTED) { "interrupted; " } else { "" };
+    let begin = format!("run {}{took}  {interrupted}", run.id);
+    let with = counts.into_iter().filter(|(number, _)| *number > 0);
+    let without: Vec<String> = with.map(|(number, words)| format!("{number} {words}")).collect();
+    let cases = match without.is_empty() {
+        true => count(measured, "case", "cases"),
+        false => format!("{}; {}", count(measured, "case", "cases"), without.join(", ")),
+    };
+    // Three reasons have no room beside a label.
+    let in_short = format!("{measured} of {}", count(summary.rows.len(), "case", "cases"));
+    let titles = [format!("{begin}{cases}{label}"), format!("{begin}{in_short}{label}"), begin + &in_short];
+    let fits = |title: &&String| title.width() <= width;
+    titles.iter().find(fits).unwrap_or(&titles[2]).clone()
 }
 
 /// Where the rest is: the first finding's benchmark is the one to explain.
