@@ -12,7 +12,7 @@ use crate::figures;
 use crate::pictures::{bill, curve, matrix, trade};
 
 /// More rows are no picture.
-const MOST: usize = 16;
+const MOST: usize = 12;
 const THRASH: &str = "memory/thrash";
 
 /// Benchmarks with a picture of their own, or without an estimate to draw.
