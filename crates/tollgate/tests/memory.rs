@@ -183,9 +183,10 @@ fn the_curve_and_the_matrix_are_drawn_from_what_was_measured() {
     // On a busy machine a short run measures too few cases to draw.
     let is_drawn = |seconds: &&str| {
         let patterns = ["run", "memory/latency{page=4k}", "memory/pingpong", "--quiet", "--time", seconds];
-        let text = home.output(patterns);
+        let screen = home.output(patterns);
+        assert!(screen.lines().all(|line| line.chars().count() <= 80), "{screen}");
+        let text = home.output(["show", "--all", "--width", "80"]);
         println!("{text}");
-        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         let has_matrix = text.contains("memory/pingpong: ns per cache-line transfer");
         text.contains("memory/latency: ns per dependent load")
             && text.contains('●')
