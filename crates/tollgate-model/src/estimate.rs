@@ -121,9 +121,9 @@ impl Level {
     }
 }
 
-/// A busy host keeps one pace for about so long, in ns: over 24 runs of 8 s of `entry` in a nested virtual machine, intervals
-/// that took the paces of a run to be as many as its span has of these held the common median in 95 of 100 rows, and in 79 with
-/// the autocorrelation of its processes alone.
+/// A busy host keeps one pace for about so long, in ns. Over 24 runs of 8 s of `entry` in a nested virtual machine, intervals of
+/// as many paces as the span of a run has of these held the common median in 90 of 100 rows, and in 79 by the
+/// autocorrelation of the processes alone.
 const PACE_NS: f64 = 1.6e9;
 
 /// The greatest number of paces that processes can have seen which were spread over so many ns.
