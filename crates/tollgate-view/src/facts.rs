@@ -48,9 +48,20 @@ pub fn source<'a>(facts: &'a Facts, name: &str) -> Option<&'a str> {
 
 /// A fact's value as text: sizes with a unit.
 pub fn in_words(name: &str, value: &FactValue) -> String {
-    match value.as_f64().filter(|_| is_size(name)) {
-        Some(bytes) => crate::figures::bytes(bytes),
-        None => value.to_string(),
+    match value {
+        FactValue::Integer(bytes) if is_size(name) => sized(*bytes),
+        value => value.to_string(),
+    }
+}
+
+/// An amount of bytes: `48 KiB`.
+pub(crate) fn sized(bytes: i64) -> String {
+    let unit = [(1_i64 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    let exact = |&(unit, _): &(i64, &str)| bytes >= unit && bytes % unit == 0 && bytes / unit < 10_000;
+    match (unit.into_iter().find(exact), unit.into_iter().find(|(unit, _)| bytes >= *unit)) {
+        (Some((unit, name)), _) => format!("{} {name}", bytes / unit),
+        (None, Some((unit, name))) => format!("{:.1} {name}", bytes as f64 / unit as f64),
+        (None, None) => format!("{bytes} bytes"),
     }
 }
 
@@ -87,4 +98,16 @@ pub fn emulated(facts: &Facts) -> bool {
         let items = facts.get(*name).and_then(Fact::value);
         matches!(items, Some(FactValue::List(items)) if items.iter().any(says_so))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_units_and_counts_have_none() {
+        let words = |name, number: i64| in_words(name, &FactValue::Integer(number));
+        assert_eq!([words("cache.l2", 2 << 20), words("files.free", 1 << 10)], ["2 MiB", "1 KiB"]);
+        assert_eq!([words("cache.l2.ways", 16), words("cache.line", 64)], ["16", "64"]);
+    }
 }

@@ -3,7 +3,8 @@
 use std::fmt;
 
 use serde::Serialize;
-use tollgate_model::stats::{median, quantile};
+use tollgate_model::estimate::CONFIDENCE;
+use tollgate_model::stats::{self, median, quantile};
 
 use crate::facts;
 use crate::figures::{count, percent};
@@ -37,8 +38,6 @@ const RANGES: [f64; 2] = [0.05, 0.20];
 const DRIFTS: [f64; 2] = [0.03, 0.10];
 /// The share of rows with too few processes for an interval, likewise.
 const FEW: [f64; 2] = [0.10, 0.50];
-/// Fewer processes have no halves.
-const ENOUGH_FOR_HALVES: usize = 8;
 
 /// The quality of a run, from its rows and from what else happened meanwhile.
 pub fn of(summary: &Summary) -> Quality {
@@ -75,14 +74,10 @@ fn middle_range(figures: &Figures) -> Option<f64> {
     Some(range / median(&medians)?).filter(|range| range.is_finite())
 }
 
-/// The second half of the processes over the first, less one.
+/// The second half of the processes over the first, less one, as far as their intervals do not explain it.
 fn drift(figures: &Figures) -> Option<f64> {
-    let medians = &figures.estimate.process_medians;
-    if medians.len() < ENOUGH_FOR_HALVES {
-        return None;
-    }
-    let (first, second) = medians.split_at(medians.len() / 2);
-    Some(median(second)? / median(first)? - 1.0).filter(|drift| drift.is_finite())
+    let drift = stats::drift(&figures.estimate.process_medians, CONFIDENCE)?;
+    Some(if drift.beyond_interval { drift.ratio - 1.0 } else { 0.0 })
 }
 
 /// What the checks of the moment find poor: load, steal, quota, a tracer, the clock.

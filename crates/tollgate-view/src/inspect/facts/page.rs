@@ -8,6 +8,7 @@ use tollgate_model::{Effect, Fact, FactValue, Facts};
 use super::group::Group;
 use super::hanging::{FAINT, INDENT, hanging};
 use super::reasons::reasons;
+use crate::facts;
 use crate::table::{heading, wrap};
 
 const STRONG: Style = Style::new().bold();
@@ -135,26 +136,9 @@ fn row(
 
 /// Large numbers of bytes have a unit; other numbers stay as they are.
 fn shown(name: &str, value: &FactValue) -> String {
-    let is_bytes = ["memory.total", "cgroup.memory", "cache.l", "files.free"];
     match value {
-        FactValue::Integer(bytes)
-            if name == "memory.swap" || is_bytes.iter().any(|start| name.starts_with(start)) =>
-        {
-            sized(*bytes)
-        }
         FactValue::Real(x) => format!("{x:.2}"),
-        value => value.to_string(),
-    }
-}
-
-/// An amount of bytes: `48 KiB`.
-pub(super) fn sized(bytes: i64) -> String {
-    let unit = [(1_i64 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
-    let exact = |&(unit, _): &(i64, &str)| bytes >= unit && bytes % unit == 0 && bytes / unit < 10_000;
-    match (unit.into_iter().find(exact), unit.into_iter().find(|(unit, _)| bytes >= *unit)) {
-        (Some((unit, name)), _) => format!("{} {name}", bytes / unit),
-        (None, Some((unit, name))) => format!("{:.1} {name}", bytes as f64 / unit as f64),
-        (None, None) => format!("{bytes} bytes"),
+        value => facts::in_words(name, value),
     }
 }
 

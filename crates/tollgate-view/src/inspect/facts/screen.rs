@@ -4,8 +4,8 @@ use tollgate_model::text::{beginning, clean};
 use tollgate_model::{Fact, FactValue, Facts, Unknown};
 
 use super::group::WHEN;
-use super::page::{NOT_AFFECTED, sized};
-use crate::facts::{flag, number, text};
+use super::page::NOT_AFFECTED;
+use crate::facts::{flag, number, sized, text};
 use crate::figures;
 use crate::table::{Look, Table, paragraph};
 
