@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use tollgate_model::{Boundary, Case, ParamValue, Params, Unit};
 
-use super::run::{BenchError, Findings, RunContext};
+use super::fixture::{Fixture, Step};
+use super::run::RunContext;
 use super::timed::{EMPTY, Timed};
 use super::{context::Context, instance::Instance, refusal::Result};
 
@@ -27,17 +28,22 @@ pub enum Kind {
     /// In batches of an instance, which bench processes run in rounds. The function makes the instance of a case ready
     /// in the calling process, from its timed code and its parameters, or says why that fails.
     Instance(fn(Timed, &Params, &mut Context) -> Result<Instance>),
-    /// As whole commands, one after the other, by the run's own process. They take so long that only a user's request
-    /// selects them.
+    /// As whole commands, one after the other, by the run's own process or the agent's. They take so long that only a
+    /// user's request selects them.
     Command(&'static Commands),
 }
 
-/// Measures the whole commands of a suite.
+/// Makes the fixture of some cases.
+pub type MakeFixture = fn(&[Chosen], &mut RunContext) -> Step<Box<dyn Fixture>>;
+
+/// The whole commands of a suite.
 pub struct Commands {
     /// The time that these cases get by default.
     pub usual: fn(cases: &[Chosen]) -> Duration,
-    /// Measures them; one measurement for each, in their order.
-    pub measure: fn(cases: &[Chosen], context: &mut RunContext) -> Result<Findings, BenchError>,
+    /// The cases that share a fixture, as indices, those first that probably take the least time; fixture by fixture.
+    pub fixtures: fn(cases: &[Chosen]) -> Vec<Vec<usize>>,
+    /// Makes the fixture of some cases that share one.
+    pub fixture: MakeFixture,
 }
 
 /// A chosen case: a benchmark and its parameters.
@@ -205,6 +211,11 @@ impl Benchmark {
     /// the same number of operations in a batch.
     pub fn comparison(&self) -> &'static str {
         self.baseline.unwrap_or(self.name)
+    }
+
+    /// Whether its cases are whole commands.
+    pub fn is_command(&self) -> bool {
+        matches!(self.kind, Kind::Command(_))
     }
 
     /// The suite's name.

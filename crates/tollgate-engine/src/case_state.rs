@@ -8,7 +8,8 @@ use tollgate_model::measurement::{
 };
 use tollgate_model::stats::{self, Interval};
 
-use super::shared::{Events, InstanceState, Readiness, SharedResults, Slot};
+use super::record::InstanceRecord;
+use super::shared::{Events, InstanceState, Readiness};
 use super::worker::{InstanceOrder, iterations_for};
 use super::{benchmark::Benchmark, clock::Clock, ending::Ending, refusal::Refusal, run::Decided};
 
@@ -100,7 +101,6 @@ impl CaseState {
             params: self.params.clone(),
             ops: self.ready.ops,
             iterations: self.iterations,
-            extra: slow_down::extra(self.benchmark, self.iterations),
             stride,
         }
     }
@@ -125,40 +125,31 @@ impl CaseState {
         });
     }
 
-    /// Collects the records of one process, if the instance ran there.
-    pub fn collect(&mut self, shared: &SharedResults, instance: Option<usize>) {
-        if let Some(Err(refusal)) = instance.and_then(|instance| shared.instance(instance)) {
+    /// Collects what one process of so many rounds left of this case, if it ran there.
+    pub fn collect(&mut self, record: Option<&InstanceRecord>, rounds: usize) {
+        if let Some(Err(refusal)) = record.and_then(|record| record.state.clone()) {
             self.state = State::Refused(match refusal {
                 // It passed the calibration alone, but not next to the other instances.
                 Refusal::Skip(why) if !self.batches.is_empty() => Refusal::Fail(why),
                 refusal => refusal,
             });
         }
-        let rounds = shared.rounds_recorded();
-        let earlier = self.batches.len();
-        let (mut ran, mut discarded) = (Vec::new(), Vec::new());
-        for round in 0..rounds {
-            match instance.map_or(Slot::Empty, |instance| shared.slot(round, instance)) {
-                Slot::Empty => continue,
-                Slot::Kept(ticks) => self.batches.push(ticks),
-                Slot::Discarded => discarded.push(round as u32),
-            }
-            ran.push(round as u32);
+        if rounds == 0 {
+            return;
         }
-        let ticks: Vec<f64> = self.batches[earlier..].iter().map(|&ticks| ticks as f64).collect();
+        let none = InstanceRecord { ran: Some(Vec::new()), ..InstanceRecord::default() };
+        let record = record.unwrap_or(&none);
+        self.batches.extend(&record.ticks);
+        let ticks: Vec<f64> = record.ticks.iter().map(|&ticks| ticks as f64).collect();
         if let Some(median) = stats::median(&ticks) {
             self.medians.push(median);
             let now = Instant::now();
             self.ends = Some((self.ends.map_or(now, |(first, _)| first), now));
         }
-        let events = instance.map_or(Events::default(), |instance| shared.events(instance));
-        for (sum, number) in self.events.iter_mut().zip(events) {
+        for (sum, number) in self.events.iter_mut().zip(record.events) {
             *sum = sum.saturating_add(number);
         }
-        if rounds > 0 {
-            let ran = (ran.len() < rounds).then_some(ran);
-            self.processes.push(ProcessRounds { rounds: rounds as u32, ran, discarded });
-        }
+        self.processes.push(record.rounds(rounds));
     }
 
     /// Its first figure, once, where it is on the first screen and has had so many processes.
@@ -236,15 +227,17 @@ impl CaseState {
         numbers.map(|(what, &number)| Counter { what: (*what).to_owned(), number }).collect()
     }
 
-    /// Its measurement, of a run that was `interrupted` or not.
-    pub fn conclude(self, suite: &str, clock: Clock, interrupted: bool) -> Measurement {
+    /// Its measurement. `cut` says why the measuring ended early, where it did.
+    pub fn conclude(self, suite: &str, clock: Clock, cut: Option<&str>) -> Measurement {
         let not_measured = |why: String| Outcome::NotMeasured { why };
         let outcome = match (&self.state, self.measured(suite, clock)) {
             (State::Refused(refusal), _) => refusal.clone().outcome(),
             (State::Running, Some(measured)) => Outcome::Measured(Box::new(measured)),
-            _ if interrupted => not_measured("interrupted".to_owned()),
-            (State::Running, None) => not_measured(self.why_no_samples()),
-            (State::Waiting, _) => not_measured("the run's time was over before its calibration".to_owned()),
+            (state, _) => not_measured(match (cut, state) {
+                (Some(cut), _) => cut.to_owned(),
+                (None, State::Running) => self.why_no_samples(),
+                (None, _) => "the run's time was over before its calibration".to_owned(),
+            }),
         };
         Measurement { case: self.case(), outcome }
     }
@@ -264,30 +257,4 @@ impl CaseState {
 /// length.
 fn digits_of(tick: f64) -> f64 {
     10_f64.powi((1.0 - tick.log10()).ceil().clamp(0.0, 15.0) as i32)
-}
-
-/// Lets tests slow a benchmark down to check the verdict; never part of a release.
-#[cfg(feature = "test-hooks")]
-mod slow_down {
-    use crate::benchmark::Benchmark;
-
-    /// `TOLLGATE_TEST_SLOW=benchmark=factor[,benchmark=factor]`: iterations beyond the counted ones. The A/A control
-    /// is slowed like its baseline.
-    pub(super) fn extra(benchmark: &Benchmark, iterations: u64) -> u64 {
-        let Ok(orders) = std::env::var("TOLLGATE_TEST_SLOW") else { return 0 };
-        let slowed = if benchmark.suite() == "bench" { benchmark.comparison() } else { benchmark.name };
-        let factor =
-            orders.split(',').filter_map(|order| order.split_once('=')).find(|(name, _)| *name == slowed);
-        let factor: f64 = factor.and_then(|(_, factor)| factor.parse().ok()).unwrap_or(1.0);
-        (iterations as f64 * (factor - 1.0)).round().max(0.0) as u64
-    }
-}
-
-#[cfg(not(feature = "test-hooks"))]
-mod slow_down {
-    use crate::benchmark::Benchmark;
-
-    pub(super) fn extra(_benchmark: &Benchmark, _iterations: u64) -> u64 {
-        0
-    }
 }

@@ -1,9 +1,10 @@
 //! How a child process ended, as a sentence.
 
+use serde::{Deserialize, Serialize};
 use tollgate_model::traced::Ended;
 
 /// The end of a bench process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ending {
     /// It finished its task.
     Finished,

@@ -4,6 +4,7 @@
 //! each of its phases, and removes what it made. The program's end calls [`conclude`] and raises the signal again, so
 //! that a shell ends the loop that runs the program.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering::Relaxed};
 
 use tollgate_os::signals::{self, Disposition};
@@ -18,6 +19,11 @@ const SAME: u64 = 500_000_000;
 static SIGNAL: AtomicI32 = AtomicI32::new(0);
 /// The time of the first signal by CLOCK_MONOTONIC, in nanoseconds; 0 before that.
 static CAME: AtomicU64 = AtomicU64::new(0);
+
+thread_local! {
+    /// Whether this thread's present step is to end, see [`stop_step`].
+    static STEP_STOPPED: Cell<bool> = const { Cell::new(false) };
+}
 
 /// Makes only calls that signal-safety(7) allows.
 extern "C" fn note(signal: libc::c_int, _: *mut libc::siginfo_t, _: *mut libc::c_void) {
@@ -56,9 +62,20 @@ pub fn install() {
     }
 }
 
+/// Ends this thread's present step as a signal would, until [`resume`]: an agent's coordinator does not wait for it any more.
+pub(super) fn stop_step() {
+    STEP_STOPPED.set(true);
+}
+
+/// Lets the next step begin. Returns whether the last one was stopped.
+pub(super) fn resume() -> bool {
+    STEP_STOPPED.replace(false)
+}
+
 /// The signal that asked to stop, if any.
 pub fn requested() -> Option<i32> {
     match SIGNAL.load(Relaxed) {
+        0 if STEP_STOPPED.get() => Some(libc::SIGTERM),
         0 => None,
         signal => Some(signal),
     }

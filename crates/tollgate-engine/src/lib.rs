@@ -1,15 +1,17 @@
 //! The engine measures a selection of benchmarks: it turns "measure these cases" into samples.
 //!
 //! [`measure()`] is the entry. It calibrates each case alone, then runs rounds of batches in fresh bench processes
-//! until every CI is narrow or the time is over. The modules, from top to bottom:
+//! until every CI is narrow or the time is over. [`session::measure_in`] measures several environments, with an agent
+//! in each, and lets their bench processes take turns. The modules, from top to bottom:
 //!
 //! - What to measure: `benchmark` (suites, benchmarks, cases), `selection` (the chosen cases), `plan` (how a run spends
 //!   its time), `limits` and `storage` (processes, memory and the directory that a run may use).
 //! - The parent: `measure` (a run from calibration to findings), `schedule` and `case_state` (the cases of one suite and
 //!   their batch order), `supervisor` (starts, watches and ends bench processes), `group` (process groups that end
 //!   together), `ending` (how a process ended), `interrupt` (requests to stop).
-//! - The border: `shared` (the memory in which a bench process leaves its results).
-//! - The bench process: `worker` (calibrates instances or runs rounds of them), `instance` (a case that is ready to run),
+//! - Several environments: `session` (their coordinator) and `agent` (this program in one of them).
+//! - The border: `shared` (the memory in which a bench process leaves its results), `record` (the same as plain data).
+//! - The bench process: `worker` (calibrates instances, runs rounds of them or takes turns), `instance` (a case that is ready to run),
 //!   `runner` (the interface of everything that runs batches).
 //! - Ways to run a batch: `timed` (loops written in instructions), `compat` (the same in a 32-bit program), `contended`
 //!   (a loop with partners on other processors), `isolated` (instances in a process of their own), `experiment` (one
@@ -22,9 +24,11 @@
 mod refusal;
 
 mod affinity;
+pub mod agent;
 pub mod benchmark;
 mod case_state;
 pub mod clock;
+mod commands;
 mod compat;
 pub mod contended;
 mod context;
@@ -33,6 +37,7 @@ mod ending;
 pub mod experiment;
 #[cfg(test)]
 mod faults;
+mod fixture;
 pub mod group;
 mod heartbeat;
 pub mod instance;
@@ -41,14 +46,18 @@ pub mod isolated;
 pub mod limits;
 pub mod mapping;
 mod measure;
+mod other_cpus;
 mod own;
 pub mod plan;
 mod random;
+mod record;
 mod run;
 mod runner;
 mod schedule;
 pub mod selection;
+pub mod session;
 mod shared;
+mod slow_down;
 mod storage;
 mod supervisor;
 pub mod timed;
@@ -65,6 +74,7 @@ pub use context::Context;
 pub use cpu::CpuShare;
 pub use ending::Ending;
 pub use experiment::{Experiment, Shared};
+pub use fixture::{Execution, Fixture, Step, Stop};
 pub use heartbeat::Heartbeat;
 pub use instance::{Instance, Loop};
 pub use isolated::Isolated;

@@ -7,21 +7,23 @@ use tollgate_os::children::{Inherited, Subreaper};
 
 use super::benchmark::Chosen;
 use super::clock::{self, Clock};
-use super::plan::{Plan, SLICE};
-use super::run::{BenchError, Decided, Findings, Place, Progress, RunContext};
+use super::commands::{self, Local, Terms};
+use super::plan::Plan;
+use super::run::{BenchError, Decided, Findings, Place, Progress};
 use super::schedule::{self, Schedule};
 use super::selection::{Group, Selection};
+use super::shared::{Report, SharedResults};
 use super::supervisor::{Isolation, Worker};
 use super::worker::{Find, Task, Work};
-use super::{cpu, ending::Ending, ending::signal_name, group, random::Random, shared::SharedResults};
+use super::{cpu, ending::Ending, ending::signal_name, group, other_cpus::OtherCpus, random::Random};
 
 /// The calibration's share of the remaining time. It needs a tenth of that, unless processors are short or instances
 /// hang.
-const CALIBRATION_SHARE: f64 = 0.5;
+pub(super) const CALIBRATION_SHARE: f64 = 0.5;
 /// The share of the budget that the calibration must leave to the rounds.
-const ROUNDS_SHARE: f64 = 0.35;
+pub(super) const ROUNDS_SHARE: f64 = 0.35;
 /// The share of the budget after which measuring ends; the rest is for evaluation.
-const END_SHARE: f64 = 0.97;
+pub(super) const END_SHARE: f64 = 0.97;
 
 /// The fact that the user stopped the run: the signal's name.
 pub const INTERRUPTED: &str = "run.interrupted";
@@ -40,7 +42,7 @@ pub fn measure(
 ) -> Result<Findings, BenchError> {
     let began = Instant::now();
     let inherited = Inherited::now();
-    let (rounds, commands): (Vec<&Group>, Vec<&Group>) =
+    let (rounds, whole): (Vec<&Group>, Vec<&Group>) =
         selection.groups.iter().partition(|group| group.usual_time().is_none());
     let seed = Random::seed();
     let mut findings = Findings {
@@ -53,7 +55,7 @@ pub fn measure(
     };
     // Rounds and commands share the budget in proportion to their default times.
     let usual = selection.usual_time().as_secs_f64();
-    let of_commands: Duration = commands.iter().filter_map(|group| group.usual_time()).sum();
+    let of_commands: Duration = whole.iter().filter_map(|group| group.usual_time()).sum();
     let of_commands = of_commands.as_secs_f64() / usual;
     if !rounds.is_empty() {
         let plan = Plan { budget: plan.budget.mul_f64(1.0 - of_commands), ..plan.clone() };
@@ -61,19 +63,20 @@ pub fn measure(
     }
     let last = began + plan.budget.mul_f64(END_SHARE);
     let _subreaper = Subreaper::begin();
-    for (at, group) in commands.iter().enumerate() {
-        let Some(means) = group.commands() else { continue };
+    for (at, group) in whole.iter().enumerate() {
         if findings.interrupted.is_some() {
             findings.measurements.extend(group.cases.iter().map(interrupted));
             continue;
         }
         let left = last.saturating_duration_since(Instant::now());
-        let deadline = Instant::now() + left / (commands.len() - at) as u32;
+        let deadline = Instant::now() + left / (whole.len() - at) as u32;
         let suite = Place { number: rounds.len() + at + 1, of: selection.groups.len() };
-        let mut context = RunContext { plan, began, deadline, seed, suite, watch };
-        let measured = (means.measure)(&group.cases, &mut context);
-        group::end_strays(&inherited);
-        findings.append(measured?);
+        let mut here = Local::new(plan, began, suite, watch);
+        let found = commands::measure(group, &mut [&mut here], &Terms::of(plan, deadline, seed));
+        if here.has_prepared() {
+            group::end_strays(&inherited);
+        }
+        found?.into_iter().for_each(|side| findings.append(side.findings));
     }
     let Some(signal) = findings.interrupted else { return Ok(findings) };
     if !findings.measurements.iter().any(|measurement| measurement.outcome.measured().is_some()) {
@@ -106,7 +109,7 @@ fn measure_rounds(
         Err(BenchError::Interrupted(signal)) => Some(signal),
         ended => ended.map(|()| None)?,
     };
-    let conclude = |group: Schedule| group.conclude(run.clock, interrupted.is_some());
+    let conclude = |group: Schedule| group.conclude(run.clock, interrupted.map(|_| "interrupted"));
     let measurements = groups.into_iter().flat_map(conclude).collect();
     Ok(Findings { measurements, facts: run.facts, interrupted })
 }
@@ -188,31 +191,10 @@ impl<'a> RoundsRun<'a> {
         }
         let (ending, worker) = found;
         self.start_up = began.elapsed();
-        let refused =
-            |why: String| (Clock::Kernel, Fact::known("CLOCK_MONOTONIC_RAW", format!("TSC not used: {why}")));
-        let report = worker.shared.report();
-        let (clock, fact) = match (ending, report.clock) {
-            (Ending::Finished, Some(Ok((clock, source)))) => (clock, Fact::known("tsc", source.describe())),
-            (Ending::Finished, Some(Err(why))) => refused(why),
-            (ending, _) => refused(ending.describe(self.plan.stall)),
-        };
-        self.clock = clock;
-        let pinned = match (self.cpu, report.pin_error) {
-            (Some(cpu), None) => Fact::known(cpu as i64, "sched_setaffinity(2)"),
-            (Some(_), Some(error)) => {
-                let error = std::io::Error::from_raw_os_error(error);
-                Fact::refused(format!("not pinned: sched_setaffinity(2): {}", plainly(&error)))
-            }
-            (None, _) => Fact::unreadable("not pinned: sched_getaffinity(2) failed"),
-        };
-        self.facts.push(("run.cpu".to_owned(), pinned));
-        if let Some(observed) = report.affinity {
-            self.affinity = observed.binds();
-            let word = if self.affinity.is_ok() { "binds" } else { "does not bind" };
-            self.facts.push(("run.affinity".to_owned(), Fact::known(word, observed.describe())));
-        }
-        self.facts.push(("run.clock".to_owned(), fact));
-        self.facts.push(("run.clock_hz".to_owned(), Fact::known(clock.hz() as i64, "run.clock")));
+        let (clock, affinity, facts) =
+            clock_found(ending, &worker.shared.report(), self.cpu, self.plan.stall);
+        (self.clock, self.affinity) = (clock, affinity);
+        self.facts.extend(facts);
         Ok(())
     }
 
@@ -232,8 +214,9 @@ impl<'a> RoundsRun<'a> {
                 Work::Calibration { clock: self.clock, instances: batch_order.orders.clone(), deadline };
             let last = Instant::now() + share;
             let (ending, worker) =
-                self.run(work, last, group.place, &|shared| batch_order.running_name(shared))?;
-            group.record_calibration(&batch_order, &worker.shared, ending, self.plan.stall);
+                self.run(work, last, group.place, &|shared| batch_order.name(shared.current_instance()))?;
+            let record = worker.record(batch_order.orders.len());
+            group.record_calibration(&batch_order, &record, ending, self.plan.stall);
         }
     }
 
@@ -256,17 +239,8 @@ impl<'a> RoundsRun<'a> {
         Ok(())
     }
 
-    /// The time of the next process: its slice; of a group's first process all that its instances need; and more where
-    /// processes ended without one round, since processors are short.
-    fn slice(&self, group: &Schedule) -> Duration {
-        let slice = group.slice(self.plan).max(SLICE * (1 << group.empty_processes().min(10)));
-        let first = group.processes == group.empty_processes();
-        let whole = (group.need() + self.start_up).min(group.share / 2);
-        if first { slice.max(whole) } else { slice }
-    }
-
     fn run_process(&mut self, group: &mut Schedule) -> Result<(), BenchError> {
-        let (batch_order, slice) = group.running(self.slice(group).min(self.left()));
+        let (batch_order, slice) = group.running(group.length(self.plan, self.start_up).min(self.left()));
         if batch_order.is_empty() {
             group.settled = true;
             return Ok(());
@@ -283,9 +257,11 @@ impl<'a> RoundsRun<'a> {
         // The process ends by itself; the margin allows for a long last batch.
         let patience = Instant::now() + slice + self.plan.stall.max(Duration::from_millis(200));
         let last = self.deadline() + self.plan.budget / 20;
-        let (ending, worker) =
-            self.run(work, patience.min(last), group.place, &|shared| batch_order.running_name(shared))?;
-        group.collect(&batch_order, &worker.shared, ending, self.plan.stall);
+        let (ending, worker) = self.run(work, patience.min(last), group.place, &|shared| {
+            batch_order.name(shared.current_instance())
+        })?;
+        let record = worker.record(batch_order.orders.len());
+        group.collect(&batch_order, &record, ending, self.plan.stall);
         Ok(())
     }
 
@@ -304,7 +280,7 @@ impl<'a> RoundsRun<'a> {
             storage: self.plan.storage.clone(),
             work,
         };
-        let mut worker = self.start(&task)?;
+        let mut worker = Worker::start(&task, &self.isolation, self.find)?;
         let (began, budget) = (self.began, self.plan.budget);
         let ending = worker.watch(self.plan.stall, deadline, |shared| {
             let decided = std::mem::take(&mut self.decided);
@@ -313,23 +289,6 @@ impl<'a> RoundsRun<'a> {
         match super::interrupt::requested() {
             Some(signal) => Err(BenchError::Interrupted(signal)),
             None => Ok((ending, worker)),
-        }
-    }
-
-    /// Starts a bench process. Retries, since memory and process ids may be short for a moment.
-    fn start(&self, task: &Task) -> std::io::Result<Worker> {
-        const TRIES: u32 = 5;
-        let mut tried = 1;
-        loop {
-            match Worker::start(task, &self.isolation, self.find) {
-                Err(error)
-                    if tried < TRIES && matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::ENOMEM)) =>
-                {
-                    std::thread::sleep(Duration::from_millis(20) * tried);
-                    tried += 1;
-                }
-                outcome => return outcome,
-            }
         }
     }
 
@@ -344,7 +303,41 @@ impl<'a> RoundsRun<'a> {
     }
 }
 
-fn refuse_cpu(asked: usize, allowed: Vec<usize>) -> BenchError {
+/// The clock that a bench process found, whether an affinity binds there or why not, and the facts of both.
+pub(super) fn clock_found(
+    ending: Ending,
+    report: &Report,
+    cpu: Option<usize>,
+    stall: Duration,
+) -> (Clock, Result<(), String>, Vec<(String, Fact)>) {
+    let refused =
+        |why: String| (Clock::Kernel, Fact::known("CLOCK_MONOTONIC_RAW", format!("TSC not used: {why}")));
+    let (clock, fact) = match (ending, &report.clock) {
+        (Ending::Finished, Some(Ok((clock, source)))) => (*clock, Fact::known("tsc", source.describe())),
+        (Ending::Finished, Some(Err(why))) => refused(why.clone()),
+        (ending, _) => refused(ending.describe(stall)),
+    };
+    let pinned = match (cpu, report.pin_error) {
+        (Some(cpu), None) => Fact::known(cpu as i64, "sched_setaffinity(2)"),
+        (Some(_), Some(error)) => {
+            let error = std::io::Error::from_raw_os_error(error);
+            Fact::refused(format!("not pinned: sched_setaffinity(2): {}", plainly(&error)))
+        }
+        (None, _) => Fact::unreadable("not pinned: sched_getaffinity(2) failed"),
+    };
+    let mut facts = vec![("run.cpu".to_owned(), pinned)];
+    let mut affinity = Ok(());
+    if let Some(observed) = &report.affinity {
+        affinity = observed.binds();
+        let word = if affinity.is_ok() { "binds" } else { "does not bind" };
+        facts.push(("run.affinity".to_owned(), Fact::known(word, observed.describe())));
+    }
+    facts.push(("run.clock".to_owned(), fact));
+    facts.push(("run.clock_hz".to_owned(), Fact::known(clock.hz() as i64, "run.clock")));
+    (clock, affinity, facts)
+}
+
+pub(super) fn refuse_cpu(asked: usize, allowed: Vec<usize>) -> BenchError {
     // SAFETY: sysconf(3) takes a constant.
     let configured = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_CONF) };
     let count = usize::try_from(configured).unwrap_or(0).max(allowed.len());
@@ -352,26 +345,5 @@ fn refuse_cpu(asked: usize, allowed: Vec<usize>) -> BenchError {
         BenchError::NoSuchCpu { asked, count }
     } else {
         BenchError::CpuNotAllowed { asked, allowed }
-    }
-}
-
-/// While it lives, this thread stays off one processor.
-struct OtherCpus {
-    before: Vec<usize>,
-}
-
-impl OtherCpus {
-    fn except(cpu: Option<usize>, allowed: Vec<usize>) -> Self {
-        let others: Vec<usize> = allowed.iter().copied().filter(|&other| Some(other) != cpu).collect();
-        if !others.is_empty() {
-            cpu::allow(&others);
-        }
-        Self { before: allowed }
-    }
-}
-
-impl Drop for OtherCpus {
-    fn drop(&mut self) {
-        cpu::allow(&self.before);
     }
 }

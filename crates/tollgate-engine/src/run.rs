@@ -81,6 +81,9 @@ pub enum BenchError {
     /// No bench process could be started.
     #[error("no bench process can be started: {}", said_by("process", .0))]
     NoProcess(#[from] std::io::Error),
+    /// No environment of a session gave a measurement. Each with the reason.
+    #[error("nothing was measured: {0}")]
+    NoEnvironment(String),
     /// The user asked to stop before anything was measured.
     #[error("interrupted; nothing was kept")]
     Interrupted(i32),
@@ -96,10 +99,8 @@ pub struct RunContext<'a> {
     pub plan: &'a Plan,
     /// When the whole run began.
     pub began: Instant,
-    /// The deadline of the last command.
+    /// The deadline of this step.
     pub deadline: Instant,
-    /// The seed of the random order.
-    pub seed: u64,
     /// The suite.
     pub suite: Place,
     /// Receives the progress.
@@ -114,7 +115,7 @@ impl RunContext<'_> {
         (self.watch)(&Progress { what, elapsed, budget, suite, decided: Vec::new() });
     }
 
-    /// Time until the last command ends.
+    /// Time until the step ends.
     pub fn left(&self) -> Duration {
         self.deadline.saturating_duration_since(Instant::now())
     }

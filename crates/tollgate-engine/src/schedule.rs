@@ -20,16 +20,16 @@ use super::clock::Clock;
 use super::ending::Ending;
 use super::own::OWN_BENCHMARKS;
 use super::plan::{Plan, SLICE};
+use super::record::ProcessRecord;
 use super::run::{Decided, Place};
 use super::selection::Group;
-use super::shared::SharedResults;
 use super::worker::InstanceOrder;
 
 /// The cases of one suite, which share their rounds.
 pub(super) struct Schedule {
-    suite: &'static str,
+    pub suite: &'static str,
     pub place: Place,
-    cases: Vec<CaseState>,
+    pub cases: Vec<CaseState>,
     pub processes: usize,
     pub settled: bool,
     /// Its share of the time for rounds, and how much of that it has taken.
@@ -39,7 +39,7 @@ pub(super) struct Schedule {
 
 pub(super) struct BatchOrder {
     /// Their indices among the cases.
-    indices: Vec<usize>,
+    pub indices: Vec<usize>,
     pub orders: Vec<InstanceOrder>,
     names: Vec<String>,
 }
@@ -49,12 +49,13 @@ impl BatchOrder {
         self.indices.is_empty()
     }
 
-    pub fn running_name(&self, shared: &SharedResults) -> String {
-        shared.current_instance().and_then(|instance| self.names.get(instance)).cloned().unwrap_or_default()
+    /// The name of the instance that runs, by its number.
+    pub fn name(&self, instance: Option<usize>) -> String {
+        instance.and_then(|instance| self.names.get(instance)).cloned().unwrap_or_default()
     }
 
-    fn index_now(&self, shared: &SharedResults) -> Option<usize> {
-        self.indices.get(shared.current_instance()?).copied()
+    fn index_now(&self, record: &ProcessRecord) -> Option<usize> {
+        self.indices.get(record.current?).copied()
     }
 }
 
@@ -80,6 +81,21 @@ impl Schedule {
         }
     }
 
+    /// The same cases, without what was found of them.
+    pub fn without_results(&self) -> Self {
+        let cases = self.cases.iter().map(|state| CaseState::new(state.benchmark, state.params.clone()));
+        let (cases, share) = (cases.collect(), Duration::ZERO);
+        Self {
+            suite: self.suite,
+            place: self.place,
+            cases,
+            processes: 0,
+            settled: false,
+            share,
+            taken: share,
+        }
+    }
+
     /// The number of its cases.
     pub fn number(&self) -> usize {
         self.cases.len()
@@ -100,7 +116,11 @@ impl Schedule {
                 state.iterations = state.iterations_for_operations(ops);
             }
         }
-        // Questions of one experiment need the same order, or it would run once for each.
+        self.equalize_experiments();
+    }
+
+    /// Questions of one experiment need the same order, or it would run once for each.
+    pub fn equalize_experiments(&mut self) {
         for experiment in self.experiments(&self.indices(&State::Running)) {
             let iterations = experiment.iter().map(|&index| self.cases[index].iterations).min().unwrap_or(1);
             experiment.iter().for_each(|&index| self.cases[index].iterations = iterations);
@@ -108,7 +128,7 @@ impl Schedule {
     }
 
     /// Groups the indices by experiment; a case without one is alone.
-    fn experiments(&self, indices: &[usize]) -> Vec<Vec<usize>> {
+    pub fn experiments(&self, indices: &[usize]) -> Vec<Vec<usize>> {
         let alone = indices.iter().map(|&index| vec![index]).collect();
         gather(alone, |index| self.cases[index].ready.experiment.as_deref())
     }
@@ -164,6 +184,12 @@ impl Schedule {
         (self.batch_order(due), limits)
     }
 
+    /// Those of these cases that run.
+    pub fn only(&self, indices: &[usize]) -> BatchOrder {
+        let runs = |index: &&usize| self.cases[**index].state == State::Running;
+        self.batch_order(indices.iter().filter(runs).map(|&index| (index, 1)).collect())
+    }
+
     /// Time that one process needs for one batch of every instance.
     pub fn need(&self) -> Duration {
         self.fixtures().iter().map(|fixture| self.need_of(fixture)).sum()
@@ -184,18 +210,18 @@ impl Schedule {
     pub fn record_calibration(
         &mut self,
         batch_order: &BatchOrder,
-        shared: &SharedResults,
+        record: &ProcessRecord,
         ending: Ending,
         stall: Duration,
     ) {
-        for (instance, &index) in batch_order.indices.iter().enumerate() {
-            self.cases[index].record_calibration(shared.instance(instance));
+        for (instance, &index) in record.instances.iter().zip(&batch_order.indices) {
+            self.cases[index].record_calibration(instance.state.clone());
         }
         let first_waiting =
             || batch_order.indices.iter().copied().find(|&index| self.cases[index].state == State::Waiting);
         if ending != Ending::Finished {
             // If no instance ran, the first waiting one fails, so that the calibration terminates.
-            if let Some(failed) = batch_order.index_now(shared).or_else(first_waiting) {
+            if let Some(failed) = batch_order.index_now(record).or_else(first_waiting) {
                 self.cases[failed].fail_with(ending, stall);
             }
         } else if let Some(index) = first_waiting() {
@@ -207,17 +233,18 @@ impl Schedule {
     pub fn collect(
         &mut self,
         batch_order: &BatchOrder,
-        shared: &SharedResults,
+        record: &ProcessRecord,
         ending: Ending,
         stall: Duration,
     ) {
         for (index, state) in self.cases.iter_mut().enumerate() {
-            state.collect(shared, batch_order.indices.iter().position(|&other| other == index));
+            let instance = batch_order.indices.iter().position(|&other| other == index);
+            state.collect(instance.and_then(|instance| record.instances.get(instance)), record.rounds);
         }
         self.processes += 1;
         // A process that ran out of time is no fault of an instance.
         if !matches!(ending, Ending::Finished | Ending::OutOfTime)
-            && let Some(failed) = batch_order.index_now(shared)
+            && let Some(failed) = batch_order.index_now(record)
         {
             self.cases[failed].fail_with(ending, stall);
         }
@@ -244,6 +271,15 @@ impl Schedule {
         wanted.min(fitting).max(SLICE)
     }
 
+    /// The time of the next process: its slice; of the first process all that its instances need; and more where processes ended
+    /// without one round, since processors are short.
+    pub fn length(&self, plan: &Plan, start_up: Duration) -> Duration {
+        let slice = self.slice(plan).max(SLICE * (1 << self.empty_processes().min(10)));
+        let first = self.processes == self.empty_processes();
+        let whole = (self.need() + start_up).min(self.share / 2);
+        if first { slice.max(whole) } else { slice }
+    }
+
     /// The share of its time that it has taken.
     pub fn progress(&self) -> f64 {
         self.taken.as_secs_f64() / self.share.as_secs_f64().max(f64::MIN_POSITIVE)
@@ -266,9 +302,10 @@ impl Schedule {
         self.cases.iter_mut().filter_map(move |state| state.newly_decided(clock, ENOUGH_PROCESSES))
     }
 
-    pub fn conclude(self, clock: Clock, interrupted: bool) -> Vec<Measurement> {
+    /// `cut` says why the measuring ended early, where it did.
+    pub fn conclude(self, clock: Clock, cut: Option<&str>) -> Vec<Measurement> {
         let suite = self.suite;
-        self.cases.into_iter().map(|state| state.conclude(suite, clock, interrupted)).collect()
+        self.cases.into_iter().map(|state| state.conclude(suite, clock, cut)).collect()
     }
 }
 

@@ -277,6 +277,11 @@ impl SharedResults {
         self.head().rounds.fetch_add(1, Relaxed);
     }
 
+    /// Counts the rounds up to this one, which has begun.
+    pub fn begin_round(&self, round: usize) {
+        self.head().rounds.fetch_max(round as u64 + 1, Relaxed);
+    }
+
     pub fn rounds(&self) -> usize {
         (self.head().rounds.load(Relaxed) as usize).min(MAX_ROUNDS)
     }

@@ -3,13 +3,15 @@
 use std::ffi::{CStr, CString, OsStr};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use std::{fs::File, io, os::fd::AsRawFd, os::unix::ffi::OsStrExt, os::unix::fs::OpenOptionsExt};
+use std::{
+    fs::File, io, os::fd::AsRawFd, os::fd::OwnedFd, os::unix::ffi::OsStrExt, os::unix::fs::OpenOptionsExt,
+};
 
 use tollgate_os::group::{self, Group};
 use tollgate_os::process;
 
 use super::worker::{self, Find, Task};
-use super::{ending::Ending, group::LOOK, interrupt, shared::SharedResults};
+use super::{ending::Ending, group::LOOK, interrupt, record::ProcessRecord, shared::SharedResults};
 
 pub(super) enum Isolation {
     /// By exec: new addresses, new pages.
@@ -57,7 +59,24 @@ pub(super) struct Worker {
 }
 
 impl Worker {
+    /// Starts it, and tries again where memory or process ids are short for a moment.
     pub fn start(task: &Task, isolation: &Isolation, find: Find) -> io::Result<Self> {
+        const TRIES: u32 = 5;
+        let mut tried = 1;
+        loop {
+            match Self::start_once(task, isolation, find) {
+                Err(error)
+                    if tried < TRIES && matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::ENOMEM)) =>
+                {
+                    std::thread::sleep(Duration::from_millis(20) * tried);
+                    tried += 1;
+                }
+                outcome => return outcome,
+            }
+        }
+    }
+
+    fn start_once(task: &Task, isolation: &Isolation, find: Find) -> io::Result<Self> {
         let shared = SharedResults::new(task.instances())?;
         shared.set_task(task)?;
         let exec = match (isolation, shared.descriptor()) {
@@ -82,6 +101,9 @@ impl Worker {
                 // SAFETY: plain system calls on our own descriptors; the strings and their array outlive the call.
                 unsafe {
                     libc::fcntl(descriptor, libc::F_SETFD, 0);
+                    for &pipe in task.descriptors() {
+                        libc::fcntl(pipe, libc::F_SETFD, 0);
+                    }
                     libc::syscall(
                         libc::SYS_execveat,
                         program,
@@ -95,6 +117,34 @@ impl Worker {
             worker::serve(&shared, find)
         })?;
         Ok(Self { group: Group::of(first), shared })
+    }
+
+    /// What it has left so far, of so many instances.
+    pub fn record(&self, instances: usize) -> ProcessRecord {
+        ProcessRecord::of(&self.shared, instances)
+    }
+
+    /// A descriptor that is readable when the process has ended, where the kernel has such descriptors.
+    pub fn descriptor_of_end(&self) -> Option<OwnedFd> {
+        self.group.first().pidfd().ok()
+    }
+
+    /// How it ended, where it has.
+    pub fn ended(&mut self) -> Option<Ending> {
+        self.group.reap().map(Ending::from)
+    }
+
+    /// Kills it and all that it started.
+    pub fn kill(&mut self) {
+        self.group.kill();
+    }
+
+    /// Lets it end by itself for so long, then kills it.
+    pub fn let_end(mut self, patience: Duration) {
+        let until = Instant::now() + patience;
+        while self.group.reap().is_none() && Instant::now() < until {
+            self.group.wait_a_while(LOOK);
+        }
     }
 
     /// Waits for the process's end, or kills it: without progress for `stall`, at `deadline`, or when the user asks

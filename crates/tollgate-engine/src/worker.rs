@@ -8,6 +8,8 @@
 //! busy processor nearly every round holds a context switch. Pairs are made of the rounds in which both
 //! batches survived.
 
+mod turns;
+
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::time::Duration;
 
@@ -27,7 +29,12 @@ use super::random::Random;
 use super::refusal::Result;
 use super::runner::{Batch, Order};
 use super::shared::{Events, MAX_ROUNDS, Readiness, Report, SharedResults, Slot};
+use super::slow_down::SlowDown;
 use super::storage::Storage;
+
+use turns::{Pipes, TurnRunner};
+
+pub use turns::{TurnOrder, WARM_UP_PART};
 
 /// The process name of a bench process, by which it also recognises itself.
 pub(super) const NAME: &str = "tollgate-bench";
@@ -50,10 +57,17 @@ impl Task {
         self.orders().len()
     }
 
+    /// The descriptors that it needs open, besides its shared results.
+    pub fn descriptors(&self) -> &[i32] {
+        if let Work::Turns { pipes, .. } = &self.work { pipes } else { &[] }
+    }
+
     fn orders(&self) -> &[InstanceOrder] {
         match &self.work {
             Work::Clock => &[],
-            Work::Calibration { instances, .. } | Work::Rounds { instances, .. } => instances,
+            Work::Calibration { instances, .. }
+            | Work::Rounds { instances, .. }
+            | Work::Turns { instances, .. } => instances,
         }
     }
 }
@@ -75,18 +89,26 @@ pub(super) enum Work {
         /// CLOCK_MONOTONIC, nanoseconds.
         deadline: u64,
     },
+    /// Make turns, as orders come.
+    Turns {
+        clock: Clock,
+        instances: Vec<InstanceOrder>,
+        /// The ends of two pipes: orders to read, and where a byte says that a turn is over.
+        pipes: [i32; 2],
+    },
 }
 
+/// An instance to prepare.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct InstanceOrder {
+pub struct InstanceOrder {
+    /// Its benchmark's name.
     pub benchmark: String,
+    /// Its parameters.
     pub params: Params,
     /// Operations in an iteration, from the calibration; 0 before it.
     pub ops: u64,
     /// Iterations of the loop in a batch.
     pub iterations: u64,
-    /// Additional uncounted iterations: a test slows an instance on purpose.
-    pub extra: u64,
     /// It takes part in every so-many-th round, from the first on.
     pub stride: usize,
 }
@@ -152,6 +174,12 @@ pub(super) fn serve(shared: &SharedResults, find: Find) -> i32 {
         Work::Clock => {}
         Work::Calibration { clock, instances, deadline } => bench.calibration(clock, &instances, deadline),
         Work::Rounds { clock, instances, seed, deadline } => bench.rounds(clock, &instances, seed, deadline),
+        Work::Turns { clock, instances, pipes } => {
+            let Ok(pipes) = Pipes::open(pipes) else { return 2 };
+            let ready = bench.make_ready(&instances);
+            let runner = TurnRunner { shared, clock, orders: &instances, instances: ready };
+            return i32::from(runner.run(pipes).is_err());
+        }
     }
     0
 }
@@ -207,7 +235,8 @@ impl Bench<'_> {
                     ));
                 }
                 let state = instance.ready.clone();
-                instances.push(Ready { index, benchmark, instance });
+                let slow_down = SlowDown::of(benchmark, order.iterations);
+                instances.push(Ready { index, benchmark, instance, slow_down });
                 Ok(state)
             });
             self.shared.set_instance(index, &state);
@@ -305,6 +334,7 @@ struct Ready {
     index: usize,
     benchmark: &'static Benchmark,
     instance: Instance,
+    slow_down: SlowDown,
 }
 
 #[derive(Clone)]
@@ -359,8 +389,8 @@ impl RoundRunner<'_> {
     /// instances that are due in each round.
     fn round(&mut self, record: Option<usize>, deadline: u64) -> RoundEnd {
         for position in 0..self.instances.len() {
-            let Ready { index, benchmark, instance } = &mut self.instances[position];
-            let (index, orders) = (*index, &self.orders[*index]);
+            let Ready { index, benchmark, instance, slow_down } = &mut self.instances[position];
+            let (index, orders, slow_down) = (*index, &self.orders[*index], *slow_down);
             let due = record.map_or(orders.stride == 1, |round| round.is_multiple_of(orders.stride));
             if !due {
                 continue;
@@ -369,7 +399,7 @@ impl RoundRunner<'_> {
                 return RoundEnd::OutOfTime;
             }
             self.shared.enter(index);
-            let order = Order { iterations: orders.iterations, extra: orders.extra };
+            let order = Order { iterations: orders.iterations, extra: slow_down.extra };
             let batch = match run_batch(benchmark, instance, self.clock, order) {
                 Ok(batch) => batch,
                 Err(refusal) => {
@@ -384,7 +414,7 @@ impl RoundRunner<'_> {
                 continue;
             }
             let net = batch.work as i64 - batch.empty as i64;
-            self.shared.set_slot(round, index, Slot::Kept(net));
+            self.shared.set_slot(round, index, Slot::Kept(slow_down.net(net)));
             let events = events_of(&batch);
             self.shared.add_events(index, events);
             self.kept[index].push(Kept { round, events });

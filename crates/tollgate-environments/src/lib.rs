@@ -1,6 +1,13 @@
-//! Where files are measured: a private directory, and a file system on a block device in memory. Both are removed when
-//! they are dropped; those of a killed program are removed by the next run.
+//! Environments: where a session measures, and where files are measured.
 //!
+//! An environment is named (`spec`), prepared and started with an agent in it (`environment`), and gone when it is dropped. What is made
+//! for it is promised to the guardian first, which undoes it when this program is killed.
+//!
+//! - `environment`: one of a session. `agent`: this program, as it is started there. `started`: the command that does it.
+//! - `spec`: the names. `apply`: the settings of the host. `knob`: a setting of the machine that is alternated.
+//! - `container`: containers of several runtimes. `gvisor`: its sandbox. `seccomp`: filters of system calls. `survey`: what works here.
+//! - `exec`: a command's prefix, and another machine. `upload`: this program over standard input. `greeting`: the first look at an answer.
+//! - `guardian`: the process that undoes. `prepared`, `undo`: what is undone, and how.
 //! - `directory`: a directory of this run alone, and how much may be written to it.
 //! - `ram`: a fresh file system on a block device in memory. `device`: that device, by either of two drivers.
 //! - `commands`: the few programs that are run for it. `error`: why there is none.
@@ -8,12 +15,37 @@
 //! A directory, device, module or mount that was not made here is not touched. Those made here are known by a unique
 //! name, by their owner, and by a lock that the maker holds for as long as it lives.
 
+mod agent;
+mod apply;
 mod commands;
+mod container;
 mod device;
 mod directory;
+mod environment;
 mod error;
+mod exec;
+mod greeting;
+mod guardian;
+mod gvisor;
+mod knob;
+pub mod prepared;
 mod ram;
+mod seccomp;
+mod spec;
+mod started;
+mod survey;
+mod undo;
+mod upload;
 
+pub use apply::apply;
 pub use directory::Private;
+pub use environment::Environment;
 pub use error::EnvironmentError;
+pub use guardian::{Guardian, NAME, Promise};
+pub use knob::KnobSetting;
 pub use ram::{Memory, RamDisk, clean};
+pub use seccomp::Filter;
+pub use spec::{
+    Container, Exec, FORMS, Gvisor, Host, Runtime, Sched, Seccomp, Setting, Spec, SpecError, Ssh,
+};
+pub use survey::{Possibility, survey};

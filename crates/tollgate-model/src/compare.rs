@@ -1,27 +1,55 @@
-//! Verdicts, paired within a run and unpaired between two.
+//! Verdicts: round by round within a run; turn by turn between two environments that were alternated; unpaired between any two
+//! runs.
 //!
-//! Both kinds of comparison end in [`Verdict::of`]: an interval of the ratio, compared with a noise threshold.
+//! Every kind of comparison ends in an interval of the ratio and a noise threshold. [`Verdict::of`] joins them where no turns
+//! alternated.
 
+mod alternated;
 mod facts;
 mod index;
 mod paired;
 mod rounds;
+mod rows;
 mod runs;
+mod sides;
 mod threshold;
+mod turns;
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::run::Run;
 use crate::stats::Interval;
+use index::Index;
 
 pub use facts::{FactDifference, is_volatile};
 pub use paired::{Paired, paired, paired_rows};
-pub use runs::{Comparison, Row, compare, compare_above};
-pub use threshold::{LEAST_THRESHOLD, MOST_EXCUSE};
+pub use rows::{Alternation, Comparison, Row};
+pub use threshold::{LEAST_ALTERNATED, LEAST_THRESHOLD, MOST_EXCUSE, SAME_ALTERNATED};
 
 /// Values that may differ by more than this are never the same, however high the threshold.
 pub const MOST_SAME: f64 = 0.05;
+
+/// Compares two runs case by case: turn with turn where they are environments of one session that alternated, and unpaired
+/// otherwise, see [`Comparison::is_alternated`].
+///
+/// Where a value is below the detection limit in either run there is no ratio: values of which only an upper bound
+/// is known may differ by any factor.
+pub fn compare(base: &Run, other: &Run) -> Comparison {
+    compare_above(base, other, LEAST_THRESHOLD)
+}
+
+/// The same where no relative difference of up to `asked` counts: no row's threshold is lower, and a row whose whole interval lies
+/// within `asked` is the same. Up to [`LEAST_THRESHOLD`] it changes nothing.
+pub fn compare_above(base: &Run, other: &Run, asked: f64) -> Comparison {
+    let (base, other) = (Index::new(base), Index::new(other));
+    if alternated::share_turns(base.run, other.run) {
+        alternated::alternated(&base, &other, asked)
+    } else {
+        runs::unpaired(&base, &other, asked)
+    }
+}
 
 /// The result of a comparison of two values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

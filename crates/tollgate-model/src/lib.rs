@@ -35,5 +35,5 @@ pub use measurement::{
     Case, Counted, Counter, Measured, Measurement, Outcome, ParamValue, Params, ProcessRounds, Provenance,
     Unit,
 };
-pub use run::{Environment, Facts, Label, Run, RunId};
+pub use run::{Environment, Facts, Knob, Label, Part, Run, RunId};
 pub use traced::Traced;

@@ -36,6 +36,9 @@ pub struct Run {
     pub label: Option<Label>,
     /// The kind of environment.
     pub environment: Environment,
+    /// Its part in a session, where several environments were measured in turns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<Part>,
     /// RFC 3339, UTC.
     pub started: String,
     /// RFC 3339, UTC.
@@ -60,6 +63,36 @@ fn schema<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
 
 /// Facts by dotted name, such as `kernel.release`.
 pub type Facts = BTreeMap<String, Fact>;
+
+/// The part of a run in a session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// The session. It is in every run of it.
+    pub id: RunId,
+    /// The environment as the user named it: `host`, `container:seccomp=none`.
+    pub environment: String,
+    /// Its place among the environments of the session, from 0. The first is the base.
+    pub place: u32,
+    /// How many environments the session had.
+    pub of: u32,
+    /// Whether its turns alternated with those of the base on one machine: process number i and round number r of both are then
+    /// neighbours in time. An environment on another machine shares nothing with the base that could be paired.
+    pub paired: bool,
+    /// The setting of the machine that was another one in this environment's turns, and in nothing else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub knob: Option<Knob>,
+}
+
+/// A setting of the machine that a session alternated.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Knob {
+    /// Its file, such as `/sys/kernel/mm/transparent_hugepage/enabled`.
+    pub path: String,
+    /// Its value before the session and in the turns of the base.
+    pub was: String,
+    /// Its value in this environment's turns.
+    pub value: String,
+}
 
 /// The program that wrote a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -293,6 +326,9 @@ impl Run {
         }
         plain("tool.name", &self.tool.name)?;
         plain("tool.version", &self.tool.version)?;
+        if let Some(part) = &self.session {
+            validate_part(part)?;
+        }
         if self.facts.len() > MAX_FACTS {
             return Err(format!("it has more than {MAX_FACTS} facts"));
         }
@@ -358,6 +394,43 @@ fn moment(text: &str) -> Result<SystemTime, humantime::TimestampError> {
     humantime::parse_rfc3339(text)
 }
 
+/// The most environments of a session.
+pub const MAX_ENVIRONMENTS: u32 = 256;
+
+/// The most bytes of an environment's name and of a setting's value: a name may hold a whole command.
+const MAX_SETTING: usize = 4096;
+
+fn validate_part(part: &Part) -> Result<(), String> {
+    if part.of > MAX_ENVIRONMENTS {
+        return Err(format!(
+            "its session has {} environments, and none has more than {MAX_ENVIRONMENTS}",
+            part.of
+        ));
+    }
+    if part.place >= part.of {
+        return Err(format!(
+            "its place in the session is {}, and places count from 0 to below {}",
+            part.place, part.of
+        ));
+    }
+    if part.environment.is_empty() {
+        return Err("session.environment is empty".into());
+    }
+    plain_within(MAX_SETTING, "session.environment", &part.environment)?;
+    let Some(knob) = &part.knob else { return Ok(()) };
+    if !knob.path.starts_with('/') {
+        return Err("session.knob.path is not absolute".into());
+    }
+    for (what, text) in [
+        ("session.knob.path", &knob.path),
+        ("session.knob.was", &knob.was),
+        ("session.knob.value", &knob.value),
+    ] {
+        plain_within(MAX_SETTING, what, text)?;
+    }
+    Ok(())
+}
+
 fn validate_case(case: &Case) -> Result<(), String> {
     plain("a benchmark's name", &case.benchmark)?;
     if case.params.len() > MAX_PARAMS {
@@ -415,7 +488,11 @@ fn validate_rounds(process: &ProcessRounds) -> Result<(), String> {
 
 /// Names go to terminals unescaped: they have no control characters and a bounded length.
 fn plain(what: &str, text: &str) -> Result<(), String> {
-    if text.len() > 256 || text.chars().any(char::is_control) {
+    plain_within(256, what, text)
+}
+
+fn plain_within(most: usize, what: &str, text: &str) -> Result<(), String> {
+    if text.len() > most || text.chars().any(char::is_control) {
         return Err(format!("{what} is too long or has control characters"));
     }
     Ok(())

@@ -7,8 +7,9 @@ mod support;
 use proptest::prelude::*;
 use serde::Serialize;
 use serde_json::Value;
+use support::alternated::{measured_in_turns, part};
 use support::{measured_with_discards, run_of};
-use tollgate_model::compare::{Paired, Verdict, compare, paired, paired_rows};
+use tollgate_model::compare::{LEAST_ALTERNATED, Paired, Row, Verdict, compare, paired, paired_rows};
 use tollgate_model::estimate::{Estimate, Reading, detection_limit, reading};
 use tollgate_model::stats::{Interval, shift};
 use tollgate_model::{Case, Measured, Outcome, Provenance, Run, Unit};
@@ -132,6 +133,42 @@ fn assert_paired(paired: &Paired) {
     assert!(paired.adds_interval.is_none_or(|interval| interval.contains(paired.adds)), "{paired:?}");
 }
 
+fn assert_alternated(row: &Row) {
+    assert!(row.threshold >= LEAST_ALTERNATED);
+    assert_eq!(row.why.is_some(), row.verdict == Verdict::Inconclusive, "{row:?}");
+    assert!(row.interval.is_none_or(|interval| interval.contains(row.ratio)), "{row:?}");
+    assert!(row.interval.is_some() || row.verdict == Verdict::Inconclusive, "{row:?}");
+    let Some(turns) = &row.alternation else { return assert_eq!(row.interval, None) };
+    assert!(turns.pairs >= 1 && turns.turns >= turns.pairs, "{row:?}");
+    assert!(turns.adds_interval.is_none_or(|interval| interval.contains(turns.adds)), "{row:?}");
+    assert!(turns.adds_interval.is_none_or(|_| turns.pairs >= 6), "{row:?}");
+    assert!(turns.correlation.is_none_or(|rho| (-1.0..=1.0).contains(&rho)), "{row:?}");
+    assert!(turns.narrowed.is_none_or(|times| times >= 0.0), "{row:?}");
+}
+
+/// A process of up to 30 turns, of which a case has some or none.
+fn turns() -> impl Strategy<Value = Vec<(u32, Option<f64>)>> {
+    let some = prop::collection::btree_map(0..30_u32, prop::option::weighted(0.9, sample()), 0..12);
+    let alike = prop::collection::btree_map(0..30_u32, (100.0..104.0).prop_map(Some), 4..30);
+    prop_oneof![2 => some, 3 => alike].prop_map(|turns| turns.into_iter().collect())
+}
+
+/// A run of up to 20 processes; some cases have no batch in some of them.
+fn session_run() -> impl Strategy<Value = Run> {
+    let has_samples = |processes: &Vec<Vec<(u32, Option<f64>)>>| {
+        processes.iter().flatten().any(|(_, sample)| sample.is_some())
+    };
+    let processes = prop::collection::vec(turns(), 1..20).prop_filter("samples", has_samples);
+    let one = processes.prop_map(|processes| {
+        let baseline = Some(Case::plain("entry/syscall"));
+        Outcome::Measured(Box::new(Measured { baseline, ..measured_in_turns(&processes, 30) }))
+    });
+    prop::collection::vec(prop::option::weighted(0.9, one), BENCHMARKS.len()).prop_map(|outcomes| {
+        let cases = BENCHMARKS.iter().zip(outcomes);
+        run_of(cases.filter_map(|(benchmark, outcome)| Some((Case::plain(*benchmark), outcome?))).collect())
+    })
+}
+
 fn measured_of(run: &Run) -> Vec<&Measured> {
     let outcomes = run.measurements.iter().map(|measurement| &measurement.outcome);
     outcomes
@@ -167,7 +204,7 @@ proptest! {
             }
         }
         let comparison = compare(&base, &other);
-        assert_finite(&comparison, &["base", "other", "interval", "p99", "why", "pace"]);
+        assert_finite(&comparison, &["base", "other", "interval", "p99", "why", "pace", "alternation", "adds_interval", "correlation", "narrowed"]);
         prop_assert!(comparison.pace.is_none_or(|(base, other)| base.is_finite() && other.is_finite()));
         for row in &comparison.rows {
             assert_verdict(row.verdict, row.interval, row.threshold, row.why.as_ref());
@@ -190,6 +227,45 @@ proptest! {
         if let Some(found) = shift(&a, &b, 0.95) {
             prop_assert!(found.estimate.is_finite());
             prop_assert!(found.interval.is_none_or(|interval| interval.contains(found.estimate)));
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_session((mut base, mut other) in (session_run(), session_run())) {
+        (base.session, other.session) = (Some(part(0)), Some(part(1)));
+        for run in [&base, &other] {
+            prop_assert!(Run::parse(&run.to_json().unwrap()).is_ok());
+        }
+        let comparison = compare(&base, &other);
+        let back = compare(&other, &base);
+        prop_assert!(comparison.is_alternated && back.is_alternated && comparison.pace.is_none());
+        let may_be_null =
+            ["base", "other", "interval", "why", "pace", "alternation", "adds_interval", "correlation", "narrowed"];
+        assert_finite(&comparison, &may_be_null);
+        prop_assert_eq!(comparison.rows.len(), back.rows.len());
+        for row in &comparison.rows {
+            assert_alternated(row);
+            let back = back.rows.iter().find(|back| back.case == row.case).unwrap();
+            let turned = match row.verdict {
+                Verdict::Slower => Verdict::Faster,
+                Verdict::Faster => Verdict::Slower,
+                verdict => verdict,
+            };
+            prop_assert_eq!(back.verdict, turned, "{:?} and {:?}", row, back);
+        }
+    }
+
+    #[test]
+    fn an_environment_is_never_unlike_itself(mut run in session_run()) {
+        run.session = Some(part(0));
+        let mut other = run.clone();
+        other.session = Some(part(1));
+        for row in compare(&run, &other).rows {
+            prop_assert!(!row.verdict.is_difference(), "{:?}", row);
         }
     }
 }

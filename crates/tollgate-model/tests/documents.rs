@@ -7,7 +7,7 @@ mod support;
 use proptest::prelude::*;
 use support::{measured, run_of};
 use tollgate_model::run::ReadError;
-use tollgate_model::{Case, Counted, Fact, Label, Outcome, ParamValue, Run, RunId};
+use tollgate_model::{Case, Counted, Fact, Knob, Label, Outcome, ParamValue, Part, Run, RunId};
 
 /// Every kind of value that a document can hold.
 fn small() -> Run {
@@ -140,6 +140,77 @@ fn contradictions_are_refused() {
     refused("\"environment\":\"vm\"", "\"environment\":\"moon\"", "is not a run document");
 }
 
+/// The part of a run in a session, with every field.
+fn part() -> Part {
+    Part {
+        id: "20260101-000000-s".parse().unwrap(),
+        environment: "host:env.A=b,cpu=1".into(),
+        place: 1,
+        of: 2,
+        paired: true,
+        knob: Some(Knob {
+            path: "/sys/kernel/mm/transparent_hugepage/enabled".into(),
+            was: "madvise".into(),
+            value: "always".into(),
+        }),
+    }
+}
+
+#[test]
+fn a_part_of_a_session_comes_back_as_it_was_and_may_be_left_out() {
+    for knob in [part().knob, None] {
+        let mut run = small();
+        run.session = Some(Part { knob, ..part() });
+        assert_eq!(Run::parse(&run.to_json().unwrap()).unwrap(), run);
+    }
+    // Runs of older versions and of no session have no such field, and get none.
+    assert!(!text().contains("session"));
+    assert_eq!(Run::parse(text().as_bytes()).unwrap().session, None);
+    let null = text().replace("\"started\"", "\"session\":null,\"started\"");
+    assert_eq!(Run::parse(null.as_bytes()).unwrap().session, None);
+}
+
+#[test]
+fn contradictory_parts_are_refused_both_ways() {
+    let refused = |change: &dyn Fn(&mut Part), why: &str| {
+        let mut changed = part();
+        change(&mut changed);
+        let mut run = small();
+        run.session = Some(changed);
+        let json = serde_json::to_vec(&run).unwrap();
+        for said in [run.to_json().unwrap_err().to_string(), refusal(std::str::from_utf8(&json).unwrap())] {
+            assert!(said.contains(why), "{why}: {said}");
+        }
+    };
+    refused(&|part| part.place = 2, "its place in the session is 2, and places count from 0 to below 2");
+    refused(&|part| (part.place, part.of) = (0, 0), "its place in the session is 0");
+    refused(&|part| part.of = u32::MAX, "its session has 4294967295 environments");
+    refused(&|part| part.environment.clear(), "session.environment is empty");
+    refused(&|part| part.environment.push('\u{1b}'), "session.environment is too long or has control");
+    refused(&|part| part.environment = "e".repeat(4097), "session.environment is too long or has control");
+    let knob = |change: &dyn Fn(&mut Knob), why: &str| {
+        refused(&|part| change(part.knob.as_mut().unwrap()), why);
+    };
+    knob(&|knob| knob.path = "sys/kernel".into(), "session.knob.path is not absolute");
+    knob(&|knob| knob.path.push('\n'), "session.knob.path is too long or has control");
+    knob(&|knob| knob.was = "1\r".into(), "session.knob.was is too long or has control");
+    knob(&|knob| knob.value = "v".repeat(4097), "session.knob.value is too long or has control");
+    let mut run = small();
+    run.session = Some(part());
+    let json = String::from_utf8(run.to_json().unwrap()).unwrap();
+    for (from, to) in [
+        ("20260101-000000-s", "../../etc"),
+        ("20260101-000000-s", "last"),
+        ("\"place\":1", "\"place\":-1"),
+        ("\"place\":1", "\"place\":4294967297"),
+        ("\"paired\":true", "\"paired\":1"),
+        ("\"paired\":true,", ""),
+    ] {
+        assert!(json.contains(from), "{from}");
+        assert!(Run::parse(json.replace(from, to).as_bytes()).is_err(), "{from} -> {to}");
+    }
+}
+
 #[test]
 fn a_run_ends_after_it_began() {
     let ended = |finished: &str| {
@@ -219,7 +290,9 @@ proptest! {
 
     #[test]
     fn a_changed_byte_never_panics(at in any::<prop::sample::Index>(), byte in any::<u8>()) {
-        let mut bytes = text().into_bytes();
+        let mut run = small();
+        run.session = Some(part());
+        let mut bytes = run.to_json().unwrap();
         let at = at.index(bytes.len());
         bytes[at] = byte;
         if let Ok(run) = Run::parse(&bytes) {

@@ -11,8 +11,10 @@
 //!   process, and which of them were there before it began. [`rusage`]: what they used. [`shared`]: memory that they share.
 //! - [`signals`]: dispositions and masks. [`timer`]: timers that send one. [`affinity`]: the processors that a thread may run on. [`memfd`]: files in memory.
 //!   [`namespaces`]: namespaces of this process's own.
+//! - [`calls`]: the kernel's tables of system calls. [`seccomp`]: filters of them.
 
 pub mod affinity;
+pub mod calls;
 pub mod children;
 pub mod group;
 pub mod identity;
@@ -21,6 +23,7 @@ pub mod namespaces;
 pub mod paths;
 pub mod process;
 pub mod rusage;
+pub mod seccomp;
 pub mod shared;
 pub mod signals;
 pub mod temporary;

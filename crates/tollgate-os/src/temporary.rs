@@ -7,9 +7,12 @@
 use std::cell::Cell;
 use std::ffi::{CStr, CString, OsStr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::{io, path::Path};
 
 use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, RenameFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
+
+use crate::paths::Directory;
 
 /// The prefix of the names.
 pub const PREFIX: &str = ".tollgate-";
@@ -120,6 +123,37 @@ impl Drop for Temporary {
     }
 }
 
+/// Removes a directory, whatever its name, with all that is in it, where its path still leads to this device and inode; else nothing.
+/// What is mounted there stays, and no link that another user may have made is followed.
+///
+/// # Errors
+/// Those of openat(2) and unlinkat(2); XDEV where another file system is mounted in it.
+pub fn remove(path: &Path, device: u64, inode: u64) -> io::Result<()> {
+    let (Some(above), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    let is_other = |error: Errno| matches!(error, Errno::NOENT | Errno::NOTDIR | Errno::LOOP);
+    let parent = match Directory::open(above).map_err(io::Error::from) {
+        Err(error) if Errno::from_io_error(&error).is_some_and(is_other) => return Ok(()),
+        parent => parent?,
+    };
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let own = match rustix::fs::openat(&parent, name, flags, Mode::empty()) {
+        Err(error) if is_other(error) => return Ok(()),
+        own => own?,
+    };
+    let stat = rustix::fs::fstat(&own)?;
+    if (stat.st_dev, stat.st_ino) != (device, inode) {
+        return Ok(());
+    }
+    let mut left = MAX_REMOVED;
+    empty(own.as_fd(), MAX_DEPTH, &mut left)?;
+    match rustix::fs::unlinkat(&parent, name, AtFlags::REMOVEDIR) {
+        Err(Errno::NOENT) => Ok(()),
+        ended => Ok(ended?),
+    }
+}
+
 /// Whether a name has the form of a temporary directory.
 fn is_temporary(name: &str, prefix: &str) -> bool {
     let parts = name.strip_prefix(prefix).and_then(|rest| rest.split_once('-'));
@@ -214,7 +248,6 @@ fn random() -> Result<u64, Errno> {
 #[cfg(test)]
 mod tests {
     use std::fs::{self, File};
-    use std::path::Path;
 
     use proptest::prelude::*;
 

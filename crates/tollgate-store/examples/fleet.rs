@@ -13,7 +13,8 @@ use std::path::Path;
 use serde_json::json;
 use tollgate_model::run::{SCHEMA, Tool};
 use tollgate_model::{
-    Case, Environment, Fact, Facts, Measured, Measurement, Outcome, ProcessRounds, Provenance, Run, Unit,
+    Case, Environment, Fact, Facts, Measured, Measurement, Outcome, Part, ProcessRounds, Provenance, Run,
+    Unit,
 };
 use tollgate_store::fleet::layout;
 
@@ -28,24 +29,27 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Err("usage: fleet DIR MACHINES DAYS".into());
     };
     let (directory, machines, days) = (Path::new(directory), machines.parse()?, days.parse()?);
-    let mut samples: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    let mut samples: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     for machine in 0..machines {
         for day in 0..days {
-            let run = Drawn { machine, day, days }.run()?;
-            for (measurement, (benchmark, _)) in run.measurements.iter().zip(BENCHMARKS) {
-                if let Outcome::Measured(measured) = &measurement.outcome {
-                    samples.entry(benchmark).or_default().extend(&measured.samples);
+            let drawn = Drawn { machine, day, days };
+            for run in std::iter::once(drawn.run()?).chain(drawn.session()?) {
+                for measurement in &run.measurements {
+                    if let Outcome::Measured(measured) = &measurement.outcome {
+                        let of_benchmark = samples.entry(measurement.case.benchmark.clone()).or_default();
+                        of_benchmark.extend(&measured.samples);
+                    }
                 }
-            }
-            let files = layout::files(&run)?;
-            for file in [files.facts, files.rows] {
-                let path = directory.join(file.path);
-                fs::create_dir_all(path.parent().ok_or("no parent")?)?;
-                fs::write(path, file.bytes)?;
+                let files = layout::files(&run)?;
+                for file in [files.facts, files.rows] {
+                    let path = directory.join(file.path);
+                    fs::create_dir_all(path.parent().ok_or("no parent")?)?;
+                    fs::write(path, file.bytes)?;
+                }
             }
         }
     }
-    let exact: BTreeMap<&str, _> =
+    let exact: BTreeMap<String, _> =
         samples.into_iter().map(|(benchmark, samples)| (benchmark, summary(samples))).collect();
     fs::write(directory.join("exact.json"), serde_json::to_vec_pretty(&exact)?)?;
     Ok(())
@@ -94,11 +98,42 @@ impl Drawn {
             id: id.parse()?,
             label: None,
             environment: Environment::Vm,
+            session: None,
             finished: started.clone(),
             started,
             facts: self.facts(),
             measurements: self.measurements(),
         })
+    }
+
+    /// The runs of a session, which every tenth machine made on the first day: a container makes a signal 5 % slower.
+    fn session(&self) -> Result<Vec<Run>, Box<dyn Error>> {
+        if self.day > 0 || !self.machine.is_multiple_of(10) {
+            return Ok(Vec::new());
+        }
+        let run = self.run()?;
+        let begin = run.id.to_string();
+        let begin = begin.rsplit_once('-').map_or(begin.as_str(), |(begin, _)| begin);
+        let id = |place: u64| format!("{begin}-{:08x}", (place + 1) << 24 | self.machine);
+        let sides = [("host", Environment::Vm, 1.0), ("container", Environment::Container, 1.05)];
+        let of_side = |(place, (name, environment, ratio)): (usize, (&str, Environment, f64))| {
+            let outcome = Outcome::Measured(Box::new(self.measured(3, 1100.0 * ratio)));
+            Ok(Run {
+                id: id(place as u64).parse()?,
+                environment,
+                session: Some(Part {
+                    id: id(2).parse()?,
+                    environment: name.to_owned(),
+                    place: place as u32,
+                    of: sides.len() as u32,
+                    paired: true,
+                    knob: None,
+                }),
+                measurements: vec![Measurement { case: Case::plain("traps/signal-self"), outcome }],
+                ..run.clone()
+            })
+        };
+        sides.into_iter().enumerate().map(of_side).collect()
     }
 
     fn facts(&self) -> Facts {

@@ -27,6 +27,8 @@ pub enum Destination {
     Kept(Directory),
     /// A directory of stored runs that the user named.
     Stored(PathBuf),
+    /// A directory that the user named for the runs of a session: a file for each.
+    Directory(Directory),
     /// Nowhere, for this reason: a sentence. The user named no file, so the run is still shown.
     Nowhere(String),
 }
@@ -93,6 +95,20 @@ impl Destination {
         Ok(Self::Stored(directory.to_owned()))
     }
 
+    /// A directory for the runs of a session, made where it is missing. Each gets a file that is called by its place and its kind of
+    /// environment, such as `1-host.json` and `2-container.json`, in place of one that is called so.
+    ///
+    /// # Errors
+    /// When nothing can be written there.
+    pub fn directory(path: &Path) -> io::Result<Self> {
+        if path.exists() && !path.is_dir() {
+            return Err(io::ErrorKind::NotADirectory.into());
+        }
+        let directory = Directory::create(path, Mode::from_raw_mode(0o777))?;
+        writing::try_out(&directory)?;
+        Ok(Self::Directory(directory))
+    }
+
     /// Keeps a run. The path, where there is one now.
     ///
     /// A run that is soon made again need not wait for the disk; see [`writing::write_soon`].
@@ -105,6 +121,7 @@ impl Destination {
             Self::Stored(directory) => return fleet::write(directory, run).map(Some),
             Self::File(file) => file.clone(),
             Self::Kept(directory) => directory.path().join(format!("{}.{EXTENSION}", run.id)),
+            Self::Directory(directory) => directory.path().join(format!("{}.{EXTENSION}", in_session(run))),
         };
         let fault = |why: String| KeepError { path: path.clone(), why };
         let document = run.to_json().map_err(|error| fault(error.to_string()))?;
@@ -115,6 +132,9 @@ impl Destination {
             (Self::Kept(directory), Some(name), _) => {
                 writing::write_in(directory, name, &document, Existing::Keep, until, writing::PRIVATE)
             }
+            (Self::Directory(directory), Some(name), _) => {
+                writing::write_in(directory, name, &document, Existing::Replace, until, writing::SHARED)
+            }
             (_, _, Until::Durable) => writing::write_whole(&path, &document, Existing::Replace),
             (_, _, Until::Written) => {
                 writing::write_soon(&path, Existing::Replace, |file| file.write_all(&document))
@@ -123,6 +143,13 @@ impl Destination {
         written.map_err(|error| fault(plainly(&error)))?;
         Ok(Some(path))
     }
+}
+
+/// What the file of a run of a session is called: by its place, from 1, and its kind. A run of none is called by its id.
+fn in_session(run: &Run) -> String {
+    let Some(part) = &run.session else { return run.id.to_string() };
+    let kind: String = part.environment.chars().take_while(char::is_ascii_alphanumeric).collect();
+    format!("{}-{kind}", part.place.saturating_add(1))
 }
 
 /// The directory of kept runs, made where it is missing. It is its owner's alone: command lines in runs may hold secrets.

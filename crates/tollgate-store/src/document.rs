@@ -11,7 +11,7 @@ use serde::de::{DeserializeOwned, Deserializer, IgnoredAny, MapAccess, Visitor};
 use tollgate_model::bounded::{self, Bounded};
 use tollgate_model::run::{MAX_BYTES, ReadError, SCHEMA, seconds_between};
 use tollgate_model::text::{plainly, shorten};
-use tollgate_model::{Environment, Fact, FactValue, Label, Run, RunId, own};
+use tollgate_model::{Environment, Fact, FactValue, Label, Part, Run, RunId, own};
 
 use crate::kind::Kind;
 
@@ -82,6 +82,9 @@ pub struct Outline {
     pub label: Option<Label>,
     /// The kind of environment.
     pub environment: Environment,
+    /// Its part in a session of several environments.
+    #[serde(default)]
+    pub session: Option<Part>,
     /// RFC 3339, UTC.
     pub started: String,
     finished: String,
@@ -165,18 +168,27 @@ fn part<T: DeserializeOwned>(path: &Path) -> Result<T, OpenError> {
     Ok(serde_json::from_reader(BufReader::new(Bounded::new(file)))?)
 }
 
-/// The top-level `label` of a document, read no further than to there.
-pub(crate) fn label_of(source: impl Read) -> Option<String> {
-    let found = RefCell::new(None);
+/// What a run is called: read no further than to there.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(crate) struct Head {
+    /// The user's name for it.
+    pub(crate) label: Option<String>,
+    /// Its part in a session.
+    pub(crate) session: Option<Part>,
+}
+
+/// The head of a document. It is read up to the field that follows the session, so that samples are not read.
+pub(crate) fn head_of(source: impl Read) -> Head {
+    let found = RefCell::new(Head::default());
     // The visitor stops in the middle of the document, which the deserializer then takes for an error.
     let source = BufReader::new(Bounded::new(source));
-    let _ = serde_json::Deserializer::from_reader(source).deserialize_map(UpToLabel(&found));
+    let _ = serde_json::Deserializer::from_reader(source).deserialize_map(UpToHead(&found));
     found.into_inner()
 }
 
-struct UpToLabel<'a>(&'a RefCell<Option<String>>);
+struct UpToHead<'a>(&'a RefCell<Head>);
 
-impl<'de> Visitor<'de> for UpToLabel<'_> {
+impl<'de> Visitor<'de> for UpToHead<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
@@ -185,11 +197,18 @@ impl<'de> Visitor<'de> for UpToLabel<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
         while let Some(name) = fields.next_key::<String>()? {
-            if name == "label" {
-                *self.0.borrow_mut() = fields.next_value()?;
-                return Ok(());
+            match name.as_str() {
+                "label" => self.0.borrow_mut().label = fields.next_value()?,
+                "session" => {
+                    self.0.borrow_mut().session = fields.next_value()?;
+                    return Ok(());
+                }
+                // It stands behind both where this program wrote the document.
+                "started" => return Ok(()),
+                _ => {
+                    fields.next_value::<IgnoredAny>()?;
+                }
             }
-            fields.next_value::<IgnoredAny>()?;
         }
         Ok(())
     }
@@ -200,13 +219,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_label_is_found_without_the_rest_of_the_document() {
+    fn a_head_is_found_without_the_rest_of_the_document() {
+        let label = |text: &str| head_of(text.as_bytes()).label;
         assert_eq!(
-            label_of(&br#"{"schema": 2,"tool":{"label":"no"},"label":"yes","environment":"#[..]),
+            label(r#"{"schema": 2,"tool":{"label":"no"},"label":"yes","environment":"vm","started":"#),
             Some("yes".into())
         );
-        assert_eq!(label_of(&br#"{"schema": 2,"label":null,"environment":"vm"}"#[..]), None);
-        assert_eq!(label_of(&b"not json"[..]), None);
-        assert_eq!(label_of(&br#"{"label":7}"#[..]), None);
+        assert_eq!(label(r#"{"schema": 2,"label":null,"environment":"vm"}"#), None);
+        assert_eq!(label("not json"), None);
+        assert_eq!(label(r#"{"label":7}"#), None);
+        let part = r#"{"id":"s","environment":"host","place":1,"of":2,"paired":true}"#;
+        let head = head_of(format!(r#"{{"label":"yes","session":{part},"started":"#).as_bytes());
+        assert_eq!(head.session.expect("a part").place, 1);
+        assert_eq!(head.label.as_deref(), Some("yes"));
+        assert_eq!(head_of(&br#"{"label":"yes","session":{"id":7},"started":""#[..]).session, None);
     }
 }

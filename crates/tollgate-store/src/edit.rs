@@ -12,8 +12,9 @@ use tollgate_os::users;
 
 use crate::destination::owner_of_another;
 use crate::document::{EXTENSION, KeepError, OpenError};
-use crate::kept::{Entry, FindError, Home, among, home, kept};
+use crate::kept::{Entry, FindError, Home, home, kept};
 use crate::kind::Kind;
+use crate::meant::{Found, among};
 use crate::writing::{self, Existing, PRIVATE, Until};
 
 /// The directory of kept runs, held so that its runs can be changed. Nothing else in it is touched.
@@ -64,13 +65,14 @@ impl Keeping {
         }
     }
 
-    /// The kept run that is meant by `last`, id, label or the beginning of an id. Files and stored runs are none.
+    /// The kept run that is meant by `last`, id, label or the beginning of an id, or the runs of the session that is. Files and stored
+    /// runs are none.
     ///
     /// # Errors
     /// When there is none, or a beginning fits several.
-    pub fn find(&self, meant: &str) -> Result<Entry, EditError> {
-        let entry = among(kept()?, meant, Kind::ALL)?;
-        Ok(entry.ok_or_else(|| FindError::NotKept(meant.to_owned()))?)
+    pub fn find(&self, meant: &str) -> Result<Vec<Entry>, EditError> {
+        let found = among(kept()?, meant, Kind::ALL)?.map(Found::into_all);
+        Ok(found.ok_or_else(|| FindError::NotKept(meant.to_owned()))?)
     }
 
     /// Checks that an entry is a file with a run: of another schema too, but no link and nothing else.

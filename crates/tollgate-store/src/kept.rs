@@ -1,4 +1,4 @@
-//! The directory of kept runs, and how a run is found by file, label, id or `last`.
+//! The directory of kept runs, and how a run or the runs of a session are found by file, label, id or `last`.
 
 use std::fs::{self, File};
 use std::io;
@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use tollgate_model::text::plainly;
-use tollgate_model::{Label, Run, RunId};
+use tollgate_model::{Run, RunId};
 
-use crate::document::{EXTENSION, OpenError, Outline, label_of, open};
+use crate::document::{EXTENSION, Head, OpenError, Outline, head_of, open};
 use crate::fleet::layout::{DOCUMENTS, is_store};
 use crate::kind::Kind;
+use crate::meant::{Found, among};
 
 /// The name of the newest run.
 pub const LAST: &str = "last";
@@ -112,7 +113,7 @@ fn entries(directory: &Path) -> Result<Vec<Entry>, FindError> {
 
 impl Entry {
     /// Other files are skipped, such as those that a killed program left half-written.
-    fn of(path: &Path) -> Option<Self> {
+    pub(crate) fn of(path: &Path) -> Option<Self> {
         if path.extension()? != EXTENSION {
             return None;
         }
@@ -150,13 +151,22 @@ impl Entry {
 
     /// Its label, without reading the rest.
     pub fn label(&self) -> Option<String> {
-        label_of(File::open(&self.path).ok()?)
+        self.head().label
+    }
+
+    /// The session that it is a part of, without reading the rest.
+    pub fn session(&self) -> Option<RunId> {
+        self.head().session.map(|part| part.id)
+    }
+
+    pub(crate) fn head(&self) -> Head {
+        File::open(&self.path).map_or_else(|_| Head::default(), head_of)
     }
 }
 
-/// The run that a user means: a file where it looks like one, else a kept run by `last`, id, label (the
-/// newest that has it) or the beginning of an id, else a file after all. A directory of stored runs means the
-/// newest of them, and `DIR:` before any of these names one of them. `last` is the newest run that was measured, which no trace is.
+/// The run that a user means: a file where it looks like one, else a kept run by `last`, id, label (the newest that has it) or the
+/// beginning of an id, else a file after all. A directory of stored runs means the newest of them, `DIR:` before any of these one of
+/// them. `last` is the newest run that was measured, which no trace is. Where a session is meant, its base.
 ///
 /// # Errors
 /// When there is none, when a beginning fits several, or when the document is not a run.
@@ -169,11 +179,28 @@ pub fn find(meant: &str) -> Result<Run, FindError> {
 /// # Errors
 /// As [`find`].
 pub fn find_of(meant: &str, kinds: &[Kind]) -> Result<Run, FindError> {
-    let (path, run) = match locate(meant, kinds)? {
-        Located::File(path) => (path.clone(), open(&path)),
-        Located::Kept(entry) => (entry.path.clone(), entry.open()),
-    };
-    run.map_err(|why| FindError::Unusable(path, why))
+    locate(meant, kinds)?.open_first()
+}
+
+/// All runs that a user means: those of a session, the base first, or one run, as [`find_of`] has it. A session is meant by its id, the
+/// beginning of it, and a label or `last` that means one of its runs. The id of one of its runs means that run alone.
+///
+/// # Errors
+/// As [`find`].
+pub fn find_runs(meant: &str, kinds: &[Kind]) -> Result<Vec<Run>, FindError> {
+    locate(meant, kinds)?.open_all()
+}
+
+/// The runs of the session that is meant, the base first; None where a run of none is meant, or one run of it.
+///
+/// # Errors
+/// As [`find`].
+pub fn find_session(meant: &str) -> Result<Option<Vec<Run>>, FindError> {
+    let located = locate(meant, Kind::MEASURED)?;
+    match &located {
+        Located::Kept(Found::Session(..)) => located.open_all().map(Some),
+        _ => Ok(None),
+    }
 }
 
 /// The file of a run.
@@ -181,7 +208,29 @@ enum Located {
     /// In a file, which may be called anything.
     File(PathBuf),
     /// Among runs whose files have their ids as names.
-    Kept(Entry),
+    Kept(Found),
+}
+
+impl Located {
+    fn open_first(self) -> Result<Run, FindError> {
+        match self {
+            Self::File(path) => open(&path).map_err(|why| FindError::Unusable(path, why)),
+            Self::Kept(found) => opened(found.first()),
+        }
+    }
+
+    fn open_all(self) -> Result<Vec<Run>, FindError> {
+        match self {
+            Self::Kept(Found::Session(first, others)) => {
+                std::iter::once(&first).chain(&others).map(opened).collect()
+            }
+            one => Ok(vec![one.open_first()?]),
+        }
+    }
+}
+
+fn opened(entry: &Entry) -> Result<Run, FindError> {
+    entry.open().map_err(|why| FindError::Unusable(entry.path.clone(), why))
 }
 
 fn locate(meant: &str, kinds: &[Kind]) -> Result<Located, FindError> {
@@ -195,8 +244,8 @@ fn locate(meant: &str, kinds: &[Kind]) -> Result<Located, FindError> {
     }
     let entries = kept()?;
     let is_any_kept = !entries.is_empty();
-    if let Some(entry) = among(entries, meant, kinds)? {
-        return Ok(Located::Kept(entry));
+    if let Some(found) = among(entries, meant, kinds)? {
+        return Ok(Located::Kept(found));
     }
     match meant {
         _ if is_store(&file) => locate_stored(&file, LAST),
@@ -228,39 +277,6 @@ fn locate_stored(directory: &Path, meant: &str) -> Result<Located, FindError> {
     }
     let found = among(entries, meant, Kind::ALL)?.map(Located::Kept);
     found.ok_or_else(|| FindError::UnknownThere(directory.to_owned(), meant.to_owned()))
-}
-
-/// The run that is meant by `last`, id, label or the beginning of an id.
-/// A document that does not read may be of any kind: opening it gives the reason.
-pub(crate) fn among(
-    mut entries: Vec<Entry>,
-    meant: &str,
-    kinds: &[Kind],
-) -> Result<Option<Entry>, FindError> {
-    if meant == LAST {
-        let is_meant = |entry: &Entry| {
-            kinds == Kind::ALL || entry.outline().map_or(true, |outline| kinds.contains(&outline.kind()))
-        };
-        return Ok(entries.into_iter().rev().find(is_meant));
-    }
-    let is_labelled = |entry: &Entry| entry.label().as_deref() == Some(meant);
-    let exact = entries.iter().position(|entry| entry.id.as_ref() == meant).or_else(|| {
-        meant.parse::<Label>().ok()?;
-        entries.iter().rposition(is_labelled)
-    });
-    if let Some(exact) = exact {
-        return Ok(Some(entries.swap_remove(exact)));
-    }
-    entries.retain(|entry| !meant.is_empty() && entry.id.as_ref().starts_with(meant));
-    match entries.as_slice() {
-        [] | [_] => Ok(entries.pop()),
-        [first, .., last] => Err(FindError::Several {
-            meant: meant.to_owned(),
-            number: entries.len(),
-            first: first.id.clone(),
-            last: last.id.clone(),
-        }),
-    }
 }
 
 #[cfg(test)]

@@ -8,9 +8,10 @@ pub mod edit;
 pub mod fleet;
 pub mod kept;
 pub mod kind;
+mod meant;
 pub mod writing;
 
 pub use destination::Destination;
 pub use document::KeepError;
-pub use kept::{FindError, find, find_of};
+pub use kept::{FindError, find, find_of, find_runs, find_session};
 pub use kind::Kind;

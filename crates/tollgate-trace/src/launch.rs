@@ -12,5 +12,5 @@ pub(crate) mod path;
 pub(crate) mod signals;
 mod streams;
 
-pub(crate) use child::{Child, Filter};
+pub(crate) use child::Child;
 pub(crate) use path::Program;

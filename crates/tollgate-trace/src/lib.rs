@@ -10,7 +10,6 @@
 #![deny(unsafe_code)]
 
 mod bpf;
-pub mod calls;
 mod clock;
 mod descendants;
 mod launch;
@@ -19,6 +18,8 @@ pub mod outcome;
 mod ptrace;
 pub mod request;
 mod run;
+
+pub use tollgate_os::calls;
 
 pub use launch::ending::end_like;
 pub use outcome::{Calibration, Event, Trace, TraceError};

@@ -35,6 +35,8 @@ pub enum Choice {
     Bpf,
     /// ptrace(2) or nothing.
     Ptrace,
+    /// No tracing: rusage only.
+    Rusage,
 }
 
 impl Request {

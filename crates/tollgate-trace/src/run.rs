@@ -77,6 +77,7 @@ fn trace_by_best(request: &Request, program: &Program) -> Result<Trace, Failure>
         Choice::Best => &[Backend::Bpf, Backend::Ptrace, Backend::Rusage],
         Choice::Bpf => &[Backend::Bpf],
         Choice::Ptrace => &[Backend::Ptrace],
+        Choice::Rusage => &[Backend::Rusage],
     };
     let mut reasons = Vec::new();
     for backend in backends {

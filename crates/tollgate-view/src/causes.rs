@@ -25,14 +25,20 @@ fn crossed<'a>(cases: impl Iterator<Item = &'a Case>) -> BTreeSet<Boundary> {
     cases.filter_map(of).flatten().collect()
 }
 
+/// Facts that name a layer.
+const LAYERS: [&str; 1] = ["container.layers"];
+
 /// Sorts facts: those that affect a boundary which one of these cases crosses, then those that affect others or
 /// everything, then those without a known effect.
 pub fn sort<'a>(facts: &mut [FactDifference], differing: impl Iterator<Item = &'a Case>) {
     let crossed = crossed(differing);
     facts.sort_by_key(|fact| match tollgate_inspect::effect(&fact.name) {
-        Some(effect) if !effect.is_general() && effect.reach.meets(crossed.iter().copied()) => 0_u8,
-        Some(_) => 1,
-        None => 2,
+        Some(effect) if !effect.is_general() && effect.reach.meets(crossed.iter().copied()) => {
+            // A layer affects a latency by what it sets, which other facts name.
+            u8::from(LAYERS.contains(&fact.name.as_str()))
+        }
+        Some(_) => 2,
+        None => 3,
     });
 }
 

@@ -1,6 +1,8 @@
 //! Runs compared with a base, as `tollgate compare` prints them.
 
+pub(crate) mod alternating;
 pub mod condition;
+pub(crate) mod facts;
 pub mod json;
 pub(crate) mod need;
 pub mod text;

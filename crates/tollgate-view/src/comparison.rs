@@ -3,8 +3,10 @@
 use std::collections::HashMap;
 
 use tollgate_model::compare::{self, FactDifference, LEAST_THRESHOLD, Verdict};
+use tollgate_model::run::Part;
 use tollgate_model::{Case, Fact, Measured, Run, Unit};
 
+use crate::proven::Proven;
 use crate::summary::is_estimate;
 use crate::{causes, facts};
 
@@ -24,6 +26,12 @@ pub struct Comparison<'a> {
     pub pace: Option<(f64, f64)>,
     /// The facts that differ, those first that can be causes of a difference.
     pub facts: Vec<FactDifference>,
+    /// Whether the two were measured in alternation, and the rows compare turn with turn.
+    pub is_alternated: bool,
+    /// The setting by which alone the two differ, where they were measured in alternation: the cause of each difference.
+    pub proven: Option<Proven>,
+    /// The relative difference up to which a difference was said not to count.
+    pub asked: f64,
     by_case: HashMap<Case, usize>,
 }
 
@@ -61,6 +69,16 @@ impl Row<'_> {
         Some(row.ratio).filter(|ratio| is_known && ratio.is_finite())
     }
 
+    /// What the other adds, in the unit of the samples: the median over the turns, or the difference of the estimates.
+    pub fn adds(&self) -> Option<f64> {
+        let row = &self.result;
+        self.ratio()?;
+        match &row.alternation {
+            Some(found) => Some(found.adds),
+            None => Some(row.other? - row.base?),
+        }
+    }
+
     /// How far its ratio is from 1, in either direction.
     pub fn size(&self) -> f64 {
         self.ratio().map_or(0.0, |ratio| ratio.ln().abs())
@@ -89,7 +107,7 @@ impl<'a> Comparison<'a> {
 
     /// The same where no relative difference of up to `asked` counts.
     pub fn above(base: &'a Run, other: &'a Run, asked: f64) -> Self {
-        let compare::Comparison { rows, only_base, only_other, pace, mut facts } =
+        let compare::Comparison { rows, only_base, only_other, pace, mut facts, is_alternated } =
             compare::compare_above(base, other, asked);
         let [of_base, of_other] = [base, other].map(|run| run.measured().collect::<HashMap<_, _>>());
         let row = |result: compare::Row| {
@@ -102,7 +120,20 @@ impl<'a> Comparison<'a> {
         let differing = rows.iter().filter(|row| row.result.verdict.is_difference());
         causes::sort(&mut facts, differing.map(Row::case));
         let by_case = rows.iter().enumerate().map(|(at, row)| (row.case().clone(), at)).collect();
-        Self { base, other, rows, only_base, only_other, pace, facts, by_case }
+        let proven = Proven::of(base, other, &facts).filter(|_| is_alternated);
+        Self { base, other, rows, only_base, only_other, pace, facts, is_alternated, proven, asked, by_case }
+    }
+
+    /// Whether the two are parts of one session.
+    pub fn is_of_one_session(&self) -> bool {
+        let [base, other] = [self.base, self.other].map(|run| run.session.as_ref().map(|part| &part.id));
+        base.is_some() && base == other
+    }
+
+    /// Keeps the rows of some cases. Their verdicts stay as they are among all.
+    pub fn retain(&mut self, is_chosen: impl Fn(&Case) -> bool) {
+        self.rows.retain(|row| is_chosen(row.case()));
+        self.by_case = self.rows.iter().enumerate().map(|(at, row)| (row.case().clone(), at)).collect();
     }
 
     /// The row of a case.
@@ -123,7 +154,16 @@ impl<'a> Comparison<'a> {
             let effect = tollgate_inspect::effect(&fact.name);
             effect.is_some_and(|effect| causes::reaches(effect, row.case()))
         };
-        self.facts.iter().filter(|fact| fact.is_change()).filter(reaches)
+        self.facts.iter().filter(|fact| is_change(fact)).filter(reaches)
+    }
+
+    /// The names of the causes of a difference in this row: those that are proven, or else those that are possible.
+    pub fn cause_names(&self, row: &Row) -> Vec<&str> {
+        match &self.proven {
+            _ if !row.result.verdict.is_difference() => Vec::new(),
+            Some(proven) => proven.causes(),
+            None => self.causes(row).map(|fact| fact.name.as_str()).collect(),
+        }
     }
 
     /// The number of rows with this verdict.
@@ -132,13 +172,37 @@ impl<'a> Comparison<'a> {
     }
 }
 
+/// Whether a fact differs: both know it, or one alone has the kernel that it names.
+pub fn is_change(fact: &FactDifference) -> bool {
+    fact.is_change() || fact.name == "sandbox.kernel"
+}
+
 fn differing(name: &str, base: &Run, other: &Run) -> Option<FactDifference> {
     let (base, other) = (base.facts.get(name), other.facts.get(name));
     let differ = base.and_then(Fact::value) != other.and_then(Fact::value);
     differ.then(|| FactDifference { name: name.to_owned(), base: base.cloned(), other: other.cloned() })
 }
 
-/// A run's label, or its id.
+/// A run's label, or its id. Of a session, the environment's name.
 pub fn name(run: &Run) -> String {
-    run.label.as_ref().map_or_else(|| run.id.to_string(), ToString::to_string)
+    match &run.session {
+        Some(part) => environment(part),
+        None => run.label.as_ref().map_or_else(|| run.id.to_string(), ToString::to_string),
+    }
+}
+
+/// An environment as the user named it, with the setting that was another one there.
+pub fn environment(part: &Part) -> String {
+    let name = &part.environment;
+    match &part.knob {
+        Some(knob) if !name.contains(&knob.path) => {
+            format!("{name}, {}={}", in_short(&knob.path), knob.value)
+        }
+        _ => name.clone(),
+    }
+}
+
+/// The last two names of a path.
+fn in_short(path: &str) -> &str {
+    path.rmatch_indices('/').nth(1).map_or(path, |(at, _)| &path[at + 1..])
 }

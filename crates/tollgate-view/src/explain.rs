@@ -1,6 +1,8 @@
 //! A benchmark explained: the operation, its figure on this machine, what affects it here and in which state that is, how to avoid
 //! it, and where it is described.
 
+mod session;
+
 use tollgate_engine::Timed;
 use tollgate_model::stats::quantile;
 use tollgate_model::{Case, Effect, Fact, Facts, Reach};
@@ -10,6 +12,7 @@ use crate::benchmarks::{instruction, interface};
 use crate::burdens::{self, Burden};
 use crate::causes;
 use crate::figures;
+use crate::session::Session;
 use crate::show::cells::Columns;
 use crate::summary::{Figures, Summary};
 use crate::table::{Look, Table, cut, heading, paragraph};
@@ -21,8 +24,15 @@ const ROWS: usize = 12;
 /// The value of a fact is cut here.
 const VALUE: usize = 44;
 
-/// The explanation of a benchmark, with its rows of a run where it has any. The facts are the run's, or this machine's.
-pub fn text(benchmark: &Benchmark, summary: Option<&Summary>, facts: &Facts, width: usize) -> String {
+/// The explanation of a benchmark, with its rows of a run where it has any, and what the environments of the run's session cost it. The
+/// facts are the run's, or this machine's.
+pub fn text(
+    benchmark: &Benchmark,
+    summary: Option<&Summary>,
+    session: Option<&Session>,
+    facts: &Facts,
+    width: usize,
+) -> String {
     let mut text = heading(benchmark.name, width);
     let mut field = |name: &str, words: &str| {
         text.push_str(&paragraph(words, width, &format!("{name:<13}")));
@@ -56,6 +66,9 @@ pub fn text(benchmark: &Benchmark, summary: Option<&Summary>, facts: &Facts, wid
             let words = format!("not measured yet; `tollgate run {}` does", benchmark.name);
             text.push_str(&paragraph(&words, width, "Here         "));
         }
+    }
+    if let Some(session) = session {
+        text.push_str(&session::text(benchmark, session, width));
     }
     let case = headline(benchmark, &rows).map(|(case, _)| case.clone());
     let case = case.or_else(|| (benchmark.cases)().into_iter().next().map(|params| benchmark.case(params)));
@@ -240,12 +253,12 @@ mod tests {
         ]
         .into();
         for benchmark in tollgate_suites::SUITES.iter().flat_map(|suite| suite.benchmarks) {
-            let text = anstream::adapter::strip_str(&text(benchmark, None, &facts, 60)).to_string();
+            let text = anstream::adapter::strip_str(&text(benchmark, None, None, &facts, 60)).to_string();
             assert!(text.contains("Operation") && text.contains("See"), "{text}");
             assert!(text.lines().all(|line| line.chars().count() <= 60), "{text}");
         }
         let int80 = tollgate_suites::find("entry/int80").expect("registered");
-        let text = text(int80, None, &facts, 80);
+        let text = text(int80, None, None, &facts, 80);
         assert!(text.contains("! hypervisor.nesting is a mark"), "{text}");
         assert!(text.contains("! mitigation.pti is yes"), "{text}");
     }

@@ -12,6 +12,7 @@ pub mod histogram;
 pub mod metric;
 pub mod openmetrics;
 pub mod row;
+pub mod session;
 pub mod time;
 
 pub use metric::Metric;

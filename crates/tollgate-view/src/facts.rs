@@ -13,6 +13,17 @@ pub const AFFINITY: &str = "run.affinity";
 /// Whether each measuring process was started anew.
 pub const ISOLATION: &str = "run.isolation";
 
+/// What runs an environment of a session, such as `runc 1.1.5`.
+pub const RUNTIME: &str = "run.runtime";
+/// How often an environment of a session was started.
+pub const STARTS: &str = "run.starts";
+/// Pairs of processes of a session; its source says why so many.
+pub const PAIRS: &str = "run.pairs";
+/// Turns of a case in a pair of processes; its source says why so many.
+pub const TURNS: &str = "run.turns";
+/// Why an environment of a session gave nothing more, where it ended early or never began.
+pub const LOST: &str = "run.lost";
+
 /// The fact that names the patterns which chose the cases; an empty list is everything.
 pub fn patterns(patterns: &[String]) -> (String, Fact) {
     ("run.patterns".to_owned(), Fact::known(patterns.to_vec(), "the command line"))

@@ -409,6 +409,7 @@ mod tests {
             id: "one".parse().expect("an id"),
             label: None,
             environment: tollgate_model::Environment::Vm,
+            session: None,
             started: "2026-11-21T01:54:27Z".into(),
             finished: "2026-11-21T01:54:37Z".into(),
             facts: facts.iter().map(|(name, fact)| ((*name).to_owned(), fact.clone())).collect(),

@@ -17,6 +17,7 @@ mod ruler;
 mod sections;
 mod subject;
 mod suites;
+mod turns;
 mod verdict;
 
 use tollgate_model::Run;
@@ -41,7 +42,8 @@ pub fn page_of(runs: &[Run]) -> Page {
         counts: differences::counts(&subjects, &comparisons),
         ratios: ratios::of(&subjects, &comparisons),
         differences: differences::sentences(&subjects, &comparisons),
-        differing: differences::facts(&subjects, &comparisons),
+        differing: [turns::tables(&subjects, &comparisons), differences::facts(&subjects, &comparisons)]
+            .concat(),
         ruler: ruler::of(&subjects),
         sections: sections::of(&subjects, &comparisons, &mut facts.by_suite),
         facts: facts.others,

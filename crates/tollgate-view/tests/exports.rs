@@ -1,11 +1,14 @@
 //! Every format reads back unchanged, for any text and number of a run document.
 
+mod sessions;
+
 use proptest::prelude::*;
+use sessions::{Side, host};
 use tollgate_model::run::{SCHEMA, Tool};
 use tollgate_model::traced::{Backend, Ended, Idle, TimesFrom};
 use tollgate_model::{
-    Case, Environment, Fact, Facts, Measured, Measurement, Outcome, ProcessRounds, Provenance, Run, Traced,
-    Unit,
+    Case, Environment, Fact, Facts, Knob, Measured, Measurement, Outcome, ProcessRounds, Provenance, Run,
+    Traced, Unit,
 };
 use tollgate_view::export::facts::{self, env_id};
 use tollgate_view::export::metric::{Metric, metrics};
@@ -84,6 +87,7 @@ fn run(facts: Facts, measurements: Vec<Measurement>) -> Run {
         id: "20261121-015427-3f2a91c4".parse().expect("an id"),
         label: Some("label".parse().expect("a label")),
         environment: Environment::Vm,
+        session: None,
         started: "2026-11-21T01:54:27Z".to_owned(),
         finished: "2026-11-21T01:55:27Z".to_owned(),
         facts,
@@ -369,4 +373,58 @@ fn a_line_that_contradicts_itself_is_no_row() {
         let why = Row::parse(wrong.trim_end()).expect_err("wrong");
         assert!(why.contains(part), "{why}");
     }
+}
+
+#[test]
+fn runs_of_a_session_carry_it_and_others_are_as_before() {
+    let knob = Knob { path: "/proc/sys/vm/x".to_owned(), was: "0".to_owned(), value: "1".to_owned() };
+    let sides = [host(), Side { name: "host", knob: Some(knob), ..host() }];
+    let runs = sessions::runs(&sides, &sessions::CASES[..2]);
+    let alone = Run { session: None, ..runs[0].clone() };
+
+    let lines = ndjson(&runs[1]).expect("lines");
+    let line: serde_json::Value = serde_json::from_str(lines.lines().next().expect("a line")).expect("JSON");
+    assert_eq!(line["session"], sessions::ID);
+    assert_eq!(line["session_environment"], "host");
+    assert_eq!((&line["session_place"], &line["session_paired"]), (&1.into(), &true.into()));
+    assert_eq!(line["session_knob"], "/proc/sys/vm/x=1");
+    let row = Row::parse(lines.lines().next().expect("a line")).expect("a row");
+    assert_eq!(row.session.expect("a part").session, sessions::ID);
+    assert!(!ndjson(&alone).expect("lines").contains("session"));
+
+    // A table has the same columns on each line: they are there where one of the runs has a session.
+    let records = records(&csv::csv(&[alone.clone(), runs[1].clone()]));
+    let [header, first, .., last] = records.as_slice() else { unreachable!("{records:?}") };
+    assert_eq!(header[csv::HEADER.len()..], tollgate_view::export::session::COLUMNS);
+    assert_eq!(first[csv::HEADER.len()..], ["", "", "", "", ""]);
+    assert_eq!(last[csv::HEADER.len()..], [sessions::ID, "host", "1", "true", "/proc/sys/vm/x=1"]);
+    assert!(csv::csv(std::slice::from_ref(&alone)).starts_with(&format!("{}\r\n", csv::HEADER.join(","))));
+
+    let text = openmetrics::openmetrics(&runs);
+    let of_syscall = |run: &str| {
+        let mut lines = text.lines().filter(|line| line.starts_with("tollgate_latency_seconds{"));
+        let line =
+            lines.find(|line| line.contains("\"entry/syscall\"") && line.contains(run)).expect("a line");
+        series(line).1
+    };
+    let labels = of_syscall("-00000001");
+    let has = |name: &str, value: &str| labels.contains(&(name.to_owned(), value.to_owned()));
+    assert!(has("session", sessions::ID) && has("session_environment", "host"), "{labels:?}");
+    assert!(has("session_knob", "/proc/sys/vm/x=1"), "{labels:?}");
+    assert!(of_syscall("-00000000").iter().all(|(name, _)| name != "session_knob"));
+    assert!(!openmetrics::openmetrics(std::slice::from_ref(&alone)).contains("session"));
+
+    // Series of one run keep their labels from session to session.
+    let one = openmetrics::openmetrics(&runs[..1]);
+    let lines_with_id: Vec<&str> = one.lines().filter(|line| line.contains(sessions::ID)).collect();
+    assert!(
+        matches!(lines_with_id.as_slice(), [line] if line.starts_with("tollgate_run_info{")),
+        "{lines_with_id:?}"
+    );
+
+    let read: serde_json::Value = serde_json::from_str(&bmf::of_session(&runs).expect("JSON")).expect("JSON");
+    let names: Vec<&String> = read.as_object().expect("an object").keys().collect();
+    assert!(read["entry/syscall in host"]["latency"]["value"].is_number(), "{names:?}");
+    assert!(read["entry/syscall in host, vm/x=1"]["latency"]["value"].is_number(), "{names:?}");
+    assert!(bmf::bmf(&alone).expect("JSON").contains("\"entry/syscall\": {"));
 }

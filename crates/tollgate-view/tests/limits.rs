@@ -47,6 +47,7 @@ fn run() -> Run {
         id: "20261121-015427-3f2a91c4".parse().expect("an id"),
         label: None,
         environment: Environment::Vm,
+        session: None,
         started: "2026-11-21T01:54:27Z".to_owned(),
         finished: "2026-11-21T01:55:27Z".to_owned(),
         facts: Facts::new(),

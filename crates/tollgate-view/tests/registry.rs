@@ -54,6 +54,7 @@ fn run(id: &str, level: f64, value: &str) -> Run {
         id: id.parse().expect("an id"),
         label: Some(value.parse().expect("a label")),
         environment: Environment::Host,
+        session: None,
         started: "2026-11-21T01:54:27Z".to_owned(),
         finished: "2026-11-21T01:55:27Z".to_owned(),
         facts,

@@ -22,6 +22,7 @@ pub mod compare;
 pub mod doctor;
 mod groups;
 pub mod runs;
+pub mod session;
 
 /// Measures, explains and compares what it costs to cross the boundaries of a machine.
 #[derive(Debug, Parser)]
@@ -70,10 +71,15 @@ pub enum Verb {
     Store(StoreArgs),
     /// Check whether this machine is fit for measuring, and say what would help
     Doctor(doctor::DoctorArgs),
+    /// Say which environments `run --in` can measure on this machine, and what the others need
+    Environments(session::EnvironmentsArgs),
     /// Print completions for a shell
     Completions(CompletionsArgs),
     /// Print the manual page, or write one page per verb
     Man(ManArgs),
+    /// Measure for another tollgate, which speaks on standard input and output
+    #[command(hide = true)]
+    Agent(session::AgentArgs),
 }
 
 /// `tollgate run`.
@@ -82,7 +88,8 @@ pub enum Verb {
 pub struct RunArgs {
     /// A suite, a benchmark, a case, or either with `*`; none for everything but workloads
     pub pattern: Vec<String>,
-    /// Spend this much time, from 1s to 24h; a bare number is seconds [default: 60s; workloads 2m, large ones 30m]
+    /// Spend this much time, from 1s to 24h; a bare number is seconds [default: 60s, of more than two suites in several environments
+    /// 60s for each of these; workloads 2m, large ones 30m, in each]
     #[arg(long, value_name = "DURATION", value_parser = time::parse_time, allow_negative_numbers = true)]
     #[arg(conflicts_with_all = ["quick", "thorough"])]
     pub time: Option<Duration>,
@@ -98,7 +105,8 @@ pub struct RunArgs {
     /// Measure on this processor [default: the last one allowed, of the fast cores]
     #[arg(long, value_name = "N", value_parser = parse_cpu, allow_negative_numbers = true)]
     pub cpu: Option<usize>,
-    /// Write the run to this file instead of keeping it among the others; `-` prints it in place of the table
+    /// Write the run to this file instead of keeping it among the others; `-` prints it in place of the table. Of several environments
+    /// a directory, with a file for each
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub out: Option<PathBuf>,
     /// Keep the run in this directory instead, in the layout of docs/fleet.md; several machines can share it
@@ -107,7 +115,8 @@ pub struct RunArgs {
     /// Record this name as the machine's; without it the run names no machine
     #[arg(long, value_name = "NAME", value_parser = parse_machine)]
     pub machine: Option<String>,
-    /// Measure files in a private directory under this one [default: the current one]
+    /// Measure files in a private directory under this one [default: the current one]; of several environments in those of the kind
+    /// host
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "on")]
     pub dir: Option<PathBuf>,
     /// Measure files on a fresh file system in memory: `ram` for ext4, or such as `ram:xfs`; needs root
@@ -122,6 +131,9 @@ pub struct RunArgs {
     /// Print no progress bar and no warnings on standard error
     #[arg(long, short)]
     pub quiet: bool,
+    /// In which environments to measure
+    #[command(flatten, next_help_heading = "Environments")]
+    pub session: session::SessionArgs,
 }
 
 /// The source tree that workloads work on.
@@ -150,7 +162,7 @@ pub struct ListArgs {
 #[command(after_help = examples::help("show", ""))]
 pub struct ShowArgs {
     /// A file, a label (the newest run that has it), an id or its beginning, `last`, or a directory of stored runs for the newest in
-    /// it; DIR:RUN is one of those [default: last]
+    /// it; DIR:RUN is one of those. A session of several environments by its id, or as any of its runs [default: last]
     pub run: Option<String>,
     /// Only the rows of this suite, benchmark or case, or of either with `*`; of the last run where no run is named so
     pub pattern: Vec<String>,
@@ -558,7 +570,7 @@ pub enum On {
 #[derive(Debug, Args)]
 #[command(after_help = examples::help("report", ""))]
 pub struct ReportArgs {
-    /// The runs: files, labels, ids or their beginnings, or `last`; others are compared with the first
+    /// The runs: files, labels, ids or their beginnings, or `last`; others are compared with the first. A session is all of its runs
     #[arg(required = true)]
     pub run: Vec<String>,
     /// The format

@@ -7,6 +7,7 @@ use clap::{Arg, Command};
 use clap_complete::engine::ValueCompleter;
 use clap_complete::env::Shells;
 use clap_complete::{ArgValueCompleter, CompleteEnv, CompletionCandidate, PathCompleter};
+use tollgate_environments::{Runtime, Sched};
 use tollgate_store::kept::kept;
 use tollgate_suites::SUITES;
 
@@ -55,6 +56,7 @@ fn offering() -> Command {
 fn of_argument(argument: Arg) -> Arg {
     match argument.get_id().as_str() {
         "pattern" | "benchmark" => argument.add(ArgValueCompleter::new(benchmarks)),
+        "environments" => argument.add(ArgValueCompleter::new(environments)),
         "run" | "base" | "other" => argument.add(ArgValueCompleter::new(runs)),
         _ => argument,
     }
@@ -79,9 +81,69 @@ fn runs(typed: &OsStr) -> Vec<CompletionCandidate> {
     if found.is_empty() { PathCompleter::file().complete(typed) } else { found }
 }
 
+/// Kinds of environments, and behind a kind its keys and their values.
+fn environments(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let Some(text) = typed.to_str() else { return Vec::new() };
+    let offered = offered_environments();
+    let Some((kind, keys)) = text.split_once(':') else {
+        return beginning_with(typed, offered.into_iter().map(|(kind, _)| kind.to_owned()));
+    };
+    let before = match keys.rsplit_once(',') {
+        Some((given, _)) => format!("{kind}:{given},"),
+        None => format!("{kind}:"),
+    };
+    let pairs = offered.into_iter().filter(|(known, _)| *known == kind).flat_map(|(_, pairs)| pairs);
+    beginning_with(typed, pairs.map(|pair| format!("{before}{pair}")))
+}
+
+/// The kinds as they are typed, each with its pairs of key and value; the key alone where the value is the user's.
+fn offered_environments() -> [(&'static str, Vec<String>); 5] {
+    let seccomp = || ["seccomp=default", "seccomp=none"].map(str::to_owned);
+    let keys = ["cpu=", "dir=", "env.", "nice=", "setarch=-R"].map(str::to_owned);
+    let policies = Sched::ALL.map(|sched| format!("sched={}", sched.name()));
+    let runtimes = Runtime::ALL.map(|runtime| format!("runtime={runtime}"));
+    let platforms = ["kvm", "ptrace", "systrap"].map(|platform| format!("platform={platform}"));
+    [
+        ("host", keys.into_iter().chain(policies).chain(seccomp()).collect()),
+        ("container", runtimes.into_iter().chain(seccomp()).collect()),
+        ("gvisor", platforms.to_vec()),
+        ("ssh:", Vec::new()),
+        ("exec:", Vec::new()),
+    ]
+}
+
 fn beginning_with(typed: &OsStr, names: impl Iterator<Item = String>) -> Vec<CompletionCandidate> {
     let Some(typed) = typed.to_str() else { return Vec::new() };
     let mut seen = std::collections::HashSet::new();
     let candidates = names.filter(|name| name.starts_with(typed) && seen.insert(name.clone()));
     candidates.map(CompletionCandidate::new).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use tollgate_environments::Spec;
+
+    use super::*;
+
+    #[test]
+    fn what_is_offered_names_environments() {
+        for (kind, pairs) in offered_environments().into_iter().filter(|(kind, _)| !kind.ends_with(':')) {
+            kind.parse::<Spec>().expect("a kind");
+            for pair in pairs.iter().filter(|pair| !pair.ends_with(['=', '.'])) {
+                format!("{kind}:{pair}").parse::<Spec>().expect("a pair");
+            }
+        }
+    }
+
+    #[test]
+    fn keys_are_offered_behind_a_kind() {
+        let offered = |typed: &str| {
+            let candidates = environments(OsStr::new(typed)).into_iter();
+            candidates.map(|one| one.get_value().to_string_lossy().into_owned()).collect::<Vec<String>>()
+        };
+        assert_eq!(offered("c"), ["container"]);
+        assert_eq!(offered("container:runtime=r"), ["container:runtime=runc"]);
+        assert_eq!(offered("host:nice=5,sched=i"), ["host:nice=5,sched=idle"]);
+        assert!(offered("host:").len() > 10 && offered("vm:").is_empty());
+    }
 }

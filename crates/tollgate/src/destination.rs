@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use tollgate_model::Run;
 use tollgate_store::writing::Until;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, plainly};
 use crate::out::{self, Form};
 use crate::say;
 
@@ -44,6 +44,24 @@ impl Destination {
     /// When it cannot be written to.
     pub fn stored(directory: &Path) -> Result<Self, Failure> {
         Ok(Self::Store(tollgate_store::Destination::stored(directory)?))
+    }
+
+    /// For the runs of several environments: a directory with a file for each, or the directory of kept runs.
+    ///
+    /// # Errors
+    /// When a directory that the user named cannot be written to.
+    pub fn of_session(out: Option<&Path>) -> Result<Self, Failure> {
+        let Some(directory) = out else { return Self::choose(None) };
+        if directory == Path::new(STANDARD_OUTPUT) {
+            return Err(Failure::input(
+                "--out -: several environments are several runs; name a directory, or print all with --format json",
+            ));
+        }
+        let chosen = tollgate_store::Destination::directory(directory).map_err(|error| {
+            let (directory, why) = (directory.display(), plainly(&error));
+            Failure::input(format!("--out {directory}: {why}; of several environments it is a directory"))
+        });
+        chosen.map(Self::Store)
     }
 
     /// Keeps a run. The path, where there is one now.

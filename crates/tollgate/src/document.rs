@@ -25,6 +25,7 @@ pub fn of(
         id: new_id(began)?,
         label,
         environment: tollgate_inspect::environment(&facts),
+        session: None,
         started: written(began),
         // A clock that was set back meanwhile.
         finished: written(SystemTime::now().max(began)),

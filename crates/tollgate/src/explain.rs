@@ -1,8 +1,10 @@
 //! `tollgate explain`: one benchmark, its figure here, and what affects it.
 
 use tollgate_inspect::Machine;
+use tollgate_store::Kind;
 use tollgate_suites::{Benchmark, Extent, Size, UnknownPattern};
 use tollgate_view::explain;
+use tollgate_view::session::Session;
 use tollgate_view::summary::Summary;
 
 use crate::args::ExplainArgs;
@@ -15,18 +17,23 @@ use crate::out;
 /// When no benchmark or several are meant, or a run that was named cannot be read.
 pub fn explain(args: &ExplainArgs) -> Result<(), Failure> {
     let benchmark = chosen(&args.benchmark)?;
-    let run = match &args.run {
-        Some(run) => Some(tollgate_store::find(run)?),
-        None => tollgate_store::find(tollgate_store::kept::LAST).ok(),
+    let runs = match &args.run {
+        Some(run) => tollgate_store::find_runs(run, Kind::MEASURED)?,
+        None => tollgate_store::find_runs(tollgate_store::kept::LAST, Kind::MEASURED).unwrap_or_default(),
     };
-    let mut summary = run.as_ref().map(Summary::of);
+    let run = runs.first();
+    // The id of a run means it alone; what its environment costs takes the others.
+    let part = run.and_then(|run| run.session.as_ref());
+    let others = part.and_then(|part| tollgate_store::find_session(part.id.as_ref()).ok().flatten());
+    let session = others.as_deref().and_then(Session::of);
+    let mut summary = run.map(Summary::of);
     if let Some(summary) = &mut summary {
         summary.retain(|case| {
             case.benchmark == benchmark.name && tollgate_suites::matches(&args.benchmark, case)
         });
     }
     let here;
-    let facts = match &run {
+    let facts = match run {
         Some(run) => &run.facts,
         None => {
             here = tollgate_inspect::read_facts(&Machine::here());
@@ -34,7 +41,7 @@ pub fn explain(args: &ExplainArgs) -> Result<(), Failure> {
         }
     };
     let width = out::width();
-    out::page(&explain::text(benchmark, summary.as_ref(), facts, width))
+    out::page(&explain::text(benchmark, summary.as_ref(), session.as_ref(), facts, width))
 }
 
 /// The one benchmark whose cases a pattern means.

@@ -16,12 +16,12 @@ use crate::store;
 /// # Errors
 /// Runs that there are not; a file that cannot be written, which then is as it was.
 pub fn export(args: &ExportArgs) -> Result<(), Failure> {
-    if args.format == ExportFormat::Bmf && args.run.len() > 1 {
+    let runs = store::find_all(&args.run)?;
+    if args.format == ExportFormat::Bmf && runs.len() > 1 {
         return Err(Failure::input(
             "--format bmf: the Bencher Metric Format has one value per benchmark, so it takes one run; export each by itself",
         ));
     }
-    let runs = store::find_all(&args.run)?;
     write(&args.out, &written(args.format, &runs)?)
 }
 

@@ -34,6 +34,8 @@ pub enum Failure {
     NotExecutable(String),
     /// A command that was to be run is not there: one sentence. Exit status 127, as shells have it.
     NotFound(String),
+    /// The verb ends with this status, and has said why.
+    Status(u8),
     /// The reader of the output closed it, which is no error. Exit status 0.
     ClosedPipe,
 }
@@ -99,6 +101,7 @@ pub fn conclude(outcome: Result<(), Failure>) -> ExitCode {
         Err(Failure::Input(sentence)) => (said(&sentence, 2), None),
         Err(Failure::Undecided(sentence)) => (said(&sentence, 3), None),
         Err(Failure::NotKept(sentence)) => (said(&sentence, 4), None),
+        Err(Failure::Status(status)) => (ExitCode::from(status), None),
         Err(Failure::NotExecutable(sentence)) => (said(&sentence, 126), None),
         Err(Failure::NotFound(sentence)) => (said(&sentence, 127), None),
         Err(Failure::Interrupted(signal)) => {

@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+mod agent;
 mod args;
 mod boundaries;
 mod compare;
@@ -13,6 +14,7 @@ mod decode;
 mod destination;
 mod doctor;
 mod document;
+mod environments;
 mod examples;
 mod explain;
 mod export;
@@ -88,5 +90,7 @@ fn run_verb() -> Result<(), failure::Failure> {
         Verb::Doctor(args) => doctor::doctor(&args),
         Verb::Completions(args) => complete::completions(&args),
         Verb::Man(args) => man::man(&args),
+        Verb::Environments(args) => environments::environments(&args),
+        Verb::Agent(args) => agent::agent(&args),
     })
 }

@@ -40,8 +40,7 @@ fn write_all(directory: &Path) -> Result<(), Failure> {
 fn built() -> Command {
     fn without_help(command: Command) -> Command {
         let command = command.mut_subcommands(without_help);
-        let is_help = command.get_name() == "help";
-        command.hide(is_help)
+        if command.get_name() == "help" { command.hide(true) } else { command }
     }
     let mut main = command();
     main.build();

@@ -19,16 +19,16 @@ use crate::{compare, out, store};
 /// # Errors
 /// When a run cannot be read, or the report not be written; and the condition of `--fail-on`.
 pub fn report(args: &ReportArgs) -> Result<(), Failure> {
-    if args.run.len() > MAX_ENVIRONMENTS {
+    let runs = store::find_all(&args.run)?;
+    if runs.len() > MAX_ENVIRONMENTS {
         return Err(Failure::input(format!(
             "{} runs are more than a page can compare; name at most {MAX_ENVIRONMENTS}",
-            args.run.len()
+            runs.len()
         )));
     }
-    if args.fail_on.is_some() && args.run.len() < 2 {
+    if args.fail_on.is_some() && runs.len() < 2 {
         return Err(Failure::input("--fail-on needs two runs: the base, and one that is compared with it"));
     }
-    let runs = store::find_all(&args.run)?;
     let text = match args.format {
         ReportFormat::Md => markdown(&runs),
         ReportFormat::Html => page_of(&runs).render().map_err(|error| Failure::input(error.to_string()))?,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use tollgate_model::text::beginning;
-use tollgate_model::{Environment, Label, RunId};
+use tollgate_model::{Environment, Label, Part, RunId};
 use tollgate_store::document::Outline;
 use tollgate_store::edit::Keeping;
 use tollgate_store::kept::{Entry, kept};
@@ -34,9 +34,11 @@ pub fn runs(args: &RunsArgs) -> Result<(), Failure> {
 
 fn rename(args: &RenameArgs) -> Result<(), Failure> {
     let keeping = Keeping::open()?;
-    let entry = keeping.find(&args.run)?;
-    keeping.rename(&entry, &args.label)?;
-    out::print(&format!("{} is now labelled {}.\n", entry.id, args.label))
+    for entry in keeping.find(&args.run)? {
+        keeping.rename(&entry, &args.label)?;
+        out::print(&format!("{} is now labelled {}.\n", entry.id, args.label))?;
+    }
+    Ok(())
 }
 
 /// All runs are found before the first is deleted.
@@ -44,10 +46,11 @@ fn delete(args: &DeleteArgs) -> Result<(), Failure> {
     let keeping = Keeping::open()?;
     let mut entries: Vec<Entry> = Vec::new();
     for meant in &args.run {
-        let entry = keeping.find(meant)?;
-        keeping.expect_run(&entry)?;
-        if entries.iter().all(|known| known.id != entry.id) {
-            entries.push(entry);
+        for entry in keeping.find(meant)? {
+            keeping.expect_run(&entry)?;
+            if entries.iter().all(|known| known.id != entry.id) {
+                entries.push(entry);
+            }
         }
     }
     for entry in entries {
@@ -72,6 +75,8 @@ struct Record {
     /// The traced command.
     command: Option<Vec<String>>,
     environment: Option<Environment>,
+    /// Its part in a session of several environments.
+    session: Option<Part>,
     started: Option<String>,
     duration_s: Option<f64>,
     rows: Option<usize>,
@@ -103,13 +108,26 @@ impl Record {
             patterns: outline.patterns(),
             label: outline.label,
             environment: Some(outline.environment),
+            session: outline.session,
             started: Some(outline.started),
             ..Self::default()
         }
     }
 
-    /// What it measured, or the command.
+    /// The environment: of a run in a session as the user named it.
+    fn shown_environment(&self) -> Option<String> {
+        let named = self.session.as_ref().map(|part| part.environment.clone());
+        named.or_else(|| self.environment.map(|environment| environment.to_string()))
+    }
+
+    /// What it measured, or the command; before it the place in a session.
     fn measured(&self) -> Option<String> {
+        let place = self.session.as_ref().map(|part| format!("{}/{}", u64::from(part.place) + 1, part.of));
+        let parts: Vec<String> = place.into_iter().chain(self.asked()).collect();
+        (!parts.is_empty()).then(|| parts.join(": "))
+    }
+
+    fn asked(&self) -> Option<String> {
         match (&self.command, &self.patterns) {
             (Some(command), _) => Some(command.join(" ")),
             (None, Some(patterns)) if patterns.is_empty() => Some("everything".to_owned()),
@@ -146,7 +164,7 @@ fn table(runs: &[Record]) -> Table {
             or_none(run.label.as_ref().map(ToString::to_string)),
             or_none(time.map(figures::time_left)),
             or_none(run.measured().map(|text| beginning(&text, MOST_SHOWN).into_owned())),
-            or_none(run.environment.map(|environment| environment.to_string())),
+            or_none(run.shown_environment()),
             or_none(run.started.clone()),
             or_none(run.rows.map(|rows| rows.to_string())),
         ];

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use tollgate_model::{Run, Traced};
 use tollgate_store::Kind;
+use tollgate_view::session::{self, Session};
 use tollgate_view::show::{csv, json, text};
 use tollgate_view::{screen, trace};
 
@@ -20,11 +21,15 @@ use tollgate_view::table::paragraph;
 pub fn show(args: &ShowArgs) -> Result<(), Failure> {
     let is_trace = args.view.by.is_some() || args.view.tree || args.view.histogram;
     let kinds = if is_trace { &[Kind::Trace] } else { Kind::MEASURED };
-    let (run, patterns) = chosen(args, kinds)?;
-    if let Some(traced) = trace::command_of(&run).filter(|_| args.format == ShowFormat::Table) {
-        return print_traced(&run, traced, &args.view);
+    let (runs, patterns) = chosen(args, kinds)?;
+    let run = match runs.as_slice() {
+        [run] => run,
+        runs => return show_session(args, runs, &patterns),
+    };
+    if let Some(traced) = trace::command_of(run).filter(|_| args.format == ShowFormat::Table) {
+        return print_traced(run, traced, &args.view);
     }
-    let mut summary = Summary::of(&run);
+    let mut summary = Summary::of(run);
     if !patterns.is_empty() {
         summary.retain(|case| patterns.iter().any(|pattern| tollgate_suites::matches(pattern, case)));
         if summary.rows.is_empty() {
@@ -46,15 +51,43 @@ pub fn show(args: &ShowArgs) -> Result<(), Failure> {
     }
 }
 
-/// The run that is meant, and the patterns. The first word is a pattern where no run has that name and benchmarks match it.
-fn chosen(args: &ShowArgs, kinds: &[Kind]) -> Result<(Run, Vec<String>), Failure> {
+/// Shows the runs of a session: the others compared with the first.
+fn show_session(args: &ShowArgs, runs: &[Run], patterns: &[String]) -> Result<(), Failure> {
+    let Some(mut session) = Session::of(runs) else {
+        return Err(Failure::input("the runs are not of one session; name one of them"));
+    };
+    if !patterns.is_empty() {
+        session.retain(|case| patterns.iter().any(|pattern| tollgate_suites::matches(pattern, case)));
+        if session.members.iter().all(|member| member.summary.rows.is_empty()) {
+            let (id, patterns) = (session.id, patterns.join(" "));
+            return Err(Failure::input(format!("session {id} has no row that matches {patterns}")));
+        }
+    }
+    match args.format {
+        ShowFormat::Table if args.all || !patterns.is_empty() => {
+            let width = args.rows.width.map_or_else(out::width, usize::from);
+            out::page(&session::text(&session, true, width))
+        }
+        ShowFormat::Table => out::print(&session::text(&session, false, out::width())),
+        ShowFormat::Json => out::print_json(&session::json::Document::of(&session, &[])),
+        ShowFormat::Csv => Err(Failure::input(format!(
+            "--format csv shows one run; `tollgate export {} --format csv` writes all of a session",
+            session.id
+        ))),
+    }
+}
+
+/// The run that is meant, or those of the session, and the patterns. The first word is a pattern where no run has that name and
+/// benchmarks match it.
+fn chosen(args: &ShowArgs, kinds: &[Kind]) -> Result<(Vec<Run>, Vec<String>), Failure> {
     const LAST: &str = "last";
-    let Some(first) = &args.run else { return Ok((tollgate_store::find_of(LAST, kinds)?, Vec::new())) };
-    match tollgate_store::find_of(first, kinds) {
-        Ok(run) => Ok((run, args.pattern.clone())),
+    let find = |meant: &str| tollgate_store::find_runs(meant, kinds);
+    let Some(first) = &args.run else { return Ok((find(LAST)?, Vec::new())) };
+    match find(first) {
+        Ok(runs) => Ok((runs, args.pattern.clone())),
         Err(_) if is_pattern(first) => {
             let patterns = std::iter::once(first).chain(&args.pattern).cloned().collect();
-            Ok((tollgate_store::find_of(LAST, kinds)?, patterns))
+            Ok((find(LAST)?, patterns))
         }
         Err(error) => Err(error.into()),
     }

@@ -59,6 +59,21 @@ impl Workplace {
         }
     }
 
+    /// Creates the directory in which an agent measures files: under this one, or else under the current one or one for temporary
+    /// files, since an environment's current directory may be read-only.
+    pub fn of_agent(directory: Option<&Path>) -> Self {
+        tollgate_environments::clean();
+        if let Some(directory) = directory {
+            return beneath(directory).unwrap_or_else(|error| Self::Nowhere(error.to_string()));
+        }
+        let current = match beneath(Path::new(".")) {
+            Ok(workplace) => return workplace,
+            Err(error) => error,
+        };
+        let temporary = ["/var/tmp", "/tmp"].iter().find_map(|directory| beneath(Path::new(directory)).ok());
+        temporary.unwrap_or_else(|| Self::Nowhere(current.to_string()))
+    }
+
     /// For the engine.
     pub fn storage(&self) -> Result<Storage, String> {
         match self {
@@ -87,7 +102,8 @@ impl Workplace {
     }
 }
 
-fn unneeded(option: &str) -> Failure {
+/// The refusal of an option that no chosen case uses.
+pub fn unneeded(option: &str) -> Failure {
     Failure::input(format!(
         "{option} says where files are measured, and no case of the suite files or workloads is chosen"
     ))

@@ -29,29 +29,39 @@ pub fn store(args: &StoreArgs) -> Result<(), Failure> {
     }
 }
 
-/// The runs that are meant.
+/// The runs that are meant; all of a session.
 ///
 /// # Errors
 /// A run that is not found, or that is none.
 pub fn find_all(meant: &[String]) -> Result<Vec<Run>, Failure> {
-    meant.iter().map(|meant| Ok(tollgate_store::find(meant)?)).collect()
+    find_each(meant.iter().map(String::as_str), Kind::MEASURED)
 }
 
-/// The base and the runs that are compared with it. `last` is the newest of the kind of the first run that is named otherwise.
+/// The base and the runs that are compared with it; of a session the first, and the others. `last` is the newest of the kind of the
+/// first run that is named otherwise.
 ///
 /// # Errors
-/// As [`find_all`].
+/// As [`find_all`]; and where there is nothing to compare with.
 pub fn find_compared(base: &str, others: &[String]) -> Result<(Run, Vec<Run>), Failure> {
     const LAST: &str = "last";
-    let named = std::iter::once(base).chain(others.iter().map(String::as_str)).find(|meant| *meant != LAST);
-    let is_last = base == LAST || others.iter().any(|other| other == LAST);
-    let kinds = match named {
-        Some(named) if is_last => vec![Kind::of(&tollgate_store::find(named)?)],
+    let all = || std::iter::once(base).chain(others.iter().map(String::as_str));
+    let kinds = match all().find(|meant| *meant != LAST) {
+        Some(named) if all().any(|meant| meant == LAST) => vec![Kind::of(&tollgate_store::find(named)?)],
         _ => Kind::MEASURED.to_vec(),
     };
-    let find = |meant: &str| tollgate_store::find_of(meant, &kinds);
-    let others: Result<Vec<Run>, FindError> = others.iter().map(|other| find(other)).collect();
-    Ok((find(base)?, others?))
+    let mut runs = find_each(all(), &kinds)?.into_iter();
+    match runs.next() {
+        Some(first) if runs.len() > 0 => Ok((first, runs.collect())),
+        _ => Err(Failure::input(format!(
+            "{base} is one run; name another that is compared with it, or a session of several environments"
+        ))),
+    }
+}
+
+fn find_each<'a>(meant: impl Iterator<Item = &'a str>, kinds: &[Kind]) -> Result<Vec<Run>, Failure> {
+    let found: Result<Vec<Vec<Run>>, FindError> =
+        meant.map(|meant| tollgate_store::find_runs(meant, kinds)).collect();
+    Ok(found?.into_iter().flatten().collect())
 }
 
 /// Stores runs that were made before; all are read before the first is stored.

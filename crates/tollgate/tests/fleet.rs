@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use common::{Home, document};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const ID: &str = "20261121-015427-00000001";
 
@@ -329,7 +329,13 @@ fn the_page_has_the_columns_that_there_are() {
     let page =
         fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/fleet.md")).expect("the page");
     let home = Home::new();
-    home.keep(&document(ID, None, 1.0));
+    // A run of a session has all of them.
+    let mut run = document(ID, None, 1.0);
+    let knob = json!({"path": "/proc/sys/vm/swappiness", "was": "60", "value": "1"});
+    run["session"] = json!({
+        "id": "20261121-015427-00000000", "environment": "host", "place": 0, "of": 2, "paired": true, "knob": knob,
+    });
+    home.keep(&run);
     let line =
         home.output(["export", "last", "--format", "ndjson"]).lines().next().expect("a line").to_owned();
     let row: Value = serde_json::from_str(&line).expect("JSON");

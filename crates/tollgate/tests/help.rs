@@ -16,7 +16,7 @@ const NESTED: [&str; 9] = [
     "store prune",
     "store add",
 ];
-const VERBS: [&str; 17] = [
+const VERBS: [&str; 18] = [
     "run",
     "show",
     "explain",
@@ -26,6 +26,7 @@ const VERBS: [&str; 17] = [
     "report",
     "inspect",
     "doctor",
+    "environments",
     "trace",
     "export",
     "store",

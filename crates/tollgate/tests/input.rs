@@ -117,7 +117,7 @@ fn a_run_that_is_not_kept_is_refused() {
     assert!(line.contains("\"mine\"") && line.contains("tollgate runs"), "{line}");
     let line = home.refusal(["compare", "20261121", "last"]);
     assert!(line.contains("2 kept runs"), "{line}");
-    assert!(home.refusal(["compare", "last"]).contains("<OTHER>"));
+    assert!(home.refusal(["compare", "last"]).contains("name another"));
 }
 
 #[test]

@@ -268,3 +268,80 @@ fn bash_completes_a_label() {
         }
     }
 }
+
+const SESSION: &str = "20261121-015430-5e551011";
+const MEMBERS: [&str; 2] = ["20261121-015430-00000004", "20261121-015430-00000005"];
+
+/// The same with a session of two environments after them; its base is written last.
+fn with_session() -> Home {
+    let home = kept();
+    for (place, id) in MEMBERS.iter().rev().enumerate() {
+        let mut run = document(id, Some("two"), 1.0 + place as f64);
+        let environment = ["container:seccomp=none", "host"][place];
+        run["session"] = json!({
+            "id": SESSION, "environment": environment, "place": 1 - place, "of": 2, "paired": true,
+        });
+        // As the program writes it: the session stands before the samples.
+        let text = format!(
+            r#"{{"id":{},"label":"two","session":{},{}"#,
+            run["id"],
+            run["session"],
+            &without(&run, &["id", "label", "session"]).to_string()[1..]
+        );
+        home.file(&format!("tollgate/runs/{id}.json"), text);
+        set_written(&home, id, 10 + place as u64);
+    }
+    home
+}
+
+fn without(document: &Value, fields: &[&str]) -> Value {
+    let mut document = document.clone();
+    let object = document.as_object_mut().expect("an object");
+    fields.iter().for_each(|field| drop(object.remove(*field)));
+    document
+}
+
+#[test]
+fn a_session_is_compared_whole_and_its_runs_one_by_one() {
+    let home = with_session();
+    let compared = |words: &[&str]| {
+        let document = home.json(["compare"].iter().chain(words).copied().chain(["--format=json"]));
+        let others = document["others"].as_array().expect("others").iter();
+        let runs = std::iter::once(&document["base"]).chain(others);
+        runs.map(|run| run["id"].as_str().expect("an id").to_owned()).collect::<Vec<String>>()
+    };
+    for meant in [SESSION, "20261121-015430", "two", "last"] {
+        assert_eq!(compared(&[meant]), MEMBERS, "{meant}");
+    }
+    assert_eq!(compared(&[RUN, SESSION]), [RUN, MEMBERS[0], MEMBERS[1]]);
+    assert_eq!(compared(&[MEMBERS[1], RUN]), [MEMBERS[1], RUN]);
+    let said = home.refusal(["compare", RUN]);
+    assert!(said.contains("is one run; name another"), "{said}");
+    let page = home.path().join("page.html").display().to_string();
+    home.output(["report", SESSION, "--out", &page]);
+    let page = std::fs::read_to_string(page).expect("written");
+    assert!(MEMBERS.iter().all(|id| page.contains(id)));
+    assert_eq!(id_of(&home, &["show", MEMBERS[1]]), MEMBERS[1]);
+    home.output(["explain", "entry/syscall", SESSION]);
+}
+
+#[test]
+fn the_runs_of_a_session_are_listed_renamed_and_deleted_together() {
+    let home = with_session();
+    let listed = home.json(["runs", "--format=json"]);
+    let parts: Vec<&Value> =
+        listed["runs"].as_array().expect("runs").iter().map(|run| &run["session"]).collect();
+    assert!(parts[..3].iter().all(|part| part.is_null()));
+    assert_eq!(parts[3]["environment"], "container:seccomp=none");
+    assert_eq!((&parts[4]["id"], &parts[4]["place"]), (&json!(SESSION), &json!(0)));
+    let wide = home.tollgate(["runs"]).env("COLUMNS", "160").assert().success().get_output().stdout.clone();
+    let wide = String::from_utf8(wide).expect("text");
+    assert!(wide.contains(" 1/2 ") && wide.contains("container:seccomp=none"), "{wide}");
+    home.output(["runs", "rename", "last", "renamed"]);
+    let labels = |label: &str| home.output(["runs"]).matches(label).count();
+    assert_eq!((labels("renamed"), labels("two")), (2, 0));
+    home.output(["runs", "rename", MEMBERS[0], "one"]);
+    assert_eq!((labels("renamed"), labels(" one ")), (1, 1));
+    home.output(["runs", "delete", SESSION]);
+    assert!(MEMBERS.iter().all(|id| !file(&home, id).exists()) && file(&home, LAB).exists());
+}

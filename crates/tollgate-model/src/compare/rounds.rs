@@ -90,7 +90,10 @@ fn with_processes(of_rounds: Interval, by_process: &[Vec<f64>]) -> Interval {
 }
 
 /// For every process that both have, the samples of the rounds that both kept. Pairs are streamed: there may be millions.
-fn join(case: &Measured, baseline: &Measured) -> impl Iterator<Item = impl Iterator<Item = (f64, f64)>> {
+pub(super) fn join(
+    case: &Measured,
+    baseline: &Measured,
+) -> impl Iterator<Item = impl Iterator<Item = (f64, f64)>> {
     case.by_round().zip(baseline.by_round()).map(|(case, baseline)| {
         let mut baseline = baseline.peekable();
         case.filter_map(move |(round, case)| {
@@ -100,6 +103,6 @@ fn join(case: &Measured, baseline: &Measured) -> impl Iterator<Item = impl Itera
     })
 }
 
-fn finite(x: f64) -> f64 {
+pub(super) fn finite(x: f64) -> f64 {
     x.clamp(-f64::MAX, f64::MAX)
 }

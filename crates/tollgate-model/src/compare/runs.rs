@@ -1,111 +1,44 @@
-//! Two runs, case by case.
+//! Two runs that were not alternated, case by case: unpaired.
 
-use serde::{Deserialize, Serialize};
-
-use super::facts::{self, FactDifference};
 use super::index::Index;
+use super::rows::{Comparison, Row};
+use super::sides::{Side, below_limit, incomparable, joined, missing};
 use super::threshold::{self, Pace};
-use super::{LEAST_THRESHOLD, MOST_SAME, Verdict, confidence_of_each, figure, spans_threshold};
-use crate::estimate::Level;
-use crate::measurement::{Case, Measured, Unit};
-use crate::own;
-use crate::run::Run;
+use super::{LEAST_THRESHOLD, MOST_SAME, Verdict, confidence_of_each, facts, spans_threshold};
+use crate::measurement::{Case, Measured};
 use crate::stats::{self, Interval};
 
-/// The comparison of two runs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Comparison {
-    /// The cases that both measured, in the order of the base, without the engine's own `bench/` cases.
-    pub rows: Vec<Row>,
-    /// The cases that only the base measured, and why the other has none: `not measured`, `skipped: …`, `failed: …`.
-    pub only_base: Vec<(Case, String)>,
-    /// The cases that only the other measured, and why the base has none.
-    pub only_other: Vec<(Case, String)>,
-    /// The loop overhead in the base and in the other, in ns. It shows the processor's speed, whose difference is part of
-    /// every threshold. None where either did not measure it.
-    pub pace: Option<(f64, f64)>,
-    /// The facts that differ between the environments, without volatile ones such as the load.
-    pub facts: Vec<FactDifference>,
-}
-
-/// One case measured in two runs. Every figure is finite.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Row {
-    /// The case.
-    pub case: Case,
-    /// Its estimate in the base, as [`crate::estimate::Estimate::median`]; None below the detection limit.
-    pub base: Option<f64>,
-    /// Its estimate in the other, likewise.
-    pub other: Option<f64>,
-    /// other / base: the Hodges-Lehmann estimate over the logarithms of the processes' medians, so it need not
-    /// be the ratio of the two estimates to the last digit. 1 where there is no ratio: a value is below the
-    /// detection limit or not above zero, or the two are not comparable; `interval` is None then.
-    pub ratio: f64,
-    /// Of the ratio; corrected for the number of rows. None: too few processes, or no ratio.
-    pub interval: Option<Interval>,
-    /// The verdict.
-    pub verdict: Verdict,
-    /// The noise threshold of this row, a relative difference.
-    pub threshold: f64,
-    /// Why it is inconclusive; None otherwise.
-    pub why: Option<String>,
-}
-
-/// Compares two runs, unpaired: case by case over the medians of their processes.
+/// Case by case over the medians of the processes.
 ///
 /// The interval of a row is that of the Mann-Whitney test on the logarithms of the processes' medians in the order of
 /// time, see [`stats::shift`], corrected for the number of rows by Bonferroni's inequality. Where the processes are too
 /// few for that correction but enough for an error of 1 in 400, the widest interval that they allow is taken.
 ///
-/// The threshold of a row is the largest of 1 %, the A/A difference of either run and the drift within either run;
+/// The threshold of a row is the largest of 1 %, `asked`, the A/A difference of either run and the drift within either run;
 /// plus the difference between the two runs in the processor's speed. The A/A difference and the speed excuse twice at most.
 ///
 /// Slower and faster need more than the interval, because the processes of a run are not as independent as the
 /// test assumes: on virtual machines a latency has levels that outlast a process, and varies with the neighbours.
 /// So nearly all processes of one run must lie beyond nearly all of the other, and the level of one run must not
 /// be a mode of the other.
-///
-/// Where a value is below the detection limit in either run there is no ratio: values of which only an upper bound
-/// is known may differ by any factor.
-pub fn compare(base: &Run, other: &Run) -> Comparison {
-    compare_above(base, other, LEAST_THRESHOLD)
-}
-
-/// The same where no relative difference of up to `asked` counts: no row's threshold is lower, and a row whose whole interval lies
-/// within `asked` is the same. [`LEAST_THRESHOLD`] stays the least.
-pub fn compare_above(base: &Run, other: &Run, asked: f64) -> Comparison {
-    let (base, other) = (Index::new(base), Index::new(other));
-    let joined: Vec<_> = subjects(&base)
-        .filter_map(|(case, measured)| Some((case, measured, other.measured_case(case)?)))
-        .collect();
+pub(super) fn unpaired(base: &Index<'_>, other: &Index<'_>, asked: f64) -> Comparison {
+    let joined = joined(base, other);
     let judge = Judge {
-        base: &base,
-        other: &other,
+        base,
+        other,
         asked: asked.max(LEAST_THRESHOLD),
         confidence: confidence_of_each(joined.len()),
-        controls: threshold::of_controls(&base, None).max(threshold::of_controls(&other, None)),
-        pace: Pace::between(&base, &other),
+        controls: threshold::of_controls(base, None).max(threshold::of_controls(other, None)),
+        pace: Pace::between(base, other),
     };
     Comparison {
         rows: joined.into_iter().map(|(case, base, other)| judge.row(case, base, other)).collect(),
         pace: judge.pace.loops,
-        only_base: missing(&base, &other),
-        only_other: missing(&other, &base),
+        only_base: missing(base, other),
+        only_other: missing(other, base),
         facts: facts::differences(&base.run.facts, &other.run.facts),
+        is_alternated: false,
     }
-}
-
-fn subjects<'a>(index: &Index<'a>) -> impl Iterator<Item = (&'a Case, &'a Measured)> + use<'a> {
-    index.run.measured().filter(|(case, _)| !case.benchmark.starts_with(own::SUITE))
-}
-
-/// The cases that `one` measured and `another` did not, and why.
-fn missing(one: &Index<'_>, another: &Index<'_>) -> Vec<(Case, String)> {
-    let why = |case: &Case| match another.outcome(case) {
-        None => Some("not measured".to_owned()),
-        Some(outcome) => Some(format!("{}: {}", outcome.status().name(), outcome.why()?)),
-    };
-    subjects(one).filter_map(|(case, _)| Some((case.clone(), why(case)?))).collect()
 }
 
 /// The common basis of all rows of a comparison.
@@ -134,6 +67,7 @@ impl Judge<'_> {
             verdict,
             threshold,
             why,
+            alternation: None,
         };
         let (ratio, interval) = match self.ratio(&base, &other) {
             Ok(found) => found,
@@ -162,16 +96,8 @@ impl Judge<'_> {
     fn ratio(&self, base: &Side<'_>, other: &Side<'_>) -> Result<(f64, Option<Interval>), String> {
         /// The least confidence of a row where the corrected one needs more processes than there are.
         const LAST_RESORT: f64 = 1.0 - 1.0 / 400.0;
-        if base.measured.unit != other.measured.unit {
-            return Err(format!(
-                "in {} in the base, in {} in the other",
-                base.measured.unit, other.measured.unit
-            ));
-        }
-        // Counts of instructions are comparable across provenances; times are not.
-        let is_count = base.measured.unit == Unit::Instructions;
-        if base.measured.provenance != other.measured.provenance && !is_count {
-            return Err("executed by different kinds of machines".to_owned());
+        if let Some(why) = incomparable(base.measured, other.measured) {
+            return Err(why);
         }
         if let Some(why) = below_limit(base, other) {
             return Err(why);
@@ -194,54 +120,6 @@ impl Judge<'_> {
             Err("the ratio is too large or too small for a number".to_owned())
         }
     }
-}
-
-/// A case in one of the runs.
-struct Side<'a> {
-    measured: &'a Measured,
-    /// None where it is below the detection limit, or where a process's median is not above zero.
-    estimate: Option<f64>,
-    /// The upper bound of a value below the detection limit.
-    bound: Option<f64>,
-    /// Natural logarithms of the processes' medians; empty where `estimate` is None.
-    logs: Vec<f64>,
-}
-
-impl<'a> Side<'a> {
-    fn new(index: &Index<'_>, measured: &'a Measured) -> Self {
-        let none = Self { measured, estimate: None, bound: None, logs: Vec::new() };
-        let Some(level) = Level::of(measured) else { return none };
-        let bound = index.detection_limit(measured).and_then(|limit| level.bound(limit));
-        if bound.is_some() || level.process_medians.iter().any(|&median| median <= 0.0) {
-            return Self { bound, ..none };
-        }
-        let logs = level.process_medians.iter().map(|median| median.ln()).collect();
-        Self { estimate: Some(level.median), logs, ..none }
-    }
-}
-
-impl Side<'_> {
-    /// The number of its processes, and how many independent ones they are worth.
-    fn number(&self) -> String {
-        let effective = stats::effective_number(&self.logs);
-        match self.logs.len() {
-            all if effective as usize == all => all.to_string(),
-            all => format!("{all} (worth {effective:.0})"),
-        }
-    }
-}
-
-fn below_limit(base: &Side<'_>, other: &Side<'_>) -> Option<String> {
-    let unit = base.measured.unit;
-    let below = |bound: f64| format!("< {} {unit}", figure(bound));
-    Some(match (base.bound, other.bound) {
-        (Some(base), Some(other)) => {
-            format!("below the detection limit in both: {} and {}", below(base), below(other))
-        }
-        (Some(bound), None) => format!("below the detection limit in the base: {}", below(bound)),
-        (None, Some(bound)) => format!("below the detection limit in the other: {}", below(bound)),
-        (None, None) => return None,
-    })
 }
 
 /// Why a difference outside the threshold is not significant.

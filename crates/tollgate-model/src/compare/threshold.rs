@@ -4,13 +4,20 @@ use std::collections::HashMap;
 
 use super::index::Index;
 use super::rounds::Rounds;
+use super::turns::Turns;
 use crate::estimate::Level;
 use crate::measurement::{Measured, Unit};
 use crate::own::{CONTROL, RAW_LOOP};
-use crate::stats;
+use crate::stats::{self, Interval};
 
 /// The smallest threshold: no smaller difference is significant.
 pub const LEAST_THRESHOLD: f64 = 0.01;
+
+/// The smallest threshold where turns alternated: the pace of the machine cancels, and what is left of equal code lies within this.
+pub const LEAST_ALTERNATED: f64 = 0.003;
+
+/// Where turns alternated, a row whose whole interval lies within this is the same.
+pub const SAME_ALTERNATED: f64 = 0.01;
 
 /// The upper bound of each part of a threshold.
 const MOST: f64 = 1e6;
@@ -35,6 +42,20 @@ pub(super) fn of_controls(index: &Index<'_>, except: Option<&Measured>) -> f64 {
         distance(Rounds::new(control, baseline).ratio()?)
     });
     distances.fold(0.0, f64::max).min(MOST_EXCUSE)
+}
+
+/// The largest A/A difference of an environment whose turns alternated, as far as it is significant: from 1 to the near end of its
+/// interval. The differences of few processes vary by more than they are.
+pub(super) fn of_controls_shown(index: &Index<'_>) -> f64 {
+    const CONFIDENCE: f64 = 0.95;
+    let controls = index.run.measured().filter(|(case, _)| case.benchmark == CONTROL);
+    let shown = controls.filter_map(|(_, control)| {
+        let baseline = index.measured_case(control.baseline.as_ref()?)?;
+        let Interval { low, high } =
+            stats::centre(&Turns::new(baseline, control).logs, CONFIDENCE)?.interval?;
+        distance(low.max(-high).max(0.0).exp())
+    });
+    shown.fold(0.0, f64::max).min(MOST_EXCUSE)
 }
 
 /// The drift over the length of a run, by the slope of its processes' medians in the order of time: another run

@@ -8,17 +8,27 @@ pub(crate) fn sorted(samples: &[f64]) -> Vec<f64> {
 
 /// The median, in the unit of the samples; of an even number the midpoint of the inner two. None when empty.
 pub fn median(samples: &[f64]) -> Option<f64> {
-    let mut copy = samples.to_vec();
-    let middle = copy.len() / 2;
-    if copy.is_empty() {
+    median_of(&mut samples.to_vec())
+}
+
+/// [`median`] without a copy; the order of the samples is lost.
+pub(crate) fn median_of(samples: &mut [f64]) -> Option<f64> {
+    let (lower, upper) = inner(samples)?;
+    Some(lower.midpoint(upper))
+}
+
+/// The two in the middle, or twice the one; the order of the samples is lost. None when empty.
+pub(crate) fn inner(samples: &mut [f64]) -> Option<(f64, f64)> {
+    let (number, middle) = (samples.len(), samples.len() / 2);
+    if number == 0 {
         return None;
     }
-    let (below, &mut upper, _) = copy.select_nth_unstable_by(middle, f64::total_cmp);
-    if samples.len() % 2 == 1 {
-        return Some(upper);
+    let (below, &mut upper, _) = samples.select_nth_unstable_by(middle, f64::total_cmp);
+    if number % 2 == 1 {
+        return Some((upper, upper));
     }
     let lower = below.iter().copied().max_by(f64::total_cmp)?;
-    Some(lower.midpoint(upper))
+    Some((lower, upper))
 }
 
 /// The quantile `q` (0 to 1, clamped) of samples that are already sorted, between two samples in

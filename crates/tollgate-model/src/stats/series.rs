@@ -1,6 +1,7 @@
 //! Values in the order of time that resemble their neighbours, such as the medians of processes: a host keeps a pace
 //! for seconds, and each of these seconds tells about as much as one value.
 
+use super::correlation::centred_ranks;
 use super::interval::{Interval, sign_test_rank};
 use super::normal::normal_quantile;
 use super::order::{median, sorted};
@@ -26,22 +27,57 @@ pub fn effective_number(series: &[f64]) -> f64 {
 }
 
 fn effective(series: &[f64], caution: f64) -> f64 {
-    series.len() as f64 / (1.0 + caution * (autocorrelation_time(series) - 1.0))
+    series.len() as f64 / (1.0 + caution * (autocorrelation_time(&sides(series)) - 1.0))
 }
 
-/// At least 1.
-fn autocorrelation_time(series: &[f64]) -> f64 {
-    let Some(middle) = median(series) else { return 1.0 };
+/// Above the median 1, below it -1, at it 0.
+fn sides(series: &[f64]) -> Vec<f64> {
+    let middle = median(series).unwrap_or_default();
     let side = |value: &f64| f64::from(i8::from(*value > middle) - i8::from(*value < middle));
-    let sides: Vec<f64> = series.iter().map(side).collect();
-    let product = |lag: usize| sides.iter().zip(&sides[lag..]).map(|(one, later)| one * later).sum::<f64>();
-    let variance = product(0);
+    series.iter().map(side).collect()
+}
+
+/// The sum of the products of any two that lie so far apart.
+fn product(scores: &[f64], lag: usize) -> f64 {
+    scores.iter().zip(&scores[lag..]).map(|(one, later)| one * later).sum()
+}
+
+/// By how much the autocorrelation of `series` raises the variance of its centre by signed ranks, where it is more than chance: 1
+/// where it is not, and where the series is too short to tell. Values that do not resemble their neighbours would seem to by chance
+/// in every second series.
+///
+/// It is more than chance where the first 1, 2, 4, … autocorrelations of the ranks add up to more than 2.6 standard
+/// deviations of such a sum of independent values, as in the variance ratio of Lo & MacKinlay (1988).
+pub(super) fn shown_autocorrelation(series: &[f64]) -> f64 {
+    const SHORTEST: usize = 20;
+    const DEVIATIONS: f64 = 2.6;
+    if series.len() < SHORTEST {
+        return 1.0;
+    }
+    let ranks = centred_ranks(series);
+    let variance = product(&ranks, 0);
+    let (mut sum, mut next) = (0.0, 1);
+    for lag in 1..=MOST_LAGS.min(series.len() / 4) {
+        sum += product(&ranks, lag);
+        if lag == next {
+            next *= 2;
+            if sum > DEVIATIONS * variance * (lag as f64 / series.len() as f64).sqrt() {
+                return 1.0 + INTERVAL_CAUTION * (autocorrelation_time(&ranks) - 1.0);
+            }
+        }
+    }
+    1.0
+}
+
+/// The integrated autocorrelation time of scores about 0, in values; at least 1.
+fn autocorrelation_time(scores: &[f64]) -> f64 {
+    let variance = product(scores, 0);
     if variance == 0.0 {
         return 1.0;
     }
     let (mut time, mut last) = (-1.0, f64::MAX);
-    for lag in (0..sides.len().saturating_sub(1).min(MOST_LAGS)).step_by(2) {
-        let pair = ((product(lag) + product(lag + 1)) / variance).min(last);
+    for lag in (0..scores.len().saturating_sub(1).min(MOST_LAGS)).step_by(2) {
+        let pair = ((product(scores, lag) + product(scores, lag + 1)) / variance).min(last);
         if pair <= 0.0 {
             break;
         }

@@ -106,12 +106,13 @@ impl Differences {
 const SIGN: u64 = 1 << 63;
 
 /// An integer that orders as the number does.
-fn to_ordered(x: f64) -> u64 {
+pub(super) fn to_ordered(x: f64) -> u64 {
     let bits = (x + 0.0).to_bits();
     if bits & SIGN == 0 { bits | SIGN } else { !bits }
 }
 
-fn from_ordered(ordered: u64) -> f64 {
+/// The number of such an integer.
+pub(super) fn from_ordered(ordered: u64) -> f64 {
     f64::from_bits(if ordered & SIGN == 0 { !ordered } else { ordered & !SIGN })
 }
 

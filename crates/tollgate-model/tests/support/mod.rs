@@ -1,6 +1,7 @@
 //! A small generator of random numbers, and runs made of them.
 #![allow(dead_code, reason = "each test program uses its part")]
 
+pub mod alternated;
 pub mod between;
 pub mod within;
 
@@ -88,6 +89,7 @@ pub fn run_of(measurements: Vec<(Case, Outcome)>) -> Run {
         id: "20260101-000000-a".parse::<RunId>().unwrap(),
         label: None,
         environment: Environment::Vm,
+        session: None,
         started: "2026-01-01T00:00:00Z".into(),
         finished: "2026-01-01T00:01:00Z".into(),
         facts: Facts::new(),

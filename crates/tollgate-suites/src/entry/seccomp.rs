@@ -4,7 +4,6 @@
 //! process that runs the plain call, and share its rounds.
 
 use super::syscall;
-use crate::checks::last_error;
 use crate::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
@@ -39,12 +38,8 @@ fn install(instructions: usize) -> Result<()> {
     };
     let mut filter = vec![LOAD_ARGUMENT; instructions.saturating_sub(1)];
     filter.push(ALLOW);
-    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
-    // SAFETY: PR_SET_NO_NEW_PRIVS takes plain numbers; `program` points to `len` instructions, which the
-    // kernel copies.
-    let installed = unsafe {
-        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
-            && libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, &program) == 0
-    };
-    if installed { Ok(()) } else { Err(skip!("a seccomp filter is refused: {}", last_error())) }
+    tollgate_os::seccomp::install(&filter).map_err(|error| {
+        let why = tollgate_model::text::plainly(&error);
+        skip!("a seccomp filter is refused: {why}")
+    })
 }

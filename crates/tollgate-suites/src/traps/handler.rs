@@ -242,7 +242,8 @@ pub(super) const TRAP: Benchmark = Benchmark { absence: killed_by_filter, ..PLAI
 
 /// Defaults for benchmarks whose operation makes a signal, which a handler counts.
 pub(super) const SIGNAL: Benchmark = Benchmark {
-    crosses: &[KernelEntry, Exception, KernelCode, Signal, UserCopy],
+    // The handler returns by rt_sigreturn, a system call.
+    crosses: &[KernelEntry, Exception, KernelCode, Signal, UserCopy, SystemCall],
     counts: Some("signals"),
     ..TRAP
 };

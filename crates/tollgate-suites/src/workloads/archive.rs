@@ -3,8 +3,8 @@
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
-use super::command::{Step, create, on_files};
-use super::fixture::{Tree, go_on};
+use super::command::{create, on_files};
+use super::fixture::{Tree, at_work};
 use super::history::BEGAN;
 use super::source::{self, Version};
 use crate::prelude::*;
@@ -22,10 +22,9 @@ pub(super) fn make(fixture: &Tree, context: &mut RunContext) -> Step<()> {
     if path.exists() {
         return Ok(());
     }
-    context.say("the archive of the tree");
     let mut archive = BufWriter::new(on_files("open(2)", create(&path))?);
     source::make(fixture.size, Version::First, |file| {
-        go_on(context)?;
+        at_work(context, "the archive of the tree")?;
         on_files("write(2)", add(&mut archive, &file.path, file.text.as_bytes()))
     })?;
     // Two empty records end an archive.

@@ -1,6 +1,6 @@
 //! A build by make and cc.
 
-use super::command::{Command, Step, Stop, failed, first_line, left, removed};
+use super::command::{Command, failed, first_line, left, removed};
 use super::fixture::{Program, Tree};
 use super::source::PROGRAM;
 use super::work::{Work, Workload};

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::{fs::File, io, os::fd::OwnedFd};
 
-use super::command::{Step, on_files, open};
+use super::command::{on_files, open};
 use super::{digest::files, fixture::write};
 use crate::files::data_dir::DataDir;
 use crate::files::residency::{PAGE, Residency, Trial, drop_pages};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use super::command::{Command, Step, on_files, open};
+use super::command::{Command, on_files, open};
 use super::digest::{Digest, files};
 use super::fixture::{Program, Tree};
 use super::source::Version;

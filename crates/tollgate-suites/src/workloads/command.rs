@@ -11,25 +11,10 @@ use std::{fs::File, os::unix::process::CommandExt};
 use rustix::fs::MemfdFlags;
 use tollgate_model::{Traced, traced::Ended};
 use tollgate_os::{identity::FileAccess, workdir::Workdir};
-use tollgate_trace::{Request, TraceError};
+use tollgate_trace::{Choice, Request, TraceError};
 
 use crate::prelude::*;
 use crate::{files::data_dir::opened, files::refusal::refused};
-
-#[derive(Debug)]
-pub(super) enum Stop {
-    Run(BenchError),
-    Time,
-    Case(Refusal),
-}
-
-impl From<Refusal> for Stop {
-    fn from(refusal: Refusal) -> Self {
-        Self::Case(refusal)
-    }
-}
-
-pub(super) type Step<T> = Result<T, Stop>;
 
 /// The failure of a step, which is no property of the environment.
 pub(super) fn failed<T>(why: impl Into<String>) -> Step<T> {
@@ -152,8 +137,14 @@ impl Home {
         }
     }
 
-    /// Runs a traced command, which must exit with status 0.
-    pub fn follow(&self, command: &Command, deadline: Instant, context: &mut RunContext) -> Step<Traced> {
+    /// Runs a command that is traced by this backend. It must exit with status 0.
+    pub fn follow(
+        &self,
+        command: &Command,
+        by: Choice,
+        deadline: Instant,
+        context: &mut RunContext,
+    ) -> Step<Traced> {
         // Not a file in the directory: the tracer keeps root's rights, and another user may own the directory.
         let trace = rustix::fs::memfd_create("traced", MemfdFlags::CLOEXEC).map_err(std::io::Error::from);
         let mut trace = File::from(on_files("memfd_create(2)", trace)?);
@@ -162,7 +153,7 @@ impl Home {
                 access.end();
             }
             let identity = self.owner.workdir.identity();
-            let request = Request { identity, ..Request::new(command.words.clone()) };
+            let request = Request { identity, by, ..Request::new(command.words.clone()) };
             let outcome = tollgate_trace::trace(&request).map(|trace| trace.traced).map_err(untraced);
             match serde_json::to_writer(BufWriter::new(&trace), &outcome) {
                 Ok(()) => 0,

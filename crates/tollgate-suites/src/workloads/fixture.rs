@@ -6,7 +6,7 @@ use std::{fs, io::Write};
 use tollgate_model::Fact;
 use tollgate_os::workdir::Workdir;
 
-use super::command::{Command, Home, Owner, Step, Stop, create, first_line, is_here, left, on_files};
+use super::command::{Command, Home, Owner, create, first_line, is_here, left, on_files};
 use super::digest::Digest;
 use super::source::{self, Size, Truth, Version};
 use crate::prelude::*;
@@ -53,10 +53,9 @@ impl Tree {
             facts: Vec::new(),
             root,
         };
-        context.say("the source tree");
         let tree = fixture.tree();
         fixture.truth = source::make(size, Version::First, |file| {
-            go_on(context)?;
+            at_work(context, "the source tree")?;
             write(&tree.join(file.path), file.text.as_bytes())
         })?;
         Ok(fixture)
@@ -134,6 +133,12 @@ pub(super) fn go_on(context: &RunContext) -> Step<()> {
         None if context.left().is_zero() => Err(Stop::Time),
         None => Ok(()),
     }
+}
+
+/// Reports the present part of a long step, then as [`go_on`].
+pub(super) fn at_work(context: &mut RunContext, what: &str) -> Step<()> {
+    context.say(what);
+    go_on(context)
 }
 
 /// Makes a new file, and its parent directories.

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 
-use super::command::{Command, Step, left, on_files, open};
+use super::command::{Command, left, on_files, open};
 use super::fixture::{Program, Tree};
 use super::source::MARK;
 use super::work::{Work, Workload};

@@ -4,9 +4,9 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::{collections::HashMap, path::PathBuf};
 
-use super::command::{Command, Step, create, on_files};
+use super::command::{Command, create, on_files};
 use super::digest::Digest;
-use super::fixture::{Tree, go_on};
+use super::fixture::{Tree, at_work};
 use super::source::{self, PEOPLE, Version};
 use crate::prelude::*;
 
@@ -67,10 +67,10 @@ impl History {
     }
 
     /// Writes the commits of a version, one for each directory, and its tag. Returns its digest.
-    fn version(&mut self, fixture: &Tree, version: Version, context: &RunContext) -> Step<Digest> {
+    fn version(&mut self, fixture: &Tree, version: Version, context: &mut RunContext) -> Step<Digest> {
         let mut before = self.files.clone();
         let truth = source::make(fixture.size, version, |source::File { path, text }| {
-            go_on(context)?;
+            at_work(context, "the history of the tree")?;
             let mut digest = Digest::default();
             digest.add(path.as_bytes(), text.as_bytes());
             if before.remove(&path) == Some(digest) {

@@ -2,9 +2,7 @@
 //!
 //! `source` generates the tree and its known contents, `fixture` is the tree on disk with files next to it, `command`
 //! runs or traces a program, `cache` fills or empties the page cache; `work` is the interface of the benchmarks, one
-//! file each, and `schedule` runs them, one after the other.
-
-use std::time::Duration;
+//! file each, and `on_tree` makes them ready and executes them, one after the other.
 
 mod archive;
 mod build;
@@ -15,7 +13,7 @@ mod digest;
 mod fixture;
 mod grep;
 mod history;
-mod schedule;
+mod on_tree;
 mod source;
 mod tags;
 #[cfg(test)]
@@ -50,7 +48,11 @@ static BENCHMARKS: [&Benchmark; WORKLOADS.len()] = {
 };
 
 const COMMAND: Benchmark = Benchmark {
-    kind: Kind::Command(&Commands { usual: usual_time, measure: schedule::measure }),
+    kind: Kind::Command(&Commands {
+        usual: on_tree::usual_time,
+        fixtures: on_tree::by_size,
+        fixture: on_tree::make,
+    }),
     crossed_in,
     ..PLAIN
 };
@@ -61,12 +63,6 @@ fn crossed_in(params: &Params, boundary: Boundary) -> bool {
         BlockRead | ReadAhead | IdleExit => word(params, "cache") == "cold",
         _ => true,
     }
-}
-
-/// The default time, from the sizes of the trees.
-fn usual_time(cases: &[Chosen]) -> Duration {
-    let is_chosen = |size: &Size| cases.iter().any(|(_, params)| size_of(params) == Some(*size));
-    Size::ALL.into_iter().filter(is_chosen).map(Size::usual_time).sum()
 }
 
 fn size_of(params: &Params) -> Option<Size> {

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 
-use super::command::{Command, Step, failed, is_here, left, open, removed};
+use super::command::{Command, failed, is_here, left, open, removed};
 use super::fixture::{Program, Tree};
 use super::work::{Work, Workload};
 use super::{COMMAND, cases};

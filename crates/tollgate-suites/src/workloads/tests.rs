@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tollgate_model::{Measurement, Outcome};
 use tollgate_os::workdir::Workdir;
 
-use super::command::{Command, Home, Owner, Stop};
+use super::command::{Command, Home, Owner};
 use super::*;
 use crate::prelude::*;
 use crate::testing::Directory;
@@ -34,7 +34,6 @@ fn with_context<T>(
         plan: &plan,
         began: now,
         deadline: now + plan.budget,
-        seed: 1,
         suite: Place::default(),
         watch: &mut watch,
     };
@@ -118,11 +117,10 @@ fn a_program_that_fails_is_quoted_and_one_that_takes_too_long_is_ended() {
 }
 
 fn reasons(storage: Result<Storage, String>, seconds: u64) -> Vec<String> {
-    let grep = &grep::WORKLOAD.benchmark;
-    let cases: Vec<_> = grep.cases_in(Extent::Usual).into_iter().map(|params| (grep, params)).collect();
-    let findings =
-        with_context(seconds, storage, |context| schedule::measure(&cases, context)).expect("answers");
-    assert_eq!(findings.measurements.len(), cases.len());
+    let selection = select(&["workloads/grep".to_owned()], Extent::Usual, Size::Small).expect("registered");
+    let plan = Plan { storage, ..Plan::within(Duration::from_secs(seconds)) };
+    let findings = measure(&selection, &plan, &mut |_| ()).expect("answers");
+    assert_eq!(findings.measurements.len(), selection.cases().count());
     let reason = |measurement: Measurement| match measurement.outcome {
         Outcome::Skipped { why } => why,
         Outcome::Measured(_) => panic!("{} is measured", measurement.case),

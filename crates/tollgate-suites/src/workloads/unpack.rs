@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::command::{Command, Step, on_files, removed};
+use super::command::{Command, on_files, removed};
 use super::fixture::{Program, Tree};
 use super::work::{Work, Workload};
 use super::{COMMAND, archive, cases};

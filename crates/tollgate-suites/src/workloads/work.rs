@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::command::{Command, Step};
+use super::command::Command;
 use super::fixture::Tree;
 use crate::prelude::*;
 

@@ -12,15 +12,14 @@ use std::{io, ptr, sync::atomic::Ordering::Relaxed};
 use rustix::thread::CapabilitySet;
 use tollgate_os::{identity::Identity, process, shared::Shared};
 
+use tollgate_os::seccomp::Filter;
+
 use crate::{launch::path::Program, launch::signals::Inherited, launch::streams};
 
 unsafe extern "C" {
     /// environ(7).
     static environ: *const *const c_char;
 }
-
-/// A filter of system calls that the command is to have before it is executed, see seccomp(2).
-pub(crate) type Filter = Vec<libc::sock_filter>;
 
 /// A process that waits to be let go. One that was not is killed when this is dropped.
 pub(crate) struct Child {

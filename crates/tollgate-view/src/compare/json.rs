@@ -3,8 +3,9 @@
 use serde::Serialize;
 use tollgate_model::compare::{FactDifference, Verdict};
 use tollgate_model::stats::Interval;
-use tollgate_model::{Case, Effect, Environment, Label, Run, RunId, Unit};
+use tollgate_model::{Case, Effect, Environment, Label, Part, Run, RunId, Unit};
 
+use super::alternating;
 use super::need::{self, Need};
 use crate::comparison::Comparison;
 use crate::trace::blame::{self, Held};
@@ -15,6 +16,7 @@ pub struct Document<'a> {
     base: Heading<'a>,
     others: Vec<Heading<'a>>,
     paired: bool,
+    alternating: Option<String>,
     rows: Vec<Row<'a>>,
     only_base: Vec<Only<'a>>,
     only_other: Vec<Only<'a>>,
@@ -27,6 +29,7 @@ struct Heading<'a> {
     id: &'a RunId,
     label: Option<&'a Label>,
     environment: Environment,
+    session: Option<&'a Part>,
     started: &'a str,
 }
 
@@ -41,6 +44,13 @@ struct Row<'a> {
     ratio: Option<f64>,
     ratio_low: Option<f64>,
     ratio_high: Option<f64>,
+    adds: Option<f64>,
+    adds_low: Option<f64>,
+    adds_high: Option<f64>,
+    correlation: Option<f64>,
+    narrowed: Option<f64>,
+    pairs: Option<usize>,
+    turns: Option<usize>,
     verdict: Verdict,
     threshold: f64,
     why: Option<&'a str>,
@@ -62,6 +72,7 @@ struct FactRecord<'a> {
     #[serde(flatten)]
     fact: &'a FactDifference,
     affects: Option<String>,
+    proven: bool,
 }
 
 /// The commands that both runs of each comparison traced.
@@ -76,11 +87,13 @@ impl<'a> Document<'a> {
         comparisons: &'a [Comparison<'a>],
         traces: &'a [(&'a RunId, Vec<Held<'a>>)],
     ) -> Self {
+        let apart = comparisons.iter().find(|comparison| !comparison.is_of_one_session());
         let traces = traces.iter().flat_map(|(id, traced)| traced.iter().map(|traced| traced.record(id)));
         Self {
             base: Heading::of(base),
             others: comparisons.iter().map(|comparison| Heading::of(comparison.other)).collect(),
-            paired: false,
+            paired: !comparisons.is_empty() && comparisons.iter().all(|comparison| comparison.is_alternated),
+            alternating: apart.map(|comparison| alternating::command(comparison.base, comparison.other)),
             rows: comparisons.iter().flat_map(Row::all).collect(),
             only_base: comparisons.iter().flat_map(|all| Only::all(all, &all.only_base)).collect(),
             only_other: comparisons.iter().flat_map(|all| Only::all(all, &all.only_other)).collect(),
@@ -92,7 +105,13 @@ impl<'a> Document<'a> {
 
 impl<'a> Heading<'a> {
     fn of(run: &'a Run) -> Self {
-        Self { id: &run.id, label: run.label.as_ref(), environment: run.environment, started: &run.started }
+        Self {
+            id: &run.id,
+            label: run.label.as_ref(),
+            environment: run.environment,
+            session: run.session.as_ref(),
+            started: &run.started,
+        }
     }
 }
 
@@ -105,7 +124,9 @@ impl<'a> Row<'a> {
     fn all(comparison: &'a Comparison<'a>) -> impl Iterator<Item = Self> {
         comparison.rows.iter().map(|row| {
             let result = &row.result;
+            let found = result.alternation.as_ref();
             let (ratio_low, ratio_high) = ends(result.interval);
+            let (adds_low, adds_high) = ends(found.and_then(|found| found.adds_interval));
             Self {
                 other_run: &comparison.other.id,
                 case: &result.case,
@@ -115,13 +136,17 @@ impl<'a> Row<'a> {
                 ratio: row.ratio(),
                 ratio_low,
                 ratio_high,
+                adds: row.adds(),
+                adds_low,
+                adds_high,
+                correlation: found.and_then(|found| found.correlation),
+                narrowed: found.and_then(|found| found.narrowed),
+                pairs: found.map(|found| found.pairs),
+                turns: found.map(|found| found.turns),
                 verdict: result.verdict,
                 threshold: result.threshold,
                 why: result.why.as_deref(),
-                causes: match result.verdict.is_difference() {
-                    true => comparison.causes(row).map(|fact| fact.name.as_str()).collect(),
-                    false => Vec::new(),
-                },
+                causes: comparison.cause_names(row),
                 more_time: Need::of(row).and_then(|need| need::command(comparison, [&need].into_iter())),
             }
         })
@@ -141,6 +166,7 @@ impl<'a> FactRecord<'a> {
             other_run: &comparison.other.id,
             fact,
             affects: tollgate_inspect::effect(&fact.name).map(Effect::to_string),
+            proven: comparison.proven.as_ref().is_some_and(|proven| proven.facts.contains(&fact.name)),
         })
     }
 }

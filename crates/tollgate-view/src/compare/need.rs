@@ -5,8 +5,12 @@ use std::collections::BTreeSet;
 use tollgate_model::compare::{MOST_SAME, Verdict};
 use tollgate_model::{Case, Run, own};
 
+use super::alternating;
 use crate::comparison::{Comparison, Row};
 use crate::figures;
+
+/// The widest interval of turns within which a row is the same, where no other was asked for.
+const SAME: f64 = 0.01;
 
 /// Why a row is inconclusive, and how much more time may decide it.
 pub(crate) struct Need {
@@ -43,8 +47,15 @@ impl Need {
             Some(interval) => {
                 let half = (interval.high / interval.low).sqrt() - 1.0;
                 // The width of an interval goes with the square root of the time.
-                let factor = (half / result.threshold.min(MOST_SAME)).powi(2);
+                let widest = match result.alternation {
+                    Some(_) => SAME,
+                    None => result.threshold.min(MOST_SAME),
+                };
+                let factor = (half / widest).powi(2);
                 Self { half: Some(half), ..of_suite(format!("±{}", figures::percent(half)), factor) }
+            }
+            None if row.ratio().is_some() && result.alternation.is_some() => {
+                of_suite(result.why.clone().unwrap_or_default(), ENOUGH)
             }
             None if row.ratio().is_some() => {
                 let [base, other] = [row.base, row.other].map(|side| side.processes.len());
@@ -73,7 +84,10 @@ pub(crate) fn command<'a>(comparison: &Comparison, needs: impl Iterator<Item = &
     let share = share(comparison.base).max(share(comparison.other));
     let time = rounded(share * suites.len() as f64 * factor);
     let suites: Vec<&str> = suites.into_iter().collect();
-    (!suites.is_empty()).then(|| format!("tollgate run {} --time {time}", suites.join(" ")))
+    let sides =
+        comparison.is_alternated.then(|| alternating::options(comparison.base, comparison.other)).flatten();
+    let sides = sides.map(|options| format!(" {options}")).unwrap_or_default();
+    (!suites.is_empty()).then(|| format!("tollgate run {}{sides} --time {time}", suites.join(" ")))
 }
 
 /// The seconds that one suite had in a run.

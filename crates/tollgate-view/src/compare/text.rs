@@ -1,21 +1,22 @@
 //! Comparisons of runs with a base, as text.
 
-use std::collections::HashSet;
-
 use tollgate_model::compare::{FactDifference, MOST_EXCUSE, Verdict};
-use tollgate_model::{Case, Fact, Run, Unit};
+use tollgate_model::{Case, Run, Unit};
 
+use super::alternating;
+use super::facts::{facts_in_short, facts_text};
 use super::need::{self, Need};
 use crate::comparison::{Comparison, Row, name};
 use crate::figures;
 use crate::table::{Look, Table, heading, paragraph};
 use crate::trace::blame;
 
-const UNPAIRED: &str = "Unpaired: medians of processes; 95 % CIs, corrected for the number of rows.";
+const UNPAIRED: &str =
+    "Not alternated, unpaired: medians of processes; 95 % CIs, corrected for the number of rows.";
+const PAIRED: &str =
+    "Alternated, paired: medians of neighbouring turns; 95 % CIs, corrected for the number of rows.";
 /// At most this many changed rows are shown, but with `--all`.
 const MOST_ROWS: usize = 20;
-/// At most this many of the facts that changed.
-const MOST_FACTS: usize = 8;
 /// At most this many of the cases that one run lacks.
 const MOST_ONLY: usize = 4;
 /// A row names at most this many of its causes.
@@ -24,12 +25,34 @@ const MOST_CAUSES: usize = 3;
 /// Every comparison, and how they were made. With `all` every row and every fact, else those that changed.
 pub fn text(comparisons: &[Comparison], all: bool, width: usize) -> String {
     let each: Vec<String> = comparisons.iter().map(|comparison| one(comparison, all, width)).collect();
-    format!("{}{}", each.join("\n"), paragraph(UNPAIRED, width, ""))
+    format!("{}{}", each.join("\n"), paragraph(&method(comparisons), width, ""))
+}
+
+/// How the runs were compared; of runs that took no turns also the command that lets their environments do.
+fn method(comparisons: &[Comparison]) -> String {
+    let Some(apart) = comparisons.iter().find(|comparison| !comparison.is_alternated) else {
+        return PAIRED.to_owned();
+    };
+    let command = alternating::command(apart.base, apart.other);
+    let unpaired = match comparisons.iter().any(|comparison| comparison.is_alternated) {
+        true => format!("{PAIRED} Of the others: {UNPAIRED}"),
+        false => UNPAIRED.to_owned(),
+    };
+    match apart.is_of_one_session() {
+        true => unpaired,
+        false => {
+            let list = match alternating::options(apart.base, apart.other) {
+                Some(_) => "",
+                None => "; tollgate environments lists what A and B can be",
+            };
+            format!("{unpaired} In turns far less would be inconclusive: {command}{list}")
+        }
+    }
 }
 
 fn one(comparison: &Comparison, all: bool, width: usize) -> String {
     let Comparison { base, other, .. } = comparison;
-    let mut text = heading(&format!("{} compared with {}", described(other), described(base)), width);
+    let mut text = heading(&title(comparison), width);
     if base.id == other.id {
         let same = "Both are the same run: its differences show the noise of one run.";
         text.push_str(&paragraph(same, width, ""));
@@ -38,6 +61,10 @@ fn one(comparison: &Comparison, all: bool, width: usize) -> String {
         text.push_str(&paragraph(&pace, width, ""));
     }
     let changed = comparison.changed();
+    if let Some(proven) = &comparison.proven {
+        let is = if changed.is_empty() { "" } else { "Proven cause: " };
+        text.push_str(&paragraph(&format!("{is}{proven}."), width, ""));
+    }
     let mut rows = changed.clone();
     match all {
         true => {
@@ -51,8 +78,7 @@ fn one(comparison: &Comparison, all: bool, width: usize) -> String {
         text.push_str(&table(comparison, &rows).render(width));
     }
     if all || comparison.only_base.len() + comparison.only_other.len() <= MOST_ONLY {
-        text.push_str(&only_text("the base only", &comparison.only_base, width));
-        text.push_str(&only_text("the other only", &comparison.only_other, width));
+        text.push_str(&only_of_both(comparison, width));
     }
     text.push_str(&paragraph(&counts(comparison, changed.len() - rows.len().min(changed.len())), width, ""));
     text.push_str(&inconclusive(comparison, all, width));
@@ -97,101 +123,21 @@ fn inconclusive(comparison: &Comparison, all: bool, width: usize) -> String {
     text
 }
 
-/// The facts that can cause the differences shown, a few others that changed, and how many more there are.
-fn facts_in_short(comparison: &Comparison, rows: &[&Row], width: usize) -> String {
-    let changed: Vec<&FactDifference> = comparison.facts.iter().filter(|fact| fact.is_change()).collect();
-    let causes: HashSet<&str> =
-        rows.iter().flat_map(|row| comparison.causes(row)).map(|fact| fact.name.as_str()).collect();
-    let mut shown = changed.clone();
-    shown.sort_by_key(|fact| !causes.contains(fact.name.as_str()));
-    shown.truncate(MOST_FACTS);
-    let mut text = String::new();
-    if !shown.is_empty() {
-        let heading = match causes.is_empty() {
-            true => "Facts that changed, base → other:",
-            false => "Facts that changed, base → other; possible causes first:",
-        };
-        text.push_str(&paragraph(heading, width, ""));
-    }
-    for fact in &shown {
-        text.push_str(&paragraph(&change(fact), width, "  "));
-    }
-    let known = |base: bool| {
-        comparison
-            .facts
-            .iter()
-            .filter(move |fact| is_known(&fact.base) == base && is_known(&fact.other) != base)
+/// The two, with the kind of each environment; of one session the session once.
+fn title(comparison: &Comparison) -> String {
+    let Comparison { base, other, .. } = comparison;
+    let described = |run: &Run| match &run.session {
+        Some(part) => format!("{} (of session {}, {})", name(run), part.id, run.started),
+        None => format!("{} ({}, {})", name(run), run.environment, run.started),
     };
-    let counted = [
-        (changed.len() - shown.len(), "more changed"),
-        (known(true).count(), "known in the base only"),
-        (known(false).count(), "known in the other only"),
-    ];
-    let parts: Vec<String> = counted
-        .iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, what)| format!("{count} {what}"))
-        .collect();
-    text.push_str(&match (parts.is_empty(), shown.is_empty()) {
-        (true, true) => paragraph("No fact changed.", width, ""),
-        (true, false) => String::new(),
-        (false, _) => paragraph(&format!("Facts: {} (--all shows them).", parts.join(", ")), width, ""),
-    });
-    text
-}
-
-fn change(fact: &FactDifference) -> String {
-    format!("{}: {} → {}", fact.name, in_words(fact.base.as_ref()), in_words(fact.other.as_ref()))
-}
-
-fn is_known(fact: &Option<Fact>) -> bool {
-    fact.as_ref().is_some_and(|fact| fact.value().is_some())
-}
-
-fn described(run: &Run) -> String {
-    format!("{} ({}, {})", name(run), run.environment, run.started)
-}
-
-fn facts_text(facts: &[FactDifference], width: usize) -> String {
-    if facts.is_empty() {
-        return paragraph("No fact differs between the environments.", width, "");
-    }
-    let of_kind = |base: bool, other: bool| {
-        facts.iter().filter(move |fact| is_known(&fact.base) == base && is_known(&fact.other) == other)
-    };
-    let mut text = String::new();
-    if of_kind(true, true).next().is_some() {
-        let heading = "Facts that differ, base → other; likely causes first:";
-        text.push_str(&paragraph(heading, width, ""));
-    }
-    for fact in of_kind(true, true) {
-        text.push_str(&paragraph(&change(fact), width, "  "));
-        if let Some(effect) = tollgate_inspect::effect(&fact.name) {
-            text.push_str(&paragraph(&format!("affects {effect}"), width, "      "));
+    match (&base.session, comparison.is_of_one_session()) {
+        (Some(part), true) => {
+            format!("{} compared with {} (session {}, {})", name(other), name(base), part.id, base.started)
         }
+        _ => format!("{} compared with {}", described(other), described(base)),
     }
-    // Facts that one run lacks are named only; `show --format json` has the reasons.
-    for (base, other, heading) in [
-        (true, false, "Known in the base only"),
-        (false, true, "Known in the other only"),
-        (false, false, "Unknown in both, for different reasons"),
-    ] {
-        /// Up to this many are shown with their values.
-        const FEW: usize = 8;
-        let few = of_kind(base, other).count() <= FEW;
-        let named = |fact: &FactDifference| {
-            let value = fact.base.iter().chain(&fact.other).find_map(Fact::value).filter(|_| few);
-            value.map_or_else(|| fact.name.clone(), |value| format!("{} ({value})", fact.name))
-        };
-        let names: Vec<String> = of_kind(base, other).map(named).collect();
-        if !names.is_empty() {
-            text.push_str(&paragraph(&format!("{heading}: {}.", names.join(", ")), width, ""));
-        }
-    }
-    text
 }
 
-/// How the processor's pace differed, where it did: every threshold rises by that.
 fn pace_text((base, other): (f64, f64)) -> Option<String> {
     /// A smaller ratio is the same pace.
     const APART: f64 = 1.01;
@@ -207,23 +153,16 @@ fn pace_text((base, other): (f64, f64)) -> Option<String> {
     })
 }
 
-fn in_words(fact: Option<&Fact>) -> String {
-    /// A list such as the processor's flags would bury the others.
-    const MOST: usize = 60;
-    let words = match fact {
-        None => "not recorded".to_owned(),
-        Some(Fact::Known { value, .. }) => value.to_string(),
-        Some(Fact::Unknown { why }) => why.to_string(),
-    };
-    match words.char_indices().nth(MOST) {
-        Some((at, _)) => format!("{}…", &words[..at]),
-        None => words,
-    }
-}
+/// The column of what the other adds, where turns were paired.
+const ADDS: usize = 5;
 
 fn table(comparison: &Comparison, rows: &[&Row]) -> Table {
-    let mut table =
-        Table::new(&["benchmark", "base", "other", "ratio", "95 % CI", "verdict"]).with_words(&["verdict"]);
+    let names: &[&str] = match comparison.is_alternated {
+        true => &["benchmark", "base", "other", "ratio", "95 % CI", "adds", "verdict", "correl."],
+        false => &["benchmark", "base", "other", "ratio", "95 % CI", "verdict"],
+    };
+    let dispensable = usize::from(comparison.is_alternated);
+    let mut table = Table::new(names).with_words(&["verdict"]).with_dispensable(dispensable);
     for row in rows {
         let or_none = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
         let estimate = |estimate: Option<f64>, unit: Unit| {
@@ -231,7 +170,7 @@ fn table(comparison: &Comparison, rows: &[&Row]) -> Table {
         };
         let result = &row.result;
         let interval = result.interval.map(|interval| figures::ratio_span(interval.low, interval.high));
-        let cells = [
+        let mut cells = vec![
             result.case.to_string(),
             estimate(result.base, row.base.unit),
             estimate(result.other, row.other.unit),
@@ -239,6 +178,12 @@ fn table(comparison: &Comparison, rows: &[&Row]) -> Table {
             interval.unwrap_or_default(),
             result.verdict.to_string(),
         ];
+        if comparison.is_alternated {
+            let adds = row.adds().map(|adds| figures::difference(adds, row.base.unit));
+            cells.insert(ADDS, or_none(adds));
+            let correlation = result.alternation.as_ref().and_then(|found| found.correlation);
+            cells.push(or_none(correlation.map(|correlation| format!("{correlation:.2}"))));
+        }
         let look = match result.verdict {
             Verdict::Slower | Verdict::Faster => Look::Coloured,
             Verdict::Same => Look::Plain,
@@ -252,6 +197,10 @@ fn table(comparison: &Comparison, rows: &[&Row]) -> Table {
 /// The possible causes of a difference, or what would decide an inconclusive row.
 fn remark(comparison: &Comparison, row: &Row) -> Option<String> {
     if row.result.verdict.is_difference() {
+        // The sentence above the rows names it.
+        if comparison.proven.is_some() {
+            return None;
+        }
         let names: Vec<&str> = comparison.causes(row).map(|fact| fact.name.as_str()).collect();
         let (named, more) = names.split_at(names.len().min(MOST_CAUSES));
         let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
@@ -270,6 +219,12 @@ fn remark(comparison: &Comparison, row: &Row) -> Option<String> {
         Some(command) => format!("{}; more time: {command}", need.found),
         None => need.found,
     })
+}
+
+/// The cases that one of the two runs alone measured, and why.
+pub(crate) fn only_of_both(comparison: &Comparison, width: usize) -> String {
+    only_text("the base only", &comparison.only_base, width)
+        + &only_text("the other only", &comparison.only_other, width)
 }
 
 fn only_text(where_from: &str, only: &[(Case, String)], width: usize) -> String {

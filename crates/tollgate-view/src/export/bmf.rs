@@ -7,6 +7,7 @@ use serde::Serialize;
 use tollgate_model::{Run, Unit};
 
 use super::metric::{LATENCY, Metric, metrics};
+use crate::session;
 use crate::summary::Summary;
 
 const LONGEST_NAME: usize = 1024;
@@ -20,12 +21,31 @@ struct Value {
     upper_value: Option<f64>,
 }
 
-/// A run in the Bencher Metric Format, without values below the detection limit and emulated times.
+/// A run in the Bencher Metric Format, without values below the detection limit and emulated times. The format has no labels: the
+/// benchmarks of a session have the environment in their names.
 ///
 /// # Errors
 /// Only by a defect of the program.
 pub fn bmf(run: &Run) -> Result<String, serde_json::Error> {
+    of_session(std::slice::from_ref(run))
+}
+
+/// The runs of a session, whose environments have different names.
+///
+/// # Errors
+/// Only by a defect of the program.
+pub fn of_session(runs: &[Run]) -> Result<String, serde_json::Error> {
     let mut benchmarks: BTreeMap<String, BTreeMap<&'static str, Value>> = BTreeMap::new();
+    let names = session::names(runs.iter());
+    for (run, place) in runs.iter().zip(names) {
+        put(&mut benchmarks, run, run.session.as_ref().map(|_| place.as_str()));
+    }
+    let mut text = serde_json::to_string_pretty(&benchmarks)?;
+    text.push('\n');
+    Ok(text)
+}
+
+fn put(benchmarks: &mut BTreeMap<String, BTreeMap<&'static str, Value>>, run: &Run, place: Option<&str>) {
     for metric in &metrics(&Summary::of(run)) {
         let Some(figures) = metric.valid().filter(|figures| figures.below.is_none()) else { continue };
         let (median, interval) = (figures.estimate.median, figures.estimate.interval);
@@ -35,21 +55,21 @@ pub fn bmf(run: &Run) -> Result<String, serde_json::Error> {
             upper_value: interval.map(|interval| interval.high),
         };
         benchmarks
-            .entry(name(metric))
+            .entry(name(metric, place))
             .or_default()
             .insert(measure(metric.name, figures.measured.unit), value);
     }
-    let mut text = serde_json::to_string_pretty(&benchmarks)?;
-    text.push('\n');
-    Ok(text)
 }
 
-fn name(metric: &Metric) -> String {
+/// `entry/syscall in container`
+fn name(metric: &Metric, place: Option<&str>) -> String {
     let name = match metric.params.is_empty() {
         true => metric.case.benchmark.clone(),
         false => format!("{}{{{}}}", metric.case.benchmark, metric.params),
     };
-    name.chars().take(LONGEST_NAME).collect()
+    let place = place.map(|place| format!(" in {place}")).unwrap_or_default();
+    let room = LONGEST_NAME.saturating_sub(place.chars().count());
+    name.chars().take(room).chain(place.chars()).take(LONGEST_NAME).collect()
 }
 
 /// `latency` is Bencher's own measure, in nanoseconds.

@@ -5,6 +5,7 @@ use tollgate_model::estimate::Estimate;
 
 use super::environment::{KeyFacts, machine};
 use super::metric::{Metric, metrics};
+use super::session::{COLUMNS, InSession};
 use super::{short, word};
 use crate::spreadsheet::{Cell, Terminator, table};
 use crate::summary::Summary;
@@ -37,10 +38,38 @@ pub const HEADER: [&str; 24] = [
     "why",
 ];
 
-/// All runs, with the header.
+/// All runs, with the header. Where one of them is part of a session, the columns of [`session`](super::session) follow the others.
 pub fn csv(runs: &[Run]) -> String {
     let summaries: Vec<Summary> = runs.iter().map(Summary::of).collect();
-    table(HEADER, summaries.iter().flat_map(records), Terminator::CRLF)
+    let records = summaries.iter().flat_map(records);
+    if runs.iter().all(|run| run.session.is_none()) {
+        return table(HEADER, records, Terminator::CRLF);
+    }
+    let parts = summaries.iter().flat_map(|summary| {
+        let part = cells(InSession::of(summary.run).as_ref());
+        std::iter::repeat_n(part, metrics(summary).len())
+    });
+    let mut header = [""; HEADER.len() + COLUMNS.len()];
+    header[..HEADER.len()].copy_from_slice(&HEADER);
+    header[HEADER.len()..].copy_from_slice(&COLUMNS);
+    let whole = records.zip(parts).map(|(record, part)| {
+        let mut cells = record.into_iter().chain(part);
+        std::array::from_fn::<Cell, { HEADER.len() + COLUMNS.len() }, _>(|_| {
+            cells.next().unwrap_or("".into())
+        })
+    });
+    table(header, whole, Terminator::CRLF)
+}
+
+fn cells(part: Option<&InSession>) -> [Cell; COLUMNS.len()] {
+    let Some(part) = part else { return COLUMNS.map(|_| "".into()) };
+    [
+        part.session.as_str().into(),
+        part.session_environment.as_str().into(),
+        u64::from(part.session_place).into(),
+        if part.session_paired { "true" } else { "false" }.into(),
+        part.session_knob.as_deref().unwrap_or_default().into(),
+    ]
 }
 
 fn records(summary: &Summary) -> Vec<[Cell; HEADER.len()]> {

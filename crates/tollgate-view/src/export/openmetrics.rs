@@ -8,6 +8,7 @@ use tollgate_model::{Run, Unit};
 
 use super::environment::{KeyFacts, machine};
 use super::metric::{Metric, metrics};
+use super::session::InSession;
 use super::time::Moment;
 use super::{short, word};
 use crate::summary::{Figures, Summary};
@@ -83,6 +84,12 @@ impl<'a> Series<'a> {
         let mut pairs = vec![("environment", word(&run.environment)), ("label", label), ("machine", machine)];
         if of_several {
             pairs.push(("run", run.id.to_string()));
+        }
+        // Other runs keep their series.
+        if let Some(part) = InSession::of(run) {
+            pairs.push(("session_environment", part.session_environment));
+            pairs.extend(part.session_knob.map(|knob| ("session_knob", knob)));
+            pairs.extend(of_several.then_some(("session", part.session)));
         }
         Self { run, metrics: metrics(summary), labels: labels(&pairs) }
     }
@@ -168,6 +175,7 @@ fn of_runs(text: &mut String, runs: &[Series]) {
         // With several runs it is a label of each series.
         if runs.len() == 1 {
             own.push(("run", run.run.id.to_string()));
+            own.extend(InSession::of(run.run).map(|part| ("session", part.session)));
         }
         let _ = writeln!(text, "tollgate_run_info{{{},{}}} 1", labels(&own), run.labels);
     }

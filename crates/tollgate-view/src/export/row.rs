@@ -11,6 +11,7 @@ use super::environment::{KeyFacts, machine};
 use super::facts::env_id;
 use super::histogram::{Histogram, SCALE};
 use super::metric::metrics;
+use super::session::InSession;
 use super::short;
 use crate::summary::Summary;
 
@@ -39,6 +40,9 @@ pub struct Row<'a> {
     /// The key facts.
     #[serde(flatten)]
     pub key_facts: Cow<'a, KeyFacts>,
+    /// Of a run that is part of a session alone.
+    #[serde(flatten)]
+    pub session: Option<Cow<'a, InSession>>,
     /// Such as `entry`.
     pub suite: Cow<'a, str>,
     /// Such as `entry/syscall`.
@@ -91,6 +95,7 @@ pub fn ndjson(run: &Run) -> Result<String, serde_json::Error> {
     let facts = &run.facts;
     // The columns that all lines of a run share.
     let (machine, env_id, key_facts) = (machine(facts), env_id(facts), KeyFacts::of(facts));
+    let session = InSession::of(run);
     let mut text = String::new();
     for metric in &metrics(&Summary::of(run)) {
         let figures = metric.figures;
@@ -106,6 +111,7 @@ pub fn ndjson(run: &Run) -> Result<String, serde_json::Error> {
             started: run.started.as_str().into(),
             version: run.tool.version.as_str().into(),
             key_facts: Cow::Borrowed(&key_facts),
+            session: session.as_ref().map(Cow::Borrowed),
             suite: metric.case.suite().into(),
             benchmark: metric.case.benchmark.as_str().into(),
             params: metric.params.as_str().into(),

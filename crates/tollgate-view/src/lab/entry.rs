@@ -91,6 +91,7 @@ mod tests {
             id: "20261121-015427-3f2a91c4".parse().expect("an id"),
             label: None,
             environment: Environment::Host,
+            session: None,
             started: "2026-11-21T01:54:27Z".to_owned(),
             finished: "2026-11-21T01:54:28Z".to_owned(),
             facts: facts.into_iter().collect(),

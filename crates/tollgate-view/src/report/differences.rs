@@ -11,6 +11,7 @@ use super::subject::Subject;
 use crate::causes;
 use crate::comparison::{Comparison, Row};
 use crate::figures;
+use crate::session::environments as session;
 use crate::trace::blame::Held;
 
 /// Every other environment compared with the first.
@@ -28,7 +29,18 @@ const MOST: usize = 12;
 pub fn sentences(subjects: &[Subject], comparisons: &[Comparison]) -> Vec<Text> {
     let [base, others @ ..] = subjects else { return Vec::new() };
     let mut found: Vec<(f64, String)> = Vec::new();
+    let mut proven = Vec::new();
     for (comparison, other) in comparisons.iter().zip(others) {
+        if let Some(cause) = comparison.proven.as_ref().filter(|_| !comparison.changed().is_empty()) {
+            proven.push(Text::cut(
+                &format!("Proven cause of each difference in {}: {cause}.", other.name),
+                600,
+            ));
+        }
+        // Turns have a table.
+        if comparison.is_alternated {
+            continue;
+        }
         let mut by_benchmark: BTreeMap<(&str, bool), Vec<(&Row, f64)>> = BTreeMap::new();
         for row in &comparison.rows {
             let ratio = row.ratio().filter(|_| row.result.verdict.is_difference());
@@ -57,7 +69,7 @@ pub fn sentences(subjects: &[Subject], comparisons: &[Comparison]) -> Vec<Text> 
             "{left_out} more benchmarks differ by a quarter or more: see the tables of the suites."
         ))
     });
-    sentences.chain(more).collect()
+    proven.into_iter().chain(sentences).chain(more).collect()
 }
 
 /// The numbers of verdicts, a sentence for each comparison.
@@ -65,8 +77,10 @@ pub fn counts(subjects: &[Subject], comparisons: &[Comparison]) -> Vec<Text> {
     let [base, others @ ..] = subjects else { return Vec::new() };
     let counts = comparisons.iter().zip(others).map(|(comparison, other)| {
         let slower = comparison.count(Verdict::Slower);
+        let how = session::method(comparison);
+        let how = how.map(|how| format!(" {how}.").replace("..", ".")).unwrap_or_default();
         Text::new(&format!(
-            "Of {} in both, in {} {slower} {} slower than in {}, {} faster, {} the same, {} inconclusive.",
+            "Of {} in both, in {} {slower} {} slower than in {}, {} faster, {} the same, {} inconclusive.{how}",
             figures::count(comparison.rows.len(), "case", "cases"),
             other.name,
             if slower == 1 { "is" } else { "are" },

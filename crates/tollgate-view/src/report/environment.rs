@@ -37,6 +37,9 @@ fn details(subject: &Subject) -> Vec<(Text, Text)> {
         ("Measured on processor", text(facts::CPU)),
         ("Clock", clock),
         ("Run", Some(run.id.to_string())),
+        ("Session", run.session.as_ref().map(|part| part.id.to_string())),
+        ("Environment", run.session.as_ref().map(|part| part.environment.clone())),
+        ("Lost", text(facts::LOST)),
         ("Made by", Some(format!("{} {}", run.tool.name, run.tool.version))),
     ];
     let known =

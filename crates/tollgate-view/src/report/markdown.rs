@@ -13,6 +13,7 @@ use super::{differences, environment, ruler, suites, verdict};
 use crate::comparison::{self, Comparison};
 use crate::figures;
 use crate::page::Text;
+use crate::session::environments as session;
 use crate::summary::{Row, State};
 
 /// More rows of one kind are counted. A job's summary has room for a MiB.
@@ -97,13 +98,35 @@ fn cells(name: &str, row: &Row) -> [String; 5] {
     [name, found.in_words(), interval, min, multiple]
 }
 
-/// The verdicts, the rows that changed, the facts that differ, and the other rows folded.
+/// A comparison; of turns also what the other adds, and how far they correlate.
 fn compared(text: &mut String, other: &Subject, comparison: &Comparison) {
     const HEAD: [&str; 6] = ["case", "base", "this", "ratio", "95 % CI", "verdict"];
+    const OF_TURNS: [&str; 8] =
+        ["case", "base", "this", "ratio", "95 % CI", "adds", "correlation", "verdict"];
+    match comparison.is_alternated {
+        true => verdicts(text, other, comparison, &OF_TURNS, cells_of_turns),
+        false => verdicts(text, other, comparison, &HEAD, ratio_cells),
+    }
+}
+
+/// The verdicts, the rows that changed, the facts that differ, and the other rows folded.
+fn verdicts<const N: usize>(
+    text: &mut String,
+    other: &Subject,
+    comparison: &Comparison,
+    head: &[&str; N],
+    cells: fn(&comparison::Row) -> [String; N],
+) {
     let name = plain(&other.name);
     let count = |verdict: Verdict| format!("{} {verdict}", comparison.count(verdict));
     let verdicts = [Verdict::Slower, Verdict::Faster, Verdict::Same, Verdict::Inconclusive].map(count);
     put(text, format_args!("## {name}: {}\n\n", verdicts.join(", ")));
+    if let Some(method) = session::method(comparison) {
+        put(text, format_args!("{}\n\n", plain(&method)));
+    }
+    if let Some(proven) = &comparison.proven {
+        put(text, format_args!("**Proven cause:** {}\n\n", plain(&proven.to_string())));
+    }
     let mut rows: Vec<&comparison::Row> = comparison.rows.iter().collect();
     let size = |row: &comparison::Row| row.ratio().map_or(0.0, |ratio| ratio.ln().abs());
     rows.sort_by(|a, b| size(b).total_cmp(&size(a)));
@@ -111,7 +134,7 @@ fn compared(text: &mut String, other: &Subject, comparison: &Comparison) {
     let changed: Vec<_> = of(Verdict::Slower).chain(of(Verdict::Faster)).collect();
     match changed.is_empty() {
         true => text.push_str("No significant difference.\n\n"),
-        false => table(text, &HEAD, changed.into_iter().map(|row| ratio_cells(row))),
+        false => table(text, head, changed.into_iter().map(|row| cells(row))),
     }
     let facts = &comparison.facts;
     if !facts.is_empty() {
@@ -132,7 +155,7 @@ fn compared(text: &mut String, other: &Subject, comparison: &Comparison) {
     for verdict in [Verdict::Inconclusive, Verdict::Same] {
         if of(verdict).next().is_some() {
             let caption = format!("{name}: {}", count(verdict));
-            folded(text, &caption, &HEAD, of(verdict).map(|row| ratio_cells(row)));
+            folded(text, &caption, head, of(verdict).map(|row| cells(row)));
         }
     }
 }
@@ -153,6 +176,17 @@ fn ratio_cells(row: &comparison::Row) -> [String; 6] {
         or_none(interval),
         verdict,
     ]
+}
+
+fn cells_of_turns(row: &comparison::Row) -> [String; 8] {
+    let [name, base, other, ratio, interval, verdict] = ratio_cells(row);
+    let or_none = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
+    let adds = row.adds().map(|adds| figures::difference(adds, row.base.unit));
+    let correlation = row.result.alternation.as_ref().and_then(|found| found.correlation);
+    let correlation = correlation.map(|correlation| format!("{correlation:.2}"));
+    // The ratio around 1 has thousandths.
+    let ratio = row.ratio().map(figures::ratio).unwrap_or(ratio);
+    [name, base, other, ratio, interval, or_none(adds), or_none(correlation), verdict]
 }
 
 fn folded<const N: usize>(

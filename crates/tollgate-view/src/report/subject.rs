@@ -6,6 +6,7 @@ use crate::comparison::name;
 use crate::figures;
 use crate::findings::{self, Finding};
 use crate::page::{Mark, Text};
+use crate::session;
 use crate::summary::{Figures, Summary};
 
 pub struct Subject<'a> {
@@ -20,26 +21,22 @@ pub struct Subject<'a> {
 }
 
 impl<'a> Subject<'a> {
+    /// Runs in their order; those of one session in the order of its environments.
     pub fn all(runs: &'a [Run]) -> Vec<Self> {
-        // Ids distinguish two of one name.
-        let is_alone = |run: &Run| runs.iter().filter(|other| name(other) == name(run)).count() == 1;
-        let named = |look: usize, run: &Run| match &run.label {
-            _ if is_alone(run) => name(run),
-            Some(label) => format!("{label} {} ({})", run.id, look + 1),
-            None => format!("{} ({})", run.id, look + 1),
+        let mut order: Vec<&Run> = runs.iter().collect();
+        let names = match session::is_one(runs) {
+            true => {
+                order.sort_by_key(|run| run.session.as_ref().map(|part| part.place));
+                session::names(order.iter().copied())
+            }
+            false => names(runs),
         };
-        let subject = |(look, run): (usize, &'a Run)| {
+        let subject = |(look, (run, name)): (usize, (&'a Run, String))| {
             let summary = Summary::of(run);
             let is_one_of_several = runs.len() > 1;
-            Self {
-                look,
-                name: named(look, run),
-                is_one_of_several,
-                findings: findings::of(&summary),
-                summary,
-            }
+            Self { look, name, is_one_of_several, findings: findings::of(&summary), summary }
         };
-        runs.iter().enumerate().map(subject).collect()
+        order.into_iter().zip(names).enumerate().map(subject).collect()
     }
 
     /// The mark of a case, where it has a time above the detection limit.
@@ -52,6 +49,17 @@ impl<'a> Subject<'a> {
     pub fn prefix(&self, separator: &str) -> String {
         if self.is_one_of_several { format!("{}{separator}", self.name) } else { String::new() }
     }
+}
+
+/// Labels or ids. Ids distinguish two of one name.
+fn names(runs: &[Run]) -> Vec<String> {
+    let is_alone = |run: &Run| runs.iter().filter(|other| name(other) == name(run)).count() == 1;
+    let named = |(look, run): (usize, &Run)| match &run.label {
+        _ if is_alone(run) => name(run),
+        Some(label) => format!("{label} {} ({})", run.id, look + 1),
+        None => format!("{} ({})", run.id, look + 1),
+    };
+    runs.iter().enumerate().map(named).collect()
 }
 
 /// Whether an estimate can be drawn on an axis of times.

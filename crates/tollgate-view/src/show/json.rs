@@ -7,7 +7,7 @@ use tollgate_model::compare::{Paired, Verdict};
 use tollgate_model::measurement::Status;
 use tollgate_model::run::Tool;
 use tollgate_model::stats::Mode;
-use tollgate_model::{Case, Counted, Counter, Environment, Facts, Label, Provenance, RunId, Unit};
+use tollgate_model::{Case, Counted, Counter, Environment, Facts, Label, Part, Provenance, RunId, Unit};
 
 use super::cycles;
 use crate::advice::{self, Advice};
@@ -26,6 +26,8 @@ pub struct Document<'a> {
     id: &'a RunId,
     label: Option<&'a Label>,
     environment: Environment,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session: Option<&'a Part>,
     started: &'a str,
     finished: &'a str,
     kept: Option<String>,
@@ -101,6 +103,7 @@ impl<'a> Document<'a> {
             id: &run.id,
             label: run.label.as_ref(),
             environment: run.environment,
+            session: run.session.as_ref(),
             started: &run.started,
             finished: &run.finished,
             kept: kept.map(|path| path.display().to_string()),

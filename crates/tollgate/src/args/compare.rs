@@ -18,8 +18,8 @@ pub struct CompareArgs {
     /// The baseline: a file, a label (the newest run that has it), an id or
     /// its beginning, `last`, or a directory of stored runs for the newest in it; DIR:RUN is one of those
     pub base: String,
-    /// The runs that are compared with it; `last` is the newest of the baseline's kind
-    #[arg(required = true)]
+    /// The runs that are compared with it; `last` is the newest of the baseline's kind. None where BASE is a session: its other
+    /// environments are compared with its first
     pub other: Vec<String>,
     /// Show every row and every fact, not only those that changed
     #[arg(long)]
@@ -59,7 +59,11 @@ impl From<FailOn> for Condition {
     }
 }
 
-fn parse_threshold(text: &str) -> Result<f64, String> {
+/// A difference in percent, as a share.
+///
+/// # Errors
+/// The fault, and a correct value.
+pub fn parse_threshold(text: &str) -> Result<f64, String> {
     const MOST: f64 = 1000.0;
     let number = text.strip_suffix('%').and_then(|number| number.trim_end().parse::<f64>().ok());
     match number {

@@ -8,7 +8,7 @@ use crate::out;
 /// The groups, the most used verbs first. A verb that is in none is in the first.
 const GROUPS: [(&str, &[&str]); 4] = [
     ("Commands", &["run", "show", "explain", "compare", "runs", "list", "report"]),
-    ("This machine", &["inspect", "doctor", "trace"]),
+    ("This machine", &["inspect", "doctor", "environments", "trace"]),
     ("Other systems and shells", &["export", "store", "completions", "man", "help"]),
     ("Advanced", &["decode", "lab", "schedules"]),
 ];
@@ -20,6 +20,7 @@ pub fn grouped(command: Command) -> Command {
     let width = out::width();
     let mut rest: Vec<(String, String)> = command
         .get_subcommands()
+        .filter(|verb| !verb.is_hide_set())
         .map(|verb| {
             (verb.get_name().to_owned(), verb.get_about().map(ToString::to_string).unwrap_or_default())
         })

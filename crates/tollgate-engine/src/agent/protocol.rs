@@ -1,0 +1,144 @@
+//! The messages between a coordinator and its agents.
+//!
+//! The agent writes [`MAGIC`] and [`Hello`], then one or more answers to each request. No absolute time crosses the border: another
+//! machine counts from another moment. Times are lengths, and run from the receipt of the message.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tollgate_model::Facts;
+
+use super::super::clock::Clock;
+use super::super::commands::{CommandAnswer, CommandRequest};
+use super::super::ending::Ending;
+use super::super::record::ProcessRecord;
+use super::super::worker::{InstanceOrder, TurnOrder};
+use super::Moment;
+
+/// The version of this protocol. Builds of the program that have the same one work together.
+pub const PROTOCOL: u32 = 1;
+
+/// The first bytes of an agent. No program prints them by chance.
+pub const MAGIC: [u8; 8] = *b"\x89tollg8\n";
+
+/// While a request takes longer than this, the agent says so again and again.
+pub const SIGN: Duration = Duration::from_millis(250);
+
+/// The first message of an agent. A later protocol keeps `protocol`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Hello {
+    /// Its protocol.
+    pub protocol: u32,
+    /// The version of its program.
+    #[serde(default)]
+    pub version: String,
+    /// The processors that it may use.
+    #[serde(default)]
+    pub allowed: Vec<usize>,
+    /// The one that it would measure on.
+    #[serde(default)]
+    pub usual: Option<usize>,
+}
+
+/// From the coordinator.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Request {
+    /// Read the facts. Answer: [`Answer::Facts`].
+    Facts(Moment),
+    /// Stay off this processor from now on, and measure there. Answer: [`Answer::Settled`].
+    Settle {
+        /// The processor of the bench processes.
+        cpu: Option<usize>,
+    },
+    /// Start a bench process. Answers: [`Answer::Running`] meanwhile; [`Answer::Ready`] where it waits for turns; in the end
+    /// [`Answer::Ended`].
+    Start {
+        /// Its work.
+        job: Job,
+        /// It counts as hanging after so long without progress.
+        stall: Duration,
+        /// It is killed after so long; turns, each after so long.
+        most: Duration,
+    },
+    /// Let the bench process make a turn. Answer: [`Answer::Done`], or [`Answer::Ended`] where it ended instead.
+    Turn(TurnOrder),
+    /// End the bench process. Answer: [`Answer::Ended`].
+    End,
+    /// A step of whole commands. Answers: [`Answer::Command`].
+    Command(CommandRequest),
+}
+
+/// The work of a bench process.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Job {
+    /// Find the clock, and whether an affinity binds.
+    Clock,
+    /// Calibrate each instance, all within this time.
+    Calibration {
+        /// The clock.
+        clock: Clock,
+        /// What to calibrate.
+        instances: Vec<InstanceOrder>,
+        /// The time for all of them.
+        within: Duration,
+    },
+    /// Run rounds.
+    Rounds {
+        /// The clock.
+        clock: Clock,
+        /// What takes part.
+        instances: Vec<InstanceOrder>,
+        /// Of their order.
+        seed: u64,
+        /// The time for them.
+        within: Duration,
+    },
+    /// Wait for turns.
+    Turns {
+        /// The clock.
+        clock: Clock,
+        /// What takes part.
+        instances: Vec<InstanceOrder>,
+    },
+}
+
+impl Job {
+    /// The number of its instances.
+    pub fn instances(&self) -> usize {
+        match self {
+            Self::Clock => 0,
+            Self::Calibration { instances, .. }
+            | Self::Rounds { instances, .. }
+            | Self::Turns { instances, .. } => instances.len(),
+        }
+    }
+}
+
+/// From the agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Answer {
+    /// The facts of the environment.
+    Facts(Facts),
+    /// It stays off the processor.
+    Settled {
+        /// How bench processes are started there.
+        isolation: String,
+    },
+    /// It is still at it, with this instance.
+    Running(Option<usize>),
+    /// The bench process is prepared, and waits for its first turn.
+    Ready,
+    /// The turn is over.
+    Done,
+    /// The bench process has ended, and what it left.
+    Ended {
+        /// How it ended.
+        ending: Ending,
+        /// Its batches.
+        record: ProcessRecord,
+    },
+    /// About whole commands.
+    Command(CommandAnswer),
+    /// Why a bench process cannot be started, or a request cannot be met.
+    Failed(String),
+}

@@ -1,0 +1,260 @@
+//! The agent's life: requests from standard input, answers to standard output.
+//!
+//! The end of its input ends the agent at once, whatever its bench process does: the coordinator has ended, and this environment
+//! is to be removed.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use tollgate_model::text::said_by;
+use tollgate_os::children::{Inherited, Subreaper};
+
+use super::super::commands::{self, CommandRequest};
+use super::super::ending::Ending;
+use super::super::limits::Limits;
+use super::super::other_cpus::OtherCpus;
+use super::super::storage::Storage;
+use super::super::supervisor::Isolation;
+use super::super::worker::Task;
+use super::super::{cpu, group, interrupt};
+use super::bench::Bench;
+use super::commands::AgentLine;
+use super::frame::{self, Inbox};
+use super::protocol::{Answer, Hello, Job, MAGIC, PROTOCOL, Request, SIGN};
+use super::{Means, Moment};
+
+/// Serves as an agent until standard input ends. The exit status of the program.
+///
+/// Nothing else of this process may use standard input and output. Where standard output is closed there is nobody to tell, and the
+/// agent ends as well.
+pub fn serve(means: Means<'_>) -> i32 {
+    let served = Streams::take().and_then(|streams| Agent::begin(means, streams)?.run());
+    match served {
+        Ok(()) => 0,
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => 0,
+        Err(error) => {
+            eprintln!("tollgate: agent: {}", said_by("agent", &error));
+            1
+        }
+    }
+}
+
+/// Standard input and output, which bench processes do not get.
+pub struct Streams {
+    pub input: File,
+    pub output: File,
+}
+
+impl Streams {
+    fn take() -> io::Result<Self> {
+        let moved = |from: &dyn AsFd| -> io::Result<File> {
+            Ok(rustix::io::fcntl_dupfd_cloexec(from.as_fd(), 3)?.into())
+        };
+        let (input, output) = (moved(&io::stdin())?, moved(&io::stdout())?);
+        // An empty input and the standard error stream take their places.
+        let nothing: OwnedFd = match File::open("/dev/null") {
+            Ok(file) => file.into(),
+            Err(_) => io::pipe()?.0.into(),
+        };
+        // SAFETY: all are descriptors of this process.
+        unsafe {
+            libc::dup2(nothing.as_raw_fd(), 0);
+            libc::dup2(2, 1);
+        }
+        Ok(Self { input, output })
+    }
+
+    /// Reads what there is of the input. False at its end.
+    pub fn read_to(&mut self, inbox: &mut Inbox) -> io::Result<bool> {
+        let mut bytes = [0; 1 << 13];
+        match self.input.read(&mut bytes) {
+            Ok(0) => Ok(false),
+            Ok(read) => {
+                inbox.push(&bytes[..read]);
+                Ok(true)
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(true),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+struct Agent<'a> {
+    means: Means<'a>,
+    streams: Streams,
+    inbox: Inbox,
+    isolation: Isolation,
+    other_cpus: Option<OtherCpus>,
+    allowed: Vec<usize>,
+    cpu: Option<usize>,
+    /// Whether pinning binds, or why not.
+    affinity: Result<(), String>,
+    limits: Option<Limits>,
+    storage: Option<Result<Storage, String>>,
+    bench: Option<Bench>,
+    _subreaper: Subreaper,
+}
+
+impl<'a> Agent<'a> {
+    fn begin(means: Means<'a>, mut streams: Streams) -> io::Result<Self> {
+        let allowed = cpu::allowed();
+        let usual = cpu::usual(&allowed);
+        let version = means.version.to_owned();
+        io::Write::write_all(&mut streams.output, &MAGIC)?;
+        let hello = Hello { protocol: PROTOCOL, version, allowed: allowed.clone(), usual };
+        frame::write(&mut streams.output, &hello)?;
+        Ok(Self {
+            isolation: Isolation::here(means.executes),
+            means,
+            streams,
+            inbox: Inbox::default(),
+            other_cpus: None,
+            allowed,
+            cpu: None,
+            affinity: Ok(()),
+            limits: None,
+            storage: None,
+            bench: None,
+            _subreaper: Subreaper::begin(),
+        })
+    }
+
+    fn run(mut self) -> io::Result<()> {
+        loop {
+            while let Some(request) = self.inbox.next::<Request>().map_err(io::Error::other)? {
+                self.meet(request)?;
+            }
+            if !self.wait()? || interrupt::requested().is_some() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn say(&mut self, answer: &Answer) -> io::Result<()> {
+        frame::write(&mut self.streams.output, answer)
+    }
+
+    fn meet(&mut self, request: Request) -> io::Result<()> {
+        match request {
+            Request::Facts(moment) => {
+                let facts = self.facts(moment);
+                self.say(&Answer::Facts(facts))
+            }
+            Request::Settle { cpu } => {
+                self.cpu = cpu;
+                self.other_cpus = None;
+                self.other_cpus = Some(OtherCpus::except(cpu, self.allowed.clone()));
+                self.limits = Some((self.means.limits)());
+                let isolation = self.isolation.describe().to_owned();
+                self.say(&Answer::Settled { isolation })
+            }
+            Request::Start { job, stall, most } => match self.start(job, stall, most) {
+                Ok(bench) => {
+                    self.bench = Some(bench);
+                    Ok(())
+                }
+                Err(error) => {
+                    let why = format!("no bench process can be started: {}", said_by("process", &error));
+                    self.say(&Answer::Failed(why))
+                }
+            },
+            Request::Turn(order) => {
+                let Some(bench) = &mut self.bench else {
+                    return self.say(&Answer::Failed("no bench process waits for a turn".to_owned()));
+                };
+                match bench.turn(&order) {
+                    Ok(()) => Ok(()),
+                    Err(why) => self.say(&Answer::Failed(why)),
+                }
+            }
+            Request::Command(request) => self.commands(request),
+            Request::End => {
+                let Some(bench) = self.bench.take() else {
+                    return self.say(&Answer::Failed("there is no bench process".to_owned()));
+                };
+                // The next environment goes on while this process ends.
+                self.say(&Answer::Ended { ending: Ending::Finished, record: bench.left() })?;
+                bench.end();
+                Ok(())
+            }
+        }
+    }
+
+    /// Executes whole commands until their fixture is gone. They may use all processors.
+    fn commands(&mut self, first: CommandRequest) -> io::Result<()> {
+        self.bench = None;
+        self.other_cpus = None;
+        let storage = self.storage.get_or_insert_with(|| (self.means.storage)()).clone();
+        let inherited = Inherited::now();
+        let mut line = AgentLine { streams: &mut self.streams, inbox: &mut self.inbox };
+        let served = commands::serve(first, storage, self.means.find, &mut line);
+        group::end_strays(&inherited);
+        self.other_cpus = Some(OtherCpus::except(self.cpu, self.allowed.clone()));
+        served
+    }
+
+    fn facts(&mut self, moment: Moment) -> tollgate_model::Facts {
+        (self.means.facts)(moment)
+    }
+
+    fn start(&mut self, job: Job, stall: Duration, most: Duration) -> io::Result<Bench> {
+        // The one before has ended, or is not wanted any more.
+        self.bench = None;
+        let instances = match &job {
+            Job::Clock => &[],
+            Job::Calibration { instances, .. }
+            | Job::Rounds { instances, .. }
+            | Job::Turns { instances, .. } => instances.as_slice(),
+        };
+        let storage = if instances.iter().any(|order| Storage::is_used_by(&order.benchmark)) {
+            self.storage.get_or_insert_with(|| (self.means.storage)()).clone()
+        } else {
+            Err("this process was started for cases that use no directory".to_owned())
+        };
+        let task = |work| Task {
+            cpu: self.cpu,
+            allowed: self.allowed.clone(),
+            affinity: self.affinity.clone(),
+            limits: self.limits.clone().unwrap_or_default(),
+            storage,
+            work,
+        };
+        Bench::start(job, task, (stall, most), &self.isolation, self.means.find)
+    }
+
+    /// Waits for input or news of the bench process, and tells the news. False at the end of the input.
+    fn wait(&mut self) -> io::Result<bool> {
+        let look = self.bench.as_ref().map_or(SIGN * 4, Bench::look);
+        let (readable, done) = {
+            let mut all = vec![PollFd::new(&self.streams.input, PollFlags::IN)];
+            let bench = self.bench.iter().flat_map(Bench::descriptors);
+            all.extend(bench.map(|descriptor| PollFd::from_borrowed_fd(descriptor, PollFlags::IN)));
+            let most = Timespec { tv_sec: look.as_secs().cast_signed(), tv_nsec: look.subsec_nanos().into() };
+            match poll(&mut all, Some(&most)) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+            let is_ready = |at: usize| all.get(at).is_some_and(|one| !one.revents().is_empty());
+            (
+                is_ready(0),
+                self.bench.as_ref().and_then(Bench::place_of_done).is_some_and(|at| is_ready(at + 1)),
+            )
+        };
+        if readable && !self.streams.read_to(&mut self.inbox)? {
+            return Ok(false);
+        }
+        let Some(bench) = &mut self.bench else { return Ok(true) };
+        let Some(answer) = bench.news(done) else { return Ok(true) };
+        if let Answer::Ended { record, .. } = &answer {
+            if let Some(observed) = &record.report.affinity {
+                self.affinity = observed.binds();
+            }
+            self.bench = None;
+        }
+        self.say(&answer)?;
+        Ok(true)
+    }
+}

@@ -1,0 +1,124 @@
+//! A whole command on one side, from the choice to its measurement.
+
+use std::time::Duration;
+
+use tollgate_model::measurement::{Measured, Measurement, Outcome, ProcessRounds, Provenance, Unit};
+use tollgate_model::{Traced, estimate::Estimate};
+
+use super::executor::{Attempt, NO_TIME};
+use crate::benchmark::Chosen;
+use crate::ending::Ending;
+use crate::refusal::Refusal;
+
+/// What was executed of a case on one side.
+#[derive(Debug, Default)]
+pub(super) struct Record {
+    /// Whether it is ready to be executed.
+    ready: bool,
+    refused: Option<Refusal>,
+    /// Whether an execution took longer than there was time: there will be no other.
+    over: bool,
+    /// For each repetition its trace; None where it was discarded.
+    repetitions: Vec<Option<Traced>>,
+    /// The longest repetition, untimed parts included.
+    took: Duration,
+    notes: Vec<String>,
+}
+
+impl Record {
+    /// Records the result of its preparation.
+    pub fn prepared(&mut self, refusal: Option<Refusal>) {
+        self.ready = refusal.is_none();
+        self.refused = refusal;
+    }
+
+    /// Records a step that took so long, of the time that it was given.
+    pub fn add(&mut self, attempt: Attempt, took: Duration, given: Duration) {
+        self.took = self.took.max(took);
+        match attempt {
+            Attempt::Executed(execution) => {
+                self.repetitions.push(execution.traced);
+                self.notes = execution.notes;
+            }
+            // Another phase follows.
+            Attempt::Passed => {}
+            Attempt::Refused(why) => self.refused = Some(why),
+            Attempt::OutOfTime if self.repetitions.is_empty() => {
+                self.refused = Some(Refusal::NotMeasured(Ending::OutOfTime.describe(given)));
+            }
+            // Earlier repetitions stay.
+            Attempt::OutOfTime => self.over = true,
+        }
+    }
+
+    /// Ends it: its fixture is gone.
+    pub fn close(&mut self) {
+        self.ready = false;
+    }
+
+    /// Whether it may be executed again.
+    pub fn is_open(&self) -> bool {
+        self.ready && self.refused.is_none() && !self.over
+    }
+
+    pub fn repetitions(&self) -> usize {
+        self.repetitions.len()
+    }
+
+    /// The longest repetition so far.
+    pub fn took(&self) -> Duration {
+        self.took
+    }
+
+    /// The real time of each repetition that was kept, in nanoseconds.
+    pub fn times(&self) -> impl Iterator<Item = Option<f64>> + '_ {
+        self.repetitions.iter().map(|traced| traced.as_ref().map(|traced| traced.wall_ns as f64))
+    }
+
+    /// Half the width of the estimate's interval, over the estimate.
+    pub fn relative_half_width(&self, case: &Chosen) -> Option<f64> {
+        Estimate::of(&self.measured(case)?)?.relative_half_width()
+    }
+
+    fn measured(&self, (benchmark, params): &Chosen) -> Option<Measured> {
+        let kept: Vec<&Traced> = self.repetitions.iter().flatten().collect();
+        (!kept.is_empty()).then(|| Measured {
+            unit: Unit::Nanoseconds,
+            provenance: Provenance::Hardware,
+            ops_per_sample: 1,
+            // CLOCK_MONOTONIC counts nanoseconds.
+            clock_hz: 1_000_000_000,
+            samples: kept.iter().map(|traced| traced.wall_ns as f64).collect(),
+            discarded: (self.repetitions.len() - kept.len()) as u64,
+            processes: self.repetitions.iter().map(|traced| process(traced.is_some())).collect(),
+            counted: None,
+            counters: Vec::new(),
+            bytes_per_op: None,
+            group: benchmark.suite().to_owned(),
+            baseline: benchmark.baseline_of(params),
+            notes: self.notes.clone(),
+            span_ns: None,
+            traced: kept.into_iter().cloned().collect(),
+        })
+    }
+
+    /// Its measurement; `ended` is why the run ended early, if it did.
+    pub fn conclude(self, case: &Chosen, ended: Option<&str>) -> Measurement {
+        let outcome = match (&self.refused, self.measured(case)) {
+            (Some(refusal), _) => refusal.clone().outcome(),
+            (None, Some(measured)) => Outcome::Measured(Box::new(measured)),
+            (None, None) if !self.repetitions.is_empty() => Outcome::Failed {
+                error: "each repetition was discarded: some input was not in the required cache state"
+                    .to_owned(),
+            },
+            (None, None) => Outcome::NotMeasured { why: ended.unwrap_or(NO_TIME).to_owned() },
+        };
+        Measurement { case: case.0.case(case.1.clone()), outcome }
+    }
+}
+
+/// Each repetition counts as a process of its own, with one round: fresh programs, and a freshly set page cache. One
+/// that was discarded stays, so that repetitions of the same number on two sides are neighbours.
+fn process(kept: bool) -> ProcessRounds {
+    ProcessRounds { rounds: 1, ran: None, discarded: if kept { Vec::new() } else { vec![0] } }
+}

@@ -1,0 +1,343 @@
+//! The order of executions, with sides that only keep a list of what they were told.
+
+#![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use tollgate_model::traced::{Backend, Ended};
+use tollgate_model::{Fact, Outcome, ParamValue, Traced};
+
+use super::executor::{Attempt, NO_TIME};
+use super::*;
+use crate::benchmark::{Benchmark, Kind, PLAIN, Suite, params};
+use crate::fixture::Execution;
+use crate::refusal::Refusal;
+use crate::run::RunContext;
+
+static COMMANDS: Commands = Commands {
+    usual: |cases| Duration::from_secs(cases.len() as u64),
+    // Two trees: that of the large cases, and that of the others.
+    fixtures: |cases| {
+        let (large, small): (Vec<usize>, Vec<usize>) =
+            (0..cases.len()).partition(|&case| cases[case].1.contains_key("large"));
+        [small, large].into_iter().filter(|of| !of.is_empty()).collect()
+    },
+    fixture: |_, _: &mut RunContext| Err(Refusal::Fail("these sides have none".to_owned()).into()),
+};
+static GREP: Benchmark = Benchmark { name: "fake/grep", kind: Kind::Command(&COMMANDS), ..PLAIN };
+static SUITE: Suite = Suite { name: "fake", about: "", benchmarks: &[&GREP], control: None };
+
+/// A group of so many cases, and so many on another fixture.
+fn group(small: u64, large: u64) -> Group {
+    let numbered = |number: u64| ("number", ParamValue::Number(number));
+    let small = (0..small).map(|number| (&GREP, params(&[numbered(number)])));
+    let large = (0..large).map(|number| (&GREP, params(&[numbered(number), ("large", 1.into())])));
+    Group { suite: &SUITE, cases: small.chain(large).collect() }
+}
+
+/// What all sides were told, in order: the side, the step, and the case among all.
+type Told = RefCell<Vec<(usize, &'static str, u64)>>;
+
+struct Fake<'a> {
+    side: usize,
+    told: &'a Told,
+    cases: Vec<u64>,
+    /// The result of an execution, by case and repetition.
+    execute: Box<dyn FnMut(u64, usize) -> Result<Attempt, Halt> + 'a>,
+    executed: BTreeMap<u64, usize>,
+    refuses: Vec<u64>,
+    tracer: Backend,
+    /// Whether its executions are to be traced.
+    is_traced: bool,
+}
+
+impl<'a> Fake<'a> {
+    fn new(
+        side: usize,
+        told: &'a Told,
+        execute: impl FnMut(u64, usize) -> Result<Attempt, Halt> + 'a,
+    ) -> Self {
+        let execute = Box::new(execute);
+        Self {
+            side,
+            told,
+            cases: Vec::new(),
+            execute,
+            executed: BTreeMap::new(),
+            refuses: Vec::new(),
+            tracer: Backend::Bpf,
+            is_traced: true,
+        }
+    }
+}
+
+impl Executor for Fake<'_> {
+    fn prepare(&mut self, cases: &[Chosen], _: Instant) -> Result<Vec<Option<Refusal>>, Halt> {
+        let number = |(_, params): &Chosen| match params["number"] {
+            ParamValue::Number(number) => number + 100 * u64::from(params.contains_key("large")),
+            _ => panic!("a number"),
+        };
+        self.cases = cases.iter().map(number).collect();
+        self.told.borrow_mut().push((self.side, "prepare", self.cases[0]));
+        let refusal = |case| self.refuses.contains(case).then(|| Refusal::Skip("not here".to_owned()));
+        Ok(self.cases.iter().map(refusal).collect())
+    }
+
+    fn tracer(&mut self, _: Instant) -> Result<Option<Backend>, Halt> {
+        Ok(Some(self.tracer))
+    }
+
+    fn pass(&mut self, case: usize, phase: Phase, _: Instant) -> Result<Attempt, Halt> {
+        let case = self.cases[case];
+        match phase {
+            Phase::Reset => {
+                self.told.borrow_mut().push((self.side, "reset", case));
+                return Ok(Attempt::Passed);
+            }
+            Phase::Run { is_traced } => {
+                self.told.borrow_mut().push((self.side, "run", case));
+                assert_eq!(is_traced, self.is_traced);
+                return Ok(Attempt::Passed);
+            }
+            Phase::Check => self.told.borrow_mut().push((self.side, "check", case)),
+        }
+        let repetition = self.executed.entry(case).or_default();
+        *repetition += 1;
+        (self.execute)(case, *repetition - 1)
+    }
+
+    fn finish(&mut self) -> Result<Vec<(String, Fact)>, Halt> {
+        self.told.borrow_mut().push((self.side, "finish", 0));
+        Ok(vec![("workloads.grep".to_owned(), Fact::known("3.8", "grep --version"))])
+    }
+}
+
+fn took(ns: u64) -> Result<Attempt, Halt> {
+    let traced = Traced {
+        command: vec!["grep".to_owned()],
+        backend: Backend::Rusage,
+        ended: Ended::Exit(0),
+        wall_ns: ns,
+        ..traced()
+    };
+    Ok(Attempt::Executed(Box::new(Execution { traced: Some(traced), notes: vec!["checked".to_owned()] })))
+}
+
+fn traced() -> Traced {
+    let bare = r#"{"command":["grep"],"backend":"rusage","ended":{"exit":0},"processors":1,"wall_ns":1,
+        "user_ns":0,"sys_ns":0,"processes":1,"threads":1,"calls":[]}"#;
+    serde_json::from_str(bare).expect("a trace")
+}
+
+fn terms(ms: u64, least: usize, precision: f64) -> Terms {
+    Terms { deadline: Instant::now() + Duration::from_millis(ms), least, precision, seed: 7 }
+}
+
+fn samples(side: &OnSide, case: usize) -> Vec<f64> {
+    side.findings.measurements[case]
+        .outcome
+        .measured()
+        .map(|measured| measured.samples.clone())
+        .unwrap_or_default()
+}
+
+#[test]
+fn sides_alternate_and_one_works_at_a_time() {
+    let told = Told::default();
+    // Both sides get slower together: only the ratio is narrow.
+    let pace = |_: u64, repetition: usize| took(1_000_000 * (1 + repetition as u64));
+    let (mut one, mut other) = (Fake::new(0, &told, pace), Fake::new(1, &told, pace));
+    let found =
+        measure(&group(3, 0), &mut [&mut one, &mut other], &terms(60_000, 8, 0.005)).expect("measured");
+    let told = told.borrow();
+    let executed: Vec<_> = told.iter().filter(|(_, step, _)| *step == "run").collect();
+    assert_eq!(told.iter().filter(|(_, step, _)| *step == "prepare").count(), 2);
+    assert_eq!(told[0].1, told[1].1, "both are prepared before the first execution");
+    // It settled, by the ratio, well before the most pairs.
+    assert!((3 * 2 * 8..3 * 2 * 20).contains(&executed.len()), "{}", executed.len());
+    let phases: Vec<_> =
+        told.iter().filter(|(_, step, _)| ["reset", "run", "check"].contains(step)).collect();
+    for six in phases.chunks(6) {
+        let phases: Vec<&str> = six.iter().map(|told| told.1).collect();
+        assert_eq!(
+            phases,
+            ["reset", "reset", "run", "run", "check", "check"],
+            "one command follows the other"
+        );
+        assert!(six.chunks(2).all(|two| (two[0].0, two[1].0) == (six[0].0, six[1].0)));
+    }
+    for pair in executed.chunks(2) {
+        assert_eq!(pair[0].2, pair[1].2, "a case is executed on both sides before another is");
+        assert_ne!(pair[0].0, pair[1].0);
+    }
+    let mut firsts = Vec::new();
+    for case in 0..3 {
+        let order: Vec<usize> = executed.iter().filter(|told| told.2 == case).map(|told| told.0).collect();
+        for four in order.chunks_exact(4) {
+            assert_eq!((four[0], four[1]), (four[3], four[2]), "ABBA or BAAB: {order:?}");
+            firsts.push(four[0]);
+        }
+    }
+    assert!(firsts.contains(&0) && firsts.contains(&1), "{firsts:?}");
+    assert_eq!((found.len(), found[0].findings.measurements.len()), (2, 3));
+    for case in 0..3 {
+        assert!(samples(&found[0], case).len() >= 8);
+        assert_eq!(samples(&found[0], case), samples(&found[1], case));
+    }
+    assert_eq!(found[1].findings.facts.len(), 1);
+}
+
+#[test]
+fn sides_that_cannot_be_traced_alike_are_not_traced() {
+    let told = Told::default();
+    for (tracers, is_traced) in [
+        ([Backend::Bpf, Backend::Ptrace], false),
+        ([Backend::Ptrace, Backend::Ptrace], false),
+        ([Backend::Rusage, Backend::Bpf], false),
+        ([Backend::Bpf, Backend::Bpf], true),
+    ] {
+        let [mut one, mut other] = [0, 1].map(|side| Fake {
+            tracer: tracers[side],
+            is_traced,
+            ..Fake::new(side, &told, |_, _| took(1000))
+        });
+        let found =
+            measure(&group(1, 0), &mut [&mut one, &mut other], &terms(60_000, 8, 0.1)).expect("measured");
+        assert!(samples(&found[1], 0).len() >= 8);
+    }
+    // One side alone is compared with none.
+    let mut one = Fake { tracer: Backend::Ptrace, ..Fake::new(0, &told, |_, _| took(1000)) };
+    let found = measure(&group(1, 0), &mut [&mut one], &terms(60_000, 8, 0.1)).expect("measured");
+    assert!(samples(&found[0], 0).len() >= 8);
+}
+
+#[test]
+fn a_discarded_repetition_stays_in_its_place() {
+    let told = Told::default();
+    let discards = |_: u64, repetition: usize| match repetition {
+        2 | 5 => Ok(Attempt::Executed(Box::new(Execution { traced: None, notes: Vec::new() }))),
+        _ => took(1000 + repetition as u64),
+    };
+    let mut one = Fake::new(0, &told, |_, repetition| took(1000 + repetition as u64));
+    let mut other = Fake::new(1, &told, discards);
+    let found =
+        measure(&group(1, 0), &mut [&mut one, &mut other], &terms(60_000, 12, 0.5)).expect("measured");
+    let measured = |side: usize| found[side].findings.measurements[0].outcome.measured().expect("measured");
+    let number = measured(0).processes.len();
+    assert_eq!((number, measured(1).processes.len()), (12, 12));
+    assert_eq!((measured(1).discarded, measured(1).samples.len()), (2, 10));
+    for (one, other) in measured(0).by_round().zip(measured(1).by_round()) {
+        let (one, other): (Vec<_>, Vec<_>) = (one.collect(), other.collect());
+        assert!(other.is_empty() || one == other, "{one:?} beside {other:?}");
+    }
+    assert_eq!(measured(1).processes[5].discarded, [0]);
+}
+
+#[test]
+fn a_case_that_one_side_refuses_is_measured_on_the_other() {
+    let told = Told::default();
+    let mut one = Fake { refuses: vec![1], ..Fake::new(0, &told, |_, _| took(1000)) };
+    // The check of the third repetition fails.
+    let mut other = Fake::new(1, &told, |case, repetition| match (case, repetition) {
+        (2, 2) => Ok(Attempt::Refused(Refusal::Fail("other contents".to_owned()))),
+        _ => took(1000),
+    });
+    let found = measure(&group(3, 0), &mut [&mut one, &mut other], &terms(60_000, 8, 0.1)).expect("measured");
+    let outcome = |side: usize, case: usize| &found[side].findings.measurements[case].outcome;
+    assert_eq!(outcome(0, 1), &Outcome::Skipped { why: "not here".to_owned() });
+    assert_eq!(outcome(1, 2), &Outcome::Failed { error: "other contents".to_owned() });
+    for (side, case) in [(0, 0), (1, 0), (1, 1), (0, 2)] {
+        assert!(samples(&found[side], case).len() >= 8, "{side} {case}");
+    }
+    assert_eq!(found[0].lost, None);
+}
+
+#[test]
+fn a_side_that_ends_keeps_what_it_gave_and_the_others_go_on() {
+    let told = Told::default();
+    let mut one = Fake::new(0, &told, |_, _| took(1000));
+    let mut other = Fake::new(1, &told, |case, repetition| match (case, repetition) {
+        (0, 3) => Err(Halt::Lost("killed by SIGKILL".to_owned())),
+        _ => took(1000),
+    });
+    let found = measure(&group(1, 1), &mut [&mut one, &mut other], &terms(60_000, 8, 0.1)).expect("measured");
+    assert_eq!(found[1].lost.as_deref(), Some("killed by SIGKILL"));
+    assert_eq!((samples(&found[1], 0).len(), samples(&found[0], 0).len() >= 8), (3, true));
+    assert!(samples(&found[0], 1).len() >= 8, "the next fixture is measured, too");
+    let why = found[1].findings.measurements[1].outcome.why().map(str::to_owned);
+    assert_eq!(why.as_deref(), Some("killed by SIGKILL"));
+    let told = told.borrow();
+    let last = told.iter().rposition(|(side, ..)| *side == 1).expect("told");
+    assert_eq!((told[last].1, told[last].2), ("check", 0), "it is told nothing more");
+}
+
+#[test]
+fn executions_end_with_the_time_of_their_fixture() {
+    let told = Told::default();
+    let slow = |_: u64, repetition: usize| {
+        std::thread::sleep(Duration::from_millis(10));
+        took(10_000_000 * (1 + repetition as u64 % 3))
+    };
+    let (mut one, mut other) = (Fake::new(0, &told, slow), Fake::new(1, &told, slow));
+    let began = Instant::now();
+    let sides: &mut [&mut dyn Executor] = &mut [&mut one, &mut other];
+    let found = measure(&group(1, 1), sides, &terms(400, 8, 1e-9)).expect("measured");
+    // A last execution may be under way, and a loaded machine is late.
+    assert!(began.elapsed() < Duration::from_secs(20));
+    for side in &found {
+        assert!(!samples(side, 0).is_empty() && !samples(side, 1).is_empty());
+    }
+    // Without time no case is executed, and each says so.
+    let told = Told::default();
+    let (mut one, mut other) = (Fake::new(0, &told, slow), Fake::new(1, &told, slow));
+    let found = measure(&group(1, 1), &mut [&mut one, &mut other], &terms(0, 8, 0.1)).expect("measured");
+    let why = |side: &OnSide| side.findings.measurements[1].outcome.why() == Some(NO_TIME);
+    assert!(found.iter().all(why));
+}
+
+#[test]
+fn an_interrupted_session_keeps_what_it_has() {
+    let told = Told::default();
+    let mut one = Fake::new(0, &told, |_, _| took(1000));
+    let mut other = Fake::new(1, &told, |case, repetition| match (case, repetition) {
+        (0, 3) => Err(Halt::Run(BenchError::Interrupted(libc::SIGINT))),
+        _ => took(1000),
+    });
+    let found = measure(&group(2, 1), &mut [&mut one, &mut other], &terms(60_000, 8, 0.1)).expect("kept");
+    for side in &found {
+        assert_eq!(side.findings.interrupted, Some(libc::SIGINT));
+        assert!(!samples(side, 0).is_empty() && !samples(side, 1).is_empty());
+        assert_eq!(side.findings.measurements[2].outcome.why(), Some("interrupted"));
+    }
+    // Both fixtures were removed.
+    assert_eq!(told.borrow().iter().filter(|(_, step, _)| *step == "finish").count(), 2);
+}
+
+#[test]
+fn a_case_that_hangs_on_one_side_leaves_time_for_the_rest() {
+    let cases = group(3, 0).cases;
+    let table = Table::new(&cases, 2);
+    let left = Duration::from_secs(12);
+    let all = [0, 1, 2];
+    let mut table = table;
+    for records in &mut table.records {
+        records.iter_mut().for_each(|record| record.prepared(None));
+    }
+    assert_eq!(table.patience(0, &all, 2, left), Duration::from_secs(3));
+    assert_eq!(table.patience(0, &all, 1, left), Duration::from_secs(6));
+    assert_eq!(table.patience(0, &[0], 1, left), left);
+    let second = Duration::from_secs(1);
+    for side in 0..2 {
+        table.records[side][0].add(took(1).expect("executed"), second * (1 + side as u32), left);
+    }
+    assert_eq!(table.patience(0, &all, 2, left), left / 2);
+    // A pair that takes 3 s does not fit into 2 s, and another case may.
+    let mut random = Random::new(1);
+    assert_eq!(table.next(&[0], 2 * second, &mut random), None);
+    assert_eq!(table.next(&all, 2 * second, &mut random).map(|(case, _)| case), Some(1));
+    // An execution that took longer than there was time for is not repeated.
+    table.records[1][0].add(Attempt::OutOfTime, second, second);
+    assert_eq!(table.next(&[0], left, &mut random), Some((0, vec![0])));
+}

@@ -1,0 +1,81 @@
+//! A session: several environments that are measured in turns, on the same processor of the same machine.
+//!
+//! An agent, which is this program, serves in each environment. It prepares bench processes there as a run does, and lets one
+//! make its turn when this side says so. A turn is a batch of each case that is due, up to about 2 ms; one environment at a time
+//! is awake.
+
+mod agent_side;
+mod commands;
+mod connection;
+mod joint;
+mod measure;
+mod pairs;
+mod teller;
+#[cfg(test)]
+mod tests;
+mod turn_plan;
+mod turns;
+mod whole;
+
+use std::os::fd::OwnedFd;
+
+use tollgate_model::{Fact, Facts};
+
+use super::run::Findings;
+
+pub use measure::measure_in;
+
+/// The pipes to a started agent.
+pub struct Link {
+    /// Its standard input.
+    pub to: OwnedFd,
+    /// Its standard output.
+    pub from: OwnedFd,
+    /// Why the environment ended or did not begin, in its own words: the first line that it wrote to standard error.
+    pub said: Box<dyn FnMut() -> Option<String>>,
+}
+
+/// An environment of a session.
+pub struct Side<'a> {
+    /// As the user named it.
+    pub name: String,
+    /// Starts it with an agent in it; also for another start, when the one before has ended.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub start: Box<dyn FnMut() -> Result<Link, String> + 'a>,
+    /// How often it is started in the session, at least 1.
+    pub starts: usize,
+    /// Called before its processes are prepared and before each of its turns, where the environment's turns need another setting of
+    /// the machine.
+    ///
+    /// # Errors
+    /// A sentence; the session ends.
+    pub wake: Option<Box<dyn FnMut() -> Result<(), String> + 'a>>,
+    /// The processor to stay on; None for the session's.
+    pub cpu: Option<usize>,
+    /// Whether its turns can be paired with the base's: it runs on this machine.
+    pub is_paired: bool,
+}
+
+/// What was found in one environment of a session.
+#[derive(Debug, Clone, Default)]
+pub struct Found {
+    /// The facts that the agent read there.
+    pub facts: Facts,
+    /// Its measurements, and the facts of the measuring.
+    pub findings: Findings,
+    /// Why the environment gave nothing more, where it ended early or never began.
+    pub lost: Option<String>,
+}
+
+/// The results of a session.
+#[derive(Debug, Clone, Default)]
+pub struct SessionFindings {
+    /// One for each side, in their order.
+    pub found: Vec<Found>,
+    /// Facts of the session as a whole, for each of its runs: pairs of processes, turns in each and why so many.
+    pub facts: Vec<(String, Fact)>,
+    /// The signal that stopped it early.
+    pub interrupted: Option<i32>,
+}

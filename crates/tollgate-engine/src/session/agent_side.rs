@@ -1,0 +1,260 @@
+//! One environment of a session, as the coordinator sees it: its agent, its schedules, its facts.
+
+use std::time::{Duration, Instant};
+
+use tollgate_model::bounded::MAX_FACTS;
+use tollgate_model::{Fact, FactValue, Facts};
+
+use super::super::agent::Moment;
+use super::super::agent::protocol::{Answer, Hello, Job, Request};
+use super::super::clock::Clock;
+use super::super::ending::Ending;
+use super::super::measure;
+use super::super::record::ProcessRecord;
+use super::super::schedule::Schedule;
+use super::Side;
+use super::connection::{Connection, Gone, Stop, plain};
+
+/// An environment starts, and an agent answers, within this time.
+const PATIENCE: Duration = Duration::from_secs(if cfg!(test) { 6 } else { 20 });
+/// Reading all facts takes about a second.
+const FACTS: Duration = Duration::from_secs(60);
+/// Beyond the time that a request may take.
+const MARGIN: Duration = Duration::from_secs(10);
+
+/// One environment of a session.
+pub struct AgentSide<'s, 'a> {
+    pub side: &'s mut Side<'a>,
+    connection: Option<Connection>,
+    pub hello: Hello,
+    pub cpu: Option<usize>,
+    pub clock: Clock,
+    /// Its schedules, one for each suite, with the same cases as those of the other environments.
+    pub schedules: Vec<Schedule>,
+    /// What the agent read.
+    pub facts: Facts,
+    /// Of the measuring there.
+    pub of_measuring: Vec<(String, Fact)>,
+    /// Why it gives nothing more.
+    pub lost: Option<String>,
+    /// How often it was started.
+    pub started: usize,
+    /// The time that its last process took to start and to end.
+    pub start_up: Duration,
+}
+
+impl<'s, 'a> AgentSide<'s, 'a> {
+    pub fn new(side: &'s mut Side<'a>, schedules: Vec<Schedule>) -> Self {
+        Self {
+            side,
+            connection: None,
+            hello: Hello { protocol: 0, version: String::new(), allowed: Vec::new(), usual: None },
+            cpu: None,
+            clock: Clock::Kernel,
+            schedules,
+            facts: Facts::new(),
+            of_measuring: Vec::new(),
+            lost: None,
+            started: 0,
+            start_up: Duration::ZERO,
+        }
+    }
+
+    pub fn is_here(&self) -> bool {
+        self.connection.is_some()
+    }
+
+    /// Lets go of the agent, which then ends.
+    pub fn close(&mut self) {
+        self.connection = None;
+    }
+
+    /// Notes why it gives nothing more, and lets go of it.
+    ///
+    /// # Errors
+    /// The user's signal.
+    pub fn lose(&mut self, gone: Gone) -> Result<(), Stop> {
+        self.connection = None;
+        match gone {
+            Gone::Interrupted(signal) => Err(Stop::Interrupted(signal)),
+            Gone::Lost(why) => {
+                self.lost.get_or_insert(why);
+                Ok(())
+            }
+            Gone::Over(why) => {
+                self.lost.get_or_insert(why);
+                Err(Stop::Over)
+            }
+        }
+    }
+
+    /// Starts the environment and greets its agent.
+    pub fn start(&mut self) -> Result<(), Gone> {
+        self.connection = None;
+        self.started += 1;
+        let link = (self.side.start)().map_err(Gone::Lost)?;
+        let (connection, hello) = Connection::greeted(link, PATIENCE)?;
+        (self.connection, self.hello) = (Some(connection), hello);
+        Ok(())
+    }
+
+    /// Calls what the side's turns need first.
+    pub fn wake(&mut self) -> Result<(), Gone> {
+        self.side.wake.as_mut().map_or(Ok(()), |wake| wake().map_err(Gone::Over))
+    }
+
+    /// Has the agent stay off the processor of its bench processes.
+    pub fn settle(&mut self, cpu: Option<usize>) -> Result<(), Gone> {
+        self.cpu = cpu;
+        if let Some(asked) = cpu.filter(|asked| !self.hello.allowed.contains(asked)) {
+            let allowed: Vec<String> = self.hello.allowed.iter().take(64).map(usize::to_string).collect();
+            let allowed = allowed.join(", ");
+            return Err(Gone::Lost(format!("processor {asked} is not allowed in it; allowed are {allowed}")));
+        }
+        self.send(&Request::Settle { cpu }, MARGIN)?;
+        match self.receive(MARGIN)? {
+            Answer::Settled { isolation } => {
+                let isolation = plain(&isolation, 40);
+                self.note("run.isolation", Fact::known(isolation, "fork(2), execveat(2)"));
+                Ok(())
+            }
+            other => Err(unexpected(other)),
+        }
+    }
+
+    /// Reads the facts of a moment.
+    pub fn read_facts(&mut self, moment: Moment) -> Result<(), Gone> {
+        self.send(&Request::Facts(moment), MARGIN)?;
+        match self.receive(FACTS)? {
+            Answer::Facts(facts) => {
+                self.facts.extend(facts.into_iter().filter_map(settled).take(MAX_FACTS / 2));
+                Ok(())
+            }
+            other => Err(unexpected(other)),
+        }
+    }
+
+    /// Finds the clock, the pinning and whether it binds.
+    pub fn find_clock(&mut self, stall: Duration, within: Duration) -> Result<(), Gone> {
+        let began = Instant::now();
+        let mut found = self.run(Job::Clock, stall, within, &mut |_| {})?;
+        // On a busy machine the process may not have run, so it gets a second try.
+        if found.0 == Ending::Stalled {
+            found = self.run(Job::Clock, stall, within, &mut |_| {})?;
+        }
+        self.start_up = began.elapsed();
+        let (clock, _, facts) = measure::clock_found(found.0, &found.1.report, self.cpu, stall);
+        self.clock = clock;
+        for (name, fact) in facts {
+            self.note(&name, fact);
+        }
+        Ok(())
+    }
+
+    /// A fact of the measuring, in place of an earlier one of the name.
+    pub fn note(&mut self, name: &str, fact: Fact) {
+        match self.of_measuring.iter_mut().find(|(other, _)| other == name) {
+            Some((_, earlier)) => *earlier = fact,
+            None => self.of_measuring.push((name.to_owned(), fact)),
+        }
+    }
+
+    /// Runs a whole bench process. `tick` learns the instance that runs.
+    pub fn run(
+        &mut self,
+        job: Job,
+        stall: Duration,
+        most: Duration,
+        tick: &mut dyn FnMut(Option<usize>),
+    ) -> Result<(Ending, ProcessRecord), Gone> {
+        let instances = job.instances();
+        self.ask(&Request::Start { job, stall, most }, most, instances, tick)?
+            .ok_or_else(|| Gone::Lost("its agent gave an answer that was not asked for".to_owned()))
+    }
+
+    /// Starts a bench process that waits for turns. Its end, where it has ended instead.
+    pub fn prepare(
+        &mut self,
+        job: Job,
+        stall: Duration,
+        most: Duration,
+        tick: &mut dyn FnMut(Option<usize>),
+    ) -> Result<Option<(Ending, ProcessRecord)>, Gone> {
+        let instances = job.instances();
+        self.ask(&Request::Start { job, stall, most }, most, instances, tick)
+    }
+
+    /// Sends a request to a bench process, and waits until it is ready, done, or has ended.
+    pub fn ask(
+        &mut self,
+        request: &Request,
+        most: Duration,
+        instances: usize,
+        tick: &mut dyn FnMut(Option<usize>),
+    ) -> Result<Option<(Ending, ProcessRecord)>, Gone> {
+        self.send(request, MARGIN)?;
+        let last = Instant::now() + most + MARGIN;
+        loop {
+            // Signs of life come four times a second; a machine that is very busy delays them.
+            let left = last.saturating_duration_since(Instant::now());
+            match self.receive(left.min(PATIENCE))? {
+                Answer::Running(instance) => tick(instance.filter(|&instance| instance < instances)),
+                Answer::Ready | Answer::Done => return Ok(None),
+                Answer::Ended { ending, record } => {
+                    let record = record.checked(instances);
+                    let record = record.map_err(|why| Gone::Lost(format!("its agent sent {why}")))?;
+                    return Ok(Some((ending, record)));
+                }
+                other => return Err(unexpected(other)),
+            }
+            if left.is_zero() {
+                return Err(Gone::Lost("its agent was busy beyond the time that it had".to_owned()));
+            }
+        }
+    }
+
+    pub fn send(&mut self, request: &Request, patience: Duration) -> Result<(), Gone> {
+        self.connection.as_mut().ok_or_else(gone)?.send(request, patience)
+    }
+
+    pub fn receive(&mut self, patience: Duration) -> Result<Answer, Gone> {
+        self.connection.as_mut().ok_or_else(gone)?.receive(patience)
+    }
+}
+
+fn gone() -> Gone {
+    Gone::Lost("its agent has ended".to_owned())
+}
+
+pub fn unexpected(answer: Answer) -> Gone {
+    Gone::Lost(match answer {
+        Answer::Failed(why) => plain(&why, 400),
+        _ => "its agent gave an answer that was not asked for".to_owned(),
+    })
+}
+
+/// A fact of an agent as a run document may have it; None with a name that no fact has.
+fn settled((name, mut fact): (String, Fact)) -> Option<(String, Fact)> {
+    /// Characters of the longest text: a kernel command line, and lists of mitigations.
+    const MOST: usize = 1 << 13;
+    let is_name = |c: char| c.is_ascii_graphic();
+    if name.is_empty() || name.len() > 128 || !name.chars().all(is_name) || name.starts_with("run.") {
+        return None;
+    }
+    let cut = |text: &mut String| {
+        *text = text.chars().take(MOST).map(|c| if c.is_control() && c != '\n' { ' ' } else { c }).collect();
+    };
+    match &mut fact {
+        Fact::Known { value, source } => {
+            cut(source);
+            match value {
+                FactValue::Text(text) => cut(text),
+                FactValue::List(texts) => texts.iter_mut().for_each(cut),
+                FactValue::Real(number) if !number.is_finite() => return None,
+                _ => {}
+            }
+        }
+        Fact::Unknown { .. } => {}
+    }
+    Some((name, fact))
+}

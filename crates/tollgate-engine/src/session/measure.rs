@@ -1,0 +1,352 @@
+//! A session from the start of its environments to the findings of each.
+
+use std::time::{Duration, Instant};
+
+use tollgate_model::Fact;
+use tollgate_model::bounded::MAX_PROCESSES;
+
+use super::super::agent::Moment;
+use super::super::agent::protocol::Job;
+use super::super::commands::Terms;
+use super::super::ending::signal_name;
+use super::super::measure::{CALIBRATION_SHARE, END_SHARE, INTERRUPTED, ROUNDS_SHARE, refuse_cpu};
+use super::super::other_cpus::OtherCpus;
+use super::super::plan::Plan;
+use super::super::random::Random;
+use super::super::run::{BenchError, Findings, Place, Progress};
+use super::super::schedule::{self, Schedule};
+use super::super::selection::{Group, Selection};
+use super::super::{cpu, interrupt};
+use super::agent_side::AgentSide;
+use super::commands::Commands;
+use super::connection::{Gone, Stop};
+use super::joint;
+use super::teller::Teller;
+use super::turns::TurnTrack;
+use super::{Found, SessionFindings, Side};
+
+/// Processes that end as soon as this before the end are not started.
+const TOO_SHORT: Duration = Duration::from_millis(20);
+
+/// Measures the chosen cases in every environment within the plan's budget, in turns where two or more of them can be paired.
+///
+/// An environment that cannot be started, or whose agent dies, says so in [`Found::lost`], and the others go on. The start of the
+/// environments and the reading of their facts are no part of the budget.
+///
+/// # Errors
+/// See [`BenchError`]: if nothing was measured in any environment, or the processor that was asked for is not there.
+pub fn measure_in(
+    sides: &mut [Side<'_>],
+    selection: &Selection,
+    plan: &Plan,
+    watch: &mut dyn FnMut(&Progress),
+) -> Result<SessionFindings, BenchError> {
+    let (rounds, commands): (Vec<&Group>, Vec<&Group>) =
+        selection.groups.iter().partition(|group| group.usual_time().is_none());
+    let place = |number| Place { number, of: selection.groups.len() };
+    let schedules = || -> Vec<Schedule> {
+        rounds.iter().zip(1..).map(|(group, number)| Schedule::new(group, place(number))).collect()
+    };
+    // Readers of a document refuse more processes.
+    let cases: usize = schedules().iter().map(Schedule::number).sum();
+    let most = MAX_PROCESSES as usize / cases.max(1);
+    let plan = &Plan { most_processes: plan.most_processes.min(most), ..plan.clone() };
+    let allowed = cpu::allowed();
+    if let Some(asked) = plan.cpu.filter(|asked| !allowed.contains(asked)) {
+        return Err(refuse_cpu(asked, allowed));
+    }
+    let seed = Random::seed();
+    let mut session = Session {
+        plan,
+        sides: sides.iter_mut().map(|side| AgentSide::new(side, schedules())).collect(),
+        random: Random::new(seed),
+        teller: Teller::new(watch, plan.budget),
+        facts: vec![
+            ("run.seed".to_owned(), Fact::known(format!("{seed:016x}"), "getrandom(2)")),
+            ("run.budget_s".to_owned(), Fact::known(plan.budget.as_secs_f64(), "--time")),
+        ],
+        commands: Commands::new(commands.iter().copied().zip((rounds.len() + 1..).map(place)).collect()),
+        _other_cpus: None,
+    };
+    // Rounds and commands share the budget in proportion to their default times.
+    let usual = selection.usual_time().as_secs_f64();
+    let of_commands: Duration = commands.iter().filter_map(|group| group.usual_time()).sum();
+    let of_rounds = if rounds.is_empty() { 0.0 } else { 1.0 - of_commands.as_secs_f64() / usual };
+    let signal = match session.whole(allowed, of_rounds) {
+        Ok(()) | Err(Stop::Over) => None,
+        Err(Stop::Interrupted(signal)) => Some(signal),
+    };
+    judge(session.conclude(signal), signal, sides)
+}
+
+/// The findings, if there are any.
+fn judge(
+    findings: SessionFindings,
+    signal: Option<i32>,
+    sides: &[Side<'_>],
+) -> Result<SessionFindings, BenchError> {
+    let mut measurements = findings.found.iter().flat_map(|found| &found.findings.measurements);
+    let is_measured = measurements.any(|measurement| measurement.outcome.measured().is_some());
+    match signal {
+        Some(signal) if !is_measured => return Err(BenchError::Interrupted(signal)),
+        _ if is_measured || findings.found.iter().any(|found| found.lost.is_none()) => {}
+        _ => {
+            let why = |(found, side): (&Found, &Side<'_>)| {
+                format!("{}: {}", side.name, found.lost.clone().unwrap_or_default())
+            };
+            let why: Vec<String> = findings.found.iter().zip(sides).map(why).collect();
+            return Err(BenchError::NoEnvironment(why.join("; ")));
+        }
+    }
+    Ok(findings)
+}
+
+/// A session that runs.
+pub struct Session<'p, 's, 'a> {
+    pub plan: &'p Plan,
+    pub sides: Vec<AgentSide<'s, 'a>>,
+    pub random: Random,
+    pub teller: Teller<'p>,
+    /// Facts of the session as a whole.
+    pub facts: Vec<(String, Fact)>,
+    commands: Commands<'p>,
+    /// Keeps this process off the measured processor.
+    _other_cpus: Option<OtherCpus>,
+}
+
+impl Session<'_, '_, '_> {
+    /// Everything, from the start of the environments to their last facts. Rounds take such a part of the budget.
+    fn whole(&mut self, allowed: Vec<usize>, of_rounds: f64) -> Result<(), Stop> {
+        self.each(|session, at| {
+            let name = session.sides[at].side.name.clone();
+            session.teller.say(format!("starting {name}"), Place::default());
+            session.sides[at].start()
+        })?;
+        let cpu = self.choose_cpu(&allowed);
+        self._other_cpus = Some(OtherCpus::except(cpu, allowed));
+        self.each(|session, at| {
+            let name = session.sides[at].side.name.clone();
+            session.teller.say(format!("reading facts in {name}"), Place::default());
+            // A fact can be the setting that its turns need.
+            session.sides[at].wake()?;
+            session.sides[at].read_facts(Moment::Before)
+        })?;
+        self.each(|session, at| session.settle(at, cpu))?;
+        self.teller.began = Instant::now();
+        let deadline = self.teller.began + self.plan.budget.mul_f64(of_rounds * END_SHARE);
+        if of_rounds > 0.0 {
+            self.rounds(deadline)?;
+        }
+        let last = self.teller.began + self.plan.budget.mul_f64(END_SHARE);
+        let terms = Terms::of(self.plan, last, self.random.next_u64());
+        self.commands.measure(&mut self.sides, &terms, &mut self.teller)?;
+        self.each(|session, at| session.sides[at].read_facts(Moment::After))
+    }
+
+    /// Does something in each environment that is there. One that fails is lost.
+    pub fn each(&mut self, mut step: impl FnMut(&mut Self, usize) -> Result<(), Gone>) -> Result<(), Stop> {
+        for at in 0..self.sides.len() {
+            let is_new = self.sides[at].started == 0;
+            if is_new || self.sides[at].is_here() {
+                let done = step(self, at);
+                self.settled(at, done)?;
+            }
+        }
+        if self.sides.iter().any(AgentSide::is_here) { Ok(()) } else { Err(Stop::Over) }
+    }
+
+    /// Notes that a side is lost, where it is.
+    pub fn settled<T>(&mut self, at: usize, outcome: Result<T, Gone>) -> Result<Option<T>, Stop> {
+        if let Some(signal) = interrupt::requested() {
+            return Err(Stop::Interrupted(signal));
+        }
+        match outcome {
+            Ok(done) => Ok(Some(done)),
+            Err(gone) => {
+                self.sides[at].lose(gone)?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// The processor that was asked for, or the usual one of those that every environment of this machine may use.
+    fn choose_cpu(&self, allowed: &[usize]) -> Option<usize> {
+        let here = || self.sides.iter().filter(|side| side.is_here() && side.side.is_paired);
+        let common: Vec<usize> = allowed
+            .iter()
+            .copied()
+            .filter(|cpu| here().all(|side| side.hello.allowed.contains(cpu)))
+            .collect();
+        self.plan.cpu.or_else(|| cpu::usual(&common)).or_else(|| cpu::usual(allowed))
+    }
+
+    fn settle(&mut self, at: usize, cpu: Option<usize>) -> Result<(), Gone> {
+        let side = &mut self.sides[at];
+        let cpu = match side.side.cpu {
+            Some(own) => Some(own),
+            None if side.side.is_paired => cpu,
+            None => side.hello.usual,
+        };
+        side.settle(cpu)
+    }
+
+    fn find_clock(&mut self, at: usize) -> Result<(), Gone> {
+        let (stall, most) = (self.plan.stall, self.plan.budget);
+        self.sides[at].find_clock(stall, most)
+    }
+
+    /// Starts an environment anew. Its cases stay calibrated.
+    pub fn restart(&mut self, at: usize) -> Result<(), Gone> {
+        let cpu = self.sides[at].cpu;
+        let Self { sides, _other_cpus, .. } = self;
+        match _other_cpus {
+            Some(other_cpus) => other_cpus.lifted(|| sides[at].start())?,
+            None => sides[at].start()?,
+        }
+        self.sides[at].settle(cpu)?;
+        self.find_clock(at)
+    }
+
+    /// Everything that is measured in batches, until the deadline.
+    fn rounds(&mut self, deadline: Instant) -> Result<(), Stop> {
+        self.each(Self::find_clock)?;
+        let enough_for_rounds = deadline.saturating_duration_since(Instant::now()).mul_f64(ROUNDS_SHARE);
+        let groups = self.sides.first().map_or(0, |side| side.schedules.len());
+        let number = groups * self.sides.len();
+        for group in 0..groups {
+            for at in 0..self.sides.len() {
+                let left = number - (group * self.sides.len() + at);
+                let until = (deadline, enough_for_rounds, left);
+                let done = self.calibration(at, group, until);
+                self.settled(at, done)?;
+                self.sides[at].schedules[group].count_operations();
+            }
+            let paired = self.sides.iter_mut().filter(|side| side.side.is_paired && side.is_here());
+            let mut paired: Vec<&mut Schedule> = paired.map(|side| &mut side.schedules[group]).collect();
+            if paired.len() > 1 {
+                paired.iter_mut().for_each(|schedule| joint::fit(schedule));
+                joint::equalize(&mut paired);
+            }
+        }
+        self.tracks(deadline)
+    }
+
+    /// Calibrates each instance of a suite, as a run does: one that dies, hangs or takes too long is recorded, and the next
+    /// process continues with the one after it. So many such steps are to come, this one included.
+    fn calibration(
+        &mut self,
+        at: usize,
+        group: usize,
+        (deadline, enough_for_rounds, steps): (Instant, Duration, usize),
+    ) -> Result<(), Gone> {
+        let Self { plan, sides, teller, .. } = self;
+        let side = &mut sides[at];
+        while side.is_here() {
+            let batch_order = side.schedules[group].waiting();
+            let left = deadline.saturating_duration_since(Instant::now());
+            if batch_order.is_empty() || left < enough_for_rounds {
+                break;
+            }
+            side.wake()?;
+            let within = left.mul_f64(CALIBRATION_SHARE) / u32::try_from(steps).unwrap_or(u32::MAX).max(1);
+            let (clock, instances) = (side.clock, batch_order.orders.clone());
+            let (name, place) = (side.side.name.clone(), side.schedules[group].place);
+            teller.say(format!("{} in {name}", batch_order.name(Some(0))), place);
+            let mut tick = |instance| teller.say(format!("{} in {name}", batch_order.name(instance)), place);
+            let job = Job::Calibration { clock, instances, within };
+            let (ending, record) = side.run(job, plan.stall, within, &mut tick)?;
+            side.schedules[group].record_calibration(&batch_order, &record, ending, plan.stall);
+        }
+        Ok(())
+    }
+
+    /// Runs pairs of processes of the environments that can be paired, and whole processes of the others, until the deadline: always
+    /// of the one, and of the suite, that has taken the least of its share.
+    fn tracks(&mut self, deadline: Instant) -> Result<(), Stop> {
+        let here = |side: &&AgentSide| side.is_here();
+        let paired: Vec<usize> = (0..self.sides.len())
+            .filter(|&at| self.sides[at].is_here() && self.sides[at].side.is_paired)
+            .collect();
+        let paired = if paired.len() > 1 { paired } else { Vec::new() };
+        let alone: Vec<usize> =
+            (0..self.sides.len()).filter(|at| !paired.contains(at) && self.sides[*at].is_here()).collect();
+        let number = self.sides.iter().filter(here).count().max(1) as u32;
+        let each = deadline.saturating_duration_since(Instant::now()) / number;
+        for &at in &alone {
+            let (plan, side) = (self.plan, &mut self.sides[at]);
+            schedule::share(&mut side.schedules, each, plan, side.start_up);
+        }
+        let time = each * paired.len() as u32;
+        let mut turns = (!paired.is_empty()).then(|| TurnTrack::new(self, paired, time));
+        let began = Instant::now();
+        let whole = deadline.saturating_duration_since(began);
+        let stopped = loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left < TOO_SHORT {
+                break Ok(());
+            }
+            if let Err(stop) = self.restart_some(began.elapsed().as_secs_f64() / whole.as_secs_f64()) {
+                break Err(stop);
+            }
+            // None is the track of turns.
+            let mut open: Vec<(f64, Option<usize>)> = Vec::new();
+            open.extend(turns.as_ref().and_then(|track| track.progress(self)).map(|done| (done, None)));
+            let progress = |&at: &usize| Some((self.sides[at].progress()?, Some(at)));
+            open.extend(alone.iter().filter_map(progress));
+            let next = open.into_iter().min_by(|one, other| one.0.total_cmp(&other.0));
+            let step = match (next, &mut turns) {
+                (Some((_, Some(at))), _) => {
+                    let done = self.whole_process(at, deadline);
+                    self.settled(at, done).map(|_| ())
+                }
+                (Some((_, None)), Some(track)) => track.pair(self, deadline),
+                _ => break Ok(()),
+            };
+            if let Err(stop) = step {
+                break Err(stop);
+            }
+        };
+        if let Some(track) = turns {
+            self.facts.extend(track.facts());
+        }
+        stopped
+    }
+
+    /// Starts anew what has to be, when this part of the time has passed.
+    fn restart_some(&mut self, passed: f64) -> Result<(), Stop> {
+        for at in 0..self.sides.len() {
+            let side = &self.sides[at];
+            let is_due =
+                side.started < side.side.starts && passed * side.side.starts as f64 >= side.started as f64;
+            if side.is_here() && is_due {
+                let done = self.restart(at);
+                self.settled(at, done)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn conclude(self, signal: Option<i32>) -> SessionFindings {
+        let mut facts = self.facts;
+        if let Some(signal) = signal {
+            facts.push((INTERRUPTED.to_owned(), Fact::known(signal_name(signal), "signal(7)")));
+        }
+        let commands = self.commands;
+        let conclude = |(at, mut side): (usize, AgentSide<'_, '_>)| {
+            side.close();
+            if side.side.starts > 1 {
+                side.note("run.starts", Fact::known(side.started as i64, "starts of the environment"));
+            }
+            let cut = signal.map(|_| "interrupted").or(side.lost.as_deref());
+            let clock = side.clock;
+            let schedules = std::mem::take(&mut side.schedules);
+            let conclude = |schedule: Schedule| schedule.conclude(clock, cut);
+            let of_rounds = schedules.into_iter().flat_map(conclude);
+            let measurements = of_rounds.chain(commands.measurements(at, cut)).collect();
+            let findings = Findings { measurements, facts: side.of_measuring, interrupted: signal };
+            Found { facts: side.facts, findings, lost: side.lost }
+        };
+        let found = self.sides.into_iter().enumerate().map(conclude).collect();
+        SessionFindings { found, facts, interrupted: signal }
+    }
+}

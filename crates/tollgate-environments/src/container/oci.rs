@@ -1,0 +1,29 @@
+//! runc and crun, called directly: a bundle of our own, and their state in the private directory.
+
+use std::path::Path;
+
+use super::{Bundle, Order, Place, Words, cgroups, config};
+use crate::error::EnvironmentError;
+use crate::prepared::{Prepared, Undo};
+use crate::seccomp::Profile;
+
+pub(super) fn prepare(runtime: &Path, order: &Order<'_>) -> Result<Prepared, EnvironmentError> {
+    let bundle = Bundle::make(order)?;
+    // They have no profile of their own: engines bring one.
+    let profile = Profile::asked(order.seccomp)?;
+    let is_root = rustix::process::geteuid().is_root();
+    let place = if is_root { Place::OfRoot } else { Place::OfUser };
+    bundle.write(&config(order, &bundle, place, profile.as_ref())?)?;
+    let of_state = || {
+        let mut words = Words::of(runtime);
+        words.option("--root", &bundle.state);
+        words
+    };
+    let command = of_state().add(["run", "--bundle"]).add([&bundle.path]).add([&order.id]).done();
+    let mut undo = vec![Undo::Unmount(order.private.join(&order.id))];
+    if is_root {
+        undo.extend(cgroups::named(&order.id));
+    }
+    undo.push(Undo::Program(of_state().add(["delete", "--force", &order.id]).done()));
+    Ok(Prepared { command, undo, ..Prepared::default() })
+}

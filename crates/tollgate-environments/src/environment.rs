@@ -1,0 +1,238 @@
+//! An environment of a session: it is prepared once, and started with an agent in it as often as the session asks.
+
+use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use tollgate_engine::{interrupt, session::Link};
+use tollgate_os::affinity::{self, Pinned};
+
+use crate::agent::Agent;
+use crate::container::Paths;
+use crate::directory::Parent;
+use crate::error::{EnvironmentError, unusable};
+use crate::exec::{self, Reach, Way};
+use crate::guardian::{Guardian, Promise};
+use crate::prepared::{Prepared, Undo};
+use crate::spec::{Host, Spec};
+use crate::started::{self, Start};
+use crate::undo::undo_all;
+use crate::{Private, apply, container, gvisor};
+
+/// A prepared environment. Dropped, it has ended, and what was made for it is gone.
+pub struct Environment {
+    // Fields are dropped in this order: what runs ends before what it uses goes.
+    running: Option<Promise>,
+    how: How,
+    _made: Vec<Promise>,
+    _private: Vec<Private>,
+    guardian: Guardian,
+    spec: Spec,
+    /// The processors that it may run on. The session takes one of them for itself, and not from what it starts.
+    cpus: Vec<usize>,
+}
+
+enum How {
+    /// A command is ready. `is_bound` as [`Start`] has it.
+    Command { prepared: Prepared, is_bound: bool },
+    /// A command is tried with this program behind it.
+    Reach { reach: Reach, known: Option<Way>, agent: Agent },
+}
+
+impl Environment {
+    /// Prepares one. `stop` says whether the caller wants to stop; runtimes are tried meanwhile.
+    ///
+    /// # Errors
+    /// A sentence: what is missing, with its package, or not allowed.
+    pub fn prepare(
+        spec: &Spec,
+        guardian: &Guardian,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Self, EnvironmentError> {
+        let mut made = Vec::new();
+        let mut private = Vec::new();
+        let how = match spec {
+            Spec::Host(host) => How::Command { prepared: on_host(spec, host)?, is_bound: true },
+            Spec::Exec(exec) => How::Reach {
+                reach: Reach::Prefix(exec.words().iter().map(OsString::from).collect()),
+                known: None,
+                agent: Agent::with(&[])?,
+            },
+            Spec::Ssh(ssh) => How::Reach {
+                reach: Reach::Host(ssh.host().to_owned()),
+                known: None,
+                agent: Agent::with(&[])?,
+            },
+            Spec::Container(_) | Spec::Gvisor(_) => {
+                let own = private_directory()?;
+                made.push(promised(guardian, &[of_directory(&own)?])?);
+                let files = here();
+                if let Some(files) = &files {
+                    made.push(promised(guardian, &[of_directory(files)?])?);
+                }
+                let paths = Paths {
+                    private: own.workdir().path(),
+                    work: files.as_ref().map(|files| files.workdir().path()),
+                };
+                let prepared = in_private(spec, paths, guardian, stop)?;
+                made.push(promised(guardian, &prepared.undo)?);
+                private.extend([Some(own), files].into_iter().flatten());
+                How::Command { prepared, is_bound: false }
+            }
+        };
+        // The last that was made goes first.
+        made.reverse();
+        let (guardian, spec) = (guardian.clone(), spec.clone());
+        let cpus = affinity::allowed(0).unwrap_or_default();
+        Ok(Self { running: None, how, _made: made, _private: private, guardian, spec, cpus })
+    }
+
+    /// Starts it with an agent in it. One that was started before has ended by then. On the host the kernel kills the agent when the
+    /// thread that called this ends.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub fn start(&mut self) -> Result<Link, EnvironmentError> {
+        let was_started = self.running.take().is_some();
+        // Where that fails, it may run where the session may.
+        let _pinned = Pinned::to(&self.cpus);
+        let started = match &mut self.how {
+            How::Command { prepared, is_bound } => {
+                if was_started {
+                    // What a runtime keeps of a container stands in the way of one that has the same name.
+                    let _ = undo_all(&prepared.undo);
+                }
+                let start =
+                    Start { command: &prepared.command, variables: &prepared.variables, is_bound: *is_bound };
+                started::start(&start, &self.guardian)?
+            }
+            How::Reach { reach, known, agent } => {
+                exec::start(reach, known, agent, &self.guardian, &is_asked_to_stop)?
+            }
+        };
+        let (link, promise) = started.link();
+        self.running = Some(promise);
+        Ok(link)
+    }
+
+    /// Whether its turns can be paired with another environment's: it is on this machine, as far as its name says.
+    pub fn is_paired(&self) -> bool {
+        /// Programs that run what stands behind them on another machine.
+        const AFAR: [&str; 4] = ["ssh", "kubectl", "oc", "mosh"];
+        match &self.spec {
+            Spec::Host(_) | Spec::Container(_) | Spec::Gvisor(_) => true,
+            Spec::Ssh(_) => false,
+            Spec::Exec(exec) => {
+                let program = exec.words().first().map(PathBuf::from);
+                let name = program.as_deref().and_then(Path::file_name);
+                !name.is_some_and(|name| AFAR.iter().any(|afar| name == *afar))
+            }
+        }
+    }
+
+    /// How often a session starts it, at least 1. In gVisor the place of the sandbox's own program in memory matters as well.
+    pub fn starts(&self) -> usize {
+        match &self.spec {
+            Spec::Gvisor(_) => 2,
+            _ => 1,
+        }
+    }
+
+    /// The processor that is measured on, where its name says so.
+    pub fn cpu(&self) -> Option<usize> {
+        match &self.spec {
+            Spec::Host(host) => host.cpu(),
+            _ => None,
+        }
+    }
+
+    /// The runtime that makes it, where there are several.
+    pub fn runtime(&self) -> Option<&'static str> {
+        match &self.how {
+            How::Command { prepared, .. } => prepared.runtime,
+            How::Reach { .. } => None,
+        }
+    }
+
+    /// Its name.
+    pub fn spec(&self) -> &Spec {
+        &self.spec
+    }
+}
+
+fn is_asked_to_stop() -> bool {
+    interrupt::requested().is_some()
+}
+
+fn promised(guardian: &Guardian, undo: &[Undo]) -> Result<Promise, EnvironmentError> {
+    guardian.promise(undo).map_err(|error| unusable!("the guardian: {}", crate::error::plainly(error)))
+}
+
+fn on_host(spec: &Spec, host: &Host) -> Result<Prepared, EnvironmentError> {
+    apply::check(host)?;
+    let mut arguments: Vec<OsString> = Vec::new();
+    if !host.settings().is_empty() {
+        arguments.extend(["--as".into(), spec.to_string().into()]);
+    }
+    if let Some(directory) = host.dir() {
+        arguments.extend(["--dir".into(), directory.into()]);
+    }
+    let agent = Agent::with(&arguments)?;
+    let command = [&[agent.reference()], agent.arguments()].concat();
+    let variables = host.variables().map(|(name, value)| (name.into(), value.into())).collect();
+    Ok(Prepared { runtime: None, command, variables, undo: Vec::new() })
+}
+
+fn in_private(
+    spec: &Spec,
+    paths: Paths<'_>,
+    guardian: &Guardian,
+    stop: &dyn Fn() -> bool,
+) -> Result<Prepared, EnvironmentError> {
+    let agent = Agent::with(&["--dir".into(), container::WORK.into()])?;
+    match spec {
+        Spec::Container(container) => container::prepare(container, &agent, paths, guardian, stop),
+        Spec::Gvisor(gvisor) => gvisor::prepare(gvisor, &agent, paths),
+        _ => Err(unusable!("{spec} needs no directory")),
+    }
+}
+
+/// A directory in the current one, where the host's agents measure files too; None where only another user's identity would be safe
+/// there, which a container's processes do not have, or where no files are measured.
+fn here() -> Option<Private> {
+    let current = Path::new(".");
+    Parent::open(current).ok().filter(Parent::is_own)?;
+    Private::make(current).ok()
+}
+
+/// A directory of this environment alone, from which programs can be executed.
+fn private_directory() -> Result<Private, EnvironmentError> {
+    let mut why = None;
+    for under in [std::env::temp_dir(), "/var/tmp".into(), "/dev/shm".into()] {
+        // Below another user's directory only that user's identity would be safe, and root runs the programs that use it.
+        let is_fit = Parent::open(&under).is_ok_and(|parent| parent.is_own()) && !is_noexec(&under);
+        match is_fit.then(|| Private::make(&under)) {
+            Some(Ok(private)) => return Ok(private),
+            Some(Err(error)) => why = why.or(Some(error)),
+            None => {}
+        }
+    }
+    Err(why.unwrap_or_else(|| {
+        unusable!(
+            "neither {} nor /var/tmp nor /dev/shm takes a program that can be executed; set TMPDIR to a directory that does",
+            std::env::temp_dir().display()
+        )
+    }))
+}
+
+fn is_noexec(directory: &Path) -> bool {
+    rustix::fs::statvfs(directory)
+        .is_ok_and(|stat| stat.f_flag.contains(rustix::fs::StatVfsMountFlags::NOEXEC))
+}
+
+fn of_directory(private: &Private) -> Result<Undo, EnvironmentError> {
+    let path = private.workdir().path().to_owned();
+    let metadata =
+        path.metadata().map_err(|error| unusable!("{}: {}", path.display(), crate::error::plainly(error)))?;
+    Ok(Undo::Directory { path, device: metadata.dev(), inode: metadata.ino() })
+}

@@ -1,0 +1,168 @@
+//! Environments that a command makes: `exec:PREFIX` and `ssh:HOST`. Three ways of starting this program there are tried, and the one
+//! that answers is kept.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use tollgate_model::text::excerpt;
+
+use crate::agent::Agent;
+use crate::error::{EnvironmentError, plainly, unusable};
+use crate::greeting::{self, Seen};
+use crate::guardian::{Guardian, Promise};
+use crate::prepared::Undo;
+use crate::started::{self, Start, Started};
+use crate::upload;
+
+/// The time in which an agent greets: a machine far away is reached in less, and a container's image is loaded.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How this program comes to be there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// The environment has this machine's files: nice(1), taskset(1), sudo(8).
+    Path,
+    /// It has a program `tollgate`.
+    Name,
+    /// It has a shell, which takes this program from its standard input.
+    Upload,
+}
+
+/// What runs a program there.
+pub(crate) enum Reach {
+    /// A command that takes a program and its arguments.
+    Prefix(Vec<OsString>),
+    /// A host of ssh(1).
+    Host(String),
+}
+
+impl Reach {
+    fn ways(&self) -> &'static [Way] {
+        match self {
+            Self::Prefix(_) => &[Way::Path, Way::Name, Way::Upload],
+            Self::Host(_) => &[Way::Upload],
+        }
+    }
+
+    fn command(&self, way: Way, agent: &Agent, name: &str) -> Result<Vec<OsString>, EnvironmentError> {
+        let behind: Vec<OsString> = match way {
+            Way::Path => [&[agent.program().into()], agent.arguments()].concat(),
+            Way::Name => [&["tollgate".into()], agent.arguments()].concat(),
+            Way::Upload => {
+                let script = upload::script(name, agent.open()?.1);
+                match self {
+                    Self::Prefix(_) => vec!["sh".into(), "-c".into(), script.into()],
+                    // One word, as a shell of any kind over there reads it.
+                    Self::Host(_) => vec![format!("sh -c '{}'", script.replace('\'', "'\\''")).into()],
+                }
+            }
+        };
+        Ok(match self {
+            Self::Prefix(words) => [words.as_slice(), &behind].concat(),
+            Self::Host(host) => {
+                let options = ["ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=20", "-T", "--", host];
+                options.into_iter().map(OsString::from).chain(behind).collect()
+            }
+        })
+    }
+}
+
+/// Starts an agent the known way, or finds one.
+pub(crate) fn start(
+    reach: &Reach,
+    known: &mut Option<Way>,
+    agent: &Agent,
+    guardian: &Guardian,
+    stop: &dyn Fn() -> bool,
+) -> Result<Started, EnvironmentError> {
+    start_within(PATIENCE, reach, known, agent, guardian, stop)
+}
+
+fn start_within(
+    patience: Duration,
+    reach: &Reach,
+    known: &mut Option<Way>,
+    agent: &Agent,
+    guardian: &Guardian,
+    stop: &dyn Fn() -> bool,
+) -> Result<Started, EnvironmentError> {
+    let mut others: Vec<String> = Vec::new();
+    let mut said: Vec<String> = Vec::new();
+    for way in known.as_ref().map_or(reach.ways(), std::slice::from_ref) {
+        let name = upload::name()?;
+        let command = reach.command(*way, agent, &name)?;
+        // For the moment in which the copy has a name, where it is made on this machine.
+        let copy = match (way, reach) {
+            (Way::Upload, Reach::Prefix(_)) => Some(promised(guardian, &name)?),
+            _ => None,
+        };
+        let started = started::start(&Start { command: &command, variables: &[], is_bound: false }, guardian)
+            .map_err(|error| match reach {
+                Reach::Host(_) => unusable!("{error}; it is in the package openssh-client"),
+                Reach::Prefix(_) => error,
+            })?;
+        let early = match way {
+            Way::Upload => upload::write(agent, &started.to, &started.from, stop)?,
+            Way::Path | Way::Name => None,
+        };
+        let seen = match early {
+            Some(seen) => seen,
+            None => greeting::look(&started.from, patience, stop)
+                .map_err(|error| unusable!("the command's output: {}", plainly(error)))?,
+        };
+        match seen {
+            Seen::Greeting => {
+                *known = Some(*way);
+                drop(copy);
+                return Ok(started);
+            }
+            Seen::Stopped => return Err(EnvironmentError::Interrupted),
+            Seen::Other(text) => others.push(text),
+            Seen::Nothing => {
+                let said = started
+                    .said
+                    .first_line()
+                    .map(|line| format!("; the command said: {line}"))
+                    .unwrap_or_default();
+                return Err(unusable!("no agent answered within {} s{said}", patience.as_secs()));
+            }
+            Seen::End => {}
+        }
+        // Both ends of the pipes go first: what still runs ends by that.
+        let Started { to, from, said: says, promise } = started;
+        drop((to, from, promise, copy));
+        said.extend(says.first_line());
+    }
+    Err(refusal(&others, said))
+}
+
+/// Has the copy removed.
+fn promised(guardian: &Guardian, name: &str) -> Result<Promise, EnvironmentError> {
+    let words = ["rm", "-f", "--"].into_iter().map(OsString::from);
+    let files = upload::files_here(name).into_iter().map(OsString::from);
+    let promise = guardian.promise(&[Undo::Program(words.chain(files).collect())]);
+    promise.map_err(|error| unusable!("the guardian: {}", plainly(error)))
+}
+
+/// Why no way led there.
+fn refusal(others: &[String], mut said: Vec<String>) -> EnvironmentError {
+    said.dedup();
+    match (others.first(), said.is_empty()) {
+        (Some(other), _) => {
+            let is_text = !other.chars().any(|c| c.is_control() || c == char::REPLACEMENT_CHARACTER);
+            let printed =
+                if is_text { format!("`{}`", excerpt(other)) } else { "bytes that are no text".to_owned() };
+            unusable!(
+                "the command printed {printed} where an agent of tollgate answers; it must pass standard input and output on as they \
+                 are, and print nothing itself"
+            )
+        }
+        (None, false) => unusable!("the command ended before an agent answered: {}", said.join("; ")),
+        (None, true) => unusable!(
+            "the command ended before an agent answered, without a word; it must run the program that stands behind it"
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,57 @@
+use super::*;
+use crate::spec::Spec;
+
+/// The program of these tests is no agent: it prints what it tests.
+fn refused(prefix: &str) -> String {
+    let guardian = Guardian::begin().unwrap();
+    let Ok(Spec::Exec(exec)) = format!("exec:{prefix}").parse() else { unreachable!() };
+    let reach = Reach::Prefix(exec.words().iter().map(OsString::from).collect());
+    let agent = Agent::with(&["--none-of-the-tests".into()]).unwrap();
+    let started = start_within(Duration::from_millis(500), &reach, &mut None, &agent, &guardian, &|| false);
+    started.err().unwrap().to_string()
+}
+
+#[test]
+fn what_is_no_way_to_an_agent_is_named() {
+    assert_eq!(refused("tollgate-no-such-program -x"), "tollgate-no-such-program: there is no such program");
+    assert_eq!(
+        refused("false"),
+        "the command ended before an agent answered, without a word; it must run the program that stands behind it"
+    );
+    assert_eq!(
+        refused("sh -c 'echo no such container >&2; exit 1'"),
+        "the command ended before an agent answered: no such container"
+    );
+    let silent = refused("sh -c 'echo loading >&2; sleep 100'");
+    assert_eq!(silent, "no agent answered within 0 s; the command said: loading");
+    let banner = refused("sh -c 'echo Welcome to the machine; cat'");
+    assert!(
+        banner.contains("the command printed `Welcome to the machine` where an agent of tollgate answers"),
+        "{banner}"
+    );
+    let endless = refused("sh -c 'exec yes'");
+    let binary = refused("sh -c 'exec cat /proc/self/exe'");
+    assert!(binary.contains("printed bytes that are no text"), "{binary}");
+    assert!(endless.contains("the command printed `") && endless.len() < 1000, "{endless}");
+}
+
+#[test]
+fn a_request_to_stop_ends_it() {
+    let guardian = Guardian::begin().unwrap();
+    let reach = Reach::Prefix(["sleep", "100"].map(OsString::from).to_vec());
+    let agent = Agent::with(&[]).unwrap();
+    let silent = Reach::Prefix(["sh", "-c", "sleep 100"].map(OsString::from).to_vec());
+    let stopped = start(&silent, &mut None, &agent, &guardian, &|| true);
+    assert_eq!(stopped.err().unwrap(), EnvironmentError::Interrupted);
+    let stopped = start(&reach, &mut Some(Way::Upload), &agent, &guardian, &|| true);
+    assert!(stopped.is_err());
+}
+
+#[test]
+fn a_command_for_ssh_is_one_word() {
+    let agent = Agent::with(&[]).unwrap();
+    let command = Reach::Host("user@machine".to_owned()).command(Way::Upload, &agent, ".name").unwrap();
+    assert_eq!(command[command.len() - 3..command.len() - 1], ["--", "user@machine"]);
+    let last = command.last().unwrap().to_str().unwrap();
+    assert!(last.starts_with("sh -c ':; ") && last.ends_with('\''), "{last}");
+}

@@ -1,0 +1,207 @@
+//! The guardian: a process that undoes what was made when the command that made it is killed.
+//!
+//! It is forked before anything is made, leads a session of its own, ignores the signals that ask a program to stop, and waits on a
+//! pipe. Each line of the pipe is a message in JSON: what is promised to be undone, what was undone, and the end. A line in the pipe
+//! is read also when its writer has died. Where the pipe ends without the last message, all that is promised is undone, in reverse
+//! order. Where the guardian is killed instead, the command undoes all by itself.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::{fs::File, mem};
+
+use rustix::pipe::PipeFlags;
+use serde::{Deserialize, Serialize};
+use tollgate_os::process::{self, Child};
+use tollgate_os::signals;
+
+use crate::error::EnvironmentError;
+use crate::prepared::Undo;
+use crate::undo::undo_all;
+
+/// Its name in ps(1) and /proc/PID/comm.
+pub const NAME: &str = "tollgate-guard";
+/// The signals that do not end it.
+const IGNORED: [libc::c_int; 5] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGPIPE];
+
+#[derive(Debug, Serialize, Deserialize)]
+enum Message {
+    /// This number stands for what is to be undone.
+    Promised(u64, Vec<Undo>),
+    /// It was undone.
+    Kept(u64),
+    /// The command ends, and nothing is left.
+    Done,
+}
+
+/// The guardian of this process. It ends with the last [`Promise`] and this.
+#[derive(Debug, Clone)]
+pub struct Guardian(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    /// None once it is being dropped.
+    pipe: Mutex<Option<File>>,
+    next: AtomicU64,
+    child: Mutex<Child>,
+}
+
+impl Guardian {
+    /// Starts it. The calling process should have one thread still: only that one is in the guardian.
+    ///
+    /// # Errors
+    /// Those of pipe2(2) and fork(2).
+    pub fn begin() -> io::Result<Self> {
+        let (from, to) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
+        let child = process::fork(|| guard(from))?;
+        let inner =
+            Inner { pipe: Mutex::new(Some(to.into())), next: AtomicU64::new(0), child: Mutex::new(child) };
+        Ok(Self(Arc::new(inner)))
+    }
+
+    /// Its process number.
+    pub fn pid(&self) -> i32 {
+        self.0.child.lock().unwrap_or_else(PoisonError::into_inner).pid()
+    }
+
+    /// Whether it was not killed.
+    pub fn is_alive(&self) -> bool {
+        self.0.is_alive()
+    }
+
+    /// Tells it what is to be undone, before that is made. Where the guardian was killed the promise holds as long as this process
+    /// lives.
+    ///
+    /// # Errors
+    /// Where the message cannot be written.
+    pub fn promise(&self, undo: &[Undo]) -> io::Result<Promise> {
+        let number = self.0.next.fetch_add(1, Relaxed);
+        self.0.tell(&Message::Promised(number, undo.to_vec()))?;
+        Ok(Promise { inner: Arc::clone(&self.0), number, undo: undo.to_vec() })
+    }
+}
+
+impl Inner {
+    fn is_alive(&self) -> bool {
+        matches!(self.child.lock().unwrap_or_else(PoisonError::into_inner).try_wait(), Ok(None))
+    }
+
+    fn tell(&self, message: &Message) -> io::Result<()> {
+        let mut line = serde_json::to_vec(message)?;
+        line.push(b'\n');
+        let mut pipe = self.pipe.lock().unwrap_or_else(PoisonError::into_inner);
+        match pipe.as_mut().map(|pipe| pipe.write_all(&line)) {
+            Some(Err(error)) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        let _ = self.tell(&Message::Done);
+        drop(self.pipe.get_mut().unwrap_or_else(PoisonError::into_inner).take());
+        let _ = self.child.get_mut().unwrap_or_else(PoisonError::into_inner).wait();
+    }
+}
+
+/// What is to be undone. Dropped, it is undone, and the guardian is told.
+#[derive(Debug)]
+#[must_use = "it is undone when this is dropped"]
+pub struct Promise {
+    inner: Arc<Inner>,
+    number: u64,
+    undo: Vec<Undo>,
+}
+
+impl Promise {
+    /// Whether the guardian lives, which keeps the promise where this process is killed.
+    pub fn is_guarded(&self) -> bool {
+        self.inner.is_alive()
+    }
+
+    /// Undoes it now.
+    ///
+    /// # Errors
+    /// The first step that could not be undone; the others are.
+    pub fn keep(mut self) -> Result<(), EnvironmentError> {
+        self.undo_now().into_iter().next().map_or(Ok(()), Err)
+    }
+
+    fn undo_now(&mut self) -> Vec<EnvironmentError> {
+        undo_all(&mem::take(&mut self.undo))
+    }
+}
+
+impl Drop for Promise {
+    fn drop(&mut self) {
+        let _ = self.undo_now();
+        let _ = self.inner.tell(&Message::Kept(self.number));
+    }
+}
+
+/// The guardian's life.
+fn guard(from: OwnedFd) -> i32 {
+    IGNORED.into_iter().for_each(signals::ignore);
+    signals::default(&[libc::SIGCHLD]);
+    let _ = rustix::process::setsid();
+    let _ = rustix::thread::set_name(c"tollgate-guard");
+    // No directory is in use because of it.
+    let _ = std::env::set_current_dir("/");
+    close_all_but(from.as_raw_fd());
+    let mut lines = BufReader::new(File::from(from));
+    let mut promised: BTreeMap<u64, Vec<Undo>> = BTreeMap::new();
+    loop {
+        let mut line = Vec::new();
+        match lines.read_until(b'\n', &mut line) {
+            // A line without its end was being written when the command died: it had not gone on to make anything.
+            Ok(_) if line.last() != Some(&b'\n') => break,
+            Err(_) => break,
+            Ok(_) => {}
+        }
+        match serde_json::from_slice(&line) {
+            Ok(Message::Promised(number, undo)) => drop(promised.insert(number, undo)),
+            Ok(Message::Kept(number)) => drop(promised.remove(&number)),
+            Ok(Message::Done) => return 0,
+            Err(_) => {}
+        }
+    }
+    for undo in promised.values().rev() {
+        let _ = undo_all(undo);
+    }
+    0
+}
+
+/// Closes every other descriptor, and opens the standard streams on /dev/null: a reader of the command's output does not wait for the
+/// guardian.
+fn close_all_but(own: i32) {
+    let own = own.cast_unsigned();
+    for (first, last) in [(0, own.saturating_sub(1)), (own + 1, u32::MAX)] {
+        if first > last || first == own {
+            continue;
+        }
+        // SAFETY: close_range(2) takes numbers. The descriptors are those of a copied process: their owners never run here.
+        let closed = unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
+        // Before Linux 5.9.
+        if closed != 0 {
+            for descriptor in first..=last.min(1 << 16) {
+                // SAFETY: as above.
+                unsafe { libc::close(descriptor.cast_signed()) };
+            }
+        }
+    }
+    for _ in 0..3 {
+        // SAFETY: the path is a constant; the lowest free descriptor is taken, and kept for good.
+        let opened = unsafe { libc::open(c"/dev/null".as_ptr(), libc::O_RDWR) };
+        // The standard streams are there: this one is not needed.
+        if opened > 2 {
+            // SAFETY: it was just opened.
+            unsafe { libc::close(opened) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,98 @@
+use super::*;
+
+fn refused(text: &str) -> String {
+    text.parse::<KnobSetting>().unwrap_err().to_string()
+}
+
+#[test]
+fn what_is_no_setting_is_refused() {
+    let cases = [
+        ("", ": a setting is PATH=VALUE, such as kernel.numa_balancing=0"),
+        ("kernel.panic", "kernel.panic: a setting is PATH=VALUE, such as kernel.numa_balancing=0"),
+        ("kernel.panic=", "kernel.panic=: the value is one line of text"),
+        (
+            "kernel.pannic=1",
+            "kernel.pannic=1: there is no setting /proc/sys/kernel/pannic; sysctl -a lists those of /proc/sys",
+        ),
+        ("/etc/passwd=x", "/etc/passwd=x: a setting is a file in /proc/sys or /sys"),
+        ("/proc/sysrq-trigger=c", "/proc/sysrq-trigger=c: a setting is a file in /proc/sys or /sys"),
+        ("/proc/sys/../uptime=c", "/proc/sys/../uptime=c: a setting is a file in /proc/sys or /sys"),
+        ("kernel=1", "kernel=1: /proc/sys/kernel is no file; a setting is a file in /proc/sys or /sys"),
+        (
+            "vm.drop_caches=3",
+            "vm.drop_caches=3: /proc/sys/vm/drop_caches is not changed: it is an order and no setting",
+        ),
+    ];
+    for (text, sentence) in cases {
+        assert_eq!(refused(text), sentence);
+    }
+    if Path::new("/sys/power/state").exists() {
+        assert!(refused("/sys/power/state=mem").ends_with("is not changed: it suspends the machine"));
+    }
+    let now = fs::read_to_string("/proc/sys/vm/swappiness").unwrap();
+    let same = refused(&format!("vm/swappiness={now}"));
+    assert!(same.contains("already; name another value") || same.contains("one line"), "{same}");
+    // A file of the kernel that root cannot write either.
+    assert!(refused("kernel.ostype=x").contains("it can"), "{}", refused("kernel.ostype=x"));
+}
+
+#[test]
+fn values_are_read_as_they_are_written() {
+    let of = |text: &str| value_of(text.as_bytes()).map(|present| (present.value, present.words));
+    assert_eq!(of("60\n"), Ok(("60".to_owned(), None)));
+    assert_eq!(of("4096\t131072\t6291456\n"), Ok(("4096\t131072\t6291456".to_owned(), None)));
+    let words = ["always", "madvise", "never"].map(str::to_owned).to_vec();
+    assert_eq!(of("always [madvise] never\n"), Ok(("madvise".to_owned(), Some(words))));
+    for no_line in ["", "\n", "a\nb\n"] {
+        of(no_line).unwrap_err();
+    }
+    value_of(&[0xff, 0xfe]).err().unwrap();
+    assert!(is_same("1\t2", "1 2") && !is_same("12", "1 2"));
+}
+
+/// A setting that does nothing to other programs, within a range that the kernel checks.
+fn harmless() -> Option<(&'static str, String)> {
+    let path = "/proc/sys/kernel/panic_on_oops";
+    let is_writable = File::options().write(true).open(path).is_ok();
+    if !is_writable {
+        println!("skipped: needs root (to change {path})");
+        return None;
+    }
+    Some((path, fs::read_to_string(path).unwrap().trim().to_owned()))
+}
+
+#[test]
+fn a_setting_is_switched_and_is_as_it_was_at_the_end() {
+    let Some((path, was)) = harmless() else { return };
+    let now = || fs::read_to_string(path).unwrap().trim().to_owned();
+    let other = if was == "0" { "1" } else { "0" };
+    let guardian = Guardian::begin().unwrap();
+    let mut knob = format!("kernel.panic_on_oops={other}").parse::<KnobSetting>().unwrap();
+    assert!(knob.sentence().contains(path), "{}", knob.sentence());
+    knob.switch(true).unwrap_err();
+    knob.promise(&guardian).unwrap();
+    assert_eq!(now(), was);
+    for on in [true, true, false, true] {
+        knob.switch(on).unwrap();
+        assert_eq!(now(), if on { other } else { was.as_str() });
+    }
+    assert_eq!(knob.knob().was, was);
+    knob.end().unwrap();
+    assert_eq!(now(), was);
+    let mut unguarded = format!("{path}={other}").parse::<KnobSetting>().unwrap();
+    unguarded.promise(&guardian).unwrap();
+    unguarded.switch(true).unwrap();
+    tollgate_os::process::kill(guardian.pid(), libc::SIGKILL).unwrap();
+    while guardian.is_alive() {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    unguarded.switch(false).unwrap();
+    let refused = unguarded.switch(true).unwrap_err().to_string();
+    assert!(refused.contains("its guardian is not there"), "{refused}");
+    assert_eq!(now(), was);
+    let guardian = Guardian::begin().unwrap();
+    let mut wrong = format!("{path}=nonsense").parse::<KnobSetting>().unwrap();
+    let sentence = wrong.promise(&guardian).unwrap_err().to_string();
+    assert_eq!(sentence, format!("{path}: the kernel does not take the value nonsense"));
+    assert_eq!(now(), was);
+}

@@ -1,0 +1,175 @@
+//! Starts the command of an environment: pipes for its standard input and output, a file in memory for its standard error.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+
+use tollgate_engine::session::Link;
+use tollgate_model::text::excerpt;
+use tollgate_os::signals::{self, Disposition};
+use tollgate_os::{memfd, process};
+
+use crate::error::{EnvironmentError, plainly, unusable};
+use crate::guardian::{Guardian, Promise};
+use crate::prepared::Undo;
+use crate::undo;
+
+/// The most that is kept of the standard error, in bytes. A write of more fails.
+const MOST_SAID: u64 = 64 << 10;
+/// The signals whose disposition a program may have inherited: all but SIGKILL, SIGSTOP and the two that the C library keeps.
+const SIGNALS: [libc::c_int; 60] = {
+    let mut all = [0; 60];
+    let (mut signal, mut at) = (1, 0);
+    while signal <= 64 {
+        if !matches!(signal, libc::SIGKILL | libc::SIGSTOP | 32 | 33) {
+            all[at] = signal;
+            at += 1;
+        }
+        signal += 1;
+    }
+    all
+};
+
+/// What is started.
+pub(crate) struct Start<'a> {
+    /// The program and its arguments.
+    pub command: &'a [OsString],
+    /// Variables beside the inherited ones.
+    pub variables: &'a [(OsString, OsString)],
+    /// Whether the kernel kills it when this thread ends. A command that makes more than its own process ends by the end of its
+    /// standard input instead, and tidies up.
+    pub is_bound: bool,
+}
+
+/// A started command. Dropped, its group ends.
+pub(crate) struct Started {
+    pub to: OwnedFd,
+    pub from: OwnedFd,
+    pub said: Said,
+    pub promise: Promise,
+}
+
+impl Started {
+    /// The pipes for a session, and the promise of its end.
+    pub fn link(self) -> (Link, Promise) {
+        let said = self.said;
+        (Link { to: self.to, from: self.from, said: Box::new(move || said.first_line()) }, self.promise)
+    }
+}
+
+/// What a command says on its standard error.
+pub(crate) struct Said(File);
+
+impl Said {
+    /// The first line that is not empty, without control characters.
+    pub fn first_line(&self) -> Option<String> {
+        let mut bytes = vec![0; 4096];
+        // The command's own writes go on behind: reading moves no position.
+        let read = self.0.read_at(&mut bytes, 0).ok()?;
+        let text = String::from_utf8_lossy(&bytes[..read]);
+        // The file has its full size from the beginning, in zeroes.
+        let written = text.split('\0').next().unwrap_or_default();
+        let line = written.lines().map(str::trim).find(|line| !line.is_empty())?;
+        let plain: String = line.chars().filter(|c| !c.is_control()).collect();
+        Some(excerpt(&plain).into_owned())
+    }
+}
+
+/// Starts a command in a group of its own, with the default action of every signal, and without this process's other descriptors.
+pub(crate) fn start(start: &Start<'_>, guardian: &Guardian) -> Result<Started, EnvironmentError> {
+    let (name, arguments) = start.command.split_first().ok_or_else(|| unusable!("there is no command"))?;
+    let fault = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound => unusable!("{}: there is no such program", name.display()),
+        _ => unusable!("{}: it could not be started: {}", name.display(), plainly(error)),
+    };
+    let said = memfd::create_bounded("said", MOST_SAID).map_err(fault)?;
+    let mut command = Command::new(name);
+    command.args(arguments).envs(start.variables.iter().map(|(name, value)| (name, value)));
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(said.try_clone().map_err(fault)?);
+    command.process_group(0);
+    signals::start_with(&mut command, Disposition::default_with(0), &SIGNALS);
+    // SAFETY: the closure makes a system call that takes numbers, and nothing else.
+    unsafe { command.pre_exec(close_others) };
+    if start.is_bound {
+        process::bind(&mut command, || Ok(()));
+    }
+    let mut child = command.spawn().map_err(fault)?;
+    let pid = child.id().cast_signed();
+    // The promise waits for its end, and nothing else does: std would signal a number that is no longer the child's.
+    let group = [Undo::Group { pid, started: undo::started(pid) }];
+    let promise = guardian.promise(&group).map_err(fault);
+    let (Some(to), Some(from), Ok(promise)) = (child.stdin.take(), child.stdout.take(), promise) else {
+        let _ = undo::undo_all(&group);
+        return Err(unusable!("{}: it could not be started", name.display()));
+    };
+    Ok(Started { to: to.into(), from: from.into(), said: Said(said), promise })
+}
+
+/// Has execve(2) close everything but the standard streams. Descriptors that this process inherited may not have the flag.
+fn close_others() -> io::Result<()> {
+    // SAFETY: close_range(2) takes numbers. Before Linux 5.11 the descriptors stay: this program's own have the flag anyway.
+    unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) };
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+
+    use super::*;
+
+    fn shell(script: &str, guardian: &Guardian) -> Started {
+        let command = ["sh", "-c", script].map(OsString::from);
+        let variables = [("TOLLGATE_X".into(), "a b".into())];
+        start(&Start { command: &command, variables: &variables, is_bound: true }, guardian).unwrap()
+    }
+
+    fn heard(started: Started) -> String {
+        let (link, promise) = started.link();
+        drop(link.to);
+        let mut text = String::new();
+        File::from(link.from).read_to_string(&mut text).unwrap();
+        drop(promise);
+        text
+    }
+
+    #[test]
+    fn a_command_has_pipes_a_group_and_no_other_descriptor() {
+        let guardian = Guardian::begin().unwrap();
+        let (open, _write) = std::io::pipe().unwrap();
+        rustix::io::fcntl_setfd(&open, rustix::io::FdFlags::empty()).unwrap();
+        let script = "cat; echo $TOLLGATE_X; for f in /proc/$$/fd/*; do [ -e $f ] && printf '%s ' ${f##*/}; done; \
+            test \"$(ps -o pgid= -p $$ | tr -d ' ')\" = $$ && echo own; exec grep -E '^Sig(Blk|Ign)' /proc/self/status";
+        let started = shell(script, &guardian);
+        File::from(started.to.try_clone().unwrap()).write_all(b"hello\n").unwrap();
+        let text = heard(started);
+        let (lines, sets) = text.split_once("SigBlk:").unwrap();
+        assert_eq!(lines, "hello\na b\n0 1 2 own\n");
+        // Realtime signals may be ignored by what started the test.
+        for set in sets.split("SigIgn:") {
+            let set = u64::from_str_radix(set.trim(), 16).unwrap();
+            assert_eq!(set & 0x7fff_ffff, 0, "{text}");
+        }
+    }
+
+    #[test]
+    fn its_first_line_is_known_and_what_it_says_is_bounded() {
+        let guardian = Guardian::begin().unwrap();
+        let started = shell("echo; printf 'no\\033 such\\nmore\\n' >&2; yes >&2; echo over", &guardian);
+        let (mut link, promise) = started.link();
+        let mut text = String::new();
+        File::from(link.from).read_to_string(&mut text).unwrap();
+        assert_eq!(text, "\nover\n");
+        assert_eq!((link.said)().as_deref(), Some("no such"));
+        drop(promise);
+        assert_eq!(shell("exit 1", &guardian).said.first_line(), None);
+        let none = [OsString::from("tollgate-no-such-program")];
+        let refused =
+            start(&Start { command: &none, variables: &[], is_bound: false }, &guardian).err().unwrap();
+        assert_eq!(refused.to_string(), "tollgate-no-such-program: there is no such program");
+    }
+}

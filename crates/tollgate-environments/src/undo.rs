@@ -1,0 +1,78 @@
+//! Undoes what was made for an environment. Each step may be repeated, and does nothing where there is nothing to undo.
+//!
+//! `group`: a process group. `mounts`: what is mounted below a directory. `cgroup`: a control group and its processes.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::{fs, io, io::Write};
+
+use tollgate_os::temporary;
+
+use crate::commands;
+use crate::error::{EnvironmentError, plainly, unusable};
+use crate::prepared::Undo;
+
+mod cgroup;
+mod group;
+mod mounts;
+
+pub(crate) use group::started;
+
+/// Undoes all of a list, the last first. Returns what could not be undone.
+pub(crate) fn undo_all(list: &[Undo]) -> Vec<EnvironmentError> {
+    list.iter().rev().filter_map(|one| undo(one).err()).collect()
+}
+
+fn undo(one: &Undo) -> Result<(), EnvironmentError> {
+    let of = |path: &Path| {
+        let path = path.to_owned();
+        move |error: io::Error| unusable!("{}: {}", path.display(), plainly(error))
+    };
+    match one {
+        Undo::Group { pid, started } => {
+            if group::end(*pid, *started) {
+                Ok(())
+            } else {
+                Err(unusable!("a process of the group {pid} does not end (it waits in the kernel)"))
+            }
+        }
+        Undo::Program(words) => {
+            program(words);
+            Ok(())
+        }
+        Undo::Unmount(path) => mounts::unmount_below(path).map_err(of(path)),
+        Undo::Cgroup(path) => cgroup::remove(path).map_err(of(path)),
+        Undo::Directory { path, device, inode } => {
+            // What stays mounted is not removed: the walk leaves other file systems alone.
+            let unmounted = mounts::unmount_below(path);
+            temporary::remove(path, *device, *inode)
+                .map_err(|error| unmounted.err().unwrap_or(error))
+                .map_err(of(path))
+        }
+        Undo::Setting { path, value } => write_setting(path, value).map_err(of(path)),
+    }
+}
+
+/// Runs a program to its end, within the time that the programs of this crate have. Its failure is no error.
+fn program(words: &[OsString]) {
+    let Some((name, arguments)) = words.split_first() else { return };
+    let path = Path::new(name);
+    let file =
+        if path.is_absolute() { Some(path.to_owned()) } else { commands::find(&name.to_string_lossy()) };
+    if let Some(file) = file {
+        let _ = commands::run(&file, arguments, &|| false);
+    }
+}
+
+/// Writes a setting: one write(2) of the value and a newline, as `echo VALUE > FILE` does.
+pub(crate) fn write_setting(path: &Path, value: &str) -> io::Result<()> {
+    let line = format!("{value}\n");
+    let mut file = fs::File::options().write(true).open(path)?;
+    match file.write(line.as_bytes())? {
+        written if written == line.len() => Ok(()),
+        _ => Err(io::ErrorKind::WriteZero.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

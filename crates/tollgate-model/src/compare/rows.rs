@@ -1,0 +1,70 @@
+//! What a comparison of two runs finds.
+
+use serde::{Deserialize, Serialize};
+
+use super::Verdict;
+use super::facts::FactDifference;
+use crate::measurement::Case;
+use crate::stats::Interval;
+
+/// The comparison of two runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// The cases that both measured, in the order of the base, without the engine's own `bench/` cases.
+    pub rows: Vec<Row>,
+    /// The cases that only the base measured, and why the other has none: `not measured`, `skipped: …`, `failed: …`.
+    pub only_base: Vec<(Case, String)>,
+    /// The cases that only the other measured, and why the base has none.
+    pub only_other: Vec<(Case, String)>,
+    /// The loop overhead in the base and in the other, in ns. It shows the processor's speed, whose difference is part of
+    /// every threshold. None where either did not measure it.
+    pub pace: Option<(f64, f64)>,
+    /// The facts that differ between the environments, without volatile ones such as the load.
+    pub facts: Vec<FactDifference>,
+    /// Whether the two were measured in alternation, and the rows compare turn with turn.
+    pub is_alternated: bool,
+}
+
+/// One case measured in two runs. Every figure is finite.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// The case.
+    pub case: Case,
+    /// Its estimate in the base, as [`crate::estimate::Estimate::median`]; None below the detection limit.
+    pub base: Option<f64>,
+    /// Its estimate in the other, likewise.
+    pub other: Option<f64>,
+    /// other / base: the Hodges-Lehmann estimate over the logarithms of the processes' medians, so it need not
+    /// be the ratio of the two estimates to the last digit. 1 where there is no ratio: a value is below the
+    /// detection limit or not above zero, or the two are not comparable; `interval` is None then.
+    pub ratio: f64,
+    /// Of the ratio; corrected for the number of rows. None: too few processes, or no ratio.
+    pub interval: Option<Interval>,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// The noise threshold of this row, a relative difference.
+    pub threshold: f64,
+    /// Why it is inconclusive; None otherwise.
+    pub why: Option<String>,
+    /// What the turns showed, where the two environments were measured in alternation.
+    pub alternation: Option<Alternation>,
+}
+
+/// What the turns of two environments showed of a case. Every figure is finite.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Alternation {
+    /// The median of the differences other - base, in the unit of the samples.
+    pub adds: f64,
+    /// Of the differences; corrected as the ratio's. None where there are too few pairs of processes.
+    pub adds_interval: Option<Interval>,
+    /// Pairs of processes.
+    pub pairs: usize,
+    /// Pairs of turns in them.
+    pub turns: usize,
+    /// The correlation of neighbouring turns of the two environments, from -1 to 1. None where a side does not vary, or has too few
+    /// turns.
+    pub correlation: Option<f64>,
+    /// The width of the unpaired interval of the ratio over that of the paired one: by how much alternation narrowed it. None where
+    /// either has no interval.
+    pub narrowed: Option<f64>,
+}

@@ -1,0 +1,147 @@
+//! The rates of false and of missed differences between two environments whose turns alternated. Seeded simulations.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
+
+mod support;
+
+use support::Random;
+use support::alternated::{Noise, USUAL, session};
+use tollgate_model::compare::{Verdict, compare};
+
+/// What became of the rows of some sessions.
+#[derive(Debug, Default, Clone, Copy)]
+struct Rates {
+    rows: usize,
+    slower: usize,
+    faster: usize,
+    same: usize,
+    /// Sum of the intervals' widths.
+    width: f64,
+    narrowed: f64,
+    with_narrowed: usize,
+}
+
+impl Rates {
+    fn share(self, number: usize) -> f64 {
+        number as f64 / self.rows as f64
+    }
+}
+
+fn rates(seed: u64, sessions: usize, rows: usize, noise: Noise, ratio: f64) -> Rates {
+    let mut random = Random(seed);
+    let mut rates = Rates::default();
+    for _ in 0..sessions {
+        let (base, other) = session(&mut random, noise, rows, ratio);
+        let comparison = compare(&base, &other);
+        assert!(comparison.is_alternated);
+        for row in comparison.rows {
+            rates.rows += 1;
+            rates.slower += usize::from(row.verdict == Verdict::Slower);
+            rates.faster += usize::from(row.verdict == Verdict::Faster);
+            rates.same += usize::from(row.verdict == Verdict::Same);
+            rates.width += row.interval.map_or(f64::NAN, |interval| interval.high - interval.low);
+            if let Some(narrowed) = row.alternation.and_then(|turns| turns.narrowed) {
+                rates.narrowed += narrowed;
+                rates.with_narrowed += 1;
+            }
+        }
+    }
+    rates
+}
+
+fn noises() -> Vec<(&'static str, Noise)> {
+    vec![
+        ("usual", USUAL),
+        ("calm", Noise { pace: 0.0, process: 0.001, ..USUAL }),
+        ("processes 3 %", Noise { process: 0.03, ..USUAL }),
+        ("processes at two levels", Noise { level: 1.05, ..USUAL }),
+        ("neighbours alike", Noise { kept: 0.8, ..USUAL }),
+        ("one side interrupted", Noise { interrupts: [0.02, 0.08], ..USUAL }),
+        ("batches 10 %", Noise { batch: 0.1, ..USUAL }),
+        ("batches in few turns", Noise { due: 4, ..USUAL }),
+        ("20 pairs", Noise { pairs: 20, ..USUAL }),
+        ("8 pairs", Noise { pairs: 8, ..USUAL }),
+        ("6 pairs", Noise { pairs: 6, ..USUAL }),
+    ]
+}
+
+/// Short sessions of many rows: fewer turns, and what a pair's median varies by is mostly its processes' own.
+fn short(noise: Noise) -> Noise {
+    Noise { turns: noise.turns / 5, ..noise }
+}
+
+/// A/A: at most one row in a thousand. The noise that one side has alone is another test's.
+#[test]
+fn equal_environments_are_called_different_once_in_a_thousand_at_most() {
+    let (mut called, mut rows) = (0, 0);
+    for (seed, (name, noise)) in (10..).zip(noises()) {
+        if name == "one side interrupted" {
+            continue;
+        }
+        let found = rates(seed, 3, 40, short(noise), 1.0);
+        called += found.slower + found.faster;
+        rows += found.rows;
+    }
+    assert!(rows >= 1000 && called <= 1, "{called} of {rows}");
+}
+
+/// A single row is not corrected for others, and is as safe.
+#[test]
+fn the_only_row_is_called_different_once_in_a_thousand_at_most() {
+    let noisy = Noise { pairs: 40, turns: 5, process: 0.03, ..USUAL };
+    let found = rates(30, 600, 1, noisy, 1.0);
+    assert!(found.rows == 600 && found.slower + found.faster <= 1, "{found:?}");
+    // So few pairs have their range, widened.
+    for pairs in [6, 7, 8, 9, 10, 12, 13] {
+        let found = rates(31, 300, 1, Noise { pairs, ..noisy }, 1.0);
+        assert!(found.slower + found.faster <= 1, "{pairs}: {found:?}");
+    }
+}
+
+#[test]
+fn on_the_usual_machine_half_a_percent_is_found_and_equal_rows_are_the_same() {
+    let usual = Noise { turns: 16, ..USUAL };
+    let equal = rates(40, 1, 40, usual, 1.0);
+    assert!(equal.share(equal.same) >= 0.95, "{equal:?}");
+    let found = [1.005, 1.01].map(|ratio| rates(41, 1, 40, usual, ratio));
+    assert!(found[0].share(found[0].slower) >= 0.65 && found[0].faster == 0, "{found:?}");
+    assert!(found[1].share(found[1].slower) >= 0.98 && found[1].faster == 0, "{found:?}");
+    let found = rates(42, 1, 40, usual, 1.0 / 1.01);
+    assert!(found.share(found.faster) >= 0.98 && found.slower == 0, "{found:?}");
+    // The machine's pace moves by 30 %: the same two runs, held against each other afterwards.
+    assert!(equal.narrowed > 20.0 * equal.with_narrowed as f64, "{equal:?}");
+}
+
+/// With the base interrupted in 5 of 100 batches and the other in 8, medians differ by less than a tenth of a percent.
+#[test]
+fn a_little_noise_of_one_side_is_no_difference() {
+    let found = rates(50, 1, 40, Noise { interrupts: [0.05, 0.08], turns: 16, ..USUAL }, 1.0);
+    assert!(found.slower + found.faster <= 1 && found.share(found.same) >= 0.9, "{found:?}");
+}
+
+/// A case whose long batch is due in one turn of 25 has a turn or two in a pair.
+#[test]
+fn rare_batches_are_compared_all_the_same() {
+    let found = rates(60, 1, 20, Noise { due: 4, ..USUAL }, 1.03);
+    assert!(found.share(found.slower) >= 0.95 && found.faster == 0, "{found:?}");
+}
+
+#[test]
+#[ignore = "prints the table of rates; for a release build"]
+fn table() {
+    println!("machine | width, times narrower | A/A called, same | 0.5 % found, 1 % found, 3 % found");
+    for (name, noise) in noises() {
+        let equal = rates(1, 30, 40, noise, 1.0);
+        let found = [1.005, 1.01, 1.03].map(|ratio| {
+            let rates = rates(2, 5, 40, noise, ratio);
+            rates.share(rates.slower)
+        });
+        println!(
+            "{name:24} {:.2} % {:5.1} | {:.4} {:.3} | {found:.3?}",
+            100.0 * equal.width / equal.rows as f64,
+            equal.narrowed / equal.with_narrowed as f64,
+            equal.share(equal.slower + equal.faster),
+            equal.share(equal.same),
+        );
+    }
+}

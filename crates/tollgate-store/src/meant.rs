@@ -1,0 +1,183 @@
+//! Which of several kept runs a name means: a run, or the runs of a session.
+
+use std::cmp::Ordering;
+use std::mem;
+
+use tollgate_model::{Label, RunId};
+
+use crate::document::Head;
+use crate::kept::{Entry, FindError, LAST};
+use crate::kind::Kind;
+
+/// What a name means.
+pub(crate) enum Found {
+    /// A run.
+    Run(Entry),
+    /// The runs of a session: the first of them, which is its base unless that is deleted, and the others in their order.
+    Session(Entry, Vec<Entry>),
+}
+
+impl Found {
+    /// The run, or the first of the session.
+    pub(crate) fn first(&self) -> &Entry {
+        match self {
+            Self::Run(entry) | Self::Session(entry, _) => entry,
+        }
+    }
+
+    /// All of them.
+    pub(crate) fn into_all(self) -> Vec<Entry> {
+        match self {
+            Self::Run(entry) => vec![entry],
+            Self::Session(first, others) => std::iter::once(first).chain(others).collect(),
+        }
+    }
+}
+
+/// What is meant by `last`, the id of a run or of a session, a label, or the beginning of an id, among runs that are sorted by their
+/// age. A label and `last` mean the whole session where the run is of one, the id of a run means it alone.
+/// A document that does not read may be of any kind: opening it gives the reason.
+///
+/// # Errors
+/// A beginning that fits several.
+pub(crate) fn among(
+    mut entries: Vec<Entry>,
+    meant: &str,
+    kinds: &[Kind],
+) -> Result<Option<Found>, FindError> {
+    if meant == LAST {
+        let is_meant = |entry: &Entry| {
+            kinds == Kind::ALL || entry.outline().map_or(true, |outline| kinds.contains(&outline.kind()))
+        };
+        return Ok(entries.iter().rposition(is_meant).map(|newest| {
+            let heads = entries.iter().map(Entry::head).collect();
+            whole(entries, heads, newest)
+        }));
+    }
+    if let Some(exact) = entries.iter().position(|entry| entry.id.as_ref() == meant) {
+        return Ok(Some(Found::Run(entries.swap_remove(exact))));
+    }
+    if meant.is_empty() {
+        return Ok(None);
+    }
+    // A label, the id of a session and its beginning are in the heads.
+    let heads: Vec<Head> = entries.iter().map(Entry::head).collect();
+    let is_label = meant.parse::<Label>().is_ok();
+    let labelled = heads.iter().rposition(|head| is_label && head.label.as_deref() == Some(meant));
+    match labelled {
+        Some(labelled) => Ok(Some(whole(entries, heads, labelled))),
+        None => beginning_with(entries, heads, meant),
+    }
+}
+
+/// The run at this place, with the others of its session.
+fn whole(mut entries: Vec<Entry>, mut heads: Vec<Head>, at: usize) -> Found {
+    let entry = entries.remove(at);
+    let Some(own) = heads.remove(at).session else { return Found::Run(entry) };
+    let mut first = (own.place, entry);
+    let mut others: Vec<(u32, Entry)> = Vec::new();
+    for (entry, head) in entries.into_iter().zip(heads) {
+        let Some(part) = head.session.filter(|part| part.id == own.id) else { continue };
+        let mut other = (part.place, entry);
+        if in_order(&other, &first) == Ordering::Less {
+            mem::swap(&mut other, &mut first);
+        }
+        others.push(other);
+    }
+    others.sort_by(in_order);
+    Found::Session(first.1, others.into_iter().map(|(_, entry)| entry).collect())
+}
+
+/// By their places; a document that claims the place of another one comes behind it.
+fn in_order(a: &(u32, Entry), b: &(u32, Entry)) -> Ordering {
+    (a.0, &a.1.id).cmp(&(b.0, &b.1.id))
+}
+
+/// What the beginning of an id means: a run; or a session, whose runs began in the same second as it.
+fn beginning_with(
+    mut entries: Vec<Entry>,
+    heads: Vec<Head>,
+    meant: &str,
+) -> Result<Option<Found>, FindError> {
+    let begins = |id: &RunId| id.as_ref().starts_with(meant);
+    let session = |at: usize| heads[at].session.as_ref().map(|part| &part.id);
+    let runs: Vec<usize> = (0..entries.len()).filter(|&at| begins(&entries[at].id)).collect();
+    let parts = (0..entries.len()).filter(|&at| session(at).is_some_and(begins));
+    let mut fitting: Vec<usize> = parts.chain(runs.iter().copied()).collect();
+    fitting.sort_unstable();
+    fitting.dedup();
+    let (Some(&first), Some(&last)) = (fitting.first(), fitting.last()) else { return Ok(None) };
+    let is_one =
+        fitting.iter().all(|&at| at == first || (session(at).is_some() && session(at) == session(first)));
+    match runs.as_slice() {
+        // No more than one run: of its session the id begins otherwise, or it has none.
+        [run] if is_one && !session(*run).is_some_and(begins) => {
+            Ok(Some(Found::Run(entries.swap_remove(*run))))
+        }
+        _ if is_one => Ok(Some(whole(entries, heads, first))),
+        _ => Err(FindError::Several {
+            meant: meant.to_owned(),
+            number: fitting.len(),
+            first: entries[first].id.clone(),
+            last: entries[last].id.clone(),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+
+    /// Three runs, the last two of one session, whose base was written last.
+    fn kept(directory: &Path) -> Vec<Entry> {
+        let part = |place: u32| {
+            format!(
+                r#"{{"id":"20260101-000001-5e55","environment":"host","place":{place},"of":2,"paired":true}}"#
+            )
+        };
+        let head = |id: &str, label: &str, rest: &str| {
+            let path = directory.join(format!("{id}.json"));
+            fs::write(&path, format!(r#"{{"id":"{id}","label":"{label}",{rest}"started":"x"}}"#))
+                .expect("written");
+            Entry::of(&path).expect("a run")
+        };
+        vec![
+            head("20260101-000000-aaaa", "alone", ""),
+            head("20260101-000001-bbbb", "both", &format!(r#""session":{},"#, part(1))),
+            head("20260101-000001-cccc", "both", &format!(r#""session":{},"#, part(0))),
+        ]
+    }
+
+    /// The last four letters of the ids that a name means.
+    fn ids(meant: &str) -> Result<String, FindError> {
+        let directory = tempfile::tempdir().expect("a directory");
+        let found = among(kept(directory.path()), meant, Kind::ALL)?;
+        let entries = found.map_or_else(Vec::new, Found::into_all);
+        Ok(entries.iter().map(|entry| &entry.id.as_ref()[16..]).collect::<Vec<&str>>().join(" "))
+    }
+
+    #[test]
+    fn a_session_is_meant_by_its_id_its_label_and_last() {
+        for meant in ["20260101-000001-5e55", "20260101-000001-5", "20260101-000001", "both", "last"] {
+            assert_eq!(ids(meant).expect("found"), "cccc bbbb", "{meant}");
+        }
+    }
+
+    #[test]
+    fn a_run_is_meant_by_its_id_also_where_it_is_of_a_session() {
+        for (meant, expected) in [
+            ("20260101-000001-bbbb", "bbbb"),
+            ("20260101-000001-b", "bbbb"),
+            ("20260101-000000", "aaaa"),
+            ("alone", "aaaa"),
+            ("", ""),
+            ("nothing", ""),
+        ] {
+            assert_eq!(ids(meant).expect("at most one"), expected, "{meant}");
+        }
+        assert!(matches!(ids("20260101"), Err(FindError::Several { number: 3, .. })));
+    }
+}

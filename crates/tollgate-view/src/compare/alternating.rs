@@ -1,0 +1,71 @@
+//! The command that measures the environments of two runs in alternation.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use tollgate_model::{Environment, Run, own};
+
+/// The options that name the environments of two runs: `--in host --in container`. None where they are not known to be two that one
+/// machine has.
+pub(crate) fn options(base: &Run, other: &Run) -> Option<String> {
+    if let (Some(one), Some(another)) = (&base.session, &other.session) {
+        let knob = another.knob.as_ref().filter(|_| one.knob.is_none());
+        return Some(match knob {
+            Some(knob) => {
+                let setting = quoted(&format!("{}={}", knob.path, knob.value)).into_owned();
+                match one.environment.as_str() {
+                    "host" => format!("--knob {setting}"),
+                    environment => format!("--in {} --knob {setting}", quoted(environment)),
+                }
+            }
+            None => format!("--in {} --in {}", quoted(&one.environment), quoted(&another.environment)),
+        });
+    }
+    let [one, another] = [base, other].map(|run| kind(run.environment));
+    (one != another).then(|| format!("--in {one} --in {another}"))
+}
+
+/// The command for the suites that both runs measured.
+pub(crate) fn command(base: &Run, other: &Run) -> String {
+    let suites = |run: &Run| -> BTreeSet<String> {
+        let cases = run.measured().map(|(case, _)| case);
+        let cases = cases.filter(|case| !case.benchmark.starts_with(own::SUITE));
+        // A benchmark of another version cannot be asked for.
+        let known = cases.filter(|case| tollgate_suites::find(&case.benchmark).is_some());
+        known.map(|case| case.suite().to_owned()).collect()
+    };
+    let both: Vec<String> = suites(base).intersection(&suites(other)).cloned().collect();
+    let suites = if both.is_empty() { String::new() } else { format!("{} ", both.join(" ")) };
+    let options = options(base, other).unwrap_or("--in A --in B".to_owned());
+    format!("tollgate run {suites}{options}")
+}
+
+/// The environment of a session that a run of this kind comes nearest to.
+fn kind(environment: Environment) -> &'static str {
+    match environment {
+        Environment::Host | Environment::Vm => "host",
+        Environment::Container => "container",
+        Environment::Sandbox => "gvisor",
+    }
+}
+
+/// A word of a shell's command line.
+fn quoted(word: &str) -> Cow<'_, str> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,@+%".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.into(),
+        false => format!("'{}'", word.replace('\'', "'\\''")).into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_a_shell_are_quoted_where_they_must_be() {
+        assert_eq!(quoted("container:seccomp=none"), "container:seccomp=none");
+        assert_eq!(quoted("exec:docker run -i it's"), "'exec:docker run -i it'\\''s'");
+        assert_eq!(quoted(""), "''");
+    }
+}

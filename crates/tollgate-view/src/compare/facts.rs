@@ -1,0 +1,123 @@
+//! The facts that differ between two runs, as text.
+
+use std::collections::HashSet;
+
+use tollgate_model::compare::FactDifference;
+use tollgate_model::{Fact, Unknown};
+
+use crate::comparison::{Comparison, Row};
+use crate::table::paragraph;
+
+/// At most this many of the facts that changed.
+const MOST_FACTS: usize = 8;
+
+/// The facts that can cause the differences shown, a few others that changed, and how many more there are.
+pub(super) fn facts_in_short(comparison: &Comparison, rows: &[&Row], width: usize) -> String {
+    let changed: Vec<&FactDifference> = comparison.facts.iter().filter(|fact| fact.is_change()).collect();
+    let causes: HashSet<&str> =
+        rows.iter().flat_map(|row| comparison.causes(row)).map(|fact| fact.name.as_str()).collect();
+    let mut shown = changed.clone();
+    shown.sort_by_key(|fact| !causes.contains(fact.name.as_str()));
+    shown.truncate(MOST_FACTS);
+    let mut text = String::new();
+    if !shown.is_empty() {
+        let heading = match causes.is_empty() {
+            true => "Facts that changed, base → other:",
+            false => "Facts that changed, base → other; possible causes first:",
+        };
+        text.push_str(&paragraph(heading, width, ""));
+    }
+    for fact in &shown {
+        text.push_str(&paragraph(&change(fact), width, "  "));
+    }
+    let known = |base: bool| {
+        comparison
+            .facts
+            .iter()
+            .filter(move |fact| is_known(&fact.base) == base && is_known(&fact.other) != base)
+    };
+    let counted = [
+        (changed.len() - shown.len(), "more changed"),
+        (known(true).count(), "known in the base only"),
+        (known(false).count(), "known in the other only"),
+    ];
+    let parts: Vec<String> = counted
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
+    text.push_str(&match (parts.is_empty(), shown.is_empty()) {
+        (true, true) => paragraph("No fact changed.", width, ""),
+        (true, false) => String::new(),
+        (false, _) => paragraph(&format!("Facts: {} (--all shows them).", parts.join(", ")), width, ""),
+    });
+    text
+}
+
+/// `memory.thp: madvise → always`
+pub(crate) fn change(fact: &FactDifference) -> String {
+    let of = |fact: &Option<Fact>| match fact {
+        Some(Fact::Unknown { why: Unknown::Absent(_) }) => "none".to_owned(),
+        fact => in_words(fact.as_ref()),
+    };
+    format!("{}: {} → {}", fact.name, of(&fact.base), of(&fact.other))
+}
+
+fn is_known(fact: &Option<Fact>) -> bool {
+    fact.as_ref().is_some_and(|fact| fact.value().is_some())
+}
+
+/// The facts that differ, those that affect a latency with how they do.
+pub(crate) fn facts_text(facts: &[FactDifference], width: usize) -> String {
+    if facts.is_empty() {
+        return paragraph("No fact differs between the environments.", width, "");
+    }
+    let of_kind = |base: bool, other: bool| {
+        facts.iter().filter(move |fact| is_known(&fact.base) == base && is_known(&fact.other) == other)
+    };
+    let mut text = String::new();
+    if of_kind(true, true).next().is_some() {
+        let heading = "Facts that differ, base → other; likely causes first:";
+        text.push_str(&paragraph(heading, width, ""));
+    }
+    for fact in of_kind(true, true) {
+        text.push_str(&paragraph(&change(fact), width, "  "));
+        if let Some(effect) = tollgate_inspect::effect(&fact.name) {
+            text.push_str(&paragraph(&format!("affects {effect}"), width, "      "));
+        }
+    }
+    // Facts that one run lacks are named only; `show --format json` has the reasons.
+    for (base, other, heading) in [
+        (true, false, "Known in the base only"),
+        (false, true, "Known in the other only"),
+        (false, false, "Unknown in both, for different reasons"),
+    ] {
+        /// Up to this many are shown with their values.
+        const FEW: usize = 8;
+        let few = of_kind(base, other).count() <= FEW;
+        let named = |fact: &FactDifference| {
+            let value = fact.base.iter().chain(&fact.other).find_map(Fact::value).filter(|_| few);
+            value.map_or_else(|| fact.name.clone(), |value| format!("{} ({value})", fact.name))
+        };
+        let names: Vec<String> = of_kind(base, other).map(named).collect();
+        if !names.is_empty() {
+            text.push_str(&paragraph(&format!("{heading}: {}.", names.join(", ")), width, ""));
+        }
+    }
+    text
+}
+
+/// How the processor's pace differed, where it did: every threshold rises by that.
+fn in_words(fact: Option<&Fact>) -> String {
+    /// A list such as the processor's flags would bury the others.
+    const MOST: usize = 60;
+    let words = match fact {
+        None => "not recorded".to_owned(),
+        Some(Fact::Known { value, .. }) => value.to_string(),
+        Some(Fact::Unknown { why }) => why.to_string(),
+    };
+    match words.char_indices().nth(MOST) {
+        Some((at, _)) => format!("{}…", &words[..at]),
+        None => words,
+    }
+}

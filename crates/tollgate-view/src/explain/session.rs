@@ -1,0 +1,68 @@
+//! What the environments of a session, or a setting that it alternated, cost a benchmark.
+
+use tollgate_suites::Benchmark;
+
+use crate::comparison::{Comparison, Row};
+use crate::figures;
+use crate::session::{Member, Session};
+use crate::table::paragraph;
+
+/// Rows of an environment.
+const ROWS: usize = 6;
+
+/// The rows of the benchmark in each environment that is compared with the first.
+pub(super) fn text(benchmark: &Benchmark, session: &Session, width: usize) -> String {
+    let Some(base) = session.members.first() else { return String::new() };
+    session.others().map(|(other, comparison)| of(benchmark, base, other, comparison, width)).collect()
+}
+
+fn of(benchmark: &Benchmark, base: &Member, other: &Member, comparison: &Comparison, width: usize) -> String {
+    let rows: Vec<&Row> =
+        comparison.rows.iter().filter(|row| row.case().benchmark == benchmark.name).collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    // The setting itself is what costs.
+    let what = match &comparison.proven {
+        Some(proven) => format!("Of {}, {} → {}:", proven.setting, proven.was, proven.value),
+        None => format!("In {}, compared with {}:", other.name, base.name),
+    };
+    let mut text = paragraph(&what, width, "Costs here   ");
+    let indent = " ".repeat(13);
+    for row in rows.iter().take(ROWS) {
+        text.push_str(&paragraph(&in_words(row, rows.len() > 1), width, &indent));
+    }
+    if rows.len() > ROWS {
+        text.push_str(&paragraph(&format!("and {} more cases", rows.len() - ROWS), width, &indent));
+    }
+    let is_changed = rows.iter().any(|row| row.result.verdict.is_difference());
+    let cause = match &comparison.proven {
+        Some(_) if is_changed => {
+            "A proven cause: nothing else differed, and the turns of both alternated.".to_owned()
+        }
+        _ => {
+            let mut names: Vec<&str> = rows.iter().flat_map(|row| comparison.cause_names(row)).collect();
+            let mut seen = std::collections::HashSet::new();
+            names.retain(|name| seen.insert(*name));
+            match names.is_empty() {
+                true => return text,
+                false => format!("Possible causes: {}", names.join(", ")),
+            }
+        }
+    };
+    text + &paragraph(&cause, width, &indent)
+}
+
+/// `1.560 (1.552–1.571), +46.5 ns, slower`
+fn in_words(row: &Row, is_named: bool) -> String {
+    let result = &row.result;
+    let name = if is_named { format!("{}: ", row.case()) } else { String::new() };
+    let Some(ratio) = row.ratio() else {
+        let why = result.why.as_deref().unwrap_or("no ratio");
+        return format!("{name}{}: {why}", result.verdict);
+    };
+    let interval = result.interval.map(|interval| figures::ratio_span(interval.low, interval.high));
+    let interval = interval.map(|interval| format!(" ({interval})")).unwrap_or_default();
+    let adds = row.adds().map(|adds| format!(", {}", figures::difference(adds, row.base.unit)));
+    format!("{name}{} ×{interval}{}, {}", figures::ratio(ratio), adds.unwrap_or_default(), result.verdict)
+}

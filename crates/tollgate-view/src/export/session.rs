@@ -1,0 +1,41 @@
+//! The part of a run in a session, for systems that look for pairs: the runs of one session have the same id, and the base is at
+//! place 0.
+
+use serde::{Deserialize, Serialize};
+use tollgate_model::Run;
+
+use super::short;
+
+/// The columns of a run that is part of a session. Other runs have none of them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InSession {
+    /// The session's id.
+    pub session: String,
+    /// The environment as the user named it.
+    pub session_environment: String,
+    /// Its place among the environments; that of the base is 0.
+    pub session_place: u32,
+    /// Whether its turns are neighbours of the base's.
+    pub session_paired: bool,
+    /// The setting of the machine that was another one there: `PATH=VALUE`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_knob: Option<String>,
+}
+
+/// The names of the columns.
+pub const COLUMNS: [&str; 5] =
+    ["session", "session_environment", "session_place", "session_paired", "session_knob"];
+
+impl InSession {
+    /// None where the run was measured alone.
+    pub fn of(run: &Run) -> Option<Self> {
+        let part = run.session.as_ref()?;
+        Some(Self {
+            session: part.id.to_string(),
+            session_environment: short(&part.environment),
+            session_place: part.place,
+            session_paired: part.paired,
+            session_knob: part.knob.as_ref().map(|knob| short(&format!("{}={}", knob.path, knob.value))),
+        })
+    }
+}

@@ -1,0 +1,135 @@
+//! A proven cause: two environments that took turns and differ by one setting, and by nothing else.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use tollgate_model::compare::FactDifference;
+use tollgate_model::run::Part;
+use tollgate_model::{Fact, Run};
+
+/// The setting by which two environments of a session differ.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Proven {
+    /// The setting's file, such as `/sys/kernel/mm/transparent_hugepage/enabled`, or the key of the environment: `seccomp`.
+    pub setting: String,
+    /// Its value in the base.
+    pub was: String,
+    /// Its value in the other.
+    pub value: String,
+    /// The facts that differ by it.
+    pub facts: Vec<String>,
+}
+
+/// The value of a key that an environment was not given.
+const NOT_SET: &str = "not set";
+
+impl fmt::Display for Proven {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} → {}, the only thing that was changed", self.setting, self.was, self.value)
+    }
+}
+
+impl Proven {
+    /// The one setting by which two runs of a session differ; None where they differ by none, by several, or by more than settings.
+    /// `facts` are those that differ between the runs.
+    pub fn of(base: &Run, other: &Run, facts: &[FactDifference]) -> Option<Self> {
+        let parts = base.session.as_ref().zip(other.session.as_ref());
+        let (base, other) =
+            parts.filter(|(base, other)| base.id == other.id && base.paired && other.paired)?;
+        Self::by_knob(base, other, facts).or_else(|| Self::by_key(base, other, facts))
+    }
+
+    /// The base has the setting's usual value, the other another one.
+    fn by_knob(base: &Part, other: &Part, facts: &[FactDifference]) -> Option<Self> {
+        let knob = other.knob.as_ref().filter(|_| base.knob.is_none())?;
+        // The other may be named after its setting.
+        let is_alike = base.environment == other.environment || other.environment.contains(&knob.path);
+        let is_of_it = |fact: &&FactDifference| {
+            [&fact.base, &fact.other].into_iter().flatten().any(|fact| match fact {
+                Fact::Known { source, .. } => source.contains(&knob.path),
+                Fact::Unknown { .. } => false,
+            })
+        };
+        is_alike.then(|| Self {
+            setting: knob.path.clone(),
+            was: knob.was.clone(),
+            value: knob.value.clone(),
+            facts: facts.iter().filter(is_of_it).map(|fact| fact.name.clone()).collect(),
+        })
+    }
+
+    /// Two environments of one kind, and one key that differs.
+    fn by_key(base: &Part, other: &Part, facts: &[FactDifference]) -> Option<Self> {
+        if base.knob != other.knob {
+            return None;
+        }
+        let [(kind, base), (kind_of_other, other)] =
+            [base, other].map(|part| keys(&part.environment)).map(|keys| (keys.0, keys.1));
+        let names = base.keys().chain(other.keys());
+        let mut differing: Vec<&str> =
+            names.filter(|name| base.get(*name) != other.get(*name)).copied().collect();
+        differing.sort_unstable();
+        differing.dedup();
+        let [key] = differing.as_slice() else { return None };
+        let value = |keys: &BTreeMap<&str, String>| keys.get(key).cloned().unwrap_or(NOT_SET.to_owned());
+        let reads = |fact: &&FactDifference| read_by(key).iter().any(|start| fact.name.starts_with(start));
+        (kind == kind_of_other && is_one_setting(kind, key)).then(|| Self {
+            setting: (*key).to_owned(),
+            was: value(&base),
+            value: value(&other),
+            facts: facts.iter().filter(reads).map(|fact| fact.name.clone()).collect(),
+        })
+    }
+
+    /// The facts that it changed, by name; the setting where no fact reads it.
+    pub fn causes(&self) -> Vec<&str> {
+        match self.facts.is_empty() {
+            true => vec![&self.setting],
+            false => self.facts.iter().map(String::as_str).collect(),
+        }
+    }
+}
+
+/// The kind of an environment and its keys: `host:seccomp=default,nice=5`.
+fn keys(environment: &str) -> (&str, BTreeMap<&str, String>) {
+    let (kind, rest) = environment.split_once(':').unwrap_or((environment, ""));
+    let mut keys: BTreeMap<&str, String> = BTreeMap::new();
+    let mut last = None;
+    for piece in rest.split(',').filter(|piece| !piece.is_empty()) {
+        match (piece.split_once('='), last) {
+            (Some((key, value)), _) => {
+                keys.insert(key, value.to_owned());
+                last = Some(key);
+            }
+            // A comma of a value, such as a file's name.
+            (None, Some(key)) => keys.entry(key).or_default().push_str(&format!(",{piece}")),
+            (None, None) => {
+                keys.insert(piece, String::new());
+            }
+        }
+    }
+    (kind, keys)
+}
+
+/// Whether another value of this key changes nothing else: another runtime makes another container.
+fn is_one_setting(kind: &str, key: &str) -> bool {
+    match kind {
+        "host" => true,
+        "container" => key == "seccomp",
+        "gvisor" => key == "platform",
+        _ => false,
+    }
+}
+
+/// The beginnings of the names of the facts that a key changes.
+fn read_by(key: &str) -> &'static [&'static str] {
+    match key {
+        // A process without CAP_SYS_ADMIN may have a filter only with no_new_privs, seccomp(2).
+        "seccomp" => &["seccomp.", "process.no_new_privileges"],
+        "setarch" => &["process.personality"],
+        "sched" | "nice" => &["process.policy"],
+        "dir" => &["files."],
+        "platform" => &["sandbox."],
+        _ => &[],
+    }
+}

@@ -1,0 +1,46 @@
+//! The rows that changed between environments that took turns: what each adds, and how far its turns correlate. The tables of
+//! facts have their causes.
+
+use super::subject::Subject;
+use crate::comparison::{Comparison, Row};
+use crate::figures;
+use crate::page::{Table, Text};
+
+/// More rows are in the tables of the suites.
+const MOST_ROWS: usize = 40;
+
+const HEAD: [&str; 7] = ["case", "base", "this", "ratio", "95 % CI", "adds", "correlation"];
+
+/// A table of each comparison that was alternated and has changed rows.
+pub fn tables(subjects: &[Subject], comparisons: &[Comparison]) -> Vec<Table> {
+    let [base, others @ ..] = subjects else { return Vec::new() };
+    let alternated = comparisons.iter().zip(others).filter(|(comparison, _)| comparison.is_alternated);
+    alternated.filter_map(|(comparison, other)| table(&base.name, &other.name, comparison)).collect()
+}
+
+fn table(base: &str, other: &str, comparison: &Comparison) -> Option<Table> {
+    let changed = comparison.changed();
+    let more = match changed.len().saturating_sub(MOST_ROWS) {
+        0 => String::new(),
+        more => format!("; {more} more are in the tables of the suites"),
+    };
+    let caption = format!("What {other} changes, turn by turn with {base}{more}");
+    let rows = changed.iter().take(MOST_ROWS).map(|row| cells(row)).collect();
+    let table = Table { rows, is_open: true, ..Table::new(Text::new(&caption), HEAD) };
+    (!changed.is_empty()).then_some(table)
+}
+
+fn cells(row: &Row) -> Vec<Text> {
+    let or_none = |text: Option<String>| Text::from(text.unwrap_or_else(|| "–".to_owned()));
+    let result = &row.result;
+    let found = result.alternation.as_ref();
+    vec![
+        Text::label(&row.case().to_string()),
+        or_none(result.base.map(|base| figures::estimate(base, row.base.unit))),
+        or_none(result.other.map(|other| figures::estimate(other, row.other.unit))),
+        or_none(row.ratio().map(figures::ratio)),
+        or_none(result.interval.map(|interval| figures::ratio_span(interval.low, interval.high))),
+        or_none(row.adds().map(|adds| figures::difference(adds, row.base.unit))),
+        or_none(found.and_then(|found| Some(format!("{:.2}", found.correlation?)))),
+    ]
+}

@@ -1,0 +1,96 @@
+//! A session as it is shown: several environments that were measured in alternation, the others compared with the first.
+
+mod causes;
+pub(crate) mod environments;
+pub mod json;
+mod rows;
+pub mod text;
+
+use tollgate_model::compare::LEAST_THRESHOLD;
+use tollgate_model::{Case, Part, Run, RunId};
+
+use crate::comparison::{self, Comparison};
+use crate::summary::Summary;
+
+pub use text::text;
+
+/// The runs of a session.
+pub struct Session<'a> {
+    /// In every run of it.
+    pub id: &'a RunId,
+    /// Its environments by their places; the first is the base.
+    pub members: Vec<Member<'a>>,
+    /// Each other environment compared with the first.
+    pub comparisons: Vec<Comparison<'a>>,
+}
+
+/// An environment of a session.
+pub struct Member<'a> {
+    /// As the user named it, with the setting that was another one there, and a number where two have one name.
+    pub name: String,
+    /// Its part.
+    pub part: &'a Part,
+    /// Its run and its figures.
+    pub summary: Summary<'a>,
+}
+
+impl<'a> Session<'a> {
+    /// The session of these runs. None where there are none, or they are not of one session.
+    pub fn of(runs: &'a [Run]) -> Option<Self> {
+        Self::above(runs, LEAST_THRESHOLD)
+    }
+
+    /// The same where no relative difference of up to `asked` counts.
+    pub fn above(runs: &'a [Run], asked: f64) -> Option<Self> {
+        let mut parts: Vec<(&Part, &Run)> =
+            runs.iter().map(|run| Some((run.session.as_ref()?, run))).collect::<Option<_>>()?;
+        parts.sort_by_key(|(part, run)| (part.place, &run.id));
+        parts.dedup_by_key(|(_, run)| &run.id);
+        let (first, base) = *parts.first()?;
+        if parts.iter().any(|(part, _)| part.id != first.id) {
+            return None;
+        }
+        let names = names(parts.iter().map(|(_, run)| *run));
+        let member = |((part, run), name): (&(&'a Part, &'a Run), String)| Member {
+            name,
+            part,
+            summary: Summary::of(run),
+        };
+        Some(Self {
+            id: &first.id,
+            members: parts.iter().zip(names).map(member).collect(),
+            comparisons: parts[1..].iter().map(|(_, run)| Comparison::above(base, run, asked)).collect(),
+        })
+    }
+
+    /// Keeps the rows of some cases. Their verdicts stay as they are among all.
+    pub fn retain(&mut self, is_chosen: impl Fn(&Case) -> bool) {
+        self.members.iter_mut().for_each(|member| member.summary.retain(&is_chosen));
+        self.comparisons.iter_mut().for_each(|comparison| comparison.retain(&is_chosen));
+    }
+
+    /// The environments that are compared with the first.
+    pub fn others(&self) -> impl Iterator<Item = (&Member<'a>, &Comparison<'a>)> {
+        self.members.iter().skip(1).zip(&self.comparisons)
+    }
+}
+
+/// Whether these are several runs of one session.
+pub(crate) fn is_one(runs: &[Run]) -> bool {
+    let id = |run: &'_ Run| run.session.as_ref().map(|part| part.id.clone());
+    let first = runs.first().and_then(id);
+    runs.len() > 1 && first.is_some() && runs.iter().all(|run| id(run) == first)
+}
+
+/// The names of runs of one session. Two of one name have a number.
+pub(crate) fn names<'a>(runs: impl Iterator<Item = &'a Run>) -> Vec<String> {
+    let names: Vec<String> = runs.map(comparison::name).collect();
+    let numbered = |(at, name): (usize, &String)| {
+        let before = names[..at].iter().filter(|known| *known == name).count();
+        match names.iter().filter(|known| *known == name).count() {
+            1 => name.clone(),
+            _ => format!("{name} ({})", before + 1),
+        }
+    };
+    names.iter().enumerate().map(numbered).collect()
+}

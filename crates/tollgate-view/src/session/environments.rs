@@ -1,0 +1,119 @@
+//! What the environments of a session are, and how they were measured.
+
+use tollgate_model::text::clean;
+use tollgate_model::{Fact, FactValue, Facts, Run};
+
+use super::{Member, Session};
+use crate::comparison::Comparison;
+use crate::screen::machine;
+use crate::{facts, figures};
+
+/// Intervals that are narrower by less are as wide as without alternation.
+const LEAST_NARROWED: f64 = 1.05;
+
+/// A line for each environment: its name, and what runs there.
+pub(super) fn lines(session: &Session) -> Vec<(String, String)> {
+    let Some((base, others)) = session.members.split_first() else { return Vec::new() };
+    let mut lines = vec![(base.name.clone(), of_base(base))];
+    lines.extend(others.iter().map(|other| (other.name.clone(), of_other(base, other))));
+    lines
+}
+
+fn of_base(base: &Member) -> String {
+    let run = base.summary.run;
+    let [processor, kernel] = machine(&base.summary);
+    let first = |line: &str| line.split(" | ").next().unwrap_or_default().to_owned();
+    let cpu = facts::number(&run.facts, facts::CPU).map(|cpu| format!("CPU {cpu}"));
+    let parts = [lost(&run.facts), runtime(&run.facts), Some(first(&kernel)), Some(first(&processor)), cpu];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
+/// Only what differs from the base.
+fn of_other(base: &Member, other: &Member) -> String {
+    let (base, run) = (base.summary.run, other.summary.run);
+    if run.measured().next().is_none()
+        && let Some(lost) = lost(&run.facts)
+    {
+        return lost;
+    }
+    let kind = Some(run.environment).filter(|kind| *kind != base.environment).map(|kind| kind.to_string());
+    let differing = |name: &str, words: &dyn Fn(&str) -> String| {
+        let value = |facts: &Facts| facts::text(facts, name).map(str::to_owned);
+        value(&run.facts).filter(|own| Some(own) != value(&base.facts).as_ref()).map(|own| words(&own))
+    };
+    let sandbox = differing("sandbox.kernel", &|name| name.to_owned());
+    let kernel = differing("kernel.release", &|release| format!("Linux {release}"));
+    let processor = differing("cpu.model", &|model| clean(model).into_owned());
+    let number = |facts: &Facts| facts::number(facts, facts::CPU);
+    let cpu = number(&run.facts).filter(|own| Some(*own) != number(&base.facts));
+    let is_alike = kernel.is_none() && sandbox.is_none() && processor.is_none();
+    let parts = [
+        kind,
+        runtime(&run.facts),
+        sandbox,
+        kernel,
+        processor,
+        cpu.map(|cpu| format!("CPU {cpu}")),
+        is_alike.then(|| "same kernel and processor".to_owned()),
+        lost(&run.facts),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
+/// What runs the environment: its maker's fact, or the innermost layer that it shows itself.
+fn runtime(facts: &Facts) -> Option<String> {
+    let layers = || match facts.get("container.layers").and_then(Fact::value) {
+        // A sign without a maker's name, such as a namespace, has blanks.
+        Some(FactValue::List(layers)) => layers.iter().rev().find(|layer| !layer.contains(' ')).cloned(),
+        _ => None,
+    };
+    facts::text(facts, facts::RUNTIME).map(str::to_owned).or_else(layers)
+}
+
+/// Why it ended early.
+fn lost(facts: &Facts) -> Option<String> {
+    Some(format!("lost: {}", facts::text(facts, facts::LOST)?))
+}
+
+/// How two of one session were compared: the pairs of processes and what alternation brought, or why nothing was paired. None of runs
+/// of no common session.
+pub(crate) fn method(comparison: &Comparison) -> Option<String> {
+    let Comparison { base, other, .. } = comparison;
+    if !comparison.is_of_one_session() {
+        return None;
+    }
+    if !comparison.is_alternated {
+        let is_paired = |run: &Run| run.session.as_ref().is_some_and(|part| part.paired);
+        let why = match is_paired(base) && is_paired(other) {
+            true => "Not paired: too few turns were made in both; medians of processes.",
+            false => {
+                "Not paired: it runs on another machine, which shares no noise with this one. Alternated in time, compared by the \
+                 medians of processes."
+            }
+        };
+        return Some(why.to_owned());
+    }
+    let alternations = || comparison.rows.iter().filter_map(|row| row.result.alternation.as_ref());
+    let pairs = alternations().map(|found| found.pairs).max().unwrap_or(0);
+    let turns = alternations().map(|found| found.turns).max().unwrap_or(0);
+    let starts = facts::number(&other.facts, facts::STARTS).filter(|starts| *starts > 1.0);
+    let pairs = figures::count(pairs, "process pair", "process pairs");
+    let turns = figures::thousands(&turns.to_string());
+    let starts = starts.map(|starts| format!(", {starts} starts")).unwrap_or_default();
+    let correlation = middle(alternations().filter_map(|found| found.correlation));
+    let correlation =
+        correlation.map(|correlation| format!("; correlation {correlation:.2}")).unwrap_or_default();
+    let narrowed = middle(alternations().filter_map(|found| found.narrowed));
+    let narrowed = narrowed.map(|times| match times > LEAST_NARROWED {
+        true => format!(", CIs {} × narrower", figures::significant(times, 2)),
+        false => ", which does not narrow the CIs".to_owned(),
+    });
+    Some(format!("Alternated: {pairs}, {turns} turns{starts}{correlation}{}", narrowed.unwrap_or_default()))
+}
+
+/// The median.
+fn middle(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    tollgate_model::stats::quantile(&values, 0.5)
+}

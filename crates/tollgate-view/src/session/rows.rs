@@ -1,0 +1,187 @@
+//! The rows of a session's comparison, and what is said beneath them.
+
+use std::collections::HashSet;
+
+use tollgate_model::compare::Verdict;
+use tollgate_model::{Case, Unit};
+use unicode_width::UnicodeWidthStr;
+
+use super::causes::Causes;
+use crate::compare::need::{self, Need};
+use crate::comparison::{Comparison, Row};
+use crate::figures;
+use crate::table::{Look, Table};
+
+/// The changed rows that have room: those of the first screen's operations first, then the largest differences. They are in the
+/// order of their sizes.
+pub(super) fn shown<'a, 'b>(
+    comparison: &'b Comparison<'a>,
+    headlines: &HashSet<String>,
+    room: usize,
+) -> Vec<&'b Row<'a>> {
+    let changed = comparison.changed();
+    let mut order: Vec<usize> = (0..changed.len()).collect();
+    if changed.len() > room {
+        order.sort_by_key(|at| !headlines.contains(&changed[*at].case().to_string()));
+        order.truncate(room);
+        order.sort_unstable();
+    }
+    order.into_iter().map(|at| changed[at]).collect()
+}
+
+/// The table of a screen.
+pub(super) fn table(comparison: &Comparison, rows: &[&Row], causes: &Causes, width: usize) -> Table {
+    /// The columns of the figures, and those of the causes.
+    const FIGURES: [usize; 2] = [46, 52];
+    // Numbers that are the same on every line say nothing.
+    let numbers: Vec<String> = rows.iter().map(|row| causes.numbers(comparison, row)).collect();
+    let is_numbered = comparison.proven.is_none() && numbers.windows(2).any(|pair| pair[0] != pair[1]);
+    let longest = width.saturating_sub(FIGURES[usize::from(is_numbered)]);
+    let mut header = vec!["benchmark", "base", "ratio", "95 % CI", "adds", "verdict"];
+    header.extend(is_numbered.then_some("cause"));
+    let mut table = Table::new(&header).with_words(&["verdict", "cause"]);
+    for (row, numbers) in rows.iter().zip(numbers) {
+        let mut cells = cells(row).to_vec();
+        cells[0] = in_short(row.case(), longest);
+        cells.extend(is_numbered.then_some(numbers));
+        table.row(look(row), &cells, &[]);
+    }
+    table
+}
+
+/// The name of a case. One that is long has the values of its parameters alone: `entry/seccomp{256}`.
+fn in_short(case: &Case, longest: usize) -> String {
+    let name = case.to_string();
+    if name.width() <= longest || case.params.is_empty() {
+        return name;
+    }
+    let values: Vec<String> = case.params.values().map(ToString::to_string).collect();
+    format!("{}{{{}}}", case.benchmark, values.join(","))
+}
+
+/// The table of all rows: changed ones first, each with the correlation of its turns.
+pub(super) fn whole(comparison: &Comparison) -> Table {
+    let header = ["benchmark", "base", "ratio", "95 % CI", "adds", "verdict", "correl.", "narrower", "turns"];
+    let mut table = Table::new(&header).with_words(&["verdict"]).with_dispensable(1);
+    let mut rows: Vec<&Row> = comparison.changed();
+    for verdict in [Verdict::Inconclusive, Verdict::Same] {
+        rows.extend(comparison.rows.iter().filter(|row| row.result.verdict == verdict));
+    }
+    for row in rows {
+        let found = row.result.alternation.as_ref();
+        let or_none = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
+        let mut cells = cells(row).to_vec();
+        cells.extend([
+            or_none(found.and_then(|found| Some(format!("{:.2}", found.correlation?)))),
+            or_none(found.and_then(|found| Some(format!("{} ×", figures::significant(found.narrowed?, 2))))),
+            or_none(found.map(|found| found.turns.to_string())),
+        ]);
+        let causes = comparison.cause_names(row);
+        let causes = (!causes.is_empty() && comparison.proven.is_none())
+            .then(|| format!("possible: {}", causes.join(", ")));
+        let why = row.result.why.clone();
+        table.row(look(row), &cells, causes.or(why).as_slice());
+    }
+    table
+}
+
+fn look(row: &Row) -> Look {
+    match row.result.verdict {
+        Verdict::Slower | Verdict::Faster => Look::Coloured,
+        Verdict::Same => Look::Plain,
+        Verdict::Inconclusive => Look::Faint,
+    }
+}
+
+fn cells(row: &Row) -> [String; 6] {
+    let or_none = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
+    let result = &row.result;
+    let estimate = |value: f64, unit: Unit| figures::estimate(value, unit);
+    [
+        result.case.to_string(),
+        or_none(result.base.map(|base| estimate(base, row.base.unit))),
+        or_none(row.ratio().map(figures::ratio)),
+        or_none(result.interval.map(|interval| figures::ratio_span(interval.low, interval.high))),
+        or_none(row.adds().map(|adds| figures::difference(adds, row.base.unit))),
+        result.verdict.to_string(),
+    ]
+}
+
+/// How many rows did not change, and what would decide the inconclusive ones.
+pub(super) fn counts(comparison: &Comparison, hidden: usize, is_alone: bool) -> Vec<String> {
+    let mut lines = Vec::new();
+    let of = |verdict: Verdict| comparison.rows.iter().filter(move |row| row.result.verdict == verdict);
+    let half = |row: &Row| row.result.interval.map(|interval| (interval.high / interval.low).sqrt() - 1.0);
+    let mut parts = Vec::new();
+    if hidden > 0 {
+        parts.push(format!("{hidden} more changed"));
+    }
+    let same = of(Verdict::Same).count();
+    let widest = of(Verdict::Same).filter_map(half).max_by(f64::total_cmp);
+    let within = match (comparison.is_alternated, widest) {
+        (true, Some(widest)) => format!(
+            " within {}, the widest interval ±{}",
+            whole_percent(comparison.asked),
+            figures::percent(widest)
+        ),
+        (true, None) => format!(" within {}", whole_percent(comparison.asked)),
+        (false, _) => String::new(),
+    };
+    parts.push(format!("{} the same{within}", figures::count(same, "row", "rows")));
+    for (only, side) in [(&comparison.only_base, "base"), (&comparison.only_other, "other")] {
+        if !only.is_empty() {
+            let named = match only.as_slice() {
+                [(case, _)] => format!(" ({case})"),
+                _ => String::new(),
+            };
+            parts.push(format!("{} in the {side} only{named}", only.len()));
+        }
+    }
+    lines.push(format!("{}.", parts.join("; ")));
+    lines.extend(inconclusive(comparison, is_alone));
+    lines
+}
+
+/// A share that was asked for: `1 %`.
+fn whole_percent(share: f64) -> String {
+    format!("{} %", (share * 1e4).round() / 100.0)
+}
+
+/// The inconclusive rows: their number, their reasons, and the command that may decide them.
+fn inconclusive(comparison: &Comparison, is_alone: bool) -> Option<String> {
+    let needs: Vec<Need> = comparison.rows.iter().filter_map(Need::of).collect();
+    if needs.is_empty() {
+        return None;
+    }
+    let mut halves: Vec<f64> = needs.iter().filter_map(|need| need.half).collect();
+    halves.sort_by(f64::total_cmp);
+    let span = match halves.as_slice() {
+        [least, .., most] => Some(format!("±{} to ±{}", figures::percent(*least), figures::percent(*most))),
+        [half] => Some(format!("±{}", figures::percent(*half))),
+        [] => None,
+    };
+    let is_all = halves.len() == needs.len();
+    let mut reasons: Vec<String> = span
+        .map(|span| if is_all { span } else { format!("{} of {span}", halves.len()) })
+        .into_iter()
+        .collect();
+    let mut others: Vec<(String, usize)> = Vec::new();
+    for need in needs.iter().filter(|need| need.half.is_none()) {
+        // What stands before the figures is the kind of reason.
+        let kind = need.found.split(':').next().unwrap_or_default();
+        let kind = if kind.starts_with("too few") { format!("with {kind}") } else { kind.to_owned() };
+        match others.iter_mut().find(|(known, _)| *known == kind) {
+            Some((_, number)) => *number += 1,
+            None => others.push((kind, 1)),
+        }
+    }
+    others.sort_by_key(|(_, number)| std::cmp::Reverse(*number));
+    reasons.extend(others.into_iter().take(2).map(|(kind, number)| format!("{number} {kind}")));
+    // The widest interval would need hours for all.
+    let middle = halves.get(halves.len() / 2).copied().unwrap_or(f64::INFINITY);
+    let half_of_them = || needs.iter().filter(|need| need.half.is_none_or(|half| half <= middle));
+    let command = need::command(comparison, half_of_them()).filter(|_| is_alone);
+    let most = if half_of_them().count() < needs.len() { "half of them" } else { "them" };
+    let hint = command.map(|command| format!(". More time may decide {most}: {command}")).unwrap_or_default();
+    Some(format!("{} inconclusive: {}{hint}", needs.len(), reasons.join(", ")))
+}

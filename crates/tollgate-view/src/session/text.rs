@@ -1,0 +1,195 @@
+//! The screen of a session: at most 40 lines of at most 80 columns that say what each environment costs, how far that can be trusted,
+//! and why. With all rows, as many lines as they need.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use tollgate_model::text::clean;
+use unicode_width::UnicodeWidthStr;
+
+use super::causes::Causes;
+use super::{Member, Session, environments, rows};
+use crate::comparison::Comparison;
+use crate::figures::{count, time_left};
+use crate::screen::headlines;
+use crate::table::{cut, heading, paragraph};
+
+/// The lines of the screen.
+const LINES: usize = 40;
+/// Its columns, where the terminal has as many.
+const COLUMNS: usize = 80;
+/// Changed rows of a comparison that are shown in any case.
+const LEAST_ROWS: usize = 3;
+/// Causes that are shown of one comparison, and of each of several.
+const MOST_CAUSES: usize = 4;
+const FEW_CAUSES: usize = 2;
+/// The longest name of an environment beside what runs there.
+const LONGEST_NAME: usize = 26;
+
+/// The screen, for a terminal of this width. With `all` every row and every fact.
+pub fn text(session: &Session, all: bool, width: usize) -> String {
+    let width = if all { width } else { width.min(COLUMNS) };
+    let mut text = head(session, width);
+    // The head says why an environment has nothing.
+    let others = session.others().filter(|(_, comparison)| !comparison.rows.is_empty());
+    let others: Vec<_> = others.collect();
+    let is_alone = others.len() == 1;
+    let blocks: Vec<Block> = others
+        .into_iter()
+        .map(|(other, comparison)| Block::of(session, other, comparison, is_alone, width))
+        .collect();
+    // The last line says where the rest is.
+    let fixed = text.lines().count() + blocks.iter().map(Block::lines).sum::<usize>() + 1;
+    let mut room = LINES.saturating_sub(fixed);
+    let number = blocks.len();
+    for (at, block) in blocks.iter().enumerate() {
+        if all {
+            text.push_str(&block.whole(width));
+            continue;
+        }
+        // What one comparison does not need, the following ones may use.
+        let own = (room / (number - at)).max(LEAST_ROWS);
+        let (part, used) = block.text(own, width);
+        text.push_str(&part);
+        room = room.saturating_sub(used);
+    }
+    text.push_str(&more(session, width));
+    text.push('\n');
+    text
+}
+
+/// The session and its environments.
+fn head(session: &Session, width: usize) -> String {
+    let Some(base) = session.members.first() else { return String::new() };
+    let run = base.summary.run;
+    let took = run.seconds().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).map(time_left);
+    let label = run.label.as_ref().map(ToString::to_string);
+    let parts = [
+        Some(format!("session {}", session.id)),
+        took,
+        Some(count(base.summary.measured().count(), "case", "cases")),
+        Some(count(session.members.len(), "environment", "environments")),
+        label,
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    let mut text = format!("{}\n", cut(&clean(&parts.join("  ")), width));
+    let lines = environments::lines(session);
+    let names = lines.iter().map(|(name, _)| name.width());
+    let longest = names.filter(|width| *width <= LONGEST_NAME).max().unwrap_or(0);
+    for (name, about) in lines {
+        let name = clean(&name);
+        let (own, hang) = match name.width() <= longest {
+            true => (String::new(), format!("  {name}{}  ", " ".repeat(longest - name.width()))),
+            // A name that is longer has a line of its own.
+            false => (format!("  {}\n", cut(&name, width.saturating_sub(2))), "    ".to_owned()),
+        };
+        text.push_str(&(own + &paragraph(&about, width, &hang)));
+    }
+    if session.members.len() < base.part.of as usize {
+        let gone = base.part.of as usize - session.members.len();
+        let line =
+            format!("  {} of the session, not among these runs", count(gone, "environment", "environments"));
+        text.push_str(&cut(&line, width));
+        text.push('\n');
+    }
+    text
+}
+
+/// An environment compared with the first.
+struct Block<'a, 'b> {
+    comparison: &'b Comparison<'a>,
+    title: String,
+    method: String,
+    causes: Causes<'b>,
+    sentences: Vec<String>,
+    headlines: HashSet<String>,
+    /// There is no other comparison.
+    is_alone: bool,
+    width: usize,
+}
+
+impl<'a, 'b> Block<'a, 'b> {
+    fn of(
+        session: &'b Session<'a>,
+        other: &'b Member<'a>,
+        comparison: &'b Comparison<'a>,
+        is_alone: bool,
+        width: usize,
+    ) -> Self {
+        let causes = Causes::of(comparison, if is_alone { MOST_CAUSES } else { FEW_CAUSES });
+        let changed = |slower: bool| {
+            let rows = comparison.rows.iter().filter(|row| row.result.verdict.is_difference());
+            rows.filter(|row| (row.result.ratio > 1.0) == slower).count()
+        };
+        let base = &session.members[0];
+        Self {
+            title: format!(
+                "{} compared with {}: {} slower, {} faster",
+                other.name,
+                base.name,
+                changed(true),
+                changed(false)
+            ),
+            method: environments::method(comparison).unwrap_or_default(),
+            sentences: causes.sentences(comparison),
+            causes,
+            headlines: headlines(&base.summary).into_iter().map(|(_, row, _)| row.case.to_string()).collect(),
+            comparison,
+            is_alone,
+            width,
+        }
+    }
+
+    /// The lines beside those of its rows, of which the header of the table is one.
+    fn lines(&self) -> usize {
+        let changed = self.comparison.changed().len();
+        let text = self.before() + &self.after(changed);
+        1 + text.lines().count() + usize::from(changed > 0)
+    }
+
+    fn before(&self) -> String {
+        heading(&self.title, self.width) + &paragraph(&self.method, self.width, "")
+    }
+
+    fn after(&self, hidden: usize) -> String {
+        let counts = rows::counts(self.comparison, hidden, self.is_alone);
+        let counts = counts.iter().map(|line| paragraph(line, self.width, ""));
+        // The value of a fact may be long; the first of them proves or is likeliest.
+        let is_proven = self.comparison.proven.is_some();
+        let sentence = |line: &String| match is_proven {
+            true => paragraph(line, self.width, ""),
+            false => format!("{}\n", cut(&clean(line), self.width)),
+        };
+        counts.chain(self.sentences.iter().map(sentence)).collect()
+    }
+
+    /// With at most so many rows; how many they are.
+    fn text(&self, room: usize, width: usize) -> (String, usize) {
+        let rows = rows::shown(self.comparison, &self.headlines, room);
+        let hidden = self.comparison.changed().len() - rows.len();
+        let table = match rows.is_empty() {
+            true => String::new(),
+            false => rows::table(self.comparison, &rows, &self.causes, width).lines(Some(width), false),
+        };
+        (format!("\n{}{table}{}", self.before(), self.after(hidden)), rows.len())
+    }
+
+    fn whole(&self, width: usize) -> String {
+        let table = rows::whole(self.comparison).render(width);
+        let facts = crate::compare::facts::facts_text(&self.comparison.facts, width);
+        let only = crate::compare::text::only_of_both(self.comparison, width);
+        format!("\n{}{table}{only}{}{facts}", self.before(), self.after(0))
+    }
+}
+
+/// Where the rest is.
+fn more(session: &Session, width: usize) -> String {
+    let largest = session.comparisons.iter().flat_map(Comparison::changed);
+    let largest = largest.max_by(|one, another| one.size().total_cmp(&another.size()));
+    let benchmark = largest.map_or("entry/syscall", |row| row.case().benchmark.as_str());
+    let line = format!("More: tollgate show --all | tollgate report | tollgate explain {benchmark}");
+    match line.width() <= width {
+        true => line,
+        false => cut(&format!("More: tollgate show --all | tollgate explain {benchmark}"), width),
+    }
+}

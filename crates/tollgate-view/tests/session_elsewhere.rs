@@ -1,0 +1,151 @@
+//! Sessions in what is made for runs: comparisons, reports, explanations.
+
+mod sessions;
+
+use sessions::{CASES, Side, filtered, host, runs};
+use tollgate_model::{Environment, Knob, Run};
+use tollgate_view::compare::condition::{Answer, Condition, answer};
+use tollgate_view::compare::{json, text};
+use tollgate_view::comparison::Comparison;
+use tollgate_view::report::{markdown, page_of};
+use tollgate_view::session::Session;
+use tollgate_view::summary::Summary;
+use tollgate_view::{explain, proven::Proven};
+
+fn plain(text: &str) -> String {
+    anstream::adapter::strip_str(text).to_string()
+}
+
+fn varied(name: &'static str) -> Side {
+    let facts = filtered().facts.into_iter().filter(|(name, _)| name.starts_with("seccomp.")).collect();
+    Side { name, kind: Environment::Vm, facts, ..filtered() }
+}
+
+fn alone(run: &Run) -> Run {
+    Run { session: None, ..run.clone() }
+}
+
+#[test]
+fn compare_shows_the_pairing() {
+    let runs = runs(&[host(), filtered()], &CASES);
+    let comparisons = [Comparison::of(&runs[0], &runs[1])];
+    let table = plain(&text::text(&comparisons, false, 100));
+    for part in ["container compared with host (session ", "adds", "correl.", "Alternated, paired: medians"] {
+        assert!(table.contains(part), "{part}: {table}");
+    }
+    assert!(table.contains("possible causes: seccomp.filters, seccomp.mode, container.layers"), "{table}");
+    let traces = json::traces(&comparisons);
+    let document = serde_json::to_value(json::Document::of(&runs[0], &comparisons, &traces)).expect("JSON");
+    assert_eq!((&document["paired"], &document["alternating"]), (&true.into(), &serde_json::Value::Null));
+    assert_eq!(document["others"][0]["session"]["environment"], "container");
+    let row = &document["rows"][0];
+    assert_eq!(row["benchmark"], "entry/syscall");
+    assert!(row["adds"].as_f64().is_some_and(|adds| (40.0..70.0).contains(&adds)), "{row}");
+    assert!(row["correlation"].as_f64().is_some_and(|correlation| correlation > 0.9), "{row}");
+    assert!(row["narrowed"].as_f64().is_some_and(|times| times > 5.0), "{row}");
+    assert_eq!(row["causes"][0], "seccomp.filters");
+}
+
+#[test]
+fn runs_of_no_common_session_name_the_command_that_alternates() {
+    let runs = runs(&[host(), filtered()], &CASES);
+    let [base, other] = [alone(&runs[0]), alone(&runs[1])];
+    let table = |base: &Run, other: &Run| plain(&text::text(&[Comparison::of(base, other)], false, 200));
+    let shown = table(&base, &other);
+    assert!(shown.contains("Not alternated, unpaired"), "{shown}");
+    assert!(shown.contains("tollgate run entry traps --in host --in container\n"), "{shown}");
+    assert!(!shown.contains("correl."), "{shown}");
+    // Two of one kind: what differs is not known.
+    let shown = table(&base, &Run { environment: Environment::Vm, ..other.clone() });
+    assert!(shown.contains("tollgate run entry traps --in A --in B; tollgate environments lists"), "{shown}");
+    // A run of another session says its environment's name.
+    let mut far = runs[1].clone();
+    far.session.iter_mut().for_each(|part| part.id = "20261122-210501-ffffffff".parse().expect("an id"));
+    let shown = table(&runs[0], &far);
+    assert!(shown.contains("Not alternated") && shown.contains("--in host --in container\n"), "{shown}");
+}
+
+#[test]
+fn a_condition_holds_of_alternated_rows() {
+    let runs = runs(&[host(), filtered(), host()], &CASES);
+    let [slower, same] = [1, 2].map(|other| [Comparison::of(&runs[0], &runs[other])]);
+    assert!(
+        matches!(answer(&[Condition::Slower], 0.01, &slower), Answer::Met(why) if why.contains("entry/"))
+    );
+    assert_eq!(answer(&[Condition::Faster], 0.01, &slower), Answer::NotMet);
+    assert_eq!(answer(&[Condition::Different, Condition::Undecided], 0.01, &same), Answer::NotMet);
+    // Differences up to 60 % do not count.
+    let asked = [Comparison::above(&runs[0], &runs[1], 0.6)];
+    assert_eq!(answer(&[Condition::Slower], 0.6, &asked), Answer::NotMet);
+}
+
+#[test]
+fn a_setting_is_proven_where_it_alone_differs() {
+    let knob = || Knob { path: "/proc/sys/vm/x".to_owned(), was: "0".to_owned(), value: "1".to_owned() };
+    let with_knob = |name| Side { knob: Some(knob()), ..varied(name) };
+    let proven = |base: Side, other: Side| {
+        let runs = runs(&[base, other], &CASES[..1]);
+        Comparison::of(&runs[0], &runs[1]).proven
+    };
+    let is = |proven: Option<Proven>, expected: [&str; 3]| {
+        let found = proven.expect("one setting");
+        assert_eq!([found.setting.as_str(), &found.was, &found.value], expected);
+    };
+    is(proven(host(), varied("host:seccomp=default")), ["seccomp", "not set", "default"]);
+    is(proven(varied("host:nice=5"), varied("host:nice=5,env.A=b")), ["env.A", "not set", "b"]);
+    is(proven(varied("container"), varied("container:seccomp=none")), ["seccomp", "not set", "none"]);
+    is(proven(host(), with_knob("host")), ["/proc/sys/vm/x", "0", "1"]);
+    is(proven(varied("host:seccomp=a,b"), varied("host:seccomp=c")), ["seccomp", "a,b", "c"]);
+    for (base, other) in [
+        (host(), host()),
+        (host(), varied("host:seccomp=default,nice=5")),
+        (host(), filtered()),
+        (varied("container:runtime=runc"), varied("container:runtime=bwrap")),
+        (varied("exec:a=1"), varied("exec:a=2")),
+        (host(), with_knob("host:nice=5")),
+        (host(), Side { paired: false, ..varied("host:nice=5") }),
+    ] {
+        let names = format!("{} and {}", base.name, other.name);
+        assert!(proven(base, other).is_none(), "{names}");
+    }
+}
+
+#[test]
+fn a_report_names_environments_and_begins_with_the_comparison() {
+    let runs = runs(&[host(), varied("host:seccomp=default")], &CASES);
+    let mut turned = runs.clone();
+    turned.reverse();
+    let text = markdown(&turned);
+    assert!(text.starts_with("# host&#58;seccomp=default compared with host\n"), "{text}");
+    assert!(text.contains("Alternated: 24 process pairs, 480 turns"), "{text}");
+    assert!(text.contains("**Proven cause:** seccomp: not set → default"), "{text}");
+    assert!(text.contains("| correlation | verdict |"), "{text}");
+    let page = page_of(&runs).render().expect("a page");
+    for part in [
+        "<h1>host:seccomp=default compared with host</h1>",
+        "Proven cause of each difference in host:seccomp=default",
+        "What host:seccomp=default changes, turn by turn with host",
+        "<dt>Session</dt>",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+    let single = page_of(&runs[..1]).render().expect("a page");
+    assert!(!single.contains("turn by turn"));
+    let before = page_of(&[alone(&runs[0])]).render().expect("a page");
+    assert!(!before.contains("Session"));
+}
+
+#[test]
+fn an_explanation_has_what_the_setting_costs() {
+    let runs = runs(&[host(), varied("host:seccomp=default")], &CASES);
+    let session = Session::of(&runs).expect("a session");
+    let benchmark = tollgate_suites::find("entry/syscall").expect("a benchmark");
+    let mut summary = Summary::of(&runs[0]);
+    summary.retain(|case| case.benchmark == benchmark.name);
+    let shown = |session| plain(&explain::text(benchmark, Some(&summary), session, &runs[0].facts, 80));
+    let with = shown(Some(&session));
+    assert!(with.contains("Costs here   Of seccomp, not set → default:\n"), "{with}");
+    assert!(with.contains("             1.560 × (1.5"), "{with}");
+    assert!(with.contains("A proven cause"), "{with}");
+    assert!(!shown(None).contains("Costs here"));
+}

@@ -1,0 +1,48 @@
+//! The arguments of `tollgate run` for environments, and those of the verbs `environments` and `agent`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+
+use super::Format;
+use super::compare::{FailOn, parse_threshold};
+use crate::examples;
+
+/// In which environments `tollgate run` measures.
+#[derive(Debug, Default, Args)]
+pub struct SessionArgs {
+    /// Measure in this environment: host, container, gvisor, ssh:HOST or exec:PREFIX, with keys as docs/environments.md has them.
+    /// Several take turns on one processor, and are compared with the first
+    #[arg(long = "in", value_name = "ENV", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    pub environments: Vec<String>,
+    /// Measure with this setting of the machine as it is and at VALUE, in turns: a file in /proc/sys or /sys. It is put back
+    /// however the run ends
+    #[arg(long, value_name = "PATH=VALUE")]
+    pub knob: Option<String>,
+    /// Of several environments: exit with status 1 where any benchmark has this verdict, 3 where that is undecided
+    #[arg(long, value_name = "VERDICT", value_enum, value_delimiter = ',')]
+    pub fail_on: Vec<FailOn>,
+    /// Of several environments: no smaller difference counts [default: 0.3%]
+    #[arg(long, value_name = "PERCENT", value_parser = parse_threshold, allow_negative_numbers = true)]
+    pub threshold: Option<f64>,
+}
+
+/// `tollgate environments`.
+#[derive(Debug, Args)]
+#[command(after_help = examples::help("environments", ""))]
+pub struct EnvironmentsArgs {
+    /// How to print
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// `tollgate agent`.
+#[derive(Debug, Args)]
+pub struct AgentArgs {
+    /// Take the settings of this environment of the kind host before serving
+    #[arg(long = "as", value_name = "ENV")]
+    pub spec: Option<String>,
+    /// Measure files in a private directory under this one
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub dir: Option<PathBuf>,
+}

@@ -1,0 +1,62 @@
+//! `tollgate environments`: what `run --in` can measure on this machine, and what the rest needs.
+
+use serde::Serialize;
+use tollgate_environments::{Possibility, survey};
+use tollgate_view::table::{Look, Table};
+
+use crate::args::Format;
+use crate::args::session::EnvironmentsArgs;
+use crate::failure::Failure;
+use crate::out;
+
+#[derive(Serialize)]
+struct Environments {
+    environments: Vec<Record>,
+}
+
+/// An environment, and whether it works here.
+#[derive(Serialize)]
+struct Record {
+    /// As `--in` takes it.
+    environment: String,
+    works: bool,
+    /// The version of what makes it, and the like.
+    detail: Option<String>,
+    /// Why it does not work.
+    why: Option<String>,
+}
+
+impl Record {
+    fn of(found: Possibility) -> Self {
+        let environment = match found.runtime {
+            Some(runtime) => format!("{}:runtime={runtime}", found.kind),
+            None if found.kind == "ssh" => "ssh:HOST".to_owned(),
+            None if found.kind == "exec" => "exec:PREFIX".to_owned(),
+            None => found.kind.to_owned(),
+        };
+        let (detail, why) = found.found.map_or_else(|why| (None, Some(why)), |detail| (Some(detail), None));
+        Self { environment, works: why.is_none(), detail, why }
+    }
+}
+
+/// Tries what this machine has.
+///
+/// # Errors
+/// When it cannot be printed.
+pub fn environments(args: &EnvironmentsArgs) -> Result<(), Failure> {
+    let environments: Vec<Record> = survey().into_iter().map(Record::of).collect();
+    match args.format {
+        Format::Json => out::print_json(&Environments { environments }),
+        Format::Table => out::print(&table(&environments).render(out::width())),
+    }
+}
+
+fn table(environments: &[Record]) -> Table {
+    let mut table = Table::new(&["environment", "works"]).with_words(&["environment", "works"]);
+    for one in environments {
+        let works = if one.works { "yes" } else { "no" };
+        let remarks: Vec<String> = one.detail.iter().chain(&one.why).cloned().collect();
+        table.row(Look::Plain, &[one.environment.clone(), works.to_owned()], &remarks);
+    }
+    table
+}

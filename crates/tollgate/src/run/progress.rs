@@ -1,0 +1,110 @@
+//! The progress of a run on standard error.
+
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tollgate_engine::{Decided, Place, Progress};
+use tollgate_view::figures;
+
+use crate::{out, say};
+
+/// A terminal of fewer columns has no room for a bar beside what is being measured.
+const NARROW: usize = 54;
+/// A reader that is no terminal gets a line so often.
+const OFTEN: Duration = Duration::from_secs(10);
+
+/// The progress on standard error: on a terminal a line that is drawn again, with the figures of the first screen above it as they are
+/// decided; elsewhere plain lines.
+pub struct Shown {
+    bar: ProgressBar,
+    /// Whether lines are printed in place of a bar, and when the last one was.
+    lines: bool,
+    last: Duration,
+}
+
+impl Shown {
+    /// Of a run that may take this long.
+    pub fn new(budget: Duration, visible: bool) -> Self {
+        let is_dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb" || term.is_empty());
+        let is_drawn = std::io::stderr().is_terminal() && !is_dumb;
+        let bar = progress_bar(budget, visible && is_drawn);
+        Self { bar, lines: visible && !is_drawn, last: Duration::ZERO }
+    }
+
+    /// Shows what the engine reports.
+    pub fn update(&mut self, progress: &Progress) {
+        let left = progress.budget.saturating_sub(progress.elapsed);
+        let left = format!("{} left", figures::time_left(left));
+        let place = match progress.suite {
+            Place { of: 0 | 1, .. } => String::new(),
+            Place { number, of } => format!("suite {number} of {of}: "),
+        };
+        for line in progress.decided.iter().filter_map(decided) {
+            match self.lines {
+                true => say::warn(&format!("{line}\n")),
+                false => self.bar.println(line),
+            }
+        }
+        if self.lines && !progress.what.is_empty() && progress.elapsed >= self.last + OFTEN {
+            self.last = progress.elapsed;
+            say::say(&format!("{place}{}, {left}", progress.what));
+        }
+        self.bar.set_prefix(left);
+        if !progress.what.is_empty() {
+            self.bar.set_message(format!("{place}{}", progress.what));
+        }
+        self.bar.set_position(millis(progress.elapsed).min(millis(progress.budget)));
+    }
+
+    /// Takes the line away.
+    pub fn end(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// A figure of the first screen as it is decided, by its name there.
+fn decided(decided: &Decided) -> Option<String> {
+    let benchmark = tollgate_suites::find(&decided.case.benchmark)?;
+    let headline = benchmark.headline_of(&decided.case.params)?;
+    let figure = match decided.median_ns {
+        above if above > 0.0 => figures::estimate(above, benchmark.unit),
+        _ => "below the detection limit".to_owned(),
+    };
+    Some(format!("  {:<28} {figure:>10}", headline.name))
+}
+
+/// On a terminal. It is drawn only when the engine reports progress: a drawing thread would disturb the measurement.
+fn progress_bar(budget: Duration, visible: bool) -> ProgressBar {
+    let target = if visible { ProgressDrawTarget::stderr_with_hz(8) } else { ProgressDrawTarget::hidden() };
+    // A line that is broken cannot be drawn over.
+    let template = match out::width_of_errors() {
+        narrow if narrow < NARROW => "{prefix:>9}  {wide_msg}",
+        _ => "{bar:24} {prefix:>9}  {wide_msg}",
+    };
+    let style = ProgressStyle::with_template(template);
+    let bar = ProgressBar::with_draw_target(Some(millis(budget)), target);
+    match style {
+        Ok(style) => bar.with_style(style.progress_chars("━╸─")),
+        Err(_) => bar,
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_decided_figure_has_its_name_on_the_first_screen() {
+        let of = |benchmark: &str, median_ns| {
+            decided(&Decided { case: tollgate_model::Case::plain(benchmark), median_ns })
+        };
+        assert_eq!(of("entry/int80", 5_970.0).as_deref(), Some("  int 0x80                        5.97 µs"));
+        assert!(of("entry/vdso-clock", -0.1).is_some_and(|line| line.ends_with("below the detection limit")));
+        assert_eq!(of("entry/call", 1.0), None);
+    }
+}

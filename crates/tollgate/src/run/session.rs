@@ -1,0 +1,212 @@
+//! `tollgate run --in`: environments that are measured in turns, or one. Each is served by an agent, which is this program.
+
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use tollgate_engine::session::{Found, SessionFindings, measure_in};
+use tollgate_engine::{Plan, Selection, interrupt};
+use tollgate_environments::Guardian;
+use tollgate_model::{Fact, Outcome, Part, Run};
+use tollgate_store::destination::new_id;
+use tollgate_store::writing::Until;
+use tollgate_view::comparison::Comparison;
+use tollgate_view::facts;
+use tollgate_view::session::{self, Session};
+use tollgate_view::summary::Summary;
+
+use super::sides::{Asked, Prepared, reason};
+use super::{Shown, failed, not_measured};
+use crate::args::{Format, RunArgs};
+use crate::destination::{Destination, expect_seen};
+use crate::failure::{Failure, go_on, plainly};
+use crate::{compare, document, out, say, show};
+
+/// More suites than these need more than a minute.
+const FEW_SUITES: usize = 2;
+
+/// Measures the chosen cases in each environment, keeps the runs, and compares them with the first.
+///
+/// # Errors
+/// Wrong input, before anything is started; nothing measured at all; runs that could not be kept, after they were shown; the condition
+/// of `--fail-on`.
+pub fn session(args: &RunArgs, selection: &Selection) -> Result<(), Failure> {
+    let asked = Asked::of(args, selection)?;
+    interrupt::install();
+    // A copy of this process, which must have no other threads.
+    let guardian = Guardian::begin().map_err(|error| {
+        Failure::input(format!("no process can be made that clears up: {}", plainly(&error)))
+    })?;
+    let destination = match &args.store {
+        Some(directory) => Destination::stored(directory)?,
+        None if asked.number() > 1 => Destination::of_session(args.out.as_deref())?,
+        None => Destination::choose(args.out.as_deref())?,
+    };
+    if !args.quiet {
+        destination.say_doubt();
+    }
+    let began = SystemTime::now();
+    let (mut prepared, gone) = Prepared::all(asked, &guardian)?;
+    go_on()?;
+    let plan = Plan { executes: true, ..plan(args, selection, prepared.number()) };
+    let found = measured(selection, &plan, &mut prepared, !args.quiet);
+    let parts = prepared.parts(&new_id(began)?);
+    let runtimes = prepared.runtimes();
+    // Everything that was made and changed is undone before the rest, which may take a while.
+    drop(prepared);
+    drop(guardian);
+    let SessionFindings { found, facts: of_session, interrupted } = found?;
+    let is_partial = interrupted.is_some();
+    let mut runs = Vec::new();
+    let mut lost = gone;
+    for (((name, part), found), runtime) in parts.into_iter().zip(found).zip(runtimes) {
+        if let Some(why) = &found.lost {
+            say::say(&reason(&name, why));
+            lost.push(name.clone());
+        }
+        // Without an agent nothing is known of it.
+        if found.facts.is_empty() {
+            continue;
+        }
+        let mut run = made(args, selection, began, found, &of_session, part)?;
+        let runtime = runtime.map(|name| Fact::known(name, "the first that works, or as asked for"));
+        run.facts.extend(runtime.map(|fact| (facts::RUNTIME.to_owned(), fact)));
+        runs.push(run);
+    }
+    if !is_partial {
+        go_on()?;
+    }
+    let is_measured =
+        |run: &Run| run.measurements.iter().any(|one| matches!(one.outcome, Outcome::Measured(_)));
+    if !runs.iter().any(is_measured) {
+        return Err(match interrupted {
+            Some(signal) => Failure::Interrupted(signal),
+            None => Failure::input("nothing was measured in any environment"),
+        });
+    }
+    finish(args, &destination, &runs, is_partial)?;
+    judge(args, &runs, &lost)
+}
+
+/// Measures, and shows the progress.
+fn measured(
+    selection: &Selection,
+    plan: &Plan,
+    prepared: &mut Prepared,
+    visible: bool,
+) -> Result<SessionFindings, Failure> {
+    let mut shown = Shown::new(plan.budget, visible);
+    let mut sides = prepared.sides();
+    let found = measure_in(&mut sides, selection, plan, &mut |progress| shown.update(progress));
+    shown.end();
+    found.map_err(failed)
+}
+
+/// The run of one environment.
+fn made(
+    args: &RunArgs,
+    selection: &Selection,
+    began: SystemTime,
+    found: Found,
+    of_session: &[(String, Fact)],
+    part: Option<Part>,
+) -> Result<Run, Failure> {
+    let mut facts = found.facts;
+    let measurements = match facts::emulated(&facts) {
+        true => not_measured(selection).measurements,
+        false => found.findings.measurements,
+    };
+    facts.extend(found.findings.facts);
+    facts.extend(of_session.iter().cloned());
+    facts.extend(found.lost.map(|why| (facts::LOST.to_owned(), Fact::known(why, "the session"))));
+    facts.extend([facts::patterns(&args.pattern)]);
+    facts.extend(args.machine.as_deref().map(facts::machine));
+    let run = document::of(began, args.label.clone(), facts, measurements)?;
+    Ok(Run { session: part, ..run })
+}
+
+/// Keeps the runs and shows them.
+///
+/// # Errors
+/// A run that could not be kept, after all were shown.
+fn finish(args: &RunArgs, destination: &Destination, runs: &[Run], is_partial: bool) -> Result<(), Failure> {
+    let mut kept: Vec<PathBuf> = Vec::new();
+    let mut unkept = None;
+    for run in runs {
+        match destination.keep(run, Until::Durable) {
+            Ok(path) => kept.extend(path),
+            Err(failure) => unkept = Some(failure),
+        }
+    }
+    let paths = if unkept.is_some() { &[][..] } else { &kept[..] };
+    let shown = match destination {
+        Destination::Output => Ok(()),
+        Destination::Store(_) => print(args, runs, paths),
+    };
+    if is_partial {
+        let what = if runs.len() > 1 { "session" } else { "run" };
+        say::say(&format!("interrupted; the {what} until then was kept"));
+    }
+    match unkept {
+        Some(failure) => Err(failure),
+        None if matches!(destination, Destination::Output) => Ok(()),
+        None => expect_seen(shown, paths.first().map(PathBuf::as_path)),
+    }
+}
+
+fn print(args: &RunArgs, runs: &[Run], kept: &[PathBuf]) -> Result<(), Failure> {
+    match (Session::of(runs), runs, args.format) {
+        (Some(session), [_, _, ..], Format::Table) => {
+            out::print(&session::text(&session, false, out::width()))
+        }
+        (Some(session), [_, _, ..], Format::Json) => {
+            out::print_json(&session::json::Document::of(&session, kept))
+        }
+        (_, [first, ..], Format::Table) => show::print_screen(&Summary::of(first)),
+        (_, [first, ..], Format::Json) => {
+            show::print_json(&Summary::of(first), kept.first().map(PathBuf::as_path))
+        }
+        (_, [], _) => Ok(()),
+    }
+}
+
+/// The condition of `--fail-on`. An environment that was lost may hide what is asked for.
+fn judge(args: &RunArgs, runs: &[Run], lost: &[String]) -> Result<(), Failure> {
+    let fail_on = &args.session.fail_on;
+    let Some((base, others)) = runs.split_first().filter(|_| !fail_on.is_empty()) else { return Ok(()) };
+    let asked = args.session.threshold.unwrap_or(tollgate_model::compare::LEAST_THRESHOLD);
+    let comparisons: Vec<Comparison> =
+        others.iter().map(|other| Comparison::above(base, other, asked)).collect();
+    compare::check(fail_on, asked, &comparisons)?;
+    match lost {
+        [] => Ok(()),
+        lost => Err(Failure::Undecided(format!(
+            "--fail-on: too little was measured in {}",
+            tollgate_model::text::listed(lost)
+        ))),
+    }
+}
+
+/// The time of a session, and the rest of its plan.
+fn plan(args: &RunArgs, selection: &Selection, environments: usize) -> Plan {
+    let budget = match (args.time, args.quick, args.thorough) {
+        (Some(time), ..) => time,
+        (None, true, _) => Plan::QUICK,
+        (None, _, true) => Plan::THOROUGH,
+        (None, ..) => usual_time(selection, environments),
+    };
+    Plan { cpu: args.cpu, ..Plan::within(budget) }
+}
+
+/// A minute for up to two suites, in however many environments; a minute for each environment for more. Whole commands take theirs in
+/// each.
+fn usual_time(selection: &Selection, environments: usize) -> Duration {
+    let number = u32::try_from(environments).unwrap_or(u32::MAX).max(1);
+    let commands: Duration = selection.groups.iter().filter_map(|group| group.usual_time()).sum();
+    let suites = selection.groups.iter().filter(|group| group.usual_time().is_none()).count();
+    let rounds = match suites {
+        0 => Duration::ZERO,
+        1..=FEW_SUITES => Plan::STANDARD,
+        _ => Plan::STANDARD.saturating_mul(number),
+    };
+    commands.saturating_mul(number).saturating_add(rounds)
+}

@@ -1,0 +1,218 @@
+//! The environments of `tollgate run --in`, as they are asked for and as they are prepared.
+
+use std::cell::RefCell;
+
+use tollgate_engine::session::Side;
+use tollgate_engine::{Selection, Storage, interrupt};
+use tollgate_environments::{Environment, EnvironmentError, Guardian, Host, KnobSetting, Spec, SpecError};
+use tollgate_model::{Part, RunId};
+
+use crate::args::RunArgs;
+use crate::failure::{Failure, go_on};
+use crate::{say, storage};
+
+/// More environments than a page can compare are too many for one session.
+const MOST: usize = tollgate_view::page::MAX_ENVIRONMENTS;
+
+/// Whether environments are asked for, one or several.
+pub fn is_asked(args: &RunArgs) -> bool {
+    !args.session.environments.is_empty() || args.session.knob.is_some()
+}
+
+/// Refuses the options that need several environments.
+///
+/// # Errors
+/// One of them.
+pub fn expect_none(args: &RunArgs) -> Result<(), Failure> {
+    let session = &args.session;
+    let given = [("--fail-on", !session.fail_on.is_empty()), ("--threshold", session.threshold.is_some())];
+    match given.into_iter().find(|(_, is_given)| *is_given) {
+        None => Ok(()),
+        Some((option, _)) => Err(Failure::input(format!(
+            "{option} needs several environments, such as --in host --in container; of kept runs `tollgate compare` has it"
+        ))),
+    }
+}
+
+/// The environments and the setting that are asked for.
+pub struct Asked {
+    /// Each as the user named it, and as it is prepared.
+    named: Vec<(String, Spec)>,
+    knob: Option<KnobSetting>,
+}
+
+impl Asked {
+    /// Checks everything that can be checked before anything is made.
+    ///
+    /// # Errors
+    /// Wrong names, a setting that cannot be changed, options that do not go together.
+    pub fn of(args: &RunArgs, selection: &Selection) -> Result<Self, Failure> {
+        let parse = |name: &String| {
+            let spec = name.parse().map_err(|error: SpecError| Failure::input(format!("--in {error}")));
+            Ok((name.clone(), spec?))
+        };
+        let mut named: Vec<(String, Spec)> =
+            args.session.environments.iter().map(parse).collect::<Result<_, Failure>>()?;
+        let knob = args.session.knob.as_deref().map(|knob| knob_of(knob, named.len())).transpose()?;
+        if named.is_empty() {
+            named.push(("host".to_owned(), Spec::Host(Host::default())));
+        }
+        let asked = Self { named, knob };
+        match asked.number() {
+            1 => expect_none(args)?,
+            number if number > MOST => {
+                let why =
+                    format!("--in: {number} environments are too many for one session; name at most {MOST}");
+                return Err(Failure::input(why));
+            }
+            _ => {}
+        }
+        asked.with_directory(args, selection)
+    }
+
+    /// How many sides the session has.
+    pub fn number(&self) -> usize {
+        if self.knob.is_some() { 2 } else { self.named.len() }
+    }
+}
+
+impl Asked {
+    /// Gives `--dir` to the environments of the kind host that name no directory of their own.
+    fn with_directory(mut self, args: &RunArgs, selection: &Selection) -> Result<Self, Failure> {
+        if args.on.is_some() {
+            return Err(Failure::input(
+                "--on is for a run without --in and --knob: its file system in memory is in one mount namespace",
+            ));
+        }
+        let Some(directory) = &args.dir else { return Ok(self) };
+        if !selection.cases().any(|case| Storage::is_used_by(&case.benchmark)) {
+            return Err(storage::unneeded("--dir"));
+        }
+        let mut is_used = false;
+        for (_, spec) in &mut self.named {
+            let Spec::Host(host) = &*spec else { continue };
+            if host.dir().is_none() {
+                let joint = if host.settings().is_empty() { ':' } else { ',' };
+                let named = format!("{spec}{joint}dir={}", directory.display()).parse();
+                *spec = named.map_err(|error: SpecError| Failure::input(format!("--dir: {error}")))?;
+                is_used = true;
+            }
+        }
+        match is_used {
+            true => Ok(self),
+            false => Err(Failure::input(
+                "--dir names a directory of this machine, and no environment of the kind host without dir= is asked for",
+            )),
+        }
+    }
+}
+
+/// Why an environment is not measured, after its name.
+pub fn reason(name: &str, why: &str) -> String {
+    if why.starts_with(name) { why.to_owned() } else { format!("{name}: {why}") }
+}
+
+/// The setting of `--knob`.
+fn knob_of(knob: &str, environments: usize) -> Result<KnobSetting, Failure> {
+    if environments > 1 {
+        return Err(Failure::input(
+            "--knob compares one environment with itself under another setting; name at most one with --in",
+        ));
+    }
+    knob.parse().map_err(|error: EnvironmentError| Failure::input(format!("--knob {error}")))
+}
+
+/// The environments as they are prepared. All that was made and changed for them is undone when this is dropped.
+pub struct Prepared {
+    sides: Vec<Own>,
+    knob: Option<RefCell<KnobSetting>>,
+}
+
+/// An environment of the session.
+struct Own {
+    /// As the user named it.
+    name: String,
+    environment: Environment,
+    /// Whether its turns have the other value of the setting; None without one.
+    is_changed: Option<bool>,
+}
+
+impl Prepared {
+    /// Prepares each environment; one that cannot be is named, and the others go on. Also the names of those that cannot be.
+    ///
+    /// # Errors
+    /// None can be prepared, each with its reason; the user stopped it; the setting cannot be changed.
+    pub fn all(asked: Asked, guardian: &Guardian) -> Result<(Self, Vec<String>), Failure> {
+        let Asked { named, mut knob } = asked;
+        if let Some(knob) = &mut knob {
+            say::say(&knob.sentence());
+            knob.promise(guardian).map_err(|error| Failure::input(format!("--knob {error}")))?;
+        }
+        let changes: &[Option<bool>] = if knob.is_some() { &[Some(false), Some(true)] } else { &[None] };
+        let (mut sides, mut gone) = (Vec::new(), Vec::new());
+        for (name, spec) in &named {
+            for is_changed in changes {
+                go_on()?;
+                match Environment::prepare(spec, guardian, &|| interrupt::requested().is_some()) {
+                    Ok(environment) => {
+                        sides.push(Own { name: name.clone(), environment, is_changed: *is_changed });
+                    }
+                    Err(error) => {
+                        go_on()?;
+                        gone.push((name.clone(), reason(name, &error.to_string())));
+                    }
+                }
+            }
+        }
+        let (gone, reasons): (Vec<String>, Vec<String>) = gone.into_iter().unzip();
+        if sides.is_empty() {
+            return Err(Failure::input(format!("nothing was measured: {}", reasons.join("; "))));
+        }
+        reasons.iter().for_each(|reason| say::say(reason));
+        Ok((Self { sides, knob: knob.map(RefCell::new) }, gone))
+    }
+
+    /// How many there are.
+    pub fn number(&self) -> usize {
+        self.sides.len()
+    }
+
+    /// For the engine.
+    pub fn sides(&mut self) -> Vec<Side<'_>> {
+        let knob = &self.knob;
+        let mut sides = Vec::new();
+        for Own { name, environment, is_changed } in &mut self.sides {
+            let wake = knob.as_ref().zip(*is_changed).map(|(knob, is_changed)| {
+                let wake = move || knob.borrow_mut().switch(is_changed).map_err(|error| error.to_string());
+                Box::new(wake) as Box<dyn FnMut() -> Result<(), String>>
+            });
+            let (starts, cpu, is_paired) = (environment.starts(), environment.cpu(), environment.is_paired());
+            let start = move || environment.start().map_err(|error| error.to_string());
+            sides.push(Side { name: name.clone(), start: Box::new(start), starts, wake, cpu, is_paired });
+        }
+        sides
+    }
+
+    /// The runtime of each, where there are several of its kind.
+    pub fn runtimes(&self) -> Vec<Option<&'static str>> {
+        self.sides.iter().map(|own| own.environment.runtime()).collect()
+    }
+
+    /// The name of each, and its part in the session. One alone is no session.
+    pub fn parts(&self, id: &RunId) -> Vec<(String, Option<Part>)> {
+        let of = u32::try_from(self.sides.len()).unwrap_or(u32::MAX);
+        let knob = self.knob.as_ref().map(|knob| knob.borrow().knob());
+        let part = |(place, own): (u32, &Own)| {
+            let part = Part {
+                id: id.clone(),
+                environment: own.name.clone(),
+                place,
+                of,
+                paired: own.environment.is_paired(),
+                knob: knob.clone().filter(|_| own.is_changed == Some(true)),
+            };
+            (own.name.clone(), (of > 1).then_some(part))
+        };
+        (0..of).zip(&self.sides).map(part).collect()
+    }
+}

@@ -1,0 +1,362 @@
+//! Sessions: environments that are measured in turns, and what is said of those that do not work.
+
+#![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
+
+mod common;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Output;
+
+use common::{Home, one_line};
+use serde_json::Value;
+
+/// The agent behind a prefix that first does something else.
+fn after(script: &str) -> String {
+    format!("exec:sh -c '{script}; exec \"$@\"' sh")
+}
+
+/// A session of two short cases, for this long.
+fn session(home: &Home, environments: &[&str], seconds: &str, rest: &[&str]) -> Output {
+    let mut words = vec!["run", "entry/call", "entry/syscall", "--quiet", "--time", seconds];
+    environments.iter().for_each(|name| words.extend(["--in", name]));
+    words.extend(rest);
+    home.tollgate(words).output().expect("the program starts")
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn document(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", said(output)))
+}
+
+/// The names of the environments in a document of a session.
+fn environments(document: &Value) -> Vec<&str> {
+    let runs = document["runs"].as_array().expect("runs");
+    runs.iter().map(|run| run["session"]["environment"].as_str().expect("a name")).collect()
+}
+
+/// An environment that works here and is such, or the reason why none does.
+fn working(home: &Home, kind: &str) -> Result<String, String> {
+    let known = home.json(["environments", "--format=json"]);
+    let all = known["environments"].as_array().expect("environments");
+    let ours =
+        || all.iter().filter(|one| one["environment"].as_str().is_some_and(|name| name.starts_with(kind)));
+    let name = ours().find(|one| one["works"] == true).and_then(|one| one["environment"].as_str());
+    name.map(str::to_owned)
+        .ok_or_else(|| ours().map(|one| format!("{}", one["why"])).collect::<Vec<_>>().join("; "))
+}
+
+#[test]
+fn two_environments_are_compared_and_kept() {
+    let home = Home::new();
+    let output = session(&home, &["host", "host"], "6", &["--label", "two", "--format=json"]);
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(said(&output), "");
+    let shown = document(&output);
+    let session = shown["session"].as_str().expect("an id");
+    assert_eq!(environments(&shown), ["host", "host"]);
+    for (place, run) in shown["runs"].as_array().expect("runs").iter().enumerate() {
+        assert_eq!((&run["session"]["id"], &run["session"]["place"]), (&shown["session"], &place.into()));
+        assert_eq!((&run["session"]["of"], &run["session"]["paired"]), (&2.into(), &true.into()));
+        assert_eq!(run["label"], "two");
+        assert!(
+            run["facts"]["kernel.release"]["value"].is_string() && run["facts"]["run.patterns"].is_object()
+        );
+        let path = run["kept"].as_str().expect("the file that keeps it");
+        assert!(fs::metadata(path).is_ok_and(|file| file.permissions().mode() & 0o777 == 0o600), "{path}");
+    }
+    let rows = shown["comparison"]["rows"].as_array().expect("rows");
+    let row = rows.iter().find(|row| row["benchmark"] == "entry/syscall").expect("a row");
+    for field in [
+        "benchmark",
+        "params",
+        "unit",
+        "base",
+        "other",
+        "ratio",
+        "ratio_low",
+        "ratio_high",
+        "adds",
+        "verdict",
+        "correlation",
+    ] {
+        assert!(row.get(field).is_some(), "{field}: {row}");
+    }
+    assert!(["same", "inconclusive"].contains(&row["verdict"].as_str().expect("a verdict")), "{row}");
+    assert!(row["pairs"].as_u64().is_some_and(|pairs| pairs >= 6), "{row}");
+    assert!(shown["comparison"]["facts"].is_array());
+
+    let table = home.output(["show", session]);
+    assert!(table.contains(session) && table.lines().count() <= 40, "{table}");
+    assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
+    assert_eq!(table, home.output(["show", "two"]));
+    assert!(home.output(["show", "last", "entry/syscall"]).contains("entry/syscall"));
+    let said = home.refusal(["show", session, "files"]);
+    assert!(said.contains("has no row that matches files"), "{said}");
+    let compared = home.json(["compare", session, "--format=json"]);
+    assert_eq!(compared["base"]["id"], shown["runs"][0]["id"]);
+    assert_eq!(compared["others"][0]["id"], shown["runs"][1]["id"]);
+    let page = home.path().join("page.html").display().to_string();
+    home.output(["report", "last", "--out", &page]);
+    assert!(fs::read_to_string(page).expect("written").contains("host"));
+}
+
+#[test]
+fn a_directory_gets_a_file_for_each() {
+    let home = Home::new();
+    let directory = home.path().join("made/here");
+    let out = directory.display().to_string();
+    let output = session(&home, &["host", "host:nice=1"], "3", &["--out", &out]);
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(common::entries(&directory), ["1-host.json", "2-host.json"].map(|name| directory.join(name)));
+    assert!(!home.runs().exists(), "nothing is kept beside");
+    let files = common::entries(&directory);
+    let [base, other] = [&files[0], &files[1]].map(|path| path.display().to_string());
+    let compared = home.json(["compare", &base, &other, "--format=json"]);
+    assert_eq!(compared["others"].as_array().expect("others").len(), 1);
+    let said = home.refusal(["run", "entry/call", "--in", "host", "--in", "host", "--out", "-"]);
+    assert!(said.contains("name a directory"), "{said}");
+    let file = home.file("file", "");
+    let said = home.refusal(["run", "entry/call", "--in", "host", "--in", "host", "--out", &file]);
+    assert!(said.contains("it is a directory"), "{said}");
+}
+
+#[test]
+fn one_environment_is_a_run() {
+    let home = Home::new();
+    let output = session(&home, &["host:nice=3"], "4", &["--format=json"]);
+    assert!(output.status.success(), "{}", said(&output));
+    let run = document(&output);
+    assert_eq!(common::row(&run, "entry/syscall")["status"], "measured");
+    assert_eq!(home.json(["runs", "--format=json"])["runs"].as_array().expect("runs").len(), 1);
+}
+
+#[test]
+fn a_container_is_compared_with_the_host() {
+    let home = Home::new();
+    let container = match working(&home, "container") {
+        Ok(container) => container,
+        Err(why) => return println!("skipped: no container can be made: {why}"),
+    };
+    let output = session(&home, &["host", &container], "8", &["--format=json"]);
+    assert!(output.status.success(), "{}", said(&output));
+    let shown = document(&output);
+    assert_eq!(environments(&shown), ["host", &container]);
+    let rows = shown["comparison"]["rows"].as_array().expect("rows");
+    let call = rows.iter().find(|row| row["benchmark"] == "entry/call").expect("a row");
+    assert!(["same", "inconclusive"].contains(&call["verdict"].as_str().expect("a verdict")), "{call}");
+    // One alone, by the same agent.
+    let output = session(&home, &[&container], "4", &["--format=json"]);
+    let run = document(&output);
+    assert_eq!(common::row(&run, "entry/syscall")["status"], "measured", "{}", said(&output));
+}
+
+/// A session of the host, such an environment, and the host: the line that names the second.
+fn beside(environment: &str) -> String {
+    let home = Home::new();
+    let output = session(&home, &["host", environment, "host"], "5", &["--format=json"]);
+    assert!(output.status.success(), "{environment}: {}", said(&output));
+    let shown = document(&output);
+    let measured: Vec<&str> = environments(&shown).into_iter().filter(|name| *name == "host").collect();
+    assert_eq!(measured.len(), 2, "{environment}: the others go on");
+    one_line(&output.stderr)
+}
+
+#[test]
+fn a_prefix_that_prints_a_banner_is_refused_with_the_banner() {
+    for (banner, words) in [
+        ("echo Welcome", "Welcome"),
+        ("printf \"\\211tol\"", "exec:sh"),
+        ("head -c 500000 /dev/zero", "exec:sh"),
+    ] {
+        let said = beside(&after(banner));
+        assert!(said.contains(words), "{banner}: {said}");
+    }
+}
+
+#[test]
+fn an_environment_that_does_not_work_is_named_in_one_line_and_the_others_go_on() {
+    for (environment, words) in [
+        ("exec:/nonexistent/prefix", "/nonexistent/prefix"),
+        ("exec:false", "exec:false"),
+        ("exec:sh -c 'echo no such image >&2; exit 125'", "no such image"),
+        ("exec:cat /dev/urandom", "exec:cat /dev/urandom"),
+        ("exec:head -c 100 /dev/urandom", "exec:head"),
+        ("exec:yes", "exec:yes"),
+        // A message of 29 bytes, and one of 4 GiB.
+        (
+            r#"exec:sh -c 'printf "\211tollg8\n\035\0\0\0{\"protocol\":99,\"version\":\"9\"}"; sleep 20'"#,
+            "speaks protocol 99",
+        ),
+        (
+            r#"exec:sh -c 'printf "\211tollg8\n\377\377\377\377{\"protocol\":1"; sleep 20'"#,
+            "4294967295 bytes",
+        ),
+    ] {
+        let said = beside(environment);
+        assert!(said.contains(words), "{environment}: {said}");
+    }
+}
+
+#[test]
+fn an_environment_that_dies_in_the_middle_costs_itself_only() {
+    let said = beside("exec:timeout -s KILL 3");
+    assert!(said.contains("exec:timeout"), "{said}");
+}
+
+#[test]
+#[ignore = "slow: .ci/run runs it"]
+fn a_prefix_that_never_answers_is_given_up() {
+    let said = beside("exec:sh -c 'sleep 600'");
+    assert!(said.contains("no agent answered within"), "{said}");
+}
+
+#[test]
+fn where_nothing_is_measured_the_status_is_2() {
+    let home = Home::new();
+    let output = session(&home, &["exec:false", "exec:/nonexistent/prefix"], "3", &[]);
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    assert!(output.stdout.is_empty() && home.files().is_empty(), "{:?}", home.files());
+    let said = said(&output);
+    assert!(said.contains("exec:false") && said.contains("/nonexistent/prefix"), "{said}");
+}
+
+#[test]
+fn wrong_names_and_options_are_refused_before_anything_starts() {
+    let home = Home::new();
+    for (words, expected) in [
+        (&["--in", "hst"][..], "host"),
+        (&["--in", "host:speed=1"], "keys"),
+        (&["--in", "host:nice=fast"], "nice"),
+        (&["--in", "container:runtime=lxc"], "runtime is one of"),
+        (&["--in", "gvisor:platform=x"], "systrap"),
+        (&["--in", "ssh:"], "ssh"),
+        (&["--in", "exec:"], "exec"),
+        (&["--in", "host", "--in", ""], "--in"),
+        (&["--fail-on", "slower"], "needs several environments"),
+        (&["--in", "host", "--threshold", "2%"], "needs several environments"),
+        (&["--in", "host", "--in", "host", "--on", "ram"], "--on"),
+        (&["--in", "host", "--in", "host", "--dir", "/tmp"], "--dir"),
+        (&["--knob", "/etc/passwd=x"], "--knob"),
+        (&["--knob", "/proc/sys/no/such=1"], "--knob"),
+        (&["--knob", "/proc/sys/vm/stat_interval"], "--knob"),
+        (&["--in", "host", "--in", "host", "--knob", "/proc/sys/vm/stat_interval=1"], "at most one"),
+    ] {
+        let said = home.refusal(["run", "entry/call"].iter().chain(words).copied());
+        assert!(said.contains(expected), "{words:?}: {said}");
+    }
+    assert!(home.files().is_empty(), "{:?}", home.files());
+}
+
+/// A program of this name, first in PATH, that only complains.
+fn pretended(home: &Home, program: &str, complaint: &str, status: i32) -> String {
+    let path =
+        home.file(&format!("bin/{program}"), format!("#!/bin/sh\necho '{complaint}' >&2\nexit {status}\n"));
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("our own file");
+    format!("{}:{}", home.path().join("bin").display(), std::env::var("PATH").expect("a path"))
+}
+
+#[test]
+fn a_runtime_that_refuses_is_named_with_its_reason() {
+    for (runtime, complaint, words) in [
+        (
+            "docker",
+            "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is it running?",
+            "daemon",
+        ),
+        ("bwrap", "bwrap: No permissions to create new namespace", "No permissions"),
+    ] {
+        let home = Home::new();
+        let path = pretended(&home, runtime, complaint, 1);
+        let container = format!("container:runtime={runtime}");
+        let mut command = home.tollgate(["run", "entry/call", "--time", "3", "--in", &container, "--quiet"]);
+        let output = command.env("PATH", path).output().expect("the program starts");
+        assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+        let said = one_line(&output.stderr);
+        assert!(said.contains(&container) && said.contains(words), "{said}");
+        assert!(!home.runs().exists() || common::entries(&home.runs()).is_empty());
+    }
+}
+
+#[test]
+fn what_is_not_installed_is_named_as_the_survey_does() {
+    let home = Home::new();
+    let known = home.json(["environments", "--format=json"]);
+    let all = known["environments"].as_array().expect("environments").iter();
+    let mut missing = all.filter(|one| one["why"].as_str().is_some_and(|why| why.contains("not installed")));
+    let Some(missing) = missing.next() else { return println!("skipped: everything is installed") };
+    let name = missing["environment"].as_str().expect("a name");
+    let output = session(&home, &[name], "3", &[]);
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    assert!(said(&output).contains("not installed"), "{}", said(&output));
+}
+
+#[test]
+fn a_condition_decides_the_status() {
+    let home = Home::new();
+    let run = |rest: &[&str]| session(&home, &["host", "host"], "5", rest).status.code();
+    let status = run(&["--fail-on", "slower", "--threshold", "1000%"]);
+    assert!(matches!(status, Some(0 | 3)), "{status:?}");
+    // An environment that was lost may be slower.
+    let output = session(
+        &home,
+        &["host", "host", "exec:false"],
+        "5",
+        &["--fail-on", "slower", "--threshold", "1000%"],
+    );
+    assert_eq!(output.status.code(), Some(3), "{}", said(&output));
+    assert!(said(&output).contains("exec:false"), "{}", said(&output));
+}
+
+#[test]
+fn the_machine_says_what_it_can_do() {
+    let home = Home::new();
+    let known = home.json(["environments", "--format=json"]);
+    let all = known["environments"].as_array().expect("environments");
+    for kind in ["host", "container:runtime=runc", "container:runtime=docker", "gvisor", "ssh", "exec"] {
+        let one =
+            all.iter().find(|one| one["environment"].as_str().is_some_and(|name| name.starts_with(kind)));
+        let one = one.unwrap_or_else(|| panic!("{kind} is not in {known}"));
+        let why = one["why"].as_str().is_some_and(|why| !why.is_empty());
+        assert!(one["works"] == true || why, "{one}");
+    }
+    assert_eq!(all[0]["works"], true, "the host");
+    let text =
+        home.tollgate(["environments"]).env("COLUMNS", "80").assert().success().get_output().stdout.clone();
+    let text = String::from_utf8(text).expect("text");
+    assert!(
+        text.contains("container:runtime=podman") && text.lines().all(|line| line.chars().count() <= 80),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_full_directory_is_reported_with_a_status_of_its_own() {
+    if !common::is_root() {
+        return println!("skipped: needs root (a full file system)");
+    }
+    let home = Home::new();
+    // Room for the trial before the session and, once it is filled, for nothing after.
+    let script = r#"mount -t tmpfs -o size=$1 none "$2" || exit 99
+        "$3" run entry/call --quiet --time 12 --in host --in host --out "$2/out" & program=$!
+        for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do [ -d "$2/out" ] || sleep 0.1; done; sleep 1
+        dd if=/dev/zero of="$2/filler" bs=1k 2> /dev/null; wait $program; status=$?; ls -A "$2/out"; exit $status"#;
+    for (size, status) in [("16k", 2), ("600k", 4)] {
+        let full = home.path().join(size);
+        fs::create_dir(&full).expect("made");
+        let mut command = std::process::Command::new("unshare");
+        command.args(["-m", "sh", "-c", script, "sh", size]).args([&full, &common::program()]);
+        let output = command.output().expect("unshare(1)");
+        if output.status.code() == Some(99) {
+            return println!("skipped: nothing can be mounted");
+        }
+        let said = said(&output);
+        assert_eq!(output.status.code(), Some(status), "{size}: {said}");
+        assert!(said.contains("No space left on device"), "{size}: {said}");
+        let listed = String::from_utf8_lossy(&output.stdout);
+        assert!(!listed.contains(".json") && !listed.contains(".tmp"), "{size}: {listed}");
+    }
+}
