@@ -56,6 +56,8 @@ pub struct Side<'a> {
     pub cpu: Option<usize>,
     /// Whether its turns can be paired with the base's: it runs on this machine.
     pub is_paired: bool,
+    /// Whether its time stamp counter goes one tick an instruction: its batches are counted, once, and not timed.
+    pub is_counting: bool,
 }
 
 /// What was found in one environment of a session.

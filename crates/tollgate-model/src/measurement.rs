@@ -446,6 +446,9 @@ pub enum Provenance {
     KvmEmulated,
     /// QEMU's translator (TCG): instruction counts are valid, times are not.
     QemuTcg,
+    /// QEMU's translator with a clock that goes one tick an instruction (`-icount shift=0`): the counter of a guest counts the
+    /// instructions that it executed, to the last one.
+    QemuIcount,
     /// Tollgate's interpreter.
     Interpreter,
 }

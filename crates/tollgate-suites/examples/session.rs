@@ -104,7 +104,15 @@ fn side(name: &str) -> Side<'static> {
         };
         Ok(Link { to: OwnedFd::from(to), from: OwnedFd::from(from), said: Box::new(said) })
     };
-    Side { name: name.to_owned(), start: Box::new(start), starts: 1, wake: None, cpu: None, is_paired: true }
+    Side {
+        name: name.to_owned(),
+        start: Box::new(start),
+        starts: 1,
+        wake: None,
+        cpu: None,
+        is_paired: true,
+        is_counting: false,
+    }
 }
 
 fn session(seconds: f64, sides: &str, patterns: &[String]) {

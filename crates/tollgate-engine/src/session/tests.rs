@@ -128,7 +128,15 @@ fn link((child, to, from): (Child, File, File)) -> Link {
 
 fn side(name: &str, start: impl FnMut() -> Result<Link, String> + 'static) -> Side<'static> {
     let start = Box::new(start);
-    Side { name: name.to_owned(), start, starts: 1, wake: None, cpu: None, is_paired: true }
+    Side {
+        name: name.to_owned(),
+        start,
+        starts: 1,
+        wake: None,
+        cpu: None,
+        is_paired: true,
+        is_counting: false,
+    }
 }
 
 fn of(find: Find) -> Side<'static> {

@@ -169,6 +169,7 @@ fn provenance(provenance: Provenance) -> &'static str {
         Provenance::Kvm => "hardware (kvm)",
         Provenance::KvmEmulated => "KVM's emulator",
         Provenance::QemuTcg => "QEMU's translator",
+        Provenance::QemuIcount => "QEMU's translator, counting",
         Provenance::Interpreter => "an interpreter",
     }
 }

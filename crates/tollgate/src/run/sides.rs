@@ -186,9 +186,11 @@ impl Prepared {
                 let wake = move || knob.borrow_mut().switch(is_changed).map_err(|error| error.to_string());
                 Box::new(wake) as Box<dyn FnMut() -> Result<(), String>>
             });
-            let (starts, cpu, is_paired) = (environment.starts(), environment.cpu(), environment.is_paired());
+            let (starts, cpu) = (environment.starts(), environment.cpu());
+            let (is_paired, is_counting) = (environment.is_paired(), environment.is_counting());
             let start = move || environment.start().map_err(|error| error.to_string());
-            sides.push(Side { name: name.clone(), start: Box::new(start), starts, wake, cpu, is_paired });
+            let (name, start) = (name.clone(), Box::new(start));
+            sides.push(Side { name, start, starts, wake, cpu, is_paired, is_counting });
         }
         sides
     }

@@ -119,6 +119,7 @@ fn side(requests: usize) -> Side<'static> {
         wake: None,
         cpu: None,
         is_paired: true,
+        is_counting: false,
     }
 }
 
