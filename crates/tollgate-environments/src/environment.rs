@@ -17,6 +17,7 @@ use crate::prepared::{Prepared, Undo};
 use crate::spec::{Host, Spec};
 use crate::started::{self, Start};
 use crate::undo::undo_all;
+use crate::vm::{Guest, Launch};
 use crate::{Private, apply, container, gvisor};
 
 /// A prepared environment. Dropped, it has ended, and what was made for it is gone.
@@ -37,6 +38,8 @@ enum How {
     Command { prepared: Prepared, is_bound: bool },
     /// A command is tried with this program behind it.
     Reach { reach: Reach, known: Option<Way>, agent: Agent },
+    /// A guest is booted.
+    Guest(Guest),
 }
 
 impl Environment {
@@ -63,6 +66,13 @@ impl Environment {
                 known: None,
                 agent: Agent::with(&[])?,
             },
+            Spec::Vm(vm) => {
+                let own = private_directory()?;
+                made.push(promised(guardian, &[of_directory(&own)?])?);
+                let guest = Guest::prepare(vm, own.workdir().path())?;
+                private.push(own);
+                How::Guest(guest)
+            }
             Spec::Container(_) | Spec::Gvisor(_) => {
                 let own = private_directory()?;
                 made.push(promised(guardian, &[of_directory(&own)?])?);
@@ -102,9 +112,16 @@ impl Environment {
                     // What a runtime keeps of a container stands in the way of one that has the same name.
                     let _ = undo_all(&prepared.undo);
                 }
-                let start =
-                    Start { command: &prepared.command, variables: &prepared.variables, is_bound: *is_bound };
+                let (command, variables) = (&prepared.command, &prepared.variables);
+                let start = Start { command, variables, is_bound: *is_bound, files: &[] };
                 started::start(&start, &self.guardian)?
+            }
+            How::Guest(guest) => {
+                let Launch { command, files } = guest.launch()?;
+                let start = Start { command: &command, variables: &[], is_bound: true, files: &files };
+                let mut started = started::start(&start, &self.guardian)?;
+                started.said.also(guest.last_words());
+                started
             }
             How::Reach { reach, known, agent } => {
                 exec::start(reach, known, agent, &self.guardian, &is_asked_to_stop)?
@@ -121,6 +138,7 @@ impl Environment {
         const AFAR: [&str; 4] = ["ssh", "kubectl", "oc", "mosh"];
         match &self.spec {
             Spec::Host(_) | Spec::Container(_) | Spec::Gvisor(_) => true,
+            Spec::Vm(_) => !self.is_counting(),
             Spec::Ssh(_) => false,
             Spec::Exec(exec) => {
                 let program = exec.words().first().map(PathBuf::from);
@@ -132,7 +150,7 @@ impl Environment {
 
     /// Whether its time stamp counter goes one tick an instruction, so that its cases are counted.
     pub fn is_counting(&self) -> bool {
-        false
+        matches!(&self.how, How::Guest(guest) if guest.is_counting())
     }
 
     /// How often a session starts it, at least 1. In gVisor the place of the sandbox's own program in memory matters as well.
@@ -155,7 +173,7 @@ impl Environment {
     pub fn runtime(&self) -> Option<&'static str> {
         match &self.how {
             How::Command { prepared, .. } => prepared.runtime,
-            How::Reach { .. } => None,
+            How::Reach { .. } | How::Guest(_) => None,
         }
     }
 

@@ -96,11 +96,14 @@ fn start_within(
             (Way::Upload, Reach::Prefix(_)) => Some(promised(guardian, &name)?),
             _ => None,
         };
-        let started = started::start(&Start { command: &command, variables: &[], is_bound: false }, guardian)
-            .map_err(|error| match reach {
-                Reach::Host(_) => unusable!("{error}; it is in the package openssh-client"),
-                Reach::Prefix(_) => error,
-            })?;
+        let started = started::start(
+            &Start { command: &command, variables: &[], is_bound: false, files: &[] },
+            guardian,
+        )
+        .map_err(|error| match reach {
+            Reach::Host(_) => unusable!("{error}; it is in the package openssh-client"),
+            Reach::Prefix(_) => error,
+        })?;
         let early = match way {
             Way::Upload => upload::write(agent, &started.to, &started.from, stop)?,
             Way::Path | Way::Name => None,
