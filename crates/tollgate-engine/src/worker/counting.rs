@@ -2,7 +2,8 @@
 //! translator with `-icount shift=0`.
 //!
 //! A sample is the difference of two batches, of which one has twice the iterations of the other: what a batch has once, such as the
-//! readings of the counter and the call of the loop, is in neither. The same code takes the same instructions in each batch, but
+//! readings of the counter and the call of the loop, is not in it. Beside a long operation that is nothing, and a sample is one batch of
+//! one: the fewer instructions a sample has, the fewer of them have a tick of the kernel. The same code takes the same instructions in each batch, but
 //! where the kernel's tick, another thread or a page of its own falls into one. So the samples that agree to the last instruction are
 //! kept, and the others are discarded and counted.
 //!
@@ -22,11 +23,13 @@ use super::super::timed::{LoopContext, run_empty};
 use super::{Bench, InstanceOrder, events_of, run_batch};
 
 /// Operations of a batch: the first number whose batch is short enough.
-const OPERATIONS: [u64; 5] = [100, 30, 10, 3, 1];
-/// Instructions of a batch of several operations at most: a tenth of those between two ticks of a kernel with 250 ticks a second.
-const SHORT: u64 = 400_000;
+const OPERATIONS: [u64; 6] = [100, 30, 10, 4, 2, 1];
+/// Instructions of a batch of several operations at most. A kernel with 250 ticks a second has four million between two.
+const SHORT: u64 = 130_000;
+/// Instructions of a long iteration, at least.
+const LONG: u64 = 20_000;
 /// Samples of a case: the first number whose batches are few enough instructions.
-const SAMPLES: [usize; 5] = [25, 15, 9, 5, 2];
+const SAMPLES: [usize; 5] = [25, 15, 9, 5, 3];
 /// Instructions of all batches of a case, about.
 const ENOUGH: u64 = 60_000_000;
 /// Samples that are not recorded: they bring in pages and fill the kernel's free lists.
@@ -45,15 +48,20 @@ struct Plan {
 }
 
 impl Plan {
-    /// For an iteration that takes so many instructions, in a batch that takes so many with its untimed parts. An amount is the same
-    /// in any batch.
+    /// For an iteration that takes so many instructions, in a batch that takes so many with its untimed parts.
     fn of(ready: &Readiness, unit: Unit, cost: u64, whole: u64) -> Self {
-        let is_amount = unit == Unit::Bytes;
+        // An amount is in bytes, which say nothing of instructions.
+        let is_one = unit == Unit::Bytes || cost >= LONG;
         let fits = |&iterations: &u64| iterations == 1 || iterations.saturating_mul(cost) <= SHORT;
-        let iterations = OPERATIONS.iter().map(|&operations| (operations / ready.ops).max(1)).find(fits);
-        let most = if is_amount { 1 } else { (ready.most / 2).max(1) };
+        // An even number where there are several: some operations of the kernel alternate between two ways.
+        let mut iterations = OPERATIONS.iter().map(|&operations| match operations {
+            1 => 1,
+            several => several.div_ceil(ready.ops).next_multiple_of(2),
+        });
+        let iterations = iterations.find(fits);
+        let most = if is_one { 1 } else { (ready.most / 2).max(1) };
         let iterations = iterations.unwrap_or(1).min(most);
-        let is_difference = !is_amount && iterations.saturating_mul(2) <= ready.most;
+        let is_difference = !is_one && iterations.saturating_mul(2) <= ready.most;
         let batches = if is_difference { 3 } else { 1 };
         let sample = cost.saturating_mul(iterations * batches).saturating_add(whole.saturating_mul(2));
         let is_enough = |&samples: &usize| sample.saturating_mul(samples as u64) <= ENOUGH;
@@ -165,7 +173,7 @@ fn sample(
     })
 }
 
-/// Which samples are kept: those that agree, if they are at least half of all. Otherwise the operation is not the same in every batch,
+/// Which samples are kept: those that agree, if they are several and at least half of all. Otherwise the operation is not the same in every batch,
 /// and those in which no other thread took the processor are kept; all, where each was disturbed.
 fn kept(samples: &[Sample]) -> Vec<bool> {
     let mut times: BTreeMap<i64, usize> = BTreeMap::new();
@@ -173,7 +181,7 @@ fn kept(samples: &[Sample]) -> Vec<bool> {
     // Of two that are as frequent the lower: a disturbance adds instructions.
     let most = times.into_iter().max_by_key(|&(ticks, number)| (number, std::cmp::Reverse(ticks)));
     match most {
-        Some((ticks, number)) if number * 2 >= samples.len() => {
+        Some((ticks, number)) if number * 2 >= samples.len() && number >= samples.len().min(2) => {
             samples.iter().map(|sample| sample.ticks == ticks).collect()
         }
         _ => {
@@ -229,6 +237,7 @@ mod tests {
             // Not the same in every batch: what another thread disturbed is left out, unless all were.
             (&[100, 101, 102, 950, 103], &[true, true, true, false, true]),
             (&[950, 960, 970], &[true, true, true]),
+            (&[209, 700], &[true, true]),
             (&[-3], &[true]),
             (&[], &[]),
         ] {
@@ -243,15 +252,17 @@ mod tests {
             |ready: &Readiness, cost| Plan::of(ready, Unit::Nanoseconds, cost, cost.saturating_add(2_000));
         let of = |iterations, is_difference, samples| Plan { iterations, is_difference, samples };
         assert_eq!(plan(&ready(1, u64::MAX), 209), of(100, true, 25));
-        assert_eq!(plan(&ready(8, u64::MAX), 8 * 209), of(12, true, 25));
-        assert_eq!(plan(&ready(1, u64::MAX), 20_000), of(10, true, 25));
-        assert_eq!(plan(&ready(1, u64::MAX), 150_000), of(1, true, 25));
-        assert_eq!(plan(&ready(1, u64::MAX), 1_000_000), of(1, true, 9));
-        assert_eq!(plan(&ready(1000, 1), 300_000_000), of(1, false, 2));
+        assert_eq!(plan(&ready(8, u64::MAX), 8 * 209), of(14, true, 25));
+        assert_eq!(plan(&ready(1, u64::MAX), 20_000), of(1, false, 25));
+        assert_eq!(plan(&ready(1, u64::MAX), 12_000), of(10, true, 25));
+        assert_eq!(plan(&ready(64, u64::MAX), 15_000), of(2, true, 25));
+        assert_eq!(plan(&ready(1, u64::MAX), 150_000), of(1, false, 25));
+        assert_eq!(plan(&ready(1, u64::MAX), 1_000_000), of(1, false, 15));
+        assert_eq!(plan(&ready(1000, 1), 300_000_000), of(1, false, 3));
         // No room for twice the iterations, and an amount of memory.
         assert_eq!(plan(&ready(1, 1), 209), of(1, false, 25));
         assert_eq!(plan(&ready(1, 64), 209), of(32, true, 25));
         assert_eq!(Plan::of(&ready(1, u64::MAX), Unit::Bytes, 40, 2_000), of(1, false, 25));
-        assert_eq!(plan(&ready(1, u64::MAX), u64::MAX), of(1, true, 2));
+        assert_eq!(plan(&ready(1, u64::MAX), u64::MAX), of(1, false, 3));
     }
 }
