@@ -1,10 +1,11 @@
 //! Verdicts: round by round within a run; turn by turn between two environments that were alternated; unpaired between any two
-//! runs.
+//! runs; and of counts of instructions, which have no noise.
 //!
-//! Every kind of comparison ends in an interval of the ratio and a noise threshold. [`Verdict::of`] joins them where no turns
+//! Every kind of comparison of times ends in an interval of the ratio and a noise threshold. [`Verdict::of`] joins them where no turns
 //! alternated.
 
 mod alternated;
+mod counted;
 mod facts;
 mod index;
 mod paired;
@@ -25,7 +26,7 @@ use index::Index;
 
 pub use facts::{FactDifference, is_volatile};
 pub use paired::{Paired, paired, paired_rows};
-pub use rows::{Alternation, Comparison, Row};
+pub use rows::{Alternation, Comparison, NotCompared, Row};
 pub use threshold::{LEAST_ALTERNATED, LEAST_THRESHOLD, MOST_EXCUSE, SAME_ALTERNATED};
 
 /// Values that may differ by more than this are never the same, however high the threshold.
@@ -37,14 +38,15 @@ pub const MOST_SAME: f64 = 0.05;
 /// Where a value is below the detection limit in either run there is no ratio: values of which only an upper bound
 /// is known may differ by any factor.
 pub fn compare(base: &Run, other: &Run) -> Comparison {
-    compare_above(base, other, LEAST_THRESHOLD)
+    compare_above(base, other, 0.0)
 }
 
 /// The same where no relative difference of up to `asked` counts: no row's threshold is lower, and a row whose whole interval lies
-/// within `asked` is the same. Up to [`LEAST_THRESHOLD`] it changes nothing.
+/// within `asked` is the same. Of times it changes nothing up to [`LEAST_THRESHOLD`]; counts have no other threshold.
 pub fn compare_above(base: &Run, other: &Run, asked: f64) -> Comparison {
     let (base, other) = (Index::new(base), Index::new(other));
-    if alternated::share_turns(base.run, other.run) {
+    let is_counting = counted::is_counting(base.run) || counted::is_counting(other.run);
+    if alternated::share_turns(base.run, other.run) && !is_counting {
         alternated::alternated(&base, &other, asked)
     } else {
         runs::unpaired(&base, &other, asked)

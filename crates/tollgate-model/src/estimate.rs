@@ -23,7 +23,7 @@ pub struct Estimate {
     /// With [`ENOUGH_PROCESSES`] the median of the processes' medians, else the median of all samples.
     pub median: f64,
     /// Its interval at [`CONFIDENCE`]; the median is always in it. None with fewer than [`ENOUGH_PROCESSES`], and
-    /// none of zero width: such samples do not tell where the median of the next run lies.
+    /// none of zero width: such samples do not tell where the median of the next run lies. None of counts, which have no noise.
     ///
     /// It is the interval of the processes' medians in the order of time, see [`stats::series_interval`]. A process
     /// keeps its page placement, its core and often its level for life, so its samples are not independent of each other:
@@ -104,6 +104,7 @@ impl Level {
             let span = stats::series_interval(&process_medians, paces(measured.span_ns), CONFIDENCE)?;
             let (median, interval) =
                 (stats::median(&process_medians)?, Some(span).filter(|span| span.low < span.high));
+            let interval = interval.filter(|_| !measured.is_count());
             return Some(Self { median, interval, span, process_medians });
         }
         let samples = &measured.samples;
@@ -171,8 +172,11 @@ pub enum Reading {
 }
 
 /// The reading of a measurement, with the detection limit by the [`EMPTY_LOOP`] of its group in `run`. Without such a
-/// measurement always an estimate. None without samples.
+/// measurement, and of counts, always an estimate. None without samples.
 pub fn reading(measured: &Measured, run: &Run) -> Option<Reading> {
+    if measured.is_count() {
+        return Estimate::of(measured).map(Reading::Estimate);
+    }
     let is_null = |(case, null): &(&Case, &Measured)| is_empty_loop(case) && null.group == measured.group;
     let bound = match run.measured().find(is_null) {
         Some((_, null)) => Level::of(measured)?.bound(detection_limit(null, measured)),

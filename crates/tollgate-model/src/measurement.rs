@@ -389,6 +389,13 @@ impl Outcome {
 }
 
 impl Measured {
+    /// Whether it counts instructions to the last one, as an emulator or an interpreter does. A count has no noise, no detection limit
+    /// and no interval; where its samples differ, the operation did.
+    pub fn is_count(&self) -> bool {
+        let is_executed = matches!(self.provenance, Provenance::Hardware | Provenance::Kvm);
+        self.unit == Unit::Instructions && !is_executed
+    }
+
     /// The samples process by process.
     pub fn by_process(&self) -> impl Iterator<Item = &[f64]> {
         let mut rest = self.samples.as_slice();

@@ -126,8 +126,17 @@ fn assert_verdict(verdict: Verdict, interval: Option<Interval>, threshold: f64, 
     }
 }
 
-fn assert_paired(paired: &Paired) {
+/// Counts always have a verdict, and no interval.
+fn assert_count(verdict: Verdict, interval: Option<Interval>, threshold: f64) {
+    assert_eq!((interval, threshold), (None, 0.0));
+    assert_ne!(verdict, Verdict::Inconclusive);
+}
+
+fn assert_paired(paired: &Paired, case: &Measured) {
     assert_finite(paired, &["ratio_interval", "adds_interval", "why"]);
+    if case.is_count() {
+        return assert_count(paired.verdict, paired.ratio_interval, paired.threshold);
+    }
     assert_verdict(paired.verdict, paired.ratio_interval, paired.threshold, paired.why.as_ref());
     assert!(paired.ratio_interval.is_none_or(|interval| interval.contains(paired.ratio)), "{paired:?}");
     assert!(paired.adds_interval.is_none_or(|interval| interval.contains(paired.adds)), "{paired:?}");
@@ -196,22 +205,28 @@ proptest! {
                     prop_assert!(detection_limit(null, measured).is_finite());
                 }
                 if let Some(found) = paired(run, measured, 3) {
-                    assert_paired(&found);
+                    assert_paired(&found, measured);
                 }
             }
-            for (_, row) in paired_rows(run) {
-                assert_paired(&row);
+            for (case, row) in paired_rows(run) {
+                let (_, measured) = run.measured().find(|(own, _)| **own == case).unwrap();
+                assert_paired(&row, measured);
             }
         }
         let comparison = compare(&base, &other);
         assert_finite(&comparison, &["base", "other", "interval", "p99", "why", "pace", "alternation", "adds_interval", "correlation", "narrowed"]);
         prop_assert!(comparison.pace.is_none_or(|(base, other)| base.is_finite() && other.is_finite()));
         for row in &comparison.rows {
-            assert_verdict(row.verdict, row.interval, row.threshold, row.why.as_ref());
+            let (_, base) = base.measured().find(|(case, _)| **case == row.case).unwrap();
+            match base.is_count() {
+                true => assert_count(row.verdict, row.interval, row.threshold),
+                false => assert_verdict(row.verdict, row.interval, row.threshold, row.why.as_ref()),
+            }
             prop_assert!(row.interval.is_none_or(|interval| interval.contains(row.ratio)), "{:?}", row);
         }
         let back = compare(&other, &base);
         prop_assert_eq!(comparison.rows.len(), back.rows.len());
+        prop_assert_eq!(comparison.not_compared.len(), back.not_compared.len());
         prop_assert_eq!(&comparison.only_base, &back.only_other);
     }
 

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use tollgate_model::compare::{self, FactDifference, LEAST_THRESHOLD, Verdict};
+use tollgate_model::compare::{self, FactDifference, NotCompared, Verdict};
 use tollgate_model::run::Part;
-use tollgate_model::{Case, Fact, Measured, Run, Unit};
+use tollgate_model::{Case, Effect, Fact, Measured, Run, Unit};
 
 use crate::proven::Proven;
 use crate::summary::is_estimate;
@@ -22,6 +22,8 @@ pub struct Comparison<'a> {
     pub only_base: Vec<(Case, String)>,
     /// The cases that only the other measured, and why the base has none.
     pub only_other: Vec<(Case, String)>,
+    /// The cases that one side counted and the other timed.
+    pub not_compared: Vec<NotCompared>,
     /// The loop overhead in the base and in the other, in ns.
     pub pace: Option<(f64, f64)>,
     /// The facts that differ, those first that can be causes of a difference.
@@ -56,6 +58,11 @@ impl Row<'_> {
         Some(self.base.unit).filter(|unit| *unit == self.other.unit)
     }
 
+    /// Whether both are counts of instructions.
+    pub fn is_count(&self) -> bool {
+        self.base.is_count() && self.other.is_count()
+    }
+
     /// Whether hardware executed both.
     pub fn is_estimate(&self) -> bool {
         is_estimate(self.base) && is_estimate(self.other)
@@ -65,15 +72,18 @@ impl Row<'_> {
     pub fn ratio(&self) -> Option<f64> {
         let row = &self.result;
         let are_alike = self.unit().is_some() && self.base.provenance == self.other.provenance;
-        let is_known = row.base.is_some() && row.other.is_some() && are_alike;
-        Some(row.ratio).filter(|ratio| is_known && ratio.is_finite())
+        // Only a count may be zero.
+        let is_known = |side: Option<f64>| side.is_some_and(|side| side > 0.0);
+        let has_both = is_known(row.base) && is_known(row.other) && (are_alike || self.is_count());
+        Some(row.ratio).filter(|ratio| has_both && ratio.is_finite())
     }
 
     /// What the other adds, in the unit of the samples: the median over the turns, or the difference of the estimates.
     pub fn adds(&self) -> Option<f64> {
         let row = &self.result;
-        self.ratio()?;
         match &row.alternation {
+            _ if self.is_count() => Some(row.other? - row.base?),
+            _ if self.ratio().is_none() => None,
             Some(found) => Some(found.adds),
             None => Some(row.other? - row.base?),
         }
@@ -102,12 +112,12 @@ impl Row<'_> {
 impl<'a> Comparison<'a> {
     /// Compares a run with the base.
     pub fn of(base: &'a Run, other: &'a Run) -> Self {
-        Self::above(base, other, LEAST_THRESHOLD)
+        Self::above(base, other, 0.0)
     }
 
     /// The same where no relative difference of up to `asked` counts.
     pub fn above(base: &'a Run, other: &'a Run, asked: f64) -> Self {
-        let compare::Comparison { rows, only_base, only_other, pace, mut facts, is_alternated } =
+        let compare::Comparison { rows, only_base, only_other, not_compared, pace, mut facts, is_alternated } =
             compare::compare_above(base, other, asked);
         let [of_base, of_other] = [base, other].map(|run| run.measured().collect::<HashMap<_, _>>());
         let row = |result: compare::Row| {
@@ -121,7 +131,20 @@ impl<'a> Comparison<'a> {
         causes::sort(&mut facts, differing.map(Row::case));
         let by_case = rows.iter().enumerate().map(|(at, row)| (row.case().clone(), at)).collect();
         let proven = Proven::of(base, other, &facts).filter(|_| is_alternated);
-        Self { base, other, rows, only_base, only_other, pace, facts, is_alternated, proven, asked, by_case }
+        Self {
+            base,
+            other,
+            rows,
+            only_base,
+            only_other,
+            not_compared,
+            pace,
+            facts,
+            is_alternated,
+            proven,
+            asked,
+            by_case,
+        }
     }
 
     /// Whether the two are parts of one session.
@@ -133,7 +156,13 @@ impl<'a> Comparison<'a> {
     /// Keeps the rows of some cases. Their verdicts stay as they are among all.
     pub fn retain(&mut self, is_chosen: impl Fn(&Case) -> bool) {
         self.rows.retain(|row| is_chosen(row.case()));
+        self.not_compared.retain(|apart| is_chosen(&apart.case));
         self.by_case = self.rows.iter().enumerate().map(|(at, row)| (row.case().clone(), at)).collect();
+    }
+
+    /// Whether there are rows, and all are counts of instructions.
+    pub fn is_counted(&self) -> bool {
+        !self.rows.is_empty() && self.rows.iter().all(Row::is_count)
     }
 
     /// The row of a case.
@@ -150,9 +179,11 @@ impl<'a> Comparison<'a> {
 
     /// The facts that differ and can be causes of a difference in this row.
     pub fn causes(&self, row: &Row) -> impl Iterator<Item = &FactDifference> {
-        let reaches = |fact: &&FactDifference| {
+        // A frequency or a load changes no count.
+        let is_possible = |effect: &Effect| !(row.is_count() && effect.is_general());
+        let reaches = move |fact: &&FactDifference| {
             let effect = tollgate_inspect::effect(&fact.name);
-            effect.is_some_and(|effect| causes::reaches(effect, row.case()))
+            effect.is_some_and(|effect| is_possible(effect) && causes::reaches(effect, row.case()))
         };
         self.facts.iter().filter(|fact| is_change(fact)).filter(reaches)
     }

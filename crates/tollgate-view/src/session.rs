@@ -6,7 +6,6 @@ pub mod json;
 mod rows;
 pub mod text;
 
-use tollgate_model::compare::LEAST_THRESHOLD;
 use tollgate_model::{Case, Part, Run, RunId};
 
 use crate::comparison::{self, Comparison};
@@ -37,7 +36,7 @@ pub struct Member<'a> {
 impl<'a> Session<'a> {
     /// The session of these runs. None where there are none, or they are not of one session.
     pub fn of(runs: &'a [Run]) -> Option<Self> {
-        Self::above(runs, LEAST_THRESHOLD)
+        Self::above(runs, 0.0)
     }
 
     /// The same where no relative difference of up to `asked` counts.

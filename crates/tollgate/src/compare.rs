@@ -1,6 +1,5 @@
 //! `tollgate compare`: medians of several runs, verdicts, and the facts that differ between the environments.
 
-use tollgate_model::compare::LEAST_THRESHOLD;
 use tollgate_view::compare::condition::{Answer, Condition, answer};
 use tollgate_view::compare::{json, text};
 use tollgate_view::comparison::Comparison;
@@ -16,7 +15,7 @@ use crate::{out, store};
 /// When a run cannot be read; and the condition of `--fail-on`, met or undecided.
 pub fn compare(args: &CompareArgs) -> Result<(), Failure> {
     let (base, others) = store::find_compared(&args.base, &args.other)?;
-    let asked = args.threshold.unwrap_or(LEAST_THRESHOLD);
+    let asked = args.threshold.unwrap_or(0.0);
     let comparisons: Vec<Comparison> =
         others.iter().map(|other| Comparison::above(&base, other, asked)).collect();
     match args.format {

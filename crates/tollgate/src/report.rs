@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use tollgate_model::Run;
-use tollgate_model::compare::LEAST_THRESHOLD;
 use tollgate_store::writing::{self, Existing, Refusal};
 use tollgate_view::comparison::Comparison;
 use tollgate_view::page::MAX_ENVIRONMENTS;
@@ -34,7 +33,7 @@ pub fn report(args: &ReportArgs) -> Result<(), Failure> {
         ReportFormat::Html => page_of(&runs).render().map_err(|error| Failure::input(error.to_string()))?,
     };
     write(args.out.as_deref().unwrap_or(Path::new(STANDARD_OUTPUT)), &text)?;
-    compare::check(args.fail_on.as_slice(), LEAST_THRESHOLD, &compared(&runs))
+    compare::check(args.fail_on.as_slice(), 0.0, &compared(&runs))
 }
 
 fn compared(runs: &[Run]) -> Vec<Comparison<'_>> {

@@ -4,7 +4,7 @@ use super::index::Index;
 use super::rows::{Alternation, Comparison, Row};
 use super::sides::{Side, below_limit, incomparable, joined, missing};
 use super::turns::Turns;
-use super::{LEAST_ALTERNATED, LEAST_THRESHOLD, SAME_ALTERNATED, Verdict, facts, threshold};
+use super::{LEAST_ALTERNATED, LEAST_THRESHOLD, SAME_ALTERNATED, Verdict, counted, facts, threshold};
 use crate::measurement::{Case, Measured};
 use crate::run::Run;
 use crate::stats::{self, Centre, FEWEST_PAIRS, Interval};
@@ -31,17 +31,21 @@ pub(super) fn share_turns(base: &Run, other: &Run) -> bool {
 /// significant part of the A/A difference of either environment. The processor's speed is that of both.
 pub(super) fn alternated(base: &Index<'_>, other: &Index<'_>, asked: f64) -> Comparison {
     let joined = joined(base, other);
-    let asked = if asked > LEAST_THRESHOLD { asked } else { 0.0 };
+    let of_times = if asked > LEAST_THRESHOLD { asked } else { 0.0 };
     let controls = threshold::of_controls_shown(base).max(threshold::of_controls_shown(other));
     let judge = Judge {
         base,
         other,
-        confidence: confidence_of_each(joined.len()),
-        threshold: LEAST_ALTERNATED.max(asked).max(controls),
-        same: SAME_ALTERNATED.max(asked),
+        confidence: confidence_of_each(joined.timed()),
+        threshold: LEAST_ALTERNATED.max(of_times).max(controls),
+        same: SAME_ALTERNATED.max(of_times),
+    };
+    let row = |(case, base, other): (&Case, &Measured, &Measured)| {
+        counted::row(case, base, other, asked).unwrap_or_else(|| judge.row(case, base, other))
     };
     Comparison {
-        rows: joined.into_iter().map(|(case, base, other)| judge.row(case, base, other)).collect(),
+        rows: joined.cases.into_iter().map(row).collect(),
+        not_compared: joined.not_compared,
         pace: None,
         only_base: missing(base, other),
         only_other: missing(other, base),

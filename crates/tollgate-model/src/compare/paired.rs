@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::index::Index;
-use super::rounds::Rounds;
-use super::{LEAST_THRESHOLD, Verdict, confidence_of_each, figure, spans_threshold, threshold};
+use super::rounds::{Rounds, finite};
+use super::{LEAST_THRESHOLD, Verdict, confidence_of_each, counted, figure, spans_threshold, threshold};
 use crate::estimate::Level;
 use crate::measurement::{Case, Measured};
 use crate::own::CONTROL;
@@ -17,7 +17,7 @@ pub struct Paired {
     /// The case that it is compared with.
     pub baseline: Case,
     /// The median of case / baseline over the rounds. 1 where there is no ratio because the baseline is never above
-    /// zero; then `ratio_interval` is None.
+    /// zero; then `ratio_interval` is None. Of counts the ratio of the medians.
     pub ratio: f64,
     /// Of the ratio; corrected for the number of rows. None where there are too few rounds, or where the baseline is
     /// not above zero in too many of them.
@@ -28,7 +28,7 @@ pub struct Paired {
     pub adds_interval: Option<Interval>,
     /// The verdict on the ratio.
     pub verdict: Verdict,
-    /// The noise threshold, a relative difference: the larger of 1 % and the A/A difference.
+    /// The noise threshold, a relative difference: the larger of 1 % and the A/A difference; 0 of counts.
     pub threshold: f64,
     /// Why it is inconclusive; None otherwise.
     pub why: Option<String>,
@@ -86,6 +86,9 @@ fn compare(
     rows: usize,
     threshold: f64,
 ) -> Option<Paired> {
+    if let Some(paired) = of_counts(case, baseline) {
+        return Some(paired);
+    }
     let rounds = Rounds::new(case, baseline);
     let confidence = confidence_of_each(rows);
     let adds = rounds.adds()?;
@@ -111,6 +114,22 @@ fn compare(
         verdict,
         threshold,
         why,
+    })
+}
+
+/// The comparison of two counts; None of times.
+fn of_counts(case: &Measured, baseline: &Measured) -> Option<Paired> {
+    let [base, other] = [counted::Side::of(baseline)?, counted::Side::of(case)?];
+    let counted::Decision { ratio, verdict, .. } = counted::decide([base, other], 0.0);
+    Some(Paired {
+        baseline: case.baseline.clone()?,
+        ratio: ratio.unwrap_or(1.0),
+        ratio_interval: None,
+        adds: finite(other.median - base.median),
+        adds_interval: None,
+        verdict,
+        threshold: 0.0,
+        why: None,
     })
 }
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Verdict;
 use super::facts::FactDifference;
-use crate::measurement::Case;
+use crate::measurement::{Case, Unit};
 use crate::stats::Interval;
 
 /// The comparison of two runs.
@@ -16,6 +16,8 @@ pub struct Comparison {
     pub only_base: Vec<(Case, String)>,
     /// The cases that only the other measured, and why the base has none.
     pub only_other: Vec<(Case, String)>,
+    /// The cases that one side counted and the other timed, in the order of the base.
+    pub not_compared: Vec<NotCompared>,
     /// The loop overhead in the base and in the other, in ns. It shows the processor's speed, whose difference is part of
     /// every threshold. None where either did not measure it.
     pub pace: Option<(f64, f64)>,
@@ -23,6 +25,17 @@ pub struct Comparison {
     pub facts: Vec<FactDifference>,
     /// Whether the two were measured in alternation, and the rows compare turn with turn.
     pub is_alternated: bool,
+}
+
+/// A case that is counted on one side and timed on the other: the two have no ratio.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotCompared {
+    /// The case.
+    pub case: Case,
+    /// The unit of the base.
+    pub base: Unit,
+    /// The unit of the other.
+    pub other: Unit,
 }
 
 /// One case measured in two runs. Every figure is finite.
@@ -36,15 +49,16 @@ pub struct Row {
     pub other: Option<f64>,
     /// other / base: the Hodges-Lehmann estimate over the logarithms of the processes' medians, so it need not
     /// be the ratio of the two estimates to the last digit. 1 where there is no ratio: a value is below the
-    /// detection limit or not above zero, or the two are not comparable; `interval` is None then.
+    /// detection limit or not above zero, or the two are not comparable; `interval` is None then. Of counts it is the ratio of the
+    /// estimates.
     pub ratio: f64,
-    /// Of the ratio; corrected for the number of rows. None: too few processes, or no ratio.
+    /// Of the ratio; corrected for the number of rows. None: too few processes, or no ratio, or counts.
     pub interval: Option<Interval>,
     /// The verdict.
     pub verdict: Verdict,
     /// The noise threshold of this row, a relative difference.
     pub threshold: f64,
-    /// Why it is inconclusive; None otherwise.
+    /// Why it is inconclusive, or why counts that differ are the same; None otherwise.
     pub why: Option<String>,
     /// What the turns showed, where the two environments were measured in alternation.
     pub alternation: Option<Alternation>,

@@ -4,7 +4,7 @@ use super::index::Index;
 use super::rows::{Comparison, Row};
 use super::sides::{Side, below_limit, incomparable, joined, missing};
 use super::threshold::{self, Pace};
-use super::{LEAST_THRESHOLD, MOST_SAME, Verdict, confidence_of_each, facts, spans_threshold};
+use super::{LEAST_THRESHOLD, MOST_SAME, Verdict, confidence_of_each, counted, facts, spans_threshold};
 use crate::measurement::{Case, Measured};
 use crate::stats::{self, Interval};
 
@@ -27,12 +27,16 @@ pub(super) fn unpaired(base: &Index<'_>, other: &Index<'_>, asked: f64) -> Compa
         base,
         other,
         asked: asked.max(LEAST_THRESHOLD),
-        confidence: confidence_of_each(joined.len()),
+        confidence: confidence_of_each(joined.timed()),
         controls: threshold::of_controls(base, None).max(threshold::of_controls(other, None)),
         pace: Pace::between(base, other),
     };
+    let row = |(case, base, other): (&Case, &Measured, &Measured)| {
+        counted::row(case, base, other, asked).unwrap_or_else(|| judge.row(case, base, other))
+    };
     Comparison {
-        rows: joined.into_iter().map(|(case, base, other)| judge.row(case, base, other)).collect(),
+        rows: joined.cases.into_iter().map(row).collect(),
+        not_compared: joined.not_compared,
         pace: judge.pace.loops,
         only_base: missing(base, other),
         only_other: missing(other, base),

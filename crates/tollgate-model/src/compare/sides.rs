@@ -1,7 +1,8 @@
 //! The two sides of a row, and the cases that only one run has.
 
-use super::figure;
 use super::index::Index;
+use super::rows::NotCompared;
+use super::{counted, figure};
 use crate::estimate::Level;
 use crate::measurement::{Case, Measured, Unit};
 use crate::{own, stats};
@@ -20,10 +21,32 @@ pub(super) fn missing(one: &Index<'_>, another: &Index<'_>) -> Vec<(Case, String
     subjects(one).filter_map(|(case, _)| Some((case.clone(), why(case)?))).collect()
 }
 
-/// The cases that both measured, in the order of the base.
-pub(super) fn joined<'a>(base: &Index<'a>, other: &Index<'a>) -> Vec<(&'a Case, &'a Measured, &'a Measured)> {
+/// The cases that both measured.
+pub(super) struct Joined<'a> {
+    /// Those that are compared, in the order of the base.
+    pub(super) cases: Vec<(&'a Case, &'a Measured, &'a Measured)>,
+    /// The others.
+    pub(super) not_compared: Vec<NotCompared>,
+}
+
+/// The cases that both measured.
+pub(super) fn joined<'a>(base: &Index<'a>, other: &Index<'a>) -> Joined<'a> {
     let both = subjects(base).filter_map(|(case, base)| Some((case, base, other.measured_case(case)?)));
-    both.collect()
+    let mut joined = Joined { cases: Vec::new(), not_compared: Vec::new() };
+    for (case, base, other) in both {
+        match counted::not_compared(case, base, other) {
+            Some(apart) => joined.not_compared.push(apart),
+            None => joined.cases.push((case, base, other)),
+        }
+    }
+    joined
+}
+
+impl Joined<'_> {
+    /// How many of them have intervals, for which these are corrected.
+    pub(super) fn timed(&self) -> usize {
+        self.cases.iter().filter(|(_, base, _)| !base.is_count()).count()
+    }
 }
 
 /// Why two measurements of a case have no ratio, whatever their samples.

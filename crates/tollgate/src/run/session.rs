@@ -192,7 +192,7 @@ fn print(args: &RunArgs, runs: &[Run], kept: &[PathBuf]) -> Result<(), Failure> 
 fn judge(args: &RunArgs, runs: &[Run], lost: &[String]) -> Result<(), Failure> {
     let fail_on = &args.session.fail_on;
     let Some((base, others)) = runs.split_first().filter(|_| !fail_on.is_empty()) else { return Ok(()) };
-    let asked = args.session.threshold.unwrap_or(tollgate_model::compare::LEAST_THRESHOLD);
+    let asked = args.session.threshold.unwrap_or(0.0);
     let comparisons: Vec<Comparison> =
         others.iter().map(|other| Comparison::above(base, other, asked)).collect();
     compare::check(fail_on, asked, &comparisons)?;

@@ -1,0 +1,134 @@
+//! Counts of instructions: no noise, no interval, and always a verdict.
+//!
+//! A guest whose clock goes one tick an instruction has the same count in each batch and in each run, so one instruction is a
+//! difference. A count that is not the same in every batch, such as that of a process's start, is known by its batches: where the
+//! middle halves of both sides have no count in common, the medians differ.
+
+use super::Verdict;
+use super::rows::{NotCompared, Row};
+use crate::estimate::Level;
+use crate::measurement::{Case, Measured};
+use crate::run::Run;
+use crate::stats::{self, Interval};
+
+/// Whether a run has counts in the place of times. Such an environment has no turns: nothing of it is a neighbour in time.
+pub(super) fn is_counting(run: &Run) -> bool {
+    run.measured().any(|(_, measured)| measured.is_count())
+}
+
+/// A case that is counted on one side and timed on the other.
+pub(super) fn not_compared(case: &Case, base: &Measured, other: &Measured) -> Option<NotCompared> {
+    (base.is_count() != other.is_count()).then(|| NotCompared {
+        case: case.clone(),
+        base: base.unit,
+        other: other.unit,
+    })
+}
+
+/// The row of a case that both sides counted; a relative difference of up to `asked` does not count. None of other cases.
+pub(super) fn row(case: &Case, base: &Measured, other: &Measured, asked: f64) -> Option<Row> {
+    let sides = [Side::of(base)?, Side::of(other)?];
+    let Decision { ratio, verdict, why } = decide(sides, asked);
+    Some(Row {
+        case: case.clone(),
+        base: Some(sides[0].median),
+        other: Some(sides[1].median),
+        ratio: ratio.unwrap_or(1.0),
+        interval: None,
+        verdict,
+        threshold: asked,
+        why,
+        alternation: None,
+    })
+}
+
+/// The counts of a case.
+#[derive(Clone, Copy)]
+pub(super) struct Side {
+    pub(super) median: f64,
+    /// From the smallest to the largest.
+    all: Interval,
+    /// From the first quartile to the third.
+    middle: Interval,
+    operations: u64,
+}
+
+impl Side {
+    /// None of what was not counted.
+    pub(super) fn of(measured: &Measured) -> Option<Self> {
+        if !measured.is_count() {
+            return None;
+        }
+        let sorted = stats::sorted(&measured.samples);
+        let at = |share| stats::quantile(&sorted, share);
+        Some(Self {
+            median: Level::of(measured)?.median,
+            all: Interval { low: at(0.0)?, high: at(1.0)? },
+            middle: Interval { low: at(0.25)?, high: at(0.75)? },
+            operations: measured.ops_per_sample,
+        })
+    }
+
+    fn is_exact(&self) -> bool {
+        self.all.low == self.all.high
+    }
+}
+
+/// What two counts say.
+pub(super) struct Decision {
+    /// other / base; None where one of the two alone is not above zero.
+    pub(super) ratio: Option<f64>,
+    /// Never inconclusive.
+    pub(super) verdict: Verdict,
+    /// Why counts that differ are the same; None otherwise.
+    pub(super) why: Option<String>,
+}
+
+pub(super) fn decide([base, other]: [Side; 2], asked: f64) -> Decision {
+    let ratio = match base.median == other.median {
+        true => Some(1.0),
+        false => Some(other.median / base.median)
+            .filter(|ratio| base.median > 0.0 && other.median > 0.0 && ratio.is_normal()),
+    };
+    let same = |why| Decision { ratio, verdict: Verdict::Same, why };
+    if base.median == other.median {
+        return same(None);
+    }
+    let (low, high) = (base.median.min(other.median), base.median.max(other.median));
+    if high <= low * (1.0 + asked) {
+        return same(None);
+    }
+    if let Some(why) = of_unequal_batches(base, other).or_else(|| of_spread(base, other)) {
+        return same(Some(why));
+    }
+    let verdict = if other.median > base.median { Verdict::Slower } else { Verdict::Faster };
+    Decision { ratio, verdict, why: None }
+}
+
+/// Why a small difference may be that of the batches: what a batch executes beside its operations is shared among them.
+fn of_unequal_batches(base: Side, other: Side) -> Option<String> {
+    /// Instructions.
+    const SMALL: f64 = 0.5;
+    let is_small = (base.median - other.median).abs() < SMALL;
+    (base.operations != other.operations && is_small).then(|| {
+        format!("a batch has {} operations in the base and {} in the other", base.operations, other.operations)
+    })
+}
+
+/// Why the medians of counts that vary may be the same.
+fn of_spread(base: Side, other: Side) -> Option<String> {
+    let meet = base.middle.low <= other.middle.high && other.middle.low <= base.middle.high;
+    let span = |side: Side| match side.is_exact() {
+        true => figure(side.median),
+        false => format!("{} to {}", figure(side.all.low), figure(side.all.high)),
+    };
+    meet.then(|| {
+        format!("not the same in every batch: {} in the base, {} in the other", span(base), span(other))
+    })
+}
+
+/// `209`, `409.25`.
+fn figure(count: f64) -> String {
+    let text = format!("{count:.2}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}

@@ -1,0 +1,158 @@
+//! Counts of instructions, compared without noise.
+
+mod support;
+
+use support::measured;
+use tollgate_model::compare::{Comparison, Row, Verdict, compare, compare_above, paired_rows};
+use tollgate_model::estimate::{Estimate, Reading, reading};
+use tollgate_model::own::{CONTROL, EMPTY_LOOP};
+use tollgate_model::run::Part;
+use tollgate_model::{Case, Measured, Outcome, Provenance, Run, Unit};
+
+fn counted(samples: &[f64]) -> Measured {
+    Measured {
+        unit: Unit::Instructions,
+        provenance: Provenance::QemuIcount,
+        ops_per_sample: 100,
+        clock_hz: 1_000_000_000,
+        ..measured("entry", &[samples.to_vec()])
+    }
+}
+
+fn run(cases: &[(&str, Measured)]) -> Run {
+    let cases = cases.iter().map(|(name, of)| (Case::plain(*name), Outcome::Measured(Box::new(of.clone()))));
+    support::run_of(cases.collect())
+}
+
+fn compared(base: Measured, other: Measured, asked: f64) -> Row {
+    let [base, other] = [base, other].map(|of| run(&[("entry/syscall", of)]));
+    let mut comparison = compare_above(&base, &other, asked);
+    assert_eq!(comparison.rows.len(), 1);
+    comparison.rows.remove(0)
+}
+
+/// The verdict on `base` and `other`, which is the opposite of that on `other` and `base`.
+fn verdict(base: &[f64], other: &[f64], asked: f64) -> Verdict {
+    let there = compared(counted(base), counted(other), asked);
+    let back = compared(counted(other), counted(base), asked);
+    let opposite = match there.verdict {
+        Verdict::Slower => Verdict::Faster,
+        Verdict::Faster => Verdict::Slower,
+        verdict => verdict,
+    };
+    assert_eq!(back.verdict, opposite, "{base:?} and {other:?}");
+    for row in [&there, &back] {
+        assert_ne!(row.verdict, Verdict::Inconclusive);
+        assert_eq!((row.interval, row.threshold), (None, asked));
+    }
+    there.verdict
+}
+
+#[test]
+fn one_instruction_is_a_difference() {
+    assert_eq!(verdict(&[209.0; 20], &[209.0; 20], 0.0), Verdict::Same);
+    assert_eq!(verdict(&[209.0; 20], &[210.0; 20], 0.0), Verdict::Slower);
+    assert_eq!(verdict(&[209.0; 3], &[208.0; 5], 0.0), Verdict::Faster);
+    let row = compared(counted(&[209.0; 20]), counted(&[187.0; 20]), 0.0);
+    assert_eq!((row.base, row.other, row.why), (Some(209.0), Some(187.0), None));
+    assert!((row.ratio - 187.0 / 209.0).abs() < 1e-12);
+}
+
+#[test]
+fn a_threshold_below_one_percent_counts() {
+    assert_eq!(verdict(&[1000.0; 4], &[1004.0; 4], 0.003), Verdict::Slower);
+    assert_eq!(verdict(&[1000.0; 4], &[1004.0; 4], 0.005), Verdict::Same);
+    assert_eq!(verdict(&[1000.0; 4], &[1100.0; 4], 0.05), Verdict::Slower);
+}
+
+#[test]
+fn counts_that_vary_differ_where_their_middle_halves_are_apart() {
+    let around = |at: f64| [at - 8.0, at - 4.0, at, at + 4.0, at + 8.0];
+    assert_eq!(verdict(&around(20_000.0), &around(20_000.0), 0.0), Verdict::Same);
+    assert_eq!(verdict(&around(20_000.0), &around(20_005.0), 0.0), Verdict::Same);
+    assert_eq!(verdict(&around(20_000.0), &around(20_009.0), 0.0), Verdict::Slower);
+    assert_eq!(verdict(&[20_000.0; 5], &around(20_030.0), 0.0), Verdict::Slower);
+    // A timer tick in one batch of five is not what decides.
+    let with_tick = [209.0, 209.0, 209.0, 209.0, 9_000.0];
+    assert_eq!(verdict(&with_tick, &[187.0; 5], 0.0), Verdict::Faster);
+    let why = compared(counted(&around(20_000.0)), counted(&[20_001.0; 5]), 0.0).why.expect("a reason");
+    assert_eq!(why, "not the same in every batch: 19992 to 20008 in the base, 20001 in the other");
+}
+
+#[test]
+fn what_batches_of_another_length_share_is_no_difference() {
+    let longer = Measured { ops_per_sample: 400, ..counted(&[209.01; 5]) };
+    let row = compared(counted(&[209.04; 5]), longer, 0.0);
+    assert_eq!(row.verdict, Verdict::Same);
+    assert!(row.why.expect("a reason").contains("100 operations in the base and 400 in the other"));
+    let more = Measured { ops_per_sample: 400, ..counted(&[210.01; 5]) };
+    assert_eq!(compared(counted(&[209.04; 5]), more, 0.0).verdict, Verdict::Slower);
+}
+
+#[test]
+fn nothing_at_all_is_a_count() {
+    assert_eq!(verdict(&[0.0; 5], &[0.0; 5], 0.0), Verdict::Same);
+    assert_eq!(verdict(&[0.0; 5], &[3.0; 5], 0.0), Verdict::Slower);
+    let row = compared(counted(&[0.0; 5]), counted(&[3.0; 5]), 0.0);
+    assert_eq!((row.base, row.other, row.ratio), (Some(0.0), Some(3.0), 1.0));
+    // An empty loop of the group is no detection limit of a count.
+    let of = run(&[(EMPTY_LOOP, counted(&[1.0; 5])), ("entry/call", counted(&[0.0; 5]))]);
+    let call = of.measured().find(|(case, _)| case.benchmark == "entry/call").expect("it is there").1;
+    assert!(matches!(reading(call, &of), Some(Reading::Estimate(estimate)) if estimate.median == 0.0));
+}
+
+#[test]
+fn a_count_has_no_interval_whatever_its_processes() {
+    let processes: Vec<Vec<f64>> = (0..8).map(|at| vec![20_000.0 + f64::from(at % 3); 4]).collect();
+    let many = Measured {
+        unit: Unit::Instructions,
+        provenance: Provenance::QemuIcount,
+        ..measured("entry", &processes)
+    };
+    assert_eq!(Estimate::of(&many).expect("an estimate").interval, None);
+    let timed = Measured { unit: Unit::Nanoseconds, provenance: Provenance::Hardware, ..many };
+    assert!(Estimate::of(&timed).expect("an estimate").interval.is_some());
+}
+
+#[test]
+fn a_time_and_a_count_are_not_compared() {
+    let timed = run(&[("entry/syscall", measured("entry", &[vec![83.0; 9]])), ("traps/imul", counted(&[1.0]))]);
+    let other = run(&[("entry/syscall", counted(&[209.0])), ("traps/imul", counted(&[1.0]))]);
+    let Comparison { rows, not_compared, only_base, only_other, .. } = compare(&timed, &other);
+    assert_eq!(rows.iter().map(|row| row.case.benchmark.as_str()).collect::<Vec<_>>(), ["traps/imul"]);
+    assert_eq!((only_base.len(), only_other.len()), (0, 0));
+    let [apart] = not_compared.as_slice() else { panic!("{not_compared:?}") };
+    assert_eq!((apart.base, apart.other), (Unit::Nanoseconds, Unit::Instructions));
+    assert_eq!(apart.case.benchmark, "entry/syscall");
+}
+
+#[test]
+fn counts_of_one_session_are_not_alternated_and_need_no_control() {
+    let part = |place| Part {
+        id: "20261122-210501-1a2b3c4d".parse().expect("an id"),
+        environment: "vm:exact".to_owned(),
+        place,
+        of: 2,
+        paired: true,
+        knob: None,
+    };
+    let side = |place, count: f64| Run {
+        session: Some(part(place)),
+        ..run(&[
+            ("entry/syscall", counted(&[count; 6])),
+            (CONTROL, Measured { baseline: Some(Case::plain("entry/syscall")), ..counted(&[900.0; 6]) }),
+        ])
+    };
+    let comparison = compare(&side(0, 209.0), &side(1, 210.0));
+    assert!(!comparison.is_alternated);
+    assert_eq!(comparison.rows[0].verdict, Verdict::Slower);
+}
+
+#[test]
+fn a_count_is_compared_with_its_baseline_without_rounds() {
+    let call = Measured { baseline: Some(Case::plain("entry/syscall")), ..counted(&[307.0]) };
+    let rows = paired_rows(&run(&[("entry/syscall", counted(&[209.0])), ("entry/syscall-getpid", call)]));
+    let [(_, paired)] = rows.as_slice() else { panic!("{rows:?}") };
+    assert_eq!((paired.verdict, paired.adds, paired.threshold), (Verdict::Slower, 98.0, 0.0));
+    assert_eq!((paired.ratio_interval, paired.adds_interval), (None, None));
+}
