@@ -116,13 +116,14 @@ fn a_count_has_no_interval_whatever_its_processes() {
 
 #[test]
 fn a_time_and_a_count_are_not_compared() {
-    let timed = run(&[("entry/syscall", measured("entry", &[vec![83.0; 9]])), ("traps/imul", counted(&[1.0]))]);
+    let timed =
+        run(&[("entry/syscall", measured("entry", &[vec![83.0; 9]])), ("traps/imul", counted(&[1.0]))]);
     let other = run(&[("entry/syscall", counted(&[209.0])), ("traps/imul", counted(&[1.0]))]);
     let Comparison { rows, not_compared, only_base, only_other, .. } = compare(&timed, &other);
     assert_eq!(rows.iter().map(|row| row.case.benchmark.as_str()).collect::<Vec<_>>(), ["traps/imul"]);
     assert_eq!((only_base.len(), only_other.len()), (0, 0));
     let [apart] = not_compared.as_slice() else { panic!("{not_compared:?}") };
-    assert_eq!((apart.base, apart.other), (Unit::Nanoseconds, Unit::Instructions));
+    assert_eq!((apart.base_unit, apart.other_unit), (Unit::Nanoseconds, Unit::Instructions));
     assert_eq!(apart.case.benchmark, "entry/syscall");
 }
 

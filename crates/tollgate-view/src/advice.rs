@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::counts;
 use crate::figures::count;
 use crate::health::{self, State};
 use crate::summary::{Noise, Summary};
@@ -17,6 +18,10 @@ pub struct Advice {
 
 /// The warnings of a run, from its facts and its figures.
 pub fn of(summary: &Summary) -> Vec<Advice> {
+    // What disturbs a time does not change a count.
+    if counts::is_counted(summary) {
+        return Vec::new();
+    }
     const MORE_TIME: &str = "Give the run more --time, or the machine less to do.";
     let poor = health::of_moment(summary.run).into_iter().filter(|check| check.judged.state == State::Poor);
     let mut advice: Vec<Advice> = poor

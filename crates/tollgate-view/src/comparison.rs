@@ -30,7 +30,7 @@ pub struct Comparison<'a> {
     pub facts: Vec<FactDifference>,
     /// Whether the two were measured in alternation, and the rows compare turn with turn.
     pub is_alternated: bool,
-    /// The setting by which alone the two differ, where they were measured in alternation: the cause of each difference.
+    /// The setting by which alone the two differ, where they were measured in alternation or counted: the cause of each difference.
     pub proven: Option<Proven>,
     /// The relative difference up to which a difference was said not to count.
     pub asked: f64,
@@ -130,7 +130,11 @@ impl<'a> Comparison<'a> {
         let differing = rows.iter().filter(|row| row.result.verdict.is_difference());
         causes::sort(&mut facts, differing.map(Row::case));
         let by_case = rows.iter().enumerate().map(|(at, row)| (row.case().clone(), at)).collect();
-        let proven = Proven::of(base, other, &facts).filter(|_| is_alternated);
+        let is_counted = !rows.is_empty() && rows.iter().all(Row::is_count);
+        let proven = match is_counted {
+            true => Proven::of_counts(base, other, &facts),
+            false => Proven::of(base, other, &facts).filter(|_| is_alternated),
+        };
         Self {
             base,
             other,

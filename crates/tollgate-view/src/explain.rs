@@ -121,6 +121,7 @@ fn measured(
     let run = summary.run;
     let label = run.label.as_ref().map(|label| format!(" ({label})")).unwrap_or_default();
     let columns = match figures.multiple {
+        _ if figures.is_count() => Columns::Counts,
         Some(_) => Columns::Multiple,
         None => Columns::Level,
     };

@@ -9,10 +9,29 @@ const DIGITS: i32 = 3;
 /// Digits at most, where both ends of an interval would read the same.
 const MOST_DIGITS: i32 = 6;
 
-/// A figure with its unit: `87.1 ns`, `1.85 µs`.
+/// A figure with its unit: `87.1 ns`, `1.85 µs`, `1,204 instructions`.
 pub fn estimate(value: f64, unit: Unit) -> String {
+    if unit == Unit::Instructions {
+        let plural = if value == 1.0 { "" } else { "s" };
+        return format!("{} instruction{plural}", instructions(value));
+    }
     let scale = Scale::of(value, unit);
     format!("{} {}", significant(value / scale.divisor, DIGITS), scale.name)
+}
+
+/// A number of instructions: `209`, `1,204`; of a mean that is no whole number two decimals: `409.25`.
+pub fn instructions(count: f64) -> String {
+    /// A share that rounding leaves.
+    const LITTLE: f64 = 0.005;
+    if is_far(count.round()) {
+        return significant(count, DIGITS);
+    }
+    let text = match (count - count.round()).abs() < LITTLE {
+        // There is no negative zero.
+        true => format!("{:.0}", count.round() + 0.0),
+        false => format!("{count:.2}"),
+    };
+    thousands(&text)
 }
 
 /// An amount of bytes: `5.61 GiB`.
@@ -28,6 +47,9 @@ pub fn difference(value: f64, unit: Unit) -> String {
 
 /// An interval in the unit of its median: `86.9–87.3`.
 pub fn range(low: f64, high: f64, estimate: f64, unit: Unit) -> String {
+    if unit == Unit::Instructions {
+        return format!("{}–{}", instructions(low), instructions(high));
+    }
     let scale = Scale::of(estimate, unit);
     span(low / scale.divisor, high / scale.divisor)
 }
@@ -207,6 +229,16 @@ mod tests {
         assert_eq!(estimate(1234.4, Unit::Cycles), "1234 cycles");
         assert_eq!(estimate(18.25, Unit::NanosecondsPerLine), "18.2 ns/line");
         assert_eq!(estimate(77820.0, Unit::Bytes), "76.0 KiB");
+    }
+
+    #[test]
+    fn instructions_are_whole_numbers() {
+        let all = [0.0, -0.0, 1.0, 209.0, 1_234_567.0, 409.25, 208.999_999, 1e12, -3.0].map(instructions);
+        assert_eq!(all, ["0", "0", "1", "209", "1,234,567", "409.25", "209", "1.00e12", "-3"]);
+        assert_eq!(estimate(1.0, Unit::Instructions), "1 instruction");
+        assert_eq!(range(19_950.0, 20_100.0, 0.0, Unit::Instructions), "19,950–20,100");
+        let [one, other] = [1209.0, 1187.0].map(|count| estimate(count, Unit::Instructions));
+        assert_eq!(from_to(&one, &other), "1,209 → 1,187 instructions");
     }
 
     #[test]

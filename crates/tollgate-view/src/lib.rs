@@ -11,6 +11,7 @@ pub mod burdens;
 pub mod causes;
 pub mod compare;
 pub mod comparison;
+pub mod counts;
 pub mod decode;
 pub mod doctor;
 pub mod expensive;

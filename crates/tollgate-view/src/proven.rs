@@ -1,4 +1,5 @@
-//! A proven cause: two environments that took turns and differ by one setting, and by nothing else.
+//! A proven cause: two environments that took turns, or whose instructions were counted, and that differ by one setting and by nothing
+//! else.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -33,10 +34,14 @@ impl Proven {
     /// The one setting by which two runs of a session differ; None where they differ by none, by several, or by more than settings.
     /// `facts` are those that differ between the runs.
     pub fn of(base: &Run, other: &Run, facts: &[FactDifference]) -> Option<Self> {
-        let parts = base.session.as_ref().zip(other.session.as_ref());
-        let (base, other) =
-            parts.filter(|(base, other)| base.id == other.id && base.paired && other.paired)?;
+        let (base, other) = parts(base, other).filter(|(base, other)| base.paired && other.paired)?;
         Self::by_knob(base, other, facts).or_else(|| Self::by_key(base, other, facts))
+    }
+
+    /// The same of two runs that counted instructions, which are alike in everything but the setting without turns.
+    pub fn of_counts(base: &Run, other: &Run, facts: &[FactDifference]) -> Option<Self> {
+        let (base, other) = parts(base, other)?;
+        Self::by_key(base, other, facts)
     }
 
     /// The base has the setting's usual value, the other another one.
@@ -72,7 +77,10 @@ impl Proven {
         differing.dedup();
         let [key] = differing.as_slice() else { return None };
         let value = |keys: &BTreeMap<&str, String>| keys.get(key).cloned().unwrap_or(NOT_SET.to_owned());
-        let reads = |fact: &&FactDifference| read_by(key).iter().any(|start| fact.name.starts_with(start));
+        let reads = |fact: &&FactDifference| match read_by(key) {
+            Some(starts) => starts.iter().any(|start| fact.name.starts_with(start)),
+            None => tollgate_inspect::effect(&fact.name).is_some(),
+        };
         (kind == kind_of_other && is_one_setting(kind, key)).then(|| Self {
             setting: (*key).to_owned(),
             was: value(&base),
@@ -90,6 +98,15 @@ impl Proven {
     }
 }
 
+/// The parts of two runs of one session.
+fn parts<'a>(base: &'a Run, other: &'a Run) -> Option<(&'a Part, &'a Part)> {
+    let parts = base.session.as_ref().zip(other.session.as_ref());
+    parts.filter(|(base, other)| base.id == other.id)
+}
+
+/// A word of a guest's name that has no value.
+const EXACT: &str = "exact";
+
 /// The kind of an environment and its keys: `host:seccomp=default,nice=5`.
 fn keys(environment: &str) -> (&str, BTreeMap<&str, String>) {
     let (kind, rest) = environment.split_once(':').unwrap_or((environment, ""));
@@ -97,6 +114,9 @@ fn keys(environment: &str) -> (&str, BTreeMap<&str, String>) {
     let mut last = None;
     for piece in rest.split(',').filter(|piece| !piece.is_empty()) {
         match (piece.split_once('='), last) {
+            _ if kind == "vm" && piece == EXACT => {
+                keys.insert(piece, String::new());
+            }
             (Some((key, value)), _) => {
                 keys.insert(key, value.to_owned());
                 last = Some(key);
@@ -117,19 +137,25 @@ fn is_one_setting(kind: &str, key: &str) -> bool {
         "host" => true,
         "container" => key == "seccomp",
         "gvisor" => key == "platform",
+        // Another kernel is the whole difference of a guest: its modules, its configuration and its code.
+        "vm" => ["kernel", "append", "memory", "cpus"].contains(&key),
         _ => false,
     }
 }
 
-/// The beginnings of the names of the facts that a key changes.
-fn read_by(key: &str) -> &'static [&'static str] {
-    match key {
+/// The beginnings of the names of the facts that a key changes; None where it may change any.
+fn read_by(key: &str) -> Option<&'static [&'static str]> {
+    Some(match key {
         // A process without CAP_SYS_ADMIN may have a filter only with no_new_privs, seccomp(2).
         "seccomp" => &["seccomp.", "process.no_new_privileges"],
         "setarch" => &["process.personality"],
         "sched" | "nice" => &["process.policy"],
         "dir" => &["files."],
         "platform" => &["sandbox."],
+        // A guest has nothing but its kernel and its command line.
+        "kernel" | "append" => return None,
+        "memory" => &["memory."],
+        "cpus" => &["cpu."],
         _ => &[],
-    }
+    })
 }

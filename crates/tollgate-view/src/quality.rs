@@ -6,15 +6,17 @@ use serde::Serialize;
 use tollgate_model::estimate::CONFIDENCE;
 use tollgate_model::stats::{self, median, quantile};
 
-use crate::facts;
 use crate::figures::{count, percent};
 use crate::health::{self, State};
 use crate::summary::{Figures, Summary};
+use crate::{counts, facts};
 
 /// A grade.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Grade {
+    /// Instructions were counted: another run gives the same figures.
+    Exact,
     /// Another run gives the same figures within a few percent.
     Good,
     /// Differences of ten percent can be noise.
@@ -45,13 +47,18 @@ pub fn of(summary: &Summary) -> Quality {
     if rows.is_empty() {
         return Quality { grade: Grade::Poor, reasons: vec!["nothing was measured".to_owned()] };
     }
+    if counts::is_counted(summary) {
+        return Quality { grade: Grade::Exact, reasons: vec![counts::exactness(summary)] };
+    }
     let mut reasons: Vec<(Grade, String)> = Vec::new();
     let mut judge = |value: Option<f64>, [fair, poor]: [f64; 2], words: &dyn Fn(f64) -> String| {
         let Some(value) = value.filter(|value| *value > fair) else { return };
         reasons.push((if value > poor { Grade::Poor } else { Grade::Fair }, words(value)));
     };
     // A row below its detection limit differs by noise alone.
-    let above = || rows.iter().filter(|figures| figures.below.is_none() && figures.is_estimate());
+    let is_known =
+        |figures: &Figures| figures.below.is_none() && figures.is_estimate() && !figures.is_count();
+    let above = || rows.iter().filter(|figures| is_known(figures));
     let ranges: Vec<f64> = above().filter_map(|figures| middle_range(figures)).collect();
     judge(median(&ranges), RANGES, &|range| format!("processes differ by {}", percent(range)));
     let drifts: Vec<f64> = above().filter_map(|figures| drift(figures)).collect();
@@ -106,6 +113,7 @@ fn disturbances(summary: &Summary) -> impl Iterator<Item = (Grade, String)> {
 impl fmt::Display for Grade {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Exact => "exact",
             Self::Good => "good",
             Self::Fair => "fair",
             Self::Poor => "poor",

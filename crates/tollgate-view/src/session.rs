@@ -1,6 +1,7 @@
 //! A session as it is shown: several environments that were measured in alternation, the others compared with the first.
 
 mod causes;
+mod counted;
 pub(crate) mod environments;
 pub mod json;
 mod rows;

@@ -48,7 +48,7 @@ impl<'a> Summary<'a> {
     /// Summarizes the samples of a run.
     pub fn of(run: &'a Run) -> Self {
         let mut paired: HashMap<Case, Paired> = paired_rows(run).into_iter().collect();
-        let baseline = latency(run, BASELINE);
+        let baseline = level(run, BASELINE);
         let rows = run.measurements.iter().map(|measurement| {
             let case = &measurement.case;
             let state = match &measurement.outcome {
@@ -108,9 +108,10 @@ impl<'a> Summary<'a> {
         groups
     }
 
-    /// The rows of one benchmark above the detection limit, which hardware executed, in the order of the run.
+    /// The times of one benchmark above the detection limit, which hardware executed, in the order of the run.
     pub fn of_benchmark(&self, benchmark: &str) -> impl Iterator<Item = (&'a Case, &Figures<'a>)> {
-        let is_usable = |figures: &Figures| figures.is_estimate() && figures.below.is_none();
+        let is_usable =
+            |figures: &Figures| figures.is_estimate() && !figures.is_count() && figures.below.is_none();
         self.measured().filter(move |(case, figures)| case.benchmark == benchmark && is_usable(figures))
     }
 
@@ -121,7 +122,7 @@ impl<'a> Summary<'a> {
 
     /// The detection limits of a group's rows: the smallest and the largest.
     pub fn detection_limits(&self, group: &str) -> Option<(f64, f64)> {
-        let null = &self.own(own::EMPTY_LOOP, group)?.measured;
+        let null = &self.own(own::EMPTY_LOOP, group).filter(|null| !null.is_count())?.measured;
         let limits = self.of_group(group).map(|figures| detection_limit(null, &figures.measured));
         let limits: Vec<f64> = limits.collect();
         let smallest = limits.iter().copied().min_by(f64::total_cmp)?;
@@ -170,9 +171,15 @@ impl<'a> Row<'a> {
 
 /// The median of a benchmark's first case, in ns, where it is above the detection limit.
 pub fn latency(run: &Run, benchmark: &str) -> Option<f64> {
+    level(run, benchmark).filter(|(_, unit)| *unit == Unit::Nanoseconds).map(|(latency, _)| latency)
+}
+
+/// The same in ns or in instructions.
+fn level(run: &Run, benchmark: &str) -> Option<(f64, Unit)> {
     let measurement = run.measurements.iter().find(|measurement| measurement.case.benchmark == benchmark)?;
     let Outcome::Measured(measured) = &measurement.outcome else { return None };
     let figures = Figures::of(measured, run).filter(|figures| figures.below.is_none())?;
-    let is_time = figures.measured.unit == Unit::Nanoseconds;
-    Some(figures.estimate.median).filter(|median| is_time && *median > 0.0)
+    let is_level = figures.measured.unit == Unit::Nanoseconds || figures.is_count();
+    let level = (figures.estimate.median, figures.measured.unit);
+    Some(level).filter(|(median, _)| is_level && *median > 0.0)
 }

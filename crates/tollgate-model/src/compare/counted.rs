@@ -20,8 +20,8 @@ pub(super) fn is_counting(run: &Run) -> bool {
 pub(super) fn not_compared(case: &Case, base: &Measured, other: &Measured) -> Option<NotCompared> {
     (base.is_count() != other.is_count()).then(|| NotCompared {
         case: case.clone(),
-        base: base.unit,
-        other: other.unit,
+        base_unit: base.unit,
+        other_unit: other.unit,
     })
 }
 
@@ -111,7 +111,10 @@ fn of_unequal_batches(base: Side, other: Side) -> Option<String> {
     const SMALL: f64 = 0.5;
     let is_small = (base.median - other.median).abs() < SMALL;
     (base.operations != other.operations && is_small).then(|| {
-        format!("a batch has {} operations in the base and {} in the other", base.operations, other.operations)
+        format!(
+            "a batch has {} operations in the base and {} in the other",
+            base.operations, other.operations
+        )
     })
 }
 

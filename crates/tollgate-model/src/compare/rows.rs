@@ -31,11 +31,12 @@ pub struct Comparison {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotCompared {
     /// The case.
+    #[serde(flatten)]
     pub case: Case,
     /// The unit of the base.
-    pub base: Unit,
+    pub base_unit: Unit,
     /// The unit of the other.
-    pub other: Unit,
+    pub other_unit: Unit,
 }
 
 /// One case measured in two runs. Every figure is finite.

@@ -5,7 +5,7 @@ use tollgate_model::compare::{MOST_SAME, Verdict};
 
 use super::need::{self, Need};
 use crate::comparison::{Comparison, Row};
-use crate::figures;
+use crate::{counts, figures};
 
 /// A row whose estimate differs by this factor is never passed as unchanged, however wide its interval.
 const GROSS: f64 = 2.0;
@@ -108,7 +108,9 @@ pub fn answer(conditions: &[Condition], asked: f64, comparisons: &[Comparison]) 
 fn doubt(condition: Condition, asked: f64, comparison: &Comparison) -> Option<String> {
     let word = condition.word();
     if comparison.rows.is_empty() {
-        return Some("undecided: no case has a figure in both runs".to_owned());
+        let why = counts::not_compared(comparison);
+        let why = why.unwrap_or_else(|| "no case has a figure in both runs".to_owned());
+        return Some(format!("undecided: {}", why.trim_end_matches('.')));
     }
     let open: Vec<&Row> = comparison.rows.iter().filter(|row| condition.is_open(row, asked)).collect();
     if let Some(row) = open.iter().find(|row| condition.is_gross(row, asked)) {

@@ -1,7 +1,7 @@
 //! Comparisons of runs with a base, as JSON. With several others each list holds those of all, one run after the other.
 
 use serde::Serialize;
-use tollgate_model::compare::{FactDifference, Verdict};
+use tollgate_model::compare::{FactDifference, NotCompared, Verdict};
 use tollgate_model::stats::Interval;
 use tollgate_model::{Case, Effect, Environment, Label, Part, Run, RunId, Unit};
 
@@ -20,6 +20,7 @@ pub struct Document<'a> {
     rows: Vec<Row<'a>>,
     only_base: Vec<Only<'a>>,
     only_other: Vec<Only<'a>>,
+    not_compared: Vec<Apart<'a>>,
     facts: Vec<FactRecord<'a>>,
     traces: Vec<blame::Record<'a>>,
 }
@@ -66,6 +67,14 @@ struct Only<'a> {
     why: &'a str,
 }
 
+/// A case that one side counted and the other timed.
+#[derive(Serialize)]
+struct Apart<'a> {
+    other_run: &'a RunId,
+    #[serde(flatten)]
+    apart: &'a NotCompared,
+}
+
 #[derive(Serialize)]
 struct FactRecord<'a> {
     other_run: &'a RunId,
@@ -97,6 +106,7 @@ impl<'a> Document<'a> {
             rows: comparisons.iter().flat_map(Row::all).collect(),
             only_base: comparisons.iter().flat_map(|all| Only::all(all, &all.only_base)).collect(),
             only_other: comparisons.iter().flat_map(|all| Only::all(all, &all.only_other)).collect(),
+            not_compared: comparisons.iter().flat_map(Apart::all).collect(),
             facts: comparisons.iter().flat_map(FactRecord::all).collect(),
             traces: traces.collect(),
         }
@@ -157,6 +167,12 @@ impl<'a> Only<'a> {
     fn all(comparison: &'a Comparison<'a>, only: &'a [(Case, String)]) -> impl Iterator<Item = Self> {
         let other_run = &comparison.other.id;
         only.iter().map(move |(case, why)| Self { other_run, case, why })
+    }
+}
+
+impl<'a> Apart<'a> {
+    fn all(comparison: &'a Comparison<'a>) -> impl Iterator<Item = Self> {
+        comparison.not_compared.iter().map(|apart| Self { other_run: &comparison.other.id, apart })
     }
 }
 

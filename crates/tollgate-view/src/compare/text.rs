@@ -7,9 +7,9 @@ use super::alternating;
 use super::facts::{facts_in_short, facts_text};
 use super::need::{self, Need};
 use crate::comparison::{Comparison, Row, name};
-use crate::figures;
 use crate::table::{Look, Table, heading, paragraph};
 use crate::trace::blame;
+use crate::{counts, figures};
 
 const UNPAIRED: &str =
     "Not alternated, unpaired: medians of processes; 95 % CIs, corrected for the number of rows.";
@@ -25,20 +25,32 @@ const MOST_CAUSES: usize = 3;
 /// Every comparison, and how they were made. With `all` every row and every fact, else those that changed.
 pub fn text(comparisons: &[Comparison], all: bool, width: usize) -> String {
     let each: Vec<String> = comparisons.iter().map(|comparison| one(comparison, all, width)).collect();
-    format!("{}{}", each.join("\n"), paragraph(&method(comparisons), width, ""))
+    let method = method(comparisons);
+    let method = if method.is_empty() { method } else { paragraph(&method, width, "") };
+    format!("{}{method}", each.join("\n"))
 }
 
 /// How the runs were compared; of runs that took no turns also the command that lets their environments do.
 fn method(comparisons: &[Comparison]) -> String {
+    let is_timed = |comparison: &&Comparison| comparison.rows.iter().any(|row| !row.is_count());
+    let timed: Vec<&Comparison> = comparisons.iter().filter(is_timed).collect();
+    let counted = comparisons.iter().find_map(counts::method);
+    let of_times = of_times(&timed);
+    [of_times, counted].into_iter().flatten().collect::<Vec<_>>().join(" ")
+}
+
+/// The same of those with times; None without any.
+fn of_times(comparisons: &[&Comparison]) -> Option<String> {
+    comparisons.first()?;
     let Some(apart) = comparisons.iter().find(|comparison| !comparison.is_alternated) else {
-        return PAIRED.to_owned();
+        return Some(PAIRED.to_owned());
     };
     let command = alternating::command(apart.base, apart.other);
     let unpaired = match comparisons.iter().any(|comparison| comparison.is_alternated) {
         true => format!("{PAIRED} Of the others: {UNPAIRED}"),
         false => UNPAIRED.to_owned(),
     };
-    match apart.is_of_one_session() {
+    Some(match apart.is_of_one_session() {
         true => unpaired,
         false => {
             let list = match alternating::options(apart.base, apart.other) {
@@ -47,7 +59,7 @@ fn method(comparisons: &[Comparison]) -> String {
             };
             format!("{unpaired} In turns far less would be inconclusive: {command}{list}")
         }
-    }
+    })
 }
 
 fn one(comparison: &Comparison, all: bool, width: usize) -> String {
@@ -80,7 +92,11 @@ fn one(comparison: &Comparison, all: bool, width: usize) -> String {
     if all || comparison.only_base.len() + comparison.only_other.len() <= MOST_ONLY {
         text.push_str(&only_of_both(comparison, width));
     }
-    text.push_str(&paragraph(&counts(comparison, changed.len() - rows.len().min(changed.len())), width, ""));
+    let hidden = changed.len() - rows.len().min(changed.len());
+    let verdicts = (!comparison.rows.is_empty()).then(|| verdicts(comparison, hidden));
+    for line in verdicts.into_iter().chain(counts::not_compared(comparison)) {
+        text.push_str(&paragraph(&line, width, ""));
+    }
     text.push_str(&inconclusive(comparison, all, width));
     text.push('\n');
     text.push_str(&match all {
@@ -157,6 +173,9 @@ fn pace_text((base, other): (f64, f64)) -> Option<String> {
 const ADDS: usize = 5;
 
 fn table(comparison: &Comparison, rows: &[&Row]) -> Table {
+    if comparison.is_counted() {
+        return of_counts(comparison, rows);
+    }
     let names: &[&str] = match comparison.is_alternated {
         true => &["benchmark", "base", "other", "ratio", "95 % CI", "adds", "verdict", "correl."],
         false => &["benchmark", "base", "other", "ratio", "95 % CI", "verdict"],
@@ -184,17 +203,41 @@ fn table(comparison: &Comparison, rows: &[&Row]) -> Table {
             let correlation = result.alternation.as_ref().and_then(|found| found.correlation);
             cells.push(or_none(correlation.map(|correlation| format!("{correlation:.2}"))));
         }
-        let look = match result.verdict {
-            Verdict::Slower | Verdict::Faster => Look::Coloured,
-            Verdict::Same => Look::Plain,
-            Verdict::Inconclusive => Look::Faint,
-        };
-        table.row(look, &cells, remark(comparison, row).as_slice());
+        table.row(look(row), &cells, remark(comparison, row).as_slice());
     }
     table
 }
 
-/// The possible causes of a difference, or what would decide an inconclusive row.
+/// Counts have no intervals.
+fn of_counts(comparison: &Comparison, rows: &[&Row]) -> Table {
+    let names = ["benchmark", "base", "other", "adds", "change", "verdict"];
+    let mut table = Table::new(&names).with_words(&["verdict"]);
+    for row in rows {
+        let or_none = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
+        let count = |count: Option<f64>| or_none(count.map(figures::instructions));
+        let result = &row.result;
+        let cells = [
+            result.case.to_string(),
+            count(result.base),
+            count(result.other),
+            or_none(counts::adds(row)),
+            or_none(counts::change(row)),
+            result.verdict.to_string(),
+        ];
+        table.row(look(row), &cells, remark(comparison, row).as_slice());
+    }
+    table
+}
+
+fn look(row: &Row) -> Look {
+    match row.result.verdict {
+        Verdict::Slower | Verdict::Faster => Look::Coloured,
+        Verdict::Same => Look::Plain,
+        Verdict::Inconclusive => Look::Faint,
+    }
+}
+
+/// The possible causes of a difference, or what would decide an inconclusive row; of a count that varies, how.
 fn remark(comparison: &Comparison, row: &Row) -> Option<String> {
     if row.result.verdict.is_difference() {
         // The sentence above the rows names it.
@@ -213,7 +256,7 @@ fn remark(comparison: &Comparison, row: &Row) -> Option<String> {
             several => Some(format!("possible causes: {}{more}", several.join(", "))),
         };
     }
-    let need = Need::of(row)?;
+    let Some(need) = Need::of(row) else { return row.result.why.clone() };
     let command = need::command(comparison, std::iter::once(&need));
     Some(match command {
         Some(command) => format!("{}; more time: {command}", need.found),
@@ -235,7 +278,7 @@ fn only_text(where_from: &str, only: &[(Case, String)], width: usize) -> String 
 }
 
 /// The number of rows by verdict, and of those that are not shown.
-fn counts(comparison: &Comparison, hidden: usize) -> String {
+fn verdicts(comparison: &Comparison, hidden: usize) -> String {
     let of = |verdict: Verdict| format!("{} {verdict}", comparison.count(verdict));
     let verdicts = [Verdict::Slower, Verdict::Faster, Verdict::Same, Verdict::Inconclusive].map(of);
     let mut text = verdicts.join(", ");

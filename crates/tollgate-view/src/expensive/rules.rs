@@ -36,6 +36,7 @@ fn row<'a>(
     summary.measured().find(|(case, figures)| {
         case.benchmark == benchmark
             && figures.is_estimate()
+            && !figures.is_count()
             && params.iter().all(|(name, value)| has(case, name, value))
     })
 }

@@ -42,9 +42,9 @@ pub fn case(benchmark: &str, params: &[(&str, ParamValue)]) -> Case {
     Case { benchmark: benchmark.to_owned(), params }
 }
 
-/// The figures of a case that hardware executed.
+/// The figures of a case that hardware executed and that is no count: what takes long is said of times.
 pub fn find<'a, 'b>(summary: &'b Summary<'a>, case: &Case) -> Option<&'b Figures<'a>> {
-    summary.figures(case).filter(|figures| figures.is_estimate())
+    summary.figures(case).filter(|figures| figures.is_estimate() && !figures.is_count())
 }
 
 /// The ratio of two medians whose intervals are disjoint.

@@ -8,11 +8,11 @@ use tollgate_model::{Case, Effect, Fact, Unit};
 
 use super::known::LONGEST_EFFECT;
 use super::subject::Subject;
-use crate::causes;
 use crate::comparison::{Comparison, Row};
 use crate::figures;
 use crate::session::environments as session;
 use crate::trace::blame::Held;
+use crate::{causes, counts};
 
 /// Every other environment compared with the first.
 pub fn all<'a>(subjects: &[Subject<'a>]) -> Vec<Comparison<'a>> {
@@ -37,8 +37,8 @@ pub fn sentences(subjects: &[Subject], comparisons: &[Comparison]) -> Vec<Text> 
                 600,
             ));
         }
-        // Turns have a table.
-        if comparison.is_alternated {
+        // Turns and counts have a table.
+        if comparison.is_alternated || comparison.is_counted() {
             continue;
         }
         let mut by_benchmark: BTreeMap<(&str, bool), Vec<(&Row, f64)>> = BTreeMap::new();
@@ -79,8 +79,13 @@ pub fn counts(subjects: &[Subject], comparisons: &[Comparison]) -> Vec<Text> {
         let slower = comparison.count(Verdict::Slower);
         let how = session::method(comparison);
         let how = how.map(|how| format!(" {how}.").replace("..", ".")).unwrap_or_default();
+        let apart = counts::not_compared(comparison);
+        if let (true, Some(why)) = (comparison.rows.is_empty(), &apart) {
+            return Text::new(why);
+        }
+        let apart = apart.map(|why| format!(" {why}")).unwrap_or_default();
         Text::new(&format!(
-            "Of {} in both, in {} {slower} {} slower than in {}, {} faster, {} the same, {} inconclusive.{how}",
+            "Of {} in both, in {} {slower} {} slower than in {}, {} faster, {} the same, {} inconclusive.{how}{apart}",
             figures::count(comparison.rows.len(), "case", "cases"),
             other.name,
             if slower == 1 { "is" } else { "are" },

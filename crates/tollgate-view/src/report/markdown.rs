@@ -11,10 +11,10 @@ use tollgate_model::compare::Verdict;
 use super::subject::Subject;
 use super::{differences, environment, ruler, suites, verdict};
 use crate::comparison::{self, Comparison};
-use crate::figures;
 use crate::page::Text;
 use crate::session::environments as session;
 use crate::summary::{Row, State};
+use crate::{counts, figures};
 
 /// More rows of one kind are counted. A job's summary has room for a MiB.
 const MOST: usize = 500;
@@ -103,7 +103,9 @@ fn compared(text: &mut String, other: &Subject, comparison: &Comparison) {
     const HEAD: [&str; 6] = ["case", "base", "this", "ratio", "95 % CI", "verdict"];
     const OF_TURNS: [&str; 8] =
         ["case", "base", "this", "ratio", "95 % CI", "adds", "correlation", "verdict"];
+    const OF_COUNTS: [&str; 6] = ["case", "base", "this", "adds", "change", "verdict"];
     match comparison.is_alternated {
+        _ if comparison.is_counted() => verdicts(text, other, comparison, &OF_COUNTS, cells_of_counts),
         true => verdicts(text, other, comparison, &OF_TURNS, cells_of_turns),
         false => verdicts(text, other, comparison, &HEAD, ratio_cells),
     }
@@ -121,6 +123,9 @@ fn verdicts<const N: usize>(
     let count = |verdict: Verdict| format!("{} {verdict}", comparison.count(verdict));
     let verdicts = [Verdict::Slower, Verdict::Faster, Verdict::Same, Verdict::Inconclusive].map(count);
     put(text, format_args!("## {name}: {}\n\n", verdicts.join(", ")));
+    if let Some(why) = counts::not_compared(comparison) {
+        put(text, format_args!("{}\n\n", plain(&why)));
+    }
     if let Some(method) = session::method(comparison) {
         put(text, format_args!("{}\n\n", plain(&method)));
     }
@@ -176,6 +181,12 @@ fn ratio_cells(row: &comparison::Row) -> [String; 6] {
         or_none(interval),
         verdict,
     ]
+}
+
+fn cells_of_counts(row: &comparison::Row) -> [String; 6] {
+    let [name, base, other, .., verdict] = ratio_cells(row);
+    let or_none = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
+    [name, base, other, or_none(counts::adds(row)), or_none(counts::change(row)), verdict]
 }
 
 fn cells_of_turns(row: &comparison::Row) -> [String; 8] {

@@ -11,7 +11,7 @@ use crate::comparison::Comparison;
 use crate::show::cells::Columns;
 use crate::show::text::own_in_words;
 use crate::summary::{Figures, Noise, Note, Row, State};
-use crate::{facts, figures};
+use crate::{counts, facts, figures};
 
 /// The command that measures a row again. The page's script writes the command of each row out.
 const AGAIN: &str =
@@ -85,7 +85,8 @@ fn executed(subject: &Subject, suite: &str) -> String {
     groups.dedup();
     let own: Vec<String> = groups.iter().flat_map(|group| own_in_words(&subject.summary, group)).collect();
     let by = if by.len() > 4 { "several, see each" } else { &by.join(" and ") };
-    format!("{prefix}executed by {by}{}; {}.", timed_by(subject), own.join("; "))
+    let timed = if counts::is_counted(&subject.summary) { String::new() } else { timed_by(subject) };
+    format!("{prefix}executed by {by}{timed}; {}.", own.join("; "))
 }
 
 /// The engine's clock; a run of only traced commands has none.
@@ -124,7 +125,8 @@ fn alone(subject: &Subject, case: &Case, columns: Columns) -> Option<EstimateRow
             cells.resize(columns.names().len(), String::new());
             let measured = &figures.measured;
             // One process differs from none.
-            let range = (measured.processes.len() > 1).then(|| figures::percent(figures.estimate.spread));
+            let is_range = measured.processes.len() > 1 && !figures.is_count();
+            let range = is_range.then(|| figures::percent(figures.estimate.spread));
             cells.extend([
                 measured.samples.len().to_string(),
                 measured.ops_per_sample.to_string(),
@@ -148,8 +150,9 @@ fn alone(subject: &Subject, case: &Case, columns: Columns) -> Option<EstimateRow
 /// `4479 samples of 324 operations by 10 processes, 1 discarded; hardware, tsc`.
 fn samples(subject: &Subject, figures: &Figures) -> String {
     let measured = &figures.measured;
+    let timed = if figures.is_count() { String::new() } else { timed_by(subject) };
     format!(
-        "{} of {} by {}, {} discarded; executed by {}{}",
+        "{} of {} by {}, {} discarded; executed by {}{timed}",
         figures::count(measured.samples.len(), "sample", "samples"),
         figures::count(
             usize::try_from(measured.ops_per_sample).unwrap_or(usize::MAX),
@@ -159,7 +162,6 @@ fn samples(subject: &Subject, figures: &Figures) -> String {
         figures::count(measured.processes.len(), "process", "processes"),
         measured.discarded,
         provenance(measured.provenance),
-        timed_by(subject),
     )
 }
 
@@ -169,7 +171,7 @@ fn provenance(provenance: Provenance) -> &'static str {
         Provenance::Kvm => "hardware (kvm)",
         Provenance::KvmEmulated => "KVM's emulator",
         Provenance::QemuTcg => "QEMU's translator",
-        Provenance::QemuIcount => "QEMU's translator, counting",
+        Provenance::QemuIcount => "QEMU's translator, which counted its instructions",
         Provenance::Interpreter => "an interpreter",
     }
 }
@@ -201,12 +203,14 @@ fn shown(subject: &Subject, found: &Row, comparison: Option<&Comparison>) -> (Ce
         Some(_) => format!("{} (detection limit)", figures.in_words()),
         None => figures.in_words(),
     };
-    let mut evidence = format!(
-        "{}min {}; {}",
-        figures.interval_in_words().map(|interval| format!("95 % CI {interval}, ")).unwrap_or_default(),
-        figures::estimate(figures.estimate.min, unit),
-        samples(subject, figures)
-    );
+    let level = match counts::batches(figures) {
+        Some(batches) => batches,
+        None => {
+            let interval = figures.interval_in_words().map(|interval| format!("95 % CI {interval}, "));
+            format!("{}min {}", interval.unwrap_or_default(), figures::estimate(figures.estimate.min, unit))
+        }
+    };
+    let mut evidence = format!("{level}; {}", samples(subject, figures));
     let Some(compared) = comparison.and_then(|comparison| comparison.row(found.case)) else {
         return (estimate.into(), Some(evidence));
     };
@@ -221,7 +225,11 @@ fn shown(subject: &Subject, found: &Row, comparison: Option<&Comparison>) -> (Ce
     }
     evidence.extend(result.why.iter().map(|why| format!("; {why}")));
     let times = ratio.filter(|_| result.verdict.is_difference());
-    let times = times.map(|ratio| format!(" {}", figures::multiple(ratio))).unwrap_or_default();
+    let times = match compared.is_count() {
+        true => counts::change(compared).filter(|_| result.verdict.is_difference()),
+        false => times.map(figures::multiple),
+    };
+    let times = times.map(|times| format!(" {times}")).unwrap_or_default();
     let text = Text::new(&format!("{estimate}{times} {}", result.verdict));
     (Cell { text, verdict: Some(result.verdict) }, Some(evidence))
 }

@@ -1,21 +1,22 @@
-//! The rows that changed between environments that took turns: what each adds, and how far its turns correlate. The tables of
-//! facts have their causes.
+//! The rows that changed between environments that took turns, what each adds, and how far its turns correlate; and those of
+//! counts of instructions. The tables of facts have their causes.
 
 use super::subject::Subject;
 use crate::comparison::{Comparison, Row};
-use crate::figures;
 use crate::page::{Table, Text};
+use crate::{counts, figures};
 
 /// More rows are in the tables of the suites.
 const MOST_ROWS: usize = 40;
 
 const HEAD: [&str; 7] = ["case", "base", "this", "ratio", "95 % CI", "adds", "correlation"];
 
-/// A table of each comparison that was alternated and has changed rows.
+/// A table of each comparison that was alternated, or is of counts, and has changed rows.
 pub fn tables(subjects: &[Subject], comparisons: &[Comparison]) -> Vec<Table> {
     let [base, others @ ..] = subjects else { return Vec::new() };
-    let alternated = comparisons.iter().zip(others).filter(|(comparison, _)| comparison.is_alternated);
-    alternated.filter_map(|(comparison, other)| table(&base.name, &other.name, comparison)).collect()
+    let has_table = |comparison: &Comparison| comparison.is_alternated || comparison.is_counted();
+    let shown = comparisons.iter().zip(others).filter(|(comparison, _)| has_table(comparison));
+    shown.filter_map(|(comparison, other)| table(&base.name, &other.name, comparison)).collect()
 }
 
 fn table(base: &str, other: &str, comparison: &Comparison) -> Option<Table> {
@@ -24,10 +25,32 @@ fn table(base: &str, other: &str, comparison: &Comparison) -> Option<Table> {
         0 => String::new(),
         more => format!("; {more} more are in the tables of the suites"),
     };
-    let caption = format!("What {other} changes, turn by turn with {base}{more}");
-    let rows = changed.iter().take(MOST_ROWS).map(|row| cells(row)).collect();
-    let table = Table { rows, is_open: true, ..Table::new(Text::new(&caption), HEAD) };
+    let shown = changed.iter().take(MOST_ROWS);
+    let (how, head, rows) = match comparison.is_counted() {
+        true => (
+            "in instructions, compared with",
+            HEAD_OF_COUNTS.as_slice(),
+            shown.map(|row| of_count(row)).collect(),
+        ),
+        false => ("turn by turn with", HEAD.as_slice(), shown.map(|row| cells(row)).collect()),
+    };
+    let caption = format!("What {other} changes, {how} {base}{more}");
+    let table = Table { rows, is_open: true, ..Table::new(Text::new(&caption), head.iter().copied()) };
     (!changed.is_empty()).then_some(table)
+}
+
+const HEAD_OF_COUNTS: [&str; 5] = ["case", "base", "this", "adds", "change"];
+
+fn of_count(row: &Row) -> Vec<Text> {
+    let or_none = |text: Option<String>| Text::from(text.unwrap_or_else(|| "–".to_owned()));
+    let count = |count: Option<f64>| or_none(count.map(figures::instructions));
+    vec![
+        Text::label(&row.case().to_string()),
+        count(row.result.base),
+        count(row.result.other),
+        or_none(counts::adds(row)),
+        or_none(counts::change(row)),
+    ]
 }
 
 fn cells(row: &Row) -> Vec<Text> {

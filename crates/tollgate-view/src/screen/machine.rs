@@ -3,7 +3,7 @@
 use tollgate_model::{Fact, FactValue};
 
 use crate::summary::Summary;
-use crate::{burdens, facts, figures};
+use crate::{burdens, counts, facts, figures};
 
 /// `Intel Xeon, 2 vCPU | L1d 48K  L2 2M  L3 105M | TSC 2.00 GHz, measured on CPU 1`, and
 /// `Linux 6.18.44 in KVM/Firecracker, nested | PTI off, retpolines`.
@@ -32,6 +32,7 @@ pub(crate) fn lines(summary: &Summary) -> [String; 2] {
         .collect();
     let pace = number(facts::CLOCK_HZ).map(|hz| format!(" {}", figures::frequency(hz))).unwrap_or_default();
     let clock = match facts::clock_is_tsc(facts) {
+        _ if counts::is_counted(summary) => "instructions counted".to_owned(),
         true => format!("TSC{pace}"),
         false => text(facts::CLOCK).unwrap_or_default().to_owned(),
     };

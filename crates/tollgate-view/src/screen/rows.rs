@@ -7,15 +7,17 @@ use tollgate_suites::{Benchmark, SUITES};
 use unicode_width::UnicodeWidthStr;
 
 use crate::expensive::Expense;
-use crate::facts;
-use crate::figures;
 use crate::summary::{Figures, Row, Summary};
 use crate::table::{Look, cut, styled};
+use crate::{counts, facts, figures};
 
 /// The columns beside the name, with their widths.
 const COLUMNS: [(&str, usize); 4] = [("median", 9), ("95 % CI", 15), ("min", 10), ("× syscall", 11)];
 /// The columns of a wide and of narrower terminals.
-const LAYOUTS: [&[usize]; 4] = [&[0, 1, 2, 3], &[0, 1, 3], &[0, 1], &[0]];
+const LAYOUTS: &[&[usize]] = &[&[0, 1, 2, 3], &[0, 1, 3], &[0, 1], &[0]];
+/// Those of counts of instructions.
+const COLUMNS_OF_COUNTS: [(&str, usize); 3] = [("instructions", 13), ("batches", 17), ("× syscall", 11)];
+const LAYOUTS_OF_COUNTS: &[&[usize]] = &[&[0, 1, 2], &[0, 1], &[0]];
 /// The columns for a name with its mark: the most and the fewest.
 const NAMES: [usize; 2] = [34, 26];
 
@@ -24,6 +26,8 @@ pub(super) struct Rows<'a> {
     loads: Option<String>,
     /// Rows that have no room.
     hidden: usize,
+    /// All of them are counts of instructions.
+    is_counted: bool,
     columns: &'static [usize],
     name: usize,
     width: usize,
@@ -41,10 +45,11 @@ struct Shown<'a> {
 impl<'a> Rows<'a> {
     /// The headlines.
     pub(super) fn headlines(summary: &'a Summary, width: usize) -> Self {
-        let (columns, name) = layout(width);
+        let is_counted = counts::is_counted(summary);
+        let (columns, name) = layout(is_counted, width);
         let headlines = headlines(summary);
         let loads = loads(&headlines);
-        let mut rows = Self { sections: Vec::new(), loads, hidden: 0, columns, name, width };
+        let mut rows = Self { sections: Vec::new(), loads, hidden: 0, is_counted, columns, name, width };
         for (section, row, headline) in
             headlines.into_iter().filter(|(section, ..)| *section != Section::Loads)
         {
@@ -128,13 +133,17 @@ impl<'a> Rows<'a> {
     }
 
     fn with_columns(&self, title: &str) -> String {
-        self.aligned(title, |column| COLUMNS[column].0.to_owned())
+        self.aligned(title, |column| all(self.is_counted)[column].0.to_owned())
     }
 
     fn line(&self, row: &Shown) -> String {
         let mark = if row.is_noisy { "~ " } else { "  " };
-        let cells = cells(row.figures);
-        let line = self.aligned(&format!("{mark}{}", row.name), |column| cells[column].clone());
+        let cells = match self.is_counted {
+            true => of_count(row.figures).to_vec(),
+            false => cells(row.figures).to_vec(),
+        };
+        let line = self
+            .aligned(&format!("{mark}{}", row.name), |column| cells.get(column).cloned().unwrap_or_default());
         styled(if row.is_noisy { Look::Flagged } else { Look::Plain }, &line)
     }
 
@@ -142,7 +151,7 @@ impl<'a> Rows<'a> {
         let name = cut(&clean(name), self.name);
         let mut line = format!("{name}{}", " ".repeat(self.name.saturating_sub(name.width())));
         for column in self.columns {
-            let (cell, width) = (cell(*column), COLUMNS[*column].1);
+            let (cell, width) = (cell(*column), all(self.is_counted)[*column].1);
             // A cell that is too long takes from the next gap.
             line.push_str(&" ".repeat(width.saturating_sub(cell.width()).max(1)));
             line.push_str(&cell);
@@ -151,12 +160,18 @@ impl<'a> Rows<'a> {
     }
 }
 
+/// Every column with its width.
+fn all(is_counted: bool) -> &'static [(&'static str, usize)] {
+    if is_counted { &COLUMNS_OF_COUNTS } else { &COLUMNS }
+}
+
 /// The columns that fit, and the width of the names.
-fn layout(width: usize) -> (&'static [usize], usize) {
+fn layout(is_counted: bool, width: usize) -> (&'static [usize], usize) {
+    let layouts = if is_counted { LAYOUTS_OF_COUNTS } else { LAYOUTS };
     let [most, fewest] = NAMES;
-    let taken = |columns: &[usize]| columns.iter().map(|column| COLUMNS[*column].1).sum::<usize>();
-    let fits = |columns: &&&[usize]| fewest + taken(columns) <= width;
-    let columns = LAYOUTS.iter().find(fits).unwrap_or(&LAYOUTS[3]);
+    let taken = |columns: &[usize]| columns.iter().map(|column| all(is_counted)[*column].1).sum::<usize>();
+    let fits = |columns: &&'static [usize]| fewest + taken(columns) <= width;
+    let columns = layouts.iter().copied().find(fits).unwrap_or(&[0]);
     (columns, width.saturating_sub(taken(columns)).min(most))
 }
 
@@ -213,7 +228,8 @@ fn row_of<'a>(summary: &'a Summary, benchmark: &Benchmark, headline: &Headline) 
 /// `dependent load: 16K 1.2 | 128K 4.0 | 4M 16 | 128M 483 ns`
 fn loads(headlines: &[(Section, &Row, &'static Headline)]) -> Option<String> {
     let load = |(section, row, headline): &(Section, &Row, &'static Headline)| {
-        let figures = row.figures().filter(|figures| *section == Section::Loads && figures.is_estimate())?;
+        let is_time = |figures: &&Figures| figures.is_estimate() && !figures.is_count();
+        let figures = row.figures().filter(|_| *section == Section::Loads).filter(is_time)?;
         let below = if figures.below.is_some() { "< " } else { "" };
         Some(format!("{} {below}{}", headline.name, figures::significant(figures.bounded(), 2)))
     };
@@ -237,6 +253,13 @@ fn cells(figures: &Figures) -> [String; 4] {
     let min = Some(figures.estimate.min).filter(|min| *min > 0.0).map(shown);
     let multiple = figures.multiple.filter(|_| unit == Unit::Nanoseconds).map(times);
     [median, interval.unwrap_or_default(), min.unwrap_or_default(), multiple.unwrap_or_default()]
+}
+
+/// The cells of a count, one for each of [`COLUMNS_OF_COUNTS`].
+fn of_count(figures: &Figures) -> [String; 3] {
+    let count = figures::instructions(figures.estimate.median);
+    let batches = counts::batches(figures).unwrap_or_default();
+    [count, batches, figures.multiple.map(times).unwrap_or_default()]
 }
 
 /// `0.2`, `1.0`, `53`, `1390`: two digits are enough beside the figures themselves.

@@ -11,6 +11,9 @@ use crate::figures::count;
 /// The kernel that stands in for another. Its other facts differ with it.
 const KERNEL: &str = "sandbox.kernel";
 
+/// Facts that show a proven cause, at most.
+const MOST_SHOWN: usize = 5;
+
 /// The facts that can be causes of the rows that changed, those first that reach the most of them.
 pub(super) struct Causes<'a> {
     /// Each with the number of changed rows that it reaches.
@@ -59,7 +62,10 @@ impl<'a> Causes<'a> {
                 return vec![proven.to_string()];
             }
             let facts = comparison.facts.iter().filter(|fact| proven.facts.contains(&fact.name));
-            let facts: Vec<String> = facts.map(change).collect();
+            let mut facts: Vec<String> = facts.map(change).collect();
+            let more = facts.len().saturating_sub(MOST_SHOWN);
+            facts.truncate(MOST_SHOWN);
+            facts.extend((more > 0).then(|| format!("{more} more")));
             let facts = (!facts.is_empty()).then(|| format!("Facts that show it: {}", facts.join("; ")));
             return std::iter::once(format!("Proven cause: {proven}")).chain(facts).collect();
         }

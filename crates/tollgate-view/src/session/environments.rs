@@ -6,7 +6,7 @@ use tollgate_model::{Fact, FactValue, Facts, Run};
 use super::{Member, Session};
 use crate::comparison::Comparison;
 use crate::screen::machine;
-use crate::{facts, figures};
+use crate::{counts, facts, figures};
 
 /// Intervals that are narrower by less are as wide as without alternation.
 const LEAST_NARROWED: f64 = 1.05;
@@ -81,6 +81,10 @@ pub(crate) fn method(comparison: &Comparison) -> Option<String> {
     let Comparison { base, other, .. } = comparison;
     if !comparison.is_of_one_session() {
         return None;
+    }
+    // Nothing of a count is noise, and nothing was to be alternated.
+    if comparison.rows.is_empty() || comparison.is_counted() {
+        return counts::method(comparison);
     }
     if !comparison.is_alternated {
         let is_paired = |run: &Run| run.session.as_ref().is_some_and(|part| part.paired);

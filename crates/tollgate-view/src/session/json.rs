@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
-use tollgate_model::compare::{FactDifference, Verdict};
+use tollgate_model::compare::{FactDifference, NotCompared, Verdict};
 use tollgate_model::{Case, Effect, RunId, Unit};
 
 use super::{Member, Session};
@@ -22,6 +22,7 @@ pub struct Document<'a> {
 #[derive(Serialize)]
 struct Compared<'a> {
     rows: Vec<Row<'a>>,
+    not_compared: Vec<Apart<'a>>,
     facts: Vec<FactRecord<'a>>,
 }
 
@@ -48,6 +49,15 @@ struct Row<'a> {
     other_environment: &'a str,
     why: Option<&'a str>,
     causes: Vec<&'a str>,
+}
+
+/// A case that one side counted and the other timed.
+#[derive(Serialize)]
+struct Apart<'a> {
+    base_environment: &'a str,
+    other_environment: &'a str,
+    #[serde(flatten)]
+    apart: &'a NotCompared,
 }
 
 #[derive(Serialize)]
@@ -77,6 +87,9 @@ impl<'a> Document<'a> {
             comparison: Compared {
                 rows: sides()
                     .flat_map(|(base, other, comparison)| Row::all(base, other, comparison))
+                    .collect(),
+                not_compared: sides()
+                    .flat_map(|(base, other, comparison)| Apart::all(base, other, comparison))
                     .collect(),
                 facts: sides()
                     .flat_map(|(base, other, comparison)| FactRecord::all(base, other, comparison))
@@ -121,6 +134,20 @@ impl<'a> Row<'a> {
             }
         };
         comparison.rows.iter().map(of)
+    }
+}
+
+impl<'a> Apart<'a> {
+    fn all(
+        base: &'a Member<'a>,
+        other: &'a Member<'a>,
+        comparison: &'a Comparison<'a>,
+    ) -> impl Iterator<Item = Self> {
+        comparison.not_compared.iter().map(|apart| Self {
+            base_environment: &base.name,
+            other_environment: &other.name,
+            apart,
+        })
     }
 }
 

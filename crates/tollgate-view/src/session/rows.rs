@@ -2,15 +2,16 @@
 
 use std::collections::HashSet;
 
-use tollgate_model::compare::Verdict;
+use tollgate_model::compare::{SAME_ALTERNATED, Verdict};
 use tollgate_model::{Case, Unit};
 use unicode_width::UnicodeWidthStr;
 
 use super::causes::Causes;
+use super::counted;
 use crate::compare::need::{self, Need};
 use crate::comparison::{Comparison, Row};
-use crate::figures;
 use crate::table::{Look, Table};
+use crate::{counts, figures};
 
 /// The changed rows that have room: those of the first screen's operations first, then the largest differences. They are in the
 /// order of their sizes.
@@ -36,6 +37,9 @@ pub(super) fn table(comparison: &Comparison, rows: &[&Row], causes: &Causes, wid
     // Numbers that are the same on every line say nothing.
     let numbers: Vec<String> = rows.iter().map(|row| causes.numbers(comparison, row)).collect();
     let is_numbered = comparison.proven.is_none() && numbers.windows(2).any(|pair| pair[0] != pair[1]);
+    if comparison.is_counted() {
+        return counted::table(rows, is_numbered.then_some(&numbers), width);
+    }
     let longest = width.saturating_sub(FIGURES[usize::from(is_numbered)]);
     let mut header = vec!["benchmark", "base", "ratio", "95 % CI", "adds", "verdict"];
     header.extend(is_numbered.then_some("cause"));
@@ -50,7 +54,7 @@ pub(super) fn table(comparison: &Comparison, rows: &[&Row], causes: &Causes, wid
 }
 
 /// The name of a case. One that is long has the values of its parameters alone: `entry/seccomp{256}`.
-fn in_short(case: &Case, longest: usize) -> String {
+pub(super) fn in_short(case: &Case, longest: usize) -> String {
     let name = case.to_string();
     if name.width() <= longest || case.params.is_empty() {
         return name;
@@ -61,6 +65,9 @@ fn in_short(case: &Case, longest: usize) -> String {
 
 /// The table of all rows: changed ones first, each with the correlation of its turns.
 pub(super) fn whole(comparison: &Comparison) -> Table {
+    if comparison.is_counted() {
+        return counted::whole(comparison);
+    }
     let header = ["benchmark", "base", "ratio", "95 % CI", "adds", "verdict", "correl.", "narrower", "turns"];
     let mut table = Table::new(&header).with_words(&["verdict"]).with_dispensable(1);
     let mut rows: Vec<&Row> = comparison.changed();
@@ -85,7 +92,7 @@ pub(super) fn whole(comparison: &Comparison) -> Table {
     table
 }
 
-fn look(row: &Row) -> Look {
+pub(super) fn look(row: &Row) -> Look {
     match row.result.verdict {
         Verdict::Slower | Verdict::Faster => Look::Coloured,
         Verdict::Same => Look::Plain,
@@ -121,10 +128,13 @@ pub(super) fn counts(comparison: &Comparison, hidden: usize, is_alone: bool) -> 
     let within = match (comparison.is_alternated, widest) {
         (true, Some(widest)) => format!(
             " within {}, the widest interval ±{}",
-            whole_percent(comparison.asked),
+            whole_percent(comparison.asked.max(SAME_ALTERNATED)),
             figures::percent(widest)
         ),
-        (true, None) => format!(" within {}", whole_percent(comparison.asked)),
+        (true, None) => format!(" within {}", whole_percent(comparison.asked.max(SAME_ALTERNATED))),
+        (false, _) if comparison.is_counted() && comparison.asked > 0.0 => {
+            format!(" within {}", whole_percent(comparison.asked))
+        }
         (false, _) => String::new(),
     };
     parts.push(format!("{} the same{within}", figures::count(same, "row", "rows")));
@@ -137,7 +147,13 @@ pub(super) fn counts(comparison: &Comparison, hidden: usize, is_alone: bool) -> 
             parts.push(format!("{} in the {side} only{named}", only.len()));
         }
     }
-    lines.push(format!("{}.", parts.join("; ")));
+    if comparison.rows.is_empty() {
+        parts.remove(0);
+    }
+    if !parts.is_empty() {
+        lines.push(format!("{}.", parts.join("; ")));
+    }
+    lines.extend(counts::not_compared(comparison));
     lines.extend(inconclusive(comparison, is_alone));
     lines
 }

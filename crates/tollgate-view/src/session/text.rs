@@ -4,10 +4,12 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
+use tollgate_model::compare::Verdict;
 use tollgate_model::text::clean;
 use unicode_width::UnicodeWidthStr;
 
 use super::causes::Causes;
+use super::counted::Beside;
 use super::{Member, Session, environments, rows};
 use crate::comparison::Comparison;
 use crate::figures::{count, time_left};
@@ -31,7 +33,9 @@ pub fn text(session: &Session, all: bool, width: usize) -> String {
     let width = if all { width } else { width.min(COLUMNS) };
     let mut text = head(session, width);
     // The head says why an environment has nothing.
-    let others = session.others().filter(|(_, comparison)| !comparison.rows.is_empty());
+    let has_rows =
+        |comparison: &Comparison| !(comparison.rows.is_empty() && comparison.not_compared.is_empty());
+    let others = session.others().filter(|(_, comparison)| has_rows(comparison));
     let others: Vec<_> = others.collect();
     let is_alone = others.len() == 1;
     let blocks: Vec<Block> = others
@@ -100,6 +104,8 @@ struct Block<'a, 'b> {
     comparison: &'b Comparison<'a>,
     title: String,
     method: String,
+    /// The figures of what is not compared.
+    beside: Beside<'a, 'b>,
     causes: Causes<'b>,
     sentences: Vec<String>,
     headlines: HashSet<String>,
@@ -117,19 +123,15 @@ impl<'a, 'b> Block<'a, 'b> {
         width: usize,
     ) -> Self {
         let causes = Causes::of(comparison, if is_alone { MOST_CAUSES } else { FEW_CAUSES });
-        let changed = |slower: bool| {
-            let rows = comparison.rows.iter().filter(|row| row.result.verdict.is_difference());
-            rows.filter(|row| (row.result.ratio > 1.0) == slower).count()
-        };
         let base = &session.members[0];
+        let [slower, faster] = [Verdict::Slower, Verdict::Faster].map(|verdict| comparison.count(verdict));
+        let verdicts = match comparison.rows.is_empty() {
+            true => "not in one unit".to_owned(),
+            false => format!("{slower} slower, {faster} faster"),
+        };
         Self {
-            title: format!(
-                "{} compared with {}: {} slower, {} faster",
-                other.name,
-                base.name,
-                changed(true),
-                changed(false)
-            ),
+            title: format!("{} compared with {}: {verdicts}", other.name, base.name),
+            beside: Beside { base: &base.summary, other: &other.summary },
             method: environments::method(comparison).unwrap_or_default(),
             sentences: causes.sentences(comparison),
             causes,
@@ -144,11 +146,20 @@ impl<'a, 'b> Block<'a, 'b> {
     fn lines(&self) -> usize {
         let changed = self.comparison.changed().len();
         let text = self.before() + &self.after(changed);
-        1 + text.lines().count() + usize::from(changed > 0)
+        1 + text.lines().count() + usize::from(changed > 0 || self.is_beside())
     }
 
     fn before(&self) -> String {
-        heading(&self.title, self.width) + &paragraph(&self.method, self.width, "")
+        let method = match self.method.is_empty() {
+            true => String::new(),
+            false => paragraph(&self.method, self.width, ""),
+        };
+        heading(&self.title, self.width) + &method
+    }
+
+    /// Whether no row has a ratio, and the figures stand side by side.
+    fn is_beside(&self) -> bool {
+        self.comparison.rows.is_empty()
     }
 
     fn after(&self, hidden: usize) -> String {
@@ -165,6 +176,13 @@ impl<'a, 'b> Block<'a, 'b> {
 
     /// With at most so many rows; how many they are.
     fn text(&self, room: usize, width: usize) -> (String, usize) {
+        if self.is_beside() {
+            let (table, used) = self.beside.table(self.comparison, &self.headlines, room);
+            return (
+                format!("\n{}{}{}", self.before(), table.lines(Some(width), false), self.after(0)),
+                used,
+            );
+        }
         let rows = rows::shown(self.comparison, &self.headlines, room);
         let hidden = self.comparison.changed().len() - rows.len();
         let table = match rows.is_empty() {
@@ -175,7 +193,10 @@ impl<'a, 'b> Block<'a, 'b> {
     }
 
     fn whole(&self, width: usize) -> String {
-        let table = rows::whole(self.comparison).render(width);
+        let table = match self.is_beside() {
+            true => self.beside.table(self.comparison, &self.headlines, usize::MAX).0.render(width),
+            false => rows::whole(self.comparison).render(width),
+        };
         let facts = crate::compare::facts::facts_text(&self.comparison.facts, width);
         let only = crate::compare::text::only_of_both(self.comparison, width);
         format!("\n{}{table}{only}{}{facts}", self.before(), self.after(0))

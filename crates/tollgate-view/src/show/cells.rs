@@ -2,7 +2,8 @@
 
 use tollgate_model::Unit;
 
-use crate::figures::{estimate, multiple, range};
+use crate::counts;
+use crate::figures::{estimate, instructions, multiple, range};
 use crate::summary::{Figures, Row};
 
 /// How samples become the figures that are shown.
@@ -30,13 +31,17 @@ pub enum Columns {
     Multiple,
     /// The distribution of single operations, for suites whose operations wait for storage.
     Distribution,
+    /// Counts of instructions, and whether they are the same in every batch.
+    Counts,
 }
 
 impl Columns {
     /// The columns for a suite's rows.
     pub fn of<'a, 'b: 'a>(rows: impl IntoIterator<Item = &'a Row<'b>> + Clone) -> Self {
         let measured = || rows.clone().into_iter().filter_map(Row::figures);
-        if measured().any(|figures| figures.measured.bytes_per_op.is_some()) {
+        if measured().next().is_some() && measured().all(Figures::is_count) {
+            Self::Counts
+        } else if measured().any(|figures| figures.measured.bytes_per_op.is_some()) {
             Self::Distribution
         } else if measured().any(|figures| figures.multiple.is_some()) {
             Self::Multiple
@@ -50,6 +55,7 @@ impl Columns {
             Self::Level => &["median", "95 % CI", "min"],
             Self::Multiple => &["median", "95 % CI", "min", "× syscall"],
             Self::Distribution => &["median", "95 % CI", "p99", "max"],
+            Self::Counts => &["instructions", "batches", "× syscall"],
         }
     }
 
@@ -67,6 +73,10 @@ impl Columns {
         }
         if let Some(limit) = figures.below {
             return vec![format!("< {}", shown(limit))];
+        }
+        if self == Self::Counts {
+            let multiple = figures.multiple.map(multiple).unwrap_or_default();
+            return vec![instructions(of.median), counts::batches(figures).unwrap_or_default(), multiple];
         }
         let interval = of.interval.map(|interval| {
             let [low, high, median] =

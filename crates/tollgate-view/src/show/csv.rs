@@ -6,7 +6,7 @@ use super::cycles;
 use crate::spreadsheet::{Cell, Terminator, table};
 use crate::summary::{Row, Summary};
 
-const COLUMNS: [&str; 25] = [
+const COLUMNS: [&str; 26] = [
     "benchmark",
     "params",
     "status",
@@ -32,6 +32,7 @@ const COLUMNS: [&str; 25] = [
     "p99",
     "max",
     "bytes_per_second",
+    "exact",
 ];
 
 /// A header and a line for each case; what is unknown is empty. What commands a terminal is written out.
@@ -46,6 +47,8 @@ fn record(row: &Row, summary: &Summary) -> [Cell; COLUMNS.len()] {
     let (measured, estimate) = figures.map(|figures| (&*figures.measured, &figures.estimate)).unzip();
     let paired = figures.and_then(|figures| figures.paired.as_ref());
     let params: Vec<String> = row.case.params.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let exact = figures.filter(|figures| figures.is_count());
+    let exact = exact.map(|figures| if figures.is_exact() { "true" } else { "false" });
     let counted = measured.and_then(|measured| measured.counted.as_ref());
     [
         text(&row.case.benchmark),
@@ -73,5 +76,6 @@ fn record(row: &Row, summary: &Summary) -> [Cell; COLUMNS.len()] {
         estimate.and_then(|estimate| estimate.p99).into(),
         estimate.map(|estimate| estimate.max).into(),
         figures.and_then(|figures| figures.bytes_per_second()).into(),
+        exact.unwrap_or_default().into(),
     ]
 }

@@ -63,6 +63,8 @@ struct Record<'a> {
     spread: Option<f64>,
     baseline: Option<Baseline<'a>>,
     noisy: bool,
+    /// Of a count of instructions, whether every batch has it.
+    exact: Option<bool>,
     why: Option<&'a str>,
     error: Option<&'a str>,
     counted: Option<&'a Counted>,
@@ -146,6 +148,7 @@ impl<'a> Record<'a> {
             spread: estimate.map(|estimate| estimate.spread),
             baseline: figures.and_then(|figures| figures.paired.as_ref()).map(Baseline::of),
             noisy: row.is_noisy(),
+            exact: figures.filter(|figures| figures.is_count()).map(|figures| figures.is_exact()),
             why: row.why().filter(|_| !is_failed),
             error: row.why().filter(|_| is_failed),
             counted: measured.and_then(|measured| measured.counted.as_ref()),

@@ -10,7 +10,7 @@ use tollgate_model::{Case, Facts, Run, Unit, own};
 use super::cells::{Columns, Scale};
 use crate::summary::{Figures, Row, State, Summary};
 use crate::table::{Look, Table, paragraph};
-use crate::{advice, expensive, facts, figures, findings, pictures};
+use crate::{advice, counts, expensive, facts, figures, findings, pictures};
 use tollgate_model::measurement::Status;
 
 /// How rows are shown.
@@ -147,6 +147,10 @@ fn long_names<'a>(all: &[&'a Row]) -> HashSet<&'a str> {
 /// The clock of the run and its storage.
 fn method(summary: &Summary, width: usize) -> String {
     let facts = &summary.run.facts;
+    if counts::is_counted(summary) {
+        let words = format!("instructions, by {}; {}", counts::counter(summary), counts::exactness(summary));
+        return paragraph(&words, width, "counted: ");
+    }
     let mut with = Vec::new();
     if let Some(clock) = facts::text(facts, facts::CLOCK) {
         let clock = if facts::clock_is_tsc(facts) { "the TSC" } else { clock };

@@ -52,14 +52,12 @@ impl<'a> Figures<'a> {
         Some(Self { measured: Cow::Borrowed(measured), estimate, below, multiple: None, paired: None, parts })
     }
 
-    /// Its median over that of [`super::BASELINE`].
-    pub(super) fn multiple_of(&self, baseline: f64) -> Option<f64> {
+    /// Its median over that of [`super::BASELINE`], a time or a count.
+    pub(super) fn multiple_of(&self, (baseline, unit): (f64, Unit)) -> Option<f64> {
         // A whole command is no multiple of a call.
         let is_command = !self.measured.traced.is_empty();
-        let comparable = self.measured.unit == Unit::Nanoseconds
-            && self.below.is_none()
-            && self.is_estimate()
-            && !is_command;
+        let comparable =
+            self.measured.unit == unit && self.below.is_none() && self.is_estimate() && !is_command;
         comparable.then_some(self.estimate.median / baseline).filter(|multiple| multiple.is_finite())
     }
 
@@ -68,6 +66,16 @@ impl<'a> Figures<'a> {
         let is_known = self.measured.unit == Unit::Nanoseconds && self.below.is_none();
         let bytes = self.measured.bytes_per_op.filter(|_| is_known)? as f64;
         Some(bytes * 1e9 / self.estimate.median).filter(|rate| rate.is_finite() && *rate > 0.0)
+    }
+
+    /// Whether it is a count of instructions.
+    pub fn is_count(&self) -> bool {
+        self.measured.is_count()
+    }
+
+    /// Whether every batch has the same count.
+    pub fn is_exact(&self) -> bool {
+        self.is_count() && self.estimate.min == self.estimate.max
     }
 
     /// [`is_estimate`] of what was measured.
@@ -97,8 +105,11 @@ impl<'a> Figures<'a> {
         (self.measured.samples.len() as u64).saturating_mul(self.measured.ops_per_sample)
     }
 
-    /// The reasons why it is noisy.
+    /// The reasons why it is noisy. A count is not: batches with other events than the operation's are told from the rest.
     pub fn noise(&self) -> Vec<Noise> {
+        if self.is_count() {
+            return Vec::new();
+        }
         let (discarded, wide) = (self.estimate.discarded_share, self.estimate.relative_half_width());
         let processes = self.estimate.process_medians.len();
         let is_known = self.below.is_none();

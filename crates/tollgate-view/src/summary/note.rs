@@ -25,6 +25,10 @@ pub enum Note<'a> {
     Emulated,
     /// The figure is an upper bound.
     BelowLimit,
+    /// A count that is not the same in every batch, from the smallest to the largest.
+    Varying(f64, f64),
+    /// So many of all batches of a count had another event, such as a timer tick, and are left out.
+    Apart(u64, u64),
     /// Bytes per second.
     Throughput(f64),
     /// It was compared with its baseline, round by round.
@@ -57,8 +61,7 @@ pub enum Note<'a> {
 
 /// The notes on the figures of a case.
 pub(super) fn of<'b>(case: &'b Case, figures: &'b Figures<'_>) -> Vec<Note<'b>> {
-    let (estimate, measured) = (&figures.estimate, &*figures.measured);
-    let (unit, is_known) = (measured.unit, figures.below.is_none());
+    let measured = &*figures.measured;
     let noise = figures.noise();
     let is_noted = noise.iter().any(|noise| matches!(noise, Noise::Discarded(_)));
     let mut notes: Vec<Note> = noise.into_iter().map(Note::Noisy).collect();
@@ -66,18 +69,12 @@ pub(super) fn of<'b>(case: &'b Case, figures: &'b Figures<'_>) -> Vec<Note<'b>> 
         notes.push(Note::Emulated);
         return notes;
     }
-    notes.extend((!is_known).then_some(Note::BelowLimit));
+    notes.extend(figures.below.map(|_| Note::BelowLimit));
     notes.extend(figures.bytes_per_second().map(Note::Throughput));
-    notes.extend(figures.paired.as_ref().map(|paired| Note::Paired { paired, case, unit }));
-    let modes = <&[Mode; 2]>::try_from(estimate.modes.as_slice()).ok().filter(|_| is_known);
-    notes.extend(modes.map(|modes| Note::Bimodal { modes, unit }));
-    if estimate.spread > NOTABLE_RANGE && is_known {
-        let medians = || estimate.process_medians.iter().copied();
-        let ends = medians().min_by(f64::total_cmp).zip(medians().max_by(f64::total_cmp));
-        notes.push(Note::Range { share: estimate.spread, ends, unit });
-    }
-    if estimate.discarded_share > NOTABLE_DISCARDS && !is_noted {
-        notes.push(Note::Discarded(estimate.discarded_share));
+    notes.extend(figures.paired.as_ref().map(|paired| Note::Paired { paired, case, unit: measured.unit }));
+    match figures.is_count() {
+        true => notes.extend(of_count(figures)),
+        false => notes.extend(of_times(figures, is_noted)),
     }
     notes.extend(measured.counted.as_ref().map(Note::Counted));
     let operations = figures.operations();
@@ -87,6 +84,31 @@ pub(super) fn of<'b>(case: &'b Case, figures: &'b Figures<'_>) -> Vec<Note<'b>> 
     notes.extend((!often.is_empty()).then_some(Note::Often(often, operations)));
     notes.extend((!rare.is_empty()).then_some(Note::Rarely(rare, operations)));
     notes.extend(measured.notes.iter().map(|note| Note::Said(note)));
+    notes
+}
+
+/// How the batches of a count differ.
+fn of_count<'b>(figures: &Figures<'_>) -> Vec<Note<'b>> {
+    let (estimate, apart) = (&figures.estimate, figures.measured.discarded);
+    let all = (estimate.samples as u64).saturating_add(apart);
+    let varying = (!figures.is_exact()).then_some(Note::Varying(estimate.min, estimate.max));
+    varying.into_iter().chain((apart > 0).then_some(Note::Apart(apart, all))).collect()
+}
+
+/// How the samples of a time are distributed.
+fn of_times<'b>(figures: &'b Figures<'_>, has_noted_discards: bool) -> Vec<Note<'b>> {
+    let (estimate, unit, is_known) = (&figures.estimate, figures.measured.unit, figures.below.is_none());
+    let mut notes = Vec::new();
+    let modes = <&[Mode; 2]>::try_from(estimate.modes.as_slice()).ok().filter(|_| is_known);
+    notes.extend(modes.map(|modes| Note::Bimodal { modes, unit }));
+    if estimate.spread > NOTABLE_RANGE && is_known {
+        let medians = || estimate.process_medians.iter().copied();
+        let ends = medians().min_by(f64::total_cmp).zip(medians().max_by(f64::total_cmp));
+        notes.push(Note::Range { share: estimate.spread, ends, unit });
+    }
+    if estimate.discarded_share > NOTABLE_DISCARDS && !has_noted_discards {
+        notes.push(Note::Discarded(estimate.discarded_share));
+    }
     notes
 }
 
@@ -101,6 +123,11 @@ impl fmt::Display for Note<'_> {
             Self::Noisy(noise) => write!(f, "noisy: {noise}"),
             Self::Emulated => f.write_str("times are an emulator's"),
             Self::BelowLimit => f.write_str("detection limit"),
+            Self::Varying(low, high) => {
+                let range = figures::range(*low, *high, *low, Unit::Instructions);
+                write!(f, "not the same in every batch: {range}")
+            }
+            Self::Apart(apart, all) => write!(f, "{apart} of {all} batches had other events, left out"),
             Self::Throughput(rate) => write!(f, "{}/s", figures::bytes(*rate)),
             Self::Paired { paired, case, unit } => paired_in_words(f, paired, case, *unit),
             Self::Bimodal { modes: [low, high], unit } => {
@@ -158,6 +185,7 @@ fn paired_in_words(f: &mut fmt::Formatter<'_>, paired: &Paired, case: &Case, uni
         false => benchmark.clone(),
     };
     match paired.verdict {
+        Verdict::Same if paired.threshold == 0.0 => write!(f, "same as {name}"),
         Verdict::Same => write!(f, "same as {name} within {}", percent(paired.threshold)),
         Verdict::Inconclusive => {
             write!(f, "no significant difference from {name}")?;

@@ -1,0 +1,114 @@
+//! How counts of instructions are said: whole numbers, exact or with the range of their batches, and differences in percent.
+
+use tollgate_model::{Provenance, Unit};
+
+use crate::comparison::{self, Comparison, Row};
+use crate::figures;
+use crate::summary::{Figures, Summary};
+
+/// The sign of a count that is the same in every batch.
+const EXACT: &str = "exact";
+
+/// Whether a run has rows, and all of them are counts.
+pub fn is_counted(summary: &Summary) -> bool {
+    summary.measured().next().is_some() && summary.measured().all(|(_, figures)| figures.is_count())
+}
+
+/// What counted the instructions of a run.
+pub fn counter(summary: &Summary) -> &'static str {
+    let (_, first) = summary.measured().next().unzip();
+    match first.map(|first| first.measured.provenance) {
+        Some(Provenance::QemuIcount | Provenance::QemuTcg) => {
+            "QEMU's translator (-icount), whose clock goes one tick an instruction"
+        }
+        Some(Provenance::Interpreter) => "tollgate's interpreter",
+        _ => "an emulator",
+    }
+}
+
+/// `exact`, or the range of the batches: `19,950–20,100`. None of a time.
+pub fn batches(figures: &Figures) -> Option<String> {
+    let of = &figures.estimate;
+    figures.is_count().then(|| match figures.is_exact() {
+        true => EXACT.to_owned(),
+        false => figures::range(of.min, of.max, of.median, Unit::Instructions),
+    })
+}
+
+/// How many counts of a run are exact: `in 8 of 9 rows every batch has the same count`.
+pub fn exactness(summary: &Summary) -> String {
+    let counts = || summary.measured().map(|(_, figures)| figures).filter(|figures| figures.is_count());
+    let (all, exact) = (counts().count(), counts().filter(|figures| figures.is_exact()).count());
+    let which = if exact == all { String::new() } else { format!("in {exact} of {all} rows ") };
+    format!("{which}every batch has the same count")
+}
+
+/// `209 → 187`, an equal count once.
+pub fn from_to(row: &Row) -> String {
+    let count = |count: Option<f64>| count.map_or("–".to_owned(), figures::instructions);
+    match row.result.base == row.result.other {
+        true => count(row.result.base),
+        false => format!("{} → {}", count(row.result.base), count(row.result.other)),
+    }
+}
+
+/// What the other adds: `-22`, `+3`. None of equal counts.
+pub fn adds(row: &Row) -> Option<String> {
+    let adds = row.adds().filter(|adds| *adds != 0.0)?;
+    let sign = if adds < 0.0 { "-" } else { "+" };
+    Some(format!("{sign}{}", figures::instructions(adds.abs())))
+}
+
+/// The same in percent of the base: `-10.5 %`. None of equal counts, and where the base is zero.
+pub fn change(row: &Row) -> Option<String> {
+    let ratio = row.ratio().filter(|ratio| *ratio != 1.0)?;
+    let percent = (ratio - 1.0) * 100.0;
+    let sign = if percent < 0.0 { "-" } else { "+" };
+    let digits = if percent.abs() < 9.95 { 2 } else { 3 };
+    let text = figures::thousands(&figures::significant(percent.abs(), digits));
+    Some(format!("{sign}{text} %"))
+}
+
+/// `209 → 187 instructions, -10.5 %`
+pub fn in_words(row: &Row) -> String {
+    let change = change(row).map(|change| format!(", {change}")).unwrap_or_default();
+    format!("{} instructions{change}", from_to(row))
+}
+
+/// How two counted runs were compared. None where no row is a count.
+pub fn method(comparison: &Comparison) -> Option<String> {
+    let counts = || comparison.rows.iter().filter(|row| row.is_count());
+    let is_exact = |row: &&Row| [row.base, row.other].iter().all(|side| is_constant(&side.samples));
+    let (all, exact) = (counts().count(), counts().filter(is_exact).count());
+    let which = if exact == all { String::new() } else { format!(" in {exact} of {all} rows") };
+    (all > 0).then(|| format!("Counted: instructions per operation, exact{which}; no noise, no intervals."))
+}
+
+fn is_constant(samples: &[f64]) -> bool {
+    samples.windows(2).all(|pair| pair[0] == pair[1])
+}
+
+/// Why cases that both measured have no row: `40 rows are not compared: nanoseconds in host, instructions in vm:exact.`
+pub fn not_compared(comparison: &Comparison) -> Option<String> {
+    let apart = &comparison.not_compared;
+    let first = apart.first()?;
+    let are = if apart.len() == 1 { "is" } else { "are" };
+    let [base, other] = [comparison.base, comparison.other].map(comparison::name);
+    Some(format!(
+        "{} {are} not compared: {} in {base}, {} in {other}.",
+        figures::count(apart.len(), "row", "rows"),
+        plural(first.base_unit),
+        plural(first.other_unit),
+    ))
+}
+
+/// The unit as a word.
+fn plural(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Nanoseconds => "nanoseconds",
+        Unit::NanosecondsPerLine => "nanoseconds per line",
+        Unit::Cycles => "cycles",
+        Unit::Bytes => "bytes",
+        Unit::Instructions => "instructions",
+    }
+}

@@ -1,0 +1,276 @@
+//! What is said of runs that count instructions: no times, no intervals, no noise.
+
+mod sessions;
+
+use sessions::{Side, host, runs};
+use tollgate_model::{Environment, Fact, Outcome, ProcessRounds, Provenance, Run, Unit};
+use tollgate_view::compare::condition::{Answer, Condition, answer};
+use tollgate_view::compare::{self, json};
+use tollgate_view::comparison::Comparison;
+use tollgate_view::explain;
+use tollgate_view::report::{markdown, page_of};
+use tollgate_view::session::{self, Session};
+use tollgate_view::show::text::{self as show, Options};
+use tollgate_view::show::{csv, json as run_json};
+use tollgate_view::summary::Summary;
+use tollgate_view::{export, screen};
+
+/// The cases with their counts.
+const COUNTS: [(&str, f64); 9] = [
+    ("entry/syscall", 209.0),
+    ("entry/syscall-getpid", 307.0),
+    ("entry/vdso-clock", 71.0),
+    ("entry/int80", 253.0),
+    ("entry/seccomp{instructions=32}", 1204.0),
+    ("entry/io-uring-nop{batch=64}", 409.25),
+    ("traps/minor-fault", 3_611.0),
+    ("traps/signal-self", 4_018.0),
+    ("traps/invalid-opcode{opcode=ud1}", 2_942.0),
+];
+
+fn guest(name: &'static str) -> Side {
+    Side {
+        name,
+        kind: Environment::Vm,
+        paired: false,
+        facts: vec![
+            ("hypervisor.layers", Fact::known(vec!["QEMU TCG".to_owned()], "CPUID")),
+            ("cpu.model", Fact::known("QEMU Virtual CPU version 2.5+", "CPUID")),
+            ("cpu.online", Fact::known(1, "/sys/devices/system/cpu/online")),
+            ("kernel.release", Fact::known("6.1.0-56-cloud-amd64", "uname(2)")),
+            ("run.clock_hz", Fact::known(1_000_000_000_i64, "run.clock")),
+            ("run.cpu", Fact::known(0, "sched_getaffinity(2)")),
+        ],
+        ..host()
+    }
+}
+
+/// The same without mitigations: system calls have 22 instructions less, a fault varies.
+fn unmitigated() -> Side {
+    let mut side = guest("vm:exact,append=mitigations=off");
+    side.facts
+        .push(("mitigation.pti", Fact::known(false, "/sys/devices/system/cpu/vulnerabilities/meltdown")));
+    let line = "console=ttyS0 mitigations=off";
+    side.facts.push(("kernel.command_line", Fact::known(line, "/proc/cmdline")));
+    side.ratio = |case| match case.benchmark.as_str() {
+        "entry/syscall" => 187.0 / 209.0,
+        "entry/int80" => 251.0 / 253.0,
+        "traps/signal-self" => 4_020.0 / 4_018.0,
+        _ => 1.0,
+    };
+    side
+}
+
+fn mitigated() -> Side {
+    let mut side = guest("vm:exact");
+    side.facts
+        .push(("mitigation.pti", Fact::known(true, "/sys/devices/system/cpu/vulnerabilities/meltdown")));
+    side.facts.push(("kernel.command_line", Fact::known("console=ttyS0", "/proc/cmdline")));
+    side
+}
+
+/// Counts the cases of a run: one process, twenty batches, of which signals have another count in each; a tick fell into three.
+fn count(run: &mut Run) {
+    for measurement in &mut run.measurements {
+        let Outcome::Measured(measured) = &mut measurement.outcome else { continue };
+        let name = measurement.case.to_string();
+        let (_, of_base) = COUNTS.iter().find(|(case, _)| *case == name).expect("a case");
+        // What the helper drew at random is a ratio to the count.
+        let of_side = run.session.as_ref().map_or(0, |part| part.place);
+        let ratio = match of_side {
+            1 => (unmitigated().ratio)(&measurement.case),
+            _ => 1.0,
+        };
+        let count = of_base * ratio;
+        let varies = measurement.case.benchmark == "traps/signal-self";
+        measured.unit = Unit::Instructions;
+        measured.provenance = Provenance::QemuIcount;
+        measured.ops_per_sample = 100;
+        measured.clock_hz = 1_000_000_000;
+        measured.samples =
+            (0..17).map(|at| count + if varies { f64::from(at % 5) * 4.0 } else { 0.0 }).collect();
+        measured.discarded = 3;
+        measured.processes = vec![ProcessRounds { rounds: 20, ran: None, discarded: vec![4, 9, 14] }];
+    }
+}
+
+fn counted_runs() -> Vec<Run> {
+    let mut runs = runs(&[mitigated(), unmitigated()], &COUNTS);
+    runs.iter_mut().for_each(count);
+    runs.iter().for_each(|run| {
+        Run::parse(&run.to_json().expect("a document")).expect("a run");
+    });
+    runs
+}
+
+/// The host with times, the guest with counts.
+fn mixed_runs() -> Vec<Run> {
+    let mut runs = runs(&[host(), guest("vm:exact")], &COUNTS);
+    runs[1].session.as_mut().expect("a session").place = 2;
+    count(&mut runs[1]);
+    runs[1].session.as_mut().expect("a session").place = 1;
+    runs
+}
+
+fn plain(text: &str) -> String {
+    let text = anstream::adapter::strip_str(text).to_string();
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    text
+}
+
+/// Nothing that belongs to times alone.
+fn assert_untimed(text: &str) {
+    for word in [
+        " ns",
+        "µs",
+        "95 %",
+        "inconclusive",
+        "correl",
+        "detection",
+        "noisy",
+        "A/A",
+        "processes agree",
+        "lack a CI",
+    ] {
+        assert!(!text.contains(word), "{word:?} in {text}");
+    }
+}
+
+#[test]
+fn a_run_has_counts_in_place_of_medians_and_intervals() {
+    let run = counted_runs().remove(0);
+    let summary = Summary::of(&run);
+    let first = plain(&screen::text(&summary, 80));
+    assert!(first.lines().count() <= 40);
+    assert_untimed(&first);
+    insta::assert_snapshot!("the_screen_of_a_counted_run", first);
+    let all = plain(&show::text(&summary, Options { width: Some(80), bench: true, ..Options::default() }));
+    assert_untimed(&all);
+    insta::assert_snapshot!("all_rows_of_a_counted_run", all);
+    for width in [40, 60, 79] {
+        assert!(plain(&screen::text(&summary, width)).lines().all(|line| line.chars().count() <= width));
+    }
+}
+
+#[test]
+fn two_command_lines_differ_by_what_they_set_and_nothing_else() {
+    let runs = counted_runs();
+    let session = Session::of(&runs).expect("a session");
+    let text = plain(&session::text(&session, false, 80));
+    assert!(text.lines().count() <= 40);
+    assert!(!text.contains("inconclusive"), "{text}");
+    insta::assert_snapshot!("the_screen_of_two_command_lines", text);
+    insta::assert_snapshot!("all_rows_of_two_command_lines", plain(&session::text(&session, true, 80)));
+    let json = serde_json::to_value(session::json::Document::of(&session, &[])).expect("JSON");
+    let rows = json["comparison"]["rows"].as_array().expect("rows");
+    assert_eq!(rows.len(), COUNTS.len());
+    let syscall = &rows[0];
+    assert_eq!((syscall["base"].as_f64(), syscall["other"].as_f64()), (Some(209.0), Some(187.0)));
+    assert_eq!((&syscall["verdict"], &syscall["threshold"]), (&"faster".into(), &0.0.into()));
+    assert_eq!((&syscall["unit"], &syscall["adds"]), (&"instructions".into(), &(-22.0).into()));
+    assert!(rows.iter().all(|row| row["verdict"] != "inconclusive" && row["ratio_low"].is_null()));
+    let causes = syscall["causes"].as_array().expect("causes");
+    assert!(causes.contains(&"mitigation.pti".into()), "{causes:?}");
+}
+
+#[test]
+fn a_regression_test_of_counts_says_yes_or_no() {
+    let runs = counted_runs();
+    let forth = |asked| [Comparison::above(&runs[0], &runs[1], asked)];
+    let back = |asked| [Comparison::above(&runs[1], &runs[0], asked)];
+    assert_eq!(answer(&[Condition::Slower], 0.0, &forth(0.0)), Answer::NotMet);
+    assert!(matches!(answer(&[Condition::Slower], 0.0, &back(0.0)), Answer::Met(_)));
+    // 251 → 253 instructions are 0.8 %, 187 → 209 are 12 %.
+    let of = |asked| answer(&[Condition::Slower], asked, &back(asked));
+    assert_eq!(of(0.005), Answer::Met("entry/syscall and 1 more are slower".to_owned()));
+    assert_eq!(of(0.01), Answer::Met("entry/syscall is slower".to_owned()));
+    assert_eq!(of(0.2), Answer::NotMet);
+    assert_eq!(answer(&[Condition::Undecided], 0.0, &back(0.0)), Answer::NotMet);
+    let mixed = mixed_runs();
+    let open = answer(&[Condition::Slower], 0.0, &[Comparison::of(&mixed[0], &mixed[1])]);
+    let why = "undecided: 9 rows are not compared: nanoseconds in host, instructions in vm:exact";
+    assert_eq!(open, Answer::Open(why.to_owned()));
+}
+
+#[test]
+fn compare_shows_counts_without_a_word_of_turns() {
+    let mut runs = counted_runs();
+    // Two runs of two days.
+    runs.iter_mut().for_each(|run| run.session = None);
+    let comparisons = [Comparison::of(&runs[0], &runs[1])];
+    let text = plain(&compare::text::text(&comparisons, true, 80));
+    assert_untimed(&text.replace("0 inconclusive", ""));
+    assert!(!text.contains("In turns"), "{text}");
+    insta::assert_snapshot!("two_counted_runs_compared", text);
+    let json = serde_json::to_value(json::Document::of(&runs[0], &comparisons, &[])).expect("JSON");
+    assert_eq!(json["not_compared"], serde_json::json!([]));
+}
+
+#[test]
+fn times_and_counts_stand_beside_each_other() {
+    let runs = mixed_runs();
+    let session = Session::of(&runs).expect("a session");
+    let text = plain(&session::text(&session, false, 80));
+    assert!(text.lines().count() <= 40 && !text.contains("inconclusive"), "{text}");
+    insta::assert_snapshot!("a_host_beside_a_counting_guest", text);
+    let comparisons = [Comparison::of(&runs[0], &runs[1])];
+    let text = plain(&compare::text::text(&comparisons, false, 80));
+    assert!(
+        text.contains("9 rows are not compared: nanoseconds in host, instructions in vm:exact."),
+        "{text}"
+    );
+    let json = serde_json::to_value(json::Document::of(&runs[0], &comparisons, &[])).expect("JSON");
+    let apart = json["not_compared"].as_array().expect("a list");
+    assert_eq!(apart.len(), COUNTS.len());
+    assert_eq!((&apart[0]["benchmark"], &apart[0]["base_unit"]), (&"entry/syscall".into(), &"ns".into()));
+    assert!(markdown(&runs).contains("9 rows are not compared"));
+}
+
+#[test]
+fn a_benchmark_is_explained_by_its_count() {
+    let runs = counted_runs();
+    let session = Session::of(&runs).expect("a session");
+    let benchmark = tollgate_suites::find("entry/syscall").expect("registered");
+    let mut summary = Summary::of(&runs[1]);
+    summary.retain(|case| case.benchmark == benchmark.name);
+    let text = plain(&explain::text(benchmark, Some(&summary), Some(&session), &runs[1].facts, 80));
+    assert!(text.contains("Here         instructions 187, batches exact, × syscall ×1.00;"), "{text}");
+    assert!(text.contains("209 → 187 instructions, -10.5 %, faster"), "{text}");
+    let mixed = mixed_runs();
+    let session = Session::of(&mixed).expect("a session");
+    let text = plain(&explain::text(benchmark, None, Some(&session), &mixed[1].facts, 80));
+    assert!(text.contains("209 instructions in vm:exact; not"), "{text}");
+}
+
+#[test]
+fn other_systems_get_instructions() {
+    let runs = counted_runs();
+    let summary = Summary::of(&runs[0]);
+    let table = csv::csv(&summary);
+    let header: Vec<&str> = table.lines().next().expect("a header").split(',').collect();
+    assert_eq!(header.last(), Some(&"exact"));
+    let exact = |name: &str| {
+        let line = table.lines().find(|line| line.starts_with(name)).expect("a line");
+        line.rsplit(',').next().map(str::to_owned)
+    };
+    assert_eq!(
+        (exact("entry/syscall,").as_deref(), exact("traps/signal-self").as_deref()),
+        (Some("true"), Some("false"))
+    );
+    let json = serde_json::to_value(run_json::Document::of(&summary, None)).expect("JSON");
+    let syscall = &json["measurements"][0];
+    assert_eq!(
+        (&syscall["exact"], &syscall["noisy"], &syscall["median"]),
+        (&true.into(), &false.into(), &209.0.into())
+    );
+    assert_eq!((&syscall["ci_low"], &syscall["provenance"]), (&().into(), &"qemu-icount".into()));
+    assert_eq!((&json["quality"]["grade"], &json["warnings"]), (&"exact".into(), &serde_json::json!([])));
+    let bmf = export::bmf::of_session(&runs).expect("BMF");
+    let bmf: serde_json::Value = serde_json::from_str(&bmf).expect("JSON");
+    assert_eq!(bmf["entry/syscall in vm:exact"]["instructions"]["value"], 209.0);
+    for text in [markdown(&runs), markdown(&runs[..1])] {
+        assert!(!text.contains(" ns ") && text.contains("209 instructions"), "{text}");
+    }
+    let page = format!("{:?}", page_of(&runs));
+    assert!(page.contains("in instructions, compared with vm:exact") && page.contains("-10.5 %"), "{page}");
+}
