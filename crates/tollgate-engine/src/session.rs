@@ -59,7 +59,12 @@ pub struct Side<'a> {
     pub is_paired: bool,
     /// Whether its time stamp counter goes one tick an instruction: its batches are counted, once, and not timed.
     pub is_counting: bool,
+    /// Reads what this machine knows of it while it runs, beside the facts that its agent reads.
+    pub outside: Option<Outside<'a>>,
 }
+
+/// Reads facts.
+pub type Outside<'a> = Box<dyn Fn() -> Vec<(String, Fact)> + 'a>;
 
 /// What was found in one environment of a session.
 #[derive(Debug, Clone, Default)]

@@ -5,6 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use tollgate_engine::{interrupt, session::Link};
+use tollgate_model::Fact;
 use tollgate_os::affinity::{self, Pinned};
 
 use crate::agent::Agent;
@@ -17,7 +18,7 @@ use crate::prepared::{Prepared, Undo};
 use crate::spec::{Host, Spec};
 use crate::started::{self, Start};
 use crate::undo::undo_all;
-use crate::vm::{Guest, Launch};
+use crate::vm::{self, Guest, Launch};
 use crate::{Private, apply, container, gvisor};
 
 /// A prepared environment. Dropped, it has ended, and what was made for it is gone.
@@ -121,6 +122,7 @@ impl Environment {
                 let start = Start { command: &command, variables: &[], is_bound: true, files: &files };
                 let mut started = started::start(&start, &self.guardian)?;
                 started.said.also(guest.last_words());
+                guest.pin(started.pid, &self.cpus).map_err(|why| unusable!("vm: {why}"))?;
                 started
             }
             How::Reach { reach, known, agent } => {
@@ -166,6 +168,37 @@ impl Environment {
         match &self.spec {
             Spec::Host(host) => host.cpu(),
             _ => None,
+        }
+    }
+
+    /// A sentence that a user of this environment should know before it is measured.
+    pub fn remark(&self) -> Option<&str> {
+        match &self.how {
+            How::Guest(guest) => guest.remark(),
+            How::Command { .. } | How::Reach { .. } => None,
+        }
+    }
+
+    /// What it is made of, in lines: of a guest the kernel, the root file system and the monitor's command; of others the command.
+    ///
+    /// # Errors
+    /// A sentence: a file in memory cannot be made.
+    pub fn details(&self) -> Result<Vec<String>, EnvironmentError> {
+        match &self.how {
+            How::Guest(guest) => guest.details(),
+            How::Command { prepared, .. } => {
+                let words = prepared.command.iter().map(|word| vm::quoted(&word.to_string_lossy()));
+                Ok(vec![format!("command: {}", words.collect::<Vec<_>>().join(" "))])
+            }
+            How::Reach { .. } => Ok(vec![format!("behind: {}", self.spec)]),
+        }
+    }
+
+    /// Reads what the host knows of it while it runs, where there is something.
+    pub fn observer(&self) -> Option<Box<dyn Fn() -> Vec<(String, Fact)>>> {
+        match &self.how {
+            How::Guest(guest) => Some(guest.observer()),
+            How::Command { .. } | How::Reach { .. } => None,
         }
     }
 

@@ -132,7 +132,7 @@ fn start_within(
             Seen::End => {}
         }
         // Both ends of the pipes go first: what still runs ends by that.
-        let Started { to, from, said: says, promise } = started;
+        let Started { to, from, said: says, promise, pid: _ } = started;
         drop((to, from, promise, copy));
         said.extend(says.first_line());
     }

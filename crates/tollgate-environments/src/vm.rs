@@ -2,21 +2,29 @@
 //!
 //! `kernel`: the file that is booted, and its release. `modules`: what of the kernel's modules the guest needs. `initramfs`: its root file
 //! system, made in memory. `qemu`: the monitor and its arguments. `init`: the guest's side, from `/init` to the agent. `layout`: what both
-//! sides know of the guest's files and of the kernel's command line.
+//! sides know of the guest's files and of the kernel's command line. `kvm`: whether the processor executes the guest. `pin`: where the
+//! monitor's threads run. `facts`: what the host knows of a guest.
 
+mod facts;
 mod init;
 mod initramfs;
 mod kernel;
+mod kvm;
 mod layout;
 mod modules;
+mod pin;
 mod qemu;
 
+use std::cell::RefCell;
 use std::ffi::OsString;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use tollgate_model::Fact;
 
 use crate::agent::Agent;
-use crate::error::{EnvironmentError, plainly, unusable};
+use crate::error::{EnvironmentError, bytes, plainly, unusable};
 use crate::spec::{Accel, Vm};
 
 pub use init::serve_if_init;
@@ -30,9 +38,23 @@ pub(crate) struct Guest {
     qemu: Qemu,
     kernel: Kernel,
     machine: Machine,
+    /// Why its code is executed by what executes it, where that was not asked for.
+    remark: Option<String>,
     initramfs: File,
+    /// What the root file system has, by path.
+    contents: Vec<String>,
+    /// What was started last.
+    running: Rc<RefCell<Option<Running>>>,
     /// The guest's messages: the kernel's, and those of `/init`.
     console: PathBuf,
+}
+
+/// A guest that was started.
+struct Running {
+    /// The process of its monitor.
+    monitor: i32,
+    /// The host's processor of each of its own, where they are pinned.
+    places: Vec<Option<usize>>,
 }
 
 /// A command that runs a guest, and the files that it inherits under their own numbers.
@@ -50,7 +72,7 @@ impl Guest {
     pub fn prepare(spec: &Vm, private: &Path) -> Result<Self, EnvironmentError> {
         let qemu = Qemu::find()?;
         let kernel = Kernel::find(spec.kernel.as_deref())?;
-        let accel = accel(spec)?;
+        let kvm::Chosen { accel, remark } = kvm::choose(spec)?;
         let mut modules = Modules::of(&kernel);
         let channel = Channel::of(&modules, spec.vmm)?;
         for name in channel.modules(spec.vmm) {
@@ -58,8 +80,10 @@ impl Guest {
         }
         let machine = Machine::of(spec, accel, channel);
         let agent = Agent::with(&["--dir".into(), layout::WORK.into()])?;
-        let initramfs = root(&agent, &kernel, &modules, &machine)?;
-        Ok(Self { qemu, kernel, machine, initramfs, console: private.join("console") })
+        let (initramfs, contents) = root(&agent, &kernel, &modules, &machine)?;
+        let console = private.join("console");
+        let running = Rc::default();
+        Ok(Self { qemu, kernel, machine, remark, initramfs, contents, running, console })
     }
 
     /// The command of a start.
@@ -76,6 +100,54 @@ impl Guest {
     /// Whether its time stamp counter counts instructions.
     pub fn is_counting(&self) -> bool {
         self.machine.is_counting()
+    }
+
+    /// Why QEMU's translator executes it, where neither that nor KVM was asked for.
+    pub fn remark(&self) -> Option<&str> {
+        self.remark.as_deref()
+    }
+
+    /// What is booted, and the command of a start.
+    ///
+    /// # Errors
+    /// As [`launch`](Self::launch).
+    pub fn details(&self) -> Result<Vec<String>, EnvironmentError> {
+        let size = self.initramfs.metadata().map_or(0, |metadata| metadata.len());
+        let command = self.launch()?.command;
+        let words: Vec<String> = command.iter().map(|word| quoted(&word.to_string_lossy())).collect();
+        Ok(vec![
+            format!("kernel: {}", self.kernel),
+            format!("initramfs: {}: {}", bytes(size), self.contents.join(" ")),
+            format!("command: {}", words.join(" ")),
+        ])
+    }
+
+    /// Pins the threads of its monitor, where the processor executes it: there it is timed.
+    ///
+    /// # Errors
+    /// A clause.
+    pub fn pin(&self, monitor: i32, allowed: &[usize]) -> Result<(), String> {
+        let is_timed = !self.is_counting();
+        let places = is_timed.then(|| pin::pin(monitor, self.machine.cpus as usize, allowed)).transpose()?;
+        *self.running.borrow_mut() = Some(Running { monitor, places: places.unwrap_or_default() });
+        Ok(())
+    }
+
+    /// Reads what the host knows of the guest that runs.
+    pub fn observer(&self) -> Box<dyn Fn() -> Vec<(String, Fact)>> {
+        let running = Rc::clone(&self.running);
+        let (accel, machine) = (self.machine.accel(), self.machine.to_string());
+        let why = self.remark.clone().unwrap_or_else(|| "as asked for, or as KVM allows".to_owned());
+        Box::new(move || {
+            let mut all = vec![
+                ("run.vm.accel".to_owned(), Fact::known(accel.name(), why.as_str())),
+                ("run.vm.machine".to_owned(), Fact::known(machine.as_str(), "QEMU's arguments")),
+            ];
+            if let (Accel::Kvm, Some(running)) = (accel, &*running.borrow()) {
+                all.extend(facts::of_kvm(running.monitor, &running.places));
+            }
+            all
+        })
     }
 
     /// The reader of the last words of a guest that ended.
@@ -95,21 +167,13 @@ pub(crate) fn survey(stop: &dyn Fn() -> bool) -> Result<String, EnvironmentError
     Ok(format!("{version}; {kernel}"))
 }
 
-/// What executes the guest's code.
-fn accel(spec: &Vm) -> Result<Accel, EnvironmentError> {
-    match spec.accel {
-        Some(Accel::Kvm) => Err(unusable!("vm: accel=kvm is not built yet")),
-        Some(Accel::Tcg) | None => Ok(Accel::Tcg),
-    }
-}
-
 /// The root file system.
 fn root(
     agent: &Agent,
     kernel: &Kernel,
     modules: &Modules,
     machine: &Machine,
-) -> Result<File, EnvironmentError> {
+) -> Result<(File, Vec<String>), EnvironmentError> {
     let mut made = Initramfs::new().map_err(|error| unusable!("vm: the initramfs: {}", plainly(error)))?;
     let mut fill = || -> std::io::Result<()> {
         for directory in layout::DIRECTORIES {
@@ -126,5 +190,16 @@ fn root(
         Ok(())
     };
     fill().map_err(|error| unusable!("vm: the initramfs: {}", plainly(error)))?;
-    made.finish().map_err(|error| unusable!("vm: the initramfs: {}", plainly(error)))
+    let contents = made.contents().to_vec();
+    let file = made.finish().map_err(|error| unusable!("vm: the initramfs: {}", plainly(error)))?;
+    Ok((file, contents))
+}
+
+/// A word of a shell's command line.
+pub(crate) fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,@+%".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
 }

@@ -131,6 +131,9 @@ pub struct RunArgs {
     /// Print no progress bar and no warnings on standard error
     #[arg(long, short)]
     pub quiet: bool,
+    /// Print on standard error how each environment of `--in` is made: of a guest its kernel, its files and QEMU's arguments
+    #[arg(long, short)]
+    pub verbose: bool,
     /// In which environments to measure
     #[command(flatten, next_help_heading = "Environments")]
     pub session: session::SessionArgs,

@@ -135,6 +135,9 @@ impl<'s, 'a> AgentSide<'s, 'a> {
 
     /// Reads the facts of a moment.
     pub fn read_facts(&mut self, moment: Moment) -> Result<(), Gone> {
+        if let (Moment::After, Some(outside)) = (moment, &self.side.outside) {
+            self.facts.extend(outside());
+        }
         self.send(&Request::Facts(moment), MARGIN * self.slower())?;
         match self.receive(FACTS * self.slower())? {
             Answer::Facts(facts) => {

@@ -17,12 +17,19 @@ pub(super) struct Initramfs {
     out: BufWriter<File>,
     written: u64,
     entries: u32,
+    /// The paths of its files.
+    contents: Vec<String>,
 }
 
 impl Initramfs {
     pub fn new() -> io::Result<Self> {
         let file = memfd::create("tollgate-initramfs")?;
-        Ok(Self { out: BufWriter::with_capacity(1 << 16, file), written: 0, entries: 0 })
+        Ok(Self {
+            out: BufWriter::with_capacity(1 << 16, file),
+            written: 0,
+            entries: 0,
+            contents: Vec::new(),
+        })
     }
 
     /// A directory; its parents must be there.
@@ -41,6 +48,11 @@ impl Initramfs {
         self.entry(path, PROGRAM, size, from)
     }
 
+    /// The paths of its files so far.
+    pub fn contents(&self) -> &[String] {
+        &self.contents
+    }
+
     /// The archive, to be read from its beginning.
     pub fn finish(mut self) -> io::Result<File> {
         self.entry("TRAILER!!!", 0, 0, &mut io::empty())?;
@@ -54,6 +66,9 @@ impl Initramfs {
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("{path} is larger than 4 GiB")));
         }
         self.entries += 1;
+        if matches!(mode, PROGRAM | PLAIN) {
+            self.contents.push(path.to_owned());
+        }
         let links = if mode == DIRECTORY { 2 } else { 1 };
         // Magic, inode, mode, uid, gid, links, mtime, size, four device numbers, the name's length, a checksum that newc leaves at 0.
         let fields = [self.entries, mode, 0, 0, links, 0, size as u32, 0, 0, 0, 0, path.len() as u32 + 1, 0];

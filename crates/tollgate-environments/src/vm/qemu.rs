@@ -137,6 +137,11 @@ impl Machine {
         self.accel == Accel::Tcg
     }
 
+    /// What executes its code.
+    pub fn accel(&self) -> Accel {
+        self.accel
+    }
+
     /// All arguments but the kernel, its command line, the initramfs and the console's file.
     fn arguments(&self) -> Vec<String> {
         let mut arguments = vec!["-accel".to_owned(), self.accel.to_string()];
@@ -158,6 +163,8 @@ impl Machine {
             }
         };
         add(&["-m", &format!("{}M", self.memory >> 20), "-smp", &self.cpus.to_string()]);
+        // Its threads have names, by which they are pinned.
+        add(&["-name", "tollgate,debug-threads=on"]);
         add(&["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"]);
         add(&["-serial", "chardev:console", "-chardev", "stdio,id=agent,signal=off"]);
         match self.channel {
@@ -182,7 +189,8 @@ impl Machine {
 impl fmt::Display for Machine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let by = if self.accel == Accel::Kvm { "KVM" } else { "QEMU's translator" };
-        write!(f, "{} MiB, {by}", self.memory >> 20)
+        let cpus = if self.cpus == 1 { "processor" } else { "processors" };
+        write!(f, "{}, {} {cpus}, {} MiB, {by}", self.vmm.name(), self.cpus, self.memory >> 20)
     }
 }
 

@@ -46,6 +46,12 @@ pub fn session(args: &RunArgs, selection: &Selection) -> Result<(), Failure> {
     }
     let began = SystemTime::now();
     let (mut prepared, gone) = Prepared::all(asked, &guardian)?;
+    if !args.quiet {
+        prepared.remarks().iter().for_each(|remark| say::say(remark));
+    }
+    if args.verbose {
+        prepared.details()?.iter().for_each(|line| say::say(line));
+    }
     go_on()?;
     let plan = Plan { executes: true, ..plan(args, selection, prepared.number()) };
     let found = measured(selection, &plan, &mut prepared, !args.quiet);

@@ -188,11 +188,36 @@ impl Prepared {
             });
             let (starts, cpu) = (environment.starts(), environment.cpu());
             let (is_paired, is_counting) = (environment.is_paired(), environment.is_counting());
+            let outside = environment.observer();
             let start = move || environment.start().map_err(|error| error.to_string());
             let (name, start) = (name.clone(), Box::new(start));
-            sides.push(Side { name, start, starts, wake, cpu, is_paired, is_counting });
+            sides.push(Side { name, start, starts, wake, cpu, is_paired, is_counting, outside });
         }
         sides
+    }
+
+    /// What a user should know of them before they are measured, each once.
+    pub fn remarks(&self) -> Vec<String> {
+        let mut all: Vec<String> = Vec::new();
+        for remark in self.sides.iter().filter_map(|own| own.environment.remark()) {
+            if !all.iter().any(|known| known == remark) {
+                all.push(remark.to_owned());
+            }
+        }
+        all
+    }
+
+    /// What each is made of, in lines that begin with its name.
+    ///
+    /// # Errors
+    /// As [`Environment::details`].
+    pub fn details(&self) -> Result<Vec<String>, Failure> {
+        let mut all = Vec::new();
+        for Own { name, environment, .. } in &self.sides {
+            let lines = environment.details().map_err(|error| Failure::input(error.to_string()))?;
+            all.extend(lines.into_iter().map(|line| format!("{name}: {line}")));
+        }
+        Ok(all)
     }
 
     /// The runtime of each, where there are several of its kind.

@@ -1,0 +1,108 @@
+//! Whether a guest runs under KVM. There are machines on which KVM emulates the guest's ring 0: a Linux there would need hours, and its
+//! times would be the emulator's. So a loop is timed in ring 0 first, as the lab does it (`tollgate_lab::Calibration`).
+
+use std::sync::OnceLock;
+
+use tollgate_lab::Kvm;
+
+use crate::error::{EnvironmentError, unusable};
+use crate::spec::{Accel, Vm};
+
+/// What executes a guest's code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Chosen {
+    pub accel: Accel,
+    /// A sentence that says why it is not KVM, where neither was asked for.
+    pub remark: Option<String>,
+}
+
+/// Chooses what executes the code of a guest with this name.
+///
+/// # Errors
+/// A sentence: KVM was asked for and cannot be used.
+pub(super) fn choose(spec: &Vm) -> Result<Chosen, EnvironmentError> {
+    of(spec, refusal)
+}
+
+fn of(spec: &Vm, refusal: impl Fn() -> Option<&'static str>) -> Result<Chosen, EnvironmentError> {
+    let plain = |accel| Ok(Chosen { accel, remark: None });
+    match spec.accel {
+        _ if spec.exact => plain(Accel::Tcg),
+        Some(Accel::Tcg) => plain(Accel::Tcg),
+        Some(Accel::Kvm) => match refusal() {
+            None => plain(Accel::Kvm),
+            Some(why) => Err(unusable!(
+                "vm: accel=kvm: {why}; leave accel=kvm out to have QEMU's translator, which counts instructions"
+            )),
+        },
+        None => match refusal() {
+            None => plain(Accel::Kvm),
+            Some(why) => Ok(Chosen {
+                accel: Accel::Tcg,
+                remark: Some(format!("vm: {why}; QEMU's translator is taken, which counts instructions")),
+            }),
+        },
+    }
+}
+
+/// Why KVM is no place for a Linux here, in a clause; found once, in some milliseconds.
+pub(super) fn refusal() -> Option<&'static str> {
+    static FOUND: OnceLock<Option<String>> = OnceLock::new();
+    FOUND.get_or_init(find).as_deref()
+}
+
+fn find() -> Option<String> {
+    match Kvm::open() {
+        Err(error) => Some(error.to_string()),
+        Ok(kvm) => {
+            let calibration = kvm.calibrate();
+            calibration.is_emulated().then(|| format!("KVM emulates ring 0 here ({calibration})"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::Spec;
+
+    fn chosen(name: &str, refusal: Option<&'static str>) -> Result<Chosen, String> {
+        let Ok(Spec::Vm(spec)) = name.parse() else { unreachable!("{name}") };
+        of(&spec, || refusal).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn kvm_is_taken_where_it_executes_ring_0() {
+        let kvm = Ok(Chosen { accel: Accel::Kvm, remark: None });
+        let tcg = Ok(Chosen { accel: Accel::Tcg, remark: None });
+        for name in ["vm", "vm:accel=kvm"] {
+            assert_eq!(chosen(name, None), kvm);
+        }
+        for name in ["vm:accel=tcg", "vm:exact"] {
+            assert_eq!((chosen(name, None), chosen(name, Some("no"))), (tcg.clone(), tcg.clone()));
+        }
+    }
+
+    #[test]
+    fn the_translator_is_taken_with_a_reason_and_not_in_place_of_what_was_asked_for() {
+        let taken = chosen("vm", Some("KVM emulates ring 0 here (a loop)")).unwrap();
+        assert_eq!(taken.accel, Accel::Tcg);
+        let why =
+            "vm: KVM emulates ring 0 here (a loop); QEMU's translator is taken, which counts instructions";
+        assert_eq!(taken.remark.as_deref(), Some(why));
+        let why = chosen("vm:accel=kvm", Some("KVM emulates ring 0 here (a loop)")).unwrap_err();
+        assert!(
+            why.starts_with("vm: accel=kvm: KVM emulates ring 0 here (a loop); leave accel=kvm out"),
+            "{why}"
+        );
+    }
+
+    #[test]
+    fn the_answer_of_this_machine_is_the_lab_s() {
+        let is_executed = Kvm::open().is_ok_and(|kvm| !kvm.calibrate().is_emulated());
+        match refusal() {
+            None => assert!(is_executed),
+            Some(why) => assert!(!is_executed && why.contains("KVM") && !why.contains('\n'), "{why}"),
+        }
+    }
+}
