@@ -53,8 +53,6 @@ pub(crate) struct Started {
     pub from: OwnedFd,
     pub said: Said,
     pub promise: Promise,
-    /// Its process.
-    pub pid: i32,
 }
 
 impl Started {
@@ -127,13 +125,7 @@ pub(crate) fn start(start: &Start<'_>, guardian: &Guardian) -> Result<Started, E
         let _ = undo::undo_all(&group);
         return Err(unusable!("{}: it could not be started", name.display()));
     };
-    Ok(Started {
-        to: to.into(),
-        from: from.into(),
-        said: Said { errors: said, elsewhere: None },
-        promise,
-        pid,
-    })
+    Ok(Started { to: to.into(), from: from.into(), said: Said { errors: said, elsewhere: None }, promise })
 }
 
 /// Has execve(2) close everything but the standard streams and these. Descriptors that this process inherited may not have the flag.

@@ -1,0 +1,92 @@
+//! The kernel module of `traps/invalid-opcode{by=module-…}`, built for a guest's kernel with make(1) and that kernel's headers.
+//!
+//! Its source is `module/tollgate_emulate.c`. `headers` finds the headers, also in packages that were unpacked apart; `tree` lays links to
+//! them where their Makefiles find each other; `make` runs the build.
+
+use std::fs;
+use std::path::Path;
+
+use tollgate_model::text::excerpt;
+
+use crate::commands;
+use crate::error::{EnvironmentError, plainly, unusable};
+use crate::guardian::Guardian;
+
+mod headers;
+mod make;
+mod tree;
+
+use headers::{Headers, Roots};
+
+/// The module's source.
+const SOURCE: &str = include_str!("module/tollgate_emulate.c");
+/// What kbuild is told (Documentation/kbuild/modules.rst). Debugging data would be ten times the module.
+const KBUILD: &str = "obj-m := tollgate_emulate.o\nccflags-y := -g0\n";
+/// The module's name, which is its source's.
+const NAME: &str = "tollgate_emulate";
+/// The most that is read of the built module. It has about 100 KiB.
+const MOST_BYTES: u64 = 8 << 20;
+
+/// Builds the module for the kernel of this image, whose name is `release`, in the directory `private`, which is the caller's to remove.
+///
+/// # Errors
+/// A sentence: which header package, program or line of the source stands in the way; or that `stop` said so.
+pub(crate) fn build(
+    kernel_image: &Path,
+    release: &str,
+    private: &Path,
+    guardian: &Guardian,
+    stop: &dyn Fn() -> bool,
+) -> Result<Vec<u8>, EnvironmentError> {
+    let make = commands::find("make").ok_or_else(|| unusable!("make is missing (package make)"))?;
+    let roots = Roots::of(kernel_image)?;
+    let headers = Headers::find(&roots, kernel_image, release)?;
+    let compiler = compiler(&headers)?;
+    let own = private.join("module");
+    let fault = |error: std::io::Error| unusable!("{}: {}", own.display(), plainly(error));
+    fs::create_dir(&own).map_err(fault)?;
+    let tree = tree::lay(&roots, &headers, &own.join("headers"))?;
+    let source = own.join("source");
+    fs::create_dir(&source).map_err(fault)?;
+    fs::write(source.join(NAME).with_extension("c"), SOURCE).map_err(fault)?;
+    fs::write(source.join("Kbuild"), KBUILD).map_err(fault)?;
+    let built = source.join(NAME).with_extension("ko");
+    make::run(&make::Order { make: &make, compiler: &compiler, tree: &tree, source: &source }, guardian, stop)?;
+    let bytes = read(&built).map_err(|error| unusable!("{}: {}", built.display(), plainly(error)))?;
+    is_for(&bytes, release)?;
+    Ok(bytes)
+}
+
+/// The compiler that the kernel was built with, where it is here, else any: a module by another version of it works where the kernel's
+/// options do.
+fn compiler(headers: &Headers) -> Result<std::path::PathBuf, EnvironmentError> {
+    let named = headers.compiler();
+    let others: &[&str] = if named.starts_with("clang") { &["clang"] } else { &["gcc", "cc"] };
+    let found = commands::find(&named).or_else(|| others.iter().find_map(|name| commands::find(name)));
+    found.ok_or_else(|| unusable!("{} is missing (package {})", excerpt(&named), excerpt(&named)))
+}
+
+fn read(built: &Path) -> std::io::Result<Vec<u8>> {
+    use std::io::Read;
+    let mut bytes = Vec::new();
+    fs::File::open(built)?.take(MOST_BYTES).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Whether the kernel of this release takes the module: its first word of vermagic (include/linux/vermagic.h) is the release.
+fn is_for(module: &[u8], release: &str) -> Result<(), EnvironmentError> {
+    const KEY: &[u8] = b"vermagic=";
+    let at = module.windows(KEY.len()).position(|window| window == KEY);
+    let value = at.map(|at| module[at + KEY.len()..].split(|byte| matches!(byte, b' ' | 0)).next());
+    match value.flatten() {
+        Some(built) if built == release.as_bytes() => Ok(()),
+        Some(built) => Err(unusable!(
+            "the headers are those of Linux {}, and the guest's kernel is {release}",
+            excerpt(&String::from_utf8_lossy(built))
+        )),
+        None => Err(unusable!("the module that was built has no version (vermagic)")),
+    }
+}
+
+#[cfg(test)]
+mod tests;
