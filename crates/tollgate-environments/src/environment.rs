@@ -27,7 +27,7 @@ pub struct Environment {
     running: Option<Promise>,
     how: How,
     _made: Vec<Promise>,
-    _private: Vec<Private>,
+    private: Vec<Private>,
     guardian: Guardian,
     spec: Spec,
     /// The processors that it may run on. The session takes one of them for itself, and not from what it starts.
@@ -95,7 +95,19 @@ impl Environment {
         made.reverse();
         let (guardian, spec) = (guardian.clone(), spec.clone());
         let cpus = affinity::allowed(0).unwrap_or_default();
-        Ok(Self { running: None, how, _made: made, _private: private, guardian, spec, cpus })
+        Ok(Self { running: None, how, _made: made, private, guardian, spec, cpus })
+    }
+
+    /// Has a guest bring the kernel module that `traps/invalid-opcode{by=module-…}` loads there. Building it takes seconds, so it is for
+    /// sessions with such a case. Where it cannot be built the guest is told why. Other environments are left as they are.
+    ///
+    /// # Errors
+    /// A sentence; or `stop` said so.
+    pub fn bring_module(&mut self, stop: &dyn Fn() -> bool) -> Result<(), EnvironmentError> {
+        match (&mut self.how, self.private.first()) {
+            (How::Guest(guest), Some(own)) => guest.add_module(own.workdir().path(), &self.guardian, stop),
+            _ => Ok(()),
+        }
     }
 
     /// Starts it with an agent in it. One that was started before has ended by then. On the host the kernel kills the agent when the

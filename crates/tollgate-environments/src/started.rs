@@ -53,6 +53,8 @@ pub(crate) struct Started {
     pub from: OwnedFd,
     pub said: Said,
     pub promise: Promise,
+    /// Its process.
+    pub pid: i32,
 }
 
 impl Started {
@@ -125,7 +127,13 @@ pub(crate) fn start(start: &Start<'_>, guardian: &Guardian) -> Result<Started, E
         let _ = undo::undo_all(&group);
         return Err(unusable!("{}: it could not be started", name.display()));
     };
-    Ok(Started { to: to.into(), from: from.into(), said: Said { errors: said, elsewhere: None }, promise })
+    Ok(Started {
+        to: to.into(),
+        from: from.into(),
+        said: Said { errors: said, elsewhere: None },
+        promise,
+        pid,
+    })
 }
 
 /// Has execve(2) close everything but the standard streams and these. Descriptors that this process inherited may not have the flag.

@@ -1,9 +1,9 @@
 //! A guest with a Linux of its own, in QEMU: this program is its `/init`, and an agent there.
 //!
 //! `kernel`: the file that is booted, and its release. `modules`: what of the kernel's modules the guest needs. `initramfs`: its root file
-//! system, made in memory. `qemu`: the monitor and its arguments. `init`: the guest's side, from `/init` to the agent. `layout`: what both
-//! sides know of the guest's files and of the kernel's command line. `kvm`: whether the processor executes the guest. `pin`: where the
-//! monitor's threads run. `facts`: what the host knows of a guest.
+//! system, made in memory. `module`: a kernel module of this program's own. `qemu`: the monitor and its arguments. `init`: the guest's
+//! side, from `/init` to the agent. `layout`: what both sides know of the guest's files and of the kernel's command line. `kvm`: whether
+//! the processor executes the guest. `pin`: where the monitor's threads run. `facts`: what the host knows of a guest.
 
 mod facts;
 mod init;
@@ -11,6 +11,7 @@ mod initramfs;
 mod kernel;
 mod kvm;
 mod layout;
+mod module;
 mod modules;
 mod pin;
 mod qemu;
@@ -25,6 +26,7 @@ use tollgate_model::Fact;
 
 use crate::agent::Agent;
 use crate::error::{EnvironmentError, bytes, plainly, unusable};
+use crate::guardian::Guardian;
 use crate::spec::{Accel, Vm};
 
 pub use init::serve_if_init;
@@ -95,6 +97,30 @@ impl Guest {
         let initramfs = self.initramfs.try_clone().map_err(fault)?;
         let command = self.qemu.command(&self.machine, &self.kernel, &initramfs, &self.console);
         Ok(Launch { command, files: vec![initramfs] })
+    }
+
+    /// Adds the kernel module of `traps/invalid-opcode{by=module-…}`, or the reason why there is none. `private` is the directory of
+    /// this environment.
+    ///
+    /// # Errors
+    /// A sentence: the root file system cannot be changed; or `stop` said so.
+    pub fn add_module(
+        &mut self,
+        private: &Path,
+        guardian: &Guardian,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<(), EnvironmentError> {
+        let built = module::build(&self.kernel.file, &self.kernel.release, private, guardian, stop);
+        let (path, bytes) = match built {
+            Ok(bytes) => (layout::EMULATE, bytes),
+            Err(EnvironmentError::Interrupted) => return Err(EnvironmentError::Interrupted),
+            Err(why) => (layout::WHY_NOT_EMULATE, why.to_string().into_bytes()),
+        };
+        let fault = |error: std::io::Error| unusable!("vm: the initramfs: {}", plainly(error));
+        let mut more = Initramfs::behind(self.initramfs.try_clone().map_err(fault)?).map_err(fault)?;
+        more.file(path, &bytes).map_err(fault)?;
+        self.initramfs = more.finish().map_err(fault)?;
+        Ok(())
     }
 
     /// Whether its time stamp counter counts instructions.

@@ -32,6 +32,12 @@ impl Initramfs {
         })
     }
 
+    /// A second archive behind a finished one: the kernel unpacks one after the other.
+    pub fn behind(mut file: File) -> io::Result<Self> {
+        let written = file.seek(SeekFrom::End(0))?;
+        Ok(Self { out: BufWriter::with_capacity(1 << 16, file), written, entries: 0, contents: Vec::new() })
+    }
+
     /// A directory; its parents must be there.
     pub fn directory(&mut self, path: &str) -> io::Result<()> {
         self.entry(path, DIRECTORY, 0, &mut io::empty())

@@ -22,6 +22,10 @@ pub(super) const DIRECTORIES: [&str; 14] = [
 pub(super) const MARK: &str = "tollgate/guest";
 /// The modules to be loaded, in the order of their names.
 pub(super) const MODULES: &str = "tollgate/modules";
+/// The kernel module of `traps/invalid-opcode{by=module-…}`, which that benchmark loads.
+pub(super) const EMULATE: &str = "tollgate/emulate.ko";
+/// A sentence in its place: why there is none.
+pub(super) const WHY_NOT_EMULATE: &str = "tollgate/emulate.why";
 /// The directory for files.
 pub(super) const WORK: &str = "/work";
 /// The name of the virtio port that the agent speaks on.

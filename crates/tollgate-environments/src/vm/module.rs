@@ -51,7 +51,11 @@ pub(crate) fn build(
     fs::write(source.join(NAME).with_extension("c"), SOURCE).map_err(fault)?;
     fs::write(source.join("Kbuild"), KBUILD).map_err(fault)?;
     let built = source.join(NAME).with_extension("ko");
-    make::run(&make::Order { make: &make, compiler: &compiler, tree: &tree, source: &source }, guardian, stop)?;
+    make::run(
+        &make::Order { make: &make, compiler: &compiler, tree: &tree, source: &source },
+        guardian,
+        stop,
+    )?;
     let bytes = read(&built).map_err(|error| unusable!("{}: {}", built.display(), plainly(error)))?;
     is_for(&bytes, release)?;
     Ok(bytes)

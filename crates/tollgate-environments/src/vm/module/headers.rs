@@ -55,8 +55,12 @@ impl Roots {
 
 fn neighbours(above: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(above) else { return Vec::new() };
-    let mut found: Vec<PathBuf> =
-        entries.take(MOST_NEIGHBOURS).flatten().map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
+    let mut found: Vec<PathBuf> = entries
+        .take(MOST_NEIGHBOURS)
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.is_dir())
+        .collect();
     found.sort();
     found
 }
@@ -85,7 +89,8 @@ impl Headers {
             .into_iter()
             .flat_map(|build| targets(roots, &build));
         let candidates = linked.chain(usual.into_iter().map(PathBuf::from));
-        let is_usable = |found: &Path| found.join("Makefile").is_file() && found.join("Module.symvers").is_file();
+        let is_usable =
+            |found: &Path| found.join("Makefile").is_file() && found.join("Module.symvers").is_file();
         candidates
             .filter_map(|installed| roots.directory(&installed).map(|found| Self { installed, found }))
             .find(|headers| is_usable(&headers.found))
@@ -108,8 +113,13 @@ impl Headers {
             .find_map(|line| line.strip_prefix("CONFIG_CC_VERSION_TEXT=\"").map(str::to_owned));
         let word = line.as_deref().and_then(|line| line.split([' ', '"']).next()).unwrap_or_default();
         // Some distributions' text has a triple or none: `x86_64-linux-gnu-gcc-13`, `Debian clang version 19`.
-        let is_name = !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_.+".contains(c));
-        if is_name && (word.contains("gcc") || word.contains("clang")) { word.to_owned() } else { "gcc".to_owned() }
+        let is_name =
+            !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_.+".contains(c));
+        if is_name && (word.contains("gcc") || word.contains("clang")) {
+            word.to_owned()
+        } else {
+            "gcc".to_owned()
+        }
     }
 }
 
@@ -120,7 +130,13 @@ fn own_build(kernel_image: &Path, release: &str) -> Option<PathBuf> {
         let named = fs::read_to_string(above.join("include/config/kernel.release")).unwrap_or_default();
         named.trim() == release && above.join("Makefile").is_file() && above.join("Module.symvers").is_file()
     };
-    image.ancestors().skip(1).take(MOST_ABOVE).find(is_build).filter(|above| is_own(above)).map(Path::to_owned)
+    image
+        .ancestors()
+        .skip(1)
+        .take(MOST_ABOVE)
+        .find(is_build)
+        .filter(|above| is_own(above))
+        .map(Path::to_owned)
 }
 
 /// Where the links that would be installed as `link` lead, and the directory itself where it is none.

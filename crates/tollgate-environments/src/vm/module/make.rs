@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use tollgate_model::text::excerpt;
+
 use crate::error::{EnvironmentError, plainly, unusable};
 use crate::guardian::Guardian;
 use crate::started::{self, Start};
@@ -38,24 +40,24 @@ pub(super) fn run(
 ) -> Result<(), EnvironmentError> {
     let command = command(order);
     // Those of a surrounding make(1) or kernel build would be obeyed.
-    let variables = ["MAKEFLAGS", "MFLAGS", "MAKELEVEL", "KBUILD_OUTPUT", "KBUILD_EXTMOD", "KCFLAGS", "W", "C"];
+    let variables =
+        ["MAKEFLAGS", "MFLAGS", "MAKELEVEL", "KBUILD_OUTPUT", "KBUILD_EXTMOD", "KCFLAGS", "W", "C"];
     let variables: Vec<(OsString, OsString)> = variables.map(|name| (name.into(), OsString::new())).into();
     let variables = [variables, vec![("LC_ALL".into(), "C".into())]].concat();
-    let started =
-        started::start(&Start { command: &command, variables: &variables, is_bound: true }, guardian)?;
+    let started = started::start(
+        &Start { command: &command, variables: &variables, is_bound: true, files: &[] },
+        guardian,
+    )?;
     drop(started.to);
     let output = read_to_end(started.from.into(), stop)?;
-    let why = started.said.lines().into_iter().find(is_reason).or_else(|| started.said.first_line());
-    // Its end was waited for: the pipe has no writer any more.
+    // The pipe has no writer any more: all have ended.
     drop(started.promise);
-    let built = order.source.join(super::NAME).with_extension("ko");
-    match built.is_file() {
-        true => Ok(()),
-        false => Err(unusable!(
-            "make: {}",
-            why.or_else(|| output.lines().next().map(str::to_owned)).unwrap_or_else(|| "it built nothing".to_owned())
-        )),
+    if order.source.join(super::NAME).with_extension("ko").is_file() {
+        return Ok(());
     }
+    let lines = || output.lines().map(str::trim).filter(|line| !line.is_empty());
+    let why = lines().find(|line| is_reason(line)).or_else(|| lines().next());
+    Err(unusable!("make: {}", why.map_or_else(|| "it built nothing".into(), excerpt)))
 }
 
 fn command(order: &Order<'_>) -> Vec<OsString> {
@@ -66,6 +68,11 @@ fn command(order: &Order<'_>) -> Vec<OsString> {
         word
     };
     vec![
+        // make(1) appends to its standard error, which a file of a fixed size refuses: all goes into the pipe.
+        "/bin/sh".into(),
+        "-c".into(),
+        "exec \"$@\" 2>&1".into(),
+        "sh".into(),
         order.make.into(),
         "--silent".into(),
         "--no-print-directory".into(),
@@ -78,7 +85,7 @@ fn command(order: &Order<'_>) -> Vec<OsString> {
 }
 
 /// Whether a line says what went wrong, and is neither a warning nor the trail of make(1).
-fn is_reason(line: &String) -> bool {
+fn is_reason(line: &str) -> bool {
     let marks = ["error:", "Error:", "ERROR", "not found", "No such file", "*** "];
     marks.iter().any(|mark| line.contains(mark))
 }

@@ -66,7 +66,8 @@ impl Links<'_> {
     /// A Makefile as `own`, with what it includes by an absolute path among the links.
     fn makefile(&mut self, makefile: &Path, own: &Path) -> Result<(), EnvironmentError> {
         let mut text = String::new();
-        let read = fs::File::open(makefile).and_then(|file| file.take(MOST_MAKEFILE).read_to_string(&mut text));
+        let read =
+            fs::File::open(makefile).and_then(|file| file.take(MOST_MAKEFILE).read_to_string(&mut text));
         read.map_err(|error| fault(makefile, error))?;
         let mut lines = Vec::new();
         let mut is_other = false;
@@ -101,5 +102,9 @@ fn absent(by: &Path, named: &Path) -> EnvironmentError {
     let mut names = named.components().filter_map(|component| component.as_os_str().to_str());
     let package = names.find(|name| name.starts_with("linux-") || name.starts_with("kernel-"));
     let package = package.map(|name| format!(" (package {name})")).unwrap_or_default();
-    unusable!("{} needs {}, which is neither installed nor unpacked beside the kernel{package}", by.display(), named.display())
+    unusable!(
+        "{} needs {}, which is neither installed nor unpacked beside the kernel{package}",
+        by.display(),
+        named.display()
+    )
 }

@@ -1,0 +1,187 @@
+use std::path::PathBuf;
+
+use super::*;
+use crate::vm::kernel::Kernel;
+
+/// The kernel that a guest has here, or None where there is none.
+fn kernel() -> Option<Kernel> {
+    match Kernel::find(None) {
+        Ok(kernel) => Some(kernel),
+        Err(why) => {
+            println!("skipped: {why}");
+            None
+        }
+    }
+}
+
+fn guardian() -> Guardian {
+    Guardian::begin().unwrap()
+}
+
+fn release_of(made: &str) -> Result<(), String> {
+    is_for(made.as_bytes(), "6.1.0").map_err(|error| error.to_string())
+}
+
+#[test]
+fn it_is_built_for_the_kernel_of_a_guest() {
+    let Some(kernel) = kernel() else { return };
+    let private = tempfile::tempdir().unwrap();
+    match build(&kernel.file, &kernel.release, private.path(), &guardian(), &|| false) {
+        Ok(module) => {
+            assert!(module.starts_with(b"\x7fELF"));
+            assert!(module.windows(12).any(|window| window == b"license=GPL\0"));
+        }
+        // Headers or a compiler are not here. What does not compile is no reason to skip.
+        Err(why) if !why.to_string().starts_with("make: ") => println!("skipped: {why}"),
+        Err(why) => panic!("{why}"),
+    }
+}
+
+#[test]
+fn a_caller_who_wants_to_stop_is_obeyed() {
+    let Some(kernel) = kernel() else { return };
+    let private = tempfile::tempdir().unwrap();
+    let why = build(&kernel.file, &kernel.release, private.path(), &guardian(), &|| true).unwrap_err();
+    assert!(why == EnvironmentError::Interrupted || why.to_string().contains("(package "), "{why}");
+}
+
+#[test]
+fn a_module_of_another_kernel_is_refused_by_name() {
+    assert_eq!(release_of("x\0vermagic=6.1.0 SMP mod_unload\0"), Ok(()));
+    let other = release_of("vermagic=6.1.0-1 SMP\0").unwrap_err();
+    assert_eq!(other, "the headers are those of Linux 6.1.0-1, and the guest's kernel is 6.1.0");
+    assert!(release_of("vermagic").is_err() && release_of("vermagic=").is_err());
+}
+
+/// Packages that were unpacked apart, of a kernel `9.9`.
+struct Unpacked(tempfile::TempDir);
+
+impl Unpacked {
+    fn new() -> Self {
+        let all = Self(tempfile::tempdir().unwrap());
+        all.file("image/boot/vmlinuz-9.9", "");
+        all.file(
+            "headers/usr/src/linux-headers-9.9/Makefile",
+            "include /usr/src/linux-headers-9.9-common/Makefile\n",
+        );
+        all.file("headers/usr/src/linux-headers-9.9/Module.symvers", "");
+        all.link("headers/usr/src/linux-headers-9.9/scripts", "../../lib/linux-kbuild-9.9/scripts");
+        all.link("headers/lib/modules/9.9/build", "/usr/src/linux-headers-9.9");
+        all
+    }
+
+    fn with_common(self) -> Self {
+        self.file("common/usr/src/linux-headers-9.9-common/Makefile", "modules:\n");
+        self
+    }
+
+    fn with_kbuild(self) -> Self {
+        self.file("kbuild/usr/lib/linux-kbuild-9.9/scripts/Kbuild.include", "# rules\n");
+        self
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        let path = self.0.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        path
+    }
+
+    fn file(&self, path: &str, text: &str) {
+        fs::write(self.path(path), text).unwrap();
+    }
+
+    fn link(&self, path: &str, to: &str) {
+        std::os::unix::fs::symlink(to, self.path(path)).unwrap();
+    }
+
+    fn image(&self) -> PathBuf {
+        self.path("image/boot/vmlinuz-9.9")
+    }
+
+    fn lay(&self) -> Result<PathBuf, String> {
+        let into = self.path("laid");
+        let laid = || {
+            let roots = Roots::of(&self.image())?;
+            tree::lay(&roots, &Headers::find(&roots, &self.image(), "9.9")?, &into)
+        };
+        laid().map_err(|error| error.to_string())
+    }
+}
+
+#[test]
+fn packages_that_were_unpacked_apart_find_each_other() {
+    let unpacked = Unpacked::new().with_common().with_kbuild();
+    let laid = unpacked.lay().unwrap();
+    assert_eq!(fs::read_to_string(laid.join("scripts/Kbuild.include")).unwrap(), "# rules\n");
+    let makefile = fs::read_to_string(laid.join("Makefile")).unwrap();
+    let included = makefile.strip_prefix("include ").unwrap().trim();
+    assert!(Path::new(included).starts_with(unpacked.path("laid")), "{makefile}");
+    assert_eq!(fs::read_to_string(included).unwrap(), "modules:\n");
+}
+
+#[test]
+fn a_package_that_is_not_there_is_named() {
+    let none = tempfile::tempdir().unwrap();
+    fs::create_dir(none.path().join("boot")).unwrap();
+    let image = none.path().join("boot/vmlinuz-9.9");
+    fs::write(&image, "").unwrap();
+    let why = build(&image, "9.9", none.path(), &guardian(), &|| false).unwrap_err().to_string();
+    assert!(why.contains("(package linux-headers-9.9)") || why.contains("(package make)"), "{why}");
+    let why = Unpacked::new().with_common().lay().unwrap_err();
+    assert!(why.contains("(package linux-kbuild-9.9)"), "{why}");
+    let why = Unpacked::new().with_kbuild().lay().unwrap_err();
+    assert!(why.contains("(package linux-headers-9.9-common)"), "{why}");
+}
+
+#[test]
+fn makefiles_that_include_each_other_are_laid_once() {
+    let unpacked = Unpacked::new().with_kbuild();
+    unpacked.file(
+        "common/usr/src/linux-headers-9.9-common/Makefile",
+        "include /usr/src/linux-headers-9.9/Makefile\n",
+    );
+    assert!(unpacked.lay().is_ok());
+    for n in 0..6 {
+        let next = format!("include /usr/src/linux-headers-9.9-{}/Makefile\n", n + 1);
+        unpacked.file(&format!("common/usr/src/linux-headers-9.9-{n}/Makefile"), &next);
+    }
+    unpacked.file(
+        "common/usr/src/linux-headers-9.9-common/Makefile",
+        "include /usr/src/linux-headers-9.9-0/Makefile\n",
+    );
+    fs::remove_dir_all(unpacked.path("laid")).unwrap();
+    assert!(unpacked.lay().unwrap_err().contains("include too many others"));
+}
+
+#[test]
+fn what_others_may_write_is_not_executed() {
+    use std::os::unix::fs::PermissionsExt;
+    let unpacked = Unpacked::new().with_common().with_kbuild();
+    let open = unpacked.path("kbuild/usr/lib/linux-kbuild-9.9");
+    fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
+    assert!(unpacked.lay().unwrap_err().contains("linux-kbuild-9.9"));
+}
+
+#[test]
+fn a_failed_build_says_the_compilers_sentence() {
+    let Some(make) = commands::find("make") else { return println!("skipped: make is not installed") };
+    let run = |rules: &str, stop: &dyn Fn() -> bool| {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("Makefile"), rules).unwrap();
+        let order = make::Order {
+            make: &make,
+            compiler: Path::new("cc"),
+            tree: directory.path(),
+            source: directory.path(),
+        };
+        make::run(&order, &guardian(), stop).map_err(|error| error.to_string())
+    };
+    let failed = run(
+        "modules:\n\t@echo 'warning: skew' >&2; echo 'x.c:1: error: no such thing' >&2; false\n",
+        &|| false,
+    );
+    assert_eq!(failed.unwrap_err(), "make: x.c:1: error: no such thing");
+    assert_eq!(run("modules:\n\t@true\n", &|| false).unwrap_err(), "make: it built nothing");
+    assert_eq!(run("modules:\n\t@touch $(M)/tollgate_emulate.ko; cat\n", &|| false), Ok(()));
+    assert_eq!(run("modules:\n\t@sleep 100\n", &|| true).unwrap_err(), "interrupted");
+}
