@@ -27,4 +27,5 @@ mod workloads;
 pub use registry::{SUITES, find};
 pub use selection::{UnknownPattern, everything, matches, select};
 pub use tollgate_engine::benchmark::{Benchmark, Extent, Suite};
+pub use traps::needs_kernel_module;
 pub use workloads::Size;

@@ -1,11 +1,12 @@
-//! The published experiment: a signal handler emulates an invalid instruction.
+//! The published experiment: an invalid instruction is emulated, by a signal handler here, by a kernel module in `module_emulation`.
 
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::handler::{self, Handled, SIGNAL, SIGNALS};
 use super::power::{decode, power};
-use super::{imul::TEN, locked::Locked};
+use super::{imul::TEN, locked::Locked, module_emulation};
 use crate::prelude::*;
+use tollgate_model::Case;
 
 timed_loop! {
     /// `lock mov eax, ecx`, each with both operands reloaded.
@@ -21,43 +22,95 @@ timed_loop! {
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "traps/invalid-opcode",
-    operation: "One invalid opcode, ten in a row, that a SIGILL handler decodes, emulates as a power, and steps over.",
+    operation: "One invalid opcode, ten in a row, that a SIGILL handler or a kernel module decodes, emulates as a power, and steps over.",
     avoid: "Choose the code by CPUID at start instead of emulating missing instructions in a handler.",
-    source: "Intel SDM vol. 3, Interrupt 6; sigaction(2)",
+    source: "Intel SDM vol. 3, Interrupt 6; sigaction(2); do_error_trap(), arch/x86/kernel/traps.c",
     baseline: Some("traps/imul"),
-    cases: || vec![Params::new(), params(&[("opcode", "ud1".into())])],
+    cases: || {
+        let by = [None, Some("module-ring3"), Some("module-ring0")];
+        let of = |by: Option<&str>, opcode: Option<&str>| {
+            let pairs = [("by", by), ("opcode", opcode)];
+            pairs.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?.into()))).collect()
+        };
+        by.into_iter().flat_map(|by| [of(by, None), of(by, Some("ud1"))]).collect()
+    },
+    counts: Some("traps"),
+    crossed_in: |params, boundary| match (By::of(params), boundary) {
+        (By::Signal, _) => true,
+        (By::ModuleInRing3, boundary) => !matches!(boundary, Signal | SystemCall),
+        (By::ModuleInRing0, boundary) => matches!(boundary, Exception | KernelCode),
+    },
     timed: |params| {
         let opcode = Opcode::of(params);
-        Timed::Loop { code: opcode.code, instruction: opcode.mnemonic, times: TEN as usize }
+        match By::of(params) {
+            By::ModuleInRing0 => Timed::Whole("ten in a row in the kernel"),
+            _ => Timed::Loop { code: opcode.code, instruction: opcode.mnemonic, times: TEN as usize },
+        }
     },
     kind: Kind::Instance(|timed, params, _| {
         let opcode = Opcode::of(params);
-        check(&opcode)?;
-        let code = [opcode.entry(), emulate as *const () as usize, power as *const () as usize];
-        let (locked, note) = match Locked::code(&code) {
-            Ok(locked) => (Some(locked), None),
-            Err(error) => (
-                None,
-                Some(format!(
-                    "its code is not locked in memory: mlock(2): {}",
-                    tollgate_model::text::plainly(&error)
-                )),
-            ),
-        };
-        // SAFETY: the loop needs nothing from its context; its instructions trap, as the trial showed, and the
-        // handler steps over them.
-        let timed_loop = unsafe { Loop::new(timed, [0; 7], Some(Box::new(locked)), twenty_seven) }?;
-        let handled = Handled::new(libc::SIGILL, emulate, timed);
-        Ok(timed_loop.with_hooks(handled).here().with_ops(TEN).with_notes(note))
+        match By::of(params) {
+            By::Signal => by_signal(timed, &opcode),
+            By::ModuleInRing3 => module_emulation::in_ring_3(timed, &opcode),
+            By::ModuleInRing0 => module_emulation::in_ring_0(&opcode),
+        }
     }),
     ..SIGNAL
 };
 
-struct Opcode {
+/// What emulates the opcode, and where it is executed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum By {
+    /// A handler of SIGILL, in a program.
+    Signal,
+    /// A kernel module, in a program.
+    ModuleInRing3,
+    /// A kernel module, in the kernel.
+    ModuleInRing0,
+}
+
+impl By {
+    fn of(params: &Params) -> Self {
+        match word(params, "by") {
+            "module-ring3" => Self::ModuleInRing3,
+            "module-ring0" => Self::ModuleInRing0,
+            _ => Self::Signal,
+        }
+    }
+}
+
+/// Whether a case needs the kernel module of a guest, which is built for it.
+pub fn needs_kernel_module(case: &Case) -> bool {
+    case.benchmark == BENCHMARK.name && By::of(&case.params) != By::Signal
+}
+
+fn by_signal(timed: Timed, opcode: &Opcode) -> Result<Instance> {
+    check_pairs(opcode, |base, exponent| emulated(opcode.alone, base.into(), exponent.into()))?;
+    let code = [opcode.entry(), emulate as *const () as usize, power as *const () as usize];
+    let (locked, note) = match Locked::code(&code) {
+        Ok(locked) => (Some(locked), None),
+        Err(error) => (
+            None,
+            Some(format!(
+                "its code is not locked in memory: mlock(2): {}",
+                tollgate_model::text::plainly(&error)
+            )),
+        ),
+    };
+    // SAFETY: the loop needs nothing from its context; its instructions trap, as the trial showed, and the
+    // handler steps over them.
+    let timed_loop = unsafe { Loop::new(timed, [0; 7], Some(Box::new(locked)), twenty_seven) }?;
+    let handled = Handled::new(libc::SIGILL, emulate, timed);
+    Ok(timed_loop.with_hooks(handled).here().with_ops(TEN).with_notes(note))
+}
+
+pub(super) struct Opcode {
     code: TimedLoop,
     mnemonic: &'static str,
     /// The instruction alone, between a load of its operands and a return.
-    alone: Alone,
+    pub alone: Alone,
+    /// Its number in the orders of the kernel module.
+    pub number: u32,
     /// Its effect where it does not trap.
     otherwise: &'static str,
 }
@@ -66,10 +119,16 @@ impl Opcode {
     fn of(params: &Params) -> Self {
         if word(params, "opcode") == "ud1" {
             let otherwise = "0f b9 c8 does not trap here: it had no visible effect";
-            Self { code: TimedLoop::Long(ten_ud1s), mnemonic: "ud1", alone: ud1, otherwise }
+            Self { code: TimedLoop::Long(ten_ud1s), mnemonic: "ud1", alone: ud1, number: 1, otherwise }
         } else {
             let otherwise = "f0 89 c8 does not trap here: it ran as a plain mov";
-            Self { code: TimedLoop::Long(ten_lock_movs), mnemonic: "lock mov", alone: lock_mov, otherwise }
+            Self {
+                code: TimedLoop::Long(ten_lock_movs),
+                mnemonic: "lock mov",
+                alone: lock_mov,
+                number: 0,
+                otherwise,
+            }
         }
     }
 
@@ -82,7 +141,7 @@ impl Opcode {
 }
 
 /// Returns the instruction's result in `rax`.
-type Alone = unsafe extern "C" fn(rax: u64, rcx: u64) -> u64;
+pub(super) type Alone = unsafe extern "C" fn(rax: u64, rcx: u64) -> u64;
 
 /// `lock mov eax, ecx` alone.
 #[unsafe(naked)]
@@ -96,19 +155,27 @@ unsafe extern "C" fn ud1(rax: u64, rcx: u64) -> u64 {
     core::arch::naked_asm!("mov rax, rdi", "mov rcx, rsi", ".byte 0x0f, 0xb9, 0xc8", "ret")
 }
 
-/// Checks that the instruction traps here, and that the emulation is right.
-fn check(opcode: &Opcode) -> Result<()> {
-    const PAIRS: [(u32, u32); 7] =
+/// Checks that the instruction traps here, and that the emulation is right: on pairs at the edges, and on random ones, the same in each
+/// process. `emulated` gives a result and how often the instruction trapped.
+pub(super) fn check_pairs(
+    opcode: &Opcode,
+    mut emulated: impl FnMut(u32, u32) -> Result<(u64, u64)>,
+) -> Result<()> {
+    const EDGES: [(u32, u32); 7] =
         [(3, 3), (0, 0), (7, 0), (0, 5), (2, 31), (65_537, 2), (u32::MAX, u32::MAX)];
-    for (base, exponent) in PAIRS {
-        let (result, signals) = emulated(opcode.alone, base.into(), exponent.into())?;
-        match signals {
+    const PAIRS: usize = 1000;
+    let mut random = Random::new(0);
+    let random = std::iter::repeat_with(|| {
+        let bits = random.next_u64();
+        (bits as u32, (bits >> 32) as u32)
+    });
+    for (base, exponent) in EDGES.into_iter().chain(random.take(PAIRS)) {
+        let (result, traps) = emulated(base, exponent)?;
+        match traps {
             0 => return Err(skip!("{} and left {result:#x} in rax", opcode.otherwise)),
             1 if result == u64::from(power(base, exponent)) => {}
             _ => {
-                return Err(fail!(
-                    "{base} to the power of {exponent} was {result:#x} after {signals} signals"
-                ));
+                return Err(fail!("{base} to the power of {exponent} was {result:#x} after {traps} traps"));
             }
         }
     }
@@ -208,6 +275,8 @@ mod tests {
         }
         let opcode = Opcode { alone: plain_mov, ..Opcode::of(&Params::new()) };
         let why = "f0 89 c8 does not trap here: it ran as a plain mov and left 0x3 in rax";
-        assert_eq!(check(&opcode), Err(Refusal::Skip(why.to_owned())));
+        let checked =
+            check_pairs(&opcode, |base, exponent| emulated(plain_mov, base.into(), exponent.into()));
+        assert_eq!(checked, Err(Refusal::Skip(why.to_owned())));
     }
 }

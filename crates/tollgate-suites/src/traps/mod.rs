@@ -7,6 +7,7 @@ mod branch;
 mod breakpoint;
 mod cow_fault;
 mod divide;
+mod emulator;
 mod file_fault;
 mod fresh_page;
 mod general_protection;
@@ -16,6 +17,7 @@ mod invalid_opcode;
 mod locked;
 mod memory;
 mod minor_fault;
+mod module_emulation;
 mod power;
 mod segv;
 mod signal_install;
@@ -26,6 +28,8 @@ mod single_step;
 mod tests;
 mod touched;
 mod userfaultfd;
+
+pub use invalid_opcode::needs_kernel_module;
 
 pub(crate) static SUITE: Suite = Suite {
     name: "traps",

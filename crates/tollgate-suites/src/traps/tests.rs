@@ -146,7 +146,9 @@ fn a_blocked_or_ignored_signal_is_restored() {
         }
         Set::of(&SIGNALS).block();
         let before = dispositions();
-        for (benchmark, params) in cases().filter(|(benchmark, _)| benchmark.counts == Some("signals")) {
+        for (benchmark, params) in
+            cases().filter(|(benchmark, _)| matches!(benchmark.counts, Some("signals" | "traps")))
+        {
             if let Some(mut instance) = ready(benchmark, &params) {
                 use_it(benchmark, &params, &mut instance);
             }

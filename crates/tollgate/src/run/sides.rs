@@ -39,6 +39,8 @@ pub struct Asked {
     /// Each as the user named it, and as it is prepared.
     named: Vec<(String, Spec)>,
     knob: Option<KnobSetting>,
+    /// Whether a case needs the kernel module of a guest.
+    needs_module: bool,
 }
 
 impl Asked {
@@ -57,7 +59,8 @@ impl Asked {
         if named.is_empty() {
             named.push(("host".to_owned(), Spec::Host(Host::default())));
         }
-        let asked = Self { named, knob };
+        let needs_module = selection.cases().any(|case| tollgate_suites::needs_kernel_module(&case));
+        let asked = Self { named, knob, needs_module };
         match asked.number() {
             1 => expect_none(args)?,
             number if number > MOST => {
@@ -112,6 +115,15 @@ pub fn reason(name: &str, why: &str) -> String {
     if why.starts_with(name) { why.to_owned() } else { format!("{name}: {why}") }
 }
 
+fn prepare(spec: &Spec, guardian: &Guardian, needs_module: bool) -> Result<Environment, EnvironmentError> {
+    let stop = || interrupt::requested().is_some();
+    let mut environment = Environment::prepare(spec, guardian, &stop)?;
+    if needs_module {
+        environment.bring_module(&stop)?;
+    }
+    Ok(environment)
+}
+
 /// The setting of `--knob`.
 fn knob_of(knob: &str, environments: usize) -> Result<KnobSetting, Failure> {
     if environments > 1 {
@@ -143,7 +155,7 @@ impl Prepared {
     /// # Errors
     /// None can be prepared, each with its reason; the user stopped it; the setting cannot be changed.
     pub fn all(asked: Asked, guardian: &Guardian) -> Result<(Self, Vec<String>), Failure> {
-        let Asked { named, mut knob } = asked;
+        let Asked { named, mut knob, needs_module } = asked;
         if let Some(knob) = &mut knob {
             say::say(&knob.sentence());
             knob.promise(guardian).map_err(|error| Failure::input(format!("--knob {error}")))?;
@@ -153,7 +165,7 @@ impl Prepared {
         for (name, spec) in &named {
             for is_changed in changes {
                 go_on()?;
-                match Environment::prepare(spec, guardian, &|| interrupt::requested().is_some()) {
+                match prepare(spec, guardian, needs_module) {
                     Ok(environment) => {
                         sides.push(Own { name: name.clone(), environment, is_changed: *is_changed });
                     }

@@ -46,12 +46,13 @@ struct one {
 	u64 emulated;
 };
 
-/* A batch in ring 0. All times are ticks of the time stamp counter, of so many iterations. */
+/* A batch in ring 0: the timed loop between two empty ones. Times are ticks of the time stamp counter. */
 struct batch {
 	u32 opcode;
 	/* eax after the last instruction. */
 	u32 result;
 	u64 iterations;
+	u64 empty_iterations;
 	u64 empty_before;
 	u64 work;
 	u64 empty_after;
@@ -202,17 +203,17 @@ STACK_FRAME_NON_STANDARD(run_one);
 
 static long run_batch(struct batch *batch)
 {
-	u64 n = batch->iterations;
+	u64 n = batch->iterations, empty = batch->empty_iterations;
 
-	if (n == 0 || n > MOST_ITERATIONS || batch->opcode > IS_UD1)
+	if (n == 0 || n > MOST_ITERATIONS || empty == 0 || empty > MOST_ITERATIONS || batch->opcode > IS_UD1)
 		return -EINVAL;
 	batch->emulated = EMULATING({
-		batch->empty_before = empty_loop(n);
+		batch->empty_before = empty_loop(empty);
 		if (batch->opcode == IS_UD1)
 			batch->work = ud1s(n, &batch->result);
 		else
 			batch->work = lock_movs(n, &batch->result);
-		batch->empty_after = empty_loop(n);
+		batch->empty_after = empty_loop(empty);
 	});
 	return 0;
 }
