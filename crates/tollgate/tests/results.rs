@@ -278,6 +278,49 @@ fn findings_are_sentences_of_several_rows() {
     assert_eq!(kept().json(["show", "native", "--format=json"])["findings"], serde_json::json!([]));
 }
 
+#[test]
+fn counts_of_emulated_opcodes_are_compared_by_ring() {
+    let mut document = document("20261121-015440-0009", Some("counted"), 1.0);
+    let rows = document["measurements"].as_array_mut().expect("rows");
+    rows.clear();
+    let ud1 = |by: &str| serde_json::json!({"by": by, "opcode": "ud1"});
+    for (benchmark, params, count) in [
+        ("traps/imul", serde_json::json!({}), 3.0),
+        ("traps/invalid-opcode", serde_json::json!({"opcode": "ud1"}), 2942.0),
+        ("traps/invalid-opcode", ud1("module-ring3"), 596.0),
+        ("traps/invalid-opcode", ud1("module-ring0"), 444.0),
+    ] {
+        let mut row = measured(benchmark, count, &[]);
+        row["params"] = params;
+        row["unit"] = "instructions".into();
+        row["provenance"] = "qemu-icount".into();
+        row["samples"] = vec![count; 20].into();
+        row["processes"] = serde_json::json!([{"rounds": 20, "discarded": []}]);
+        row["discarded"] = 0.into();
+        rows.push(row);
+    }
+    let home = Home::new();
+    home.keep(&document);
+    let shown = home.json(["show", "last", "--format=json"]);
+    let sentences: Vec<&str> = shown["findings"]
+        .as_array()
+        .expect("findings")
+        .iter()
+        .filter_map(|one| one["sentence"].as_str())
+        .collect();
+    let [of_counts, of_rings] = sentences[..] else { panic!("{sentences:?}") };
+    assert!(
+        of_counts.contains("2942 instructions") || of_counts.contains("2,942 instructions"),
+        "{of_counts}"
+    );
+    assert!(of_counts.contains("596 where a kernel module does, and a multiplication 3"), "{of_counts}");
+    assert!(
+        of_rings.contains("still executes 444 of the 596 instructions of one taken in ring 3 (74 %)"),
+        "{of_rings}"
+    );
+    assert!(of_rings.ends_with("fall away: 152 instructions."), "{of_rings}");
+}
+
 /// A run of the suites memory and files.
 fn memory_and_files() -> Value {
     let mut document = document("20261121-015440-0008", Some("storage"), 1.0);

@@ -1,0 +1,102 @@
+//! What an emulated instruction costs, as the published experiment asked (Walter Zhou, "Simulate Invalid Opcode 的性能代价分析").
+
+use tollgate_model::{Case, ParamValue, Unit};
+
+use super::finding::{Finding, bounded_times, case};
+use crate::figures;
+use crate::summary::{Figures, Summary};
+
+pub(super) fn of(summary: &Summary) -> Vec<Finding> {
+    [trap_against_instruction(summary), counts(summary), rings(summary)].into_iter().flatten().collect()
+}
+
+/// The opcodes of the experiment, as parameters. QEMU's translator executes the published one; then the other stands for it.
+const OPCODES: [Option<&str>; 2] = [None, Some("ud1")];
+
+fn trap(by: Option<&str>, opcode: Option<&str>) -> Case {
+    let pairs = [("by", by), ("opcode", opcode)];
+    let params: Vec<(&str, ParamValue)> =
+        pairs.into_iter().filter_map(|(key, value)| Some((key, value?.into()))).collect();
+    case("traps/invalid-opcode", &params)
+}
+
+/// How many times as long an instruction takes that a signal handler emulates.
+fn trap_against_instruction(summary: &Summary) -> Option<Finding> {
+    let (trap, instruction) = (trap(None, None), Case::plain("traps/imul"));
+    bounded_times(summary, trap, instruction, 0.0, |times| {
+        format!(
+            "An invalid opcode that a signal handler emulates takes {times} times as long as a multiplication."
+        )
+    })
+}
+
+/// A row that counts instructions.
+fn counted<'a, 'b>(summary: &'b Summary<'a>, case: &Case) -> Option<&'b Figures<'a>> {
+    summary.figures(case).filter(|figures| figures.measured.unit == Unit::Instructions)
+}
+
+/// The instructions of an emulated opcode, by what emulates it.
+fn counts(summary: &Summary) -> Option<Finding> {
+    OPCODES.into_iter().find_map(|opcode| {
+        let cases = [trap(None, opcode), trap(Some("module-ring3"), opcode), Case::plain("traps/imul")];
+        let [Some(signal), Some(module), Some(instruction)] =
+            cases.each_ref().map(|case| Some(counted(summary, case)?.estimate.median))
+        else {
+            return None;
+        };
+        let sentence = format!(
+            "An invalid opcode takes {} where a signal handler emulates it, {} where a kernel module does, and a multiplication \
+             {}, each with its operands loaded.",
+            figures::estimate(signal, Unit::Instructions),
+            whole(module),
+            whole(instruction)
+        );
+        Some(Finding { sentence, from: cases.into() })
+    })
+}
+
+/// Why a trap taken in ring 0 is hardly cheaper, which the source leaves open: from the counts of both paths, or from their times where
+/// the processor executes the guest.
+fn rings(summary: &Summary) -> Option<Finding> {
+    OPCODES.into_iter().find_map(|opcode| {
+        let cases = ["module-ring0", "module-ring3"].map(|by| trap(Some(by), opcode));
+        let [Some(kernel), Some(program)] =
+            cases.each_ref().map(|case| Some(counted(summary, case)?.estimate.median))
+        else {
+            return of_times(summary, cases);
+        };
+        let sentence = if kernel < program {
+            format!(
+                "Emulated by a kernel module, a trap taken in ring 0 still executes {} of the {} instructions of one taken in \
+                 ring 3 ({}): both are delivered through the same gate, save and restore all registers, call the notifiers, read \
+                 and emulate the opcode, and end with IRET. Only the change of stack and page tables, and the checks before the \
+                 return to a program, fall away: {} instructions.",
+                whole(kernel),
+                whole(program),
+                figures::percent(kernel / program),
+                whole(program - kernel)
+            )
+        } else {
+            format!(
+                "Emulated by a kernel module, a trap taken in ring 0 executes {} instructions, no fewer than one taken in ring 3 \
+                 with {}.",
+                whole(kernel),
+                whole(program)
+            )
+        };
+        Some(Finding { sentence, from: cases.into() })
+    })
+}
+
+fn of_times(summary: &Summary, [kernel, program]: [Case; 2]) -> Option<Finding> {
+    bounded_times(summary, kernel, program, 0.0, |times| {
+        format!(
+            "Emulated by a kernel module, a trap taken in ring 0 takes {times} times as long as one taken in ring 3: the \
+             processor delivers both through the same gate, and both end with IRET."
+        )
+    })
+}
+
+fn whole(count: f64) -> String {
+    figures::thousands(&format!("{count:.0}"))
+}
