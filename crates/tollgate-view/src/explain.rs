@@ -12,6 +12,7 @@ use crate::benchmarks::{instruction, interface};
 use crate::burdens::{self, Burden};
 use crate::causes;
 use crate::figures;
+use crate::findings::{self, Finding};
 use crate::session::Session;
 use crate::show::cells::Columns;
 use crate::summary::{Figures, Summary};
@@ -58,7 +59,10 @@ pub fn text(
     field("Crosses", &crosses.join(", "));
     let rows: Vec<(&Case, &Figures)> = summary.iter().flat_map(|summary| summary.measured()).collect();
     match (summary, headline(benchmark, &rows)) {
-        (Some(summary), Some(shown)) => text.push_str(&measured(summary, shown, &rows, width)),
+        (Some(summary), Some(shown)) => {
+            text.push_str(&measured(summary, shown, &rows, width));
+            text.push_str(&found(benchmark, summary, width));
+        }
         (Some(summary), None) => {
             text.push_str(&paragraph(&why_not(summary), width, "Here         "));
         }
@@ -154,6 +158,13 @@ fn measured(
         }
     }
     text
+}
+
+/// The findings that begin with a case of the benchmark.
+fn found(benchmark: &Benchmark, summary: &Summary, width: usize) -> String {
+    let is_of = |finding: &Finding| finding.from.first().is_some_and(|case| case.benchmark == benchmark.name);
+    let of = findings::of(summary).into_iter().filter(is_of);
+    of.map(|finding| paragraph(&finding.sentence, width, "Finding      ")).collect()
 }
 
 /// The bins of a histogram.

@@ -43,7 +43,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     timed: |params| {
         let opcode = Opcode::of(params);
         match By::of(params) {
-            By::ModuleInRing0 => Timed::Whole("ten in a row in the kernel"),
+            By::ModuleInRing0 => Timed::Whole("ioctl(2) on the kernel module"),
             _ => Timed::Loop { code: opcode.code, instruction: opcode.mnemonic, times: TEN as usize },
         }
     },
