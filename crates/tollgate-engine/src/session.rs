@@ -8,8 +8,10 @@ mod agent_side;
 mod commands;
 mod connection;
 mod joint;
+mod life;
 mod measure;
 mod pairs;
+mod starts;
 mod teller;
 #[cfg(test)]
 mod tests;
@@ -23,6 +25,7 @@ use tollgate_model::{Fact, Facts};
 
 use super::run::Findings;
 
+pub use life::{About, Life, Mark};
 pub use measure::measure_in;
 
 /// The pipes to a started agent.
@@ -58,6 +61,8 @@ pub struct Side<'a> {
     pub is_paired: bool,
     /// Whether its time stamp counter goes one tick an instruction: its batches are counted, once, and not timed.
     pub is_counting: bool,
+    /// Starts and ends it to be measured itself; None where that is not measured.
+    pub life: Option<Box<dyn Life + 'a>>,
 }
 
 /// What was found in one environment of a session.

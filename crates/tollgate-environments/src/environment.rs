@@ -17,19 +17,26 @@ use crate::prepared::{Prepared, Undo};
 use crate::spec::{Host, Spec};
 use crate::started::{self, Start};
 use crate::undo::undo_all;
-use crate::{Private, apply, container, gvisor};
+use crate::{Private, apply, container, gvisor, shell};
 
 /// A prepared environment. Dropped, it has ended, and what was made for it is gone.
 pub struct Environment {
     // Fields are dropped in this order: what runs ends before what it uses goes.
     running: Option<Promise>,
     how: How,
+    /// The same with a shell in the agent's place, once it was asked for.
+    shell: Option<Shell>,
     _made: Vec<Promise>,
     _private: Vec<Private>,
     guardian: Guardian,
     spec: Spec,
     /// The processors that it may run on. The session takes one of them for itself, and not from what it starts.
     cpus: Vec<usize>,
+}
+
+struct Shell {
+    prepared: Prepared,
+    _made: Promise,
 }
 
 enum How {
@@ -84,7 +91,7 @@ impl Environment {
         made.reverse();
         let (guardian, spec) = (guardian.clone(), spec.clone());
         let cpus = affinity::allowed(0).unwrap_or_default();
-        Ok(Self { running: None, how, _made: made, _private: private, guardian, spec, cpus })
+        Ok(Self { running: None, how, shell: None, _made: made, _private: private, guardian, spec, cpus })
     }
 
     /// Starts it with an agent in it. One that was started before has ended by then. On the host the kernel kills the agent when the
@@ -93,6 +100,11 @@ impl Environment {
     /// # Errors
     /// A sentence.
     pub fn start(&mut self) -> Result<Link, EnvironmentError> {
+        self.start_told(&mut || {})
+    }
+
+    /// The same; `begin` is called right before fork(2) of its first process.
+    pub(crate) fn start_told(&mut self, begin: &mut dyn FnMut()) -> Result<Link, EnvironmentError> {
         let was_started = self.running.take().is_some();
         // Where that fails, it may run where the session may.
         let _pinned = Pinned::to(&self.cpus);
@@ -104,15 +116,60 @@ impl Environment {
                 }
                 let start =
                     Start { command: &prepared.command, variables: &prepared.variables, is_bound: *is_bound };
-                started::start(&start, &self.guardian)?
+                started::start(&start, &self.guardian, begin)?
             }
             How::Reach { reach, known, agent } => {
-                exec::start(reach, known, agent, &self.guardian, &is_asked_to_stop)?
+                exec::start(reach, known, agent, &self.guardian, &is_asked_to_stop, begin)?
             }
         };
         let (link, promise) = started.link();
         self.running = Some(promise);
         Ok(link)
+    }
+
+    /// Starts it with a shell in the agent's place, as the other start; None where it has none.
+    pub(crate) fn start_shell(&mut self, begin: &mut dyn FnMut()) -> Result<Link, EnvironmentError> {
+        self.end();
+        if let How::Command { .. } = &self.how
+            && self.shell.is_none()
+        {
+            self.shell = Some(self.prepare_shell()?);
+        }
+        let _pinned = Pinned::to(&self.cpus);
+        let started = match (&self.how, &self.shell) {
+            (How::Reach { reach, .. }, _) => exec::start_shell(reach, &self.guardian, begin)?,
+            (How::Command { .. }, Some(Shell { prepared, .. })) => {
+                let Prepared { command, variables, .. } = prepared;
+                started::start(&Start { command, variables, is_bound: false }, &self.guardian, begin)?
+            }
+            (How::Command { .. }, None) => return Err(unusable!("{}: it has no shell", self.spec)),
+        };
+        let (link, promise) = started.link();
+        self.running = Some(promise);
+        Ok(link)
+    }
+
+    fn prepare_shell(&self) -> Result<Shell, EnvironmentError> {
+        let paths = || {
+            let mut paths = self._private.iter().map(|private| private.workdir().path());
+            let private = paths.next().ok_or_else(|| unusable!("{}: it has no directory", self.spec))?;
+            Ok(Paths { private, work: paths.next() })
+        };
+        let prepared = shell::prepare(&self.spec, self.runtime(), &paths)?;
+        let made = promised(&self.guardian, &prepared.undo)?;
+        Ok(Shell { prepared, _made: made })
+    }
+
+    /// Ends what runs of it, and undoes what the last start left.
+    pub(crate) fn end(&mut self) {
+        drop(self.running.take());
+        let prepared = match &self.how {
+            How::Command { prepared, .. } => Some(prepared),
+            How::Reach { .. } => None,
+        };
+        for undo in prepared.into_iter().chain(self.shell.as_ref().map(|shell| &shell.prepared)) {
+            let _ = undo_all(&undo.undo);
+        }
     }
 
     /// Whether its turns can be paired with another environment's: it is on this machine, as far as its name says.

@@ -112,6 +112,7 @@ fn side(name: &str) -> Side<'static> {
         cpu: None,
         is_paired: true,
         is_counting: false,
+        life: None,
     }
 }
 

@@ -21,6 +21,7 @@ use super::agent_side::AgentSide;
 use super::commands::Commands;
 use super::connection::{Gone, Stop};
 use super::joint;
+use super::starts::Starts;
 use super::teller::Teller;
 use super::turns::TurnTrack;
 use super::{Found, SessionFindings, Side};
@@ -41,8 +42,10 @@ pub fn measure_in(
     plan: &Plan,
     watch: &mut dyn FnMut(&Progress),
 ) -> Result<SessionFindings, BenchError> {
-    let (rounds, commands): (Vec<&Group>, Vec<&Group>) =
+    let (rounds, others): (Vec<&Group>, Vec<&Group>) =
         selection.groups.iter().partition(|group| group.usual_time().is_none());
+    let (starts, commands): (Vec<&Group>, Vec<&Group>) =
+        others.into_iter().partition(|group| group.is_of_environments());
     let place = |number| Place { number, of: selection.groups.len() };
     let schedules = || -> Vec<Schedule> {
         rounds.iter().zip(1..).map(|(group, number)| Schedule::new(group, place(number))).collect()
@@ -66,13 +69,18 @@ pub fn measure_in(
             ("run.budget_s".to_owned(), Fact::known(plan.budget.as_secs_f64(), "--time")),
         ],
         commands: Commands::new(commands.iter().copied().zip((rounds.len() + 1..).map(place)).collect()),
+        starts: Starts::new(&starts.iter().copied().zip((selection.groups.len()..).map(place)).collect::<Vec<_>>()),
         _other_cpus: None,
     };
-    // Rounds and commands share the budget in proportion to their default times.
+    // Rounds, commands and starts share the budget in proportion to their default times.
     let usual = selection.usual_time().as_secs_f64();
-    let of_commands: Duration = commands.iter().filter_map(|group| group.usual_time()).sum();
-    let of_rounds = if rounds.is_empty() { 0.0 } else { 1.0 - of_commands.as_secs_f64() / usual };
-    let signal = match session.whole(allowed, of_rounds) {
+    let share = |of: &[&Group]| {
+        let time: Duration = of.iter().filter_map(|group| group.usual_time()).sum();
+        time.as_secs_f64() / usual
+    };
+    let of_starts = share(&starts);
+    let of_rounds = if rounds.is_empty() { 0.0 } else { 1.0 - share(&commands) - of_starts };
+    let signal = match session.whole(allowed, of_rounds, of_starts) {
         Ok(()) | Err(Stop::Over) => None,
         Err(Stop::Interrupted(signal)) => Some(signal),
     };
@@ -110,13 +118,14 @@ pub struct Session<'p, 's, 'a> {
     /// Facts of the session as a whole.
     pub facts: Vec<(String, Fact)>,
     commands: Commands<'p>,
+    starts: Starts<'p>,
     /// Keeps this process off the measured processor.
     _other_cpus: Option<OtherCpus>,
 }
 
 impl Session<'_, '_, '_> {
-    /// Everything, from the start of the environments to their last facts. Rounds take such a part of the budget.
-    fn whole(&mut self, allowed: Vec<usize>, of_rounds: f64) -> Result<(), Stop> {
+    /// Everything, from the first start of the environments to their last end. Rounds and starts take such parts of the budget.
+    fn whole(&mut self, allowed: Vec<usize>, of_rounds: f64, of_starts: f64) -> Result<(), Stop> {
         self.each(|session, at| {
             let name = session.sides[at].side.name.clone();
             session.teller.say(format!("starting {name}"), Place::default());
@@ -138,9 +147,15 @@ impl Session<'_, '_, '_> {
             self.rounds(deadline)?;
         }
         let last = self.teller.began + self.plan.budget.mul_f64(END_SHARE);
-        let terms = Terms::of(self.plan, last, self.random.next_u64());
+        let of_commands = self.teller.began + self.plan.budget.mul_f64((1.0 - of_starts).max(0.0) * END_SHARE);
+        let terms = Terms::of(self.plan, of_commands, self.random.next_u64());
         self.commands.measure(&mut self.sides, &terms, &mut self.teller)?;
-        self.each(|session, at| session.sides[at].read_facts(Moment::After))
+        self.each(|session, at| session.sides[at].read_facts(Moment::After))?;
+        if of_starts > 0.0 {
+            // An environment starts with all processors.
+            self._other_cpus = None;
+        }
+        self.starts.measure(&mut self.sides, last, &mut self.random, &mut self.teller)
     }
 
     /// Does something in each environment that is there. One that fails is lost.
@@ -331,7 +346,8 @@ impl Session<'_, '_, '_> {
         if let Some(signal) = signal {
             facts.push((INTERRUPTED.to_owned(), Fact::known(signal_name(signal), "signal(7)")));
         }
-        let commands = self.commands;
+        let (commands, starts) = (self.commands, self.starts);
+        facts.extend(starts.facts());
         let conclude = |(at, mut side): (usize, AgentSide<'_, '_>)| {
             side.close();
             if side.side.starts > 1 {
@@ -339,10 +355,12 @@ impl Session<'_, '_, '_> {
             }
             let cut = signal.map(|_| "interrupted").or(side.lost.as_deref());
             let clock = side.clock;
+            let of_starts = starts.measurements(at, &side, cut);
             let schedules = std::mem::take(&mut side.schedules);
             let conclude = |schedule: Schedule| schedule.conclude(clock, cut);
             let of_rounds = schedules.into_iter().flat_map(conclude);
-            let measurements = of_rounds.chain(commands.measurements(at, cut)).collect();
+            let of_commands = commands.measurements(at, cut);
+            let measurements = of_rounds.chain(of_commands).chain(of_starts).collect();
             let findings = Findings { measurements, facts: side.of_measuring, interrupted: signal };
             Found { facts: side.facts, findings, lost: side.lost }
         };

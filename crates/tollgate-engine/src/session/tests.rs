@@ -136,6 +136,7 @@ fn side(name: &str, start: impl FnMut() -> Result<Link, String> + 'static) -> Si
         cpu: None,
         is_paired: true,
         is_counting: false,
+        life: None,
     }
 }
 

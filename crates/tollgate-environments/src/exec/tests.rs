@@ -7,7 +7,8 @@ fn refused(prefix: &str) -> String {
     let Ok(Spec::Exec(exec)) = format!("exec:{prefix}").parse() else { unreachable!() };
     let reach = Reach::Prefix(exec.words().iter().map(OsString::from).collect());
     let agent = Agent::with(&["--none-of-the-tests".into()]).unwrap();
-    let started = start_within(Duration::from_millis(500), &reach, &mut None, &agent, &guardian, &|| false);
+    let started =
+        start_within(Duration::from_millis(500), &reach, &mut None, &agent, &guardian, &|| false, &mut || {});
     started.err().unwrap().to_string()
 }
 

@@ -1,9 +1,10 @@
 //! The environments of `tollgate run --in`, as they are asked for and as they are prepared.
 
 use std::cell::RefCell;
+use std::rc::Rc;
 
-use tollgate_engine::session::Side;
-use tollgate_engine::{Selection, Storage, interrupt};
+use tollgate_engine::session::{Life, Side};
+use tollgate_engine::{Group, Selection, Storage, interrupt};
 use tollgate_environments::{Environment, EnvironmentError, Guardian, Host, KnobSetting, Spec, SpecError};
 use tollgate_model::{Part, RunId};
 
@@ -55,7 +56,10 @@ impl Asked {
             args.session.environments.iter().map(parse).collect::<Result<_, Failure>>()?;
         let knob = args.session.knob.as_deref().map(|knob| knob_of(knob, named.len())).transpose()?;
         if named.is_empty() {
-            named.push(("host".to_owned(), Spec::Host(Host::default())));
+            named = match selection.groups.iter().any(Group::is_of_environments) && knob.is_none() {
+                true => working()?,
+                false => vec![("host".to_owned(), Spec::Host(Host::default()))],
+            };
         }
         let asked = Self { named, knob };
         match asked.number() {
@@ -105,6 +109,19 @@ impl Asked {
             )),
         }
     }
+}
+
+/// The environments that work on this machine and need no name of another one.
+fn working() -> Result<Vec<(String, Spec)>, Failure> {
+    say::say("trying which environments work here (`tollgate environments` says why others do not)");
+    let found = tollgate_environments::survey().into_iter().filter(|one| one.found.is_ok());
+    let named = found.filter_map(|one| one.spec());
+    named
+        .map(|name| {
+            let spec = name.parse().map_err(|error: SpecError| Failure::input(error.to_string()))?;
+            Ok((name, spec))
+        })
+        .collect()
 }
 
 /// Why an environment is not measured, after its name.
@@ -188,9 +205,11 @@ impl Prepared {
             });
             let (starts, cpu) = (environment.starts(), environment.cpu());
             let (is_paired, is_counting) = (environment.is_paired(), environment.is_counting());
-            let start = move || environment.start().map_err(|error| error.to_string());
+            let shared = Rc::new(RefCell::new(environment));
+            let life = Some(Box::new(Rc::clone(&shared)) as Box<dyn Life>);
+            let start = move || shared.borrow_mut().start().map_err(|error| error.to_string());
             let (name, start) = (name.clone(), Box::new(start));
-            sides.push(Side { name, start, starts, wake, cpu, is_paired, is_counting });
+            sides.push(Side { name, start, starts, wake, cpu, is_paired, is_counting, life });
         }
         sides
     }

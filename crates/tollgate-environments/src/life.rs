@@ -1,0 +1,36 @@
+//! Environments that are started and ended to be measured themselves.
+
+use tollgate_engine::Refusal;
+use tollgate_engine::session::{About, Life, Link};
+
+use crate::environment::Environment;
+use crate::spec::Spec;
+
+impl Life for Environment {
+    fn start(&mut self, begin: &mut dyn FnMut()) -> Result<Link, String> {
+        self.start_told(begin).map_err(|error| error.to_string())
+    }
+
+    fn start_shell(&mut self, begin: &mut dyn FnMut()) -> Result<Link, Refusal> {
+        Self::start_shell(self, begin).map_err(|error| Refusal::Skip(error.to_string()))
+    }
+
+    fn end(&mut self) {
+        Self::end(self);
+    }
+
+    fn about(&self) -> About {
+        let hidden = match (self.spec(), self.runtime()) {
+            (Spec::Ssh(_), _) => Some("its processes are on another machine"),
+            (Spec::Exec(_), _) => Some("the prefix may have processes that do not come from it"),
+            (Spec::Container(_), Some("docker")) => Some("docker's daemon starts its processes"),
+            _ => None,
+        };
+        About {
+            hidden: hidden.map(str::to_owned),
+            has_kernel: matches!(self.spec(), Spec::Gvisor(_)),
+            is_guest: false,
+            remark: None,
+        }
+    }
+}
