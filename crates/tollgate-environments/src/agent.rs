@@ -43,6 +43,11 @@ impl Agent {
         &self.arguments
     }
 
+    /// Its file, open to be read.
+    pub fn file(&self) -> io::Result<fs::File> {
+        fs::File::open(OWN)
+    }
+
     /// Its file, open to be read, and the size in bytes.
     pub fn open(&self) -> Result<(fs::File, u64), EnvironmentError> {
         let open = || {

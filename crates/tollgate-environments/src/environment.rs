@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use tollgate_engine::{interrupt, session::Link};
+use tollgate_engine::interrupt;
+use tollgate_engine::session::{Link, Mark};
 use tollgate_os::affinity::{self, Pinned};
 
 use crate::agent::Agent;
@@ -17,6 +18,7 @@ use crate::prepared::{Prepared, Undo};
 use crate::spec::{Host, Spec};
 use crate::started::{self, Start};
 use crate::undo::undo_all;
+use crate::vm::{Guest, Launch};
 use crate::{Private, apply, container, gvisor, shell};
 
 /// A prepared environment. Dropped, it has ended, and what was made for it is gone.
@@ -26,6 +28,8 @@ pub struct Environment {
     how: How,
     /// The same with a shell in the agent's place, once it was asked for.
     shell: Option<Shell>,
+    /// Of the last start that was measured.
+    marks: Vec<Mark>,
     _made: Vec<Promise>,
     _private: Vec<Private>,
     guardian: Guardian,
@@ -44,6 +48,8 @@ enum How {
     Command { prepared: Prepared, is_bound: bool },
     /// A command is tried with this program behind it.
     Reach { reach: Reach, known: Option<Way>, agent: Agent },
+    /// A guest is booted.
+    Guest(Guest),
 }
 
 impl Environment {
@@ -70,6 +76,13 @@ impl Environment {
                 known: None,
                 agent: Agent::with(&[])?,
             },
+            Spec::Vm(vm) => {
+                let own = private_directory()?;
+                made.push(promised(guardian, &[of_directory(&own)?])?);
+                let guest = Guest::prepare(vm, own.workdir().path())?;
+                private.push(own);
+                How::Guest(guest)
+            }
             Spec::Container(_) | Spec::Gvisor(_) => {
                 let own = private_directory()?;
                 made.push(promised(guardian, &[of_directory(&own)?])?);
@@ -91,7 +104,7 @@ impl Environment {
         made.reverse();
         let (guardian, spec) = (guardian.clone(), spec.clone());
         let cpus = affinity::allowed(0).unwrap_or_default();
-        Ok(Self { running: None, how, shell: None, _made: made, _private: private, guardian, spec, cpus })
+        Ok(Self { running: None, how, shell: None, marks: Vec::new(), _made: made, _private: private, guardian, spec, cpus })
     }
 
     /// Starts it with an agent in it. One that was started before has ended by then. On the host the kernel kills the agent when the
@@ -100,11 +113,16 @@ impl Environment {
     /// # Errors
     /// A sentence.
     pub fn start(&mut self) -> Result<Link, EnvironmentError> {
-        self.start_told(&mut || {})
+        self.start_as(false, &mut || {})
     }
 
-    /// The same; `begin` is called right before fork(2) of its first process.
-    pub(crate) fn start_told(&mut self, begin: &mut dyn FnMut()) -> Result<Link, EnvironmentError> {
+    /// The same; `begin` is called right before fork(2) of its first process. Where the start itself is measured, a guest has the clock of
+    /// this machine, and shows the ends of its phases.
+    pub(crate) fn start_as(
+        &mut self,
+        is_measured: bool,
+        begin: &mut dyn FnMut(),
+    ) -> Result<Link, EnvironmentError> {
         let was_started = self.running.take().is_some();
         // Where that fails, it may run where the session may.
         let _pinned = Pinned::to(&self.cpus);
@@ -114,9 +132,20 @@ impl Environment {
                     // What a runtime keeps of a container stands in the way of one that has the same name.
                     let _ = undo_all(&prepared.undo);
                 }
-                let start =
-                    Start { command: &prepared.command, variables: &prepared.variables, is_bound: *is_bound };
+                let (command, variables) = (&prepared.command, &prepared.variables);
+                let start = Start { command, variables, is_bound: *is_bound, files: &[] };
                 started::start(&start, &self.guardian, begin)?
+            }
+            How::Guest(guest) => {
+                let (Launch { command, files }, marks) = match is_measured {
+                    true => guest.launch_timed()?,
+                    false => (guest.launch()?, Vec::new()),
+                };
+                self.marks = marks;
+                let start = Start { command: &command, variables: &[], is_bound: true, files: &files };
+                let mut started = started::start(&start, &self.guardian, begin)?;
+                started.said.also(guest.last_words());
+                started
             }
             How::Reach { reach, known, agent } => {
                 exec::start(reach, known, agent, &self.guardian, &is_asked_to_stop, begin)?
@@ -140,9 +169,10 @@ impl Environment {
             (How::Reach { reach, .. }, _) => exec::start_shell(reach, &self.guardian, begin)?,
             (How::Command { .. }, Some(Shell { prepared, .. })) => {
                 let Prepared { command, variables, .. } = prepared;
-                started::start(&Start { command, variables, is_bound: false }, &self.guardian, begin)?
+                let start = Start { command, variables, is_bound: false, files: &[] };
+                started::start(&start, &self.guardian, begin)?
             }
-            (How::Command { .. }, None) => return Err(unusable!("{}: it has no shell", self.spec)),
+            (How::Command { .. }, None) | (How::Guest(_), _) => return Err(unusable!("{}: it has no shell", self.spec)),
         };
         let (link, promise) = started.link();
         self.running = Some(promise);
@@ -165,10 +195,23 @@ impl Environment {
         drop(self.running.take());
         let prepared = match &self.how {
             How::Command { prepared, .. } => Some(prepared),
-            How::Reach { .. } => None,
+            How::Reach { .. } | How::Guest(_) => None,
         };
         for undo in prepared.into_iter().chain(self.shell.as_ref().map(|shell| &shell.prepared)) {
             let _ = undo_all(&undo.undo);
+        }
+    }
+
+    /// The streams of the last start that was measured.
+    pub(crate) fn take_marks(&mut self) -> Vec<Mark> {
+        std::mem::take(&mut self.marks)
+    }
+
+    /// Whether it is a guest, and QEMU's translator executes it; None of others.
+    pub(crate) fn is_translated(&self) -> Option<bool> {
+        match &self.how {
+            How::Guest(guest) => Some(guest.is_translated()),
+            How::Command { .. } | How::Reach { .. } => None,
         }
     }
 
@@ -178,6 +221,7 @@ impl Environment {
         const AFAR: [&str; 4] = ["ssh", "kubectl", "oc", "mosh"];
         match &self.spec {
             Spec::Host(_) | Spec::Container(_) | Spec::Gvisor(_) => true,
+            Spec::Vm(_) => !self.is_counting(),
             Spec::Ssh(_) => false,
             Spec::Exec(exec) => {
                 let program = exec.words().first().map(PathBuf::from);
@@ -189,7 +233,7 @@ impl Environment {
 
     /// Whether its time stamp counter goes one tick an instruction, so that its cases are counted.
     pub fn is_counting(&self) -> bool {
-        false
+        matches!(&self.how, How::Guest(guest) if guest.is_counting())
     }
 
     /// How often a session starts it, at least 1. In gVisor the place of the sandbox's own program in memory matters as well.
@@ -212,7 +256,7 @@ impl Environment {
     pub fn runtime(&self) -> Option<&'static str> {
         match &self.how {
             How::Command { prepared, .. } => prepared.runtime,
-            How::Reach { .. } => None,
+            How::Reach { .. } | How::Guest(_) => None,
         }
     }
 

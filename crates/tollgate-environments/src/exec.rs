@@ -96,7 +96,7 @@ pub(crate) fn start_shell(
         Reach::Host(_) => vec![format!("{} -c '{}'", SHELL[0], SHELL[2]).into()],
     };
     let command = reach.before(behind);
-    started::start(&Start { command: &command, variables: &[], is_bound: false }, guardian, begin)
+    started::start(&Start { command: &command, variables: &[], is_bound: false, files: &[] }, guardian, begin)
 }
 
 fn start_within(
@@ -118,7 +118,7 @@ fn start_within(
             (Way::Upload, Reach::Prefix(_)) => Some(promised(guardian, &name)?),
             _ => None,
         };
-        let start = Start { command: &command, variables: &[], is_bound: false };
+        let start = Start { command: &command, variables: &[], is_bound: false, files: &[] };
         let started = started::start(&start, guardian, begin)
             .map_err(|error| match reach {
                 Reach::Host(_) => unusable!("{error}; it is in the package openssh-client"),

@@ -6,7 +6,7 @@
 //! - `environment`: one of a session. `agent`: this program, as it is started there. `started`: the command that does it. `life`: one that is
 //!   measured itself. `shell`: one with a shell in the agent's place.
 //! - `spec`: the names. `apply`: the settings of the host. `knob`: a setting of the machine that is alternated.
-//! - `container`: containers of several runtimes. `gvisor`: its sandbox. `seccomp`: filters of system calls. `survey`: what works here.
+//! - `container`: containers of several runtimes. `gvisor`: its sandbox. `vm`: guests. `seccomp`: filters of system calls. `survey`: what works here.
 //! - `exec`: a command's prefix, and another machine. `upload`: this program over standard input. `greeting`: the first look at an answer.
 //! - `guardian`: the process that undoes. `prepared`, `undo`: what is undone, and how.
 //! - `directory`: a directory of this run alone, and how much may be written to it.
@@ -39,6 +39,7 @@ mod started;
 mod survey;
 mod undo;
 mod upload;
+mod vm;
 
 pub use apply::apply;
 pub use directory::Private;
@@ -49,6 +50,8 @@ pub use knob::KnobSetting;
 pub use ram::{Memory, RamDisk, clean};
 pub use seccomp::Filter;
 pub use spec::{
-    Container, Exec, FORMS, Gvisor, Host, Runtime, Sched, Seccomp, Setting, Spec, SpecError, Ssh,
+    Accel, Cache, Container, Exec, FORMS, Gvisor, Host, Runtime, Sched, Seccomp, Setting, Spec, SpecError,
+    Ssh, Vm, Vmm,
 };
 pub use survey::{Possibility, survey};
+pub use vm::serve_if_init;

@@ -29,6 +29,7 @@ pub(crate) fn prepare<'p>(
             container::prepare_shell(runtime, &container.seccomp, &Agent::with(&[])?, paths()?)
         }
         Spec::Gvisor(gvisor) => gvisor::prepare_shell(gvisor, &Agent::with(&[])?, paths()?),
+        Spec::Vm(_) => Err(unusable!("the guest has no shell: this program is all that its root file system has")),
         Spec::Ssh(_) | Spec::Exec(_) => Err(unusable!("{spec}: a command starts its shell")),
     }
 }

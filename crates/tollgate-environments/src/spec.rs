@@ -1,6 +1,6 @@
 //! Names of environments: `KIND[:key=value,…]`.
 //!
-//! `words` splits the prefix of `exec:` as a shell does. `settings` has the keys of `host`, and `text` the sentences for a name that is wrong.
+//! `words` splits the prefix of `exec:` as a shell does. `settings` has the keys of `host`, and `vm` those of a guest, and `text` the sentences for a name that is wrong.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,10 +9,12 @@ use tollgate_model::text::excerpt;
 
 mod settings;
 mod text;
+mod vm;
 mod words;
 
 pub use settings::{Host, Sched, Seccomp, Setting};
 pub use text::SpecError;
+pub use vm::{Accel, Cache, Vm, Vmm};
 
 use text::{near, one_of, pairs};
 
@@ -25,6 +27,8 @@ pub enum Spec {
     Container(Container),
     /// The gVisor sandbox.
     Gvisor(Gvisor),
+    /// A guest with a Linux of its own.
+    Vm(Vm),
     /// Another machine.
     Ssh(Ssh),
     /// What a command starts.
@@ -32,8 +36,8 @@ pub enum Spec {
 }
 
 /// The forms of all kinds, for messages.
-pub const FORMS: &str = "host, container, gvisor, ssh:HOST and exec:PREFIX";
-const KINDS: [&str; 5] = ["host", "container", "gvisor", "ssh", "exec"];
+pub const FORMS: &str = "host, container, gvisor, vm, ssh:HOST and exec:PREFIX";
+const KINDS: [&str; 6] = ["host", "container", "gvisor", "vm", "ssh", "exec"];
 
 /// A program that makes containers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,6 +136,7 @@ impl FromStr for Spec {
             "host" => Host::of(rest).map(Self::Host),
             "container" => container(rest).map(Self::Container),
             "gvisor" => gvisor(rest).map(Self::Gvisor),
+            "vm" => Vm::of(rest).map(Self::Vm),
             "ssh" => ssh(rest).map(Self::Ssh),
             "exec" => exec(rest).map(Self::Exec),
             "" => Err(format!("the kind of the environment is missing: there are {FORMS}")),
@@ -203,6 +208,7 @@ impl fmt::Display for Spec {
             Self::Gvisor(Gvisor { platform }) => {
                 ("gvisor", platform.iter().map(|platform| format!("platform={platform}")).collect())
             }
+            Self::Vm(vm) => ("vm", vm.settings()),
             Self::Ssh(Ssh { host }) => ("ssh", vec![host.clone()]),
             Self::Exec(Exec { prefix, .. }) => ("exec", vec![prefix.clone()]),
         };

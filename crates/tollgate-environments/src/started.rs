@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
@@ -43,6 +43,8 @@ pub(crate) struct Start<'a> {
     /// Whether the kernel kills it when this thread ends. A command that makes more than its own process ends by the end of its
     /// standard input instead, and tidies up.
     pub is_bound: bool,
+    /// Files that it inherits, under the numbers that they have here.
+    pub files: &'a [File],
 }
 
 /// A started command. Dropped, its group ends.
@@ -62,14 +64,30 @@ impl Started {
 }
 
 /// What a command says on its standard error.
-pub(crate) struct Said(File);
+pub(crate) struct Said {
+    errors: File,
+    /// What else says why it ended.
+    elsewhere: Option<LastWords>,
+}
+
+/// Says why a command ended, where its standard error is silent.
+type LastWords = Box<dyn Fn() -> Option<String>>;
 
 impl Said {
+    /// Where its standard error is silent, this says why it ended.
+    pub fn also(&mut self, last_words: LastWords) {
+        self.elsewhere = Some(last_words);
+    }
+
     /// The first line that is not empty, without control characters.
     pub fn first_line(&self) -> Option<String> {
+        self.first_error().or_else(|| self.elsewhere.as_ref()?())
+    }
+
+    fn first_error(&self) -> Option<String> {
         let mut bytes = vec![0; 4096];
         // The command's own writes go on behind: reading moves no position.
-        let read = self.0.read_at(&mut bytes, 0).ok()?;
+        let read = self.errors.read_at(&mut bytes, 0).ok()?;
         let text = String::from_utf8_lossy(&bytes[..read]);
         // The file has its full size from the beginning, in zeroes.
         let written = text.split('\0').next().unwrap_or_default();
@@ -97,8 +115,9 @@ pub(crate) fn start(
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(said.try_clone().map_err(fault)?);
     command.process_group(0);
     signals::start_with(&mut command, Disposition::default_with(0), &SIGNALS);
-    // SAFETY: the closure makes a system call that takes numbers, and nothing else.
-    unsafe { command.pre_exec(close_others) };
+    let kept: Vec<RawFd> = start.files.iter().map(AsRawFd::as_raw_fd).collect();
+    // SAFETY: the closure makes system calls that take numbers, and nothing else.
+    unsafe { command.pre_exec(move || close_others(&kept)) };
     if start.is_bound {
         process::bind(&mut command, || Ok(()));
     }
@@ -112,13 +131,19 @@ pub(crate) fn start(
         let _ = undo::undo_all(&group);
         return Err(unusable!("{}: it could not be started", name.display()));
     };
-    Ok(Started { to: to.into(), from: from.into(), said: Said(said), promise })
+    Ok(Started { to: to.into(), from: from.into(), said: Said { errors: said, elsewhere: None }, promise })
 }
 
-/// Has execve(2) close everything but the standard streams. Descriptors that this process inherited may not have the flag.
-fn close_others() -> io::Result<()> {
+/// Has execve(2) close everything but the standard streams and these. Descriptors that this process inherited may not have the flag.
+fn close_others(kept: &[RawFd]) -> io::Result<()> {
     // SAFETY: close_range(2) takes numbers. Before Linux 5.11 the descriptors stay: this program's own have the flag anyway.
     unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) };
+    for &file in kept {
+        // SAFETY: a descriptor that is open.
+        if unsafe { libc::fcntl(file, libc::F_SETFD, 0) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
     Ok(())
 }
 
@@ -131,7 +156,7 @@ mod tests {
     fn shell(script: &str, guardian: &Guardian) -> Started {
         let command = ["sh", "-c", script].map(OsString::from);
         let variables = [("TOLLGATE_X".into(), "a b".into())];
-        let start_of = Start { command: &command, variables: &variables, is_bound: true };
+        let start_of = Start { command: &command, variables: &variables, is_bound: true, files: &[] };
         start(&start_of, guardian, &mut || {}).unwrap()
     }
 
@@ -175,7 +200,7 @@ mod tests {
         drop(promise);
         assert_eq!(shell("exit 1", &guardian).said.first_line(), None);
         let none = [OsString::from("tollgate-no-such-program")];
-        let of_none = Start { command: &none, variables: &[], is_bound: false };
+        let of_none = Start { command: &none, variables: &[], is_bound: false, files: &[] };
         let refused = start(&of_none, &guardian, &mut || {}).err().unwrap();
         assert_eq!(refused.to_string(), "tollgate-no-such-program: there is no such program");
     }

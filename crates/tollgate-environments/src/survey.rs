@@ -15,6 +15,7 @@ use crate::guardian::Guardian;
 use crate::gvisor;
 use crate::prepared::Undo;
 use crate::spec::{Gvisor, Runtime};
+use crate::vm;
 
 /// The most time for one, on a machine with much other work. They are asked at the same time, and answer within a second otherwise.
 const MOST: Duration = Duration::from_secs(10);
@@ -25,7 +26,7 @@ const KVM: &str = "/dev/kvm";
 /// An environment, and whether it works.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Possibility {
-    /// `host`, `container`, `gvisor`, `ssh` or `exec`.
+    /// `host`, `container`, `gvisor`, `vm`, `ssh` or `exec`.
     pub kind: &'static str,
     /// The runtime, of a container.
     pub runtime: Option<Runtime>,
@@ -78,6 +79,7 @@ pub fn survey() -> Vec<Possibility> {
         }
         let found = sandbox.join().unwrap_or(None).unwrap_or_else(|| Err(why_not()));
         all.push(made("gvisor", None, found));
+        all.push(made("vm", None, vm::survey(&until(Instant::now()))));
         all.push(made("ssh", None, ssh()));
         let any = "any command that runs a program and passes its standard input and output";
         all.push(made("exec", None, Ok(any.to_owned())));
@@ -184,7 +186,7 @@ mod tests {
         let kinds: Vec<_> = found.iter().map(|one| (one.kind, one.runtime)).collect();
         let mut expected = vec![("host", None)];
         expected.extend(Runtime::ALL.map(|runtime| ("container", Some(runtime))));
-        expected.extend([("gvisor", None), ("ssh", None), ("exec", None)]);
+        expected.extend([("gvisor", None), ("vm", None), ("ssh", None), ("exec", None)]);
         assert_eq!(kinds, expected);
         for one in &found {
             let said = one.found.as_ref().unwrap_or_else(|why| why);

@@ -70,13 +70,11 @@ pub struct About {
     pub remark: Option<String>,
 }
 
-/// The end of a phase, as bytes on a stream.
+/// A stream that shows the ends of phases.
 #[derive(Debug)]
 pub struct Mark {
-    /// The phase that ends.
-    pub ends: Phase,
     /// What is read. It is read to its end.
     pub from: OwnedFd,
-    /// The bytes that end it, somewhere in the stream; none for any byte.
-    pub bytes: &'static [u8],
+    /// The phases that end there, one after the other, each with the bytes that end it, somewhere in the stream; none for any byte.
+    pub ends: Vec<(Phase, &'static [u8])>,
 }

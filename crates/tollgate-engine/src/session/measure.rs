@@ -20,6 +20,7 @@ use super::super::{cpu, interrupt};
 use super::agent_side::AgentSide;
 use super::commands::Commands;
 use super::connection::{Gone, Stop};
+use super::counting;
 use super::joint;
 use super::starts::Starts;
 use super::teller::Teller;
@@ -32,7 +33,7 @@ const TOO_SHORT: Duration = Duration::from_millis(20);
 /// Measures the chosen cases in every environment within the plan's budget, in turns where two or more of them can be paired.
 ///
 /// An environment that cannot be started, or whose agent dies, says so in [`Found::lost`], and the others go on. The start of the
-/// environments and the reading of their facts are no part of the budget.
+/// environments and the reading of their facts are no part of the budget, and neither is all that is counted.
 ///
 /// # Errors
 /// See [`BenchError`]: if nothing was measured in any environment, or the processor that was asked for is not there.
@@ -47,11 +48,12 @@ pub fn measure_in(
     let (starts, commands): (Vec<&Group>, Vec<&Group>) =
         others.into_iter().partition(|group| group.is_of_environments());
     let place = |number| Place { number, of: selection.groups.len() };
-    let schedules = || -> Vec<Schedule> {
-        rounds.iter().zip(1..).map(|(group, number)| Schedule::new(group, place(number))).collect()
+    let schedules = |is_counting: bool| -> Vec<Schedule> {
+        let new = if is_counting { counting::schedule } else { Schedule::new };
+        rounds.iter().zip(1..).map(|(group, number)| new(group, place(number))).collect()
     };
     // Readers of a document refuse more processes.
-    let cases: usize = schedules().iter().map(Schedule::number).sum();
+    let cases: usize = schedules(false).iter().map(Schedule::number).sum();
     let most = MAX_PROCESSES as usize / cases.max(1);
     let plan = &Plan { most_processes: plan.most_processes.min(most), ..plan.clone() };
     let allowed = cpu::allowed();
@@ -61,7 +63,13 @@ pub fn measure_in(
     let seed = Random::seed();
     let mut session = Session {
         plan,
-        sides: sides.iter_mut().map(|side| AgentSide::new(side, schedules())).collect(),
+        sides: sides
+            .iter_mut()
+            .map(|side| {
+                let schedules = schedules(side.is_counting);
+                AgentSide::new(side, schedules)
+            })
+            .collect(),
         random: Random::new(seed),
         teller: Teller::new(watch, plan.budget),
         facts: vec![
@@ -126,6 +134,23 @@ pub struct Session<'p, 's, 'a> {
 impl Session<'_, '_, '_> {
     /// Everything, from the first start of the environments to their last end. Rounds and starts take such parts of the budget.
     fn whole(&mut self, allowed: Vec<usize>, of_rounds: f64, of_starts: f64) -> Result<(), Stop> {
+        self.count()?;
+        self.teller.began = Instant::now();
+        if self.sides.iter().any(|side| !side.side.is_counting) {
+            match self.timed(allowed, of_rounds, of_starts) {
+                // Those that are counted may be started yet.
+                Err(Stop::Over) if of_starts > 0.0 => {}
+                ended => ended?,
+            }
+        }
+        // An environment starts with all processors.
+        self._other_cpus = None;
+        let deadline = self.teller.began + self.plan.budget.mul_f64(END_SHARE);
+        self.starts.measure(&mut self.sides, deadline, &mut self.random, &mut self.teller)
+    }
+
+    /// All that is timed but starts.
+    fn timed(&mut self, allowed: Vec<usize>, of_rounds: f64, of_starts: f64) -> Result<(), Stop> {
         self.each(|session, at| {
             let name = session.sides[at].side.name.clone();
             session.teller.say(format!("starting {name}"), Place::default());
@@ -146,22 +171,16 @@ impl Session<'_, '_, '_> {
         if of_rounds > 0.0 {
             self.rounds(deadline)?;
         }
-        let last = self.teller.began + self.plan.budget.mul_f64(END_SHARE);
-        let of_commands = self.teller.began + self.plan.budget.mul_f64((1.0 - of_starts).max(0.0) * END_SHARE);
-        let terms = Terms::of(self.plan, of_commands, self.random.next_u64());
+        let last = self.teller.began + self.plan.budget.mul_f64((1.0 - of_starts).max(0.0) * END_SHARE);
+        let terms = Terms::of(self.plan, last, self.random.next_u64());
         self.commands.measure(&mut self.sides, &terms, &mut self.teller)?;
-        self.each(|session, at| session.sides[at].read_facts(Moment::After))?;
-        if of_starts > 0.0 {
-            // An environment starts with all processors.
-            self._other_cpus = None;
-        }
-        self.starts.measure(&mut self.sides, last, &mut self.random, &mut self.teller)
+        self.each(|session, at| session.sides[at].read_facts(Moment::After))
     }
 
     /// Does something in each environment that is there. One that fails is lost.
     pub fn each(&mut self, mut step: impl FnMut(&mut Self, usize) -> Result<(), Gone>) -> Result<(), Stop> {
         for at in 0..self.sides.len() {
-            let is_new = self.sides[at].started == 0;
+            let is_new = self.sides[at].started == 0 && !self.sides[at].side.is_counting;
             if is_new || self.sides[at].is_here() {
                 let done = step(self, at);
                 self.settled(at, done)?;
@@ -227,10 +246,12 @@ impl Session<'_, '_, '_> {
         self.each(Self::find_clock)?;
         let enough_for_rounds = deadline.saturating_duration_since(Instant::now()).mul_f64(ROUNDS_SHARE);
         let groups = self.sides.first().map_or(0, |side| side.schedules.len());
-        let number = groups * self.sides.len();
+        let timed: Vec<usize> =
+            (0..self.sides.len()).filter(|&at| !self.sides[at].side.is_counting).collect();
+        let number = groups * timed.len();
         for group in 0..groups {
-            for at in 0..self.sides.len() {
-                let left = number - (group * self.sides.len() + at);
+            for (place, &at) in timed.iter().enumerate() {
+                let left = number - (group * timed.len() + place);
                 let until = (deadline, enough_for_rounds, left);
                 let done = self.calibration(at, group, until);
                 self.settled(at, done)?;
@@ -348,8 +369,10 @@ impl Session<'_, '_, '_> {
         }
         let (commands, starts) = (self.commands, self.starts);
         facts.extend(starts.facts());
+        let mut timed = 0..;
         let conclude = |(at, mut side): (usize, AgentSide<'_, '_>)| {
             side.close();
+            let place = if side.side.is_counting { None } else { timed.next() };
             if side.side.starts > 1 {
                 side.note("run.starts", Fact::known(side.started as i64, "starts of the environment"));
             }
@@ -359,7 +382,7 @@ impl Session<'_, '_, '_> {
             let schedules = std::mem::take(&mut side.schedules);
             let conclude = |schedule: Schedule| schedule.conclude(clock, cut);
             let of_rounds = schedules.into_iter().flat_map(conclude);
-            let of_commands = commands.measurements(at, cut);
+            let of_commands = commands.measurements(place, cut);
             let measurements = of_rounds.chain(of_commands).chain(of_starts).collect();
             let findings = Findings { measurements, facts: side.of_measuring, interrupted: signal };
             Found { facts: side.facts, findings, lost: side.lost }

@@ -23,6 +23,9 @@ fn names_are_read_and_shown_as_they_were_given() {
         "container:seccomp=./profile.json",
         "gvisor",
         "gvisor:platform=systrap",
+        "vm",
+        "vm:exact",
+        "vm:kernel=/boot/vmlinuz,append=mitigations=off quiet,cpus=2,memory=512M,accel=tcg,vmm=microvm,cache=none,exact",
         "ssh:user@machine",
         "exec:docker run -i --rm image",
         "exec: sh -c 'exec \"$0\" \"$@\"', ",
@@ -47,16 +50,16 @@ fn a_refusal_is_a_sentence_that_says_what_would_be_right() {
     let cases = [
         (
             "",
-            "the kind of the environment is missing: there are host, container, gvisor, ssh:HOST and exec:PREFIX",
+            "the kind of the environment is missing: there are host, container, gvisor, vm, ssh:HOST and exec:PREFIX",
         ),
         (
             "hots",
-            "hots: there is no environment hots (did you mean host?): there are host, container, gvisor, ssh:HOST and \
+            "hots: there is no environment hots (did you mean host?): there are host, container, gvisor, vm, ssh:HOST and \
              exec:PREFIX",
         ),
         (
             "docker",
-            "docker: there is no environment docker: there are host, container, gvisor, ssh:HOST and exec:PREFIX",
+            "docker: there is no environment docker: there are host, container, gvisor, vm, ssh:HOST and exec:PREFIX",
         ),
         (
             "host:cpus=1",

@@ -15,6 +15,9 @@ use crate::{say, storage};
 /// More environments than a page can compare are too many for one session.
 const MOST: usize = tollgate_view::page::MAX_ENVIRONMENTS;
 
+/// A guest on QEMU's other machine type.
+const MICROVM: &str = "vm:vmm=microvm";
+
 /// Whether environments are asked for, one or several.
 pub fn is_asked(args: &RunArgs) -> bool {
     !args.session.environments.is_empty() || args.session.knob.is_some()
@@ -115,13 +118,15 @@ impl Asked {
 fn working() -> Result<Vec<(String, Spec)>, Failure> {
     say::say("trying which environments work here (`tollgate environments` says why others do not)");
     let found = tollgate_environments::survey().into_iter().filter(|one| one.found.is_ok());
-    let named = found.filter_map(|one| one.spec());
-    named
-        .map(|name| {
-            let spec = name.parse().map_err(|error: SpecError| Failure::input(error.to_string()))?;
-            Ok((name, spec))
-        })
-        .collect()
+    let named = found.filter_map(|one| one.spec()).flat_map(|name| match name.as_str() {
+        "vm" => vec![name, MICROVM.to_owned()],
+        _ => vec![name],
+    });
+    let parsed = |name: String| {
+        let spec = name.parse().map_err(|error: SpecError| Failure::input(error.to_string()))?;
+        Ok((name, spec))
+    };
+    named.map(parsed).collect()
 }
 
 /// Why an environment is not measured, after its name.
@@ -194,6 +199,11 @@ impl Prepared {
         self.sides.len()
     }
 
+    /// How many of them QEMU's translator executes.
+    pub fn translated(&self) -> usize {
+        self.sides.iter().filter(|own| own.environment.is_counting()).count()
+    }
+
     /// For the engine.
     pub fn sides(&mut self) -> Vec<Side<'_>> {
         let knob = &self.knob;
@@ -219,8 +229,9 @@ impl Prepared {
         self.sides.iter().map(|own| own.environment.runtime()).collect()
     }
 
-    /// The name of each, and its part in the session. One alone is no session.
-    pub fn parts(&self, id: &RunId) -> Vec<(String, Option<Part>)> {
+    /// The name of each, and its part in the session. One alone is no session. Where only their starts are measured, those are paired round
+    /// by round wherever they run.
+    pub fn parts(&self, id: &RunId, only_starts: bool) -> Vec<(String, Option<Part>)> {
         let of = u32::try_from(self.sides.len()).unwrap_or(u32::MAX);
         let knob = self.knob.as_ref().map(|knob| knob.borrow().knob());
         let part = |(place, own): (u32, &Own)| {
@@ -229,7 +240,7 @@ impl Prepared {
                 environment: own.name.clone(),
                 place,
                 of,
-                paired: own.environment.is_paired(),
+                paired: only_starts || own.environment.is_paired(),
                 knob: knob.clone().filter(|_| own.is_changed == Some(true)),
             };
             (own.name.clone(), (of > 1).then_some(part))

@@ -21,11 +21,12 @@ impl Marks {
             let seen = seen.clone();
             // Where no thread can be made, the phase has no end, and says so.
             let _ = thread::Builder::new().spawn(move || {
-                let Mark { ends, from, bytes } = mark;
-                let mut tell = || {
-                    let _ = seen.send((ends, Instant::now()));
+                let Mark { from, ends } = mark;
+                let bytes: Vec<&[u8]> = ends.iter().map(|(_, bytes)| *bytes).collect();
+                let mut tell = |end: usize| {
+                    let _ = seen.send((ends[end].0, Instant::now()));
                 };
-                read(&mut File::from(from), bytes, &mut tell);
+                read(&mut File::from(from), &bytes, &mut tell);
             });
         }
         Self(seeing)
@@ -55,12 +56,12 @@ fn of_ends(began: Instant, ends: &[(Phase, Instant)]) -> Vec<(Phase, Result<Dura
     Phase::ALL.into_iter().map(phase).collect()
 }
 
-/// Reads a stream to its end. `seen` is called once, where the bytes have come.
-fn read(from: &mut impl Read, bytes: &[u8], seen: &mut dyn FnMut()) {
+/// Reads a stream to its end. `seen` is called with the place of each of these bytes that have come, in their order.
+fn read(from: &mut impl Read, bytes: &[&[u8]], seen: &mut dyn FnMut(usize)) {
     let mut buffer = [0; 4096];
-    // The end of what has come, where the bytes may have begun.
+    // The end of what has come, where the next bytes may have begun.
     let mut tail: Vec<u8> = Vec::new();
-    let mut is_seen = false;
+    let mut next = 0;
     loop {
         let read = match from.read(&mut buffer) {
             Ok(0) => return,
@@ -68,15 +69,19 @@ fn read(from: &mut impl Read, bytes: &[u8], seen: &mut dyn FnMut()) {
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
             Err(_) => return,
         };
-        if is_seen {
-            continue;
-        }
         tail.extend_from_slice(&buffer[..read]);
-        if bytes.is_empty() || tail.windows(bytes.len()).any(|window| window == bytes) {
-            seen();
-            is_seen = true;
+        while let Some(awaited) = bytes.get(next) {
+            let found = match awaited.len() {
+                0 => Some(0),
+                length => tail.windows(length).position(|window| window == *awaited),
+            };
+            let Some(at) = found else { break };
+            seen(next);
+            next += 1;
+            tail.drain(..at + awaited.len());
         }
-        tail.drain(..tail.len().saturating_sub(bytes.len()));
+        let kept = bytes.get(next).map_or(0, |awaited| awaited.len());
+        tail.drain(..tail.len().saturating_sub(kept));
     }
 }
 
@@ -95,15 +100,17 @@ mod tests {
                 Ok(read)
             }
         }
-        let times = |stream: &[u8], bytes: &[u8], piece| {
-            let mut times = 0;
-            read(&mut Pieces(stream, piece), bytes, &mut || times += 1);
-            times
+        let times = |stream: &[u8], bytes: &[&[u8]], piece| {
+            let mut found = Vec::new();
+            read(&mut Pieces(stream, piece), bytes, &mut |at| found.push(at));
+            found.len()
         };
-        for piece in 1..20 {
-            assert_eq!(times(b"boot: tollgate init tollgate init", b"tollgate init", piece), 1);
-            assert_eq!(times(b"tollgate ini", b"tollgate init", piece), 0);
-            assert_eq!((times(b"x", b"", piece), times(b"", b"", piece)), (1, 0));
+        for piece in 1..40 {
+            assert_eq!(times(b"boot: init begins init begins", &[b"init begins"], piece), 1);
+            assert_eq!(times(b"boot: init begins", &[b"", b"init begins"], piece), 2);
+            assert_eq!(times(b"init begin", &[b"", b"init begins"], piece), 1);
+            assert_eq!(times(b"ab ab", &[b"ab", b"ab", b"ab"], piece), 2);
+            assert_eq!((times(b"x", &[b""], piece), times(b"", &[b""], piece)), (1, 0));
         }
     }
 

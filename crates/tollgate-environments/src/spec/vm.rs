@@ -1,0 +1,193 @@
+//! `vm[:kernel=FILE][,append=TEXT]…`: a guest with a Linux of its own.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use super::text::{near, one_of, pairs};
+use tollgate_model::text::excerpt;
+
+/// The keys, but `exact`, which has no value.
+const KEYS: [&str; 7] = ["kernel", "append", "cpus", "memory", "accel", "vmm", "cache"];
+/// More processors than these no machine of a monitor has.
+const MOST_CPUS: u32 = 255;
+/// A guest unpacks the program and its modules, and works in what is left.
+const LEAST_MEMORY: u64 = 128 << 20;
+/// More than this no processor addresses.
+const MOST_MEMORY: u64 = 1 << 46;
+
+/// `vm[:kernel=FILE][,append=TEXT][,cpus=N][,memory=SIZE][,accel=kvm|tcg][,vmm=qemu|microvm][,cache=none|writeback][,exact]`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Vm {
+    /// The kernel's file, a bzImage or a vmlinux; None for the machine's own, or the newest that is found.
+    pub kernel: Option<PathBuf>,
+    /// What the kernel's command line has beside what the guest needs.
+    pub append: Option<String>,
+    /// Virtual processors.
+    pub cpus: Option<u32>,
+    /// Bytes of memory.
+    pub memory: Option<u64>,
+    /// None for KVM where it executes ring 0 on the processor, else the translator.
+    pub accel: Option<Accel>,
+    /// The monitor's machine.
+    pub vmm: Vmm,
+    /// How the host caches the file of the guest's disk.
+    pub cache: Option<Cache>,
+    /// Whether the translator counts instructions also where KVM would work.
+    pub exact: bool,
+}
+
+macro_rules! words {
+    ($(#[$doc:meta])* $type:ident: $($(#[$of:meta])* $name:ident = $word:literal),+) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum $type { $($(#[$of])* $name),+ }
+
+        impl $type {
+            const WORDS: &[&str] = &[$($word),+];
+
+            /// As the key has it.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$name => $word),+ }
+            }
+
+            fn of(key: &str, value: &str) -> Result<Self, String> {
+                match value {
+                    $($word => Ok(Self::$name),)+
+                    _ => Err(one_of(key, value, Self::WORDS)),
+                }
+            }
+        }
+    };
+}
+
+words! {
+    /// What executes the guest's code.
+    Accel:
+    /// KVM: the processor.
+    Kvm = "kvm",
+    /// QEMU's translator.
+    Tcg = "tcg"
+}
+
+words! {
+    /// The machine that QEMU shows.
+    Vmm:
+    /// A PC with PCI and firmware.
+    Qemu = "qemu",
+    /// QEMU's machine type microvm: no PCI, virtio over MMIO, a short firmware.
+    Microvm = "microvm"
+}
+
+words! {
+    /// How the host caches a disk's file.
+    Cache:
+    /// Not at all: O_DIRECT.
+    None = "none",
+    /// In its page cache.
+    Writeback = "writeback"
+}
+
+// By hand: the macro's other types have none.
+#[allow(clippy::derivable_impls)]
+impl Default for Vmm {
+    fn default() -> Self {
+        Self::Qemu
+    }
+}
+
+impl Vm {
+    pub(super) fn of(rest: Option<&str>) -> Result<Self, String> {
+        let mut made = Self::default();
+        let mut others: Vec<&str> = Vec::new();
+        for part in rest.iter().flat_map(|rest| rest.split(',')) {
+            match (part, made.exact) {
+                ("exact", true) => return Err("the key exact is given twice".to_owned()),
+                ("exact", false) => made.exact = true,
+                _ if part.starts_with("exact=") => {
+                    return Err("the key exact has no value: write exact alone".to_owned());
+                }
+                _ => others.push(part),
+            }
+        }
+        let rest = (!others.is_empty()).then(|| others.join(","));
+        for (key, value) in pairs("vm", &KEYS, rest.as_deref()).map_err(|why| with_exact(&others, why))? {
+            made.set(key, value)?;
+        }
+        if made.exact && made.accel == Some(Accel::Kvm) {
+            return Err("exact counts instructions, which accel=kvm cannot: leave one of them out".to_owned());
+        }
+        Ok(made)
+    }
+
+    fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
+        match key {
+            "kernel" if value.is_empty() => return Err("kernel is the file of a Linux kernel".to_owned()),
+            "kernel" => self.kernel = Some(Path::new(value).to_owned()),
+            "append" => self.append = Some(value.to_owned()),
+            "cpus" => {
+                let number = value.parse().ok().filter(|number| (1..=MOST_CPUS).contains(number));
+                self.cpus = Some(number.ok_or_else(|| {
+                    format!("cpus is a number from 1 to {MOST_CPUS}, not `{}`", excerpt(value))
+                })?);
+            }
+            "memory" => self.memory = Some(memory(value)?),
+            "accel" => self.accel = Some(Accel::of(key, value)?),
+            "cache" => self.cache = Some(Cache::of(key, value)?),
+            _ => self.vmm = Vmm::of(key, value)?,
+        }
+        Ok(())
+    }
+
+    pub(super) fn settings(&self) -> Vec<String> {
+        let of = |key: &str, value: Option<String>| value.map(|value| format!("{key}={value}"));
+        [
+            of("kernel", self.kernel.as_ref().map(|file| file.display().to_string())),
+            of("append", self.append.clone()),
+            of("cpus", self.cpus.map(|cpus| cpus.to_string())),
+            of("memory", self.memory.map(|bytes| format!("{}M", bytes >> 20))),
+            of("accel", self.accel.map(|accel| accel.name().to_owned())),
+            of("vmm", (self.vmm != Vmm::Qemu).then(|| self.vmm.name().to_owned())),
+            of("cache", self.cache.map(|cache| cache.name().to_owned())),
+            self.exact.then(|| "exact".to_owned()),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+}
+
+/// The keys of a message include the one without a value.
+fn with_exact(others: &[&str], why: String) -> String {
+    let is_near = others.iter().any(|part| !part.contains('=') && !near(part, &["exact"]).is_empty());
+    if is_near {
+        format!("{why} (did you mean exact?)")
+    } else {
+        why.replace(" and cache", ", cache and exact")
+    }
+}
+
+/// `512M`, `2G`; whole MiB.
+fn memory(value: &str) -> Result<u64, String> {
+    let wrong = || {
+        format!(
+            "memory is a size of at least {}M, such as 512M or 2G, not `{}`",
+            LEAST_MEMORY >> 20,
+            excerpt(value)
+        )
+    };
+    let digits = value.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let shift = match value[digits.len()..].to_ascii_uppercase().as_str() {
+        "M" | "MB" | "MIB" => 20,
+        "G" | "GB" | "GIB" => 30,
+        _ => return Err(wrong()),
+    };
+    let number = digits.parse::<u64>().map_err(|_| wrong())?;
+    let bytes = number.checked_mul(1 << shift).filter(|bytes| (LEAST_MEMORY..=MOST_MEMORY).contains(bytes));
+    bytes.ok_or_else(wrong)
+}
+
+impl fmt::Display for Accel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

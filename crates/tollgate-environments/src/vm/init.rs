@@ -1,0 +1,158 @@
+//! The guest's side: this program as `/init`. It mounts what programs expect, loads the modules, and starts the agent on its channel.
+
+use std::ffi::CString;
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use rustix::mount::{MountFlags, mount};
+use rustix::termios;
+
+use super::layout::{BEGUN, LINE, MARK, MARKS, MODULES, PORT, SAYS, WORK};
+
+/// The time in which a channel appears, when its module is loaded.
+const PATIENCE: Duration = Duration::from_secs(10);
+const LOOK: Duration = Duration::from_millis(2);
+
+/// File systems, by their types and places. Those that the kernel does not have are left out.
+const MOUNTS: [(&str, &str); 9] = [
+    ("proc", "/proc"),
+    ("sysfs", "/sys"),
+    ("devtmpfs", "/dev"),
+    ("tmpfs", "/run"),
+    ("tmpfs", "/tmp"),
+    ("tmpfs", "/dev/shm"),
+    ("devpts", "/dev/pts"),
+    ("debugfs", "/sys/kernel/debug"),
+    ("securityfs", "/sys/kernel/security"),
+];
+
+/// Must be called first in `main`, but behind what serves another process of the program. As `/init` of a guest that this program made it
+/// starts the agent there, ends the guest with it, and never returns.
+pub fn serve_if_init() {
+    let is_init = std::process::id() == 1 && std::env::args_os().next().is_some_and(|name| name == "/init");
+    let Some(channel) = is_init.then(|| fs::read_to_string(Path::new("/").join(MARK)).ok()).flatten() else {
+        return;
+    };
+    if std::env::var_os(MARKS).is_some() {
+        eprintln!("{BEGUN}");
+    }
+    if let Err(why) = serve(&channel) {
+        eprintln!("{SAYS}{why}");
+    }
+    end();
+}
+
+fn serve(channel: &str) -> Result<(), String> {
+    mount_all();
+    load_modules()?;
+    let channel = open(channel)?;
+    let mut agent = Command::new("/init");
+    agent.arg0("tollgate").args(["agent", "--dir", WORK]).current_dir(WORK);
+    agent.env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin").env("HOME", "/root");
+    let of_channel = |error| format!("the channel: {error}");
+    agent.stdin(channel.try_clone().map_err(of_channel)?).stdout(channel);
+    let agent = agent.spawn().map_err(|error| format!("the agent is not started: {error}"))?;
+    reap(agent.id().cast_signed());
+    Ok(())
+}
+
+fn mount_all() {
+    for (kind, place) in MOUNTS {
+        let _ = fs::create_dir_all(place);
+        let _ = mount(kind, place, kind, MountFlags::empty(), None::<&std::ffi::CStr>);
+    }
+    // Some programs look for their standard streams there.
+    for (name, to) in [("fd", "/proc/self/fd"), ("stdin", "fd/0"), ("stdout", "fd/1"), ("stderr", "fd/2")] {
+        let _ = std::os::unix::fs::symlink(to, format!("/dev/{name}"));
+    }
+}
+
+/// Loads all, in the order of their names. A file whose name says that it is compressed is left to the kernel to unpack.
+fn load_modules() -> Result<(), String> {
+    let directory = Path::new("/").join(MODULES);
+    let mut files: Vec<PathBuf> = fs::read_dir(&directory)
+        .map_err(|error| format!("{}: {error}", directory.display()))?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .collect();
+    files.sort();
+    for file in files {
+        load(&file).map_err(|error| format!("the module {}: {error}", file.display()))?;
+    }
+    Ok(())
+}
+
+fn load(file: &Path) -> io::Result<()> {
+    let open = File::open(file)?;
+    let none = CString::default();
+    // SAFETY: finit_module(2) reads the file and the text, which both outlive the call.
+    let done = unsafe { libc::syscall(libc::SYS_finit_module, open.as_raw_fd(), none.as_ptr(), 0) };
+    match done {
+        0 => Ok(()),
+        _ => match io::Error::last_os_error() {
+            error if error.raw_os_error() == Some(libc::EEXIST) => Ok(()),
+            error => Err(error),
+        },
+    }
+}
+
+/// Opens the channel when it is there.
+fn open(channel: &str) -> Result<File, String> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let found = match channel {
+            PORT => port(),
+            _ => Some(Path::new("/dev").join(LINE)).filter(|path| path.exists()),
+        };
+        if let Some(path) = found {
+            let file = File::options().read(true).write(true).open(&path);
+            let file = file.map_err(|error| format!("the channel {}: {error}", path.display()))?;
+            raw(&file);
+            return Ok(file);
+        }
+        if Instant::now() > until {
+            return Err(format!("the channel {channel} did not appear within {} s", PATIENCE.as_secs()));
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// The device of the port, by the name that the host gave it.
+fn port() -> Option<PathBuf> {
+    let ports = fs::read_dir("/sys/class/virtio-ports").ok()?.flatten();
+    let named = |path: &PathBuf| fs::read_to_string(path.join("name")).is_ok_and(|name| name.trim() == PORT);
+    let port = ports.map(|entry| entry.path()).find(named)?;
+    Some(Path::new("/dev").join(port.file_name()?)).filter(|path| path.exists())
+}
+
+/// A serial line passes all bytes as they are. A port is no terminal, and does so anyway.
+fn raw(file: &File) {
+    if let Ok(mut attributes) = termios::tcgetattr(file.as_fd()) {
+        attributes.make_raw();
+        let _ = termios::tcsetattr(file.as_fd(), termios::OptionalActions::Now, &attributes);
+    }
+}
+
+/// Waits for the agent, and for all that have lost their parents.
+fn reap(agent: i32) {
+    loop {
+        match tollgate_os::process::wait4(-1, 0) {
+            Ok(Some(wait)) if wait.pid == agent => return,
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => return,
+        }
+    }
+}
+
+/// Resets the machine, by which its monitor ends (`-no-reboot`).
+fn end() -> ! {
+    rustix::fs::sync();
+    // SAFETY: reboot(2) takes numbers; this is the first process of a guest of our own.
+    unsafe { libc::reboot(libc::RB_AUTOBOOT) };
+    std::process::exit(1)
+}

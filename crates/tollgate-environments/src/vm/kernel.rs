@@ -1,0 +1,248 @@
+//! The kernel that a guest boots.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use tollgate_model::text::excerpt;
+
+use crate::error::{EnvironmentError, plainly, unusable};
+
+/// A variable that names a directory of unpacked kernel packages.
+pub(crate) const KERNELS: &str = "TOLLGATE_KERNELS";
+/// Where kernels are looked for, where the variable is not set, below the directory of the user's data.
+const USUAL: &str = "tollgate/kernels";
+/// Bytes of a kernel's file that are read for its release.
+const MOST_HEAD: u64 = 64 << 20;
+/// The longest release (`__NEW_UTS_LEN`).
+const MOST_RELEASE: usize = 64;
+/// Directories that are looked through for kernels, at most.
+const MOST_DIRECTORIES: usize = 256;
+
+/// A kernel's file.
+#[derive(Debug, Clone)]
+pub(super) struct Kernel {
+    /// The bzImage or vmlinux.
+    pub file: PathBuf,
+    /// As uname(2) gives it in the guest.
+    pub release: String,
+    /// The directory that has `boot/` and `lib/modules/`.
+    pub root: PathBuf,
+}
+
+impl Kernel {
+    /// The given one, or the machine's own, or the newest of the directory for kernels.
+    ///
+    /// # Errors
+    /// A sentence: it cannot be read, or is no kernel; there is none.
+    pub fn find(given: Option<&Path>) -> Result<Self, EnvironmentError> {
+        if let Some(file) = given {
+            return Self::of(file).map_err(|why| unusable!("vm: kernel={}: {why}", file.display()));
+        }
+        let own = own();
+        let why_not_own = match Self::of(&own) {
+            Ok(kernel) => return Ok(kernel),
+            Err(why) => format!("{}: {why}", own.display()),
+        };
+        let directory = directory();
+        let found = directory.as_deref().map(newest).unwrap_or_default();
+        found.ok_or_else(|| {
+            let place = directory.map_or_else(
+                || format!("a directory that {KERNELS} names"),
+                |directory| directory.display().to_string(),
+            );
+            unusable!(
+                "vm: no kernel is found ({why_not_own}); name one with kernel=FILE, or unpack a package into {place}: \
+                 dpkg -x linux-image-VERSION-cloud-amd64_….deb {place} (Debian package linux-image-cloud-amd64)"
+            )
+        })
+    }
+
+    fn of(file: &Path) -> Result<Self, String> {
+        let file = std::path::absolute(file).map_err(plainly)?;
+        let release = release(&file)?;
+        let parent = file.parent().unwrap_or(Path::new("/"));
+        let has_modules = |root: &&Path| modules_below(root, &release).is_some();
+        // Where nothing has its modules, it may need none.
+        let root = parent.ancestors().take(3).find(has_modules).unwrap_or(parent).to_owned();
+        Ok(Self { file, release, root })
+    }
+
+    /// The directory of its modules.
+    pub fn modules(&self) -> Option<PathBuf> {
+        modules_below(&self.root, &self.release)
+    }
+
+    /// What facts of the guest are read from: its configuration, where it stands beside it.
+    pub fn facts(&self) -> Vec<(String, Vec<u8>)> {
+        /// No configuration is as long.
+        const MOST: u64 = 4 << 20;
+        let name = format!("config-{}", self.release);
+        let beside = self.file.with_file_name(&name);
+        let mut bytes = Vec::new();
+        let read = File::open(beside).and_then(|file| file.take(MOST).read_to_end(&mut bytes));
+        if read.is_ok() { vec![(format!("boot/{name}"), bytes)] } else { Vec::new() }
+    }
+}
+
+impl fmt::Display for Kernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Linux {} ({})", self.release, self.file.display())
+    }
+}
+
+fn modules_below(root: &Path, release: &str) -> Option<PathBuf> {
+    let places = ["lib/modules", "usr/lib/modules"].map(|place| root.join(place).join(release));
+    places.into_iter().find(|place| place.join("kernel").is_dir() || place.join("modules.order").is_file())
+}
+
+/// The machine's own kernel, by its usual name.
+fn own() -> PathBuf {
+    let name = rustix::system::uname();
+    Path::new("/boot").join(format!("vmlinuz-{}", name.release().to_string_lossy()))
+}
+
+/// The directory for kernels.
+pub(super) fn directory() -> Option<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    set(KERNELS)
+        .or_else(|| set("XDG_DATA_HOME").map(|data| data.join(USUAL)))
+        .or_else(|| set("HOME").map(|home| home.join(".local/share").join(USUAL)))
+}
+
+/// The newest kernel in a directory, in `boot/` of it, or one level below: packages are unpacked into one place or each into its own.
+fn newest(directory: &Path) -> Option<Kernel> {
+    let mut places = vec![directory.to_owned(), directory.join("boot")];
+    let inner = fs::read_dir(directory).into_iter().flatten().flatten().take(MOST_DIRECTORIES);
+    places.extend(inner.map(|entry| entry.path().join("boot")));
+    let files = places.iter().flat_map(|place| fs::read_dir(place).into_iter().flatten().flatten());
+    let is_kernel = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with("vmlinuz") || name.starts_with("bzImage")
+    };
+    let kernels = files.take(MOST_DIRECTORIES).map(|entry| entry.path()).filter(is_kernel);
+    let known = kernels.filter_map(|path| Kernel::of(&path).ok());
+    known.max_by(|one, other| {
+        version(&one.release).cmp(&version(&other.release)).then_with(|| one.file.cmp(&other.file))
+    })
+}
+
+/// The numbers of a release, and whether it is made for clouds: of two of a version that one is smaller, and starts sooner.
+fn version(release: &str) -> (Vec<u64>, bool) {
+    let numbers = release.split(|c: char| !c.is_ascii_digit()).filter_map(|part| part.parse().ok());
+    (numbers.take(6).collect(), release.contains("cloud"))
+}
+
+/// The release of a kernel's file.
+fn release(file: &Path) -> Result<String, String> {
+    let metadata = fs::metadata(file).map_err(plainly)?;
+    if !metadata.is_file() {
+        return Err("it is no file; a bzImage or a vmlinux would be right".to_owned());
+    }
+    let mut bytes = Vec::new();
+    let opened = File::open(file).map_err(|error| match error.kind() {
+        std::io::ErrorKind::PermissionDenied => {
+            "only root may read it; a copy that you may read, or kernel=FILE, would be right".to_owned()
+        }
+        _ => plainly(error),
+    })?;
+    opened.take(MOST_HEAD).read_to_end(&mut bytes).map_err(plainly)?;
+    let found = if bytes.starts_with(b"\x7fELF") { of_vmlinux(&bytes) } else { of_bzimage(&bytes) };
+    found.ok_or_else(|| "it is no kernel for x86; a bzImage or a vmlinux would be right".to_owned())
+}
+
+/// The release that stands in the setup header (Documentation/arch/x86/boot.rst: magic at 202h, `kernel_version` at 20Eh, less 200h).
+fn of_bzimage(bytes: &[u8]) -> Option<String> {
+    if bytes.get(0x202..0x206)? != b"HdrS" {
+        return None;
+    }
+    let offset = u16::from_le_bytes(bytes.get(0x20e..0x210)?.try_into().ok()?);
+    first_word(bytes.get(usize::from(offset) + 0x200..)?)
+}
+
+/// The release in the banner, `Linux version 6.1.0 (…`.
+fn of_vmlinux(bytes: &[u8]) -> Option<String> {
+    const BANNER: &[u8] = b"Linux version ";
+    let mut places = bytes.windows(BANNER.len()).enumerate().filter(|(_, window)| *window == BANNER);
+    // The kernel has the format of its banner as well.
+    places.find_map(|(at, _)| {
+        first_word(bytes.get(at + BANNER.len()..)?)
+            .filter(|word| word.starts_with(|c: char| c.is_ascii_digit()))
+    })
+}
+
+fn first_word(bytes: &[u8]) -> Option<String> {
+    let end =
+        bytes.iter().take(MOST_RELEASE + 1).position(|byte| byte.is_ascii_whitespace() || *byte == 0)?;
+    let word = std::str::from_utf8(&bytes[..end]).ok()?;
+    // It becomes a part of paths.
+    let is_release = |c: char| c.is_ascii_alphanumeric() || "._+-~".contains(c);
+    let fits = !word.is_empty() && !word.starts_with('.') && word.chars().all(is_release);
+    fits.then(|| excerpt(word).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn bzimage(release: &str) -> Vec<u8> {
+        let mut bytes = vec![0; 0x400];
+        bytes[0x202..0x206].copy_from_slice(b"HdrS");
+        bytes[0x20e..0x210].copy_from_slice(&0x100_u16.to_le_bytes());
+        bytes.truncate(0x300);
+        bytes.extend(format!("{release} (builder) #1 SMP\0").bytes());
+        bytes
+    }
+
+    #[test]
+    fn the_release_stands_in_the_header() {
+        assert_eq!(of_bzimage(&bzimage("6.1.0-50-cloud-amd64")).as_deref(), Some("6.1.0-50-cloud-amd64"));
+        assert_eq!(of_bzimage(&bzimage("../../etc")), None);
+        assert_eq!(of_bzimage(&bzimage("a/b")), None);
+        assert_eq!(of_bzimage(b"no kernel"), None);
+        let vmlinux = b"\x7fELF....Linux version %s (%s)\0Linux version 6.12.1+ (x@y) #1\0";
+        assert_eq!(of_vmlinux(vmlinux).as_deref(), Some("6.12.1+"));
+    }
+
+    #[test]
+    fn the_newest_is_taken_and_of_a_version_the_smaller() {
+        let directory = tempfile::tempdir().unwrap();
+        for (package, release) in [
+            ("a", "6.1.0-9-amd64"),
+            ("b", "6.1.0-10-amd64"),
+            ("c", "6.1.0-10-cloud-amd64"),
+            ("d", "5.10.0-99-amd64"),
+        ] {
+            let boot = directory.path().join(package).join("boot");
+            fs::create_dir_all(&boot).unwrap();
+            fs::write(boot.join(format!("vmlinuz-{release}")), bzimage(release)).unwrap();
+        }
+        let found = newest(directory.path()).unwrap();
+        assert_eq!(found.release, "6.1.0-10-cloud-amd64");
+        assert!(newest(&directory.path().join("none")).is_none());
+    }
+
+    #[test]
+    fn what_is_no_kernel_is_named() {
+        let why = Kernel::find(Some(Path::new("/etc/passwd"))).unwrap_err().to_string();
+        assert!(why.starts_with("vm: kernel=/etc/passwd: it is no kernel"), "{why}");
+        let why = Kernel::find(Some(Path::new("/nowhere"))).unwrap_err().to_string();
+        assert_eq!(why, "vm: kernel=/nowhere: No such file or directory");
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..2000), offset: u16) {
+            let mut bytes = bytes;
+            of_vmlinux(&bytes);
+            if bytes.len() > 0x210 {
+                bytes[0x202..0x206].copy_from_slice(b"HdrS");
+                bytes[0x20e..0x210].copy_from_slice(&offset.to_le_bytes());
+            }
+            of_bzimage(&bytes);
+        }
+    }
+}

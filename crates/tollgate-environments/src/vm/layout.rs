@@ -1,0 +1,36 @@
+//! What the host's side and the guest's side know of the guest's files and of its kernel's command line.
+
+/// Its directories, from the root.
+pub(super) const DIRECTORIES: [&str; 14] = [
+    "dev",
+    "proc",
+    "sys",
+    "run",
+    "tmp",
+    "var",
+    "var/tmp",
+    "root",
+    "boot",
+    "lib",
+    "lib/modules",
+    "work",
+    "tollgate",
+    "tollgate/modules",
+];
+
+/// The file that says that this is a guest of tollgate's. It holds the channel's name.
+pub(super) const MARK: &str = "tollgate/guest";
+/// The modules to be loaded, in the order of their names.
+pub(super) const MODULES: &str = "tollgate/modules";
+/// The directory for files.
+pub(super) const WORK: &str = "/work";
+/// The name of the virtio port that the agent speaks on.
+pub(super) const PORT: &str = "tollgate.agent";
+/// The serial line that it speaks on where the kernel has no such port. The first one has the kernel's messages.
+pub(super) const LINE: &str = "ttyS1";
+/// What a line of `/init` begins with on the console.
+pub(super) const SAYS: &str = "tollgate: ";
+/// A word of the kernel's command line that the kernel does not know and hands to `/init` as a variable: `/init` says when it begins.
+pub(super) const MARKS: &str = "tollgate_marks";
+/// What `/init` says then on the console.
+pub(super) const BEGUN: &str = "init has begun";

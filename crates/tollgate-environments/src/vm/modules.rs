@@ -1,0 +1,196 @@
+//! The modules that a guest needs, with those that they need, in the order in which they are to be loaded.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use super::kernel::Kernel;
+
+/// Files that a tree of modules has, at most.
+const MOST_FILES: usize = 1 << 16;
+/// Directories below one another.
+const DEEPEST: usize = 16;
+/// Bytes of a module: debug information is not in it.
+const MOST_BYTES: u64 = 64 << 20;
+/// Modules that one of them needs, and they, and so on.
+const MOST_NEEDED: usize = 256;
+
+/// The kernel's modules that were found, by their names, and what is built in.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Modules {
+    files: BTreeMap<String, PathBuf>,
+    built_in: BTreeSet<String>,
+    /// In the order in which they are to be loaded.
+    chosen: Vec<String>,
+}
+
+/// How the kernel has something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Has {
+    /// Built in, as far as its list says.
+    BuiltIn,
+    /// As a module.
+    Module,
+    /// Not at all.
+    No,
+}
+
+impl Modules {
+    /// Those of a kernel; none are chosen yet.
+    pub fn of(kernel: &Kernel) -> Self {
+        let Some(directory) = kernel.modules() else { return Self::default() };
+        let mut files = BTreeMap::new();
+        collect(&directory, DEEPEST, &mut files);
+        let listed = fs::read_to_string(directory.join("modules.builtin")).unwrap_or_default();
+        let built_in = listed.lines().filter_map(|line| name(Path::new(line))).collect();
+        Self { files, built_in, chosen: Vec::new() }
+    }
+
+    /// Whether the kernel has this module.
+    pub fn has(&self, name: &str) -> Has {
+        match (self.files.contains_key(name), self.built_in.contains(name)) {
+            (true, _) => Has::Module,
+            (_, true) => Has::BuiltIn,
+            _ => Has::No,
+        }
+    }
+
+    /// Chooses a module and all that it needs, where it is one.
+    ///
+    /// # Errors
+    /// A sentence: a file is no module, or one that it needs is not there.
+    pub fn choose(&mut self, wanted: &str) -> Result<(), String> {
+        self.choose_for(wanted, &mut Vec::new())
+    }
+
+    /// `above` are those that need it.
+    fn choose_for(&mut self, wanted: &str, above: &mut Vec<String>) -> Result<(), String> {
+        if self.chosen.iter().any(|chosen| chosen == wanted) || self.has(wanted) == Has::BuiltIn {
+            return Ok(());
+        }
+        let Some(file) = self.files.get(wanted) else {
+            return Err(format!("the kernel has no module {wanted}"));
+        };
+        if above.iter().any(|name| name == wanted) || self.chosen.len() > MOST_NEEDED {
+            return Err(format!("the module {wanted} needs itself, or too many others"));
+        }
+        let needs = needs(file).map_err(|why| format!("{}: {why}", file.display()))?;
+        above.push(wanted.to_owned());
+        for need in needs {
+            self.choose_for(&need, above)?;
+        }
+        above.pop();
+        self.chosen.push(wanted.to_owned());
+        Ok(())
+    }
+
+    /// The chosen ones, with names whose order is the order of loading.
+    pub fn files(&self) -> io::Result<Vec<(String, Vec<u8>)>> {
+        let read = |(at, name): (usize, &String)| {
+            let bytes = self.files.get(name).map_or_else(|| Ok(Vec::new()), |file| read(file))?;
+            Ok((format!("{at:03}-{name}.ko"), bytes))
+        };
+        self.chosen.iter().enumerate().map(read).collect()
+    }
+}
+
+/// The name of a module's file, as `depends=` has it.
+fn name(file: &Path) -> Option<String> {
+    let name = file.file_name()?.to_str()?;
+    let (name, rest) = name.split_once(".ko")?;
+    matches!(rest, "" | ".xz" | ".zst" | ".gz").then(|| name.replace('-', "_"))
+}
+
+fn collect(directory: &Path, depth: usize, files: &mut BTreeMap<String, PathBuf>) {
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let (path, kind) = (entry.path(), entry.file_type());
+        // The links `build` and `source` lead elsewhere, and are not followed.
+        if kind.as_ref().is_ok_and(fs::FileType::is_dir) && depth > 0 {
+            collect(&path, depth - 1, files);
+        } else if kind.is_ok_and(|kind| kind.is_file()) && files.len() < MOST_FILES {
+            files.extend(name(&path).map(|name| (name, path)));
+        }
+    }
+}
+
+fn read(file: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let read = File::open(file)?.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
+    if read as u64 > MOST_BYTES { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(bytes) }
+}
+
+/// The modules that one needs: `depends=` in its section .modinfo, a list of texts that end in a zero. The text is looked for in the whole
+/// file: no other section of a module has it between zeroes.
+fn needs(file: &Path) -> Result<Vec<String>, String> {
+    let bytes = read(file).map_err(crate::error::plainly)?;
+    if !bytes.starts_with(b"\x7fELF") {
+        return Err("it is compressed, or no module; unpack it, for example with unxz or unzstd".to_owned());
+    }
+    Ok(depends(&bytes))
+}
+
+fn depends(bytes: &[u8]) -> Vec<String> {
+    const KEY: &[u8] = b"depends=";
+    let value = bytes.split(|byte| *byte == 0).find_map(|text| text.strip_prefix(KEY));
+    let value = String::from_utf8_lossy(value.unwrap_or_default()).into_owned();
+    let is_name =
+        |name: &&str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c));
+    value.split(',').filter(is_name).take(MOST_NEEDED).map(|name| name.replace('-', "_")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn tree(modules: &[(&str, &str)]) -> (tempfile::TempDir, Modules) {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path();
+        let inner = root.join("lib/modules/6.1/kernel/drivers");
+        fs::create_dir_all(&inner).unwrap();
+        for (name, needs) in modules {
+            fs::write(
+                inner.join(format!("{name}.ko")),
+                format!("\x7fELF\0license=GPL\0depends={needs}\0name={name}\0"),
+            )
+            .unwrap();
+        }
+        fs::write(root.join("lib/modules/6.1/modules.builtin"), "kernel/drivers/tty/serial/8250/8250.ko\n")
+            .unwrap();
+        let kernel = Kernel { file: root.join("vmlinuz"), release: "6.1".to_owned(), root: root.to_owned() };
+        let modules = Modules::of(&kernel);
+        (directory, modules)
+    }
+
+    #[test]
+    fn what_a_module_needs_is_loaded_before_it() {
+        let (_directory, mut modules) =
+            tree(&[("top", "mid-dle,base"), ("mid-dle", "base"), ("base", ""), ("other", "")]);
+        modules.choose("top").unwrap();
+        modules.choose("base").unwrap();
+        modules.choose("8250").unwrap();
+        let names: Vec<String> = modules.files().unwrap().into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["000-base.ko", "001-mid_dle.ko", "002-top.ko"]);
+        assert_eq!(
+            (modules.has("8250"), modules.has("other"), modules.has("none")),
+            (Has::BuiltIn, Has::Module, Has::No)
+        );
+        assert_eq!(modules.choose("none").unwrap_err(), "the kernel has no module none");
+    }
+
+    #[test]
+    fn modules_that_need_each_other_end() {
+        let (_directory, mut modules) = tree(&[("one", "two"), ("two", "one")]);
+        assert!(modules.choose("one").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let bytes = [b"\0depends=".as_slice(), &bytes].concat();
+            prop_assert!(depends(&bytes).len() <= MOST_NEEDED);
+        }
+    }
+}

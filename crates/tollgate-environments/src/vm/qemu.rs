@@ -1,0 +1,303 @@
+//! QEMU: how it is found, the machine that it shows, and its arguments.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+
+use tollgate_model::text::excerpt;
+
+use super::kernel::Kernel;
+use super::layout::{LINE, MARKS, PORT, SAYS};
+use super::modules::{Has, Modules};
+use crate::commands;
+use crate::error::{EnvironmentError, unusable};
+use crate::spec::{Accel, Vm, Vmm};
+
+pub(super) const PROGRAM: &str = "qemu-system-x86_64";
+const PACKAGE: &str = "qemu-system-x86";
+/// A guest's memory, where nothing is asked for: the program and its modules take a twentieth of it.
+const MEMORY: u64 = 512 << 20;
+/// The processor that the translator shows: one that Linux knows to need its mitigations, and whose features the translator has but for
+/// some that it leaves out (`check=off`).
+const TRANSLATED: &str = "Skylake-Client,check=off";
+/// Bytes of the console that are looked at for last words.
+const MOST_CONSOLE: u64 = 1 << 20;
+
+/// The program.
+#[derive(Debug, Clone)]
+pub(super) struct Qemu {
+    program: PathBuf,
+}
+
+/// How the agent speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Channel {
+    /// A port of virtio-console.
+    Port,
+    /// The second serial line.
+    Line,
+}
+
+/// Where a guest's messages go.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Messages<'a> {
+    /// The kernel's and those of `/init` to a file.
+    File(&'a Path),
+    /// To a file and to a pipe, and those of the firmware to another pipe: their write ends, which QEMU inherits.
+    Pipes {
+        file: &'a Path,
+        console: &'a File,
+        firmware: &'a File,
+    },
+}
+
+/// The machine of a guest.
+#[derive(Debug, Clone)]
+pub(super) struct Machine {
+    accel: Accel,
+    /// Whether its start is timed by the host's clock.
+    is_timed: bool,
+    vmm: Vmm,
+    pub cpus: u32,
+    memory: u64,
+    append: Option<String>,
+    pub channel: Channel,
+}
+
+impl Qemu {
+    /// Looks for it along PATH.
+    pub fn find() -> Result<Self, EnvironmentError> {
+        let program = commands::find(PROGRAM)
+            .ok_or_else(|| unusable!("vm: {PROGRAM} is not installed (Debian package {PACKAGE})"))?;
+        Ok(Self { program })
+    }
+
+    /// Its version, as it says it itself.
+    pub fn version(&self, stop: &dyn Fn() -> bool) -> Result<String, EnvironmentError> {
+        commands::run(&self.program, &["--version"], stop)
+    }
+
+    /// The command of a guest. The initramfs is inherited under its number.
+    pub fn command(
+        &self,
+        machine: &Machine,
+        kernel: &Kernel,
+        initramfs: &File,
+        messages: Messages<'_>,
+    ) -> Vec<OsString> {
+        let mut command: Vec<OsString> = vec![self.program.clone().into()];
+        command.extend(machine.arguments().into_iter().map(OsString::from));
+        command.extend(["-kernel".into(), kernel.file.clone().into()]);
+        command.extend(["-initrd".into(), format!("/proc/self/fd/{}", initramfs.as_raw_fd()).into()]);
+        command.extend(["-append".into(), machine.command_line().into()]);
+        command.extend(messages.arguments().into_iter().map(OsString::from));
+        command
+    }
+}
+
+impl Messages<'_> {
+    fn arguments(self) -> Vec<String> {
+        // A comma separates options, and two stand for one.
+        let named = |path: &Path| path.display().to_string().replace(',', ",,");
+        let inherited = |file: &File| format!("/proc/self/fd/{}", file.as_raw_fd());
+        let words = match self {
+            Self::File(file) => vec!["-chardev".to_owned(), format!("file,id=console,path={}", named(file))],
+            Self::Pipes { file, console, firmware } => vec![
+                "-chardev".to_owned(),
+                format!("file,id=console,path={},logfile={}", inherited(console), named(file)),
+                "-chardev".to_owned(),
+                format!("file,id=firmware,path={}", inherited(firmware)),
+                "-device".to_owned(),
+                // SeaBIOS: docs/Debugging.md.
+                "isa-debugcon,iobase=0x402,chardev=firmware".to_owned(),
+            ],
+        };
+        words
+    }
+}
+
+impl Channel {
+    /// The best that the kernel has.
+    pub fn of(modules: &Modules, vmm: Vmm) -> Result<Self, EnvironmentError> {
+        let bus = if vmm == Vmm::Microvm { "virtio_mmio" } else { "virtio_pci" };
+        let has = |name| modules.has(name) != Has::No;
+        match (has("virtio_console") && has(bus), vmm) {
+            (true, _) => Ok(Self::Port),
+            (false, Vmm::Qemu) => Ok(Self::Line),
+            // It has one serial line, which has the kernel's messages.
+            (false, Vmm::Microvm) => Err(unusable!(
+                "vm: vmm=microvm needs the kernel's modules virtio_console and {bus}, and it has not both"
+            )),
+        }
+    }
+
+    /// The modules that it takes.
+    pub fn modules(self, vmm: Vmm) -> &'static [&'static str] {
+        match (self, vmm) {
+            (Self::Port, Vmm::Qemu) => &["virtio_pci", "virtio_console"],
+            (Self::Port, Vmm::Microvm) => &["virtio_mmio", "virtio_console"],
+            (Self::Line, _) => &[],
+        }
+    }
+
+    /// For the guest's side.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Port => PORT,
+            Self::Line => LINE,
+        }
+    }
+}
+
+impl Machine {
+    pub fn of(spec: &Vm, accel: Accel, channel: Channel) -> Self {
+        // One processor for what is measured, and one for the agent. Only one can be counted.
+        let usual = if accel == Accel::Kvm { 2 } else { 1 };
+        Self {
+            accel,
+            is_timed: false,
+            vmm: spec.vmm,
+            cpus: spec.cpus.unwrap_or(usual),
+            memory: spec.memory.unwrap_or(MEMORY),
+            append: spec.append.clone(),
+            channel,
+        }
+    }
+
+    /// Whether instructions are counted. Under the translator nothing else can be measured.
+    pub fn is_counting(&self) -> bool {
+        self.is_translated() && !self.is_timed
+    }
+
+    /// Whether QEMU's translator executes it.
+    pub fn is_translated(&self) -> bool {
+        self.accel == Accel::Tcg
+    }
+
+    /// The same with the host's clock in place of counted instructions. Its kernel and its `/init` show when they begin.
+    pub fn timed(&self) -> Self {
+        Self { is_timed: true, ..self.clone() }
+    }
+
+    /// All arguments but the kernel, its command line, the initramfs and the console's file.
+    fn arguments(&self) -> Vec<String> {
+        let mut arguments = vec!["-accel".to_owned(), self.accel.to_string()];
+        let mut add = |words: &[&str]| arguments.extend(words.iter().map(|word| (*word).to_owned()));
+        add(&["-cpu", if self.accel == Accel::Kvm { "host" } else { TRANSLATED }]);
+        if self.is_counting() {
+            // The clock goes a nanosecond an instruction, and does not wait for the host's while the guest is idle. The guest's date
+            // is the same in each run.
+            add(&["-icount", "shift=0,sleep=off", "-rtc", "base=2020-01-01T00:00:00,clock=vm"]);
+        }
+        let bus = match self.vmm {
+            Vmm::Qemu => {
+                add(&["-machine", "pc"]);
+                "virtio-serial-pci"
+            }
+            Vmm::Microvm => {
+                add(&["-machine", "microvm,rtc=on,acpi=on"]);
+                "virtio-serial-device"
+            }
+        };
+        add(&["-m", &format!("{}M", self.memory >> 20), "-smp", &self.cpus.to_string()]);
+        add(&["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"]);
+        add(&["-serial", "chardev:console", "-chardev", "stdio,id=agent,signal=off"]);
+        match self.channel {
+            Channel::Port => {
+                add(&["-device", bus, "-device", &format!("virtserialport,chardev=agent,name={PORT}")]);
+            }
+            Channel::Line => add(&["-serial", "chardev:agent"]),
+        }
+        arguments
+    }
+
+    /// The kernel's command line.
+    fn command_line(&self) -> String {
+        let own = "console=ttyS0 panic=-1 reboot=t rdinit=/init quiet loglevel=4";
+        // The counter is the one clock, and QEMU's other timers are not asked whether it is right.
+        let counting = if self.is_translated() { " tsc=reliable no_timer_check" } else { "" };
+        // The setup code of the kernel says a word to an early console where it is to debug (arch/x86/boot/main.c), and `quiet` behind
+        // that silences the kernel again.
+        let timed = match self.is_timed {
+            true => format!("earlyprintk=serial,ttyS0,115200 debug {MARKS}=1 "),
+            false => String::new(),
+        };
+        let append = self.append.as_ref().map(|append| format!(" {append}")).unwrap_or_default();
+        format!("{timed}{own}{counting}{append}")
+    }
+}
+
+impl fmt::Display for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let by = if self.accel == Accel::Kvm { "KVM" } else { "QEMU's translator" };
+        write!(f, "{} MiB, {by}", self.memory >> 20)
+    }
+}
+
+/// The line of a console that says why the guest ended: that of a panic, or of `/init`, or else the last one.
+pub(super) fn last_words(console: &Path) -> Option<String> {
+    let mut bytes = Vec::new();
+    File::open(console).ok()?.take(MOST_CONSOLE).read_to_end(&mut bytes).ok()?;
+    words_of(&String::from_utf8_lossy(&bytes))
+}
+
+fn words_of(console: &str) -> Option<String> {
+    let lines = || {
+        console.lines().map(|line| line.trim().trim_start_matches(is_stamp)).filter(|line| !line.is_empty())
+    };
+    let of = |mark: &str| lines().find(|line| line.contains(mark));
+    let line =
+        of(SAYS).or_else(|| of("Kernel panic")).or_else(|| of("BUG:")).or_else(|| lines().next_back())?;
+    let plain: String = line.chars().filter(|c| !c.is_control()).collect();
+    Some(excerpt(plain.strip_prefix(SAYS).unwrap_or(&plain)).into_owned())
+}
+
+/// `[    0.123456] `, before a message of the kernel.
+fn is_stamp(c: char) -> bool {
+    c.is_ascii_digit() || "[]. ".contains(c)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::Spec;
+
+    fn machine(name: &str, accel: Accel) -> Machine {
+        let Ok(Spec::Vm(spec)) = name.parse() else { unreachable!("{name}") };
+        Machine::of(&spec, accel, Channel::Port)
+    }
+
+    #[test]
+    fn a_translated_guest_counts_and_one_under_kvm_does_not() {
+        let counting = machine("vm:exact,memory=1G,append=mitigations=off", Accel::Tcg);
+        let arguments = counting.arguments().join(" ");
+        assert!(
+            arguments.contains("-icount shift=0,sleep=off") && arguments.contains("-m 1024M"),
+            "{arguments}"
+        );
+        assert!(counting.command_line().ends_with("tsc=reliable no_timer_check mitigations=off"));
+        let timed = counting.timed();
+        assert!(timed.is_translated() && !timed.is_counting() && !timed.arguments().join(" ").contains("icount"));
+        let line = timed.command_line();
+        assert!(line.find(" debug ") < line.find(" quiet ") && line.contains(MARKS), "{line}");
+        let kvm = machine("vm:cpus=3", Accel::Kvm);
+        let arguments = kvm.arguments().join(" ");
+        assert!(
+            !arguments.contains("icount") && arguments.contains("-cpu host") && arguments.contains("-smp 3")
+        );
+        assert!(!kvm.command_line().contains("tsc="));
+    }
+
+    #[test]
+    fn the_line_that_says_why_is_found() {
+        let panic =
+            "[    0.10] Run /init\n[    1.234567] Kernel panic - not syncing: no init\n[    1.3] Rebooting\n";
+        assert_eq!(words_of(panic).as_deref(), Some("Kernel panic - not syncing: no init"));
+        assert_eq!(words_of("a\ntollgate: no channel\nb\n").as_deref(), Some("no channel"));
+        assert_eq!(words_of("one\ntwo\n\n").as_deref(), Some("two"));
+        assert_eq!(words_of(""), None);
+    }
+}
