@@ -156,23 +156,21 @@ impl Environment {
         Ok(link)
     }
 
-    /// Starts it with a shell in the agent's place, as the other start; None where it has none.
+    /// Starts it with a shell in the agent's place, which ends by itself.
     pub(crate) fn start_shell(&mut self, begin: &mut dyn FnMut()) -> Result<Link, EnvironmentError> {
         self.end();
-        if let How::Command { .. } = &self.how
-            && self.shell.is_none()
-        {
+        let is_reached = matches!(self.how, How::Reach { .. });
+        if !is_reached && self.shell.is_none() {
             self.shell = Some(self.prepare_shell()?);
         }
         let _pinned = Pinned::to(&self.cpus);
         let started = match (&self.how, &self.shell) {
             (How::Reach { reach, .. }, _) => exec::start_shell(reach, &self.guardian, begin)?,
-            (How::Command { .. }, Some(Shell { prepared, .. })) => {
-                let Prepared { command, variables, .. } = prepared;
+            (_, Some(Shell { prepared: Prepared { command, variables, .. }, .. })) => {
                 let start = Start { command, variables, is_bound: false, files: &[] };
                 started::start(&start, &self.guardian, begin)?
             }
-            (How::Command { .. }, None) | (How::Guest(_), _) => return Err(unusable!("{}: it has no shell", self.spec)),
+            (_, None) => return Err(unusable!("{}: it has no shell", self.spec)),
         };
         let (link, promise) = started.link();
         self.running = Some(promise);

@@ -18,7 +18,7 @@ pub(crate) fn prepare<'p>(
     runtime: Option<&str>,
     paths: &dyn Fn() -> Result<Paths<'p>, EnvironmentError>,
 ) -> Result<Prepared, EnvironmentError> {
-    if !Path::new(SHELL[0]).exists() {
+    if !matches!(spec, Spec::Vm(_)) && !Path::new(SHELL[0]).exists() {
         return Err(unusable!("this machine has no {}, and the environment has its programs", SHELL[0]));
     }
     match spec {

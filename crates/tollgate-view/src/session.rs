@@ -4,6 +4,7 @@ mod causes;
 pub(crate) mod environments;
 pub mod json;
 mod rows;
+mod starts;
 pub mod text;
 
 use tollgate_model::compare::LEAST_THRESHOLD;
