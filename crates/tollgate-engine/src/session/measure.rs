@@ -126,7 +126,7 @@ pub struct Session<'p, 's, 'a> {
     /// Facts of the session as a whole.
     pub facts: Vec<(String, Fact)>,
     commands: Commands<'p>,
-    starts: Starts<'p>,
+    pub starts: Starts<'p>,
     /// Keeps this process off the measured processor.
     _other_cpus: Option<OtherCpus>,
 }

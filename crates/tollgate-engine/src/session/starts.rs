@@ -55,6 +55,11 @@ impl<'c> Starts<'c> {
         }
     }
 
+    /// Whether nothing of the kind was chosen.
+    pub fn is_empty(&self) -> bool {
+        self.cases.is_empty()
+    }
+
     /// Starts and ends every environment in rounds until the deadline; each at least once. Their agents are gone by then.
     ///
     /// # Errors
@@ -70,9 +75,19 @@ impl<'c> Starts<'c> {
             return Ok(());
         }
         for side in &mut *sides {
+            // Of one whose cases have no counts nothing is known yet.
+            if side.started == 0 && side.lost.is_none() {
+                teller.say(format!("reading facts in {}", side.side.name), self.place);
+                if let Err(gone) = side.look_inside() {
+                    side.lose(gone)?;
+                }
+            }
             side.close();
             side.side.life.iter_mut().for_each(|life| life.end());
             self.records.push(self.cases.iter().map(|_| Record::default()).collect());
+        }
+        if let Some(signal) = interrupt::requested() {
+            return Err(Stop::Interrupted(signal));
         }
         let _subreaper = Subreaper::begin();
         let before = Inherited::now();

@@ -120,6 +120,7 @@ fn side(requests: usize) -> Side<'static> {
         cpu: None,
         is_paired: true,
         is_counting: false,
+        life: None,
     }
 }
 

@@ -90,35 +90,51 @@ mod tests {
 
     use tollgate_os::children::Subreaper;
 
+    use super::super::super::super::ending::Ending;
+
     use super::*;
 
+    /// In a process of its own: others of the test's program have children too.
+    fn alone(work: impl FnOnce() -> bool) {
+        let mut child = process::fork(|| i32::from(!work())).expect("a process");
+        let ended = child.wait().expect("its own child");
+        assert!(matches!(Ending::from(ended), Ending::Finished), "{ended:?}");
+    }
+
     #[test]
-    fn the_end_is_that_of_the_last_process_an_orphan_of_another_group_included() {
-        let _subreaper = Subreaper::begin();
-        let before = Inherited::now();
-        let mut shell = Command::new("setsid");
-        // The second process leaves the session and outlives the first, and starts a third at its end.
-        shell.args(["sh", "-c", "setsid sh -c 'sleep 0.2; sleep 0.1' & cat"]).stdin(Stdio::piped());
-        let mut shell = shell.spawn().expect("setsid(1) of util-linux");
-        std::thread::sleep(Duration::from_millis(50));
-        let members = Members::now(&before).expect("/proc");
-        assert!(members.pids().len() >= 2, "{:?}", members.pids());
-        let began = Instant::now();
-        drop(shell.stdin.take());
-        let last = members.gone(Duration::from_secs(20)).expect("no signal").expect("they end");
-        assert!(last - began >= Duration::from_millis(150), "{:?}", last - began);
-        let _ = shell.wait();
-        crate::group::end_strays(&before);
-        assert!(before.descendants().expect("/proc").is_empty());
+    fn the_end_is_that_of_the_last_process_an_orphan_of_another_session_included() {
+        alone(|| {
+            let _subreaper = Subreaper::begin();
+            let before = Inherited::now();
+            let mut shell = Command::new("setsid");
+            // The second process leaves the session, outlives the first, and starts another one at its end.
+            shell.args(["sh", "-c", "setsid sh -c 'sleep 0.2; sleep 0.1' & cat"]).stdin(Stdio::piped());
+            let mut shell = shell.spawn().expect("setsid(1) of util-linux");
+            while before.descendants().is_ok_and(|all| all.len() < 3) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            let members = Members::now(&before).expect("/proc");
+            let number = members.pids().len();
+            let began = Instant::now();
+            drop(shell.stdin.take());
+            let last = members.gone(Duration::from_secs(60)).expect("no signal").expect("they end");
+            let _ = shell.wait();
+            crate::group::end_strays(&before);
+            let is_none_left = before.descendants().is_ok_and(|left| left.is_empty());
+            number >= 3 && last - began >= Duration::from_millis(90) && is_none_left
+        });
     }
 
     #[test]
     fn what_does_not_end_is_not_waited_for_beyond_the_patience() {
-        let _subreaper = Subreaper::begin();
-        let before = Inherited::now();
-        let mut sleep = Command::new("sleep").arg("100").spawn().expect("it starts");
-        let members = Members::now(&before).expect("/proc");
-        assert!(matches!(members.gone(Duration::from_millis(30)), Ok(None)));
-        let _ = (sleep.kill(), sleep.wait());
+        alone(|| {
+            let _subreaper = Subreaper::begin();
+            let before = Inherited::now();
+            let mut sleep = Command::new("sleep").arg("100").spawn().expect("it starts");
+            let members = Members::now(&before).expect("/proc");
+            let is_given_up = matches!(members.gone(Duration::from_millis(30)), Ok(None));
+            let _ = (sleep.kill(), sleep.wait());
+            is_given_up
+        });
     }
 }
