@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tollgate_model::{Boundary, Case, ParamValue, Params, Unit};
 
+use super::aspect::Aspect;
 use super::fixture::{Fixture, Step};
 use super::run::RunContext;
 use super::timed::{EMPTY, Timed};
@@ -31,6 +32,9 @@ pub enum Kind {
     /// As whole commands, one after the other, by the run's own process or the agent's. They take so long that only a
     /// user's request selects them.
     Command(&'static Commands),
+    /// Of an environment of a session itself, from outside, as often as it is started. The function says what a case measures; None for
+    /// parameters of another version.
+    Environment(fn(&Params) -> Option<Aspect>),
 }
 
 /// Makes the fixture of some cases.
@@ -216,6 +220,19 @@ impl Benchmark {
     /// Whether its cases are whole commands.
     pub fn is_command(&self) -> bool {
         matches!(self.kind, Kind::Command(_))
+    }
+
+    /// Whether its cases are of an environment itself.
+    pub fn is_of_environment(&self) -> bool {
+        matches!(self.kind, Kind::Environment(_))
+    }
+
+    /// What a case measures of an environment itself.
+    pub fn aspect_of(&self, params: &Params) -> Option<Aspect> {
+        match self.kind {
+            Kind::Environment(aspect) => aspect(params),
+            Kind::Instance(_) | Kind::Command(_) => None,
+        }
     }
 
     /// The suite's name.

@@ -4,7 +4,7 @@
 //! until every CI is narrow or the time is over. [`session::measure_in`] measures several environments, with an agent
 //! in each, and lets their bench processes take turns. The modules, from top to bottom:
 //!
-//! - What to measure: `benchmark` (suites, benchmarks, cases), `selection` (the chosen cases), `plan` (how a run spends
+//! - What to measure: `benchmark` (suites, benchmarks, cases), `aspect` (of an environment itself), `selection` (the chosen cases), `plan` (how a run spends
 //!   its time), `limits` and `storage` (processes, memory and the directory that a run may use).
 //! - The parent: `measure` (a run from calibration to findings), `schedule` and `case_state` (the cases of one suite and
 //!   their batch order), `supervisor` (starts, watches and ends bench processes), `group` (process groups that end
@@ -25,6 +25,7 @@ mod refusal;
 
 mod affinity;
 pub mod agent;
+pub mod aspect;
 pub mod benchmark;
 mod case_state;
 pub mod clock;
@@ -46,6 +47,7 @@ pub mod isolated;
 pub mod limits;
 pub mod mapping;
 mod measure;
+mod memory;
 mod other_cpus;
 mod own;
 pub mod plan;
@@ -63,6 +65,7 @@ mod supervisor;
 pub mod timed;
 mod worker;
 
+pub use aspect::Aspect;
 pub use benchmark::{
     Benchmark, Chosen, Commands, Extent, Headline, Kind, PLAIN, Section, Share, Suite, each, each_word,
     never_absent, number, one_case, params, word,

@@ -42,8 +42,10 @@ pub fn measure(
 ) -> Result<Findings, BenchError> {
     let began = Instant::now();
     let inherited = Inherited::now();
-    let (rounds, whole): (Vec<&Group>, Vec<&Group>) =
+    let (rounds, others): (Vec<&Group>, Vec<&Group>) =
         selection.groups.iter().partition(|group| group.usual_time().is_none());
+    let (of_environments, whole): (Vec<&Group>, Vec<&Group>) =
+        others.into_iter().partition(|group| group.is_of_environments());
     let seed = Random::seed();
     let mut findings = Findings {
         measurements: Vec::new(),
@@ -78,12 +80,21 @@ pub fn measure(
         }
         found?.into_iter().for_each(|side| findings.append(side.findings));
     }
+    let elsewhere = of_environments.iter().flat_map(|group| &group.cases);
+    findings.measurements.extend(elsewhere.map(of_an_environment));
     let Some(signal) = findings.interrupted else { return Ok(findings) };
     if !findings.measurements.iter().any(|measurement| measurement.outcome.measured().is_some()) {
         return Err(BenchError::Interrupted(signal));
     }
     findings.facts.push((INTERRUPTED.to_owned(), Fact::known(signal_name(signal), "signal(7)")));
     Ok(findings)
+}
+
+/// Of a case that this process cannot measure, since it starts no environment.
+fn of_an_environment((benchmark, params): &Chosen) -> Measurement {
+    let why = "it is of an environment: `tollgate run environments` measures it, of those that --in names or of all that work here";
+    let outcome = Outcome::NotMeasured { why: why.to_owned() };
+    Measurement { case: benchmark.case(params.clone()), outcome }
 }
 
 fn interrupted((benchmark, params): &Chosen) -> Measurement {

@@ -38,6 +38,8 @@ impl Plan {
     /// 60 s, for everything that is measured in rounds; whole commands have a time of their own, see
     /// [`Selection::usual_time`](crate::Selection::usual_time).
     pub const STANDARD: Duration = Duration::from_secs(60);
+    /// 20 s, for the starts of an environment.
+    pub const STARTS: Duration = Duration::from_secs(20);
     /// 10 minutes.
     pub const THOROUGH: Duration = Duration::from_secs(600);
 

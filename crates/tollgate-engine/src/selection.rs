@@ -29,14 +29,22 @@ impl Group {
     /// What measures its cases, if they are whole commands.
     pub(super) fn commands(&self) -> Option<&'static Commands> {
         match self.cases.first()?.0.kind {
-            Kind::Instance(_) => None,
+            Kind::Instance(_) | Kind::Environment(_) => None,
             Kind::Command(commands) => Some(commands),
         }
     }
 
-    /// The default time of its cases; None for rounds, which share one default.
+    /// Whether its cases are of environments themselves.
+    pub fn is_of_environments(&self) -> bool {
+        self.cases.first().is_some_and(|(benchmark, _)| benchmark.is_of_environment())
+    }
+
+    /// The default time of its cases, in each environment; None for rounds, which share one default.
     pub fn usual_time(&self) -> Option<Duration> {
-        self.commands().map(|commands| (commands.usual)(&self.cases))
+        match self.is_of_environments() {
+            true => Some(Plan::STARTS),
+            false => self.commands().map(|commands| (commands.usual)(&self.cases)),
+        }
     }
 }
 

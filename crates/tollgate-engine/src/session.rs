@@ -9,8 +9,10 @@ mod commands;
 mod connection;
 mod counting;
 mod joint;
+mod life;
 mod measure;
 mod pairs;
+mod starts;
 mod teller;
 #[cfg(test)]
 mod tests;
@@ -24,6 +26,7 @@ use tollgate_model::{Fact, Facts};
 
 use super::run::Findings;
 
+pub use life::{About, Life, Mark};
 pub use measure::measure_in;
 
 /// The pipes to a started agent.
@@ -61,6 +64,8 @@ pub struct Side<'a> {
     pub is_counting: bool,
     /// Reads what this machine knows of it while it runs, beside the facts that its agent reads.
     pub outside: Option<Outside<'a>>,
+    /// Starts and ends it to be measured itself; None where that is not measured.
+    pub life: Option<Box<dyn Life + 'a>>,
 }
 
 /// Reads facts.

@@ -36,6 +36,9 @@ pub(crate) const PROGRAM: &str = "/tollgate";
 /// What this program is run with to see whether a container works: it says much, makes nothing, and ends.
 pub(crate) const TRIED: &str = "--help";
 
+/// A shell's command that says a newline and ends.
+pub(crate) const SHELL: [&str; 3] = ["/bin/sh", "-c", "echo"];
+
 /// Directories of an environment alone, as absolute paths. Their maker removes them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Paths<'a> {
@@ -49,8 +52,8 @@ pub(crate) struct Paths<'a> {
 pub(crate) struct Order<'a> {
     /// The program's file on this machine.
     pub program: &'a Path,
-    /// What stands behind the program.
-    pub arguments: &'a [OsString],
+    /// What is started in the container: the program with its arguments, or a shell.
+    pub inside: Vec<OsString>,
     pub private: &'a Path,
     work: Option<&'a Path>,
     /// A name of this container alone, of letters, digits and hyphens.
@@ -79,6 +82,22 @@ pub(crate) fn prepare(
     let order = Order::of(&program, agent.arguments(), paths, runtime.name(), &spec.seccomp);
     let prepared = runtime.prepare(&order).map_err(|why| unusable!("{runtime}: {why}"))?;
     Ok(Prepared { runtime: Some(runtime.name()), ..prepared })
+}
+
+/// Prepares a container of this runtime with a shell in the program's place, in the private directory of [`prepare`].
+///
+/// # Errors
+/// A sentence.
+pub(crate) fn prepare_shell(
+    runtime: Runtime,
+    seccomp: &Seccomp,
+    agent: &Agent,
+    paths: Paths<'_>,
+) -> Result<Prepared, EnvironmentError> {
+    let program = agent_file(agent, paths.private)?;
+    let name = format!("{runtime}-shell");
+    let order = Order::of(&program, &[], paths, &name, seccomp).with_shell();
+    runtime.prepare(&order).map_err(|why| unusable!("{runtime}: {why}"))
 }
 
 /// The first runtime that runs this program here.
@@ -173,7 +192,7 @@ impl<'a> Order<'a> {
     /// One whose names are those of the private directory and `name`.
     pub fn of(
         program: &'a Path,
-        arguments: &'a [OsString],
+        arguments: &[OsString],
         paths: Paths<'a>,
         name: &str,
         seccomp: &'a Seccomp,
@@ -182,7 +201,13 @@ impl<'a> Order<'a> {
         let own = private.file_name().unwrap_or_default().to_string_lossy();
         let own: String = own.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
         let prefix = if own.starts_with("tollgate-") { "" } else { "tollgate-" };
-        Self { program, arguments, private, work, id: format!("{prefix}{own}-{name}"), seccomp }
+        let inside = [&[OsString::from(PROGRAM)], arguments].concat();
+        Self { program, inside, private, work, id: format!("{prefix}{own}-{name}"), seccomp }
+    }
+
+    /// The same with a shell in the program's place, see [`SHELL`].
+    pub fn with_shell(self) -> Self {
+        Self { inside: SHELL.map(OsString::from).to_vec(), ..self }
     }
 
     /// The directory that is [`WORK`] in the container.

@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use tollgate_engine::{interrupt, session::Link};
+use tollgate_engine::interrupt;
+use tollgate_engine::session::{Link, Mark};
 use tollgate_model::Fact;
 use tollgate_os::affinity::{self, Pinned};
 
@@ -19,19 +20,28 @@ use crate::spec::{Host, Spec};
 use crate::started::{self, Start};
 use crate::undo::undo_all;
 use crate::vm::{self, Guest, Launch};
-use crate::{Private, apply, container, gvisor};
+use crate::{Private, apply, container, gvisor, shell};
 
 /// A prepared environment. Dropped, it has ended, and what was made for it is gone.
 pub struct Environment {
     // Fields are dropped in this order: what runs ends before what it uses goes.
     running: Option<Promise>,
     how: How,
+    /// The same with a shell in the agent's place, once it was asked for.
+    shell: Option<Shell>,
+    /// Of the last start that was measured.
+    marks: Vec<Mark>,
     _made: Vec<Promise>,
     private: Vec<Private>,
     guardian: Guardian,
     spec: Spec,
     /// The processors that it may run on. The session takes one of them for itself, and not from what it starts.
     cpus: Vec<usize>,
+}
+
+struct Shell {
+    prepared: Prepared,
+    _made: Promise,
 }
 
 enum How {
@@ -95,7 +105,8 @@ impl Environment {
         made.reverse();
         let (guardian, spec) = (guardian.clone(), spec.clone());
         let cpus = affinity::allowed(0).unwrap_or_default();
-        Ok(Self { running: None, how, _made: made, private, guardian, spec, cpus })
+        let (shell, marks) = (None, Vec::new());
+        Ok(Self { running: None, how, shell, marks, _made: made, private, guardian, spec, cpus })
     }
 
     /// Has a guest bring the kernel module that `traps/invalid-opcode{by=module-…}` loads there. Building it takes seconds, so it is for
@@ -116,6 +127,16 @@ impl Environment {
     /// # Errors
     /// A sentence.
     pub fn start(&mut self) -> Result<Link, EnvironmentError> {
+        self.start_as(false, &mut || {})
+    }
+
+    /// The same; `begin` is called right before fork(2) of its first process. Where the start itself is measured, a guest has the clock of
+    /// this machine, and shows the ends of its phases.
+    pub(crate) fn start_as(
+        &mut self,
+        is_measured: bool,
+        begin: &mut dyn FnMut(),
+    ) -> Result<Link, EnvironmentError> {
         let was_started = self.running.take().is_some();
         // Where that fails, it may run where the session may.
         let _pinned = Pinned::to(&self.cpus);
@@ -127,23 +148,84 @@ impl Environment {
                 }
                 let (command, variables) = (&prepared.command, &prepared.variables);
                 let start = Start { command, variables, is_bound: *is_bound, files: &[] };
-                started::start(&start, &self.guardian)?
+                started::start(&start, &self.guardian, begin)?
             }
             How::Guest(guest) => {
-                let Launch { command, files } = guest.launch()?;
+                let (Launch { command, files }, marks) = match is_measured {
+                    true => guest.launch_timed()?,
+                    false => (guest.launch()?, Vec::new()),
+                };
+                self.marks = marks;
                 let start = Start { command: &command, variables: &[], is_bound: true, files: &files };
-                let mut started = started::start(&start, &self.guardian)?;
+                let mut started = started::start(&start, &self.guardian, begin)?;
                 started.said.also(guest.last_words());
                 guest.pin(started.pid, &self.cpus).map_err(|why| unusable!("vm: {why}"))?;
                 started
             }
             How::Reach { reach, known, agent } => {
-                exec::start(reach, known, agent, &self.guardian, &is_asked_to_stop)?
+                exec::start(reach, known, agent, &self.guardian, &is_asked_to_stop, begin)?
             }
         };
         let (link, promise) = started.link();
         self.running = Some(promise);
         Ok(link)
+    }
+
+    /// Starts it with a shell in the agent's place, which ends by itself.
+    pub(crate) fn start_shell(&mut self, begin: &mut dyn FnMut()) -> Result<Link, EnvironmentError> {
+        self.end();
+        let is_reached = matches!(self.how, How::Reach { .. });
+        if !is_reached && self.shell.is_none() {
+            self.shell = Some(self.prepare_shell()?);
+        }
+        let _pinned = Pinned::to(&self.cpus);
+        let started = match (&self.how, &self.shell) {
+            (How::Reach { reach, .. }, _) => exec::start_shell(reach, &self.guardian, begin)?,
+            (_, Some(Shell { prepared: Prepared { command, variables, .. }, .. })) => {
+                let start = Start { command, variables, is_bound: false, files: &[] };
+                started::start(&start, &self.guardian, begin)?
+            }
+            (_, None) => return Err(unusable!("{}: it has no shell", self.spec)),
+        };
+        let (link, promise) = started.link();
+        self.running = Some(promise);
+        Ok(link)
+    }
+
+    fn prepare_shell(&self) -> Result<Shell, EnvironmentError> {
+        let paths = || {
+            let mut paths = self.private.iter().map(|private| private.workdir().path());
+            let private = paths.next().ok_or_else(|| unusable!("{}: it has no directory", self.spec))?;
+            Ok(Paths { private, work: paths.next() })
+        };
+        let prepared = shell::prepare(&self.spec, self.runtime(), &paths)?;
+        let made = promised(&self.guardian, &prepared.undo)?;
+        Ok(Shell { prepared, _made: made })
+    }
+
+    /// Ends what runs of it, and undoes what the last start left.
+    pub(crate) fn end(&mut self) {
+        drop(self.running.take());
+        let prepared = match &self.how {
+            How::Command { prepared, .. } => Some(prepared),
+            How::Reach { .. } | How::Guest(_) => None,
+        };
+        for undo in prepared.into_iter().chain(self.shell.as_ref().map(|shell| &shell.prepared)) {
+            let _ = undo_all(&undo.undo);
+        }
+    }
+
+    /// The streams of the last start that was measured.
+    pub(crate) fn take_marks(&mut self) -> Vec<Mark> {
+        std::mem::take(&mut self.marks)
+    }
+
+    /// Whether it is a guest, and QEMU's translator executes it; None of others.
+    pub(crate) fn is_translated(&self) -> Option<bool> {
+        match &self.how {
+            How::Guest(guest) => Some(guest.is_translated()),
+            How::Command { .. } | How::Reach { .. } => None,
+        }
     }
 
     /// Whether its turns can be paired with another environment's: it is on this machine, as far as its name says.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use tollgate_model::text::excerpt;
 
 use crate::agent::Agent;
+use crate::container::SHELL;
 use crate::error::{EnvironmentError, plainly, unusable};
 use crate::greeting::{self, Seen};
 use crate::guardian::{Guardian, Promise};
@@ -57,13 +58,18 @@ impl Reach {
                 }
             }
         };
-        Ok(match self {
+        Ok(self.before(behind))
+    }
+
+    /// What runs these words there.
+    fn before(&self, behind: Vec<OsString>) -> Vec<OsString> {
+        match self {
             Self::Prefix(words) => [words.as_slice(), &behind].concat(),
             Self::Host(host) => {
                 let options = ["ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=20", "-T", "--", host];
                 options.into_iter().map(OsString::from).chain(behind).collect()
             }
-        })
+        }
     }
 }
 
@@ -74,8 +80,23 @@ pub(crate) fn start(
     agent: &Agent,
     guardian: &Guardian,
     stop: &dyn Fn() -> bool,
+    begin: &mut dyn FnMut(),
 ) -> Result<Started, EnvironmentError> {
-    start_within(PATIENCE, reach, known, agent, guardian, stop)
+    start_within(PATIENCE, reach, known, agent, guardian, stop, begin)
+}
+
+/// Starts a shell that ends by itself, in the place of an agent.
+pub(crate) fn start_shell(
+    reach: &Reach,
+    guardian: &Guardian,
+    begin: &mut dyn FnMut(),
+) -> Result<Started, EnvironmentError> {
+    let behind = match reach {
+        Reach::Prefix(_) => SHELL.map(OsString::from).to_vec(),
+        Reach::Host(_) => vec![format!("{} -c '{}'", SHELL[0], SHELL[2]).into()],
+    };
+    let command = reach.before(behind);
+    started::start(&Start { command: &command, variables: &[], is_bound: false, files: &[] }, guardian, begin)
 }
 
 fn start_within(
@@ -85,6 +106,7 @@ fn start_within(
     agent: &Agent,
     guardian: &Guardian,
     stop: &dyn Fn() -> bool,
+    begin: &mut dyn FnMut(),
 ) -> Result<Started, EnvironmentError> {
     let mut others: Vec<String> = Vec::new();
     let mut said: Vec<String> = Vec::new();
@@ -96,11 +118,8 @@ fn start_within(
             (Way::Upload, Reach::Prefix(_)) => Some(promised(guardian, &name)?),
             _ => None,
         };
-        let started = started::start(
-            &Start { command: &command, variables: &[], is_bound: false, files: &[] },
-            guardian,
-        )
-        .map_err(|error| match reach {
+        let start = Start { command: &command, variables: &[], is_bound: false, files: &[] };
+        let started = started::start(&start, guardian, begin).map_err(|error| match reach {
             Reach::Host(_) => unusable!("{error}; it is in the package openssh-client"),
             Reach::Prefix(_) => error,
         })?;

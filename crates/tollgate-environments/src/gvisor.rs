@@ -26,6 +26,20 @@ pub(crate) fn prepare(spec: &Gvisor, agent: &Agent, paths: Paths<'_>) -> Result<
     of_order(spec, &order).map_err(|why| unusable!("gvisor: {why}"))
 }
 
+/// Prepares a sandbox with a shell in the program's place, in the private directory of [`prepare`].
+///
+/// # Errors
+/// As [`prepare`].
+pub(crate) fn prepare_shell(
+    spec: &Gvisor,
+    agent: &Agent,
+    paths: Paths<'_>,
+) -> Result<Prepared, EnvironmentError> {
+    let program = agent_file(agent, paths.private)?;
+    let order = Order::of(&program, &[], paths, "gvisor-shell", &Seccomp::None).with_shell();
+    of_order(spec, &order).map_err(|why| unusable!("gvisor: {why}"))
+}
+
 /// Has it run this program, for its help.
 ///
 /// # Errors

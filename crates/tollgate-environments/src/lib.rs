@@ -3,7 +3,8 @@
 //! An environment is named (`spec`), prepared and started with an agent in it (`environment`), and gone when it is dropped. What is made
 //! for it is promised to the guardian first, which undoes it when this program is killed.
 //!
-//! - `environment`: one of a session. `agent`: this program, as it is started there. `started`: the command that does it.
+//! - `environment`: one of a session. `agent`: this program, as it is started there. `started`: the command that does it. `life`: one that is
+//!   measured itself. `shell`: one with a shell in the agent's place.
 //! - `spec`: the names. `apply`: the settings of the host. `knob`: a setting of the machine that is alternated.
 //! - `container`: containers of several runtimes. `gvisor`: its sandbox. `vm`: guests. `seccomp`: filters of system calls. `survey`: what works here.
 //! - `exec`: a command's prefix, and another machine. `upload`: this program over standard input. `greeting`: the first look at an answer.
@@ -28,9 +29,11 @@ mod greeting;
 mod guardian;
 mod gvisor;
 mod knob;
+mod life;
 pub mod prepared;
 mod ram;
 mod seccomp;
+mod shell;
 mod spec;
 mod started;
 mod survey;

@@ -100,7 +100,12 @@ impl Said {
 }
 
 /// Starts a command in a group of its own, with the default action of every signal, and without this process's other descriptors.
-pub(crate) fn start(start: &Start<'_>, guardian: &Guardian) -> Result<Started, EnvironmentError> {
+/// `begin` is called right before fork(2).
+pub(crate) fn start(
+    start: &Start<'_>,
+    guardian: &Guardian,
+    begin: &mut dyn FnMut(),
+) -> Result<Started, EnvironmentError> {
     let (name, arguments) = start.command.split_first().ok_or_else(|| unusable!("there is no command"))?;
     let fault = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => unusable!("{}: there is no such program", name.display()),
@@ -118,6 +123,7 @@ pub(crate) fn start(start: &Start<'_>, guardian: &Guardian) -> Result<Started, E
     if start.is_bound {
         process::bind(&mut command, || Ok(()));
     }
+    begin();
     let mut child = command.spawn().map_err(fault)?;
     let pid = child.id().cast_signed();
     // The promise waits for its end, and nothing else does: std would signal a number that is no longer the child's.
@@ -158,8 +164,8 @@ mod tests {
     fn shell(script: &str, guardian: &Guardian) -> Started {
         let command = ["sh", "-c", script].map(OsString::from);
         let variables = [("TOLLGATE_X".into(), "a b".into())];
-        start(&Start { command: &command, variables: &variables, is_bound: true, files: &[] }, guardian)
-            .unwrap()
+        let start_of = Start { command: &command, variables: &variables, is_bound: true, files: &[] };
+        start(&start_of, guardian, &mut || {}).unwrap()
     }
 
     fn heard(started: Started) -> String {
@@ -202,10 +208,8 @@ mod tests {
         drop(promise);
         assert_eq!(shell("exit 1", &guardian).said.first_line(), None);
         let none = [OsString::from("tollgate-no-such-program")];
-        let refused =
-            start(&Start { command: &none, variables: &[], is_bound: false, files: &[] }, &guardian)
-                .err()
-                .unwrap();
+        let of_none = Start { command: &none, variables: &[], is_bound: false, files: &[] };
+        let refused = start(&of_none, &guardian, &mut || {}).err().unwrap();
         assert_eq!(refused.to_string(), "tollgate-no-such-program: there is no such program");
     }
 }

@@ -34,6 +34,17 @@ pub struct Possibility {
     pub found: Result<String, String>,
 }
 
+impl Possibility {
+    /// Its name as `--in` takes it; None where that has to name something else, such as another machine.
+    pub fn spec(&self) -> Option<String> {
+        match (self.kind, self.runtime) {
+            ("ssh" | "exec", _) => None,
+            (kind, Some(runtime)) => Some(format!("{kind}:runtime={runtime}")),
+            (kind, None) => Some(kind.to_owned()),
+        }
+    }
+}
+
 /// What works here, in the order of the kinds. It takes a second or two, and leaves nothing.
 pub fn survey() -> Vec<Possibility> {
     let guardian = Guardian::begin().map_err(|error| unusable!("no guardian is started: {}", plainly(error)));

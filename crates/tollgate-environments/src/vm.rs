@@ -19,9 +19,12 @@ mod qemu;
 use std::cell::RefCell;
 use std::ffi::OsString;
 use std::fs::File;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use tollgate_engine::aspect::Phase;
+use tollgate_engine::session::Mark;
 use tollgate_model::Fact;
 
 use crate::agent::Agent;
@@ -33,7 +36,7 @@ pub use init::serve_if_init;
 use initramfs::Initramfs;
 use kernel::Kernel;
 use modules::Modules;
-use qemu::{Channel, Machine, Qemu};
+use qemu::{Channel, Machine, Messages, Qemu};
 
 /// A guest that is ready to be started.
 pub(crate) struct Guest {
@@ -95,7 +98,8 @@ impl Guest {
     pub fn launch(&self) -> Result<Launch, EnvironmentError> {
         let fault = |error: std::io::Error| unusable!("vm: the initramfs: {}", plainly(error));
         let initramfs = self.initramfs.try_clone().map_err(fault)?;
-        let command = self.qemu.command(&self.machine, &self.kernel, &initramfs, &self.console);
+        let messages = Messages::File(&self.console);
+        let command = self.qemu.command(&self.machine, &self.kernel, &initramfs, messages);
         Ok(Launch { command, files: vec![initramfs] })
     }
 
@@ -121,6 +125,35 @@ impl Guest {
         more.file(path, &bytes).map_err(fault)?;
         self.initramfs = more.finish().map_err(fault)?;
         Ok(())
+    }
+
+    /// The command of a start that is timed by the host's clock, and the streams that show the ends of its phases.
+    ///
+    /// # Errors
+    /// As [`Guest::launch`], and where no pipe can be made.
+    pub fn launch_timed(&self) -> Result<(Launch, Vec<Mark>), EnvironmentError> {
+        let fault = |error: std::io::Error| unusable!("vm: {}", plainly(error));
+        let initramfs = self.initramfs.try_clone().map_err(fault)?;
+        let pipe = || -> Result<(OwnedFd, File), EnvironmentError> {
+            let (from, to) = std::io::pipe().map_err(fault)?;
+            Ok((from.into(), File::from(OwnedFd::from(to))))
+        };
+        let ((of_firmware, firmware), (of_console, console)) = (pipe()?, pipe()?);
+        let messages = Messages::Pipes { file: &self.console, console: &console, firmware: &firmware };
+        let command = self.qemu.command(&self.machine.timed(), &self.kernel, &initramfs, messages);
+        let marks = vec![
+            Mark { from: of_firmware, ends: vec![(Phase::Monitor, b"")] },
+            Mark {
+                from: of_console,
+                ends: vec![(Phase::Firmware, b""), (Phase::Kernel, layout::BEGUN.as_bytes())],
+            },
+        ];
+        Ok((Launch { command, files: vec![initramfs, console, firmware] }, marks))
+    }
+
+    /// Whether QEMU's translator executes it.
+    pub fn is_translated(&self) -> bool {
+        self.machine.is_translated()
     }
 
     /// Whether its time stamp counter counts instructions.

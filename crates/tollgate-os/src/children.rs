@@ -3,7 +3,7 @@
 //! execve(2) keeps the children of a process. `bash -c 'sleep 300 & exec tollgate …'` and the entry points of containers
 //! hand over children that way. Such a child is neither to be waited for nor to be ended.
 
-use std::fs;
+use std::{fs, io};
 
 use rustix::process::{child_subreaper, getpid, set_child_subreaper};
 
@@ -44,6 +44,50 @@ impl Inherited {
         later.retain(|pid| !self.contains(*pid));
         later
     }
+
+    /// The children that came later, and all that they started, as far as they run still. Where this process is a [`Subreaper`], those
+    /// whose parents have ended are among them.
+    ///
+    /// # Errors
+    /// /proc belongs to another PID namespace, or cannot be read.
+    pub fn descendants(&self) -> io::Result<Vec<libc::pid_t>> {
+        if !proc_is_ours() {
+            return Err(io::Error::other("/proc belongs to another PID namespace"));
+        }
+        let all = living()?;
+        let own = std::process::id().cast_signed();
+        let mut found: Vec<libc::pid_t> = all
+            .iter()
+            .filter(|(pid, parent)| *parent == own && !self.contains(*pid))
+            .map(|(pid, _)| *pid)
+            .collect();
+        let mut at = 0;
+        while let Some(&parent) = found.get(at) {
+            found.extend(all.iter().filter(|(_, of)| *of == parent).map(|(pid, _)| *pid));
+            at += 1;
+        }
+        Ok(found)
+    }
+}
+
+/// Each process of /proc that is no zombie, with its parent (proc_pid_stat(5)).
+fn living() -> io::Result<Vec<(libc::pid_t, libc::pid_t)>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc")? {
+        let name = entry?.file_name();
+        let Some(pid) = name.to_str().and_then(|name| name.parse().ok()) else { continue };
+        // It may have ended by now.
+        let Ok(stat) = fs::read(format!("/proc/{pid}/stat")) else { continue };
+        found.extend(parent_of(&String::from_utf8_lossy(&stat)).map(|parent| (pid, parent)));
+    }
+    Ok(found)
+}
+
+/// The parent in a line of /proc/PID/stat; None of a zombie. The name, which is the second field, may have spaces and parentheses.
+fn parent_of(stat: &str) -> Option<libc::pid_t> {
+    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
+    let is_alive = !matches!(fields.next()?, "Z" | "X" | "x");
+    fields.next()?.parse().ok().filter(|_| is_alive)
 }
 
 /// The children of this process, those that have ended and were not waited for included.
@@ -143,6 +187,39 @@ pub(crate) mod tests {
 
     /// This setting belongs to the process.
     pub(crate) static ALONE: Mutex<()> = Mutex::new(());
+
+    #[test]
+    fn a_parent_is_read_behind_any_name_and_a_zombie_has_none() {
+        assert_eq!(parent_of("12 (a) R 1 (b)) S 77 12 12 0 -1"), Some(77));
+        assert_eq!(parent_of("12 (a) Z 77 12 12 0 -1"), None);
+        assert!(
+            parent_of("").is_none() && parent_of("1 (a) S").is_none() && parent_of("1 (a) S x").is_none()
+        );
+    }
+
+    #[test]
+    fn descendants_are_the_later_children_and_what_they_started_until_they_end() {
+        let inherited = Inherited::now();
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "cat & echo; wait"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut shell = shell.spawn().expect("it starts");
+        let mut byte = [0];
+        io::Read::read_exact(shell.stdout.as_mut().expect("a pipe"), &mut byte).expect("a byte");
+        let pid = libc::pid_t::try_from(shell.id()).expect("a number");
+        let below = |inherited: &Inherited| inherited.descendants().expect("/proc");
+        let of_shell: Vec<_> = living().expect("/proc").into_iter().filter(|(_, of)| *of == pid).collect();
+        let found = below(&inherited);
+        assert!(found.contains(&pid) && of_shell.iter().all(|(child, _)| found.contains(child)), "{found:?}");
+        assert!(!of_shell.is_empty() && !below(&Inherited::now()).contains(&pid));
+        shell.kill().expect("it is there");
+        let before = below(&inherited).contains(&pid);
+        shell.wait().expect("it ends");
+        for (child, _) in of_shell {
+            let _ = crate::process::kill(child, libc::SIGKILL);
+        }
+        println!("seen while it ended: {before}");
+        assert!(!below(&inherited).contains(&pid));
+    }
 
     #[test]
     fn orphans_come_to_a_subreaper() {

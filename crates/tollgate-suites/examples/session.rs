@@ -113,6 +113,7 @@ fn side(name: &str) -> Side<'static> {
         is_paired: true,
         is_counting: false,
         outside: None,
+        life: None,
     }
 }
 

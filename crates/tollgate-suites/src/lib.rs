@@ -10,6 +10,7 @@ mod checks;
 #[cfg(test)]
 mod disassembly;
 mod entry;
+mod environments;
 mod files;
 mod locks;
 mod memory;

@@ -1,7 +1,7 @@
 //! The registry: the only list of suites, and through them of benchmarks.
 
 use crate::prelude::*;
-use crate::{entry, files, locks, memory, processes, traps, workloads};
+use crate::{entry, environments, files, locks, memory, processes, traps, workloads};
 
 /// Every suite, in the order of tables.
 pub static SUITES: &[&Suite] = &[
@@ -12,6 +12,7 @@ pub static SUITES: &[&Suite] = &[
     &processes::SUITE,
     &files::SUITE,
     &workloads::SUITE,
+    &environments::SUITE,
 ];
 
 /// The benchmark called `name`, including those that the engine adds.
@@ -65,7 +66,7 @@ mod tests {
                 assert!(!(benchmark.cases)().is_empty(), "{name} has no case");
                 cases += benchmark.cases_in(Extent::Thorough).len();
                 let is_instance = matches!(benchmark.kind, Kind::Instance(_));
-                assert_eq!(is_instance, suite.name != "workloads", "{name}");
+                assert_eq!(is_instance, !["workloads", "environments"].contains(&suite.name), "{name}");
                 assert!(benchmark.operation.ends_with('.') && benchmark.operation.len() > 20, "{name}");
                 if let Some(base) = benchmark.baseline {
                     let base = suite.benchmarks.iter().find(|other| other.name == base).expect("registered");

@@ -33,7 +33,7 @@ pub fn everything() -> Selection {
 
 /// The cases of this extent that match any of `patterns`: a suite (`entry`), a benchmark (`entry/syscall`), a case
 /// (`entry/seccomp{instructions=32}`) or some of its parameters, or either with `*` for any characters. No pattern
-/// means everything but whole commands, see [`Kind::Command`], or of that the [`Extent::Headlines`]. A pattern with parameters also finds cases of
+/// means everything but whole commands and environments themselves, see [`Kind`], or of that the [`Extent::Headlines`]. A pattern with parameters also finds cases of
 /// [`Extent::Thorough`] and of the other size if no default case matches. The baselines of chosen cases are chosen
 /// with them.
 ///

@@ -5,6 +5,7 @@ mod counted;
 pub(crate) mod environments;
 pub mod json;
 mod rows;
+mod starts;
 pub mod text;
 
 use tollgate_model::{Case, Part, Run, RunId};

@@ -2,7 +2,9 @@
 
 use std::time::SystemTime;
 
-use tollgate_engine::{self, Allowed, BenchError, Findings, INTERRUPTED, Limits, Plan, Selection, interrupt};
+use tollgate_engine::{
+    self, Allowed, BenchError, Findings, Group, INTERRUPTED, Limits, Plan, Selection, interrupt,
+};
 use tollgate_inspect::Machine;
 use tollgate_model::{Label, Measurement, Outcome, Run};
 use tollgate_store::writing::Until;
@@ -39,7 +41,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     let selection = tollgate_suites::select(&args.pattern, extent, size)
         .map_err(|unknown| Failure::input(unknown.to_string()))?;
     expect_use(args, &selection)?;
-    if sides::is_asked(args) {
+    if sides::is_asked(args) || selection.groups.iter().all(Group::is_of_environments) {
         return session::session(args, &selection);
     }
     sides::expect_none(args)?;
@@ -93,9 +95,9 @@ fn expect_use(args: &RunArgs, selection: &Selection) -> Result<(), Failure> {
             "--size says how large the tree of workloads is, and no case of the suite workloads is chosen",
         );
     }
-    if args.cpu.is_some() && !are_workloads(false) {
+    if args.cpu.is_some() && selection.groups.iter().all(|group| group.usual_time().is_some()) {
         return refuse(
-            "--cpu says where calls are timed, and only workloads are chosen, which use all processors",
+            "--cpu says where calls are timed, and only workloads or environments are chosen, which use all processors",
         );
     }
     Ok(())

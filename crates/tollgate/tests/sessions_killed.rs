@@ -19,6 +19,9 @@ const MARK: &str = "TOLLGATE_TEST_SESSION";
 /// A setting that nothing depends on: how many messages may come at once before printk is rate-limited.
 const KNOB: &str = "/proc/sys/kernel/printk_ratelimit_burst";
 
+/// Benchmarks whose sessions last.
+const OF_CALLS: [&str; 2] = ["entry/call", "entry/syscall"];
+
 /// What one session leaves must not be taken for another's.
 fn alone() -> MutexGuard<'static, ()> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -34,12 +37,17 @@ struct Session {
 
 impl Session {
     fn begin(number: usize, words: &[&str]) -> Self {
+        Self::of(&OF_CALLS, number, words)
+    }
+
+    /// One of these benchmarks.
+    fn of(benchmarks: &[&str], number: usize, words: &[&str]) -> Self {
         let home = Home::new();
         let temporary = home.path().join("tmp");
         fs::create_dir(&temporary).expect("made");
         let mark = format!("{}-{number}", std::process::id());
         let mut command = Command::new(program());
-        command.args(["run", "entry/call", "entry/syscall", "--time", "600", "--quiet"]).args(words);
+        command.arg("run").args(benchmarks).args(["--time", "600", "--quiet"]).args(words);
         command
             .env("XDG_DATA_HOME", home.path())
             .env("TMPDIR", &temporary)
@@ -138,12 +146,12 @@ fn working() -> Vec<String> {
         .collect()
 }
 
-/// Kills sessions in `names`, one process of each at a time, and checks what is left.
-fn kill(number: usize, names: &[String]) {
+/// Kills sessions of these benchmarks in `names`, one process of each at a time, and checks what is left.
+fn kill(benchmarks: &[&str], number: usize, names: &[String]) {
     let _alone = alone();
     for at in 0..number {
         let name = &names[at % names.len()];
-        let mut session = Session::begin(at, &["--in", "host", "--in", name]);
+        let mut session = Session::of(benchmarks, at, &["--in", "host", "--in", name]);
         if at % 3 != 0 {
             session.wait_for_agents(1);
         }
@@ -177,13 +185,24 @@ fn kill(number: usize, names: &[String]) {
 
 #[test]
 fn killed_sessions_leave_nothing() {
-    kill(8, &working());
+    kill(&OF_CALLS, 8, &working());
+}
+
+#[test]
+fn killed_while_environments_start_and_stop_they_leave_nothing() {
+    kill(&["environments"], 8, &working());
+}
+
+#[test]
+#[ignore = "slow: .ci/run runs it"]
+fn fifty_sessions_killed_while_environments_start_and_stop_leave_nothing() {
+    kill(&["environments"], 50, &working());
 }
 
 #[test]
 #[ignore = "slow: .ci/run runs it"]
 fn two_hundred_killed_sessions_leave_nothing() {
-    kill(200, &working());
+    kill(&OF_CALLS, 200, &working());
 }
 
 #[test]

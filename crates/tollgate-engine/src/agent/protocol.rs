@@ -66,6 +66,13 @@ pub enum Request {
     End,
     /// A step of whole commands. Answers: [`Answer::Command`].
     Command(CommandRequest),
+    /// Say how much memory is in use. Answer: [`Answer::Used`].
+    Memory,
+    /// Write to so many pages that are new. Answer: [`Answer::Done`].
+    Touch {
+        /// Their number.
+        pages: u64,
+    },
 }
 
 /// The work of a bench process.
@@ -139,8 +146,10 @@ pub enum Answer {
     Running(Option<usize>),
     /// The bench process is prepared, and waits for its first turn.
     Ready,
-    /// The turn is over.
+    /// The turn is over, or the pages were touched.
     Done,
+    /// Bytes of memory that are in use, by the account of the environment's kernel.
+    Used(u64),
     /// The bench process has ended, and what it left.
     Ended {
         /// How it ended.

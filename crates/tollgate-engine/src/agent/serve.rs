@@ -23,6 +23,7 @@ use super::super::{cpu, group, interrupt};
 use super::bench::Bench;
 use super::commands::AgentLine;
 use super::frame::{self, Inbox};
+use super::itself;
 use super::protocol::{Answer, Hello, Job, MAGIC, PROTOCOL, Request, SIGN};
 use super::{Means, Moment};
 
@@ -171,6 +172,14 @@ impl<'a> Agent<'a> {
                 }
             }
             Request::Command(request) => self.commands(request),
+            Request::Memory => {
+                let used = itself::used().map_or_else(Answer::Failed, Answer::Used);
+                self.say(&used)
+            }
+            Request::Touch { pages } => {
+                let touched = itself::touch(pages).map_or_else(Answer::Failed, |()| Answer::Done);
+                self.say(&touched)
+            }
             Request::End => {
                 let Some(bench) = self.bench.take() else {
                     return self.say(&Answer::Failed("there is no bench process".to_owned()));

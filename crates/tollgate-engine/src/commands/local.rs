@@ -108,7 +108,7 @@ impl Executor for Local<'_> {
 
 fn of_kind(cases: &[Chosen]) -> Option<&'static Commands> {
     match cases.first()?.0.kind {
-        Kind::Instance(_) => None,
+        Kind::Instance(_) | Kind::Environment(_) => None,
         Kind::Command(commands) => Some(commands),
     }
 }

@@ -103,6 +103,16 @@ impl<'s, 'a> AgentSide<'s, 'a> {
         Ok(())
     }
 
+    /// Starts it as it is started to be measured itself, and reads its facts. It ends then.
+    pub fn look_inside(&mut self) -> Result<(), Gone> {
+        let Some(life) = &mut self.side.life else { return Ok(()) };
+        let link = life.start(&mut || {}).map_err(Gone::Lost)?;
+        let (connection, hello) = Connection::greeted(link, PATIENCE * self.slower())?;
+        (self.connection, self.hello, self.started) = (Some(connection), hello, 1);
+        self.read_facts(Moment::Before)?;
+        self.read_facts(Moment::After)
+    }
+
     /// How many times the usual time a message of it may take.
     fn slower(&self) -> u32 {
         if self.side.is_counting { SLOWER } else { 1 }

@@ -47,7 +47,9 @@ impl Session<'_, '_, '_> {
     /// The user's signal.
     pub fn count(&mut self) -> Result<(), Stop> {
         for at in 0..self.sides.len() {
-            if self.sides[at].side.is_counting {
+            // Where only its start is measured, its facts are read then.
+            let is_counted = self.starts.is_empty() || !self.sides[at].schedules.is_empty();
+            if self.sides[at].side.is_counting && is_counted {
                 let done = self.count_in(at);
                 self.settled(at, done)?;
                 self.sides[at].close();

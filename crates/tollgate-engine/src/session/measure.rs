@@ -22,6 +22,7 @@ use super::commands::Commands;
 use super::connection::{Gone, Stop};
 use super::counting;
 use super::joint;
+use super::starts::Starts;
 use super::teller::Teller;
 use super::turns::TurnTrack;
 use super::{Found, SessionFindings, Side};
@@ -42,8 +43,10 @@ pub fn measure_in(
     plan: &Plan,
     watch: &mut dyn FnMut(&Progress),
 ) -> Result<SessionFindings, BenchError> {
-    let (rounds, commands): (Vec<&Group>, Vec<&Group>) =
+    let (rounds, others): (Vec<&Group>, Vec<&Group>) =
         selection.groups.iter().partition(|group| group.usual_time().is_none());
+    let (starts, commands): (Vec<&Group>, Vec<&Group>) =
+        others.into_iter().partition(|group| group.is_of_environments());
     let place = |number| Place { number, of: selection.groups.len() };
     let schedules = |is_counting: bool| -> Vec<Schedule> {
         let new = if is_counting { counting::schedule } else { Schedule::new };
@@ -74,13 +77,20 @@ pub fn measure_in(
             ("run.budget_s".to_owned(), Fact::known(plan.budget.as_secs_f64(), "--time")),
         ],
         commands: Commands::new(commands.iter().copied().zip((rounds.len() + 1..).map(place)).collect()),
+        starts: Starts::new(
+            &starts.iter().copied().zip((selection.groups.len()..).map(place)).collect::<Vec<_>>(),
+        ),
         _other_cpus: None,
     };
-    // Rounds and commands share the budget in proportion to their default times.
+    // Rounds, commands and starts share the budget in proportion to their default times.
     let usual = selection.usual_time().as_secs_f64();
-    let of_commands: Duration = commands.iter().filter_map(|group| group.usual_time()).sum();
-    let of_rounds = if rounds.is_empty() { 0.0 } else { 1.0 - of_commands.as_secs_f64() / usual };
-    let signal = match session.whole(allowed, of_rounds) {
+    let share = |of: &[&Group]| {
+        let time: Duration = of.iter().filter_map(|group| group.usual_time()).sum();
+        time.as_secs_f64() / usual
+    };
+    let of_starts = share(&starts);
+    let of_rounds = if rounds.is_empty() { 0.0 } else { 1.0 - share(&commands) - of_starts };
+    let signal = match session.whole(allowed, of_rounds, of_starts) {
         Ok(()) | Err(Stop::Over) => None,
         Err(Stop::Interrupted(signal)) => Some(signal),
     };
@@ -118,17 +128,31 @@ pub struct Session<'p, 's, 'a> {
     /// Facts of the session as a whole.
     pub facts: Vec<(String, Fact)>,
     commands: Commands<'p>,
+    pub starts: Starts<'p>,
     /// Keeps this process off the measured processor.
     _other_cpus: Option<OtherCpus>,
 }
 
 impl Session<'_, '_, '_> {
-    /// Everything, from the start of the environments to their last facts. Rounds take such a part of the budget.
-    fn whole(&mut self, allowed: Vec<usize>, of_rounds: f64) -> Result<(), Stop> {
+    /// Everything, from the first start of the environments to their last end. Rounds and starts take such parts of the budget.
+    fn whole(&mut self, allowed: Vec<usize>, of_rounds: f64, of_starts: f64) -> Result<(), Stop> {
         self.count()?;
-        if self.sides.iter().all(|side| side.side.is_counting) {
-            return Ok(());
+        self.teller.began = Instant::now();
+        if self.sides.iter().any(|side| !side.side.is_counting) {
+            match self.timed(allowed, of_rounds, of_starts) {
+                // Those that are counted may be started yet.
+                Err(Stop::Over) if of_starts > 0.0 => {}
+                ended => ended?,
+            }
         }
+        // An environment starts with all processors.
+        self._other_cpus = None;
+        let deadline = self.teller.began + self.plan.budget.mul_f64(END_SHARE);
+        self.starts.measure(&mut self.sides, deadline, &mut self.random, &mut self.teller)
+    }
+
+    /// All that is timed but starts.
+    fn timed(&mut self, allowed: Vec<usize>, of_rounds: f64, of_starts: f64) -> Result<(), Stop> {
         self.each(|session, at| {
             let name = session.sides[at].side.name.clone();
             session.teller.say(format!("starting {name}"), Place::default());
@@ -149,7 +173,7 @@ impl Session<'_, '_, '_> {
         if of_rounds > 0.0 {
             self.rounds(deadline)?;
         }
-        let last = self.teller.began + self.plan.budget.mul_f64(END_SHARE);
+        let last = self.teller.began + self.plan.budget.mul_f64((1.0 - of_starts).max(0.0) * END_SHARE);
         let terms = Terms::of(self.plan, last, self.random.next_u64());
         self.commands.measure(&mut self.sides, &terms, &mut self.teller)?;
         self.each(|session, at| session.sides[at].read_facts(Moment::After))
@@ -345,9 +369,10 @@ impl Session<'_, '_, '_> {
         if let Some(signal) = signal {
             facts.push((INTERRUPTED.to_owned(), Fact::known(signal_name(signal), "signal(7)")));
         }
-        let commands = self.commands;
+        let (commands, starts) = (self.commands, self.starts);
+        facts.extend(starts.facts());
         let mut timed = 0..;
-        let conclude = |mut side: AgentSide<'_, '_>| {
+        let conclude = |(at, mut side): (usize, AgentSide<'_, '_>)| {
             side.close();
             let place = if side.side.is_counting { None } else { timed.next() };
             if side.side.starts > 1 {
@@ -355,14 +380,16 @@ impl Session<'_, '_, '_> {
             }
             let cut = signal.map(|_| "interrupted").or(side.lost.as_deref());
             let clock = side.clock;
+            let of_starts = starts.measurements(at, &side, cut);
             let schedules = std::mem::take(&mut side.schedules);
             let conclude = |schedule: Schedule| schedule.conclude(clock, cut);
             let of_rounds = schedules.into_iter().flat_map(conclude);
-            let measurements = of_rounds.chain(commands.measurements(place, cut)).collect();
+            let of_commands = commands.measurements(place, cut);
+            let measurements = of_rounds.chain(of_commands).chain(of_starts).collect();
             let findings = Findings { measurements, facts: side.of_measuring, interrupted: signal };
             Found { facts: side.facts, findings, lost: side.lost }
         };
-        let found = self.sides.into_iter().map(conclude).collect();
+        let found = self.sides.into_iter().enumerate().map(conclude).collect();
         SessionFindings { found, facts, interrupted: signal }
     }
 }

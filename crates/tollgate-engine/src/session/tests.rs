@@ -137,6 +137,7 @@ fn side(name: &str, start: impl FnMut() -> Result<Link, String> + 'static) -> Si
         is_paired: true,
         is_counting: false,
         outside: None,
+        life: None,
     }
 }
 

@@ -73,12 +73,12 @@ pub(crate) fn config(
             .map(str::to_owned)
             .ok_or_else(|| unusable!("{}: the path is no UTF-8, which config.json has to be", path.display()))
     };
-    let arguments = order.arguments.iter().map(|argument| {
+    let arguments = order.inside.iter().map(|argument| {
         argument.to_str().ok_or_else(|| {
             unusable!("{}: the word is no UTF-8, which config.json has to be", argument.display())
         })
     });
-    let arguments = std::iter::once(Ok(PROGRAM)).chain(arguments).collect::<Result<Vec<_>, _>>()?;
+    let arguments = arguments.collect::<Result<Vec<_>, _>>()?;
     let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     // As `runc spec` has them.
     let capabilities = ["CAP_AUDIT_WRITE", "CAP_KILL", "CAP_NET_BIND_SERVICE"];

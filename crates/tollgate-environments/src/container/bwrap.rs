@@ -46,6 +46,6 @@ pub(super) fn prepare(bwrap: &Path, order: &Order<'_>) -> Result<Prepared, Envir
     if filter.is_some() {
         words.add(["--seccomp", FILTER]);
     }
-    words.add(["--", PROGRAM]).add(order.arguments);
+    words.add(["--"]).add(&order.inside);
     Ok(Prepared { command: words.done(), ..Prepared::default() })
 }

@@ -55,7 +55,7 @@ pub(super) fn prepare(docker: &Path, order: &Order<'_>) -> Result<Prepared, Envi
     }
     run.option("--volume", volume(order.program, PROGRAM, "ro"));
     run.option("--volume", volume(&work, WORK, "rw"));
-    run.add([image.as_str(), PROGRAM]).add(order.arguments);
+    run.add([image.as_str()]).add(&order.inside);
     let undo = vec![
         Undo::Program(words().add(["image", "rm", "--force", &image]).done()),
         Undo::Program(words().add(["rm", "--force", &order.id]).done()),

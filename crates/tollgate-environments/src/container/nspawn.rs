@@ -38,7 +38,7 @@ pub(super) fn prepare(nspawn: &Path, order: &Order<'_>) -> Result<Prepared, Envi
         words.option("--bind-ro", bound(Path::new(directory), directory));
     }
     words.option("--bind-ro", bound(order.program, PROGRAM)).option("--bind", bound(&bundle.work, WORK));
-    words.add([PROGRAM]).add(order.arguments);
+    words.add(&order.inside);
     let variables = match order.seccomp {
         // Its own filter is a list of what is allowed.
         Seccomp::Default => Vec::new(),

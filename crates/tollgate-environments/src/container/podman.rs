@@ -60,7 +60,7 @@ pub(super) fn prepare(podman: &Path, order: &Order<'_>) -> Result<Prepared, Envi
     }
     run.option("--volume", volume(order.program, PROGRAM, "ro"));
     run.option("--volume", volume(&bundle.work, WORK, "rw"));
-    run.add(["--rootfs"]).add([&bundle.root]).add([PROGRAM]).add(order.arguments);
+    run.add(["--rootfs"]).add([&bundle.root]).add(&order.inside);
     let mut undo = vec![Undo::Unmount(order.private.to_owned())];
     if is_root {
         undo.extend(cgroups::named(&order.id));

@@ -7,7 +7,8 @@ fn refused(prefix: &str) -> String {
     let Ok(Spec::Exec(exec)) = format!("exec:{prefix}").parse() else { unreachable!() };
     let reach = Reach::Prefix(exec.words().iter().map(OsString::from).collect());
     let agent = Agent::with(&["--none-of-the-tests".into()]).unwrap();
-    let started = start_within(Duration::from_millis(500), &reach, &mut None, &agent, &guardian, &|| false);
+    let started =
+        start_within(Duration::from_millis(500), &reach, &mut None, &agent, &guardian, &|| false, &mut || {});
     started.err().unwrap().to_string()
 }
 
@@ -41,9 +42,9 @@ fn a_request_to_stop_ends_it() {
     let reach = Reach::Prefix(["sleep", "100"].map(OsString::from).to_vec());
     let agent = Agent::with(&[]).unwrap();
     let silent = Reach::Prefix(["sh", "-c", "sleep 100"].map(OsString::from).to_vec());
-    let stopped = start(&silent, &mut None, &agent, &guardian, &|| true);
+    let stopped = start(&silent, &mut None, &agent, &guardian, &|| true, &mut || {});
     assert_eq!(stopped.err().unwrap(), EnvironmentError::Interrupted);
-    let stopped = start(&reach, &mut Some(Way::Upload), &agent, &guardian, &|| true);
+    let stopped = start(&reach, &mut Some(Way::Upload), &agent, &guardian, &|| true, &mut || {});
     assert!(stopped.is_err());
 }
 

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::mount::{MountFlags, mount};
 use rustix::termios;
 
-use super::layout::{LINE, MARK, MODULES, PORT, SAYS, WORK};
+use super::layout::{BEGUN, LINE, MARK, MARKS, MODULES, PORT, SAYS, WORK};
 
 /// The time in which a channel appears, when its module is loaded.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -38,6 +38,9 @@ pub fn serve_if_init() {
     let Some(channel) = is_init.then(|| fs::read_to_string(Path::new("/").join(MARK)).ok()).flatten() else {
         return;
     };
+    if std::env::var_os(MARKS).is_some() {
+        eprintln!("{BEGUN}");
+    }
     if let Err(why) = serve(&channel) {
         eprintln!("{SAYS}{why}");
     }

@@ -34,3 +34,7 @@ pub(super) const PORT: &str = "tollgate.agent";
 pub(super) const LINE: &str = "ttyS1";
 /// What a line of `/init` begins with on the console.
 pub(super) const SAYS: &str = "tollgate: ";
+/// A word of the kernel's command line that the kernel does not know and hands to `/init` as a variable: `/init` says when it begins.
+pub(super) const MARKS: &str = "tollgate_marks";
+/// What `/init` says then on the console.
+pub(super) const BEGUN: &str = "init has begun";

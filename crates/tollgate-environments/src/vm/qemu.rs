@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use tollgate_model::text::excerpt;
 
 use super::kernel::Kernel;
-use super::layout::{LINE, PORT, SAYS};
+use super::layout::{LINE, MARKS, PORT, SAYS};
 use super::modules::{Has, Modules};
 use crate::commands;
 use crate::error::{EnvironmentError, unusable};
@@ -41,10 +41,21 @@ pub(super) enum Channel {
     Line,
 }
 
+/// Where a guest's messages go.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Messages<'a> {
+    /// The kernel's and those of `/init` to a file.
+    File(&'a Path),
+    /// To a file and to a pipe, and those of the firmware to another pipe: their write ends, which QEMU inherits.
+    Pipes { file: &'a Path, console: &'a File, firmware: &'a File },
+}
+
 /// The machine of a guest.
 #[derive(Debug, Clone)]
 pub(super) struct Machine {
     accel: Accel,
+    /// Whether its start is timed by the host's clock.
+    is_timed: bool,
     vmm: Vmm,
     pub cpus: u32,
     memory: u64,
@@ -71,17 +82,36 @@ impl Qemu {
         machine: &Machine,
         kernel: &Kernel,
         initramfs: &File,
-        console: &Path,
+        messages: Messages<'_>,
     ) -> Vec<OsString> {
         let mut command: Vec<OsString> = vec![self.program.clone().into()];
         command.extend(machine.arguments().into_iter().map(OsString::from));
         command.extend(["-kernel".into(), kernel.file.clone().into()]);
         command.extend(["-initrd".into(), format!("/proc/self/fd/{}", initramfs.as_raw_fd()).into()]);
         command.extend(["-append".into(), machine.command_line().into()]);
-        // A comma separates options, and two stand for one.
-        let console = console.display().to_string().replace(',', ",,");
-        command.extend(["-chardev".into(), format!("file,id=console,path={console}").into()]);
+        command.extend(messages.arguments().into_iter().map(OsString::from));
         command
+    }
+}
+
+impl Messages<'_> {
+    fn arguments(self) -> Vec<String> {
+        // A comma separates options, and two stand for one.
+        let named = |path: &Path| path.display().to_string().replace(',', ",,");
+        let inherited = |file: &File| format!("/proc/self/fd/{}", file.as_raw_fd());
+        let words = match self {
+            Self::File(file) => vec!["-chardev".to_owned(), format!("file,id=console,path={}", named(file))],
+            Self::Pipes { file, console, firmware } => vec![
+                "-chardev".to_owned(),
+                format!("file,id=console,path={},logfile={}", inherited(console), named(file)),
+                "-chardev".to_owned(),
+                format!("file,id=firmware,path={}", inherited(firmware)),
+                "-device".to_owned(),
+                // SeaBIOS: docs/Debugging.md.
+                "isa-debugcon,iobase=0x402,chardev=firmware".to_owned(),
+            ],
+        };
+        words
     }
 }
 
@@ -124,6 +154,7 @@ impl Machine {
         let usual = if accel == Accel::Kvm { 2 } else { 1 };
         Self {
             accel,
+            is_timed: false,
             vmm: spec.vmm,
             cpus: spec.cpus.unwrap_or(usual),
             memory: spec.memory.unwrap_or(MEMORY),
@@ -134,12 +165,22 @@ impl Machine {
 
     /// Whether instructions are counted. Under the translator nothing else can be measured.
     pub fn is_counting(&self) -> bool {
+        self.is_translated() && !self.is_timed
+    }
+
+    /// Whether QEMU's translator executes it.
+    pub fn is_translated(&self) -> bool {
         self.accel == Accel::Tcg
     }
 
     /// What executes its code.
     pub fn accel(&self) -> Accel {
         self.accel
+    }
+
+    /// The same with the host's clock in place of counted instructions. Its kernel and its `/init` show when they begin.
+    pub fn timed(&self) -> Self {
+        Self { is_timed: true, ..self.clone() }
     }
 
     /// All arguments but the kernel, its command line, the initramfs and the console's file.
@@ -180,9 +221,15 @@ impl Machine {
     fn command_line(&self) -> String {
         let own = "console=ttyS0 panic=-1 reboot=t rdinit=/init quiet loglevel=4";
         // The counter is the one clock, and QEMU's other timers are not asked whether it is right.
-        let counting = if self.is_counting() { " tsc=reliable no_timer_check" } else { "" };
+        let counting = if self.is_translated() { " tsc=reliable no_timer_check" } else { "" };
+        // The setup code of the kernel says a word to an early console where it is to debug (arch/x86/boot/main.c), and `quiet` behind
+        // that silences the kernel again.
+        let timed = match self.is_timed {
+            true => format!("earlyprintk=serial,ttyS0,115200 debug {MARKS}=1 "),
+            false => String::new(),
+        };
         let append = self.append.as_ref().map(|append| format!(" {append}")).unwrap_or_default();
-        format!("{own}{counting}{append}")
+        format!("{timed}{own}{counting}{append}")
     }
 }
 
@@ -236,6 +283,12 @@ mod tests {
             "{arguments}"
         );
         assert!(counting.command_line().ends_with("tsc=reliable no_timer_check mitigations=off"));
+        let timed = counting.timed();
+        assert!(
+            timed.is_translated() && !timed.is_counting() && !timed.arguments().join(" ").contains("icount")
+        );
+        let line = timed.command_line();
+        assert!(line.find(" debug ") < line.find(" quiet ") && line.contains(MARKS), "{line}");
         let kvm = machine("vm:cpus=3", Accel::Kvm);
         let arguments = kvm.arguments().join(" ");
         assert!(

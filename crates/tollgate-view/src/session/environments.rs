@@ -2,9 +2,10 @@
 
 use tollgate_model::text::clean;
 use tollgate_model::{Fact, FactValue, Facts, Run};
+use tollgate_suites::Benchmark;
 
 use super::{Member, Session};
-use crate::comparison::Comparison;
+use crate::comparison::{Comparison, Row};
 use crate::screen::machine;
 use crate::{counts, facts, figures};
 
@@ -101,6 +102,12 @@ pub(crate) fn method(comparison: &Comparison) -> Option<String> {
     let pairs = alternations().map(|found| found.pairs).max().unwrap_or(0);
     let turns = alternations().map(|found| found.turns).max().unwrap_or(0);
     let starts = facts::number(&other.facts, facts::STARTS).filter(|starts| *starts > 1.0);
+    let is_of_starts =
+        |row: &Row| tollgate_suites::find(&row.case().benchmark).is_some_and(Benchmark::is_of_environment);
+    if comparison.rows.iter().all(is_of_starts) {
+        let pairs = figures::count(pairs, "pair of starts", "pairs of starts");
+        return Some(format!("Alternated: {pairs}, in a random order in each round"));
+    }
     let pairs = figures::count(pairs, "process pair", "process pairs");
     let turns = figures::thousands(&turns.to_string());
     let starts = starts.map(|starts| format!(", {starts} starts")).unwrap_or_default();

@@ -10,7 +10,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::causes::Causes;
 use super::counted::Beside;
-use super::{Member, Session, environments, rows};
+use super::{Member, Session, environments, rows, starts};
 use crate::comparison::Comparison;
 use crate::figures::{count, time_left};
 use crate::screen::headlines;
@@ -31,7 +31,14 @@ const LONGEST_NAME: usize = 26;
 /// The screen, for a terminal of this width. With `all` every row and every fact.
 pub fn text(session: &Session, all: bool, width: usize) -> String {
     let width = if all { width } else { width.min(COLUMNS) };
-    let mut text = head(session, width);
+    let is_of_starts = starts::is_all(session);
+    let mut text = head(session, width, is_of_starts && !all);
+    text.push_str(&starts::text(session, width));
+    if is_of_starts && !all {
+        text.push_str(&more(session, width));
+        text.push('\n');
+        return text;
+    }
     // The head says why an environment has nothing.
     let has_rows =
         |comparison: &Comparison| !(comparison.rows.is_empty() && comparison.not_compared.is_empty());
@@ -62,8 +69,8 @@ pub fn text(session: &Session, all: bool, width: usize) -> String {
     text
 }
 
-/// The session and its environments.
-fn head(session: &Session, width: usize) -> String {
+/// The session and its environments, each on one line where that is asked for.
+fn head(session: &Session, width: usize, is_short: bool) -> String {
     let Some(base) = session.members.first() else { return String::new() };
     let run = base.summary.run;
     let took = run.seconds().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).map(time_left);
@@ -87,7 +94,12 @@ fn head(session: &Session, width: usize) -> String {
             // A name that is longer has a line of its own.
             false => (format!("  {}\n", cut(&name, width.saturating_sub(2))), "    ".to_owned()),
         };
-        text.push_str(&(own + &paragraph(&about, width, &hang)));
+        let lines = paragraph(&about, width, &hang);
+        let lines = match is_short {
+            true => cut(&format!("{hang}{}", clean(&about)), width) + "\n",
+            false => lines,
+        };
+        text.push_str(&(own + &lines));
     }
     if session.members.len() < base.part.of as usize {
         let gone = base.part.of as usize - session.members.len();

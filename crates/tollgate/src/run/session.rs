@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use tollgate_engine::session::{Found, SessionFindings, measure_in};
-use tollgate_engine::{Plan, Selection, interrupt};
+use tollgate_engine::{Benchmark, Group, Plan, Selection, interrupt};
 use tollgate_environments::Guardian;
-use tollgate_model::{Fact, Measurement, Outcome, Part, Provenance, Run};
+use tollgate_model::{Case, Fact, Measurement, Outcome, Part, Provenance, Run};
 use tollgate_store::destination::new_id;
 use tollgate_store::writing::Until;
 use tollgate_view::comparison::Comparison;
@@ -21,6 +21,8 @@ use crate::destination::{Destination, expect_seen};
 use crate::failure::{Failure, go_on, plainly};
 use crate::{compare, document, out, say, show};
 
+/// Beside the usual time: ten starts of a guest under QEMU's translator, of ten seconds or so.
+const STARTS_OF_GUEST: Duration = Duration::from_secs(120);
 /// More suites than these need more than a minute.
 const FEW_SUITES: usize = 2;
 
@@ -53,9 +55,10 @@ pub fn session(args: &RunArgs, selection: &Selection) -> Result<(), Failure> {
         prepared.details()?.iter().for_each(|line| say::say(line));
     }
     go_on()?;
-    let plan = Plan { executes: true, ..plan(args, selection, prepared.number()) };
+    let plan = Plan { executes: true, ..plan(args, selection, &prepared) };
     let found = measured(selection, &plan, &mut prepared, !args.quiet);
-    let parts = prepared.parts(&new_id(began)?);
+    let only_starts = selection.groups.iter().all(Group::is_of_environments);
+    let parts = prepared.parts(&new_id(began)?, only_starts);
     let runtimes = prepared.runtimes();
     // Everything that was made and changed is undone before the rest, which may take a while.
     drop(prepared);
@@ -137,11 +140,17 @@ fn first_reason(runs: &[Run]) -> String {
     why.unwrap_or_default()
 }
 
+fn is_of_environment(case: &Case) -> bool {
+    tollgate_suites::find(&case.benchmark).is_some_and(Benchmark::is_of_environment)
+}
+
 /// Of an emulated processor: counts of instructions, and why there are none. Where something was timed, no case is measured.
 fn without_times(measurements: Vec<Measurement>, selection: &Selection) -> Vec<Measurement> {
     let is_timed = |measurement: &Measurement| {
         let measured = measurement.outcome.measured();
-        measured.is_some_and(|measured| measured.provenance != Provenance::QemuIcount)
+        // An environment itself is timed from outside.
+        let is_inside = !is_of_environment(&measurement.case);
+        measured.is_some_and(|measured| measured.provenance != Provenance::QemuIcount && is_inside)
     };
     match measurements.iter().any(is_timed) {
         true => not_measured(selection).measurements,
@@ -212,14 +221,22 @@ fn judge(args: &RunArgs, runs: &[Run], lost: &[String]) -> Result<(), Failure> {
 }
 
 /// The time of a session, and the rest of its plan.
-fn plan(args: &RunArgs, selection: &Selection, environments: usize) -> Plan {
+fn plan(args: &RunArgs, selection: &Selection, prepared: &Prepared) -> Plan {
     let budget = match (args.time, args.quick, args.thorough) {
         (Some(time), ..) => time,
         (None, true, _) => Plan::QUICK,
         (None, _, true) => Plan::THOROUGH,
-        (None, ..) => usual_time(selection, environments),
+        (None, ..) => usual_time(selection, prepared.number()) + starts_of_guests(selection, prepared),
     };
     Plan { cpu: args.cpu, ..Plan::within(budget) }
+}
+
+/// Starts of guests take longer than those of others.
+fn starts_of_guests(selection: &Selection, prepared: &Prepared) -> Duration {
+    match selection.groups.iter().any(Group::is_of_environments) {
+        true => STARTS_OF_GUEST * u32::try_from(prepared.translated()).unwrap_or(u32::MAX),
+        false => Duration::ZERO,
+    }
 }
 
 /// A minute for up to two suites, in however many environments; a minute for each environment for more. Whole commands take theirs in

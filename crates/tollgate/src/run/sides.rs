@@ -1,9 +1,10 @@
 //! The environments of `tollgate run --in`, as they are asked for and as they are prepared.
 
 use std::cell::RefCell;
+use std::rc::Rc;
 
-use tollgate_engine::session::Side;
-use tollgate_engine::{Selection, Storage, interrupt};
+use tollgate_engine::session::{Life, Side};
+use tollgate_engine::{Group, Selection, Storage, interrupt};
 use tollgate_environments::{Environment, EnvironmentError, Guardian, Host, KnobSetting, Spec, SpecError};
 use tollgate_model::{Part, RunId};
 
@@ -13,6 +14,9 @@ use crate::{say, storage};
 
 /// More environments than a page can compare are too many for one session.
 const MOST: usize = tollgate_view::page::MAX_ENVIRONMENTS;
+
+/// A guest on QEMU's other machine type.
+const MICROVM: &str = "vm:vmm=microvm";
 
 /// Whether environments are asked for, one or several.
 pub fn is_asked(args: &RunArgs) -> bool {
@@ -57,7 +61,10 @@ impl Asked {
             args.session.environments.iter().map(parse).collect::<Result<_, Failure>>()?;
         let knob = args.session.knob.as_deref().map(|knob| knob_of(knob, named.len())).transpose()?;
         if named.is_empty() {
-            named.push(("host".to_owned(), Spec::Host(Host::default())));
+            named = match selection.groups.iter().any(Group::is_of_environments) && knob.is_none() {
+                true => working()?,
+                false => vec![("host".to_owned(), Spec::Host(Host::default()))],
+            };
         }
         let needs_module = selection.cases().any(|case| tollgate_suites::needs_kernel_module(&case));
         let asked = Self { named, knob, needs_module };
@@ -108,6 +115,21 @@ impl Asked {
             )),
         }
     }
+}
+
+/// The environments that work on this machine and need no name of another one.
+fn working() -> Result<Vec<(String, Spec)>, Failure> {
+    say::say("trying which environments work here (`tollgate environments` says why others do not)");
+    let found = tollgate_environments::survey().into_iter().filter(|one| one.found.is_ok());
+    let named = found.filter_map(|one| one.spec()).flat_map(|name| match name.as_str() {
+        "vm" => vec![name, MICROVM.to_owned()],
+        _ => vec![name],
+    });
+    let parsed = |name: String| {
+        let spec = name.parse().map_err(|error: SpecError| Failure::input(error.to_string()))?;
+        Ok((name, spec))
+    };
+    named.map(parsed).collect()
 }
 
 /// Why an environment is not measured, after its name.
@@ -189,6 +211,11 @@ impl Prepared {
         self.sides.len()
     }
 
+    /// How many of them QEMU's translator executes.
+    pub fn translated(&self) -> usize {
+        self.sides.iter().filter(|own| own.environment.is_counting()).count()
+    }
+
     /// For the engine.
     pub fn sides(&mut self) -> Vec<Side<'_>> {
         let knob = &self.knob;
@@ -201,9 +228,11 @@ impl Prepared {
             let (starts, cpu) = (environment.starts(), environment.cpu());
             let (is_paired, is_counting) = (environment.is_paired(), environment.is_counting());
             let outside = environment.observer();
-            let start = move || environment.start().map_err(|error| error.to_string());
+            let shared = Rc::new(RefCell::new(environment));
+            let life = Some(Box::new(Rc::clone(&shared)) as Box<dyn Life>);
+            let start = move || shared.borrow_mut().start().map_err(|error| error.to_string());
             let (name, start) = (name.clone(), Box::new(start));
-            sides.push(Side { name, start, starts, wake, cpu, is_paired, is_counting, outside });
+            sides.push(Side { name, start, starts, wake, cpu, is_paired, is_counting, outside, life });
         }
         sides
     }
@@ -237,8 +266,9 @@ impl Prepared {
         self.sides.iter().map(|own| own.environment.runtime()).collect()
     }
 
-    /// The name of each, and its part in the session. One alone is no session.
-    pub fn parts(&self, id: &RunId) -> Vec<(String, Option<Part>)> {
+    /// The name of each, and its part in the session. One alone is no session. Where only their starts are measured, those are paired round
+    /// by round wherever they run.
+    pub fn parts(&self, id: &RunId, only_starts: bool) -> Vec<(String, Option<Part>)> {
         let of = u32::try_from(self.sides.len()).unwrap_or(u32::MAX);
         let knob = self.knob.as_ref().map(|knob| knob.borrow().knob());
         let part = |(place, own): (u32, &Own)| {
@@ -247,7 +277,7 @@ impl Prepared {
                 environment: own.name.clone(),
                 place,
                 of,
-                paired: own.environment.is_paired(),
+                paired: only_starts || own.environment.is_paired(),
                 knob: knob.clone().filter(|_| own.is_changed == Some(true)),
             };
             (own.name.clone(), (of > 1).then_some(part))

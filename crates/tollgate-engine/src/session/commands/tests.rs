@@ -121,6 +121,7 @@ fn side(requests: usize) -> Side<'static> {
         is_paired: true,
         is_counting: false,
         outside: None,
+        life: None,
     }
 }
 

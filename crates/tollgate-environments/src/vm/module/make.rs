@@ -47,6 +47,7 @@ pub(super) fn run(
     let started = started::start(
         &Start { command: &command, variables: &variables, is_bound: true, files: &[] },
         guardian,
+        &mut || {},
     )?;
     drop(started.to);
     let output = read_to_end(started.from.into(), stop)?;

@@ -1,0 +1,193 @@
+//! What the environments of a session cost themselves: each is started and ended in every round, in a random order, alone on the machine.
+//!
+//! `visit`: one start of one environment. `members`: its processes. `marks`: the phases of a guest. `record`: its samples.
+
+mod marks;
+mod members;
+mod record;
+mod visit;
+
+use std::time::Instant;
+
+use tollgate_model::{Fact, Measurement};
+use tollgate_os::children::{Inherited, Subreaper};
+
+use super::super::aspect::Aspect;
+use super::super::benchmark::Chosen;
+use super::super::random::Random;
+use super::super::refusal::Refusal;
+use super::super::run::Place;
+use super::super::selection::Group;
+use super::super::{group, interrupt};
+use super::agent_side::AgentSide;
+use super::connection::{Gone, Stop};
+use super::teller::Teller;
+use record::Record;
+use visit::{Found, Visit};
+
+/// The most rounds. More tell little: the median of so many starts is known to a tenth of their spread.
+const MOST: usize = 100;
+/// An environment that fails to start so often in a row is given up.
+const FAILURES: usize = 3;
+
+/// The starts of a session.
+pub struct Starts<'c> {
+    cases: Vec<(&'c Chosen, Aspect)>,
+    /// Cases of another version's parameters.
+    unknown: Vec<&'c Chosen>,
+    place: Place,
+    /// Of each side its records, in the order of the cases; empty before the first round.
+    records: Vec<Vec<Record>>,
+    rounds: usize,
+}
+
+impl<'c> Starts<'c> {
+    /// The cases of these groups, each with its place among the suites.
+    pub fn new(groups: &[(&'c Group, Place)]) -> Self {
+        let chosen = || groups.iter().flat_map(|(group, _)| &group.cases);
+        let aspect = |(benchmark, params): &Chosen| benchmark.aspect_of(params);
+        Self {
+            cases: chosen().filter_map(|case| Some((case, aspect(case)?))).collect(),
+            unknown: chosen().filter(|case| aspect(case).is_none()).collect(),
+            place: groups.first().map_or(Place::default(), |(_, place)| *place),
+            records: Vec::new(),
+            rounds: 0,
+        }
+    }
+
+    /// Whether nothing of the kind was chosen.
+    pub fn is_empty(&self) -> bool {
+        self.cases.is_empty()
+    }
+
+    /// Starts and ends every environment in rounds until the deadline; each at least once. Their agents are gone by then.
+    ///
+    /// # Errors
+    /// The user's signal.
+    pub fn measure(
+        &mut self,
+        sides: &mut [AgentSide<'_, '_>],
+        deadline: Instant,
+        random: &mut Random,
+        teller: &mut Teller<'_>,
+    ) -> Result<(), Stop> {
+        if self.cases.is_empty() {
+            return Ok(());
+        }
+        for side in &mut *sides {
+            // Of one whose cases have no counts nothing is known yet.
+            if side.started == 0 && side.lost.is_none() {
+                teller.say(format!("reading facts in {}", side.side.name), self.place);
+                if let Err(gone) = side.look_inside() {
+                    side.lose(gone)?;
+                }
+            }
+            side.close();
+            side.side.life.iter_mut().for_each(|life| life.end());
+            self.records.push(self.cases.iter().map(|_| Record::default()).collect());
+        }
+        if let Some(signal) = interrupt::requested() {
+            return Err(Stop::Interrupted(signal));
+        }
+        let _subreaper = Subreaper::begin();
+        let before = Inherited::now();
+        let mut failures = vec![0; sides.len()];
+        let mut longest = std::time::Duration::ZERO;
+        while self.rounds < MOST {
+            let began = Instant::now();
+            let mut order: Vec<usize> = (0..sides.len()).filter(|&at| sides[at].lost.is_none()).collect();
+            if order.is_empty() {
+                return Ok(());
+            }
+            random.shuffle(&mut order);
+            for at in order {
+                let number = self.rounds + 1;
+                teller.say(format!("start {number} of {}", sides[at].side.name), self.place);
+                match self.visit(at, &mut sides[at], &before) {
+                    Ok(()) => failures[at] = 0,
+                    Err(gone @ Gone::Lost(_)) if failures[at] + 1 >= FAILURES => sides[at].lose(gone)?,
+                    Err(Gone::Lost(_)) => failures[at] += 1,
+                    Err(gone) => sides[at].lose(gone)?,
+                }
+            }
+            self.rounds += 1;
+            longest = longest.max(began.elapsed());
+            if deadline.saturating_duration_since(Instant::now()) < longest {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts an environment with an agent, and with a shell where that is asked for.
+    fn visit(&mut self, at: usize, side: &mut AgentSide<'_, '_>, before: &Inherited) -> Result<(), Gone> {
+        side.wake()?;
+        let Some(life) = &mut side.side.life else {
+            let none = Refusal::Skip("it is not started anew to be measured".to_owned());
+            self.records[at].iter_mut().for_each(|record| record.add(Err(none.clone())));
+            return Ok(());
+        };
+        let wanted: Vec<Aspect> = self.cases.iter().map(|(_, aspect)| *aspect).collect();
+        let needs_agent = wanted.iter().any(|aspect| *aspect != Aspect::StartToShell);
+        let needs_shell = self.is_open(at, Aspect::StartToShell);
+        for with_shell in [false, true] {
+            if !(if with_shell { needs_shell } else { needs_agent }) {
+                continue;
+            }
+            let mut visit = Visit { life: life.as_mut(), before, wanted: &wanted };
+            let found = if with_shell { visit.with_shell() } else { visit.with_agent() };
+            life.end();
+            group::end_strays(before);
+            if let Some(signal) = interrupt::requested() {
+                return Err(Gone::Interrupted(signal));
+            }
+            self.add(at, with_shell, &found);
+            found?;
+        }
+        Ok(())
+    }
+
+    /// Whether a case of this kind may have further samples on a side.
+    fn is_open(&self, side: usize, aspect: Aspect) -> bool {
+        let of = self.cases.iter().zip(&self.records[side]);
+        of.filter(|((_, own), _)| *own == aspect).any(|(_, record)| record.is_open())
+    }
+
+    /// Notes what a start found. All cases of the start have a sample, or a failure in its place.
+    fn add(&mut self, side: usize, with_shell: bool, found: &Result<Found, Gone>) {
+        for ((_, aspect), record) in self.cases.iter().zip(&mut self.records[side]) {
+            if (*aspect == Aspect::StartToShell) != with_shell {
+                continue;
+            }
+            let sample = found.as_ref().ok().and_then(|found| found.iter().find(|(of, _)| of == aspect));
+            match sample {
+                Some((_, sample)) => record.add(sample.clone()),
+                None => record.add_failure(),
+            }
+        }
+    }
+
+    /// The measurements of a side, one for each case; `cut` is why the session ended early there, if it did.
+    pub fn measurements(&self, at: usize, side: &AgentSide<'_, '_>, cut: Option<&str>) -> Vec<Measurement> {
+        let remark = side.side.life.as_ref().and_then(|life| life.about().remark);
+        let none = Record::default();
+        let of = |(number, (case, aspect)): (usize, &(&Chosen, Aspect))| {
+            let record = self.records.get(at).and_then(|records| records.get(number)).unwrap_or(&none);
+            let is_memory = matches!(aspect, Aspect::Memory(_));
+            record.conclude(case, cut, remark.as_deref().filter(|_| !is_memory))
+        };
+        let unknown = |case: &&Chosen| {
+            let mut record = Record::default();
+            record.add(Err(Refusal::Skip("this version does not measure it".to_owned())));
+            record.conclude(case, None, None)
+        };
+        self.cases.iter().enumerate().map(of).chain(self.unknown.iter().map(unknown)).collect()
+    }
+
+    /// How often each environment was started.
+    pub fn facts(&self) -> Option<(String, Fact)> {
+        let rounds = i64::try_from(self.rounds).unwrap_or(i64::MAX);
+        let source = "starts of each environment, in a random order in each round";
+        (self.rounds > 0).then(|| ("run.rounds_of_starts".to_owned(), Fact::known(rounds, source)))
+    }
+}

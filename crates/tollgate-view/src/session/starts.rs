@@ -1,0 +1,167 @@
+//! What the environments of a session cost themselves: a row for each, its times and its memory as columns.
+
+use tollgate_engine::Aspect;
+use tollgate_engine::aspect::{Memory, Phase};
+use tollgate_model::compare::Verdict;
+use tollgate_model::{Case, Unit};
+
+use super::{Member, Session};
+use crate::comparison::Comparison;
+use crate::figures::{count, estimate, ratio};
+use crate::summary::Figures;
+use crate::table::{Look, Table, heading, paragraph};
+
+/// The columns, each with what it shows.
+const COLUMNS: [(&str, Aspect); 7] = [
+    ("start", Aspect::Start),
+    ("to shell", Aspect::StartToShell),
+    ("stop", Aspect::Stop),
+    ("memory", Aspect::Memory(Memory::Processes)),
+    ("cache", Aspect::Memory(Memory::PageCache)),
+    ("inside", Aspect::Memory(Memory::Inside)),
+    ("touch", Aspect::FirstTouch),
+];
+/// What is not measured, or has no ratio.
+const NONE: &str = "–";
+
+/// What a case measures of an environment itself; None of other cases.
+fn aspect(case: &Case) -> Option<Aspect> {
+    tollgate_suites::find(&case.benchmark)?.aspect_of(&case.params)
+}
+
+/// Whether the session measured environments themselves and nothing else.
+pub(super) fn is_all(session: &Session) -> bool {
+    let mut rows = session.members.iter().flat_map(|member| &member.summary.rows).peekable();
+    rows.peek().is_some() && rows.all(|row| aspect(row.case).is_some())
+}
+
+/// The tables; empty where nothing of the kind was measured.
+pub(super) fn text(session: &Session, width: usize) -> String {
+    let columns: Vec<(&'static str, Aspect)> = COLUMNS
+        .into_iter()
+        .filter(|(_, aspect)| session.members.iter().any(|member| figures(member, *aspect).is_some()))
+        .collect();
+    let phases: Vec<(&'static str, Aspect)> =
+        Phase::ALL.map(|phase| (phase.name(), Aspect::Phase(phase))).into();
+    let phased: Vec<&Member> = session
+        .members
+        .iter()
+        .filter(|member| phases.iter().any(|(_, phase)| figures(member, *phase).is_some()))
+        .collect();
+    let mut text = String::new();
+    if !columns.is_empty() {
+        text.push_str(&heading(&title(session), width));
+        let members: Vec<&Member> = session.members.iter().collect();
+        text.push_str(&of_members(&members, &columns, width));
+        text.push_str(&ratios(session, &columns, width));
+    }
+    if !phased.is_empty() {
+        text.push_str(&of_members(&phased, &phases, width));
+    }
+    for remark in remarks(session) {
+        text.push_str(&paragraph(&remark, width, ""));
+    }
+    text
+}
+
+fn title(session: &Session) -> String {
+    let all = session.members.iter().flat_map(|member| member.summary.measured());
+    let of_starts = all.filter(|(case, _)| aspect(case).is_some());
+    let numbers: Vec<usize> = of_starts.map(|(_, figures)| figures.measured.samples.len()).collect();
+    let (least, most) =
+        (numbers.iter().min().copied().unwrap_or(0), numbers.iter().max().copied().unwrap_or(0));
+    let number =
+        if least == most { count(most, "start", "starts") } else { format!("{least} to {most} starts") };
+    format!("What an environment costs: medians of {number} each, in random order in each round")
+}
+
+/// The figures of a member for an aspect.
+fn figures<'f>(member: &'f Member, of: Aspect) -> Option<&'f Figures<'f>> {
+    member.summary.measured().find(|(case, _)| aspect(case) == Some(of)).map(|(_, figures)| figures)
+}
+
+fn header(first: &'static str, columns: &[(&'static str, Aspect)]) -> Vec<&'static str> {
+    std::iter::once(first).chain(columns.iter().map(|(name, _)| *name)).collect()
+}
+
+/// A row of figures for each of these.
+fn of_members(members: &[&Member], columns: &[(&'static str, Aspect)], width: usize) -> String {
+    let mut table = Table::new(&header("environment", columns));
+    for member in members {
+        let cell = |(_, of): &(&str, Aspect)| figures(member, *of).map_or(NONE.to_owned(), in_short);
+        let cells: Vec<String> =
+            std::iter::once(short(&member.name)).chain(columns.iter().map(cell)).collect();
+        table.row(Look::Plain, &cells, &[]);
+    }
+    table.lines(Some(width), false)
+}
+
+/// The median; of a page cache that did not grow, nothing.
+fn in_short(figures: &Figures) -> String {
+    let unit = figures.measured.unit;
+    match figures.estimate.median {
+        none if none <= 0.0 && unit == Unit::Bytes => "0".to_owned(),
+        median => estimate(median, unit),
+    }
+}
+
+/// The ratios to the first environment, by the pairs of each round.
+fn ratios(session: &Session, columns: &[(&'static str, Aspect)], width: usize) -> String {
+    let Some(base) = session.members.first() else { return String::new() };
+    let others: Vec<(&Member, &Comparison)> = session.others().collect();
+    if others.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new(&header("environment", columns));
+    for (other, comparison) in others {
+        let cell = |(_, of): &(&str, Aspect)| ratio_of(comparison, *of).unwrap_or_else(|| NONE.to_owned());
+        let cells: Vec<String> =
+            std::iter::once(short(&other.name)).chain(columns.iter().map(cell)).collect();
+        table.row(Look::Plain, &cells, &[]);
+    }
+    let name = short(&base.name);
+    let title =
+        format!("As a multiple of {name}, paired by round (~ inconclusive; intervals: tollgate show --all)");
+    heading(&title, width) + &table.lines(Some(width), false)
+}
+
+fn ratio_of(comparison: &Comparison, of: Aspect) -> Option<String> {
+    let row = comparison.rows.iter().find(|row| aspect(row.case()) == Some(of))?;
+    let number = ratio(row.ratio()?);
+    Some(match row.result.verdict {
+        Verdict::Inconclusive if row.result.interval.is_none() => return None,
+        Verdict::Inconclusive => format!("~{number}"),
+        _ => number,
+    })
+}
+
+/// What is said beside the times of an environment, with the names of those.
+fn remarks(session: &Session) -> Vec<String> {
+    let mut remarks: Vec<(String, Vec<String>)> = Vec::new();
+    for member in &session.members {
+        let Some(figures) = figures(member, Aspect::Start) else { continue };
+        for note in &figures.measured.notes {
+            match remarks.iter_mut().find(|(known, _)| known == note) {
+                Some((_, names)) => names.push(short(&member.name)),
+                None => remarks.push((note.clone(), vec![short(&member.name)])),
+            }
+        }
+    }
+    remarks.into_iter().map(|(note, names)| format!("{}: {note}.", names.join(", "))).collect()
+}
+
+/// A name without the key that its value makes plain: `container:podman`.
+fn short(name: &str) -> String {
+    name.replacen(":runtime=", ":", 1).replacen(":vmm=", ":", 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_short_where_its_value_says_enough() {
+        let shown = ["host", "container:runtime=podman", "vm:vmm=microvm", "vm:kernel=/k"].map(short);
+        assert_eq!(shown, ["host", "container:podman", "vm:microvm", "vm:kernel=/k"]);
+    }
+}
