@@ -60,6 +60,21 @@ pub struct Side<'a> {
     pub is_counting: bool,
 }
 
+/// The log of the instructions that an environment executes, one by one.
+pub trait InstructionLog {
+    /// Begins it.
+    ///
+    /// # Errors
+    /// A sentence.
+    fn begin(&mut self) -> Result<(), String>;
+
+    /// Ends it. The addresses of the instructions that were executed meanwhile, in their order.
+    ///
+    /// # Errors
+    /// A sentence.
+    fn end(&mut self) -> Result<Vec<u64>, String>;
+}
+
 /// What was found in one environment of a session.
 #[derive(Debug, Clone, Default)]
 pub struct Found {

@@ -1,15 +1,19 @@
 //! A guest with a Linux of its own, in QEMU: this program is its `/init`, and an agent there.
 //!
 //! `kernel`: the file that is booted, and its release. `modules`: what of the kernel's modules the guest needs. `initramfs`: its root file
-//! system, made in memory. `qemu`: the monitor and its arguments. `init`: the guest's side, from `/init` to the agent. `layout`: what both
-//! sides know of the guest's files and of the kernel's command line.
+//! system, made in memory. `qemu`: the monitor and its arguments. `monitor`: a running one, by its protocol (`qmp`) and its log of
+//! instructions (`log`). `init`: the guest's side, from `/init` to the agent. `layout`: what both sides know of the guest's files and of
+//! the kernel's command line.
 
 mod init;
 mod initramfs;
 mod kernel;
 mod layout;
+mod log;
 mod modules;
+mod monitor;
 mod qemu;
+mod qmp;
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -23,6 +27,8 @@ pub use init::serve_if_init;
 use initramfs::Initramfs;
 use kernel::Kernel;
 use modules::Modules;
+pub use monitor::GuestLog;
+use monitor::{Monitor, Running};
 use qemu::{Channel, Machine, Qemu};
 
 /// A guest that is ready to be started.
@@ -33,6 +39,7 @@ pub(crate) struct Guest {
     initramfs: File,
     /// The guest's messages: the kernel's, and those of `/init`.
     console: PathBuf,
+    running: Running,
 }
 
 /// A command that runs a guest, and the files that it inherits under their own numbers.
@@ -59,18 +66,33 @@ impl Guest {
         let machine = Machine::of(spec, accel, channel);
         let agent = Agent::with(&["--dir".into(), layout::WORK.into()])?;
         let initramfs = root(&agent, &kernel, &modules, &machine)?;
-        Ok(Self { qemu, kernel, machine, initramfs, console: private.join("console") })
+        Ok(Self {
+            qemu,
+            kernel,
+            machine,
+            initramfs,
+            console: private.join("console"),
+            running: Running::default(),
+        })
     }
 
     /// The command of a start.
     ///
     /// # Errors
-    /// A sentence: a file in memory cannot be made.
+    /// A sentence: a file in memory, a socket or a pipe cannot be made.
     pub fn launch(&self) -> Result<Launch, EnvironmentError> {
         let fault = |error: std::io::Error| unusable!("vm: the initramfs: {}", plainly(error));
         let initramfs = self.initramfs.try_clone().map_err(fault)?;
-        let command = self.qemu.command(&self.machine, &self.kernel, &initramfs, &self.console);
-        Ok(Launch { command, files: vec![initramfs] })
+        let (monitor, ends) =
+            Monitor::new().map_err(|error| unusable!("vm: its monitor: {}", plainly(error)))?;
+        let command = self.qemu.command(&self.machine, &self.kernel, &initramfs, &self.console, &ends);
+        self.running.replace(Some(monitor));
+        Ok(Launch { command, files: vec![initramfs, ends.socket, ends.log] })
+    }
+
+    /// The log of its instructions, where the translator executes them.
+    pub fn log(&self) -> Option<GuestLog> {
+        self.is_counting().then(|| GuestLog(self.running.clone()))
     }
 
     /// Whether its time stamp counter counts instructions.

@@ -12,6 +12,7 @@ use tollgate_model::text::excerpt;
 use super::kernel::Kernel;
 use super::layout::{LINE, PORT, SAYS};
 use super::modules::{Has, Modules};
+use super::monitor::Ends;
 use crate::commands;
 use crate::error::{EnvironmentError, unusable};
 use crate::spec::{Accel, Vm, Vmm};
@@ -65,13 +66,14 @@ impl Qemu {
         commands::run(&self.program, &["--version"], stop)
     }
 
-    /// The command of a guest. The initramfs is inherited under its number.
+    /// The command of a guest. The initramfs and the monitor's files are inherited under their numbers.
     pub fn command(
         &self,
         machine: &Machine,
         kernel: &Kernel,
         initramfs: &File,
         console: &Path,
+        ends: &Ends,
     ) -> Vec<OsString> {
         let mut command: Vec<OsString> = vec![self.program.clone().into()];
         command.extend(machine.arguments().into_iter().map(OsString::from));
@@ -81,6 +83,9 @@ impl Qemu {
         // A comma separates options, and two stand for one.
         let console = console.display().to_string().replace(',', ",,");
         command.extend(["-chardev".into(), format!("file,id=console,path={console}").into()]);
+        let socket = ends.socket.as_raw_fd();
+        command.extend(["-chardev".into(), format!("socket,id=monitor,fd={socket}").into()]);
+        command.extend(["-mon".into(), "chardev=monitor,mode=control".into()]);
         command
     }
 }
