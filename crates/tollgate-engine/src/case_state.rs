@@ -108,8 +108,18 @@ impl CaseState {
     pub fn record_calibration(&mut self, state: InstanceState) {
         match state {
             None => {}
-            Some(Ok(ready)) => (self.ready, self.state) = (ready, State::Running),
+            Some(Ok(ready)) => (self.ready, self.state) = (Readiness { counted: 0, ..ready }, State::Running),
             Some(Err(refusal)) => self.state = State::Refused(refusal),
+        }
+    }
+
+    /// Records what the process that counted it left.
+    pub fn record_count(&mut self, record: &InstanceRecord, rounds: usize) {
+        self.record_calibration(record.state.clone());
+        if let Some(Ok(ready)) = &record.state {
+            self.iterations = ready.counted.max(1);
+            self.ready.counted = self.iterations;
+            self.collect(Some(record), rounds);
         }
     }
 
@@ -181,8 +191,13 @@ impl CaseState {
 
     pub fn measured(&self, suite: &str, clock: Clock) -> Option<Measured> {
         let ops_per_sample = self.iterations * self.ready.ops;
-        // One tick in the benchmark's unit; an amount is in that unit already.
-        let unit = self.benchmark.unit;
+        let is_counted = self.ready.counted > 0;
+        let unit = match self.benchmark.unit {
+            Unit::Bytes => Unit::Bytes,
+            _ if is_counted => Unit::Instructions,
+            unit => unit,
+        };
+        // One tick in that unit; an amount is in it already.
         let tick = match unit {
             Unit::Nanoseconds | Unit::NanosecondsPerLine => clock.nanoseconds(1.0),
             Unit::Cycles | Unit::Bytes | Unit::Instructions => 1.0,
@@ -191,7 +206,7 @@ impl CaseState {
         let per_op = |work: &i64| (*work as f64 * tick / ops_per_sample as f64 * digits).round() / digits;
         let measured = Measured {
             unit,
-            provenance: Provenance::Hardware,
+            provenance: if is_counted { Provenance::QemuIcount } else { Provenance::Hardware },
             ops_per_sample,
             clock_hz: clock.hz(),
             samples: self.batches.iter().map(per_op).collect(),
@@ -199,11 +214,12 @@ impl CaseState {
             processes: self.processes.clone(),
             counted: self.counted(ops_per_sample),
             counters: self.counters(),
-            bytes_per_op: (self.benchmark.bytes)(&self.params),
+            // Without a time there is no throughput.
+            bytes_per_op: (self.benchmark.bytes)(&self.params).filter(|_| !is_counted),
             group: suite.to_owned(),
             baseline: self.benchmark.baseline_of(&self.params),
             notes: self.ready.notes.clone(),
-            span_ns: self.span_ns(),
+            span_ns: self.span_ns().filter(|_| !is_counted),
             traced: Vec::new(),
         };
         (!measured.samples.is_empty()).then_some(measured)

@@ -60,6 +60,8 @@ pub enum FrequencySource {
     Hypervisor,
     /// Counted against CLOCK_MONOTONIC_RAW.
     Calibrated,
+    /// QEMU's `-icount shift=0`: each instruction is a tick.
+    Instructions,
 }
 
 impl FrequencySource {
@@ -69,6 +71,7 @@ impl FrequencySource {
             Self::Cpuid15 => "CPUID.15H",
             Self::Hypervisor => "CPUID.40000010H",
             Self::Calibrated => "calibrated against CLOCK_MONOTONIC_RAW",
+            Self::Instructions => "QEMU -icount shift=0: one tick an instruction",
         }
     }
 }
@@ -93,6 +96,13 @@ impl Clock {
             _ => (calibrated, FrequencySource::Calibrated),
         };
         Ok((Self::Tsc { hz }, source))
+    }
+
+    /// The time stamp counter where it goes one tick an instruction, and a thousand million of them are a second: a guest under
+    /// QEMU's translator with `-icount shift=0`. Whether it does is for the caller to check.
+    pub fn of_instructions() -> Result<(Self, FrequencySource), TscFault> {
+        check_readable()?;
+        Ok((Self::Tsc { hz: 1_000_000_000 }, FrequencySource::Instructions))
     }
 
     /// Ticks a second.
@@ -189,12 +199,19 @@ pub(super) fn stamp() -> u64 {
 }
 
 fn check_features() -> Result<(), TscFault> {
+    check_readable()?;
     let highest = __cpuid_count(0x8000_0000, 0).eax;
-    if highest < 0x8000_0007 || __cpuid_count(0x8000_0001, 0).edx & 1 << 27 == 0 {
-        return Err(TscFault::NoRdtscp);
+    match highest >= 0x8000_0007 && __cpuid_count(0x8000_0007, 0).edx & 1 << 8 != 0 {
+        true => Ok(()),
+        false => Err(TscFault::NotInvariant),
     }
-    if __cpuid_count(0x8000_0007, 0).edx & 1 << 8 == 0 {
-        return Err(TscFault::NotInvariant);
+}
+
+/// Whether rdtscp exists and this process may execute it.
+fn check_readable() -> Result<(), TscFault> {
+    let highest = __cpuid_count(0x8000_0000, 0).eax;
+    if highest < 0x8000_0001 || __cpuid_count(0x8000_0001, 0).edx & 1 << 27 == 0 {
+        return Err(TscFault::NoRdtscp);
     }
     let mut mode: libc::c_int = libc::PR_TSC_ENABLE;
     // SAFETY: PR_GET_TSC writes one int through the pointer (prctl(2)).

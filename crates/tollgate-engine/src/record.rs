@@ -15,6 +15,8 @@ use super::shared::{Events, InstanceState, MAX_ROUNDS, Report, SharedResults, Sl
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 /// More operations than any iteration has.
 const MOST_OPERATIONS: u64 = 1 << 40;
+/// More iterations than any counted batch has.
+const MOST_COUNTED: u64 = 1 << 20;
 /// Bytes of a text, and texts of an instance.
 const MOST_TEXT: usize = 1 << 13;
 const MOST_NOTES: usize = 256;
@@ -139,6 +141,7 @@ impl InstanceRecord {
                 }
                 ready.ops = ready.ops.clamp(1, MOST_OPERATIONS);
                 ready.most = ready.most.max(1);
+                ready.counted = ready.counted.min(MOST_COUNTED);
                 ready.notes.truncate(MOST_NOTES);
                 ready.notes.iter_mut().chain(&mut ready.experiment).chain(&mut ready.fixture).for_each(cut);
             }

@@ -15,12 +15,14 @@ use std::{collections::BTreeSet, time::Duration};
 use tollgate_model::measurement::{Measurement, Params};
 use tollgate_model::{ParamValue, estimate::ENOUGH_PROCESSES};
 
+use super::benchmark::Benchmark;
 use super::case_state::{CaseState, State};
 use super::clock::Clock;
 use super::ending::Ending;
 use super::own::OWN_BENCHMARKS;
 use super::plan::{Plan, SLICE};
 use super::record::ProcessRecord;
+use super::refusal::Refusal;
 use super::run::{Decided, Place};
 use super::selection::Group;
 use super::worker::InstanceOrder;
@@ -79,6 +81,17 @@ impl Schedule {
             share: Duration::ZERO,
             taken: Duration::ZERO,
         }
+    }
+
+    /// The chosen cases, to be counted: an emulator has no detection limit, no loop overhead and no pace. `refused` says of a benchmark
+    /// why it is not counted.
+    pub fn counted(group: &Group, place: Place, refused: impl Fn(&Benchmark) -> Option<Refusal>) -> Self {
+        let mut schedule = Self::new(group, place);
+        schedule.cases.truncate(group.cases.len());
+        for state in &mut schedule.cases {
+            state.state = refused(state.benchmark).map_or(State::Waiting, State::Refused);
+        }
+        schedule
     }
 
     /// The same cases, without what was found of them.
@@ -155,6 +168,11 @@ impl Schedule {
         self.batch_order(self.indices(&State::Waiting).into_iter().map(|index| (index, 1)).collect())
     }
 
+    /// The first of them alone.
+    pub fn first_waiting(&self) -> BatchOrder {
+        self.batch_order(self.indices(&State::Waiting).into_iter().take(1).map(|index| (index, 1)).collect())
+    }
+
     /// The instances of a process of about this length, and its time. If not all fit, those come first that never ran;
     /// then the fastest that have too few processes for an interval; then those with the fewest processes.
     pub fn running(&self, slice: Duration) -> (BatchOrder, Duration) {
@@ -226,6 +244,29 @@ impl Schedule {
             }
         } else if let Some(index) = first_waiting() {
             self.cases[index].state = State::Refused(fail!("its bench process did not reach it"));
+        }
+    }
+
+    /// Records the results of a process that counted. Afterwards at least one instance less is waiting.
+    pub fn record_counts(
+        &mut self,
+        batch_order: &BatchOrder,
+        record: &ProcessRecord,
+        ending: Ending,
+        stall: Duration,
+    ) {
+        for (instance, &index) in record.instances.iter().zip(&batch_order.indices) {
+            self.cases[index].record_count(instance, record.rounds);
+        }
+        self.processes += 1;
+        let waiting =
+            batch_order.indices.iter().copied().find(|&index| self.cases[index].state == State::Waiting);
+        match (waiting, ending) {
+            (None, _) => {}
+            (Some(index), Ending::Finished) => {
+                self.cases[index].state = State::Refused(fail!("its bench process did not reach it"));
+            }
+            (Some(index), _) => self.cases[index].fail_with(ending, stall),
         }
     }
 

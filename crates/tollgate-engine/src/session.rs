@@ -2,11 +2,12 @@
 //!
 //! An agent, which is this program, serves in each environment. It prepares bench processes there as a run does, and lets one
 //! make its turn when this side says so. A turn is a batch of each case that is due, up to about 2 ms; one environment at a time
-//! is awake.
+//! is awake. An environment whose instructions are counted takes no turns.
 
 mod agent_side;
 mod commands;
 mod connection;
+mod counting;
 mod joint;
 mod measure;
 mod pairs;

@@ -126,6 +126,9 @@ pub struct Readiness {
     pub ops: u64,
     /// Greatest number of iterations in a batch.
     pub most: u64,
+    /// Iterations of a sample of instructions; 0 where its batches are timed.
+    #[serde(default)]
+    pub counted: u64,
     pub experiment: Option<String>,
     /// The fixture that it shares with other instances.
     pub fixture: Option<String>,

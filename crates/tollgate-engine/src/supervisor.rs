@@ -97,6 +97,9 @@ impl Worker {
             group::lead();
             // SAFETY: both are descriptors.
             unsafe { libc::dup2(2, 1) };
+            if task.counts() {
+                keep_addresses();
+            }
             if let Some((program, descriptor)) = exec {
                 // SAFETY: plain system calls on our own descriptors; the strings and their array outlive the call.
                 unsafe {
@@ -181,6 +184,21 @@ impl Worker {
             }
             tick(&self.shared);
             self.group.wait_a_while(LOOK);
+        }
+    }
+}
+
+/// Has the programs that this process becomes lie at the same addresses each time: the number of tables and mappings that the kernel
+/// walks and copies depends on them.
+fn keep_addresses() {
+    const ASK: libc::c_ulong = 0xffff_ffff;
+    // SAFETY: personality(2) changes no memory. Where it is refused the addresses differ from process to process.
+    unsafe {
+        let now = libc::personality(ASK);
+        if now >= 0 {
+            libc::personality(
+                now.cast_unsigned() as libc::c_ulong | libc::ADDR_NO_RANDOMIZE as libc::c_ulong,
+            );
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The child's side: a bench process that prepares instances, calibrates them or runs rounds of them.
+//! The child's side: a bench process that prepares instances, calibrates them, runs rounds of them or counts their instructions.
 //!
 //! A batch brings its own empty loop, before and after the timed one, and the shorter counts. One empty loop
 //! for a whole round would be further away in time and would have to survive the same round; with one empty
@@ -8,6 +8,7 @@
 //! busy processor nearly every round holds a context switch. Pairs are made of the rounds in which both
 //! batches survived.
 
+mod counting;
 mod turns;
 
 use std::os::fd::{FromRawFd, OwnedFd};
@@ -62,12 +63,18 @@ impl Task {
         if let Work::Turns { pipes, .. } = &self.work { pipes } else { &[] }
     }
 
+    /// Whether instructions are counted.
+    pub fn counts(&self) -> bool {
+        matches!(self.work, Work::Count { .. })
+    }
+
     fn orders(&self) -> &[InstanceOrder] {
         match &self.work {
             Work::Clock => &[],
             Work::Calibration { instances, .. }
             | Work::Rounds { instances, .. }
-            | Work::Turns { instances, .. } => instances,
+            | Work::Turns { instances, .. }
+            | Work::Count { instances } => instances,
         }
     }
 }
@@ -95,6 +102,10 @@ pub(super) enum Work {
         instances: Vec<InstanceOrder>,
         /// The ends of two pipes: orders to read, and where a byte says that a turn is over.
         pipes: [i32; 2],
+    },
+    /// Count the instructions of each instance.
+    Count {
+        instances: Vec<InstanceOrder>,
     },
 }
 
@@ -157,9 +168,11 @@ pub(super) fn serve(shared: &SharedResults, find: Find) -> i32 {
         Err("this process was started for cases that use no directory".to_owned())
     };
     let mut report = Report::default();
-    if task.work == Work::Clock {
-        report.clock = Some(Clock::tsc().map_err(|fault| fault.to_string()));
-    }
+    report.clock = match &task.work {
+        Work::Clock => Some(Clock::tsc().map_err(|fault| fault.to_string())),
+        Work::Count { .. } => Some(Clock::of_instructions().map_err(|fault| fault.to_string())),
+        _ => None,
+    };
     // Without pinning the run continues and says so; each batch detects migrations itself.
     if let Some(Err(error)) = task.cpu.map(cpu::pin) {
         report.pin_error = Some(error.raw_os_error().unwrap_or(libc::EIO));
@@ -174,6 +187,10 @@ pub(super) fn serve(shared: &SharedResults, find: Find) -> i32 {
         Work::Clock => {}
         Work::Calibration { clock, instances, deadline } => bench.calibration(clock, &instances, deadline),
         Work::Rounds { clock, instances, seed, deadline } => bench.rounds(clock, &instances, seed, deadline),
+        Work::Count { instances } => {
+            let clock = report.clock.unwrap_or_else(|| Err("its counter was not looked at".to_owned()));
+            bench.count(clock.map(|(clock, _)| clock), &instances);
+        }
         Work::Turns { clock, instances, pipes } => {
             let Ok(pipes) = Pipes::open(pipes) else { return 2 };
             let ready = bench.make_ready(&instances);

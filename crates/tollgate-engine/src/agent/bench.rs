@@ -64,6 +64,7 @@ impl Bench {
             Job::Rounds { clock, instances, seed, within } => {
                 Work::Rounds { clock, instances, seed, deadline: until(within) }
             }
+            Job::Count { instances } => Work::Count { instances },
             Job::Turns { clock, instances } => {
                 let ((to_read, orders), (done, to_write)) = (io::pipe()?, io::pipe()?);
                 let pipes = [to_read.as_raw_fd(), to_write.as_raw_fd()];

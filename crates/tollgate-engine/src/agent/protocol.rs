@@ -100,16 +100,27 @@ pub enum Job {
         /// What takes part.
         instances: Vec<InstanceOrder>,
     },
+    /// Count the instructions of each instance, where the time stamp counter goes one tick an instruction.
+    Count {
+        /// What to count.
+        instances: Vec<InstanceOrder>,
+    },
 }
 
 impl Job {
     /// The number of its instances.
     pub fn instances(&self) -> usize {
+        self.orders().len()
+    }
+
+    /// Its instances.
+    pub fn orders(&self) -> &[InstanceOrder] {
         match self {
-            Self::Clock => 0,
+            Self::Clock => &[],
             Self::Calibration { instances, .. }
             | Self::Rounds { instances, .. }
-            | Self::Turns { instances, .. } => instances.len(),
+            | Self::Turns { instances, .. }
+            | Self::Count { instances } => instances,
         }
     }
 }

@@ -203,13 +203,7 @@ impl<'a> Agent<'a> {
     fn start(&mut self, job: Job, stall: Duration, most: Duration) -> io::Result<Bench> {
         // The one before has ended, or is not wanted any more.
         self.bench = None;
-        let instances = match &job {
-            Job::Clock => &[],
-            Job::Calibration { instances, .. }
-            | Job::Rounds { instances, .. }
-            | Job::Turns { instances, .. } => instances.as_slice(),
-        };
-        let storage = if instances.iter().any(|order| Storage::is_used_by(&order.benchmark)) {
+        let storage = if job.orders().iter().any(|order| Storage::is_used_by(&order.benchmark)) {
             self.storage.get_or_insert_with(|| (self.means.storage)()).clone()
         } else {
             Err("this process was started for cases that use no directory".to_owned())

@@ -21,6 +21,11 @@ const PATIENCE: Duration = Duration::from_secs(if cfg!(test) { 6 } else { 20 });
 const FACTS: Duration = Duration::from_secs(60);
 /// Beyond the time that a request may take.
 const MARGIN: Duration = Duration::from_secs(10);
+/// Seconds of this machine in which a counting environment's clock goes on by one, at most: QEMU's translator makes 20 to 100 million of
+/// its thousand million instructions in each.
+const SLOWEST: u32 = 60;
+/// A counting environment starts, and an agent in it says that it is still at it, within so many times the time of another one.
+const SLOWER: u32 = 9;
 
 /// One environment of a session.
 pub struct AgentSide<'s, 'a> {
@@ -93,9 +98,14 @@ impl<'s, 'a> AgentSide<'s, 'a> {
         self.connection = None;
         self.started += 1;
         let link = (self.side.start)().map_err(Gone::Lost)?;
-        let (connection, hello) = Connection::greeted(link, PATIENCE)?;
+        let (connection, hello) = Connection::greeted(link, PATIENCE * self.slower())?;
         (self.connection, self.hello) = (Some(connection), hello);
         Ok(())
+    }
+
+    /// How many times the usual time a message of it may take.
+    fn slower(&self) -> u32 {
+        if self.side.is_counting { SLOWER } else { 1 }
     }
 
     /// Calls what the side's turns need first.
@@ -111,8 +121,9 @@ impl<'s, 'a> AgentSide<'s, 'a> {
             let allowed = allowed.join(", ");
             return Err(Gone::Lost(format!("processor {asked} is not allowed in it; allowed are {allowed}")));
         }
-        self.send(&Request::Settle { cpu }, MARGIN)?;
-        match self.receive(MARGIN)? {
+        let margin = MARGIN * self.slower();
+        self.send(&Request::Settle { cpu }, margin)?;
+        match self.receive(margin)? {
             Answer::Settled { isolation } => {
                 let isolation = plain(&isolation, 40);
                 self.note("run.isolation", Fact::known(isolation, "fork(2), execveat(2)"));
@@ -124,8 +135,8 @@ impl<'s, 'a> AgentSide<'s, 'a> {
 
     /// Reads the facts of a moment.
     pub fn read_facts(&mut self, moment: Moment) -> Result<(), Gone> {
-        self.send(&Request::Facts(moment), MARGIN)?;
-        match self.receive(FACTS)? {
+        self.send(&Request::Facts(moment), MARGIN * self.slower())?;
+        match self.receive(FACTS * self.slower())? {
             Answer::Facts(facts) => {
                 self.facts.extend(facts.into_iter().filter_map(settled).take(MAX_FACTS / 2));
                 Ok(())
@@ -192,12 +203,13 @@ impl<'s, 'a> AgentSide<'s, 'a> {
         instances: usize,
         tick: &mut dyn FnMut(Option<usize>),
     ) -> Result<Option<(Ending, ProcessRecord)>, Gone> {
-        self.send(request, MARGIN)?;
-        let last = Instant::now() + most + MARGIN;
+        self.send(request, MARGIN * self.slower())?;
+        let most = if self.side.is_counting { most * SLOWEST } else { most };
+        let last = Instant::now() + most + MARGIN * self.slower();
         loop {
             // Signs of life come four times a second; a machine that is very busy delays them.
             let left = last.saturating_duration_since(Instant::now());
-            match self.receive(left.min(PATIENCE))? {
+            match self.receive(left.min(PATIENCE * self.slower()))? {
                 Answer::Running(instance) => tick(instance.filter(|&instance| instance < instances)),
                 Answer::Ready | Answer::Done => return Ok(None),
                 Answer::Ended { ending, record } => {

@@ -16,6 +16,7 @@ use super::super::run::{BenchError, Place};
 use super::super::selection::Group;
 use super::agent_side::{AgentSide, unexpected};
 use super::connection::{Gone, Stop, plain};
+use super::counting::UNCOUNTED;
 use super::teller::Teller;
 
 /// An agent may be so late with an answer: what it does besides the command, such as checks, is not cut short.
@@ -32,7 +33,7 @@ const MOST_NOTES: usize = 16;
 pub struct Commands<'c> {
     /// Their groups, each with its place among the suites.
     groups: Vec<(&'c Group, Place)>,
-    /// For each group that was measured the measurements of each side.
+    /// For each group that was measured the measurements of each timed side.
     measured: Vec<Vec<Vec<Measurement>>>,
 }
 
@@ -51,14 +52,15 @@ impl<'c> Commands<'c> {
         terms: &Terms,
         teller: &mut Teller<'_>,
     ) -> Result<(), Stop> {
-        let names = sides.len() > 1;
+        let is_timed = |side: &AgentSide<'_, '_>| !side.side.is_counting;
+        let names = sides.iter().filter(|side| is_timed(side)).count() > 1;
         for (at, (group, suite)) in self.groups.iter().enumerate() {
             let left = terms.deadline.saturating_duration_since(Instant::now());
             let deadline = Instant::now() + left / (self.groups.len() - at) as u32;
             let mut tell = |what: String| teller.say(what, *suite);
             let told = RefCell::new(&mut tell as &mut dyn FnMut(String));
-            let mut remotes: Vec<Remote> =
-                sides.iter_mut().map(|side| Remote { side, told: &told, names }).collect();
+            let timed = sides.iter_mut().filter(|side| is_timed(side));
+            let mut remotes: Vec<Remote> = timed.map(|side| Remote { side, told: &told, names }).collect();
             let mut executors: Vec<&mut dyn Executor> =
                 remotes.iter_mut().map(|remote| -> &mut dyn Executor { remote }).collect();
             let found = commands::measure(group, &mut executors, &Terms { deadline, ..*terms });
@@ -67,7 +69,7 @@ impl<'c> Commands<'c> {
             let found = found.unwrap_or_default();
             let mut ended = Ok(());
             let mut measured = Vec::new();
-            for (side, found) in sides.iter_mut().zip(found) {
+            for (side, found) in sides.iter_mut().filter(|side| is_timed(side)).zip(found) {
                 for (name, fact) in found.findings.facts {
                     side.note(&name, fact);
                 }
@@ -86,15 +88,17 @@ impl<'c> Commands<'c> {
         Ok(())
     }
 
-    /// The measurements of a side, one for each case; `cut` is why the session ended early there, if it did.
-    pub fn measurements(&self, side: usize, cut: Option<&str>) -> Vec<Measurement> {
+    /// The measurements of a timed side, by its place among the timed ones, one for each case; None for a counting one. `cut` is why
+    /// the session ended early there, if it did.
+    pub fn measurements(&self, side: Option<usize>, cut: Option<&str>) -> Vec<Measurement> {
+        let why = if side.is_some() { cut.unwrap_or(NO_TIME) } else { UNCOUNTED };
         let not_measured = |(benchmark, params): &Chosen| {
-            let outcome = Outcome::NotMeasured { why: cut.unwrap_or(NO_TIME).to_owned() };
+            let outcome = Outcome::NotMeasured { why: why.to_owned() };
             Measurement { case: benchmark.case(params.clone()), outcome }
         };
-        let of_group = |(at, (group, _)): (usize, &(&Group, Place))| match self.measured.get(at) {
-            Some(of_sides) => of_sides.get(side).cloned().unwrap_or_default(),
-            None => group.cases.iter().map(not_measured).collect(),
+        let of_group = |(at, (group, _)): (usize, &(&Group, Place))| match (side, self.measured.get(at)) {
+            (Some(side), Some(of_sides)) => of_sides.get(side).cloned().unwrap_or_default(),
+            _ => group.cases.iter().map(not_measured).collect(),
         };
         self.groups.iter().enumerate().flat_map(of_group).collect()
     }

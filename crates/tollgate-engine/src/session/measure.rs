@@ -20,6 +20,7 @@ use super::super::{cpu, interrupt};
 use super::agent_side::AgentSide;
 use super::commands::Commands;
 use super::connection::{Gone, Stop};
+use super::counting;
 use super::joint;
 use super::teller::Teller;
 use super::turns::TurnTrack;
@@ -31,7 +32,7 @@ const TOO_SHORT: Duration = Duration::from_millis(20);
 /// Measures the chosen cases in every environment within the plan's budget, in turns where two or more of them can be paired.
 ///
 /// An environment that cannot be started, or whose agent dies, says so in [`Found::lost`], and the others go on. The start of the
-/// environments and the reading of their facts are no part of the budget.
+/// environments and the reading of their facts are no part of the budget, and neither is all that is counted.
 ///
 /// # Errors
 /// See [`BenchError`]: if nothing was measured in any environment, or the processor that was asked for is not there.
@@ -44,11 +45,12 @@ pub fn measure_in(
     let (rounds, commands): (Vec<&Group>, Vec<&Group>) =
         selection.groups.iter().partition(|group| group.usual_time().is_none());
     let place = |number| Place { number, of: selection.groups.len() };
-    let schedules = || -> Vec<Schedule> {
-        rounds.iter().zip(1..).map(|(group, number)| Schedule::new(group, place(number))).collect()
+    let schedules = |is_counting: bool| -> Vec<Schedule> {
+        let new = if is_counting { counting::schedule } else { Schedule::new };
+        rounds.iter().zip(1..).map(|(group, number)| new(group, place(number))).collect()
     };
     // Readers of a document refuse more processes.
-    let cases: usize = schedules().iter().map(Schedule::number).sum();
+    let cases: usize = schedules(false).iter().map(Schedule::number).sum();
     let most = MAX_PROCESSES as usize / cases.max(1);
     let plan = &Plan { most_processes: plan.most_processes.min(most), ..plan.clone() };
     let allowed = cpu::allowed();
@@ -58,7 +60,13 @@ pub fn measure_in(
     let seed = Random::seed();
     let mut session = Session {
         plan,
-        sides: sides.iter_mut().map(|side| AgentSide::new(side, schedules())).collect(),
+        sides: sides
+            .iter_mut()
+            .map(|side| {
+                let schedules = schedules(side.is_counting);
+                AgentSide::new(side, schedules)
+            })
+            .collect(),
         random: Random::new(seed),
         teller: Teller::new(watch, plan.budget),
         facts: vec![
@@ -117,6 +125,10 @@ pub struct Session<'p, 's, 'a> {
 impl Session<'_, '_, '_> {
     /// Everything, from the start of the environments to their last facts. Rounds take such a part of the budget.
     fn whole(&mut self, allowed: Vec<usize>, of_rounds: f64) -> Result<(), Stop> {
+        self.count()?;
+        if self.sides.iter().all(|side| side.side.is_counting) {
+            return Ok(());
+        }
         self.each(|session, at| {
             let name = session.sides[at].side.name.clone();
             session.teller.say(format!("starting {name}"), Place::default());
@@ -146,7 +158,7 @@ impl Session<'_, '_, '_> {
     /// Does something in each environment that is there. One that fails is lost.
     pub fn each(&mut self, mut step: impl FnMut(&mut Self, usize) -> Result<(), Gone>) -> Result<(), Stop> {
         for at in 0..self.sides.len() {
-            let is_new = self.sides[at].started == 0;
+            let is_new = self.sides[at].started == 0 && !self.sides[at].side.is_counting;
             if is_new || self.sides[at].is_here() {
                 let done = step(self, at);
                 self.settled(at, done)?;
@@ -212,10 +224,12 @@ impl Session<'_, '_, '_> {
         self.each(Self::find_clock)?;
         let enough_for_rounds = deadline.saturating_duration_since(Instant::now()).mul_f64(ROUNDS_SHARE);
         let groups = self.sides.first().map_or(0, |side| side.schedules.len());
-        let number = groups * self.sides.len();
+        let timed: Vec<usize> =
+            (0..self.sides.len()).filter(|&at| !self.sides[at].side.is_counting).collect();
+        let number = groups * timed.len();
         for group in 0..groups {
-            for at in 0..self.sides.len() {
-                let left = number - (group * self.sides.len() + at);
+            for (place, &at) in timed.iter().enumerate() {
+                let left = number - (group * timed.len() + place);
                 let until = (deadline, enough_for_rounds, left);
                 let done = self.calibration(at, group, until);
                 self.settled(at, done)?;
@@ -332,8 +346,10 @@ impl Session<'_, '_, '_> {
             facts.push((INTERRUPTED.to_owned(), Fact::known(signal_name(signal), "signal(7)")));
         }
         let commands = self.commands;
-        let conclude = |(at, mut side): (usize, AgentSide<'_, '_>)| {
+        let mut timed = 0..;
+        let conclude = |mut side: AgentSide<'_, '_>| {
             side.close();
+            let place = if side.side.is_counting { None } else { timed.next() };
             if side.side.starts > 1 {
                 side.note("run.starts", Fact::known(side.started as i64, "starts of the environment"));
             }
@@ -342,11 +358,11 @@ impl Session<'_, '_, '_> {
             let schedules = std::mem::take(&mut side.schedules);
             let conclude = |schedule: Schedule| schedule.conclude(clock, cut);
             let of_rounds = schedules.into_iter().flat_map(conclude);
-            let measurements = of_rounds.chain(commands.measurements(at, cut)).collect();
+            let measurements = of_rounds.chain(commands.measurements(place, cut)).collect();
             let findings = Findings { measurements, facts: side.of_measuring, interrupted: signal };
             Found { facts: side.facts, findings, lost: side.lost }
         };
-        let found = self.sides.into_iter().enumerate().map(conclude).collect();
+        let found = self.sides.into_iter().map(conclude).collect();
         SessionFindings { found, facts, interrupted: signal }
     }
 }

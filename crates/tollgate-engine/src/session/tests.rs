@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
-use tollgate_model::{Fact, FactValue, Facts, Measured, Outcome, Params};
+use tollgate_model::{Fact, FactValue, Facts, Measured, Outcome, Params, Provenance, Unit};
 use tollgate_os::process::{self, Child};
 use tollgate_os::signals;
 
@@ -261,6 +261,82 @@ fn a_case_that_fails_in_one_environment_stays_measured_in_the_other() {
         measured(&found.found[1], "some/long");
         let outcome = outcome(&found.found[1], "some/sound");
         assert!(outcome.why().is_some_and(|why| why.contains(expected)), "{outcome:?}");
+    }
+}
+
+/// Whole batches of 209 instructions an iteration, with 70 in front of each, and a tick in every so many of them.
+struct Steps {
+    every: u64,
+    batches: u64,
+}
+impl Runner for Steps {
+    fn batch(&mut self, _: Clock, order: Order) -> Refused<Batch> {
+        self.batches += 1;
+        let tick = if self.batches.is_multiple_of(self.every) { 5_000 } else { 0 };
+        Ok(Batch::new(70 + 209 * order.all() + tick, 0, true))
+    }
+}
+
+fn counting(find: Find) -> Side<'static> {
+    Side { is_paired: false, is_counting: true, ..of(find) }
+}
+
+#[test]
+fn a_counting_environment_keeps_the_batches_that_agree_and_the_others_are_timed_after_it() {
+    let steps = find_other!(Steps { every: 7, batches: 0 });
+    let found = session_with(&[(0, "some/sound")], 2.0, || vec![of(find), counting(steps)]);
+    let [timed, counted] = found.found.as_slice() else { panic!("two sides") };
+    assert_eq!((&timed.lost, &counted.lost), (&None, &None));
+    let of_timed = measured(timed, "some/sound");
+    assert_eq!((of_timed.unit, of_timed.provenance), (Unit::Nanoseconds, Provenance::Hardware));
+    let of_counted = measured(counted, "some/sound");
+    assert_eq!((of_counted.unit, of_counted.provenance), (Unit::Instructions, Provenance::QemuIcount));
+    assert!(of_counted.samples.iter().all(|&sample| sample == 209.0), "{:?}", of_counted.samples);
+    // Two batches are a sample, and one in seven has a tick.
+    let [process] = of_counted.processes.as_slice() else { panic!("one process") };
+    assert_eq!((process.rounds, of_counted.discarded), (25, 7), "{process:?}");
+    assert_eq!(of_counted.samples.len(), 18);
+    assert_eq!(of_counted.clock_hz, 1_000_000_000);
+    // Each case has one row, and the engine's own ones are of times.
+    let names: Vec<&str> =
+        counted.findings.measurements.iter().map(|row| row.case.benchmark.as_str()).collect();
+    assert_eq!(names, ["some/sound", "some/long"]);
+    assert_eq!(counted.facts["kernel.release"], Fact::known("6.1", "uname(2)"));
+    let clock = counted.findings.facts.iter().find(|(name, _)| name == "run.clock").map(|(_, fact)| fact);
+    assert!(format!("{clock:?}").contains("one tick an instruction"), "{clock:?}");
+}
+
+#[test]
+fn a_case_that_dies_while_it_is_counted_costs_itself_and_one_of_memory_is_not_counted() {
+    static LINE: Benchmark = named("memory/line", Kind::Instance(|_, _, _| Ok(Instance::new(Spin(50)))));
+    static MEMORY: Suite = Suite { name: "memory", about: "Spins.", benchmarks: &[&LINE], control: None };
+    let steps = find_other!(Steps { every: 5, batches: 0 });
+    for (other, expected) in [
+        (find_other!(Then(2, fault)), "SIGSEGV"),
+        (find_other!(Then(0, || std::thread::sleep(Duration::from_secs(60)))), "no progress for 1.0 s"),
+        (steps, ""),
+    ] {
+        let groups = [&SUITE, &MEMORY].map(|suite| {
+            let cases = suite.benchmarks.iter().map(|benchmark| (*benchmark, Params::new())).collect();
+            Group { suite, cases }
+        });
+        let selection = Selection { groups: groups.to_vec(), find: other };
+        let plan = Plan::within(Duration::from_secs(1));
+        let found = measure_in(&mut [counting(other)], &selection, &plan, &mut |_| {}).expect("counted");
+        let [found] = found.found.as_slice() else { panic!("one side") };
+        match expected {
+            "" => assert_eq!(measured(found, "some/sound").samples, [209.0; 15]),
+            expected => {
+                let why = outcome(found, "some/sound").why().unwrap_or_default();
+                assert!(why.contains(expected), "{why}");
+            }
+        }
+        assert!(measured(found, "some/long").unit == Unit::Instructions);
+        let of_memory = outcome(found, "memory/line");
+        assert!(
+            matches!(of_memory, Outcome::NotMeasured { why } if why.contains("has no times")),
+            "{of_memory:?}"
+        );
     }
 }
 

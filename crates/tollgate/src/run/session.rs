@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use tollgate_engine::session::{Found, SessionFindings, measure_in};
 use tollgate_engine::{Plan, Selection, interrupt};
 use tollgate_environments::Guardian;
-use tollgate_model::{Fact, Outcome, Part, Run};
+use tollgate_model::{Fact, Measurement, Outcome, Part, Provenance, Run};
 use tollgate_store::destination::new_id;
 use tollgate_store::writing::Until;
 use tollgate_view::comparison::Comparison;
@@ -80,7 +80,7 @@ pub fn session(args: &RunArgs, selection: &Selection) -> Result<(), Failure> {
     if !runs.iter().any(is_measured) {
         return Err(match interrupted {
             Some(signal) => Failure::Interrupted(signal),
-            None => Failure::input("nothing was measured in any environment"),
+            None => Failure::input(format!("nothing was measured in any environment{}", first_reason(&runs))),
         });
     }
     finish(args, &destination, &runs, is_partial)?;
@@ -112,7 +112,7 @@ fn made(
 ) -> Result<Run, Failure> {
     let mut facts = found.facts;
     let measurements = match facts::emulated(&facts) {
-        true => not_measured(selection).measurements,
+        true => without_times(found.findings.measurements, selection),
         false => found.findings.measurements,
     };
     facts.extend(found.findings.facts);
@@ -122,6 +122,25 @@ fn made(
     facts.extend(args.machine.as_deref().map(facts::machine));
     let run = document::of(began, args.label.clone(), facts, measurements)?;
     Ok(Run { session: part, ..run })
+}
+
+/// Why the first case that is not measured is not, as the end of a sentence.
+fn first_reason(runs: &[Run]) -> String {
+    let mut all = runs.iter().flat_map(|run| &run.measurements);
+    let why = all.find_map(|one| Some(format!(": {}: {}", one.case, one.outcome.why()?)));
+    why.unwrap_or_default()
+}
+
+/// Of an emulated processor: counts of instructions, and why there are none. Where something was timed, no case is measured.
+fn without_times(measurements: Vec<Measurement>, selection: &Selection) -> Vec<Measurement> {
+    let is_timed = |measurement: &Measurement| {
+        let measured = measurement.outcome.measured();
+        measured.is_some_and(|measured| measured.provenance != Provenance::QemuIcount)
+    };
+    match measurements.iter().any(is_timed) {
+        true => not_measured(selection).measurements,
+        false => measurements,
+    }
 }
 
 /// Keeps the runs and shows them.

@@ -140,7 +140,7 @@ fn found(sides: &mut [Side<'_>]) -> Found {
     let terms = Terms { deadline, least: 8, precision: 0.1, seed: 3 };
     let mut watch = |_: &crate::run::Progress| ();
     let ended = all.measure(&mut sides, &terms, &mut Teller::new(&mut watch, Duration::from_secs(60)));
-    let measured = (0..sides.len()).map(|at| all.measurements(at, None)).collect();
+    let measured = (0..sides.len()).map(|at| all.measurements(Some(at), None)).collect();
     (measured, sides.iter().map(|side| side.lost.clone()).collect(), ended)
 }
 
