@@ -1,11 +1,13 @@
 //! The agent: this program in an environment of a session. It prepares bench processes there as the session's coordinator asks.
 //!
 //! It speaks on standard input and output, and ends when its input does. Its parts: `frame` (bytes to messages), `protocol` (the
-//! messages), `serve` (its life), `bench` (the bench process that it watches), `commands` (whole commands).
+//! messages), `serve` (its life), `bench` (the bench process that it watches), `commands` (whole commands),
+//! `functions` (the names of the kernel's).
 
 mod bench;
 pub(super) mod commands;
 pub(super) mod frame;
+mod functions;
 pub(super) mod protocol;
 pub(super) mod serve;
 

@@ -8,6 +8,8 @@ mod agent_side;
 mod commands;
 mod connection;
 mod counting;
+mod explain;
+mod iterations;
 mod joint;
 mod measure;
 mod pairs;
@@ -24,6 +26,8 @@ use tollgate_model::{Fact, Facts};
 
 use super::run::Findings;
 
+pub use explain::{Functions, explain_in};
+pub use iterations::FunctionCount;
 pub use measure::measure_in;
 
 /// The pipes to a started agent.

@@ -23,6 +23,7 @@ use super::super::{cpu, group, interrupt};
 use super::bench::Bench;
 use super::commands::AgentLine;
 use super::frame::{self, Inbox};
+use super::functions;
 use super::protocol::{Answer, Hello, Job, MAGIC, PROTOCOL, Request, SIGN};
 use super::{Means, Moment};
 
@@ -171,6 +172,13 @@ impl<'a> Agent<'a> {
                 }
             }
             Request::Command(request) => self.commands(request),
+            Request::Functions(addresses) => {
+                let answer = match functions::here(&addresses) {
+                    Ok(functions) => Answer::Functions(functions),
+                    Err(why) => Answer::Failed(why),
+                };
+                self.say(&answer)
+            }
             Request::End => {
                 let Some(bench) = self.bench.take() else {
                     return self.say(&Answer::Failed("there is no bench process".to_owned()));
