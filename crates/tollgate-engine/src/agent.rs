@@ -2,11 +2,12 @@
 //!
 //! It speaks on standard input and output, and ends when its input does. Its parts: `frame` (bytes to messages), `protocol` (the
 //! messages), `serve` (its life), `bench` (the bench process that it watches), `commands` (whole commands), `itself` (the memory of its
-//! environment).
+//! environment), `functions` (the names of the kernel's).
 
 mod bench;
 pub(super) mod commands;
 pub(super) mod frame;
+mod functions;
 pub(super) mod itself;
 pub(super) mod protocol;
 pub(super) mod serve;

@@ -14,6 +14,7 @@ use super::worker::{InstanceOrder, iterations_for};
 use super::{benchmark::Benchmark, clock::Clock, ending::Ending, refusal::Refusal, run::Decided};
 
 /// A case, from the choice to its measurement.
+#[derive(Clone)]
 pub(super) struct CaseState {
     pub benchmark: &'static Benchmark,
     pub params: Params,

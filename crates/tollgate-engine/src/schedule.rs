@@ -168,6 +168,14 @@ impl Schedule {
         self.batch_order(self.indices(&State::Waiting).into_iter().map(|index| (index, 1)).collect())
     }
 
+    /// The one case of a schedule that has one.
+    pub fn single(&self) -> Option<&CaseState> {
+        match self.cases.as_slice() {
+            [state] => Some(state),
+            _ => None,
+        }
+    }
+
     /// The first of them alone.
     pub fn first_waiting(&self) -> BatchOrder {
         self.batch_order(self.indices(&State::Waiting).into_iter().take(1).map(|index| (index, 1)).collect())

@@ -8,6 +8,8 @@ mod agent_side;
 mod commands;
 mod connection;
 mod counting;
+mod explain;
+mod iterations;
 mod joint;
 mod life;
 mod measure;
@@ -26,6 +28,8 @@ use tollgate_model::{Fact, Facts};
 
 use super::run::Findings;
 
+pub use explain::{Functions, explain_in};
+pub use iterations::FunctionCount;
 pub use life::{About, Life, Mark};
 pub use measure::measure_in;
 
@@ -70,6 +74,21 @@ pub struct Side<'a> {
 
 /// Reads facts.
 pub type Outside<'a> = Box<dyn Fn() -> Vec<(String, Fact)> + 'a>;
+
+/// The log of the instructions that an environment executes, one by one.
+pub trait InstructionLog {
+    /// Begins it.
+    ///
+    /// # Errors
+    /// A sentence.
+    fn begin(&mut self) -> Result<(), String>;
+
+    /// Ends it. The addresses of the instructions that were executed meanwhile, in their order.
+    ///
+    /// # Errors
+    /// A sentence.
+    fn end(&mut self) -> Result<Vec<u64>, String>;
+}
 
 /// What was found in one environment of a session.
 #[derive(Debug, Clone, Default)]

@@ -129,6 +129,9 @@ pub struct Readiness {
     /// Iterations of a sample of instructions; 0 where its batches are timed.
     #[serde(default)]
     pub counted: u64,
+    /// The address of its loop's first instruction, in a process that is watched.
+    #[serde(default)]
+    pub entry: Option<u64>,
     pub experiment: Option<String>,
     /// The fixture that it shares with other instances.
     pub fixture: Option<String>,

@@ -60,12 +60,15 @@ impl Task {
 
     /// The descriptors that it needs open, besides its shared results.
     pub fn descriptors(&self) -> &[i32] {
-        if let Work::Turns { pipes, .. } = &self.work { pipes } else { &[] }
+        match &self.work {
+            Work::Turns { pipes, .. } | Work::Watched { pipes, .. } => pipes,
+            _ => &[],
+        }
     }
 
     /// Whether instructions are counted.
     pub fn counts(&self) -> bool {
-        matches!(self.work, Work::Count { .. })
+        matches!(self.work, Work::Count { .. } | Work::Watched { .. })
     }
 
     fn orders(&self) -> &[InstanceOrder] {
@@ -74,7 +77,8 @@ impl Task {
             Work::Calibration { instances, .. }
             | Work::Rounds { instances, .. }
             | Work::Turns { instances, .. }
-            | Work::Count { instances } => instances,
+            | Work::Count { instances }
+            | Work::Watched { instances, .. } => instances,
         }
     }
 }
@@ -106,6 +110,12 @@ pub(super) enum Work {
     /// Count the instructions of each instance.
     Count {
         instances: Vec<InstanceOrder>,
+    },
+    /// Make turns whose instructions are logged.
+    Watched {
+        instances: Vec<InstanceOrder>,
+        /// As those of turns.
+        pipes: [i32; 2],
     },
 }
 
@@ -170,7 +180,9 @@ pub(super) fn serve(shared: &SharedResults, find: Find) -> i32 {
     let mut report = Report::default();
     report.clock = match &task.work {
         Work::Clock => Some(Clock::tsc().map_err(|fault| fault.to_string())),
-        Work::Count { .. } => Some(Clock::of_instructions().map_err(|fault| fault.to_string())),
+        Work::Count { .. } | Work::Watched { .. } => {
+            Some(Clock::of_instructions().map_err(|fault| fault.to_string()))
+        }
         _ => None,
     };
     // Without pinning the run continues and says so; each batch detects migrations itself.
@@ -191,11 +203,10 @@ pub(super) fn serve(shared: &SharedResults, find: Find) -> i32 {
             let clock = report.clock.unwrap_or_else(|| Err("its counter was not looked at".to_owned()));
             bench.count(clock.map(|(clock, _)| clock), &instances);
         }
-        Work::Turns { clock, instances, pipes } => {
-            let Ok(pipes) = Pipes::open(pipes) else { return 2 };
-            let ready = bench.make_ready(&instances);
-            let runner = TurnRunner { shared, clock, orders: &instances, instances: ready };
-            return i32::from(runner.run(pipes).is_err());
+        Work::Turns { clock, instances, pipes } => return bench.turns(clock, &instances, pipes),
+        Work::Watched { instances, pipes } => {
+            let Some(Ok((clock, _))) = report.clock else { return 2 };
+            return bench.turns(clock, &instances, pipes);
         }
     }
     0
@@ -239,6 +250,14 @@ impl Bench<'_> {
         RoundRunner { shared: self.shared, clock, orders, instances, kept }.run(seed, deadline);
     }
 
+    /// The exit status.
+    fn turns(&mut self, clock: Clock, orders: &[InstanceOrder], pipes: [i32; 2]) -> i32 {
+        let Ok(pipes) = Pipes::open(pipes) else { return 2 };
+        let instances = self.make_ready(orders);
+        let runner = TurnRunner { shared: self.shared, clock, orders, instances };
+        i32::from(runner.run(pipes).is_err())
+    }
+
     fn make_ready(&mut self, orders: &[InstanceOrder]) -> Vec<Ready> {
         let mut instances = Vec::new();
         for (index, order) in orders.iter().enumerate() {
@@ -251,7 +270,8 @@ impl Bench<'_> {
                         "an iteration has {now} operations now and had {then} in the calibration"
                     ));
                 }
-                let state = instance.ready.clone();
+                let entry = (benchmark.timed)(&order.params).entry();
+                let state = Readiness { entry, ..instance.ready.clone() };
                 let slow_down = SlowDown::of(benchmark, order.iterations);
                 instances.push(Ready { index, benchmark, instance, slow_down });
                 Ok(state)

@@ -19,7 +19,7 @@ use crate::prepared::{Prepared, Undo};
 use crate::spec::{Host, Spec};
 use crate::started::{self, Start};
 use crate::undo::undo_all;
-use crate::vm::{self, Guest, Launch};
+use crate::vm::{self, Guest, GuestLog, Launch};
 use crate::{Private, apply, container, gvisor, shell};
 
 /// A prepared environment. Dropped, it has ended, and what was made for it is gone.
@@ -247,6 +247,14 @@ impl Environment {
     /// Whether its time stamp counter goes one tick an instruction, so that its cases are counted.
     pub fn is_counting(&self) -> bool {
         matches!(&self.how, How::Guest(guest) if guest.is_counting())
+    }
+
+    /// The log of the instructions that are executed in it, where there can be one.
+    pub fn instructions(&self) -> Option<GuestLog> {
+        match &self.how {
+            How::Guest(guest) => guest.log(),
+            _ => None,
+        }
     }
 
     /// How often a session starts it, at least 1. In gVisor the place of the sandbox's own program in memory matters as well.

@@ -54,4 +54,4 @@ pub use spec::{
     Ssh, Vm, Vmm,
 };
 pub use survey::{Possibility, survey};
-pub use vm::serve_if_init;
+pub use vm::{GuestLog, serve_if_init};

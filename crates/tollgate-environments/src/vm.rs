@@ -1,9 +1,10 @@
 //! A guest with a Linux of its own, in QEMU: this program is its `/init`, and an agent there.
 //!
 //! `kernel`: the file that is booted, and its release. `modules`: what of the kernel's modules the guest needs. `initramfs`: its root file
-//! system, made in memory. `module`: a kernel module of this program's own. `qemu`: the monitor and its arguments. `init`: the guest's
-//! side, from `/init` to the agent. `layout`: what both sides know of the guest's files and of the kernel's command line. `kvm`: whether
-//! the processor executes the guest. `pin`: where the monitor's threads run. `facts`: what the host knows of a guest.
+//! system, made in memory. `module`: a kernel module of this program's own. `qemu`: the monitor and its arguments. `monitor`: a running
+//! one, by its protocol (`qmp`) and its log of instructions (`log`). `init`: the guest's side, from `/init` to the agent. `layout`: what
+//! both sides know of the guest's files and of the kernel's command line. `kvm`: whether the processor executes the guest. `pin`: where
+//! the monitor's threads run. `facts`: what the host knows of a guest.
 
 mod facts;
 mod init;
@@ -11,10 +12,13 @@ mod initramfs;
 mod kernel;
 mod kvm;
 mod layout;
+mod log;
 mod module;
 mod modules;
+mod monitor;
 mod pin;
 mod qemu;
+mod qmp;
 
 use std::cell::RefCell;
 use std::ffi::OsString;
@@ -36,6 +40,8 @@ pub use init::serve_if_init;
 use initramfs::Initramfs;
 use kernel::Kernel;
 use modules::Modules;
+pub use monitor::GuestLog;
+use monitor::{Monitor, Monitored};
 use qemu::{Channel, Machine, Messages, Qemu};
 
 /// A guest that is ready to be started.
@@ -52,6 +58,8 @@ pub(crate) struct Guest {
     running: Rc<RefCell<Option<Running>>>,
     /// The guest's messages: the kernel's, and those of `/init`.
     console: PathBuf,
+    /// The monitor of what was started last, where it was not started to be timed.
+    monitored: Monitored,
 }
 
 /// A guest that was started.
@@ -87,20 +95,29 @@ impl Guest {
         let agent = Agent::with(&["--dir".into(), layout::WORK.into()])?;
         let (initramfs, contents) = root(&agent, &kernel, &modules, &machine)?;
         let console = private.join("console");
-        let running = Rc::default();
-        Ok(Self { qemu, kernel, machine, remark, initramfs, contents, running, console })
+        let (running, monitored) = (Rc::default(), Monitored::default());
+        Ok(Self { qemu, kernel, machine, remark, initramfs, contents, running, monitored, console })
     }
 
     /// The command of a start.
     ///
     /// # Errors
-    /// A sentence: a file in memory cannot be made.
+    /// A sentence: a file in memory, a socket or a pipe cannot be made.
     pub fn launch(&self) -> Result<Launch, EnvironmentError> {
         let fault = |error: std::io::Error| unusable!("vm: the initramfs: {}", plainly(error));
         let initramfs = self.initramfs.try_clone().map_err(fault)?;
+        let (monitor, ends) =
+            Monitor::new().map_err(|error| unusable!("vm: its monitor: {}", plainly(error)))?;
         let messages = Messages::File(&self.console);
-        let command = self.qemu.command(&self.machine, &self.kernel, &initramfs, messages);
-        Ok(Launch { command, files: vec![initramfs] })
+        let mut command = self.qemu.command(&self.machine, &self.kernel, &initramfs, messages);
+        command.extend(ends.arguments().into_iter().map(OsString::from));
+        self.monitored.replace(Some(monitor));
+        Ok(Launch { command, files: vec![initramfs, ends.socket, ends.log] })
+    }
+
+    /// The log of its instructions, where the translator executes them.
+    pub fn log(&self) -> Option<GuestLog> {
+        self.is_counting().then(|| GuestLog(self.monitored.clone()))
     }
 
     /// Adds the kernel module of `traps/invalid-opcode{by=module-…}`, or the reason why there is none. `private` is the directory of

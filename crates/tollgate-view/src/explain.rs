@@ -1,7 +1,10 @@
 //! A benchmark explained: the operation, its figure on this machine, what affects it here and in which state that is, how to avoid
 //! it, and where it is described.
 
+mod functions;
 mod session;
+
+pub use functions::functions;
 
 use tollgate_engine::Timed;
 use tollgate_model::stats::quantile;

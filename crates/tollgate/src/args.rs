@@ -245,6 +245,10 @@ pub struct ExplainArgs {
     pub benchmark: String,
     /// The run with its figures, as `show` takes it [default: last; without a kept run the facts of this machine]
     pub run: Option<String>,
+    /// Divide the instructions of one operation among the kernel's functions, in this guest, which counts them: such as vm:exact
+    #[arg(long = "in", value_name = "ENV", conflicts_with = "run")]
+    #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    pub environment: Option<String>,
 }
 
 /// `tollgate trace`.

@@ -45,6 +45,10 @@ pub fn of(verb: &str) -> Examples {
                 "tollgate explain traps/minor-fault before",
                 "Explain it with the figures of the run labelled `before`",
             ),
+            (
+                "tollgate explain entry/syscall --in vm:exact",
+                "Show which functions of the kernel one system call executes, with the instructions in each",
+            ),
         ],
         "compare" => &[
             ("tollgate compare before after", "Compare the run `after` with the baseline `before`"),

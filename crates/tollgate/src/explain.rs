@@ -1,5 +1,8 @@
 //! `tollgate explain`: one benchmark, its figure here, and what affects it.
 
+mod functions;
+
+use tollgate_engine::Selection;
 use tollgate_inspect::Machine;
 use tollgate_store::Kind;
 use tollgate_suites::{Benchmark, Extent, Size, UnknownPattern};
@@ -16,7 +19,10 @@ use crate::out;
 /// # Errors
 /// When no benchmark or several are meant, or a run that was named cannot be read.
 pub fn explain(args: &ExplainArgs) -> Result<(), Failure> {
-    let benchmark = chosen(&args.benchmark)?;
+    let (benchmark, selection) = chosen(&args.benchmark)?;
+    if let Some(environment) = &args.environment {
+        return functions::explain(&args.benchmark, &selection, environment);
+    }
     let runs = match &args.run {
         Some(run) => tollgate_store::find_runs(run, Kind::MEASURED)?,
         None => tollgate_store::find_runs(tollgate_store::kept::LAST, Kind::MEASURED).unwrap_or_default(),
@@ -44,8 +50,17 @@ pub fn explain(args: &ExplainArgs) -> Result<(), Failure> {
     out::page(&explain::text(benchmark, summary.as_ref(), session.as_ref(), facts, width))
 }
 
-/// The one benchmark whose cases a pattern means.
-fn chosen(pattern: &str) -> Result<&'static Benchmark, Failure> {
+/// As [`explain`], for `tollgate run --explain BENCHMARK --in ENV`.
+///
+/// # Errors
+/// When no benchmark or several are meant, or it has no count there.
+pub fn explain_in(pattern: &str, environment: &str) -> Result<(), Failure> {
+    let (_, selection) = chosen(pattern)?;
+    functions::explain(pattern, &selection, environment)
+}
+
+/// The one benchmark whose cases a pattern means, and the selection of its cases.
+fn chosen(pattern: &str) -> Result<(&'static Benchmark, Selection), Failure> {
     let select = tollgate_suites::select(&[pattern.to_owned()], Extent::Thorough, Size::Small);
     let selection = select.map_err(|unknown: UnknownPattern| Failure::input(unknown.to_string()))?;
     // The selection has the baselines of the chosen ones as well.
@@ -56,7 +71,7 @@ fn chosen(pattern: &str) -> Result<&'static Benchmark, Failure> {
         [name] => tollgate_suites::find(name),
         _ => None,
     };
-    found.ok_or_else(|| {
+    found.map(|benchmark| (benchmark, selection)).ok_or_else(|| {
         let said = format!("explain takes one benchmark, and {pattern} means {}", names.len());
         Failure::input(format!(
             "{said}; such as {}",

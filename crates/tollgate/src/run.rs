@@ -14,7 +14,7 @@ use crate::args::{Format, RunArgs, Size};
 use crate::destination::{Destination, expect_seen};
 use crate::failure::{Failure, go_on};
 use crate::storage::Workplace;
-use crate::{document, say, show};
+use crate::{document, explain, say, show};
 use tollgate_view::facts;
 use tollgate_view::summary::Summary;
 
@@ -29,6 +29,14 @@ use progress::Shown;
 /// # Errors
 /// Wrong input, before anything is measured; a run that could not be kept, after it was shown.
 pub fn run(args: &RunArgs) -> Result<(), Failure> {
+    if let Some(benchmark) = &args.session.explain {
+        return match args.session.environments.as_slice() {
+            [environment] => explain::explain_in(benchmark, environment),
+            _ => Err(Failure::input(
+                "--explain takes one environment whose instructions are counted, such as --in vm:exact",
+            )),
+        };
+    }
     let extent = match (args.thorough, args.quick) {
         (true, _) => Extent::Thorough,
         (_, true) => Extent::Headlines,

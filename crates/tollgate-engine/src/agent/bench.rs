@@ -37,6 +37,16 @@ struct Pipes {
     is_ready: bool,
 }
 
+impl Pipes {
+    /// Also the descriptors of the other ends, which are kept open there.
+    fn new(theirs: &mut Option<(PipeReader, PipeWriter)>) -> io::Result<(Self, [i32; 2])> {
+        let ((to_read, orders), (done, to_write)) = (io::pipe()?, io::pipe()?);
+        let descriptors = [to_read.as_raw_fd(), to_write.as_raw_fd()];
+        *theirs = Some((to_read, to_write));
+        Ok((Self { orders, done, is_ready: false }, descriptors))
+    }
+}
+
 impl Bench {
     /// Starts it with this job. `task` makes the whole task of its work.
     ///
@@ -66,11 +76,14 @@ impl Bench {
             }
             Job::Count { instances } => Work::Count { instances },
             Job::Turns { clock, instances } => {
-                let ((to_read, orders), (done, to_write)) = (io::pipe()?, io::pipe()?);
-                let pipes = [to_read.as_raw_fd(), to_write.as_raw_fd()];
-                theirs = Some((to_read, to_write));
-                turns = Some(Pipes { orders, done, is_ready: false });
+                let (own, pipes) = Pipes::new(&mut theirs)?;
+                turns = Some(own);
                 Work::Turns { clock, instances, pipes }
+            }
+            Job::Watched { instances } => {
+                let (own, pipes) = Pipes::new(&mut theirs)?;
+                turns = Some(own);
+                Work::Watched { instances, pipes }
             }
         };
         let worker = Worker::start(&task(work), isolation, find)?;

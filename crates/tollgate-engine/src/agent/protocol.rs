@@ -73,6 +73,8 @@ pub enum Request {
         /// Their number.
         pages: u64,
     },
+    /// Name the kernel's functions at these addresses. Answer: [`Answer::Functions`].
+    Functions(Vec<u64>),
 }
 
 /// The work of a bench process.
@@ -112,6 +114,11 @@ pub enum Job {
         /// What to count.
         instances: Vec<InstanceOrder>,
     },
+    /// Wait for turns, in a process as one that counts, while the coordinator logs what it executes.
+    Watched {
+        /// What takes part.
+        instances: Vec<InstanceOrder>,
+    },
 }
 
 impl Job {
@@ -127,7 +134,8 @@ impl Job {
             Self::Calibration { instances, .. }
             | Self::Rounds { instances, .. }
             | Self::Turns { instances, .. }
-            | Self::Count { instances } => instances,
+            | Self::Count { instances }
+            | Self::Watched { instances } => instances,
         }
     }
 }
@@ -159,6 +167,8 @@ pub enum Answer {
     },
     /// About whole commands.
     Command(CommandAnswer),
+    /// The kernel's function at each of the addresses, in their order; None where it has none there.
+    Functions(Vec<Option<String>>),
     /// Why a bench process cannot be started, or a request cannot be met.
     Failed(String),
 }

@@ -23,6 +23,7 @@ use super::super::{cpu, group, interrupt};
 use super::bench::Bench;
 use super::commands::AgentLine;
 use super::frame::{self, Inbox};
+use super::functions;
 use super::itself;
 use super::protocol::{Answer, Hello, Job, MAGIC, PROTOCOL, Request, SIGN};
 use super::{Means, Moment};
@@ -179,6 +180,13 @@ impl<'a> Agent<'a> {
             Request::Touch { pages } => {
                 let touched = itself::touch(pages).map_or_else(Answer::Failed, |()| Answer::Done);
                 self.say(&touched)
+            }
+            Request::Functions(addresses) => {
+                let answer = match functions::here(&addresses) {
+                    Ok(functions) => Answer::Functions(functions),
+                    Err(why) => Answer::Failed(why),
+                };
+                self.say(&answer)
             }
             Request::End => {
                 let Some(bench) = self.bench.take() else {

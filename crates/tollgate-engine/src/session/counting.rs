@@ -25,9 +25,9 @@ pub const UNCOUNTED: &str =
     "a guest under QEMU's translator has no times; memory and storage are not counted";
 
 /// A process without progress for so many instructions hangs, at a thousand million in each second of the guest.
-const STALL: Duration = Duration::from_secs(1);
+pub const STALL: Duration = Duration::from_secs(1);
 /// A process ends after so many. On a busy machine the translator makes a hundred million in a second of the host.
-const MOST: Duration = Duration::from_secs(4);
+pub const MOST: Duration = Duration::from_secs(4);
 
 /// The cases of a suite that are counted.
 pub fn schedule(group: &Group, place: Place) -> Schedule {
@@ -77,7 +77,7 @@ impl Session<'_, '_, '_> {
 
 impl AgentSide<'_, '_> {
     /// Counts the next case of a suite. False where all are counted.
-    fn count_one(&mut self, group: usize, say: &mut dyn FnMut(String)) -> Result<bool, Gone> {
+    pub fn count_one(&mut self, group: usize, say: &mut dyn FnMut(String)) -> Result<bool, Gone> {
         let batch_order = self.schedules[group].first_waiting();
         if batch_order.is_empty() {
             return Ok(false);

@@ -76,7 +76,7 @@ impl Qemu {
         commands::run(&self.program, &["--version"], stop)
     }
 
-    /// The command of a guest. The initramfs is inherited under its number.
+    /// The command of a guest. The initramfs and the monitor's files are inherited under their numbers.
     pub fn command(
         &self,
         machine: &Machine,

@@ -15,6 +15,11 @@ pub struct SessionArgs {
     /// Several take turns on one processor, and are compared with the first
     #[arg(long = "in", value_name = "ENV", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub environments: Vec<String>,
+    /// Keep no run, and divide the instructions of one operation of this benchmark among the kernel's functions, as
+    /// `tollgate explain BENCHMARK --in ENV` does
+    #[arg(long, value_name = "BENCHMARK", requires = "environments", conflicts_with_all = ["pattern", "knob"])]
+    #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    pub explain: Option<String>,
     /// Measure with this setting of the machine as it is and at VALUE, in turns: a file in /proc/sys or /sys. It is put back
     /// however the run ends
     #[arg(long, value_name = "PATH=VALUE")]

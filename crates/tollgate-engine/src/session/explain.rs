@@ -1,0 +1,192 @@
+//! Which functions the instructions of an operation are in, in an environment whose instructions are counted.
+//!
+//! The case is counted first, as in a run. Then another process like that one makes the longer batch of a sample while the environment
+//! logs each instruction that it executes, and the agent names the kernel's functions.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use tollgate_model::Outcome;
+
+use super::super::agent::protocol::{Answer, Job, Request};
+use super::super::ending::Ending;
+use super::super::refusal::Refusal;
+use super::super::run::{BenchError, Place, Progress};
+use super::super::selection::Group;
+use super::super::worker::{InstanceOrder, TurnOrder};
+use super::agent_side::{AgentSide, unexpected};
+use super::connection::{Gone, plain};
+use super::counting::{self, MOST, STALL};
+use super::iterations::{FunctionCount, choose, functions, is_kernel, iterations};
+use super::teller::Teller;
+use super::{InstructionLog, Side};
+
+/// Batches in front of the logged one.
+const WARM_UP: usize = 3;
+/// Functions that the agent is asked for in one message.
+const MOST_ADDRESSES: usize = 1 << 16;
+/// Characters of a function's name.
+const MOST_NAME: usize = 120;
+/// Reading the symbols of a kernel takes a part of a second in the guest.
+const SYMBOLS: Duration = Duration::from_secs(300);
+
+/// An operation's instructions by function.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Functions {
+    /// Instructions of an operation, as a run counts them.
+    pub counted: f64,
+    /// Operations in an iteration.
+    pub operations: u64,
+    /// Iterations that the functions' instructions are the sum of.
+    pub iterations: u64,
+    /// Iterations that were looked at, and those that are as long as the one that is shown.
+    pub looked_at: u64,
+    /// See `looked_at`.
+    pub agree: u64,
+    /// In the order of their first execution.
+    pub functions: Vec<FunctionCount>,
+}
+
+/// Counts the one case of this group in an environment, and divides an operation's instructions among functions.
+///
+/// # Errors
+/// [`BenchError::NoEnvironment`] with a sentence; [`BenchError::Interrupted`].
+pub fn explain_in(
+    side: &mut Side<'_>,
+    log: &mut dyn InstructionLog,
+    group: &Group,
+    watch: &mut dyn FnMut(&Progress),
+) -> Result<Functions, BenchError> {
+    let place = Place { number: 1, of: 1 };
+    let schedules = vec![counting::schedule(group, place)];
+    let mut teller = Teller::new(watch, Duration::ZERO);
+    let mut side = AgentSide::new(side, schedules);
+    let found = side.explain(log, &mut |what| teller.say(what, place));
+    found.map_err(|gone| match gone {
+        Gone::Interrupted(signal) => BenchError::Interrupted(signal),
+        Gone::Lost(why) | Gone::Over(why) => BenchError::NoEnvironment(why),
+    })
+}
+
+/// What the count of the case says of its batches.
+struct Counted {
+    per_operation: f64,
+    order: InstanceOrder,
+    /// Iterations of the shorter batch of a sample.
+    iterations: u64,
+}
+
+impl AgentSide<'_, '_> {
+    fn explain(
+        &mut self,
+        log: &mut dyn InstructionLog,
+        say: &mut dyn FnMut(String),
+    ) -> Result<Functions, Gone> {
+        let name = self.side.name.clone();
+        say(format!("starting {name}"));
+        self.start()?;
+        self.settle(self.side.cpu.or(self.hello.usual))?;
+        while self.count_one(0, &mut |what| say(format!("counting {what} in {name}")))? {}
+        let counted = self.counted().map_err(Gone::Lost)?;
+        say(format!("logging the instructions of {} in {name}", counted.order.benchmark));
+        let (addresses, entry) = self.logged(&counted.order, log)?;
+        let all = iterations(&addresses, entry, counted.order.iterations as usize).map_err(Gone::Lost)?;
+        // Those by which the longer batch of a sample is longer.
+        let looked_at = &all[all.len().saturating_sub(counted.iterations as usize)..];
+        let chosen = choose(looked_at, counted.per_operation * counted.order.ops as f64);
+        say(format!("reading the kernel's symbols in {name}"));
+        let executed = || chosen.iterations.iter().flat_map(|range| &addresses[range.clone()]).copied();
+        let names = self.names(executed().filter(|&address| is_kernel(address)).collect())?;
+        let name = |address: u64| names.get(&address).map_or("(no function)", String::as_str);
+        self.close();
+        Ok(Functions {
+            counted: counted.per_operation,
+            operations: counted.order.ops,
+            iterations: chosen.iterations.len() as u64,
+            looked_at: looked_at.len() as u64,
+            agree: chosen.agree as u64,
+            functions: functions(executed(), name),
+        })
+    }
+
+    /// The count of the one case.
+    fn counted(&self) -> Result<Counted, String> {
+        let state = self.schedules.first().and_then(|schedule| schedule.single());
+        let state = state.ok_or("one case is explained at a time")?;
+        let case = state.case();
+        let measurement = state.clone().conclude(case.suite(), self.clock, None);
+        let measured = match measurement.outcome {
+            Outcome::Measured(measured) => measured,
+            Outcome::Skipped { why }
+            | Outcome::NotMeasured { why }
+            | Outcome::Refused { why, .. }
+            | Outcome::Failed { error: why } => {
+                return Err(format!("{case}: {why}"));
+            }
+        };
+        let per_operation = tollgate_model::stats::median(&measured.samples).unwrap_or_default();
+        let iterations = state.ready.counted.max(1);
+        let longer = iterations.saturating_mul(2);
+        let in_batch = if longer <= state.ready.most { longer } else { iterations };
+        let order = InstanceOrder { iterations: in_batch, ..state.order(1) };
+        Ok(Counted { per_operation, order, iterations })
+    }
+
+    /// The addresses that the environment executed in about a batch of this instance, and the one at which the loop begins.
+    fn logged(
+        &mut self,
+        order: &InstanceOrder,
+        log: &mut dyn InstructionLog,
+    ) -> Result<(Vec<u64>, u64), Gone> {
+        let case = order.benchmark.clone();
+        let job = Job::Watched { instances: vec![order.clone()] };
+        if let Some((ending, _)) = self.prepare(job, STALL, MOST, &mut |_| {})? {
+            return Err(Gone::Lost(format!("{case}: its process ended ({ending:?}) before it was logged")));
+        }
+        for round in 0..WARM_UP {
+            self.batch(round)?;
+        }
+        log.begin().map_err(Gone::Lost)?;
+        let batch = self.batch(WARM_UP);
+        let addresses = log.end().map_err(Gone::Lost);
+        batch?;
+        let addresses = addresses?;
+        let ended = self.ask(&Request::End, MOST, 1, &mut |_| {})?;
+        let state = ended.and_then(|(_, record)| record.instances.into_iter().next()?.state);
+        match state {
+            Some(Ok(ready)) => ready.entry.map(|entry| (addresses, entry)).ok_or_else(|| {
+                Gone::Lost(format!(
+                    "{case}: it is no loop of 64-bit instructions, and its operations cannot be told apart in the log"
+                ))
+            }),
+            Some(Err(refusal)) => Err(Gone::Lost(format!("{case}: {}", Refusal::why(&refusal)))),
+            None => Err(Gone::Lost(format!("{case}: its process was not ready"))),
+        }
+    }
+
+    /// Has the bench process make a batch.
+    fn batch(&mut self, round: usize) -> Result<(), Gone> {
+        let turn = TurnOrder { round, due: vec![0], warms_up: false };
+        match self.ask(&Request::Turn(turn), MOST, 1, &mut |_| {})? {
+            None => Ok(()),
+            Some((Ending::Finished, _)) => Err(Gone::Lost("its process ended before its batch".to_owned())),
+            Some((ending, _)) => Err(Gone::Lost(format!("its process ended before its batch: {ending:?}"))),
+        }
+    }
+
+    /// The kernel's functions at these addresses.
+    fn names(&mut self, addresses: BTreeSet<u64>) -> Result<BTreeMap<u64, String>, Gone> {
+        let addresses: Vec<u64> = addresses.into_iter().take(MOST_ADDRESSES).collect();
+        if addresses.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        self.send(&Request::Functions(addresses.clone()), SYMBOLS)?;
+        match self.receive(SYMBOLS)? {
+            Answer::Functions(names) if names.len() == addresses.len() => {
+                let named = addresses.into_iter().zip(names);
+                Ok(named.filter_map(|(address, name)| Some((address, plain(&name?, MOST_NAME)))).collect())
+            }
+            other => Err(unexpected(other)),
+        }
+    }
+}

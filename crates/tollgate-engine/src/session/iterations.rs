@@ -1,0 +1,188 @@
+//! Iterations of a timed loop in the addresses that were executed, and the functions that their instructions are in.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// The loop's head is aligned so (`timed_loop!`), and lies so close behind its first instruction.
+const ALIGNMENT: u64 = 64;
+const NEAR: u64 = 4096;
+/// `dec`, `jnz`: the end of an iteration, which the empty loop has as well.
+pub const OVERHEAD: usize = 2;
+
+/// The iterations of the last call of a loop that begins at `entry` and makes so many: ranges of the addresses, without the loop's own
+/// instructions.
+///
+/// # Errors
+/// A sentence: the loop was not executed, or not so often.
+pub fn iterations(addresses: &[u64], entry: u64, number: usize) -> Result<Vec<Range<usize>>, String> {
+    let call = addresses.iter().rposition(|&address| address == entry);
+    let call = call.ok_or("the log of instructions does not hold the loop")?;
+    let heads = heads(addresses, call, entry, number);
+    let heads = heads
+        .ok_or_else(|| format!("the log of instructions does not hold {number} iterations of the loop"))?;
+    // The branch back is the last instruction of the program before the next iteration, where nothing comes between.
+    let back = most_frequent(heads[1..].iter().map(|&head| addresses[head - 1]));
+    let last = back.and_then(|back| addresses.iter().rposition(|&address| address == back));
+    let end = last.filter(|&last| heads.last().is_some_and(|&head| last > head)).map(|last| last + 1);
+    let ends = heads[1..].iter().copied().chain(end);
+    let iteration = |(&head, end): (&usize, usize)| head..end.saturating_sub(OVERHEAD).max(head);
+    Ok(heads.iter().zip(ends).map(iteration).collect())
+}
+
+/// Where the loop's head stands: the first aligned address behind the entry that was executed as often as there are iterations.
+fn heads(addresses: &[u64], call: usize, entry: u64, number: usize) -> Option<Vec<usize>> {
+    let is_candidate =
+        |address: u64| address > entry && address - entry < NEAR && address.is_multiple_of(ALIGNMENT);
+    let mut order: Vec<u64> = Vec::new();
+    let mut places: HashMap<u64, Vec<usize>> = HashMap::new();
+    for (at, &address) in addresses.iter().enumerate().skip(call) {
+        if is_candidate(address) {
+            let places = places.entry(address).or_default();
+            if places.is_empty() {
+                order.push(address);
+            }
+            places.push(at);
+        }
+    }
+    let head = order.into_iter().find(|address| places[address].len() == number)?;
+    places.remove(&head).filter(|_| number > 1)
+}
+
+fn most_frequent(values: impl Iterator<Item = u64>) -> Option<u64> {
+    let mut times: HashMap<u64, usize> = HashMap::new();
+    values.for_each(|value| *times.entry(value).or_default() += 1);
+    times.into_iter().max_by_key(|&(value, times)| (times, value)).map(|(value, _)| value)
+}
+
+/// Which iterations stand for the operation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chosen {
+    /// Their ranges.
+    pub iterations: Vec<Range<usize>>,
+    /// How many of those that were looked at are as long as the first of them.
+    pub agree: usize,
+}
+
+/// The first iteration of the length that most have, if half of them have it; otherwise all, of which a mean is shown. A count of
+/// `expected` instructions, where it was found, chooses between the two.
+pub fn choose(iterations: &[Range<usize>], expected: f64) -> Chosen {
+    /// Counts have three decimals.
+    const EQUAL: f64 = 0.01;
+    let length =
+        most_frequent(iterations.iter().map(|range| range.len() as u64)).unwrap_or_default() as usize;
+    let agree = iterations.iter().filter(|range| range.len() == length).count();
+    let all: usize = iterations.iter().map(Range::len).sum();
+    let mean = all as f64 / iterations.len().max(1) as f64;
+    let is_near = |value: f64| (value - expected).abs() < EQUAL;
+    let is_mean = agree * 2 < iterations.len() || !is_near(length as f64) && is_near(mean);
+    let first = || iterations.iter().find(|range| range.len() == length).cloned();
+    let iterations = if is_mean { iterations.to_vec() } else { first().into_iter().collect() };
+    Chosen { iterations, agree }
+}
+
+/// Instructions in a function.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FunctionCount {
+    /// The kernel's name of it; None for the instructions of programs.
+    pub name: Option<String>,
+    /// In all iterations that were chosen.
+    pub instructions: u64,
+}
+
+/// Whether an address is the kernel's: the upper half (Documentation/arch/x86/x86_64/mm.rst).
+pub fn is_kernel(address: u64) -> bool {
+    address >> 63 == 1
+}
+
+/// The functions in the order of their first execution. `name` is that of a kernel's address.
+pub fn functions<'n>(
+    addresses: impl Iterator<Item = u64>,
+    name: impl Fn(u64) -> &'n str,
+) -> Vec<FunctionCount> {
+    let mut places: HashMap<Option<&str>, usize> = HashMap::new();
+    let mut counts: Vec<FunctionCount> = Vec::new();
+    for address in addresses {
+        let name = is_kernel(address).then(|| name(address));
+        let place = *places.entry(name).or_insert_with(|| {
+            counts.push(FunctionCount { name: name.map(str::to_owned), instructions: 0 });
+            counts.len() - 1
+        });
+        counts[place].instructions += 1;
+    }
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const ENTRY: u64 = 0x40_1010;
+    const HEAD: u64 = 0x40_1040;
+    const KERNEL: u64 = 0xffff_ffff_8100_0000;
+
+    /// A call of a loop whose iterations have so many instructions of the kernel.
+    fn call(kernel: &[u64]) -> Vec<u64> {
+        let mut addresses = vec![0x40_0000, ENTRY, ENTRY + 2];
+        for &number in kernel {
+            addresses.extend([HEAD, HEAD + 5]);
+            addresses.extend((0..number).map(|at| KERNEL + at));
+            addresses.extend([HEAD + 7, HEAD + 10]);
+        }
+        addresses.extend([HEAD + 12, 0x40_0005]);
+        addresses
+    }
+
+    fn lengths(addresses: &[u64], number: usize) -> Result<Vec<usize>, String> {
+        Ok(iterations(addresses, ENTRY, number)?.iter().map(Range::len).collect())
+    }
+
+    #[test]
+    fn each_iteration_is_found_without_the_loops_own_instructions() {
+        // The warm-up comes first.
+        let addresses = [call(&[9]), call(&[3, 3, 40, 3])].concat();
+        assert_eq!(lengths(&addresses, 4), Ok(vec![5, 5, 42, 5]));
+        assert!(lengths(&addresses, 5).is_err() && lengths(&[], 2).is_err());
+        assert!(lengths(&call(&[3]), 1).is_err(), "one iteration has no next one");
+    }
+
+    #[test]
+    fn an_interrupt_before_the_next_iteration_does_not_move_the_end_of_the_others() {
+        let mut addresses = call(&[3, 3, 3, 3]);
+        let second =
+            addresses.iter().enumerate().filter(|(_, address)| **address == HEAD).nth(1).expect("one").0;
+        addresses.splice(second..second, (0..10).map(|at| KERNEL + 0x1000 + at));
+        assert_eq!(lengths(&addresses, 4), Ok(vec![15, 5, 5, 5]));
+    }
+
+    #[test]
+    fn one_iteration_stands_for_equal_ones_and_the_mean_for_others() {
+        let ranges = |lengths: &[usize]| -> Vec<Range<usize>> {
+            lengths.iter().map(|&length| 10..10 + length).collect()
+        };
+        let chosen = choose(&ranges(&[7, 5, 5, 9]), 5.0);
+        assert_eq!((chosen.iterations.as_slice(), chosen.agree), (&[10..15][..], 2));
+        assert_eq!(choose(&ranges(&[5, 5, 5, 9]), 6.0).iterations.len(), 4, "the mean is the count");
+        assert_eq!(choose(&ranges(&[5, 6, 7]), 5.0).iterations.len(), 3);
+        assert_eq!(choose(&[], 5.0).iterations.len(), 0);
+    }
+
+    #[test]
+    fn functions_stand_in_the_order_of_their_first_execution() {
+        let name = |address: u64| if address < KERNEL + 0x100 { "entry" } else { "work" };
+        let addresses = [HEAD, KERNEL, KERNEL + 4, KERNEL + 0x100, KERNEL + 8, HEAD + 2];
+        let counts = functions(addresses.into_iter(), name);
+        let counts: Vec<_> = counts.iter().map(|count| (count.name.as_deref(), count.instructions)).collect();
+        assert_eq!(counts, [(None, 2), (Some("entry"), 3), (Some("work"), 1)]);
+    }
+
+    proptest! {
+        #[test]
+        fn no_log_panics(addresses in prop::collection::vec(0x40_1000_u64..0x40_1100, 0..200), number in 0_usize..10) {
+            if let Ok(found) = iterations(&addresses, ENTRY, number) {
+                prop_assert!(found.iter().all(|range| range.end <= addresses.len()));
+                choose(&found, 1.0);
+            }
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! QEMU's log of executed instructions: which addresses a guest executed, in their order.
+//!
+//! With one instruction in a translated block and no jumps from block to block (`one-insn-per-tb`, before QEMU 8.1 `singlestep`) the log item
+//! `exec` has a line for each instruction (QEMU, accel/tcg/cpu-exec.c). It goes into a pipe that the monitor inherits, and a thread reads
+//! it meanwhile: what is kept is bounded, and no file is left.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::OFlags;
+
+use super::qmp::Qmp;
+use crate::error::{EnvironmentError, plainly, unusable};
+
+/// Instructions that are kept. A stretch of a benchmark has a few million at most.
+const MOST: usize = 1 << 24;
+/// The longest line that is read whole, in bytes.
+const MOST_LINE: usize = 1 << 9;
+/// How often the reader looks whether the log has ended, in nanoseconds.
+const LOOK: i64 = 20_000_000;
+/// The commands that have each instruction in a block of its own, the newest first.
+const STEPS: [&str; 2] = ["one-insn-per-tb", "singlestep"];
+
+/// The pipe of a running guest's log.
+pub(super) struct Log {
+    pipe: File,
+    /// The pipe's other end, as the monitor names it.
+    name: String,
+    reader: Option<Reader>,
+}
+
+struct Reader {
+    is_over: Arc<AtomicBool>,
+    thread: JoinHandle<io::Result<Executed>>,
+}
+
+impl Log {
+    /// A log, and the file that the monitor must inherit under its number.
+    ///
+    /// # Errors
+    /// Those of pipe(2).
+    pub fn new() -> io::Result<(Self, File)> {
+        let (from, to) = io::pipe()?;
+        let flags = rustix::fs::fcntl_getfl(&from)?;
+        rustix::fs::fcntl_setfl(&from, flags | OFlags::NONBLOCK)?;
+        let name = format!("/proc/self/fd/{}", to.as_raw_fd());
+        Ok((Self { pipe: OwnedFd::from(from).into(), name, reader: None }, OwnedFd::from(to).into()))
+    }
+
+    /// Begins the log.
+    ///
+    /// # Errors
+    /// A sentence: the monitor refused it.
+    pub fn begin(&mut self, qmp: &mut Qmp) -> Result<(), EnvironmentError> {
+        let fault = |error: io::Error| unusable!("vm: the log of instructions: {}", plainly(error));
+        let pipe = self.pipe.try_clone().map_err(fault)?;
+        let is_over = Arc::new(AtomicBool::new(false));
+        let of_thread = is_over.clone();
+        let thread = std::thread::Builder::new().spawn(move || read(pipe, &of_thread)).map_err(fault)?;
+        self.reader = Some(Reader { is_over, thread });
+        step(qmp, "on")?;
+        silent(qmp, &format!("logfile {}", self.name))?;
+        silent(qmp, "log exec,nochain")
+    }
+
+    /// Ends it. The addresses that were executed meanwhile.
+    ///
+    /// # Errors
+    /// A sentence: the monitor refused it; there were too many.
+    pub fn end(&mut self, qmp: &mut Qmp) -> Result<Vec<u64>, EnvironmentError> {
+        let ended = silent(qmp, "log none").and_then(|()| step(qmp, "off"));
+        let executed = self.join();
+        ended?;
+        let executed = executed?;
+        match executed.is_cut {
+            true => Err(unusable!("vm: more than {MOST} instructions were executed while they were logged")),
+            false => Ok(executed.addresses),
+        }
+    }
+
+    fn join(&mut self) -> Result<Executed, EnvironmentError> {
+        let reader = self.reader.take().ok_or_else(|| unusable!("vm: no instructions are logged"))?;
+        reader.is_over.store(true, Ordering::Relaxed);
+        let read = reader.thread.join().map_err(|_| unusable!("vm: the reader of QEMU's log ended early"))?;
+        read.map_err(|error| unusable!("vm: QEMU's log: {}", plainly(error)))
+    }
+}
+
+/// Has each instruction in a block of its own, or no longer.
+fn step(qmp: &mut Qmp, how: &str) -> Result<(), EnvironmentError> {
+    let mut said = String::new();
+    for command in STEPS {
+        said = qmp.human(&format!("{command} {how}"))?;
+        if said.is_empty() {
+            return Ok(());
+        }
+    }
+    Err(unusable!("vm: QEMU does not execute single instructions: {said}"))
+}
+
+/// A command that prints nothing where it was done.
+fn silent(qmp: &mut Qmp, line: &str) -> Result<(), EnvironmentError> {
+    match qmp.human(line)? {
+        said if said.is_empty() => Ok(()),
+        said => Err(unusable!("vm: QEMU's monitor refused {line}: {said}")),
+    }
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        if self.reader.is_some() {
+            let _ = self.join();
+        }
+    }
+}
+
+/// Reads until it is over and the pipe is empty.
+fn read(mut pipe: File, is_over: &AtomicBool) -> io::Result<Executed> {
+    let mut executed = Executed::default();
+    let mut bytes = vec![0; 1 << 16];
+    loop {
+        // Looked at first: what was written before is then read to its end.
+        let is_last = is_over.load(Ordering::Relaxed);
+        match pipe.read(&mut bytes) {
+            Ok(0) => return Ok(executed),
+            Ok(read) => executed.push(&bytes[..read]),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock && is_last => return Ok(executed),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                let mut all = [PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::IN)];
+                let _ = poll(&mut all, Some(&Timespec { tv_sec: 0, tv_nsec: LOOK }));
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// What a log says.
+#[derive(Debug, Default)]
+struct Executed {
+    addresses: Vec<u64>,
+    /// Whether there were more than [`MOST`].
+    is_cut: bool,
+    /// A line that has not ended.
+    line: Vec<u8>,
+}
+
+impl Executed {
+    fn push(&mut self, bytes: &[u8]) {
+        for piece in bytes.split_inclusive(|&byte| byte == b'\n') {
+            let room = MOST_LINE.saturating_sub(self.line.len());
+            self.line.extend_from_slice(&piece[..piece.len().min(room)]);
+            if piece.ends_with(b"\n") {
+                let line = std::mem::take(&mut self.line);
+                self.add(&line);
+                // Its memory is used again.
+                self.line = line;
+                self.line.clear();
+            }
+        }
+    }
+
+    fn add(&mut self, line: &[u8]) {
+        match Entry::of(line) {
+            Some(Entry::Executed(_)) if self.addresses.len() >= MOST => self.is_cut = true,
+            Some(Entry::Executed(address)) => self.addresses.push(address),
+            // It was announced, and not executed.
+            Some(Entry::Undone(address)) if self.addresses.last() == Some(&address) => {
+                self.addresses.pop();
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A line of the log.
+#[derive(Debug, PartialEq, Eq)]
+enum Entry {
+    /// The block at this address is executed.
+    Executed(u64),
+    /// The block at this address, which was announced, was left before its first instruction, to be executed again.
+    Undone(u64),
+}
+
+impl Entry {
+    /// None of another line. `Trace 0: 0x7f3a… [cs_base/address/flags/cflags] symbol`;
+    /// `Stopped execution of TB chain before 0x7f3a… [address] symbol`; `cpu_io_recompile: rewound execution of TB to address`.
+    fn of(line: &[u8]) -> Option<Self> {
+        let line = std::str::from_utf8(line).ok()?;
+        let bracket = || line.split_once('[')?.1.split_once(']').map(|(inside, _)| inside);
+        if line.starts_with("Trace ") {
+            return Some(Self::Executed(address(bracket()?.split('/').nth(1)?)?));
+        }
+        if line.starts_with("Stopped execution of TB chain before ") {
+            return Some(Self::Undone(address(bracket()?)?));
+        }
+        let rewound = line.strip_prefix("cpu_io_recompile: rewound execution of TB to ")?;
+        Some(Self::Undone(address(rewound.trim())?))
+    }
+}
+
+fn address(digits: &str) -> Option<u64> {
+    u64::from_str_radix(digits, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const LOG: &str = "Trace 0: 0x7f3a2c0b1d40 [0000000000000000/00007f4ee2a31000/0040c0b3/ff021201] \n\
+        Trace 0: 0x7f3a2c0b1d40 [0000000000000000/ffffffff81c00000/0040c0b0/ff021201] entry\n\
+        Stopped execution of TB chain before 0x7f3a2c0b1d40 [ffffffff81c00000] entry\n\
+        Stopped execution of TB chain before 0x7f3a2c0b1d40 [0000000000000001] \n\
+        another line\n\
+        Trace 0: 0x7f3a2c0b1d40 [0000000000000000/ffffffff81c00000/0040c0b0/ff021201] entry\n\
+        Trace 0: 0x7f3a2c0b1d40 [0000000000000000/ffffffff81c00004/0040c0b0/ff021201] entry\n\
+        cpu_io_recompile: rewound execution of TB to ffffffff81c00004\n";
+
+    fn addresses(log: &[u8], piece: usize) -> Vec<u64> {
+        let mut executed = Executed::default();
+        log.chunks(piece).for_each(|bytes| executed.push(bytes));
+        executed.addresses
+    }
+
+    #[test]
+    fn each_executed_instruction_has_its_address_however_the_bytes_are_cut() {
+        for piece in 1..LOG.len() {
+            assert_eq!(addresses(LOG.as_bytes(), piece), [0x7f4e_e2a3_1000, 0xffff_ffff_81c0_0000]);
+        }
+    }
+
+    #[test]
+    fn a_line_without_an_end_takes_little_memory() {
+        let mut executed = Executed::default();
+        for _ in 0..1000 {
+            executed.push(&[b'x'; 1000]);
+        }
+        assert!(executed.line.len() <= MOST_LINE);
+        executed.push(b"\n");
+        executed.push(LOG.as_bytes());
+        assert_eq!(executed.addresses.len(), 2);
+    }
+
+    #[test]
+    fn what_was_written_before_its_end_is_read() {
+        let (from, to) = io::pipe().unwrap();
+        rustix::fs::fcntl_setfl(&from, OFlags::NONBLOCK).unwrap();
+        let is_over = Arc::new(AtomicBool::new(false));
+        let (pipe, flag) = (File::from(OwnedFd::from(from)), is_over.clone());
+        let thread = std::thread::spawn(move || read(pipe, &flag));
+        for _ in 0..10_000 {
+            io::Write::write_all(&mut &to, LOG.as_bytes()).unwrap();
+        }
+        is_over.store(true, Ordering::Relaxed);
+        assert_eq!(thread.join().unwrap().unwrap().addresses.len(), 20_000);
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            addresses(&[b"Trace ".as_slice(), &bytes, b"\nStopped execution of TB chain before [", &bytes].concat(), 7);
+        }
+    }
+}

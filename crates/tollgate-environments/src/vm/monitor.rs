@@ -1,0 +1,72 @@
+//! The monitor of a running guest, as this process reaches it: its commands, and its log of executed instructions.
+
+use std::cell::RefCell;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::rc::Rc;
+
+use tollgate_engine::session::InstructionLog;
+
+use super::log::Log;
+use super::qmp::Qmp;
+use crate::error::{EnvironmentError, unusable};
+
+/// A monitor's end of what joins it to this process: the socket of its protocol, and the pipe of its log.
+pub(super) struct Ends {
+    pub socket: File,
+    pub log: File,
+}
+
+impl Ends {
+    /// What the monitor is told of them.
+    pub fn arguments(&self) -> [String; 4] {
+        let socket = self.socket.as_raw_fd();
+        ["-chardev", &format!("socket,id=monitor,fd={socket}"), "-mon", "chardev=monitor,mode=control"]
+            .map(str::to_owned)
+    }
+}
+
+/// This process's end.
+pub(super) struct Monitor {
+    qmp: Qmp,
+    log: Log,
+}
+
+impl Monitor {
+    /// Both ends, for a monitor that inherits its files.
+    ///
+    /// # Errors
+    /// Those of socketpair(2) and pipe(2).
+    pub fn new() -> io::Result<(Self, Ends)> {
+        let (own, theirs) = UnixStream::pair()?;
+        let (log, to) = Log::new()?;
+        let ends = Ends { socket: OwnedFd::from(theirs).into(), log: to };
+        Ok((Self { qmp: Qmp::on(own)?, log }, ends))
+    }
+}
+
+/// The monitor of the guest that runs, if one does.
+pub(super) type Monitored = Rc<RefCell<Option<Monitor>>>;
+
+/// The log of the instructions that a guest executes. It is that of the guest that was started last.
+pub struct GuestLog(pub(super) Monitored);
+
+impl GuestLog {
+    fn of<T>(&self, what: impl FnOnce(&mut Monitor) -> Result<T, EnvironmentError>) -> Result<T, String> {
+        let mut running = self.0.borrow_mut();
+        let done = running.as_mut().ok_or_else(|| unusable!("vm: no guest runs")).and_then(what);
+        done.map_err(|error| error.to_string())
+    }
+}
+
+impl InstructionLog for GuestLog {
+    fn begin(&mut self) -> Result<(), String> {
+        self.of(|monitor| monitor.log.begin(&mut monitor.qmp))
+    }
+
+    fn end(&mut self) -> Result<Vec<u64>, String> {
+        self.of(|monitor| monitor.log.end(&mut monitor.qmp))
+    }
+}

@@ -1,0 +1,78 @@
+//! `tollgate explain BENCHMARK --in vm:exact`: the kernel's functions that an operation's instructions are in.
+
+use tollgate_engine::session::{Side, explain_in};
+use tollgate_engine::{BenchError, Chosen, Group, Selection, interrupt};
+use tollgate_environments::{Environment, EnvironmentError, Guardian, Spec, SpecError};
+use tollgate_view::explain;
+
+use crate::failure::{Failure, go_on, plainly};
+use crate::{out, say};
+
+/// Counts a case in the environment, and prints the functions.
+///
+/// # Errors
+/// No such environment, or one whose instructions are not counted; the reason why the case has no count there.
+pub fn explain(pattern: &str, selection: &Selection, environment: &str) -> Result<(), Failure> {
+    let spec: Spec =
+        environment.parse().map_err(|error: SpecError| Failure::input(format!("--in {error}")))?;
+    let group = group(pattern, selection)?;
+    let case = group.cases.first().map(|(benchmark, params)| benchmark.case(params.clone()));
+    let case = case.ok_or_else(|| Failure::input(format!("no case of {pattern} is explained")))?;
+    interrupt::install();
+    // A copy of this process, which must have no other threads.
+    let guardian = Guardian::begin().map_err(|error| {
+        Failure::input(format!("no process can be made that clears up: {}", plainly(&error)))
+    })?;
+    let prepared = Environment::prepare(&spec, &guardian, &|| interrupt::requested().is_some());
+    let mut prepared = prepared.map_err(|error| match error {
+        EnvironmentError::Interrupted => Failure::Interrupted(interrupt::requested().unwrap_or_default()),
+        error => Failure::input(error.to_string()),
+    })?;
+    go_on()?;
+    let mut log = prepared.instructions().ok_or_else(|| {
+        Failure::input(format!(
+            "explain --in takes a guest whose instructions are counted, such as vm:exact, and {environment} is none"
+        ))
+    })?;
+    let (starts, cpu) = (prepared.starts(), prepared.cpu());
+    let (is_paired, is_counting) = (prepared.is_paired(), prepared.is_counting());
+    let start = Box::new(|| prepared.start().map_err(|error| error.to_string()));
+    let name = environment.to_owned();
+    let mut side =
+        Side { name, start, starts, wake: None, cpu, is_paired, is_counting, outside: None, life: None };
+    let mut said = String::new();
+    let found = explain_in(&mut side, &mut log, &group, &mut |progress| {
+        if progress.what != said {
+            said.clone_from(&progress.what);
+            say::say(&said);
+        }
+    });
+    drop(side);
+    // The guest has ended before anything is shown.
+    drop(prepared);
+    drop(guardian);
+    let found = found.map_err(|error| match error {
+        BenchError::Interrupted(signal) => Failure::Interrupted(signal),
+        BenchError::NoEnvironment(why) => Failure::input(format!("{environment}: {why}")),
+        error => Failure::input(error.to_string()),
+    })?;
+    out::page(&explain::functions(&case, environment, &found, out::width()))
+}
+
+/// The one case that is explained: that of the first screen among those that the pattern means, else the first.
+fn group(pattern: &str, selection: &Selection) -> Result<Group, Failure> {
+    let is_meant =
+        |(benchmark, params): &&Chosen| tollgate_suites::matches(pattern, &benchmark.case(params.clone()));
+    let found = selection.groups.iter().find_map(|group| {
+        let mut meant = group.cases.iter().filter(is_meant);
+        let is_headline = |(benchmark, params): &&Chosen| {
+            benchmark.headlines.iter().any(|headline| {
+                let mut own = headline.params.iter();
+                own.all(|(name, value)| params.get(*name).is_some_and(|param| param.to_string() == *value))
+            })
+        };
+        let case = meant.clone().find(is_headline).or_else(|| meant.next())?;
+        Some(Group { suite: group.suite, cases: vec![case.clone()] })
+    });
+    found.ok_or_else(|| Failure::input(format!("no case of {pattern} is explained")))
+}
