@@ -178,17 +178,20 @@ fn sample(
     })
 }
 
-/// Which samples are kept: those that agree, if they are several and at least half of all. Otherwise the operation is not the same in every batch,
-/// and those in which no other thread took the processor are kept; all, where each was disturbed.
+/// Which samples are kept: those that agree, if they are several and at least half of all, and twice as many as any others that agree.
+/// Otherwise the operation is not the same in every batch, such as one that takes another way in a part of each second; then those in
+/// which no other thread took the processor are kept, or all, where each was disturbed.
 fn kept(samples: &[Sample]) -> Vec<bool> {
     let mut times: BTreeMap<i64, usize> = BTreeMap::new();
     samples.iter().for_each(|sample| *times.entry(sample.ticks).or_default() += 1);
-    // Of two that are as frequent the lower: a disturbance adds instructions.
-    let most = times.into_iter().max_by_key(|&(ticks, number)| (number, std::cmp::Reverse(ticks)));
-    match most {
-        Some((ticks, number)) if number * 2 >= samples.len() && number >= samples.len().min(2) => {
-            samples.iter().map(|sample| sample.ticks == ticks).collect()
-        }
+    let most = times.iter().map(|(&ticks, &number)| (number, ticks)).max();
+    let is_clear = |(number, ticks): &(usize, i64)| {
+        let others = times.iter().filter(|(other, _)| *other != ticks).map(|(_, &number)| number);
+        let enough = (samples.len().div_ceil(2)).max(others.max().unwrap_or(0) * 2).max(samples.len().min(2));
+        *number >= enough
+    };
+    match most.filter(is_clear) {
+        Some((_, ticks)) => samples.iter().map(|sample| sample.ticks == ticks).collect(),
         _ => {
             let is_any = samples.iter().any(|sample| sample.undisturbed);
             samples.iter().map(|sample| sample.undisturbed || !is_any).collect()
@@ -237,8 +240,10 @@ mod tests {
         for (ticks, expected) in [
             (&[209, 209, 700, 209][..], &[true, true, false, true][..]),
             (&[209, 700, 209, 950], &[true, false, true, false]),
-            // Two that are as frequent: the lower one.
-            (&[700, 209, 209, 700], &[false, true, true, false]),
+            // Two ways: neither is the operation's.
+            (&[215, 209, 209, 215], &[true, true, true, true]),
+            (&[209, 215, 209, 215, 209], &[true, true, true, true, true]),
+            (&[209, 215, 209, 215, 209, 209], &[true, false, true, false, true, true]),
             // Not the same in every batch: what another thread disturbed is left out, unless all were.
             (&[100, 101, 102, 950, 103], &[true, true, true, false, true]),
             (&[950, 960, 970], &[true, true, true]),
