@@ -39,9 +39,11 @@ pub struct Progress {
     pub suite: Place,
     /// First figures of cases on the first screen, each reported once.
     pub decided: Vec<Decided>,
+    /// While instructions are counted, which takes none of that time: the case's place among all that are.
+    pub counted: Option<Place>,
 }
 
-/// A suite's place among those of a run, from 1.
+/// A place among the suites of a run, or among the cases that are counted, from 1.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Place {
     /// Its number.
@@ -112,7 +114,7 @@ impl RunContext<'_> {
     pub fn say(&mut self, what: &str) {
         let (elapsed, budget) = (self.began.elapsed(), self.plan.budget);
         let (what, suite) = (what.to_owned(), self.suite);
-        (self.watch)(&Progress { what, elapsed, budget, suite, decided: Vec::new() });
+        (self.watch)(&Progress { what, elapsed, budget, suite, decided: Vec::new(), counted: None });
     }
 
     /// Time until the step ends.

@@ -168,6 +168,11 @@ impl Schedule {
         self.batch_order(self.indices(&State::Waiting).into_iter().map(|index| (index, 1)).collect())
     }
 
+    /// The number of cases that are not calibrated or counted yet.
+    pub fn waits(&self) -> usize {
+        self.indices(&State::Waiting).len()
+    }
+
     /// The one case of a schedule that has one.
     pub fn single(&self) -> Option<&CaseState> {
         match self.cases.as_slice() {

@@ -52,6 +52,16 @@ impl Session<'_, '_, '_> {
     /// # Errors
     /// The user's signal.
     pub fn count(&mut self) -> Result<(), Stop> {
+        let waiting = |side: &AgentSide<'_, '_>| -> usize { side.schedules.iter().map(Schedule::waits).sum() };
+        let counting = self.sides.iter().filter(|side| side.side.is_counting);
+        let of: usize = counting.map(waiting).sum();
+        self.teller.counted = (of > 0).then_some(Place { number: 0, of });
+        let counted = self.count_all();
+        self.teller.counted = None;
+        counted
+    }
+
+    fn count_all(&mut self) -> Result<(), Stop> {
         for at in 0..self.sides.len() {
             // Where only its start is measured, its facts are read then.
             let is_counted = self.starts.is_empty() || !self.sides[at].schedules.is_empty();
@@ -75,7 +85,12 @@ impl Session<'_, '_, '_> {
         side.settle(side.side.cpu.or(side.hello.usual))?;
         for group in 0..side.schedules.len() {
             let place = side.schedules[group].place;
-            while side.count_one(group, &mut |what| teller.say(format!("{what} in {name}"), place))? {}
+            while side.schedules[group].waits() > 0 {
+                if let Some(place) = &mut teller.counted {
+                    place.number += 1;
+                }
+                side.count_one(group, &mut |what| teller.say(format!("{what} in {name}"), place))?;
+            }
         }
         side.read_facts(Moment::After)
     }

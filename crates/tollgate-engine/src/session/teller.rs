@@ -12,11 +12,13 @@ pub struct Teller<'a> {
     latest: Option<Instant>,
     /// First figures that are not reported yet.
     pub decided: Vec<Decided>,
+    /// The place among the cases that are counted, meanwhile.
+    pub counted: Option<Place>,
 }
 
 impl<'a> Teller<'a> {
     pub fn new(watch: &'a mut dyn FnMut(&Progress), budget: Duration) -> Self {
-        Self { watch, began: Instant::now(), budget, latest: None, decided: Vec::new() }
+        Self { watch, began: Instant::now(), budget, latest: None, decided: Vec::new(), counted: None }
     }
 
     /// Tells what goes on now.
@@ -24,7 +26,8 @@ impl<'a> Teller<'a> {
         self.latest = Some(Instant::now());
         let decided = std::mem::take(&mut self.decided);
         let (elapsed, budget) = (self.began.elapsed(), self.budget);
-        (self.watch)(&Progress { what, elapsed, budget, suite, decided });
+        let counted = self.counted;
+        (self.watch)(&Progress { what, elapsed, budget, suite, decided, counted });
     }
 
     /// The same, unless something was told a moment ago.

@@ -35,7 +35,15 @@ impl Shown {
     /// Shows what the engine reports.
     pub fn update(&mut self, progress: &Progress) {
         let left = progress.budget.saturating_sub(progress.elapsed);
-        let left = format!("{} left", figures::time_left(left));
+        // The time of what is timed begins when all is counted.
+        self.last = self.last.min(progress.elapsed);
+        let (left, position) = match progress.counted {
+            None => (format!("{} left", figures::time_left(left)), millis(progress.elapsed)),
+            Some(Place { number, of }) => {
+                let part = number as f64 / of.max(1) as f64;
+                (format!("{number} of {of}"), millis(progress.budget.mul_f64(part.min(1.0))))
+            }
+        };
         let place = match progress.suite {
             Place { of: 0 | 1, .. } => String::new(),
             Place { number, of } => format!("suite {number} of {of}: "),
@@ -48,13 +56,14 @@ impl Shown {
         }
         if self.lines && !progress.what.is_empty() && progress.elapsed >= self.last + OFTEN {
             self.last = progress.elapsed;
-            say::say(&format!("{place}{}, {left}", progress.what));
+            let of_what = if progress.counted.is_some() { "case " } else { "" };
+            say::say(&format!("{place}{}, {of_what}{left}", progress.what));
         }
         self.bar.set_prefix(left);
         if !progress.what.is_empty() {
             self.bar.set_message(format!("{place}{}", progress.what));
         }
-        self.bar.set_position(millis(progress.elapsed).min(millis(progress.budget)));
+        self.bar.set_position(position.min(millis(progress.budget)));
     }
 
     /// Takes the line away.
