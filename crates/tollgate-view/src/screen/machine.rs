@@ -26,17 +26,20 @@ pub(crate) fn lines(summary: &Summary) -> [String; 2] {
         format!(", {online} {word}")
     });
     let cache = |(name, fact): (&str, &str)| number(fact).map(|bytes| format!("{name} {}", size(bytes)));
+    // A translator has no caches to speak of, and no processor of its own.
+    let is_counted = counts::is_counted(summary);
     let caches: Vec<String> = [("L1d", "cache.l1d"), ("L2", "cache.l2"), ("L3", "cache.l3")]
         .into_iter()
+        .filter(|_| !is_counted)
         .filter_map(cache)
         .collect();
     let pace = number(facts::CLOCK_HZ).map(|hz| format!(" {}", figures::frequency(hz))).unwrap_or_default();
     let clock = match facts::clock_is_tsc(facts) {
-        _ if counts::is_counted(summary) => "instructions counted".to_owned(),
+        _ if is_counted => "instructions counted".to_owned(),
         true => format!("TSC{pace}"),
         false => text(facts::CLOCK).unwrap_or_default().to_owned(),
     };
-    let on = number(facts::CPU).map(|cpu| format!("measured on CPU {cpu}"));
+    let on = number(facts::CPU).filter(|_| !is_counted).map(|cpu| format!("measured on CPU {cpu}"));
     let clock: Vec<String> = Some(clock).filter(|clock| !clock.is_empty()).into_iter().chain(on).collect();
 
     let kernel = text("kernel.release").map_or("unknown kernel".to_owned(), |name| format!("Linux {name}"));

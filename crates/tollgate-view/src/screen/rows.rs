@@ -259,7 +259,11 @@ fn cells(figures: &Figures) -> [String; 4] {
 fn of_count(figures: &Figures) -> [String; 3] {
     let count = figures::instructions(figures.estimate.median);
     let batches = counts::batches(figures).unwrap_or_default();
-    [count, batches, figures.multiple.map(times).unwrap_or_default()]
+    let multiple = figures.multiple.map(|multiple| match multiple {
+        little if little < 0.095 => figures::significant(little, 1),
+        multiple => times(multiple),
+    });
+    [count, batches, multiple.unwrap_or_default()]
 }
 
 /// `0.2`, `1.0`, `53`, `1390`: two digits are enough beside the figures themselves.

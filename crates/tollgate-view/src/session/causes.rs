@@ -11,8 +11,8 @@ use crate::figures::count;
 /// The kernel that stands in for another. Its other facts differ with it.
 const KERNEL: &str = "sandbox.kernel";
 
-/// Facts that show a proven cause, at most.
-const MOST_SHOWN: usize = 5;
+/// Facts that show a proven cause, with their values. Of more only so many names are shown.
+const MOST_SHOWN: usize = 4;
 
 /// The facts that can be causes of the rows that changed, those first that reach the most of them.
 pub(super) struct Causes<'a> {
@@ -62,10 +62,14 @@ impl<'a> Causes<'a> {
                 return vec![proven.to_string()];
             }
             let facts = comparison.facts.iter().filter(|fact| proven.facts.contains(&fact.name));
-            let mut facts: Vec<String> = facts.map(change).collect();
-            let more = facts.len().saturating_sub(MOST_SHOWN);
-            facts.truncate(MOST_SHOWN);
-            facts.extend((more > 0).then(|| format!("{more} more")));
+            let facts: Vec<&FactDifference> = facts.collect();
+            let facts: Vec<String> = match facts.len() {
+                0..=MOST_SHOWN => facts.into_iter().map(change).collect(),
+                number => {
+                    let names = facts[..MOST_SHOWN].iter().map(|fact| fact.name.clone());
+                    names.chain([format!("{} more", number - MOST_SHOWN)]).collect()
+                }
+            };
             let facts = (!facts.is_empty()).then(|| format!("Facts that show it: {}", facts.join("; ")));
             return std::iter::once(format!("Proven cause: {proven}")).chain(facts).collect();
         }
