@@ -389,11 +389,11 @@ impl Outcome {
 }
 
 impl Measured {
-    /// Whether it counts instructions to the last one, as an emulator or an interpreter does. A count has no noise, no detection limit
-    /// and no interval; where its samples differ, the operation did.
+    /// Whether it counts instructions to the last one, as an emulator or an interpreter does, or is a size there. A count has no noise,
+    /// no detection limit and no interval; where its samples differ, the operation did.
     pub fn is_count(&self) -> bool {
         let is_executed = matches!(self.provenance, Provenance::Hardware | Provenance::Kvm);
-        self.unit == Unit::Instructions && !is_executed
+        self.unit.is_amount() && !is_executed
     }
 
     /// The samples process by process.
@@ -433,6 +433,13 @@ pub enum Unit {
     /// Nanoseconds per cache line.
     #[serde(rename = "ns/line")]
     NanosecondsPerLine,
+}
+
+impl Unit {
+    /// Whether it is no time: the frequency and the load of a machine change nothing of it.
+    pub fn is_amount(self) -> bool {
+        matches!(self, Self::Bytes | Self::Instructions)
+    }
 }
 
 impl fmt::Display for Unit {

@@ -217,8 +217,9 @@ proptest! {
         assert_finite(&comparison, &["base", "other", "interval", "p99", "why", "pace", "alternation", "adds_interval", "correlation", "narrowed"]);
         prop_assert!(comparison.pace.is_none_or(|(base, other)| base.is_finite() && other.is_finite()));
         for row in &comparison.rows {
-            let (_, base) = base.measured().find(|(case, _)| **case == row.case).unwrap();
-            match base.is_count() {
+            let [base, other] = [&base, &other]
+                .map(|run| run.measured().find(|(case, _)| **case == row.case).unwrap().1);
+            match base.unit == other.unit && (base.is_count() || other.is_count()) {
                 true => assert_count(row.verdict, row.interval, row.threshold),
                 false => assert_verdict(row.verdict, row.interval, row.threshold, row.why.as_ref()),
             }

@@ -2,7 +2,7 @@
 
 mod support;
 
-use support::measured;
+use support::{Random, measured};
 use tollgate_model::compare::{Comparison, Row, Verdict, compare, compare_above, paired_rows};
 use tollgate_model::estimate::{Estimate, Reading, reading};
 use tollgate_model::own::{CONTROL, EMPTY_LOOP};
@@ -65,18 +65,72 @@ fn a_threshold_below_one_percent_counts() {
     assert_eq!(verdict(&[1000.0; 4], &[1100.0; 4], 0.05), Verdict::Slower);
 }
 
+/// So many batches around a count.
+fn around(at: f64, batches: u32) -> Vec<f64> {
+    (0..batches).map(|batch| at + 4.0 * (f64::from(batch * 7 % 5) - 2.0)).collect()
+}
+
 #[test]
-fn counts_that_vary_differ_where_their_middle_halves_are_apart() {
-    let around = |at: f64| [at - 8.0, at - 4.0, at, at + 4.0, at + 8.0];
-    assert_eq!(verdict(&around(20_000.0), &around(20_000.0), 0.0), Verdict::Same);
-    assert_eq!(verdict(&around(20_000.0), &around(20_005.0), 0.0), Verdict::Same);
-    assert_eq!(verdict(&around(20_000.0), &around(20_009.0), 0.0), Verdict::Slower);
-    assert_eq!(verdict(&[20_000.0; 5], &around(20_030.0), 0.0), Verdict::Slower);
-    // A timer tick in one batch of five is not what decides.
-    let with_tick = [209.0, 209.0, 209.0, 209.0, 9_000.0];
-    assert_eq!(verdict(&with_tick, &[187.0; 5], 0.0), Verdict::Faster);
-    let why = compared(counted(&around(20_000.0)), counted(&[20_001.0; 5]), 0.0).why.expect("a reason");
+fn counts_that_vary_differ_where_their_batches_are_apart() {
+    let of = |base: f64, other: f64, batches| verdict(&around(base, batches), &around(other, batches), 0.0);
+    assert_eq!(of(20_000.0, 20_000.0, 24), Verdict::Same);
+    assert_eq!(of(20_000.0, 20_010.0, 24), Verdict::Same);
+    assert_eq!(of(20_000.0, 20_030.0, 24), Verdict::Slower);
+    // Few batches need a gap as wide as their range, and very few say little.
+    assert_eq!(of(20_000.0, 20_030.0, 5), Verdict::Same);
+    assert_eq!(of(20_000.0, 20_040.0, 5), Verdict::Slower);
+    assert_eq!(of(20_000.0, 20_040.0, 3), Verdict::Same);
+    assert_eq!(of(20_000.0, 20_400.0, 3), Verdict::Slower);
+    assert_eq!(verdict(&[20_000.0; 24], &around(20_030.0, 24), 0.0), Verdict::Slower);
+    // A timer tick in one batch of many is not what decides.
+    let mut with_tick = vec![209.0; 24];
+    with_tick[7] = 9_000.0;
+    assert_eq!(verdict(&with_tick, &[187.0; 24], 0.0), Verdict::Faster);
+    let why = compared(counted(&around(20_000.0, 5)), counted(&[20_001.0; 5]), 0.0).why.expect("a reason");
     assert_eq!(why, "not the same in every batch: 19992 to 20008 in the base, 20001 in the other");
+}
+
+#[test]
+fn two_boots_whose_batches_share_a_level_are_the_same() {
+    // Two boots of one guest: traps/file-fault.
+    let one =
+        [vec![9243.93], vec![9331.77; 7], vec![9331.93; 10], vec![9332.1; 2], vec![9416.8, 9417.4, 9417.97]];
+    let other =
+        [vec![9247.0, 9247.27], vec![9331.97; 5], vec![9332.13; 11], vec![9332.3; 3], vec![9417.0; 3]];
+    assert_eq!(verdict(&one.concat(), &other.concat(), 0.0), Verdict::Same);
+}
+
+#[test]
+fn samples_of_one_distribution_are_called_different_once_in_a_thousand_at_most() {
+    const COMPARISONS: usize = 4_000;
+    let mut random = Random(21);
+    for batches in [5, 9, 15, 24] {
+        let mut draw = || -> Vec<f64> {
+            // One batch of ten meets an event.
+            let of_event = |random: &mut Random| if random.chance(0.1) { 400.0 } else { 0.0 };
+            (0..batches).map(|_| 2_000.0 * random.factor(0.02) + of_event(&mut random)).collect()
+        };
+        let different = (0..COMPARISONS)
+            .filter(|_| compared(counted(&draw()), counted(&draw()), 0.0).verdict.is_difference())
+            .count();
+        assert!(different <= COMPARISONS / 1000, "{different} of {COMPARISONS} with {batches} batches");
+    }
+}
+
+#[test]
+fn a_size_beside_counts_is_compared_as_one() {
+    let size = |provenance, processes: &[Vec<f64>]| Measured {
+        unit: Unit::Bytes,
+        provenance,
+        ..measured("locks", processes)
+    };
+    let here = size(Provenance::Hardware, &vec![vec![64.0; 3]; 7]);
+    let there = size(Provenance::QemuIcount, &[vec![64.0; 25]]);
+    assert_eq!(compared(here.clone(), there.clone(), 0.0).verdict, Verdict::Same);
+    let larger = size(Provenance::QemuIcount, &[vec![72.0; 25]]);
+    assert_eq!(compared(there, larger.clone(), 0.0).verdict, Verdict::Slower);
+    let row = compared(here, larger, 0.0);
+    assert_eq!((row.verdict, row.base, row.other), (Verdict::Slower, Some(64.0), Some(72.0)));
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use tollgate_model::compare::FactDifference;
-use tollgate_model::{Boundary, Case, Effect, Unit};
+use tollgate_model::{Boundary, Case, Effect};
 use tollgate_suites::Benchmark;
 
 /// Whether an effect reaches this case. Of a benchmark that this build does not have, as in a document of another version,
@@ -14,7 +14,7 @@ pub fn reaches(effect: &Effect, case: &Case) -> bool {
 }
 
 fn reaches_benchmark(effect: &Effect, benchmark: &Benchmark, case: &Case) -> bool {
-    let takes_time = !matches!(benchmark.unit, Unit::Bytes | Unit::Instructions);
+    let takes_time = !benchmark.unit.is_amount();
     // A frequency or a load changes no size and no count.
     (takes_time || !effect.is_general()) && effect.reach.meets(benchmark.crosses_in(&case.params))
 }

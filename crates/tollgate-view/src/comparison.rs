@@ -58,9 +58,9 @@ impl Row<'_> {
         Some(self.base.unit).filter(|unit| *unit == self.other.unit)
     }
 
-    /// Whether both are counts of instructions.
+    /// Whether they are compared as counts: of instructions, or sizes.
     pub fn is_count(&self) -> bool {
-        self.base.is_count() && self.other.is_count()
+        self.unit().is_some() && (self.base.is_count() || self.other.is_count())
     }
 
     /// Whether hardware executed both.
@@ -164,7 +164,7 @@ impl<'a> Comparison<'a> {
         self.by_case = self.rows.iter().enumerate().map(|(at, row)| (row.case().clone(), at)).collect();
     }
 
-    /// Whether there are rows, and all are counts of instructions.
+    /// Whether there are rows, and all are counts.
     pub fn is_counted(&self) -> bool {
         !self.rows.is_empty() && self.rows.iter().all(Row::is_count)
     }

@@ -31,7 +31,7 @@ pub fn batches(figures: &Figures) -> Option<String> {
     let of = &figures.estimate;
     figures.is_count().then(|| match figures.is_exact() {
         true => EXACT.to_owned(),
-        false => figures::range(of.min, of.max, of.median, Unit::Instructions),
+        false => figures::range(of.min, of.max, of.median, figures.measured.unit),
     })
 }
 
@@ -43,9 +43,17 @@ pub fn exactness(summary: &Summary) -> String {
     format!("{which}every batch has the same count")
 }
 
+/// `209`; a size with its unit.
+pub fn count(count: f64, unit: Unit) -> String {
+    match unit {
+        Unit::Instructions => figures::instructions(count),
+        unit => figures::estimate(count, unit),
+    }
+}
+
 /// `209 → 187`, an equal count once.
 pub fn from_to(row: &Row) -> String {
-    let count = |count: Option<f64>| count.map_or("–".to_owned(), figures::instructions);
+    let count = |of: Option<f64>| of.map_or("–".to_owned(), |of| count(of, row.base.unit));
     match row.result.base == row.result.other {
         true => count(row.result.base),
         false => format!("{} → {}", count(row.result.base), count(row.result.other)),
@@ -56,7 +64,7 @@ pub fn from_to(row: &Row) -> String {
 pub fn adds(row: &Row) -> Option<String> {
     let adds = row.adds().filter(|adds| *adds != 0.0)?;
     let sign = if adds < 0.0 { "-" } else { "+" };
-    Some(format!("{sign}{}", figures::instructions(adds.abs())))
+    Some(format!("{sign}{}", count(adds.abs(), row.base.unit)))
 }
 
 /// The same in percent of the base: `-10.5 %`. None of equal counts, and where the base is zero.
@@ -72,12 +80,14 @@ pub fn change(row: &Row) -> Option<String> {
 /// `209 → 187 instructions, -10.5 %`
 pub fn in_words(row: &Row) -> String {
     let change = change(row).map(|change| format!(", {change}")).unwrap_or_default();
-    format!("{} instructions{change}", from_to(row))
+    let unit = if row.base.unit == Unit::Instructions { " instructions" } else { "" };
+    format!("{}{unit}{change}", from_to(row))
 }
 
-/// How two counted runs were compared. None where no row is a count.
+/// How two counted runs were compared. None where no row has instructions.
 pub fn method(comparison: &Comparison) -> Option<String> {
-    let counts = || comparison.rows.iter().filter(|row| row.is_count());
+    let counts =
+        || comparison.rows.iter().filter(|row| row.base.unit == Unit::Instructions && row.is_count());
     let is_exact = |row: &&Row| [row.base, row.other].iter().all(|side| is_constant(&side.samples));
     let (all, exact) = (counts().count(), counts().filter(is_exact).count());
     let which = if exact == all { String::new() } else { format!(" in {exact} of {all} rows") };

@@ -1,8 +1,9 @@
 //! Counts of instructions: no noise, no interval, and always a verdict.
 //!
 //! A guest whose clock goes one tick an instruction has the same count in each batch and in each run, so one instruction is a
-//! difference. A count that is not the same in every batch, such as that of a process's start, is known by its batches: where the
-//! middle halves of both sides have no count in common, the medians differ.
+//! difference. A count that is not the same in every batch, such as that of a process's start, is known by its batches: where those
+//! of the two sides have no count in common but for an eighth at either end, the medians differ. Batches of one boot are more alike
+//! than those of two, so less than an instruction or a thousandth is no such difference.
 
 use super::Verdict;
 use super::rows::{NotCompared, Row};
@@ -18,16 +19,18 @@ pub(super) fn is_counting(run: &Run) -> bool {
 
 /// A case that is counted on one side and timed on the other.
 pub(super) fn not_compared(case: &Case, base: &Measured, other: &Measured) -> Option<NotCompared> {
-    (base.is_count() != other.is_count()).then(|| NotCompared {
-        case: case.clone(),
-        base_unit: base.unit,
-        other_unit: other.unit,
-    })
+    let is_apart = base.unit != other.unit && base.is_count() != other.is_count();
+    is_apart.then(|| NotCompared { case: case.clone(), base_unit: base.unit, other_unit: other.unit })
+}
+
+/// Whether two measurements of a case are compared as counts. A size is one on hardware too.
+pub(super) fn are_counts(base: &Measured, other: &Measured) -> bool {
+    base.unit == other.unit && (base.is_count() || other.is_count())
 }
 
 /// The row of a case that both sides counted; a relative difference of up to `asked` does not count. None of other cases.
 pub(super) fn row(case: &Case, base: &Measured, other: &Measured, asked: f64) -> Option<Row> {
-    let sides = [Side::of(base)?, Side::of(other)?];
+    let sides = Side::both(base, other)?;
     let Decision { ratio, verdict, why } = decide(sides, asked);
     Some(Row {
         case: case.clone(),
@@ -48,23 +51,29 @@ pub(super) struct Side {
     pub(super) median: f64,
     /// From the smallest to the largest.
     all: Interval,
-    /// From the first quartile to the third.
+    /// The same without an eighth of the batches at either end.
     middle: Interval,
+    batches: usize,
     operations: u64,
 }
 
 impl Side {
     /// None of what was not counted.
-    pub(super) fn of(measured: &Measured) -> Option<Self> {
-        if !measured.is_count() {
-            return None;
-        }
+    pub(super) fn both(base: &Measured, other: &Measured) -> Option<[Self; 2]> {
+        are_counts(base, other).then_some(())?;
+        Some([Self::of(base)?, Self::of(other)?])
+    }
+
+    fn of(measured: &Measured) -> Option<Self> {
         let sorted = stats::sorted(&measured.samples);
-        let at = |share| stats::quantile(&sorted, share);
+        let ends = sorted.len() / 8;
+        let inner = sorted.get(ends..sorted.len() - ends)?;
+        let span = |of: &[f64]| Some(Interval { low: *of.first()?, high: *of.last()? });
         Some(Self {
             median: Level::of(measured)?.median,
-            all: Interval { low: at(0.0)?, high: at(1.0)? },
-            middle: Interval { low: at(0.25)?, high: at(0.75)? },
+            all: span(&sorted)?,
+            middle: span(inner)?,
+            batches: sorted.len(),
             operations: measured.ops_per_sample,
         })
     }
@@ -118,9 +127,25 @@ fn of_unequal_batches(base: Side, other: Side) -> Option<String> {
     })
 }
 
-/// Why the medians of counts that vary may be the same.
+/// Why the medians of counts that vary may be the same; None of exact ones.
+///
+/// Of samples of one distribution, 15 on each side lie apart like this once in a hundred thousand comparisons, 9 or 5 of which the
+/// gap is as wide as their range once in ten thousand.
 fn of_spread(base: Side, other: Side) -> Option<String> {
-    let meet = base.middle.low <= other.middle.high && other.middle.low <= base.middle.high;
+    /// A difference of batches that vary is at least this share, and at least an instruction.
+    const LEAST: f64 = 0.001;
+    let varying: Vec<Side> = [base, other].into_iter().filter(|side| !side.is_exact()).collect();
+    let batches = varying.iter().map(|side| side.batches).min()?;
+    let widest = varying.iter().map(|side| side.middle.high - side.middle.low).fold(0.0, f64::max);
+    let widths = match batches {
+        15.. => 0.0,
+        5.. => 1.0,
+        _ => 10.0,
+    };
+    let gap = (other.middle.low - base.middle.high).max(base.middle.low - other.middle.high);
+    let difference = (other.median - base.median).abs();
+    let is_least = difference >= 1.0 && difference >= LEAST * base.median.abs();
+    let meet = !(is_least && gap > 0.0 && gap >= widths * widest);
     let span = |side: Side| match side.is_exact() {
         true => figure(side.median),
         false => format!("{} to {}", figure(side.all.low), figure(side.all.high)),

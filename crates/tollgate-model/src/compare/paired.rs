@@ -119,7 +119,7 @@ fn compare(
 
 /// The comparison of two counts; None of times.
 fn of_counts(case: &Measured, baseline: &Measured) -> Option<Paired> {
-    let [base, other] = [counted::Side::of(baseline)?, counted::Side::of(case)?];
+    let [base, other] = counted::Side::both(baseline, case)?;
     let counted::Decision { ratio, verdict, .. } = counted::decide([base, other], 0.0);
     Some(Paired {
         baseline: case.baseline.clone()?,

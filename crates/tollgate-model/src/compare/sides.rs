@@ -4,7 +4,7 @@ use super::index::Index;
 use super::rows::NotCompared;
 use super::{counted, figure};
 use crate::estimate::Level;
-use crate::measurement::{Case, Measured, Unit};
+use crate::measurement::{Case, Measured};
 use crate::{own, stats};
 
 /// The cases that a run measured, without the engine's own.
@@ -45,7 +45,7 @@ pub(super) fn joined<'a>(base: &Index<'a>, other: &Index<'a>) -> Joined<'a> {
 impl Joined<'_> {
     /// How many of them have intervals, for which these are corrected.
     pub(super) fn timed(&self) -> usize {
-        self.cases.iter().filter(|(_, base, _)| !base.is_count()).count()
+        self.cases.iter().filter(|(_, base, other)| !counted::are_counts(base, other)).count()
     }
 }
 
@@ -54,9 +54,8 @@ pub(super) fn incomparable(base: &Measured, other: &Measured) -> Option<String> 
     if base.unit != other.unit {
         return Some(format!("in {} in the base, in {} in the other", base.unit, other.unit));
     }
-    // Counts of instructions are comparable across provenances; times are not.
-    let is_count = base.unit == Unit::Instructions;
-    let differ = base.provenance != other.provenance && !is_count;
+    // Counts are comparable across provenances; times are not.
+    let differ = base.provenance != other.provenance && !base.unit.is_amount();
     differ.then(|| "executed by different kinds of machines".to_owned())
 }
 

@@ -112,7 +112,7 @@ impl Pace {
 
     /// The part of a row's threshold.
     pub(super) fn of(&self, measured: &Measured) -> f64 {
-        if matches!(measured.unit, Unit::Bytes | Unit::Instructions) {
+        if measured.unit.is_amount() {
             return 0.0;
         }
         let elsewhere = || self.loops.and_then(difference).unwrap_or(0.0);

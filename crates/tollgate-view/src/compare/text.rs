@@ -214,7 +214,7 @@ fn of_counts(comparison: &Comparison, rows: &[&Row]) -> Table {
     let mut table = Table::new(&names).with_words(&["verdict"]);
     for row in rows {
         let or_none = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
-        let count = |count: Option<f64>| or_none(count.map(figures::instructions));
+        let count = |of: Option<f64>| or_none(of.map(|of| counts::count(of, row.base.unit)));
         let result = &row.result;
         let cells = [
             result.case.to_string(),

@@ -43,7 +43,7 @@ const HEAD_OF_COUNTS: [&str; 5] = ["case", "base", "this", "adds", "change"];
 
 fn of_count(row: &Row) -> Vec<Text> {
     let or_none = |text: Option<String>| Text::from(text.unwrap_or_else(|| "–".to_owned()));
-    let count = |count: Option<f64>| or_none(count.map(figures::instructions));
+    let count = |of: Option<f64>| or_none(of.map(|of| counts::count(of, row.base.unit)));
     vec![
         Text::label(&row.case().to_string()),
         count(row.result.base),

@@ -257,7 +257,7 @@ fn cells(figures: &Figures) -> [String; 4] {
 
 /// The cells of a count, one for each of [`COLUMNS_OF_COUNTS`].
 fn of_count(figures: &Figures) -> [String; 3] {
-    let count = figures::instructions(figures.estimate.median);
+    let count = counts::count(figures.estimate.median, figures.measured.unit);
     let batches = counts::batches(figures).unwrap_or_default();
     let multiple = figures.multiple.map(|multiple| match multiple {
         little if little < 0.095 => figures::significant(little, 1),

@@ -169,9 +169,9 @@ impl<'a, 'b> Block<'a, 'b> {
         heading(&self.title, self.width) + &method
     }
 
-    /// Whether no row has a ratio, and the figures stand side by side.
+    /// Whether no row changed and some have no ratio: their figures stand side by side.
     fn is_beside(&self) -> bool {
-        self.comparison.rows.is_empty()
+        !self.comparison.not_compared.is_empty() && self.comparison.changed().is_empty()
     }
 
     fn after(&self, hidden: usize) -> String {

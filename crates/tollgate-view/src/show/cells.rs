@@ -3,7 +3,7 @@
 use tollgate_model::Unit;
 
 use crate::counts;
-use crate::figures::{estimate, instructions, multiple, range};
+use crate::figures::{estimate, multiple, range};
 use crate::summary::{Figures, Row};
 
 /// How samples become the figures that are shown.
@@ -76,7 +76,11 @@ impl Columns {
         }
         if self == Self::Counts {
             let multiple = figures.multiple.map(multiple).unwrap_or_default();
-            return vec![instructions(of.median), counts::batches(figures).unwrap_or_default(), multiple];
+            return vec![
+                counts::count(of.median, measured.unit),
+                counts::batches(figures).unwrap_or_default(),
+                multiple,
+            ];
         }
         let interval = of.interval.map(|interval| {
             let [low, high, median] =

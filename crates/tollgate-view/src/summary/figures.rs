@@ -68,7 +68,7 @@ impl<'a> Figures<'a> {
         Some(bytes * 1e9 / self.estimate.median).filter(|rate| rate.is_finite() && *rate > 0.0)
     }
 
-    /// Whether it is a count of instructions.
+    /// Whether it is a count of instructions, or a size beside such counts.
     pub fn is_count(&self) -> bool {
         self.measured.is_count()
     }

@@ -26,7 +26,7 @@ pub enum Note<'a> {
     /// The figure is an upper bound.
     BelowLimit,
     /// A count that is not the same in every batch, from the smallest to the largest.
-    Varying(f64, f64),
+    Varying(f64, f64, Unit),
     /// So many of all batches of a count had another event, such as a timer tick, and are left out.
     Apart(u64, u64),
     /// Bytes per second.
@@ -91,7 +91,8 @@ pub(super) fn of<'b>(case: &'b Case, figures: &'b Figures<'_>) -> Vec<Note<'b>> 
 fn of_count<'b>(figures: &Figures<'_>) -> Vec<Note<'b>> {
     let (estimate, apart) = (&figures.estimate, figures.measured.discarded);
     let all = (estimate.samples as u64).saturating_add(apart);
-    let varying = (!figures.is_exact()).then_some(Note::Varying(estimate.min, estimate.max));
+    let varying =
+        (!figures.is_exact()).then_some(Note::Varying(estimate.min, estimate.max, figures.measured.unit));
     varying.into_iter().chain((apart > 0).then_some(Note::Apart(apart, all))).collect()
 }
 
@@ -123,8 +124,8 @@ impl fmt::Display for Note<'_> {
             Self::Noisy(noise) => write!(f, "noisy: {noise}"),
             Self::Emulated => f.write_str("times are an emulator's"),
             Self::BelowLimit => f.write_str("detection limit"),
-            Self::Varying(low, high) => {
-                let range = figures::range(*low, *high, *low, Unit::Instructions);
+            Self::Varying(low, high, unit) => {
+                let range = figures::range(*low, *high, *low, *unit);
                 write!(f, "not the same in every batch: {range}")
             }
             Self::Apart(apart, all) => write!(f, "{apart} of {all} batches had other events, left out"),
