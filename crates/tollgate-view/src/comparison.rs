@@ -238,6 +238,6 @@ pub fn environment(part: &Part) -> String {
 }
 
 /// The last two names of a path.
-fn in_short(path: &str) -> &str {
+pub(crate) fn in_short(path: &str) -> &str {
     path.rmatch_indices('/').nth(1).map_or(path, |(at, _)| &path[at + 1..])
 }

@@ -35,12 +35,19 @@ pub fn batches(figures: &Figures) -> Option<String> {
     })
 }
 
-/// How many counts of a run are exact: `in 8 of 9 rows every batch has the same count`.
-pub fn exactness(summary: &Summary) -> String {
+/// Where not every count of a run is exact, how many are: `in 8 of 9 rows; the others have the range of their batches`.
+pub fn inexact(summary: &Summary) -> Option<String> {
     let counts = || summary.measured().map(|(_, figures)| figures).filter(|figures| figures.is_count());
     let (all, exact) = (counts().count(), counts().filter(|figures| figures.is_exact()).count());
-    let which = if exact == all { String::new() } else { format!("in {exact} of {all} rows ") };
-    format!("{which}every batch has the same count")
+    (exact < all).then(|| format!("in {exact} of {all} rows; the others have the range of their batches"))
+}
+
+/// How exact the counts of a run are.
+pub fn exactness(summary: &Summary) -> String {
+    match inexact(summary) {
+        Some(which) => format!("{EXACT} {which}"),
+        None => format!("{EXACT}: every batch has the same count"),
+    }
 }
 
 /// `209`; a size with its unit.

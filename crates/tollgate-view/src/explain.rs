@@ -14,12 +14,12 @@ use tollgate_suites::Benchmark;
 use crate::benchmarks::{instruction, interface};
 use crate::burdens::{self, Burden};
 use crate::causes;
-use crate::figures;
 use crate::findings::{self, Finding};
 use crate::session::Session;
 use crate::show::cells::Columns;
 use crate::summary::{Figures, Summary};
 use crate::table::{Look, Table, cut, heading, paragraph};
+use crate::{counts, figures};
 
 /// Facts that are shown beside those that make it slow.
 const FACTS: usize = 5;
@@ -48,7 +48,8 @@ pub fn text(
     if let Some(interface) = interface(benchmark) {
         field("Through", &interface);
     }
-    field("Subtracted", subtracted(benchmark));
+    let is_counted = summary.is_some_and(counts::is_counted);
+    field("Subtracted", if is_counted { OF_COUNTS } else { subtracted(benchmark) });
     if let Some(counts) = benchmark.counts {
         field("Counted", &format!("{counts}, exactly one an operation, or the case fails"));
     }
@@ -86,6 +87,10 @@ pub fn text(
     }
     text
 }
+
+/// What is subtracted from a batch whose instructions are counted.
+const OF_COUNTS: &str =
+    "empty loops, and a batch of half the operations: what each batch has once is not counted";
 
 /// What is subtracted from a batch.
 fn subtracted(benchmark: &Benchmark) -> &'static str {

@@ -19,15 +19,18 @@ pub fn estimate(value: f64, unit: Unit) -> String {
     format!("{} {}", significant(value / scale.divisor, DIGITS), scale.name)
 }
 
-/// A number of instructions: `209`, `1,204`; of a mean that is no whole number two decimals: `409.25`.
+/// A number of instructions: `209`, `1,204`; of a small mean that is no whole number two decimals: `409.25`.
 pub fn instructions(count: f64) -> String {
     /// A share that rounding leaves.
     const LITTLE: f64 = 0.005;
+    /// From here on a share of an instruction is nothing to be seen.
+    const LARGE: f64 = 1000.0;
     if is_far(count.round()) {
         return significant(count, DIGITS);
     }
     let text = match (count - count.round()).abs() < LITTLE {
         // There is no negative zero.
+        _ if count.abs() >= LARGE => format!("{count:.0}"),
         true => format!("{:.0}", count.round() + 0.0),
         false => format!("{count:.2}"),
     };

@@ -48,7 +48,7 @@ pub fn of(summary: &Summary) -> Quality {
         return Quality { grade: Grade::Poor, reasons: vec!["nothing was measured".to_owned()] };
     }
     if counts::is_counted(summary) {
-        return Quality { grade: Grade::Exact, reasons: vec![counts::exactness(summary)] };
+        return Quality { grade: Grade::Exact, reasons: counts::inexact(summary).into_iter().collect() };
     }
     let mut reasons: Vec<(Grade, String)> = Vec::new();
     let mut judge = |value: Option<f64>, [fair, poor]: [f64; 2], words: &dyn Fn(f64) -> String| {
@@ -127,6 +127,8 @@ impl fmt::Display for Quality {
         let reasons = self.reasons.iter().take(2).map(String::as_str).collect::<Vec<_>>().join("; ");
         let mut letters = reasons.chars();
         match letters.next() {
+            None if self.grade == Grade::Exact => write!(f, "{}: every batch has the same count", self.grade),
+            Some(_) if self.grade == Grade::Exact => write!(f, "{} {reasons}", self.grade),
             None => write!(f, "{}: processes agree, nothing disturbed", self.grade),
             Some(first) => write!(f, "{}. {}{}", self.grade, first.to_uppercase(), letters.as_str()),
         }

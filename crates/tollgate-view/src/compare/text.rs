@@ -93,7 +93,8 @@ fn one(comparison: &Comparison, all: bool, width: usize) -> String {
         text.push_str(&only_of_both(comparison, width));
     }
     let hidden = changed.len() - rows.len().min(changed.len());
-    let verdicts = (!comparison.rows.is_empty()).then(|| verdicts(comparison, hidden));
+    let has_verdicts = !comparison.rows.is_empty() || comparison.not_compared.is_empty();
+    let verdicts = has_verdicts.then(|| verdicts(comparison, hidden));
     for line in verdicts.into_iter().chain(counts::not_compared(comparison)) {
         text.push_str(&paragraph(&line, width, ""));
     }

@@ -38,6 +38,9 @@ fn of(benchmark: &Benchmark, base: &Member, other: &Member, comparison: &Compari
     }
     let is_changed = rows.iter().any(|row| row.result.verdict.is_difference());
     let cause = match &comparison.proven {
+        Some(_) if is_changed && comparison.is_counted() => {
+            "A proven cause: nothing else differed, and instructions have no noise.".to_owned()
+        }
         Some(_) if is_changed => {
             "A proven cause: nothing else differed, and the turns of both alternated.".to_owned()
         }

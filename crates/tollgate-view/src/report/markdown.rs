@@ -13,6 +13,7 @@ use super::{differences, environment, ruler, suites, verdict};
 use crate::comparison::{self, Comparison};
 use crate::page::Text;
 use crate::session::environments as session;
+use crate::show::cells::Columns;
 use crate::summary::{Row, State};
 use crate::{counts, figures};
 
@@ -69,6 +70,9 @@ fn alone(text: &mut String, subject: &Subject) {
     let headlines = ruler::headlines(summary).into_iter();
     let rows = headlines.filter_map(|(name, case)| Some(cells(&name, summary.row(case)?)));
     text.push_str("\n## Headline cases\n\n");
+    if counts::is_counted(summary) {
+        return counted(text, subject);
+    }
     table(text, &COLUMNS, rows);
     for suite in suites::suites(std::slice::from_ref(subject)) {
         let rows = || summary.rows.iter().filter(|row| suites::suite_of(row.case) == suite);
@@ -79,6 +83,29 @@ fn alone(text: &mut String, subject: &Subject) {
             &COLUMNS,
             rows().map(|row| cells(&row.case.to_string(), row)),
         );
+    }
+}
+
+/// The same of a run that counted instructions.
+fn counted(text: &mut String, subject: &Subject) {
+    const COLUMNS: [&str; 4] = ["case", "instructions", "batches", "× syscall"];
+    let summary = &subject.summary;
+    let cells = |name: &str, row: &Row| {
+        let mut cells = vec![plain(name)];
+        match row.figures() {
+            Some(figures) => cells.extend(Columns::Counts.cells(figures)),
+            None => cells.push(row.status().to_owned()),
+        }
+        let mut cells = cells.into_iter();
+        std::array::from_fn(|_| cells.next().unwrap_or_default())
+    };
+    let headlines = ruler::headlines(summary).into_iter();
+    table(text, &COLUMNS, headlines.filter_map(|(name, case)| Some(cells(&name, summary.row(case)?))));
+    for suite in suites::suites(std::slice::from_ref(subject)) {
+        let rows = || summary.rows.iter().filter(|row| suites::suite_of(row.case) == suite);
+        let all = figures::count(rows().count(), "case", "cases");
+        let rows = rows().map(|row| cells(&row.case.to_string(), row));
+        folded(text, &format!("{suite}: {all}"), &COLUMNS, rows);
     }
 }
 
@@ -184,8 +211,10 @@ fn ratio_cells(row: &comparison::Row) -> [String; 6] {
 }
 
 fn cells_of_counts(row: &comparison::Row) -> [String; 6] {
-    let [name, base, other, .., verdict] = ratio_cells(row);
+    let [name, .., verdict] = ratio_cells(row);
     let or_none = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
+    let [base, other] = [(row.result.base, row.base.unit), (row.result.other, row.other.unit)]
+        .map(|(count, unit)| or_none(count.map(|count| counts::count(count, unit))));
     [name, base, other, or_none(counts::adds(row)), or_none(counts::change(row)), verdict]
 }
 

@@ -70,10 +70,14 @@ pub fn of(subjects: &[Subject], comparisons: &[Comparison]) -> Option<Figure> {
         0 => String::new(),
         more => format!(" {more} more without a difference are in the tables of the suites."),
     };
+    let band = match comparisons.iter().all(Comparison::is_counted) {
+        true => "counts have no CI",
+        false => "a band is the 95 % CI",
+    };
     Some(Figure {
         title: "Ratio to the base".into(),
         description: format!(
-            "Times of the base, on a logarithmic axis with 1 as the line; a band is the 95 % CI. Slower cases first, \
+            "Times of the base, on a logarithmic axis with 1 as the line; {band}. Slower cases first, \
              then faster ones, the largest ratio on top.{more}"
         )
         .into(),

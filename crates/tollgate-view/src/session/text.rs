@@ -11,7 +11,7 @@ use unicode_width::UnicodeWidthStr;
 use super::causes::Causes;
 use super::counted::Beside;
 use super::{Member, Session, environments, rows, starts};
-use crate::comparison::Comparison;
+use crate::comparison::{self, Comparison};
 use crate::figures::{count, time_left};
 use crate::screen::headlines;
 use crate::table::{cut, heading, paragraph};
@@ -142,7 +142,7 @@ impl<'a, 'b> Block<'a, 'b> {
             false => format!("{slower} slower, {faster} faster"),
         };
         Self {
-            title: format!("{} compared with {}: {verdicts}", other.name, base.name),
+            title: format!("{} compared with {}: {verdicts}", in_short(&other.name), in_short(&base.name)),
             beside: Beside { base: &base.summary, other: &other.summary },
             method: environments::method(comparison).unwrap_or_default(),
             sentences: causes.sentences(comparison),
@@ -212,6 +212,18 @@ impl<'a, 'b> Block<'a, 'b> {
         let facts = crate::compare::facts::facts_text(&self.comparison.facts, width);
         let only = crate::compare::text::only_of_both(self.comparison, width);
         format!("\n{}{table}{only}{}{facts}", self.before(), self.after(0))
+    }
+}
+
+/// The name of an environment, with the last two names of a kernel's path: a line has no room for more.
+fn in_short(name: &str) -> String {
+    let piece = |piece: &str| match piece.split_once("kernel=") {
+        Some((before, path)) => format!("{before}kernel={}", comparison::in_short(path)),
+        None => piece.to_owned(),
+    };
+    match name.starts_with("vm:") {
+        true => name.split(',').map(piece).collect::<Vec<_>>().join(","),
+        false => name.to_owned(),
     }
 }
 

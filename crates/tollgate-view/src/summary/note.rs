@@ -25,8 +25,6 @@ pub enum Note<'a> {
     Emulated,
     /// The figure is an upper bound.
     BelowLimit,
-    /// A count that is not the same in every batch, from the smallest to the largest.
-    Varying(f64, f64, Unit),
     /// So many of all batches of a count had another event, such as a timer tick, and are left out.
     Apart(u64, u64),
     /// Bytes per second.
@@ -87,13 +85,11 @@ pub(super) fn of<'b>(case: &'b Case, figures: &'b Figures<'_>) -> Vec<Note<'b>> 
     notes
 }
 
-/// How the batches of a count differ.
-fn of_count<'b>(figures: &Figures<'_>) -> Vec<Note<'b>> {
-    let (estimate, apart) = (&figures.estimate, figures.measured.discarded);
-    let all = (estimate.samples as u64).saturating_add(apart);
-    let varying =
-        (!figures.is_exact()).then_some(Note::Varying(estimate.min, estimate.max, figures.measured.unit));
-    varying.into_iter().chain((apart > 0).then_some(Note::Apart(apart, all))).collect()
+/// The batches of a count that are left out. How the others differ has a column.
+fn of_count<'b>(figures: &Figures<'_>) -> Option<Note<'b>> {
+    let apart = figures.measured.discarded;
+    let all = (figures.estimate.samples as u64).saturating_add(apart);
+    (apart > 0).then_some(Note::Apart(apart, all))
 }
 
 /// How the samples of a time are distributed.
@@ -124,10 +120,6 @@ impl fmt::Display for Note<'_> {
             Self::Noisy(noise) => write!(f, "noisy: {noise}"),
             Self::Emulated => f.write_str("times are an emulator's"),
             Self::BelowLimit => f.write_str("detection limit"),
-            Self::Varying(low, high, unit) => {
-                let range = figures::range(*low, *high, *low, *unit);
-                write!(f, "not the same in every batch: {range}")
-            }
             Self::Apart(apart, all) => write!(f, "{apart} of {all} batches had other events, left out"),
             Self::Throughput(rate) => write!(f, "{}/s", figures::bytes(*rate)),
             Self::Paired { paired, case, unit } => paired_in_words(f, paired, case, *unit),
