@@ -27,7 +27,7 @@ pub struct CompareArgs {
     /// Exit with status 1 where any benchmark has this verdict, 3 where that is undecided; several are separated by commas
     #[arg(long, value_name = "VERDICT", value_enum, value_delimiter = ',')]
     pub fail_on: Vec<FailOn>,
-    /// No smaller difference counts; a row's own noise may ask for more [default: 1%]
+    /// No smaller difference counts; a row's own noise may ask for more [default: 1%, of counted instructions 0%]
     #[arg(long, value_name = "PERCENT", value_parser = parse_threshold, allow_negative_numbers = true)]
     pub threshold: Option<f64>,
     /// How to print

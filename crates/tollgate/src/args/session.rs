@@ -27,7 +27,7 @@ pub struct SessionArgs {
     /// Of several environments: exit with status 1 where any benchmark has this verdict, 3 where that is undecided
     #[arg(long, value_name = "VERDICT", value_enum, value_delimiter = ',')]
     pub fail_on: Vec<FailOn>,
-    /// Of several environments: no smaller difference counts [default: 0.3%]
+    /// Of several environments: no smaller difference counts [default: 0.3%, of counted instructions 0%]
     #[arg(long, value_name = "PERCENT", value_parser = parse_threshold, allow_negative_numbers = true)]
     pub threshold: Option<f64>,
 }
