@@ -1,6 +1,6 @@
 //! What an emulated instruction costs, as the published experiment asked (Walter Zhou, "Simulate Invalid Opcode 的性能代价分析").
 
-use tollgate_model::{Case, ParamValue, Unit};
+use tollgate_model::{Case, Fact, FactValue, ParamValue, Unit};
 
 use super::finding::{Finding, bounded_times, case};
 use crate::figures;
@@ -65,12 +65,14 @@ fn rings(summary: &Summary) -> Option<Finding> {
         else {
             return of_times(summary, cases);
         };
+        let has_pti = summary.run.facts.get("mitigation.pti").and_then(Fact::value) == Some(&FactValue::Flag(true));
+        let tables = if has_pti { " and of page tables" } else { "" };
         let sentence = if kernel < program {
             format!(
                 "Emulated by a kernel module, a trap taken in ring 0 still executes {} of the {} instructions of one taken in \
-                 ring 3 ({}): both are delivered through the same gate, save and restore all registers, call the notifiers, read \
-                 and emulate the opcode, and end with IRET. Only the change of stack and page tables, and the checks before the \
-                 return to a program, fall away: {} instructions.",
+                 ring 3 ({}): both save and restore all registers, call the notifiers, and read and emulate the opcode. Ring 0 is \
+                 spared the change of stack{tables} and the checks around user memory and the return to it, {} instructions; \
+                 delivery through the gate and IRET, one step of the processor each, remain.",
                 whole(kernel),
                 whole(program),
                 figures::percent(kernel / program),
