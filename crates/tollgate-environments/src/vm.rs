@@ -140,6 +140,7 @@ impl Guest {
         let fault = |error: std::io::Error| unusable!("vm: the initramfs: {}", plainly(error));
         let mut more = Initramfs::behind(self.initramfs.try_clone().map_err(fault)?).map_err(fault)?;
         more.file(path, &bytes).map_err(fault)?;
+        self.contents.extend_from_slice(more.contents());
         self.initramfs = more.finish().map_err(fault)?;
         Ok(())
     }
