@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: MIT OR GPL-2.0
 /*
  * The published experiment (Walter Zhou, "Simulate Invalid Opcode", Linux 2.6.20) in a kernel of today: two invalid instructions get a
  * meaning at #UD (Intel SDM vol. 3, Interrupt 6), in a program and in the kernel itself.
@@ -318,5 +318,5 @@ static struct miscdevice device = {
 
 module_misc_device(device);
 
-MODULE_LICENSE("GPL");
+MODULE_LICENSE("Dual MIT/GPL");
 MODULE_DESCRIPTION("Emulates two invalid opcodes for tollgate's benchmark traps/invalid-opcode");
