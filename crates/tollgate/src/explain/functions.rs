@@ -23,7 +23,13 @@ pub fn explain(pattern: &str, selection: &Selection, environment: &str) -> Resul
     let guardian = Guardian::begin().map_err(|error| {
         Failure::input(format!("no process can be made that clears up: {}", plainly(&error)))
     })?;
-    let prepared = Environment::prepare(&spec, &guardian, &|| interrupt::requested().is_some());
+    let stop = || interrupt::requested().is_some();
+    let prepared = Environment::prepare(&spec, &guardian, &stop).and_then(|mut prepared| {
+        if tollgate_suites::needs_kernel_module(&case) {
+            prepared.bring_module(&stop)?;
+        }
+        Ok(prepared)
+    });
     let mut prepared = prepared.map_err(|error| match error {
         EnvironmentError::Interrupted => Failure::Interrupted(interrupt::requested().unwrap_or_default()),
         error => Failure::input(error.to_string()),
