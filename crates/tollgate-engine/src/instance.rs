@@ -48,6 +48,12 @@ impl Instance {
         self
     }
 
+    /// Its loop begins at this address, which is the kernel's.
+    pub fn looping_at(mut self, address: u64) -> Self {
+        self.ready.entry = Some(address);
+        self
+    }
+
     /// Instances with the same `fixture` share it: where time is short, a process runs all of them or none.
     pub fn on_fixture(mut self, fixture: impl Into<String>) -> Self {
         self.ready.fixture = Some(fixture.into());

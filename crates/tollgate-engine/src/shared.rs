@@ -129,7 +129,7 @@ pub struct Readiness {
     /// Iterations of a sample of instructions; 0 where its batches are timed.
     #[serde(default)]
     pub counted: u64,
-    /// The address of its loop's first instruction, in a process that is watched.
+    /// The address of its loop's first instruction, in a process that is watched or in the kernel.
     #[serde(default)]
     pub entry: Option<u64>,
     pub experiment: Option<String>,

@@ -61,6 +61,8 @@ pub(super) struct RingZero {
     pub empty_after: u64,
     /// Instructions that were emulated.
     pub emulated: u64,
+    /// The address of the timed loop's function in the kernel.
+    pub entry: u64,
 }
 
 /// The module's device, open.
@@ -148,7 +150,7 @@ mod tests {
     fn orders_have_the_numbers_of_the_modules_source() {
         // _IO('t', 1), _IOR('t', 2, u64), _IOWR('t', 3, struct one), _IOWR('t', 4, struct batch).
         let numbers = [WATCH, UNWATCH, ONE, BATCH].map(|order| order as u32);
-        assert_eq!(numbers, [0x0000_7401, 0x8008_7402, 0xc018_7403, 0xc038_7404]);
+        assert_eq!(numbers, [0x0000_7401, 0x8008_7402, 0xc018_7403, 0xc040_7404]);
     }
 
     #[test]

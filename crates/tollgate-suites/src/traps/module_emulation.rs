@@ -30,8 +30,9 @@ pub(super) fn in_ring_0(opcode: &Opcode) -> Result<Instance> {
         Ok((result.into(), emulated))
     })?;
     unknown_opcode_kills(&emulator)?;
-    let instance = Instance::new(InRingZero { emulator, opcode: number });
-    Ok(instance.with_ops(TEN).with_most(MOST_ITERATIONS))
+    let runner = InRingZero { emulator, opcode: number };
+    let entry = runner.run(1, 1)?.entry;
+    Ok(Instance::new(runner).looping_at(entry).with_ops(TEN).with_most(MOST_ITERATIONS))
 }
 
 /// The result of one instruction in this process, and how often the module emulated it.

@@ -57,6 +57,8 @@ struct batch {
 	u64 work;
 	u64 empty_after;
 	u64 emulated;
+	/* Where the timed loop's function begins: it is found by that in a log of executed instructions. */
+	u64 entry;
 };
 
 /* From now on the calling process's instructions are emulated. */
@@ -215,6 +217,7 @@ static long run_batch(struct batch *batch)
 			batch->work = lock_movs(n, &batch->result);
 		batch->empty_after = empty_loop(empty);
 	});
+	batch->entry = (u64)(batch->opcode == IS_UD1 ? ud1s : lock_movs);
 	return 0;
 }
 
