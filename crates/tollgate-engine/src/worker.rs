@@ -203,10 +203,10 @@ pub(super) fn serve(shared: &SharedResults, find: Find) -> i32 {
             let clock = report.clock.unwrap_or_else(|| Err("its counter was not looked at".to_owned()));
             bench.count(clock.map(|(clock, _)| clock), &instances);
         }
-        Work::Turns { clock, instances, pipes } => return bench.turns(clock, &instances, pipes),
+        Work::Turns { clock, instances, pipes } => return bench.turns(clock, &instances, pipes, false),
         Work::Watched { instances, pipes } => {
             let Some(Ok((clock, _))) = report.clock else { return 2 };
-            return bench.turns(clock, &instances, pipes);
+            return bench.turns(clock, &instances, pipes, true);
         }
     }
     0
@@ -251,10 +251,10 @@ impl Bench<'_> {
     }
 
     /// The exit status.
-    fn turns(&mut self, clock: Clock, orders: &[InstanceOrder], pipes: [i32; 2]) -> i32 {
+    fn turns(&mut self, clock: Clock, orders: &[InstanceOrder], pipes: [i32; 2], is_sample: bool) -> i32 {
         let Ok(pipes) = Pipes::open(pipes) else { return 2 };
         let instances = self.make_ready(orders);
-        let runner = TurnRunner { shared: self.shared, clock, orders, instances };
+        let runner = TurnRunner { shared: self.shared, clock, orders, instances, is_sample };
         i32::from(runner.run(pipes).is_err())
     }
 

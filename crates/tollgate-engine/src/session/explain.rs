@@ -1,7 +1,7 @@
 //! Which functions the instructions of an operation are in, in an environment whose instructions are counted.
 //!
-//! The case is counted first, as in a run. Then another process like that one makes the longer batch of a sample while the environment
-//! logs each instruction that it executes, and the agent names the kernel's functions.
+//! The case is counted first, as in a run. Then another process like that one takes samples while the environment logs each instruction
+//! that it executes, and the agent names the kernel's functions. A sample in the log that has the row's count stands for it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -21,12 +21,17 @@ use super::iterations::{FunctionCount, choose, functions, is_kernel, iterations}
 use super::teller::Teller;
 use super::{InstructionLog, Side};
 
-/// Batches in front of the logged one.
+/// Samples in front of the logged ones.
 const WARM_UP: usize = 3;
+/// Samples that are logged, and the number of instructions after which no other one is: the log holds about a million in a second.
+const SAMPLES: usize = 5;
+const ENOUGH: usize = 4_000_000;
 /// Functions that the agent is asked for in one message.
 const MOST_ADDRESSES: usize = 1 << 16;
 /// Characters of a function's name.
 const MOST_NAME: usize = 120;
+/// Why a case is not explained.
+const NO_LOOP: &str = "it is no loop of 64-bit instructions, and its operations cannot be told apart in the log";
 /// Reading the symbols of a kernel takes a part of a second in the guest.
 const SYMBOLS: Duration = Duration::from_secs(300);
 
@@ -68,12 +73,21 @@ pub fn explain_in(
     })
 }
 
-/// What the count of the case says of its batches.
+/// What the count of the case says of its samples.
 struct Counted {
     per_operation: f64,
+    /// Instructions of a sample, where all have as many.
+    ticks: Option<i64>,
+    /// Its iterations are those of the shorter batch of a sample.
     order: InstanceOrder,
-    /// Iterations of the shorter batch of a sample.
-    iterations: u64,
+    /// Iterations of the longer batch of a sample.
+    in_batch: u64,
+}
+
+/// A sample, and what was executed in about its time.
+struct Logged {
+    addresses: Vec<u64>,
+    ticks: i64,
 }
 
 impl AgentSide<'_, '_> {
@@ -89,10 +103,12 @@ impl AgentSide<'_, '_> {
         while self.count_one(0, &mut |what| say(format!("counting {what} in {name}")))? {}
         let counted = self.counted().map_err(Gone::Lost)?;
         say(format!("logging the instructions of {} in {name}", counted.order.benchmark));
-        let (addresses, entry) = self.logged(&counted.order, log)?;
-        let all = iterations(&addresses, entry, counted.order.iterations as usize).map_err(Gone::Lost)?;
+        let (samples, entry) = self.logged(&counted, log)?;
+        let sample = samples.iter().find(|sample| Some(sample.ticks) == counted.ticks).or(samples.first());
+        let addresses = sample.map(|sample| sample.addresses.as_slice()).unwrap_or_default();
+        let all = iterations(addresses, entry, counted.in_batch as usize).map_err(Gone::Lost)?;
         // Those by which the longer batch of a sample is longer.
-        let looked_at = &all[all.len().saturating_sub(counted.iterations as usize)..];
+        let looked_at = &all[all.len().saturating_sub(counted.order.iterations as usize)..];
         let chosen = choose(looked_at, counted.per_operation * counted.order.ops as f64);
         say(format!("reading the kernel's symbols in {name}"));
         let executed = || chosen.iterations.iter().flat_map(|range| &addresses[range.clone()]).copied();
@@ -125,52 +141,60 @@ impl AgentSide<'_, '_> {
             }
         };
         let per_operation = tollgate_model::stats::median(&measured.samples).unwrap_or_default();
+        let ticks = state.batches.first().copied();
+        let ticks = ticks.filter(|first| state.batches.iter().all(|ticks| ticks == first));
         let iterations = state.ready.counted.max(1);
         let longer = iterations.saturating_mul(2);
         let in_batch = if longer <= state.ready.most { longer } else { iterations };
-        let order = InstanceOrder { iterations: in_batch, ..state.order(1) };
-        Ok(Counted { per_operation, order, iterations })
+        let order = InstanceOrder { iterations, ..state.order(1) };
+        Ok(Counted { per_operation, ticks, order, in_batch })
     }
 
-    /// The addresses that the environment executed in about a batch of this instance, and the one at which the loop begins.
+    /// Samples of this instance with the addresses that the environment executed meanwhile, and the one at which the loop begins.
     fn logged(
         &mut self,
-        order: &InstanceOrder,
+        counted: &Counted,
         log: &mut dyn InstructionLog,
-    ) -> Result<(Vec<u64>, u64), Gone> {
-        let case = order.benchmark.clone();
-        let job = Job::Watched { instances: vec![order.clone()] };
+    ) -> Result<(Vec<Logged>, u64), Gone> {
+        let case = &counted.order.benchmark;
+        let job = Job::Watched { instances: vec![counted.order.clone()] };
         if let Some((ending, _)) = self.prepare(job, STALL, MOST, &mut |_| {})? {
             return Err(Gone::Lost(format!("{case}: its process ended ({ending:?}) before it was logged")));
         }
         for round in 0..WARM_UP {
-            self.batch(round)?;
+            self.sample(round)?;
         }
-        log.begin().map_err(Gone::Lost)?;
-        let batch = self.batch(WARM_UP);
-        let addresses = log.end().map_err(Gone::Lost);
-        batch?;
-        let addresses = addresses?;
+        let (mut logs, mut all): (Vec<Vec<u64>>, usize) = (Vec::new(), 0);
+        while logs.len() < SAMPLES && all < ENOUGH {
+            log.begin().map_err(Gone::Lost)?;
+            let sampled = self.sample(WARM_UP + logs.len());
+            let addresses = log.end().map_err(Gone::Lost);
+            sampled?;
+            let addresses = addresses?;
+            all += addresses.len();
+            logs.push(addresses);
+        }
         let ended = self.ask(&Request::End, MOST, 1, &mut |_| {})?;
-        let state = ended.and_then(|(_, record)| record.instances.into_iter().next()?.state);
-        match state {
-            Some(Ok(ready)) => ready.entry.map(|entry| (addresses, entry)).ok_or_else(|| {
-                Gone::Lost(format!(
-                    "{case}: it is no loop of 64-bit instructions, and its operations cannot be told apart in the log"
-                ))
-            }),
-            Some(Err(refusal)) => Err(Gone::Lost(format!("{case}: {}", Refusal::why(&refusal)))),
-            None => Err(Gone::Lost(format!("{case}: its process was not ready"))),
-        }
+        let instance = ended.and_then(|(_, record)| {
+            let instance = record.instances.into_iter().next()?;
+            let ticks: Vec<i64> = instance.batches(record.rounds).map(|(_, ticks)| ticks).collect();
+            Some((instance.state?, ticks))
+        });
+        let (state, ticks) =
+            instance.ok_or_else(|| Gone::Lost(format!("{case}: its process was not ready")))?;
+        let ready = state.map_err(|refusal| Gone::Lost(format!("{case}: {}", Refusal::why(&refusal))))?;
+        let entry = ready.entry.ok_or_else(|| Gone::Lost(format!("{case}: {NO_LOOP}")))?;
+        let samples = logs.into_iter().zip(ticks.into_iter().skip(WARM_UP));
+        Ok((samples.map(|(addresses, ticks)| Logged { addresses, ticks }).collect(), entry))
     }
 
-    /// Has the bench process make a batch.
-    fn batch(&mut self, round: usize) -> Result<(), Gone> {
+    /// Has the bench process take a sample.
+    fn sample(&mut self, round: usize) -> Result<(), Gone> {
         let turn = TurnOrder { round, due: vec![0], warms_up: false };
         match self.ask(&Request::Turn(turn), MOST, 1, &mut |_| {})? {
             None => Ok(()),
-            Some((Ending::Finished, _)) => Err(Gone::Lost("its process ended before its batch".to_owned())),
-            Some((ending, _)) => Err(Gone::Lost(format!("its process ended before its batch: {ending:?}"))),
+            Some((Ending::Finished, _)) => Err(Gone::Lost("its process ended before its sample".to_owned())),
+            Some((ending, _)) => Err(Gone::Lost(format!("its process ended before its sample: {ending:?}"))),
         }
     }
 

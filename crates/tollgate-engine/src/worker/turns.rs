@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::agent::frame::Inbox;
 use super::super::clock::Clock;
-use super::super::refusal::Result;
+use super::super::refusal::{Refusal, Result};
 use super::super::shared::{MAX_ROUNDS, SharedResults, Slot};
 use super::{InstanceOrder, Ready, events_of, run_batch};
 use crate::runner::Order;
@@ -60,6 +60,8 @@ pub(super) struct TurnRunner<'a> {
     pub orders: &'a [InstanceOrder],
     /// Those that were prepared and have not failed.
     pub instances: Vec<Ready>,
+    /// Whether a turn is a sample of instructions: two batches, of which the second has twice the iterations where it may.
+    pub is_sample: bool,
 }
 
 impl TurnRunner<'_> {
@@ -122,6 +124,9 @@ impl TurnRunner<'_> {
     }
 
     fn try_batch(&mut self, position: usize, round: Option<usize>) -> Result<()> {
+        if self.is_sample {
+            return self.sample(position, round);
+        }
         let Ready { index, benchmark, instance, slow_down } = &mut self.instances[position];
         let iterations = self.orders[*index].iterations;
         let order = match round {
@@ -137,6 +142,23 @@ impl TurnRunner<'_> {
         let net = batch.work as i64 - batch.empty as i64;
         self.shared.set_slot(round, *index, Slot::Kept(slow_down.net(net)));
         self.shared.add_events(*index, events_of(&batch));
+        Ok(())
+    }
+
+    /// A sample as those that are counted, recorded in this round.
+    fn sample(&mut self, position: usize, round: Option<usize>) -> Result<()> {
+        let Ready { index, benchmark, instance, .. } = &mut self.instances[position];
+        let iterations = self.orders[*index].iterations;
+        let is_difference = iterations.saturating_mul(2) <= instance.ready.most;
+        let mut net = |iterations| {
+            let batch = run_batch(benchmark, instance, self.clock, Order::of(iterations))?;
+            Ok::<_, Refusal>((batch.work as i64).wrapping_sub(batch.empty as i64))
+        };
+        let once = net(iterations)?;
+        let net = if is_difference { net(iterations * 2)?.wrapping_sub(once) } else { once };
+        if let Some(round) = round {
+            self.shared.set_slot(round, *index, Slot::Kept(net));
+        }
         Ok(())
     }
 }

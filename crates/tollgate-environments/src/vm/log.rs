@@ -3,6 +3,9 @@
 //! With one instruction in a translated block and no jumps from block to block (`one-insn-per-tb`, before QEMU 8.1 `singlestep`) the log item
 //! `exec` has a line for each instruction (QEMU, accel/tcg/cpu-exec.c). It goes into a pipe that the monitor inherits, and a thread reads
 //! it meanwhile: what is kept is bounded, and no file is left.
+//!
+//! An instruction that faults is announced and does nothing: QEMU takes it back from its count of instructions, where the fault comes from
+//! within the instruction. The item `int` has a line for each fault, so that the log agrees with the count.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -21,6 +24,9 @@ use crate::error::{EnvironmentError, plainly, unusable};
 const MOST: usize = 1 << 24;
 /// The longest line that is read whole, in bytes.
 const MOST_LINE: usize = 1 << 9;
+/// Exceptions that come from within an instruction: #DE, #TS, #NP, #SS, #PF, #MF, #AC, #XM. Those that the translator finds ahead of the
+/// instruction, such as #UD, are counted.
+const TAKEN_BACK: [u8; 8] = [0, 10, 11, 12, 14, 16, 17, 19];
 /// How often the reader looks whether the log has ended, in nanoseconds.
 const LOOK: i64 = 20_000_000;
 /// The commands that have each instruction in a block of its own, the newest first.
@@ -65,7 +71,7 @@ impl Log {
         self.reader = Some(Reader { is_over, thread });
         step(qmp, "on")?;
         silent(qmp, &format!("logfile {}", self.name))?;
-        silent(qmp, "log exec,nochain")
+        silent(qmp, "log exec,int,nochain")
     }
 
     /// Ends it. The addresses that were executed meanwhile.
@@ -188,7 +194,7 @@ enum Entry {
 }
 
 impl Entry {
-    /// None of another line. `Trace 0: 0x7f3a… [cs_base/address/flags/cflags] symbol`;
+    /// None of another line. `    7: v=0e e=0006 i=0 cpl=3 IP=0033:address pc=address SP=…` of an exception; `Trace 0: 0x7f3a… [cs_base/address/flags/cflags] symbol`;
     /// `Stopped execution of TB chain before 0x7f3a… [address] symbol`; `cpu_io_recompile: rewound execution of TB to address`.
     fn of(line: &[u8]) -> Option<Self> {
         let line = std::str::from_utf8(line).ok()?;
@@ -199,8 +205,13 @@ impl Entry {
         if line.starts_with("Stopped execution of TB chain before ") {
             return Some(Self::Undone(address(bracket()?)?));
         }
-        let rewound = line.strip_prefix("cpu_io_recompile: rewound execution of TB to ")?;
-        Some(Self::Undone(address(rewound.trim())?))
+        if let Some(rewound) = line.strip_prefix("cpu_io_recompile: rewound execution of TB to ") {
+            return Some(Self::Undone(address(rewound.trim())?));
+        }
+        let value = |name: &str| line.split_ascii_whitespace().find_map(|word| word.strip_prefix(name));
+        let vector = u8::from_str_radix(value("v=")?, 16).ok()?;
+        let is_fault = value("i=")? == "0" && TAKEN_BACK.contains(&vector);
+        Some(Self::Undone(address(value("pc=")?)?)).filter(|_| is_fault)
     }
 }
 
@@ -220,7 +231,16 @@ mod tests {
         another line\n\
         Trace 0: 0x7f3a2c0b1d40 [0000000000000000/ffffffff81c00000/0040c0b0/ff021201] entry\n\
         Trace 0: 0x7f3a2c0b1d40 [0000000000000000/ffffffff81c00004/0040c0b0/ff021201] entry\n\
-        cpu_io_recompile: rewound execution of TB to ffffffff81c00004\n";
+        cpu_io_recompile: rewound execution of TB to ffffffff81c00004\n\
+        Trace 0: 0x7f3a2c0b1d40 [0000000000000000/00007f4ee2a31004/0040c0b3/ff021201] \n   \
+        12: v=0e e=0006 i=0 cpl=3 IP=0033:00007f4ee2a31004 pc=00007f4ee2a31004 SP=002b:00007ffc CR2=0\n\
+        RAX=0000000000000000 RBX=0000000000000000\n\
+        Trace 0: 0x7f3a2c0b1d40 [0000000000000000/00007f4ee2a31006/0040c0b3/ff021201] \n   \
+        13: v=06 e=0000 i=0 cpl=3 IP=0033:00007f4ee2a31006 pc=00007f4ee2a31006 SP=002b:00007ffc env->regs[R_EAX]=0\n\
+        Trace 0: 0x7f3a2c0b1d40 [0000000000000000/00007f4ee2a31008/0040c0b3/ff021201] \n   \
+        14: v=80 e=0000 i=1 cpl=3 IP=0033:00007f4ee2a31008 pc=00007f4ee2a31008 SP=002b:00007ffc\n";
+    /// What was executed of it.
+    const EXECUTED: [u64; 4] = [0x7f4e_e2a3_1000, 0xffff_ffff_81c0_0000, 0x7f4e_e2a3_1006, 0x7f4e_e2a3_1008];
 
     fn addresses(log: &[u8], piece: usize) -> Vec<u64> {
         let mut executed = Executed::default();
@@ -231,7 +251,7 @@ mod tests {
     #[test]
     fn each_executed_instruction_has_its_address_however_the_bytes_are_cut() {
         for piece in 1..LOG.len() {
-            assert_eq!(addresses(LOG.as_bytes(), piece), [0x7f4e_e2a3_1000, 0xffff_ffff_81c0_0000]);
+            assert_eq!(addresses(LOG.as_bytes(), piece), EXECUTED);
         }
     }
 
@@ -244,7 +264,7 @@ mod tests {
         assert!(executed.line.len() <= MOST_LINE);
         executed.push(b"\n");
         executed.push(LOG.as_bytes());
-        assert_eq!(executed.addresses.len(), 2);
+        assert_eq!(executed.addresses, EXECUTED);
     }
 
     #[test]
@@ -258,13 +278,14 @@ mod tests {
             io::Write::write_all(&mut &to, LOG.as_bytes()).unwrap();
         }
         is_over.store(true, Ordering::Relaxed);
-        assert_eq!(thread.join().unwrap().unwrap().addresses.len(), 20_000);
+        assert_eq!(thread.join().unwrap().unwrap().addresses.len(), 10_000 * EXECUTED.len());
     }
 
     proptest! {
         #[test]
         fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
-            addresses(&[b"Trace ".as_slice(), &bytes, b"\nStopped execution of TB chain before [", &bytes].concat(), 7);
+            let lines = [b"Trace ".as_slice(), &bytes, b"\nStopped execution of TB chain before [", &bytes, b"\nv=0e i=0 pc=", &bytes];
+            addresses(&lines.concat(), 7);
         }
     }
 }
