@@ -29,7 +29,7 @@ use tollgate_model::{Fact, Facts};
 use super::run::Findings;
 
 pub use explain::{Functions, explain_in};
-pub use iterations::FunctionCount;
+pub use iterations::{FunctionCount, Lengths};
 pub use life::{About, Life, Mark};
 pub use measure::measure_in;
 

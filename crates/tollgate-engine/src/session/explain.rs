@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use tollgate_model::Outcome;
+use tollgate_model::{Outcome, Unit};
 
 use super::super::agent::protocol::{Answer, Job, Request};
 use super::super::ending::Ending;
@@ -17,7 +17,7 @@ use super::super::worker::{InstanceOrder, TurnOrder};
 use super::agent_side::{AgentSide, unexpected};
 use super::connection::{Gone, plain};
 use super::counting::{self, MOST, STALL};
-use super::iterations::{FunctionCount, choose, functions, is_kernel, iterations};
+use super::iterations::{FunctionCount, Lengths, choose, functions, is_kernel, iterations};
 use super::teller::Teller;
 use super::{InstructionLog, Side};
 
@@ -31,23 +31,24 @@ const MOST_ADDRESSES: usize = 1 << 16;
 /// Characters of a function's name.
 const MOST_NAME: usize = 120;
 /// Why a case is not explained.
-const NO_LOOP: &str = "it is no loop of 64-bit instructions, and its operations cannot be told apart in the log";
+const NO_LOOP: &str =
+    "it is no loop of 64-bit instructions, and its operations cannot be told apart in the log";
 /// Reading the symbols of a kernel takes a part of a second in the guest.
 const SYMBOLS: Duration = Duration::from_secs(300);
 
 /// An operation's instructions by function.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Functions {
-    /// Instructions of an operation, as a run counts them.
+    /// Instructions of an operation, as a run counts them: the median of its samples.
     pub counted: f64,
+    /// The least and the most of its samples; both the same where the count is exact.
+    pub range: (f64, f64),
     /// Operations in an iteration.
     pub operations: u64,
     /// Iterations that the functions' instructions are the sum of.
     pub iterations: u64,
-    /// Iterations that were looked at, and those that are as long as the one that is shown.
-    pub looked_at: u64,
-    /// See `looked_at`.
-    pub agree: u64,
+    /// Instructions of the iterations that were looked at.
+    pub lengths: Lengths,
     /// In the order of their first execution.
     pub functions: Vec<FunctionCount>,
 }
@@ -76,8 +77,9 @@ pub fn explain_in(
 /// What the count of the case says of its samples.
 struct Counted {
     per_operation: f64,
-    /// Instructions of a sample, where all have as many.
-    ticks: Option<i64>,
+    range: (f64, f64),
+    /// Instructions of the sample in the middle.
+    ticks: i64,
     /// Its iterations are those of the shorter batch of a sample.
     order: InstanceOrder,
     /// Iterations of the longer batch of a sample.
@@ -104,7 +106,7 @@ impl AgentSide<'_, '_> {
         let counted = self.counted().map_err(Gone::Lost)?;
         say(format!("logging the instructions of {} in {name}", counted.order.benchmark));
         let (samples, entry) = self.logged(&counted, log)?;
-        let sample = samples.iter().find(|sample| Some(sample.ticks) == counted.ticks).or(samples.first());
+        let sample = samples.iter().min_by_key(|sample| sample.ticks.abs_diff(counted.ticks));
         let addresses = sample.map(|sample| sample.addresses.as_slice()).unwrap_or_default();
         let all = iterations(addresses, entry, counted.in_batch as usize).map_err(Gone::Lost)?;
         // Those by which the longer batch of a sample is longer.
@@ -117,10 +119,10 @@ impl AgentSide<'_, '_> {
         self.close();
         Ok(Functions {
             counted: counted.per_operation,
+            range: counted.range,
             operations: counted.order.ops,
             iterations: chosen.iterations.len() as u64,
-            looked_at: looked_at.len() as u64,
-            agree: chosen.agree as u64,
+            lengths: chosen.lengths,
             functions: functions(executed(), name),
         })
     }
@@ -132,6 +134,9 @@ impl AgentSide<'_, '_> {
         let case = state.case();
         let measurement = state.clone().conclude(case.suite(), self.clock, None);
         let measured = match measurement.outcome {
+            Outcome::Measured(measured) if measured.unit == Unit::Bytes => {
+                return Err(format!("{case}: it is an amount of memory, and not of instructions"));
+            }
             Outcome::Measured(measured) => measured,
             Outcome::Skipped { why }
             | Outcome::NotMeasured { why }
@@ -141,13 +146,17 @@ impl AgentSide<'_, '_> {
             }
         };
         let per_operation = tollgate_model::stats::median(&measured.samples).unwrap_or_default();
-        let ticks = state.batches.first().copied();
-        let ticks = ticks.filter(|first| state.batches.iter().all(|ticks| ticks == first));
+        let range = measured.samples.iter().fold((per_operation, per_operation), |(least, most), &sample| {
+            (sample.min(least), sample.max(most))
+        });
+        let mut ticks = state.batches.clone();
+        ticks.sort_unstable();
+        let ticks = ticks.get(ticks.len() / 2).copied().unwrap_or_default();
         let iterations = state.ready.counted.max(1);
         let longer = iterations.saturating_mul(2);
         let in_batch = if longer <= state.ready.most { longer } else { iterations };
         let order = InstanceOrder { iterations, ..state.order(1) };
-        Ok(Counted { per_operation, ticks, order, in_batch })
+        Ok(Counted { per_operation, range, ticks, order, in_batch })
     }
 
     /// Samples of this instance with the addresses that the environment executed meanwhile, and the one at which the loop begins.

@@ -54,30 +54,45 @@ fn most_frequent(values: impl Iterator<Item = u64>) -> Option<u64> {
     times.into_iter().max_by_key(|&(value, times)| (times, value)).map(|(value, _)| value)
 }
 
+/// How many instructions iterations have.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Lengths {
+    /// How many iterations there are.
+    pub iterations: u64,
+    /// The length that most of them have.
+    pub usual: u64,
+    /// How many have it.
+    pub agree: u64,
+    /// The greatest length.
+    pub most: u64,
+}
+
 /// Which iterations stand for the operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chosen {
     /// Their ranges.
     pub iterations: Vec<Range<usize>>,
-    /// How many of those that were looked at are as long as the first of them.
-    pub agree: usize,
+    /// Of all that were looked at.
+    pub lengths: Lengths,
 }
 
-/// The first iteration of the length that most have, if half of them have it; otherwise all, of which a mean is shown. A count of
-/// `expected` instructions, where it was found, chooses between the two.
-pub fn choose(iterations: &[Range<usize>], expected: f64) -> Chosen {
+/// The first iteration of the length that most have, if that is the count of the operation; otherwise all, of which the mean is shown.
+pub fn choose(iterations: &[Range<usize>], counted: f64) -> Chosen {
     /// Counts have three decimals.
     const EQUAL: f64 = 0.01;
-    let length =
-        most_frequent(iterations.iter().map(|range| range.len() as u64)).unwrap_or_default() as usize;
-    let agree = iterations.iter().filter(|range| range.len() == length).count();
-    let all: usize = iterations.iter().map(Range::len).sum();
-    let mean = all as f64 / iterations.len().max(1) as f64;
-    let is_near = |value: f64| (value - expected).abs() < EQUAL;
-    let is_mean = agree * 2 < iterations.len() || !is_near(length as f64) && is_near(mean);
-    let first = || iterations.iter().find(|range| range.len() == length).cloned();
-    let iterations = if is_mean { iterations.to_vec() } else { first().into_iter().collect() };
-    Chosen { iterations, agree }
+    let usual = most_frequent(iterations.iter().map(|range| range.len() as u64)).unwrap_or_default();
+    let is_usual = |range: &&Range<usize>| range.len() as u64 == usual;
+    let lengths = Lengths {
+        iterations: iterations.len() as u64,
+        usual,
+        agree: iterations.iter().filter(is_usual).count() as u64,
+        most: iterations.iter().map(|range| range.len() as u64).max().unwrap_or_default(),
+    };
+    let iterations = match (usual as f64 - counted).abs() < EQUAL {
+        true => iterations.iter().find(is_usual).into_iter().cloned().collect(),
+        false => iterations.to_vec(),
+    };
+    Chosen { iterations, lengths }
 }
 
 /// Instructions in a function.
@@ -161,9 +176,9 @@ mod tests {
             lengths.iter().map(|&length| 10..10 + length).collect()
         };
         let chosen = choose(&ranges(&[7, 5, 5, 9]), 5.0);
-        assert_eq!((chosen.iterations.as_slice(), chosen.agree), (&[10..15][..], 2));
-        assert_eq!(choose(&ranges(&[5, 5, 5, 9]), 6.0).iterations.len(), 4, "the mean is the count");
-        assert_eq!(choose(&ranges(&[5, 6, 7]), 5.0).iterations.len(), 3);
+        assert_eq!(chosen.iterations, [10..15]);
+        assert_eq!(chosen.lengths, Lengths { iterations: 4, usual: 5, agree: 2, most: 9 });
+        assert_eq!(choose(&ranges(&[5, 5, 5, 9]), 6.0).iterations.len(), 4, "the count is the mean");
         assert_eq!(choose(&[], 5.0).iterations.len(), 0);
     }
 

@@ -1,6 +1,6 @@
 //! The kernel's functions that an operation's instructions are in, in a guest that counts them.
 
-use tollgate_engine::session::{FunctionCount, Functions};
+use tollgate_engine::session::{FunctionCount, Functions, Lengths};
 use tollgate_model::Case;
 
 use crate::table::{Look, Table, heading, paragraph};
@@ -8,10 +8,13 @@ use crate::table::{Look, Table, heading, paragraph};
 /// Instructions of programs, and the sum.
 const PROGRAM: &str = "user space";
 const SUM: &str = "sum";
+/// Counts have three decimals.
+const NEAR: f64 = 0.01;
 
 /// A table of functions in the order of their first execution, with the instructions of one operation.
 pub fn functions(case: &Case, environment: &str, found: &Functions, width: usize) -> String {
-    let mut text = heading(&format!("{case} in {environment}"), width);
+    let mut text = heading(&case.to_string(), width);
+    text.push_str(&paragraph(environment, width, "In           "));
     let mut table = Table::new(&["function", "instructions", "share"]);
     let sum: u64 = found.functions.iter().map(|function| function.instructions).sum();
     let mut row = |name: &str, instructions: u64| {
@@ -40,28 +43,42 @@ fn amount(found: &Functions, instructions: u64) -> String {
 
 /// How the table came about, and whether its sum is the count.
 fn remarks(found: &Functions, sum: u64) -> String {
-    let operations = found.iterations.max(1).saturating_mul(found.operations.max(1)) as f64;
+    let Lengths { iterations, usual, agree, most } = found.lengths;
+    let (one, several) = match found.operations {
+        0 | 1 => ("operation", "operations"),
+        _ => ("iteration", "iterations"),
+    };
     let mut of = match found.iterations {
-        1 => {
-            format!("One operation; {} of {} that were looked at are as long.", found.agree, found.looked_at)
-        }
-        number => format!("The mean of {number} operations, which are not all as long as each other."),
+        1 => format!("One {one}; {agree} of {iterations} {several} in a row have as many instructions."),
+        number => format!(
+            "The mean of {number} {several} in a row: {agree} of them have {usual} instructions, and the longest has {most}."
+        ),
     };
     if found.operations > 1 {
-        of = of.replace("One operation", "The mean of an iteration").replace("operations", "iterations");
         of.push_str(&format!(" An iteration has {} operations.", found.operations));
     }
-    let counted = match found.counted.fract() {
-        0.0 => format!("{:.0}", found.counted),
-        _ => format!("{:.2}", found.counted),
-    };
-    let is_equal = (sum as f64 / operations - found.counted).abs() < 0.01;
-    of.push_str(&match is_equal {
-        true => format!(" The sum is what a run counts: {counted} instructions."),
-        false => format!(" A run counts {counted} instructions, which is not the sum."),
+    let mean = sum as f64 / found.iterations.max(1).saturating_mul(found.operations.max(1)) as f64;
+    let (least, greatest) = found.range;
+    let is_within = mean > least - NEAR && mean < greatest + NEAR;
+    of.push_str(&match (least == greatest, is_within) {
+        (true, true) => format!(" The sum is what a run counts: {} instructions.", decimal(least)),
+        (true, false) => format!(" A run counts {} instructions, which is not the sum.", decimal(least)),
+        (false, true) => {
+            let (least, greatest) = (decimal(least), decimal(greatest));
+            format!(" A run counts from {least} to {greatest} instructions, not the same in each batch.")
+        }
+        (false, false) => {
+            let (least, greatest) = (decimal(least), decimal(greatest));
+            format!(" A run counts from {least} to {greatest} instructions, and the sum is not among them.")
+        }
     });
     of.push_str(" From QEMU's log of executed instructions and the guest's /proc/kallsyms.");
     of
+}
+
+/// A count, whole where it is.
+fn decimal(count: f64) -> String {
+    if count.fract() == 0.0 { format!("{count:.0}") } else { format!("{count:.2}") }
 }
 
 #[cfg(test)]
@@ -78,7 +95,8 @@ mod tests {
             count(None, 2 * operations * iterations),
             count(Some("do_syscall_64"), 8 * operations * iterations),
         ];
-        Functions { counted, operations, iterations, looked_at: 100, agree: 99, functions }
+        let lengths = Lengths { iterations: 100, usual: 50, agree: 99, most: 700 };
+        Functions { counted, range: (counted, counted), operations, iterations, lengths, functions }
     }
 
     fn shown(found: &Functions) -> String {
@@ -109,5 +127,14 @@ mod tests {
             text.contains("what a run counts") && text.contains("An iteration has 4 operations"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_count_with_a_spread_has_its_range_and_the_longest_operation() {
+        let spread = |range| shown(&Functions { range, ..found(1, 30, 50.5) }).replace('\n', " ");
+        let text = spread((49.0, 52.25));
+        assert!(text.contains("from 49 to 52.25 instructions, not the same in each batch"), "{text}");
+        assert!(text.contains("99 of them have 50 instructions, and the longest has 700"), "{text}");
+        assert!(spread((51.0, 52.0)).contains("the sum is not among them"));
     }
 }
