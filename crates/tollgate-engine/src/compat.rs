@@ -30,6 +30,14 @@ fn frame() -> &'static [u8] {
 const FILE_SIZE: usize = 52 + 16;
 const MEMORY_SIZE: usize = 52 + 20;
 
+/// Where the program's file is mapped: `.Ltg_base` of `compat.s`.
+const BASE: u64 = 0x0804_8000;
+
+/// The address of the loop's first instruction in the program: right behind the frame.
+pub(super) fn loop_address() -> u64 {
+    BASE + frame().len() as u64
+}
+
 /// Bytes of the frame's own variables behind the file's end.
 const SCRATCH: u32 = 4096;
 

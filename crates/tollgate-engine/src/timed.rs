@@ -131,13 +131,14 @@ pub enum Timed {
 }
 
 impl Timed {
-    /// The address of its loop's first instruction in this process, where it is 64-bit code.
+    /// The address of its loop's first instruction, in this process or in the 32-bit program; None of whole operations.
     pub fn entry(&self) -> Option<u64> {
         match self {
             Self::Loop { code: TimedLoop::Long(code), .. } | Self::Together { code, .. } => {
                 Some(code.address() as u64)
             }
-            Self::Loop { code: TimedLoop::Compat(_), .. } | Self::Whole(_) => None,
+            Self::Loop { code: TimedLoop::Compat(_), .. } => Some(super::compat::loop_address()),
+            Self::Whole(_) => None,
         }
     }
 

@@ -25,6 +25,8 @@ use super::{InstructionLog, Side};
 const WARM_UP: usize = 3;
 /// Samples that are logged, and the number of instructions after which no other one is: the log holds about a million in a second.
 const SAMPLES: usize = 5;
+/// The same of a case whose samples are all equal.
+const EQUAL_SAMPLES: usize = 2;
 const ENOUGH: usize = 4_000_000;
 /// Functions that the agent is asked for in one message.
 const MOST_ADDRESSES: usize = 1 << 16;
@@ -32,7 +34,7 @@ const MOST_ADDRESSES: usize = 1 << 16;
 const MOST_NAME: usize = 120;
 /// Why a case is not explained.
 const NO_LOOP: &str =
-    "it is no loop of 64-bit instructions, and its operations cannot be told apart in the log";
+    "it is no loop of instructions but whole operations, which cannot be told apart in the log";
 /// Reading the symbols of a kernel takes a part of a second in the guest.
 const SYMBOLS: Duration = Duration::from_secs(300);
 
@@ -63,6 +65,11 @@ pub fn explain_in(
     group: &Group,
     watch: &mut dyn FnMut(&Progress),
 ) -> Result<Functions, BenchError> {
+    if let Some((benchmark, params)) = group.cases.first()
+        && (benchmark.timed)(params).entry().is_none()
+    {
+        return Err(BenchError::NoEnvironment(format!("{}: {NO_LOOP}", benchmark.name)));
+    }
     let place = Place { number: 1, of: 1 };
     let schedules = vec![counting::schedule(group, place)];
     let mut teller = Teller::new(watch, Duration::ZERO);
@@ -174,7 +181,8 @@ impl AgentSide<'_, '_> {
             self.sample(round)?;
         }
         let (mut logs, mut all): (Vec<Vec<u64>>, usize) = (Vec::new(), 0);
-        while logs.len() < SAMPLES && all < ENOUGH {
+        let most = if counted.range.0 == counted.range.1 { EQUAL_SAMPLES } else { SAMPLES };
+        while logs.len() < most && all < ENOUGH {
             log.begin().map_err(Gone::Lost)?;
             let sampled = self.sample(WARM_UP + logs.len());
             let addresses = log.end().map_err(Gone::Lost);

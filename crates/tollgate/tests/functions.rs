@@ -1,0 +1,69 @@
+//! `tollgate explain BENCHMARK --in vm:exact`: the functions of a guest's kernel. It needs QEMU and a kernel with its modules, such as
+//! Debian's package linux-image-cloud-amd64 unpacked into the directory that TOLLGATE_KERNELS names.
+
+#![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
+
+mod common;
+
+use common::Home;
+
+/// Why no guest can be started here.
+fn obstacle(home: &Home) -> Option<String> {
+    let known = home.json(["environments", "--format=json"]);
+    let all = known["environments"].as_array().expect("environments");
+    let vm = all.iter().find(|one| one["environment"] == "vm").expect("the kind vm");
+    (vm["works"] != true).then(|| vm["why"].as_str().unwrap_or("it does not work").to_owned())
+}
+
+/// The functions of a table, each with its instructions.
+fn rows(text: &str) -> Vec<(String, f64)> {
+    let row = |line: &str| {
+        let words: Vec<&str> = line.strip_suffix(" %")?.split_whitespace().collect();
+        let (name, [instructions, _]) = words.split_last_chunk()?;
+        Some((name.join(" "), instructions.parse().ok()?))
+    };
+    text.lines().filter_map(row).collect()
+}
+
+#[test]
+fn the_functions_of_an_operation_add_up_to_its_count() {
+    let home = Home::new();
+    if let Some(why) = obstacle(&home) {
+        return println!("skipped: no guest can be started: {why}");
+    }
+    for words in [
+        &["explain", "entry/syscall", "--in", "vm:exact"][..],
+        &["run", "--explain", "entry/int80", "--in", "vm:exact"],
+        // Its instruction faults, and is executed again.
+        &["explain", "traps/minor-fault", "--in", "vm:exact"],
+    ] {
+        let text = home.output(words.iter().copied());
+        let mut rows = rows(&text);
+        let (last, sum) = rows.pop().expect("rows");
+        let of_rows: f64 = rows.iter().map(|(_, instructions)| instructions).sum();
+        // Means are rounded to two decimals.
+        assert!(last == "sum" && (of_rows - sum).abs() < 0.01 * rows.len() as f64, "{text}");
+        assert!(rows.len() > 5 && rows[0].0 == "user space" && rows[0].1 < 10.0, "{text}");
+        let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let is_sum = ["The sum is what a run counts", "not the same in each batch"];
+        assert!(is_sum.iter().any(|sentence| flat.contains(sentence)), "{text}");
+        let first = rows[1].0.as_str();
+        assert!(first.contains("entry") || first.contains("asm_"), "the kernel is entered first: {text}");
+    }
+    assert!(home.files().is_empty(), "an explanation is kept: {:?}", home.files());
+}
+
+#[test]
+fn only_a_guest_that_counts_divides_instructions_and_only_those_of_a_loop() {
+    let home = Home::new();
+    let refused = home.refusal(["explain", "entry/syscall", "--in", "host"]);
+    assert!(refused.contains("such as vm:exact"), "{refused}");
+    assert!(home.refusal(["explain", "entry/syscall", "--in", "nothing"]).contains("nothing"));
+    assert!(home.refusal(["explain", "entry", "--in", "vm:exact"]).contains("takes one benchmark"));
+    let two = ["run", "--explain", "entry/syscall", "--in", "vm:exact", "--in", "host"];
+    assert!(home.refusal(two).contains("one environment"));
+    if let Some(why) = obstacle(&home) {
+        return println!("skipped: no guest can be started: {why}");
+    }
+    assert!(home.refusal(["explain", "processes/fork", "--in", "vm:exact"]).contains("whole operations"));
+}
