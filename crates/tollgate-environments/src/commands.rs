@@ -15,7 +15,7 @@ const LOOK: Duration = Duration::from_millis(5);
 /// Checks before it is killed: 30 s.
 const LOOKS: u32 = 6000;
 /// The most that is read of its output.
-const MAX_SAID: u64 = 4096;
+const MAX_SAID: u64 = 1 << 16;
 /// Where administrators' programs are, where PATH does not say.
 const USUAL: &str = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin";
 
@@ -40,6 +40,18 @@ pub(crate) fn run<A: AsRef<OsStr>>(
     arguments: &[A],
     stop: &dyn Fn() -> bool,
 ) -> Result<String, EnvironmentError> {
+    output(program, arguments, stop).map(|text| first_line(&text))
+}
+
+/// The same; its whole output, as far as it is read.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn output<A: AsRef<OsStr>>(
+    program: &Path,
+    arguments: &[A],
+    stop: &dyn Fn() -> bool,
+) -> Result<String, EnvironmentError> {
     let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let fault = |why: String| unusable!("{name}: {why}");
     let of_start =
@@ -53,9 +65,10 @@ pub(crate) fn run<A: AsRef<OsStr>>(
     let mut child = process::Program(command.spawn().map_err(of_start)?);
     for _ in 0..LOOKS {
         if let Some(status) = child.0.try_wait().map_err(of_start)? {
-            let line = first_line(&mut said);
+            let text = text(&mut said);
+            let line = first_line(&text);
             return if status.success() {
-                Ok(line)
+                Ok(text)
             } else if stop() {
                 Err(EnvironmentError::Interrupted)
             } else if line.is_empty() {
@@ -72,13 +85,16 @@ pub(crate) fn run<A: AsRef<OsStr>>(
     Err(fault("it did not end within 30 s".to_owned()))
 }
 
-fn first_line(said: &mut File) -> String {
+fn text(said: &mut File) -> String {
     let mut bytes = Vec::new();
     let read = said.rewind().and_then(|()| said.take(MAX_SAID).read_to_end(&mut bytes));
     if read.is_err() {
         return String::new();
     }
-    let text = String::from_utf8_lossy(&bytes);
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn first_line(text: &str) -> String {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     line.chars().filter(|c| !c.is_control()).collect()
 }

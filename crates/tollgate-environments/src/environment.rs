@@ -80,8 +80,17 @@ impl Environment {
             Spec::Vm(vm) => {
                 let own = private_directory()?;
                 made.push(promised(guardian, &[of_directory(&own)?])?);
-                let guest = Guest::prepare(vm, own.workdir().path())?;
-                private.push(own);
+                // A guest with a disk has it where the host measures files too.
+                let files = vm::has_disk(vm)?.then(here).flatten();
+                if let Some(files) = &files {
+                    made.push(promised(guardian, &[of_directory(files)?])?);
+                }
+                let paths = Paths {
+                    private: own.workdir().path(),
+                    work: files.as_ref().map(|files| files.workdir().path()),
+                };
+                let guest = Guest::prepare(vm, paths, stop)?;
+                private.extend([Some(own), files].into_iter().flatten());
                 How::Guest(guest)
             }
             Spec::Container(_) | Spec::Gvisor(_) => {
@@ -151,6 +160,7 @@ impl Environment {
                 started::start(&start, &self.guardian, begin)?
             }
             How::Guest(guest) => {
+                guest.renew(&is_asked_to_stop)?;
                 let (Launch { command, files }, marks) = match is_measured {
                     true => guest.launch_timed()?,
                     false => (guest.launch()?, Vec::new()),

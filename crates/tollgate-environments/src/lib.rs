@@ -47,11 +47,11 @@ pub use environment::Environment;
 pub use error::EnvironmentError;
 pub use guardian::{Guardian, NAME, Promise};
 pub use knob::KnobSetting;
-pub use ram::{Memory, RamDisk, clean};
+pub use ram::{Memory, RamDisk, clean, left};
 pub use seccomp::Filter;
 pub use spec::{
     Accel, Cache, Container, Exec, FORMS, Gvisor, Host, Runtime, Sched, Seccomp, Setting, Spec, SpecError,
     Ssh, Vm, Vmm,
 };
 pub use survey::{Possibility, survey};
-pub use vm::{GuestLog, serve_if_init};
+pub use vm::{GuestLog, inside, serve_if_init};

@@ -260,6 +260,20 @@ pub fn clean() {
     }
 }
 
+/// What is there of devices in memory and of their mounts: `nothing`, where all of them are gone.
+pub fn left() -> Fact {
+    const MOUNTS: &str = "/proc/self/mounts";
+    let by = format!("{MOUNTS} and /sys/module/brd");
+    let mounts = match fs::read_to_string(MOUNTS) {
+        Ok(mounts) => mounts,
+        Err(error) => return Fact::unreadable(format!("{MOUNTS}: {}", plainly(error))),
+    };
+    let mounted = mounts.lines().filter(|line| line.contains(PREFIX)).map(str::to_owned);
+    let module = Path::new("/sys/module/brd").exists().then(|| "the module brd".to_owned());
+    let left: Vec<String> = mounted.chain(module).collect();
+    if left.is_empty() { Fact::known("nothing", by) } else { Fact::known(left.join("; "), by) }
+}
+
 /// A private directory where root keeps what lasts no longer than the machine is up.
 fn home() -> Result<Private, EnvironmentError> {
     let [first, second] = PARENTS;
@@ -347,7 +361,7 @@ impl Drop for Mounted {
 
 /// Nothing is written that is not needed: untouched blocks take no memory. ext4 would write the tables of its inodes
 /// now or, while it is measured, in the background; it is mounted so that it does neither (ext4(5) noinit_itable).
-fn options_of_mkfs(kind: &str) -> &'static [&'static str] {
+pub(crate) fn options_of_mkfs(kind: &str) -> &'static [&'static str] {
     match kind {
         "ext4" => &["-q", "-F", "-E", "lazy_itable_init=1,lazy_journal_init=1,nodiscard"],
         // These cannot leave the tables of inodes for later: fewer inodes, and a smaller journal.

@@ -4,11 +4,17 @@
 //! system, made in memory. `module`: a kernel module of this program's own. `qemu`: the monitor and its arguments. `monitor`: a running
 //! one, by its protocol (`qmp`) and its log of instructions (`log`). `init`: the guest's side, from `/init` to the agent. `layout`: what
 //! both sides know of the guest's files and of the kernel's command line. `kvm`: whether the processor executes the guest. `pin`: where
-//! the monitor's threads run. `facts`: what the host knows of a guest.
+//! the monitor's threads run. `facts`: what the host knows of a guest. `inside`: what its agent says of them. `devices`: what a guest has
+//! beside its machine: `disk`, where it measures files, and `share`, the host's directories of programs. `on_ram`: a file system on a block
+//! device in its memory. `programs`: the host's programs for it. `file_system`: modules and packages of file systems.
 
+mod devices;
+mod disk;
 mod facts;
+mod file_system;
 mod init;
 mod initramfs;
+pub mod inside;
 mod kernel;
 mod kvm;
 mod layout;
@@ -16,9 +22,12 @@ mod log;
 mod module;
 mod modules;
 mod monitor;
+mod on_ram;
 mod pin;
+mod programs;
 mod qemu;
 mod qmp;
+mod share;
 
 use std::cell::RefCell;
 use std::ffi::OsString;
@@ -32,10 +41,12 @@ use tollgate_engine::session::Mark;
 use tollgate_model::Fact;
 
 use crate::agent::Agent;
+use crate::container::Paths;
 use crate::error::{EnvironmentError, bytes, plainly, unusable};
 use crate::guardian::Guardian;
 use crate::spec::{Accel, Vm};
 
+use devices::Devices;
 pub use init::serve_if_init;
 use initramfs::Initramfs;
 use kernel::Kernel;
@@ -43,6 +54,7 @@ use modules::Modules;
 pub use monitor::GuestLog;
 use monitor::{Monitor, Monitored};
 use qemu::{Channel, Machine, Messages, Qemu};
+use share::Share;
 
 /// A guest that is ready to be started.
 pub(crate) struct Guest {
@@ -54,6 +66,7 @@ pub(crate) struct Guest {
     initramfs: File,
     /// What the root file system has, by path.
     contents: Vec<String>,
+    devices: Devices,
     /// What was started last.
     running: Rc<RefCell<Option<Running>>>,
     /// The guest's messages: the kernel's, and those of `/init`.
@@ -82,7 +95,8 @@ impl Guest {
     ///
     /// # Errors
     /// A sentence: what is missing, with its package.
-    pub fn prepare(spec: &Vm, private: &Path) -> Result<Self, EnvironmentError> {
+    pub fn prepare(spec: &Vm, paths: Paths<'_>, stop: &dyn Fn() -> bool) -> Result<Self, EnvironmentError> {
+        let private = paths.private;
         let qemu = Qemu::find()?;
         let kernel = Kernel::find(spec.kernel.as_deref())?;
         let kvm::Chosen { accel, remark } = kvm::choose(spec)?;
@@ -91,12 +105,15 @@ impl Guest {
         for name in channel.modules(spec.vmm) {
             modules.choose(name).map_err(|why| unusable!("vm: {kernel}: {why}"))?;
         }
+        let on = spec.on.as_deref();
+        let ram = on.map(|on| on_ram::prepare(on, &kernel, &mut modules, private, stop)).transpose()?;
+        let devices = Devices::prepare(spec, accel, &kernel, &mut modules, paths)?;
         let machine = Machine::of(spec, accel, channel);
         let agent = Agent::with(&["--dir".into(), layout::WORK.into()])?;
-        let (initramfs, contents) = root(&agent, &kernel, &modules, &machine)?;
+        let (initramfs, contents) = root(&agent, &kernel, &modules, &machine, &devices, on.zip(ram))?;
         let console = private.join("console");
         let (running, monitored) = (Rc::default(), Monitored::default());
-        Ok(Self { qemu, kernel, machine, remark, initramfs, contents, running, monitored, console })
+        Ok(Self { qemu, kernel, machine, remark, initramfs, contents, devices, running, monitored, console })
     }
 
     /// The command of a start.
@@ -108,8 +125,9 @@ impl Guest {
         let initramfs = self.initramfs.try_clone().map_err(fault)?;
         let (monitor, ends) =
             Monitor::new().map_err(|error| unusable!("vm: its monitor: {}", plainly(error)))?;
+        let devices = self.devices.arguments(self.machine.vmm());
         let messages = Messages::File(&self.console);
-        let mut command = self.qemu.command(&self.machine, &self.kernel, &initramfs, messages);
+        let mut command = self.qemu.command(&self.machine, &devices, &self.kernel, &initramfs, messages);
         command.extend(ends.arguments().into_iter().map(OsString::from));
         self.monitored.replace(Some(monitor));
         Ok(Launch { command, files: vec![initramfs, ends.socket, ends.log] })
@@ -157,8 +175,9 @@ impl Guest {
             Ok((from.into(), File::from(OwnedFd::from(to))))
         };
         let ((of_firmware, firmware), (of_console, console)) = (pipe()?, pipe()?);
+        let devices = self.devices.arguments(self.machine.vmm());
         let messages = Messages::Pipes { file: &self.console, console: &console, firmware: &firmware };
-        let command = self.qemu.command(&self.machine.timed(), &self.kernel, &initramfs, messages);
+        let command = self.qemu.command(&self.machine.timed(), &devices, &self.kernel, &initramfs, messages);
         let marks = vec![
             Mark { from: of_firmware, ends: vec![(Phase::Monitor, b"")] },
             Mark {
@@ -172,6 +191,14 @@ impl Guest {
     /// Whether QEMU's translator executes it.
     pub fn is_translated(&self) -> bool {
         self.machine.is_translated()
+    }
+
+    /// Makes what each start has for itself: its disk.
+    ///
+    /// # Errors
+    /// A sentence; or `stop` said so.
+    pub fn renew(&self, stop: &dyn Fn() -> bool) -> Result<(), EnvironmentError> {
+        self.devices.renew(stop)
     }
 
     /// Whether its time stamp counter counts instructions.
@@ -214,12 +241,14 @@ impl Guest {
     pub fn observer(&self) -> Box<dyn Fn() -> Vec<(String, Fact)>> {
         let running = Rc::clone(&self.running);
         let (accel, machine) = (self.machine.accel(), self.machine.to_string());
+        let devices = self.devices.facts();
         let why = self.remark.clone().unwrap_or_else(|| "as asked for, or as KVM allows".to_owned());
         Box::new(move || {
             let mut all = vec![
                 ("run.vm.accel".to_owned(), Fact::known(accel.name(), why.as_str())),
                 ("run.vm.machine".to_owned(), Fact::known(machine.as_str(), "QEMU's arguments")),
             ];
+            all.extend(devices.clone());
             if let (Accel::Kvm, Some(running)) = (accel, &*running.borrow()) {
                 all.extend(facts::of_kvm(running.monitor, &running.places));
             }
@@ -244,22 +273,50 @@ pub(crate) fn survey(stop: &dyn Fn() -> bool) -> Result<String, EnvironmentError
     Ok(format!("{version}; {kernel}"))
 }
 
+/// Whether a guest with this name has a disk, where its kernel has the driver.
+///
+/// # Errors
+/// As [`Guest::prepare`].
+pub(crate) fn has_disk(spec: &Vm) -> Result<bool, EnvironmentError> {
+    Ok(disk::is_wanted(spec, kvm::choose(spec)?.accel))
+}
+
 /// The root file system.
 fn root(
     agent: &Agent,
     kernel: &Kernel,
     modules: &Modules,
     machine: &Machine,
+    devices: &Devices,
+    ram: Option<(&str, on_ram::Files)>,
 ) -> Result<(File, Vec<String>), EnvironmentError> {
     let mut made = Initramfs::new().map_err(|error| unusable!("vm: the initramfs: {}", plainly(error)))?;
     let mut fill = || -> std::io::Result<()> {
+        let share = devices.share.as_ref().ok();
         for directory in layout::DIRECTORIES {
-            made.directory(directory)?;
+            if !share.is_some_and(|share| share.has(directory)) {
+                made.directory(directory)?;
+            }
+        }
+        if let Some(share) = share {
+            fill_share(&mut made, share)?;
+        }
+        if devices.disk.is_some() {
+            made.file(layout::DISK, disk::FILE_SYSTEM.as_bytes())?;
         }
         made.program("init", &mut agent.file()?)?;
         made.file(layout::MARK, machine.channel.name().as_bytes())?;
         for (name, bytes) in modules.files()? {
             made.file(&format!("{}/{name}", layout::MODULES), &bytes)?;
+        }
+        for file in ram.iter().flat_map(|(_, files)| &files.programs) {
+            made.program(path_there(file)?, &mut File::open(file)?)?;
+        }
+        for (path, file) in ram.iter().flat_map(|(_, files)| &files.plain) {
+            made.program(path, &mut File::open(file)?)?;
+        }
+        if let Some((file_system, _)) = &ram {
+            made.file(layout::ON_RAM, file_system.as_bytes())?;
         }
         for (path, bytes) in kernel.facts() {
             made.file(&path, &bytes)?;
@@ -270,6 +327,26 @@ fn root(
     let contents = made.contents().to_vec();
     let file = made.finish().map_err(|error| unusable!("vm: the initramfs: {}", plainly(error)))?;
     Ok((file, contents))
+}
+
+/// What the root file system has for the host's programs.
+fn fill_share(made: &mut Initramfs, share: &Share) -> std::io::Result<()> {
+    for directory in share.directories() {
+        made.directory(directory)?;
+    }
+    for (path, to) in &share.links {
+        made.link(path, to)?;
+    }
+    for file in &share.files {
+        made.program(file, &mut File::open(Path::new("/").join(file))?)?;
+    }
+    made.file(layout::SHARES, share.lines().as_bytes())
+}
+
+/// A file of the host keeps its path in the guest.
+fn path_there(file: &Path) -> std::io::Result<&str> {
+    let relative = file.strip_prefix("/").unwrap_or(file);
+    relative.to_str().ok_or_else(|| std::io::Error::other(format!("{} is no text", file.display())))
 }
 
 /// A word of a shell's command line.

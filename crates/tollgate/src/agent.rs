@@ -3,14 +3,18 @@
 use std::cell::RefCell;
 
 use tollgate_engine::agent::{Means, Moment, serve};
-use tollgate_environments::Spec;
+use tollgate_environments::{Spec, inside};
 use tollgate_inspect::Machine;
-use tollgate_model::Facts;
+use tollgate_model::{Fact, Facts};
 
+use crate::args::OnRam;
 use crate::args::session::AgentArgs;
 use crate::failure::Failure;
 use crate::run;
 use crate::storage::Workplace;
+
+/// The fact that names the device in memory.
+const RAM_DEVICE: &str = "ram.device";
 
 /// Serves until standard input ends. It has no handlers of signals: it is to end with what started it.
 ///
@@ -29,12 +33,17 @@ pub fn agent(args: &AgentArgs) -> Result<(), Failure> {
         }
     }
     let machine = Machine::here();
-    let workplace = RefCell::new(None);
+    let on_ram = args.on.as_ref().map(|OnRam(file_system)| Workplace::of_agent_on_ram(file_system));
+    let workplace = RefCell::new(on_ram);
     let mut storage = || {
         let mut made = workplace.borrow_mut();
         made.get_or_insert_with(|| Workplace::of_agent(args.dir.as_deref())).storage()
     };
-    let mut facts = |moment| facts(&machine, moment, workplace.borrow().as_ref());
+    let mut facts = |moment| match moment {
+        Moment::Before => before(&machine),
+        // Nothing is measured behind the last facts.
+        Moment::After => after(&machine, workplace.take(), args.on.is_some()),
+    };
     let status = serve(Means {
         version: env!("CARGO_PKG_VERSION"),
         find: tollgate_suites::find,
@@ -50,16 +59,31 @@ pub fn agent(args: &AgentArgs) -> Result<(), Failure> {
     }
 }
 
-fn facts(machine: &Machine, moment: Moment, workplace: Option<&Workplace>) -> Facts {
-    match moment {
-        Moment::Before => {
-            let mut facts = tollgate_inspect::read_facts(machine);
-            facts.extend(tollgate_inspect::strain(machine, "before"));
-            facts
-        }
-        Moment::After => {
-            let strain = tollgate_inspect::strain(machine, "after").into_iter();
-            strain.chain(workplace.map(Workplace::facts).unwrap_or_default()).collect()
+fn before(machine: &Machine) -> Facts {
+    let mut facts = tollgate_inspect::read_facts(machine);
+    facts.extend(tollgate_inspect::strain(machine, "before"));
+    facts
+}
+
+/// The facts of the moment and of the directory for files, which goes.
+fn after(machine: &Machine, workplace: Option<Workplace>, is_on_ram: bool) -> Facts {
+    let mut facts: Facts = tollgate_inspect::strain(machine, "after").into_iter().collect();
+    facts.extend(inside::programs());
+    let Some(workplace) = workplace else {
+        // Of a guest's disk also where QEMU's translator measures nothing on it.
+        facts.extend(inside::disk().into_iter().flat_map(|disk| tollgate_inspect::storage(machine, &disk)));
+        return facts;
+    };
+    facts.extend(workplace.facts());
+    if !is_on_ram {
+        return facts;
+    }
+    match workplace.storage() {
+        Err(why) => facts.extend([(RAM_DEVICE.to_owned(), Fact::unreadable(why))]),
+        Ok(_) => {
+            drop(workplace);
+            facts.extend([("ram.left".to_owned(), tollgate_environments::left())]);
         }
     }
+    facts
 }

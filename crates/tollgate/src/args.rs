@@ -119,7 +119,8 @@ pub struct RunArgs {
     /// host
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "on")]
     pub dir: Option<PathBuf>,
-    /// Measure files on a fresh file system in memory: `ram` for ext4, or such as `ram:xfs`; needs root
+    /// Measure files on a fresh file system in memory: `ram` for ext4, or such as `ram:xfs`; needs root. Of environments in those of
+    /// the kind vm
     #[arg(long, value_name = "ram[:FS]", value_parser = parse_on)]
     pub on: Option<OnRam>,
     /// The source tree of `workloads`
@@ -846,7 +847,7 @@ fn question(tip: &str) -> String {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OnRam(pub String);
 
-fn parse_on(text: &str) -> Result<OnRam, String> {
+pub fn parse_on(text: &str) -> Result<OnRam, String> {
     let file_system = match text.split_once(':') {
         None if text == "ram" => "ext4",
         Some(("ram", name)) => name,

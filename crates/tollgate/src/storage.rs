@@ -74,6 +74,11 @@ impl Workplace {
         temporary.unwrap_or_else(|| Self::Nowhere(current.to_string()))
     }
 
+    /// Makes the file system in memory on which an agent measures files.
+    pub fn of_agent_on_ram(file_system: &str) -> Self {
+        made_on_ram(file_system).unwrap_or_else(|error| Self::Nowhere(format!("--on ram: {error}")))
+    }
+
     /// For the engine.
     pub fn storage(&self) -> Result<Storage, String> {
         match self {
@@ -128,17 +133,20 @@ fn unusable(error: &EnvironmentError) -> String {
 }
 
 fn on_ram(file_system: &str) -> Result<Workplace, Failure> {
+    made_on_ram(file_system).map_err(|error| match (error, interrupt::requested()) {
+        (EnvironmentError::Interrupted, Some(signal)) => Failure::Interrupted(signal),
+        (error @ EnvironmentError::NeedsRoot(_), _) => Failure::input(format!("--on ram {error}")),
+        (error, _) => Failure::input(format!("--on ram: {error}")),
+    })
+}
+
+fn made_on_ram(file_system: &str) -> Result<Workplace, EnvironmentError> {
     let memory = tollgate_inspect::allowance(&Machine::here()).memory;
     let memory = memory.map_or(Memory { available: 0, by: "no known limit".to_owned() }, |limit| Memory {
         available: limit.amount,
         by: limit.source,
     });
-    let disk = RamDisk::make(file_system, &memory, &|| interrupt::requested().is_some());
-    let disk = disk.map_err(|error| match (error, interrupt::requested()) {
-        (EnvironmentError::Interrupted, Some(signal)) => Failure::Interrupted(signal),
-        (error @ EnvironmentError::NeedsRoot(_), _) => Failure::input(format!("--on ram {error}")),
-        (error, _) => Failure::input(format!("--on ram: {error}")),
-    })?;
+    let disk = RamDisk::make(file_system, &memory, &|| interrupt::requested().is_some())?;
     let (limits, by) = disk.limit();
     let storage = Storage { directory: disk.directory().clone(), limit: limits, by };
     Ok(Workplace::Memory { storage, disk })

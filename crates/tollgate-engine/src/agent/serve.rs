@@ -214,6 +214,10 @@ impl<'a> Agent<'a> {
     }
 
     fn facts(&mut self, moment: Moment) -> tollgate_model::Facts {
+        if moment == Moment::After {
+            // Its maker may remove the directory now.
+            (self.bench, self.storage) = (None, None);
+        }
         (self.means.facts)(moment)
     }
 

@@ -25,7 +25,7 @@ fn names_are_read_and_shown_as_they_were_given() {
         "gvisor:platform=systrap",
         "vm",
         "vm:exact",
-        "vm:kernel=/boot/vmlinuz,append=mitigations=off quiet,cpus=2,memory=512M,accel=tcg,vmm=microvm,cache=none,exact",
+        "vm:kernel=/boot/vmlinuz,append=mitigations=off quiet,cpus=2,memory=512M,accel=tcg,vmm=microvm,cache=none,on=ram:xfs,exact",
         "ssh:user@machine",
         "exec:docker run -i --rm image",
         "exec: sh -c 'exec \"$0\" \"$@\"', ",

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::mount::{MountFlags, mount};
 use rustix::termios;
 
-use super::layout::{BEGUN, LINE, MARK, MARKS, MODULES, PORT, SAYS, WORK};
+use super::layout::{BEGUN, DISK, LINE, MARK, MARKS, MODULES, ON_RAM, PORT, SAYS, SHARES, WORK};
 
 /// The time in which a channel appears, when its module is loaded.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -50,15 +50,25 @@ pub fn serve_if_init() {
 fn serve(channel: &str) -> Result<(), String> {
     mount_all();
     load_modules()?;
+    mount_shares()?;
+    mount_disk()?;
     let channel = open(channel)?;
     let mut agent = Command::new("/init");
-    agent.arg0("tollgate").args(["agent", "--dir", WORK]).current_dir(WORK);
+    agent.arg0("tollgate").arg("agent").args(storage()).current_dir(WORK);
     agent.env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin").env("HOME", "/root");
     let of_channel = |error| format!("the channel: {error}");
     agent.stdin(channel.try_clone().map_err(of_channel)?).stdout(channel);
     let agent = agent.spawn().map_err(|error| format!("the agent is not started: {error}"))?;
     reap(agent.id().cast_signed());
     Ok(())
+}
+
+/// Where the agent measures files.
+fn storage() -> [String; 2] {
+    match fs::read_to_string(Path::new("/").join(ON_RAM)) {
+        Ok(file_system) => ["--on".to_owned(), format!("ram:{file_system}")],
+        Err(_) => ["--dir".to_owned(), WORK.to_owned()],
+    }
 }
 
 fn mount_all() {
@@ -135,6 +145,40 @@ fn raw(file: &File) {
         attributes.make_raw();
         let _ = termios::tcsetattr(file.as_fd(), termios::OptionalActions::Now, &attributes);
     }
+}
+
+/// The host's programs. `cache=loose` keeps what was read: the host does not change them meanwhile
+/// (Documentation/filesystems/9p.rst).
+fn mount_shares() -> Result<(), String> {
+    let Ok(lines) = fs::read_to_string(Path::new("/").join(SHARES)) else { return Ok(()) };
+    for (tag, directory) in lines.lines().filter_map(|line| line.split_once(' ')) {
+        let place = Path::new("/").join(directory);
+        let _ = fs::create_dir_all(&place);
+        let options =
+            CString::new("trans=virtio,version=9p2000.L,msize=524288,cache=loose").unwrap_or_default();
+        mount(tag, &place, "9p", MountFlags::RDONLY, Some(options.as_c_str()))
+            .map_err(|error| format!("{} cannot be mounted by 9p: {error}", place.display()))?;
+    }
+    Ok(())
+}
+
+/// The disk, where there is one.
+fn mount_disk() -> Result<(), String> {
+    /// The first of virtio-blk.
+    const DEVICE: &str = "/dev/vda";
+    let Ok(kind) = fs::read_to_string(Path::new("/").join(DISK)) else { return Ok(()) };
+    let until = Instant::now() + PATIENCE;
+    while !Path::new(DEVICE).exists() {
+        if Instant::now() > until {
+            return Err(format!("the disk {DEVICE} did not appear within {} s", PATIENCE.as_secs()));
+        }
+        std::thread::sleep(LOOK);
+    }
+    // As on the host: the tables of inodes are not written while files are measured (ext4(5)).
+    let options = CString::new("noinit_itable").unwrap_or_default();
+    let options = (kind == "ext4").then_some(options.as_c_str());
+    mount(DEVICE, WORK, kind.as_str(), MountFlags::NOSUID | MountFlags::NODEV, options)
+        .map_err(|error| format!("the disk {DEVICE} cannot be mounted: {error}"))
 }
 
 /// Waits for the agent, and for all that have lost their parents.

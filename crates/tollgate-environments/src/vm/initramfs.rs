@@ -1,13 +1,16 @@
 //! A root file system in memory, as the kernel takes it: an archive in the format `newc` of cpio(5), not compressed
 //! (Documentation/driver-api/early-userspace/buffer-format.rst).
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
+use std::path::Path;
 
 use tollgate_os::memfd;
 
 const DIRECTORY: u32 = 0o040_755;
 const PROGRAM: u32 = 0o100_755;
+const LINK: u32 = 0o120_777;
 const PLAIN: u32 = 0o100_644;
 /// Sizes have eight hexadecimal digits.
 const MOST: u64 = u32::MAX as u64;
@@ -19,6 +22,7 @@ pub(super) struct Initramfs {
     entries: u32,
     /// The paths of its files.
     contents: Vec<String>,
+    directories: BTreeSet<String>,
 }
 
 impl Initramfs {
@@ -29,29 +33,50 @@ impl Initramfs {
             written: 0,
             entries: 0,
             contents: Vec::new(),
+            directories: BTreeSet::new(),
         })
     }
 
-    /// A second archive behind a finished one: the kernel unpacks one after the other.
+    /// A second archive behind a finished one: the kernel unpacks one after the other. A directory that is there stays.
     pub fn behind(mut file: File) -> io::Result<Self> {
         let written = file.seek(SeekFrom::End(0))?;
-        Ok(Self { out: BufWriter::with_capacity(1 << 16, file), written, entries: 0, contents: Vec::new() })
+        Ok(Self { written, out: BufWriter::with_capacity(1 << 16, file), ..Self::new()? })
     }
 
-    /// A directory; its parents must be there.
+    /// A directory, and those above it, where they are not there yet.
     pub fn directory(&mut self, path: &str) -> io::Result<()> {
-        self.entry(path, DIRECTORY, 0, &mut io::empty())
+        let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
+        for end in ends {
+            if self.directories.insert(path[..end].to_owned()) {
+                self.entry(&path[..end], DIRECTORY, 0, &mut io::empty())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The directory of a file.
+    fn parent(&mut self, path: &str) -> io::Result<()> {
+        path.rsplit_once('/').map_or(Ok(()), |(parent, _)| self.directory(parent))
     }
 
     /// A file with these bytes.
     pub fn file(&mut self, path: &str, mut bytes: &[u8]) -> io::Result<()> {
+        self.parent(path)?;
         self.entry(path, PLAIN, bytes.len() as u64, &mut bytes)
     }
 
     /// A file that can be executed.
     pub fn program(&mut self, path: &str, from: &mut File) -> io::Result<()> {
+        self.parent(path)?;
         let size = from.metadata()?.len();
         self.entry(path, PROGRAM, size, from)
+    }
+
+    /// A symbolic link.
+    pub fn link(&mut self, path: &str, to: &Path) -> io::Result<()> {
+        self.parent(path)?;
+        let mut to = to.as_os_str().as_encoded_bytes();
+        self.entry(path, LINK, to.len() as u64, &mut to)
     }
 
     /// The paths of its files so far.
@@ -115,6 +140,7 @@ mod tests {
         made.directory("a").unwrap();
         made.file("a/b", b"hello").unwrap();
         made.file("a/empty", b"").unwrap();
+        made.link("a/link", Path::new("b")).unwrap();
         let mut bytes = Vec::new();
         made.finish().unwrap().read_to_end(&mut bytes).unwrap();
         bytes
@@ -125,8 +151,22 @@ mod tests {
         let bytes = archive();
         assert_eq!(bytes.len() % 4, 0);
         let at: Vec<usize> = (0..bytes.len() - 6).filter(|&at| bytes[at..].starts_with(b"070701")).collect();
-        assert_eq!(at.len(), 4);
+        assert_eq!(at.len(), 5);
         assert!(at.iter().all(|at| at % 4 == 0), "{at:?}");
+    }
+
+    #[test]
+    fn directories_come_before_what_is_in_them_once() {
+        let mut made = Initramfs::new().unwrap();
+        made.file("a/b/c", b"1").unwrap();
+        made.file("a/b/d", b"2").unwrap();
+        made.directory("a/e").unwrap();
+        let mut bytes = Vec::new();
+        made.finish().unwrap().read_to_end(&mut bytes).unwrap();
+        let text = String::from_utf8_lossy(&bytes);
+        let places = ["a\0", "a/b\0", "a/b/c\0", "a/b/d\0", "a/e\0"].map(|name| text.find(name));
+        assert!(places.is_sorted() && places[0].is_some(), "{places:?}");
+        assert_eq!(text.matches("070701").count(), 6);
     }
 
     #[test]
@@ -140,7 +180,7 @@ mod tests {
         let Ok(mut cpio) = cpio else { return println!("skipped: cpio is not installed") };
         cpio.stdin.take().unwrap().write_all(&given).unwrap();
         let output = cpio.wait_with_output().unwrap();
-        assert_eq!(String::from_utf8_lossy(&output.stdout), "a\na/b\na/empty\n");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "a\na/b\na/empty\na/link\n");
     }
 
     #[test]

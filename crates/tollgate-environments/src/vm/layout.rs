@@ -22,6 +22,12 @@ pub(super) const DIRECTORIES: [&str; 14] = [
 pub(super) const MARK: &str = "tollgate/guest";
 /// The modules to be loaded, in the order of their names.
 pub(super) const MODULES: &str = "tollgate/modules";
+/// The file system that the agent makes on a block device in memory, where files are measured on one.
+pub(super) const ON_RAM: &str = "tollgate/on-ram";
+/// The file system of the disk that is the directory for files, where there is one.
+pub(super) const DISK: &str = "tollgate/disk";
+/// Directories of the host that are mounted by 9p: a tag and a path from the root in each line.
+pub(super) const SHARES: &str = "tollgate/shares";
 /// The kernel module of `traps/invalid-opcode{by=module-…}`, which that benchmark loads.
 pub(super) const EMULATE: &str = "tollgate/emulate.ko";
 /// A sentence in its place: why there is none.

@@ -85,12 +85,14 @@ impl Modules {
         Ok(())
     }
 
+    /// The bytes of a module, chosen or not; none of one that is built in.
+    pub fn bytes(&self, name: &str) -> io::Result<Vec<u8>> {
+        self.files.get(name).map_or_else(|| Ok(Vec::new()), |file| read(file))
+    }
+
     /// The chosen ones, with names whose order is the order of loading.
     pub fn files(&self) -> io::Result<Vec<(String, Vec<u8>)>> {
-        let read = |(at, name): (usize, &String)| {
-            let bytes = self.files.get(name).map_or_else(|| Ok(Vec::new()), |file| read(file))?;
-            Ok((format!("{at:03}-{name}.ko"), bytes))
-        };
+        let read = |(at, name): (usize, &String)| Ok((format!("{at:03}-{name}.ko"), self.bytes(name)?));
         self.chosen.iter().enumerate().map(read).collect()
     }
 }

@@ -80,12 +80,14 @@ impl Qemu {
     pub fn command(
         &self,
         machine: &Machine,
+        devices: &[String],
         kernel: &Kernel,
         initramfs: &File,
         messages: Messages<'_>,
     ) -> Vec<OsString> {
         let mut command: Vec<OsString> = vec![self.program.clone().into()];
         command.extend(machine.arguments().into_iter().map(OsString::from));
+        command.extend(devices.iter().map(OsString::from));
         command.extend(["-kernel".into(), kernel.file.clone().into()]);
         command.extend(["-initrd".into(), format!("/proc/self/fd/{}", initramfs.as_raw_fd()).into()]);
         command.extend(["-append".into(), machine.command_line().into()]);
@@ -171,6 +173,11 @@ impl Machine {
     /// Whether QEMU's translator executes it.
     pub fn is_translated(&self) -> bool {
         self.accel == Accel::Tcg
+    }
+
+    /// What QEMU shows.
+    pub fn vmm(&self) -> Vmm {
+        self.vmm
     }
 
     /// What executes its code.

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use super::Format;
 use super::compare::{FailOn, parse_threshold};
+use super::{Format, OnRam, parse_on};
 use crate::examples;
 
 /// In which environments `tollgate run` measures.
@@ -48,6 +48,9 @@ pub struct AgentArgs {
     #[arg(long = "as", value_name = "ENV")]
     pub spec: Option<String>,
     /// Measure files in a private directory under this one
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "on")]
     pub dir: Option<PathBuf>,
+    /// Measure files on a fresh file system in memory, made before serving
+    #[arg(long, value_name = "ram[:FS]", value_parser = parse_on)]
+    pub on: Option<OnRam>,
 }

@@ -8,7 +8,7 @@ use tollgate_engine::{Group, Selection, Storage, interrupt};
 use tollgate_environments::{Environment, EnvironmentError, Guardian, Host, KnobSetting, Spec, SpecError};
 use tollgate_model::{Part, RunId};
 
-use crate::args::RunArgs;
+use crate::args::{OnRam, RunArgs};
 use crate::failure::{Failure, go_on};
 use crate::{say, storage};
 
@@ -89,10 +89,8 @@ impl Asked {
 impl Asked {
     /// Gives `--dir` to the environments of the kind host that name no directory of their own.
     fn with_directory(mut self, args: &RunArgs, selection: &Selection) -> Result<Self, Failure> {
-        if args.on.is_some() {
-            return Err(Failure::input(
-                "--on is for a run without --in and --knob: its file system in memory is in one mount namespace",
-            ));
+        if let Some(OnRam(file_system)) = &args.on {
+            return self.on_ram(file_system, selection);
         }
         let Some(directory) = &args.dir else { return Ok(self) };
         if !selection.cases().any(|case| Storage::is_used_by(&case.benchmark)) {
@@ -114,6 +112,26 @@ impl Asked {
                 "--dir names a directory of this machine, and no environment of the kind host without dir= is asked for",
             )),
         }
+    }
+}
+
+impl Asked {
+    /// Gives `--on ram` to guests, each of which has a Linux of its own.
+    fn on_ram(mut self, file_system: &str, selection: &Selection) -> Result<Self, Failure> {
+        if !selection.cases().any(|case| Storage::is_used_by(&case.benchmark)) {
+            return Err(storage::unneeded("--on"));
+        }
+        for (_, spec) in &mut self.named {
+            match spec {
+                Spec::Vm(vm) => vm.on = Some(vm.on.take().unwrap_or_else(|| file_system.to_owned())),
+                _ => {
+                    return Err(Failure::input(
+                        "--on with --in is for environments of the kind vm, which have a Linux of their own; for this machine leave --in and --knob out",
+                    ));
+                }
+            }
+        }
+        Ok(self)
     }
 }
 

@@ -1,0 +1,67 @@
+//! What a guest has beside its machine: a disk, and the host's programs.
+
+use tollgate_model::Fact;
+
+use super::disk::{self, Disk};
+use super::kernel::Kernel;
+use super::modules::Modules;
+use super::share::Share;
+use crate::container::Paths;
+use crate::error::EnvironmentError;
+use crate::spec::{Accel, Vm, Vmm};
+
+/// What a guest has beside its machine.
+pub(super) struct Devices {
+    pub disk: Option<Disk>,
+    /// The host's programs, or why it has none.
+    pub share: Result<Share, String>,
+}
+
+impl Devices {
+    /// Those of a guest with this name; chooses their modules.
+    ///
+    /// # Errors
+    /// A sentence: what `cache=` needs and is missing.
+    pub fn prepare(
+        spec: &Vm,
+        accel: Accel,
+        kernel: &Kernel,
+        modules: &mut Modules,
+        paths: Paths<'_>,
+    ) -> Result<Self, EnvironmentError> {
+        if !disk::is_wanted(spec, accel) {
+            let why = "it is for a guest with a disk: under KVM, or with cache=".to_owned();
+            return Ok(Self { disk: None, share: Err(why) });
+        }
+        let disk = Disk::prepare(spec, kernel, modules, paths.work.unwrap_or(paths.private))?;
+        Ok(Self { disk, share: Share::prepare(modules) })
+    }
+
+    /// Makes what each start has for itself.
+    ///
+    /// # Errors
+    /// A sentence; or `stop` said so.
+    pub fn renew(&self, stop: &dyn Fn() -> bool) -> Result<(), EnvironmentError> {
+        self.disk.as_ref().map_or(Ok(()), |disk| disk.renew(stop))
+    }
+
+    /// QEMU's arguments.
+    pub fn arguments(&self, vmm: Vmm) -> Vec<String> {
+        let disk = self.disk.iter().flat_map(|disk| disk.arguments(vmm));
+        disk.chain(self.share.iter().flat_map(|share| share.arguments(vmm))).collect()
+    }
+
+    /// A description.
+    pub fn facts(&self) -> [(String, Fact); 2] {
+        let disk = self.disk.as_ref().map(Disk::fact);
+        let disk = disk.map_or_else(
+            || Fact::absent("files are in the guest's memory"),
+            |disk| Fact::known(disk, "QEMU's arguments"),
+        );
+        let share = match &self.share {
+            Ok(share) => Fact::known(share.fact(), "QEMU's arguments"),
+            Err(why) => Fact::absent(why.as_str()),
+        };
+        [("run.vm.disk".to_owned(), disk), ("run.vm.programs".to_owned(), share)]
+    }
+}

@@ -1,0 +1,90 @@
+//! `on=ram`: what a guest takes to make a file system on a block device in its memory, as `--on ram` does on the host: modprobe(8) with
+//! the module brd in a tree of modules, mkfs(8), and the file system's own module.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::file_system;
+use super::kernel::Kernel;
+use super::modules::{Has, Modules};
+use super::programs;
+use crate::commands;
+use crate::error::{EnvironmentError, plainly, unusable};
+
+/// The module of the device (drivers/block/brd.c).
+const BRD: &str = "brd";
+/// The files of the guest, by their paths there, and those of the host that they are read from.
+#[derive(Debug, Default)]
+pub(super) struct Files {
+    pub programs: Vec<PathBuf>,
+    /// Plain files, by their paths from the root of the guest.
+    pub plain: Vec<(String, PathBuf)>,
+}
+
+/// Finds everything, and chooses the modules of the file system. `private` is a directory of this environment alone.
+///
+/// # Errors
+/// A sentence: what is missing, with its package; the kernel has neither the module nor the file system.
+pub(super) fn prepare(
+    file_system: &str,
+    kernel: &Kernel,
+    modules: &mut Modules,
+    private: &Path,
+    stop: &dyn Fn() -> bool,
+) -> Result<Files, EnvironmentError> {
+    if modules.has(BRD) != Has::Module {
+        return Err(unusable!("vm: on=ram: {kernel} has no module {BRD}"));
+    }
+    file_system::choose(file_system, modules)
+        .map_err(|why| unusable!("vm: on=ram:{file_system}: {kernel}: {why}"))?;
+    let mkfs = format!("mkfs.{file_system}");
+    let mut programs = programs::files(&mkfs, file_system::package(file_system), stop)?;
+    programs.extend(programs::files("modprobe", "kmod", stop)?);
+    programs.sort();
+    programs.dedup();
+    let mut plain = tree(kernel, modules, private, stop)?;
+    let defaults = Path::new("/etc/mke2fs.conf");
+    if defaults.is_file() {
+        plain.push(("etc/mke2fs.conf".to_owned(), defaults.to_owned()));
+    }
+    Ok(Files { programs, plain })
+}
+
+/// A tree of modules with brd alone, and the index that modprobe(8) looks it up in, by depmod(8).
+fn tree(
+    kernel: &Kernel,
+    modules: &Modules,
+    private: &Path,
+    stop: &dyn Fn() -> bool,
+) -> Result<Vec<(String, PathBuf)>, EnvironmentError> {
+    let depmod = commands::find("depmod").ok_or_else(|| {
+        unusable!("vm: on=ram: there is no depmod on the host, which lists the guest's modules (Debian package kmod)")
+    })?;
+    let place = format!("lib/modules/{}", kernel.release);
+    let directory = private.join("modules").join(&place);
+    let fault = |error: io::Error| unusable!("vm: on=ram: {}: {}", directory.display(), plainly(error));
+    let fill = || -> io::Result<()> {
+        fs::create_dir_all(directory.join("kernel"))?;
+        let bytes = modules.bytes(BRD)?;
+        fs::write(directory.join("kernel").join(format!("{BRD}.ko")), bytes)?;
+        // depmod(8) warns where these are missing.
+        fs::write(directory.join("modules.order"), format!("kernel/{BRD}.ko\n"))?;
+        fs::write(directory.join("modules.builtin"), "")
+    };
+    fill().map_err(fault)?;
+    let base = private.join("modules");
+    let arguments = ["-b".as_ref(), base.as_os_str(), kernel.release.as_ref()];
+    commands::run(&depmod, &arguments, stop)?;
+    let mut found = Vec::new();
+    for (below, directory) in [("", directory.clone()), ("kernel/", directory.join("kernel"))] {
+        for entry in fs::read_dir(&directory).map_err(fault)?.flatten() {
+            let path = entry.path();
+            if path.is_file() {
+                found.push((format!("{place}/{below}{}", entry.file_name().to_string_lossy()), path));
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}

@@ -1,0 +1,419 @@
+//! Guests: `--in vm`. Each test needs QEMU and a kernel with its modules, such as Debian's package linux-image-cloud-amd64 unpacked into the
+//! directory that TOLLGATE_KERNELS names.
+
+#![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
+
+mod common;
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use common::{Home, program, wait_for};
+use serde_json::Value;
+
+/// A benchmark and the name of its figure in tests/vm/counts.c.
+const COUNTED: [(&str, &str); 3] =
+    [("entry/syscall", "syscall"), ("entry/syscall-getpid", "getpid"), ("entry/int80", "int80")];
+/// A variable that all processes of a session inherit.
+const MARK: &str = "TOLLGATE_TEST_GUEST";
+
+/// Why no guest can be started here.
+fn obstacle() -> Option<&'static str> {
+    static FOUND: OnceLock<Option<String>> = OnceLock::new();
+    let found = FOUND.get_or_init(|| {
+        let known = Home::new().json(["environments", "--format=json"]);
+        let all = known["environments"].as_array().expect("environments");
+        let vm = all.iter().find(|one| one["environment"] == "vm").expect("the kind vm");
+        (vm["works"] != true).then(|| vm["why"].as_str().unwrap_or("it does not work").to_owned())
+    });
+    found.as_deref()
+}
+
+/// One guest at a time: two processors translate no more. Where none can be started the test is skipped.
+macro_rules! alone_or_skip {
+    () => {
+        match obstacle() {
+            Some(why) => return println!("skipped: no guest can be started: {why}"),
+            None => alone(),
+        }
+    };
+}
+
+fn alone() -> MutexGuard<'static, ()> {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The run that these arguments make.
+fn run(home: &Home, words: &[&str]) -> Value {
+    let out = home.path().join("run.json");
+    let out_of = out.display().to_string();
+    let all = [&["run", "--quiet", "--format=json", "--out", &out_of], words].concat();
+    home.output(all);
+    serde_json::from_slice(&fs::read(out).expect("a run")).expect("JSON")
+}
+
+/// The samples of a case, all of them.
+fn samples(run: &Value, benchmark: &str) -> Vec<f64> {
+    let row = common::row(run, benchmark);
+    assert_eq!((&row["unit"], &row["provenance"]), (&"instructions".into(), &"qemu-icount".into()), "{row}");
+    row["samples"].as_array().expect("samples").iter().filter_map(Value::as_f64).collect()
+}
+
+/// The one figure of a case whose samples agree.
+fn figure(run: &Value, benchmark: &str) -> f64 {
+    let samples = samples(run, benchmark);
+    let first = *samples.first().expect("a sample");
+    assert!(first > 0.0 && samples.iter().all(|sample| *sample == first), "{benchmark}: {samples:?}");
+    first
+}
+
+fn fact<'a>(run: &'a Value, name: &str) -> &'a Value {
+    let fact = &run["facts"][name];
+    assert_eq!(fact["status"], "known", "{name}: {fact}");
+    &fact["value"]
+}
+
+#[test]
+fn counts_are_the_same_in_each_boot() {
+    let _alone = alone_or_skip!();
+    let home = Home::new();
+    let benchmarks = COUNTED.map(|(benchmark, _)| benchmark);
+    let words = [&benchmarks[..], &["--in", "vm:exact"]].concat();
+    let (one, two) = (run(&home, &words), run(&home, &words));
+    for benchmark in benchmarks {
+        assert_eq!(figure(&one, benchmark), figure(&two, benchmark), "{benchmark}");
+    }
+    assert_eq!(one["environment"], "vm");
+    assert_eq!(fact(&one, "run.vm.accel"), "tcg");
+}
+
+#[test]
+#[ignore = "slow: .ci/run runs it"]
+fn five_boots_have_the_same_counts() {
+    let _alone = alone_or_skip!();
+    let home = Home::new();
+    let figures: Vec<Vec<Value>> = (0..5)
+        .map(|_| {
+            let run = run(&home, &["entry", "--in", "vm:exact"]);
+            let rows = run["measurements"].as_array().expect("measurements");
+            rows.iter()
+                .map(|row| serde_json::json!([row["benchmark"], row["params"], row["samples"][0]]))
+                .collect()
+        })
+        .collect();
+    assert!(figures[0].len() > 10, "{figures:?}");
+    for other in &figures[1..] {
+        for (one, other) in figures[0].iter().zip(other) {
+            assert_eq!(one, other);
+        }
+    }
+}
+
+/// A program that shares nothing with tollgate, as the first process of the same kernel on the same machine.
+#[test]
+fn an_independent_program_counts_the_same() {
+    let _alone = alone_or_skip!();
+    let home = Home::new();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/vm/counts.c");
+    let init = home.path().join("init");
+    let built = Command::new("cc").args(["-static", "-O2", "-o"]).args([&init, &source]).output();
+    match built {
+        Err(error) => return println!("skipped: there is no C compiler: {error}"),
+        Ok(built) => assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr)),
+    }
+    let benchmarks = COUNTED.map(|(benchmark, _)| benchmark);
+    let out = home.path().join("run.json").display().to_string();
+    let words = [&["run", "--verbose", "--out", &out], &benchmarks[..], &["--in", "vm:exact"]].concat();
+    let said = home.tollgate(words).assert().success().get_output().stderr.clone();
+    let ours: Value = serde_json::from_slice(&fs::read(&out).expect("a run")).expect("JSON");
+    let theirs = counted(home.path(), &init, &String::from_utf8_lossy(&said));
+    for (benchmark, name) in COUNTED {
+        let of_program =
+            theirs.split_whitespace().find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
+        let of_program: f64 = of_program.and_then(|number| number.parse().ok()).expect("a number");
+        println!("{benchmark}: {of_program} by the independent program");
+        assert_eq!(figure(&ours, benchmark), of_program, "{benchmark}: {theirs}");
+    }
+}
+
+/// What the program prints as `/init`, with the arguments that tollgate says it gave QEMU.
+fn counted(directory: &Path, init: &Path, said: &str) -> String {
+    let (_, rest) = said.split_once(": command: ").expect("the command");
+    let line = rest.lines().next().expect("a line");
+    let words = Command::new("sh").args(["-c", &format!("printf '%s\\n' {line}")]).output().expect("a shell");
+    let mut words: Vec<String> =
+        String::from_utf8(words.stdout).expect("text").lines().map(str::to_owned).collect();
+    let (image, console) = (directory.join("initramfs"), directory.join("console"));
+    fs::write(&image, archive(&fs::read(init).expect("the program"))).expect("written");
+    let at = words.iter().position(|word| word == "-initrd").expect("an initramfs");
+    words[at + 1] = image.display().to_string();
+    let at = words.iter().position(|word| word.starts_with("file,id=console,path=")).expect("a console");
+    words[at] = format!("file,id=console,path={}", console.display());
+    // The monitor's protocol goes over a descriptor of tollgate's.
+    for monitor in ["socket,id=monitor,", "chardev=monitor,"] {
+        let at = words.iter().position(|word| word.starts_with(monitor)).expect("a monitor");
+        words.drain(at - 1..=at);
+    }
+    let mut timed = Command::new("timeout");
+    timed.arg("300").args(&words).stdin(Stdio::null());
+    let output = timed.output().expect("started");
+    let text = fs::read_to_string(&console).unwrap_or_default();
+    let counts = text.lines().find_map(|line| Some(line.split_once("counts: ")?.1.to_owned()));
+    counts.unwrap_or_else(|| panic!("no counts: {text}\n{}", String::from_utf8_lossy(&output.stderr)))
+}
+
+/// An archive in the format newc of cpio(5): a console, as the kernel gives its first process, and the program.
+fn archive(init: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut entry = |name: &str, mode: u32, device: [u32; 2], content: &[u8]| {
+        let size = u32::try_from(content.len()).expect("small");
+        let length = u32::try_from(name.len() + 1).expect("short");
+        let fields = [1, mode, 0, 0, 1, 0, size, 0, 0, device[0], device[1], length, 0];
+        bytes.extend(b"070701");
+        fields.iter().for_each(|field| bytes.extend(format!("{field:08x}").bytes()));
+        for part in [&[name.as_bytes(), b"\0"].concat()[..], content] {
+            bytes.extend(part);
+            bytes.resize(bytes.len().next_multiple_of(4), 0);
+        }
+    };
+    entry("dev", 0o040_755, [0, 0], b"");
+    entry("dev/console", 0o020_600, [5, 1], b"");
+    entry("init", 0o100_755, [0, 0], init);
+    entry("TRAILER!!!", 0, [0, 0], b"");
+    bytes
+}
+
+#[test]
+fn files_are_on_a_device_in_the_guest_s_memory() {
+    let _alone = alone_or_skip!();
+    if let Some(missing) = ["mkfs.ext4", "modprobe", "depmod"].into_iter().find(|name| !is_there(name)) {
+        return println!("skipped: there is no {missing}");
+    }
+    let run = run(&Home::new(), &["files/open", "--on", "ram", "--in", "vm:accel=tcg"]);
+    assert_eq!(fact(&run, "ram.device"), "brd");
+    assert_eq!((fact(&run, "ram.fs"), fact(&run, "files.fs")), (&"ext4".into(), &"ext4".into()));
+    assert_eq!(fact(&run, "files.source"), "/dev/ram0");
+    assert!(fact(&run, "ram.mkfs").as_str().is_some_and(|line| line.starts_with("mke2fs ")));
+    // It was unmounted there, and the module was unloaded.
+    assert_eq!(fact(&run, "ram.left"), "nothing");
+    let row = common::row(&run, "files/open");
+    assert_eq!(row["status"], "not measured");
+    assert!(row["why"].as_str().is_some_and(|why| why.contains("translator")), "{row}");
+}
+
+#[test]
+fn files_are_on_a_disk_of_the_guest() {
+    let _alone = alone_or_skip!();
+    if !is_there("mkfs.ext4") {
+        return println!("skipped: there is no mkfs.ext4");
+    }
+    let home = Home::new();
+    let run = run(&home, &["entry/syscall", "--in", "vm:accel=tcg,cache=writeback"]);
+    let disk = fact(&run, "run.vm.disk").as_str().expect("text");
+    assert!(disk.starts_with("virtio-blk, ") && disk.ends_with(", cache=writeback"), "{disk}");
+    assert_eq!((fact(&run, "files.fs"), fact(&run, "files.device")), (&"ext4".into(), &"vda".into()));
+    // The host's programs, where the kernel has 9p, or the reason.
+    let programs = &run["facts"]["run.vm.programs"];
+    match programs["status"].as_str() {
+        Some("known") => assert!(fact(&run, "guest.cc").as_str().is_some_and(|line| !line.is_empty())),
+        _ => assert!(programs["why"].as_str().is_some_and(|why| why.contains("no 9p")), "{programs}"),
+    }
+    assert_eq!(home.files(), ["run.json"]);
+}
+
+/// Workloads have their programs in a guest whose kernel has 9p: Debian's generic one, not that for clouds.
+#[test]
+fn programs_of_the_host_run_in_a_guest() {
+    let _alone = alone_or_skip!();
+    let home = Home::new();
+    let Some(kernel) = with_9p(&kernel(&home)) else {
+        return println!("skipped: no kernel with 9p is beside the other");
+    };
+    let run = run(
+        &home,
+        &["entry/syscall", "--in", &format!("vm:accel=tcg,cache=none,kernel={}", kernel.display())],
+    );
+    let shared = fact(&run, "run.vm.programs").as_str().expect("text");
+    assert!(shared.contains("/usr") && shared.contains("9p, read-only"), "{shared}");
+    for program in ["git", "make", "cc"].into_iter().filter(|name| is_there(name)) {
+        let said = Command::new(program).arg("--version").output().expect("it runs on the host").stdout;
+        let said = String::from_utf8_lossy(&said);
+        assert_eq!(fact(&run, &format!("guest.{program}")).as_str(), said.lines().next(), "{program}");
+    }
+}
+
+/// A kernel in the same directory of packages, for which 9p is a module.
+fn with_9p(kernel: &Path) -> Option<PathBuf> {
+    let packages = kernel.ancestors().nth(3)?;
+    let boots =
+        common::entries(packages).into_iter().flat_map(|package| match package.join("boot").is_dir() {
+            true => common::entries(&package.join("boot")),
+            false => Vec::new(),
+        });
+    let has_9p = |file: &PathBuf| {
+        let release = file.file_name()?.to_str()?.strip_prefix("vmlinuz-")?;
+        let modules = file.ancestors().nth(2)?.join("lib/modules").join(release);
+        modules.join("kernel/fs/9p/9p.ko").is_file().then_some(())
+    };
+    boots.into_iter().find(|file| has_9p(file).is_some())
+}
+
+fn is_there(program: &str) -> bool {
+    let usual = ["/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/bin", "/bin"].map(PathBuf::from);
+    let named: Vec<PathBuf> =
+        std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default();
+    named.iter().chain(&usual).any(|directory| directory.join(program).is_file())
+}
+
+#[test]
+fn kvm_is_taken_where_it_executes_ring_0_or_a_line_says_why_not() {
+    let _alone = alone_or_skip!();
+    let home = Home::new();
+    let asked =
+        home.tollgate(["run", "entry/syscall", "--quick", "--in", "vm:accel=kvm"]).output().expect("ended");
+    let out = home.path().join("run.json").display().to_string();
+    let words = ["run", "entry/syscall", "--quick", "--in", "vm", "--out", &out];
+    let said = home.tollgate(words).assert().success().get_output().stderr.clone();
+    let said = String::from_utf8_lossy(&said);
+    let why = said.lines().find(|line| line.contains("QEMU's translator is taken"));
+    let run: Value = serde_json::from_slice(&fs::read(&out).expect("a run")).expect("JSON");
+    match why {
+        Some(why) => {
+            assert!(why.starts_with("tollgate: vm: ") && why.contains("KVM"), "{why}");
+            assert_eq!(fact(&run, "run.vm.accel"), "tcg");
+            let refusal = common::one_line(&asked.stderr);
+            assert!(!asked.status.success() && refusal.contains("vm: accel=kvm: "), "{refusal}");
+        }
+        None => {
+            assert_eq!(fact(&run, "run.vm.accel"), "kvm");
+            assert_eq!(common::row(&run, "entry/syscall")["unit"], "ns");
+            assert!(asked.status.success());
+        }
+    }
+}
+
+#[test]
+fn a_kernel_that_is_none_is_refused() {
+    let home = Home::new();
+    let text = home.file("text", "no kernel at all");
+    for (file, why) in [("/nowhere/vmlinuz", "No such file or directory"), (&text, "it is no kernel for x86")]
+    {
+        let refusal = home.refusal(["run", "entry/syscall", "--in", &format!("vm:kernel={file}")]);
+        if refusal.contains("qemu-system-x86_64 is not installed") {
+            return println!("skipped: qemu-system-x86_64 is not installed");
+        }
+        assert!(refusal.contains(&format!("kernel={file}: {why}")), "{refusal}");
+    }
+    let refusal = home.refusal(["run", "entry/syscall", "--in", "vm:kernel"]);
+    assert!(refusal.contains("kernel=VALUE"), "{refusal}");
+}
+
+/// The kernel that a guest boots here.
+fn kernel(home: &Home) -> PathBuf {
+    let known = home.json(["environments", "--format=json"]);
+    let all = known["environments"].as_array().expect("environments");
+    let vm = all.iter().find(|one| one["environment"] == "vm").expect("the kind vm");
+    let detail = vm["detail"].as_str().expect("text");
+    let (_, file) = detail.rsplit_once(" (").expect("the kernel's file");
+    file.trim_end_matches(')').into()
+}
+
+#[test]
+fn a_kernel_without_its_modules_has_a_serial_line_or_a_reason() {
+    let _alone = alone_or_skip!();
+    let home = Home::new();
+    let copy = home.path().join("vmlinuz");
+    fs::copy(kernel(&home), &copy).expect("a copy");
+    let alone = format!("vm:exact,kernel={}", copy.display());
+    let refusal = home.refusal(["run", "entry/syscall", "--in", &format!("{alone},vmm=microvm")]);
+    assert!(refusal.contains("virtio_console and virtio_mmio"), "{refusal}");
+    let refusal = home.refusal(["run", "files/open", "--on", "ram", "--in", &alone]);
+    assert!(refusal.contains("has no module brd"), "{refusal}");
+    assert!(figure(&run(&home, &["entry/syscall", "--in", &alone]), "entry/syscall") > 0.0);
+}
+
+#[test]
+fn a_guest_that_does_not_come_up_says_why() {
+    let _alone = alone_or_skip!();
+    let home = Home::new();
+    // Without the first process the kernel looks for a device with a root file system.
+    let why = home.refusal(["run", "entry/syscall", "--quiet", "--in", "vm:exact,append=rdinit=/nowhere"]);
+    assert!(why.contains("vm:exact,append=rdinit=/nowhere: its agent ended: Kernel panic"), "{why}");
+    assert_eq!(home.files(), [""; 0]);
+}
+
+/// Processes that have this variable.
+fn processes(mark: &str) -> Vec<i32> {
+    let marked = format!("{MARK}={mark}");
+    let all = fs::read_dir("/proc")
+        .expect("/proc")
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    all.filter(|pid: &i32| {
+        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|variable| variable == marked.as_bytes())
+    })
+    .collect()
+}
+
+/// Kills a session with a guest at many moments of its life.
+fn kill(number: usize) {
+    for at in 0..number {
+        let home = Home::new();
+        let temporary = home.path().join("tmp");
+        fs::create_dir(&temporary).expect("made");
+        let mark = format!("{}-{at}", std::process::id());
+        let mut command = Command::new(program());
+        command.args(["run", "entry", "--quiet", "--in", "vm:exact,cache=writeback"]);
+        command
+            .env("XDG_DATA_HOME", home.path())
+            .env("TMPDIR", &temporary)
+            .env(MARK, &mark)
+            .current_dir(home.path());
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("started");
+        // From the first millisecond to the counting, most of them early, where files are made.
+        let until = Duration::from_millis((at as u64 * 7919 % 97).pow(2) * 2);
+        let began = Instant::now();
+        while began.elapsed() < until && child.try_wait().expect("our own child").is_none() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let _ = child.kill();
+        let status = child.wait().expect("waited");
+        assert!(status.signal() == Some(9) || status.success(), "{at}: {status}");
+        wait_for(&format!("{at}: the end of its processes"), || processes(&mark).is_empty().then_some(()));
+        wait_for(&format!("{at}: an empty directory"), || {
+            let left = home.files().into_iter().filter(|file| !file.starts_with("tollgate/"));
+            let empty = common::entries(&temporary).is_empty();
+            (left.count() == 0 && empty).then_some(())
+        });
+        let hidden = common::entries(home.path())
+            .into_iter()
+            .filter(|path| path.to_string_lossy().contains("/.tollgate-"));
+        assert_eq!(hidden.count(), 0, "{at}: a directory of the guest's disk is left");
+    }
+    println!("{number} times");
+    let _ = std::io::stdout().flush();
+}
+
+#[test]
+fn a_killed_session_leaves_no_guest() {
+    let _alone = alone_or_skip!();
+    kill(4);
+}
+
+#[test]
+#[ignore = "slow: .ci/run runs it"]
+fn fifty_killed_sessions_leave_no_guest() {
+    let _alone = alone_or_skip!();
+    kill(50);
+}
