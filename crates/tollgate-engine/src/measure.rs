@@ -295,7 +295,14 @@ impl<'a> RoundsRun<'a> {
         let (began, budget) = (self.began, self.plan.budget);
         let ending = worker.watch(self.plan.stall, deadline, |shared| {
             let decided = std::mem::take(&mut self.decided);
-            (self.watch)(&Progress { what: what(shared), elapsed: began.elapsed(), budget, suite, decided, counted: None });
+            (self.watch)(&Progress {
+                what: what(shared),
+                elapsed: began.elapsed(),
+                budget,
+                suite,
+                decided,
+                counted: None,
+            });
         });
         match super::interrupt::requested() {
             Some(signal) => Err(BenchError::Interrupted(signal)),

@@ -29,7 +29,7 @@ mod qemu;
 mod qmp;
 mod share;
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::ffi::OsString;
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -61,6 +61,8 @@ pub(crate) struct Guest {
     qemu: Qemu,
     kernel: Kernel,
     machine: Machine,
+    /// The same for starts that are timed by the host's clock, once it was asked for.
+    timed: OnceCell<Machine>,
     /// Why its code is executed by what executes it, where that was not asked for.
     remark: Option<String>,
     initramfs: File,
@@ -112,8 +114,21 @@ impl Guest {
         let agent = Agent::with(&["--dir".into(), layout::WORK.into()])?;
         let (initramfs, contents) = root(&agent, &kernel, &modules, &machine, &devices, on.zip(ram))?;
         let console = private.join("console");
+        let timed = OnceCell::new();
         let (running, monitored) = (Rc::default(), Monitored::default());
-        Ok(Self { qemu, kernel, machine, remark, initramfs, contents, devices, running, monitored, console })
+        Ok(Self {
+            qemu,
+            kernel,
+            machine,
+            timed,
+            remark,
+            initramfs,
+            contents,
+            devices,
+            running,
+            monitored,
+            console,
+        })
     }
 
     /// The command of a start.
@@ -177,7 +192,8 @@ impl Guest {
         let ((of_firmware, firmware), (of_console, console)) = (pipe()?, pipe()?);
         let devices = self.devices.arguments(self.machine.vmm());
         let messages = Messages::Pipes { file: &self.console, console: &console, firmware: &firmware };
-        let command = self.qemu.command(&self.machine.timed(), &devices, &self.kernel, &initramfs, messages);
+        let machine = self.timed.get_or_init(|| self.machine.timed());
+        let command = self.qemu.command(machine, &devices, &self.kernel, &initramfs, messages);
         let marks = vec![
             Mark { from: of_firmware, ends: vec![(Phase::Monitor, b"")] },
             Mark {

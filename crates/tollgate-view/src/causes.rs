@@ -135,7 +135,7 @@ mod tests {
     /// boundaries no benchmark crosses. A new fact or benchmark changes this table: the change shows what it reaches.
     #[test]
     fn facts_by_suite() {
-        let names: String = SUITES.iter().map(|suite| format!("{:>11}", suite.name)).collect();
+        let names: String = SUITES.iter().map(|suite| format!("{:>13}", suite.name)).collect();
         let mut table = vec![format!("{:<42}{names}", "fact")];
         let mut without = vec![String::new(), "No benchmark crosses what these affect:".to_owned()];
         for (spec, effect) in facts() {
@@ -143,8 +143,8 @@ mod tests {
                 benchmarks(suite).filter(|benchmark| reaches_any(&effect, benchmark)).count()
             };
             let cell = |suite: &&Suite| match reached(suite) {
-                0 => format!("{:>11}", "-"),
-                count => format!("{:>11}", format!("{count}/{}", benchmarks(suite).count())),
+                0 => format!("{:>13}", "-"),
+                count => format!("{:>13}", format!("{count}/{}", benchmarks(suite).count())),
             };
             if effect.is_general() {
                 table.push(format!("{:<42}  everything that takes time", spec.name));

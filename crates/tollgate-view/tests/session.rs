@@ -3,7 +3,7 @@
 mod sessions;
 
 use sessions::{CASES, Side, decide, filtered, host, runs};
-use tollgate_model::{Environment, Fact, Knob, Run};
+use tollgate_model::{Environment, Fact, Knob, Outcome, Run, Unit};
 use tollgate_view::session::{self, Session};
 
 fn plain(text: &str) -> String {
@@ -183,4 +183,76 @@ fn turns_that_share_the_noise_of_the_machine_are_decided() {
     let proven = comparison.proven.as_ref().expect("one key differs");
     assert_eq!(proven.to_string(), "seccomp: not set → default, the only thing that was changed");
     assert_eq!(comparison.cause_names(syscall), ["seccomp.filters", "seccomp.mode"]);
+}
+
+/// What environments cost themselves, with a unit and samples that suit. The base has no phases.
+fn starts(sides: &[Side]) -> Vec<Run> {
+    const MIB: f64 = 1024.0 * 1024.0;
+    let mut made = runs(
+        sides,
+        &[
+            ("environments/start", 3.1e6),
+            ("environments/start-to-shell", 1.4e6),
+            ("environments/stop", 5e5),
+            ("environments/memory{of=processes}", 4.0 * MIB),
+            ("environments/memory{of=page-cache}", 0.0),
+            ("environments/first-touch", 251.0),
+            ("environments/phase{of=monitor}", 1e8),
+            ("environments/phase{of=kernel}", 2e9),
+        ],
+    );
+    for (at, run) in made.iter_mut().enumerate() {
+        for measurement in &mut run.measurements {
+            let name = measurement.case.benchmark.clone();
+            let Outcome::Measured(measured) = &mut measurement.outcome else { continue };
+            if name == "environments/memory" {
+                measured.unit = Unit::Bytes;
+            }
+            let is_guest = at == 2;
+            if is_guest && name == "environments/start" {
+                measured.notes = vec!["a translator executes it".to_owned()];
+            }
+            let is_none = if is_guest { name.ends_with("to-shell") } else { name.ends_with("phase") };
+            if is_none {
+                measurement.outcome = Outcome::Skipped { why: "it has none".to_owned() };
+            }
+        }
+    }
+    made
+}
+
+#[test]
+fn what_environments_cost_is_a_table_with_ratios_and_phases() {
+    let guest = Side { name: "vm:vmm=microvm", ratio: |_| 120.0, ..filtered() };
+    let container = Side { name: "container:runtime=podman", ratio: |_| 2.0, ..filtered() };
+    let sides = [host(), container, guest];
+    let text = screen(&sides, &starts(&sides));
+    let cells = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let of = |name: &str| -> Vec<Vec<String>> {
+        text.lines().filter(|line| line.starts_with(name)).map(cells).collect()
+    };
+    // A name stands for its figures, its ratios and its phases. A page cache that did not grow is 0.
+    let (of_host, of_container, of_guest) = (of("host "), of("container:podman "), of("vm:microvm "));
+    assert_eq!([of_host.len(), of_container.len(), of_guest.len()], [1, 2, 3], "{text}");
+    assert!(of_host[0].contains(&"0".to_owned()), "{text}");
+    assert!(of_container[1].contains(&"2.000".to_owned()), "{text}");
+    assert_eq!(of_guest[0][3], "–", "a guest has no shell: {text}");
+    assert!(
+        text.contains("monitor") && text.contains("kernel") && text.contains("480 starts each"),
+        "{text}"
+    );
+    assert!(text.contains("vm:microvm: a translator executes it."), "{text}");
+    // With everything, the rows with their intervals too.
+    let kept = starts(&sides);
+    let mut session = Session::of(&kept).expect("a session");
+    decide(&mut session, &sides);
+    let all = plain(&session::text(&session, true, 120));
+    assert!(all.contains("environments/start ") && all.contains("pairs of starts"), "{all}");
+    // Beside other suites, the rows of those have room too.
+    let mut mixed = starts(&sides[..2]);
+    for (run, other) in mixed.iter_mut().zip(runs(&sides[..2], &CASES)) {
+        run.measurements.extend(other.measurements);
+    }
+    let text = screen(&sides[..2], &mixed);
+    assert!(text.contains("What an environment costs") && text.contains("entry/syscall"), "{text}");
 }

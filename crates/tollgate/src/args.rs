@@ -86,10 +86,10 @@ pub enum Verb {
 #[derive(Debug, Args)]
 #[command(after_help = examples::help("run", ""))]
 pub struct RunArgs {
-    /// A suite, a benchmark, a case, or either with `*`; none for everything but workloads
+    /// A suite, a benchmark, a case, or either with `*`; none for everything but workloads and environments
     pub pattern: Vec<String>,
     /// Spend this much time, from 1s to 24h; a bare number is seconds [default: 60s, of more than two suites in several environments
-    /// 60s for each of these; workloads 2m, large ones 30m, in each]
+    /// 60s for each of these; workloads 2m, large ones 30m, starts 20s, in each]
     #[arg(long, value_name = "DURATION", value_parser = time::parse_time, allow_negative_numbers = true)]
     #[arg(conflicts_with_all = ["quick", "thorough"])]
     pub time: Option<Duration>,

@@ -141,7 +141,7 @@ fn working() -> Vec<String> {
     let all = known["environments"].as_array().expect("environments").iter();
     let works = all.filter(|one| one["works"] == true).filter_map(|one| one["environment"].as_str());
     works
-        .filter(|name| *name == "host" || name.starts_with("container") || *name == "gvisor")
+        .filter(|name| ["host", "gvisor", "vm"].contains(name) || name.starts_with("container"))
         .map(str::to_owned)
         .collect()
 }

@@ -52,7 +52,8 @@ impl Session<'_, '_, '_> {
     /// # Errors
     /// The user's signal.
     pub fn count(&mut self) -> Result<(), Stop> {
-        let waiting = |side: &AgentSide<'_, '_>| -> usize { side.schedules.iter().map(Schedule::waits).sum() };
+        let waiting =
+            |side: &AgentSide<'_, '_>| -> usize { side.schedules.iter().map(Schedule::waits).sum() };
         let counting = self.sides.iter().filter(|side| side.side.is_counting);
         let of: usize = counting.map(waiting).sum();
         self.teller.counted = (of > 0).then_some(Place { number: 0, of });

@@ -7,6 +7,7 @@ use std::io::Read;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
+use tollgate_engine::clock::Clock;
 use tollgate_model::text::excerpt;
 
 use super::kernel::Kernel;
@@ -56,6 +57,8 @@ pub(super) struct Machine {
     accel: Accel,
     /// Whether its start is timed by the host's clock.
     is_timed: bool,
+    /// The rate of the time stamp counter that a translated guest sees, where it is the host's and known, in kHz.
+    tsc_khz: Option<u64>,
     vmm: Vmm,
     pub cpus: u32,
     memory: u64,
@@ -101,7 +104,7 @@ impl Messages<'_> {
         // A comma separates options, and two stand for one.
         let named = |path: &Path| path.display().to_string().replace(',', ",,");
         let inherited = |file: &File| format!("/proc/self/fd/{}", file.as_raw_fd());
-        let words = match self {
+        match self {
             Self::File(file) => vec!["-chardev".to_owned(), format!("file,id=console,path={}", named(file))],
             Self::Pipes { file, console, firmware } => vec![
                 "-chardev".to_owned(),
@@ -112,8 +115,7 @@ impl Messages<'_> {
                 // SeaBIOS: docs/Debugging.md.
                 "isa-debugcon,iobase=0x402,chardev=firmware".to_owned(),
             ],
-        };
-        words
+        }
     }
 }
 
@@ -157,6 +159,7 @@ impl Machine {
         Self {
             accel,
             is_timed: false,
+            tsc_khz: None,
             vmm: spec.vmm,
             cpus: spec.cpus.unwrap_or(usual),
             memory: spec.memory.unwrap_or(MEMORY),
@@ -187,7 +190,10 @@ impl Machine {
 
     /// The same with the host's clock in place of counted instructions. Its kernel and its `/init` show when they begin.
     pub fn timed(&self) -> Self {
-        Self { is_timed: true, ..self.clone() }
+        // Without counted instructions the translator passes the host's counter on (`cpu_get_ticks` of QEMU). On a busy host the kernel
+        // fails to calibrate it against the PIT, and the machine type microvm has no other timer that it could go by.
+        let hz = Clock::tsc().ok().map(|(clock, _)| clock.hz()).filter(|_| self.is_translated());
+        Self { is_timed: true, tsc_khz: hz.map(|hz| hz / 1000), ..self.clone() }
     }
 
     /// All arguments but the kernel, its command line, the initramfs and the console's file.
@@ -235,8 +241,9 @@ impl Machine {
             true => format!("earlyprintk=serial,ttyS0,115200 debug {MARKS}=1 "),
             false => String::new(),
         };
+        let rate = self.tsc_khz.map(|khz| format!(" tsc_early_khz={khz}")).unwrap_or_default();
         let append = self.append.as_ref().map(|append| format!(" {append}")).unwrap_or_default();
-        format!("{timed}{own}{counting}{append}")
+        format!("{timed}{own}{counting}{rate}{append}")
     }
 }
 

@@ -7,7 +7,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         less a request for none.",
     avoid: "Touch memory before it is needed, with huge pages (MADV_HUGEPAGE, hugetlbfs), and have a guest's memory allocated when it starts.",
     source: "mmap(2), madvise(2), Intel SDM volume 3, 29.3 (EPT violations)",
-    crosses: &[Exception, PageFault, KernelAllocation, VmExit],
+    crosses: &[KernelCode, Exception, PageFault, KernelAllocation, VmExit],
     timed: |_| Timed::Whole("a store to each page"),
     kind: Kind::Environment(|_| Some(Aspect::FirstTouch)),
     ..PLAIN

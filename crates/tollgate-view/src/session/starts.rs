@@ -72,7 +72,7 @@ fn title(session: &Session) -> String {
         (numbers.iter().min().copied().unwrap_or(0), numbers.iter().max().copied().unwrap_or(0));
     let number =
         if least == most { count(most, "start", "starts") } else { format!("{least} to {most} starts") };
-    format!("What an environment costs: medians of {number} each, in random order in each round")
+    format!("What an environment costs: medians of {number} each, in random order")
 }
 
 /// The figures of a member for an aspect.
@@ -120,8 +120,7 @@ fn ratios(session: &Session, columns: &[(&'static str, Aspect)], width: usize) -
         table.row(Look::Plain, &cells, &[]);
     }
     let name = short(&base.name);
-    let title =
-        format!("As a multiple of {name}, paired by round (~ inconclusive; intervals: tollgate show --all)");
+    let title = format!("As a multiple of {name}, paired by round (~ inconclusive; CIs: show --all)");
     heading(&title, width) + &table.lines(Some(width), false)
 }
 

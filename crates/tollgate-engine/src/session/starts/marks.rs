@@ -56,7 +56,8 @@ fn of_ends(began: Instant, ends: &[(Phase, Instant)]) -> Vec<(Phase, Result<Dura
     let phase = |phase: Phase| {
         let from = std::mem::replace(&mut last, end(phase));
         let took = from.zip(last).and_then(|(from, to)| to.checked_duration_since(from));
-        (phase, took.ok_or_else(|| skip!("the guest showed no end of it, or of the phase before it")))
+        let none = || skip!("the guest did not show where its {} begins or ends", phase.name());
+        (phase, took.ok_or_else(none))
     };
     Phase::ALL.into_iter().map(phase).collect()
 }
