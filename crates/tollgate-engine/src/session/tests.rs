@@ -285,7 +285,7 @@ fn counting(find: Find) -> Side<'static> {
 
 #[test]
 fn a_counting_environment_keeps_the_batches_that_agree_and_the_others_are_timed_after_it() {
-    let steps = find_other!(Steps { every: 7, batches: 0 });
+    let steps = find_other!(Steps { every: 13, batches: 0 });
     let found = session_with(&[(0, "some/sound")], 2.0, || vec![of(find), counting(steps)]);
     let [timed, counted] = found.found.as_slice() else { panic!("two sides") };
     assert_eq!((&timed.lost, &counted.lost), (&None, &None));
@@ -294,10 +294,10 @@ fn a_counting_environment_keeps_the_batches_that_agree_and_the_others_are_timed_
     let of_counted = measured(counted, "some/sound");
     assert_eq!((of_counted.unit, of_counted.provenance), (Unit::Instructions, Provenance::QemuIcount));
     assert!(of_counted.samples.iter().all(|&sample| sample == 209.0), "{:?}", of_counted.samples);
-    // Two batches are a sample, and one in seven has a tick.
+    // Two batches are a sample, and one in thirteen has a tick.
     let [process] = of_counted.processes.as_slice() else { panic!("one process") };
-    assert_eq!((process.rounds, of_counted.discarded), (25, 7), "{process:?}");
-    assert_eq!(of_counted.samples.len(), 18);
+    assert_eq!((process.rounds, of_counted.discarded), (25, 4), "{process:?}");
+    assert_eq!(of_counted.samples.len(), 21);
     assert_eq!(of_counted.clock_hz, 1_000_000_000);
     // Each case has one row, and the engine's own ones are of times.
     let names: Vec<&str> =
@@ -312,7 +312,7 @@ fn a_counting_environment_keeps_the_batches_that_agree_and_the_others_are_timed_
 fn a_case_that_dies_while_it_is_counted_costs_itself_and_one_of_memory_is_not_counted() {
     static LINE: Benchmark = named("memory/line", Kind::Instance(|_, _, _| Ok(Instance::new(Spin(50)))));
     static MEMORY: Suite = Suite { name: "memory", about: "Spins.", benchmarks: &[&LINE], control: None };
-    let steps = find_other!(Steps { every: 5, batches: 0 });
+    let steps = find_other!(Steps { every: 20, batches: 0 });
     for (other, expected) in [
         (find_other!(Then(2, fault)), "SIGSEGV"),
         (find_other!(Then(0, || std::thread::sleep(Duration::from_secs(60)))), "no progress for 1.0 s"),
@@ -327,7 +327,7 @@ fn a_case_that_dies_while_it_is_counted_costs_itself_and_one_of_memory_is_not_co
         let found = measure_in(&mut [counting(other)], &selection, &plan, &mut |_| {}).expect("counted");
         let [found] = found.found.as_slice() else { panic!("one side") };
         match expected {
-            "" => assert_eq!(measured(found, "some/sound").samples, [209.0; 15]),
+            "" => assert_eq!(measured(found, "some/sound").samples, [209.0; 23]),
             expected => {
                 let why = outcome(found, "some/sound").why().unwrap_or_default();
                 assert!(why.contains(expected), "{why}");
