@@ -177,14 +177,14 @@ pub(super) fn serve(shared: &SharedResults, find: Find) -> i32 {
     } else {
         Err("this process was started for cases that use no directory".to_owned())
     };
-    let mut report = Report::default();
-    report.clock = match &task.work {
+    let clock = match &task.work {
         Work::Clock => Some(Clock::tsc().map_err(|fault| fault.to_string())),
         Work::Count { .. } | Work::Watched { .. } => {
             Some(Clock::of_instructions().map_err(|fault| fault.to_string()))
         }
         _ => None,
     };
+    let mut report = Report { clock, ..Report::default() };
     // Without pinning the run continues and says so; each batch detects migrations itself.
     if let Some(Err(error)) = task.cpu.map(cpu::pin) {
         report.pin_error = Some(error.raw_os_error().unwrap_or(libc::EIO));
