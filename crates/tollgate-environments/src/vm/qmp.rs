@@ -63,7 +63,7 @@ impl Qmp {
 
     fn ask(&mut self, command: &str, arguments: &Value) -> Result<Value, EnvironmentError> {
         let line = format!("{}\n", json!({ "execute": command, "arguments": arguments }));
-        self.stream.write_all(line.as_bytes()).map_err(|error| lost(&plainly(error)))?;
+        self.stream.write_all(line.as_bytes()).map_err(|error| of_socket(&error))?;
         for _ in 0..MOST_EVENTS {
             let mut answer = self.line()?;
             if let Some(returned) = answer.get_mut("return") {
@@ -96,7 +96,7 @@ impl Qmp {
                 Err(error) if is_wait(&error) => {
                     return Err(lost(&format!("it gave no answer for {} s", PATIENCE.as_secs())));
                 }
-                Err(error) => return Err(lost(&plainly(error))),
+                Err(error) => return Err(of_socket(&error)),
             }
         }
     }
@@ -104,6 +104,14 @@ impl Qmp {
 
 fn is_wait(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
+}
+
+/// A monitor that has ended leaves a socket that takes no more, or that is reset.
+fn of_socket(error: &io::Error) -> EnvironmentError {
+    match error.kind() {
+        io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => lost("it has ended"),
+        kind => lost(&plainly(kind)),
+    }
 }
 
 fn lost(why: &str) -> EnvironmentError {
