@@ -270,7 +270,7 @@ impl Bench<'_> {
                         "an iteration has {now} operations now and had {then} in the calibration"
                     ));
                 }
-                let entry = (benchmark.timed)(&order.params).entry().or(instance.ready.entry);
+                let entry = instance.ready.entry.or_else(|| (benchmark.timed)(&order.params).entry());
                 let state = Readiness { entry, ..instance.ready.clone() };
                 let slow_down = SlowDown::of(benchmark, order.iterations);
                 instances.push(Ready { index, benchmark, instance, slow_down });

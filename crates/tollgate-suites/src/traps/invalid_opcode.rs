@@ -40,12 +40,10 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         (By::ModuleInRing3, boundary) => !matches!(boundary, Signal | SystemCall),
         (By::ModuleInRing0, boundary) => matches!(boundary, Exception | KernelCode),
     },
+    // The module's loop in ring 0 has the same body.
     timed: |params| {
         let opcode = Opcode::of(params);
-        match By::of(params) {
-            By::ModuleInRing0 => Timed::Whole("ioctl(2) on the kernel module"),
-            _ => Timed::Loop { code: opcode.code, instruction: opcode.mnemonic, times: TEN as usize },
-        }
+        Timed::Loop { code: opcode.code, instruction: opcode.mnemonic, times: TEN as usize }
     },
     kind: Kind::Instance(|timed, params, _| {
         let opcode = Opcode::of(params);
