@@ -5,8 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use tollgate_engine::interrupt;
-use tollgate_engine::session::{Link, Mark};
-use tollgate_model::Fact;
+use tollgate_engine::session::{Link, Mark, Outside};
 use tollgate_os::affinity::{self, Pinned};
 
 use crate::agent::Agent;
@@ -50,7 +49,7 @@ enum How {
     /// A command is tried with this program behind it.
     Reach { reach: Reach, known: Option<Way>, agent: Agent },
     /// A guest is booted.
-    Guest(Guest),
+    Guest(Box<Guest>),
 }
 
 impl Environment {
@@ -91,7 +90,7 @@ impl Environment {
                 };
                 let guest = Guest::prepare(vm, paths, stop)?;
                 private.extend([Some(own), files].into_iter().flatten());
-                How::Guest(guest)
+                How::Guest(Box::new(guest))
             }
             Spec::Container(_) | Spec::Gvisor(_) => {
                 let own = private_directory()?;
@@ -307,7 +306,7 @@ impl Environment {
     }
 
     /// Reads what the host knows of it while it runs, where there is something.
-    pub fn observer(&self) -> Option<Box<dyn Fn() -> Vec<(String, Fact)>>> {
+    pub fn observer(&self) -> Option<Outside<'static>> {
         match &self.how {
             How::Guest(guest) => Some(guest.observer()),
             How::Command { .. } | How::Reach { .. } => None,

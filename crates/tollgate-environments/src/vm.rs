@@ -37,7 +37,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use tollgate_engine::aspect::Phase;
-use tollgate_engine::session::Mark;
+use tollgate_engine::session::{Mark, Outside};
 use tollgate_model::Fact;
 
 use crate::agent::Agent;
@@ -254,7 +254,7 @@ impl Guest {
     }
 
     /// Reads what the host knows of the guest that runs.
-    pub fn observer(&self) -> Box<dyn Fn() -> Vec<(String, Fact)>> {
+    pub fn observer(&self) -> Outside<'static> {
         let running = Rc::clone(&self.running);
         let (accel, machine) = (self.machine.accel(), self.machine.to_string());
         let devices = self.devices.facts();
