@@ -1,7 +1,7 @@
 //! What an environment itself costs: its start and its end, its memory, and a page that it has never had.
 //!
 //! The session's own process measures it from outside, by the clock of this machine: environments are started and ended again and again, in
-//! a random order in each round. `aspects` of that are the benchmarks, one file each.
+//! a random order in each round. Each benchmark is an aspect of that, in a file of its own.
 
 mod first_touch;
 mod memory;
