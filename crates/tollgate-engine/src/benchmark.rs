@@ -106,6 +106,9 @@ pub struct Benchmark {
     pub headlines: &'static [Headline],
     /// How its cases are measured.
     pub kind: Kind,
+    /// Why a count of its instructions says nothing of the operation, where it does not: caches, storage or timers take its time, or
+    /// what translates the guest executes it otherwise.
+    pub uncounted: Option<&'static str>,
     /// Why the operation does not exist in this environment, if this signal killed its process for that reason.
     pub absence: fn(signal: i32) -> Option<&'static str>,
 }
@@ -167,8 +170,13 @@ pub const PLAIN: Benchmark = Benchmark {
     bytes: |_| None,
     headlines: &[],
     kind: Kind::Instance(|_, _, _| Err(fail!("the benchmark has no instance"))),
+    uncounted: None,
     absence: never_absent,
 };
+
+/// [`Benchmark::uncounted`] of what memory, caches and storage take.
+pub const TIME_OF_MEMORY: &str =
+    "a guest under QEMU's translator has no times; memory and storage are not counted";
 
 impl Benchmark {
     /// The case of this benchmark with `params`.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tollgate_model::{Fact, Measurement, Outcome, traced::Backend};
 
 use super::super::agent::protocol::{Answer, Request};
-use super::super::benchmark::Chosen;
+use super::super::benchmark::{Chosen, TIME_OF_MEMORY};
 use super::super::commands::{
     self, Attempt, CommandAnswer, CommandRequest, Executor, Halt, NO_TIME, Phase, Terms,
 };
@@ -16,7 +16,6 @@ use super::super::run::{BenchError, Place};
 use super::super::selection::Group;
 use super::agent_side::{AgentSide, unexpected};
 use super::connection::{Gone, Stop, plain};
-use super::counting::UNCOUNTED;
 use super::teller::Teller;
 
 /// An agent may be so late with an answer: what it does besides the command, such as checks, is not cut short.
@@ -91,8 +90,11 @@ impl<'c> Commands<'c> {
     /// The measurements of a timed side, by its place among the timed ones, one for each case; None for a counting one. `cut` is why
     /// the session ended early there, if it did.
     pub fn measurements(&self, side: Option<usize>, cut: Option<&str>) -> Vec<Measurement> {
-        let why = if side.is_some() { cut.unwrap_or(NO_TIME) } else { UNCOUNTED };
         let not_measured = |(benchmark, params): &Chosen| {
+            let why = match side {
+                Some(_) => cut.unwrap_or(NO_TIME),
+                None => benchmark.uncounted.unwrap_or(TIME_OF_MEMORY),
+            };
             let outcome = Outcome::NotMeasured { why: why.to_owned() };
             Measurement { case: benchmark.case(params.clone()), outcome }
         };

@@ -20,10 +20,6 @@ use super::agent_side::AgentSide;
 use super::connection::{Gone, Stop};
 use super::measure::Session;
 
-/// Why a case of caches, memory or storage has no count.
-pub const UNCOUNTED: &str =
-    "a guest under QEMU's translator has no times; memory and storage are not counted";
-
 /// A process without progress for so many instructions hangs, at a thousand million in each second of the guest.
 pub const STALL: Duration = Duration::from_secs(1);
 /// A process ends after so many. On a busy machine the translator makes a hundred million in a second of the host.
@@ -34,16 +30,9 @@ pub fn schedule(group: &Group, place: Place) -> Schedule {
     Schedule::counted(group, place, uncounted)
 }
 
-/// Why this benchmark is not counted, where it is not. Instructions say nothing of what caches and devices take.
+/// Why this benchmark is not counted, where it is not.
 fn uncounted(benchmark: &Benchmark) -> Option<Refusal> {
-    const SUITES: [&str; 3] = ["memory", "files", "workloads"];
-    const BY_TIMER: &str =
-        "a guest under QEMU's translator has no times, and a timer is a part of this operation";
-    let why = match benchmark.name {
-        "locks/preempted" => Some(BY_TIMER),
-        _ => SUITES.contains(&benchmark.suite()).then_some(UNCOUNTED),
-    };
-    why.map(|why| Refusal::NotMeasured(why.to_owned()))
+    benchmark.uncounted.map(|why| Refusal::NotMeasured(why.to_owned()))
 }
 
 impl Session<'_, '_, '_> {

@@ -93,6 +93,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         params: &[("op", "add"), ("threads", "2")],
     }],
     kind: Kind::Instance(|_, params, context| instance(params, context)),
+    uncounted: Some(TIME_OF_MEMORY),
     ..PLAIN
 };
 

@@ -68,6 +68,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         let instance = timed.with_hooks(walk).here().with_ops(LOADS as u64);
         Ok(instance.on_fixture(format!("latency {amount:?} {}", page.word())).with_notes(notes))
     }),
+    uncounted: Some(TIME_OF_MEMORY),
     ..PLAIN
 };
 

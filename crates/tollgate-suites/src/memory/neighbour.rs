@@ -50,6 +50,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         let runner = unsafe { Contended::new(context, add, vec![partner], contender) }.on(pair.from);
         Ok(Instance::new(runner).with_ops(OPERATIONS).with_notes([pair.in_words()]))
     }),
+    uncounted: Some(TIME_OF_MEMORY),
     ..PLAIN
 };
 

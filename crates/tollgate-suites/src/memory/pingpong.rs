@@ -81,6 +81,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         params: &[("protocol", "store")],
     }],
     kind: Kind::Instance(|_, params, context| instance(params, context)),
+    uncounted: Some(TIME_OF_MEMORY),
     ..PLAIN
 };
 

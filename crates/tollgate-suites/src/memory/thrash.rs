@@ -75,6 +75,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     cases: || cases(&[("sequential", Page::Huge), ("random", Page::Huge), ("random", Page::Small)]),
     thorough_cases: || cases(&[("sequential", Page::Small)]),
     kind: Kind::Instance(|_, params, context| instance(params, context)),
+    uncounted: Some(TIME_OF_MEMORY),
     ..PLAIN
 };
 

@@ -54,6 +54,7 @@ const COMMAND: Benchmark = Benchmark {
         fixture: on_tree::make,
     }),
     crossed_in,
+    uncounted: Some(TIME_OF_MEMORY),
     ..PLAIN
 };
 
