@@ -15,6 +15,17 @@ pub struct Instance {
     pub(super) spent_once: Duration,
 }
 
+/// The address of a loop's first instruction, in this process or in the 32-bit program; None of whole operations.
+pub fn loop_address(timed: &Timed) -> Option<u64> {
+    match timed {
+        Timed::Loop { code: TimedLoop::Long(code), .. } | Timed::Together { code, .. } => {
+            Some(code.address() as u64)
+        }
+        Timed::Loop { code: TimedLoop::Compat(_), .. } => Some(compat::loop_address()),
+        Timed::Whole(_) => None,
+    }
+}
+
 impl Instance {
     /// An instance whose batches `runner` runs.
     pub fn new(runner: impl Runner + 'static) -> Self {

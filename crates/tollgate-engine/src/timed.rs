@@ -131,17 +131,6 @@ pub enum Timed {
 }
 
 impl Timed {
-    /// The address of its loop's first instruction, in this process or in the 32-bit program; None of whole operations.
-    pub fn entry(&self) -> Option<u64> {
-        match self {
-            Self::Loop { code: TimedLoop::Long(code), .. } | Self::Together { code, .. } => {
-                Some(code.address() as u64)
-            }
-            Self::Loop { code: TimedLoop::Compat(_), .. } => Some(super::compat::loop_address()),
-            Self::Whole(_) => None,
-        }
-    }
-
     /// A loop with one operation in an iteration, by this instruction.
     pub const fn once(instruction: &'static str, code: TimedLoop) -> Self {
         Self::Loop { code, instruction, times: 1 }

@@ -23,7 +23,7 @@ use super::benchmark::{Benchmark, Kind};
 use super::clock::{self, Clock};
 use super::context::Context;
 use super::cpu;
-use super::instance::Instance;
+use super::instance::{Instance, loop_address};
 use super::limits::{Limits, Quota};
 use super::own::BATCH_TIME;
 use super::random::Random;
@@ -270,7 +270,7 @@ impl Bench<'_> {
                         "an iteration has {now} operations now and had {then} in the calibration"
                     ));
                 }
-                let entry = instance.ready.entry.or_else(|| (benchmark.timed)(&order.params).entry());
+                let entry = instance.ready.entry.or_else(|| loop_address(&(benchmark.timed)(&order.params)));
                 let state = Readiness { entry, ..instance.ready.clone() };
                 let slow_down = SlowDown::of(benchmark, order.iterations);
                 instances.push(Ready { index, benchmark, instance, slow_down });

@@ -50,7 +50,7 @@ pub fn explain(args: &ExplainArgs) -> Result<(), Failure> {
     out::page(&explain::text(benchmark, summary.as_ref(), session.as_ref(), facts, width))
 }
 
-/// As [`explain`], for `tollgate run --explain BENCHMARK --in ENV`.
+/// As [`explain()`], for `tollgate run --explain BENCHMARK --in ENV`.
 ///
 /// # Errors
 /// When no benchmark or several are meant, or it has no count there.

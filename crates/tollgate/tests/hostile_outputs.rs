@@ -407,8 +407,8 @@ fn a_run_that_cannot_be_kept_says_where_and_why_and_has_a_status_of_its_own() {
     }
     // A file system with room for the trial before the run and, once it is filled, for nothing after.
     let script = r#"mount -t tmpfs -o size=600k none "$1" || exit 99
-        XDG_DATA_HOME=$1 "$2" run entry/call --time "$3" --quiet > "$1.out" 2> "$1.err" & program=$!
-        while [ ! -d "$1/tollgate/runs" ]; do sleep 0.05; done; sleep 1
+        XDG_DATA_HOME=$1 "$2" run entry/call entry/syscall entry/int80 --time "$3" --quiet > "$1.out" 2> "$1.err" & program=$!
+        while [ ! -d "$1/tollgate/runs" ]; do sleep 0.05; done; sleep 0.1
         dd if=/dev/zero of="$1/filler" bs=1k 2> /dev/null; wait $program"#;
     // On a busy machine the run may end before the file system is filled.
     let tried = |seconds: &&str| {

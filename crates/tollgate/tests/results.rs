@@ -5,7 +5,8 @@ mod common;
 use common::{Home, document, measured};
 use serde_json::Value;
 
-const MEASUREMENT: [&str; 31] = [
+const MEASUREMENT: [&str; 32] = [
+    "exact",
     "counters",
     "traced",
     "p99",
@@ -411,7 +412,10 @@ fn memory_and_files_have_their_pictures_and_findings() {
         assert!(text.lines().all(|line| line.chars().count() <= width), "{width}:\n{text}");
     }
     let csv = home.output(["show", "storage", "--format=csv"]);
-    assert!(csv.lines().next().is_some_and(|header| header.ends_with(",p99,max,bytes_per_second")), "{csv}");
+    assert!(
+        csv.lines().next().is_some_and(|header| header.ends_with(",p99,max,bytes_per_second,exact")),
+        "{csv}"
+    );
 }
 
 #[test]

@@ -99,6 +99,11 @@ fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// Whether a usual run without workloads has it.
+fn is_usual(name: &str, _: &Value) -> bool {
+    !name.starts_with("workloads/") && !name.starts_with("environments/")
+}
+
 #[test]
 fn every_kind_of_run_fits_the_screen() {
     let skipped = |mut run: Value| {
@@ -109,7 +114,7 @@ fn every_kind_of_run_fits_the_screen() {
     };
     let suite = |name: &'static str| run(move |benchmark, _| benchmark.starts_with(name), 0.02);
     for (kind, run) in [
-        ("full", run(|name, _| !name.starts_with("workloads/"), 0.02)),
+        ("full", run(is_usual, 0.02)),
         ("noisy", run(|_, _| true, 0.7)),
         ("quick", run(is_headline, 0.02)),
         ("entry", suite("entry/")),
@@ -130,7 +135,7 @@ fn every_kind_of_run_fits_the_screen() {
 
 #[test]
 fn the_screen_of_a_full_run_is_as_reviewed() {
-    insta::assert_snapshot!(screen(&run(|name, _| !name.starts_with("workloads/"), 0.02), "80"));
+    insta::assert_snapshot!(screen(&run(is_usual, 0.02), "80"));
 }
 
 #[test]
@@ -165,7 +170,7 @@ fn rows_of_some_suites_are_all_shown() {
 
 #[test]
 fn a_mark_stands_only_where_a_sentence_rests_on_the_row() {
-    let text = screen(&run(|name, _| !name.starts_with("workloads/"), 0.7), "80");
+    let text = screen(&run(is_usual, 0.7), "80");
     let is_marked = |row: &str| text.lines().any(|line| line.starts_with(&format!("~ {row}")));
     assert!(is_marked("int 0x80") && is_marked("syscall"), "{text}");
     assert!(!is_marked("mutex trylock"), "no sentence needs it\n{text}");
@@ -213,7 +218,7 @@ fn a_ratio_to_a_figure_below_its_limit_is_a_bound() {
 #[test]
 fn patterns_choose_rows_of_every_format() {
     let home = Home::new();
-    home.keep(&run(|name, _| !name.starts_with("workloads/"), 0.02));
+    home.keep(&run(is_usual, 0.02));
     let cases = home.json(["show", "last", "files", "--format=json"]);
     let cases = cases["measurements"].as_array().expect("rows");
     assert!(

@@ -9,9 +9,9 @@ use super::super::agent::Moment;
 use super::super::agent::protocol::{Answer, Hello, Job, Request};
 use super::super::clock::Clock;
 use super::super::ending::Ending;
-use super::super::measure;
 use super::super::record::ProcessRecord;
 use super::super::schedule::Schedule;
+use super::super::{interrupt, measure};
 use super::Side;
 use super::connection::{Connection, Gone, Stop, plain};
 
@@ -89,6 +89,23 @@ impl<'s, 'a> AgentSide<'s, 'a> {
             Gone::Over(why) => {
                 self.lost.get_or_insert(why);
                 Err(Stop::Over)
+            }
+        }
+    }
+
+    /// Notes that it is lost, where it is.
+    ///
+    /// # Errors
+    /// The user's signal.
+    pub fn settled<T>(&mut self, outcome: Result<T, Gone>) -> Result<Option<T>, Stop> {
+        if let Some(signal) = interrupt::requested() {
+            return Err(Stop::Interrupted(signal));
+        }
+        match outcome {
+            Ok(done) => Ok(Some(done)),
+            Err(gone) => {
+                self.lose(gone)?;
+                Ok(None)
             }
         }
     }

@@ -18,7 +18,7 @@ use super::super::schedule::Schedule;
 use super::super::selection::Group;
 use super::agent_side::AgentSide;
 use super::connection::{Gone, Stop};
-use super::measure::Session;
+use super::teller::Teller;
 
 /// A process without progress for so many instructions hangs, at a thousand million in each second of the guest.
 pub const STALL: Duration = Duration::from_secs(1);
@@ -35,58 +35,52 @@ fn uncounted(benchmark: &Benchmark) -> Option<Refusal> {
     benchmark.uncounted.map(|why| Refusal::NotMeasured(why.to_owned()))
 }
 
-impl Session<'_, '_, '_> {
-    /// Counts all that is to be counted. A side that is lost keeps what it gave.
-    ///
-    /// # Errors
-    /// The user's signal.
-    pub fn count(&mut self) -> Result<(), Stop> {
-        let waiting =
-            |side: &AgentSide<'_, '_>| -> usize { side.schedules.iter().map(Schedule::waits).sum() };
-        let counting = self.sides.iter().filter(|side| side.side.is_counting);
-        let of: usize = counting.map(waiting).sum();
-        self.teller.counted = (of > 0).then_some(Place { number: 0, of });
-        let counted = self.count_all();
-        self.teller.counted = None;
-        counted
-    }
-
-    fn count_all(&mut self) -> Result<(), Stop> {
-        for at in 0..self.sides.len() {
-            // Where only its start is measured, its facts are read then.
-            let is_counted = self.starts.is_empty() || !self.sides[at].schedules.is_empty();
-            if self.sides[at].side.is_counting && is_counted {
-                let done = self.count_in(at);
-                self.settled(at, done)?;
-                self.sides[at].close();
-            }
-        }
+/// Counts all that is to be counted. A side that is lost keeps what it gave. Where `are_started`, the environments are started to be
+/// measured themselves: one without other cases has its facts read then.
+///
+/// # Errors
+/// The user's signal.
+pub fn count(
+    sides: &mut [AgentSide<'_, '_>],
+    teller: &mut Teller<'_>,
+    are_started: bool,
+) -> Result<(), Stop> {
+    let waiting = |side: &AgentSide<'_, '_>| -> usize { side.schedules.iter().map(Schedule::waits).sum() };
+    let of: usize = sides.iter().filter(|side| side.side.is_counting).map(waiting).sum();
+    teller.counted = (of > 0).then_some(Place { number: 0, of });
+    let is_counted =
+        |side: &&mut AgentSide<'_, '_>| side.side.is_counting && !(are_started && side.schedules.is_empty());
+    let counted = sides.iter_mut().filter(is_counted).try_for_each(|side| {
+        let done = side.count(teller);
+        side.settled(done)?;
+        side.close();
         Ok(())
-    }
-
-    fn count_in(&mut self, at: usize) -> Result<(), Gone> {
-        let Self { sides, teller, .. } = self;
-        let side = &mut sides[at];
-        let name = side.side.name.clone();
-        teller.say(format!("starting {name}"), Place::default());
-        side.start()?;
-        teller.say(format!("reading facts in {name}"), Place::default());
-        side.read_facts(Moment::Before)?;
-        side.settle(side.side.cpu.or(side.hello.usual))?;
-        for group in 0..side.schedules.len() {
-            let place = side.schedules[group].place;
-            while side.schedules[group].waits() > 0 {
-                if let Some(place) = &mut teller.counted {
-                    place.number += 1;
-                }
-                side.count_one(group, &mut |what| teller.say(format!("{what} in {name}"), place))?;
-            }
-        }
-        side.read_facts(Moment::After)
-    }
+    });
+    teller.counted = None;
+    counted
 }
 
 impl AgentSide<'_, '_> {
+    /// Starts the environment, and counts every case in it.
+    fn count(&mut self, teller: &mut Teller<'_>) -> Result<(), Gone> {
+        let name = self.side.name.clone();
+        teller.say(format!("starting {name}"), Place::default());
+        self.start()?;
+        teller.say(format!("reading facts in {name}"), Place::default());
+        self.read_facts(Moment::Before)?;
+        self.settle(self.side.cpu.or(self.hello.usual))?;
+        for group in 0..self.schedules.len() {
+            let place = self.schedules[group].place;
+            while self.schedules[group].waits() > 0 {
+                if let Some(place) = &mut teller.counted {
+                    place.number += 1;
+                }
+                self.count_one(group, &mut |what| teller.say(format!("{what} in {name}"), place))?;
+            }
+        }
+        self.read_facts(Moment::After)
+    }
+
     /// Counts the next case of a suite. False where all are counted.
     pub fn count_one(&mut self, group: usize, say: &mut dyn FnMut(String)) -> Result<bool, Gone> {
         let batch_order = self.schedules[group].first_waiting();

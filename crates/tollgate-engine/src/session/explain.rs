@@ -10,6 +10,7 @@ use tollgate_model::{Outcome, Unit};
 
 use super::super::agent::protocol::{Answer, Job, Request};
 use super::super::ending::Ending;
+use super::super::instance::loop_address;
 use super::super::refusal::Refusal;
 use super::super::run::{BenchError, Place, Progress};
 use super::super::selection::Group;
@@ -66,7 +67,7 @@ pub fn explain_in(
     watch: &mut dyn FnMut(&Progress),
 ) -> Result<Functions, BenchError> {
     if let Some((benchmark, params)) = group.cases.first()
-        && (benchmark.timed)(params).entry().is_none()
+        && loop_address(&(benchmark.timed)(params)).is_none()
     {
         return Err(BenchError::NoEnvironment(format!("{}: {NO_LOOP}", benchmark.name)));
     }

@@ -8,6 +8,7 @@ use tollgate_model::bounded::MAX_PROCESSES;
 use super::super::agent::Moment;
 use super::super::agent::protocol::Job;
 use super::super::commands::Terms;
+use super::super::cpu;
 use super::super::ending::signal_name;
 use super::super::measure::{CALIBRATION_SHARE, END_SHARE, INTERRUPTED, ROUNDS_SHARE, refuse_cpu};
 use super::super::other_cpus::OtherCpus;
@@ -16,7 +17,6 @@ use super::super::random::Random;
 use super::super::run::{BenchError, Findings, Place, Progress};
 use super::super::schedule::{self, Schedule};
 use super::super::selection::{Group, Selection};
-use super::super::{cpu, interrupt};
 use super::agent_side::AgentSide;
 use super::commands::Commands;
 use super::connection::{Gone, Stop};
@@ -136,7 +136,7 @@ pub struct Session<'p, 's, 'a> {
 impl Session<'_, '_, '_> {
     /// Everything, from the first start of the environments to their last end. Rounds and starts take such parts of the budget.
     fn whole(&mut self, allowed: Vec<usize>, of_rounds: f64, of_starts: f64) -> Result<(), Stop> {
-        self.count()?;
+        counting::count(&mut self.sides, &mut self.teller, !self.starts.is_empty())?;
         self.teller.began = Instant::now();
         if self.sides.iter().any(|side| !side.side.is_counting) {
             match self.timed(allowed, of_rounds, of_starts) {
@@ -193,16 +193,7 @@ impl Session<'_, '_, '_> {
 
     /// Notes that a side is lost, where it is.
     pub fn settled<T>(&mut self, at: usize, outcome: Result<T, Gone>) -> Result<Option<T>, Stop> {
-        if let Some(signal) = interrupt::requested() {
-            return Err(Stop::Interrupted(signal));
-        }
-        match outcome {
-            Ok(done) => Ok(Some(done)),
-            Err(gone) => {
-                self.sides[at].lose(gone)?;
-                Ok(None)
-            }
-        }
+        self.sides[at].settled(outcome)
     }
 
     /// The processor that was asked for, or the usual one of those that every environment of this machine may use.
