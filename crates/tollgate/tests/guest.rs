@@ -79,42 +79,6 @@ fn fact<'a>(run: &'a Value, name: &str) -> &'a Value {
     &fact["value"]
 }
 
-#[test]
-fn counts_are_the_same_in_each_boot() {
-    let _alone = alone_or_skip!();
-    let home = Home::new();
-    let benchmarks = COUNTED.map(|(benchmark, _)| benchmark);
-    let words = [&benchmarks[..], &["--in", "vm:exact"]].concat();
-    let (one, two) = (run(&home, &words), run(&home, &words));
-    for benchmark in benchmarks {
-        assert_eq!(figure(&one, benchmark), figure(&two, benchmark), "{benchmark}");
-    }
-    assert_eq!(one["environment"], "vm");
-    assert_eq!(fact(&one, "run.vm.accel"), "tcg");
-}
-
-#[test]
-#[ignore = "slow: .ci/run runs it"]
-fn five_boots_have_the_same_counts() {
-    let _alone = alone_or_skip!();
-    let home = Home::new();
-    let figures: Vec<Vec<Value>> = (0..5)
-        .map(|_| {
-            let run = run(&home, &["entry", "--in", "vm:exact"]);
-            let rows = run["measurements"].as_array().expect("measurements");
-            rows.iter()
-                .map(|row| serde_json::json!([row["benchmark"], row["params"], row["samples"][0]]))
-                .collect()
-        })
-        .collect();
-    assert!(figures[0].len() > 10, "{figures:?}");
-    for other in &figures[1..] {
-        for (one, other) in figures[0].iter().zip(other) {
-            assert_eq!(one, other);
-        }
-    }
-}
-
 /// A program that shares nothing with tollgate, as the first process of the same kernel on the same machine.
 #[test]
 fn an_independent_program_counts_the_same() {
@@ -413,7 +377,7 @@ fn a_killed_session_leaves_no_guest() {
 
 #[test]
 #[ignore = "slow: .ci/run runs it"]
-fn fifty_killed_sessions_leave_no_guest() {
+fn twenty_killed_sessions_leave_no_guest() {
     let _alone = alone_or_skip!();
-    kill(50);
+    kill(20);
 }

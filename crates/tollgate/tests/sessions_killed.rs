@@ -190,19 +190,19 @@ fn killed_sessions_leave_nothing() {
 
 #[test]
 fn killed_while_environments_start_and_stop_they_leave_nothing() {
-    kill(&["environments"], 8, &working());
+    kill(&["environments"], 4, &working());
 }
 
 #[test]
 #[ignore = "slow: .ci/run runs it"]
-fn fifty_sessions_killed_while_environments_start_and_stop_leave_nothing() {
-    kill(&["environments"], 50, &working());
+fn twenty_sessions_killed_while_environments_start_and_stop_leave_nothing() {
+    kill(&["environments"], 20, &working());
 }
 
 #[test]
 #[ignore = "slow: .ci/run runs it"]
-fn two_hundred_killed_sessions_leave_nothing() {
-    kill(&OF_CALLS, 200, &working());
+fn a_hundred_killed_sessions_leave_nothing() {
+    kill(&OF_CALLS, 100, &working());
 }
 
 #[test]

@@ -159,6 +159,6 @@ pub fn nothing_is_left_by_some_kills() {
     kills(16);
 }
 
-pub fn nothing_is_left_by_two_hundred_kills() {
-    kills(200);
+pub fn nothing_is_left_by_a_hundred_kills() {
+    kills(100);
 }
