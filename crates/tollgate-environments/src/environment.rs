@@ -1,7 +1,6 @@
 //! An environment of a session: it is prepared once, and started with an agent in it as often as the session asks.
 
 use std::ffi::OsString;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use tollgate_engine::interrupt;
@@ -14,6 +13,7 @@ use crate::directory::Parent;
 use crate::error::{EnvironmentError, unusable};
 use crate::exec::{self, Reach, Way};
 use crate::guardian::{Guardian, Promise};
+use crate::known_directory;
 use crate::prepared::{Prepared, Undo};
 use crate::spec::{Host, Spec};
 use crate::started::{self, Start};
@@ -77,13 +77,9 @@ impl Environment {
                 agent: Agent::with(&[])?,
             },
             Spec::Vm(vm) => {
-                let own = private_directory()?;
-                made.push(promised(guardian, &[of_directory(&own)?])?);
+                let own = private_directory(guardian, &mut made)?;
                 // A guest with a disk has it where the host measures files too.
-                let files = vm::has_disk(vm)?.then(here).flatten();
-                if let Some(files) = &files {
-                    made.push(promised(guardian, &[of_directory(files)?])?);
-                }
+                let files = vm::has_disk(vm)?.then(|| here(guardian, &mut made)).flatten();
                 let paths = Paths {
                     private: own.workdir().path(),
                     work: files.as_ref().map(|files| files.workdir().path()),
@@ -93,12 +89,8 @@ impl Environment {
                 How::Guest(Box::new(guest))
             }
             Spec::Container(_) | Spec::Gvisor(_) => {
-                let own = private_directory()?;
-                made.push(promised(guardian, &[of_directory(&own)?])?);
-                let files = here();
-                if let Some(files) = &files {
-                    made.push(promised(guardian, &[of_directory(files)?])?);
-                }
+                let own = private_directory(guardian, &mut made)?;
+                let files = here(guardian, &mut made);
                 let paths = Paths {
                     private: own.workdir().path(),
                     work: files.as_ref().map(|files| files.workdir().path()),
@@ -366,20 +358,25 @@ fn in_private(
 
 /// A directory in the current one, where the host's agents measure files too; None where only another user's identity would be safe
 /// there, which a container's processes do not have, or where no files are measured.
-fn here() -> Option<Private> {
+fn here(guardian: &Guardian, made: &mut Vec<Promise>) -> Option<Private> {
     let current = Path::new(".");
     Parent::open(current).ok().filter(Parent::is_own)?;
-    Private::make(current).ok()
+    let (private, promises) = known_directory::make(current, guardian).ok()?;
+    made.extend(promises);
+    Some(private)
 }
 
 /// A directory of this environment alone, from which programs can be executed.
-fn private_directory() -> Result<Private, EnvironmentError> {
+fn private_directory(guardian: &Guardian, made: &mut Vec<Promise>) -> Result<Private, EnvironmentError> {
     let mut why = None;
     for under in [std::env::temp_dir(), "/var/tmp".into(), "/dev/shm".into()] {
         // Below another user's directory only that user's identity would be safe, and root runs the programs that use it.
         let is_fit = Parent::open(&under).is_ok_and(|parent| parent.is_own()) && !is_noexec(&under);
-        match is_fit.then(|| Private::make(&under)) {
-            Some(Ok(private)) => return Ok(private),
+        match is_fit.then(|| known_directory::make(&under, guardian)) {
+            Some(Ok((private, promises))) => {
+                made.extend(promises);
+                return Ok(private);
+            }
             Some(Err(error)) => why = why.or(Some(error)),
             None => {}
         }
@@ -395,11 +392,4 @@ fn private_directory() -> Result<Private, EnvironmentError> {
 fn is_noexec(directory: &Path) -> bool {
     rustix::fs::statvfs(directory)
         .is_ok_and(|stat| stat.f_flag.contains(rustix::fs::StatVfsMountFlags::NOEXEC))
-}
-
-fn of_directory(private: &Private) -> Result<Undo, EnvironmentError> {
-    let path = private.workdir().path().to_owned();
-    let metadata =
-        path.metadata().map_err(|error| unusable!("{}: {}", path.display(), crate::error::plainly(error)))?;
-    Ok(Undo::Directory { path, device: metadata.dev(), inode: metadata.ino() })
 }

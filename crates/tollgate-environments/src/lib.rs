@@ -9,7 +9,7 @@
 //! - `container`: containers of several runtimes. `gvisor`: its sandbox. `vm`: guests. `seccomp`: filters of system calls. `survey`: what works here.
 //! - `exec`: a command's prefix, and another machine. `upload`: this program over standard input. `greeting`: the first look at an answer.
 //! - `guardian`: the process that undoes. `prepared`, `undo`: what is undone, and how.
-//! - `directory`: a directory of this run alone, and how much may be written to it.
+//! - `directory`: a directory of this run alone, and how much may be written to it. `known_directory`: one that the guardian knows of.
 //! - `ram`: a fresh file system on a block device in memory. `device`: that device, by either of two drivers.
 //! - `commands`: the few programs that are run for it. `error`: why there is none.
 //!
@@ -29,6 +29,7 @@ mod greeting;
 mod guardian;
 mod gvisor;
 mod knob;
+mod known_directory;
 mod life;
 pub mod prepared;
 mod ram;

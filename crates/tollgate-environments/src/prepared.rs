@@ -44,6 +44,13 @@ pub enum Undo {
         /// st_ino.
         inode: u64,
     },
+    /// Removes the private directories that the program with this number left in a directory. Their locks say that it has ended.
+    Left {
+        /// Where they are.
+        under: PathBuf,
+        /// The program's number, which stands in their names.
+        pid: i32,
+    },
     /// Writes a setting of the machine back.
     Setting {
         /// Its file in /proc/sys or /sys.

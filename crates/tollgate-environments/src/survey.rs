@@ -13,7 +13,7 @@ use crate::directory::Private;
 use crate::error::{EnvironmentError, plainly, unusable};
 use crate::guardian::Guardian;
 use crate::gvisor;
-use crate::prepared::Undo;
+use crate::known_directory;
 use crate::spec::{Gvisor, Runtime};
 use crate::vm;
 
@@ -147,13 +147,7 @@ fn with_private<T>(
     guardian: &Guardian,
     run: impl FnOnce(&Private) -> Result<T, EnvironmentError>,
 ) -> Result<T, EnvironmentError> {
-    let private = Private::make(&std::env::temp_dir())?;
-    let path = private.workdir().path();
-    let stat = rustix::fs::fstat(&private).map_err(|error| EnvironmentError::of(path.display(), error))?;
-    let directory = Undo::Directory { path: path.to_owned(), device: stat.st_dev, inode: stat.st_ino };
-    let _removed = guardian
-        .promise(&[directory])
-        .map_err(|error| unusable!("the guardian is not reached: {}", plainly(error)))?;
+    let (private, _promises) = known_directory::make(&std::env::temp_dir(), guardian)?;
     run(&private)
 }
 

@@ -1,6 +1,7 @@
 //! Undoes what was made for an environment. Each step may be repeated, and does nothing where there is nothing to undo.
 //!
-//! `group`: a process group. `mounts`: what is mounted below a directory. `cgroup`: a control group and its processes.
+//! `group`: a process group. `mounts`: what is mounted below a directory. `cgroup`: a control group and its processes. `left`: private
+//! directories of a program that was killed.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -14,6 +15,7 @@ use crate::prepared::Undo;
 
 mod cgroup;
 mod group;
+mod left;
 mod mounts;
 
 pub(crate) use group::started;
@@ -49,6 +51,7 @@ fn undo(one: &Undo) -> Result<(), EnvironmentError> {
                 .map_err(|error| unmounted.err().unwrap_or(error))
                 .map_err(of(path))
         }
+        Undo::Left { under, pid } => left::remove(under, *pid),
         Undo::Setting { path, value } => write_setting(path, value).map_err(of(path)),
     }
 }

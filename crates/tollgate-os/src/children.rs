@@ -201,7 +201,7 @@ pub(crate) mod tests {
     fn descendants_are_the_later_children_and_what_they_started_until_they_end() {
         let inherited = Inherited::now();
         let mut shell = Command::new("sh");
-        shell.args(["-c", "cat & echo; wait"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        shell.args(["-c", "sleep 100 & echo; wait"]).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut shell = shell.spawn().expect("it starts");
         let mut byte = [0];
         io::Read::read_exact(shell.stdout.as_mut().expect("a pipe"), &mut byte).expect("a byte");

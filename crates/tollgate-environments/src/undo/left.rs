@@ -1,0 +1,50 @@
+//! Private directories that a killed program left.
+
+use std::path::Path;
+use std::time::Duration;
+use std::{fs, thread};
+
+use tollgate_os::temporary::PREFIX;
+
+use crate::directory::{self, Parent};
+use crate::error::EnvironmentError;
+
+/// A program that is being killed closes its files one after the other: the lock of a directory can be the last of them.
+const LOOKS: u32 = 100;
+const LOOK: Duration = Duration::from_millis(10);
+
+/// Removes what the program with this number left below a directory, and what others did that have ended. This program's own directories
+/// are in use.
+pub(super) fn remove(under: &Path, pid: i32) -> Result<(), EnvironmentError> {
+    if pid == std::process::id().cast_signed() {
+        return Ok(());
+    }
+    let own = format!("{PREFIX}{pid}-");
+    for _ in 0..LOOKS {
+        drop(directory::left(&Parent::open(under)?, PREFIX));
+        let mut entries = fs::read_dir(under).into_iter().flatten().flatten();
+        if !entries.any(|entry| entry.file_name().to_string_lossy().starts_with(&own)) {
+            return Ok(());
+        }
+        thread::sleep(LOOK);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::directory::Private;
+
+    #[test]
+    fn what_a_program_left_goes_and_what_one_uses_stays() {
+        let under = tempfile::tempdir().unwrap();
+        let used = Private::make(under.path()).unwrap();
+        // No process has such a number, and nothing has the lock.
+        let left = under.path().join(format!("{PREFIX}4194305-0123456789abcdef"));
+        fs::create_dir(&left).unwrap();
+        fs::set_permissions(&left, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+        remove(under.path(), 4_194_305).unwrap();
+        assert!(!left.exists() && used.workdir().path().exists());
+    }
+}
