@@ -60,7 +60,31 @@ pub(crate) fn change(fact: &FactDifference) -> String {
         Some(Fact::Unknown { why: Unknown::Absent(_) }) => "none".to_owned(),
         fact => in_words(fact.as_ref()),
     };
-    format!("{}: {} → {}", fact.name, of(&fact.base), of(&fact.other))
+    let (base, other) = (of(&fact.base), of(&fact.other));
+    let same = same_beginning(&base, &other);
+    format!("{}: {} → {}", fact.name, short(&base, same), short(&other, same))
+}
+
+/// Characters that are shown: a list such as the processor's flags would bury the others.
+const MOST: usize = 60;
+
+/// The bytes in which two values that are too long to be shown begin with the same words. A kernel's command line differs at its end.
+fn same_beginning(base: &str, other: &str) -> usize {
+    if base.chars().count().max(other.chars().count()) <= MOST {
+        return 0;
+    }
+    let both = base.char_indices().zip(other.chars()).take_while(|((_, one), other)| one == other);
+    let words = both.filter(|((_, one), _)| *one == ' ').map(|((at, _), _)| at + 1);
+    words.last().unwrap_or(0)
+}
+
+/// A value without so many bytes of its beginning, and not longer than [`MOST`].
+fn short(value: &str, same: usize) -> String {
+    let (before, rest) = if same > 0 { ("… ", &value[same..]) } else { ("", value) };
+    match rest.char_indices().nth(MOST) {
+        Some((at, _)) => format!("{before}{}…", &rest[..at]),
+        None => format!("{before}{rest}"),
+    }
 }
 
 fn is_known(fact: &Option<Fact>) -> bool {
@@ -107,17 +131,29 @@ pub(crate) fn facts_text(facts: &[FactDifference], width: usize) -> String {
     text
 }
 
-/// How the processor's pace differed, where it did: every threshold rises by that.
+/// Its value, or why there is none.
 fn in_words(fact: Option<&Fact>) -> String {
-    /// A list such as the processor's flags would bury the others.
-    const MOST: usize = 60;
-    let words = match fact {
+    match fact {
         None => "not recorded".to_owned(),
         Some(Fact::Known { value, .. }) => value.to_string(),
         Some(Fact::Unknown { why }) => why.to_string(),
-    };
-    match words.char_indices().nth(MOST) {
-        Some((at, _)) => format!("{}…", &words[..at]),
-        None => words,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_values_are_shown_from_where_they_differ() {
+        let line = "console=ttyS0 panic=-1 reboot=t rdinit=/init quiet loglevel=4 tsc=reliable";
+        let longer = format!("{line} mitigations=off");
+        let same = same_beginning(line, &longer);
+        assert_eq!(
+            (short(line, same).as_str(), short(&longer, same).as_str()),
+            ("… tsc=reliable", "… tsc=reliable mitigations=off")
+        );
+        assert_eq!((same_beginning("a b", "a c"), same_beginning(&"ä".repeat(80), "ä")), (0, 0));
+        assert_eq!(short(&"ä".repeat(80), 0), format!("{}…", "ä".repeat(60)));
     }
 }
