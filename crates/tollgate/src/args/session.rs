@@ -11,7 +11,7 @@ use crate::examples;
 /// In which environments `tollgate run` measures.
 #[derive(Debug, Default, Args)]
 pub struct SessionArgs {
-    /// Measure in this environment: host, container, gvisor, ssh:HOST or exec:PREFIX, with keys as docs/environments.md has them.
+    /// Measure in this environment: host, container, gvisor, vm, ssh:HOST or exec:PREFIX, with keys as docs/environments.md has them.
     /// Several take turns on one processor, and are compared with the first
     #[arg(long = "in", value_name = "ENV", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub environments: Vec<String>,
