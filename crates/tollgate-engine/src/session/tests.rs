@@ -12,7 +12,7 @@ use tollgate_os::signals;
 
 use super::super::agent::protocol::{Answer, Hello, Job, MAGIC, PROTOCOL, Request};
 use super::super::agent::{Means, frame, serve};
-use super::super::benchmark::{Benchmark, Kind, PLAIN, Suite};
+use super::super::benchmark::{Benchmark, Kind, PLAIN, Suite, TIME_OF_MEMORY};
 use super::super::ending::Ending;
 use super::super::instance::Instance;
 use super::super::limits::Limits;
@@ -310,7 +310,10 @@ fn a_counting_environment_keeps_the_batches_that_agree_and_the_others_are_timed_
 
 #[test]
 fn a_case_that_dies_while_it_is_counted_costs_itself_and_one_of_memory_is_not_counted() {
-    static LINE: Benchmark = named("memory/line", Kind::Instance(|_, _, _| Ok(Instance::new(Spin(50)))));
+    static LINE: Benchmark = Benchmark {
+        uncounted: Some(TIME_OF_MEMORY),
+        ..named("memory/line", Kind::Instance(|_, _, _| Ok(Instance::new(Spin(50)))))
+    };
     static MEMORY: Suite = Suite { name: "memory", about: "Spins.", benchmarks: &[&LINE], control: None };
     let steps = find_other!(Steps { every: 20, batches: 0 });
     for (other, expected) in [
