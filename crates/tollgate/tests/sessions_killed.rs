@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use common::{Home, is_root, program, wait_for};
 use rustix::process::{Pid, Signal, kill_process};
+use tollgate_os::signals::{self, Disposition};
 
 /// A variable that all processes of a session inherit, with a value of this test's own.
 const MARK: &str = "TOLLGATE_TEST_SESSION";
@@ -53,6 +54,8 @@ impl Session {
             .env("TMPDIR", &temporary)
             .env(MARK, &mark)
             .current_dir(home.path());
+        // A shell has what it starts in its background ignore SIGINT.
+        signals::start_with(&mut command, Disposition::default_with(0), &[libc::SIGINT]);
         let child = command
             .stdin(Stdio::null())
             .stdout(Stdio::null())

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use rustix::process::geteuid;
 use tollgate_os::process;
+use tollgate_os::signals::{self, Disposition};
 
 use crate::leftovers::{Groups, Process, Watched};
 use crate::program::{KNOB, MARK, own};
@@ -52,6 +53,8 @@ fn command(watched: &Watched, specs: &[&str], has_knob: bool) -> Command {
     let mut command = Command::new(own());
     command.arg("command").args(specs).env(MARK, &watched.mark).env("TMPDIR", watched.path());
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    // A shell has what it starts in its background ignore SIGINT.
+    signals::start_with(&mut command, Disposition::default_with(0), &[libc::SIGINT]);
     if has_knob {
         command.env(KNOB, format!("{SETTING}={}", if setting() == "0" { 1 } else { 0 }));
     }
