@@ -26,6 +26,7 @@ fn rows(text: &str) -> Vec<(String, f64)> {
 }
 
 #[test]
+#[ignore = "slow: .ci/run runs it"]
 fn the_functions_of_an_operation_add_up_to_its_count() {
     let home = Home::new();
     if let Some(why) = obstacle(&home) {

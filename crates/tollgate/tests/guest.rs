@@ -81,6 +81,7 @@ fn fact<'a>(run: &'a Value, name: &str) -> &'a Value {
 
 /// A program that shares nothing with tollgate, as the first process of the same kernel on the same machine.
 #[test]
+#[ignore = "slow: .ci/run runs it"]
 fn an_independent_program_counts_the_same() {
     let _alone = alone_or_skip!();
     let home = Home::new();
@@ -154,6 +155,7 @@ fn archive(init: &[u8]) -> Vec<u8> {
 }
 
 #[test]
+#[ignore = "slow: .ci/run runs it"]
 fn files_are_on_a_device_in_the_guest_s_memory() {
     let _alone = alone_or_skip!();
     if let Some(missing) = ["mkfs.ext4", "modprobe", "depmod"].into_iter().find(|name| !is_there(name)) {
@@ -172,6 +174,7 @@ fn files_are_on_a_device_in_the_guest_s_memory() {
 }
 
 #[test]
+#[ignore = "slow: .ci/run runs it"]
 fn files_are_on_a_disk_of_the_guest() {
     let _alone = alone_or_skip!();
     if !is_there("mkfs.ext4") {
@@ -193,6 +196,7 @@ fn files_are_on_a_disk_of_the_guest() {
 
 /// Workloads have their programs in a guest whose kernel has 9p: Debian's generic one, not that for clouds.
 #[test]
+#[ignore = "slow: .ci/run runs it"]
 fn programs_of_the_host_run_in_a_guest() {
     let _alone = alone_or_skip!();
     let home = Home::new();
@@ -236,6 +240,7 @@ fn is_there(program: &str) -> bool {
 }
 
 #[test]
+#[ignore = "slow: .ci/run runs it"]
 fn kvm_is_taken_where_it_executes_ring_0_or_a_line_says_why_not() {
     let _alone = alone_or_skip!();
     let home = Home::new();
@@ -289,6 +294,7 @@ fn kernel(home: &Home) -> PathBuf {
 }
 
 #[test]
+#[ignore = "slow: .ci/run runs it"]
 fn a_kernel_without_its_modules_has_a_serial_line_or_a_reason() {
     let _alone = alone_or_skip!();
     let home = Home::new();
@@ -303,6 +309,7 @@ fn a_kernel_without_its_modules_has_a_serial_line_or_a_reason() {
 }
 
 #[test]
+#[ignore = "slow: .ci/run runs it"]
 fn a_guest_that_does_not_come_up_says_why() {
     let _alone = alone_or_skip!();
     let home = Home::new();
@@ -367,12 +374,6 @@ fn kill(number: usize) {
     }
     println!("{number} times");
     let _ = std::io::stdout().flush();
-}
-
-#[test]
-fn a_killed_session_leaves_no_guest() {
-    let _alone = alone_or_skip!();
-    kill(4);
 }
 
 #[test]
