@@ -102,6 +102,17 @@ fn a_refusal_is_a_sentence_that_says_what_would_be_right() {
             "gvisor:platform=ptrase",
             "gvisor:platform=ptrase: platform is one of systrap, ptrace and kvm, not `ptrase` (did you mean ptrace?)",
         ),
+        (
+            "vm:x=1",
+            "vm:x=1: vm has no key x; its keys are kernel, append, cpus, memory, accel, vmm, cache, on and exact",
+        ),
+        (
+            "vm:exat",
+            "vm:exat: vm has no key exat (did you mean exact?); its keys are kernel, append, cpus, memory, accel, vmm, cache, on \
+             and exact",
+        ),
+        ("vm:exact=1", "vm:exact=1: the key exact has no value: write exact alone"),
+        ("vm:exact,exact", "vm:exact,exact: the key exact is given twice"),
         ("gvisor:x=1", "gvisor:x=1: gvisor has no key x; its key is platform"),
         ("ssh", "ssh: after ssh: stands a host as ssh(1) takes it, such as ssh:user@machine"),
         (

@@ -39,14 +39,18 @@ pub(super) fn one_of(key: &str, value: &str, values: &[&str]) -> String {
     format!("{key} is one of {}, not `{}`{}", listed(values), excerpt(value), near(value, values))
 }
 
-/// The pairs of `key=value,…`. A key that ends with `.` stands for all that begin with it, and may come again.
+/// The pairs of `key=value,…`. A key that ends with `.` stands for all that begin with it, and may come again. One that ends with `!`
+/// stands alone, and has an empty value.
 pub(super) fn pairs<'a>(
     kind: &str,
     keys: &[&str],
     rest: Option<&'a str>,
 ) -> Result<Vec<(&'a str, &'a str)>, String> {
     let Some(rest) = rest else { return Ok(Vec::new()) };
-    let shown: Vec<String> = keys
+    let (flags, keys): (Vec<&str>, Vec<&str>) = keys.iter().partition(|key| key.ends_with('!'));
+    let flags: Vec<&str> = flags.into_iter().filter_map(|flag| flag.strip_suffix('!')).collect();
+    let names = [&keys[..], &flags].concat();
+    let shown: Vec<String> = names
         .iter()
         .map(|key| if key.ends_with('.') { format!("{key}NAME") } else { (*key).to_owned() })
         .collect();
@@ -59,11 +63,17 @@ pub(super) fn pairs<'a>(
         let key = pair.split_once('=').map_or(pair, |(key, _)| key);
         let is_known =
             keys.iter().any(|known| key == *known || known.ends_with('.') && key.starts_with(known));
-        let Some((_, value)) = pair.split_once('=').filter(|_| is_known) else {
+        let is_flag = flags.contains(&key);
+        let value = match pair.split_once('=') {
+            None if is_flag => Some(""),
+            pair => pair.map(|(_, value)| value).filter(|_| is_known),
+        };
+        let Some(value) = value else {
             return Err(match (key, is_known) {
+                _ if is_flag => format!("the key {key} has no value: write {key} alone"),
                 ("", _) => format!("after {kind}: stand pairs key=value with commas between them; {has}"),
                 (_, true) => format!("the key {} has no value: write {}=VALUE", excerpt(key), excerpt(key)),
-                _ => format!("{kind} has no key {}{}; {has}", excerpt(key), near(key, keys)),
+                _ => format!("{kind} has no key {}{}; {has}", excerpt(key), near(key, &names)),
             });
         };
         if found.iter().any(|(before, _)| *before == key) {

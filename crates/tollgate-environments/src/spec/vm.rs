@@ -3,11 +3,10 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use super::text::{near, one_of, pairs};
+use super::text::{one_of, pairs};
 use tollgate_model::text::excerpt;
 
-/// The keys, but `exact`, which has no value.
-const KEYS: [&str; 8] = ["kernel", "append", "cpus", "memory", "accel", "vmm", "cache", "on"];
+const KEYS: [&str; 9] = ["kernel", "append", "cpus", "memory", "accel", "vmm", "cache", "on", "exact!"];
 /// More processors than these no machine of a monitor has.
 const MOST_CPUS: u32 = 255;
 /// A guest unpacks the program and its modules, and works in what is left.
@@ -102,19 +101,7 @@ impl Default for Vmm {
 impl Vm {
     pub(super) fn of(rest: Option<&str>) -> Result<Self, String> {
         let mut made = Self::default();
-        let mut others: Vec<&str> = Vec::new();
-        for part in rest.iter().flat_map(|rest| rest.split(',')) {
-            match (part, made.exact) {
-                ("exact", true) => return Err("the key exact is given twice".to_owned()),
-                ("exact", false) => made.exact = true,
-                _ if part.starts_with("exact=") => {
-                    return Err("the key exact has no value: write exact alone".to_owned());
-                }
-                _ => others.push(part),
-            }
-        }
-        let rest = (!others.is_empty()).then(|| others.join(","));
-        for (key, value) in pairs("vm", &KEYS, rest.as_deref()).map_err(|why| with_exact(&others, why))? {
+        for (key, value) in pairs("vm", &KEYS, rest)? {
             made.set(key, value)?;
         }
         if made.exact && made.accel == Some(Accel::Kvm) {
@@ -125,6 +112,7 @@ impl Vm {
 
     fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
         match key {
+            "exact" => self.exact = true,
             "kernel" if value.is_empty() => return Err("kernel is the file of a Linux kernel".to_owned()),
             "kernel" => self.kernel = Some(Path::new(value).to_owned()),
             "append" => self.append = Some(value.to_owned()),
@@ -178,16 +166,6 @@ fn file_system(value: &str) -> Result<String, String> {
             excerpt(value)
         )
     })
-}
-
-/// The keys of a message include the one without a value.
-fn with_exact(others: &[&str], why: String) -> String {
-    let is_near = others.iter().any(|part| !part.contains('=') && !near(part, &["exact"]).is_empty());
-    if is_near {
-        format!("{why} (did you mean exact?)")
-    } else {
-        why.replace(" and cache", ", cache and exact")
-    }
 }
 
 /// `512M`, `2G`; whole MiB.

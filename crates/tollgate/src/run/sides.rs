@@ -152,6 +152,9 @@ fn working() -> Result<Vec<(String, Spec)>, Failure> {
 
 /// Why an environment is not measured, after its name.
 pub fn reason(name: &str, why: &str) -> String {
+    // The name says the kind as well.
+    let kind = name.split(':').next().unwrap_or(name);
+    let why = why.strip_prefix(kind).and_then(|why| why.strip_prefix(": ")).unwrap_or(why);
     if why.starts_with(name) { why.to_owned() } else { format!("{name}: {why}") }
 }
 
