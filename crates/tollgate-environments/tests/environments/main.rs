@@ -22,7 +22,7 @@ const TESTS: [Test; 7] = [
     ("another_machine_gets_a_copy", false, starting::another_machine_gets_a_copy),
     ("containers_start", false, starting::containers_start),
     ("nothing_is_left_by_some_kills", false, teardown::nothing_is_left_by_some_kills),
-    ("nothing_is_left_by_a_hundred_kills", true, teardown::nothing_is_left_by_a_hundred_kills),
+    ("nothing_is_left_by_many_kills", true, teardown::nothing_is_left_by_many_kills),
 ];
 
 fn main() {
