@@ -102,6 +102,8 @@ pub(crate) struct Section {
 /// Pictures of one subject, side by side.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Figure {
+    /// Whether it is shown only when its title is clicked on: its height depends on the noise.
+    pub(crate) is_folded: bool,
     pub(crate) title: Text,
     /// Its content for readers who do not see it, and how to read it.
     pub(crate) description: Text,

@@ -87,6 +87,7 @@ pub fn traced(subjects: &[Subject], suite: &str, cases: &[&Case]) -> Option<Figu
     let panels = panels(subjects, |subject| found.get(subject.look)?.clone());
     let key = |fill, name: &str| Key { sign: Sign::Fill(fill), name: name.into() };
     (!panels.is_empty()).then(|| Figure {
+        is_folded: false,
         title: format!("{suite}: where the time of commands went").into(),
         description: "The real time of the median execution: on a processor, in user mode and in the \
                       kernel; and while none of its threads was on one, the kind of waiting."

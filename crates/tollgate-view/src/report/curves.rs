@@ -55,6 +55,7 @@ pub fn latency(subjects: &[Subject]) -> Option<Figure> {
         Some(Drawing::Curves(Curves { marked: marked.collect(), plateaus, ..curves }))
     };
     Some(Figure {
+        is_folded: false,
         title: "memory/latency: a dependent load, by memory size".into(),
         description: "Time of one load by the size of the memory that is read; both axes are logarithmic. Vertical lines \
                       are the cache sizes that the kernel reports."
@@ -168,6 +169,7 @@ pub fn creation(subjects: &[Subject]) -> Option<Figure> {
         std::iter::once(Text::from(amount(*mib))).chain(cells).collect()
     };
     Some(Figure {
+        is_folded: false,
         title: "processes: latency of creation by the memory that the creator has written".into(),
         description: "Time until the new process or thread has exited, by the memory that its creator had written, in pages of 4 KiB; the \
                       vertical axis is logarithmic. Programs are minimal."

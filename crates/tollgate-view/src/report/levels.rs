@@ -9,7 +9,6 @@ use crate::figures;
 
 /// The most that are drawn: those whose modes differ most.
 const MOST: usize = 4;
-const MOST_OF_SEVERAL: usize = 4;
 
 /// The distributions of the bimodal cases, of every environment where one of them is bimodal.
 pub fn of(subjects: &[Subject], cases: &[&Case]) -> Option<Figure> {
@@ -28,11 +27,11 @@ pub fn of(subjects: &[Subject], cases: &[&Case]) -> Option<Figure> {
         cases.iter().filter_map(|case| Some((*case, distance(case)?))).collect();
     found.sort_by(|(_, a), (_, b)| b.total_cmp(a));
     let all = found.len();
-    let most = if subjects.len() > 1 { MOST_OF_SEVERAL } else { MOST };
-    let panels: Vec<Panel> = found.iter().take(most).filter_map(|(case, _)| panel(subjects, case)).collect();
+    let panels: Vec<Panel> = found.iter().take(MOST).filter_map(|(case, _)| panel(subjects, case)).collect();
     let drawn = panels.len();
     (drawn > 0).then(|| Figure {
         title: "Bimodal cases".into(),
+        is_folded: true,
         description: Text::new(&format!(
             "Distributions of samples on a logarithmic axis, with the two modes named; each stroke below is the median \
              of a process. {}",

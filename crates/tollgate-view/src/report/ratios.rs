@@ -75,6 +75,7 @@ pub fn of(subjects: &[Subject], comparisons: &[Comparison]) -> Option<Figure> {
         false => "a band is the 95 % CI",
     };
     Some(Figure {
+        is_folded: false,
         title: "Ratio to the base".into(),
         description: format!(
             "Times of the base, on a logarithmic axis with 1 as the line; {band}. Slower cases first, \

@@ -62,6 +62,7 @@ pub fn of(subjects: &[Subject]) -> Option<Figure> {
     signs.extend((!is_comparison).then(|| key(Sign::Median, "median")));
     signs.extend([key(Sign::Hollow, "noisy"), key(Sign::Interval, "95 % CI"), key(Sign::Min, "min")]);
     Some(Figure {
+        is_folded: false,
         title: "Latency of well-known operations".into(),
         description:
             "From fast to slow, on one logarithmic axis; rows without a band have too few processes for a CI."
