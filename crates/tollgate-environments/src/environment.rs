@@ -13,8 +13,8 @@ use crate::directory::Parent;
 use crate::error::{EnvironmentError, unusable};
 use crate::exec::{self, Reach, Way};
 use crate::guardian::{Guardian, Promise};
-use crate::known_directory;
-use crate::prepared::{Prepared, Undo};
+use crate::known_directory::{self, promised};
+use crate::prepared::Prepared;
 use crate::spec::{Host, Spec};
 use crate::started::{self, Start};
 use crate::undo::undo_all;
@@ -321,10 +321,6 @@ impl Environment {
 
 fn is_asked_to_stop() -> bool {
     interrupt::requested().is_some()
-}
-
-fn promised(guardian: &Guardian, undo: &[Undo]) -> Result<Promise, EnvironmentError> {
-    guardian.promise(undo).map_err(|error| unusable!("the guardian: {}", crate::error::plainly(error)))
 }
 
 fn on_host(spec: &Spec, host: &Host) -> Result<Prepared, EnvironmentError> {

@@ -11,6 +11,7 @@ use crate::container::SHELL;
 use crate::error::{EnvironmentError, plainly, unusable};
 use crate::greeting::{self, Seen};
 use crate::guardian::{Guardian, Promise};
+use crate::known_directory;
 use crate::prepared::Undo;
 use crate::started::{self, Start, Started};
 use crate::upload;
@@ -162,8 +163,7 @@ fn start_within(
 fn promised(guardian: &Guardian, name: &str) -> Result<Promise, EnvironmentError> {
     let words = ["rm", "-f", "--"].into_iter().map(OsString::from);
     let files = upload::files_here(name).into_iter().map(OsString::from);
-    let promise = guardian.promise(&[Undo::Program(words.chain(files).collect())]);
-    promise.map_err(|error| unusable!("the guardian: {}", plainly(error)))
+    known_directory::promised(guardian, &[Undo::Program(words.chain(files).collect())])
 }
 
 /// Why no way led there.

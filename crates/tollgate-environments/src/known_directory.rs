@@ -15,16 +15,22 @@ use crate::prepared::Undo;
 /// As [`Private::make`], and where the guardian is not reached.
 pub(crate) fn make(under: &Path, guardian: &Guardian) -> Result<(Private, [Promise; 2]), EnvironmentError> {
     let of = |error| unusable!("{}: {}", under.display(), plainly(error));
-    let promised =
-        |undo: Undo| guardian.promise(&[undo]).map_err(|error| unusable!("the guardian: {}", plainly(error)));
     let absolute = std::path::absolute(under).map_err(of)?;
-    let left = promised(Undo::Left { under: absolute, pid: std::process::id().cast_signed() })?;
+    let left = promised(guardian, &[Undo::Left { under: absolute, pid: std::process::id().cast_signed() }])?;
     let private = Private::make(under)?;
     let path = private.workdir().path().to_owned();
     let metadata = path.metadata().map_err(of)?;
     let (device, inode) = (metadata.dev(), metadata.ino());
-    let directory = promised(Undo::Directory { path, device, inode })?;
+    let directory = promised(guardian, &[Undo::Directory { path, device, inode }])?;
     Ok((private, [left, directory]))
+}
+
+/// Tells the guardian what is to be undone.
+///
+/// # Errors
+/// It is not reached.
+pub(crate) fn promised(guardian: &Guardian, undo: &[Undo]) -> Result<Promise, EnvironmentError> {
+    guardian.promise(undo).map_err(|error| unusable!("the guardian: {}", plainly(error)))
 }
 
 #[cfg(test)]

@@ -7,14 +7,6 @@ mod common;
 use common::Home;
 use serde_json::{Value, json};
 
-/// Why no guest works here, or has no counts.
-fn why_not(home: &Home) -> Option<String> {
-    let known = home.json(["environments", "--format=json"]);
-    let all = known["environments"].as_array().expect("environments");
-    let guest = all.iter().find(|one| one["environment"] == "vm").expect("guests are among the kinds");
-    (guest["works"] != true).then(|| guest["why"].to_string())
-}
-
 /// The run of a guest in these words.
 fn run(home: &Home, words: &[&str]) -> Value {
     let kept = home.path().join("run.json");
@@ -42,7 +34,7 @@ fn counts(row: &Value) -> (String, Vec<f64>) {
 #[ignore = "slow: .ci/run runs it"]
 fn each_boot_counts_the_same_to_the_instruction() {
     let home = Home::new();
-    if let Some(why) = why_not(&home) {
+    if let Some(why) = home.no_guest() {
         return println!("skipped: {why}");
     }
     let documents = [(); 3].map(|()| run(&home, &["entry"]));
@@ -83,7 +75,7 @@ fn each_boot_counts_the_same_to_the_instruction() {
 #[ignore = "slow: .ci/run runs it"]
 fn what_is_of_caches_and_storage_is_not_counted_and_says_so() {
     let home = Home::new();
-    if let Some(why) = why_not(&home) {
+    if let Some(why) = home.no_guest() {
         return println!("skipped: {why}");
     }
     let document = run(&home, &["entry/call", "memory/latency", "files/stat"]);
@@ -100,7 +92,7 @@ fn what_is_of_caches_and_storage_is_not_counted_and_says_so() {
 #[ignore = "slow: .ci/run runs it"]
 fn the_host_is_timed_beside_a_guest_that_is_counted() {
     let home = Home::new();
-    if let Some(why) = why_not(&home) {
+    if let Some(why) = home.no_guest() {
         return println!("skipped: {why}");
     }
     home.output(["run", "entry/syscall", "--in", "host", "--in", "vm:exact", "--time", "5", "--quiet"]);

@@ -7,14 +7,6 @@ mod common;
 
 use common::Home;
 
-/// Why no guest can be started here.
-fn obstacle(home: &Home) -> Option<String> {
-    let known = home.json(["environments", "--format=json"]);
-    let all = known["environments"].as_array().expect("environments");
-    let vm = all.iter().find(|one| one["environment"] == "vm").expect("the kind vm");
-    (vm["works"] != true).then(|| vm["why"].as_str().unwrap_or("it does not work").to_owned())
-}
-
 /// The functions of a table, each with its instructions.
 fn rows(text: &str) -> Vec<(String, f64)> {
     let row = |line: &str| {
@@ -29,8 +21,8 @@ fn rows(text: &str) -> Vec<(String, f64)> {
 #[ignore = "slow: .ci/run runs it"]
 fn the_functions_of_an_operation_add_up_to_its_count() {
     let home = Home::new();
-    if let Some(why) = obstacle(&home) {
-        return println!("skipped: no guest can be started: {why}");
+    if let Some(why) = home.no_guest() {
+        return println!("skipped: {why}");
     }
     for words in [
         &["explain", "entry/syscall", "--in", "vm:exact"][..],
@@ -63,8 +55,8 @@ fn only_a_guest_that_counts_divides_instructions_and_only_those_of_a_loop() {
     assert!(home.refusal(["explain", "entry", "--in", "vm:exact"]).contains("takes one benchmark"));
     let two = ["run", "--explain", "entry/syscall", "--in", "vm:exact", "--in", "host"];
     assert!(home.refusal(two).contains("one environment"));
-    if let Some(why) = obstacle(&home) {
-        return println!("skipped: no guest can be started: {why}");
+    if let Some(why) = home.no_guest() {
+        return println!("skipped: {why}");
     }
     assert!(home.refusal(["explain", "processes/fork", "--in", "vm:exact"]).contains("whole operations"));
 }

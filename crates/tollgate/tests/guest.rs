@@ -25,12 +25,7 @@ const MARK: &str = "TOLLGATE_TEST_GUEST";
 /// Why no guest can be started here.
 fn obstacle() -> Option<&'static str> {
     static FOUND: OnceLock<Option<String>> = OnceLock::new();
-    let found = FOUND.get_or_init(|| {
-        let known = Home::new().json(["environments", "--format=json"]);
-        let all = known["environments"].as_array().expect("environments");
-        let vm = all.iter().find(|one| one["environment"] == "vm").expect("the kind vm");
-        (vm["works"] != true).then(|| vm["why"].as_str().unwrap_or("it does not work").to_owned())
-    });
+    let found = FOUND.get_or_init(|| Home::new().no_guest());
     found.as_deref()
 }
 
@@ -38,7 +33,7 @@ fn obstacle() -> Option<&'static str> {
 macro_rules! alone_or_skip {
     () => {
         match obstacle() {
-            Some(why) => return println!("skipped: no guest can be started: {why}"),
+            Some(why) => return println!("skipped: {why}"),
             None => alone(),
         }
     };

@@ -7,14 +7,6 @@ mod common;
 use common::Home;
 use serde_json::{Value, json};
 
-/// Why no guest works here.
-fn why_no_guest(home: &Home) -> Option<String> {
-    let known = home.json(["environments", "--format=json"]);
-    let all = known["environments"].as_array().expect("environments");
-    let guest = all.iter().find(|one| one["environment"] == "vm").expect("guests are among the kinds");
-    (guest["works"] != true).then(|| guest["why"].to_string())
-}
-
 /// The row of a case.
 fn row<'a>(document: &'a Value, benchmark: &str, params: &Value) -> &'a Value {
     let rows = document["measurements"].as_array().expect("rows");
@@ -36,7 +28,7 @@ fn count(row: &Value) -> f64 {
 #[ignore = "slow: .ci/run runs it"]
 fn a_module_emulates_an_invalid_opcode_in_both_rings() {
     let home = Home::new();
-    if let Some(why) = why_no_guest(&home) {
+    if let Some(why) = home.no_guest() {
         return println!("skipped: {why}");
     }
     let mut counts = Vec::new();

@@ -82,7 +82,7 @@ fn mount_all() {
     }
 }
 
-/// Loads all, in the order of their names. A file whose name says that it is compressed is left to the kernel to unpack.
+/// Loads all, in the order of their names.
 fn load_modules() -> Result<(), String> {
     let directory = Path::new("/").join(MODULES);
     let mut files: Vec<PathBuf> = fs::read_dir(&directory)

@@ -81,6 +81,15 @@ impl Home {
     }
 
     /// The program with arguments.
+    /// Why no guest can be started here; None where one can.
+    pub fn no_guest(&self) -> Option<String> {
+        let known = self.json(["environments", "--format=json"]);
+        let all = known["environments"].as_array().expect("environments");
+        let vm = all.iter().find(|one| one["environment"] == "vm").expect("guests are among the kinds");
+        let why = vm["why"].as_str().unwrap_or("it does not work");
+        (vm["works"] != true).then(|| format!("no guest can be started: {why}"))
+    }
+
     pub fn tollgate<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Command {
         let mut command = Command::new(program());
         command.env("XDG_DATA_HOME", self.path()).current_dir(self.path()).args(arguments);
