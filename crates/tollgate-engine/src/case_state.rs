@@ -201,7 +201,7 @@ impl CaseState {
         // One tick in that unit; an amount is in it already.
         let tick = match unit {
             Unit::Nanoseconds | Unit::NanosecondsPerLine => clock.nanoseconds(1.0),
-            Unit::Cycles | Unit::Bytes | Unit::Instructions => 1.0,
+            Unit::Cycles | Unit::Bytes | Unit::Count | Unit::Instructions => 1.0,
         };
         let digits = digits_of(tick / ops_per_sample as f64);
         let per_op = |work: &i64| (*work as f64 * tick / ops_per_sample as f64 * digits).round() / digits;

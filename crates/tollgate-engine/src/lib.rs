@@ -10,6 +10,7 @@
 //!   their batch order), `supervisor` (starts, watches and ends bench processes), `group` (process groups that end
 //!   together), `ending` (how a process ended), `interrupt` (requests to stop).
 //! - Several environments: `session` (their coordinator) and `agent` (this program in one of them).
+//! - Whole commands of the user, in alternation: `versus`.
 //! - The border: `shared` (the memory in which a bench process leaves its results), `record` (the same as plain data).
 //! - The bench process: `worker` (calibrates instances, runs rounds of them or takes turns), `instance` (a case that is ready to run),
 //!   `runner` (the interface of everything that runs batches).
@@ -63,6 +64,7 @@ mod slow_down;
 mod storage;
 mod supervisor;
 pub mod timed;
+pub mod versus;
 mod worker;
 
 pub use aspect::Aspect;

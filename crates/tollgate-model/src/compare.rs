@@ -24,6 +24,7 @@ use crate::run::Run;
 use crate::stats::Interval;
 use index::Index;
 
+pub use alternated::{Neighbours, neighbours};
 pub use facts::{FactDifference, is_volatile};
 pub use paired::{Paired, paired, paired_rows};
 pub use rows::{Alternation, Comparison, NotCompared, Row};

@@ -156,7 +156,7 @@ fn nanoseconds_per_unit(measured: &Measured) -> Option<f64> {
     match measured.unit {
         Unit::Nanoseconds | Unit::NanosecondsPerLine => Some(1.0),
         Unit::Cycles => Some(1e9 / measured.clock_hz as f64),
-        Unit::Bytes | Unit::Instructions => None,
+        Unit::Bytes | Unit::Count | Unit::Instructions => None,
     }
 }
 

@@ -12,6 +12,7 @@
 //! - [`estimate`]: median, interval, min, modes and spread of one measurement.
 //! - [`text`]: untrusted text, made safe to show.
 //! - [`traced`]: the executions of traced commands.
+//! - [`versus`]: commands of the user that are compared.
 //! - [`compare`]: verdicts, paired within a run and unpaired between two.
 //! - [`boundary`]: the boundaries that benchmarks cross and facts affect.
 
@@ -28,6 +29,7 @@ pub mod run;
 pub mod stats;
 pub mod text;
 pub mod traced;
+pub mod versus;
 
 pub use boundary::{Boundary, Effect, Reach};
 pub use fact::{Fact, FactValue, Unknown};

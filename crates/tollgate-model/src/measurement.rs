@@ -427,6 +427,9 @@ pub enum Unit {
     /// Bytes per object.
     #[serde(rename = "bytes")]
     Bytes,
+    /// Events per operation, such as page faults.
+    #[serde(rename = "count")]
+    Count,
     /// Instructions per operation, counted by the emulator or interpreter.
     #[serde(rename = "instructions")]
     Instructions,
@@ -438,7 +441,7 @@ pub enum Unit {
 impl Unit {
     /// Whether it is no time: the frequency and the load of a machine change nothing of it.
     pub fn is_amount(self) -> bool {
-        matches!(self, Self::Bytes | Self::Instructions)
+        matches!(self, Self::Bytes | Self::Count | Self::Instructions)
     }
 }
 

@@ -15,3 +15,9 @@ pub const CLOCK_PAIR: &str = "bench/clock-pair";
 /// The A/A control: a second instance of its baseline's code in the same rounds. The A/A difference is the error of a
 /// comparison.
 pub const CONTROL: &str = "bench/control";
+
+/// What surrounds a command that is timed: a shell that does nothing, or a process that ends at once where there is no shell.
+pub const START: &str = "bench/start";
+
+/// Executions of a command that were traced, and are not among those that are timed.
+pub const TRACED: &str = "bench/traced";

@@ -16,6 +16,7 @@ use crate::bounded::{
 use crate::fact::{Fact, FactValue};
 use crate::measurement::{Case, Measured, Measurement, Outcome, ProcessRounds};
 use crate::text::{excerpt, plainly, shorten};
+use crate::versus::Command;
 
 /// The schema that this program writes, and the only one that it reads.
 pub const SCHEMA: u32 = 2;
@@ -81,6 +82,9 @@ pub struct Part {
     /// The setting of the machine that was another one in this environment's turns, and in nothing else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub knob: Option<Knob>,
+    /// The command that was executed there and in no other place, where whole commands of the user were compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<Box<Command>>,
 }
 
 /// A setting of the machine that a session alternated.
@@ -417,6 +421,9 @@ fn validate_part(part: &Part) -> Result<(), String> {
         return Err("session.environment is empty".into());
     }
     plain_within(MAX_SETTING, "session.environment", &part.environment)?;
+    if let Some(command) = &part.command {
+        command.validate().map_err(|fault| format!("session.command {fault}"))?;
+    }
     let Some(knob) = &part.knob else { return Ok(()) };
     if !knob.path.starts_with('/') {
         return Err("session.knob.path is not absolute".into());

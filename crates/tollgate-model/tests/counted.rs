@@ -190,6 +190,7 @@ fn counts_of_one_session_are_not_alternated_and_need_no_control() {
         of: 2,
         paired: true,
         knob: None,
+        command: None,
     };
     let side = |place, count: f64| Run {
         session: Some(part(place)),

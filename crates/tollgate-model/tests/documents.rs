@@ -7,6 +7,8 @@ mod support;
 use proptest::prelude::*;
 use support::{measured, run_of};
 use tollgate_model::run::ReadError;
+use tollgate_model::traced::Ended;
+use tollgate_model::versus::{Cold, Command, Failed};
 use tollgate_model::{Case, Counted, Fact, Knob, Label, Outcome, ParamValue, Part, Run, RunId};
 
 /// Every kind of value that a document can hold.
@@ -153,6 +155,7 @@ fn part() -> Part {
             was: "madvise".into(),
             value: "always".into(),
         }),
+        command: None,
     }
 }
 
@@ -163,6 +166,27 @@ fn a_part_of_a_session_comes_back_as_it_was_and_may_be_left_out() {
         run.session = Some(Part { knob, ..part() });
         assert_eq!(Run::parse(&run.to_json().unwrap()).unwrap(), run);
     }
+    let mut run = small();
+    let command = Command {
+        line: "grep -r tollgate .\nexit 1".into(),
+        name: Some("search".into()),
+        parameters: [("pattern".to_owned(), "tollgate".to_owned())].into(),
+        shell: Some("sh -c".into()),
+        is_corrected: true,
+        failed: vec![Failed { execution: 3, ended: Ended::Exit(1) }],
+        cold: Some(Cold {
+            files: 7,
+            stayed: vec!["/lib/libc.so.6".into()],
+            stayed_files: 1,
+            certified_by: Some("mincore(2)".into()),
+        }),
+    };
+    run.session = Some(Part { command: Some(Box::new(command.clone())), ..part() });
+    assert_eq!(Run::parse(&run.to_json().unwrap()).unwrap(), run);
+    let empty = Command { line: String::new(), ..command };
+    run.session = Some(Part { command: Some(Box::new(empty)), ..part() });
+    let error = Run::parse(&serde_json::to_vec(&run).unwrap()).unwrap_err();
+    assert!(error.to_string().contains("session.command has an empty line"), "{error}");
     // Runs of older versions and of no session have no such field, and get none.
     assert!(!text().contains("session"));
     assert_eq!(Run::parse(text().as_bytes()).unwrap().session, None);

@@ -128,6 +128,7 @@ impl Drawn {
                     of: sides.len() as u32,
                     paired: true,
                     knob: None,
+                    command: None,
                 }),
                 measurements: vec![Measurement { case: Case::plain("traps/signal-self"), outcome }],
                 ..run.clone()

@@ -126,6 +126,7 @@ fn plural(unit: Unit) -> &'static str {
         Unit::NanosecondsPerLine => "nanoseconds per line",
         Unit::Cycles => "cycles",
         Unit::Bytes => "bytes",
+        Unit::Count => "events",
         Unit::Instructions => "instructions",
     }
 }

@@ -173,6 +173,7 @@ impl Scale {
             Unit::NanosecondsPerLine => &[(1.0, "ns/line"), (1e3, "µs/line")],
             Unit::Cycles => &[(1.0, "cycles")],
             Unit::Instructions => &[(1.0, "instructions")],
+            Unit::Count => &[(1.0, "events")],
             Unit::Bytes => &[(1.0, "bytes"), (KIB, "KiB"), (KIB * KIB, "MiB"), (KIB * KIB * KIB, "GiB")],
         };
         // 999.6 ns rounds to 1.00 µs, not to 1000 ns.

@@ -9,6 +9,31 @@ use crate::measurement::{Case, Measured};
 use crate::run::Run;
 use crate::stats::{self, Centre, FEWEST_PAIRS, Interval};
 
+/// Executions of two commands, while they are measured.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Neighbours {
+    /// other / base.
+    pub ratio: f64,
+    /// Of the ratio; None with too few pairs.
+    pub interval: Option<Interval>,
+    /// The verdict that a comparison of their runs would have.
+    pub verdict: Verdict,
+}
+
+/// Executions of which those of one number were neighbours in time, compared pair by pair as [`compare`](super::compare) compares their
+/// runs, as one of `rows` comparisons. None without a pair of times above zero.
+pub fn neighbours(base: &[f64], other: &[f64], rows: usize) -> Option<Neighbours> {
+    let logs: Vec<Vec<f64>> = base
+        .iter()
+        .zip(other)
+        .map(|(base, other)| vec![(other / base).ln()])
+        .filter(|log| log[0].is_finite())
+        .collect();
+    let Centre { estimate, interval } = stats::centre(&logs, confidence_of_each(rows))?;
+    let (verdict, _) = verdict(estimate.exp(), interval, logs.len(), [LEAST_ALTERNATED, SAME_ALTERNATED]);
+    Some(Neighbours { ratio: estimate.exp(), interval: interval.map(exp), verdict })
+}
+
 /// Whether two runs are environments of one session, and process i and round r of both were neighbours in time.
 pub(super) fn share_turns(base: &Run, other: &Run) -> bool {
     match (&base.session, &other.session) {
@@ -132,32 +157,7 @@ impl Judge<'_> {
     }
 
     fn verdict(&self, ratio: f64, logs: Option<Interval>, pairs: usize) -> (Verdict, Option<String>) {
-        let undecided = |why| (Verdict::Inconclusive, Some(why));
-        let Some(interval) = logs.map(exp) else {
-            return undecided(format!(
-                "too few pairs of processes: {pairs}; an interval needs {FEWEST_PAIRS}"
-            ));
-        };
-        let Interval { low, high } = interval;
-        let beyond = 1.0 + self.threshold;
-        let is_different = low > 1.0 || high < 1.0;
-        if low > 1.0 && ratio > beyond {
-            return (Verdict::Slower, None);
-        }
-        if high < 1.0 && ratio < 1.0 / beyond {
-            return (Verdict::Faster, None);
-        }
-        if low >= 1.0 / (1.0 + self.same) && high <= 1.0 + self.same {
-            return (Verdict::Same, None);
-        }
-        let [threshold, same] = [self.threshold, self.same].map(percent);
-        undecided(if is_different {
-            format!(
-                "the ratio is between {low:.4} and {high:.4}, and {ratio:.4} is within the threshold, {threshold}"
-            )
-        } else {
-            format!("the ratio is between {low:.4} and {high:.4}: 1 is in it, and more than {same}")
-        })
+        verdict(ratio, logs, pairs, [self.threshold, self.same])
     }
 
     /// None without a turn in common.
@@ -184,6 +184,39 @@ impl Judge<'_> {
         let times = (unpaired.high - unpaired.low) / (paired.high - paired.low);
         times.is_finite().then_some(times)
     }
+}
+
+/// The verdict by an interval of the logarithm of the ratio, and why it is inconclusive.
+fn verdict(
+    ratio: f64,
+    logs: Option<Interval>,
+    pairs: usize,
+    [threshold, same]: [f64; 2],
+) -> (Verdict, Option<String>) {
+    let undecided = |why| (Verdict::Inconclusive, Some(why));
+    let Some(interval) = logs.map(exp) else {
+        return undecided(format!("too few pairs of processes: {pairs}; an interval needs {FEWEST_PAIRS}"));
+    };
+    let Interval { low, high } = interval;
+    let beyond = 1.0 + threshold;
+    let is_different = low > 1.0 || high < 1.0;
+    if low > 1.0 && ratio > beyond {
+        return (Verdict::Slower, None);
+    }
+    if high < 1.0 && ratio < 1.0 / beyond {
+        return (Verdict::Faster, None);
+    }
+    if low >= 1.0 / (1.0 + same) && high <= 1.0 + same {
+        return (Verdict::Same, None);
+    }
+    let [threshold, same] = [threshold, same].map(percent);
+    undecided(if is_different {
+        format!(
+            "the ratio is between {low:.4} and {high:.4}, and {ratio:.4} is within the threshold, {threshold}"
+        )
+    } else {
+        format!("the ratio is between {low:.4} and {high:.4}: 1 is in it, and more than {same}")
+    })
 }
 
 /// Why a small difference may be that of the batches: what a batch takes beside its operations is shared among them. Sides whose

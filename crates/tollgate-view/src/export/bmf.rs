@@ -85,6 +85,7 @@ fn measure(metric: &'static str, unit: Unit) -> &'static str {
         Unit::NanosecondsPerLine => "latency-per-line",
         Unit::Cycles => "cycles",
         Unit::Bytes => "size",
+        Unit::Count => "events",
         Unit::Instructions => "instructions",
     }
 }

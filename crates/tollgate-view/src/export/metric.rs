@@ -74,6 +74,7 @@ fn name_of(unit: Unit) -> &'static str {
     match unit {
         Unit::Nanoseconds | Unit::NanosecondsPerLine | Unit::Cycles => LATENCY,
         Unit::Bytes => "size",
+        Unit::Count => "events",
         Unit::Instructions => "instructions",
     }
 }

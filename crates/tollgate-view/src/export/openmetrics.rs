@@ -26,8 +26,13 @@ const STATISTICS: [Statistic; 5] = [
 ];
 
 /// Base units with their quantities, in the order of their families.
-const UNITS: [(&str, &str); 4] =
-    [("latency", "seconds"), ("size", "bytes"), ("latency", "cycles"), ("executed", "instructions")];
+const UNITS: [(&str, &str); 5] = [
+    ("latency", "seconds"),
+    ("size", "bytes"),
+    ("latency", "cycles"),
+    ("counted", "events"),
+    ("executed", "instructions"),
+];
 
 /// The base unit, and its size in the unit of the samples.
 fn in_base_unit(unit: Unit) -> (&'static str, f64) {
@@ -35,6 +40,7 @@ fn in_base_unit(unit: Unit) -> (&'static str, f64) {
         Unit::Nanoseconds | Unit::NanosecondsPerLine => ("seconds", 1e9),
         Unit::Bytes => ("bytes", 1.0),
         Unit::Cycles => ("cycles", 1.0),
+        Unit::Count => ("events", 1.0),
         Unit::Instructions => ("instructions", 1.0),
     }
 }

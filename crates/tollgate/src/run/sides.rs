@@ -300,6 +300,7 @@ impl Prepared {
                 of,
                 paired: only_starts || own.environment.is_paired(),
                 knob: knob.clone().filter(|_| own.is_changed == Some(true)),
+                command: None,
             };
             (own.name.clone(), (of > 1).then_some(part))
         };

@@ -1,0 +1,104 @@
+//! Commands of the user whose executions alternated, each in an environment: `tollgate versus`.
+//!
+//! Each command in each environment is a run of a session, and its executions are processes of one round each: the executions of one
+//! number in two runs are neighbours in time.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::bounded;
+use crate::traced::Ended;
+
+/// Real time from the moment the command is let go to its end, less what surrounds it where [`Command::is_corrected`].
+pub const REAL: &str = "versus/real";
+
+/// Time of all its processes on a processor in user mode, by wait4(2).
+pub const USER: &str = "versus/user";
+
+/// Time of all its processes on a processor in the kernel, by wait4(2).
+pub const SYS: &str = "versus/sys";
+
+/// The most memory that one of its processes had at a time: `ru_maxrss` of getrusage(2).
+pub const MEMORY: &str = "versus/memory";
+
+/// Page faults of all its processes, with input or output and without.
+pub const FAULTS: &str = "versus/faults";
+
+/// The cases of a command, in the order of documents.
+pub const CASES: [&str; 5] = [REAL, USER, SYS, MEMORY, FAULTS];
+
+/// The most bytes of a command line: that of an argument of a program (`MAX_ARG_STRLEN` of include/uapi/linux/binfmts.h).
+pub const MAX_LINE: usize = 128 << 10;
+
+/// A command as it was given.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Command {
+    /// The command line, with the values of its parameters in it. It may have several lines.
+    pub line: String,
+    /// The user's name for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The values of its parameters, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub parameters: BTreeMap<String, String>,
+    /// The shell that executed the line, such as `sh -c`; None where the program was executed directly.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shell: Option<String>,
+    /// Whether the median time of [`crate::own::START`] is subtracted from the samples of [`REAL`].
+    #[serde(default)]
+    pub is_corrected: bool,
+    /// The executions that did not exit with status 0, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "bounded::entries")]
+    pub failed: Vec<Failed>,
+    /// What was left of the page cache of the files that it reads, before each execution; None where it was not dropped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cold: Option<Cold>,
+}
+
+/// An execution that did not exit with status 0.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failed {
+    /// Its number among the timed ones, from 0.
+    pub execution: u32,
+    /// How it ended.
+    pub ended: Ended,
+}
+
+/// Files whose pages were dropped from the page cache before each execution.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cold {
+    /// Files that the command reads.
+    pub files: u32,
+    /// Those of them of which pages stayed before some execution, such as libraries that other processes have mapped; the first ones.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "bounded::texts")]
+    pub stayed: Vec<String>,
+    /// How many stayed.
+    pub stayed_files: u32,
+    /// The call that says which pages are cached: `cachestat(2)` or `mincore(2)`; None where neither does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub certified_by: Option<String>,
+}
+
+impl Command {
+    /// The name, or else the line.
+    pub fn shown(&self) -> &str {
+        self.name.as_deref().unwrap_or(&self.line)
+    }
+
+    /// Checks a command of an untrusted document.
+    ///
+    /// # Errors
+    /// The predicate of a sentence whose subject is the command.
+    pub(crate) fn validate(&self) -> Result<(), String> {
+        let texts = [&self.line].into_iter().chain(&self.name).chain(&self.shell);
+        let texts = texts.chain(self.parameters.iter().flat_map(|(name, value)| [name, value]));
+        if texts.chain(self.cold.iter().flat_map(|cold| &cold.stayed)).any(|text| text.len() > MAX_LINE) {
+            return Err(format!("has a text of more than {} KiB", MAX_LINE >> 10));
+        }
+        if self.line.is_empty() {
+            return Err("has an empty line".to_owned());
+        }
+        Ok(())
+    }
+}
