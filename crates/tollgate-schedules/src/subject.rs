@@ -132,6 +132,15 @@ impl Checked {
     }
 }
 
+/// A line of a user's program that is not read as it is written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Correction {
+    /// The line, from 1.
+    pub line: usize,
+    /// What was there, and what it is read as.
+    pub text: String,
+}
+
 /// The description of a subject before it is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -162,6 +171,11 @@ pub trait Subject: Sync {
 
     /// Its program, one instruction a line, as it is shown.
     fn listing(&self) -> String;
+
+    /// What was read otherwise than it was written; nothing for built-in programs.
+    fn corrections(&self) -> &[Correction] {
+        &[]
+    }
 
     /// The setting that a wish comes to.
     ///

@@ -80,7 +80,7 @@ fn instruction(labels: &Labels<'_>, index: usize, statement: &Statement<'_>) -> 
         "di" => I::Di,
         "ei" => I::Ei,
         "syscall" => I::Syscall,
-        ".word" => I::decode(o.number(0, 0, 0xffff_ffff)? as u32)?,
+        ".word" => I::decode(o.word()?)?,
         _ => I::NOP,
     };
     if instruction.written() == Some(Register::Ra) { Err(Problem::WritesRa) } else { Ok(instruction) }
@@ -138,6 +138,15 @@ impl<'a> Operands<'a> {
             return Err(Problem::StoreToCode(name.to_owned()));
         }
         self.memory()
+    }
+
+    /// A word: a number, or eight digits as a listing has them.
+    fn word(&self) -> Result<u32, Problem> {
+        let bare = self.list[0];
+        match u32::from_str_radix(bare, 16) {
+            Ok(word) if bare.len() == 8 => Ok(word),
+            _ => Ok(self.number(0, 0, 0xffff_ffff)? as u32),
+        }
     }
 
     fn signed(&self, at: usize) -> Result<i16, Problem> {

@@ -13,7 +13,25 @@ pub(super) struct Statement<'a> {
     pub(super) line: usize,
     pub(super) word: &'a str,
     pub(super) rest: &'a str,
+    pub(super) slots: Slots,
 }
+
+/// What the text says of delay slots where a statement stands: `.set` of GNU as.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Slots {
+    #[default]
+    NotSaid,
+    /// `.set noreorder`: what follows a branch is its delay slot.
+    AsWritten,
+    /// `.set reorder`: the assembler puts a `nop` there.
+    Filled,
+}
+
+/// Directives of GNU as that say nothing of what the instructions do.
+const IDLE: &[&str] = &[
+    ".align", ".balign", ".end", ".ent", ".file", ".fmask", ".frame", ".globl", ".global", ".ident", ".mask",
+    ".p2align", ".section", ".size", ".text", ".type",
+];
 
 #[derive(Debug, Default)]
 pub(super) struct Lines<'a> {
@@ -22,6 +40,7 @@ pub(super) struct Lines<'a> {
     pub(super) directives: Vec<Statement<'a>>,
     pub(super) labels: Labels<'a>,
     pub(super) count: usize,
+    slots: Slots,
 }
 
 /// Labels, and the numbers of the instructions that follow them.
@@ -56,12 +75,33 @@ impl<'a> Lines<'a> {
             return;
         }
         let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
-        let statement = Statement { line, word, rest: rest.trim() };
+        let rest = rest.trim();
+        if word == ".set" {
+            self.slots = match rest {
+                "reorder" => Slots::Filled,
+                "noreorder" => Slots::AsWritten,
+                _ => self.slots,
+            };
+            return;
+        }
+        if IDLE.contains(&word) {
+            return;
+        }
+        let (word, rest) = if is_word(word) { (".word", word) } else { (word, rest) };
+        let statement = Statement { line, word, rest, slots: self.slots };
         if word.starts_with('.') && word != ".word" {
             self.directives.push(statement);
         } else {
             self.instructions.push(statement);
         }
+    }
+
+    /// Puts a `nop` before the instruction with this number, and behind the one before it.
+    pub(super) fn insert_nop(&mut self, index: usize) {
+        let line = self.line(index.saturating_sub(1));
+        let nop = Statement { line, word: "nop", rest: "", slots: Slots::AsWritten };
+        self.instructions.insert(index.min(self.instructions.len()), nop);
+        self.labels.shift(index);
     }
 
     /// The line of an instruction; of one that is not there the last line.
@@ -85,6 +125,25 @@ impl<'a> Labels<'a> {
             Some((_, first)) => Err(Problem::Duplicate { name: label.to_owned(), first }),
             None => Ok(()),
         }
+    }
+
+    /// Names the first instruction.
+    pub(super) fn name_first(&mut self, label: &'a str) {
+        self.named.insert(label, (0, 1));
+    }
+
+    /// Has the instruction with this number a label?
+    pub(super) fn leads_to(&self, index: usize) -> bool {
+        self.named.values().any(|&(at, _)| at == index) || self.numbered.iter().any(|&(_, at)| at == index)
+    }
+
+    /// Makes room for an instruction with this number.
+    fn shift(&mut self, index: usize) {
+        let named = self.named.values_mut().map(|(at, _)| at);
+        named
+            .chain(self.numbered.iter_mut().map(|(_, at)| at))
+            .filter(|at| **at >= index)
+            .for_each(|at| *at += 1);
     }
 
     /// The instruction that `start`, `1f`, `1b` or `tst+0x8` names in instruction number `from`.
@@ -132,6 +191,12 @@ pub(super) fn number(text: &str) -> Option<i64> {
         None => digits.parse().ok()?,
     };
     Some(if negative { -value } else { value })
+}
+
+/// The word of an instruction as a listing has it: eight digits.
+fn is_word(text: &str) -> bool {
+    let digits = text.strip_prefix("0x").unwrap_or(text);
+    digits.len() == 8 && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 fn is_number(label: &str) -> bool {

@@ -26,6 +26,7 @@ mod memory;
 mod mutants;
 mod narrative;
 mod play;
+mod printed;
 mod processor;
 mod program;
 mod programs;

@@ -166,6 +166,7 @@ impl Source {
             checks: Harm::ALL.to_vec(),
             locks: self.locks,
             setting: crate::Setting { processors: self.processors, ..TWO },
+            corrections: vec![],
         })
     }
 }

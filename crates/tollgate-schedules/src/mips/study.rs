@@ -2,7 +2,7 @@
 
 use crate::counterexample::Counterexample;
 use crate::search::{Harm, Limits, search};
-use crate::subject::{Checked, Group, Setting, Subject, Unfit, Verdict, Wish};
+use crate::subject::{Checked, Correction, Group, Setting, Subject, Unfit, Verdict, Wish};
 
 use super::kernel::Kernel;
 use super::machine::Machine;
@@ -23,6 +23,8 @@ pub(super) struct Study {
     /// Words that the lock has.
     pub(super) locks: u8,
     pub(super) setting: Setting,
+    /// What was read otherwise than it was written.
+    pub(super) corrections: Vec<Correction>,
 }
 
 /// The most rounds: more would make too many states.
@@ -74,6 +76,10 @@ impl Subject for Study {
 
     fn listing(&self) -> String {
         self.program.listing()
+    }
+
+    fn corrections(&self) -> &[Correction] {
+        &self.corrections
     }
 
     fn setting(&self, wish: Wish) -> Result<Setting, Unfit> {

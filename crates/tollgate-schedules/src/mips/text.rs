@@ -6,6 +6,7 @@ use crate::subject::{Group, Subject};
 use super::assembler::assemble;
 use super::kernel::{Handler, Kernel};
 use super::lines::{Lines, Statement, at};
+use super::printed::{self, Cleaned};
 use super::state::{PROCESSES, PROCESSORS};
 use super::study::{ROUNDS, Study, TWO};
 use super::text_error::{Problem, TextError, near};
@@ -25,8 +26,8 @@ const ALL: &str = ".word .processes .rounds .processors .locks .kernel .handler 
 
 /// A subject of the user's own.
 ///
-/// The text is assembler as it is written for MIPS: one instruction a line, labels before a colon, comments from `#` or
-/// `;` to the end of the line. It is the body of `tst()`: a0 holds the address of the lock, and v0 is 0 when it was taken.
+/// The text is assembler as it is written for MIPS: one instruction a line, labels before a colon, comments from `#`, `;` or
+/// `//` to the end of the line. What a printed listing leaves out is put in its place ([`super::printed`]). It is the body of `tst()`: a0 holds the address of the lock, and v0 is 0 when it was taken.
 /// Directives describe its machine:
 ///
 /// ```text
@@ -42,7 +43,9 @@ const ALL: &str = ".word .processes .rounds .processors .locks .kernel .handler 
 /// # Errors
 /// The first wrong line, and a right one.
 pub fn from_text(name: &str, text: &str) -> Result<Box<dyn Subject>, TextError> {
-    let lines = Lines::of(text)?;
+    let Cleaned { text, mut corrections } = printed::cleaned(text);
+    let mut lines = Lines::of(&text)?;
+    printed::correct(&mut lines, &mut corrections);
     let mut study = Study {
         name: name.to_owned(),
         about: "A program of your own.".to_owned(),
@@ -53,6 +56,7 @@ pub fn from_text(name: &str, text: &str) -> Result<Box<dyn Subject>, TextError> 
         checks: Harm::ALL.to_vec(),
         locks: 1,
         setting: TWO,
+        corrections,
     };
     let mut checks = vec![];
     for statement in &lines.directives {

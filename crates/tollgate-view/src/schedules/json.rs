@@ -1,7 +1,7 @@
 //! The results as JSON.
 
 use serde::Serialize;
-use tollgate_schedules::subject::{Group, Want, Wish};
+use tollgate_schedules::subject::{Correction, Group, Want, Wish};
 use tollgate_schedules::{Counterexample, Harm, Setting, Step, Subject, Verdict};
 
 use super::outcome::{Outcome, Played};
@@ -20,6 +20,7 @@ pub struct Record<'a> {
     about: &'a str,
     group: Group,
     listing: String,
+    corrections: &'a [Correction],
     processes: Option<u8>,
     rounds: Option<u8>,
     processors: Option<u8>,
@@ -100,6 +101,7 @@ impl<'a> Record<'a> {
             about: subject.about(),
             group: subject.group(),
             listing: subject.listing(),
+            corrections: subject.corrections(),
             processes: setting.map(|setting| setting.processes),
             rounds: setting.map(|setting| setting.rounds),
             processors: setting.map(|setting| setting.processors),

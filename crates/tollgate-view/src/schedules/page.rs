@@ -1,7 +1,7 @@
 //! Checks and plays as text.
 
 use tollgate_model::text::clean;
-use tollgate_schedules::subject::{Group, Wish};
+use tollgate_schedules::subject::{Correction, Group, Wish};
 use tollgate_schedules::{Harm, Subject};
 
 use super::outcome::{Outcome, Played};
@@ -81,6 +81,20 @@ fn introduction(subject: &dyn Subject, width: usize) -> String {
         for piece in line.chunks(width.saturating_sub(LISTING.len()).max(1)) {
             text.push_str(&format!("{LISTING}{}\n", piece.iter().collect::<String>()));
         }
+    }
+    text.push('\n');
+    text.push_str(&corrections(subject.corrections(), width));
+    text
+}
+
+/// The lines of a program that were not read as they are written.
+fn corrections(corrections: &[Correction], width: usize) -> String {
+    if corrections.is_empty() {
+        return String::new();
+    }
+    let mut text = paragraph("Read otherwise than written:", width, "");
+    for Correction { line, text: correction } in corrections {
+        text.push_str(&paragraph(&format!("line {line}: {}", clean(correction)), width, "  "));
     }
     text.push('\n');
     text

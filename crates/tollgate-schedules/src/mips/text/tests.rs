@@ -44,8 +44,14 @@ fn a_line_that_is_wrong_says_what_would_be_right() {
         ("b tst+0x10\nnop", "line 1: tst+0x10 is outside of the program, whose last instruction is tst+0x4"),
         ("b tst-4\nnop", "line 1: tst-0x4 is outside of the program"),
         ("a: nop\na: nop", "line 2: label `a` is already on line 1; only numbers can be used again"),
-        ("nop\nbeqz v0,tst\njr ra\nnop", "line 2: `jr ra` is in the delay slot of the line before"),
-        ("nop\njr ra", "line 2: a branch or jump is followed by its delay slot; write a nop behind it"),
+        (
+            ".set noreorder\nbeqz v0,tst\njr ra\nnop",
+            "line 2: `jr ra` is in the delay slot of the line before",
+        ),
+        (
+            ".set noreorder\njr ra",
+            "line 2: a branch or jump is followed by its delay slot; write a nop behind it",
+        ),
         ("nop\n\n", "line 1: the program can run on past this instruction; end it with `jr ra` and `nop`"),
         ("# nothing\n\n", "line 2: there is no instruction; the least program is `jr ra` and `nop`"),
         (".word 0xffffffff", "line 1: 0xffffffff is none of lw sw ll sc"),

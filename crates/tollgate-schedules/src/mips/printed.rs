@@ -1,0 +1,204 @@
+//! Listings as they are printed: what a paper, a slide or a page leaves out or spells otherwise, and what it stands for.
+//!
+//! A program that an assembler takes is taken as it stands. What is read otherwise than it is written is a correction, and is
+//! listed with the result.
+
+use crate::subject::Correction;
+
+use super::lines::{Lines, Slots, Statement};
+
+/// A text whose lines are in the spelling of an assembler, and what was corrected.
+#[derive(Debug, Default)]
+pub(super) struct Cleaned {
+    pub(super) text: String,
+    pub(super) corrections: Vec<Correction>,
+}
+
+/// Comments, the wide characters of East Asian text, captions, and halves of an address without a name. Lines keep
+/// their numbers.
+pub(super) fn cleaned(text: &str) -> Cleaned {
+    let mut cleaned = Cleaned::default();
+    let mut in_comment = false;
+    for (line, printed) in (1..).zip(text.lines()) {
+        let narrow: String = printed.chars().map(narrow).collect();
+        let mut code = without_comments(&narrow, &mut in_comment);
+        let mut correct = |text: String| cleaned.corrections.push(Correction { line, text });
+        if is_caption(&code) {
+            correct(format!("`{}` is a caption and is left out", code.trim()));
+            code.clear();
+        }
+        if code.contains(|c: char| c.is_ascii_uppercase()) && !code.contains(|c: char| c.is_ascii_lowercase())
+        {
+            code = code.to_ascii_lowercase();
+        }
+        for half in ["%hi", "%lo"] {
+            code = code.replace(&format!("{half} ("), &format!("{half}("));
+            let empty = format!("{half}()");
+            if code.contains(&empty) {
+                correct(format!("`{empty}` names no address and is read as `{half}(preempted)`"));
+                code = code.replace(&empty, &format!("{half}(preempted)"));
+            }
+        }
+        cleaned.text.push_str(&code);
+        cleaned.text.push('\n');
+    }
+    cleaned
+}
+
+/// The ASCII character that a full-width one or a wide space stands for.
+fn narrow(c: char) -> char {
+    match c {
+        '\u{3000}' | '\u{a0}' | '\u{2002}'..='\u{2009}' => ' ',
+        '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(c) - 0xfee0).unwrap_or(c),
+        '\u{2212}' | '\u{2010}'..='\u{2013}' => '-',
+        _ => c,
+    }
+}
+
+/// A line without `// …` and `/* … */`.
+fn without_comments(line: &str, in_comment: &mut bool) -> String {
+    let mut code = String::new();
+    let mut rest = line;
+    loop {
+        if *in_comment {
+            let Some((_, behind)) = rest.split_once("*/") else { return code };
+            (*in_comment, rest) = (false, behind);
+        }
+        // A comment to the end of the line hides what opens another.
+        let end = ["//", "#", ";"].iter().filter_map(|mark| rest.find(mark)).min().unwrap_or(rest.len());
+        match rest.find("/*").filter(|&open| open < end) {
+            Some(open) => {
+                code.push_str(&rest[..open]);
+                code.push(' ');
+                (*in_comment, rest) = (true, &rest[open + 2..]);
+            }
+            None => {
+                code.push_str(&rest[..end]);
+                return code;
+            }
+        }
+    }
+}
+
+/// `Figure 8: …`, `Fig. 8`, `図8`
+fn is_caption(line: &str) -> bool {
+    let line = line.trim_start();
+    let rest =
+        ["Figure", "figure", "FIGURE", "Fig.", "fig.", "図"].iter().find_map(|word| line.strip_prefix(word));
+    rest.is_some_and(|rest| rest.trim_start().starts_with(|first: char| first.is_ascii_digit()))
+}
+
+/// Puts other instructions into the place of misprinted ones, and a `nop` into each delay slot that is missing.
+pub(super) fn correct(lines: &mut Lines<'_>, corrections: &mut Vec<Correction>) {
+    let printed = corrections.len();
+    for statement in &mut lines.instructions {
+        if let Some(text) = respell(statement) {
+            corrections.push(Correction { line: statement.line, text });
+        }
+    }
+    name_start(lines, corrections);
+    add_slots(lines, corrections, printed);
+    corrections.sort_by_key(|correction| correction.line);
+}
+
+/// Spells an instruction as the model's assembler does. Returns what was changed, where that is more than a spelling of
+/// GNU as.
+fn respell(statement: &mut Statement<'_>) -> Option<String> {
+    let (word, rest) = (statement.word, statement.rest);
+    let to_ra = matches!(rest, "ra" | "$ra" | "$31" | "(ra)" | "($31)");
+    let spelt = match word {
+        "j" | "jp" | "jr" if to_ra => ("jr", "ra"),
+        "j" | "jp" if !rest.is_empty() => ("b", rest),
+        "addui" => ("addiu", rest),
+        "sync" | "sync.l" | "sync.p" => ("nop", ""),
+        _ => return None,
+    };
+    (statement.word, statement.rest) = spelt;
+    let shown = |word: &str, rest: &str| format!("{word} {rest}").trim_end().to_owned();
+    let (was, is) = (shown(word, rest), shown(spelt.0, spelt.1));
+    // GNU as has these two itself.
+    let known = to_ra && (word == "jr" || word == "j" && rest.starts_with('$'));
+    (!known && was != is).then(|| format!("`{was}` is read as `{is}`"))
+}
+
+/// `start` is the first instruction where no line has this label.
+fn name_start(lines: &mut Lines<'_>, corrections: &mut Vec<Correction>) {
+    let asks = |statement: &&Statement<'_>| statement.rest.rsplit(',').next().map(str::trim) == Some("start");
+    let Some(line) = lines.instructions.iter().find(asks).map(|statement| statement.line) else { return };
+    if lines.labels.find("start", 0).is_none() {
+        lines.labels.name_first("start");
+        corrections.push(Correction {
+            line,
+            text: "no line has the label `start`; it is the first instruction".to_owned(),
+        });
+    }
+}
+
+/// Whether the branches of a listing are followed by their delay slots.
+fn add_slots(lines: &mut Lines<'_>, corrections: &mut Vec<Correction>, printed: usize) {
+    // Addresses that were counted by hand would no longer be those of the instructions.
+    let counted = lines.instructions.iter().any(|statement| statement.rest.contains("tst+"));
+    let misprinted = corrections.len() > printed
+        || (0..lines.instructions.len())
+            .any(|index| jumps(&lines.instructions[index]) && cannot_be(lines, index));
+    let mut index = 0;
+    while index < lines.instructions.len() {
+        let statement = lines.instructions[index];
+        let why = match statement.slots {
+            _ if !jumps(&statement) => None,
+            Slots::AsWritten => None,
+            Slots::Filled => Some(String::new()),
+            Slots::NotSaid if counted => None,
+            Slots::NotSaid => missing(lines, index, misprinted),
+        };
+        if let Some(why) = why {
+            lines.insert_nop(index + 1);
+            if !why.is_empty() {
+                let branch = format!("{} {}", statement.word, statement.rest);
+                corrections.push(Correction {
+                    line: statement.line,
+                    text: format!("a `nop` is put into the delay slot of `{branch}`: {why}"),
+                });
+            }
+        }
+        index += 1;
+    }
+}
+
+/// Why the instruction behind a branch is not the one in its delay slot; nothing where it is.
+fn missing(lines: &Lines<'_>, index: usize, misprinted: bool) -> Option<String> {
+    let Some(next) = lines.instructions.get(index + 1) else {
+        return Some("the listing ends with it".to_owned());
+    };
+    let shown = format!("{} {}", next.word, next.rest).trim_end().to_owned();
+    if cannot_be(lines, index) {
+        return Some(format!("`{shown}` cannot be there"));
+    }
+    if lines.labels.leads_to(index + 1) {
+        return Some(format!("`{shown}` has a label"));
+    }
+    let conditional = matches!(lines.instructions[index].word, "beq" | "bne" | "beqz" | "bnez");
+    if !conditional || next.word == "nop" {
+        return None;
+    }
+    let others = lines.instructions.windows(2).enumerate().filter(|(at, _)| *at != index);
+    let all_written = others.clone().all(|(_, pair)| !jumps(&pair[0]) || pair[1].word == "nop");
+    let stores = matches!(next.word, "sw" | "sc");
+    if misprinted {
+        Some(format!("`{shown}` is for one way only"))
+    } else if stores && all_written {
+        Some(format!("all others have one, and `{shown}` would store on both ways"))
+    } else {
+        None
+    }
+}
+
+/// Is the instruction behind a branch one that a delay slot cannot have, or is there none?
+fn cannot_be(lines: &Lines<'_>, index: usize) -> bool {
+    lines.instructions.get(index + 1).is_none_or(|next| jumps(next) || next.word == "syscall")
+}
+
+/// Has a statement a delay slot? Words of an instruction have what the listing of them has.
+fn jumps(statement: &Statement<'_>) -> bool {
+    matches!(statement.word, "b" | "beq" | "bne" | "beqz" | "bnez" | "jr")
+}
