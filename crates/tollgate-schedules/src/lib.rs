@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 pub mod counterexample;
+mod figures;
 pub mod mips;
 pub mod search;
 pub mod subject;
@@ -18,7 +19,7 @@ pub use counterexample::{Counterexample, Step};
 pub use search::{Harm, Limits};
 pub use subject::{Checked, Setting, Subject, Verdict};
 
-/// Everything that is checked here: the program of the paper and its mutants, then Lamport's algorithm.
+/// Everything that is checked here: the figures of the paper and its other programs, mutants, then Lamport's algorithm.
 pub fn subjects() -> impl Iterator<Item = &'static dyn Subject> {
-    [mips::subjects(), tso::subjects()].into_iter().flatten().copied()
+    figures::subjects().iter().copied()
 }

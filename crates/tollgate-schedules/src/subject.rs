@@ -141,6 +141,17 @@ pub struct Correction {
     pub text: String,
 }
 
+/// What B does in a schedule that is played.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rival {
+    /// It takes the lock and gives it back before A goes on.
+    GivesBack,
+    /// It has the lock when A goes on.
+    Holds,
+    /// There is none.
+    Absent,
+}
+
 /// The description of a subject before it is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -189,10 +200,15 @@ pub trait Subject: Sync {
     /// At how many instructions a process can be preempted; 0 where that is not played.
     fn points(&self) -> usize;
 
-    /// Process A is preempted just before instruction number `point`, B takes the lock if it can and gives it back, and A goes on to
-    /// its end, as in figure 10.
+    /// Process A is preempted just before instruction number `point`, B takes the lock if it can, and A goes on to its end, as in
+    /// figures 3 and 10.
     ///
     /// # Errors
     /// [`Unfit::NoSuchPoint`], [`Unfit::NotPlayed`].
-    fn play(&self, point: usize) -> Result<Counterexample, Unfit>;
+    fn play(&self, point: usize, rival: Rival) -> Result<Counterexample, Unfit>;
+
+    /// The one schedule that a figure shows, with the instruction before which A is preempted.
+    fn shown(&self) -> Option<(usize, Counterexample)> {
+        None
+    }
 }

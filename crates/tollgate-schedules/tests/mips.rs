@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
 
-use tollgate_schedules::subject::{Group, Unfit, Wish};
+use tollgate_schedules::subject::{Group, Rival, Unfit, Wish};
 use tollgate_schedules::{Checked, Counterexample, Harm, Limits, Setting, Step, Subject, Verdict, mips};
 
 fn subject(name: &str) -> &'static dyn Subject {
@@ -126,7 +126,7 @@ A caller tst returned 0: has the lock";
 /// Figure 10: A is preempted before its store, the store faults, and tst starts again.
 #[test]
 fn the_schedule_of_figure_10() {
-    let counterexample = subject("figure-11").play(7).unwrap();
+    let counterexample = subject("figure-11").play(7, Rival::GivesBack).unwrap();
     let lines = lines(&counterexample);
     let resumed =
         lines.iter().position(|line| line == "  kernel A goes on at tst+0x1c  k1 = 0x00200000").unwrap();
@@ -144,7 +144,7 @@ fn the_schedule_of_figure_10() {
 
 #[test]
 fn an_interrupt_in_a_delay_slot_goes_back_to_the_branch() {
-    let lines = lines(&subject("figure-11").play(6).unwrap());
+    let lines = lines(&subject("figure-11").play(6, Rival::GivesBack).unwrap());
     let interrupted = "  kernel timer interrupt in A, EPC = tst+0x14, the branch";
     assert!(lines.iter().any(|line| line == interrupted), "{lines:#?}");
     let resumed =
@@ -231,7 +231,7 @@ fn on_several_processors_only_links_and_the_kernel_hold() {
 fn lines_are_short() {
     for subject in mips::subjects() {
         let checked = check(subject.name(), Wish::default());
-        let played = (0..subject.points()).map(|point| subject.play(point).unwrap());
+        let played = (0..subject.points()).map(|point| subject.play(point, Rival::GivesBack).unwrap());
         for counterexample in checked.counterexamples.into_iter().chain(played) {
             assert!(counterexample.back_to.is_none_or(|step| step < counterexample.steps.len()));
             for step in &counterexample.steps {
@@ -264,8 +264,11 @@ fn a_setting_that_the_machine_has_not_is_refused() {
     }
     let beside = self::subject("figure-11-two-processors");
     assert_eq!(beside.setting(Wish::default()), Ok(Setting { processors: 2, ..two }));
-    assert!(matches!(beside.play(0), Err(Unfit::NotPlayed { .. })));
-    assert!(matches!(subject.play(10), Err(Unfit::NoSuchPoint { points: 10, asked: 10, .. })));
+    assert!(matches!(beside.play(0, Rival::GivesBack), Err(Unfit::NotPlayed { .. })));
+    assert!(matches!(
+        subject.play(10, Rival::GivesBack),
+        Err(Unfit::NoSuchPoint { points: 10, asked: 10, .. })
+    ));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use crate::counterexample::Counterexample;
 use crate::search::{Harm, Machine as _};
+use crate::subject::Rival;
 
 use super::effect::{Act, Deed};
 use super::instruction::Place;
@@ -25,14 +26,53 @@ struct Player<'a> {
 const MOST_STEPS: usize = 5000;
 
 /// Plays the schedule in which A is preempted just before instruction number `point`.
-pub(super) fn play(machine: &Machine<'_, 2>, point: usize) -> Counterexample {
+pub(super) fn play(machine: &Machine<'_, 2>, point: usize, rival: Rival) -> Counterexample {
     let mut player = Player { machine, state: machine.start(), schedule: vec![], back_to: None };
     let reached = player.preempt_at(point);
     if reached {
-        player.give_and_take();
+        player.give_and_take(rival);
         player.run(A, |_, _| false);
     }
     player.counterexample(point, reached)
+}
+
+/// Lets a process take the lock alone.
+pub(super) fn play_alone(machine: &Machine<'_, 1>) -> Counterexample {
+    let step = Move { processor: 0, process: A as u8, kind: Kind::Execute };
+    let mut state = machine.start();
+    let mut schedule = vec![];
+    let runs = |state: &State<1>| {
+        let phase = state.processes[A].phase;
+        phase != Phase::Critical && state.processes[A].alive() && machine.harm(state).is_none()
+    };
+    let (mut instructions, mut entries) = (0, 0);
+    while runs(&state) && schedule.len() < MOST_STEPS {
+        let event = machine.step(&mut { state }, A);
+        instructions += usize::from(matches!(event, Event::Ran | Event::Returned(_) | Event::Excepted(..)));
+        entries += usize::from(matches!(event, Event::Excepted(..)));
+        state = machine.after(&state, step);
+        schedule.push((step, state));
+    }
+    let narrative = Narrative::of(machine, &schedule);
+    let harm = machine.harm(&state);
+    let ending = narrative.ending(&state, None);
+    let so = match (harm, state.processes[A].phase) {
+        (Some(harm), _) => ending.so(harm),
+        (None, Phase::Critical) => cost(instructions, entries),
+        (None, _) => format!("Alone A had not taken the lock after {} steps.", schedule.len()),
+    };
+    narrative.counterexample(harm, None, so)
+}
+
+/// The instructions and kernel entries of a schedule in which one process takes the lock.
+fn cost(own: usize, entries: usize) -> String {
+    let entered = match entries {
+        0 => "never enters the kernel".to_owned(),
+        1 => "enters the kernel once".to_owned(),
+        _ => format!("enters the kernel {entries} times"),
+    };
+    let instructions = if own == 1 { "instruction" } else { "instructions" };
+    format!("Without a rival A takes the lock in {own} {instructions}, and {entered}.")
 }
 
 impl Player<'_> {
@@ -47,9 +87,12 @@ impl Player<'_> {
     }
 
     /// A is interrupted; B takes the lock and gives it back, or finds it taken; and it is A's turn again.
-    fn give_and_take(&mut self) {
+    fn give_and_take(&mut self, rival: Rival) {
         self.take(A, Kind::Interrupt(B as u8));
-        self.run(B, |_, event| matches!(event, Some(Event::Returned(1..))));
+        self.run(B, |state, event| {
+            let has_it = state.processes[B].phase == Phase::Critical && rival == Rival::Holds;
+            has_it || matches!(event, Some(Event::Returned(1..)))
+        });
         if self.state.processes[B].interrupts {
             // Had it come round to where it was, it would wait for A.
             self.back_to = None;
@@ -139,11 +182,12 @@ impl Player<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::Rival;
     use crate::mips::subjects;
 
     fn so(name: &str, point: usize) -> String {
         let subject = subjects().iter().find(|subject| subject.name() == name).unwrap();
-        subject.play(point).unwrap().so
+        subject.play(point, Rival::GivesBack).unwrap().so
     }
 
     #[test]
@@ -191,11 +235,11 @@ mod tests {
     fn every_point_of_every_program_is_described() {
         for subject in subjects() {
             for point in 0..subject.points() {
-                let counterexample = subject.play(point).unwrap();
+                let counterexample = subject.play(point, Rival::GivesBack).unwrap();
                 assert!(counterexample.so.ends_with('.') && !counterexample.steps.is_empty());
-                assert_eq!(counterexample, subject.play(point).unwrap());
+                assert_eq!(counterexample, subject.play(point, Rival::GivesBack).unwrap());
             }
-            assert!(subject.play(subject.points()).is_err());
+            assert!(subject.play(subject.points(), Rival::GivesBack).is_err());
         }
     }
 }

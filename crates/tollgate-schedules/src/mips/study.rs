@@ -2,12 +2,12 @@
 
 use crate::counterexample::Counterexample;
 use crate::search::{Harm, Limits, search};
-use crate::subject::{Checked, Correction, Group, Setting, Subject, Unfit, Verdict, Wish};
+use crate::subject::{Checked, Correction, Group, Rival, Setting, Subject, Unfit, Verdict, Wish};
 
 use super::kernel::Kernel;
 use super::machine::Machine;
 use super::narrative::Narrative;
-use super::play::play;
+use super::play::{play, play_alone};
 use super::program::Program;
 use super::state::{PROCESSES, PROCESSORS};
 
@@ -100,7 +100,7 @@ impl Subject for Study {
         if self.setting.processors == 1 { self.program.len() } else { 0 }
     }
 
-    fn play(&self, point: usize) -> Result<Counterexample, Unfit> {
+    fn play(&self, point: usize, rival: Rival) -> Result<Counterexample, Unfit> {
         let (name, points) = (self.name.clone(), self.points());
         if points == 0 {
             return Err(Unfit::NotPlayed { name, why: "runs on several processors at once" });
@@ -108,6 +108,9 @@ impl Subject for Study {
         if point >= points {
             return Err(Unfit::NoSuchPoint { name, points, asked: point });
         }
-        Ok(play(&self.machine(TWO), point))
+        Ok(match rival {
+            Rival::Absent => play_alone(&self.machine(Setting { processes: 1, ..TWO })),
+            _ => play(&self.machine(TWO), point, rival),
+        })
     }
 }

@@ -5,7 +5,7 @@ use super::narrative;
 use super::program::{Label, Line, Op, Place, Program, Value};
 use crate::counterexample::Counterexample;
 use crate::search::{Harm, Limits, search};
-use crate::subject::{Checked, Group, Setting, Subject, Unfit, Verdict, Wish};
+use crate::subject::{Checked, Group, Rival, Setting, Subject, Unfit, Verdict, Wish};
 
 /// After which stores there is a fence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -155,7 +155,7 @@ impl Subject for Lamport {
         0
     }
 
-    fn play(&self, _point: usize) -> Result<Counterexample, Unfit> {
+    fn play(&self, _point: usize, _rival: Rival) -> Result<Counterexample, Unfit> {
         Err(Unfit::NotPlayed {
             name: self.name.to_owned(),
             why: "has no single process to preempt: its steps are checked in every order, and not played",
@@ -271,7 +271,13 @@ mod tests {
         // And one that was made without asking is brought within the machine.
         let checked = subject.check(Setting { processes: 2, rounds: 0, processors: 0 }, Limits::default());
         assert_eq!(checked.setting, Setting { processes: 2, rounds: 1, processors: 1 });
-        assert!(subject.play(0).unwrap_err().to_string().starts_with("lamport has no single process"));
+        assert!(
+            subject
+                .play(0, Rival::GivesBack)
+                .unwrap_err()
+                .to_string()
+                .starts_with("lamport has no single process")
+        );
     }
 
     #[test]

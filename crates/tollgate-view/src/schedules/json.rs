@@ -30,9 +30,9 @@ pub struct Record<'a> {
     complete: Option<bool>,
     states: Option<usize>,
     seconds: Option<f64>,
-    counterexample: Option<ScheduleRecord<'a>>,
-    other_counterexamples: Vec<ScheduleRecord<'a>>,
-    preemptions: Vec<Preemption<'a>>,
+    counterexample: Option<ScheduleRecord>,
+    other_counterexamples: Vec<ScheduleRecord>,
+    preemptions: Vec<Preemption>,
 }
 
 /// A verdict: one that holds has no harm, and a decided one needs no limit.
@@ -45,27 +45,27 @@ struct Answer {
 
 /// A schedule.
 #[derive(Serialize)]
-struct ScheduleRecord<'a> {
+struct ScheduleRecord {
     harm: Option<Harm>,
-    so: &'a str,
+    so: String,
     back_to: Option<usize>,
-    steps: Vec<StepRecord<'a>>,
+    steps: Vec<StepRecord>,
 }
 
 #[derive(Serialize)]
-struct StepRecord<'a> {
+struct StepRecord {
     process: Option<u8>,
     processor: u8,
-    place: &'a str,
-    what: &'a str,
-    changes: &'a [String],
+    place: String,
+    what: String,
+    changes: Vec<String>,
 }
 
 #[derive(Serialize)]
-struct Preemption<'a> {
+struct Preemption {
     before: usize,
     #[serde(flatten)]
-    text: ScheduleRecord<'a>,
+    text: ScheduleRecord,
 }
 
 impl<'a> Record<'a> {
@@ -81,16 +81,19 @@ impl<'a> Record<'a> {
             seconds: Some(outcome.seconds),
             counterexample: counterexamples.next(),
             other_counterexamples: counterexamples.collect(),
+            preemptions: outcome
+                .subject
+                .shown()
+                .iter()
+                .map(|(point, schedule)| Preemption::of(*point, schedule))
+                .collect(),
             ..Self::of(outcome.subject, Some(checked.setting))
         }
     }
 
     /// A program that was played forward, as it is by itself.
     pub fn of_plays(subject: &'a dyn Subject, plays: &'a [Played]) -> Self {
-        let preemptions = plays.iter().map(|played| Preemption {
-            before: played.point,
-            text: ScheduleRecord::of(&played.counterexample),
-        });
+        let preemptions = plays.iter().map(|played| Preemption::of(played.point, &played.counterexample));
         let setting = subject.setting(Wish::default()).ok();
         Self { preemptions: preemptions.collect(), ..Self::of(subject, setting) }
     }
@@ -128,13 +131,19 @@ impl Answer {
     }
 }
 
-impl<'a> ScheduleRecord<'a> {
-    fn of(counterexample: &'a Counterexample) -> Self {
-        let Counterexample { harm, steps, back_to, so } = counterexample;
-        let steps = steps.iter().map(|step| {
+impl Preemption {
+    fn of(before: usize, schedule: &Counterexample) -> Self {
+        Self { before, text: ScheduleRecord::of(schedule) }
+    }
+}
+
+impl ScheduleRecord {
+    fn of(counterexample: &Counterexample) -> Self {
+        let Counterexample { harm, steps, back_to, so } = counterexample.clone();
+        let steps = steps.into_iter().map(|step| {
             let Step { process, processor, place, what, changes } = step;
-            StepRecord { process: *process, processor: *processor, place, what, changes }
+            StepRecord { process, processor, place, what, changes }
         });
-        Self { harm: *harm, so, back_to: *back_to, steps: steps.collect() }
+        Self { harm, so, back_to, steps: steps.collect() }
     }
 }

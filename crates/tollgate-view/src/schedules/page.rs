@@ -53,6 +53,16 @@ pub fn detail(outcome: &Outcome, width: usize) -> String {
     if let Some(expected) = outcome.surprise() {
         text.push_str(&paragraph(&format!("expected: {}", text::verdict(expected)), width, "! "));
     }
+    if let Some((point, schedule)) = outcome.subject.shown() {
+        let alone = schedule.steps.iter().all(|step| step.process != Some(1));
+        let preempted = format!("Its schedule: A is preempted before instruction {point}.");
+        let said = if alone { "Its schedule: A takes the lock alone." } else { &preempted };
+        text.push('\n');
+        text.push_str(&paragraph(said, width, ""));
+        text.push('\n');
+        text.push_str(&figure::draw(&schedule, checked.setting.processors, width));
+        return text;
+    }
     let Some((worst, others)) = checked.counterexamples.split_first() else { return text };
     text.push('\n');
     text.push_str(&figure::draw(worst, checked.setting.processors, width));

@@ -1,6 +1,7 @@
 //! `--preempt`: one schedule played forward, or one for each instruction before which a process can be preempted.
 
 use tollgate_schedules::Subject;
+use tollgate_schedules::subject::Rival;
 use tollgate_view::schedules as view;
 
 use super::checks::conclude;
@@ -49,7 +50,8 @@ fn plays(subject: &dyn Subject, preempt: Preempt) -> Result<Vec<view::Played>, F
     };
     points
         .map(|point| {
-            let counterexample = subject.play(point).map_err(|unfit| Failure::input(unfit.to_string()))?;
+            let counterexample =
+                subject.play(point, Rival::GivesBack).map_err(|unfit| Failure::input(unfit.to_string()))?;
             Ok(view::Played { point, counterexample })
         })
         .collect()

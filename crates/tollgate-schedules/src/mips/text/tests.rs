@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::mips::instruction::Instruction;
-use crate::subject::{Verdict, Wish};
+use crate::subject::{Rival, Verdict, Wish};
 use crate::{Checked, Limits};
 
 fn said(text: &str) -> String {
@@ -177,7 +177,7 @@ proptest! {
             let checked = subject.check(setting, Limits { states: 3_000, ..Limits::default() });
             prop_assert!(checked.counterexamples.iter().all(|counterexample| counterexample.so.ends_with('.')));
             for point in 0..subject.points() {
-                prop_assert!(!subject.play(point).unwrap().steps.is_empty());
+                prop_assert!(!subject.play(point, Rival::GivesBack).unwrap().steps.is_empty());
             }
         }
     }

@@ -1,0 +1,161 @@
+//! The figures of Machida and Shinohara, "The Implementation of user level test-and-set on PS2 Linux" (Sony Research Forum
+//! 2000), that are no program of `tst()`: its schedules (3 and 10), the call of the kernel (6), and Lamport's algorithm (7).
+
+use std::sync::LazyLock;
+
+use crate::counterexample::Counterexample;
+use crate::search::Limits;
+use crate::subject::{Checked, Correction, Group, Rival, Setting, Subject, Unfit, Verdict, Wish};
+use crate::{mips, tso};
+
+/// A figure that shows another subject, or one schedule of it.
+struct Figure {
+    name: &'static str,
+    about: &'static str,
+    of: &'static dyn Subject,
+    /// The schedule that it has: A is preempted before this instruction, and this is what B does.
+    schedule: Option<(usize, Rival)>,
+}
+
+/// Name, whose figure it is, its schedule, and what is said of it.
+type Row = (&'static str, &'static str, Option<(usize, Rival)>, &'static str);
+
+const ROWS: &[Row] = &[
+    (
+        "figure-3",
+        "figure-2",
+        Some((4, Rival::Holds)),
+        "The schedule in which figure 2 lets two in: A is preempted between its load and its store.",
+    ),
+    (
+        "figure-6",
+        "system-call",
+        Some((0, Rival::Absent)),
+        "A lock by system call: the kernel is entered for each attempt, also where no other process wants the lock.",
+    ),
+    (
+        "figure-7",
+        "lamport-up",
+        None,
+        "Lamport's algorithm on one processor: loads and stores alone, with a word for each process.",
+    ),
+    (
+        "figure-10",
+        "figure-9",
+        Some((6, Rival::GivesBack)),
+        "The schedule in which figure 9 is preempted before its store: the store faults, and the handler starts tst again.",
+    ),
+];
+
+/// Everything that is checked: the figures of the paper in their order, the other programs, mutants, Lamport's algorithm.
+pub(crate) fn subjects() -> &'static [&'static dyn Subject] {
+    static FIGURES: LazyLock<Vec<Figure>> = LazyLock::new(|| {
+        let all = || [mips::subjects(), tso::subjects()].into_iter().flatten();
+        let figure = |&(name, of, schedule, about): &Row| {
+            let of = all().find(|subject| subject.name() == of)?;
+            Some(Figure { name, about, of: *of, schedule })
+        };
+        ROWS.iter().filter_map(figure).collect()
+    });
+    static SUBJECTS: LazyLock<Vec<&'static dyn Subject>> = LazyLock::new(|| {
+        let figures = FIGURES.iter().map(|figure| figure as &dyn Subject);
+        let others = [mips::subjects(), tso::subjects()].into_iter().flatten().copied();
+        let mut subjects: Vec<_> = figures.chain(others).collect();
+        let number = |subject: &dyn Subject| subject.name().strip_prefix("figure-")?.parse::<u8>().ok();
+        // Those without a number keep their order, and come behind.
+        subjects.sort_by_key(|subject| number(*subject).unwrap_or(u8::MAX));
+        subjects
+    });
+    &SUBJECTS
+}
+
+impl Subject for Figure {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn about(&self) -> &str {
+        self.about
+    }
+
+    fn group(&self) -> Group {
+        Group::Published
+    }
+
+    fn expected(&self) -> Option<Verdict> {
+        self.of.expected()
+    }
+
+    fn listing(&self) -> String {
+        self.of.listing()
+    }
+
+    fn corrections(&self) -> &[Correction] {
+        self.of.corrections()
+    }
+
+    fn setting(&self, wish: Wish) -> Result<Setting, Unfit> {
+        self.of.setting(wish)
+    }
+
+    fn check(&self, setting: Setting, limits: Limits) -> Checked {
+        Checked { name: self.name.to_owned(), ..self.of.check(setting, limits) }
+    }
+
+    fn points(&self) -> usize {
+        self.of.points()
+    }
+
+    fn play(&self, point: usize, rival: Rival) -> Result<Counterexample, Unfit> {
+        self.of.play(point, rival)
+    }
+
+    fn shown(&self) -> Option<(usize, Counterexample)> {
+        let (point, rival) = self.schedule?;
+        Some((point, self.of.play(point, rival).ok()?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::search::Harm;
+
+    fn shown(name: &str) -> Counterexample {
+        subjects().iter().find(|subject| subject.name() == name).unwrap().shown().unwrap().1
+    }
+
+    #[test]
+    fn every_figure_of_the_paper_is_a_name_in_its_order() {
+        let names: Vec<&str> = subjects().iter().map(|subject| subject.name()).collect();
+        let figures = (2..=11).map(|number| format!("figure-{number}")).collect::<Vec<_>>();
+        assert_eq!(names[..10], figures);
+        assert_eq!(names.len(), mips::subjects().len() + tso::subjects().len() + ROWS.len());
+    }
+
+    #[test]
+    fn figure_3_ends_with_two_in_the_lock_and_figure_10_with_none() {
+        let three = shown("figure-3");
+        assert_eq!(three.harm, Some(Harm::Exclusion));
+        assert!(three.so.starts_with("A loaded 0 at tst (lw v0,(a0)) before B stored 1"), "{}", three.so);
+        let ten = shown("figure-10");
+        assert_eq!(ten.harm, None);
+        assert_eq!(
+            ten.so,
+            "A was preempted before tst+0x18; B took the lock and gave it back; A's store faulted, the handler \
+             started tst again, and A finished."
+        );
+    }
+
+    #[test]
+    fn figure_6_enters_the_kernel_once_where_figure_11_does_not() {
+        let six = shown("figure-6");
+        assert_eq!(six.so, "Without a rival A takes the lock in 3 instructions, and enters the kernel once.");
+        let eleven = subjects().iter().find(|subject| subject.name() == "figure-11").unwrap();
+        let alone = eleven.play(0, Rival::Absent).unwrap().so;
+        assert_eq!(
+            alone,
+            "Without a rival A takes the lock in 10 instructions, and never enters the kernel."
+        );
+    }
+}
