@@ -16,7 +16,9 @@ use std::{os::fd::AsRawFd, rc::Rc, time::Duration};
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::{commands, directory::Private, error::EnvironmentError};
+use crate::commands;
+use crate::directory::Private;
+use crate::error::{EnvironmentError, plainly, unusable};
 
 /// The interval between attempts while another program, such as udev, uses the device.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -53,36 +55,37 @@ impl Brd {
     pub(crate) const RECORD: &str = "brd";
     const DEVICE: &str = "/dev/ram0";
 
-    /// Loads it with one device of about `size` bytes; none where there is no such module, where it is loaded
-    /// already, or where it is part of the kernel.
+    /// Loads it with one device of about `size` bytes.
     ///
     /// # Errors
-    /// When it was interrupted, or what was loaded is not what was asked for.
+    /// When it was interrupted; where there is no such module, where it is loaded already or is part of the kernel, or where what was
+    /// loaded is not what was asked for: a sentence.
     pub(crate) fn load(
         home: &Rc<Private>,
         size: u64,
         stop: &dyn Fn() -> bool,
-    ) -> Result<Option<Self>, EnvironmentError> {
-        let Some(modprobe) = commands::find("modprobe") else { return Ok(None) };
-        if is_taken() {
-            return Ok(None);
+    ) -> Result<Self, EnvironmentError> {
+        let Some(modprobe) = commands::find("modprobe") else {
+            return Err(unusable!("there is no modprobe here, which loads the module brd"));
+        };
+        if let Some(why) = why_taken() {
+            return Err(EnvironmentError::Unusable(why));
         }
-        let Some(record) = Record::new(size) else { return Ok(None) };
-        if record.write(home).is_err() {
-            return Ok(None);
-        }
+        let record =
+            Record::new(size).ok_or_else(|| unusable!("/proc/sys/kernel/random/boot_id cannot be read"))?;
+        record
+            .write(home)
+            .map_err(|error| unusable!("no note of the module can be written: {}", plainly(error)))?;
         let size = format!("rd_size={}", record.kib);
         let loaded = commands::run(&modprobe, &["brd", "rd_nr=1", size.as_str(), "max_part=0"], stop);
         if record.is_loaded() {
             let brd = Self { record, home: Rc::clone(home) };
             loaded?;
-            return Ok(Some(brd));
+            return Ok(brd);
         }
         let _ = rustix::fs::unlinkat(home, Self::RECORD, AtFlags::empty());
-        match loaded {
-            Err(EnvironmentError::Interrupted) => Err(EnvironmentError::Interrupted),
-            _ => Ok(None),
-        }
+        loaded?;
+        Err(unusable!("modprobe loaded no module brd with the size that was asked for"))
     }
 
     pub(crate) fn path(&self) -> &'static Path {
@@ -103,9 +106,21 @@ impl Drop for Brd {
     }
 }
 
-/// Whether another program has, or may have, such devices.
-fn is_taken() -> bool {
-    let Ok(modules) = fs::read_to_string("/proc/modules") else { return true };
+/// Why it cannot be loaded: another program has, or may have, such devices.
+fn why_taken() -> Option<String> {
+    const MODULES: &str = "/proc/modules";
+    let modules = match fs::read_to_string(MODULES) {
+        Ok(modules) => modules,
+        Err(error)
+            if error.kind() == std::io::ErrorKind::NotFound && !Path::new("/sys/module/brd").exists() =>
+        {
+            return Some(
+                "this kernel loads no modules, and brd is not in it (CONFIG_MODULES, CONFIG_BLK_DEV_RAM)"
+                    .to_owned(),
+            );
+        }
+        Err(error) => return Some(format!("{MODULES} cannot be read: {}", plainly(error))),
+    };
     let is_loaded = modules.lines().any(|line| line.split(' ').next() == Some("brd"));
     let is_device = |name: &str| {
         name.strip_prefix("ram").is_some_and(|n| !n.is_empty() && n.bytes().all(|byte| byte.is_ascii_digit()))
@@ -114,7 +129,8 @@ fn is_taken() -> bool {
         let entries = fs::read_dir("/dev").into_iter().flatten().flatten();
         entries.into_iter().any(|entry| entry.file_name().to_str().is_some_and(is_device))
     };
-    is_loaded || Path::new("/sys/module/brd").exists() || has_devices()
+    let is_there = is_loaded || Path::new("/sys/module/brd").exists() || has_devices();
+    is_there.then(|| "brd is there already, and its devices belong to others".to_owned())
 }
 
 /// The marks of a module that was loaded here: the same boot, one device, and an unusual size in KiB.
@@ -132,19 +148,12 @@ impl Record {
     }
 
     fn write(&self, home: &Private) -> std::io::Result<()> {
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = rustix::fs::openat(home, Brd::RECORD, flags, Mode::RUSR | Mode::WUSR)?;
-        File::from(file).write_all(self.to_text().as_bytes())
+        write_note(home, Brd::RECORD, &self.to_text())
     }
 
     /// The note of a private directory, where it has one.
     pub(crate) fn read(home: &Private) -> Option<Self> {
-        /// Longer is none.
-        const MOST: u64 = 256;
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = rustix::fs::openat(home, Brd::RECORD, flags, Mode::empty()).ok()?;
-        let mut text = String::new();
-        File::from(file).take(MOST).read_to_string(&mut text).ok()?;
+        let text = read_note(home, Brd::RECORD)?;
         Self::parse(&text)
     }
 
@@ -179,6 +188,23 @@ impl Record {
         })
         .map(drop)
     }
+}
+
+/// Writes a note in a private directory, in place of a former one.
+fn write_note(home: &Private, name: &str, text: &str) -> std::io::Result<()> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(home, name, flags, Mode::RUSR | Mode::WUSR)?;
+    File::from(file).write_all(text.as_bytes())
+}
+
+fn read_note(home: &Private, name: &str) -> Option<String> {
+    /// Longer is none.
+    const MOST: u64 = 256;
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(home, name, flags, Mode::empty()).ok()?;
+    let mut text = String::new();
+    File::from(file).take(MOST).read_to_string(&mut text).ok()?;
+    Some(text)
 }
 
 /// The identifier of this boot: proc_sys_kernel(5).
@@ -232,14 +258,17 @@ const LO_FLAGS_AUTOCLEAR: u32 = 4;
 const LO_FLAGS_DIRECT_IO: u32 = 16;
 
 impl Loop {
+    /// The note in the private directory of a device that the kernel had to add.
+    const RECORD: &str = "loop";
+    const CONTROL: &str = "/dev/loop-control";
+
     /// Gives a free loop device this file.
     ///
     /// # Errors
     /// A sentence: there are no loop devices here, or they may not be used.
-    pub(crate) fn over(file: &File) -> Result<Self, EnvironmentError> {
+    pub(crate) fn over(file: &File, home: &Private) -> Result<Self, EnvironmentError> {
         /// Others may take a device between the question and the claim.
         const CLAIMS: u32 = 16;
-        const CONTROL: &str = "/dev/loop-control";
         let open = |path: &Path| {
             let opened = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(path);
             opened.map_err(|error| {
@@ -247,7 +276,7 @@ impl Loop {
                 EnvironmentError::of(path.display(), code)
             })
         };
-        let control = open(Path::new(CONTROL))?;
+        let control = open(Path::new(Self::CONTROL))?;
         let known = numbers();
         for _ in 0..CLAIMS {
             // SAFETY: this request takes no argument.
@@ -256,6 +285,10 @@ impl Loop {
                 .map_err(|error| EnvironmentError::of("no loop device is free: LOOP_CTL_GET_FREE", error))?;
             let path = PathBuf::from(format!("/dev/loop{number}"));
             let added = (!known.contains(&number)).then_some(number);
+            if added.is_some() {
+                // Without the note a device stays that has no file: of a program that is killed only.
+                let _ = write_note(home, Self::RECORD, &number.to_string());
+            }
             let device = open(&path)?;
             match configure(&device, file) {
                 Ok(()) => {
@@ -276,6 +309,15 @@ impl Loop {
         &self.path
     }
 
+    /// Removes the device that a killed program had the kernel add, where it has no file any more and no user.
+    pub(crate) fn remove_noted(home: &Private) {
+        let number = read_note(home, Self::RECORD).and_then(|text| text.trim().parse::<libc::c_int>().ok());
+        let control = OpenOptions::new().read(true).write(true).open(Self::CONTROL);
+        if let (Some(number @ 0..), Ok(control)) = (number, control) {
+            let _ = remove_loop(&control, number);
+        }
+    }
+
     /// Whether it passes the page cache of the file beneath by, as the kernel says after all.
     pub(crate) fn is_direct(&self) -> bool {
         self.direct
@@ -286,12 +328,17 @@ impl Drop for Loop {
     fn drop(&mut self) {
         self.device = None;
         if let Some(number) = self.added {
-            let _ = patiently(|| {
-                // SAFETY: the argument is a number; the kernel refuses while the device is in use.
-                answered(unsafe { libc::ioctl(self.control.as_raw_fd(), LOOP_CTL_REMOVE, number) })
-            });
+            let _ = remove_loop(&self.control, number);
         }
     }
+}
+
+fn remove_loop(control: &File, number: libc::c_int) -> Result<(), Errno> {
+    patiently(|| {
+        // SAFETY: the argument is a number; the kernel refuses while the device is in use.
+        answered(unsafe { libc::ioctl(control.as_raw_fd(), LOOP_CTL_REMOVE, number) })
+    })
+    .map(drop)
 }
 
 fn configure(device: &File, file: &File) -> Result<(), Errno> {

@@ -10,7 +10,7 @@
 //! - `exec`: a command's prefix, and another machine. `upload`: this program over standard input. `greeting`: the first look at an answer.
 //! - `guardian`: the process that undoes. `prepared`, `undo`: what is undone, and how.
 //! - `directory`: a directory of this run alone, and how much may be written to it. `known_directory`: one that the guardian knows of.
-//! - `ram`: a fresh file system on a block device in memory. `device`: that device, by either of two drivers.
+//! - `ram`: a fresh file system on a block device in memory. `lent`: one that is lent to a command. `device`: that device, by either of two drivers.
 //! - `commands`: the few programs that are run for it. `error`: why there is none.
 //!
 //! A directory, device, module or mount that was not made here is not touched. Those made here are known by a unique
@@ -30,6 +30,7 @@ mod guardian;
 mod gvisor;
 mod knob;
 mod known_directory;
+mod lent;
 mod life;
 pub mod prepared;
 mod ram;
@@ -48,7 +49,8 @@ pub use environment::Environment;
 pub use error::EnvironmentError;
 pub use guardian::{Guardian, NAME, Promise};
 pub use knob::KnobSetting;
-pub use ram::{Memory, RamDisk, clean, left};
+pub use lent::Lent;
+pub use ram::{Contents, Driver, Memory, RamDisk, clean, left};
 pub use seccomp::Filter;
 pub use spec::{
     Accel, Cache, Container, Exec, FORMS, Gvisor, Host, Runtime, Sched, Seccomp, Setting, Spec, SpecError,

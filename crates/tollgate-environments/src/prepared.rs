@@ -51,6 +51,12 @@ pub enum Undo {
         /// The program's number, which stands in their names.
         pid: i32,
     },
+    /// Ends the processes that keep the mounts of a device in memory that the program with this number made, and removes the device, its
+    /// mounts and its directory.
+    Ram {
+        /// The program's number.
+        pid: i32,
+    },
     /// Writes a setting of the machine back.
     Setting {
         /// Its file in /proc/sys or /sys.

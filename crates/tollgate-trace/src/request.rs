@@ -11,6 +11,8 @@ pub struct Request {
     pub command: Vec<OsString>,
     /// With whose identity it is executed; None for this process's own. The tracer keeps its own.
     pub identity: Option<Identity>,
+    /// Variables that it gets beside those of this process.
+    pub variables: Vec<(OsString, OsString)>,
     /// The backend.
     pub by: Choice,
     /// Only these system calls, by their names; None for all.
@@ -45,6 +47,7 @@ impl Request {
         Self {
             command,
             identity: None,
+            variables: Vec::new(),
             by: Choice::Best,
             only: None,
             tree: false,

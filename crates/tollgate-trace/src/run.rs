@@ -42,7 +42,8 @@ pub fn trace(request: &Request) -> Result<Trace, TraceError> {
 fn resolve(request: &Request) -> Result<Program, TraceError> {
     let access = request.identity.map(Identity::for_files).transpose();
     let _access = access.map_err(|error| TraceError::Unavailable(error.to_string()))?;
-    Program::resolve(&request.command, std::env::var_os("PATH").as_deref())
+    Program::resolve(&request.command, std::env::var_os("PATH").as_deref())?
+        .with_variables(&request.variables)
 }
 
 /// Why an attempt failed.

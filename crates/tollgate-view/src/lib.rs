@@ -27,6 +27,7 @@ pub mod page;
 mod pictures;
 pub mod proven;
 pub mod quality;
+pub mod ram;
 pub mod report;
 pub mod schedules;
 pub mod screen;

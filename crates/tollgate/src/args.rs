@@ -21,6 +21,7 @@ use crate::{examples, out, time};
 pub mod compare;
 pub mod doctor;
 mod groups;
+pub mod ram;
 pub mod runs;
 pub mod session;
 
@@ -55,6 +56,8 @@ pub enum Verb {
     Runs(runs::RunsArgs),
     /// Run a command, trace it and its children, and show where the time went
     Trace(TraceArgs),
+    /// Run a command with a fresh file system on a device in memory, which ends with it
+    Ram(ram::RamArgs),
     /// Check every interleaving of a lock on a model of a machine: proof or counterexample
     Schedules(SchedulesArgs),
     /// Show the facts of this environment that affect latencies, each with its source
@@ -853,10 +856,18 @@ pub fn parse_on(text: &str) -> Result<OnRam, String> {
         Some(("ram", name)) => name,
         _ => return Err("it is not `ram`, or `ram:` and a file system, such as ram:xfs".to_owned()),
     };
+    parse_file_system(file_system)
+        .map(OnRam)
+        .map_err(|_| "after `ram:` comes the name of a file system, such as ext4 or xfs".to_owned())
+}
+
+fn parse_file_system(text: &str) -> Result<String, String> {
     let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    match (1..=16).contains(&file_system.len()) && file_system.bytes().all(fits) {
-        true => Ok(OnRam(file_system.to_owned())),
-        false => Err("after `ram:` comes the name of a file system, such as ext4 or xfs".to_owned()),
+    match (1..=16).contains(&text.len()) && text.bytes().all(fits) {
+        true => Ok(text.to_owned()),
+        false => {
+            Err("it is not the name of a file system, such as ext4 or xfs, nor tmpfs or none".to_owned())
+        }
     }
 }
 

@@ -66,6 +66,17 @@ pub fn of(verb: &str) -> Examples {
             ("tollgate trace --by file -- git status", "Show which files a command waits for"),
             ("tollgate trace --calibrate", "Measure what tracing adds to each call"),
         ],
+        "ram" => &[
+            (
+                "tollgate ram -- sh -c 'cd $TOLLGATE_RAM && git clone /srv/repo'",
+                "Run a command on a fresh ext4 in memory",
+            ),
+            (
+                "tollgate ram --fs none --size 1G -- sh -c 'mkfs.xfs $TOLLGATE_RAM'",
+                "Lend a block device of 1 GiB without a file system",
+            ),
+            ("tollgate ram --compare", "Compare brd, a loop device and tmpfs here"),
+        ],
         "schedules" => &[
             ("tollgate schedules", "Check every lock and show a table"),
             ("tollgate schedules lamport --processes 3", "Check one lock with three processes"),

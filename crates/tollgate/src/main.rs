@@ -24,12 +24,14 @@ mod lab;
 mod list;
 mod man;
 mod out;
+mod ram;
 mod report;
 mod run;
 mod runs;
 mod say;
 mod schedules;
 mod show;
+mod size;
 mod storage;
 mod store;
 mod time;
@@ -81,6 +83,7 @@ fn run_verb() -> Result<(), failure::Failure> {
         Verb::Compare(args) => compare::compare(&args),
         Verb::Runs(args) => runs::runs(&args),
         Verb::Trace(args) => trace::trace(&args),
+        Verb::Ram(args) => ram::ram(&args),
         Verb::Schedules(args) => schedules::schedules(&args),
         Verb::Inspect(args) => inspect::inspect(&args),
         Verb::Decode(args) => decode::decode(&args),

@@ -141,15 +141,19 @@ fn on_ram(file_system: &str) -> Result<Workplace, Failure> {
 }
 
 fn made_on_ram(file_system: &str) -> Result<Workplace, EnvironmentError> {
-    let memory = tollgate_inspect::allowance(&Machine::here()).memory;
-    let memory = memory.map_or(Memory { available: 0, by: "no known limit".to_owned() }, |limit| Memory {
-        available: limit.amount,
-        by: limit.source,
-    });
-    let disk = RamDisk::make(file_system, &memory, &|| interrupt::requested().is_some())?;
+    let disk = RamDisk::make(file_system, &memory(), &|| interrupt::requested().is_some())?;
     let (limits, by) = disk.limit();
     let storage = Storage { directory: disk.directory().clone(), limit: limits, by };
     Ok(Workplace::Memory { storage, disk })
+}
+
+/// The memory that is available here.
+pub fn memory() -> Memory {
+    let memory = tollgate_inspect::allowance(&Machine::here()).memory;
+    memory.map_or(Memory { available: 0, by: "no known limit".to_owned() }, |limit| Memory {
+        available: limit.amount,
+        by: limit.source,
+    })
 }
 
 #[cfg(test)]

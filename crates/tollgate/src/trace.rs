@@ -93,7 +93,8 @@ fn calibrate() -> Result<Calibration, Failure> {
     tollgate_trace::calibrate().map_err(failure)
 }
 
-fn failure(error: TraceError) -> Failure {
+/// Why a command was not run.
+pub fn failure(error: TraceError) -> Failure {
     match error {
         TraceError::NotFound(sentence) => Failure::NotFound(sentence),
         TraceError::NotExecutable(sentence) => Failure::NotExecutable(sentence),

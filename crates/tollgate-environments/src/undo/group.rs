@@ -41,6 +41,11 @@ impl Process {
     }
 }
 
+/// Whether a process is there that is more than a zombie.
+pub(super) fn is_alive(pid: i32) -> bool {
+    Process::read(&pid.to_string()).is_some_and(|process| process.is_alive())
+}
+
 /// When a process was started, in clock ticks after boot; 0 where /proc does not say.
 pub(crate) fn started(pid: i32) -> u64 {
     Process::read(&pid.to_string()).map_or(0, |process| process.started)

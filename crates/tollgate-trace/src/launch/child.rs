@@ -41,6 +41,8 @@ enum What<'a> {
     Execute {
         path: &'a CString,
         arguments: Vec<*const c_char>,
+        /// None for that of this process.
+        environment: Option<Vec<*const c_char>>,
         identity: Option<Identity>,
         /// Just before the program, and not when the copy begins.
         is_taken_late: bool,
@@ -60,6 +62,10 @@ impl Child {
     ) -> io::Result<Self> {
         let mut arguments: Vec<_> = program.arguments.iter().map(|argument| argument.as_ptr()).collect();
         arguments.push(ptr::null());
+        let environment = program
+            .environment
+            .as_ref()
+            .map(|lines| lines.iter().map(|line| line.as_ptr()).chain([ptr::null()]).collect::<Vec<_>>());
         let filter = filter.map(|filter| libc::sock_fprog {
             len: u16::try_from(filter.len()).unwrap_or(u16::MAX),
             filter: filter.as_mut_ptr(),
@@ -70,7 +76,7 @@ impl Child {
         let is_taken_late = filter.is_some() || !can_trace_others;
         Self::fork(
             inherited,
-            What::Execute { path: &program.path, arguments, identity, is_taken_late, filter },
+            What::Execute { path: &program.path, arguments, environment, identity, is_taken_late, filter },
         )
     }
 
@@ -158,7 +164,7 @@ impl Orders<'_> {
                     note.0[RESULT].store(function(), Relaxed);
                     0
                 }
-                What::Execute { path, arguments, identity, is_taken_late, filter } => {
+                What::Execute { path, arguments, environment, identity, is_taken_late, filter } => {
                     if let Some(filter) = filter {
                         install(filter, note);
                     }
@@ -167,7 +173,8 @@ impl Orders<'_> {
                         Err(error) => note.set(IDENTITY, error.code()),
                         Ok(()) => {
                             streams::close_again();
-                            libc::execve(path.as_ptr(), arguments.as_ptr(), environ);
+                            let environment = environment.as_ref().map_or(environ, |lines| lines.as_ptr());
+                            libc::execve(path.as_ptr(), arguments.as_ptr(), environment);
                             note.write(EXECUTION);
                         }
                     }

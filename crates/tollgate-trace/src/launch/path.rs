@@ -19,6 +19,8 @@ const SHELL: &str = "/bin/sh";
 pub(crate) struct Program {
     pub path: CString,
     pub arguments: Vec<CString>,
+    /// Its environment; None for that of this process.
+    pub environment: Option<Vec<CString>>,
     /// As it was asked for, for messages.
     shown: String,
 }
@@ -44,14 +46,36 @@ impl Program {
             find(name, search.unwrap_or(OsStr::new(DEFAULT_PATH)))
                 .map_err(|error| not_in_path(&shown, &error))?
         };
-        Ok(Self { path: c_string(path.into_os_string().into_vec().as_slice())?, arguments, shown })
+        Ok(Self {
+            path: c_string(path.into_os_string().into_vec().as_slice())?,
+            arguments,
+            environment: None,
+            shown,
+        })
+    }
+
+    /// The same, with these variables beside those of this process.
+    ///
+    /// # Errors
+    /// [`TraceError::Request`] for a variable with a byte of zero.
+    pub fn with_variables(mut self, variables: &[(OsString, OsString)]) -> Result<Self, TraceError> {
+        if variables.is_empty() {
+            return Ok(self);
+        }
+        let is_replaced = |name: &OsString| variables.iter().any(|(new, _)| new == name);
+        let inherited = std::env::vars_os().filter(|(name, _)| !is_replaced(name));
+        let all = inherited.chain(variables.iter().cloned());
+        let lines = all.map(|(name, value)| c_string(&[name.as_bytes(), b"=", value.as_bytes()].concat()));
+        self.environment = Some(lines.collect::<Result<_, _>>()?);
+        Ok(self)
     }
 
     /// The same as a script for the shell: as execvp(3) does with a file of a format that the kernel does not know.
     pub fn as_script(&self) -> Result<Self, TraceError> {
         let mut arguments = vec![c_string(SHELL.as_bytes())?, self.path.clone()];
         arguments.extend(self.arguments.iter().skip(1).cloned());
-        Ok(Self { path: c_string(SHELL.as_bytes())?, arguments, shown: self.shown.clone() })
+        let environment = self.environment.clone();
+        Ok(Self { path: c_string(SHELL.as_bytes())?, arguments, environment, shown: self.shown.clone() })
     }
 
     /// Why execve(2) of it failed.

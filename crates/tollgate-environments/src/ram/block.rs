@@ -1,0 +1,122 @@
+//! A block device in memory, by either driver.
+
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::rc::Rc;
+
+use super::Driver;
+use super::home::MEMORY;
+use super::mounted::{Mounted, subdirectory};
+use crate::device::{Brd, Loop, taken};
+use crate::directory::Private;
+use crate::error::{EnvironmentError, bytes, plainly, unusable};
+
+/// A block device in memory.
+#[derive(Debug)]
+pub(super) enum Device {
+    Brd {
+        brd: Brd,
+        /// Memory that was available before it had written anything.
+        available: Option<u64>,
+    },
+    Loop {
+        // In this order they are dropped: the device holds the file, the file the tmpfs.
+        device: Loop,
+        file: File,
+        _memory: Mounted,
+        size: u64,
+    },
+}
+
+impl Device {
+    /// One of `size` bytes by this driver, which takes at most `bound` bytes of memory where the driver can hold to that.
+    pub fn make(
+        home: &Rc<Private>,
+        driver: Driver,
+        size: u64,
+        bound: u64,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Self, EnvironmentError> {
+        let available = available();
+        match driver {
+            Driver::Loop => {}
+            Driver::Brd => return Ok(Self::Brd { brd: Brd::load(home, size, stop)?, available }),
+            Driver::Any => match Brd::load(home, size, stop) {
+                Ok(brd) => return Ok(Self::Brd { brd, available }),
+                Err(EnvironmentError::Interrupted) => return Err(EnvironmentError::Interrupted),
+                Err(_) => {}
+            },
+        }
+        Self::over_tmpfs(home, size, bound)
+    }
+
+    fn over_tmpfs(home: &Rc<Private>, size: u64, bound: u64) -> Result<Self, EnvironmentError> {
+        let options = format!("size={bound},nr_inodes=16,mode=0700");
+        let target = subdirectory(home, MEMORY)?;
+        let memory = Mounted::mount(Path::new("tollgate"), &target, "tmpfs", &options)?;
+        let path = target.join("tollgate-ram");
+        let fault = |error: std::io::Error| {
+            unusable!("no file of {} can be made in a tmpfs: {}", bytes(size), plainly(error))
+        };
+        let open = |direct: libc::c_int| {
+            OpenOptions::new()
+                .read(true)
+                .write(true)
+                .create(true)
+                .truncate(false)
+                .mode(0o600)
+                .custom_flags(direct)
+                .open(&path)
+        };
+        // Whether the file takes direct I/O (tmpfs since Linux 6.6) decides whether the device does.
+        let file = open(libc::O_DIRECT).or_else(|_| open(0)).map_err(fault)?;
+        file.set_len(size).map_err(fault)?;
+        let device = Loop::over(&file, home)?;
+        Ok(Self::Loop { device, file, _memory: memory, size })
+    }
+
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::Brd { brd, .. } => brd.path(),
+            Self::Loop { device, .. } => device.path(),
+        }
+    }
+
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Brd { .. } => "brd",
+            Self::Loop { device, .. } if device.is_direct() => "loop over tmpfs, direct I/O",
+            Self::Loop { .. } => "loop over tmpfs, buffered I/O",
+        }
+    }
+
+    pub fn size(&self) -> u64 {
+        match self {
+            Self::Brd { brd, .. } => brd.size(),
+            Self::Loop { size, .. } => *size,
+        }
+    }
+
+    /// Bytes of memory that it takes now.
+    pub fn taken(&self) -> Option<u64> {
+        match self {
+            Self::Brd { available: before, .. } => Some((*before)?.saturating_sub(available()?)),
+            Self::Loop { file, .. } => taken(file),
+        }
+    }
+
+    pub fn taken_by(&self) -> &'static str {
+        match self {
+            Self::Brd { .. } => "/proc/meminfo MemAvailable, less than before the device was made",
+            Self::Loop { .. } => "fstat(2) st_blocks of the file beneath the loop device",
+        }
+    }
+}
+
+/// Memory that is available, in bytes.
+fn available() -> Option<u64> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+}

@@ -1,0 +1,107 @@
+//! The private directories of devices in memory, and what killed programs left in them.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::mount::{UnmountFlags, unmount};
+use tollgate_model::Fact;
+use tollgate_os::process;
+
+use crate::device::{Loop, Record};
+use crate::directory::{self, Parent, Private};
+use crate::error::{EnvironmentError, plainly, unusable};
+
+/// The prefix of its private directories: they are removed with more care than others.
+const PREFIX: &str = ".tollgate-ram-";
+/// Where they are: the first that can be written to.
+const PARENTS: [&str; 2] = ["/run", "/tmp"];
+/// Where in the private directory the tmpfs is mounted that holds the file.
+pub(super) const MEMORY: &str = "memory";
+/// Where in the private directory the file system is mounted.
+pub(super) const FILES: &str = "files";
+
+/// How often, and after how long, it is looked whether a program has ended.
+const LOOKS: u32 = 100;
+const LOOK: Duration = Duration::from_millis(10);
+
+/// Removes what killed programs left in the open: mounts, the module brd, loop devices that were added, directories. Only root has made any.
+pub fn clean() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    for parent in PARENTS.into_iter().filter_map(|under| parent(under).ok()) {
+        for home in directory::left(&parent, PREFIX) {
+            for name in [FILES, MEMORY] {
+                // Not a mount point, in most cases. A directory in use is left to the next run.
+                let _ = unmount(home.workdir().join(name), UnmountFlags::NOFOLLOW);
+            }
+            Loop::remove_noted(&home);
+            match Record::read(&home) {
+                Some(record) if record.unload().is_err() => home.leave(),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// The beginning of the names of a program's private directories.
+pub(crate) fn prefix_of(pid: i32) -> String {
+    format!("{PREFIX}{pid}-")
+}
+
+/// Removes what this program left, once it has ended: one that is being killed closes its files one after the other, and the lock of a
+/// directory can be the last of them. Of this process nothing is left when its disks are dropped.
+///
+/// # Errors
+/// A directory that stays, because what is mounted there is in use.
+pub(crate) fn clean_after(pid: i32) -> Result<(), EnvironmentError> {
+    let own = prefix_of(pid);
+    let left = || {
+        let entries =
+            PARENTS.into_iter().flat_map(|under| fs::read_dir(under).into_iter().flatten().flatten());
+        entries
+            .map(|entry| entry.path())
+            .find(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&own)))
+    };
+    for _ in 0..LOOKS {
+        if left().is_none() || pid == process::own_pid() {
+            break;
+        }
+        clean();
+        std::thread::sleep(LOOK);
+    }
+    left().map_or(Ok(()), |path| Err(unusable!("{} is in use", path.display())))
+}
+
+/// What is there of devices in memory and of their mounts: `nothing`, where all of them are gone.
+pub fn left() -> Fact {
+    const MOUNTS: &str = "/proc/self/mounts";
+    let by = format!("{MOUNTS} and /sys/module/brd");
+    let mounts = match fs::read_to_string(MOUNTS) {
+        Ok(mounts) => mounts,
+        Err(error) => return Fact::unreadable(format!("{MOUNTS}: {}", plainly(error))),
+    };
+    let mounted = mounts.lines().filter(|line| line.contains(PREFIX)).map(str::to_owned);
+    let module = Path::new("/sys/module/brd").exists().then(|| "the module brd".to_owned());
+    let left: Vec<String> = mounted.chain(module).collect();
+    if left.is_empty() { Fact::known("nothing", by) } else { Fact::known(left.join("; "), by) }
+}
+
+/// A private directory where root keeps what lasts no longer than the machine is up.
+pub(super) fn home() -> Result<Private, EnvironmentError> {
+    let [first, second] = PARENTS;
+    let make = |under: &str| Private::new(parent(under)?, PREFIX);
+    make(first).or_else(|_| make(second))
+}
+
+/// One of [`PARENTS`], where no user but root can exchange what lies in it.
+fn parent(under: &str) -> Result<Parent, EnvironmentError> {
+    let parent = Parent::open(Path::new(under))?;
+    if parent.is_own() {
+        return Ok(parent);
+    }
+    Err(EnvironmentError::Unsafe(format!(
+        "{under} belongs to another user, who could exchange what is mounted there; give it to root (chown root {under})"
+    )))
+}

@@ -1,0 +1,77 @@
+//! What is mounted for a device in memory, and the directories that it is mounted on.
+
+use std::ffi::CString;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, Mode, OFlags};
+use rustix::io::Errno;
+use rustix::mount::{MountFlags, UnmountFlags, unmount};
+
+use crate::device::patiently;
+use crate::directory::Private;
+use crate::error::{EnvironmentError, plainly, unusable};
+
+/// Something that was mounted here; unmounted when it is dropped.
+#[derive(Debug)]
+pub(super) struct Mounted(PathBuf);
+
+impl Mounted {
+    pub fn mount(source: &Path, target: &Path, kind: &str, data: &str) -> Result<Self, EnvironmentError> {
+        let fault = |error: Errno| match error {
+            Errno::NODEV => unusable!("this kernel has no file system {kind}"),
+            Errno::PERM | Errno::ACCESS => {
+                EnvironmentError::NeedsRoot(format!("mounting {kind} is refused here: {}", plainly(error)))
+            }
+            _ => EnvironmentError::of(format_args!("{kind} cannot be mounted"), error),
+        };
+        let data = CString::new(data).map_err(|_| fault(Errno::INVAL))?;
+        let flags = MountFlags::NOSUID | MountFlags::NODEV;
+        rustix::mount::mount(source, target, kind, flags, data.as_c_str()).map_err(fault)?;
+        Ok(Self(target.to_owned()))
+    }
+
+    /// The root of what is mounted.
+    pub fn open(&self) -> Result<OwnedFd, EnvironmentError> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        rustix::fs::openat(CWD, &self.0, flags, Mode::empty()).map_err(|error| {
+            EnvironmentError::of(format_args!("{} cannot be opened", self.0.display()), error)
+        })
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Bytes that are used in it.
+    pub fn used(&self) -> Option<u64> {
+        let stat = rustix::fs::fstatvfs(self.open().ok()?).ok()?;
+        Some(stat.f_blocks.saturating_sub(stat.f_bfree).saturating_mul(stat.f_frsize))
+    }
+
+    /// Flushes writes to the device.
+    pub fn sync(&self) {
+        if let Ok(root) = self.open() {
+            let _ = rustix::fs::syncfs(&root);
+        }
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        if patiently(|| unmount(&self.0, UnmountFlags::NOFOLLOW)) == Err(Errno::BUSY) {
+            // Processes that still use it keep it until they end; no new ones find it.
+            let _ = unmount(&self.0, UnmountFlags::NOFOLLOW | UnmountFlags::DETACH);
+        }
+    }
+}
+
+pub(super) fn subdirectory(home: &Private, name: &str) -> Result<PathBuf, EnvironmentError> {
+    let path = home.workdir().join(name);
+    make_directory(home, name, &path).map(|()| path)
+}
+
+pub(super) fn make_directory(parent: impl AsFd, name: &str, path: &Path) -> Result<(), EnvironmentError> {
+    rustix::fs::mkdirat(parent, name, Mode::RWXU)
+        .map_err(|error| EnvironmentError::of(format_args!("{} cannot be made", path.display()), error))
+}

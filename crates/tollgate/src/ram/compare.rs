@@ -1,0 +1,60 @@
+//! `tollgate ram --compare`: file calls on each way to have files in memory, one way after the other.
+
+use std::time::Duration;
+
+use tollgate_engine::{Plan, Storage, interrupt};
+use tollgate_environments::{Driver, EnvironmentError, RamDisk};
+use tollgate_model::Run;
+use tollgate_suites::{Extent, Size};
+use tollgate_view::ram::{CASES, Way};
+
+use crate::args::{Format, ram::RamArgs};
+use crate::failure::{Failure, go_on};
+use crate::{out, run, storage};
+
+/// The time for each way.
+const EACH: Duration = Duration::from_secs(3);
+
+/// Measures [`CASES`] on each way that works here and shows one table.
+///
+/// # Errors
+/// When it is interrupted, or nothing can be measured at all; the need of root.
+pub fn compare(args: &RamArgs) -> Result<(), Failure> {
+    let selection =
+        tollgate_suites::select(&CASES.map(|(case, _)| case.to_owned()), Extent::Usual, Size::Small)
+            .map_err(|unknown| Failure::input(unknown.to_string()))?;
+    let stop = || interrupt::requested().is_some();
+    let file_system = match args.fs.as_str() {
+        "none" | "tmpfs" => "ext4",
+        name => name,
+    };
+    let ways = [
+        ("brd", Driver::Brd, file_system),
+        ("loop", Driver::Loop, file_system),
+        ("tmpfs", Driver::Any, "tmpfs"),
+    ];
+    let mut measured: Vec<(String, Result<Run, String>)> = Vec::new();
+    for (name, driver, file_system) in ways {
+        let shown = if name == "tmpfs" { name.to_owned() } else { format!("{name}, {file_system}") };
+        let made = match RamDisk::by(driver, file_system, &storage::memory(), &stop) {
+            Ok(disk) => {
+                let (limit, by) = disk.limit();
+                let storage = Storage { directory: disk.directory().clone(), limit, by };
+                let plan = Plan { storage: Ok(storage), ..Plan::within(EACH) };
+                let mut run = run::make(&selection, &plan, None, !args.quiet)?;
+                run.facts.extend(disk.facts());
+                Ok(run)
+            }
+            Err(error @ EnvironmentError::NeedsRoot(_)) => return Err(super::failure(error)),
+            Err(EnvironmentError::Interrupted) => return Err(super::failure(EnvironmentError::Interrupted)),
+            Err(error) => Err(error.to_string()),
+        };
+        go_on()?;
+        measured.push((shown, made));
+    }
+    let ways: Vec<Way> = measured.iter().map(|(name, made)| Way::of(name, made)).collect();
+    match args.format {
+        Format::Json => out::print_json(&tollgate_view::ram::Records { ways: &ways }),
+        Format::Table => out::print(&tollgate_view::ram::text(&ways, out::width())),
+    }
+}
