@@ -9,8 +9,10 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::bounded;
 
 pub mod blame;
+mod misaligned;
 
 pub use crate::bounded::MOST_ENTRIES;
+pub use misaligned::{Misaligned, Misfit, Needs};
 
 /// One execution of a command, from its start to the end of its last process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -56,6 +58,9 @@ pub struct Traced {
     /// By file, those that took longest first. Empty unless requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "bounded::entries")]
     pub files: Vec<FileTime>,
+    /// Direct I/O that failed with EINVAL, by file and call. Empty unless files were requested.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "bounded::entries")]
+    pub misaligned: Vec<Misaligned>,
     /// The overhead of tracing per call, in nanoseconds, as measured just before; None where that failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_per_call_ns: Option<f64>,
@@ -370,8 +375,14 @@ impl Traced {
     /// # Errors
     /// The predicate of a sentence whose subject is the execution.
     pub fn validate(&self) -> Result<(), String> {
-        let entries =
-            [self.calls.len(), self.tree.len(), self.files.len(), self.command.len(), self.notes.len()];
+        let entries = [
+            self.calls.len(),
+            self.tree.len(),
+            self.files.len(),
+            self.misaligned.len(),
+            self.command.len(),
+            self.notes.len(),
+        ];
         if entries.into_iter().any(|entries| entries > MOST_ENTRIES) {
             return Err(format!("has more than {MOST_ENTRIES} entries of a kind"));
         }

@@ -5,13 +5,14 @@
 //! - [`request`]: what to trace, how closely, and by which backend. [`outcome`]: the result.
 //! - `launch`: the command as a process that waits to be let go, and ends as it would have ended alone. `run`: from there to its end.
 //! - `bpf`: our programs at the kernel's tracepoints. `ptrace`: for users who may not load them.
-//! - [`calls`]: the kernel's tables of system calls. `operations`: their operations on files.
+//! - [`calls`]: the kernel's tables of system calls. `operations`: their operations on files. `direct`: direct I/O that was refused.
 
 #![deny(unsafe_code)]
 
 mod bpf;
 mod clock;
 mod descendants;
+mod direct;
 mod launch;
 mod operations;
 pub mod outcome;

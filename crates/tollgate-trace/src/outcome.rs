@@ -1,7 +1,9 @@
 //! The result of tracing a command.
 
 use tollgate_model::Traced;
-use tollgate_model::traced::{Backend, Call, Ended, FileOperation, FileTime, Idle, Missed, Parts, Process};
+use tollgate_model::traced::{
+    Backend, Call, Ended, FileOperation, FileTime, Idle, Misaligned, Missed, Parts, Process,
+};
 
 /// An execution of a command that was traced.
 #[derive(Debug)]
@@ -80,6 +82,7 @@ pub(crate) struct Collected {
     pub outside: Option<Parts>,
     pub tree: Vec<Process>,
     pub files: Vec<FileTime>,
+    pub misaligned: Vec<Misaligned>,
     pub missed: Vec<Missed>,
     pub notes: Vec<String>,
     pub events: Vec<Event>,

@@ -216,7 +216,7 @@ impl Tracer {
         }
     }
 
-    pub fn finish(self) -> Collected {
+    pub fn finish(mut self) -> Collected {
         let mut missed = Vec::new();
         let mut note = |what: &str, number: u64| {
             if number > 0 {
@@ -259,6 +259,7 @@ impl Tracer {
             calls: sums.into_calls(),
             outside: (!self.filtered).then_some(self.outside),
             tree: tree.into_processes(),
+            misaligned: self.files.as_mut().map(files::Files::take_misaligned).unwrap_or_default(),
             files: self.files.map(files::Files::into_times).unwrap_or_default(),
             missed,
             notes,

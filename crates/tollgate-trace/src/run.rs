@@ -216,6 +216,7 @@ impl Record {
             outside: collected.outside,
             tree: collected.tree,
             files: collected.files,
+            misaligned: collected.misaligned,
             cost_per_call_ns: self.costs.traced,
             cost_to_others_ns: self.costs.others,
             missed: collected.missed,

@@ -7,6 +7,7 @@ pub(crate) mod division;
 mod files;
 mod histogram;
 mod json;
+mod misaligned;
 mod page;
 mod processes;
 mod rule;

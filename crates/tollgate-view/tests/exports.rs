@@ -73,6 +73,7 @@ fn traced(wall_ns: u64, idle: Option<u64>) -> Traced {
         outside: None,
         tree: Vec::new(),
         files: Vec::new(),
+        misaligned: Vec::new(),
         cost_per_call_ns: None,
         cost_to_others_ns: None,
         missed: Vec::new(),

@@ -3,65 +3,16 @@
 //! What statx(2) declares and what a file accepts are two facts: tmpfs declares nothing and accepts any
 //! buffer.
 
-use std::os::fd::{AsRawFd, OwnedFd};
-use std::{fmt, mem};
+use std::fmt;
+use std::os::fd::OwnedFd;
+
+use tollgate_os::direct::Declared;
 
 use super::aligned::{Aligned, exactly_aligned};
 use super::refusal::pread;
 use crate::prelude::*;
 
 const MOST: usize = 4096;
-
-/// The declaration of statx(2) with STATX_DIOALIGN, since Linux 6.1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Declared {
-    /// Bytes for addresses (`stx_dio_mem_align`), and for offsets and lengths (`stx_dio_offset_align`).
-    Bytes {
-        memory: u32,
-        offset: u32,
-    },
-    /// The file has no direct I/O: both are 0.
-    None,
-    Nothing,
-}
-
-impl Declared {
-    pub fn of(file: &OwnedFd) -> Self {
-        // SAFETY: an all-zero statx is valid.
-        let mut known: libc::statx = unsafe { mem::zeroed() };
-        // Not statx(3): the standard library refers to it weakly, so that a static program may be linked without it.
-        // SAFETY: an open descriptor, an empty path, and a structure of 256 bytes that is valid for writing.
-        let outcome = unsafe {
-            libc::syscall(
-                libc::SYS_statx,
-                file.as_raw_fd(),
-                c"".as_ptr(),
-                libc::AT_EMPTY_PATH,
-                libc::STATX_DIOALIGN,
-                &mut known,
-            )
-        };
-        if outcome != 0 || known.stx_mask & libc::STATX_DIOALIGN == 0 {
-            return Self::Nothing;
-        }
-        match (known.stx_dio_mem_align, known.stx_dio_offset_align) {
-            (0, _) | (_, 0) => Self::None,
-            (memory, offset) => Self::Bytes { memory, offset },
-        }
-    }
-}
-
-impl fmt::Display for Declared {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Bytes { memory, offset } => {
-                write!(out, "statx(2) declares {memory} for memory, {offset} for offsets")
-            }
-            Self::None => out.write_str("statx(2) declares that there is no direct I/O"),
-            Self::Nothing => out.write_str("statx(2) declares nothing"),
-        }
-    }
-}
 
 /// The smallest powers of two with which reads of this file succeed, each found with the others at 4096.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -144,8 +95,6 @@ mod tests {
 
     #[test]
     fn the_note_is_in_bytes() {
-        let declared = Declared::Bytes { memory: 4, offset: 512 };
-        assert_eq!(declared.to_string(), "statx(2) declares 4 for memory, 512 for offsets");
         let accepted = Accepted { memory: Some(4), offset: Some(512), length: None };
         assert_eq!(accepted.to_string(), "tried: 4 for memory, 512 for offsets, not even 4096 for lengths");
     }

@@ -115,6 +115,7 @@ pub(crate) enum Helper {
     KtimeGetNs = 5,
     GetSmpProcessorId = 8,
     GetCurrentComm = 16,
+    ProbeReadUser = 112,
     ProbeReadKernel = 113,
     ProbeReadUserString = 114,
     ProbeReadKernelString = 115,

@@ -26,7 +26,8 @@ pub(super) fn collect(maps: &Maps, end: End) -> Collected {
     let (busy_ns, idle) = real_time(&totals, end.now);
     let mut missed = missed(&totals, maps, end.misses);
     let tree = maps.tree.as_ref().map(|tree| processes(tree, &totals, &mut missed)).unwrap_or_default();
-    let files = maps.files.as_ref().map(|files| files::times(files, &mut missed)).unwrap_or_default();
+    let (files, misaligned) =
+        maps.files.as_ref().map(|files| files::times(files, &mut missed)).unwrap_or_default();
     Collected {
         idle: Some(idle),
         busy_ns: Some(busy_ns),
@@ -36,6 +37,7 @@ pub(super) fn collect(maps: &Maps, end: End) -> Collected {
         outside: maps.traces_all().then_some(outside),
         tree,
         files,
+        misaligned,
         missed,
         notes: end.notes,
         events: events(maps, &totals),

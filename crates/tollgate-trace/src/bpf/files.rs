@@ -1,13 +1,18 @@
 //! Time by file, from the records of the programs: paths are assembled here, and files with the same path are added up.
 
 use std::collections::HashMap;
+use std::os::unix::fs::MetadataExt;
+use std::{fs, path::Path};
 
-use tollgate_model::traced::{FileTime, MOST_ENTRIES, Missed};
+use tollgate_model::traced::{FileTime, MOST_ENTRIES, Misaligned, Missed};
 
-use super::layout::{FAULT, FileId, FileKey, FileRecord, NameRecord, PATH, PathKey, Plain, parts};
-use super::maps::{Files, MOST_FILES};
+use super::layout::{
+    FAULT, FileId, FileKey, FileRecord, NameRecord, PATH, PathKey, Plain, RefusedRecord, parts,
+};
+use super::maps::{Files, MOST_FILES, MOST_REFUSED};
 use super::programs::files::{ANON_INODE, PIPE, SOCKET};
 use super::{names, operations};
+use crate::direct::{self, Buffer, MOST_BUFFERS, Need, Refused};
 use crate::outcome::{Operations, slowest_files};
 
 /// Directories above a file that are looked for.
@@ -16,8 +21,8 @@ const DEEPEST: usize = 64;
 /// Operations by path.
 type Sums = HashMap<String, Operations>;
 
-/// All files, those that took longest first.
-pub(super) fn times(files: &Files, missed: &mut Vec<Missed>) -> Vec<FileTime> {
+/// All files, those that took longest first, and direct I/O that was refused.
+pub(super) fn times(files: &Files, missed: &mut Vec<Missed>) -> (Vec<FileTime>, Vec<Misaligned>) {
     let mut names = Names::default();
     let mut sums = Sums::new();
     let most = MOST_FILES as usize;
@@ -35,6 +40,17 @@ pub(super) fn times(files: &Files, missed: &mut Vec<Missed>) -> Vec<FileTime> {
             }
         })
     });
+    let mut misaligned = Vec::new();
+    let read = read.and_then(|()| {
+        files.refused.entries(MOST_REFUSED as usize, |key, value| {
+            if let (Some(key), Some(record)) = (FileKey::read(key), RefusedRecord::read(value)) {
+                misaligned.extend(refused(names.path(key.id), key, &record));
+            }
+        })
+    });
+    misaligned.sort_by(|a: &Misaligned, b| {
+        b.count.cmp(&a.count).then_with(|| (&a.path, &a.call).cmp(&(&b.path, &b.call)))
+    });
     if read.is_err() {
         missed.push(Missed { what: "tables of files that could not be read".to_owned(), number: 1 });
     }
@@ -44,7 +60,29 @@ pub(super) fn times(files: &Files, missed: &mut Vec<Missed>) -> Vec<FileTime> {
         all.truncate(MOST_ENTRIES);
         missed.push(Missed { what: "files that took least".to_owned(), number: beyond as u64 });
     }
-    all
+    (all, misaligned)
+}
+
+/// What a file needs is asked for now, when the command has ended: by its path, where that is still the same file.
+fn refused(path: String, key: FileKey, record: &RefusedRecord) -> Option<Misaligned> {
+    let call = names::base(key.call as usize)?;
+    let (takes_offset, is_vector) = direct::shape(call)?;
+    let [address, length, offset] = record.arguments;
+    let buffers = match is_vector {
+        true => {
+            let pairs = record.vector.chunks_exact(2).take(length.min(MOST_BUFFERS as u64) as usize);
+            pairs.map(|pair| Buffer { address: pair[0], length: pair[1] }).collect()
+        }
+        false => vec![Buffer { address, length }],
+    };
+    let (major, minor) = (key.id.device >> 20, key.id.device & 0xf_ffff);
+    let is_same = fs::metadata(&path).is_ok_and(|file| file.ino() == key.id.inode);
+    let place = if is_same { Path::new(&path) } else { Path::new("") };
+    let need = Need::of(place, Some((major, minor)));
+    let count = record.count;
+    let offset = direct::offset(takes_offset, offset, record.position);
+    let call = call.to_owned();
+    Some(Refused { path, call, count, offset, buffers, is_vector }.with(need))
 }
 
 fn add(sums: &mut Sums, path: String, call: u32, record: FileRecord) {

@@ -85,6 +85,8 @@ file_offsets! {
     fdt_fd: "fdtable" ["fd"],
     /// `file.f_path`.
     file_path: "file" ["f_path"],
+    file_flags: "file" ["f_flags"],
+    file_pos: "file" ["f_pos"],
     path_mnt: "path" ["mnt"],
     path_dentry: "path" ["dentry"],
     inode_number: "inode" ["i_ino"],

@@ -5,6 +5,8 @@
 use super::asm::{Field, Width};
 use tollgate_model::traced::{BUCKETS, Parts};
 
+use crate::direct::MOST_BUFFERS;
+
 /// A field of one of these structures, for loads and stores.
 macro_rules! field {
     ($structure:ty, $($field:ident).+) => {{
@@ -261,6 +263,19 @@ pub(super) struct FileRecord {
     pub spent: [u64; 4],
 }
 
+/// A call of direct I/O that was refused: the first of its file and call, and how many there were.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C)]
+pub(super) struct RefusedRecord {
+    pub count: u64,
+    /// The file's position.
+    pub position: u64,
+    /// The second, third and fourth argument: the buffer or vector, its length, the offset where the call takes one.
+    pub arguments: [u64; 3],
+    /// Of a vector the first buffers: address and length of each.
+    pub vector: [u64; 2 * MOST_BUFFERS],
+}
+
 /// One of four words of 8 bytes that are kept by [`Doing`].
 pub(super) const fn by_doing(array: Field, doing: Doing) -> Field {
     Field { offset: array.offset + 8 * doing as i16, width: Width::Double }
@@ -290,6 +305,7 @@ plain!(
     PairRecord,
     EventRecord,
     FileRecord,
+    RefusedRecord,
     FileId,
     FileKey,
     PathKey,

@@ -6,7 +6,7 @@ use std::{io, sync::atomic::Ordering};
 use super::kernel::Kernel;
 use super::layout::{
     CALLS, EventRecord, FileId, FileKey, FileRecord, Lane, MOST_SLOTS, NO_CALL, NameRecord, PairRecord,
-    PathKey, Plain, ProcessRecord, Scratch, Slot, Thread, Totals, field,
+    PathKey, Plain, ProcessRecord, RefusedRecord, Scratch, Slot, Thread, Totals, field,
 };
 use super::names;
 use super::operations;
@@ -19,6 +19,8 @@ pub(super) const MOST_PROCESSES: u32 = 65_536;
 pub(super) const MOST_PAIRS: u32 = 262_144;
 /// The most files and calls on each of them, paths and calls that named them, and names that are kept.
 pub(super) const MOST_FILES: u32 = 65_536;
+/// The most files and calls of direct I/O that was refused.
+pub(super) const MOST_REFUSED: u32 = 4096;
 /// The upper bound of single calls that are kept: 72 MB.
 const MOST_EVENTS: usize = 1_000_000;
 /// The memory that all processors' slots may take together, as far as that leaves each enough of them.
@@ -53,6 +55,7 @@ pub(super) struct Files {
     pub files: Map,
     pub paths: Map,
     pub names: Map,
+    pub refused: Map,
 }
 
 pub(super) struct Events {
@@ -119,6 +122,7 @@ impl Maps {
                 files: files.files.raw(),
                 paths: files.paths.raw(),
                 names: files.names.raw(),
+                refused: files.refused.raw(),
             }),
         }
     }
@@ -244,6 +248,13 @@ impl Files {
                 size_of::<NameRecord>(),
                 MOST_FILES,
             )?,
+            refused: Map::new(
+                MapKind::Hash,
+                "tollgate_refuse",
+                size_of::<FileKey>(),
+                size_of::<RefusedRecord>(),
+                MOST_REFUSED,
+            )?,
         };
         files.aims.update(&0u32.to_ne_bytes(), &aims)?;
         Ok(files)
@@ -252,7 +263,8 @@ impl Files {
     fn clear(&self) -> io::Result<()> {
         self.files.clear()?;
         self.paths.clear()?;
-        self.names.clear()
+        self.names.clear()?;
+        self.refused.clear()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::programs::files::aim;
 use crate::calls;
+use crate::direct;
 use crate::operations::{Names, Operation};
 
 /// Paths are read when calls return: after calls that change the path, or the directory that it begins at, it would be wrong.
@@ -23,7 +24,9 @@ pub(super) fn aims() -> impl Iterator<Item = (calls::Numbers, u8)> {
             Names::PathAt => aim::PATH_AT,
         };
         let moves = if operation.moves { aim::MOVES } else { 0 };
-        Some((calls::number(call)?, names | moves))
+        let vector =
+            if direct::shape(call).is_some_and(|(_, is_vector)| is_vector) { aim::VECTOR } else { 0 };
+        Some((calls::number(call)?, names | moves | vector))
     })
 }
 

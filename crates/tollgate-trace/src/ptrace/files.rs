@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use std::{fs, os::unix::fs::MetadataExt};
 
 use hashbrown::HashMap;
-use tollgate_model::traced::{FileTime, MOST_ENTRIES, Parts};
+use tollgate_model::traced::{FileTime, MOST_ENTRIES, Misaligned, Parts};
 
 use super::sums::Key;
 use super::sys;
 use super::thread::{Inside, Named, Thread};
+use crate::direct::{self, Buffer, MOST_BUFFERS, Need, Refused};
 use crate::operations::{Names, Operation};
 use crate::outcome::{Operations, slowest_files};
 
@@ -49,6 +50,8 @@ pub struct Files {
     descriptors: HashMap<libc::pid_t, HashMap<i32, u32>>,
     /// The operations of calls, looked up once.
     known: HashMap<Key, (Option<Operation>, Replaces)>,
+    /// Direct I/O that was refused, by file and call: the first of each, and how many there were.
+    misaligned: HashMap<(u32, &'static str), Misaligned>,
     /// Operations on files beyond the limit.
     pub missed: u64,
     /// Operations that succeeded on files whose path could not be read, as without /proc.
@@ -97,6 +100,13 @@ impl Files {
         if file.is_none() && !is_error && self.entries.len() < MOST_ENTRIES {
             self.unresolved += 1;
         }
+        if let Some(file) = file
+            && operation.moves
+            && result == -i64::from(libc::EINVAL)
+            && let Some(name) = key.base_name().filter(|_| !key.is_32_bit)
+        {
+            self.note_refused(process, file, name, arguments);
+        }
         let Some(entry) = file.and_then(|file| self.entries.get_mut(file as usize)) else { return };
         let sums = entry.of(operation.name);
         sums.count += 1;
@@ -105,6 +115,48 @@ impl Files {
         if operation.moves && !is_error {
             sums.bytes = sums.bytes.saturating_add(u64::try_from(result).unwrap_or(0));
         }
+    }
+
+    /// A call failed with EINVAL: where its descriptor was opened with O_DIRECT, notes its buffers, and what the file needs. The thread
+    /// stands still meanwhile.
+    fn note_refused(&mut self, process: libc::pid_t, file: u32, call: &'static str, arguments: &[u64; 6]) {
+        let Some((takes_offset, is_vector)) = direct::shape(call) else { return };
+        let [descriptor, buffer, length, offset, ..] = *arguments;
+        let Some((flags, position)) = described(process, descriptor as i32) else { return };
+        // The same file may be open without O_DIRECT as well.
+        if flags & libc::O_DIRECT == 0 {
+            return;
+        }
+        if let Some(known) = self.misaligned.get_mut(&(file, call)) {
+            known.count += 1;
+            return;
+        }
+        if self.misaligned.len() >= MOST_ENTRIES {
+            return;
+        }
+        let buffers = match is_vector {
+            true => read_vector(process, buffer, length),
+            false => vec![Buffer { address: buffer, length }],
+        };
+        let Some((path, _)) = self.numbers.iter().find(|(_, number)| **number == file) else { return };
+        let refused = Refused {
+            path: path.to_string_lossy().into_owned(),
+            call: call.to_owned(),
+            count: 1,
+            offset: direct::offset(takes_offset, offset, position),
+            buffers,
+            is_vector,
+        };
+        let open = PathBuf::from(format!("/proc/{process}/fd/{}", descriptor as i32));
+        let device = fs::metadata(&open).ok().map(|file| (libc::major(file.dev()), libc::minor(file.dev())));
+        self.misaligned.insert((file, call), refused.with(Need::of(&open, device)));
+    }
+
+    /// Direct I/O that was refused, the most frequent first.
+    pub fn take_misaligned(&mut self) -> Vec<Misaligned> {
+        let mut all: Vec<Misaligned> = std::mem::take(&mut self.misaligned).into_values().collect();
+        all.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| (&a.path, &a.call).cmp(&(&b.path, &b.call))));
+        all
     }
 
     /// Descriptors that are other files now, or none.
@@ -208,6 +260,33 @@ fn named(link: PathBuf) -> PathBuf {
         text.strip_prefix(b"anon_inode:").unwrap_or(text).split(|byte| *byte == b':').next().unwrap_or(text);
     let kind = kind.strip_prefix(b"[").and_then(|kind| kind.strip_suffix(b"]")).unwrap_or(kind);
     PathBuf::from(String::from_utf8_lossy(kind).into_owned())
+}
+
+/// The flags and the position of a descriptor (proc_pid_fdinfo(5)).
+fn described(process: libc::pid_t, descriptor: i32) -> Option<(libc::c_int, u64)> {
+    let text = fs::read_to_string(format!("/proc/{process}/fdinfo/{descriptor}")).ok()?;
+    let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+    let flags = libc::c_int::from_str_radix(field("flags:")?, 8).ok()?;
+    Some((flags, field("pos:")?.parse().ok()?))
+}
+
+/// The first buffers of a vector in the memory of a process.
+fn read_vector(process: libc::pid_t, address: u64, number: u64) -> Vec<Buffer> {
+    let mut bytes = [0u8; 16 * MOST_BUFFERS];
+    let wanted = number.min(MOST_BUFFERS as u64) as usize * 16;
+    let mut read = 0;
+    while read < wanted {
+        let Some(from) = address.checked_add(read as u64) else { break };
+        match sys::read_memory(process, from, &mut bytes[read..wanted]) {
+            0 => break,
+            more => read += more,
+        }
+    }
+    let word = |bytes: &[u8]| bytes.try_into().map(u64::from_ne_bytes).unwrap_or_default();
+    bytes[..read]
+        .chunks_exact(16)
+        .map(|pair| Buffer { address: word(&pair[..8]), length: word(&pair[8..]) })
+        .collect()
 }
 
 /// A path in the memory of a process. None where it is not there or does not end.

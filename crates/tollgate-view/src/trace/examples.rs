@@ -64,6 +64,7 @@ pub(crate) fn checkout() -> Traced {
         outside: Some(parts(3_500, 0, 0, 30)),
         tree: Vec::new(),
         files: Vec::new(),
+        misaligned: Vec::new(),
         cost_per_call_ns: Some(290.0),
         cost_to_others_ns: Some(180.0),
         missed: Vec::new(),
@@ -106,6 +107,7 @@ pub(crate) fn build() -> Traced {
         command: vec!["make".to_owned(), "-j2".to_owned()],
         processes: 8,
         threads: 8,
+        misaligned: Vec::new(),
         files: vec![
             FileTime {
                 path: "/usr/lib/gcc/x86_64-linux-gnu/12/include/stddef.h".to_owned(),

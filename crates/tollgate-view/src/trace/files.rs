@@ -3,7 +3,7 @@
 use tollgate_model::Traced;
 use tollgate_model::traced::{FileOperation, FileTime, Parts};
 
-use super::text;
+use super::{misaligned, text};
 use crate::figures;
 use crate::table::{Look, Table, paragraph};
 
@@ -31,7 +31,7 @@ pub(crate) fn text(traced: &Traced, top: usize, width: usize) -> String {
         let sum = others.iter().fold(Parts::default(), |sum, (_, parts)| sum.plus(*parts));
         table.row(Look::Faint, &cells(text::counted(others.len() as u64, "other", "others"), sum), &[]);
     }
-    table.render(width)
+    format!("{}{}", table.render(width), misaligned::paragraphs(traced, width))
 }
 
 fn cells(name: String, parts: Parts) -> [String; 5] {

@@ -3,7 +3,8 @@
 use serde::Serialize;
 use tollgate_model::Traced;
 use tollgate_model::traced::{
-    Backend, Call, Ended, FileOperation, FileTime, Missed, Parts, Process, TimesFrom, blame::Account,
+    Backend, Call, Ended, FileOperation, FileTime, Misaligned, Missed, Parts, Process, TimesFrom,
+    blame::Account,
 };
 
 use super::{calls, page};
@@ -32,6 +33,7 @@ pub struct Record<'a> {
     notes: &'a [String],
     tree: Option<Vec<ProcessRecord<'a>>>,
     files: Option<Vec<FileRecord<'a>>>,
+    misaligned: &'a [Misaligned],
 }
 
 /// Real time in which no thread was on a processor.
@@ -160,6 +162,7 @@ impl<'a> Record<'a> {
             missed: &traced.missed,
             notes: &traced.notes,
             tree: (!traced.tree.is_empty()).then(|| traced.tree.iter().map(process).collect()),
+            misaligned: &traced.misaligned,
             files: (!traced.files.is_empty()).then(|| traced.files.iter().map(file).collect()),
         }
     }

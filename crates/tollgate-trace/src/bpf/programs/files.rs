@@ -11,6 +11,7 @@
 mod faults;
 mod names;
 mod paths;
+mod refused;
 
 use super::*;
 use crate::bpf::kernel::FileOffsets;
@@ -19,7 +20,7 @@ use crate::bpf::layout::{
 };
 
 pub(super) use faults::{fault, settle_fault};
-use names::{identify, note_names, path, path_of_descriptor, scratch, unite_nameless};
+use names::{file_of_descriptor, identify, note_names, path, path_of_descriptor, scratch, unite_nameless};
 use paths::path_key;
 
 /// The file argument of a call, by index in [`Files::aims`].
@@ -34,6 +35,8 @@ pub(in crate::bpf) mod aim {
     pub const OPENS: u8 = 8;
     /// Its result is a number of bytes.
     pub const MOVES: u8 = 16;
+    /// Its second argument is a vector of buffers.
+    pub const VECTOR: u8 = 32;
 }
 
 /// The maps of files.
@@ -50,6 +53,8 @@ pub(in crate::bpf) struct Files {
     pub names: i32,
     /// A [`Scratch`] for each processor.
     pub scratch: i32,
+    /// [`RefusedRecord`](crate::bpf::layout::RefusedRecord)s by [`FileKey`].
+    pub refused: i32,
 }
 
 // The stack, by the distance from its end. Data of other parts of the programs lies above.
@@ -73,6 +78,8 @@ const DEEPEST: i32 = 32;
 // `struct pt_regs` of x86: arguments of 64-bit calls, and of 32-bit ones.
 const DI: i16 = 112;
 const SI: i16 = 104;
+const DX: i16 = 96;
+const R10: i16 = 56;
 const BX: i16 = 40;
 const CX: i16 = 88;
 
@@ -177,6 +184,7 @@ pub(super) fn at_exit(a: &mut Assembler, target: &Target, files: &Files) {
     a.store(FRAME, on_stack(KEY, field!(FileKey, padding)), 0);
     a.on_stack(R7, -KEY);
     add_to_record(a, target, files.files);
+    refused::note(a, files, restore);
     a.jump(restore);
 
     a.bind(by_path);

@@ -4,6 +4,13 @@ use super::*;
 
 /// R7 = the dentry and R9 = the mount of the descriptor on the stack; goes to `none` where there is no such descriptor.
 pub(super) fn path_of_descriptor(a: &mut Assembler, files: &Files, none: Label) {
+    file_of_descriptor(a, files, none);
+    a.add(R7, i32::from(files.offsets.file_path));
+    path(a, files);
+}
+
+/// R7 = the `struct file` of the descriptor on the stack; goes to `none` where there is no such descriptor. R9 is lost.
+pub(super) fn file_of_descriptor(a: &mut Assembler, files: &Files, none: Label) {
     let o = &files.offsets;
     a.call(Helper::GetCurrentTaskBtf);
     a.mov(R7, R0);
@@ -19,8 +26,6 @@ pub(super) fn path_of_descriptor(a: &mut Assembler, files: &Files, none: Label) 
     a.add(R7, R1);
     read(a, R7, R7, Field::double(0));
     a.jump_if(Condition::Equal, R7, 0, none);
-    a.add(R7, i32::from(o.file_path));
-    path(a, files);
 }
 
 /// R7 = the dentry and R9 = the mount of the `struct path` at R7.

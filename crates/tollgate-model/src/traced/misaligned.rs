@@ -1,0 +1,83 @@
+//! Calls of direct I/O that the kernel refused because of their alignment.
+
+use serde::{Deserialize, Serialize};
+
+/// Calls that moved data of a file opened with `O_DIRECT` and failed with `EINVAL`: the first of them, and how many there were.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Misaligned {
+    /// The file's path.
+    pub path: String,
+    /// The call, such as `pread64`.
+    pub call: String,
+    /// How many of these calls failed so.
+    pub count: u64,
+    /// The offset in the file at which the first began.
+    pub offset: u64,
+    /// Its buffer; of several the first that does not fit.
+    pub address: u64,
+    /// The buffer's length in bytes.
+    pub length: u64,
+    /// Which one of several buffers it is, from 1; 0 where there was one only.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub buffer: u64,
+    /// What the file needs; None where that is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub needs: Option<Needs>,
+    /// What says so, or why it is unknown.
+    pub by: String,
+}
+
+/// The alignment that direct I/O of a file needs, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Needs {
+    /// Of addresses.
+    pub memory: u32,
+    /// Of offsets and lengths.
+    pub offset: u32,
+}
+
+fn is_zero(n: &u64) -> bool {
+    *n == 0
+}
+
+/// What does not fit in a call, with the bytes beyond the last multiple.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Misfit {
+    /// The buffer's address.
+    Address(u64),
+    /// The offset in the file.
+    Offset(u64),
+    /// The length.
+    Length(u64),
+}
+
+impl Needs {
+    /// What of a buffer does not fit: the address first, as it is the usual fault.
+    pub fn misfits(self, offset: u64, address: u64, length: u64) -> Vec<Misfit> {
+        let beyond =
+            |value: u64, alignment: u32| value.checked_rem(u64::from(alignment)).filter(|rest| *rest > 0);
+        let found = [
+            beyond(address, self.memory).map(Misfit::Address),
+            beyond(offset, self.offset).map(Misfit::Offset),
+            beyond(length, self.offset).map(Misfit::Length),
+        ];
+        found.into_iter().flatten().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_part_of_a_call_is_compared_with_what_it_needs() {
+        let needs = Needs { memory: 4, offset: 512 };
+        assert_eq!(needs.misfits(512, 0x1004, 1024), []);
+        assert_eq!(needs.misfits(0, 0x1001, 512), [Misfit::Address(1)]);
+        assert_eq!(
+            needs.misfits(100, 0x1002, 513),
+            [Misfit::Address(2), Misfit::Offset(100), Misfit::Length(1)]
+        );
+        assert_eq!(Needs { memory: 0, offset: 0 }.misfits(1, 1, 1), [], "a document may say anything");
+    }
+}
