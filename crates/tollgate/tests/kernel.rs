@@ -59,7 +59,7 @@ fn every_piece_of_evidence_has_a_source_or_a_reason() {
     std::fs::create_dir_all(home.path().join("tree/proc")).expect("made");
     for document in [here, conclusion(&home)] {
         let evidence = document["evidence"].as_array().expect("a list");
-        assert_eq!(evidence.len(), 9);
+        assert_eq!(evidence.len(), 10);
         for piece in evidence {
             let answered = match piece["status"].as_str() {
                 Some("known") => piece["source"].as_str().is_some_and(|source| !source.is_empty()),
@@ -90,4 +90,60 @@ fn what_a_tree_says_cannot_command_the_terminal() {
     home.file("tree/proc/sys/kernel/osrelease", "6.1\u{1b}[31m\n");
     let text = home.output(["inspect", "kernel", "--from", "tree"]);
     assert!(!text.contains('\u{1b}'), "{text}");
+}
+
+/// The symbols of a running kernel, and the list of three lines that was made with its image.
+fn tree_of_three_lines(home: &Home, release: Option<&str>, offset: u64) {
+    const LINKED: [(u64, &str); 3] = [
+        (0xffff_ffff_8123_4560, "T do_sys_open"),
+        (0xffff_ffff_81a0_0280, "D sys_call_table"),
+        (0xffff_ffff_8261_0900, "D init_task"),
+    ];
+    let lines = |offset: u64| -> String {
+        LINKED.iter().map(|(address, name)| format!("{:016x} {name}\n", address + offset)).collect()
+    };
+    home.file("tree/proc/kallsyms", lines(offset));
+    if let Some(release) = release {
+        home.file("tree/proc/sys/kernel/osrelease", format!("{release}\n"));
+    }
+    home.file(&format!("tree/boot/System.map-{}", release.unwrap_or("of-the-day")), lines(0));
+}
+
+#[test]
+fn one_symbol_at_run_time_and_at_link_time_proves_the_move() {
+    for release in [Some("4.10.0-28-generic"), None] {
+        let home = Home::new();
+        tree_of_three_lines(&home, release, 0x3520_0000);
+        let document = conclusion(&home);
+        assert_eq!((&document["verdict"], &document["offset"]), (&"moved".into(), &"0x35200000".into()));
+        let symbol = &document["evidence"][0];
+        assert_eq!((&symbol["name"], &symbol["status"]), (&"symbol".into(), &"known".into()));
+        let value = &symbol["value"];
+        assert_eq!(value["name"], "do_sys_open");
+        assert_eq!(
+            (&value["now"], &value["linked"]),
+            (&"0xffffffffb6434560".into(), &"0xffffffff81234560".into())
+        );
+        assert_eq!((&value["moved_by"], value["agree"].as_u64()), (&"+0x35200000".into(), Some(3)));
+        let text = home.output(["inspect", "kernel", "--from", "tree"]);
+        assert!(
+            text.starts_with("moved, by +0x35200000 (850 MiB): do_sys_open is not where it was linked to"),
+            "{text}"
+        );
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        assert!(!text.contains("usual address"), "{text}");
+    }
+    let home = Home::new();
+    tree_of_three_lines(&home, Some("4.10.0-28-generic"), 0);
+    assert_eq!(conclusion(&home)["verdict"], "not_moved");
+}
+
+#[test]
+fn the_list_of_another_build_proves_nothing() {
+    let home = Home::new();
+    tree_of_three_lines(&home, None, 0x3520_0040);
+    let document = conclusion(&home);
+    assert_eq!(document["verdict"], "unknown");
+    let why = document["evidence"][0]["why"].to_string();
+    assert!(why.contains("another build"), "{why}");
 }

@@ -4,17 +4,16 @@ use tollgate_kconfig::parameters;
 use tollgate_model::Unknown;
 
 use super::options::Options;
+use super::symbol::{self, START as START_OF_SYMBOLS, Symbol};
 use crate::kcore::{self, Core};
 use crate::machine::{Answer, Found, Machine, found};
 use crate::{kernel::command_line_text, text::kernel_symbol, uname::release_text};
 use crate::{running_config, sandbox};
 
-const SYMBOLS: &str = "/proc/kallsyms";
+pub(super) const SYMBOLS: &str = "/proc/kallsyms";
 const MEMORY: &str = "/proc/iomem";
 const CORE: &str = "/proc/kcore";
 const BOOT: &str = "/sys/kernel/boot_params/data";
-/// The kernel's first symbols come first, behind some hundreds of the per-processor area.
-const START_OF_SYMBOLS: u64 = 256 << 10;
 /// Headers and notes; the largest note is the kernel's record of a task, some 10 KiB.
 const START_OF_CORE: u64 = 64 << 10;
 /// Where the image begins in virtual memory: `__START_KERNEL_map`; it has one gigabyte (arch/x86/include/asm/page_64_types.h).
@@ -72,6 +71,8 @@ pub struct Evidence {
     pub sandbox: Option<String>,
     /// Its release, `6.1.0-13-amd64`.
     pub release: Known<String>,
+    /// By one symbol's address in `/proc/kallsyms` and in the list that was made with the image.
+    pub symbol: Known<Symbol>,
     /// By `/proc/kallsyms`.
     pub symbols: Known<Symbols>,
     /// By the note in `/proc/kcore`: how far the kernel was moved.
@@ -95,9 +96,11 @@ pub fn kernel_base(machine: &Machine) -> Evidence {
     let release = release_text(machine);
     let name = release.as_ref().ok().map(|found| found.value.clone()).filter(|name| is_file_name(name));
     let core = core(machine);
+    let map = symbol::map(machine, name.as_deref());
     Evidence {
         sandbox: sandbox::name(machine).ok().map(|found| found.value),
-        symbols: symbols(machine, SYMBOLS, START_OF_SYMBOLS),
+        symbol: symbol::symbol(machine, &map),
+        symbols: symbols(machine),
         core_offset: core.clone().and_then(|core| {
             let missing = || Unknown::Absent(format!("{CORE} has no KERNELOFFSET in its notes"));
             let offset = core.value.offset.ok_or_else(missing)?;
@@ -112,7 +115,7 @@ pub fn kernel_base(machine: &Machine) -> Evidence {
         boot: boot(machine),
         parameter: command_line_text(machine).map(|line| line.map(|text| kaslr_parameter(&text))),
         options: options(machine, name.as_deref()),
-        linked: linked(machine, name.as_deref()),
+        linked: linked(&map),
         release,
     }
 }
@@ -127,18 +130,17 @@ fn is_file_name(text: &str) -> bool {
 }
 
 /// The address of `_text`, or of another symbol that is there.
-fn symbols(machine: &Machine, path: &str, limit: u64) -> Answer<Symbols> {
-    let bytes = machine.start_of(path, limit)?;
-    let text = String::from_utf8_lossy(&bytes.value).into_owned();
-    match start_of_code(&text) {
-        Some(0) => found(Symbols::Hidden, path.to_owned()),
+fn symbols(machine: &Machine) -> Answer<Symbols> {
+    let bytes = machine.start_of(SYMBOLS, START_OF_SYMBOLS)?;
+    match start_of_code(&String::from_utf8_lossy(&bytes.value)) {
+        Some(0) => found(Symbols::Hidden, SYMBOLS.to_owned()),
         Some(address) if (IMAGE..IMAGE + IMAGE_SIZE).contains(&address) => {
-            found(Symbols::At(address), format!("{path} _text"))
+            found(Symbols::At(address), format!("{SYMBOLS} _text"))
         }
         Some(address) => {
-            Err(Unknown::Unreadable(format!("{path}: {address:#x} is not where a kernel's code can be")))
+            Err(Unknown::Unreadable(format!("{SYMBOLS}: {address:#x} is not where a kernel's code can be")))
         }
-        None => Err(Unknown::Absent(format!("{path} does not begin with the kernel's first symbols"))),
+        None => Err(Unknown::Absent(format!("{SYMBOLS} does not begin with the kernel's first symbols"))),
     }
 }
 
@@ -151,22 +153,12 @@ fn start_of_code(symbols: &str) -> Option<u64> {
     value("_text").or_else(|| value("startup_64")).or_else(|| Some(value("_stext")? & !0x1f_ffff))
 }
 
-/// Where the image was linked to, by the list that was made with it. Debian's is a stub, and others leave none.
-fn linked(machine: &Machine, release: Option<&str>) -> Answer<u64> {
-    let release = release.ok_or_else(|| Unknown::Absent("the kernel's release is not known".into()))?;
-    let paths = [format!("/boot/System.map-{release}"), format!("/usr/lib/modules/{release}/System.map")];
-    let mut why = Unknown::Absent(format!("neither {} nor {} exists", paths[0], paths[1]));
-    for path in paths {
-        match symbols(machine, &path, START_OF_SYMBOLS) {
-            Ok(Found { value: Symbols::At(address), source }) => return found(address, source),
-            Ok(_) | Err(Unknown::Absent(_)) if machine.there(&path).is_ok() => {
-                why = Unknown::Absent(format!("{path} is only a stub"));
-            }
-            Ok(_) | Err(Unknown::Absent(_)) => {}
-            Err(other) => why = other,
-        }
-    }
-    Err(why)
+/// Where the image was linked to, by the list that was made with it.
+fn linked(map: &Answer<String>) -> Answer<u64> {
+    let map = map.as_ref().map_err(Clone::clone)?;
+    let missing = || Unknown::Absent(format!("{} does not have _text", map.source));
+    let address = start_of_code(&map.value).filter(|at| (IMAGE..IMAGE + IMAGE_SIZE).contains(at));
+    found(address.ok_or_else(missing)?, format!("{} _text", map.source))
 }
 
 fn physical(machine: &Machine) -> Answer<Physical> {

@@ -1,10 +1,11 @@
 //! Whether the kernel itself was moved (KASLR): by its addresses, by the note of the boot stub, by its command line, and
 //! last by its build options. A build option says what the kernel can do, not what it did: no conclusion rests on it alone.
 //!
-//! `evidence` reads, with `options` and the crate's `kcore`; `verdict` concludes.
+//! `evidence` reads, with `symbol`, `options` and the crate's `kcore`; `verdict` concludes.
 
 mod evidence;
 mod options;
+mod symbol;
 #[cfg(test)]
 mod tests;
 mod verdict;
@@ -13,6 +14,7 @@ use tollgate_model::Unknown;
 
 pub use evidence::{Boot, DirectMap, Evidence, Known, Physical, Symbols, kernel_base};
 pub use options::Options;
+pub use symbol::Symbol;
 pub use verdict::{Conclusion, Verdict, conclude};
 
 pub use crate::machine::Found as Source;

@@ -4,6 +4,7 @@
 //! configuration alone.
 
 use super::evidence::{Evidence, IMAGE, IMAGE_SIZE, Physical, Symbols};
+use super::symbol::Symbol;
 use crate::uname::release_numbers;
 
 /// `LOAD_PHYSICAL_ADDR` with the default of CONFIG_PHYSICAL_START.
@@ -59,10 +60,14 @@ pub fn conclude(evidence: &Evidence) -> Conclusion {
     let link_address = IMAGE + load;
     let offset = offset(evidence, link_address);
     let slots = slots(evidence, load, align);
-    let (verdict, because) = answer(evidence, offset.as_ref(), load);
+    let (verdict, because) = answer(evidence, offset, load);
     let offset = offset.map(|(offset, _)| offset);
     let mut remarks = remarks(evidence, verdict, slots);
-    if !is_read && verdict != Verdict::Unknown && (offset.is_some() || because.contains("iomem")) {
+    if !is_read
+        && evidence.symbol.is_err()
+        && verdict != Verdict::Unknown
+        && (offset.is_some() || because.contains("iomem"))
+    {
         remarks.push(format!(
             "where it was linked to could not be read: {link_address:#x} is the usual address"
         ));
@@ -85,7 +90,9 @@ fn offset(evidence: &Evidence, link_address: u64) -> Option<(u64, &str)> {
         Symbols::At(address) => Some((address.wrapping_sub(link_address), known.source.as_str())),
         Symbols::Hidden => None,
     });
-    by_symbols
+    let by_one = evidence.symbol.as_ref().ok().map(|known| (known.value.distance(), known.source.as_str()));
+    by_one
+        .or(by_symbols)
         .or_else(|| evidence.core_offset.as_ref().ok().map(|known| (known.value, known.source.as_str())))
 }
 
@@ -99,14 +106,27 @@ fn slots(evidence: &Evidence, load: u64, align: u64) -> u64 {
     IMAGE_SIZE.saturating_sub(load).saturating_sub(size) / align + 1
 }
 
-fn answer(evidence: &Evidence, offset: Option<&(u64, &str)>, load: u64) -> (Verdict, String) {
+fn answer(evidence: &Evidence, offset: Option<(u64, &str)>, load: u64) -> (Verdict, String) {
     if let Some(sandbox) = &evidence.sandbox {
         let because = format!(
             "the kernel here is {sandbox}, which is no Linux kernel; that of the host is not visible"
         );
         return (Verdict::Unknown, because);
     }
-    if let Some(&(offset, source)) = offset {
+    if let Ok(known) = &evidence.symbol {
+        let Symbol { name, linked, .. } = &known.value;
+        return match known.value.distance() {
+            0 => (
+                Verdict::NotMoved,
+                format!("{name} is where it was linked to, {linked:#x} ({})", known.source),
+            ),
+            _ => (
+                Verdict::Moved,
+                format!("{name} is not where it was linked to, {linked:#x} ({})", known.source),
+            ),
+        };
+    }
+    if let Some((offset, source)) = offset {
         return match offset {
             0 => (Verdict::NotMoved, format!("it is at its link address, {:#x} ({source})", IMAGE + load)),
             _ => (Verdict::Moved, format!("it is not at its link address, {:#x} ({source})", IMAGE + load)),

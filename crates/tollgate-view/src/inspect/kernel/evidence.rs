@@ -1,7 +1,7 @@
 //! The pieces of evidence, with what JSON and the table show of each.
 
 use serde::Serialize;
-use tollgate_inspect::kernel_base::{Boot, DirectMap, Evidence, Known, Options, Physical, Symbols};
+use tollgate_inspect::kernel_base::{Boot, DirectMap, Evidence, Known, Options, Physical, Symbol, Symbols};
 use tollgate_model::Unknown;
 
 /// One piece.
@@ -38,6 +38,13 @@ pub(crate) enum Value<'a> {
         moved: bool,
         has_header: bool,
     },
+    Symbol {
+        name: &'a str,
+        now: String,
+        linked: String,
+        moved_by: String,
+        agree: usize,
+    },
     /// `kaslr` or `nokaslr`.
     Word(Option<&'static str>),
     Text(String),
@@ -54,7 +61,17 @@ pub(crate) fn pieces(evidence: &Evidence, link_address: u64) -> Vec<Piece<'_>> {
     if let (Ok(found), Ok(options)) = (&mut built.found, &evidence.options) {
         found.more = others(&options.value);
     }
-    vec![
+    let mut pieces = vec![
+        piece("symbol", "one symbol", &evidence.symbol, |symbol| {
+            let Symbol { name, now, linked, agree } = symbol;
+            let moved_by = signed(symbol.distance());
+            let says = match symbol.distance() {
+                0 => "as linked".to_owned(),
+                _ => moved_by.clone(),
+            };
+            let (now, linked) = (hexadecimal(*now), hexadecimal(*linked));
+            (Value::Symbol { name, now, linked, moved_by, agree: *agree }, says)
+        }),
         piece("symbols", "symbols", &evidence.symbols, |symbols| match *symbols {
             Symbols::At(at) if at == link_address => (address(at), format!("{at:x}, as linked")),
             Symbols::At(at) => (address(at), format!("{at:x}, not as linked")),
@@ -88,7 +105,16 @@ pub(crate) fn pieces(evidence: &Evidence, link_address: u64) -> Vec<Piece<'_>> {
         piece("linked", "link map", &evidence.linked, |&it| (address(it), format!("{it:x}"))),
         built,
         piece("release", "release", &evidence.release, |it| (Value::Text(it.clone()), it.clone())),
-    ]
+    ];
+    if let (Some(Piece { found: Ok(found), .. }), Ok(symbol)) = (pieces.first_mut(), &evidence.symbol) {
+        let Symbol { name, now, linked, agree } = &symbol.value;
+        let others = match agree {
+            1 => "no other symbol is in both".to_owned(),
+            several => format!("{several} symbols are in both, all as far apart"),
+        };
+        found.more = format!("; {name} {now:x}, linked to {linked:x}; {others}");
+    }
+    pieces
 }
 
 fn piece<'a, T>(
@@ -102,6 +128,12 @@ fn piece<'a, T>(
         Found { value, says, source: &known.source, more: String::new() }
     });
     Piece { field, name, found }
+}
+
+/// A distance modulo 2^64 with its sign: `+0x35200000`.
+pub(crate) fn signed(distance: u64) -> String {
+    let distance = distance.cast_signed();
+    format!("{}{:#x}", if distance < 0 { "-" } else { "+" }, distance.unsigned_abs())
 }
 
 pub(crate) fn hexadecimal(value: u64) -> String {

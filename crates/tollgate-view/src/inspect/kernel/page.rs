@@ -2,7 +2,7 @@
 
 use tollgate_inspect::kernel_base::{Conclusion, Evidence, Verdict};
 
-use super::evidence::pieces;
+use super::evidence::{pieces, signed};
 use crate::figures;
 use crate::table::{Look, Table, paragraph};
 
@@ -34,10 +34,8 @@ pub fn page(evidence: &Evidence, conclusion: &Conclusion, width: usize) -> Strin
 fn verdict(conclusion: &Conclusion) -> String {
     let answer = match (conclusion.verdict, conclusion.offset) {
         (Verdict::Moved, Some(offset)) => {
-            let distance = offset.cast_signed();
-            let sign = if distance < 0 { "-" } else { "+" };
-            let bytes = distance.unsigned_abs();
-            format!("moved, by {sign}{bytes:#x} ({})", figures::bytes(bytes as f64))
+            let bytes = offset.cast_signed().unsigned_abs();
+            format!("moved, by {} ({})", signed(offset), figures::bytes(bytes as f64))
         }
         (Verdict::Moved, None) => "moved, by an unknown distance".to_owned(),
         (Verdict::NotMoved, _) => "not moved".to_owned(),
