@@ -1,37 +1,53 @@
-//! The mapped files of a process: `/proc/pid/maps`, proc_pid_maps(5). Pure.
+//! The mappings of a process: `/proc/pid/maps`, proc_pid_maps(5). Pure.
 
-/// One line that is of a file.
-struct Mapped<'a> {
-    start: u64,
-    end: u64,
-    path: &'a str,
+/// One mapping.
+pub(super) struct Mapping<'a> {
+    pub start: u64,
+    pub end: u64,
+    pub is_executable: bool,
+    /// The path of its file, `[heap]`, or nothing.
+    pub name: &'a str,
 }
 
-fn parse(line: &str) -> Option<Mapped<'_>> {
-    let (range, rest) = line.split_once(' ')?;
-    let (start, end) = range.split_once('-')?;
-    // Permissions, offset, device and inode come before the path.
-    let path = rest.splitn(5, ' ').nth(4)?.trim_start();
-    let hexadecimal = |text| u64::from_str_radix(text, 16).ok();
-    path.starts_with('/').then_some(Mapped { start: hexadecimal(start)?, end: hexadecimal(end)?, path })
+/// A line in exactly the kernel's form: a saved one may stand among others, as smaps has them.
+pub(super) fn parse(line: &str) -> Option<Mapping<'_>> {
+    let mut words = line.splitn(6, ' ');
+    let (start, end) = words.next()?.split_once('-')?;
+    let [rights, offset, device, inode] = [words.next()?, words.next()?, words.next()?, words.next()?];
+    let (major, minor) = device.split_once(':')?;
+    let hexadecimal = |text: &str| {
+        let is_it = text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        is_it.then(|| u64::from_str_radix(text, 16).ok())?
+    };
+    for number in [offset, major, minor] {
+        hexadecimal(number)?;
+    }
+    let is_inode = !inode.is_empty() && inode.bytes().all(|byte| byte.is_ascii_digit());
+    let has_rights = rights.len() == 4 && rights.bytes().all(|byte| b"rwxps-".contains(&byte));
+    let (start, end) = (hexadecimal(start)?, hexadecimal(end)?);
+    let name = words.next().unwrap_or("").trim();
+    let name = name.strip_suffix(" (deleted)").unwrap_or(name);
+    let is_executable = rights.contains('x');
+    (is_inode && has_rights && start < end).then_some(Mapping { start, end, is_executable, name })
 }
 
 /// Where the C library begins, or where there is none the first shared library that is neither the program, at `entry`,
 /// nor its loader, at `loader`.
 pub(super) fn library(maps: &str, entry: u64, loader: u64) -> Option<(u64, &str)> {
-    let files: Vec<Mapped> = maps.lines().filter_map(parse).collect();
+    let files: Vec<Mapping> =
+        maps.lines().filter_map(parse).filter(|mapping| mapping.name.starts_with('/')).collect();
     let own = |address: u64| {
-        files.iter().find(|file| (file.start..file.end).contains(&address)).map(|file| file.path)
+        files.iter().find(|file| (file.start..file.end).contains(&address)).map(|file| file.name)
     };
     let (program, loader) = (own(entry), own(loader));
-    let others = || files.iter().filter(|file| Some(file.path) != program && Some(file.path) != loader);
+    let others = || files.iter().filter(|file| Some(file.name) != program && Some(file.name) != loader);
     let library =
-        others().find(|file| is_libc(file.path)).or_else(|| others().find(|file| is_library(file.path)))?;
-    let start = others().filter(|file| file.path == library.path).map(|file| file.start).min()?;
-    Some((start, library.path))
+        others().find(|file| is_libc(file.name)).or_else(|| others().find(|file| is_library(file.name)))?;
+    let start = others().filter(|file| file.name == library.name).map(|file| file.start).min()?;
+    Some((start, library.name))
 }
 
-fn name(path: &str) -> &str {
+pub(super) fn name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
@@ -40,7 +56,7 @@ fn is_libc(path: &str) -> bool {
 }
 
 /// `libm.so.6`, but not a cache or a locale archive.
-fn is_library(path: &str) -> bool {
+pub(super) fn is_library(path: &str) -> bool {
     name(path).contains(".so")
 }
 

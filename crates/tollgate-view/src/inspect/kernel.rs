@@ -4,5 +4,6 @@ mod evidence;
 mod json;
 mod page;
 
+pub(crate) use evidence::signed;
 pub use json::Document;
 pub use page::page;

@@ -194,7 +194,7 @@ pub(crate) fn is_said_elsewhere(found: &Found) -> bool {
 }
 
 /// `a, b and c`; None for an empty list.
-fn list(names: impl Iterator<Item = &'static str>) -> Option<String> {
+pub(crate) fn list<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
     let names: Vec<&str> = names.collect();
     match names.split_last()? {
         (last, []) => Some((*last).to_owned()),
