@@ -1,6 +1,6 @@
 //! The evidence for the form of the tables.
 
-use tollgate_x86::{AccessRights, Cr0, Cr4, Efer, Msr, Width};
+use tollgate_x86::{AccessRights, Cr0, Cr4, Efer, Msr, Star, Width};
 
 use crate::joined::Weight::{self, Hint, Proof, Strong};
 use crate::joined::{Reason, WidthFound};
@@ -92,10 +92,19 @@ fn of_msr(msr: Msr, value: u64) -> Option<Sign> {
         Msr::Lstar | Msr::Cstar | Msr::SysenterEip | Msr::SysenterEsp if is_large(value) => {
             Some(long(Proof, "an MSR of kernel entry holds an address of more than 32 bits"))
         }
+        Msr::Star if is_of_long_mode(Star(value)) => {
+            Some(long(Strong, "STAR has selectors and no EIP, which only long mode does without"))
+        }
+        Msr::Fmask if value != 0 => Some(long(Strong, "FMASK is set, which is for long mode")),
         // A 64-bit kernel is in the upper half of its addresses; a 32-bit one's is the upper part of 4 GiB.
         Msr::SysenterEip if value >= 1 << 30 => Some(legacy(Hint, "SYSENTER_EIP is an address of 32 bits")),
         _ => None,
     }
+}
+
+/// Outside long mode SYSCALL goes to the EIP in the low half (APM 2, "SYSCALL and SYSRET").
+fn is_of_long_mode(star: Star) -> bool {
+    star.legacy_eip() == 0 && !star.syscall().is_null() && !star.sysret().is_null()
 }
 
 /// The strongest sign at least this strong, for each form.
@@ -162,5 +171,7 @@ mod tests {
             Some((Width::Legacy, Weight::Hint, "SYSENTER_EIP is an address of 32 bits"))
         );
         assert_eq!(of_msr(Msr::SysenterCs, 8), None);
+        assert_eq!(of_msr(Msr::Star, 0x0023_0010_0000_0000).map(|sign| sign.0), Some(Width::Long));
+        assert_eq!(of_msr(Msr::Star, 0x001b_0008_8050_1234), None, "a kernel of K6 processors");
     }
 }

@@ -1,7 +1,8 @@
-//! Lines that say which system, or which processor, the following is from.
+//! Lines that say which system, or which processor, the following is from; headings in any language; prose.
 
 use crate::line::{Line, excerpt};
-use crate::{number::word, piece::Named};
+use crate::number::word;
+use crate::piece::{Named, Style};
 
 /// Text that may stand before a system's name in a heading.
 const OPENINGS: &str = "on |os: |os |system: |target: |guest: |host: |microsoft |machine: |connected to ";
@@ -11,9 +12,7 @@ const OPENINGS: &str = "on |os: |os |system: |target: |guest: |host: |microsoft 
 pub(crate) fn of(line: &Line<'_>) -> Option<Named> {
     let text = line.text.trim_start_matches(|c: char| !c.is_ascii_alphabetic());
     // Before the name only a list's number or a mark may stand; a heading is no sentence.
-    let is_sentence =
-        line.text.ends_with(['.', ',', '\u{3002}', '\u{3001}']) || line.text.contains('\u{3002}');
-    if line.is_command || is_sentence || line.text.len() - text.len() > 24 {
+    if line.is_command || is_sentence(line.text) || line.text.len() - text.len() > 24 {
         return None;
     }
     let text = OPENINGS.split('|').find_map(|opening| without(text, opening)).unwrap_or(text);
@@ -26,6 +25,68 @@ pub(crate) fn of(line: &Line<'_>) -> Option<Named> {
     let number = without(text, "cpu#").or_else(|| without(text, "info registers vcpu "))?;
     let number = &number[..number.bytes().take_while(u8::is_ascii_digit).count()];
     number.parse().ok().map(Named::Processor)
+}
+
+fn is_sentence(text: &str) -> bool {
+    text.ends_with(['.', ',', ':', '\u{3002}', '\u{3001}']) || text.contains('\u{3002}')
+}
+
+/// How a line is set off as a heading, in whatever language. Lists are not: their items are steps on one machine.
+pub(crate) fn style(line: &Line<'_>) -> Option<Style> {
+    /// No heading is longer, in characters.
+    const LONGEST: usize = 100;
+    const MARKS: &str = "■□◆◇▲△▼▽●○◎★☆§【〓▣▶►";
+    if let Some(level) = line.level {
+        return Some(Style::Level(level));
+    }
+    let text = line.text;
+    let begins = text.starts_with(|c: char| MARKS.contains(c) || c == '#' || c == '\u{7b2c}' || c.is_ascii_digit());
+    if line.is_command || !begins || is_sentence(text) || text.chars().nth(LONGEST).is_some() {
+        return None;
+    }
+    let first = text.chars().next()?;
+    let is_named = |rest: &str| rest.chars().any(|c| c.is_alphabetic());
+    match first {
+        '#' => {
+            let level = text.bytes().take_while(|&byte| byte == b'#').count();
+            let is_level = level <= 6 && text[level..].starts_with(' ') && is_named(&text[level..]);
+            is_level.then_some(Style::Level(level as u8))
+        }
+        // "Chapter" and "section" in Chinese and Japanese, with the number between.
+        '\u{7b2c}' => {
+            let kind = text.chars().take(6).find(|c| "章節部編".contains(*c))?;
+            Some(Style::Mark(kind))
+        }
+        '0'..='9' => {
+            let (number, rest) = word(text);
+            let mut parts = number.trim_end_matches('.').split('.');
+            let is_part = |part: &str| {
+                matches!(part.len(), 1 | 2) && !part.starts_with('0') && part.bytes().all(|byte| byte.is_ascii_digit())
+            };
+            let count = parts.clone().count();
+            (count > 1 && parts.all(is_part) && is_named(rest)).then_some(Style::Numbered(count))
+        }
+        mark => is_named(text).then_some(Style::Mark(mark)),
+    }
+}
+
+/// The level that a line of `=` or `-` gives to the line above it.
+pub(crate) fn underline(text: &str) -> Option<u8> {
+    let is_of = |sign: u8| text.len() >= 3 && text.bytes().all(|byte| byte == sign);
+    if is_of(b'=') { Some(1) } else { is_of(b'-').then_some(2) }
+}
+
+/// Whether a line is text for people: words that no tool prints between its rows.
+pub(crate) fn is_prose(text: &str) -> bool {
+    if text.chars().any(|c| c > '\u{7f}' && c.is_alphanumeric()) {
+        return true;
+    }
+    let is_word = |word: &str| {
+        let word = word.trim_matches(|c: char| c.is_ascii_punctuation());
+        !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'\'' || byte == b'`')
+    };
+    let begins = text.starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '"' | '(' | '*'));
+    begins && text.split(' ').filter(|word| is_word(word)).count() >= 3
 }
 
 fn windows(rest: &str) -> Option<Named> {
@@ -72,7 +133,49 @@ mod tests {
     use super::*;
 
     fn named(text: &str) -> Option<Named> {
-        of(&Line { number: 1, text, is_command: false, processor: None, is_cut: false })
+        of(&line(text))
+    }
+
+    fn line(text: &str) -> Line<'_> {
+        Line { number: 1, text, is_command: false, tool: None, processor: None, is_cut: false, level: None }
+    }
+
+    #[test]
+    fn headings_in_any_language_and_no_lists() {
+        for (text, style_of_it) in [
+            ("■int 2Eの実際", Some(Style::Mark('■'))),
+            ("● Der Weg über SYSENTER", Some(Style::Mark('●'))),
+            ("## sysenter in practice", Some(Style::Level(2))),
+            ("3.1 Interrupt gates", Some(Style::Numbered(2))),
+            ("第2章 sysenter", Some(Style::Mark('章'))),
+            ("#define STAR 0xc0000081", None),
+            ("# rdmsr 0x174.", None),
+            ("1. r idtr を実行する", None),
+            ("2.0 1.5", None),
+            ("■ここでは IDT を見る。", None),
+            ("■■■■", None),
+            ("kernel entry", None),
+        ] {
+            assert_eq!(style(&line(text)), style_of_it, "{text}");
+        }
+        assert_eq!(style(&Line { level: Some(2), ..line("x") }), Some(Style::Level(2)));
+    }
+
+    #[test]
+    fn prose_is_told_from_what_tools_print() {
+        for text in ["まず IDTR を見る。", "On XP the MSRs are used:", "次へ", "(see the manual for more)"] {
+            assert!(is_prose(text), "{text}");
+        }
+        for text in [
+            "nt!KiFastCallEntry:",
+            "80865710 b923000000      mov     ecx,23h",
+            "r idtr",
+            "[END]",
+            "IDT=",
+            ";; 12",
+        ] {
+            assert!(!is_prose(text), "{text}");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::collections::btree_map::Entry;
 
 use tollgate_x86::{Msr, Width};
 
+use crate::apart::{self, Apart};
 use crate::evidence::{self, Sign};
 use crate::joined::{Joined, Segment, Table, Weight};
 use crate::piece::{Dump, Heading, Hidden, Named, Piece, SegmentRegister, TableRegister, What};
@@ -27,7 +28,8 @@ pub struct Session {
     pub cut: Option<usize>,
 }
 
-/// Puts pieces together. A new state begins where a line names another system or another processor, and where
+/// Puts pieces together. A new state begins where a line names another system or another processor, where a heading or
+/// prose stands between pieces that nothing ties (see [`Apart`]; [`Dump::of_one_machine`] leaves that out), and where
 /// something of which a machine has one is printed again with another value: GDTR, IDTR, TR, an MSR of kernel entry,
 /// the bytes at an address, a gate or system descriptor, or the form of the tables. Values that change while a system
 /// runs (general registers, CR3, segment registers, the FS and GS bases) do not begin one: the last of them counts.
@@ -37,23 +39,39 @@ pub fn join(dump: &Dump, width: Option<Width>) -> Session {
     let mut session = Session::default();
     let mut state = State::default();
     let mut headings = dump.headings.iter().peekable();
+    let outermost = apart::outermost(&dump.headings);
     let mut rest = dump.pieces.as_slice();
+    let mut before = 0;
     while let Some(first) = rest.first() {
+        let prose = dump.prose.partition_point(|line| *line <= before);
+        let prose = dump.prose.get(prose).copied().filter(|line| *line <= first.line);
+        let mut boundary = prose.filter(|_| state.is_begun);
         let length = rest.iter().position(|piece| piece.block != first.block).unwrap_or(rest.len());
+        let passage = apart::passage(dump, rest);
         let (block, behind) = rest.split_at(length);
         rest = behind;
+        before = block.last().map_or(before, |piece| piece.line);
         while let Some(heading) = headings.next_if(|heading| heading.line <= first.line) {
-            if state.is_of_another(heading) {
-                session.states.extend(state.finish(width));
+            let begins = apart::parts(heading, outermost);
+            if state.is_begun && begins {
+                let apart = state.disagrees_with(passage, width, Weight::Hint);
+                session.states.extend(state.follow(width, apart.unwrap_or(Apart::Section(heading.line))));
+            } else if state.is_of_another(heading) {
+                session.states.extend(state.finish(width, Apart::Named(heading.line)));
+            } else if state.is_begun && heading.of == Named::Section {
+                boundary = boundary.or(Some(heading.line));
             }
-            state.name(heading);
+            state.name(heading, begins);
         }
-        if state.disagrees_with(block, width) {
-            session.states.extend(state.follow(width));
+        if let Some(apart) = boundary.and_then(|line| state.parts_from(passage, line, width)) {
+            session.states.extend(state.follow(width, apart));
+        }
+        if let Some(apart) = state.disagrees_with(block, width, Weight::Strong) {
+            session.states.extend(state.follow(width, apart));
         }
         for (index, piece) in block.iter().enumerate() {
-            if state.disagrees_with(std::slice::from_ref(piece), width) {
-                session.states.extend(state.follow(width));
+            if let Some(apart) = state.disagrees_with(std::slice::from_ref(piece), width, Weight::Strong) {
+                session.states.extend(state.follow(width, apart));
             }
             if session.states.len() >= MAX_STATES {
                 session.cut = Some(piece.line);
@@ -63,7 +81,7 @@ pub fn join(dump: &Dump, width: Option<Width>) -> Session {
             state.take(piece, is_next);
         }
     }
-    session.states.extend(state.finish(width));
+    session.states.extend(state.finish(width, Apart::Named(0)));
     session
 }
 
@@ -73,6 +91,9 @@ struct State {
     joined: Joined,
     system: Option<Heading>,
     processor: Option<Heading>,
+    /// The heading of the outermost rank.
+    section: Option<Heading>,
+    apart: Option<Apart>,
     is_begun: bool,
 }
 
@@ -82,6 +103,7 @@ impl State {
         let printed = match heading.of {
             Named::System { .. } => &self.system,
             Named::Processor(_) => &self.processor,
+            Named::Section => return false,
         };
         // Pieces before any name may belong to any system.
         let differs = printed
@@ -90,8 +112,14 @@ impl State {
         self.is_begun && differs
     }
 
-    fn name(&mut self, heading: &Heading) {
+    /// `begins`: the heading is of the outermost rank.
+    fn name(&mut self, heading: &Heading, begins: bool) {
         match heading.of {
+            Named::Section if begins => {
+                (self.system, self.processor) = (None, None);
+                self.section = Some(heading.clone());
+            }
+            Named::Section => {}
             Named::System { .. } => {
                 self.processor = None;
                 self.system = Some(heading.clone());
@@ -101,15 +129,18 @@ impl State {
     }
 
     /// Ends the state; the next line names the system and processor of the following.
-    fn finish(&mut self, width: Option<Width>) -> Option<Joined> {
+    fn finish(&mut self, width: Option<Width>, next: Apart) -> Option<Joined> {
         let ended = std::mem::take(self);
         self.system = ended.system.clone();
         self.processor = ended.processor.clone();
         if !ended.is_begun {
+            self.apart = ended.apart;
             return None;
         }
+        self.apart = Some(next);
         let mut joined = ended.joined;
-        joined.heading = ended.system.or(ended.processor);
+        joined.apart = ended.apart;
+        joined.heading = ended.system.or(ended.section).or(ended.processor);
         if let Some(width) = width {
             joined.width.note(None, (width, Weight::Asked, "it was asked for"));
         }
@@ -119,25 +150,34 @@ impl State {
     }
 
     /// Ends the state; the source of the following is not named.
-    fn follow(&mut self, width: Option<Width>) -> Option<Joined> {
-        let ended = self.finish(width);
+    fn follow(&mut self, width: Option<Width>, next: Apart) -> Option<Joined> {
+        let ended = self.finish(width, next);
         self.system = None;
         self.processor = None;
         ended
     }
 
-    /// Whether any of the pieces contradicts the state.
-    fn disagrees_with(&self, pieces: &[Piece], width: Option<Width>) -> bool {
-        self.is_begun
-            && (pieces.iter().any(|piece| self.has_other(piece))
-                || width.is_none() && self.has_other_form(pieces))
+    /// Why a passage behind a heading or prose is not of the state, if so.
+    fn parts_from(&self, passage: &[Piece], line: usize, width: Option<Width>) -> Option<Apart> {
+        let contradiction = self.disagrees_with(passage, width, Weight::Hint);
+        contradiction
+            .or_else(|| (self.is_begun && apart::is_untied(&self.joined, passage)).then_some(Apart::Prose(line)))
     }
 
-    fn has_other_form(&self, pieces: &[Piece]) -> bool {
-        let [legacy, long] = evidence::strongest(pieces.iter().filter_map(evidence::of), Weight::Strong);
+    /// Why the pieces cannot be of the state, if so. Of the form of tables signs that are at least so strong count.
+    fn disagrees_with(&self, pieces: &[Piece], width: Option<Width>, least: Weight) -> Option<Apart> {
+        let first = pieces.first().filter(|_| self.is_begun)?.line;
+        if let Some(other) = pieces.iter().find(|piece| self.has_other(piece)) {
+            return Some(Apart::Contradiction(other.line));
+        }
+        (width.is_none() && self.has_other_form(pieces, least)).then_some(Apart::Width(first))
+    }
+
+    fn has_other_form(&self, pieces: &[Piece], least: Weight) -> bool {
+        let [legacy, long] = evidence::strongest(pieces.iter().filter_map(evidence::of), least);
         let mine =
             self.joined.width.reasons.iter().map(|reason| -> Sign { (reason.width, reason.weight, "") });
-        let [my_legacy, my_long] = evidence::strongest(mine, Weight::Strong);
+        let [my_legacy, my_long] = evidence::strongest(mine, least);
         legacy.is_some() && long.is_none() && my_long.is_some() && my_legacy.is_none()
             || long.is_some() && legacy.is_none() && my_legacy.is_some() && my_long.is_none()
     }
@@ -206,7 +246,7 @@ impl Joined {
         }
     }
 
-    fn take(&mut self, piece: &Piece, is_next: bool) {
+    pub(crate) fn take(&mut self, piece: &Piece, is_next: bool) {
         let line = piece.line;
         match &piece.what {
             What::Bytes { address: Some(address), bytes } => self.memory.insert(*address, bytes, line),

@@ -6,13 +6,15 @@ use tollgate_x86::{AccessRights, Selector, Width};
 
 use crate::piece::{Heading, Register, SegmentRegister};
 use crate::printed::{PrintedDescriptor, PrintedGate};
-use crate::{format::Format, memory::Memory, sourced::Sourced};
+use crate::{apart::Apart, format::Format, memory::Memory, sourced::Sourced};
 
 /// One machine state: what one system, or one processor of it, holds according to the text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Joined {
     /// The line that named the system, where one did.
     pub heading: Option<Heading>,
+    /// Why it is not joined to the one before, of all but the first.
+    pub apart: Option<Apart>,
     /// The formats that it was read from, in the order of their first lines.
     pub formats: Vec<Format>,
     /// The first and the last line.

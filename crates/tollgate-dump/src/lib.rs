@@ -25,6 +25,7 @@
 
 #![forbid(unsafe_code)]
 
+mod apart;
 mod assembler;
 mod bochs_registers;
 mod bochs_tables;
@@ -47,6 +48,7 @@ mod kd_memory;
 mod kd_registers;
 mod line;
 mod linux;
+mod markup;
 mod memory;
 mod number;
 mod piece;
@@ -61,6 +63,7 @@ mod testing;
 
 use std::ops::ControlFlow;
 
+pub use apart::Apart;
 pub use complaint::{Complaint, Wrong};
 pub use format::{FORMATS, Format, FormatSpec};
 pub use join::{MAX_STATES, Session, join};
@@ -71,7 +74,7 @@ pub use joined::{
 pub use line::MAX_LINE;
 pub use memory::Memory;
 pub use piece::{
-    Dump, Form, Heading, Hidden, Lines, Named, Piece, Register, SegmentRegister, TableRegister, What,
+    Dump, Form, Heading, Hidden, Lines, Named, Piece, Register, SegmentRegister, Style, TableRegister, What,
 };
 pub use printed::{PrintedDescriptor, PrintedGate};
 pub use sink::{MAX_BYTES, MAX_COMPLAINTS, MAX_PIECES};
@@ -137,6 +140,7 @@ fn read_line(sink: &mut Sink, readers: &[Reader], line: &Line<'_>) {
     }
     match heading::of(line) {
         Some(of) => sink.heading(line, of),
+        None if heading::style(line).is_some() => sink.section(line),
         None => sink.foreign(line),
     }
 }

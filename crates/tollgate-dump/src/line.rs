@@ -2,6 +2,8 @@
 
 use std::{borrow::Cow, ops::ControlFlow};
 
+use crate::markup;
+
 /// The most that is read of a line, in bytes. No tool prints a line that comes near; a table as digits on one line does.
 pub const MAX_LINE: usize = 1 << 20;
 /// The most that is kept of a command, a heading or a word, in bytes.
@@ -16,21 +18,42 @@ pub(crate) struct Line<'a> {
     pub text: &'a str,
     /// Whether a debugger's prompt stood before it.
     pub is_command: bool,
+    /// Whose prompt that was.
+    pub tool: Option<Tool>,
     /// The processor that the prompt names.
     pub processor: Option<u32>,
     /// Whether there is more of it than is read.
     pub is_cut: bool,
+    /// The level of the heading that HTML makes of it.
+    pub level: Option<u8>,
+}
+
+/// The tool that a prompt is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tool {
+    /// The Windows debugger of another machine: `kd>`.
+    Kd,
+    /// The same, of the machine that it runs on: `lkd>`.
+    LocalKd,
+    /// The Windows debugger of a program: `0:000>`.
+    User,
+    /// gdb and QEMU's monitor, which are used of one machine at the same time.
+    Gdb,
+    /// Bochs.
+    Bochs,
 }
 
 /// Calls `visit` with each line until it has enough.
 pub(crate) fn each(text: &[u8], mut visit: impl FnMut(Line<'_>) -> ControlFlow<()>) {
+    let is_html = markup::is_used(text);
     match text {
         [0xff, 0xfe, rest @ ..] => each_wide(rest, u16::from_le_bytes, visit),
         [0xfe, 0xff, rest @ ..] => each_wide(rest, u16::from_be_bytes, visit),
         [0xef, 0xbb, 0xbf, rest @ ..] | rest => {
             for (index, line) in lines(rest).enumerate() {
                 let kept = &line[..line.len().min(MAX_LINE)];
-                if visit_line(&clean(kept), index + 1, kept.len() < line.len(), &mut visit).is_break() {
+                let (text, is_cut) = (clean(kept), kept.len() < line.len());
+                if visit_html(&text, is_html, index + 1, is_cut, &mut visit).is_break() {
                     return;
                 }
             }
@@ -56,15 +79,30 @@ fn each_wide(text: &[u8], unit: fn([u8; 2]) -> u16, mut visit: impl FnMut(Line<'
         let kept = &line[..line.len().min(MAX_LINE / 2)];
         let chars = char::decode_utf16(kept.iter().map(|pair| unit(*pair)));
         let text = plain(chars.map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)), kept.len());
-        if visit_line(&text, index + 1, kept.len() < line.len(), &mut visit).is_break() {
+        if visit_line(&text, (index + 1, None), kept.len() < line.len(), &mut visit).is_break() {
             return;
         }
     }
 }
 
+/// Of HTML each line that it shows; they have one number.
+fn visit_html(
+    text: &str,
+    is_html: bool,
+    number: usize,
+    is_cut: bool,
+    visit: &mut impl FnMut(Line<'_>) -> ControlFlow<()>,
+) -> ControlFlow<()> {
+    if !is_html || !text.contains(['<', '&']) {
+        return visit_line(text, (number, None), is_cut, visit);
+    }
+    let (lines, level) = markup::lines(text);
+    lines.iter().try_for_each(|text| visit_line(text, (number, level), is_cut, visit))
+}
+
 fn visit_line(
     text: &str,
-    number: usize,
+    (number, level): (usize, Option<u8>),
     is_cut: bool,
     visit: &mut impl FnMut(Line<'_>) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
@@ -75,12 +113,11 @@ fn visit_line(
     while let Some(quoted) = text.strip_prefix('>') {
         text = quoted.trim_start_matches(' ');
     }
-    text = text.strip_suffix("<br>").unwrap_or(text);
-    let (text, is_command, processor) = match prompt(text) {
-        Some((text, processor)) => (text.trim_matches(' '), true, processor),
-        None => (text, false, None),
+    let (text, tool, processor) = match prompt(text) {
+        Some((text, tool, processor)) => (text.trim_matches(' '), Some(tool), processor),
+        None => (text, None, None),
     };
-    visit(Line { number, text, is_command, processor, is_cut })
+    visit(Line { number, text, is_command: tool.is_some(), tool, processor, is_cut, level })
 }
 
 /// The text of a line. Bytes that are not UTF-8 are taken for Latin-1.
@@ -128,15 +165,15 @@ fn skip_escape(chars: &mut impl Iterator<Item = char>) {
 
 /// What follows a debugger's prompt, and the processor that it names: `kd>`, `lkd>`, `1: kd>`, `0: kd:x86>`, `0:000>`,
 /// `<bochs:1>`, `(gdb)`, `(qemu)`, `pwndbg>`, `gdb-peda$`.
-fn prompt(text: &str) -> Option<(&str, Option<u32>)> {
+fn prompt(text: &str) -> Option<(&str, Tool, Option<u32>)> {
     for mark in ["(gdb)", "(qemu)", "pwndbg>", "gdb-peda$", "gef>"] {
         if let Some(rest) = text.strip_prefix(mark) {
-            return Some((rest, None));
+            return Some((rest, Tool::Gdb, None));
         }
     }
     if let Some(rest) = text.strip_prefix("<bochs") {
         let rest = rest.trim_start_matches(|c: char| c == ':' || c.is_ascii_digit());
-        return Some((rest.strip_prefix('>')?, None));
+        return Some((rest.strip_prefix('>')?, Tool::Bochs, None));
     }
     const LONGEST: usize = 24;
     let end = text.bytes().take(LONGEST).position(|byte| byte == b'>')?;
@@ -146,7 +183,7 @@ fn prompt(text: &str) -> Option<(&str, Option<u32>)> {
     if let Some(thread) = name.strip_prefix(':').filter(|_| digits > 0) {
         let is_user = thread.len() >= 3 && thread.bytes().take(3).all(|byte| byte.is_ascii_digit());
         if is_user {
-            return Some((rest, None));
+            return Some((rest, Tool::User, None));
         }
     }
     let (processor, name) = match name.strip_prefix(':') {
@@ -155,7 +192,12 @@ fn prompt(text: &str) -> Option<(&str, Option<u32>)> {
     };
     let name = name.trim_matches([' ', '*']);
     let name = name.split_once(':').map_or(name, |(name, _)| name);
-    matches!(name, "kd" | "lkd").then_some((rest, processor))
+    let tool = match name {
+        "kd" => Tool::Kd,
+        "lkd" => Tool::LocalKd,
+        _ => return None,
+    };
+    Some((rest, tool, processor))
 }
 
 /// The beginning of a text.
@@ -211,7 +253,7 @@ mod tests {
             ("(gdb) r", "r", None),
             ("(qemu) r", "r", None),
         ] {
-            let (found, number) = prompt(text).unwrap();
+            let (found, _, number) = prompt(text).unwrap();
             assert_eq!((found.trim(), number), (rest, processor), "{text}");
         }
         for text in ["", ">", "kd", "a kd> r", "<bochs", "0: x> r", "tr=28 > 5", "\u{3042}>"] {

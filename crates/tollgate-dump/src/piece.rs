@@ -10,8 +10,10 @@ use crate::{complaint::Complaint, format::Format};
 pub struct Dump {
     /// The pieces that were understood, in the order of the text.
     pub pieces: Vec<Piece>,
-    /// Lines that say which system, or which processor, the following is from.
+    /// Lines that say which system, or which processor, the following is from, or that begin another section.
     pub headings: Vec<Heading>,
+    /// Lines of prose, and of another tool's prompt: the first between two pieces.
+    pub prose: Vec<usize>,
     /// Lines that look like data that went wrong, the first of them.
     pub complaints: Vec<Complaint>,
     /// How many more such lines there are.
@@ -267,6 +269,29 @@ pub struct Heading {
     pub text: String,
     /// The system or processor that it names.
     pub of: Named,
+    /// How it is set off, where it is.
+    pub style: Option<Style>,
+}
+
+/// How a heading is set off from text. Headings of one style begin sections of one rank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    /// By a mark before it, such as a black square.
+    Mark(char),
+    /// By its number, of so many parts: 2 of `3.1`.
+    Numbered(usize),
+    /// By its level: Markdown's, HTML's, or a line of `=` or `-` below it.
+    Level(u8),
+}
+
+impl Dump {
+    /// The dump without prose and unnamed headings: all is of one machine, as far as it does not contradict itself.
+    #[must_use]
+    pub fn of_one_machine(mut self) -> Self {
+        self.prose.clear();
+        self.headings.retain(|heading| heading.of != Named::Section);
+        self
+    }
 }
 
 /// The system or processor that a heading names.
@@ -281,4 +306,6 @@ pub enum Named {
     },
     /// A processor, by its number.
     Processor(u32),
+    /// None: it begins another section.
+    Section,
 }

@@ -1,8 +1,8 @@
 //! Collects what the readers find.
 
 use crate::complaint::{Complaint, Wrong};
-use crate::line::{Line, MAX_LINE, excerpt};
-use crate::piece::{Dump, Form, Heading, Named, Piece, What};
+use crate::line::{Line, MAX_LINE, Tool, excerpt};
+use crate::piece::{Dump, Form, Heading, Named, Piece, Style, What};
 use crate::{format::Format, heading, structure::Structure};
 
 /// The most pieces that are kept. A table of the greatest length, entry by entry, has 8192.
@@ -28,6 +28,10 @@ pub(crate) struct Sink {
     /// The last system and the last processor that were named.
     system: Option<Named>,
     processor: Option<Named>,
+    /// The tool of the last prompt.
+    tool: Option<Tool>,
+    /// The line before, where it was no reader's: a line below it may make it a heading.
+    above: Option<(usize, String)>,
     /// Whether the caller named the format: then short and odd lines are taken as well.
     pub is_hinted: bool,
     /// The last command, as far as it is kept.
@@ -52,7 +56,13 @@ impl Sink {
         self.is_cut = line.is_cut;
         self.dump.lines.total += 1;
         if let Some(number) = line.processor {
-            self.note(line, &format!("{number}: kd>"), Named::Processor(number));
+            self.note(line.number, &format!("{number}: kd>"), Named::Processor(number), None);
+        }
+        if line.tool.is_some() && self.tool != line.tool {
+            if self.tool.is_some() {
+                self.part();
+            }
+            self.tool = line.tool;
         }
     }
 
@@ -60,11 +70,13 @@ impl Sink {
     pub fn empty(&mut self) {
         self.dump.lines.empty += 1;
         self.close();
+        self.above = None;
     }
 
     /// A reader took the line.
     pub fn understood(&mut self) {
         self.dump.lines.understood += 1;
+        self.above = None;
         if self.is_cut {
             self.complain(self.open.unwrap_or(Format::Hex), Wrong::LineTooLong { limit: MAX_LINE });
         }
@@ -74,7 +86,15 @@ impl Sink {
     pub fn heading(&mut self, line: &Line<'_>, of: Named) {
         self.dump.lines.understood += 1;
         self.close();
-        self.note(line, excerpt(line.text), of);
+        self.above = None;
+        self.note(line.number, excerpt(line.text), of, heading::style(line));
+    }
+
+    /// The line is a heading that names no system.
+    pub fn section(&mut self, line: &Line<'_>) {
+        self.foreign(line);
+        self.above = None;
+        self.note(line.number, excerpt(line.text), Named::Section, heading::style(line));
     }
 
     /// No reader took the line.
@@ -82,6 +102,15 @@ impl Sink {
         self.dump.lines.foreign += 1;
         self.close();
         self.in_idt = false;
+        let above = self.above.take();
+        if let (Some((number, text)), Some(level)) = (&above, heading::underline(line.text)) {
+            self.note(*number, text, Named::Section, Some(Style::Level(level)));
+        } else if !line.is_command && !heading::is_command(line.text) && heading::is_prose(line.text) {
+            self.part();
+            // What follows answers no command before it.
+            self.command.clear();
+            self.above = Some((line.number, excerpt(line.text).to_owned()));
+        }
         if line.is_command || heading::is_command(line.text) {
             self.command.clear();
             self.command.push_str(excerpt(line.text));
@@ -103,15 +132,33 @@ impl Sink {
         }
     }
 
-    /// Notes the system or processor that the following is from, once.
-    fn note(&mut self, line: &Line<'_>, text: &str, of: Named) {
+    /// Notes the system or processor that the following is from, once, or that another section begins.
+    fn note(&mut self, line: usize, text: &str, of: Named, style: Option<Style>) {
         let last = match of {
             Named::System { .. } => &mut self.system,
             Named::Processor(_) => &mut self.processor,
+            Named::Section => &mut None,
         };
-        if last.as_ref() != Some(&of) && self.dump.headings.len() < MAX_HEADINGS {
+        if last.as_ref() == Some(&of) {
+            return;
+        }
+        if self.dump.headings.len() < MAX_HEADINGS {
             *last = Some(of.clone());
-            self.dump.headings.push(Heading { line: line.number, text: text.to_owned(), of });
+            if of == Named::Section {
+                // The section may be of the system that was named before, or of another one.
+                self.system = None;
+            }
+            self.dump.headings.push(Heading { line, text: text.to_owned(), of, style });
+        } else {
+            self.part();
+        }
+    }
+
+    /// What follows may be of another machine than what is before: said once between two pieces.
+    fn part(&mut self) {
+        let last = self.dump.pieces.last().map_or(0, |piece| piece.line);
+        if last > 0 && self.dump.prose.last().is_none_or(|line| *line < last) {
+            self.dump.prose.push(self.line);
         }
     }
 

@@ -40,6 +40,18 @@ impl Joined {
         entries
     }
 
+    /// The descriptor of 8 bytes that a selector finds in the GDT: in memory, or as a tool explained it.
+    pub fn descriptor(&self, selector: Selector, width: Width) -> Option<Sourced<Descriptor>> {
+        let offset = selector.offset();
+        let entries = self.gdt(width);
+        if let Some(entry) = entries.iter().find(|entry| entry.selector == offset) {
+            let value = Descriptor::decode(*entry.bytes.value.first_chunk()?);
+            return Some(Sourced { value, lines: entry.bytes.lines.clone() });
+        }
+        let rows = self.printed_descriptors.get(&offset)?;
+        rows.iter().find_map(|row| Some(Sourced { value: row.value.descriptor()?, lines: row.lines.clone() }))
+    }
+
     /// The entries of the IDT that are known, by vector: 8 bytes each, in long mode 16.
     pub fn idt(&self, width: Width) -> Vec<IdtEntry> {
         let Some(base) = &self.idtr.base else { return Vec::new() };

@@ -509,8 +509,11 @@ pub struct DecodeArgs {
     /// The processor's maker, where the two differ [default: both]
     #[arg(long, value_enum)]
     pub vendor: Option<Maker>,
+    /// Take all of a text for one machine, headings and prose notwithstanding, as far as it does not contradict itself
+    #[arg(long)]
+    pub one_machine: bool,
     /// Decode this machine's own tables, as far as it shows them; root sees more
-    #[arg(long, conflicts_with_all = ["input", "kind", "mode"])]
+    #[arg(long, conflicts_with_all = ["input", "kind", "mode", "one_machine"])]
     pub live: bool,
     /// Explain the bits in sentences
     #[arg(long)]

@@ -24,6 +24,10 @@ pub fn decode(args: &DecodeArgs) -> Result<(), Failure> {
         return show_live(args);
     }
     let input = input::read(&args.input)?;
+    let read = |reader| {
+        let dump = dump::read(&input, reader);
+        if args.one_machine { dump.of_one_machine() } else { dump }
+    };
     match args.kind {
         Some(Kind::Item(kind)) => {
             let found = items_of(kind, &input)?;
@@ -32,10 +36,10 @@ pub fn decode(args: &DecodeArgs) -> Result<(), Failure> {
                 Format::Table => out::print(&items(&found, args.explain, out::width())),
             }
         }
-        Some(Kind::Session) => text(&dump::read(&input, None), args),
-        Some(Kind::Reader(reader)) => text(&dump::read(&input, Some(reader)), args),
+        Some(Kind::Session) => text(&read(None), args),
+        Some(Kind::Reader(reader)) => text(&read(Some(reader)), args),
         None => {
-            let dump = dump::read(&input, None);
+            let dump = read(None);
             match Readings::of(&dump, args.mode) {
                 Some(found) => readings(&found, &dump, args),
                 None => text(&dump, args),
@@ -80,6 +84,7 @@ pub fn print_text(input: &[u8], format: Format) -> Result<(), Failure> {
         walk: vec![Entry::None],
         cpl: 3,
         vendor: None,
+        one_machine: true,
         live: false,
         explain: false,
         format,

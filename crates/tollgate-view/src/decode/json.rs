@@ -7,6 +7,7 @@ use tollgate_dump::{Dump, Joined, Session, Table};
 use tollgate_x86::Width;
 
 use super::item::{Record, hex};
+use super::page;
 use super::remarks::remarks;
 use super::state;
 use super::walks::{Options, Walked, walks};
@@ -41,6 +42,7 @@ pub(crate) struct Complaint {
 #[derive(Serialize)]
 struct System {
     heading: Option<String>,
+    apart: Option<String>,
     first_line: usize,
     last_line: usize,
     formats: Vec<&'static str>,
@@ -164,6 +166,7 @@ impl System {
         let others = state.msrs.iter().filter(|(number, _)| tollgate_x86::Msr::of(**number).is_none());
         Self {
             heading: state.heading.as_ref().map(|heading| heading.text.clone()),
+            apart: state.apart.map(page::apart_reason),
             first_line: state.lines.0,
             last_line: state.lines.1,
             formats: state.formats.iter().map(|format| format.name()).collect(),

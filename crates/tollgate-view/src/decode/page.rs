@@ -1,6 +1,6 @@
 //! A machine's state, as far as the input has it, as text.
 
-use tollgate_dump::{Dump, Joined, Reason, Session, Table as TableRegister, WidthFound};
+use tollgate_dump::{Apart, Dump, Joined, Reason, Session, Table as TableRegister, WidthFound};
 use tollgate_x86::Width;
 
 use super::item::Item;
@@ -75,8 +75,27 @@ fn introduction(state: &Joined, number: Option<usize>, columns: usize) -> String
         (None, None) => String::new(),
     };
     let mut text = if title.is_empty() { title } else { heading(&title, columns) };
+    if let Some(apart) = state.apart {
+        text.push_str(&paragraph(&apart_reason(apart), columns, ""));
+    }
     text.push_str(&paragraph(&width_reason(&state.width), columns, ""));
     text
+}
+
+/// Why a state is not joined to the one before: a sentence or two.
+pub(crate) fn apart_reason(apart: Apart) -> String {
+    let why = match apart {
+        Apart::Named(line) => format!("line {line} names another system or processor"),
+        Apart::Section(line) => format!("line {line} is a heading"),
+        Apart::Prose(line) => format!("prose stands between (line {line}), and no value ties the two"),
+        Apart::Contradiction(line) => format!("line {line} has another value of a register or an address"),
+        Apart::Width(line) => format!("the tables from line {line} on are of another width"),
+    };
+    let doubt = match apart.is_doubtful() {
+        true => " It may be the same machine; no walk goes from one to the other. --one-machine joins them.",
+        false => "",
+    };
+    format!("Kept apart from what is before: {why}.{doubt}")
 }
 
 fn width_reason(found: &WidthFound) -> String {

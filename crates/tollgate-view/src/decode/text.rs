@@ -306,7 +306,10 @@ fn of_register(msr: Msr, value: u64) -> Vec<String> {
                     star.sysret_ss(),
                     star.sysret64_cs()
                 ),
-                format!("Outside long mode, on AMD processors, SYSCALL goes to {:08x}.", star.legacy_eip()),
+                match star.legacy_eip() {
+                    0 => "Outside long mode it has no entry: bits 31 to 0 are 0.".to_owned(),
+                    eip => format!("Outside long mode, on AMD processors, SYSCALL goes to {eip:08x}."),
+                },
             ]
         }
         Msr::Lstar => vec![format!("SYSCALL from 64-bit mode goes to {value:016x}.")],
@@ -314,8 +317,9 @@ fn of_register(msr: Msr, value: u64) -> Vec<String> {
             "SYSCALL from compatibility mode goes to {value:016x} on AMD processors; on Intel processors it faults there."
         )],
         Msr::Fmask => vec![format!(
-            "SYSCALL clears {}: each flag whose bit is set here (RFLAGS AND NOT the mask). The others stay.",
-            all(&flags(Rflags(value)))
+            "SYSCALL clears {}: each flag whose bit is set here (RFLAGS AND NOT the mask). The others stay{}.",
+            all(&flags(Rflags(value))),
+            if Rflags(value).has(Rflags::RF) { "" } else { ", but for RF, which SYSCALL clears by itself" }
         )],
         Msr::Efer => Efer(value).set().map(|bit| format!("{}: {}", bit.name, bit.about)).collect(),
         Msr::FsBase => vec![format!("FS begins at {value:016x}.")],

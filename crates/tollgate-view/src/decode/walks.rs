@@ -3,7 +3,7 @@
 use serde::Serialize;
 use tollgate_dump::Joined;
 use tollgate_x86::walk::{Mode, Outcome, walk};
-use tollgate_x86::{Gate, GateKind, Msr, Vendor, WideGate, Width};
+use tollgate_x86::{Gate, GateKind, Msr, Star, Vendor, WideGate, Width};
 
 use super::entry::{Entry, Way};
 use super::item::Item;
@@ -137,7 +137,10 @@ fn known_to(state: &Joined, items: &[Item], width: Width, cpl: u8) -> Vec<Entry>
     let long = width == Width::Long;
     add(known(Msr::SysenterCs) || known(Msr::SysenterEip), Way::Sysenter, long);
     add(long && (known(Msr::Star) || known(Msr::Lstar)), Way::Syscall, false);
-    add(known(Msr::Cstar) || !long && known(Msr::Star), Way::Syscall, long);
+    // Outside long mode SYSCALL goes to the low half of STAR; where that is 0 the system does not use it.
+    let star = state.msrs.get(&Msr::Star.number()).map(|value| Star(value.value));
+    let has_entry = star.is_some_and(|star| star.legacy_eip() != 0);
+    add(if long { known(Msr::Cstar) } else { has_entry }, Way::Syscall, long);
     entries
 }
 

@@ -198,7 +198,8 @@ pub(super) fn syscall(machine: &mut impl Machine) -> Walked<()> {
     Ok(())
 }
 
-/// R11 takes the flags, on AMD's processors without RF; then those in IA32_FMASK are cleared, and RF.
+/// R11 takes the flags, on AMD's processors without RF; then those in IA32_FMASK are cleared. RF is cleared by the
+/// instruction itself, whatever the mask has (APM 3, SYSCALL; SDM 3B, "Resume flag").
 fn save_and_mask_flags(machine: &mut impl Machine) {
     let flags = machine.register(Register::Rflags);
     let saved = match machine.vendor() {
@@ -206,7 +207,7 @@ fn save_and_mask_flags(machine: &mut impl Machine) {
         Vendor::Amd => flags.map(|flags| flags & !Rflags::RF.0),
     };
     set(machine, Item::R11, saved, 8, Origin::Register(Register::Rflags));
-    let mask = msr(machine, Msr::Fmask).map(|mask| Rflags(mask).with(Rflags::RF));
+    let mask = msr(machine, Msr::Fmask).map(Rflags);
     flags::change(machine, FlagsBy::Mask(mask), None, 8);
 }
 

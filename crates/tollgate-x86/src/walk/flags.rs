@@ -25,7 +25,7 @@ impl FlagsBy {
         let fixed = Rflags::FIXED.0;
         match self {
             Self::Gate(_, bits) | Self::Cleared(bits) => Some(before? & !bits.0),
-            Self::Mask(mask) => Some(Rflags(before?).masked_by(mask?).0 | fixed),
+            Self::Mask(mask) => Some(Rflags(before?).masked_by(mask?.with(Rflags::RF)).0 | fixed),
             Self::Set(bits) => Some(before? | bits.0),
             Self::Popped(bits) => match before {
                 Some(before) => Some(before & !bits.0 | image? & bits.0),

@@ -208,8 +208,15 @@ impl Display for FlagsBy {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Gate(kind, bits) => write!(f, "{} cleared by the {kind} gate", Bits(bits)),
-            Self::Mask(Some(bits)) => write!(f, "{} cleared by MSR c0000084, FMASK", Bits(bits)),
-            Self::Mask(None) => f.write_str("cleared by MSR c0000084, FMASK, which is not known"),
+            Self::Mask(Some(bits)) if bits.has(Rflags::RF) => {
+                write!(f, "{} cleared by MSR c0000084, FMASK", Bits(bits))
+            }
+            Self::Mask(Some(bits)) => {
+                write!(f, "{} cleared by MSR c0000084, FMASK, and RF by SYSCALL itself", Bits(bits))
+            }
+            Self::Mask(None) => f.write_str(
+                "those in MSR c0000084, FMASK, cleared, which is not known, and RF by SYSCALL itself",
+            ),
             Self::Cleared(bits) => write!(f, "{} cleared", Bits(bits)),
             Self::Set(bits) => write!(f, "{} set", Bits(bits)),
             Self::Popped(bits) if bits.has(Rflags::IF) => f.write_str("flags from the stack"),

@@ -137,7 +137,7 @@ pub enum Origin {
 pub enum FlagsBy {
     /// A gate: these are cleared.
     Gate(GateKind, Rflags),
-    /// SYSCALL in long mode: these, of IA32_FMASK, are cleared.
+    /// SYSCALL in long mode: these, of IA32_FMASK, are cleared, and RF.
     Mask(Option<Rflags>),
     /// These are cleared by the instruction.
     Cleared(Rflags),

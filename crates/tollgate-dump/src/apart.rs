@@ -1,0 +1,143 @@
+//! Whether what stands behind a heading or prose may be of another machine than what is before it.
+//!
+//! A heading of the outermost rank parts what it stands between, in whatever language it is. Prose and headings within a
+//! section part what has no part in common: tables, the MSRs of SYSENTER, those of SYSCALL. What names the other by its
+//! selectors stays with it. So does all that prose of an article on one machine stands between; and no walk is made out of
+//! the tables of one machine and the MSRs of another.
+
+use tollgate_x86::{Descriptor, Kind, Msr, Selector, Star, SysenterCs, Width};
+
+use crate::joined::Joined;
+use crate::piece::{Dump, Heading, Named, Piece, Register, Style, What};
+
+/// Why a state is not joined to the one before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Apart {
+    /// A line names another system or processor.
+    Named(usize),
+    /// A heading begins another section.
+    Section(usize),
+    /// Prose stands between, and nothing ties the two.
+    Prose(usize),
+    /// A value of which a machine has one is another one, from this line on.
+    Contradiction(usize),
+    /// The tables are of another width, from this line on.
+    Width(usize),
+}
+
+impl Apart {
+    /// Whether both may be of one machine all the same.
+    pub const fn is_doubtful(self) -> bool {
+        matches!(self, Self::Section(_) | Self::Prose(_))
+    }
+}
+
+/// The style whose headings part a text: the first that is used twice, for a title stands alone.
+pub(crate) fn outermost(headings: &[Heading]) -> Option<Style> {
+    let styles = || headings.iter().filter_map(|heading| heading.style);
+    let mut seen: Vec<Style> = Vec::new();
+    for style in styles() {
+        if !seen.contains(&style) {
+            seen.push(style);
+        }
+    }
+    let count = |wanted: &Style| styles().filter(|style| style == wanted).count();
+    seen.iter().copied().find(|style| count(style) > 1).or(seen.first().copied())
+}
+
+/// Whether a heading begins a section of the outermost rank, or one before it.
+pub(crate) fn parts(heading: &Heading, outermost: Option<Style>) -> bool {
+    heading.of == Named::Section && (heading.style == outermost || heading.style == Some(Style::Level(1)))
+}
+
+/// The pieces at the beginning between which and the first nothing stands but commands.
+pub(crate) fn passage<'a>(dump: &Dump, pieces: &'a [Piece]) -> &'a [Piece] {
+    let Some(first) = pieces.first() else { return pieces };
+    let prose = dump.prose.get(dump.prose.partition_point(|line| *line <= first.line)).copied();
+    let after = dump.headings.partition_point(|heading| heading.line <= first.line);
+    let heading = dump.headings.get(after).map(|heading| heading.line);
+    let end = prose.into_iter().chain(heading).min().unwrap_or(usize::MAX);
+    &pieces[..pieces.partition_point(|piece| piece.line < end)]
+}
+
+/// Parts of a state that a machine has by themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Subjects(u8);
+
+const TABLES: u8 = 1;
+const SYSENTER: u8 = 2;
+const SYSCALL: u8 = 4;
+
+impl Subjects {
+    fn of(pieces: &[Piece]) -> Self {
+        Self(pieces.iter().fold(0, |all, piece| all | subject(&piece.what)))
+    }
+
+    fn of_state(state: &Joined) -> Self {
+        let has_tables = !state.memory.is_empty()
+            || [&state.gdtr, &state.idtr].iter().any(|table| table.base.is_some() || table.limit.is_some())
+            || !(state.segments.is_empty() && state.printed_descriptors.is_empty())
+            || !(state.printed_gates.is_empty() && state.printed_tss.is_empty());
+        let msrs = state.msrs.keys().fold(0, |all, number| all | of_msr(*number));
+        let control = state.registers.contains_key(&Register::CR0) || state.registers.contains_key(&Register::CR4);
+        Self(msrs | if has_tables || control { TABLES } else { 0 })
+    }
+
+    const fn meets(self, other: Self) -> bool {
+        self.0 == 0 || other.0 == 0 || self.0 & other.0 != 0
+    }
+}
+
+fn subject(what: &What) -> u8 {
+    match what {
+        What::Bytes { address: Some(_), .. }
+        | What::TableRegister { .. }
+        | What::Segment { .. }
+        | What::Descriptor(_)
+        | What::Gate(_)
+        | What::TssField { .. }
+        | What::Register { register: Register::CR0 | Register::CR4, .. } => TABLES,
+        What::Msr { number, .. } => of_msr(*number),
+        _ => 0,
+    }
+}
+
+fn of_msr(number: u32) -> u8 {
+    match Msr::of(number) {
+        Some(Msr::SysenterCs | Msr::SysenterEsp | Msr::SysenterEip) => SYSENTER,
+        Some(Msr::Efer | Msr::Star | Msr::Lstar | Msr::Cstar | Msr::Fmask) => SYSCALL,
+        _ => 0,
+    }
+}
+
+/// Whether pieces behind prose have nothing to do with the state before it.
+pub(crate) fn is_untied(state: &Joined, pieces: &[Piece]) -> bool {
+    if Subjects::of_state(state).meets(Subjects::of(pieces)) {
+        return false;
+    }
+    let mut other = Joined::default();
+    pieces.iter().for_each(|piece| other.take(piece, false));
+    !explains(state, &other) && !calls(&other, state)
+}
+
+/// Whether tables that follow MSRs have the descriptors that those name.
+fn explains(before: &Joined, tables: &Joined) -> bool {
+    let msr = |state: &Joined, msr: Msr| state.msrs.get(&msr.number()).map(|value| value.value);
+    let sysenter = msr(before, Msr::SysenterCs).map(|value| SysenterCs(value).sysenter_cs());
+    sysenter.is_some_and(|selector| has_kernel_code(tables, selector, Width::Legacy)) || calls(before, tables)
+}
+
+/// Whether SYSCALL by one's MSRs enters 64-bit code that the other's tables have.
+fn calls(msrs: &Joined, tables: &Joined) -> bool {
+    let star = msrs.msrs.get(&Msr::Star.number()).map(|value| Star(value.value));
+    star.is_some_and(|star| has_kernel_code(tables, star.syscall_cs(), Width::Long))
+}
+
+/// Whether a selector finds code of ring 0: with L set in long mode, without it outside.
+fn has_kernel_code(tables: &Joined, selector: Selector, width: Width) -> bool {
+    let is_it = |descriptor: &Descriptor| {
+        let is_code = matches!(descriptor.kind(), Kind::Code { .. });
+        is_code && descriptor.p && descriptor.dpl == 0 && descriptor.l == (width == Width::Long)
+    };
+    tables.descriptor(selector, width).is_some_and(|found| is_it(&found.value))
+}
