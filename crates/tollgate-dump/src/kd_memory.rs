@@ -33,7 +33,7 @@ pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
     let (first, rest) = word(line.text);
     let Some(address) = address(first) else { return false };
     let gap = rest.len() - rest.trim_start_matches(' ').len();
-    let Some(row) = words(rest.trim_start_matches(' ')) else { return false };
+    let Some(row) = words(rest.trim_start_matches(' ')).filter(|row| !is_code(row)) else { return false };
     let is_sure = gap > 1 || row.length == ROW || row.unit == 1 && row.length >= 8;
     if !is_sure && !sink.is_hinted && !sink.was_asked(&COMMANDS) {
         return false;
@@ -126,6 +126,19 @@ fn value(word: &str, unit: usize) -> Option<Option<u64>> {
     hex.filter(|hex| hex.digits == 2 * unit).map(|hex| Some(hex.value))
 }
 
+/// Whether the row is an instruction with its bytes, as disassemblers print it.
+fn is_code(row: &Row<'_>) -> bool {
+    const MNEMONICS: &str = " add and bt bts call cld cli clts cmp cpuid dec div enter hlt idiv imul in inc int invlpg iret iretd \
+        iretq ja jae jb jbe je jg jge jl jle jmp jne jns js jnz jz lea leave lfence lgdt lidt lldt lodsd lods ltr mfence mov \
+        movabs movd movq movs movsd movsx movsxd movzx mul neg nop not or out pop popad popf popfd popfq push pushad pushf \
+        pushfd pushfq rdmsr rdtsc rep repe repne ret retf retn rol ror sar sbb sete setne sfence sgdt shl shr sidt sldt std \
+        sti stos str sub swapgs syscall sysenter sysexit sysret sysretq test ud2 verw wrmsr xadd xchg xor ";
+    let mnemonic = word(row.tail).0.to_ascii_lowercase();
+    let is_known = mnemonic.len() > 1 && MNEMONICS.split(' ').any(|known| known == mnemonic);
+    let shown = || row.stretches.iter().flat_map(|(_, bytes)| bytes).map(|&byte| shown(byte)).collect::<String>();
+    is_known && shown().trim() != row.tail
+}
+
 /// The error in the row, as far as the text after its words shows it.
 fn wrong_of(row: &Row<'_>, gap: usize) -> Option<Wrong> {
     let (next, behind) = word(row.tail);
@@ -146,10 +159,12 @@ fn wrong_of(row: &Row<'_>, gap: usize) -> Option<Wrong> {
 /// Whether `text` has the characters of `bytes` in their order, with others between: then bytes are missing.
 fn shows(text: &str, bytes: &[u8]) -> bool {
     let mut text = text.chars();
-    bytes.iter().all(|&byte| {
-        let shown = if matches!(byte, b' '..=b'~') { char::from(byte) } else { '.' };
-        text.any(|c| c == shown)
-    })
+    bytes.iter().all(|&byte| text.any(|c| c == shown(byte)))
+}
+
+/// The character that stands for a byte beside a row.
+fn shown(byte: u8) -> char {
+    if matches!(byte, b' '..=b'~') { char::from(byte) } else { '.' }
 }
 
 #[cfg(test)]
@@ -246,6 +261,19 @@ mod tests {
         );
         assert_eq!(wrong("ffffffff`fffffff8  00 01 02 03 04 05 06 07-08"), Some(Wrong::PastTheEnd));
         assert_eq!(wrong("8003f570  cd 55 08 00  ; gate 2e is the one"), None);
+    }
+
+    #[test]
+    fn instructions_are_no_memory() {
+        for text in [
+            "77F88C1C  B8 9A 00 00 00   mov         eax,9Ah",
+            "7FFE0302  0F 34            sysenter",
+            "kd> db 80865710\n80865710 6a23            push    0x23",
+            "fffff800`01024040  0f 01 f8  swapgs",
+        ] {
+            assert_eq!(bytes(&read(text.as_bytes(), None)), [], "{text}");
+        }
+        assert_eq!(bytes(&read(b"80042000  61 6e 64 20 74 68 65 20-6e 65 78 74 20 6f 6e 65  and the next one", None))[0].1, b"and the next one");
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod kind;
 mod live;
 mod page;
 mod remarks;
+mod star;
 mod state;
 mod tables;
 mod text;

@@ -93,7 +93,15 @@ struct Reading {
     items: Vec<Record>,
     loose: Vec<Loose>,
     walks: Vec<Walked>,
+    star: Option<Compared>,
     remarks: Vec<String>,
+}
+
+/// STAR against the GDT.
+#[derive(Serialize)]
+struct Compared {
+    fits: bool,
+    sentences: Vec<String>,
 }
 
 /// Bytes of unknown meaning, as the entries of a table.
@@ -221,6 +229,7 @@ impl Reading {
                 })
                 .collect(),
             walks: walks(state, &items, width, options),
+            star: super::star::compared(state, width).map(|(sentences, fits)| Compared { fits, sentences }),
             remarks: remarks(state, &items),
             items: items.iter().map(super::item::Item::record).collect(),
         }

@@ -8,7 +8,7 @@ use super::json;
 use super::remarks::remarks;
 use super::state::{Loose, items, loose, widths};
 use super::walks::{Options, Walked, walks};
-use super::{tables, text};
+use super::{star, tables, text};
 use crate::figures;
 use crate::table::{Look, Table, heading, paragraph};
 
@@ -50,6 +50,10 @@ fn one(state: &Joined, number: Option<usize>, options: &Options, columns: usize)
         parts.push(shown(&items, options.explain, columns));
         parts.extend(loose(state, width).iter().map(|loose| of_loose(loose, options.explain, columns)));
         parts.push(disagreements(state, columns));
+        if let Some((said, fits)) = star::compared(state, width) {
+            let mark = if fits { "" } else { "! " };
+            parts.push(said.iter().map(|sentence| paragraph(sentence, columns, mark)).collect());
+        }
         for walked in walks(state, &items, width, options) {
             parts.push(walk(&walked, columns));
         }
@@ -87,7 +91,7 @@ pub(crate) fn apart_reason(apart: Apart) -> String {
     let why = match apart {
         Apart::Named(line) => format!("line {line} names another system or processor"),
         Apart::Section(line) => format!("line {line} is a heading"),
-        Apart::Prose(line) => format!("prose stands between (line {line}), and no value ties the two"),
+        Apart::Prose(line) => format!("prose or another prompt stands between (line {line}), and no value ties the two"),
         Apart::Contradiction(line) => format!("line {line} has another value of a register or an address"),
         Apart::Width(line) => format!("the tables from line {line} on are of another width"),
     };

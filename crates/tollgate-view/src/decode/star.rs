@@ -1,0 +1,204 @@
+//! STAR against the GDT. SYSCALL and SYSRET read no descriptor, so that a wrong table shows only when an interrupt
+//! returns to the program (SDM 3A, "Fast system calls in 64-bit mode"; APM 2, "SYSCALL and SYSRET").
+
+use tollgate_dump::Joined;
+use tollgate_x86::walk::{Crossing, Fault, Mode, Outcome, Piece, Register, Size, Sketch, walk};
+use tollgate_x86::walk::Machine as _;
+use tollgate_x86::{Descriptor, Kind, Msr, Rflags, Selector, Star, Vendor, Width};
+
+use super::text;
+
+/// A selector that SYSCALL or SYSRET loads, and what its descriptor has to be.
+struct Use {
+    name: &'static str,
+    selector: Selector,
+    is_code: bool,
+    ring: u8,
+}
+
+impl Use {
+    fn wanted(&self) -> String {
+        let kind = if self.is_code { "64-bit code" } else { "writable data" };
+        format!("{kind} of ring {}", self.ring)
+    }
+
+    fn fits(&self, descriptor: &Descriptor) -> bool {
+        let is_kind = match descriptor.kind() {
+            Kind::Code { .. } => self.is_code && descriptor.l && !descriptor.d,
+            Kind::Data { writable, .. } => !self.is_code && writable,
+            Kind::System(_) => false,
+        };
+        is_kind && descriptor.p && descriptor.dpl == self.ring
+    }
+}
+
+/// The selectors in the order of the GDT.
+fn uses(star: Star) -> [Use; 4] {
+    let of = |name, selector, is_code, ring| Use { name, selector, is_code, ring };
+    [
+        of("SYSCALL's CS", star.syscall_cs(), true, 0),
+        of("SYSCALL's SS", star.syscall_ss(), false, 0),
+        of("SYSRET's SS", star.sysret_ss(), false, 3),
+        of("SYSRET's CS", star.sysret64_cs(), true, 3),
+    ]
+}
+
+/// What is said of STAR and the GDT where both are at hand, in sentences, and whether they fit.
+pub(crate) fn compared(state: &Joined, width: Width) -> Option<(Vec<String>, bool)> {
+    let star = Star(state.msrs.get(&Msr::Star.number())?.value);
+    if width != Width::Long || star.syscall().is_null() || star.sysret().is_null() {
+        return None;
+    }
+    let table = Gdt::of(state);
+    let uses = uses(star);
+    let found: Vec<(&Use, Descriptor)> =
+        uses.iter().filter_map(|it| Some((it, table.descriptor(it.selector)?))).collect();
+    let wrong: Vec<&(&Use, Descriptor)> = found.iter().filter(|(it, found)| !it.fits(found)).collect();
+    if wrong.is_empty() {
+        let all = |it: &Use| format!("{} {} {}", it.name, it.selector, it.wanted());
+        let all: Vec<String> = uses.iter().map(all).collect();
+        let fits = format!("The GDT has what STAR needs: {}.", all.join(", "));
+        return (found.len() == uses.len()).then(|| (vec![fits], true));
+    }
+    let mut said: Vec<String> = wrong.iter().map(|(it, found)| mismatch(it, found)).collect();
+    if let [_, _, data, code] = &uses
+        && let (Some(at_data), Some(at_code)) = (table.descriptor(data.selector), table.descriptor(code.selector))
+    {
+        if data.fits(&at_code) && code.fits(&at_data) {
+            said.push(
+                "The two are swapped in the GDT: SYSRET takes data at bits 63 to 48 of STAR plus 8, and 64-bit code at \
+                 plus 16, in this order."
+                    .to_owned(),
+            );
+        }
+        said.extend(fault(&[(code.selector, at_code), (data.selector, at_data)]).map(|fault| {
+            format!(
+                "SYSRET reads no descriptor, and the program runs on. The first interrupt that returns to it does: its \
+                 IRETQ to {}, with SS {}, ends in {fault}.",
+                code.selector, data.selector
+            )
+        }));
+    }
+    Some((said, false))
+}
+
+fn mismatch(it: &Use, found: &Descriptor) -> String {
+    let ring = match found.kind() {
+        Kind::System(_) => String::new(),
+        _ => format!(", ring {}", found.dpl),
+    };
+    format!(
+        "{} is {}, whose descriptor is {}{ring}: it has to be {}.",
+        it.name,
+        it.selector,
+        text::segment(found, Width::Long),
+        it.wanted()
+    )
+}
+
+/// The fault of an IRETQ to these selectors, CS and SS. Both makers' processors do the same.
+fn fault(program: &[(Selector, Descriptor); 2]) -> Option<Fault> {
+    const STACK: u64 = 0x1000;
+    let [(cs, _), (ss, _)] = program;
+    let frame = [0, u64::from(cs.0), Rflags::FIXED.0, STACK, u64::from(ss.0)];
+    let mut bytes: Vec<u8> = frame.iter().flat_map(|value| value.to_le_bytes()).collect();
+    let mut pieces = [Piece { address: STACK, bytes: &mut bytes }];
+    let mut kernel = Sketch::new(Vendor::Intel, Width::Long, |_| {});
+    kernel.set_program(0, Mode::Long64);
+    kernel.set_register(Register::Rflags, Some(Rflags::FIXED.0));
+    kernel.set_register(Register::Rsp, Some(STACK));
+    kernel.descriptors = program;
+    kernel.pieces = &mut pieces;
+    match walk(&mut kernel, Crossing::InterruptReturn { size: Size::Quad }) {
+        Outcome::Fault(fault) => Some(fault),
+        _ => None,
+    }
+}
+
+/// The GDT of a state: where it is known, or as bytes without an address that begin with the null descriptor.
+struct Gdt<'a> {
+    state: &'a Joined,
+    loose: Vec<u8>,
+}
+
+impl<'a> Gdt<'a> {
+    fn of(state: &'a Joined) -> Self {
+        let bytes: Vec<u8> = state.loose.iter().flat_map(|loose| loose.value.iter().copied()).collect();
+        let is_segment = |entry: &[u8; 8]| {
+            let descriptor = Descriptor::decode(*entry);
+            descriptor.p && descriptor.s
+        };
+        let is_table = |entries: &[[u8; 8]]| {
+            matches!(entries, [null, first, second, ..] if *null == [0; 8] && is_segment(first) && is_segment(second))
+        };
+        let (entries, _) = bytes.as_chunks::<8>();
+        let begin = (0..entries.len()).find(|&at| is_table(&entries[at..]));
+        let loose = begin.map_or_else(Vec::new, |at| entries[at..].as_flattened().to_vec());
+        Self { state, loose }
+    }
+
+    fn descriptor(&self, selector: Selector) -> Option<Descriptor> {
+        if let Some(known) = self.state.descriptor(selector, Width::Long) {
+            return Some(known.value);
+        }
+        let entry = self.loose.get(usize::from(selector.offset())..)?.first_chunk()?;
+        let has_table = self.state.gdtr.base.is_some() || !self.state.printed_descriptors.is_empty();
+        (!has_table).then(|| Descriptor::decode(*entry))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tollgate_dump::{join, read};
+
+    use super::*;
+
+    /// A small kernel's table and STAR: null, kernel code and data, then `user`.
+    fn said(user: [u64; 2], star: u64) -> Option<(String, bool)> {
+        let rows = [0, 0x00af_9b00_0000_ffff, 0x00cf_9300_0000_ffff, user[0], user[1]];
+        let rows: String = rows.iter().map(|row| format!(".quad {row:#018x}\n")).collect();
+        let text = format!("{rows}\nmsr[c0000081] = {:08x}`{:08x}\n", star >> 32, star as u32);
+        let state = join(&read(text.as_bytes(), None), None).states.remove(0);
+        compared(&state, Width::Long).map(|(said, fits)| (said.join(" "), fits))
+    }
+
+    const DATA: u64 = 0x00cf_f300_0000_ffff;
+    const CODE: u64 = 0x00af_fb00_0000_ffff;
+    const STAR: u64 = 0x0013_0008_0000_0000;
+
+    #[test]
+    fn the_table_that_sysret_needs() {
+        let (said, fits) = said([DATA, CODE], STAR).unwrap();
+        assert!(fits && said.contains("SYSRET's SS 001b writable data of ring 3"), "{said}");
+    }
+
+    #[test]
+    fn a_swapped_table_is_told_with_the_fault_of_the_interrupt_s_return() {
+        let (said, fits) = said([CODE, DATA], STAR).unwrap();
+        assert!(!fits);
+        for part in [
+            "SYSRET's SS is 001b, whose descriptor is 64-bit code",
+            "SYSRET's CS is 0023, whose descriptor is data",
+            "swapped in the GDT",
+            "IRETQ to 0023, with SS 001b, ends in #GP(0020)",
+        ] {
+            assert!(said.contains(part), "{part} in {said}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_is_not_said() {
+        assert_eq!(said([DATA, CODE], 0x0063_0008_0000_0000), None, "selectors beyond the table");
+        assert_eq!(said([DATA, CODE], 0), None);
+    }
+
+    #[test]
+    fn the_fault_is_that_of_the_lab_s_experiment() {
+        let program = [
+            (Selector(0x2b), Descriptor::flat_data(3)),
+            (Selector(0x23), Descriptor::flat_code(3, true)),
+        ];
+        let fault = fault(&program).unwrap();
+        assert_eq!((fault.exception.0, fault.code, fault.level), (13, Some(0x28), Some(0)));
+    }
+}
