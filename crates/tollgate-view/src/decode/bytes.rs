@@ -4,7 +4,7 @@ use serde::Serialize;
 use tollgate_dump::{Dump, What};
 use tollgate_x86::Width;
 
-use super::given::{bytes_of, has_64_bit_code, of_table};
+use super::given::{as_numbers, bytes_of, has_64_bit_code, of_table};
 use super::item::{Item, Record};
 use super::{json, page, tables};
 use crate::table::{heading, paragraph};
@@ -12,6 +12,8 @@ use crate::table::{heading, paragraph};
 /// Stretches of bytes, each read in the width that was asked for or in both.
 pub struct Readings {
     stretches: Vec<Vec<Reading>>,
+    /// The stretches that make entries only as numbers of eight bytes, the highest first, read so.
+    numbers: Vec<Vec<Reading>>,
     /// How many bytes there are.
     pub bytes: usize,
     /// Whether the bytes themselves show that they are of long mode.
@@ -32,6 +34,7 @@ pub struct Document {
 #[derive(Serialize)]
 struct ReadingRecord {
     mode: u8,
+    order: &'static str,
     items: Vec<Record>,
     bytes_left: usize,
 }
@@ -40,7 +43,8 @@ impl Readings {
     /// The readings of an input that has only digits: they have no address and no meaning of their own.
     pub fn of(dump: &Dump, mode: Option<Width>) -> Option<Self> {
         let all = loose(dump)?;
-        let is_told = mode.is_none() && all.iter().any(|bytes| has_64_bit_code(bytes));
+        let numbers: Vec<Vec<u8>> = all.iter().filter_map(|bytes| as_numbers(bytes)).collect();
+        let is_told = mode.is_none() && all.iter().chain(&numbers).any(|bytes| has_64_bit_code(bytes));
         let widths = match mode {
             Some(width) => vec![width],
             None if is_told => vec![Width::Long],
@@ -48,7 +52,8 @@ impl Readings {
         };
         let read = |bytes: &Vec<u8>| widths.iter().map(|&width| (width, of_table(bytes, width))).collect();
         let bytes = all.iter().map(Vec::len).sum();
-        Some(Self { stretches: all.iter().map(read).collect(), bytes, is_told })
+        let (stretches, numbers) = (all.iter().map(read).collect(), numbers.iter().map(read).collect());
+        Some(Self { stretches, numbers, bytes, is_told })
     }
 
     /// Whether there is no whole entry in any of them.
@@ -60,6 +65,12 @@ impl Readings {
     pub fn text(&self, dump: &Dump, explain: bool, columns: usize) -> String {
         let read = |read: &Vec<Reading>| readings(read, explain, columns);
         let mut parts: Vec<String> = self.stretches.iter().flat_map(read).collect();
+        if !self.numbers.is_empty() {
+            parts.push(heading("As numbers of eight bytes, the highest byte first", columns));
+            parts.extend(self.numbers.iter().flat_map(read));
+            let said = "In memory order no entry would be present. With 0x before it a number is read as one.";
+            parts.push(paragraph(said, columns, ""));
+        }
         if self.is_told {
             parts.push(of_long_mode(columns));
         }
@@ -70,11 +81,16 @@ impl Readings {
 
     /// As JSON.
     pub fn record(&self, dump: &Dump) -> Document {
-        let readings = self.stretches.iter().flatten().map(|(width, (items, left))| ReadingRecord {
-            mode: json::mode(*width),
-            items: items.iter().map(Item::record).collect(),
-            bytes_left: *left,
-        });
+        let of = |stretches: &'_ [Vec<Reading>], as_numbers| {
+            let record = |(width, (items, left)): &Reading| ReadingRecord {
+                mode: json::mode(*width),
+                order: json::order(as_numbers),
+                items: items.iter().map(Item::record).collect(),
+                bytes_left: *left,
+            };
+            stretches.iter().flatten().map(record).collect::<Vec<_>>()
+        };
+        let readings = of(&self.stretches, false).into_iter().chain(of(&self.numbers, true));
         Document { kind: "bytes", readings: readings.collect(), complaints: json::complaints(dump) }
     }
 }

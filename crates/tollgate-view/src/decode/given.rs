@@ -2,7 +2,7 @@
 
 use tollgate_dump::{self as dump, Dump, Format, What};
 use tollgate_model::text::clean;
-use tollgate_x86::{Descriptor, Gate, Kind, Msr, WideDescriptor, WideGate, Width};
+use tollgate_x86::{Descriptor, Gate, Kind, Msr, SystemKind, WideDescriptor, WideGate, Width};
 
 use super::item::{Item, Position};
 
@@ -115,6 +115,41 @@ pub(crate) fn of_table(bytes: &[u8], width: Width) -> (Vec<Item>, usize) {
         rest = behind;
     }
     (items, rest.len())
+}
+
+/// The bytes the other way round, eight at a time, where only that makes entries of them: they were written as numbers,
+/// such as `00cf9b000000ffff`, and not in memory order.
+pub(crate) fn as_numbers(bytes: &[u8]) -> Option<Vec<u8>> {
+    let (words, rest) = bytes.as_chunks::<8>();
+    let turned: Vec<[u8; 8]> =
+        words.iter().map(|word| u64::from_le_bytes(*word).to_be_bytes()).collect();
+    let is_entry = |word: &[u8; 8]| {
+        let it = Descriptor::decode(*word);
+        it.p && !matches!(it.kind(), Kind::System(SystemKind::Reserved))
+    };
+    let is_null = |word: &&[u8; 8]| **word == [0; 8];
+    let is_it = rest.is_empty()
+        && !words.iter().any(is_entry)
+        && turned.iter().any(is_entry)
+        && turned.iter().filter(|word| !is_null(word)).all(is_entry);
+    is_it.then(|| turned.into_flattened())
+}
+
+/// Whether entries can be those of a table: of a few any, of more most that are not null are present and of a known type.
+/// Other bytes, such as a program's, are not read as one.
+pub(crate) fn is_table(items: &[Item]) -> bool {
+    /// So few are shown whatever they are.
+    const FEW: usize = 4;
+    let is_meant = |item: &&Item| match item {
+        Item::Segment(_, it) => it.p && !matches!(it.kind(), Kind::System(SystemKind::Reserved)),
+        Item::System(_, it) => it.low.p && it.is_well_formed(),
+        Item::Gate32(_, it) => it.p && !it.selector.is_null(),
+        Item::Gate64(_, it) => it.low.p && !it.low.selector.is_null(),
+        _ => true,
+    };
+    let is_null = |item: &&Item| item.bytes().is_some_and(|bytes| bytes.iter().all(|byte| *byte == 0));
+    let (null, others): (Vec<&Item>, Vec<&Item>) = items.iter().partition(is_null);
+    null.len() + others.len() < FEW || 4 * others.iter().filter(|item| is_meant(item)).count() >= 3 * others.len()
 }
 
 /// Whether an entry is code that is present and has L set: only tables of long mode have such.
@@ -230,6 +265,30 @@ mod tests {
         assert!(matches!(items[..], [Item::Segment(..), Item::Segment(..)]) && left == 0);
         let (items, left) = of_table(&tss[..8], Width::Long);
         assert!(items.is_empty() && left == 8);
+    }
+
+    #[test]
+    fn a_descriptor_as_a_number_is_offered_and_one_in_memory_order_is_not() {
+        let number = [0x00, 0xcf, 0x9b, 0, 0, 0, 0xff, 0xff];
+        let memory = [0xff, 0xff, 0, 0, 0, 0x9b, 0xcf, 0x00];
+        assert_eq!(as_numbers(&number), Some(memory.to_vec()));
+        assert_eq!(as_numbers(&memory), None);
+        assert_eq!(as_numbers(&[[0; 8], number].concat()), Some([[0; 8], memory].concat()), "a null descriptor");
+        assert_eq!(as_numbers(&[number, memory].concat()), None, "both ways at once");
+        assert_eq!(as_numbers(&number[1..]), None);
+        assert_eq!(as_numbers(&[0; 16]), None);
+    }
+
+    #[test]
+    fn a_program_s_bytes_are_no_table() {
+        let code = [
+            0x57, 0xff, 0x75, 0x08, 0x00, 0x3c, 0x87, 0x80, 0x10, 0x00, 0x8b, 0x45, 0x10, 0x89, 0x85, 0x78, 0xff, 0xff,
+            0xff, 0xe8, 0xa6, 0xf7, 0xff, 0xff, 0x8b, 0xc8, 0x33, 0xf6, 0x00, 0x90, 0x03, 0x00,
+        ];
+        assert!(!is_table(&of_table(&code, Width::Legacy).0));
+        let gate = [0xcd, 0x55, 0x08, 0, 0, 0xee, 0x86, 0x80];
+        assert!(is_table(&of_table(&gate.repeat(4), Width::Legacy).0));
+        assert!(is_table(&of_table(&[0; 64], Width::Legacy).0));
     }
 
     #[test]

@@ -96,6 +96,14 @@ impl Item {
         }
     }
 
+    /// The last offset of a TSS.
+    pub(crate) fn last_offset(&self) -> u64 {
+        match self {
+            Self::Tss32(_, Some(last)) | Self::Tss64(_, Some(last)) => *last,
+            _ => 0x67,
+        }
+    }
+
     /// The selector that finds it.
     pub(crate) fn selector(&self) -> Option<Selector> {
         match self {

@@ -108,6 +108,7 @@ struct Compared {
 #[derive(Serialize)]
 struct Loose {
     address: Option<String>,
+    order: &'static str,
     items: Vec<Record>,
     bytes_left: usize,
 }
@@ -145,6 +146,11 @@ pub(crate) fn complaints(dump: &Dump) -> Vec<Complaint> {
         wrong: it.wrong.to_string(),
     };
     dump.complaints.iter().map(complaint).collect()
+}
+
+/// In which order the bytes of an entry were written.
+pub(crate) fn order(as_numbers: bool) -> &'static str {
+    if as_numbers { "number" } else { "memory" }
 }
 
 /// 32 or 64.
@@ -224,6 +230,7 @@ impl Reading {
                 .into_iter()
                 .map(|loose| Loose {
                     address: loose.address.map(hex),
+                    order: order(loose.as_numbers),
                     items: loose.items.iter().map(super::item::Item::record).collect(),
                     bytes_left: loose.left,
                 })

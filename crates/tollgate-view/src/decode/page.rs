@@ -227,11 +227,19 @@ fn shown(items: &[Item], explain: bool, columns: usize) -> String {
 }
 
 fn of_loose(loose: &Loose, explain: bool, columns: usize) -> String {
+    /// Fewer bytes are none.
+    const ENTRY: usize = 16;
     /// The most entries of bytes outside of tables that are shown.
     const MOST: usize = 64;
     let place =
         loose.address.map_or_else(|| "Bytes without an address".to_owned(), |at| format!("Bytes at {at:x}"));
-    let mut text = heading(&format!("{place}, read as the entries of a table"), columns);
+    if loose.items.is_empty() && loose.left > ENTRY {
+        let bytes = figures::count(loose.left, "byte", "bytes");
+        let output = format!("{place}: {bytes} that can be no table, for few of its entries would be present.");
+        return paragraph(&output, columns, "");
+    }
+    let order = if loose.as_numbers { " of numbers, the highest byte first" } else { "" };
+    let mut text = heading(&format!("{place}, read as the entries of a table{order}"), columns);
     let shown = &loose.items[..loose.items.len().min(MOST)];
     text.push_str(&tables::render(shown, explain, columns));
     if shown.len() < loose.items.len() {

@@ -1,7 +1,9 @@
 //! The decoded parts of a state: the entries of its tables, its TSS and its registers, and the bytes that lie in no table.
 
 use tollgate_dump::Joined;
-use tollgate_x86::{Descriptor, Gate, Kind, Msr, Selector, Tss32, Tss64, WideDescriptor, WideGate, Width};
+use tollgate_x86::{
+    Descriptor, Gate, Kind, Msr, Selector, SystemKind, Tss32, Tss64, WideDescriptor, WideGate, Width,
+};
 
 use super::given;
 use super::item::{Item, Position};
@@ -44,7 +46,29 @@ fn entries(state: &Joined, width: Width) -> Vec<Item> {
     let idt = state.idt(width);
     items.extend(idt.iter().filter_map(|entry| gate(entry.vector, &entry.bytes.value, width)));
     items.extend(task(state, width));
+    items.extend(other_tasks(state, width).into_iter().map(|(_, item)| item));
     items
+}
+
+/// TSS that a descriptor leads to, without the one of the task register: with their addresses.
+fn other_tasks(state: &Joined, width: Width) -> Vec<(u64, Item)> {
+    let own = state.task(width).base.map(|(base, _)| base.value);
+    let gdt = state.gdt(width).into_iter().map(|entry| entry.selector);
+    let selectors = gdt.chain(state.printed_descriptors.keys().copied());
+    let mut all: Vec<(u64, Item)> = Vec::new();
+    for selector in selectors {
+        let is_task = |it: Descriptor| matches!(it.kind(), Kind::System(SystemKind::Tss { .. })) && it.p;
+        let descriptor = state.descriptor(Selector(selector), width).map(|known| known.value);
+        let Some((base, limit)) =
+            descriptor.filter(|it| is_task(*it)).and_then(|_| state.system_segment(Selector(selector), width))
+        else {
+            continue;
+        };
+        if Some(base) != own && all.iter().all(|(known, _)| *known != base) {
+            all.extend(task_at(state, base, Some(limit), width).map(|item| (base, item)));
+        }
+    }
+    all
 }
 
 /// A descriptor that a tool explained. Tools show the 16 bytes of long mode's system descriptors as two of 8.
@@ -89,6 +113,10 @@ fn task(state: &Joined, width: Width) -> Option<Item> {
     let task = state.task(width);
     let base = task.base.as_ref()?.0.value;
     let limit = task.limit.as_ref().map(|(limit, _)| limit.value);
+    task_at(state, base, limit, width)
+}
+
+fn task_at(state: &Joined, base: u64, limit: Option<u64>, width: Width) -> Option<Item> {
     let last = limit.unwrap_or(u64::MAX);
     let size = match width {
         Width::Legacy => Tss32::SIZE,
@@ -106,7 +134,9 @@ fn task(state: &Joined, width: Width) -> Option<Item> {
 pub(crate) struct Loose {
     /// The address of the first byte.
     pub address: Option<u64>,
-    /// The entries.
+    /// Whether they were written as numbers of eight bytes, the highest first, and are turned round.
+    pub as_numbers: bool,
+    /// The entries; none where the bytes can be no table.
     pub items: Vec<Item>,
     /// How many bytes at the end are too few for one more.
     pub left: usize,
@@ -128,12 +158,23 @@ pub(crate) fn loose(state: &Joined, width: Width) -> Vec<Loose> {
             _ => stretches.push((Some(address), bytes.to_vec())),
         }
     }
-    stretches.extend(state.loose.iter().map(|text| (None, text.value.clone())));
-    let read = stretches.into_iter().map(|(address, bytes)| {
+    let mut all = Vec::new();
+    for (address, bytes) in stretches {
         let (items, left) = given::of_table(&bytes, width);
-        Loose { address, items, left }
-    });
-    read.collect()
+        all.push(match given::is_table(&items) {
+            true => Loose { address, as_numbers: false, items, left },
+            false => Loose { address, as_numbers: false, items: Vec::new(), left: bytes.len() },
+        });
+    }
+    for text in &state.loose {
+        let of = |bytes: &[u8], as_numbers| {
+            let (items, left) = given::of_table(bytes, width);
+            Loose { address: None, as_numbers, items, left }
+        };
+        all.push(of(&text.value, false));
+        all.extend(given::as_numbers(&text.value).map(|turned| of(&turned, true)));
+    }
+    all
 }
 
 /// Where the IDT, the GDT and the TSS begin and how far they go, or would go at the most.
@@ -144,5 +185,6 @@ fn known_ranges(state: &Joined, width: Width) -> Vec<(u64, u64)> {
         (state.gdtr.base.as_ref(), state.gdtr.limit.as_ref().map_or(0xffff, |it| it.value.into())),
         (task.base.as_ref().map(|(base, _)| base), task.limit.as_ref().map_or(0x67, |(it, _)| it.value)),
     ];
-    text.into_iter().filter_map(|(base, last)| Some((base?.value, last))).collect()
+    let others = other_tasks(state, width).into_iter().map(|(base, item)| (base, item.last_offset()));
+    text.into_iter().filter_map(|(base, last)| Some((base?.value, last))).chain(others).collect()
 }
