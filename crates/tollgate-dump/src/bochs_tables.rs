@@ -155,9 +155,19 @@ fn form(rest: &str) -> Option<Form> {
 }
 
 fn idt_entry(sink: &mut Sink, rest: &str) -> bool {
-    let Some((vector, _, rest)) = index(rest) else { return false };
-    let Ok(vector) = u8::try_from(vector) else { return false };
-    let mut gate = PrintedGate { vector, kind: kind(rest), ..PrintedGate::default() };
+    let Some((index, _, rest)) = index(rest) else { return false };
+    // A limit of ffff makes a list of 8192 entries of 8 bytes; no vector is above ff, nor its halves above 1ff.
+    let Some(slot) = u16::try_from(index).ok().filter(|slot| *slot < 8192) else { return false };
+    let is_wide = rest.starts_with("64-Bit");
+    if slot >= 512 || is_wide && slot >= 256 {
+        return true;
+    }
+    let mut gate = PrintedGate {
+        vector: slot as u8,
+        slot: (!is_wide).then_some(slot),
+        kind: kind(rest),
+        ..PrintedGate::default()
+    };
     if let Some(at) = rest.find("target=") {
         let (target, behind) = word(&rest[at + 7..]);
         let target = target.trim_end_matches(',').split_once(':');
@@ -249,7 +259,7 @@ mod tests {
         fn gates_are_read_as_printed(vector: u8, selector: u16, offset: u32, dpl in 0u8..4) {
             let text = format!("IDT[0x{vector:02x}]=32-Bit Interrupt Gate target=0x{selector:04x}:0x{offset:08x}, DPL={dpl}");
             let gate = PrintedGate {
-                vector, kind: "32-Bit Interrupt Gate".into(), type_bits: Some(0xe), selector: Some(Selector(selector)),
+                vector, slot: Some(vector.into()), kind: "32-Bit Interrupt Gate".into(), type_bits: Some(0xe), selector: Some(Selector(selector)),
                 offset: Some(offset.into()), dpl: Some(dpl), ..PrintedGate::default()
             };
             prop_assert_eq!(whats(&text), [What::Gate(gate)]);
@@ -292,7 +302,7 @@ mod tests {
     #[test]
     fn what_is_no_entry() {
         for text in
-            ["GDT[", "GDT[]=x", "IDT[0x100]=Task Gate", "GDT[0x10]=nonsense", "IDT[0x2e]=", "GDT[0x08]=???"]
+            ["GDT[", "GDT[]=x", "IDT[0x200]=Task Gate", "IDT[0x2000]=Task Gate", "GDT[0x10]=nonsense", "IDT[0x2e]=", "GDT[0x08]=???"]
         {
             assert_eq!(whats(text), [], "{text}");
         }

@@ -28,6 +28,7 @@ pub(crate) fn check(state: &mut Joined) {
     }
     found.limits(state);
     found.tools(state);
+    found.defects.append(&mut state.defects);
     found.contradictions.dedup();
     found.defects.sort_by_key(|defect| (defect.of, defect.lines.first().copied()));
     found.defects.dedup();

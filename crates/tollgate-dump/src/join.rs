@@ -8,7 +8,8 @@ use crate::apart::{self, Apart};
 use crate::evidence::{self, Sign};
 use crate::joined::{Joined, Segment, Table, Weight};
 use crate::piece::{Dump, Heading, Hidden, Named, Piece, SegmentRegister, TableRegister, What};
-use crate::{check, format::Format, printed::PrintedDescriptor, sourced::Sourced};
+use crate::printed::{PrintedDescriptor, PrintedGate};
+use crate::{check, format::Format, sourced::Sourced};
 
 /// The most states that are kept apart.
 pub const MAX_STATES: usize = 256;
@@ -145,6 +146,7 @@ impl State {
             joined.width.note(None, (width, Weight::Asked, "it was asked for"));
         }
         joined.width.decide();
+        joined.join_halves();
         check::check(&mut joined);
         Some(joined)
     }
@@ -209,6 +211,7 @@ impl State {
                 let mut mine = mine.filter(|mine| mine.value.is_wide == printed.is_wide);
                 mine.any(|mine| mine.value.flags.is_some() && is_other(&mine.value, printed))
             }
+            What::Gate(PrintedGate { slot: Some(256..), .. }) => false,
             What::Gate(gate) => {
                 let mine = joined.printed_gates.get(&gate.vector).into_iter().flatten();
                 let differs =
@@ -268,7 +271,11 @@ impl Joined {
             What::Descriptor(printed) => {
                 add(self.printed_descriptors.entry(printed.selector).or_default(), printed, line)
             }
-            What::Gate(gate) => add(self.printed_gates.entry(gate.vector).or_default(), gate, line),
+            What::Gate(gate) => {
+                if self.take_slot(gate, line) {
+                    add(self.printed_gates.entry(gate.vector).or_default(), gate, line);
+                }
+            }
             What::Form(_) => {}
         }
         if let What::Descriptor(PrintedDescriptor { selector, raw: Some(raw), .. }) = &piece.what

@@ -35,6 +35,8 @@ pub struct Joined {
     pub printed_descriptors: BTreeMap<u16, Vec<Sourced<PrintedDescriptor>>>,
     /// Gates as tools explained them, by vector.
     pub printed_gates: BTreeMap<u8, Vec<Sourced<PrintedGate>>>,
+    /// Rows of a list of gates in which every 8 bytes are an entry, until they are put together.
+    pub(crate) gate_slots: BTreeMap<u16, Sourced<PrintedGate>>,
     /// Fields of the TSS that were printed without its address.
     pub printed_tss: BTreeMap<&'static str, Sourced<u64>>,
     /// Model-specific registers, by number.
@@ -196,6 +198,7 @@ defects! {
     DgExtendsSign "WinDbg's dg prints a 32-bit base sign-extended: the upper 32 bits are 0";
     BochsCutsBase
         "Bochs reads a 16-byte system descriptor as 8 bytes: it says 32-Bit TSS and ??? for the upper half";
+    BochsHalvesGates "Bochs lists a 16-byte gate as two entries of 8 bytes: its vector is half of the first one's number";
     BochsReadsTss32 "Bochs reads the TSS as one of 32 bits, in long mode also";
     BochsLeavesOut "Bochs leaves DPL and P of code and data segments out";
     QemuHiddenOnly "QEMU shows the hidden parts of the segment registers, not the descriptors in the tables";

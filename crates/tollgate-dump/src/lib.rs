@@ -35,6 +35,7 @@ mod complaint;
 mod evidence;
 mod format;
 mod gdb;
+mod halves;
 mod heading;
 mod hex;
 mod hexdump;

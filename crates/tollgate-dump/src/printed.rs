@@ -1,6 +1,6 @@
 //! Entries of tables, not as bytes but as a tool explains them.
 
-use tollgate_x86::{Descriptor, Selector};
+use tollgate_x86::{Descriptor, Gate, Selector, WideGate};
 
 /// A descriptor as a tool explains it. Values that the tool does not print are none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -66,4 +66,26 @@ pub struct PrintedGate {
     pub symbol: Option<String>,
     /// The first 8 bytes, where the tool shows them.
     pub raw: Option<[u8; 8]>,
+    /// Its number in a list in which every 8 bytes are an entry, whatever the mode: of a gate of 16 bytes twice the vector.
+    pub slot: Option<u16>,
+}
+
+impl PrintedGate {
+    /// The gate, if the tool printed all of it; of one of 8 bytes the upper half counts nothing. It is taken for present.
+    pub fn gate(&self) -> Option<WideGate> {
+        let low = match self.raw {
+            Some(raw) => Gate::decode(raw),
+            None => Gate {
+                offset: self.offset? as u32,
+                selector: self.selector?,
+                byte_4: 0,
+                kind: self.type_bits?,
+                s: false,
+                dpl: self.dpl?,
+                p: true,
+            },
+        };
+        let offset_high = self.offset.map_or(0, |offset| (offset >> 32) as u32);
+        Some(WideGate { low, offset_high, reserved: 0 })
+    }
 }

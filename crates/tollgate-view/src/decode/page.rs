@@ -201,7 +201,8 @@ fn of_table(register: &TableRegister, digits: usize, name: &str) -> Option<(Stri
         (_, None) => "limit not known".to_owned(),
         ("idtr", Some(limit)) => {
             let size = if digits == 8 { 8 } else { 16 };
-            figures::count((limit as usize + 1) / size, "gate", "gates")
+            // A vector has 8 bits, however far the table would go.
+            figures::count(((limit as usize + 1) / size).min(256), "gate", "gates")
         }
         (_, Some(limit)) => figures::count((limit as usize + 1) / 8, "entry", "entries"),
     };

@@ -45,6 +45,13 @@ fn entries(state: &Joined, width: Width) -> Vec<Item> {
     items.sort_by_key(|item| item.selector().map(|selector| selector.0));
     let idt = state.idt(width);
     items.extend(idt.iter().filter_map(|entry| gate(entry.vector, &entry.bytes.value, width)));
+    // What a tool explained of gates that are not in memory.
+    let is_in_memory = |vector: u8| idt.iter().any(|entry| entry.vector == vector);
+    let printed = state.printed_gates.iter().filter(|(vector, _)| !is_in_memory(**vector));
+    items.extend(printed.filter_map(|(vector, rows)| {
+        let whole = rows.iter().find_map(|row| row.value.gate())?;
+        gate(*vector, &whole.encode(), width)
+    }));
     items.extend(task(state, width));
     items.extend(other_tasks(state, width).into_iter().map(|(_, item)| item));
     items
@@ -179,9 +186,11 @@ pub(crate) fn loose(state: &Joined, width: Width) -> Vec<Loose> {
 
 /// Where the IDT, the GDT and the TSS begin and how far they go, or would go at the most.
 fn known_ranges(state: &Joined, width: Width) -> Vec<(u64, u64)> {
+    // A limit above 256 entries makes no more vectors.
+    let gates = if width == Width::Long { 0xfff } else { 0x7ff };
     let task = state.task(width);
     let text = [
-        (state.idtr.base.as_ref(), state.idtr.limit.as_ref().map_or(0xfff, |it| it.value.into())),
+        (state.idtr.base.as_ref(), state.idtr.limit.as_ref().map_or(gates, |it| gates.min(it.value.into()))),
         (state.gdtr.base.as_ref(), state.gdtr.limit.as_ref().map_or(0xffff, |it| it.value.into())),
         (task.base.as_ref().map(|(base, _)| base), task.limit.as_ref().map_or(0x67, |(it, _)| it.value)),
     ];

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_dump::{self as dump, Joined, PrintedGate};
+use tollgate_dump::{self as dump, Joined};
 use tollgate_x86::walk::{
     Bounds, By, Hidden, Machine, Miss, Mode, Register, Segment, SegmentRegister, Step, TableRegister,
 };
-use tollgate_x86::{Descriptor, Gate, Selector, Table, Vendor, WideGate, Width};
+use tollgate_x86::{Descriptor, Selector, Table, Vendor, Width};
 
 /// A state that a crossing changes, and the steps that it took.
 pub(crate) struct WalkState<'a> {
@@ -260,7 +260,7 @@ impl Machine for WalkState<'_> {
         }
         let size: u16 = if self.width == Width::Long { 16 } else { 8 };
         let text = u8::try_from(offset / size).ok().and_then(|vector| self.text.printed_gates.get(&vector));
-        let bytes = text.and_then(|text| text.iter().find_map(|text| bytes_of(&text.value)));
+        let bytes = text.and_then(|text| text.iter().find_map(|text| Some(text.value.gate()?.encode())));
         let half = bytes.as_ref().and_then(|bytes| bytes.get(usize::from(offset % size)..)?.first_chunk());
         half.map(|half| u64::from_le_bytes(*half)).ok_or(Miss::Unknown)
     }
@@ -277,22 +277,4 @@ impl Machine for WalkState<'_> {
         let field = self.task.iter().find(|(at, _, width)| *at == offset && *width == usize::from(size));
         field.map(|(_, value, _)| *value).ok_or(Miss::Unknown)
     }
-}
-
-/// The 16 bytes of a gate that a tool explained, if it printed all of the gate; of an 8-byte gate the upper 8 are not read.
-fn bytes_of(text: &PrintedGate) -> Option<[u8; 16]> {
-    let low = match text.raw {
-        Some(raw) => Gate::decode(raw),
-        None => Gate {
-            offset: text.offset? as u32,
-            selector: text.selector?,
-            byte_4: 0,
-            kind: text.type_bits?,
-            s: false,
-            dpl: text.dpl?,
-            p: true,
-        },
-    };
-    let offset_high = text.offset.map_or(0, |offset| (offset >> 32) as u32);
-    Some(WideGate { low, offset_high, reserved: 0 }.encode())
 }
