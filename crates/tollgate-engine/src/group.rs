@@ -68,10 +68,26 @@ fn guard(group: libc::pid_t, mut alive: &PipeReader, held: &PipeWriter) -> i32 {
     0
 }
 
-/// Kills daemons: processes that left their group and were reparented to this process. Children from before the first
-/// measurement are left alone.
-pub fn end_strays(inherited: &Inherited) {
-    for pid in inherited.later() {
-        drop(Group::of(Child::adopt(pid)));
+/// Kills daemons: processes that left their group and were reparented to this process, and those that come to it then. Children from
+/// before the first measurement are left alone. Returns how many of them had not ended by themselves.
+pub fn end_strays(inherited: &Inherited) -> u32 {
+    /// Each generation comes when the one before has ended.
+    const GENERATIONS: usize = 64;
+    let mut ended = 0;
+    for _ in 0..GENERATIONS {
+        let later = inherited.later();
+        if later.is_empty() {
+            break;
+        }
+        for pid in later {
+            ended += u32::from(is_running(pid));
+            drop(Group::of(Child::adopt(pid)));
+        }
     }
+    ended
+}
+
+/// Whether a child has not ended.
+pub fn is_running(child: libc::pid_t) -> bool {
+    matches!(process::peek(Some(child), libc::WEXITED | libc::WNOHANG), Ok(None))
 }

@@ -187,8 +187,12 @@ fn keeping_death_signal<T>(change: impl FnOnce() -> T) -> T {
     outcome
 }
 
-/// Gives up the controlling terminal of a process that leads no session.
-fn leave_terminal() -> Result<(), Errno> {
+/// Gives up the controlling terminal of a process that leads no session. What it starts has none either: a program that asks for a
+/// password on /dev/tty gets an error, where a process in the background would be stopped.
+///
+/// # Errors
+/// EMFILE and the like, where /dev/tty cannot be opened and may be there.
+pub fn leave_terminal() -> Result<(), Errno> {
     let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     match rustix::fs::openat(CWD, c"/dev/tty", flags, Mode::empty()) {
         Ok(terminal) => {

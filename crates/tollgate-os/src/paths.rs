@@ -139,6 +139,23 @@ impl Output {
     }
 }
 
+/// Opens an output path for writing, as `>` of a shell does: a regular file is made, or emptied.
+///
+/// # Errors
+/// As [`Output::find`] and [`open_stream`]; the kernel's.
+pub fn open_emptied(path: &Path) -> Result<File, PathError> {
+    match Output::find(path)? {
+        Output::File { directory, name, .. } => {
+            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC;
+            let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+            let file = rustix::fs::openat(&directory.fd, &name, flags, Mode::from_raw_mode(0o666))?;
+            rustix::fs::fcntl_setfl(&file, OFlags::empty())?;
+            Ok(File::from(file))
+        }
+        Output::Stream { directory, name, is_descriptor } => open_stream(&directory, &name, is_descriptor),
+    }
+}
+
 /// Opens a device, FIFO or socket for writing. A FIFO without a reader is an error; waiting for one could take for
 /// ever.
 ///

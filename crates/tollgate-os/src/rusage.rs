@@ -44,6 +44,11 @@ impl Usage {
         self.user_ns.wrapping_add(self.sys_ns)
     }
 
+    /// Page faults of both kinds.
+    pub fn faults(&self) -> u64 {
+        self.minflt.wrapping_add(self.majflt)
+    }
+
     /// Context switches of both kinds.
     pub fn switches(&self) -> u64 {
         self.nvcsw.wrapping_add(self.nivcsw)

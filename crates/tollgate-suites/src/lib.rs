@@ -7,6 +7,7 @@
 //! [`Benchmark`]: tollgate_engine::benchmark::Benchmark
 
 mod checks;
+pub mod command;
 #[cfg(test)]
 mod disassembly;
 mod entry;

@@ -2,12 +2,13 @@
 //!
 //! This process is the subreaper of the command's tree, so the end of the last process is known and its time counts.
 
+use std::cell::Cell;
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tollgate_os::children::{Inherited, Subreaper};
-use tollgate_os::process::{self, Wait};
+use tollgate_os::process::{self, Status, Wait};
 
 /// Where a child that is not ours has ended, so long is waited between two looks at those that are.
 const LOOK: Duration = Duration::from_millis(1);
@@ -27,11 +28,13 @@ pub(crate) struct Descendants {
     _subreaper: Subreaper,
     /// Children that were there before: they are neither waited for nor ended.
     others: Inherited,
+    /// The most memory of those that have ended, in KiB.
+    peak_kib: Cell<u64>,
 }
 
 impl Descendants {
     pub fn begin() -> Self {
-        Self { others: Inherited::now(), _subreaper: Subreaper::begin() }
+        Self { others: Inherited::now(), _subreaper: Subreaper::begin(), peak_kib: Cell::new(0) }
     }
 
     /// Waits for the next stop or end of a child of ours, or of a thread that is traced. `known`: processes and threads that
@@ -41,6 +44,23 @@ impl Descendants {
     /// # Errors
     /// EINTR, and ECHILD where there is none to wait for.
     pub fn wait(&self, flags: libc::c_int, known: impl Fn() -> Vec<libc::pid_t>) -> io::Result<Option<Wait>> {
+        let waited = self.wait_for_one(flags, known);
+        if let Ok(Some(Wait { status: Status::Ended(_), usage, .. })) = &waited {
+            self.peak_kib.set(self.peak_kib.get().max(usage.maxrss_kib));
+        }
+        waited
+    }
+
+    /// The most memory that one of those had that have ended, in KiB.
+    pub fn peak_kib(&self) -> u64 {
+        self.peak_kib.get()
+    }
+
+    fn wait_for_one(
+        &self,
+        flags: libc::c_int,
+        known: impl Fn() -> Vec<libc::pid_t>,
+    ) -> io::Result<Option<Wait>> {
         if self.others.is_empty() {
             return process::wait4(-1, flags);
         }

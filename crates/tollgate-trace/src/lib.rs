@@ -23,6 +23,6 @@ mod run;
 pub use tollgate_os::calls;
 
 pub use launch::ending::end_like;
-pub use outcome::{Calibration, Event, Trace, TraceError};
+pub use outcome::{Calibration, Event, Trace, TraceError, Used};
 pub use request::{Choice, Request};
-pub use run::{calibrate, trace};
+pub use run::{calibrate, trace, trace_nothing};

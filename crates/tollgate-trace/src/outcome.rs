@@ -10,11 +10,23 @@ use tollgate_model::traced::{
 pub struct Trace {
     /// The part that runs keep.
     pub traced: Traced,
+    /// What its processes used beside time.
+    pub used: Used,
     /// Single calls, in the order of their beginnings, where they were asked for.
     pub events: Vec<Event>,
     /// How this process is to end: as the command did, whose core was dumped where it could be; or by a signal that was sent to this
     /// process when the command had just ended.
     pub ended: Ended,
+}
+
+/// What the processes of a command used, by wait4(2), as far as they have ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Used {
+    /// The most memory that one of them had at a time, in bytes. None where that is no more than the copy of this process had that became
+    /// the command.
+    pub memory: Option<u64>,
+    /// Page faults without and with input or output, less those of that copy.
+    pub faults: u64,
 }
 
 /// One system call of one thread.

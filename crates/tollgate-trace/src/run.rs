@@ -12,7 +12,7 @@ use tollgate_os::rusage::Usage;
 
 use crate::descendants::{self, Descendants};
 use crate::launch::{Child, Program};
-use crate::outcome::{Collected, Finished, Trace, TraceError};
+use crate::outcome::{Collected, Finished, Trace, TraceError, Used};
 use crate::ptrace::{Tracer, filter};
 use crate::request::{Choice, Request};
 use crate::{bpf::Bpf, bpf::Costs, calls, launch::signals::Watch};
@@ -36,6 +36,15 @@ pub fn trace(request: &Request) -> Result<Trace, TraceError> {
         },
         other => other.map_err(Failure::into_error),
     }
+}
+
+/// A copy of this process that ends at once, as a command that is not traced. Its time is what the start of any command takes.
+///
+/// # Errors
+/// [`TraceError::System`].
+pub fn trace_nothing() -> Result<Trace, TraceError> {
+    let _alone = descendants::alone();
+    untraced::nothing().map_err(Failure::into_error)
 }
 
 /// Finds the command's file, with the rights that it is executed with.
@@ -115,7 +124,7 @@ fn by_bpf(request: &Request, program: &Program) -> Result<Trace, Failure> {
     })?;
     let finished = untraced::let_go(&mut child, &watch, &record.descendants, request.linger, || bpf.alive())?;
     let collected = bpf.finish();
-    record.end(program, &child, &watch, finished, collected)
+    record.end(Some(program), &child, &watch, finished, collected)
 }
 
 fn by_ptrace(request: &Request, program: &Program) -> Result<Trace, Failure> {
@@ -135,8 +144,11 @@ fn by_ptrace(request: &Request, program: &Program) -> Result<Trace, Failure> {
     let finished = tracer
         .run(&child, &watch, &record.descendants, request.linger)
         .map_err(Failure::system("wait4(2)"))?;
-    record.end(program, &child, &watch, finished, tracer.finish())
+    record.end(Some(program), &child, &watch, finished, tracer.finish())
 }
+
+/// The pages of its code that the copy may reach between its note of what it used and the command: a fault maps 16 of them around it.
+const ON_THE_WAY_KIB: u64 = 256;
 
 /// The part of a trace that is the same for every backend.
 struct Record {
@@ -165,7 +177,7 @@ impl Record {
 
     fn end(
         self,
-        program: &Program,
+        program: Option<&Program>,
         child: &Child,
         watch: &Watch,
         finished: Finished,
@@ -181,21 +193,25 @@ impl Record {
             self.descendants.end_all();
             return Err(Failure::Final(TraceError::Asked(signal)));
         }
-        if let Some(error) = child.failed() {
+        if let (Some(error), Some(program)) = (child.failed(), program) {
             return Err(match error.raw_os_error() {
                 Some(libc::ENOEXEC) => Failure::UnknownFormat,
                 _ => Failure::Final(program.refused(&error)),
             });
         }
+        let (all, observer) = (Usage::of_children(), watch.used_by_observer());
+        let less = |of: fn(&Usage) -> u64| {
+            of(&all).saturating_sub(of(&self.used_before)).saturating_sub(of(&observer))
+        };
         let (user_ns, sys_ns, times_from) = match collected.processor_time(self.backend) {
             Some((user_ns, sys_ns)) => (user_ns, sys_ns, TimesFrom::Trace),
-            None => {
-                let (used, observer) = (Usage::of_children(), watch.used_by_observer());
-                let less = |of: fn(&Usage) -> u64| {
-                    of(&used).saturating_sub(of(&self.used_before)).saturating_sub(of(&observer))
-                };
-                (less(|usage| usage.user_ns), less(|usage| usage.sys_ns), TimesFrom::Rusage)
-            }
+            None => (less(|usage| usage.user_ns), less(|usage| usage.sys_ns), TimesFrom::Rusage),
+        };
+        let (peak_before, faults_before) = child.used_before();
+        let peak = self.descendants.peak_kib();
+        let used = Used {
+            memory: (peak > peak_before + ON_THE_WAY_KIB).then_some(peak << 10),
+            faults: less(Usage::faults).saturating_sub(faults_before),
         };
         let mut notes = collected.notes;
         notes.extend(finished.notes);
@@ -223,7 +239,7 @@ impl Record {
             notes,
         };
         let ended = watch.late().map_or(finished.ended, Ended::Signal);
-        Ok(Trace { traced, events: collected.events, ended })
+        Ok(Trace { traced, used, events: collected.events, ended })
     }
 }
 

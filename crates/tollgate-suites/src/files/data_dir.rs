@@ -83,12 +83,7 @@ impl DataDir {
 
     /// The kind of file system (statfs(2), `f_type`).
     pub fn kind(&self) -> Kind {
-        // SAFETY: an all-zero statfs is valid.
-        let mut filesystem: libc::statfs = unsafe { mem::zeroed() };
-        // SAFETY: an open descriptor; `filesystem` is valid for writing; on failure it stays zero.
-        unsafe { libc::fstatfs(self.descriptor(), &mut filesystem) };
-        // Magic numbers have 32 bits (include/uapi/linux/magic.h).
-        Kind::of(filesystem.f_type as u32)
+        Kind::of_file(&self.directory)
     }
 }
 
@@ -104,6 +99,16 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
+    /// That of the file system of a file.
+    pub fn of_file(file: &OwnedFd) -> Self {
+        // SAFETY: an all-zero statfs is valid.
+        let mut filesystem: libc::statfs = unsafe { mem::zeroed() };
+        // SAFETY: an open descriptor; `filesystem` is valid for writing; on failure it stays zero.
+        unsafe { libc::fstatfs(file.as_raw_fd(), &mut filesystem) };
+        // Magic numbers have 32 bits (include/uapi/linux/magic.h).
+        Self::of(filesystem.f_type as u32)
+    }
+
     fn of(magic: u32) -> Self {
         match magic {
             0x0102_1994 => Self::Memory("tmpfs"),

@@ -119,6 +119,25 @@ impl Residency {
     }
 }
 
+/// Drops the pages of the first `length` bytes of a file. Returns whether none of them is cached then.
+pub(crate) fn emptied(call: ResidencyCall, file: &OwnedFd, length: u64) -> io::Result<bool> {
+    /// A page in use cannot be dropped.
+    const TRIES: usize = 3;
+    let residency = Residency::by(call, file, length)?;
+    for tries in 0..TRIES {
+        // A failure of posix_fadvise(2) shows in the residency.
+        let _ = drop_pages(file);
+        if residency.resident(0, length)? == 0 {
+            return Ok(true);
+        }
+        if tries == 0 {
+            // Dirty pages stay until writeback.
+            rustix::fs::fsync(file)?;
+        }
+    }
+    Ok(false)
+}
+
 /// The pages of a range of a file in the page cache, by cachestat(2) (include/uapi/linux/mman.h).
 fn cachestat(file: RawFd, offset: u64, length: u64) -> io::Result<u64> {
     /// For all architectures.

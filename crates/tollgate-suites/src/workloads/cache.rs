@@ -1,12 +1,12 @@
 //! The page cache of a command's input: filled, or emptied file by file, and checked in both cases.
 
 use std::path::{Path, PathBuf};
-use std::{fs::File, io, os::fd::OwnedFd};
+use std::{io, os::fd::OwnedFd};
 
 use super::command::{on_files, open};
 use super::{digest::files, fixture::write};
 use crate::files::data_dir::DataDir;
-use crate::files::residency::{PAGE, Residency, Trial, drop_pages};
+use crate::files::residency::{PAGE, Residency, Trial, emptied};
 use crate::prelude::*;
 
 /// The state of a command's input at its start.
@@ -67,8 +67,6 @@ impl Pages {
     }
 
     fn bring_one(&self, cache: Cache, path: &Path) -> io::Result<bool> {
-        /// A page in use cannot be dropped.
-        const TRIES: usize = 3;
         let mut file = open(path)?;
         let length = file.metadata()?.len();
         if length == 0 {
@@ -79,22 +77,13 @@ impl Pages {
         }
         let Some(trial) = self.trial else { return Ok(cache == Cache::Warm) };
         let file: OwnedFd = file.into();
-        let written = file.try_clone().map(File::from)?;
-        let residency = Residency::by(trial.call, &file, length)?;
-        let resident = || residency.resident(0, length);
-        if cache == Cache::Warm {
-            return Ok(resident()? >= length.div_ceil(PAGE));
-        }
-        for _ in 0..TRIES {
-            // A failure of posix_fadvise(2) shows in the residency.
-            let _ = drop_pages(&file);
-            if resident()? == 0 {
-                return Ok(true);
+        match cache {
+            Cache::Warm => {
+                let residency = Residency::by(trial.call, &file, length)?;
+                Ok(residency.resident(0, length)? >= length.div_ceil(PAGE))
             }
-            // Dirty pages stay until writeback.
-            written.sync_all()?;
+            Cache::Cold => emptied(trial.call, &file, length),
         }
-        Ok(false)
     }
 
     pub fn note(&self, cache: Cache) -> String {

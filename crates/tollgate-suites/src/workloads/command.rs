@@ -1,18 +1,18 @@
 //! Commands: programs in a process group of their own, in an environment that does not depend on tollgate's user.
 
 use std::ffi::{OsStr, OsString};
-use std::io::{BufWriter, Read, Seek};
+use std::io::Read;
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use std::{fs::File, os::unix::process::CommandExt};
 
-use rustix::fs::MemfdFlags;
 use tollgate_model::{Traced, traced::Ended};
 use tollgate_os::{identity::FileAccess, workdir::Workdir};
 use tollgate_trace::{Choice, Request, TraceError};
 
+use crate::command::{answer::Answer, helper};
 use crate::prelude::*;
 use crate::{files::data_dir::opened, files::refusal::refused};
 
@@ -146,8 +146,7 @@ impl Home {
         context: &mut RunContext,
     ) -> Step<Traced> {
         // Not a file in the directory: the tracer keeps root's rights, and another user may own the directory.
-        let trace = rustix::fs::memfd_create("traced", MemfdFlags::CLOEXEC).map_err(std::io::Error::from);
-        let mut trace = File::from(on_files("memfd_create(2)", trace)?);
+        let answer = on_files("memfd_create(2)", Answer::new())?;
         let ending = self.in_group(command, deadline, context, || {
             if let Some(access) = &self.owner.access {
                 access.end();
@@ -155,10 +154,7 @@ impl Home {
             let identity = self.owner.workdir.identity();
             let request = Request { identity, by, ..Request::new(command.words.clone()) };
             let outcome = tollgate_trace::trace(&request).map(|trace| trace.traced).map_err(untraced);
-            match serde_json::to_writer(BufWriter::new(&trace), &outcome) {
-                Ok(()) => 0,
-                Err(_) => 1,
-            }
+            answer.give(&outcome)
         })?;
         match ending {
             Ending::Finished => {}
@@ -171,8 +167,7 @@ impl Home {
                 ));
             }
         }
-        on_files("lseek(2)", trace.rewind())?;
-        let outcome: Result<Result<Traced>, _> = serde_json::from_reader(std::io::BufReader::new(trace));
+        let outcome: std::io::Result<Result<Traced>> = answer.take();
         let traced = outcome.map_err(|error| fail!("the trace cannot be read: {error}"))??;
         match traced.ended {
             Ended::Exit(0) => Ok(traced),
@@ -223,10 +218,7 @@ impl Home {
 
 fn enter(environment: &[(OsString, OsString)], at: &Path, standard: [RawFd; 3]) -> std::io::Result<()> {
     std::env::set_current_dir(at)?;
-    for (number, descriptor) in (0..).zip(standard) {
-        // SAFETY: open descriptors of this process.
-        checked(unsafe { libc::dup2(descriptor, number) })?;
-    }
+    helper::set_streams(standard)?;
     for (name, _) in std::env::vars_os() {
         // SAFETY: this process is a fork with one thread.
         unsafe { std::env::remove_var(name) };

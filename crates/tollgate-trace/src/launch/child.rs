@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::{io, ptr, sync::atomic::Ordering::Relaxed};
 
 use rustix::thread::CapabilitySet;
-use tollgate_os::{identity::Identity, process, shared::Shared};
+use tollgate_os::{identity::Identity, process, rusage::Usage, shared::Shared};
 
 use tollgate_os::seccomp::Filter;
 
@@ -122,6 +122,12 @@ impl Child {
         self.note.error(IDENTITY)
     }
 
+    /// What the copy used before it became the command: the most memory that it had, in KiB, and its page faults. The kernel counts both
+    /// as the command's (`exec_mmap` of fs/exec.c keeps the peak). Zeroes where it did not get so far.
+    pub fn used_before(&self) -> (u64, u64) {
+        (self.note.0[PEAK].load(Relaxed), self.note.0[FAULTS].load(Relaxed))
+    }
+
     /// The result of its function, when it has ended.
     pub fn result(&self) -> u64 {
         self.note.0[RESULT].load(Relaxed)
@@ -161,6 +167,7 @@ impl Orders<'_> {
             }
             match &self.what {
                 What::Call(function) => {
+                    note.used();
                     note.0[RESULT].store(function(), Relaxed);
                     0
                 }
@@ -174,6 +181,7 @@ impl Orders<'_> {
                         Ok(()) => {
                             streams::close_again();
                             let environment = environment.as_ref().map_or(environ, |lines| lines.as_ptr());
+                            note.used();
                             libc::execve(path.as_ptr(), arguments.as_ptr(), environment);
                             note.write(EXECUTION);
                         }
@@ -209,9 +217,11 @@ const FILTER: usize = 1;
 const IDENTITY: usize = 2;
 const RESULT: usize = 3;
 const GAVE_UP_PRIVILEGES: usize = 4;
+const PEAK: usize = 5;
+const FAULTS: usize = 6;
 
 /// The errors of the copy, and its result, in memory that both processes share.
-struct Note(Shared<5>);
+struct Note(Shared<7>);
 
 impl Note {
     /// Notes the error of the call before.
@@ -222,6 +232,13 @@ impl Note {
 
     fn set(&self, at: usize, error: libc::c_int) {
         self.0[at].store(error.cast_unsigned().into(), Relaxed);
+    }
+
+    /// Notes what this process has used so far.
+    fn used(&self) {
+        let used = Usage::of_process();
+        self.0[PEAK].store(used.maxrss_kib, Relaxed);
+        self.0[FAULTS].store(used.faults(), Relaxed);
     }
 
     fn error(&self, at: usize) -> Option<io::Error> {

@@ -12,6 +12,16 @@ use crate::outcome::{Collected, Finished, Trace};
 use crate::ptrace::{still_running, sys};
 use crate::{clock, descendants::Descendants, launch::signals::Watch, request::Request};
 
+/// The times of a process that is no program and does nothing.
+pub(super) fn nothing() -> Result<Trace, Failure> {
+    let request = Request { linger: Duration::ZERO, ..Request::new(Vec::new()) };
+    let record = Record::begin(&request, Backend::Rusage, Costs::default());
+    let watch = Watch::begin();
+    let mut child = Child::start_function(|| 0, &watch.inherited()).map_err(Failure::system("fork(2)"))?;
+    let finished = let_go(&mut child, &watch, &record.descendants, request.linger, || 0)?;
+    record.end(None, &child, &watch, finished, Collected::default())
+}
+
 /// The times of wait4(2) alone, where no backend works.
 pub(super) fn by_rusage(request: &Request, program: &Program) -> Result<Trace, Failure> {
     let record = Record::begin(request, Backend::Rusage, Costs::default());
@@ -19,7 +29,7 @@ pub(super) fn by_rusage(request: &Request, program: &Program) -> Result<Trace, F
     let mut child = Child::start(program, request.identity, None, &watch.inherited())
         .map_err(Failure::system("fork(2)"))?;
     let finished = let_go(&mut child, &watch, &record.descendants, request.linger, || 0)?;
-    record.end(program, &child, &watch, finished, Collected::default())
+    record.end(Some(program), &child, &watch, finished, Collected::default())
 }
 
 /// Releases a command, and waits for it and its descendants. `alive`: threads of it that have not ended, as far as is known.

@@ -1,0 +1,168 @@
+//! The process that executes a command: the first of a group that the command is in, with its streams and its settings.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+use std::path::Path;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tollgate_engine::versus::{End, Execution, How, Input, Order, Output};
+use tollgate_engine::{checked, group};
+use tollgate_model::Traced;
+use tollgate_model::text::plainly;
+use tollgate_os::children::{Inherited, Subreaper};
+use tollgate_os::{affinity, identity, paths, process};
+use tollgate_trace::{Choice, Request, Trace, TraceError, trace, trace_nothing};
+
+use super::answer::Answer;
+
+/// What an execution gave that came to its end.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Ran {
+    traced: Traced,
+    memory: Option<u64>,
+    faults: u64,
+    left: u32,
+}
+
+impl Ran {
+    fn of(Trace { traced, used, .. }: Trace) -> Self {
+        Self { traced, memory: used.memory, faults: used.faults, left: 0 }
+    }
+
+    pub fn execution(self, order: &Order, said: String) -> Execution {
+        let Self { traced, memory, faults, left } = self;
+        Execution {
+            end: End::Ended(traced.ended),
+            wall_ns: traced.wall_ns,
+            user_ns: traced.user_ns,
+            sys_ns: traced.sys_ns,
+            memory,
+            faults,
+            traced: matches!(order.how, How::Traced { .. }).then_some(traced),
+            said,
+            left,
+        }
+    }
+}
+
+/// The life of that process. Standard error goes to `to`, where it is given.
+pub(super) fn life(order: &Order, to: Option<BorrowedFd<'_>>, answer: &Answer) -> i32 {
+    if !order.keeps {
+        return answer.give(&execute(order, to));
+    }
+    // What is to stay is in another group than the one that ends with this process.
+    let own = process::fork_bound(|| {
+        tollgate_os::group::lead();
+        answer.give(&execute(order, to))
+    });
+    match own.and_then(|mut own| own.wait()) {
+        Ok(tollgate_model::traced::Ended::Exit(status)) => status,
+        Ok(tollgate_model::traced::Ended::Signal(signal)) => {
+            answer.give(&Err::<Ran, _>(End::KilledGroup(signal)))
+        }
+        Err(error) => answer.give(&Err::<Ran, _>(End::NotStarted(format!("fork(2): {}", plainly(&error))))),
+    }
+}
+
+fn execute(order: &Order, to: Option<BorrowedFd<'_>>) -> Result<Ran, End> {
+    settle(order, to).map_err(End::NotStarted)?;
+    let traced = {
+        // What the command leaves is counted here.
+        let _subreaper = Subreaper::begin();
+        let before = Inherited::now();
+        let traced = if order.words.is_empty() { trace_nothing() } else { trace(&request(order)) };
+        traced.map(|traced| {
+            let left = before.later().into_iter().filter(|pid| group::is_running(*pid)).count();
+            Ran {
+                left: if order.keeps { 0 } else { u32::try_from(left).unwrap_or(u32::MAX) },
+                ..Ran::of(traced)
+            }
+        })
+    };
+    traced.map_err(|error| match error {
+        TraceError::Asked(signal) => End::KilledGroup(signal),
+        error => End::NotStarted(error.to_string()),
+    })
+}
+
+fn request(order: &Order) -> Request {
+    let by = match order.how {
+        How::Timed => Choice::Rusage,
+        How::Traced { .. } => Choice::Best,
+    };
+    Request {
+        by,
+        files: order.how == How::Traced { files: true },
+        linger: Duration::ZERO,
+        ..Request::new(order.words.iter().map(OsString::from).collect())
+    }
+}
+
+/// Brings this process into the state that the command is to begin in.
+fn settle(order: &Order, to: Option<BorrowedFd<'_>>) -> Result<(), String> {
+    // A command that asks on a terminal would be stopped in the background, and be waited for.
+    let _ = identity::leave_terminal();
+    streams(order, to)?;
+    for (name, value) in &order.variables {
+        if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
+            return Err(format!("a variable named {name:?} cannot be set"));
+        }
+        // SAFETY: this process is a fork with one thread.
+        unsafe { std::env::set_var(name, value) };
+    }
+    if !order.processors.is_empty() {
+        affinity::pin(0, &order.processors).map_err(|error| {
+            let asked = tollgate_model::text::listed(&order.processors);
+            format!("it cannot be executed on processor {asked}: {}", plainly(&error))
+        })?;
+    }
+    match &order.cgroup {
+        None => Ok(()),
+        Some(cgroup) => enter(cgroup).map_err(|error| {
+            format!("the control group {} cannot be entered: {}", cgroup.display(), plainly(&error))
+        }),
+    }
+}
+
+/// Moves this process to a control group (cgroups(7)).
+fn enter(cgroup: &Path) -> io::Result<()> {
+    let mut processes = File::options().write(true).open(cgroup.join("cgroup.procs"))?;
+    io::Write::write_all(&mut processes, b"0\n")
+}
+
+fn streams(order: &Order, to: Option<BorrowedFd<'_>>) -> Result<(), String> {
+    let failed =
+        |what: &str, path: &Path, error: &io::Error| format!("{what} {}: {}", path.display(), plainly(error));
+    let nothing = Path::new("/dev/null");
+    let open = |path: &Path| File::open(path).map_err(|error| failed("its standard input", path, &error));
+    let make = |path: &Path| {
+        paths::open_emptied(path).map_err(|error| format!("its standard output {}: {error}", path.display()))
+    };
+    let input = match &order.input {
+        Input::Null => open(nothing),
+        Input::File(path) => open(path),
+    }?;
+    let output = match &order.output {
+        Output::Inherit | Output::Pipe => None,
+        Output::Null => {
+            let opened = File::options().write(true).open(nothing);
+            Some(opened.map_err(|error| failed("its standard output", nothing, &error))?)
+        }
+        Output::File(path) => Some(make(path)?),
+    };
+    let errors = to.map_or(2, |to| to.as_raw_fd());
+    let output = output.as_ref().map_or(to.map_or(1, |to| to.as_raw_fd()), AsRawFd::as_raw_fd);
+    set_streams([input.as_raw_fd(), output, errors]).map_err(|error| format!("dup2(2): {}", plainly(&error)))
+}
+
+/// Makes these the standard streams of this process.
+pub(crate) fn set_streams(streams: [RawFd; 3]) -> io::Result<()> {
+    for (number, descriptor) in (0..).zip(streams) {
+        // SAFETY: open descriptors of this process.
+        checked(unsafe { libc::dup2(descriptor, number) })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,103 @@
+//! Commands of the user, executed here one after the other.
+//!
+//! - `helper`: the process that executes one of them, and waits for it. A command that kills its group kills that one with it.
+//! - `answer`: what such a process found. `listener`: a process that keeps the end of what the command says.
+//! - `cooling`: files out of the page cache.
+
+pub(crate) mod answer;
+mod cooling;
+pub(crate) mod helper;
+mod listener;
+#[cfg(test)]
+mod tests;
+
+use std::time::{Duration, Instant};
+
+use tollgate_engine::versus::{Cooled, End, Execution, Executor, Order, Output, executor::Halt};
+use tollgate_engine::{BenchError, Ending, group, interrupt};
+use tollgate_os::children::{Inherited, Subreaper};
+
+use answer::Answer;
+use cooling::Cooling;
+use helper::Ran;
+use listener::Listener;
+
+/// Later than any command.
+const FOREVER: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
+
+/// This process, which executes commands. It is to have one thread. Dropped, it ends what commands left with [`Order::keeps`].
+#[derive(Debug)]
+pub struct Here {
+    before: Inherited,
+    cooling: Cooling,
+    _subreaper: Subreaper,
+}
+
+impl Here {
+    /// From now on processes that commands leave come to this one.
+    pub fn new() -> Self {
+        Self { before: Inherited::now(), cooling: Cooling::default(), _subreaper: Subreaper::begin() }
+    }
+}
+
+impl Default for Here {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Drop for Here {
+    fn drop(&mut self) {
+        group::end_strays(&self.before);
+    }
+}
+
+impl Executor for Here {
+    fn execute(&mut self, order: &Order, tick: &mut dyn FnMut()) -> Result<Execution, Halt> {
+        let no_process = |error| Halt::Run(BenchError::NoProcess(error));
+        let listener = match order.output {
+            Output::Inherit => None,
+            _ => Some(Listener::start(order.keeps).map_err(no_process)?),
+        };
+        // The listener is no process that the command leaves.
+        let inherited = Inherited::now();
+        let answer = Answer::new().map_err(no_process)?;
+        let began = Instant::now();
+        let deadline = began + order.within.unwrap_or(FOREVER).min(FOREVER);
+        let to = listener.as_ref().map(Listener::pipe);
+        let ending = group::run(|| helper::life(order, to, &answer), deadline, tick);
+        let wall = began.elapsed();
+        let is_whole = matches!(ending, Ok(Ending::Finished));
+        let left = if order.keeps && is_whole { 0 } else { group::end_strays(&inherited) };
+        let said = listener.map(Listener::end).unwrap_or_default();
+        let end = match ending.map_err(no_process)? {
+            Ending::Finished => match answer.take::<Result<Ran, End>>() {
+                Ok(Ok(ran)) => return Ok(ran.execution(order, said)),
+                Ok(Err(end)) => end,
+                Err(error) => End::NotStarted(format!("the result of its execution cannot be read: {error}")),
+            },
+            Ending::OutOfTime => End::OutOfTime,
+            Ending::Killed(signal) => End::KilledGroup(signal),
+            Ending::Interrupted => {
+                let signal = interrupt::requested().unwrap_or(libc::SIGINT);
+                return Err(Halt::Run(BenchError::Interrupted(signal)));
+            }
+            other => End::NotStarted(format!("it was not executed: {}", other.describe(Duration::ZERO))),
+        };
+        Ok(Execution {
+            end,
+            wall_ns: u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX),
+            user_ns: 0,
+            sys_ns: 0,
+            memory: None,
+            faults: 0,
+            traced: None,
+            said,
+            left,
+        })
+    }
+
+    fn cool(&mut self, files: &[String]) -> Result<Cooled, Halt> {
+        self.cooling.cool(files)
+    }
+}
