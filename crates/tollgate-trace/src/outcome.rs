@@ -22,8 +22,8 @@ pub struct Trace {
 /// What the processes of a command used, by wait4(2), as far as they have ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Used {
-    /// The most memory that one of them had at a time, in bytes. None where that is no more than the copy of this process had that became
-    /// the command.
+    /// The most memory that one of them had at a time, in bytes. None where that is hardly more than the copy of this process had that
+    /// became the command.
     pub memory: Option<u64>,
     /// Page faults without and with input or output, less those of that copy.
     pub faults: u64,

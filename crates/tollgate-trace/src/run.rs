@@ -147,8 +147,9 @@ fn by_ptrace(request: &Request, program: &Program) -> Result<Trace, Failure> {
     record.end(Some(program), &child, &watch, finished, tracer.finish())
 }
 
-/// The pages of its code that the copy may reach between its note of what it used and the command: a fault maps 16 of them around it.
-const ON_THE_WAY_KIB: u64 = 256;
+/// A peak is known to so much: the kernel sums it from parts for each processor that lag behind by up to 32 pages or more
+/// (`percpu_counter_batch` of lib/percpu_counter.c), for two kinds of pages.
+const PEAK_KNOWN_TO_KIB: u64 = 1024;
 
 /// The part of a trace that is the same for every backend.
 struct Record {
@@ -210,7 +211,7 @@ impl Record {
         let (peak_before, faults_before) = child.used_before();
         let peak = self.descendants.peak_kib();
         let used = Used {
-            memory: (peak > peak_before + ON_THE_WAY_KIB).then_some(peak << 10),
+            memory: (peak > peak_before + PEAK_KNOWN_TO_KIB).then_some(peak << 10),
             faults: less(Usage::faults).saturating_sub(faults_before),
         };
         let mut notes = collected.notes;

@@ -8,8 +8,6 @@ pub(crate) mod answer;
 mod cooling;
 pub(crate) mod helper;
 mod listener;
-#[cfg(test)]
-mod tests;
 
 use std::time::{Duration, Instant};
 

@@ -1,19 +1,35 @@
-//! Commands that end well, badly, late and not at all.
+//! Commands that end well, badly, late and not at all. In a program of their own: what is left of one is found among its children.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-use tollgate_engine::versus::{How, Input};
+use tollgate_engine::versus::{Cooled, End, Execution, Executor, How, Input, Order, Output};
 use tollgate_model::traced::Ended;
 use tollgate_os::process;
-
-use super::*;
-use crate::testing::Directory;
+use tollgate_suites::command::Here;
 
 /// Children and signals belong to the whole process: one command at a time.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
-    crate::prelude::locked(&ALONE)
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A directory of a test's own, removed on drop.
+struct Directory(PathBuf);
+
+impl Directory {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("tollgate-command-{}-{name}", std::process::id()));
+        std::fs::create_dir(&path).expect("a new directory");
+        Self(path)
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
 }
 
 fn order<W: Into<String>>(words: impl IntoIterator<Item = W>) -> Order {
@@ -102,7 +118,7 @@ fn its_memory_and_faults_are_its_own() {
 
 #[test]
 fn it_reads_and_writes_what_it_is_told() {
-    let own = Directory::new();
+    let own = Directory::new("streams");
     let (input, output) = (own.0.join("in"), own.0.join("out"));
     std::fs::write(&input, "some words").expect("written");
     std::fs::write(&output, "longer than what replaces it").expect("written");
@@ -153,7 +169,7 @@ fn it_is_ended_when_its_time_is_over() {
 
 #[test]
 fn what_it_leaves_is_ended() {
-    let own = Directory::new();
+    let own = Directory::new("left");
     let marks = |name: &str| own.0.join(name);
     let lines = [
         ("sleep 612 & echo $! > MARK", true),
@@ -184,7 +200,7 @@ fn what_it_leaves_is_ended() {
 #[test]
 fn what_is_to_stay_stays_until_the_end() {
     let _alone = alone();
-    let own = Directory::new();
+    let own = Directory::new("stays");
     let mark = own.0.join("pid");
     for line in ["sleep 613 & echo $! > MARK", "setsid sleep 613 & echo $! > MARK"] {
         let mut here = Here::new();
@@ -235,7 +251,7 @@ fn it_stays_on_its_processors() {
 
 #[test]
 fn its_calls_are_traced_on_request() {
-    let own = Directory::new();
+    let own = Directory::new("traced");
     let file = own.0.join("file");
     std::fs::write(&file, "text").expect("written");
     let words = ["cat".to_owned(), file.display().to_string()];
@@ -254,7 +270,7 @@ fn its_calls_are_traced_on_request() {
 #[test]
 fn files_leave_the_page_cache() {
     let _alone = alone();
-    let own = Directory::new();
+    let own = Directory::new("cold");
     let file = own.0.join("file");
     std::fs::write(&file, vec![1; 1 << 20]).expect("written");
     std::fs::write(own.0.join("empty"), "").expect("written");
