@@ -15,7 +15,7 @@ pub(super) mod serve;
 use serde::{Deserialize, Serialize};
 use tollgate_model::Facts;
 
-use super::{benchmark::Benchmark, limits::Limits, storage::Storage};
+use super::{benchmark::Benchmark, limits::Limits, storage::Storage, versus};
 
 pub use protocol::MAGIC;
 pub use protocol::PROTOCOL;
@@ -35,6 +35,8 @@ pub struct Means<'a> {
     pub limits: &'a dyn Fn() -> Limits,
     /// The directory for files, made when a chosen case needs it, or why there is none. Its maker keeps it until [`serve()`] returns.
     pub storage: &'a mut dyn FnMut() -> Result<Storage, String>,
+    /// Executes commands of the user. Its maker keeps what they leave until [`serve()`] returns.
+    pub executor: &'a mut dyn versus::Executor,
 }
 
 /// When facts are read.

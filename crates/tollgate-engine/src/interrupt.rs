@@ -5,6 +5,7 @@
 //! that a shell ends the loop that runs the program.
 
 use std::cell::Cell;
+use std::marker::PhantomData;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering::Relaxed};
 
 use tollgate_os::signals::{self, Disposition};
@@ -23,6 +24,8 @@ static CAME: AtomicU64 = AtomicU64::new(0);
 thread_local! {
     /// Whether this thread's present step is to end, see [`stop_step`].
     static STEP_STOPPED: Cell<bool> = const { Cell::new(false) };
+    /// See [`SetAside`].
+    static ASIDE: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Makes only calls that signal-safety(7) allows.
@@ -72,8 +75,32 @@ pub(super) fn resume() -> bool {
     STEP_STOPPED.replace(false)
 }
 
+/// While it lives, this thread does not see the signal that asked to stop: what is to be undone by commands of the user is undone. A
+/// later signal kills the process.
+#[derive(Debug)]
+#[must_use = "the signal is seen again when this is dropped"]
+pub struct SetAside {
+    was_before: bool,
+    /// Of this thread alone.
+    of_thread: PhantomData<*const ()>,
+}
+
+/// See [`SetAside`].
+pub fn set_aside() -> SetAside {
+    SetAside { was_before: ASIDE.replace(true), of_thread: PhantomData }
+}
+
+impl Drop for SetAside {
+    fn drop(&mut self) {
+        ASIDE.set(self.was_before);
+    }
+}
+
 /// The signal that asked to stop, if any.
 pub fn requested() -> Option<i32> {
+    if ASIDE.get() {
+        return None;
+    }
     match SIGNAL.load(Relaxed) {
         0 if STEP_STOPPED.get() => Some(libc::SIGTERM),
         0 => None,

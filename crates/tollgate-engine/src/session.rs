@@ -8,6 +8,7 @@ mod agent_side;
 mod commands;
 mod connection;
 mod counting;
+mod execute;
 mod explain;
 mod iterations;
 mod joint;
@@ -28,6 +29,7 @@ use tollgate_model::{Fact, Facts};
 
 use super::run::Findings;
 
+pub use execute::execute_in;
 pub use explain::{Functions, explain_in};
 pub use iterations::{FunctionCount, Lengths};
 pub use life::{About, Life, Mark};

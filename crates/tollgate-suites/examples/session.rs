@@ -39,6 +39,7 @@ fn agent() -> i32 {
         let directory = Workdir::find(&made).map_err(|error| error.to_string())?;
         Ok(Storage { directory, limit: 1 << 30, by: "this example".to_owned() })
     };
+    let mut executor = tollgate_suites::command::Here::new();
     let status = serve(Means {
         version: "0",
         find,
@@ -46,6 +47,7 @@ fn agent() -> i32 {
         facts: &mut |_| Facts::new(),
         limits: &Limits::default,
         storage: &mut storage,
+        executor: &mut executor,
     });
     let _ = std::fs::remove_dir_all(directory);
     status

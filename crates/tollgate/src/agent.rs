@@ -44,6 +44,7 @@ pub fn agent(args: &AgentArgs) -> Result<(), Failure> {
         // Nothing is measured behind the last facts.
         Moment::After => after(&machine, workplace.take(), args.on.is_some()),
     };
+    let mut executor = tollgate_suites::command::Here::new();
     let status = serve(Means {
         version: env!("CARGO_PKG_VERSION"),
         find: tollgate_suites::find,
@@ -51,6 +52,7 @@ pub fn agent(args: &AgentArgs) -> Result<(), Failure> {
         facts: &mut facts,
         limits: &|| run::limits(&machine),
         storage: &mut storage,
+        executor: &mut executor,
     });
     match u8::try_from(status) {
         Ok(0) => Ok(()),

@@ -121,7 +121,7 @@ impl Report<'_> {
     /// Shows and keeps the trace. Errors from here on are reported and change nothing: the command's own end is
     /// what counts.
     fn show(&self, trace: Trace) -> Ended {
-        let Trace { mut traced, events, ended } = trace;
+        let Trace { mut traced, events, ended, .. } = trace;
         traced.notes.extend(selection(&only(self.args).collect::<Vec<_>>(), traced.backend));
         // The facts are read now: before the start they would delay the command.
         let facts = tollgate_inspect::read_facts(&Machine::here());

@@ -1,14 +1,17 @@
 //! The agent's end of the line while it executes whole commands.
 
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use tollgate_model::text::said_by;
 
 use super::super::commands::{CommandAnswer, CommandRequest, Line};
 use super::super::interrupt;
+use super::super::run::BenchError;
+use super::super::versus::executor::Halt;
 use super::frame::{self, Inbox};
-use super::protocol::{Answer, Request};
+use super::protocol::{Answer, Request, SIGN};
 use super::serve::Streams;
 
 /// The agent's streams, for whole commands.
@@ -28,6 +31,35 @@ impl AgentLine<'_> {
             Err(rustix::io::Errno::INTR) => Ok(false),
             Err(error) => Err(error.into()),
         }
+    }
+}
+
+impl AgentLine<'_> {
+    /// Does the work for a request, gives signs of life meanwhile, and says its answer. What comes in before its end stops it.
+    pub fn work(&mut self, work: impl FnOnce(&mut dyn FnMut()) -> Result<Answer, Halt>) -> io::Result<()> {
+        let mut said = Instant::now();
+        let answer = work(&mut || {
+            if self.is_over() {
+                interrupt::stop_step();
+            }
+            if said.elapsed() >= SIGN {
+                said = Instant::now();
+                // That the line has ended is seen by the next request.
+                let _ = frame::write(&mut self.streams.output, &Answer::Running(None));
+            }
+        });
+        let was_stopped = interrupt::resume();
+        let why = match answer {
+            Ok(answer) => return frame::write(&mut self.streams.output, &answer),
+            // The coordinator does not wait for the answer.
+            Err(Halt::Run(BenchError::Interrupted(_))) if was_stopped => return Ok(()),
+            Err(Halt::Run(BenchError::NoProcess(error))) => {
+                format!("no process can be started: {}", said_by("process", &error))
+            }
+            Err(Halt::Run(error)) => error.to_string(),
+            Err(Halt::Lost(why)) => why,
+        };
+        frame::write(&mut self.streams.output, &Answer::Failed(why))
     }
 }
 

@@ -12,6 +12,7 @@ use super::super::clock::Clock;
 use super::super::commands::{CommandAnswer, CommandRequest};
 use super::super::ending::Ending;
 use super::super::record::ProcessRecord;
+use super::super::versus::{Cooled, Execution, Order};
 use super::super::worker::{InstanceOrder, TurnOrder};
 use super::Moment;
 
@@ -66,6 +67,21 @@ pub enum Request {
     End,
     /// A step of whole commands. Answers: [`Answer::Command`].
     Command(CommandRequest),
+    /// Execute a command of the user. Answers: [`Answer::Running`] meanwhile, then [`Answer::Executed`]. A request that comes before ends
+    /// the command, which gets no answer then.
+    Execute {
+        /// Of the answer to it.
+        number: u64,
+        /// The command.
+        order: Box<Order>,
+    },
+    /// Drop these files from the page cache. Answer: [`Answer::Cooled`].
+    Cool {
+        /// Of the answer to it.
+        number: u64,
+        /// Their paths.
+        files: Vec<String>,
+    },
     /// Say how much memory is in use. Answer: [`Answer::Used`].
     Memory,
     /// Write to so many pages that are new. Answer: [`Answer::Done`].
@@ -167,6 +183,20 @@ pub enum Answer {
     },
     /// About whole commands.
     Command(CommandAnswer),
+    /// The command has ended.
+    Executed {
+        /// That of the request.
+        number: u64,
+        /// What it gave.
+        execution: Box<Execution>,
+    },
+    /// The files were dropped.
+    Cooled {
+        /// That of the request.
+        number: u64,
+        /// What became of them.
+        cooled: Cooled,
+    },
     /// The kernel's function at each of the addresses, in their order; None where it has none there.
     Functions(Vec<Option<String>>),
     /// Why a bench process cannot be started, or a request cannot be met.

@@ -18,6 +18,7 @@ use super::super::limits::Limits;
 use super::super::other_cpus::OtherCpus;
 use super::super::storage::Storage;
 use super::super::supervisor::Isolation;
+use super::super::versus::{self, executor::Halt};
 use super::super::worker::Task;
 use super::super::{cpu, group, interrupt};
 use super::bench::Bench;
@@ -173,6 +174,14 @@ impl<'a> Agent<'a> {
                 }
             }
             Request::Command(request) => self.commands(request),
+            Request::Execute { number, order } => self.at_work(|executor, tick| {
+                let execution = Box::new(executor.execute(&order, tick)?);
+                Ok(Answer::Executed { number, execution })
+            }),
+            Request::Cool { number, files } => self.at_work(|executor, _| {
+                let cooled = executor.cool(&files)?;
+                Ok(Answer::Cooled { number, cooled })
+            }),
             Request::Memory => {
                 let used = itself::used().map_or_else(Answer::Failed, Answer::Used);
                 self.say(&used)
@@ -211,6 +220,16 @@ impl<'a> Agent<'a> {
         group::end_strays(&inherited);
         self.other_cpus = Some(OtherCpus::except(self.cpu, self.allowed.clone()));
         served
+    }
+
+    /// Works on a command of the user, which may use all processors.
+    fn at_work(
+        &mut self,
+        work: impl FnOnce(&mut dyn versus::Executor, &mut dyn FnMut()) -> Result<Answer, Halt>,
+    ) -> io::Result<()> {
+        (self.bench, self.other_cpus) = (None, None);
+        let mut line = AgentLine { streams: &mut self.streams, inbox: &mut self.inbox };
+        line.work(|tick| work(self.means.executor, tick))
     }
 
     fn facts(&mut self, moment: Moment) -> tollgate_model::Facts {

@@ -24,6 +24,7 @@ use super::super::selection::{Group, Selection};
 use super::super::shared::Readiness;
 use super::super::worker::{Find, InstanceOrder};
 use super::super::{clock::Clock, own::OWN_BENCHMARKS, plan::Plan, refusal::Result as Refused};
+use super::execute::tests::Fake;
 use super::{Found, Link, SessionFindings, Side, measure_in};
 
 const fn named(name: &'static str, kind: Kind) -> Benchmark {
@@ -80,7 +81,7 @@ fn own(name: &str) -> Option<&'static Benchmark> {
     OWN_BENCHMARKS.iter().copied().find(|benchmark| benchmark.name == name)
 }
 
-fn find(name: &str) -> Option<&'static Benchmark> {
+pub(super) fn find(name: &str) -> Option<&'static Benchmark> {
     SUITE.benchmarks.iter().copied().find(|benchmark| benchmark.name == name).or_else(|| own(name))
 }
 
@@ -96,7 +97,7 @@ macro_rules! find_other {
 }
 
 /// A child that lives on these two descriptors as its standard input and output.
-fn child(life: impl FnOnce() -> i32) -> (Child, File, File) {
+pub(super) fn child(life: impl FnOnce() -> i32) -> (Child, File, File) {
     let ((input, to), (from, output)) = (io::pipe().expect("a pipe"), io::pipe().expect("a pipe"));
     let child = process::fork_bound(|| {
         // SAFETY: the descriptors are this copy's own. It lets go of those of other tests, which would keep their pipes open.
@@ -110,14 +111,14 @@ fn child(life: impl FnOnce() -> i32) -> (Child, File, File) {
     (child.expect("a process"), OwnedFd::from(to).into(), OwnedFd::from(from).into())
 }
 
-fn agent(find: Find) -> i32 {
+pub(super) fn agent(find: Find) -> i32 {
     let facts = &mut |_| Facts::from([("kernel.release".to_owned(), Fact::known("6.1", "uname(2)"))]);
     let limits = &Limits::default;
     let storage = &mut || Err("no directory".to_owned());
-    serve(Means { version: "1", find, executes: false, facts, limits, storage })
+    serve(Means { version: "1", find, executes: false, facts, limits, storage, executor: &mut Fake })
 }
 
-fn link((child, to, from): (Child, File, File)) -> Link {
+pub(super) fn link((child, to, from): (Child, File, File)) -> Link {
     // The child ends with the link.
     let said = move || {
         let _ = &child;
@@ -126,7 +127,7 @@ fn link((child, to, from): (Child, File, File)) -> Link {
     Link { to: to.into(), from: from.into(), said: Box::new(said) }
 }
 
-fn side(name: &str, start: impl FnMut() -> Result<Link, String> + 'static) -> Side<'static> {
+pub(super) fn side(name: &str, start: impl FnMut() -> Result<Link, String> + 'static) -> Side<'static> {
     let start = Box::new(start);
     Side {
         name: name.to_owned(),
@@ -141,7 +142,7 @@ fn side(name: &str, start: impl FnMut() -> Result<Link, String> + 'static) -> Si
     }
 }
 
-fn of(find: Find) -> Side<'static> {
+pub(super) fn of(find: Find) -> Side<'static> {
     side("host", move || Ok(link(child(move || agent(find)))))
 }
 

@@ -1,0 +1,196 @@
+//! Commands of the user in environments: agents execute them, one at a time, as the caller of [`execute_in`] says.
+
+use std::time::Duration;
+
+use super::super::agent::Moment;
+use super::super::agent::protocol::{Answer, Request};
+use super::super::interrupt;
+use super::super::run::{BenchError, Findings};
+use super::super::versus::executor::Halt;
+use super::super::versus::{Cooled, End, Execution, Executor, Order, Output};
+use super::agent_side::{AgentSide, unexpected};
+use super::connection::{Gone, Stop, plain};
+use super::{Found, Side};
+
+/// The time in which an agent takes a request.
+const MARGIN: Duration = Duration::from_secs(10);
+/// An agent gives a sign of life within this time: four times a second, but while it drops files from the page cache.
+const LATE: Duration = Duration::from_secs(20);
+const COOLS: Duration = Duration::from_secs(300);
+/// Characters of a sentence that an agent may send, and bytes of what a command said.
+const MOST_TEXT: usize = 400;
+const MOST_SAID: usize = 16 << 10;
+
+/// Starts an agent in each environment, reads the facts there before and after, and lets `work` execute commands meanwhile, by one
+/// executor for each side. `say` receives what goes on.
+///
+/// An environment that is lost says so in [`Found::lost`], and its executor in [`Halt::Lost`]. Where the user stopped the work,
+/// [`Findings::interrupted`] says so.
+///
+/// # Errors
+/// Those of `work`; [`BenchError::NoEnvironment`] where there is none, or the times of one are no times; [`BenchError::Interrupted`]
+/// before the work began.
+pub fn execute_in(
+    sides: &mut [Side<'_>],
+    say: &mut dyn FnMut(String),
+    work: &mut dyn FnMut(&mut [&mut dyn Executor]) -> Result<(), BenchError>,
+) -> Result<Vec<Found>, BenchError> {
+    if let Some(side) = sides.iter().find(|side| side.is_counting) {
+        return Err(BenchError::NoEnvironment(format!(
+            "{}: QEMU's translator executes it, and its times are not those of a machine",
+            side.name
+        )));
+    }
+    let mut all: Vec<AgentSide<'_, '_>> =
+        sides.iter_mut().map(|side| AgentSide::new(side, Vec::new())).collect();
+    for side in &mut all {
+        let (name, began) = (side.side.name.clone(), begin(side, say));
+        taken(side, began)?;
+        if let Some(why) = &side.lost {
+            say(format!("{name}: {why}"));
+        }
+    }
+    if !all.iter().any(AgentSide::is_here) {
+        let why = |side: &AgentSide<'_, '_>| {
+            format!("{}: {}", side.side.name, side.lost.clone().unwrap_or_default())
+        };
+        return Err(BenchError::NoEnvironment(all.iter().map(why).collect::<Vec<_>>().join("; ")));
+    }
+    let worked = {
+        let mut remotes: Vec<Remote> = all.iter_mut().map(|side| Remote { side, number: 0 }).collect();
+        let mut executors: Vec<&mut dyn Executor> =
+            remotes.iter_mut().map(|remote| -> &mut dyn Executor { remote }).collect();
+        work(&mut executors)
+    };
+    let mut interrupted = match worked {
+        Ok(()) => interrupt::requested(),
+        Err(BenchError::Interrupted(signal)) => Some(signal),
+        Err(error) => return Err(error),
+    };
+    for side in all.iter_mut().filter(|side| side.is_here()) {
+        if interrupted.is_none() {
+            say(format!("reading facts in {}", side.side.name));
+            let read = side.read_facts(Moment::After);
+            if let Err(BenchError::Interrupted(signal)) = taken(side, read) {
+                interrupted = Some(signal);
+            }
+        }
+        side.close();
+    }
+    let found = |side: AgentSide<'_, '_>| Found {
+        findings: Findings { measurements: Vec::new(), facts: side.of_measuring, interrupted },
+        facts: side.facts,
+        lost: side.lost,
+    };
+    Ok(all.into_iter().map(found).collect())
+}
+
+fn begin(side: &mut AgentSide<'_, '_>, say: &mut dyn FnMut(String)) -> Result<(), Gone> {
+    say(format!("starting {}", side.side.name));
+    side.start()?;
+    say(format!("reading facts in {}", side.side.name));
+    // A fact can be the setting that its commands need.
+    side.wake()?;
+    side.read_facts(Moment::Before)
+}
+
+/// Notes that a side is lost, where it is.
+fn taken(side: &mut AgentSide<'_, '_>, outcome: Result<(), Gone>) -> Result<(), BenchError> {
+    match side.settled(outcome) {
+        Ok(_) => Ok(()),
+        Err(Stop::Interrupted(signal)) => Err(BenchError::Interrupted(signal)),
+        Err(Stop::Over) => Err(BenchError::NoEnvironment(side.lost.clone().unwrap_or_default())),
+    }
+}
+
+/// Executes commands in an environment, by its agent.
+struct Remote<'r, 's, 'a> {
+    side: &'r mut AgentSide<'s, 'a>,
+    /// Of the last request: an answer to another one came too late.
+    number: u64,
+}
+
+impl Remote<'_, '_, '_> {
+    /// Sends a request and waits for its answer, which `take` knows.
+    fn ask<T>(
+        &mut self,
+        request: Request,
+        patience: Duration,
+        tick: &mut dyn FnMut(),
+        take: impl Fn(u64, Answer) -> Result<T, Option<Answer>>,
+    ) -> Result<T, Halt> {
+        if !self.side.is_here() {
+            let why = self.side.lost.clone();
+            return Err(Halt::Lost(why.unwrap_or_else(|| "its agent has ended".to_owned())));
+        }
+        let number = self.number;
+        let side = &mut *self.side;
+        let mut talk = || {
+            side.wake()?;
+            side.send(&request, MARGIN)?;
+            loop {
+                match take(number, side.receive(patience)?) {
+                    Ok(taken) => return Ok(taken),
+                    Err(None) => {}
+                    Err(Some(Answer::Running(_))) => tick(),
+                    Err(Some(other)) => return Err(unexpected(other)),
+                }
+            }
+        };
+        talk().map_err(|gone| match gone {
+            Gone::Interrupted(signal) => Halt::Run(BenchError::Interrupted(signal)),
+            Gone::Over(why) => Halt::Run(BenchError::NoEnvironment(why)),
+            Gone::Lost(why) => {
+                // Neither an interruption nor the end of all.
+                let _ = self.side.lose(Gone::Lost(why.clone()));
+                Halt::Lost(why)
+            }
+        })
+    }
+}
+
+impl Executor for Remote<'_, '_, '_> {
+    fn execute(&mut self, order: &Order, tick: &mut dyn FnMut()) -> Result<Execution, Halt> {
+        let mut order = Box::new(order.clone());
+        if order.output == Output::Inherit {
+            // An agent speaks on its own.
+            order.output = Output::Pipe;
+        }
+        self.number += 1;
+        let request = Request::Execute { number: self.number, order };
+        let execution = self.ask(request, LATE, tick, |asked, answer| match answer {
+            Answer::Executed { number, execution } if number == asked => Ok(execution),
+            Answer::Executed { .. } | Answer::Cooled { .. } => Err(None),
+            other => Err(Some(other)),
+        })?;
+        Ok(bounded(*execution))
+    }
+
+    fn cool(&mut self, files: &[String]) -> Result<Cooled, Halt> {
+        self.number += 1;
+        let request = Request::Cool { number: self.number, files: files.to_vec() };
+        let mut cooled = self.ask(request, COOLS, &mut || {}, |asked, answer| match answer {
+            Answer::Cooled { number, cooled } if number == asked => Ok(cooled),
+            Answer::Executed { .. } | Answer::Cooled { .. } => Err(None),
+            other => Err(Some(other)),
+        })?;
+        cooled.stayed.truncate(files.len());
+        cooled.certified_by = cooled.certified_by.map(|call| plain(&call, MOST_TEXT));
+        Ok(cooled)
+    }
+}
+
+/// An execution with texts that are not too long.
+fn bounded(mut execution: Execution) -> Execution {
+    if execution.said.len() > MOST_SAID {
+        let bytes = execution.said.as_bytes();
+        execution.said = String::from_utf8_lossy(&bytes[bytes.len() - MOST_SAID..]).into_owned();
+    }
+    if let End::NotStarted(why) = &mut execution.end {
+        *why = plain(why, MOST_TEXT);
+    }
+    execution
+}
+
+#[cfg(test)]
+pub(super) mod tests;
