@@ -86,6 +86,12 @@ impl Command {
         self.name.as_deref().unwrap_or(&self.line)
     }
 
+    /// Whether both are the same command line with the same name and shell.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let Self { line, name, parameters, shell, .. } = self;
+        (line, name, parameters, shell) == (&other.line, &other.name, &other.parameters, &other.shell)
+    }
+
     /// Checks a command of an untrusted document.
     ///
     /// # Errors

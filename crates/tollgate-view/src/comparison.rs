@@ -4,6 +4,8 @@ use std::collections::HashMap;
 
 use tollgate_model::compare::{self, FactDifference, NotCompared, Verdict};
 use tollgate_model::run::Part;
+use tollgate_model::text::beginning;
+use tollgate_model::versus::Command;
 use tollgate_model::{Case, Effect, Fact, Measured, Run, Unit};
 
 use crate::proven::Proven;
@@ -157,6 +159,11 @@ impl<'a> Comparison<'a> {
         base.is_some() && base == other
     }
 
+    /// Whether both are commands of the user that were compared.
+    pub fn is_of_commands(&self) -> bool {
+        [self.base, self.other].into_iter().all(|run| command(run).is_some())
+    }
+
     /// Keeps the rows of some cases. Their verdicts stay as they are among all.
     pub fn retain(&mut self, is_chosen: impl Fn(&Case) -> bool) {
         self.rows.retain(|row| is_chosen(row.case()));
@@ -218,12 +225,33 @@ fn differing(name: &str, base: &Run, other: &Run) -> Option<FactDifference> {
     differ.then(|| FactDifference { name: name.to_owned(), base: base.cloned(), other: other.cloned() })
 }
 
-/// A run's label, or its id. Of a session, the environment's name.
+/// A run's label, or its id. Of a session, the environment's name; of a command of the user, the command's, with the environment where that
+/// is not the host.
 pub fn name(run: &Run) -> String {
     match &run.session {
-        Some(part) => environment(part),
+        Some(part) => match &part.command {
+            Some(command) if part.environment == HOST => in_short_of(command),
+            Some(command) => format!("{} in {}", in_short_of(command), part.environment),
+            None => environment(part),
+        },
         None => run.label.as_ref().map_or_else(|| run.id.to_string(), ToString::to_string),
     }
+}
+
+/// The name of the environment that `tollgate` itself is in.
+const HOST: &str = "host";
+
+/// The command of a run that was made to compare it with others.
+pub(crate) fn command(run: &Run) -> Option<&Command> {
+    run.session.as_ref()?.command.as_deref()
+}
+
+/// The beginning of a command, on one line.
+pub(crate) fn in_short_of(command: &Command) -> String {
+    /// Two of them and some words have room on a line.
+    const LONGEST: usize = 32;
+    let words: Vec<&str> = command.shown().split_whitespace().collect();
+    beginning(&words.join(" "), LONGEST).into_owned()
 }
 
 /// An environment as the user named it, with the setting that was another one there.

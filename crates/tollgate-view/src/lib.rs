@@ -37,3 +37,4 @@ mod spreadsheet;
 pub mod summary;
 pub mod table;
 pub mod trace;
+pub mod versus;

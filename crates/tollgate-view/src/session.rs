@@ -64,6 +64,11 @@ impl<'a> Session<'a> {
         })
     }
 
+    /// Whether it compared commands of the user.
+    pub fn is_of_commands(&self) -> bool {
+        !self.members.is_empty() && self.members.iter().all(|member| member.part.command.is_some())
+    }
+
     /// Keeps the rows of some cases. Their verdicts stay as they are among all.
     pub fn retain(&mut self, is_chosen: impl Fn(&Case) -> bool) {
         self.members.iter_mut().for_each(|member| member.summary.retain(&is_chosen));
@@ -83,9 +88,27 @@ pub(crate) fn is_one(runs: &[Run]) -> bool {
     runs.len() > 1 && first.is_some() && runs.iter().all(|run| id(run) == first)
 }
 
+/// The name of a run among those of its session: a command's without the environment where that is the same, and the environment's alone
+/// where the command is the same.
+fn name(run: &Run, among: &[&Run]) -> String {
+    let (Some(own), Some(command)) = (run.session.as_ref(), comparison::command(run)) else {
+        return comparison::name(run);
+    };
+    let others = || among.iter().filter_map(|other| other.session.as_ref());
+    let is_one_environment = others().all(|other| other.environment == own.environment);
+    let is_one_command =
+        others().all(|other| other.command.as_deref().is_some_and(|other| other.is_same(command)));
+    match (is_one_environment, is_one_command) {
+        (true, _) => comparison::in_short_of(command),
+        (false, true) => comparison::environment(own),
+        (false, false) => format!("{} in {}", comparison::in_short_of(command), own.environment),
+    }
+}
+
 /// The names of runs of one session. Two of one name have a number.
 pub(crate) fn names<'a>(runs: impl Iterator<Item = &'a Run>) -> Vec<String> {
-    let names: Vec<String> = runs.map(comparison::name).collect();
+    let runs: Vec<&Run> = runs.collect();
+    let names: Vec<String> = runs.iter().map(|run| name(run, &runs)).collect();
     let numbered = |(at, name): (usize, &String)| {
         let before = names[..at].iter().filter(|known| *known == name).count();
         match names.iter().filter(|known| *known == name).count() {

@@ -30,14 +30,19 @@ impl From<u64> for Cell {
 /// A table with a header.
 pub fn table<const N: usize>(
     columns: [&str; N],
-    rows: impl IntoIterator<Item = [Cell; N]>,
+    data: impl IntoIterator<Item = [Cell; N]>,
     end: Terminator,
 ) -> String {
+    rows(columns.map(str::to_owned).into(), data.into_iter().map(Vec::from), end)
+}
+
+/// The same where the number of columns follows from the data. All rows have as many fields as the header.
+pub fn rows(header: Vec<String>, data: impl IntoIterator<Item = Vec<Cell>>, end: Terminator) -> String {
     let mut writer = csv::WriterBuilder::new().terminator(end).from_writer(Vec::new());
-    // All records have the same number of fields, and writing to memory does not fail.
-    let _ = writer.write_record(columns);
-    for row in rows {
-        let _ = writer.write_record(row.map(|cell| cell.0.into_bytes()));
+    // Writing to memory does not fail.
+    let _ = writer.write_record(header);
+    for row in data {
+        let _ = writer.write_record(row.into_iter().map(|cell| cell.0.into_bytes()));
     }
     let bytes = writer.into_inner().unwrap_or_default();
     String::from_utf8_lossy(&bytes).into_owned()

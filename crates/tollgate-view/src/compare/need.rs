@@ -99,7 +99,7 @@ fn share(run: &Run) -> f64 {
 }
 
 /// A time for `--time` that is at least so many seconds, and an hour at most.
-fn rounded(seconds: f64) -> &'static str {
+pub(crate) fn rounded(seconds: f64) -> &'static str {
     const STEPS: [(f64, &str); 7] = [
         (20.0, "20s"),
         (60.0, "1m"),

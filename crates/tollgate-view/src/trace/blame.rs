@@ -137,15 +137,8 @@ impl<'a> Held<'a> {
 
     /// A part of the real time in words.
     fn part(&self, part: Part) -> String {
-        let has_ptrace = || self.sides.iter().any(|side| side.traced.backend == Backend::Ptrace);
-        match part {
-            Part::User | Part::Sys => part.to_string(),
-            Part::Disk => "waiting for a disk".to_owned(),
-            Part::Runqueue => "waiting for a processor".to_owned(),
-            Part::Sleep => "waiting asleep".to_owned(),
-            Part::Unaccounted if has_ptrace() => "waiting, or stopped by ptrace(2)".to_owned(),
-            Part::Unaccounted => part.to_string(),
-        }
+        in_words_of_part(part, self.sides.iter().any(|side| side.traced.backend == Backend::Ptrace))
+            .to_owned()
     }
 
     fn parts_table(&self) -> Table {
@@ -199,18 +192,7 @@ impl<'a> Held<'a> {
 
     /// How exact the shares are.
     fn method(&self) -> &'static str {
-        const EXACT: &str =
-            "Each had one thread: every part and every call's share of the real time is as measured.";
-        const ESTIMATE: &str = "Parts sum to the real time. Where threads run side by side the real time is shared out among them \
-            by their times on processors and in each kind of waiting, so a call's share is an estimate.";
-        const UNKNOWN: &str = "Where the backend does not know the kind of waiting, or the idle real time, waiting is the \
-            least that user and sys leave of the real time, and a call's share is an estimate.";
-        let traced = self.sides.each_ref().map(|side| side.traced);
-        match traced {
-            _ if traced.iter().any(|traced| traced.idle.is_none()) => UNKNOWN,
-            _ if traced.iter().all(|traced| blame::is_exact(traced)) => EXACT,
-            _ => ESTIMATE,
-        }
+        method(self.sides.iter().map(|side| side.traced))
     }
 
     /// The JSON record.
@@ -245,6 +227,34 @@ impl<'a> Held<'a> {
             exact: self.sides.iter().all(|side| blame::is_exact(side.traced)),
             same_command: base.traced.command == other.traced.command,
         }
+    }
+}
+
+/// How exact the shares of calls are in these executions.
+pub(crate) fn method<'t>(mut traced: impl Iterator<Item = &'t Traced> + Clone) -> &'static str {
+    const EXACT: &str =
+        "Each had one thread: every part and every call's share of the real time is as measured.";
+    const ESTIMATE: &str = "Parts sum to the real time. Where threads run side by side the real time is shared out among them \
+        by their times on processors and in each kind of waiting, so a call's share is an estimate.";
+    const UNKNOWN: &str = "Where the backend does not know the kind of waiting, or the idle real time, waiting is the \
+        least that user and sys leave of the real time, and a call's share is an estimate.";
+    match () {
+        () if traced.clone().any(|traced| traced.idle.is_none()) => UNKNOWN,
+        () if traced.all(blame::is_exact) => EXACT,
+        () => ESTIMATE,
+    }
+}
+
+/// A part of the real time in words, of commands that ptrace(2) stopped or did not.
+pub(crate) fn in_words_of_part(part: Part, has_ptrace: bool) -> &'static str {
+    match part {
+        Part::User => "user",
+        Part::Sys => "kernel",
+        Part::Disk => "waiting for a disk",
+        Part::Runqueue => "waiting for a processor",
+        Part::Sleep => "waiting asleep",
+        Part::Unaccounted if has_ptrace => "waiting, or stopped by ptrace(2)",
+        Part::Unaccounted => "unaccounted",
     }
 }
 
@@ -300,7 +310,7 @@ fn signed_seconds(ns: i64) -> f64 {
 }
 
 /// The name of a part in JSON.
-fn field(part: Part) -> &'static str {
+pub(crate) fn field(part: Part) -> &'static str {
     match part {
         Part::User => "user",
         Part::Sys => "sys",

@@ -1,0 +1,91 @@
+//! The commands of a comparison and their figures.
+
+use tollgate_model::versus::Command;
+use tollgate_model::{Case, Run, Traced, own};
+
+use crate::session::{Member, Session};
+use crate::summary::Figures;
+
+/// The names of commands in tables and sentences, in the order in which they were given.
+const LETTERS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+/// A command in an environment.
+pub(super) struct Cell<'a, 's> {
+    /// The number of its command among different ones.
+    pub(super) command_number: usize,
+    /// The number of its environment among different ones.
+    pub(super) environment_number: usize,
+    /// The command's letter; with the environment where there are several; the environment alone where there is one command.
+    pub(super) label: String,
+    /// What was executed.
+    pub(super) command: &'a Command,
+    /// Its run.
+    pub(super) member: &'s Member<'a>,
+}
+
+/// Every command in every environment, by their places.
+pub(super) fn all<'a, 's>(session: &'s Session<'a>) -> Vec<Cell<'a, 's>> {
+    let mut commands: Vec<&Command> = Vec::new();
+    let mut environments: Vec<&str> = Vec::new();
+    let mut cells: Vec<Cell> = Vec::new();
+    for member in &session.members {
+        let Some(command) = member.part.command.as_deref() else { continue };
+        let command_number = number(&mut commands, command, |known| known.is_same(command));
+        let environment = member.part.environment.as_str();
+        let environment_number = number(&mut environments, environment, |known| *known == environment);
+        cells.push(Cell { command_number, environment_number, label: String::new(), command, member });
+    }
+    for cell in &mut cells {
+        let letter = letter(cell.command_number);
+        let environment = &cell.member.part.environment;
+        cell.label = match (commands.len(), environments.len()) {
+            (_, 1) => letter,
+            (1, _) => environment.clone(),
+            _ => format!("{letter} in {environment}"),
+        };
+    }
+    cells
+}
+
+/// The place of a thing among those that are known, to which it is added.
+fn number<T>(known: &mut Vec<T>, new: T, is_it: impl Fn(&T) -> bool) -> usize {
+    known.iter().position(is_it).unwrap_or_else(|| {
+        known.push(new);
+        known.len() - 1
+    })
+}
+
+/// `A`; after `Z` a number.
+pub(super) fn letter(number: usize) -> String {
+    static_letter(number).map_or_else(|| format!("#{}", number + 1), str::to_owned)
+}
+
+/// The same for the header of a table; None after `Z`.
+pub(super) fn static_letter(number: usize) -> Option<&'static str> {
+    LETTERS.get(number..number + 1)
+}
+
+impl<'s> Cell<'_, 's> {
+    /// The figures of one of [`tollgate_model::versus::CASES`].
+    pub(super) fn figures(&self, case: &str) -> Option<&'s Figures<'s>> {
+        self.member.summary.figures(&Case::plain(case))
+    }
+
+    /// Its traced executions.
+    pub(super) fn traced(&self) -> &'s [Traced] {
+        traced(self.member.summary.run)
+    }
+
+    /// Why it has none.
+    pub(super) fn why_untraced(&self) -> Option<&'s str> {
+        let outcome = &self.member.summary.run.measurement(&Case::plain(own::TRACED))?.outcome;
+        outcome.why()
+    }
+}
+
+/// The executions of a run's command that were traced.
+pub(super) fn traced(run: &Run) -> &[Traced] {
+    let measurement = run.measurement(&Case::plain(own::TRACED));
+    let measured = measurement.and_then(|measurement| measurement.outcome.measured());
+    measured.map_or(&[], |measured| &measured.traced)
+}

@@ -1,0 +1,294 @@
+//! Compared commands as JSON. Times are in seconds.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use tollgate_model::compare::Verdict;
+use tollgate_model::traced::Backend;
+use tollgate_model::traced::blame::Account;
+use tollgate_model::versus::{Command, FAULTS, MEMORY, REAL, SYS, USER};
+use tollgate_model::{Case, Label, RunId, Traced, Unit, own, stats};
+
+use super::cells::{self, Cell};
+use super::said::real;
+use super::split::{Line, Split};
+use crate::compare::json::ends;
+use crate::comparison::{self, Comparison};
+use crate::session::Session;
+use crate::summary::Figures;
+use crate::trace::blame::field;
+
+/// The document.
+#[derive(Serialize)]
+pub struct Document<'a> {
+    session: &'a RunId,
+    label: Option<&'a Label>,
+    commands: Vec<Compared<'a>>,
+    comparison: Rows<'a>,
+}
+
+/// A command in an environment.
+#[derive(Serialize)]
+struct Compared<'a> {
+    /// Of tables and sentences: `A`, or `A in host`.
+    letter: String,
+    command: &'a str,
+    name: Option<&'a str>,
+    parameters: &'a std::collections::BTreeMap<String, String>,
+    shell: Option<&'a str>,
+    environment: &'a str,
+    run: &'a RunId,
+    file: Option<&'a Path>,
+    executions: usize,
+    median_s: Option<f64>,
+    ci_low_s: Option<f64>,
+    ci_high_s: Option<f64>,
+    min_s: Option<f64>,
+    max_s: Option<f64>,
+    user_s: Option<f64>,
+    sys_s: Option<f64>,
+    memory_bytes: Option<f64>,
+    faults: Option<f64>,
+    /// Medians of the executions that were traced.
+    traced: Option<OfTrace>,
+    why_not_traced: Option<&'a str>,
+    /// The median time of what surrounds the command, where it was measured.
+    start_s: Option<f64>,
+    /// Whether that was subtracted.
+    is_corrected: bool,
+    failed: &'a [tollgate_model::versus::Failed],
+    cold: Option<&'a tollgate_model::versus::Cold>,
+    notes: Vec<&'a str>,
+    times_s: Vec<f64>,
+}
+
+/// Where the real time of the traced executions went.
+#[derive(Serialize)]
+struct OfTrace {
+    executions: usize,
+    backend: Backend,
+    real_s: Option<f64>,
+    #[serde(flatten)]
+    parts: Map<String, Value>,
+    calls: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct Rows<'a> {
+    reference: Option<&'a str>,
+    rows: Vec<Row<'a>>,
+}
+
+/// A command compared with the first.
+#[derive(Serialize)]
+struct Row<'a> {
+    letter: String,
+    command: &'a str,
+    environment: &'a str,
+    run: &'a RunId,
+    ratio: Option<f64>,
+    ratio_low: Option<f64>,
+    ratio_high: Option<f64>,
+    adds_s: Option<f64>,
+    adds_low_s: Option<f64>,
+    adds_high_s: Option<f64>,
+    verdict: Option<Verdict>,
+    threshold: Option<f64>,
+    why: Option<&'a str>,
+    pairs: Option<usize>,
+    correlation: Option<f64>,
+    narrowed: Option<f64>,
+    /// The same of its other figures.
+    others: Vec<Other<'a>>,
+    split: Option<Value>,
+}
+
+/// A figure beside the real time, in its unit.
+#[derive(Serialize)]
+struct Other<'a> {
+    benchmark: &'a str,
+    unit: Option<Unit>,
+    base: Option<f64>,
+    other: Option<f64>,
+    ratio: Option<f64>,
+    ratio_low: Option<f64>,
+    ratio_high: Option<f64>,
+    adds: Option<f64>,
+    verdict: Verdict,
+    why: Option<&'a str>,
+}
+
+impl<'s> Document<'s> {
+    /// The document, with the files in which the runs are kept, in the order of the session; fewer where they are not kept.
+    pub fn of(session: &'s Session<'s>, kept: &'s [PathBuf]) -> Self {
+        let cells = cells::all(session);
+        let files = kept.iter().map(|file| Some(file.as_path())).chain(std::iter::repeat(None));
+        let others = cells.iter().skip(1).zip(&session.comparisons);
+        Self {
+            session: session.id,
+            label: session.members.first().and_then(|member| member.summary.run.label.as_ref()),
+            comparison: Rows {
+                reference: cells
+                    .first()
+                    .map(|cell| cell.member.part.command.as_deref().map_or("", Command::shown)),
+                rows: others.map(|(cell, comparison)| Row::of(cell, comparison)).collect(),
+            },
+            commands: cells.iter().zip(files).map(|(cell, file)| Compared::of(cell, file)).collect(),
+        }
+    }
+}
+
+impl<'s> Compared<'s> {
+    fn of(cell: &Cell<'s, 's>, file: Option<&'s Path>) -> Self {
+        let figures = |case: &str| cell.figures(case);
+        let (command, run) = (cell.command, cell.member.summary.run);
+        let real = figures(REAL);
+        let interval = real.and_then(|real| real.estimate.interval);
+        let median = |case: &str| figures(case).map(|figures| figures.estimate.median);
+        let start = run.measurement(&Case::plain(own::START)).and_then(|start| start.outcome.measured());
+        let traced = cell.traced();
+        Self {
+            letter: cell.label.clone(),
+            command: &command.line,
+            name: command.name.as_deref(),
+            parameters: &command.parameters,
+            shell: command.shell.as_deref(),
+            environment: &cell.member.part.environment,
+            run: &run.id,
+            file,
+            executions: real.map_or(0, |real| real.measured.samples.len()),
+            median_s: seconds(median(REAL)),
+            ci_low_s: seconds(interval.map(|interval| interval.low)),
+            ci_high_s: seconds(interval.map(|interval| interval.high)),
+            min_s: seconds(real.map(|real| real.estimate.min)),
+            max_s: seconds(real.map(|real| real.estimate.max)),
+            user_s: seconds(median(USER)),
+            sys_s: seconds(median(SYS)),
+            memory_bytes: median(MEMORY),
+            faults: median(FAULTS),
+            traced: OfTrace::of(traced),
+            why_not_traced: cell.why_untraced(),
+            start_s: seconds(start.and_then(|start| stats::median(&start.samples))),
+            is_corrected: command.is_corrected,
+            failed: &command.failed,
+            cold: command.cold.as_ref(),
+            notes: real.map_or(Vec::new(), notes),
+            times_s: real
+                .map_or(Vec::new(), |real| real.measured.samples.iter().map(|ns| ns / 1e9).collect()),
+        }
+    }
+}
+
+fn notes<'s>(real: &'s Figures<'_>) -> Vec<&'s str> {
+    real.measured.notes.iter().map(String::as_str).collect()
+}
+
+impl OfTrace {
+    fn of(traced: &[Traced]) -> Option<Self> {
+        let accounts: Vec<Account> = traced.iter().map(Account::of).collect();
+        let middle =
+            |values: Vec<u64>| stats::median(&values.iter().map(|ns| *ns as f64).collect::<Vec<_>>());
+        let has_idle = traced.iter().all(|traced| traced.idle.is_some());
+        let parts = accounts.first()?.parts().into_iter().enumerate().map(|(at, (part, _))| {
+            let name = field(part);
+            let is_known = has_idle || !["disk", "runqueue", "sleep"].contains(&name);
+            let median = seconds(middle(accounts.iter().map(|account| account.parts()[at].1).collect()));
+            (format!("{name}_s"), json!(median.filter(|_| is_known)))
+        });
+        Some(Self {
+            executions: traced.len(),
+            backend: traced.first()?.backend,
+            real_s: seconds(middle(accounts.iter().map(|account| account.real).collect())),
+            parts: parts.collect(),
+            calls: middle(traced.iter().map(Traced::count).collect()),
+        })
+    }
+}
+
+impl<'s> Row<'s> {
+    fn of(cell: &Cell<'s, 's>, comparison: &'s Comparison<'s>) -> Self {
+        let row = real(comparison);
+        let found = row.and_then(|row| row.result.alternation.as_ref());
+        let (ratio_low, ratio_high) = ends(row.and_then(|row| row.result.interval));
+        let (low, high) = ends(found.and_then(|found| found.adds_interval));
+        let others = comparison.rows.iter().filter(|row| row.case().benchmark != REAL);
+        Self {
+            letter: cell.label.clone(),
+            command: cell.command.shown(),
+            environment: &cell.member.part.environment,
+            run: &cell.member.summary.run.id,
+            ratio: row.and_then(comparison::Row::ratio),
+            ratio_low,
+            ratio_high,
+            adds_s: seconds(row.and_then(comparison::Row::adds)),
+            adds_low_s: seconds(low),
+            adds_high_s: seconds(high),
+            verdict: row.map(|row| row.result.verdict),
+            threshold: row.map(|row| row.result.threshold),
+            why: row.and_then(|row| row.result.why.as_deref()),
+            pairs: found.map(|found| found.pairs),
+            correlation: found.and_then(|found| found.correlation),
+            narrowed: found.and_then(|found| found.narrowed),
+            others: others.map(Other::of).collect(),
+            split: Split::of(comparison).as_ref().map(split),
+        }
+    }
+}
+
+impl<'s> Other<'s> {
+    fn of(row: &'s comparison::Row<'s>) -> Self {
+        let result = &row.result;
+        let (ratio_low, ratio_high) = ends(result.interval);
+        Self {
+            benchmark: &result.case.benchmark,
+            unit: row.unit(),
+            base: result.base,
+            other: result.other,
+            ratio: row.ratio(),
+            ratio_low,
+            ratio_high,
+            adds: row.adds(),
+            verdict: result.verdict,
+            why: result.why.as_deref(),
+        }
+    }
+}
+
+/// What a difference consists of. The differences of the parts and their rest sum to `difference_s`, and so do those of the calls, of the
+/// time outside of them and of their rest.
+pub(crate) fn split(split: &Split) -> Value {
+    let line = |line: &Line| {
+        let [base, other, difference] =
+            [line.sides[0], line.sides[1], line.difference].map(|ns| ns as f64 / 1e9);
+        json!({ "base_s": base, "other_s": other, "difference_s": difference })
+    };
+    let with = |name: &str, value: Value, of: &Line| {
+        let mut object = line(of);
+        object[name] = value;
+        object
+    };
+    let parts = split.parts.iter().map(|(part, of)| with("part", json!(field(*part)), of));
+    let calls = split.calls.iter().map(|call| {
+        let mut object = with("name", json!(call.name), &call.line);
+        object["base_count"] = json!(call.counts[0]);
+        object["other_count"] = json!(call.counts[1]);
+        object
+    });
+    json!({
+        "difference_s": split.timed as f64 / 1e9,
+        "pairs": split.pairs,
+        "backends": split.backends,
+        "exact": split.is_exact,
+        "traced": line(&split.traced),
+        "parts": parts.collect::<Vec<Value>>(),
+        "rest_of_parts_s": split.rest_of_parts() as f64 / 1e9,
+        "calls": calls.collect::<Vec<Value>>(),
+        "outside": line(&split.outside),
+        "rest_of_calls_s": split.rest_of_calls() as f64 / 1e9,
+    })
+}
+
+fn seconds(ns: Option<f64>) -> Option<f64> {
+    ns.map(|ns| ns / 1e9)
+}

@@ -1,0 +1,75 @@
+//! What is said beside the figures of commands: executions that failed, caches that were dropped, what was subtracted.
+
+use tollgate_model::traced::Ended;
+use tollgate_model::versus::{Cold, REAL};
+
+use super::cells::Cell;
+use crate::facts;
+use crate::figures::count;
+use crate::session::Session;
+use crate::trace::text as words;
+
+/// Files that stayed cached, by name.
+const MOST_STAYED: usize = 2;
+
+/// The notes; one of several commands names them.
+pub(super) fn all(session: &Session, cells: &[Cell]) -> Vec<String> {
+    let mut notes: Vec<(String, Vec<String>)> = Vec::new();
+    for cell in cells {
+        for note in of(cell) {
+            match notes.iter_mut().find(|(known, _)| *known == note) {
+                Some((_, labels)) => labels.push(cell.label.clone()),
+                None => notes.push((note, vec![cell.label.clone()])),
+            }
+        }
+    }
+    let gone = session.members.first().map_or(0, |first| first.part.of as usize);
+    let gone = gone.saturating_sub(session.members.len());
+    let gone =
+        (gone > 0).then(|| format!("{} of it, not among these runs.", count(gone, "command", "commands")));
+    let named = notes.into_iter().map(|(note, labels)| format!("{}: {note}.", labels.join(", ")));
+    named.chain(gone).collect()
+}
+
+fn of(cell: &Cell) -> Vec<String> {
+    let run = cell.member.summary.run;
+    let lost = facts::text(&run.facts, facts::LOST).map(|why| format!("lost: {why}"));
+    let executions = cell.figures(REAL).map_or(0, |figures| figures.measured.samples.len());
+    let failed = &cell.command.failed;
+    let failed = (!failed.is_empty()).then(|| {
+        let mut kinds: Vec<(Ended, usize)> = Vec::new();
+        for failed in failed {
+            match kinds.iter_mut().find(|(ended, _)| *ended == failed.ended) {
+                Some((_, number)) => *number += 1,
+                None => kinds.push((failed.ended, 1)),
+            }
+        }
+        let kinds: Vec<String> = kinds
+            .into_iter()
+            .map(|(ended, number)| {
+                format!("{} in {}", words::ended(ended), count(number, "execution", "executions"))
+            })
+            .collect();
+        format!("{} (of {executions})", kinds.join(", "))
+    });
+    let cold = cell.command.cold.as_ref().map(cold);
+    let of_samples = cell.figures(REAL).map(|figures| figures.measured.notes.clone()).unwrap_or_default();
+    lost.into_iter().chain(failed).chain(cold).chain(of_samples).collect()
+}
+
+/// `the page cache of 12 files was dropped before each execution, by mincore(2); pages of 1 stayed: /lib/libc.so.6`
+fn cold(cold: &Cold) -> String {
+    let by = match &cold.certified_by {
+        Some(call) => format!("certified by {call}"),
+        None => "not certified: no call says which pages are cached".to_owned(),
+    };
+    let files = count(cold.files as usize, "file that it reads", "files that it reads");
+    let stayed = match cold.stayed_files {
+        0 => "none stayed".to_owned(),
+        number => {
+            let named = cold.stayed.iter().take(MOST_STAYED).cloned().collect::<Vec<_>>().join(", ");
+            format!("pages of {number} stayed: {named}")
+        }
+    };
+    format!("the page cache of {files} was dropped before each execution, {by}; {stayed}")
+}

@@ -1,0 +1,115 @@
+//! What is said of a command compared with another: the verdict with its interval, and what would decide an open one.
+
+use tollgate_model::compare::{LEAST_ALTERNATED, SAME_ALTERNATED, Verdict};
+use tollgate_model::stats::Interval;
+use tollgate_model::versus::REAL;
+use tollgate_model::{Case, Unit};
+
+use crate::compare::need;
+use crate::comparison::{Comparison, Row};
+use crate::figures;
+
+/// From here on a ratio is said as a multiple and not in percent.
+const MULTIPLE: f64 = 1.995;
+
+/// The row of real times.
+pub(crate) fn real<'c, 'a>(comparison: &'c Comparison<'a>) -> Option<&'c Row<'a>> {
+    comparison.row(&Case::plain(REAL))
+}
+
+/// `B is 3.2 % slower than A [2.6 %, 3.6 %], adds 1.64 ms [1.40, 1.90].`
+pub(crate) fn sentence([base, other]: [&str; 2], comparison: &Comparison) -> String {
+    let Some(row) = real(comparison) else {
+        return format!("{other} is not compared with {base}: {}.", why_missing(comparison));
+    };
+    let (Some(ratio), result) = (row.ratio(), &row.result) else {
+        let why = row.result.why.as_deref().unwrap_or("it has no ratio");
+        return format!("{other} compared with {base}: inconclusive, {why}{}.", adds(row));
+    };
+    let bracket = result.interval.map(|interval| {
+        let [low, high] = [interval.low, interval.high].map(figures::ratio);
+        format!(" [{low}, {high}]")
+    });
+    let bracket = bracket.unwrap_or_default();
+    match (result.verdict, result.interval) {
+        (Verdict::Same, _) => {
+            let within = figures::percent(comparison.asked.max(SAME_ALTERNATED)).replace(".0 ", " ");
+            format!(
+                "{other} and {base} are the same within {within}: ratio {}{bracket}.",
+                figures::ratio(ratio)
+            )
+        }
+        (Verdict::Inconclusive, Some(interval)) => format!(
+            "{other} compared with {base}: inconclusive, ±{}: ratio {}{bracket}.{}",
+            figures::percent(half(interval)),
+            figures::ratio(ratio),
+            decided_by(comparison, ratio, interval).unwrap_or_default(),
+        ),
+        (Verdict::Inconclusive, None) => {
+            let why = result.why.as_deref().unwrap_or("it has no interval");
+            format!("{other} compared with {base}: inconclusive, {why}: ratio {}.", figures::ratio(ratio))
+        }
+        (Verdict::Slower | Verdict::Faster, _) => {
+            format!("{}{}.", different([base, other], ratio, result.interval), adds(row))
+        }
+    }
+}
+
+/// `B is 3.2 % slower than A [2.6 %, 3.6 %]`, `B takes 2.40 × the time of A [2.38, 2.42]`.
+fn different([base, other]: [&str; 2], ratio: f64, interval: Option<Interval>) -> String {
+    if !(1.0 / MULTIPLE..MULTIPLE).contains(&ratio) {
+        let ends = interval.map(|interval| {
+            let span = figures::span(interval.low, interval.high);
+            format!(" [{}]", span.replace('–', ", "))
+        });
+        let times = figures::significant(ratio, 3);
+        return format!("{other} takes {times} × the time of {base}{}", ends.unwrap_or_default());
+    }
+    let share = |ratio: f64| figures::percent((ratio - 1.0).abs());
+    let (how, ends) = match ratio > 1.0 {
+        true => ("slower", interval.map(|interval| [interval.low, interval.high])),
+        false => ("faster", interval.map(|interval| [interval.high, interval.low])),
+    };
+    let ends = ends.map(|ends| format!(" [{}]", ends.map(share).join(", "))).unwrap_or_default();
+    format!("{other} is {} {how} than {base}{ends}", share(ratio))
+}
+
+/// `, adds 1.64 ms [1.40, 1.90]`, `, saves 1.64 ms [1.40, 1.90]`.
+fn adds(row: &Row) -> String {
+    let found = row.result.alternation.as_ref();
+    let unit = Unit::Nanoseconds;
+    let Some(adds) = found.map(|found| found.adds).or_else(|| row.adds()) else { return String::new() };
+    let ends = found.and_then(|found| found.adds_interval).map(|ends| match adds < 0.0 {
+        true => [-ends.high, -ends.low],
+        false => [ends.low, ends.high],
+    });
+    let ends = ends
+        .map(|[low, high]| format!(" [{}]", figures::range(low, high, adds.abs(), unit).replace('–', ", ")));
+    let word = if adds < 0.0 { "saves" } else { "adds" };
+    format!(", {word} {}{}", figures::estimate(adds.abs(), unit), ends.unwrap_or_default())
+}
+
+/// Half of the width of an interval, as a share of the ratio.
+pub(super) fn half(interval: Interval) -> f64 {
+    (interval.high / interval.low).sqrt() - 1.0
+}
+
+/// The time that would decide it, if the ratio stays where it is: the interval must leave 1, or lie within what is the same. The width of an
+/// interval goes with the square root of the time.
+fn decided_by(comparison: &Comparison, ratio: f64, interval: Interval) -> Option<String> {
+    /// Less than this more decides nothing.
+    const LEAST: f64 = 1.5;
+    let off = ratio.ln().abs();
+    let same = comparison.asked.max(SAME_ALTERNATED);
+    let different = if off > LEAST_ALTERNATED.max(comparison.asked) { off } else { 0.0 };
+    let wanted = different.max(same - off).max(f64::MIN_POSITIVE);
+    let factor = (half(interval) / wanted).powi(2).max(LEAST);
+    let time = need::rounded(comparison.base.seconds()? * factor);
+    Some(format!(" About --time {time} would decide it."))
+}
+
+fn why_missing(comparison: &Comparison) -> String {
+    let missing = comparison.only_base.iter().chain(&comparison.only_other);
+    let why = missing.filter(|(case, _)| case.benchmark == REAL).map(|(_, why)| why.clone()).next();
+    why.unwrap_or_else(|| "neither was timed".to_owned())
+}

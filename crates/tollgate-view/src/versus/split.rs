@@ -1,0 +1,149 @@
+//! What the difference of two commands consists of: the parts of the real time and the system calls of their traced executions.
+//!
+//! In each pair of traced executions of one number the parts and the calls sum to the difference of the pair's real times to the
+//! nanosecond ([`blame`]). Of the pairs each line has the median. Medians do not sum, and the traced executions are not the timed
+//! ones: what is left of the timed difference is a line of its own, so that each column sums to the difference that was timed.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use tollgate_model::stats;
+use tollgate_model::traced::blame::{self, Blame, Part, less};
+use tollgate_model::traced::{Backend, Parts};
+use tollgate_model::{Run, Traced};
+
+use super::cells::traced;
+use super::said::real;
+use crate::comparison::Comparison;
+use crate::trace::blame::method;
+
+/// A difference and what it consists of. Times are in nanoseconds.
+pub(crate) struct Split {
+    /// Pairs of traced executions.
+    pub(crate) pairs: usize,
+    /// What traced them.
+    pub(crate) backends: [Backend; 2],
+    /// The parts of the real time, in the order of tables.
+    pub(crate) parts: Vec<(Part, Line)>,
+    /// The system calls, those first that differ most.
+    pub(crate) calls: Vec<Call>,
+    /// The time outside of calls.
+    pub(crate) outside: Line,
+    /// Real time of the traced executions.
+    pub(crate) traced: Line,
+    /// The difference that was timed, in other executions.
+    pub(crate) timed: i64,
+    /// Whether every share is as measured and none is an estimate.
+    pub(crate) is_exact: bool,
+    /// The same in a sentence.
+    pub(crate) method: &'static str,
+}
+
+/// Medians over the pairs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Line {
+    /// Of the base and of the other.
+    pub(crate) sides: [i64; 2],
+    /// Of the differences of each pair.
+    pub(crate) difference: i64,
+}
+
+/// A system call.
+pub(crate) struct Call {
+    /// Its name.
+    pub(crate) name: String,
+    /// Calls that returned: medians of the base and of the other.
+    pub(crate) counts: [u64; 2],
+    /// Its contribution to the real time.
+    pub(crate) line: Line,
+}
+
+impl Split {
+    /// None where either was not traced, or not timed.
+    pub(crate) fn of(comparison: &Comparison) -> Option<Self> {
+        let timed = real(comparison)?.adds()?;
+        let pairs: Vec<[&Traced; 2]> = pairs(comparison.base, comparison.other).collect();
+        let [base, other] = *pairs.first()?;
+        let blames: Vec<[Blame; 2]> = pairs.iter().map(|pair| pair.map(Blame::of)).collect();
+        let all = || pairs.iter().flatten().copied();
+        let part = |at: usize| {
+            let of = |blame: &Blame| signed(blame.account.parts()[at].1);
+            Some((blames.first()?[0].account.parts()[at].0, line(&blames, of)))
+        };
+        Some(Self {
+            pairs: pairs.len(),
+            backends: [base.backend, other.backend],
+            parts: (0..blames[0][0].account.parts().len()).filter_map(part).collect(),
+            calls: calls(&blames),
+            outside: line(&blames, |blame| blame.outside_ns),
+            traced: line(&blames, |blame| signed(blame.account.real)),
+            timed: timed.round() as i64,
+            is_exact: all().all(blame::is_exact),
+            method: method(all()),
+        })
+    }
+
+    /// What the parts leave of the timed difference.
+    pub(crate) fn rest_of_parts(&self) -> i64 {
+        self.parts.iter().fold(self.timed, |rest, (_, line)| rest.saturating_sub(line.difference))
+    }
+
+    /// What the calls and the time outside of them leave of it.
+    pub(crate) fn rest_of_calls(&self) -> i64 {
+        let calls = self.calls.iter().map(|call| call.line.difference);
+        calls.chain([self.outside.difference]).fold(self.timed, i64::saturating_sub)
+    }
+
+    /// Whether ptrace(2) stopped either.
+    pub(crate) fn has_ptrace(&self) -> bool {
+        self.backends.contains(&Backend::Ptrace)
+    }
+}
+
+/// The traced executions of one number.
+fn pairs<'a>(base: &'a Run, other: &'a Run) -> impl Iterator<Item = [&'a Traced; 2]> {
+    traced(base).iter().zip(traced(other)).map(|(base, other)| [base, other])
+}
+
+/// The system calls of all pairs; one that a pair has not made has no time there.
+fn calls(blames: &[[Blame; 2]]) -> Vec<Call> {
+    // Of each call and side: its contribution and its number in each pair.
+    let mut all: BTreeMap<&str, [Vec<(i64, u64)>; 2]> = BTreeMap::new();
+    for (pair, sides) in blames.iter().enumerate() {
+        for (side, blame) in sides.iter().enumerate() {
+            for call in &blame.calls {
+                let none = || [(); 2].map(|()| vec![(0, 0); blames.len()]);
+                let known = all.entry(&call.name).or_insert_with(none);
+                known[side][pair] = (signed(Parts::total_ns(call.parts)), call.count);
+            }
+        }
+    }
+    let call = |(name, [base, other]): (&str, [Vec<(i64, u64)>; 2])| {
+        let count = |of: &[(i64, u64)]| median(of.iter().map(|(_, count)| *count as f64)).max(0) as u64;
+        let time = |of: &[(i64, u64)]| median(of.iter().map(|(ns, _)| *ns as f64));
+        let differences = base.iter().zip(&other).map(|(base, other)| other.0.saturating_sub(base.0) as f64);
+        Call {
+            name: name.to_owned(),
+            counts: [count(&base), count(&other)],
+            line: Line { sides: [time(&base), time(&other)], difference: median(differences) },
+        }
+    };
+    let mut calls: Vec<Call> = all.into_iter().map(call).collect();
+    calls.sort_by_key(|call| Reverse((call.line.difference.unsigned_abs(), call.line.sides[0])));
+    calls
+}
+
+/// The medians of a time over the pairs.
+fn line(blames: &[[Blame; 2]], of: impl Fn(&Blame) -> i64) -> Line {
+    let side = |at: usize| median(blames.iter().map(|pair| of(&pair[at]) as f64));
+    let differences = blames.iter().map(|[base, other]| of(other).saturating_sub(of(base)) as f64);
+    Line { sides: [side(0), side(1)], difference: median(differences) }
+}
+
+fn median(values: impl Iterator<Item = f64>) -> i64 {
+    stats::median(&values.collect::<Vec<f64>>()).map_or(0, |median| median.round() as i64)
+}
+
+fn signed(ns: u64) -> i64 {
+    less(ns, 0)
+}
