@@ -5,12 +5,14 @@
 //! difference consists of is known from others, which were traced.
 
 mod cells;
+mod difference;
 pub mod hyperfine;
 pub mod json;
 mod matrix;
 mod notes;
 pub(crate) mod said;
 pub(crate) mod split;
+mod tables;
 mod text;
 
 pub use text::text;

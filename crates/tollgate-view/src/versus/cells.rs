@@ -1,8 +1,9 @@
 //! The commands of a comparison and their figures.
 
 use tollgate_model::versus::Command;
-use tollgate_model::{Case, Run, Traced, own};
+use tollgate_model::{Case, Run, Traced, own, versus};
 
+use crate::comparison::Comparison;
 use crate::session::{Member, Session};
 use crate::summary::Figures;
 
@@ -25,14 +26,19 @@ pub(super) struct Cell<'a, 's> {
 
 /// Every command in every environment, by their places.
 pub(super) fn all<'a, 's>(session: &'s Session<'a>) -> Vec<Cell<'a, 's>> {
-    let mut commands: Vec<&Command> = Vec::new();
+    // A command that stands twice in an environment is two commands.
+    let mut commands: Vec<(&Command, usize)> = Vec::new();
     let mut environments: Vec<&str> = Vec::new();
     let mut cells: Vec<Cell> = Vec::new();
     for member in &session.members {
         let Some(command) = member.part.command.as_deref() else { continue };
-        let command_number = number(&mut commands, command, |known| known.is_same(command));
         let environment = member.part.environment.as_str();
         let environment_number = number(&mut environments, environment, |known| *known == environment);
+        let is_before =
+            |cell: &&Cell| cell.environment_number == environment_number && cell.command.is_same(command);
+        let before = cells.iter().filter(is_before).count();
+        let is_it = |known: &(&Command, usize)| known.0.is_same(command) && known.1 == before;
+        let command_number = number(&mut commands, (command, before), is_it);
         cells.push(Cell { command_number, environment_number, label: String::new(), command, member });
     }
     for cell in &mut cells {
@@ -71,6 +77,11 @@ impl<'s> Cell<'_, 's> {
         self.member.summary.figures(&Case::plain(case))
     }
 
+    /// The number of its timed executions.
+    pub(super) fn executions(&self) -> usize {
+        self.figures(versus::REAL).map_or(0, |figures| figures.measured.samples.len())
+    }
+
     /// Its traced executions.
     pub(super) fn traced(&self) -> &'s [Traced] {
         traced(self.member.summary.run)
@@ -88,4 +99,9 @@ pub(super) fn traced(run: &Run) -> &[Traced] {
     let measurement = run.measurement(&Case::plain(own::TRACED));
     let measured = measurement.and_then(|measurement| measurement.outcome.measured());
     measured.map_or(&[], |measured| &measured.traced)
+}
+
+/// The comparison of a cell with the first.
+pub(super) fn comparison_of<'c, 'a>(session: &'c Session<'a>, cell: &Cell) -> Option<&'c Comparison<'a>> {
+    session.comparisons.iter().find(|comparison| comparison.other.id == cell.member.summary.run.id)
 }

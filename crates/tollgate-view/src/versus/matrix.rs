@@ -2,9 +2,8 @@
 
 use tollgate_model::compare::Verdict;
 
-use super::cells::{Cell, static_letter};
+use super::cells::{Cell, comparison_of, static_letter};
 use super::said::real;
-use super::text::comparison_of;
 use crate::figures::ratio;
 use crate::session::Session;
 use crate::table::{Look, Table, heading};

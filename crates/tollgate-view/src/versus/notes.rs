@@ -1,7 +1,7 @@
 //! What is said beside the figures of commands: executions that failed, caches that were dropped, what was subtracted.
 
 use tollgate_model::traced::Ended;
-use tollgate_model::versus::{Cold, REAL};
+use tollgate_model::versus::{Cold, REAL, SYS, USER};
 
 use super::cells::Cell;
 use crate::facts;
@@ -34,7 +34,6 @@ pub(super) fn all(session: &Session, cells: &[Cell]) -> Vec<String> {
 fn of(cell: &Cell) -> Vec<String> {
     let run = cell.member.summary.run;
     let lost = facts::text(&run.facts, facts::LOST).map(|why| format!("lost: {why}"));
-    let executions = cell.figures(REAL).map_or(0, |figures| figures.measured.samples.len());
     let failed = &cell.command.failed;
     let failed = (!failed.is_empty()).then(|| {
         let mut kinds: Vec<(Ended, usize)> = Vec::new();
@@ -50,11 +49,21 @@ fn of(cell: &Cell) -> Vec<String> {
                 format!("{} in {}", words::ended(ended), count(number, "execution", "executions"))
             })
             .collect();
-        format!("{} (of {executions})", kinds.join(", "))
+        format!("{} (of {})", kinds.join(", "), cell.executions())
     });
     let cold = cell.command.cold.as_ref().map(cold);
     let of_samples = cell.figures(REAL).map(|figures| figures.measured.notes.clone()).unwrap_or_default();
-    lost.into_iter().chain(failed).chain(cold).chain(of_samples).collect()
+    lost.into_iter().chain(failed).chain(cold).chain(division(cell)).chain(of_samples).collect()
+}
+
+/// A command needs some user time to run and some sys time to make calls.
+fn division(cell: &Cell) -> Option<String> {
+    let [user, sys] = [USER, SYS].map(|case| cell.figures(case).map(|figures| figures.estimate.median));
+    let is_chance = (user? == 0.0) != (sys? == 0.0);
+    is_chance.then(|| {
+        "the kernel divides user and sys by samples of its clock tick, too few for a command this short"
+            .to_owned()
+    })
 }
 
 /// `the page cache of 12 files was dropped before each execution, by mincore(2); pages of 1 stayed: /lib/libc.so.6`

@@ -1,0 +1,246 @@
+//! What is said of compared commands: the screen, the JSON, and the forms of hyperfine.
+
+mod commands;
+
+use commands::{Side, runs, side};
+use serde_json::Value;
+use tollgate_model::traced::Ended;
+use tollgate_model::versus::{Cold, Failed};
+use tollgate_view::session::Session;
+use tollgate_view::versus::{self, hyperfine, json};
+
+fn plain(text: &str) -> String {
+    anstream::adapter::strip_str(text).to_string()
+}
+
+/// The screen at 80 columns.
+fn screen(sides: &[Side]) -> String {
+    let runs = runs(sides);
+    let session = Session::of(&runs).expect("a session");
+    let text = plain(&versus::text(&session, false, 80));
+    assert!(text.lines().count() <= 40, "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    text
+}
+
+#[test]
+fn a_difference_is_told_with_what_it_consists_of() {
+    let slower = Side { unlinks: 400, ..side("git checkout -q b", 29.0) };
+    insta::assert_snapshot!(screen(&[side("git checkout -q a", 28.0), slower]));
+}
+
+#[test]
+fn equal_commands_are_the_same() {
+    insta::assert_snapshot!(screen(&[side("sleep 0.02", 21.0), side("sleep 0.02", 21.0)]));
+}
+
+#[test]
+fn many_commands_have_room_on_one_screen() {
+    let lines = ["true", "sleep 0.01", "sleep 0.02", "sleep 0.03", "sleep 0.04", "sleep 0.05"];
+    let more = ["sleep 0.06", "sleep 0.07", "sleep 0.08", "sleep 0.09", "sleep 0.1"];
+    let sides = lines.iter().chain(&more).enumerate().map(|(at, line)| side(line, 1.5 + 10.0 * at as f64));
+    insta::assert_snapshot!(screen(&sides.collect::<Vec<Side>>()));
+}
+
+#[test]
+fn commands_in_environments_are_a_matrix() {
+    let mut sides = Vec::new();
+    for (line, ms) in [("find .", 10.0), ("fd .", 6.0)] {
+        for (environment, times) in [("host", 1.0), ("container", 1.1)] {
+            sides.push(Side { environment, untraced: Some("--no-trace"), ..side(line, ms * times) });
+        }
+    }
+    insta::assert_snapshot!(screen(&sides));
+}
+
+#[test]
+fn one_command_has_its_figures_and_notes() {
+    let noted = Side {
+        name: Some("cold"),
+        command: |command| {
+            command.failed = vec![
+                Failed { execution: 3, ended: Ended::Exit(1) },
+                Failed { execution: 5, ended: Ended::Signal(9) },
+            ];
+            command.cold = Some(Cold {
+                files: 12,
+                stayed: vec!["/lib/libc.so.6".into()],
+                stayed_files: 1,
+                certified_by: Some("mincore(2)".into()),
+            });
+        },
+        ..side("grep -r needle .\nexit 1", 812.0)
+    };
+    insta::assert_snapshot!(screen(&[noted]));
+}
+
+#[test]
+fn all_of_it_is_shown_where_it_is_asked_for() {
+    let sides = [side("git checkout -q a", 28.0), Side { unlinks: 400, ..side("git checkout -q b", 29.0) }];
+    let runs = runs(&[sides.as_slice(), &[side("true", 1.0)]].concat());
+    let session = Session::of(&runs).expect("a session");
+    insta::assert_snapshot!(plain(&versus::text(&session, true, 100)));
+}
+
+#[test]
+fn an_open_comparison_says_what_would_decide_it() {
+    let mut runs = runs(&[side("a", 28.0), side("b", 28.4)]);
+    // Sides without common noise.
+    for measurement in &mut runs[1].measurements {
+        if let tollgate_model::Outcome::Measured(measured) = &mut measurement.outcome {
+            measured.samples.reverse();
+        }
+    }
+    let session = Session::of(&runs).expect("a session");
+    let text = plain(&versus::text(&session, false, 80)).replace('\n', " ");
+    assert!(text.contains("B compared with A: inconclusive, ±"), "{text}");
+    assert!(text.contains(" About --time ") && text.contains(" would decide it."), "{text}");
+    assert!(text.contains("which is not significant"), "{text}");
+}
+
+#[test]
+fn no_command_is_too_long_or_too_wide_for_its_screen() {
+    let line: &'static str = "printf '\u{1b}[2J\u{202e}%s\\n' \u{6f22}\u{5b57} | tr a b; sleep 0.00000000000000000000000000000000000000000000000001";
+    for width in [24, 40, 80, 200] {
+        let runs = runs(&[side(line, 3.0), side("true", 2.0), side("x", 2.5)]);
+        let session = Session::of(&runs).expect("a session");
+        let text = versus::text(&session, false, width);
+        assert!(!plain(&text).contains(['\u{1b}', '\u{202e}']), "{text}");
+        assert!(plain(&text).lines().count() <= 60, "{width}: {text}");
+    }
+}
+
+#[test]
+fn its_json_has_the_commands_and_the_comparison() {
+    let sides = [side("git checkout -q a", 28.0), Side { unlinks: 400, ..side("git checkout -q b", 29.0) }];
+    let runs = runs(&sides);
+    let session = Session::of(&runs).expect("a session");
+    let document = serde_json::to_value(json::Document::of(&session, &["/a".into()])).expect("JSON");
+    let commands = document["commands"].as_array().expect("commands");
+    assert_eq!(commands[0]["command"], "git checkout -q a");
+    assert_eq!(commands[0]["file"], "/a");
+    assert_eq!(commands[1]["file"], Value::Null);
+    for figure in ["median_s", "ci_low_s", "ci_high_s", "min_s", "user_s", "sys_s", "memory_bytes", "faults"]
+    {
+        assert!(commands[1][figure].as_f64().is_some_and(|figure| figure > 0.0), "{figure}");
+    }
+    assert_eq!(commands[0]["times_s"].as_array().map(Vec::len), Some(40));
+    let of_traced = &commands[0]["traced"];
+    assert_eq!((&of_traced["backend"], &of_traced["executions"]), (&"bpf".into(), &9.into()));
+    for part in ["real_s", "user_s", "sys_s", "disk_s", "runqueue_s", "sleep_s", "unaccounted_s"] {
+        assert!(of_traced[part].is_f64(), "{part}: {of_traced}");
+    }
+    let rows = document["comparison"]["rows"].as_array().expect("rows");
+    assert_eq!(document["comparison"]["reference"], "git checkout -q a");
+    assert_eq!((rows.len(), &rows[0]["verdict"]), (1, &"slower".into()));
+    for figure in ["ratio", "ratio_low", "ratio_high", "adds_s", "adds_low_s", "adds_high_s"] {
+        assert!(rows[0][figure].is_f64(), "{figure}: {}", rows[0]);
+    }
+    assert_eq!(rows[0]["others"].as_array().map(Vec::len), Some(4));
+}
+
+#[test]
+fn parts_and_calls_sum_to_the_difference_that_was_timed() {
+    let sides = [side("a", 28.0), Side { unlinks: 400, ..side("b", 29.0) }];
+    let runs = runs(&sides);
+    let session = Session::of(&runs).expect("a session");
+    let document = serde_json::to_value(json::Document::of(&session, &[])).expect("JSON");
+    let row = &document["comparison"]["rows"][0];
+    let split = &row["split"];
+    let number = |value: &Value| value.as_f64().expect("a number");
+    let sum = |list: &str| -> f64 {
+        let lines = split[list].as_array().expect("a list").iter();
+        lines.map(|line| number(&line["difference_s"])).sum()
+    };
+    let timed = number(&row["adds_s"]);
+    let parts = sum("parts") + number(&split["rest_of_parts_s"]);
+    let outside = number(&split["outside"]["difference_s"]);
+    let calls = sum("calls") + outside + number(&split["rest_of_calls_s"]);
+    for all in [parts, calls, number(&split["difference_s"])] {
+        assert!((all - timed).abs() < 2e-9, "{all} {timed}");
+    }
+    let unlink = split["calls"].as_array().expect("calls").iter().find(|call| call["name"] == "unlink");
+    let unlink = unlink.expect("unlink");
+    assert_eq!((&unlink["base_count"], &unlink["other_count"]), (&100.into(), &400.into()));
+    assert!((number(&unlink["difference_s"]) - 600e-6).abs() < 1e-9, "{unlink}");
+    assert_eq!(split["exact"], true);
+}
+
+/// The fields that `scripts/*.py` of hyperfine read, and the same figures as it makes of the same times.
+#[test]
+fn the_forms_of_hyperfine_are_those_that_it_writes() {
+    let with = |value: &'static str| Side {
+        command: match value {
+            "1" => |command| command.parameters = [("n".to_owned(), "1".to_owned())].into(),
+            _ => |command| {
+                command.parameters = [("n".to_owned(), "2".to_owned())].into();
+                command.failed = vec![
+                    Failed { execution: 0, ended: Ended::Exit(3) },
+                    Failed { execution: 1, ended: Ended::Signal(9) },
+                ];
+            },
+        },
+        ..side(
+            if value == "1" { "sleep 0.01 | cat" } else { "sleep 0.02" },
+            if value == "1" { 11.0 } else { 21.0 },
+        )
+    };
+    let mut runs = runs(&[with("1"), with("2")]);
+    for run in &mut runs {
+        for measurement in &mut run.measurements {
+            if let tollgate_model::Outcome::Measured(measured) = &mut measurement.outcome {
+                measured.samples.truncate(3);
+                measured.processes.truncate(3);
+            }
+        }
+    }
+    let tollgate_model::Outcome::Measured(measured) = &mut runs[0].measurements[0].outcome else { panic!() };
+    measured.samples = vec![11_511_637.0, 14_667_348.0, 11_631_246.0];
+    let session = Session::of(&runs).expect("a session");
+    let document: Value = serde_json::from_str(&hyperfine::json(&session).expect("JSON")).expect("JSON");
+    let results = document["results"].as_array().expect("results");
+    let fields: Vec<&String> = results[0].as_object().expect("an object").keys().collect();
+    let mut wanted = vec![
+        "command",
+        "mean",
+        "stddev",
+        "median",
+        "user",
+        "system",
+        "min",
+        "max",
+        "times",
+        "memory_usage_byte",
+        "exit_codes",
+        "parameters",
+    ];
+    wanted.sort_unstable();
+    assert_eq!(fields, wanted);
+    assert_eq!(results[0]["parameters"]["n"], "1");
+    assert_eq!(results[1]["exit_codes"], serde_json::json!([3, 137, 0]));
+    // What hyperfine 1.15 wrote of these three times.
+    let close = |field: &str, wanted: f64| {
+        let found = results[0][field].as_f64().expect("a number");
+        assert!((found / wanted - 1.0).abs() < 1e-12, "{field}: {found}");
+    };
+    close("mean", 0.012603410333333334);
+    close("stddev", 0.0017884226561789953);
+    close("median", 0.011631246000000001);
+    close("min", 0.011511637);
+    let csv = hyperfine::csv(&session);
+    let lines: Vec<&str> = csv.lines().collect();
+    assert_eq!(lines[0], "command,mean,stddev,median,user,system,min,max,parameter_n");
+    assert!(lines[1].starts_with("sleep 0.01 | cat,0.0126034103"), "{csv}");
+    assert!(lines[2].ends_with(",2"), "{csv}");
+    let markdown = hyperfine::markdown(&session, None);
+    let lines: Vec<&str> = markdown.lines().collect();
+    assert_eq!(lines[0], "| Command | Mean [ms] | Min [ms] | Max [ms] | Relative |");
+    assert_eq!(lines[1], "|:---|---:|---:|---:|---:|");
+    assert_eq!(lines[2], r"| `sleep 0.01 \| cat` | 12.6 ± 1.8 | 11.5 | 14.7 | 1.00 |");
+    assert!(lines[3].starts_with("| `sleep 0.02` | "), "{markdown}");
+    let seconds = hyperfine::markdown(&session, Some(hyperfine::TimeUnit::Second));
+    assert!(
+        seconds.contains("| Mean [s] |") && seconds.contains("| 0.013 ± 0.002 | 0.012 | 0.015 |"),
+        "{seconds}"
+    );
+}
