@@ -102,6 +102,7 @@ fn traced(side: &Side, noise: f64) -> Traced {
         outside: Some(outside),
         tree: Vec::new(),
         files: Vec::new(),
+        misaligned: Vec::new(),
         cost_per_call_ns: Some(60.0),
         cost_to_others_ns: Some(20.0),
         missed: Vec::new(),
