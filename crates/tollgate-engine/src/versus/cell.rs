@@ -1,0 +1,206 @@
+//! A command in one place: its executions, and the measurements that they are.
+
+use std::time::Duration;
+
+use tollgate_model::measurement::{Case, Measured, Measurement, Outcome, ProcessRounds, Provenance, Unit};
+use tollgate_model::traced::Ended;
+use tollgate_model::versus::{self, Cold, Failed};
+use tollgate_model::{Traced, own, stats};
+
+use super::order::{Cooled, Execution};
+
+/// The group of all measurements.
+const GROUP: &str = "versus";
+/// Files that are named because they stayed in the page cache.
+const MOST_NAMED: usize = 16;
+
+/// An execution that was timed.
+#[derive(Debug, Clone, Copy)]
+struct Timed {
+    wall_ns: f64,
+    user_ns: f64,
+    sys_ns: f64,
+    memory: Option<u64>,
+    faults: u64,
+    ended: Ended,
+}
+
+/// A command in one place.
+#[derive(Debug, Default)]
+pub(super) struct Cell {
+    timed: Vec<Timed>,
+    traced: Vec<Traced>,
+    /// Real times of warm-ups, in nanoseconds.
+    warm: Vec<f64>,
+    slowest: Option<Duration>,
+    cold: Option<Cold>,
+    /// The files that it reads.
+    pub files: Vec<String>,
+    /// Processes that its executions left.
+    left: u64,
+}
+
+/// What was found of a command in one place.
+#[derive(Debug, Clone, Default)]
+pub struct Found {
+    /// In the order of documents.
+    pub measurements: Vec<Measurement>,
+    /// Whether what surrounds it was subtracted from its times.
+    pub is_corrected: bool,
+    /// Its executions that did not exit with status 0.
+    pub failed: Vec<Failed>,
+    /// What was left in the page cache.
+    pub cold: Option<Cold>,
+}
+
+impl Cell {
+    /// The longest of its executions.
+    pub fn slowest(&self) -> Option<Duration> {
+        self.slowest
+    }
+
+    pub fn number(&self) -> usize {
+        self.timed.len()
+    }
+
+    pub fn traced_number(&self) -> usize {
+        self.traced.len()
+    }
+
+    /// The real times, in nanoseconds.
+    pub fn times(&self) -> Vec<f64> {
+        self.timed.iter().map(|timed| timed.wall_ns).collect()
+    }
+
+    /// The shortest of the executions so far, in nanoseconds.
+    pub fn shortest(&self) -> Option<f64> {
+        self.warm.iter().copied().chain(self.timed.iter().map(|timed| timed.wall_ns)).min_by(f64::total_cmp)
+    }
+
+    pub fn warmed(&mut self, execution: &Execution) {
+        self.took(execution);
+        self.warm.push(execution.wall_ns as f64);
+    }
+
+    pub fn time(&mut self, execution: &Execution, ended: Ended) {
+        self.took(execution);
+        self.timed.push(Timed {
+            wall_ns: execution.wall_ns as f64,
+            user_ns: execution.user_ns as f64,
+            sys_ns: execution.sys_ns as f64,
+            memory: execution.memory,
+            faults: execution.faults,
+            ended,
+        });
+    }
+
+    pub fn trace(&mut self, execution: Execution) {
+        self.took(&execution);
+        self.traced.extend(execution.traced);
+    }
+
+    fn took(&mut self, execution: &Execution) {
+        self.slowest = self.slowest.max(Some(Duration::from_nanos(execution.wall_ns)));
+        self.left += u64::from(execution.left);
+    }
+
+    /// Adds what became of the pages of its files.
+    pub fn cooled(&mut self, cooled: Cooled) {
+        let cold =
+            self.cold.get_or_insert(Cold { files: 0, stayed: Vec::new(), stayed_files: 0, certified_by: None });
+        cold.files = cold.files.max(cooled.files);
+        cold.stayed_files = cold.stayed_files.max(u32::try_from(cooled.stayed.len()).unwrap_or(u32::MAX));
+        for file in cooled.stayed {
+            if cold.stayed.len() < MOST_NAMED && !cold.stayed.contains(&file) {
+                cold.stayed.push(file);
+            }
+        }
+        if cold.certified_by.is_none() {
+            cold.certified_by = cooled.certified_by;
+        }
+    }
+
+    /// Drops executions beyond this number: another place of the same round has none.
+    pub fn truncate(&mut self, number: usize) {
+        self.timed.truncate(number);
+    }
+
+    /// Its measurements. `starts`: real times of what surrounds it, in nanoseconds, where that was measured in the same rounds. `why`: why
+    /// there is no execution, where there is none.
+    pub fn conclude(self, starts: &[f64], why: &str) -> Found {
+        let around = stats::median(starts);
+        let mut notes = Vec::new();
+        notes.extend(around.map(|around| format!("less {:.3} ms for its start, {}", around / 1e6, own::START)));
+        if self.left > 0 {
+            notes.push(format!("{} processes that it left were ended", self.left));
+        }
+        let less = around.unwrap_or(0.0);
+        let of = |value: fn(&Timed) -> f64| self.timed.iter().map(value).collect::<Vec<f64>>();
+        let real = of(|timed| timed.wall_ns).into_iter().map(|time| time - less).collect();
+        let memory: Option<Vec<f64>> =
+            self.timed.iter().map(|timed| timed.memory.map(|bytes| bytes as f64)).collect();
+        let memory = match memory {
+            Some(bytes) => measured(versus::MEMORY, Unit::Bytes, bytes, why),
+            None => not_measured(versus::MEMORY, "less than the copy of this program had that became the command"),
+        };
+        let mut measurements = vec![
+            noted(measured(versus::REAL, Unit::Nanoseconds, real, why), notes),
+            measured(versus::USER, Unit::Nanoseconds, of(|timed| timed.user_ns), why),
+            measured(versus::SYS, Unit::Nanoseconds, of(|timed| timed.sys_ns), why),
+            memory,
+            measured(versus::FAULTS, Unit::Count, of(|timed| timed.faults as f64), why),
+        ];
+        if !starts.is_empty() {
+            measurements.push(measured(own::START, Unit::Nanoseconds, starts.to_vec(), why));
+        }
+        if !self.traced.is_empty() {
+            let walls = self.traced.iter().map(|traced| traced.wall_ns as f64).collect();
+            let mut of_traced = measured(own::TRACED, Unit::Nanoseconds, walls, why);
+            if let Outcome::Measured(measured) = &mut of_traced.outcome {
+                measured.traced = self.traced;
+            }
+            measurements.push(of_traced);
+        }
+        let failed = (0..).zip(&self.timed).filter(|(_, timed)| timed.ended != Ended::Exit(0));
+        let failed = failed.map(|(execution, timed)| Failed { execution, ended: timed.ended }).collect();
+        Found { measurements, is_corrected: around.is_some(), failed, cold: self.cold }
+    }
+}
+
+fn noted(mut measurement: Measurement, notes: Vec<String>) -> Measurement {
+    if let Outcome::Measured(measured) = &mut measurement.outcome {
+        measured.notes = notes;
+    }
+    measurement
+}
+
+fn not_measured(name: &str, why: &str) -> Measurement {
+    Measurement { case: Case::plain(name), outcome: Outcome::NotMeasured { why: why.to_owned() } }
+}
+
+/// Each execution is a process of one round, so that those of one number in two places are neighbours.
+fn measured(name: &str, unit: Unit, samples: Vec<f64>, why: &str) -> Measurement {
+    if samples.is_empty() {
+        return not_measured(name, why);
+    }
+    let process = || ProcessRounds { rounds: 1, ran: None, discarded: Vec::new() };
+    let measured = Measured {
+        unit,
+        provenance: Provenance::Hardware,
+        ops_per_sample: 1,
+        // CLOCK_MONOTONIC counts nanoseconds.
+        clock_hz: 1_000_000_000,
+        discarded: 0,
+        processes: samples.iter().map(|_| process()).collect(),
+        samples,
+        counted: None,
+        counters: Vec::new(),
+        bytes_per_op: None,
+        group: GROUP.to_owned(),
+        baseline: None,
+        notes: Vec::new(),
+        span_ns: None,
+        traced: Vec::new(),
+    };
+    Measurement { case: Case::plain(name), outcome: Outcome::Measured(Box::new(measured)) }
+}

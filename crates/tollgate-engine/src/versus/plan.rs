@@ -1,0 +1,108 @@
+//! What is compared, for how long, and which ends of a command are accepted.
+
+use std::time::Duration;
+
+use tollgate_model::traced::Ended;
+
+use super::order::Order;
+
+/// A comparison of commands.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The commands; the first is the one that others are compared with.
+    pub commands: Vec<Given>,
+    /// What surrounds a command: the same shell with nothing to do, or a process that ends at once. Its time is subtracted where a
+    /// command is [`SHORT`]; None where it never is.
+    pub start: Option<Order>,
+    /// Executions of each that are not kept, before the others.
+    pub warmups: u32,
+    /// How many executions of each are timed.
+    pub rounds: Rounds,
+    /// No round begins after this time.
+    pub time: Duration,
+    /// It ends early when every interval is at most so much wide on either side.
+    pub precision: f64,
+    /// It does not end early while a comparison is inconclusive.
+    pub until_decided: bool,
+    /// Whether others are traced beside those that are timed.
+    pub is_traced: bool,
+    /// Whether the pages of the files that a command reads are dropped from the page cache before each execution.
+    pub is_cold: bool,
+    /// The ends that are accepted.
+    pub accepts: Accepts,
+    /// An execution that takes longer has failed; None for [`Plan::patience`].
+    pub timeout: Option<Duration>,
+    /// Of the random order.
+    pub seed: u64,
+}
+
+/// A command whose time without what surrounds it is below this is corrected for that.
+pub const SHORT: Duration = Duration::from_millis(5);
+
+/// How many executions of each command are timed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rounds {
+    /// At least so many, also beyond the time.
+    pub least: u32,
+    /// At most so many.
+    pub most: u32,
+}
+
+impl Rounds {
+    /// No round more than this: a document holds as many processes for each of its cases.
+    pub const MOST: u32 = 100_000;
+
+    /// Exactly so many.
+    pub fn exactly(number: u32) -> Self {
+        Self { least: number, most: number }
+    }
+}
+
+/// A command, and what is executed around it.
+#[derive(Debug, Clone)]
+pub struct Given {
+    /// Its name in messages.
+    pub name: String,
+    /// The command; what is measured of it is set for each execution.
+    pub order: Order,
+    /// Before all of its executions, once in each place.
+    pub setup: Option<Order>,
+    /// Before each execution.
+    pub prepare: Option<Order>,
+    /// After each execution.
+    pub conclude: Option<Order>,
+    /// After all of its executions, once in each place, however they ended.
+    pub cleanup: Option<Order>,
+}
+
+/// Which ends of a command are accepted beside exit status 0.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Accepts {
+    /// No other.
+    #[default]
+    Success,
+    /// Every one.
+    All,
+    /// These exit statuses.
+    Statuses(Vec<i32>),
+}
+
+impl Accepts {
+    /// Whether this end is accepted.
+    pub fn takes(&self, ended: Ended) -> bool {
+        match (self, ended) {
+            (_, Ended::Exit(0)) | (Self::All, _) => true,
+            (Self::Statuses(statuses), Ended::Exit(status)) => statuses.contains(&status),
+            _ => false,
+        }
+    }
+}
+
+impl Plan {
+    /// How long an execution may take when the slowest one so far took this: one that hangs is ended. The first may take for ever.
+    pub fn patience(&self, slowest: Option<Duration>) -> Option<Duration> {
+        const TIMES: u32 = 20;
+        const MORE: Duration = Duration::from_secs(30);
+        self.timeout.or_else(|| Some(slowest?.saturating_mul(TIMES).saturating_add(MORE)))
+    }
+}

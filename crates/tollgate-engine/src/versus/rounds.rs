@@ -1,0 +1,496 @@
+//! The executions from the first preparation to the last clean-up.
+//!
+//! A round executes each command once in each place, in an order that is random in one round and its reverse in the next (ABBA or
+//! BAAB). Rounds in which commands are traced lie between those in which they are timed: nothing that is timed is traced.
+
+use std::time::{Duration, Instant};
+
+use tollgate_model::traced::{Backend, Ended};
+use tollgate_model::{Fact, compare, stats};
+
+use super::cell::{Cell, Found};
+use super::executor::{Executor, Halt};
+use super::order::{End, Execution, How, Order};
+use super::plan::{Given, Plan, SHORT};
+use crate::ending::signal_name;
+use crate::measure::INTERRUPTED;
+use crate::random::Random;
+use crate::run::BenchError;
+use crate::interrupt;
+
+/// Rounds that are traced take at most this share of the time, and are at most so many; by ptrace(2), which stops a command twice a call,
+/// fewer.
+const TRACED_SHARE: f64 = 0.2;
+const MOST_TRACED: usize = 25;
+const MOST_BY_PTRACE: usize = 3;
+/// With fewer pairs an interval is not trusted to be narrow.
+const LEAST_PAIRS: usize = 16;
+/// Executions of what surrounds a command, before it is known whether it matters.
+const STARTS: u32 = 5;
+/// How long a clean-up may take when the user asked to stop.
+const CLEANS_UP: Duration = Duration::from_secs(10);
+
+/// What was found of all commands.
+#[derive(Debug, Clone, Default)]
+pub struct Compared {
+    /// Command by command, each in all places.
+    pub found: Vec<Found>,
+    /// Facts of the comparison.
+    pub facts: Vec<(String, Fact)>,
+    /// For each place why it gave nothing more, where it was lost.
+    pub lost: Vec<Option<String>>,
+    /// The signal that stopped it early.
+    pub interrupted: Option<i32>,
+}
+
+/// What goes on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Doing<'a> {
+    /// In a few words.
+    pub what: &'a str,
+    /// Since the first preparation.
+    pub elapsed: Duration,
+    /// Rounds that were timed.
+    pub rounds: u32,
+    /// The last comparison so far, with its place among the commands and places.
+    pub so_far: Option<(usize, compare::Neighbours)>,
+}
+
+/// Why there is no comparison.
+#[derive(Debug, thiserror::Error)]
+pub enum NotCompared {
+    /// A command ended in a way that is not accepted, was not started, or took too long: a sentence, and what it said last.
+    #[error("{sentence}")]
+    Failed {
+        /// It names the command.
+        sentence: String,
+        /// The end of what the command wrote.
+        said: String,
+    },
+    /// The run ends.
+    #[error(transparent)]
+    Run(#[from] BenchError),
+}
+
+/// Executes the commands in all places until the intervals are narrow, or the time is over.
+///
+/// # Errors
+/// See [`NotCompared`]. What is to clean up is executed also then.
+pub fn measure(
+    places: &mut [&mut dyn Executor],
+    plan: &Plan,
+    watch: &mut dyn FnMut(&Doing<'_>),
+) -> Result<Compared, NotCompared> {
+    let cells = plan.commands.len() * places.len();
+    let mut run = Run {
+        plan,
+        random: Random::new(plan.seed),
+        began: Instant::now(),
+        cells: (0..cells).map(|_| Cell::default()).collect(),
+        starts: vec![Vec::new(); places.len()],
+        lost: vec![None; places.len()],
+        set_up: Vec::new(),
+        is_corrected: false,
+        traced_for: Duration::ZERO,
+        backend: None,
+        rounds: 0,
+        checked: 0,
+        so_far: None,
+        watch,
+        places,
+    };
+    let ended = run.whole();
+    let cleaned = run.clean_up(matches!(ended, Err(Stop::Interrupted(_))));
+    match (ended, cleaned) {
+        (Ok(()), Ok(())) => Ok(run.conclude(None)),
+        (Err(Stop::Interrupted(signal)), _) | (Ok(()), Err(Stop::Interrupted(signal))) => {
+            Ok(run.conclude(Some(signal)))
+        }
+        (Err(Stop::Failed(failed)), _) | (Ok(()), Err(Stop::Failed(failed))) => Err(failed),
+    }
+}
+
+/// Why the executions end before their time.
+enum Stop {
+    Interrupted(i32),
+    Failed(NotCompared),
+}
+
+struct Run<'r, 'p> {
+    plan: &'r Plan,
+    places: &'r mut [&'p mut dyn Executor],
+    random: Random,
+    began: Instant,
+    /// Command by command, each in all places.
+    cells: Vec<Cell>,
+    /// For each place real times of what surrounds a command, in nanoseconds.
+    starts: Vec<Vec<f64>>,
+    lost: Vec<Option<String>>,
+    /// The cells that were set up, and are to be cleaned up.
+    set_up: Vec<usize>,
+    is_corrected: bool,
+    traced_for: Duration,
+    /// By what commands are traced, once that is known.
+    backend: Option<Backend>,
+    rounds: u32,
+    /// The rounds after which the intervals were looked at last.
+    checked: u32,
+    so_far: Option<(usize, compare::Neighbours)>,
+    watch: &'r mut dyn FnMut(&Doing<'_>),
+}
+
+impl Run<'_, '_> {
+    fn whole(&mut self) -> Result<(), Stop> {
+        for cell in 0..self.cells.len() {
+            self.set_up.push(cell);
+            self.around(cell, "setup", |given| given.setup.as_ref())?;
+        }
+        if self.plan.is_cold {
+            self.find_files()?;
+        }
+        for _ in 0..self.plan.warmups {
+            for cell in self.order() {
+                if let Some((execution, _)) = self.execute(cell, How::Timed)? {
+                    self.cells[cell].warmed(&execution);
+                }
+            }
+        }
+        self.find_whether_short()?;
+        let mut order = Vec::new();
+        loop {
+            self.trace_a_round()?;
+            match self.rounds % 2 {
+                0 => order = self.order(),
+                _ => order.reverse(),
+            }
+            self.time_a_round(&order)?;
+            if self.is_over() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// All cells of places that are there, in random order.
+    fn order(&mut self) -> Vec<usize> {
+        let mut order: Vec<usize> =
+            (0..self.cells.len()).filter(|cell| self.lost[self.place(*cell)].is_none()).collect();
+        self.random.shuffle(&mut order);
+        order
+    }
+
+    fn place(&self, cell: usize) -> usize {
+        cell % self.places.len()
+    }
+
+    fn given(&self, cell: usize) -> &Given {
+        &self.plan.commands[cell / self.places.len()]
+    }
+
+    /// One execution of each command in each place, and of what surrounds it.
+    fn time_a_round(&mut self, order: &[usize]) -> Result<(), Stop> {
+        for &cell in order {
+            if let Some((execution, ended)) = self.execute(cell, How::Timed)? {
+                self.cells[cell].time(&execution, ended);
+            }
+        }
+        if self.is_corrected {
+            self.time_starts()?;
+        }
+        self.rounds += 1;
+        Ok(())
+    }
+
+    /// What surrounds a command, once in each place.
+    fn time_starts(&mut self) -> Result<(), Stop> {
+        let Some(start) = &self.plan.start else { return Ok(()) };
+        for place in 0..self.places.len() {
+            let executed = self.step(place, start, "the start of a command")?;
+            if let Some(Execution { end: End::Ended(Ended::Exit(0)), wall_ns, .. }) = executed {
+                self.starts[place].push(wall_ns as f64);
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds whether any command is so short that what surrounds it matters. Where there were no warm-ups, each is executed once.
+    fn find_whether_short(&mut self) -> Result<(), Stop> {
+        if self.plan.start.is_none() {
+            return Ok(());
+        }
+        for _ in 0..STARTS {
+            self.time_starts()?;
+        }
+        for cell in self.order() {
+            if self.cells[cell].shortest().is_none()
+                && let Some((execution, _)) = self.execute(cell, How::Timed)?
+            {
+                self.cells[cell].warmed(&execution);
+            }
+            let around = stats::median(&self.starts[self.place(cell)]).unwrap_or(0.0);
+            let shortest = self.cells[cell].shortest().unwrap_or(f64::INFINITY);
+            self.is_corrected |= shortest - around < SHORT.as_nanos() as f64;
+        }
+        self.starts.iter_mut().for_each(Vec::clear);
+        Ok(())
+    }
+
+    /// Finds the files that each command reads, by tracing it once.
+    fn find_files(&mut self) -> Result<(), Stop> {
+        for cell in self.order() {
+            let Some((execution, _)) = self.execute(cell, How::Traced { files: true })? else { continue };
+            let traced = execution.traced.filter(|traced| traced.backend != Backend::Rusage);
+            let Some(traced) = traced else {
+                let name = &self.given(cell).name;
+                return Err(failed(format!(
+                    "{name}: which files it reads is not known, because it cannot be traced here; --cold needs that"
+                )));
+            };
+            let files = traced.files.into_iter().map(|file| file.path).filter(|path| path.starts_with('/'));
+            self.cells[cell].files = files.collect();
+        }
+        Ok(())
+    }
+
+    /// A round of traced executions, where it is due.
+    fn trace_a_round(&mut self) -> Result<(), Stop> {
+        let most = match self.backend {
+            Some(Backend::Bpf) | None => MOST_TRACED,
+            Some(Backend::Ptrace) => MOST_BY_PTRACE,
+            Some(Backend::Rusage) => 1,
+        };
+        let number = self.cells.iter().map(Cell::traced_number).max().unwrap_or_default();
+        let is_due = number == 0
+            || self.traced_for.as_secs_f64() < TRACED_SHARE * self.began.elapsed().as_secs_f64();
+        // Half of the time is for those that are timed, however long one that is traced takes.
+        let has_time = number == 0 || self.traced_for.as_secs_f64() < self.plan.time.as_secs_f64() / 2.0;
+        if !(self.plan.is_traced && number < most && is_due && has_time) {
+            return Ok(());
+        }
+        let began = Instant::now();
+        for cell in self.order() {
+            if let Some((execution, _)) = self.execute(cell, How::Traced { files: false })? {
+                let backend = execution.traced.as_ref().map(|traced| traced.backend);
+                self.backend = self.backend.or(backend);
+                self.cells[cell].trace(execution);
+            }
+        }
+        self.traced_for += began.elapsed();
+        Ok(())
+    }
+
+    /// Executes a command with what surrounds it. None where its place is lost.
+    fn execute(&mut self, cell: usize, how: How) -> Result<Option<(Execution, Ended)>, Stop> {
+        if self.around(cell, "preparation", |given| given.prepare.as_ref())?.is_none() {
+            return Ok(None);
+        }
+        let is_known = !self.cells[cell].files.is_empty();
+        if self.plan.is_cold && is_known {
+            let place = self.place(cell);
+            let cooled = self.places[place].cool(&self.cells[cell].files);
+            match self.taken(place, cooled)? {
+                Some(cooled) => self.cells[cell].cooled(cooled),
+                None => return Ok(None),
+            }
+        }
+        let given = self.given(cell);
+        let within = self.plan.patience(self.cells[cell].slowest());
+        let order = Order { how, within, ..given.order.clone() };
+        let name = given.name.clone();
+        let Some(execution) = self.step(self.place(cell), &order, &name)? else { return Ok(None) };
+        let ended = self.judge(&name, &order, &execution)?;
+        if self.around(cell, "conclusion", |given| given.conclude.as_ref())?.is_none() {
+            return Ok(None);
+        }
+        Ok(Some((execution, ended)))
+    }
+
+    /// Executes what surrounds a command, which must succeed. None where its place is lost.
+    fn around(
+        &mut self,
+        cell: usize,
+        what: &str,
+        of: impl Fn(&Given) -> Option<&Order>,
+    ) -> Result<Option<()>, Stop> {
+        let given = self.given(cell);
+        let Some(order) = of(given).cloned() else { return Ok(Some(())) };
+        let name = format!("the {what} of {}", given.name);
+        let Some(execution) = self.step(self.place(cell), &order, &name)? else { return Ok(None) };
+        match execution.end {
+            End::Ended(Ended::Exit(0)) => Ok(Some(())),
+            _ => Err(ended_badly(&name, &order, execution)),
+        }
+    }
+
+    /// How a command ended, if that is accepted.
+    fn judge(&self, name: &str, order: &Order, execution: &Execution) -> Result<Ended, Stop> {
+        let ended = match execution.end {
+            End::Ended(ended) => Some(ended),
+            End::KilledGroup(signal) => Some(Ended::Signal(signal)),
+            End::OutOfTime | End::NotStarted(_) => None,
+        };
+        match ended.filter(|ended| self.plan.accepts.takes(*ended)) {
+            Some(ended) => Ok(ended),
+            None => Err(ended_badly(name, order, execution.clone())),
+        }
+    }
+
+    /// Executes an order in a place. None where that is lost.
+    fn step(&mut self, place: usize, order: &Order, what: &str) -> Result<Option<Execution>, Stop> {
+        if self.lost[place].is_some() {
+            return Ok(None);
+        }
+        let Self { places, watch, began, rounds, so_far, .. } = self;
+        let mut tick = || watch(&Doing { what, elapsed: began.elapsed(), rounds: *rounds, so_far: *so_far });
+        tick();
+        let executed = places[place].execute(order, &mut tick);
+        self.taken(place, executed)
+    }
+
+    fn taken<T>(&mut self, place: usize, outcome: Result<T, Halt>) -> Result<Option<T>, Stop> {
+        match outcome {
+            Ok(value) => Ok(Some(value)),
+            Err(Halt::Lost(why)) => {
+                self.lost[place] = Some(why);
+                match self.lost.iter().all(Option::is_some) {
+                    true => {
+                        let why = self.lost[place].clone().unwrap_or_default();
+                        Err(Stop::Failed(BenchError::NoEnvironment(why).into()))
+                    }
+                    false => Ok(None),
+                }
+            }
+            Err(Halt::Run(BenchError::Interrupted(signal))) => Err(Stop::Interrupted(signal)),
+            Err(Halt::Run(error)) => Err(Stop::Failed(error.into())),
+        }
+    }
+
+    /// Whether enough rounds were timed.
+    fn is_over(&mut self) -> bool {
+        let rounds = self.plan.rounds;
+        if self.rounds >= rounds.most {
+            return true;
+        }
+        if self.rounds < rounds.least {
+            return false;
+        }
+        self.began.elapsed() >= self.plan.time || self.is_narrow()
+    }
+
+    /// Whether every interval is narrow, and every comparison decided where that is asked for. It is looked at rarely where there are many
+    /// rounds.
+    fn is_narrow(&mut self) -> bool {
+        if (self.rounds as usize) < LEAST_PAIRS || self.rounds < self.checked + self.checked / 20 {
+            return false;
+        }
+        self.checked = self.rounds;
+        let here = |cell: &usize| self.lost[self.place(*cell)].is_none();
+        let cells: Vec<usize> = (0..self.cells.len()).filter(here).collect();
+        let Some((&base, others)) = cells.split_first() else { return true };
+        let times = self.times(base);
+        if others.is_empty() {
+            let interval = stats::series_interval(&times, f64::INFINITY, 0.95);
+            let median = stats::median(&times).filter(|median| *median > 0.0);
+            return interval.zip(median).is_some_and(|(interval, median)| {
+                (interval.high - interval.low) / 2.0 <= self.plan.precision * median
+            });
+        }
+        let mut all = true;
+        for &other in others {
+            let found = compare::neighbours(&times, &self.times(other), others.len());
+            let is_narrow = found.is_some_and(|found| {
+                let is_decided = !self.plan.until_decided || found.verdict != compare::Verdict::Inconclusive;
+                let width = found.interval.map(|interval| (interval.high - interval.low) / 2.0);
+                is_decided && width.is_some_and(|width| width <= self.plan.precision)
+            });
+            self.so_far = found.map(|found| (other, found)).or(self.so_far);
+            all &= is_narrow;
+        }
+        all
+    }
+
+    /// The real times of a cell, less what surrounds it where that is subtracted.
+    fn times(&self, cell: usize) -> Vec<f64> {
+        let starts = if self.is_corrected { self.starts[self.place(cell)].as_slice() } else { &[] };
+        let around = stats::median(starts).unwrap_or(0.0);
+        self.cells[cell].times().into_iter().map(|time| time - around).collect()
+    }
+
+    /// Cleans up what was set up, the last first, whatever happened.
+    fn clean_up(&mut self, is_interrupted: bool) -> Result<(), Stop> {
+        let _aside = is_interrupted.then(interrupt::set_aside);
+        let mut outcome = Ok(());
+        while let Some(cell) = self.set_up.pop() {
+            let within = is_interrupted.then_some(CLEANS_UP);
+            let order = self.given(cell).cleanup.clone();
+            let Some(order) = order.map(|order| Order { within: within.or(order.within), ..order }) else {
+                continue;
+            };
+            let name = format!("the clean-up of {}", self.given(cell).name);
+            let cleaned = match self.step(self.place(cell), &order, &name) {
+                Ok(Some(execution)) if execution.end != End::Ended(Ended::Exit(0)) => {
+                    Err(ended_badly(&name, &order, execution))
+                }
+                Ok(_) => Ok(()),
+                Err(stop) => Err(stop),
+            };
+            outcome = outcome.and(cleaned);
+        }
+        outcome
+    }
+
+    fn conclude(self, interrupted: Option<i32>) -> Compared {
+        let Self { cells, starts, lost, is_corrected, backend, rounds, plan, .. } = self;
+        let places = starts.len();
+        let mut facts = vec![
+            ("run.seed".to_owned(), Fact::known(format!("{:016x}", plan.seed), "getrandom(2)")),
+            ("run.budget_s".to_owned(), Fact::known(plan.time.as_secs_f64(), "--time")),
+            ("run.rounds".to_owned(), Fact::known(i64::from(rounds), "rounds that were timed")),
+            ("run.order".to_owned(), Fact::known("random, reversed in every other round", "the schedule")),
+        ];
+        facts.extend(backend.map(|backend| {
+            let name = match backend {
+                Backend::Bpf => "bpf",
+                Backend::Ptrace => "ptrace",
+                Backend::Rusage => "none",
+            };
+            ("run.tracer".to_owned(), Fact::known(name, "the best that works here"))
+        }));
+        facts.extend(interrupted.map(|signal| {
+            (INTERRUPTED.to_owned(), Fact::known(signal_name(signal), "signal(7)"))
+        }));
+        // A round that was not finished is no pair.
+        let whole = cells.iter().enumerate().filter(|(cell, _)| lost[cell % places].is_none());
+        let whole = whole.map(|(_, cell)| cell.number()).min().unwrap_or_default();
+        let conclude = |(at, mut cell): (usize, Cell)| {
+            cell.truncate(whole);
+            let none: &[f64] = &[];
+            let around = if is_corrected { starts[at % places].as_slice() } else { none };
+            let why = match (&lost[at % places], interrupted) {
+                (Some(why), _) => why.as_str(),
+                (None, Some(_)) => "interrupted before its first execution was timed",
+                (None, None) => "it was not executed",
+            };
+            cell.conclude(around, why)
+        };
+        Compared { found: cells.into_iter().enumerate().map(conclude).collect(), facts, lost, interrupted }
+    }
+}
+
+fn failed(sentence: String) -> Stop {
+    Stop::Failed(NotCompared::Failed { sentence, said: String::new() })
+}
+
+/// What was wrong with an execution.
+fn ended_badly(name: &str, order: &Order, Execution { end, said, .. }: Execution) -> Stop {
+    let sentence = match end {
+        End::Ended(Ended::Exit(status)) => format!("{name} ended with exit status {status}"),
+        End::Ended(Ended::Signal(signal)) => format!("{name} was killed by {}", signal_name(signal)),
+        End::KilledGroup(signal) => format!("{name} killed its process group by {}", signal_name(signal)),
+        End::NotStarted(why) => format!("{name} was not started: {why}"),
+        End::OutOfTime => {
+            let within = order.within.unwrap_or_default();
+            format!("{name} was ended: it took longer than {:.1} s; --timeout gives it more", within.as_secs_f64())
+        }
+    };
+    Stop::Failed(NotCompared::Failed { sentence, said })
+}
