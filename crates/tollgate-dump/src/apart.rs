@@ -79,7 +79,8 @@ impl Subjects {
             || !(state.segments.is_empty() && state.printed_descriptors.is_empty())
             || !(state.printed_gates.is_empty() && state.printed_tss.is_empty());
         let msrs = state.msrs.keys().fold(0, |all, number| all | of_msr(*number));
-        let control = state.registers.contains_key(&Register::CR0) || state.registers.contains_key(&Register::CR4);
+        let control =
+            state.registers.contains_key(&Register::CR0) || state.registers.contains_key(&Register::CR4);
         Self(msrs | if has_tables || control { TABLES } else { 0 })
     }
 

@@ -301,9 +301,15 @@ mod tests {
 
     #[test]
     fn what_is_no_entry() {
-        for text in
-            ["GDT[", "GDT[]=x", "IDT[0x200]=Task Gate", "IDT[0x2000]=Task Gate", "GDT[0x10]=nonsense", "IDT[0x2e]=", "GDT[0x08]=???"]
-        {
+        for text in [
+            "GDT[",
+            "GDT[]=x",
+            "IDT[0x200]=Task Gate",
+            "IDT[0x2000]=Task Gate",
+            "GDT[0x10]=nonsense",
+            "IDT[0x2e]=",
+            "GDT[0x08]=???",
+        ] {
             assert_eq!(whats(text), [], "{text}");
         }
     }

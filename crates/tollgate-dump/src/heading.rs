@@ -40,7 +40,8 @@ pub(crate) fn style(line: &Line<'_>) -> Option<Style> {
         return Some(Style::Level(level));
     }
     let text = line.text;
-    let begins = text.starts_with(|c: char| MARKS.contains(c) || c == '#' || c == '\u{7b2c}' || c.is_ascii_digit());
+    let begins =
+        text.starts_with(|c: char| MARKS.contains(c) || c == '#' || c == '\u{7b2c}' || c.is_ascii_digit());
     if line.is_command || !begins || is_sentence(text) || text.chars().nth(LONGEST).is_some() {
         return None;
     }
@@ -61,7 +62,9 @@ pub(crate) fn style(line: &Line<'_>) -> Option<Style> {
             let (number, rest) = word(text);
             let mut parts = number.trim_end_matches('.').split('.');
             let is_part = |part: &str| {
-                matches!(part.len(), 1 | 2) && !part.starts_with('0') && part.bytes().all(|byte| byte.is_ascii_digit())
+                matches!(part.len(), 1 | 2)
+                    && !part.starts_with('0')
+                    && part.bytes().all(|byte| byte.is_ascii_digit())
             };
             let count = parts.clone().count();
             (count > 1 && parts.all(is_part) && is_named(rest)).then_some(Style::Numbered(count))
@@ -83,7 +86,8 @@ pub(crate) fn is_prose(text: &str) -> bool {
     }
     let is_word = |word: &str| {
         let word = word.trim_matches(|c: char| c.is_ascii_punctuation());
-        !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'\'' || byte == b'`')
+        !word.is_empty()
+            && word.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'\'' || byte == b'`')
     };
     let begins = text.starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '"' | '(' | '*'));
     begins && text.split(' ').filter(|word| is_word(word)).count() >= 3
@@ -163,7 +167,8 @@ mod tests {
 
     #[test]
     fn prose_is_told_from_what_tools_print() {
-        for text in ["まず IDTR を見る。", "On XP the MSRs are used:", "次へ", "(see the manual for more)"] {
+        for text in ["まず IDTR を見る。", "On XP the MSRs are used:", "次へ", "(see the manual for more)"]
+        {
             assert!(is_prose(text), "{text}");
         }
         for text in [

@@ -162,8 +162,9 @@ impl State {
     /// Why a passage behind a heading or prose is not of the state, if so.
     fn parts_from(&self, passage: &[Piece], line: usize, width: Option<Width>) -> Option<Apart> {
         let contradiction = self.disagrees_with(passage, width, Weight::Hint);
-        contradiction
-            .or_else(|| (self.is_begun && apart::is_untied(&self.joined, passage)).then_some(Apart::Prose(line)))
+        contradiction.or_else(|| {
+            (self.is_begun && apart::is_untied(&self.joined, passage)).then_some(Apart::Prose(line))
+        })
     }
 
     /// Why the pieces cannot be of the state, if so. Of the form of tables signs that are at least so strong count.

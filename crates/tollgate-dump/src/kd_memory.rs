@@ -135,7 +135,8 @@ fn is_code(row: &Row<'_>) -> bool {
         sti stos str sub swapgs syscall sysenter sysexit sysret sysretq test ud2 verw wrmsr xadd xchg xor ";
     let mnemonic = word(row.tail).0.to_ascii_lowercase();
     let is_known = mnemonic.len() > 1 && MNEMONICS.split(' ').any(|known| known == mnemonic);
-    let shown = || row.stretches.iter().flat_map(|(_, bytes)| bytes).map(|&byte| shown(byte)).collect::<String>();
+    let shown =
+        || row.stretches.iter().flat_map(|(_, bytes)| bytes).map(|&byte| shown(byte)).collect::<String>();
     is_known && shown().trim() != row.tail
 }
 
@@ -273,7 +274,14 @@ mod tests {
         ] {
             assert_eq!(bytes(&read(text.as_bytes(), None)), [], "{text}");
         }
-        assert_eq!(bytes(&read(b"80042000  61 6e 64 20 74 68 65 20-6e 65 78 74 20 6f 6e 65  and the next one", None))[0].1, b"and the next one");
+        assert_eq!(
+            bytes(&read(
+                b"80042000  61 6e 64 20 74 68 65 20-6e 65 78 74 20 6f 6e 65  and the next one",
+                None
+            ))[0]
+                .1,
+            b"and the next one"
+        );
     }
 
     #[test]

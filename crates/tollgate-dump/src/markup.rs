@@ -3,9 +3,40 @@
 
 /// Tags that stand in running text and around it.
 const TAGS: [&str; 34] = [
-    "a", "address", "article", "b", "big", "blockquote", "body", "br", "center", "code", "dd", "div", "dl", "dt",
-    "em", "font", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "i", "kbd", "li", "p", "pre", "samp", "small", "span",
-    "strong", "td", "tt",
+    "a",
+    "address",
+    "article",
+    "b",
+    "big",
+    "blockquote",
+    "body",
+    "br",
+    "center",
+    "code",
+    "dd",
+    "div",
+    "dl",
+    "dt",
+    "em",
+    "font",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "h5",
+    "h6",
+    "hr",
+    "i",
+    "kbd",
+    "li",
+    "p",
+    "pre",
+    "samp",
+    "small",
+    "span",
+    "strong",
+    "td",
+    "tt",
 ];
 /// The longest tag that is looked for, with its attributes, in bytes.
 const LONGEST: usize = 1024;
@@ -13,8 +44,7 @@ const LONGEST: usize = 1024;
 /// Whether a text has tags, and not only angle brackets: looked for at its beginning.
 pub(crate) fn is_used(text: &[u8]) -> bool {
     const BEGINNING: usize = 1 << 16;
-    const SIGNS: [&[u8]; 8] =
-        [b"</pre", b"</p>", b"<br", b"</h1", b"</h2", b"</h3", b"<!doctype", b"&gt;"];
+    const SIGNS: [&[u8]; 8] = [b"</pre", b"</p>", b"<br", b"</h1", b"</h2", b"</h3", b"<!doctype", b"&gt;"];
     let beginning = &text[..text.len().min(BEGINNING)];
     let has = |sign: &[u8]| beginning.windows(sign.len()).any(|part| part.eq_ignore_ascii_case(sign));
     (beginning.contains(&b'<') || beginning.contains(&b'&')) && SIGNS.into_iter().any(has)
@@ -101,10 +131,14 @@ mod tests {
         assert_eq!(one("<pre>kd&gt; r idtr<br>idtr=8003f400</pre>"), "kd> r idtr\nidtr=8003f400");
         assert_eq!(one("<span class=\"x\">tr=28</span>&nbsp;&#x41;"), "tr=28 A");
         assert_eq!(lines("<h2 id=a>sysenter</h2>"), (vec!["sysenter".to_owned()], Some(2)));
-        for text in ["0048 <Reserved> 0", "0x10 <idt_table+368>:", "<bochs:1> r", "a & b", "<", "&;", "<b", "&#0;"] {
+        for text in
+            ["0048 <Reserved> 0", "0x10 <idt_table+368>:", "<bochs:1> r", "a & b", "<", "&;", "<b", "&#0;"]
+        {
             assert_eq!(one(text), text);
         }
-        assert!(is_used(b"<html><pre>kd&gt; r</pre>") && !is_used(b"<bochs:1> info gdt\nGDT[0]=<null entry>"));
+        assert!(
+            is_used(b"<html><pre>kd&gt; r</pre>") && !is_used(b"<bochs:1> info gdt\nGDT[0]=<null entry>")
+        );
     }
 
     proptest! {

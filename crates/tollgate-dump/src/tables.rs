@@ -109,7 +109,8 @@ impl Joined {
 
     /// Base and limit of a system segment: from its descriptor in memory, or as a tool explained it.
     pub fn system_segment(&self, selector: Selector, width: Width) -> Option<(u64, u64)> {
-        let found = self.segment_in_memory(selector, width).or_else(|| self.segment_explained(selector, width));
+        let found =
+            self.segment_in_memory(selector, width).or_else(|| self.segment_explained(selector, width));
         found.map(|(base, limit)| (base.value, limit.value))
     }
 

@@ -24,6 +24,7 @@ mod groups;
 pub mod ram;
 pub mod runs;
 pub mod session;
+pub mod versus;
 
 /// Measures, explains and compares what it costs to cross the boundaries of a machine.
 #[derive(Debug, Parser)]
@@ -52,6 +53,8 @@ pub enum Verb {
     Explain(ExplainArgs),
     /// Compare runs: verdicts, and the facts that differ between the environments
     Compare(compare::CompareArgs),
+    /// Execute commands in alternation: which is faster, by how much, and where the time went
+    Versus(Box<versus::VersusArgs>),
     /// List, rename or delete kept runs
     Runs(runs::RunsArgs),
     /// Run a command, trace it and its children, and show where the time went

@@ -61,6 +61,20 @@ pub fn of(verb: &str) -> Examples {
                 "Show every row; differences up to 5 % count as the same",
             ),
         ],
+        "versus" => &[
+            (
+                "tollgate versus 'sort a' 'sort -S1M a'",
+                "Compare two commands, and say where the difference comes from",
+            ),
+            (
+                "tollgate versus --in host --in container 'git status'",
+                "Compare a command in two environments",
+            ),
+            (
+                "tollgate versus -L jobs 1,2,4 'make -j{jobs}' -p 'make clean'",
+                "Compare a build with 1, 2 and 4 jobs",
+            ),
+        ],
         "trace" => &[
             ("tollgate trace -- make -j4", "Show which system calls a build spends its time in"),
             ("tollgate trace --by file -- git status", "Show which files a command waits for"),

@@ -36,6 +36,7 @@ mod storage;
 mod store;
 mod time;
 mod trace;
+mod versus;
 
 use std::process::ExitCode;
 
@@ -82,6 +83,7 @@ fn run_verb() -> Result<(), failure::Failure> {
         Verb::Explain(args) => explain::explain(&args),
         Verb::Compare(args) => compare::compare(&args),
         Verb::Runs(args) => runs::runs(&args),
+        Verb::Versus(args) => versus::versus(&args),
         Verb::Trace(args) => trace::trace(&args),
         Verb::Ram(args) => ram::ram(&args),
         Verb::Schedules(args) => schedules::schedules(&args),

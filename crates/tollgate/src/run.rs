@@ -18,9 +18,9 @@ use crate::{document, explain, say, show};
 use tollgate_view::facts;
 use tollgate_view::summary::Summary;
 
-mod progress;
+pub mod progress;
 mod session;
-mod sides;
+pub mod sides;
 
 use progress::Shown;
 

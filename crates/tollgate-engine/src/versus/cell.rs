@@ -106,8 +106,12 @@ impl Cell {
 
     /// Adds what became of the pages of its files.
     pub fn cooled(&mut self, cooled: Cooled) {
-        let cold =
-            self.cold.get_or_insert(Cold { files: 0, stayed: Vec::new(), stayed_files: 0, certified_by: None });
+        let cold = self.cold.get_or_insert(Cold {
+            files: 0,
+            stayed: Vec::new(),
+            stayed_files: 0,
+            certified_by: None,
+        });
         cold.files = cold.files.max(cooled.files);
         cold.stayed_files = cold.stayed_files.max(u32::try_from(cooled.stayed.len()).unwrap_or(u32::MAX));
         for file in cooled.stayed {
@@ -130,7 +134,9 @@ impl Cell {
     pub fn conclude(self, starts: &[f64], why: &str) -> Found {
         let around = stats::median(starts);
         let mut notes = Vec::new();
-        notes.extend(around.map(|around| format!("less {:.3} ms for its start, {}", around / 1e6, own::START)));
+        notes.extend(
+            around.map(|around| format!("less {:.3} ms for its start, {}", around / 1e6, own::START)),
+        );
         if self.left > 0 {
             notes.push(format!("{} processes that it left were ended", self.left));
         }
@@ -141,7 +147,9 @@ impl Cell {
             self.timed.iter().map(|timed| timed.memory.map(|bytes| bytes as f64)).collect();
         let memory = match memory {
             Some(bytes) => measured(versus::MEMORY, Unit::Bytes, bytes, why),
-            None => not_measured(versus::MEMORY, "less than the copy of this program had that became the command"),
+            None => {
+                not_measured(versus::MEMORY, "less than the copy of this program had that became the command")
+            }
         };
         let mut measurements = vec![
             noted(measured(versus::REAL, Unit::Nanoseconds, real, why), notes),

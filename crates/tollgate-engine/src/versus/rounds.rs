@@ -13,10 +13,10 @@ use super::executor::{Executor, Halt};
 use super::order::{End, Execution, How, Order};
 use super::plan::{Given, Plan, SHORT};
 use crate::ending::signal_name;
+use crate::interrupt;
 use crate::measure::INTERRUPTED;
 use crate::random::Random;
 use crate::run::BenchError;
-use crate::interrupt;
 
 /// Rounds that are traced take at most this share of the time, and are at most so many; by ptrace(2), which stops a command twice a call,
 /// fewer.
@@ -259,8 +259,8 @@ impl Run<'_, '_> {
             Some(Backend::Rusage) => 1,
         };
         let number = self.cells.iter().map(Cell::traced_number).max().unwrap_or_default();
-        let is_due = number == 0
-            || self.traced_for.as_secs_f64() < TRACED_SHARE * self.began.elapsed().as_secs_f64();
+        let is_due =
+            number == 0 || self.traced_for.as_secs_f64() < TRACED_SHARE * self.began.elapsed().as_secs_f64();
         // Half of the time is for those that are timed, however long one that is traced takes.
         let has_time = number == 0 || self.traced_for.as_secs_f64() < self.plan.time.as_secs_f64() / 2.0;
         if !(self.plan.is_traced && number < most && is_due && has_time) {
@@ -455,9 +455,9 @@ impl Run<'_, '_> {
             };
             ("run.tracer".to_owned(), Fact::known(name, "the best that works here"))
         }));
-        facts.extend(interrupted.map(|signal| {
-            (INTERRUPTED.to_owned(), Fact::known(signal_name(signal), "signal(7)"))
-        }));
+        facts.extend(
+            interrupted.map(|signal| (INTERRUPTED.to_owned(), Fact::known(signal_name(signal), "signal(7)"))),
+        );
         // A round that was not finished is no pair.
         let whole = cells.iter().enumerate().filter(|(cell, _)| lost[cell % places].is_none());
         let whole = whole.map(|(_, cell)| cell.number()).min().unwrap_or_default();
@@ -489,7 +489,10 @@ fn ended_badly(name: &str, order: &Order, Execution { end, said, .. }: Execution
         End::NotStarted(why) => format!("{name} was not started: {why}"),
         End::OutOfTime => {
             let within = order.within.unwrap_or_default();
-            format!("{name} was ended: it took longer than {:.1} s; --timeout gives it more", within.as_secs_f64())
+            format!(
+                "{name} was ended: it took longer than {:.1} s; --timeout gives it more",
+                within.as_secs_f64()
+            )
         }
     };
     Stop::Failed(NotCompared::Failed { sentence, said })

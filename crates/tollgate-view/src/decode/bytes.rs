@@ -68,7 +68,8 @@ impl Readings {
         if !self.numbers.is_empty() {
             parts.push(heading("As numbers of eight bytes, the highest byte first", columns));
             parts.extend(self.numbers.iter().flat_map(read));
-            let said = "In memory order no entry would be present. With 0x before it a number is read as one.";
+            let said =
+                "In memory order no entry would be present. With 0x before it a number is read as one.";
             parts.push(paragraph(said, columns, ""));
         }
         if self.is_told {

@@ -121,8 +121,7 @@ pub(crate) fn of_table(bytes: &[u8], width: Width) -> (Vec<Item>, usize) {
 /// such as `00cf9b000000ffff`, and not in memory order.
 pub(crate) fn as_numbers(bytes: &[u8]) -> Option<Vec<u8>> {
     let (words, rest) = bytes.as_chunks::<8>();
-    let turned: Vec<[u8; 8]> =
-        words.iter().map(|word| u64::from_le_bytes(*word).to_be_bytes()).collect();
+    let turned: Vec<[u8; 8]> = words.iter().map(|word| u64::from_le_bytes(*word).to_be_bytes()).collect();
     let is_entry = |word: &[u8; 8]| {
         let it = Descriptor::decode(*word);
         it.p && !matches!(it.kind(), Kind::System(SystemKind::Reserved))
@@ -149,7 +148,8 @@ pub(crate) fn is_table(items: &[Item]) -> bool {
     };
     let is_null = |item: &&Item| item.bytes().is_some_and(|bytes| bytes.iter().all(|byte| *byte == 0));
     let (null, others): (Vec<&Item>, Vec<&Item>) = items.iter().partition(is_null);
-    null.len() + others.len() < FEW || 4 * others.iter().filter(|item| is_meant(item)).count() >= 3 * others.len()
+    null.len() + others.len() < FEW
+        || 4 * others.iter().filter(|item| is_meant(item)).count() >= 3 * others.len()
 }
 
 /// Whether an entry is code that is present and has L set: only tables of long mode have such.
@@ -273,7 +273,11 @@ mod tests {
         let memory = [0xff, 0xff, 0, 0, 0, 0x9b, 0xcf, 0x00];
         assert_eq!(as_numbers(&number), Some(memory.to_vec()));
         assert_eq!(as_numbers(&memory), None);
-        assert_eq!(as_numbers(&[[0; 8], number].concat()), Some([[0; 8], memory].concat()), "a null descriptor");
+        assert_eq!(
+            as_numbers(&[[0; 8], number].concat()),
+            Some([[0; 8], memory].concat()),
+            "a null descriptor"
+        );
         assert_eq!(as_numbers(&[number, memory].concat()), None, "both ways at once");
         assert_eq!(as_numbers(&number[1..]), None);
         assert_eq!(as_numbers(&[0; 16]), None);
@@ -282,8 +286,8 @@ mod tests {
     #[test]
     fn a_program_s_bytes_are_no_table() {
         let code = [
-            0x57, 0xff, 0x75, 0x08, 0x00, 0x3c, 0x87, 0x80, 0x10, 0x00, 0x8b, 0x45, 0x10, 0x89, 0x85, 0x78, 0xff, 0xff,
-            0xff, 0xe8, 0xa6, 0xf7, 0xff, 0xff, 0x8b, 0xc8, 0x33, 0xf6, 0x00, 0x90, 0x03, 0x00,
+            0x57, 0xff, 0x75, 0x08, 0x00, 0x3c, 0x87, 0x80, 0x10, 0x00, 0x8b, 0x45, 0x10, 0x89, 0x85, 0x78,
+            0xff, 0xff, 0xff, 0xe8, 0xa6, 0xf7, 0xff, 0xff, 0x8b, 0xc8, 0x33, 0xf6, 0x00, 0x90, 0x03, 0x00,
         ];
         assert!(!is_table(&of_table(&code, Width::Legacy).0));
         let gate = [0xcd, 0x55, 0x08, 0, 0, 0xee, 0x86, 0x80];

@@ -91,7 +91,9 @@ pub(crate) fn apart_reason(apart: Apart) -> String {
     let why = match apart {
         Apart::Named(line) => format!("line {line} names another system or processor"),
         Apart::Section(line) => format!("line {line} is a heading"),
-        Apart::Prose(line) => format!("prose or another prompt stands between (line {line}), and no value ties the two"),
+        Apart::Prose(line) => {
+            format!("prose or another prompt stands between (line {line}), and no value ties the two")
+        }
         Apart::Contradiction(line) => format!("line {line} has another value of a register or an address"),
         Apart::Width(line) => format!("the tables from line {line} on are of another width"),
     };
@@ -236,7 +238,8 @@ fn of_loose(loose: &Loose, explain: bool, columns: usize) -> String {
         loose.address.map_or_else(|| "Bytes without an address".to_owned(), |at| format!("Bytes at {at:x}"));
     if loose.items.is_empty() && loose.left > ENTRY {
         let bytes = figures::count(loose.left, "byte", "bytes");
-        let output = format!("{place}: {bytes} that can be no table, for few of its entries would be present.");
+        let output =
+            format!("{place}: {bytes} that can be no table, for few of its entries would be present.");
         return paragraph(&output, columns, "");
     }
     let order = if loose.as_numbers { " of numbers, the highest byte first" } else { "" };

@@ -2,8 +2,8 @@
 //! returns to the program (SDM 3A, "Fast system calls in 64-bit mode"; APM 2, "SYSCALL and SYSRET").
 
 use tollgate_dump::Joined;
-use tollgate_x86::walk::{Crossing, Fault, Mode, Outcome, Piece, Register, Size, Sketch, walk};
 use tollgate_x86::walk::Machine as _;
+use tollgate_x86::walk::{Crossing, Fault, Mode, Outcome, Piece, Register, Size, Sketch, walk};
 use tollgate_x86::{Descriptor, Kind, Msr, Rflags, Selector, Star, Vendor, Width};
 
 use super::text;
@@ -62,7 +62,8 @@ pub(crate) fn compared(state: &Joined, width: Width) -> Option<(Vec<String>, boo
     }
     let mut said: Vec<String> = wrong.iter().map(|(it, found)| mismatch(it, found)).collect();
     if let [_, _, data, code] = &uses
-        && let (Some(at_data), Some(at_code)) = (table.descriptor(data.selector), table.descriptor(code.selector))
+        && let (Some(at_data), Some(at_code)) =
+            (table.descriptor(data.selector), table.descriptor(code.selector))
     {
         if data.fits(&at_code) && code.fits(&at_data) {
             said.push(
@@ -128,9 +129,7 @@ impl<'a> Gdt<'a> {
             let descriptor = Descriptor::decode(*entry);
             descriptor.p && descriptor.s
         };
-        let is_table = |entries: &[[u8; 8]]| {
-            matches!(entries, [null, first, second, ..] if *null == [0; 8] && is_segment(first) && is_segment(second))
-        };
+        let is_table = |entries: &[[u8; 8]]| matches!(entries, [null, first, second, ..] if *null == [0; 8] && is_segment(first) && is_segment(second));
         let (entries, _) = bytes.as_chunks::<8>();
         let begin = (0..entries.len()).find(|&at| is_table(&entries[at..]));
         let loose = begin.map_or_else(Vec::new, |at| entries[at..].as_flattened().to_vec());
@@ -194,10 +193,8 @@ mod tests {
 
     #[test]
     fn the_fault_is_that_of_the_lab_s_experiment() {
-        let program = [
-            (Selector(0x2b), Descriptor::flat_data(3)),
-            (Selector(0x23), Descriptor::flat_code(3, true)),
-        ];
+        let program =
+            [(Selector(0x2b), Descriptor::flat_data(3)), (Selector(0x23), Descriptor::flat_code(3, true))];
         let fault = fault(&program).unwrap();
         assert_eq!((fault.exception.0, fault.code, fault.level), (13, Some(0x28), Some(0)));
     }

@@ -66,8 +66,9 @@ fn other_tasks(state: &Joined, width: Width) -> Vec<(u64, Item)> {
     for selector in selectors {
         let is_task = |it: Descriptor| matches!(it.kind(), Kind::System(SystemKind::Tss { .. })) && it.p;
         let descriptor = state.descriptor(Selector(selector), width).map(|known| known.value);
-        let Some((base, limit)) =
-            descriptor.filter(|it| is_task(*it)).and_then(|_| state.system_segment(Selector(selector), width))
+        let Some((base, limit)) = descriptor
+            .filter(|it| is_task(*it))
+            .and_then(|_| state.system_segment(Selector(selector), width))
         else {
             continue;
         };

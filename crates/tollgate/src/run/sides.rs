@@ -53,10 +53,6 @@ impl Asked {
     /// # Errors
     /// Wrong names, a setting that cannot be changed, options that do not go together.
     pub fn of(args: &RunArgs, selection: &Selection) -> Result<Self, Failure> {
-        let parse = |name: &String| {
-            let spec = name.parse().map_err(|error: SpecError| Failure::input(format!("--in {error}")));
-            Ok((name.clone(), spec?))
-        };
         let mut named: Vec<(String, Spec)> =
             args.session.environments.iter().map(parse).collect::<Result<_, Failure>>()?;
         let knob = args.session.knob.as_deref().map(|knob| knob_of(knob, named.len())).transpose()?;
@@ -78,6 +74,21 @@ impl Asked {
             _ => {}
         }
         asked.with_directory(args, selection)
+    }
+
+    /// Environments by their names, for commands of the user.
+    ///
+    /// # Errors
+    /// Wrong names, and more than a page can compare.
+    pub fn named(names: &[String]) -> Result<Self, Failure> {
+        if names.len() > MOST {
+            let number = names.len();
+            return Err(Failure::input(format!(
+                "--in: {number} environments are too many; name at most {MOST}"
+            )));
+        }
+        let named = names.iter().map(parse).collect::<Result<_, _>>()?;
+        Ok(Self { named, knob: None, needs_module: false })
     }
 
     /// How many sides the session has.
@@ -148,6 +159,12 @@ fn working() -> Result<Vec<(String, Spec)>, Failure> {
         Ok((name, spec))
     };
     named.map(parsed).collect()
+}
+
+/// An environment as the user named it, and as it is prepared.
+fn parse(name: &String) -> Result<(String, Spec), Failure> {
+    let spec = name.parse().map_err(|error: SpecError| Failure::input(format!("--in {error}")));
+    Ok((name.clone(), spec?))
 }
 
 /// Why an environment is not measured, after its name.

@@ -1,0 +1,225 @@
+//! `tollgate versus`: commands in alternation. The engine executes them; here they are read, kept and shown.
+//!
+//! - `given`: the commands as they are given; `parameters` and `words`: what is in their lines.
+//! - `places`: where they are executed. `progress`: what is seen meanwhile.
+
+mod given;
+mod parameters;
+mod places;
+mod progress;
+mod words;
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use tollgate_engine::versus::{Compared, Found, Plan, Rounds};
+use tollgate_engine::{Random, interrupt};
+use tollgate_model::compare::Verdict;
+use tollgate_model::versus::{Command, REAL};
+use tollgate_model::{Facts, Outcome, Part, Provenance, Run};
+use tollgate_store::writing::{self, Existing, Until};
+use tollgate_view::comparison::Comparison;
+use tollgate_view::session::Session;
+use tollgate_view::versus::{hyperfine, json, text};
+
+use crate::args::Format;
+use crate::args::versus::{LengthArgs, VersusArgs};
+use crate::destination::{Destination, expect_seen};
+use crate::failure::{Failure, plainly};
+use crate::{compare, document, out, say};
+use given::Commands;
+use places::Executed;
+use progress::Shown;
+
+/// The usual time.
+const TIME: Duration = Duration::from_secs(30);
+/// Executions of each command in any case, where no time is asked for: as hyperfine.
+const LEAST: u32 = 10;
+
+/// Executes commands in alternation, shows which is faster and where the time went, and keeps that where it is asked for.
+///
+/// # Errors
+/// Wrong input, before anything is executed; a command that failed; a result that could not be kept or written, after it was shown; the
+/// condition of `--fail-on`; commands that stay undecided with `--until-decided`.
+pub fn versus(args: &VersusArgs) -> Result<(), Failure> {
+    let Commands { all, start, accepts } = Commands::of(args)?;
+    exports(args).try_for_each(|(option, file)| {
+        writing::check(file).map_err(|why| Failure::input(format!("{option} {}: {why}", file.display())))
+    })?;
+    let destination = destination(args)?;
+    interrupt::install();
+    let (commands, kept): (Vec<_>, Vec<Command>) = all.into_iter().unzip();
+    let rounds = rounds(&args.length)?;
+    let plan = Plan {
+        commands,
+        start: Some(start),
+        warmups: args.length.warmup,
+        rounds,
+        time: args.length.time.unwrap_or(if args.length.runs.is_some() { Duration::MAX } else { TIME }),
+        precision: args.length.precision,
+        until_decided: args.length.until_decided,
+        is_traced: !args.conditions.no_trace,
+        is_cold: args.conditions.cold,
+        accepts,
+        timeout: args.length.timeout,
+        seed: Random::seed(),
+    };
+    let began = SystemTime::now();
+    let mut shown = Shown::new(&plan, !args.result.quiet);
+    let executed = places::execute(args, &plan, began, &mut |doing| shown.update(doing));
+    shown.end();
+    let Executed { compared, places } = executed?;
+    let interrupted = compared.interrupted;
+    let runs = runs(args, began, compared, &places, kept)?;
+    if !runs.iter().any(is_timed) {
+        return Err(interrupted.map_or_else(|| Failure::input("no command was timed"), Failure::Interrupted));
+    }
+    finish(args, destination.as_ref(), &runs)?;
+    if interrupted.is_some() {
+        let kept = if destination.is_some() { "; what was timed until then was kept" } else { "" };
+        say::say(&format!("interrupted{kept}"));
+        return Ok(());
+    }
+    judge(args, &runs)
+}
+
+/// The files of `--export-…`, with the options.
+fn exports(args: &VersusArgs) -> impl Iterator<Item = (&'static str, &Path)> {
+    let result = &args.result;
+    let all = [
+        ("--export-json", &result.export_json),
+        ("--export-csv", &result.export_csv),
+        ("--export-markdown", &result.export_markdown),
+    ];
+    all.into_iter().filter_map(|(option, file)| Some((option, file.as_deref()?)))
+}
+
+/// Where the runs are kept; None where that is not asked for.
+fn destination(args: &VersusArgs) -> Result<Option<Destination>, Failure> {
+    let is_asked = args.result.out.is_some() || args.result.label.is_some();
+    let destination = is_asked.then(|| Destination::of_session(args.result.out.as_deref())).transpose()?;
+    if let Some(destination) = destination.as_ref().filter(|_| !args.result.quiet) {
+        destination.say_doubt();
+    }
+    Ok(destination)
+}
+
+fn rounds(length: &LengthArgs) -> Result<Rounds, Failure> {
+    if let Some(runs) = length.runs {
+        return Ok(Rounds::exactly(runs));
+    }
+    let most = length.max_runs.unwrap_or(Rounds::MOST);
+    let usual = if length.time.is_some() { 1 } else { LEAST };
+    match length.min_runs {
+        Some(least) if least > most => {
+            Err(Failure::input(format!("--min-runs {least} is more than --max-runs {most}")))
+        }
+        least => Ok(Rounds { least: least.unwrap_or(usual.min(most)), most }),
+    }
+}
+
+/// A run for each command in each place that gave something.
+fn runs(
+    args: &VersusArgs,
+    began: SystemTime,
+    compared: Compared,
+    places: &[Option<(Part, Facts)>],
+    commands: Vec<Command>,
+) -> Result<Vec<Run>, Failure> {
+    let Compared { found, facts: of_comparison, .. } = compared;
+    let cells = commands.iter().flat_map(|command| places.iter().map(move |place| (command, place)));
+    let known: Vec<(&Command, &(Part, Facts), Found)> = cells
+        .zip(found)
+        .filter_map(|((command, place), found)| Some((command, place.as_ref()?, found)))
+        .collect();
+    let of = u32::try_from(known.len()).unwrap_or(u32::MAX);
+    let id = known.first().map(|(_, (part, _), _)| part.id.clone());
+    let make = |(place, (command, (part, facts), found)): (u32, (&Command, &(Part, Facts), Found))| {
+        let Found { measurements, is_corrected, failed, cold } = found;
+        let provenance = places::provenance(facts);
+        let measurements = measurements.into_iter().map(|mut measurement| {
+            if let (Outcome::Measured(measured), true) =
+                (&mut measurement.outcome, provenance != Provenance::Hardware)
+            {
+                measured.provenance = provenance;
+            }
+            measurement
+        });
+        let mut all = facts.clone();
+        all.extend(of_comparison.iter().cloned());
+        let run = document::of(began, args.result.label.clone(), all, measurements.collect())?;
+        let command = Command { is_corrected, failed, cold, ..command.clone() };
+        let id = id.clone().unwrap_or_else(|| part.id.clone());
+        let part = Part { id, place, of, command: Some(Box::new(command)), ..part.clone() };
+        Ok(Run { session: Some(part), ..run })
+    };
+    (0..).zip(known).map(make).collect()
+}
+
+fn is_timed(run: &Run) -> bool {
+    run.measured().any(|(case, _)| case.benchmark == REAL)
+}
+
+/// Keeps the runs, shows them, and writes what is exported.
+///
+/// # Errors
+/// The gravest error, after everything else was done.
+fn finish(args: &VersusArgs, destination: Option<&Destination>, runs: &[Run]) -> Result<(), Failure> {
+    let mut kept: Vec<PathBuf> = Vec::new();
+    let mut unkept = None;
+    for (run, destination) in runs.iter().filter_map(|run| Some((run, destination?))) {
+        match destination.keep(run, Until::Durable) {
+            Ok(path) => kept.extend(path),
+            Err(failure) => unkept = Some(failure),
+        }
+    }
+    let Some(session) = Session::above(runs, args.result.threshold.unwrap_or(0.0)) else { return Ok(()) };
+    let shown = match args.result.format {
+        Format::Table => out::print(&text(&session, args.result.all, out::width())),
+        Format::Json => out::print_json(&json::Document::of(&session, &kept)),
+    };
+    let exported = export(args, &session);
+    if let Some(failure) = unkept {
+        return Err(failure);
+    }
+    exported?;
+    match kept.first() {
+        Some(path) => expect_seen(shown, Some(path)),
+        None => shown,
+    }
+}
+
+fn export(args: &VersusArgs, session: &Session) -> Result<(), Failure> {
+    for (option, file) in exports(args) {
+        let written = match option {
+            "--export-json" => hyperfine::json(session)
+                .map_err(|error| Failure::input(format!("{option} {}: {error}", file.display())))?,
+            "--export-csv" => hyperfine::csv(session),
+            _ => hyperfine::markdown(session, args.result.time_unit.map(Into::into)),
+        };
+        writing::write_whole(file, written.as_bytes(), Existing::Replace)
+            .map_err(|error| Failure::input(format!("{option} {}: {}", file.display(), plainly(&error))))?;
+    }
+    Ok(())
+}
+
+/// The condition of `--fail-on`, and that of `--until-decided`.
+fn judge(args: &VersusArgs, runs: &[Run]) -> Result<(), Failure> {
+    let Some((base, others)) = runs.split_first() else { return Ok(()) };
+    let asked = args.result.threshold.unwrap_or(0.0);
+    let mut comparisons: Vec<Comparison> =
+        others.iter().map(|other| Comparison::above(base, other, asked)).collect();
+    // What is asked for is the real time.
+    comparisons.iter_mut().for_each(|comparison| comparison.retain(|case| case.benchmark == REAL));
+    if !args.result.fail_on.is_empty() {
+        compare::check(&args.result.fail_on, asked, &comparisons)?;
+    }
+    let is_open = |comparison: &Comparison| comparison.count(Verdict::Inconclusive) > 0;
+    match comparisons.iter().filter(|comparison| is_open(comparison)).count() {
+        open if open > 0 && args.length.until_decided => Err(Failure::Undecided(format!(
+            "--until-decided: {open} of {} are inconclusive",
+            comparisons.len()
+        ))),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,232 @@
+//! The commands of `tollgate versus` as they are given: with a shell, parameters, names, and what is executed around them.
+
+use std::path::PathBuf;
+
+use tollgate_engine::versus::{Accepts, Given, How, Input, Order, Output};
+use tollgate_model::versus::{Command, MAX_LINE};
+
+use super::parameters::{Values, combinations, filled};
+use super::words::words;
+use crate::args::versus::VersusArgs;
+use crate::failure::Failure;
+
+/// The usual shell.
+const SHELL: &str = "sh";
+/// More commands are no comparison.
+const MOST: usize = tollgate_view::page::MAX_ENVIRONMENTS;
+
+/// The commands of a comparison.
+pub struct Commands {
+    /// Each as it is executed, and as a run keeps it.
+    pub all: Vec<(Given, Command)>,
+    /// What surrounds each command.
+    pub start: Order,
+    /// The ends that are accepted.
+    pub accepts: Accepts,
+}
+
+impl Commands {
+    /// Checks everything that can be checked before anything is executed.
+    ///
+    /// # Errors
+    /// Options that do not go together, lines that are no commands, wrong parameters.
+    pub fn of(args: &VersusArgs) -> Result<Self, Failure> {
+        let shell = shell(args)?;
+        let output = if args.conditions.show_output { Output::Inherit } else { Output::Null };
+        let executed = Executed { args, shell, output };
+        let lines: Vec<(&String, Values)> = combinations(&args.parameters)?
+            .into_iter()
+            .flat_map(|values| args.commands.iter().map(move |line| (line, values.clone())))
+            .collect();
+        let reference = args.parameters.reference.as_ref().map(|line| (line, Values::new()));
+        let of_reference = usize::from(reference.is_some());
+        let lines: Vec<(&String, Values)> = reference.into_iter().chain(lines).collect();
+        if lines.len() > MOST {
+            let number = lines.len();
+            return Err(Failure::input(format!(
+                "{number} commands are too many for one comparison; at most {MOST}"
+            )));
+        }
+        let number = lines.len() - of_reference;
+        once_or_each("--prepare", args.around.prepare.len(), number)?;
+        once_or_each("--conclude", args.around.conclude.len(), number)?;
+        once_or_each("--output", args.conditions.output.len(), number)?;
+        let names = &args.parameters.command_name;
+        let has_parameters = lines.iter().any(|(_, values)| !values.is_empty());
+        if has_parameters {
+            once_or_each("--command-name", names.len(), number)?;
+        } else if names.len() > number {
+            let given = names.len();
+            return Err(Failure::input(format!(
+                "--command-name is there {given} times, for {number} commands"
+            )));
+        }
+        let mut all = Vec::new();
+        for (at, (line, values)) in lines.iter().enumerate() {
+            // The reference has the first of what is given for each.
+            let own = at.saturating_sub(of_reference);
+            let is_reference = at < of_reference;
+            let name = match is_reference {
+                true => args.parameters.reference_name.clone(),
+                false if has_parameters => pick(names, own).map(|name| filled(name, values)),
+                false => names.get(own).cloned(),
+            };
+            all.push(executed.command(filled(line, values), name, values, own)?);
+        }
+        let start = executed.start();
+        Ok(Self { all, start, accepts: accepts(args)? })
+    }
+}
+
+/// How commands are executed.
+struct Executed<'a> {
+    args: &'a VersusArgs,
+    /// The shell's words; None for no shell.
+    shell: Option<Vec<String>>,
+    output: Output,
+}
+
+impl Executed<'_> {
+    fn command(
+        &self,
+        line: String,
+        name: Option<String>,
+        values: &Values,
+        own: usize,
+    ) -> Result<(Given, Command), Failure> {
+        let args = self.args;
+        let output = pick(&args.conditions.output, own).map_or("null", String::as_str);
+        let output = match (args.conditions.show_output, output) {
+            (true, _) | (_, "inherit") => Output::Inherit,
+            (_, "null") => Output::Null,
+            (_, "pipe") => Output::Pipe,
+            (_, file) => Output::File(PathBuf::from(filled(file, values))),
+        };
+        let is_shown = output == Output::Inherit && !args.environments.is_empty();
+        if is_shown {
+            return Err(Failure::input(
+                "--output inherit: in an environment standard output is that of its agent; use pipe, null or a file",
+            ));
+        }
+        let order = Order { output, ..self.order(&line, false)? };
+        let around = |line: Option<&String>, keeps: bool| {
+            line.map(|line| self.order(&filled(line, values), keeps)).transpose()
+        };
+        let given = Given {
+            name: name.clone().unwrap_or_else(|| tollgate_model::text::excerpt(&line).into_owned()),
+            order,
+            setup: around(args.around.setup.as_ref(), true)?,
+            prepare: around(pick(&args.around.prepare, own), true)?,
+            conclude: around(pick(&args.around.conclude, own), true)?,
+            cleanup: around(args.around.cleanup.as_ref(), false)?,
+        };
+        let kept = Command {
+            line,
+            name,
+            parameters: values.clone(),
+            shell: self.shell.as_ref().map(|words| format!("{} -c", words.join(" "))),
+            is_corrected: false,
+            failed: Vec::new(),
+            cold: None,
+        };
+        Ok((given, kept))
+    }
+
+    fn order(&self, line: &str, keeps: bool) -> Result<Order, Failure> {
+        let excerpt = tollgate_model::text::excerpt(line);
+        if line.len() >= MAX_LINE || line.contains('\0') {
+            return Err(Failure::input(format!(
+                "the command {excerpt} is longer than {} KiB or has a NUL",
+                MAX_LINE >> 10
+            )));
+        }
+        let words = match &self.shell {
+            Some(shell) => shell.iter().cloned().chain(["-c".to_owned(), line.to_owned()]).collect(),
+            None => words(line).map_err(|why| Failure::input(format!("the command {excerpt}: {why}")))?,
+        };
+        if words.is_empty() {
+            return Err(Failure::input("a command is empty; without a shell it begins with a program"));
+        }
+        Ok(self.of_words(words, keeps))
+    }
+
+    fn of_words(&self, words: Vec<String>, keeps: bool) -> Order {
+        let conditions = &self.args.conditions;
+        let input = match conditions.input.as_str() {
+            "null" => Input::Null,
+            file => Input::File(PathBuf::from(file)),
+        };
+        Order {
+            words,
+            input: if keeps { Input::Null } else { input },
+            output: self.output.clone(),
+            processors: conditions.processor.clone(),
+            cgroup: conditions.cgroup.clone(),
+            variables: Vec::new(),
+            how: How::Timed,
+            within: None,
+            keeps,
+        }
+    }
+
+    /// A shell that does nothing, or a process that ends at once.
+    fn start(&self) -> Order {
+        let words = self.shell.iter().flatten().cloned();
+        let words: Vec<String> = match self.shell {
+            Some(_) => words.chain(["-c".to_owned(), String::new()]).collect(),
+            None => Vec::new(),
+        };
+        Order { input: Input::Null, output: Output::Null, ..self.of_words(words, false) }
+    }
+}
+
+fn shell(args: &VersusArgs) -> Result<Option<Vec<String>>, Failure> {
+    if args.around.no_shell {
+        return Ok(None);
+    }
+    match args.around.shell.as_str() {
+        "none" => Ok(None),
+        "default" => Ok(Some(vec![SHELL.to_owned()])),
+        shell => {
+            let words = words(shell).map_err(|why| Failure::input(format!("--shell {shell}: {why}")))?;
+            match words.is_empty() {
+                true => Err(Failure::input("--shell names no shell; `none` is without one")),
+                false => Ok(Some(words)),
+            }
+        }
+    }
+}
+
+fn accepts(args: &VersusArgs) -> Result<Accepts, Failure> {
+    let wrong = |text: &str| {
+        Failure::input(format!(
+            "--ignore-failure={text}: it is neither `all-non-zero` nor exit statuses, such as 1,2"
+        ))
+    };
+    match args.around.ignore_failure.as_deref() {
+        None => Ok(Accepts::Success),
+        Some("all-non-zero") => Ok(Accepts::All),
+        Some(list) => {
+            let statuses = list.split(',').map(|status| status.trim().parse().map_err(|_| wrong(list)));
+            Ok(Accepts::Statuses(statuses.collect::<Result<_, _>>()?))
+        }
+    }
+}
+
+fn once_or_each(option: &str, given: usize, commands: usize) -> Result<(), Failure> {
+    match given {
+        0 | 1 => Ok(()),
+        given if given == commands => Ok(()),
+        given => Err(Failure::input(format!(
+            "{option} is there {given} times; give it once, or once for each of the {commands} commands"
+        ))),
+    }
+}
+
+/// What is given for all, or for the command of this number.
+fn pick(given: &[String], own: usize) -> Option<&String> {
+    match given {
+        [one] => Some(one),
+        all => all.get(own),
+    }
+}

@@ -1,0 +1,151 @@
+//! Parameters of commands: `{threads}` with each of its values.
+
+use std::collections::BTreeMap;
+
+use crate::args::versus::ParameterArgs;
+use crate::failure::Failure;
+
+/// More combinations than these are no comparison.
+const MOST: usize = 256;
+
+/// The values of all parameters in one command.
+pub type Values = BTreeMap<String, String>;
+
+/// Every combination of the values, the first parameter's in the innermost order; one that is empty without parameters.
+///
+/// # Errors
+/// A range that has no value or too many, a value that is no number, a parameter without a value or twice.
+pub fn combinations(args: &ParameterArgs) -> Result<Vec<Values>, Failure> {
+    let mut lists: Vec<(String, Vec<String>)> = Vec::new();
+    if let [name, least, most] = args.parameter_scan.as_slice() {
+        let step = args.parameter_step_size.as_deref().unwrap_or("1");
+        let values = scan(least, most, step)
+            .map_err(|why| Failure::input(format!("--parameter-scan {name} {least} {most}: {why}")))?;
+        lists.push((name.clone(), values));
+    }
+    for pair in args.parameter_list.chunks(2) {
+        let [name, values] = pair else { continue };
+        lists.push((name.clone(), values.split(',').map(str::to_owned).collect()));
+    }
+    let mut all = vec![Values::new()];
+    for (at, (name, values)) in lists.iter().enumerate() {
+        if name.is_empty() || lists[..at].iter().any(|(known, _)| known == name) {
+            return Err(Failure::input(format!(
+                "the parameter `{name}` is there twice or has no name; give each another name"
+            )));
+        }
+        let with = |value: &String| {
+            let of_value = all.iter().cloned().map(|mut known: Values| {
+                known.insert(name.clone(), value.clone());
+                known
+            });
+            of_value.collect::<Vec<_>>()
+        };
+        if all.len().saturating_mul(values.len()) > MOST {
+            return Err(Failure::input(format!("the parameters have more than {MOST} combinations")));
+        }
+        all = values.iter().flat_map(with).collect();
+    }
+    Ok(all)
+}
+
+/// A text with the values in it.
+pub fn filled(text: &str, values: &Values) -> String {
+    let fill = |text: String, (name, value): (&String, &String)| text.replace(&format!("{{{name}}}"), value);
+    values.iter().fold(text.to_owned(), fill)
+}
+
+/// A decimal number: an integer, and how many of its digits are behind the point.
+#[derive(Debug, Clone, Copy)]
+struct Decimal(i128, u32);
+
+impl Decimal {
+    /// Digits behind the point that a number may have.
+    const MOST_DIGITS: u32 = 12;
+
+    fn parse(text: &str) -> Option<Self> {
+        let digits = text.split_once('.').map_or("", |(_, digits)| digits);
+        let scale = u32::try_from(digits.len()).ok().filter(|scale| *scale <= Self::MOST_DIGITS)?;
+        let whole = text.replacen('.', "", 1);
+        let is_number = whole.strip_prefix('-').unwrap_or(&whole).bytes().all(|byte| byte.is_ascii_digit());
+        (is_number && whole.len() <= 30)
+            .then(|| whole.parse().ok())
+            .flatten()
+            .map(|number| Self(number, scale))
+    }
+
+    fn at(self, scale: u32) -> i128 {
+        self.0.saturating_mul(10_i128.saturating_pow(scale - self.1))
+    }
+}
+
+fn scan(least: &str, most: &str, step: &str) -> Result<Vec<String>, String> {
+    let parse = |text: &str| Decimal::parse(text).ok_or_else(|| format!("`{text}` is not a decimal number"));
+    let (least, most, step) = (parse(least)?, parse(most)?, parse(step)?);
+    let scale = least.1.max(most.1).max(step.1);
+    let [first, last, step] = [least, most, step].map(|number| number.at(scale));
+    if first > last {
+        return Err("the range is empty: MIN is above MAX".to_owned());
+    }
+    if step <= 0 {
+        return Err("the step is not above 0".to_owned());
+    }
+    if (last - first) / step >= MOST as i128 {
+        return Err(format!("it has more than {MOST} values"));
+    }
+    let values = (0..=(last - first) / step).map(|number| shown(first + number * step, scale));
+    Ok(values.collect())
+}
+
+fn shown(number: i128, scale: u32) -> String {
+    if scale == 0 {
+        return number.to_string();
+    }
+    let unit = 10_i128.pow(scale);
+    let sign = if number < 0 { "-" } else { "" };
+    format!("{sign}{}.{:0width$}", number.abs() / unit, number.abs() % unit, width = scale as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn args(scan: &[&str], step: Option<&str>, list: &[&str]) -> ParameterArgs {
+        let owned = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
+        ParameterArgs {
+            parameter_scan: owned(scan),
+            parameter_step_size: step.map(str::to_owned),
+            parameter_list: owned(list),
+            command_name: Vec::new(),
+            reference: None,
+            reference_name: None,
+        }
+    }
+
+    fn values(args: &ParameterArgs, name: &str) -> Vec<String> {
+        combinations(args).expect("parameters").into_iter().map(|values| values[name].clone()).collect()
+    }
+
+    #[test]
+    fn ranges_have_the_values_that_hyperfine_documents() {
+        assert_eq!(values(&args(&["threads", "1", "4"], None, &[]), "threads"), ["1", "2", "3", "4"]);
+        let delays = args(&["delay", "0.3", "0.7"], Some("0.2"), &[]);
+        assert_eq!(values(&delays, "delay"), ["0.3", "0.5", "0.7"]);
+        assert_eq!(values(&args(&["x", "-1", "1"], None, &[]), "x"), ["-1", "0", "1"]);
+        for wrong in
+            [["x", "2", "1"], ["x", "a", "1"], ["x", "0", "1000000"], ["x", "1e3", "2"], ["x", "", "1"]]
+        {
+            assert!(combinations(&args(&wrong, None, &[])).is_err(), "{wrong:?}");
+        }
+        assert!(combinations(&args(&["x", "0", "1"], Some("0"), &[])).is_err());
+    }
+
+    #[test]
+    fn lists_are_combined_and_filled_in() {
+        let all = combinations(&args(&[], None, &["c", "gcc,clang", "o", "1,2,3"])).expect("parameters");
+        assert_eq!(all.len(), 6);
+        let lines: Vec<String> = all.iter().map(|values| filled("{c} -O{o} {x}", values)).collect();
+        assert_eq!(lines[..3], ["gcc -O1 {x}", "clang -O1 {x}", "gcc -O2 {x}"]);
+        assert!(combinations(&args(&[], None, &["c", "a", "c", "b"])).is_err());
+    }
+}

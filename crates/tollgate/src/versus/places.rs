@@ -1,0 +1,146 @@
+//! The places in which commands are executed: this process, or the agents of environments.
+
+use std::time::SystemTime;
+
+use tollgate_engine::session::execute_in;
+use tollgate_engine::versus::{Compared, Doing, NotCompared, Plan, measure};
+use tollgate_engine::{BenchError, interrupt};
+use tollgate_environments::Guardian;
+use tollgate_inspect::Machine;
+use tollgate_model::{Facts, Part, Provenance};
+use tollgate_store::destination::new_id;
+use tollgate_suites::command::Here;
+use tollgate_view::facts;
+
+use crate::args::versus::VersusArgs;
+use crate::failure::{Failure, go_on, plainly};
+use crate::run::sides::{Asked, Prepared, reason};
+use crate::say;
+
+/// What was found in all places.
+pub struct Executed {
+    /// Command by command, each in all places.
+    pub compared: Compared,
+    /// For each place its part in the session, as of its first command, and its facts; None where it gave nothing.
+    pub places: Vec<Option<(Part, Facts)>>,
+}
+
+/// Executes the commands where it is asked for.
+///
+/// # Errors
+/// A command that failed, after what it said; no environment; the user stopped it before anything was timed.
+pub fn execute(
+    args: &VersusArgs,
+    plan: &Plan,
+    began: SystemTime,
+    watch: &mut dyn FnMut(&Doing<'_>),
+) -> Result<Executed, Failure> {
+    match args.environments.as_slice() {
+        [] => here(plan, began, watch),
+        names => in_environments(names, args.result.quiet, plan, began, watch),
+    }
+}
+
+fn here(plan: &Plan, began: SystemTime, watch: &mut dyn FnMut(&Doing<'_>)) -> Result<Executed, Failure> {
+    let machine = Machine::here();
+    let strain = tollgate_inspect::strain(&machine, "before");
+    let mut executor = Here::new();
+    let compared = measure(&mut [&mut executor], plan, watch).map_err(failed)?;
+    drop(executor);
+    let mut facts = tollgate_inspect::read_facts(&machine);
+    facts.extend(strain);
+    facts.extend(tollgate_inspect::strain(&machine, "after"));
+    let part = Part {
+        id: new_id(began)?,
+        environment: "host".to_owned(),
+        place: 0,
+        of: 1,
+        paired: true,
+        knob: None,
+        command: None,
+    };
+    Ok(Executed { compared, places: vec![Some((part, facts))] })
+}
+
+fn in_environments(
+    names: &[String],
+    is_quiet: bool,
+    plan: &Plan,
+    began: SystemTime,
+    watch: &mut dyn FnMut(&Doing<'_>),
+) -> Result<Executed, Failure> {
+    let asked = Asked::named(names)?;
+    // A copy of this process, which must have no other threads.
+    let guardian = Guardian::begin().map_err(|error| {
+        Failure::input(format!("no process can be made that clears up: {}", plainly(&error)))
+    })?;
+    let (mut prepared, _) = Prepared::all(asked, &guardian)?;
+    if !is_quiet {
+        prepared.remarks().iter().for_each(|remark| say::say(remark));
+    }
+    go_on()?;
+    let mut outcome: Result<Compared, NotCompared> = Ok(Compared::default());
+    let found = {
+        let mut sides = prepared.sides();
+        execute_in(&mut sides, &mut |_| {}, &mut |executors| {
+            outcome = measure(executors, plan, watch);
+            match &outcome {
+                Ok(Compared { interrupted: Some(signal), .. }) => Err(BenchError::Interrupted(*signal)),
+                _ => Ok(()),
+            }
+        })
+    };
+    let parts = prepared.parts(&new_id(began)?, false);
+    // Everything that was made and changed is undone before the rest.
+    drop(prepared);
+    drop(guardian);
+    let found = found.map_err(|error| failed(error.into()))?;
+    let compared = outcome.map_err(failed)?;
+    let alone = new_id(began)?;
+    let places = parts.into_iter().zip(found).map(|((name, part), found)| {
+        if let Some(why) = &found.lost {
+            say::say(&reason(&name, why));
+            return None;
+        }
+        let part = part.unwrap_or_else(|| Part {
+            id: alone.clone(),
+            environment: name,
+            place: 0,
+            of: 1,
+            paired: true,
+            knob: None,
+            command: None,
+        });
+        let mut facts = found.facts;
+        facts.extend(found.findings.facts);
+        Some((part, facts))
+    });
+    let places = places.collect();
+    Ok(Executed { compared, places })
+}
+
+/// What executes the code of a place.
+pub fn provenance(facts: &Facts) -> Provenance {
+    if facts::emulated(facts) { Provenance::QemuTcg } else { Provenance::Hardware }
+}
+
+fn failed(error: NotCompared) -> Failure {
+    match error {
+        NotCompared::Failed { sentence, said } => {
+            if !said.is_empty() {
+                let end = if said.ends_with('\n') { "" } else { "\n" };
+                say::warn(&format!("{}{end}", printable(&said)));
+            }
+            Failure::input(sentence)
+        }
+        NotCompared::Run(BenchError::Interrupted(signal)) => Failure::Interrupted(signal),
+        NotCompared::Run(error) => {
+            interrupt::requested().map_or_else(|| Failure::input(error.to_string()), Failure::Interrupted)
+        }
+    }
+}
+
+/// What a command wrote, without what would control a terminal.
+fn printable(said: &str) -> String {
+    said.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c }).collect()
+}

@@ -1,0 +1,52 @@
+//! The progress of a comparison on standard error.
+
+use std::time::Duration;
+
+use tollgate_engine::versus::{Doing, Plan};
+use tollgate_engine::{Place, Progress};
+use tollgate_view::figures;
+
+/// What is seen while commands are executed.
+pub struct Shown {
+    shown: crate::run::progress::Shown,
+    budget: Duration,
+    /// Where the number of rounds is known, it tells how much is done.
+    rounds: Option<u32>,
+}
+
+impl Shown {
+    pub fn new(plan: &Plan, visible: bool) -> Self {
+        let rounds = (plan.rounds.least == plan.rounds.most).then_some(plan.rounds.most);
+        // Progress by rounds is shown as progress in a time that does not matter.
+        let budget = if rounds.is_some() { Duration::from_secs(1) } else { plan.time };
+        Self { shown: crate::run::progress::Shown::new(budget, visible), budget, rounds }
+    }
+
+    pub fn update(&mut self, doing: &Doing<'_>) {
+        let so_far = doing.so_far.map(|(_, found)| {
+            let span =
+                found.interval.map(|span| figures::ratio_span(span.low, span.high)).unwrap_or_default();
+            format!(", ratio {} {span}", figures::ratio(found.ratio))
+        });
+        let what = format!(
+            "round {}{}: {}",
+            doing.rounds + 1,
+            so_far.unwrap_or_default(),
+            doing.what.replace('\n', " ")
+        );
+        let number = doing.rounds as usize;
+        let counted = self.rounds.map(|of| Place { number, of: of as usize });
+        self.shown.update(&Progress {
+            what,
+            elapsed: doing.elapsed,
+            budget: self.budget,
+            suite: Place::default(),
+            decided: Vec::new(),
+            counted,
+        });
+    }
+
+    pub fn end(&self) {
+        self.shown.end();
+    }
+}
