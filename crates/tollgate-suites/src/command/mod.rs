@@ -53,12 +53,12 @@ impl Drop for Here {
 impl Executor for Here {
     fn execute(&mut self, order: &Order, tick: &mut dyn FnMut()) -> Result<Execution, Halt> {
         let no_process = |error| Halt::Run(BenchError::NoProcess(error));
+        // Before the listener: where /proc does not list children, they are looked for one by one if there is any.
+        let inherited = Inherited::now();
         let listener = match order.output {
             Output::Inherit => None,
             _ => Some(Listener::start(order.keeps).map_err(no_process)?),
         };
-        // The listener is no process that the command leaves.
-        let inherited = Inherited::now();
         let answer = Answer::new().map_err(no_process)?;
         let began = Instant::now();
         let deadline = began + order.within.unwrap_or(FOREVER).min(FOREVER);
@@ -66,8 +66,8 @@ impl Executor for Here {
         let ending = group::run(|| helper::life(order, to, &answer), deadline, tick);
         let wall = began.elapsed();
         let is_whole = matches!(ending, Ok(Ending::Finished));
-        let left = if order.keeps && is_whole { 0 } else { group::end_strays(&inherited) };
         let said = listener.map(Listener::end).unwrap_or_default();
+        let left = if order.keeps && is_whole { 0 } else { group::end_strays(&inherited) };
         let end = match ending.map_err(no_process)? {
             Ending::Finished => match answer.take::<Result<Ran, End>>() {
                 Ok(Ok(ran)) => return Ok(ran.execution(order, said)),
