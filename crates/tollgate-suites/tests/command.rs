@@ -279,11 +279,14 @@ fn files_leave_the_page_cache() {
         ["/no/such".to_owned(), "/dev/null".to_owned(), name(own.0.clone()), name(own.0.join("empty"))];
     let mut here = Here::new();
     assert_eq!(here.cool(&skipped).expect("cooled"), Cooled::default());
-    let files = [vec![name(file.clone())], skipped.to_vec()].concat();
+    let small = own.0.join("small");
+    std::fs::write(&small, "x").expect("written");
+    let files = [vec![name(small.clone()), name(file.clone())], skipped.to_vec()].concat();
     for _ in 0..2 {
         std::fs::read(&file).expect("read");
+        std::fs::read(&small).expect("read");
         let cooled = here.cool(&files).expect("cooled");
-        assert_eq!(cooled.files, 1);
+        assert_eq!(cooled.files, 2);
         match &cooled.certified_by {
             None => return println!("skipped: no call says which pages are cached"),
             Some(_) if !cooled.stayed.is_empty() => return println!("skipped: pages stay: {cooled:?}"),

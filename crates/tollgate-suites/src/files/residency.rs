@@ -47,7 +47,7 @@ impl Trial {
             let Ok(residency) = Residency::by(call, file, PAGE) else { continue };
             drop_pages(file)?;
             let Ok(after_dropping) = residency.resident(0, PAGE) else { continue };
-            read_page(file)?;
+            read_byte(file)?;
             let Ok(after_reading) = residency.resident(0, PAGE) else { continue };
             match (after_dropping, after_reading) {
                 (0, 1..) => return Ok(Self { call, drops: true }),
@@ -197,10 +197,11 @@ pub(super) fn advise(file: &OwnedFd, advice: libc::c_int) -> Result<()> {
     }
 }
 
-fn read_page(file: &OwnedFd) -> Result<()> {
-    let mut page = [0_u8; PAGE as usize];
-    let got = pread(file, &mut page, 0);
-    super::refusal::whole("pread(2)", got, page.len())
+/// Reads the first page, of which a small file has a part only.
+fn read_byte(file: &OwnedFd) -> Result<()> {
+    let mut byte = [0];
+    let got = pread(file, &mut byte, 0);
+    super::refusal::whole("pread(2)", got, byte.len())
 }
 
 #[cfg(test)]
@@ -230,7 +231,7 @@ mod tests {
                 continue;
             }
             assert_eq!(resident(0, 1 << 20).expect("an answer"), 0, "{call:?}");
-            read_page(&made.file).expect("read");
+            read_byte(&made.file).expect("read");
             assert_eq!(resident(0, PAGE).expect("an answer"), 1, "{call:?}");
             // Nothing is read ahead.
             assert_eq!(resident(PAGE, (1 << 20) - PAGE).expect("an answer"), 0, "{call:?}");
