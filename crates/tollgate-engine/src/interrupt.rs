@@ -118,3 +118,22 @@ pub fn conclude() -> Option<i32> {
     }
     requested()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_that_is_set_aside_is_seen_again_later() {
+        stop_step();
+        assert_eq!(requested(), Some(libc::SIGTERM));
+        let aside = set_aside();
+        assert_eq!(requested(), None);
+        let inner = set_aside();
+        drop(inner);
+        assert_eq!(requested(), None);
+        drop(aside);
+        assert_eq!(requested(), Some(libc::SIGTERM));
+        assert!(resume() && requested().is_none());
+    }
+}

@@ -10,7 +10,7 @@ use tollgate_engine::versus::{Cooled, executor::Halt};
 use tollgate_engine::{BenchError, interrupt};
 
 use crate::files::data_dir::Kind;
-use crate::files::residency::{ResidencyCall, Trial, emptied};
+use crate::files::residency::{ResidencyCall, Trial, emptied, write_pages};
 
 /// What is known of the calls that say which pages are cached.
 #[derive(Debug, Default)]
@@ -82,7 +82,7 @@ impl Cooling {
             Ok(Trial { drops: true, .. }) => first,
             _ => {
                 // Dirty pages stay until writeback.
-                rustix::fs::fsync(&file)?;
+                write_pages(&file);
                 Trial::of(&file, kind)
             }
         };
