@@ -21,6 +21,9 @@ const COOLS: Duration = Duration::from_secs(300);
 const MOST_TEXT: usize = 400;
 const MOST_SAID: usize = 16 << 10;
 
+/// Executes commands by these executors.
+pub type Work<'w> = dyn FnMut(&mut [&mut dyn Executor]) -> Result<(), BenchError> + 'w;
+
 /// Starts an agent in each environment, reads the facts there before and after, and lets `work` execute commands meanwhile, by one
 /// executor for each side. `say` receives what goes on.
 ///
@@ -33,7 +36,7 @@ const MOST_SAID: usize = 16 << 10;
 pub fn execute_in(
     sides: &mut [Side<'_>],
     say: &mut dyn FnMut(String),
-    work: &mut dyn FnMut(&mut [&mut dyn Executor]) -> Result<(), BenchError>,
+    work: &mut Work<'_>,
 ) -> Result<Vec<Found>, BenchError> {
     if let Some(side) = sides.iter().find(|side| side.is_counting) {
         return Err(BenchError::NoEnvironment(format!(
@@ -111,33 +114,33 @@ struct Remote<'r, 's, 'a> {
 }
 
 impl Remote<'_, '_, '_> {
-    /// Sends a request and waits for its answer, which `take` knows.
-    fn ask<T>(
-        &mut self,
-        request: Request,
-        patience: Duration,
-        tick: &mut dyn FnMut(),
-        take: impl Fn(u64, Answer) -> Result<T, Option<Answer>>,
-    ) -> Result<T, Halt> {
+    /// Sends a request and waits for its answer, which has its number.
+    fn ask(&mut self, request: &Request, patience: Duration, tick: &mut dyn FnMut()) -> Result<Answer, Halt> {
         if !self.side.is_here() {
             let why = self.side.lost.clone();
             return Err(Halt::Lost(why.unwrap_or_else(|| "its agent has ended".to_owned())));
         }
-        let number = self.number;
-        let side = &mut *self.side;
+        let (asked, side) = (self.number, &mut *self.side);
         let mut talk = || {
             side.wake()?;
-            side.send(&request, MARGIN)?;
+            side.send(request, MARGIN)?;
             loop {
-                match take(number, side.receive(patience)?) {
-                    Ok(taken) => return Ok(taken),
-                    Err(None) => {}
-                    Err(Some(Answer::Running(_))) => tick(),
-                    Err(Some(other)) => return Err(unexpected(other)),
+                match side.receive(patience)? {
+                    Answer::Running(_) => tick(),
+                    answer @ (Answer::Executed { number, .. } | Answer::Cooled { number, .. }) => {
+                        if number == asked {
+                            return Ok(answer);
+                        }
+                    }
+                    other => return Err(unexpected(other)),
                 }
             }
         };
-        talk().map_err(|gone| match gone {
+        talk().map_err(|gone| self.halt(gone))
+    }
+
+    fn halt(&mut self, gone: Gone) -> Halt {
+        match gone {
             Gone::Interrupted(signal) => Halt::Run(BenchError::Interrupted(signal)),
             Gone::Over(why) => Halt::Run(BenchError::NoEnvironment(why)),
             Gone::Lost(why) => {
@@ -145,7 +148,7 @@ impl Remote<'_, '_, '_> {
                 let _ = self.side.lose(Gone::Lost(why.clone()));
                 Halt::Lost(why)
             }
-        })
+        }
     }
 }
 
@@ -158,22 +161,19 @@ impl Executor for Remote<'_, '_, '_> {
         }
         self.number += 1;
         let request = Request::Execute { number: self.number, order };
-        let execution = self.ask(request, LATE, tick, |asked, answer| match answer {
-            Answer::Executed { number, execution } if number == asked => Ok(execution),
-            Answer::Executed { .. } | Answer::Cooled { .. } => Err(None),
-            other => Err(Some(other)),
-        })?;
-        Ok(bounded(*execution))
+        match self.ask(&request, LATE, tick)? {
+            Answer::Executed { execution, .. } => Ok(bounded(*execution)),
+            other => Err(self.halt(unexpected(other))),
+        }
     }
 
     fn cool(&mut self, files: &[String]) -> Result<Cooled, Halt> {
         self.number += 1;
         let request = Request::Cool { number: self.number, files: files.to_vec() };
-        let mut cooled = self.ask(request, COOLS, &mut || {}, |asked, answer| match answer {
-            Answer::Cooled { number, cooled } if number == asked => Ok(cooled),
-            Answer::Executed { .. } | Answer::Cooled { .. } => Err(None),
-            other => Err(Some(other)),
-        })?;
+        let mut cooled = match self.ask(&request, COOLS, &mut || {})? {
+            Answer::Cooled { cooled, .. } => cooled,
+            other => return Err(self.halt(unexpected(other))),
+        };
         cooled.stayed.truncate(files.len());
         cooled.certified_by = cooled.certified_by.map(|call| plain(&call, MOST_TEXT));
         Ok(cooled)
