@@ -37,13 +37,7 @@ impl Marked {
 
     /// Processes that still bear the mark.
     pub fn alive(&self) -> Vec<u32> {
-        let entries = fs::read_dir("/proc").expect("/proc");
-        let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
-        let marked = |pid: &u32| {
-            let facts = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-            facts.split(|&byte| byte == 0).any(|variable| variable == self.mark.as_bytes())
-        };
-        pids.filter(|pid| *pid != std::process::id()).filter(marked).collect()
+        bearing(&self.mark)
     }
 
     pub fn expect_nothing_alive(&self) {
@@ -67,6 +61,17 @@ impl Marked {
         }
         Rows(rows)
     }
+}
+
+/// Processes, but this one, with a variable such as `NAME=value` of their environment.
+pub fn bearing(mark: &str) -> Vec<u32> {
+    let entries = fs::read_dir("/proc").expect("/proc");
+    let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
+    let marked = |pid: &u32| {
+        let facts = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        facts.split(|&byte| byte == 0).any(|variable| variable == mark.as_bytes())
+    };
+    pids.filter(|pid| *pid != std::process::id()).filter(marked).collect()
 }
 
 pub struct Rows(pub Vec<Value>);
