@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 use tollgate_model::Run;
+use tollgate_model::versus::REAL;
 use tollgate_view::trace::CASE;
 
 /// The verb that made a run.
@@ -16,23 +17,28 @@ pub enum Kind {
     Trace,
     /// `tollgate lab`.
     Lab,
+    /// `tollgate versus`.
+    Versus,
 }
 
 impl Kind {
     /// Every kind.
-    pub const ALL: &[Self] = &[Self::Run, Self::Trace, Self::Lab];
+    pub const ALL: &[Self] = &[Self::Run, Self::Trace, Self::Lab, Self::Versus];
     /// The kinds whose cases are measured often, and so have an interval.
-    pub const MEASURED: &[Self] = &[Self::Run, Self::Lab];
+    pub const MEASURED: &[Self] = &[Self::Run, Self::Lab, Self::Versus];
+    /// The kinds that measured cases of benchmarks.
+    pub const OF_BENCHMARKS: &[Self] = &[Self::Run, Self::Lab];
 
     /// The kind of a run.
     pub fn of(run: &Run) -> Self {
         Self::by_first(run.measurements.first().map(|measurement| measurement.case.benchmark.as_str()))
     }
 
-    /// By the name of its first benchmark: a trace has one, and the lab measures no others.
+    /// By the name of its first benchmark: a trace has one, and the lab measures no others; the real time of a command is its first.
     pub(crate) fn by_first(benchmark: Option<&str>) -> Self {
         match benchmark {
             Some(CASE) => Self::Trace,
+            Some(REAL) => Self::Versus,
             Some(name) if name.starts_with("lab/") => Self::Lab,
             _ => Self::Run,
         }

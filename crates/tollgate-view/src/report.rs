@@ -15,6 +15,7 @@ mod ratios;
 mod rows;
 mod ruler;
 mod sections;
+mod split;
 mod subject;
 mod suites;
 mod turns;
@@ -42,8 +43,12 @@ pub fn page_of(runs: &[Run]) -> Page {
         counts: differences::counts(&subjects, &comparisons),
         ratios: ratios::of(&subjects, &comparisons),
         differences: differences::sentences(&subjects, &comparisons),
-        differing: [turns::tables(&subjects, &comparisons), differences::facts(&subjects, &comparisons)]
-            .concat(),
+        differing: [
+            turns::tables(&subjects, &comparisons),
+            split::tables(&subjects, &comparisons),
+            differences::facts(&subjects, &comparisons),
+        ]
+        .concat(),
         ruler: ruler::of(&subjects),
         sections: sections::of(&subjects, &comparisons, &mut facts.by_suite),
         facts: facts.others,

@@ -5,7 +5,7 @@
 //! difference consists of is known from others, which were traced.
 
 mod cells;
-mod difference;
+pub(crate) mod difference;
 pub mod hyperfine;
 pub mod json;
 mod matrix;
@@ -16,3 +16,17 @@ mod tables;
 mod text;
 
 pub use text::text;
+
+use tollgate_model::versus::{FAULTS, MEMORY, REAL, SYS, USER};
+
+/// What a case of a command is, in a sentence.
+pub(crate) fn about(case: &str) -> Option<&'static str> {
+    Some(match case {
+        REAL => "The real time of a command, from the moment it is let go to its end.",
+        USER => "The time of its processes on a processor in user mode.",
+        SYS => "The time of its processes on a processor in the kernel.",
+        MEMORY => "The most memory that one of its processes had at a time.",
+        FAULTS => "The page faults of its processes, with input or output and without.",
+        _ => return None,
+    })
+}

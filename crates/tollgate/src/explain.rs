@@ -25,7 +25,9 @@ pub fn explain(args: &ExplainArgs) -> Result<(), Failure> {
     }
     let runs = match &args.run {
         Some(run) => tollgate_store::find_runs(run, Kind::MEASURED)?,
-        None => tollgate_store::find_runs(tollgate_store::kept::LAST, Kind::MEASURED).unwrap_or_default(),
+        None => {
+            tollgate_store::find_runs(tollgate_store::kept::LAST, Kind::OF_BENCHMARKS).unwrap_or_default()
+        }
     };
     let run = runs.first();
     // The id of a run means it alone; what its environment costs takes the others.

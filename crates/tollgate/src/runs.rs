@@ -128,6 +128,10 @@ impl Record {
     }
 
     fn asked(&self) -> Option<String> {
+        let of_session = self.session.as_ref().and_then(|part| part.command.as_ref());
+        if let Some(command) = of_session {
+            return Some(command.shown().to_owned());
+        }
         match (&self.command, &self.patterns) {
             (Some(command), _) => Some(command.join(" ")),
             (None, Some(patterns)) if patterns.is_empty() => Some("everything".to_owned()),

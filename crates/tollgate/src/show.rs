@@ -6,7 +6,7 @@ use tollgate_model::{Run, Traced};
 use tollgate_store::Kind;
 use tollgate_view::session::{self, Session};
 use tollgate_view::show::{csv, json, text};
-use tollgate_view::{screen, trace};
+use tollgate_view::{screen, trace, versus};
 
 use crate::args::{ShowArgs, ShowFormat, ViewArgs};
 use crate::failure::Failure;
@@ -23,7 +23,7 @@ pub fn show(args: &ShowArgs) -> Result<(), Failure> {
     let kinds = if is_trace { &[Kind::Trace] } else { Kind::MEASURED };
     let (runs, patterns) = chosen(args, kinds)?;
     let run = match runs.as_slice() {
-        [run] => run,
+        [run] if !is_alone_of_commands(run) => run,
         runs => return show_session(args, runs, &patterns),
     };
     if let Some(traced) = trace::command_of(run).filter(|_| args.format == ShowFormat::Table) {
@@ -64,6 +64,14 @@ fn show_session(args: &ShowArgs, runs: &[Run], patterns: &[String]) -> Result<()
         }
     }
     match args.format {
+        ShowFormat::Table if session.is_of_commands() && patterns.is_empty() => {
+            let width = args.rows.width.map_or_else(out::width, usize::from);
+            let text = versus::text(&session, args.all, width);
+            if args.all { out::page(&text) } else { out::print(&text) }
+        }
+        ShowFormat::Json if session.is_of_commands() => {
+            out::print_json(&versus::json::Document::of(&session, &[]))
+        }
         ShowFormat::Table if args.all || !patterns.is_empty() => {
             let width = args.rows.width.map_or_else(out::width, usize::from);
             out::page(&session::text(&session, true, width))
@@ -75,6 +83,11 @@ fn show_session(args: &ShowArgs, runs: &[Run], patterns: &[String]) -> Result<()
             session.id
         ))),
     }
+}
+
+/// Whether it is the only command of its session: its figures are a screen of their own.
+fn is_alone_of_commands(run: &Run) -> bool {
+    run.session.as_ref().is_some_and(|part| part.command.is_some() && part.of == 1)
 }
 
 /// The run that is meant, or those of the session, and the patterns. The first word is a pattern where no run has that name and

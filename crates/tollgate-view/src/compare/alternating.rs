@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 
 use tollgate_model::{Environment, Run, own};
 
+use crate::comparison;
+
 /// The options that name the environments of two runs: `--in host --in container`. None where they are not known to be two that one
 /// machine has.
 pub(crate) fn options(base: &Run, other: &Run) -> Option<String> {
@@ -27,6 +29,10 @@ pub(crate) fn options(base: &Run, other: &Run) -> Option<String> {
 
 /// The command for the suites that both runs measured.
 pub(crate) fn command(base: &Run, other: &Run) -> String {
+    if let [Some(one), Some(another)] = [base, other].map(comparison::command) {
+        let lines = [one, another].map(|command| quoted(&command.line));
+        return format!("tollgate versus {}", lines.join(" "));
+    }
     let suites = |run: &Run| -> BTreeSet<String> {
         let cases = run.measured().map(|(case, _)| case);
         let cases = cases.filter(|case| !case.benchmark.starts_with(own::SUITE));

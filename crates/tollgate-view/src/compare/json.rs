@@ -9,6 +9,8 @@ use super::alternating;
 use super::need::{self, Need};
 use crate::comparison::Comparison;
 use crate::trace::blame::{self, Held};
+use crate::versus;
+use crate::versus::split::Split;
 
 /// The document.
 #[derive(Serialize)]
@@ -23,6 +25,9 @@ pub struct Document<'a> {
     not_compared: Vec<Apart<'a>>,
     facts: Vec<FactRecord<'a>>,
     traces: Vec<blame::Record<'a>>,
+    /// What the differences of commands consist of.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    splits: Vec<OfCommands<'a>>,
 }
 
 #[derive(Serialize)]
@@ -84,6 +89,13 @@ struct FactRecord<'a> {
     proven: bool,
 }
 
+/// What the difference of two commands consists of.
+#[derive(Serialize)]
+struct OfCommands<'a> {
+    other_run: &'a RunId,
+    split: serde_json::Value,
+}
+
 /// The commands that both runs of each comparison traced.
 pub fn traces<'a>(comparisons: &'a [Comparison<'a>]) -> Vec<(&'a RunId, Vec<Held<'a>>)> {
     comparisons.iter().map(|comparison| (&comparison.other.id, blame::of(comparison).collect())).collect()
@@ -109,7 +121,15 @@ impl<'a> Document<'a> {
             not_compared: comparisons.iter().flat_map(Apart::all).collect(),
             facts: comparisons.iter().flat_map(FactRecord::all).collect(),
             traces: traces.collect(),
+            splits: comparisons.iter().filter_map(OfCommands::of).collect(),
         }
+    }
+}
+
+impl<'a> OfCommands<'a> {
+    fn of(comparison: &'a Comparison<'a>) -> Option<Self> {
+        let split = comparison.is_of_commands().then(|| Split::of(comparison)).flatten()?;
+        Some(Self { other_run: &comparison.other.id, split: versus::json::split(&split) })
     }
 }
 

@@ -9,6 +9,7 @@ use super::need::{self, Need};
 use crate::comparison::{Comparison, Row, name};
 use crate::table::{Look, Table, heading, paragraph};
 use crate::trace::blame;
+use crate::versus::difference::Difference;
 use crate::{counts, figures};
 
 const UNPAIRED: &str =
@@ -106,6 +107,10 @@ fn one(comparison: &Comparison, all: bool, width: usize) -> String {
     });
     for traced in blame::of(comparison) {
         text.push_str(&traced.text(width));
+    }
+    if comparison.is_of_commands() {
+        let split = Difference::of(comparison).map(|difference| difference.text(all, width));
+        text.push_str(&split.map_or(String::new(), |split| format!("\n{split}")));
     }
     text
 }

@@ -9,12 +9,13 @@ use tollgate_model::Run;
 use tollgate_model::compare::Verdict;
 
 use super::subject::Subject;
-use super::{differences, environment, ruler, suites, verdict};
+use super::{differences, environment, ruler, split, suites, verdict};
 use crate::comparison::{self, Comparison};
 use crate::page::Text;
 use crate::session::environments as session;
 use crate::show::cells::Columns;
 use crate::summary::{Row, State};
+use crate::versus::split::Split;
 use crate::{counts, figures};
 
 /// More rows of one kind are counted. A job's summary has room for a MiB.
@@ -168,6 +169,9 @@ fn verdicts<const N: usize>(
         true => text.push_str("No significant difference.\n\n"),
         false => table(text, head, changed.into_iter().map(|row| cells(row))),
     }
+    if let Some(split) = comparison.is_of_commands().then(|| Split::of(comparison)).flatten() {
+        consists_of(text, &split);
+    }
     let facts = &comparison.facts;
     if !facts.is_empty() {
         let shown = |fact: &Option<tollgate_model::Fact>| {
@@ -190,6 +194,15 @@ fn verdicts<const N: usize>(
             folded(text, &caption, head, of(verdict).map(|row| cells(row)));
         }
     }
+}
+
+/// What a difference of commands consists of.
+fn consists_of(text: &mut String, split: &Split) {
+    let [parts, calls] =
+        split::rows(split).map(|rows| rows.into_iter().map(|row| row.map(|cell| plain(&cell))));
+    table(text, &["real time by", "base", "this", "difference", ""], parts);
+    table(text, &["call", "base", "this", "difference", "calls"], calls);
+    put(text, format_args!("{}\n\n", plain(split.method)));
 }
 
 fn ratio_cells(row: &comparison::Row) -> [String; 6] {

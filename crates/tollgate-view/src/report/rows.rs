@@ -6,12 +6,12 @@ use tollgate_model::measurement::pairs;
 use tollgate_model::{Case, Provenance};
 
 use super::subject::Subject;
-use super::suites::{LAB, TRACE, suite_of};
+use super::suites::{LAB, TRACE, VERSUS, suite_of};
 use crate::comparison::Comparison;
 use crate::show::cells::Columns;
 use crate::show::text::own_in_words;
 use crate::summary::{Figures, Noise, Note, Row, State};
-use crate::{counts, facts, figures};
+use crate::{counts, facts, figures, versus};
 
 /// The command that measures a row again. The page's script writes the command of each row out.
 const AGAIN: &str =
@@ -54,6 +54,7 @@ pub fn of(subjects: &[Subject], suite: &str, cases: &[&Case], comparisons: &[Com
 fn of_no_benchmark(suite: &str, name: &str) -> Option<&'static str> {
     match suite {
         TRACE => Some("The real time of a traced command."),
+        VERSUS => versus::about(name),
         LAB => {
             let name = name.strip_prefix(LAB)?.strip_prefix('/')?;
             EXPERIMENTS.iter().find(|experiment| experiment.name == name).map(|experiment| experiment.about)

@@ -8,11 +8,14 @@ use tollgate_suites::SUITES;
 use super::subject::Subject;
 
 /// Sections that are no suite, with their descriptions.
-const OTHERS: [(&str, &str); 3] = [
+const OTHERS: [(&str, &str); 4] = [
+    (VERSUS, "Commands of the user, executed in alternation."),
     (TRACE, "A command and all that it started, traced."),
     (LAB, "The rings, crossed in a small kernel of our own, without an operating system."),
     (OTHER, "Cases that are unknown to this program."),
 ];
+/// The section of commands that `tollgate versus` compared.
+pub const VERSUS: &str = "versus";
 /// The section of commands that `tollgate trace` ran.
 pub const TRACE: &str = "trace";
 /// The section of the experiments of `tollgate lab`.

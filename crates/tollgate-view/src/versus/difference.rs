@@ -1,13 +1,12 @@
 //! The difference of two commands as text: the parts of the real time, and the system calls.
 
 use tollgate_model::text::clean;
-use tollgate_model::versus::REAL;
 use unicode_width::UnicodeWidthStr;
 
 use super::cells::{Cell, static_letter};
 use super::said;
 use super::split::{Line, Split};
-use crate::comparison::Comparison;
+use crate::comparison::{self, Comparison};
 use crate::figures::count;
 use crate::table::{Look, Table, cut, heading, paragraph};
 use crate::trace::blame::in_words_of_part;
@@ -21,30 +20,46 @@ const FEW_CALLS: usize = 4;
 const LONGEST: usize = 32;
 
 /// A command less the first, and what the difference consists of.
-pub(super) struct Difference<'c> {
-    base: &'c Cell<'c, 'c>,
-    other: &'c Cell<'c, 'c>,
+pub(crate) struct Difference {
+    /// The labels of the base and of the other.
+    labels: [String; 2],
+    /// The same in the header of a table.
+    names: [&'static str; 2],
+    /// The medians of the timed executions.
+    timed: [i64; 2],
     split: Split,
     /// Whether it has a verdict: shares of noise say nothing.
     is_different: bool,
     column: Column,
 }
 
-impl<'c> Difference<'c> {
-    /// None where either was not traced, or not timed.
-    pub(super) fn of(
-        base: &'c Cell<'c, 'c>,
-        other: &'c Cell<'c, 'c>,
-        comparison: &Comparison,
-    ) -> Option<Self> {
-        let split = Split::of(comparison)?;
-        let is_different = said::real(comparison)?.result.verdict.is_difference();
-        Some(Self { column: Column::of(&split), base, other, split, is_different })
+impl Difference {
+    /// Of two cells of a comparison. None where either was not traced, or not timed.
+    pub(super) fn of_cells(base: &Cell, other: &Cell, comparison: &Comparison) -> Option<Self> {
+        let names = [base, other].map(|cell| static_letter(cell.command_number));
+        let names = match names {
+            [Some(one), Some(another)] if one != another => [one, another],
+            _ => ["base", "other"],
+        };
+        Self::named([base.label.clone(), other.label.clone()], names, comparison)
+    }
+
+    /// Of any two runs of commands.
+    pub(crate) fn of(comparison: &Comparison) -> Option<Self> {
+        let labels = [comparison.base, comparison.other].map(comparison::name);
+        Self::named(labels, ["base", "other"], comparison)
+    }
+
+    fn named(labels: [String; 2], names: [&'static str; 2], comparison: &Comparison) -> Option<Self> {
+        let (split, row) = (Split::of(comparison)?, said::real(comparison)?);
+        let is_different = row.result.verdict.is_difference();
+        let timed = [row.result.base, row.result.other].map(|ns| ns.map_or(0, |ns| ns.round() as i64));
+        Some(Self { column: Column::of(&split), labels, names, timed, split, is_different })
     }
 
     /// The tables; with `all` every call.
-    pub(super) fn text(&self, all: bool, width: usize) -> String {
-        let [base, other] = [self.base, self.other].map(|cell| cell.label.as_str());
+    pub(crate) fn text(&self, all: bool, width: usize) -> String {
+        let [base, other] = &self.labels;
         let insignificant = if self.is_different { "" } else { ", which is not significant" };
         let title = format!(
             "{other} less {base}: {}{insignificant}, by {}",
@@ -66,7 +81,7 @@ impl<'c> Difference<'c> {
         };
         let outside = format!("outside of calls {}", self.column.show(self.split.outside.difference));
         let calls: Vec<String> = std::iter::once(outside).chain(differ.map(call)).collect();
-        let line = format!("{} less {}: {}", self.other.label, self.base.label, calls.join(", "));
+        let line = format!("{} less {}: {}", self.labels[1], self.labels[0], calls.join(", "));
         let line = clean(&line).into_owned();
         format!("{}\n", if line.width() > width { cut(&line, width) } else { line })
     }
@@ -102,11 +117,7 @@ impl<'c> Difference<'c> {
     }
 
     fn table(&self, first: &'static str, has_calls: bool) -> Table {
-        let names = [self.base, self.other].map(|cell| static_letter(cell.command_number));
-        let [base, other] = match names {
-            [Some(one), Some(another)] if one != another => [one, another],
-            _ => ["base", "other"],
-        };
+        let [base, other] = self.names;
         let mut header = vec![first, base, other, "difference"];
         header.extend(self.is_different.then_some("share"));
         header.extend(has_calls.then_some("calls"));
@@ -127,8 +138,7 @@ impl<'c> Difference<'c> {
         let mut cells = vec!["rest".to_owned(), String::new(), String::new(), self.column.show(rest)];
         cells.extend(self.share(rest));
         table.row(Look::Faint, &cells, &[]);
-        let side = |cell: &Cell| cell.figures(REAL).map_or(0, |real| real.estimate.median.round() as i64);
-        let timed = Line { sides: [side(self.base), side(self.other)], difference: self.split.timed };
+        let timed = Line { sides: self.timed, difference: self.split.timed };
         self.row(table, "real, timed", timed, None);
     }
 

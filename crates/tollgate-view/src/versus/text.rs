@@ -79,10 +79,10 @@ struct Screen<'a, 's> {
 
 impl<'s> Screen<'s, 's> {
     /// Each command less the first.
-    fn differences(&self) -> impl Iterator<Item = Difference<'s>> {
+    fn differences(&self) -> impl Iterator<Item = Difference> {
         let cells = self.cells;
         let others = cells.iter().skip(1).zip(&self.session.comparisons);
-        others.filter_map(move |(other, comparison)| Difference::of(cells.first()?, other, comparison))
+        others.filter_map(move |(other, comparison)| Difference::of_cells(cells.first()?, other, comparison))
     }
 }
 
