@@ -397,8 +397,8 @@ fn runs_of_a_session_carry_it_and_others_are_as_before() {
     let records = records(&csv::csv(&[alone.clone(), runs[1].clone()]));
     let [header, first, .., last] = records.as_slice() else { unreachable!("{records:?}") };
     assert_eq!(header[csv::HEADER.len()..], tollgate_view::export::session::COLUMNS);
-    assert_eq!(first[csv::HEADER.len()..], ["", "", "", "", ""]);
-    assert_eq!(last[csv::HEADER.len()..], [sessions::ID, "host", "1", "true", "/proc/sys/vm/x=1"]);
+    assert_eq!(first[csv::HEADER.len()..], ["", "", "", "", "", ""]);
+    assert_eq!(last[csv::HEADER.len()..], [sessions::ID, "host", "1", "true", "/proc/sys/vm/x=1", ""]);
     assert!(csv::csv(std::slice::from_ref(&alone)).starts_with(&format!("{}\r\n", csv::HEADER.join(","))));
 
     let text = openmetrics::openmetrics(&runs);

@@ -244,3 +244,47 @@ fn the_forms_of_hyperfine_are_those_that_it_writes() {
         "{seconds}"
     );
 }
+
+#[test]
+fn kept_comparisons_are_compared_reported_and_exported_by_command() {
+    use tollgate_view::compare;
+    use tollgate_view::comparison::{self, Comparison};
+    let container = |line, ms| Side { environment: "container", ..side(line, ms) };
+    let runs = runs(&[side("make -j1", 28.0), Side { unlinks: 400, ..container("make -j2", 29.0) }]);
+    assert_eq!(comparison::name(&runs[1]), "make -j2 in container");
+    let comparisons = [Comparison::of(&runs[0], &runs[1])];
+    let text = plain(&compare::text::text(&comparisons, false, 80));
+    assert!(text.starts_with("make -j2 in container compared with make -j1"), "{text}");
+    assert!(text.contains("versus/real") && text.contains("unlink") && text.contains("100 → 400"), "{text}");
+    let traces = compare::json::traces(&comparisons);
+    let document = compare::json::Document::of(&runs[0], &comparisons, &traces);
+    let document = serde_json::to_value(document).expect("JSON");
+    assert!(document["splits"][0]["split"]["calls"].as_array().is_some_and(|calls| !calls.is_empty()));
+    let page = tollgate_view::report::page_of(&runs).render().expect("a page");
+    for part in
+        ["make -j2 in container", "consists of", "unlink", "The most memory that one of its processes"]
+    {
+        assert!(page.contains(part), "{part}");
+    }
+    let markdown = tollgate_view::report::markdown(&runs);
+    assert!(markdown.contains("| unlink | ") && markdown.contains("| waiting for a disk | "), "{markdown}");
+    let csv = tollgate_view::export::csv::csv(&runs);
+    assert!(csv.lines().next().is_some_and(|header| header.ends_with(",session_command")), "{csv}");
+    assert!(csv.lines().last().is_some_and(|last| last.ends_with(",make -j2")), "{csv}");
+    let text = tollgate_view::export::openmetrics::openmetrics(&runs);
+    assert!(text.contains("session_command=\"make -j1\""), "{text}");
+    let bmf = tollgate_view::export::bmf::of_session(&runs).expect("JSON");
+    assert!(bmf.contains("\"versus/real of make -j1 in host\""), "{bmf}");
+}
+
+#[test]
+fn runs_of_two_comparisons_are_named_by_the_command_that_alternates_them() {
+    use tollgate_view::compare;
+    use tollgate_view::comparison::Comparison;
+    let mut runs = runs(&[side("make -j1", 28.0), side("it's", 29.0)]);
+    let Some(part) = &mut runs[1].session else { panic!("no session") };
+    part.id = "20261123-040501-ffffffff".parse().expect("an id");
+    let comparisons = [Comparison::of(&runs[0], &runs[1])];
+    let text = plain(&compare::text::text(&comparisons, false, 400));
+    assert!(text.contains(r"tollgate versus 'make -j1' 'it'\''s'"), "{text}");
+}

@@ -38,14 +38,18 @@ pub fn of_session(runs: &[Run]) -> Result<String, serde_json::Error> {
     let mut benchmarks: BTreeMap<String, BTreeMap<&'static str, Value>> = BTreeMap::new();
     let names = session::names(runs.iter());
     for (run, place) in runs.iter().zip(names) {
-        put(&mut benchmarks, run, run.session.as_ref().map(|_| place.as_str()));
+        let place = run.session.as_ref().map(|part| match part.command {
+            Some(_) => format!(" of {place}"),
+            None => format!(" in {place}"),
+        });
+        put(&mut benchmarks, run, place.as_deref().unwrap_or_default());
     }
     let mut text = serde_json::to_string_pretty(&benchmarks)?;
     text.push('\n');
     Ok(text)
 }
 
-fn put(benchmarks: &mut BTreeMap<String, BTreeMap<&'static str, Value>>, run: &Run, place: Option<&str>) {
+fn put(benchmarks: &mut BTreeMap<String, BTreeMap<&'static str, Value>>, run: &Run, place: &str) {
     for metric in &metrics(&Summary::of(run)) {
         let Some(figures) = metric.valid().filter(|figures| figures.below.is_none()) else { continue };
         let (median, interval) = (figures.estimate.median, figures.estimate.interval);
@@ -61,13 +65,12 @@ fn put(benchmarks: &mut BTreeMap<String, BTreeMap<&'static str, Value>>, run: &R
     }
 }
 
-/// `entry/syscall in container`
-fn name(metric: &Metric, place: Option<&str>) -> String {
+/// `entry/syscall in container`, `versus/real of make -j2`
+fn name(metric: &Metric, place: &str) -> String {
     let name = match metric.params.is_empty() {
         true => metric.case.benchmark.clone(),
         false => format!("{}{{{}}}", metric.case.benchmark, metric.params),
     };
-    let place = place.map(|place| format!(" in {place}")).unwrap_or_default();
     let room = LONGEST_NAME.saturating_sub(place.chars().count());
     name.chars().take(room).chain(place.chars()).take(LONGEST_NAME).collect()
 }

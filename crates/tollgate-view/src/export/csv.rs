@@ -69,6 +69,7 @@ fn cells(part: Option<&InSession>) -> [Cell; COLUMNS.len()] {
         u64::from(part.session_place).into(),
         if part.session_paired { "true" } else { "false" }.into(),
         part.session_knob.as_deref().unwrap_or_default().into(),
+        part.session_command.as_deref().unwrap_or_default().into(),
     ]
 }
 

@@ -95,6 +95,7 @@ impl<'a> Series<'a> {
         if let Some(part) = InSession::of(run) {
             pairs.push(("session_environment", part.session_environment));
             pairs.extend(part.session_knob.map(|knob| ("session_knob", knob)));
+            pairs.extend(part.session_command.map(|command| ("session_command", command)));
             pairs.extend(of_several.then_some(("session", part.session)));
         }
         Self { run, metrics: metrics(summary), labels: labels(&pairs) }

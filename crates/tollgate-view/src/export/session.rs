@@ -20,11 +20,14 @@ pub struct InSession {
     /// The setting of the machine that was another one there: `PATH=VALUE`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_knob: Option<String>,
+    /// The command of the user that was compared there with others: its name, or else its line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_command: Option<String>,
 }
 
 /// The names of the columns.
-pub const COLUMNS: [&str; 5] =
-    ["session", "session_environment", "session_place", "session_paired", "session_knob"];
+pub const COLUMNS: [&str; 6] =
+    ["session", "session_environment", "session_place", "session_paired", "session_knob", "session_command"];
 
 impl InSession {
     /// None where the run was measured alone.
@@ -36,6 +39,7 @@ impl InSession {
             session_place: part.place,
             session_paired: part.paired,
             session_knob: part.knob.as_ref().map(|knob| short(&format!("{}={}", knob.path, knob.value))),
+            session_command: part.command.as_ref().map(|command| short(command.shown())),
         })
     }
 }

@@ -38,6 +38,7 @@ fn details(subject: &Subject) -> Vec<(Text, Text)> {
         ("Clock", clock),
         ("Run", Some(run.id.to_string())),
         ("Session", run.session.as_ref().map(|part| part.id.to_string())),
+        ("Command", run.session.as_ref().and_then(|part| Some(part.command.as_ref()?.line.clone()))),
         ("Environment", run.session.as_ref().map(|part| part.environment.clone())),
         ("Lost", text(facts::LOST)),
         ("Made by", Some(format!("{} {}", run.tool.name, run.tool.version))),

@@ -200,7 +200,8 @@ fn verdicts<const N: usize>(
 fn consists_of(text: &mut String, split: &Split) {
     let [parts, calls] =
         split::rows(split).map(|rows| rows.into_iter().map(|row| row.map(|cell| plain(&cell))));
-    table(text, &["real time by", "base", "this", "difference", ""], parts);
+    let parts = parts.map(|[name, base, this, difference, _]| [name, base, this, difference]);
+    table(text, &["real time by", "base", "this", "difference"], parts);
     table(text, &["call", "base", "this", "difference", "calls"], calls);
     put(text, format_args!("{}\n\n", plain(split.method)));
 }

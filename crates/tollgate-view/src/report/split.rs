@@ -5,7 +5,7 @@ use crate::comparison::Comparison;
 use crate::figures;
 use crate::page::{Table, Text};
 use crate::trace::blame::in_words_of_part;
-use crate::trace::text::{difference, grouped, signed};
+use crate::trace::text::{difference, signed};
 use crate::versus::split::{Line, Split};
 
 /// Calls of a table.
@@ -27,22 +27,19 @@ pub fn rows(split: &Split) -> [Vec<[String; 5]>; 2] {
         [name.to_owned(), base, other, difference(line.difference), calls]
     };
     let last = |rest: i64| {
-        let of = |name: &str, ns: i64| {
-            [name.to_owned(), String::new(), String::new(), difference(ns), String::new()]
-        };
-        [of("rest: tracing, and medians, which do not sum", rest), of("real, timed", split.timed)]
+        let name = "rest: tracing, and medians, which do not sum".to_owned();
+        let rest = [name, String::new(), String::new(), difference(rest), String::new()];
+        [rest, row("real, timed", split.timed, String::new())]
     };
     let parts = split.parts.iter().filter(|(_, line)| *line != Line::default());
     let parts =
         parts.map(|(part, line)| row(in_words_of_part(*part, split.has_ptrace()), *line, String::new()));
     let parts = parts.chain(last(split.rest_of_parts())).collect();
-    let (shown, others) = split.calls.split_at(split.calls.len().min(MOST_CALLS));
-    let calls = shown.iter().map(|call| {
-        let [base, other] = call.counts.map(grouped);
-        row(&call.name, call.line, figures::from_to(&base, &other))
-    });
+    let differ = split.calls.iter().take_while(|call| call.line.difference != 0).count();
+    let (shown, others) = split.calls.split_at(differ.min(MOST_CALLS));
+    let calls = shown.iter().map(|call| row(&call.name, call.line, call.numbers()));
     let sum = others.iter().map(|call| call.line.difference).fold(0, i64::saturating_add);
-    let others = (!others.is_empty()).then(|| {
+    let others = (sum != 0).then(|| {
         let name = figures::count(others.len(), "other", "others");
         [name, String::new(), String::new(), difference(sum), String::new()]
     });

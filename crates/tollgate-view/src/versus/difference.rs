@@ -25,8 +25,6 @@ pub(crate) struct Difference {
     labels: [String; 2],
     /// The same in the header of a table.
     names: [&'static str; 2],
-    /// The medians of the timed executions.
-    timed: [i64; 2],
     split: Split,
     /// Whether it has a verdict: shares of noise say nothing.
     is_different: bool,
@@ -51,10 +49,9 @@ impl Difference {
     }
 
     fn named(labels: [String; 2], names: [&'static str; 2], comparison: &Comparison) -> Option<Self> {
-        let (split, row) = (Split::of(comparison)?, said::real(comparison)?);
-        let is_different = row.result.verdict.is_difference();
-        let timed = [row.result.base, row.result.other].map(|ns| ns.map_or(0, |ns| ns.round() as i64));
-        Some(Self { column: Column::of(&split), labels, names, timed, split, is_different })
+        let split = Split::of(comparison)?;
+        let is_different = said::real(comparison)?.result.verdict.is_difference();
+        Some(Self { column: Column::of(&split), labels, names, split, is_different })
     }
 
     /// The tables; with `all` every call.
@@ -63,7 +60,7 @@ impl Difference {
         let insignificant = if self.is_different { "" } else { ", which is not significant" };
         let title = format!(
             "{other} less {base}: {}{insignificant}, by {}",
-            self.column.show(self.split.timed),
+            self.column.show(self.split.timed.difference),
             count(self.split.pairs, "pair of traced executions", "pairs of traced executions")
         );
         let tables = [self.parts(), self.calls(all)].map(|table| table.lines(Some(width), false)).concat();
@@ -77,7 +74,7 @@ impl Difference {
         let differ = self.split.calls.iter().filter(|call| call.line.difference != 0).take(FEW_CALLS);
         let call = |call: &super::split::Call| {
             let name = words::cut(&call.name, LONGEST);
-            format!("{name} {} ({})", self.column.show(call.line.difference), numbers(call.counts))
+            format!("{name} {} ({})", self.column.show(call.line.difference), call.numbers())
         };
         let outside = format!("outside of calls {}", self.column.show(self.split.outside.difference));
         let calls: Vec<String> = std::iter::once(outside).chain(differ.map(call)).collect();
@@ -100,7 +97,7 @@ impl Difference {
         let differ = self.split.calls.iter().take_while(|call| call.line.difference != 0).count();
         let (shown, others) = self.split.calls.split_at(if all { differ } else { MOST_CALLS.min(differ) });
         for call in shown {
-            self.row(&mut table, &words::cut(&call.name, LONGEST), call.line, Some(numbers(call.counts)));
+            self.row(&mut table, &words::cut(&call.name, LONGEST), call.line, Some(call.numbers()));
         }
         let sum =
             |of: &dyn Fn(&Line) -> i64| others.iter().map(|call| of(&call.line)).fold(0, i64::saturating_add);
@@ -138,24 +135,17 @@ impl Difference {
         let mut cells = vec!["rest".to_owned(), String::new(), String::new(), self.column.show(rest)];
         cells.extend(self.share(rest));
         table.row(Look::Faint, &cells, &[]);
-        let timed = Line { sides: self.timed, difference: self.split.timed };
-        self.row(table, "real, timed", timed, None);
+        self.row(table, "real, timed", self.split.timed, None);
     }
 
     /// A share of the difference: below 0 and above 100 % where other parts go the other way. None without a verdict.
     fn share(&self, ns: i64) -> Option<String> {
-        self.is_different.then(|| match ns as f64 / self.split.timed as f64 * 100.0 {
+        self.is_different.then(|| match ns as f64 / self.split.timed.difference as f64 * 100.0 {
             none if none == 0.0 || !none.is_finite() => "0".to_owned(),
             small if small.abs() < 0.5 => "<1 %".to_owned(),
             percent => format!("{percent:.0} %"),
         })
     }
-}
-
-/// `61,204`, `2 → 61,204`.
-fn numbers([base, other]: [u64; 2]) -> String {
-    let [from, to] = [base, other].map(words::grouped);
-    if base == other { from } else { format!("{from} → {to}") }
 }
 
 /// How the differences of a column are written: in one unit, with the same decimals, so that a reader can add them.
@@ -171,7 +161,11 @@ impl Column {
         const DIGITS: usize = 4;
         let parts = split.parts.iter().map(|(_, line)| line.difference);
         let calls = split.calls.iter().map(|call| call.line.difference);
-        let all = parts.chain(calls).chain([split.timed, split.outside.difference, split.rest_of_calls()]);
+        let all = parts.chain(calls).chain([
+            split.timed.difference,
+            split.outside.difference,
+            split.rest_of_calls(),
+        ]);
         let largest = all.map(i64::unsigned_abs).max().unwrap_or(0).max(1) as f64;
         let units = [(1e9, "s"), (1e6, "ms"), (1e3, "µs")];
         let unit = units.into_iter().find(|(divisor, _)| largest >= *divisor);

@@ -276,7 +276,7 @@ pub(crate) fn split(split: &Split) -> Value {
         object
     });
     json!({
-        "difference_s": split.timed as f64 / 1e9,
+        "difference_s": split.timed.difference as f64 / 1e9,
         "pairs": split.pairs,
         "backends": split.backends,
         "exact": split.is_exact,

@@ -16,6 +16,7 @@ use super::cells::traced;
 use super::said::real;
 use crate::comparison::Comparison;
 use crate::trace::blame::method;
+use crate::trace::text::grouped;
 
 /// A difference and what it consists of. Times are in nanoseconds.
 pub(crate) struct Split {
@@ -31,8 +32,8 @@ pub(crate) struct Split {
     pub(crate) outside: Line,
     /// Real time of the traced executions.
     pub(crate) traced: Line,
-    /// The difference that was timed, in other executions.
-    pub(crate) timed: i64,
+    /// Real time of the timed executions, which are others.
+    pub(crate) timed: Line,
     /// Whether every share is as measured and none is an estimate.
     pub(crate) is_exact: bool,
     /// The same in a sentence.
@@ -61,7 +62,10 @@ pub(crate) struct Call {
 impl Split {
     /// None where either was not traced, or not timed.
     pub(crate) fn of(comparison: &Comparison) -> Option<Self> {
-        let timed = real(comparison)?.adds()?;
+        let row = real(comparison)?;
+        let adds = row.adds()?;
+        let rounded = |ns: Option<f64>| ns.map_or(0, |ns| ns.round() as i64);
+        let sides = [row.result.base, row.result.other].map(rounded);
         let pairs: Vec<[&Traced; 2]> = pairs(comparison.base, comparison.other).collect();
         let [base, other] = *pairs.first()?;
         let blames: Vec<[Blame; 2]> = pairs.iter().map(|pair| pair.map(Blame::of)).collect();
@@ -77,7 +81,7 @@ impl Split {
             calls: calls(&blames),
             outside: line(&blames, |blame| blame.outside_ns),
             traced: line(&blames, |blame| signed(blame.account.real)),
-            timed: timed.round() as i64,
+            timed: Line { sides, difference: rounded(Some(adds)) },
             is_exact: all().all(blame::is_exact),
             method: method(all()),
         })
@@ -85,18 +89,26 @@ impl Split {
 
     /// What the parts leave of the timed difference.
     pub(crate) fn rest_of_parts(&self) -> i64 {
-        self.parts.iter().fold(self.timed, |rest, (_, line)| rest.saturating_sub(line.difference))
+        self.parts.iter().fold(self.timed.difference, |rest, (_, line)| rest.saturating_sub(line.difference))
     }
 
     /// What the calls and the time outside of them leave of it.
     pub(crate) fn rest_of_calls(&self) -> i64 {
         let calls = self.calls.iter().map(|call| call.line.difference);
-        calls.chain([self.outside.difference]).fold(self.timed, i64::saturating_sub)
+        calls.chain([self.outside.difference]).fold(self.timed.difference, i64::saturating_sub)
     }
 
     /// Whether ptrace(2) stopped either.
     pub(crate) fn has_ptrace(&self) -> bool {
         self.backends.contains(&Backend::Ptrace)
+    }
+}
+
+impl Call {
+    /// Its numbers: `61,204`, `2 → 61,204`.
+    pub(crate) fn numbers(&self) -> String {
+        let [from, to] = self.counts.map(grouped);
+        if from == to { from } else { format!("{from} → {to}") }
     }
 }
 
