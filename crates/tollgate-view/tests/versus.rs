@@ -194,7 +194,9 @@ fn the_forms_of_hyperfine_are_those_that_it_writes() {
             }
         }
     }
-    let tollgate_model::Outcome::Measured(measured) = &mut runs[0].measurements[0].outcome else { panic!() };
+    let tollgate_model::Outcome::Measured(measured) = &mut runs[0].measurements[0].outcome else {
+        unreachable!()
+    };
     measured.samples = vec![11_511_637.0, 14_667_348.0, 11_631_246.0];
     let session = Session::of(&runs).expect("a session");
     let document: Value = serde_json::from_str(&hyperfine::json(&session).expect("JSON")).expect("JSON");
@@ -282,7 +284,7 @@ fn runs_of_two_comparisons_are_named_by_the_command_that_alternates_them() {
     use tollgate_view::compare;
     use tollgate_view::comparison::Comparison;
     let mut runs = runs(&[side("make -j1", 28.0), side("it's", 29.0)]);
-    let Some(part) = &mut runs[1].session else { panic!("no session") };
+    let Some(part) = &mut runs[1].session else { unreachable!() };
     part.id = "20261123-040501-ffffffff".parse().expect("an id");
     let comparisons = [Comparison::of(&runs[0], &runs[1])];
     let text = plain(&compare::text::text(&comparisons, false, 400));

@@ -1,8 +1,9 @@
 //! The commands of a comparison and their figures.
 
 use tollgate_model::versus::Command;
-use tollgate_model::{Case, Run, Traced, own, versus};
+use tollgate_model::{Case, Traced, own, versus};
 
+use super::split::traced;
 use crate::comparison::Comparison;
 use crate::session::{Member, Session};
 use crate::summary::Figures;
@@ -92,13 +93,6 @@ impl<'s> Cell<'_, 's> {
         let outcome = &self.member.summary.run.measurement(&Case::plain(own::TRACED))?.outcome;
         outcome.why()
     }
-}
-
-/// The executions of a run's command that were traced.
-pub(super) fn traced(run: &Run) -> &[Traced] {
-    let measurement = run.measurement(&Case::plain(own::TRACED));
-    let measured = measurement.and_then(|measurement| measurement.outcome.measured());
-    measured.map_or(&[], |measured| &measured.traced)
 }
 
 /// The comparison of a cell with the first.

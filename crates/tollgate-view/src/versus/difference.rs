@@ -3,7 +3,6 @@
 use tollgate_model::text::clean;
 use unicode_width::UnicodeWidthStr;
 
-use super::cells::{Cell, static_letter};
 use super::said;
 use super::split::{Line, Split};
 use crate::comparison::{self, Comparison};
@@ -32,23 +31,18 @@ pub(crate) struct Difference {
 }
 
 impl Difference {
-    /// Of two cells of a comparison. None where either was not traced, or not timed.
-    pub(super) fn of_cells(base: &Cell, other: &Cell, comparison: &Comparison) -> Option<Self> {
-        let names = [base, other].map(|cell| static_letter(cell.command_number));
-        let names = match names {
-            [Some(one), Some(another)] if one != another => [one, another],
-            _ => ["base", "other"],
-        };
-        Self::named([base.label.clone(), other.label.clone()], names, comparison)
-    }
-
-    /// Of any two runs of commands.
+    /// Of two runs of commands.
     pub(crate) fn of(comparison: &Comparison) -> Option<Self> {
         let labels = [comparison.base, comparison.other].map(comparison::name);
         Self::named(labels, ["base", "other"], comparison)
     }
 
-    fn named(labels: [String; 2], names: [&'static str; 2], comparison: &Comparison) -> Option<Self> {
+    /// The same with labels of a screen and names in the header of a table. None where either was not traced, or not timed.
+    pub(super) fn named(
+        labels: [String; 2],
+        names: [&'static str; 2],
+        comparison: &Comparison,
+    ) -> Option<Self> {
         let split = Split::of(comparison)?;
         let is_different = said::real(comparison)?.result.verdict.is_difference();
         Some(Self { column: Column::of(&split), labels, names, split, is_different })

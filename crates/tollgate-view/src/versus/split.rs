@@ -10,9 +10,8 @@ use std::collections::BTreeMap;
 use tollgate_model::stats;
 use tollgate_model::traced::blame::{self, Blame, Part, less};
 use tollgate_model::traced::{Backend, Parts};
-use tollgate_model::{Run, Traced};
+use tollgate_model::{Case, Run, Traced, own};
 
-use super::cells::traced;
 use super::said::real;
 use crate::comparison::Comparison;
 use crate::trace::blame::method;
@@ -110,6 +109,13 @@ impl Call {
         let [from, to] = self.counts.map(grouped);
         if from == to { from } else { format!("{from} → {to}") }
     }
+}
+
+/// The executions of a run's command that were traced.
+pub(super) fn traced(run: &Run) -> &[Traced] {
+    let measurement = run.measurement(&Case::plain(own::TRACED));
+    let measured = measurement.and_then(|measurement| measurement.outcome.measured());
+    measured.map_or(&[], |measured| &measured.traced)
 }
 
 /// The traced executions of one number.

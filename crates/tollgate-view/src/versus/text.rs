@@ -7,7 +7,7 @@ use tollgate_model::compare::Verdict;
 use tollgate_model::text::clean;
 use tollgate_model::traced::Backend;
 
-use super::cells::{self, Cell, letter};
+use super::cells::{self, Cell, letter, static_letter};
 use super::difference::Difference;
 use super::{matrix, notes, said, tables};
 use crate::comparison::Comparison;
@@ -82,7 +82,14 @@ impl<'s> Screen<'s, 's> {
     fn differences(&self) -> impl Iterator<Item = Difference> {
         let cells = self.cells;
         let others = cells.iter().skip(1).zip(&self.session.comparisons);
-        others.filter_map(move |(other, comparison)| Difference::of_cells(cells.first()?, other, comparison))
+        others.filter_map(move |(other, comparison)| {
+            let both = [cells.first()?, other];
+            let names = match both.map(|cell| static_letter(cell.command_number)) {
+                [Some(base), Some(other)] if base != other => [base, other],
+                _ => ["base", "other"],
+            };
+            Difference::named(both.map(|cell| cell.label.clone()), names, comparison)
+        })
     }
 }
 

@@ -128,7 +128,7 @@ fn run(of: usize, at: usize, side: &Side) -> Run {
             SYS => (Unit::Nanoseconds, |side, noise| side.ms * noise * 0.2 * MS),
             MEMORY => (Unit::Bytes, |_, _| 3.5 * 1024.0 * 1024.0),
             FAULTS => (Unit::Count, |_, noise| (412.0 * noise).round()),
-            other => panic!("no case {other}"),
+            other => unreachable!("no case {other}"),
         };
         measured(unit, noises(EXECUTIONS).into_iter().map(|noise| of(side, noise)).collect())
     };
