@@ -91,10 +91,20 @@ struct Segment {
 struct Reading {
     mode: u8,
     items: Vec<Record>,
+    handlers: Vec<Handler>,
     loose: Vec<Loose>,
     walks: Vec<Walked>,
     star: Option<Compared>,
     remarks: Vec<String>,
+}
+
+/// A vector of which a tool printed the handler, and not the gate.
+#[derive(Serialize)]
+struct Handler {
+    vector: String,
+    offset: Option<String>,
+    selector: Option<String>,
+    symbol: Option<String>,
 }
 
 /// STAR against the GDT.
@@ -226,6 +236,15 @@ impl Reading {
         let items = state::items(state, width);
         Self {
             mode: mode(width),
+            handlers: state::handlers(state, width)
+                .into_iter()
+                .map(|gate| Handler {
+                    vector: hex(gate.vector),
+                    offset: gate.offset.map(hex),
+                    selector: gate.selector.map(|selector| hex(selector.0)),
+                    symbol: gate.symbol.clone(),
+                })
+                .collect(),
             loose: state::loose(state, width)
                 .into_iter()
                 .map(|loose| Loose {

@@ -6,7 +6,7 @@ use tollgate_x86::Width;
 use super::item::Item;
 use super::json;
 use super::remarks::remarks;
-use super::state::{Loose, items, loose, widths};
+use super::state::{Loose, handlers, items, loose, widths};
 use super::walks::{Options, Walked, walks};
 use super::{star, tables, text};
 use crate::figures;
@@ -48,6 +48,7 @@ fn one(state: &Joined, number: Option<usize>, options: &Options, columns: usize)
             parts.push(heading(&format!("Read as {}-bit tables", json::mode(width)), columns));
         }
         parts.push(shown(&items, options.explain, columns));
+        parts.push(of_handlers(state, width, columns));
         parts.extend(loose(state, width).iter().map(|loose| of_loose(loose, options.explain, columns)));
         parts.push(disagreements(state, columns));
         if let Some((said, fits)) = star::compared(state, width) {
@@ -252,6 +253,25 @@ fn of_loose(loose: &Loose, explain: bool, columns: usize) -> String {
     }
     text.push_str(&too_few(loose.left, columns));
     text
+}
+
+/// Vectors of which a debugger's list has the handler, and not the gate.
+fn of_handlers(state: &Joined, width: Width, columns: usize) -> String {
+    let handlers = handlers(state, width);
+    if handlers.is_empty() {
+        return String::new();
+    }
+    let digits = if width == Width::Long { 16 } else { 8 };
+    let mut table = Table::new(&["at", "handler"]).with_words(&["handler"]);
+    for gate in handlers {
+        let target = match (gate.offset, gate.selector) {
+            (Some(offset), _) => format!("{offset:0digits$x}"),
+            (None, selector) => format!("task {}", selector.unwrap_or_default()),
+        };
+        let symbol = gate.symbol.clone().unwrap_or_default();
+        table.row(Look::Plain, &[format!("int {:02x}", gate.vector), target], &[symbol]);
+    }
+    table.render(columns)
 }
 
 /// Open to ring 3, with a stack of its own, an exception's, or something else than an interrupt gate.

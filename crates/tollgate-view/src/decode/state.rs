@@ -1,6 +1,6 @@
 //! The decoded parts of a state: the entries of its tables, its TSS and its registers, and the bytes that lie in no table.
 
-use tollgate_dump::Joined;
+use tollgate_dump::{Joined, PrintedGate};
 use tollgate_x86::{
     Descriptor, Gate, Kind, Msr, Selector, SystemKind, Tss32, Tss64, WideDescriptor, WideGate, Width,
 };
@@ -55,6 +55,14 @@ fn entries(state: &Joined, width: Width) -> Vec<Item> {
     items.extend(task(state, width));
     items.extend(other_tasks(state, width).into_iter().map(|(_, item)| item));
     items
+}
+
+/// Handlers of vectors of whose gates a tool printed no more.
+pub(crate) fn handlers(state: &Joined, width: Width) -> Vec<&PrintedGate> {
+    let in_memory: Vec<u8> = state.idt(width).iter().map(|entry| entry.vector).collect();
+    let rows = state.printed_gates.iter().filter(|(vector, _)| !in_memory.contains(vector));
+    let rows = rows.filter_map(|(_, rows)| rows.first()).map(|row| &row.value);
+    rows.filter(|gate| gate.gate().is_none() && (gate.offset.is_some() || gate.selector.is_some())).collect()
 }
 
 /// TSS that a descriptor leads to, without the one of the task register: with their addresses.

@@ -1,8 +1,10 @@
 //! One operation of an experiment, instruction by instruction.
 
 use serde::Serialize;
-use tollgate_lab::guest::Experiment;
+use tollgate_lab::guest::{Expected, Experiment};
 use tollgate_lab::{Change, Moment};
+use tollgate_x86::Vendor;
+use tollgate_x86::walk::Fault;
 
 use super::text;
 use crate::table::{heading, paragraph};
@@ -14,6 +16,7 @@ pub struct Explained {
     about: &'static str,
     operation: &'static str,
     instructions: Vec<Instruction>,
+    ended: Option<String>,
 }
 
 /// An instruction that was executed.
@@ -37,11 +40,30 @@ struct Changed {
 }
 
 impl Explained {
-    /// One operation of an experiment.
-    pub fn new(experiment: &Experiment, instructions: Vec<Instruction>) -> Self {
+    /// One operation of an experiment, and the fault that ended it on a vendor's processor, if one did.
+    pub fn new(
+        experiment: &Experiment,
+        instructions: Vec<Instruction>,
+        fault: Option<(Fault, Vendor)>,
+    ) -> Self {
         let Experiment { name, about, operation, .. } = *experiment;
-        Self { experiment: name, about, operation, instructions }
+        let ended = fault.map(|(fault, vendor)| ended(&fault, experiment.expected(vendor), vendor));
+        Self { experiment: name, about, operation, instructions, ended }
     }
+}
+
+/// A fault that ended an operation, in a sentence.
+fn ended(fault: &Fault, expected: Expected, vendor: Vendor) -> String {
+    let is_it = |vector: u8, error: u32, ring: u8| {
+        let level = fault.level.is_none_or(|level| level == ring);
+        (fault.exception.0, fault.code.unwrap_or(0)) == (vector, error) && level
+    };
+    let agrees = match expected {
+        Expected::Fault { vector, error, ring } if is_it(vector, error, ring) => "as its manual says",
+        Expected::Fault { .. } => "where its manual has another fault",
+        Expected::Done => "where its manual has none",
+    };
+    format!("The operation ends here, on {vendor} {agrees}: {fault}.")
 }
 
 impl Instruction {
@@ -93,6 +115,9 @@ pub fn explained(document: &Explained, width: usize) -> String {
         if !changes.is_empty() {
             text.push_str(&paragraph(&changes.join(", "), width, "          "));
         }
+    }
+    if let Some(ended) = &document.ended {
+        text.push_str(&paragraph(ended, width, "  => "));
     }
     text
 }

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use tollgate_lab::guest::{BASE, Experiment, Image, Parameters};
+use tollgate_lab::guest::{BASE, Experiment, Group, Image, Parameters};
 use tollgate_lab::{Interpreter, Moment, Window, machine};
 use tollgate_view::lab::{Explained, Instruction, explained};
 use tollgate_x86::Vendor;
@@ -35,17 +35,30 @@ fn trace(experiment: &'static Experiment, args: &LabArgs) -> Result<Explained, F
     let image = Image::new(&Parameters { operations: 1, rounds: 1, chosen, ..Parameters::default() });
     let start = image.start(experiment.number);
     let window = Window { from: start, after: 0, until: args.until, at_most: args.steps };
+    let vendor = args.vendor.map(Vendor::from);
     let mut instructions = Vec::new();
+    let mut begin = None;
+    let mut fault = None;
     let mut note = |moment: &Moment| {
+        let own = *begin.get_or_insert((moment.before.cpl, moment.before.general[RSP]));
+        // The loop of the operation returns to its caller: the operation is over, also where the loop begins behind `start`.
+        if moment.text == "ret" && own == (moment.before.cpl, moment.before.general[RSP]) {
+            return ControlFlow::Break(());
+        }
         instructions.push(Instruction::of(moment));
+        // An exception is what traps are about; every other experiment ends with it.
+        fault = moment.exception.filter(|_| experiment.group != Group::Traps);
         // The branch back to the beginning of the loop ends the operation.
         let ends = start.is_some_and(|start| moment.text.starts_with('j') && leads_to(&moment.text, start));
-        if ends { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if ends || fault.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let machine = machine(args.vendor.map(Vendor::from));
-    Interpreter.watch(image.bytes(), BASE, image.entry(), machine, window, &mut note)?;
-    Ok(Explained::new(experiment, instructions))
+    Interpreter.watch(image.bytes(), BASE, image.entry(), machine(vendor), window, &mut note)?;
+    let vendor = vendor.unwrap_or(Vendor::Intel);
+    Ok(Explained::new(experiment, instructions, fault.map(|fault| (fault, vendor))))
 }
+
+/// Where the registers of a moment have RSP.
+const RSP: usize = 4;
 
 /// Whether a branch, by its text, leads to an address: `jne short 0000000000401000h`.
 fn leads_to(text: &str, address: u64) -> bool {
