@@ -1,6 +1,6 @@
 //! The evidence for the form of the tables.
 
-use tollgate_x86::{AccessRights, Cr0, Cr4, Descriptor, Efer, Kind, Msr, Star, Width};
+use tollgate_x86::{AccessRights, Cr0, Cr4, Efer, Msr, Star, Width};
 
 use crate::joined::Weight::{self, Hint, Proof, Strong};
 use crate::joined::{Reason, WidthFound};
@@ -20,9 +20,6 @@ pub(crate) fn of(piece: &Piece) -> Option<Sign> {
     match &piece.what {
         What::Form(form) => Some(of_form(*form)),
         What::Bytes { address: Some(address), .. } => is_large(*address).then_some(LARGE),
-        What::Bytes { address: None, bytes } => {
-            has_long_code(bytes).then_some(long(Hint, "a code descriptor has L set"))
-        }
         What::TableRegister { base: Some(base), .. } => is_large(*base).then_some(LARGE),
         What::Segment { register, hidden: Some(hidden), .. } => {
             of_segment(*register, hidden.base, hidden.rights)
@@ -38,16 +35,6 @@ pub(crate) fn of(piece: &Piece) -> Option<Sign> {
         }
         _ => None,
     }
-}
-
-/// Whether an entry of a table is code with L set.
-fn has_long_code(bytes: &[u8]) -> bool {
-    let (entries, rest) = bytes.as_chunks::<8>();
-    let is_it = |entry: &[u8; 8]| {
-        let it = Descriptor::decode(*entry);
-        it.p && it.l && !it.d && matches!(it.kind(), Kind::Code { .. })
-    };
-    rest.is_empty() && entries.iter().any(is_it)
 }
 
 const fn long(weight: Weight, why: &'static str) -> Sign {

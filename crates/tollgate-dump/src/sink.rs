@@ -103,15 +103,18 @@ impl Sink {
         self.close();
         self.in_idt = false;
         let above = self.above.take();
+        let is_command = line.is_command || heading::is_command(line.text);
         if let (Some((number, text)), Some(level)) = (&above, heading::underline(line.text)) {
             self.note(*number, text, Named::Section, Some(Style::Level(level)));
-        } else if !line.is_command && !heading::is_command(line.text) && heading::is_prose(line.text) {
-            self.part();
-            // What follows answers no command before it.
-            self.command.clear();
+        } else if !is_command {
+            if heading::is_prose(line.text) {
+                self.part();
+                // What follows answers no command before it.
+                self.command.clear();
+            }
             self.above = Some((line.number, excerpt(line.text).to_owned()));
         }
-        if line.is_command || heading::is_command(line.text) {
+        if is_command {
             self.command.clear();
             self.command.push_str(excerpt(line.text));
         }

@@ -3,11 +3,13 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
 
 use tollgate_dump::{
-    DefectOf, FORMATS, Format, Joined, Origin, Register, SegmentRegister, Session, Weight, join, read,
+    Apart, DefectOf, FORMATS, Format, Joined, Origin, Register, SegmentRegister, Session, Weight, join, read,
 };
 use tollgate_x86::{Descriptor, Gate, GateKind, Selector, Star, Tss32, WideDescriptor, WideGate, Width};
 
 const THREE_SYSTEMS: &str = include_str!("dumps/kd-three-systems.txt");
+/// An article on three systems whose headings name none: in another language, with prose between the pastes.
+const ARTICLE: &str = include_str!("dumps/article-ja.txt");
 const WINDOWS_7: &str = include_str!("dumps/kd-windows-7-x64.txt");
 const QEMU_64: &str = include_str!("dumps/qemu-linux-64.txt");
 const QEMU_32: &str = include_str!("dumps/qemu-linux-32.txt");
@@ -346,4 +348,128 @@ fn names_are_one_to_one_and_examples_are_read_as_what_they_are() {
             assert!(spec.format == Format::Dt || !dump.pieces.is_empty(), "{}: {dump:?}", spec.name);
         }
     }
+}
+
+/// As a browser saves it.
+fn as_html(text: &str) -> String {
+    let escaped = |line: &str| line.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    let line = |line: &str| match line.chars().next() {
+        Some('■') => format!("<h2>{}</h2>\n", escaped(&line[3..])),
+        Some('●') => format!("<h3 class=\"sub\">{}</h3>\n", escaped(&line[3..])),
+        Some(c) if !c.is_ascii() => format!("<p>{}</p>\n", escaped(line)),
+        _ => format!("{}<br>\n", escaped(line)),
+    };
+    format!("<!DOCTYPE html>\n<html><body>\n{}</body></html>\n", text.lines().map(line).collect::<String>())
+}
+
+#[test]
+fn an_article_whose_headings_name_no_system() {
+    let without = |marks: &[char]| ARTICLE.replace(marks, "");
+    let commands = |line: &&str| !line.contains("kd> ");
+    let silent: String = ARTICLE.lines().filter(commands).map(|line| format!("{line}\n")).collect();
+    let html = as_html(ARTICLE);
+    // Prose in an encoding that is not known.
+    let latin: Vec<u8> =
+        ARTICLE.chars().map(|c| if c.is_ascii() { c as u8 } else { 0x80 | (c as u32 as u8) }).collect();
+    let mut texts = dresses(ARTICLE);
+    texts.extend([without(&['■', '●']).into_bytes(), silent.into_bytes(), html.into_bytes(), latin]);
+    for text in texts {
+        let shown = String::from_utf8_lossy(&text).chars().take(60).collect::<String>();
+        let dump = read(&text, None);
+        let session = join(&dump, None);
+        assert_eq!(dump.complaints, []);
+        assert_eq!(session.states.len(), 3, "{shown}: {session:#?}");
+        let [tables, sysenter, syscall] = session.states.as_slice() else { panic!() };
+        assert_eq!(
+            session.states.iter().map(|state| state.width.width).collect::<Vec<_>>(),
+            [Some(Width::Legacy), Some(Width::Legacy), Some(Width::Long)],
+            "{shown}"
+        );
+        let numbers = |state: &Joined| state.msrs.keys().copied().collect::<Vec<_>>();
+        assert!(tables.msrs.is_empty(), "{shown}");
+        assert_eq!(numbers(sysenter), [0x174, 0x175, 0x176], "{shown}");
+        assert_eq!(numbers(syscall), [0xc000_0081, 0xc000_0082, 0xc000_0083, 0xc000_0084], "{shown}");
+        assert_eq!(tables.idt(Width::Legacy)[0].vector, 0x2e, "{shown}");
+        assert_eq!(tables.task(Width::Legacy).base.unwrap().0.value, 0x8004_2000, "{shown}");
+        assert_eq!(
+            tables.printed_descriptors.keys().copied().collect::<Vec<_>>(),
+            [8, 0x10, 0x28],
+            "{shown}"
+        );
+        assert_eq!(syscall.printed_descriptors.keys().copied().collect::<Vec<_>>(), [0x10, 0x18], "{shown}");
+        // The instructions of programs are no memory.
+        assert!(tables.memory.stretches().all(|(address, ..)| address >= 0x8000_0000), "{shown}");
+        assert!(sysenter.memory.is_empty() && syscall.memory.is_empty(), "{shown}");
+        assert!(session.states.iter().all(|state| state.contradictions.is_empty()), "{shown}");
+    }
+    let session = session(ARTICLE.as_bytes());
+    let headings: Vec<&str> =
+        session.states.iter().map(|state| state.heading.as_ref().unwrap().text.as_str()).collect();
+    assert_eq!(headings, ["■int 2Eの実際", "■sysenterの実際", "■syscallの実際"]);
+    let apart: Vec<Option<Apart>> = session.states.iter().map(|state| state.apart).collect();
+    assert!(matches!(apart[..], [None, Some(Apart::Section(_)), Some(Apart::Width(_))]), "{apart:?}");
+}
+
+#[test]
+fn prose_parts_what_nothing_ties_and_only_that() {
+    const IDT: &str = "idtr=8003f400\n8003f570  cd 55 08 00 00 ee 86 80\n";
+    const TR: &str = "tr=28\n0028 80042000 000020ab TSS32 Busy 0 Nb By P  Nl 0000008b\n";
+    const SYSENTER: &str = "msr[174] = 00000000`00000008\nmsr[176] = 00000000`80865710\n";
+    const SYSCALL: &str = "msr[c0000081] = 00230010`00000000\nmsr[c0000082] = fffff800`01024040\n";
+    const CODE: &str = "0008 00000000 ffffffff Code RE Ac 0 Bg Pg P  Nl 00000c9b\n";
+    const WIDE: &str = "0010 00000000`00000000 00000000`00000000 Code RE Ac 0 Nb By P  Lo 0000029b\n";
+    let apart = |text: &str| {
+        let session = join(&read(text.as_bytes(), None), None);
+        session.states.iter().skip(1).map(|state| state.apart.unwrap()).collect::<Vec<_>>()
+    };
+    let prose = |parts: &[&str]| apart(&parts.join("\nNow we look at the next one.\n\n"));
+    assert_eq!(prose(&[IDT, TR, CODE]), [], "the tables of one machine");
+    assert_eq!(prose(&[IDT, SYSENTER]), [Apart::Prose(4)]);
+    assert_eq!(prose(&[SYSENTER, CODE]), [], "SYSENTER_CS names it");
+    assert_eq!(prose(&[SYSENTER, TR]), [Apart::Prose(4)]);
+    assert_eq!(prose(&[SYSCALL, WIDE]), [], "STAR names it");
+    assert_eq!(prose(&[WIDE, SYSCALL]), []);
+    assert_eq!(prose(&[IDT, SYSCALL]), [Apart::Width(6)], "STAR alone shows its width");
+    assert_eq!(prose(&[SYSENTER, SYSCALL]), [Apart::Width(6)]);
+    assert_eq!(apart(&format!("{IDT}{SYSENTER}")), [], "one answer after the other");
+    assert_eq!(apart(&format!("kd> r\n{IDT}lkd> r\n{SYSENTER}")), [Apart::Prose(4)], "another debugger");
+    assert_eq!(apart(&format!("(qemu) x\n{IDT}(gdb) x\n{SYSENTER}")), [], "the two are used of one machine");
+    // A heading of the outermost rank parts, one within a section does not.
+    assert_eq!(apart(&format!("■ A\n{IDT}■ B\n{TR}")), [Apart::Section(4)]);
+    assert_eq!(apart(&format!("■ A\n{IDT}● B\n{TR}● C\n{CODE}■ D\n{SYSENTER}")), [Apart::Section(9)]);
+    assert_eq!(apart(&format!("Title\n=====\nA\n---\n{IDT}\nB\n---\n{TR}\nC\n---\n{CODE}")).len(), 2);
+    assert_eq!(apart(&format!("1. r idtr\n{IDT}2. r tr\n{TR}")), [], "steps");
+    // All of one machine, where the caller says so.
+    let all = read(format!("■ A\n{IDT}■ B\n{SYSENTER}").as_bytes(), None).of_one_machine();
+    assert_eq!(join(&all, None).states.len(), 1);
+}
+
+#[test]
+fn gates_of_16_bytes_that_were_listed_as_two() {
+    let rows = |base: &str, limit: u32| {
+        format!(
+            "Interrupt Descriptor Table (base={base}, limit={limit}):
+IDT[0x06]=32-Bit Interrupt Gate target=0x0008:0x00100010, DPL=3
+IDT[0x07]=??? descriptor hi=0x00000000, lo=0xffff8000
+IDT[0x1fe]=32-Bit Trap Gate target=0x0008:0x00100020, DPL=0
+IDT[0x1ff]=??? descriptor hi=0x00000000, lo=0xffff8000
+IDT[0x200]=??? descriptor hi=0x00000000, lo=0x00000000
+"
+        )
+    };
+    let state = one(&rows("0xffff800000010000", 0xffff));
+    let gates: Vec<(u8, u64)> =
+        state.printed_gates.iter().map(|(vector, rows)| (*vector, rows[0].value.offset.unwrap())).collect();
+    assert_eq!(gates, [(3, 0xffff_8000_0010_0010), (0xff, 0xffff_8000_0010_0020)]);
+    assert_eq!(state.printed_gates[&3][0].lines, [2, 3]);
+    assert_eq!(defects(&state), [DefectOf::BochsHalvesGates]);
+    let state = one("Interrupt Descriptor Table (base=0xc0003160, limit=1031):
+IDT[0x06]=32-Bit Interrupt Gate target=0x0008:0x00100010, DPL=3
+EFER=0x00000000
+");
+    assert_eq!(
+        state.printed_gates.keys().copied().collect::<Vec<_>>(),
+        [6],
+        "outside long mode it is the vector"
+    );
 }

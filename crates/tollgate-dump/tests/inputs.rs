@@ -11,7 +11,8 @@ use proptest::prelude::*;
 use rustix::time::{ClockId, clock_gettime};
 use tollgate_dump::{FORMATS, MAX_BYTES, MAX_LINE, MAX_PIECES, MAX_STATES, fuzz, join, read};
 
-const DUMPS: [&str; 8] = [
+const DUMPS: [&str; 9] = [
+    include_str!("dumps/article-ja.txt"),
     include_str!("dumps/kd-three-systems.txt"),
     include_str!("dumps/kd-windows-7-x64.txt"),
     include_str!("dumps/qemu-linux-64.txt"),
@@ -190,6 +191,10 @@ fn time_grows_with_the_text_and_no_faster() {
         "Windows XP\nCPU#1\nCPU#2\n",
         "idtr=8003f400\n",
         "idtr=8003f400\nidtr=8003f500\n",
+        "idtr=8003f400\nThis is some prose.\nmsr[174] = 00000000`00000008\n",
+        "\u{25a0} a\nidtr=8003f400\n",
+        "<a ",
+        "<br>&gt;",
         "8003f570  00\n",
         "dt _KTSS 0\n+0x004 Esp0 : 1\n",
         "cs: ",
