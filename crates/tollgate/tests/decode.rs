@@ -13,6 +13,9 @@ const PUBLISHED: &str = include_str!("../../tollgate-x86/tests/published.json");
 /// The session of the article on Windows' system calls, all three systems of it.
 const WINDOWS: &str = include_str!("../../tollgate-dump/tests/dumps/kd-three-systems.txt");
 
+/// The same systems in an article whose headings name none.
+const ARTICLE: &str = include_str!("../../tollgate-dump/tests/dumps/article-ja.txt");
+
 fn published(kinds: &[&str]) -> Vec<Value> {
     let all: Vec<Value> = serde_json::from_str(PUBLISHED).expect("a list");
     all.into_iter().filter(|vector| kinds.contains(&vector["kind"].as_str().expect("a kind"))).collect()
@@ -110,6 +113,157 @@ fn in_order(walk: &Value, texts: &[&str]) {
         assert!(at.is_some(), "{text} in {}", steps.join("\n"));
         rest = rest.split_off(at.map_or(0, |at| at + text.len()));
     }
+}
+
+/// The walks of a system in a document, as `entry from mode vendor: crosses`.
+fn walks(system: &Value) -> Vec<String> {
+    let walks = system["readings"][0]["walks"].as_array().expect("a list");
+    let text = |walk: &Value, name: &str| walk[name].as_str().unwrap_or("both").to_owned();
+    let line = |walk: &Value| {
+        let [entry, from, vendor] = ["entry", "from", "vendor"].map(|name| text(walk, name));
+        format!("{entry} from {from}, {vendor}: {}", walk["crosses"])
+    };
+    walks.iter().map(line).collect()
+}
+
+#[test]
+fn no_walk_goes_from_one_machine_of_an_article_to_another() {
+    let home = Home::new();
+    let file = home.file("article.txt", ARTICLE);
+    let document = home.json(["decode", "--format", "json", &file]);
+    let systems = document["systems"].as_array().expect("a list");
+    let made: Vec<Vec<String>> = systems.iter().map(walks).collect();
+    assert_eq!(
+        made,
+        [
+            vec!["int 2e from protected mode, both: true"],
+            vec!["sysenter from protected mode, both: true"],
+            vec![
+                "syscall from 64-bit mode, both: true",
+                "syscall from compatibility mode, intel: false",
+                "syscall from compatibility mode, amd: true",
+            ],
+        ]
+    );
+    assert_eq!(systems[0]["apart"], Value::Null);
+    assert!(systems[1]["apart"].as_str().expect("a reason").contains("is a heading"), "{}", systems[1]);
+    let text = home.output(["decode", &file]);
+    for wrong in ["EIP 00000000", "STAR, is not known", "Bytes at"] {
+        assert!(!text.contains(wrong), "{wrong} in {text}");
+    }
+    // Where the caller says that all is of one machine, only contradictions part it.
+    let whole = home.json(["decode", "--one-machine", "--format", "json", &file]);
+    let whole = whole["systems"].as_array().expect("a list");
+    assert_eq!(whole.iter().map(|system| system["mode"].clone()).collect::<Vec<_>>(), [32, 64]);
+    assert_eq!(walks(&whole[0]).len(), 2, "{:?}", walks(&whole[0]));
+}
+
+/// STAR without an EIP in its low half does not enter anything outside long mode.
+#[test]
+fn a_system_call_without_an_entry_is_not_made_up() {
+    let home = Home::new();
+    let file = home.file("star.txt", "msr[c0000081] = 00230010:00000000\n");
+    let document = home.json(["decode", "--mode", "32", "--format", "json", &file]);
+    assert_eq!(walks(&document["systems"][0]), Vec::<String>::new());
+    let file = home.file("k6.txt", "msr[c0000081] = 001b0008:80501234\n");
+    let document = home.json(["decode", "--mode", "32", "--vendor", "amd", "--format", "json", &file]);
+    assert_eq!(walks(&document["systems"][0]), ["syscall from protected mode, amd: true"]);
+}
+
+/// A small kernel's table, and its STAR: the order of its user segments is for SYSRET.
+#[test]
+fn a_swapped_gdt_is_told_with_its_fault() {
+    let home = Home::new();
+    let state = |user: &str| {
+        format!(
+            "gdtr=fffff80000b95000\ngdtl=27\n\
+             fffff800`00b95000  00 00 00 00 00 00 00 00-ff ff 00 00 00 9b af 00\n\
+             fffff800`00b95010  ff ff 00 00 00 93 cf 00-{user}\n\
+             msr[c0000081] = 00130008`00000000\nmsr[c0000082] = fffff800`01024040\n\
+             msr[c0000084] = 00000000`00000200\nrflags=0000000000000246\n"
+        )
+    };
+    let swapped = state("ff ff 00 00 00 fb af 00\nfffff800`00b95020  ff ff 00 00 00 f3 cf 00");
+    let right = state("ff ff 00 00 00 f3 cf 00\nfffff800`00b95020  ff ff 00 00 00 fb af 00");
+    let star = |text: &str| {
+        let file = home.file("gdt.txt", text);
+        let document = home.json(["decode", "--format", "json", &file]);
+        document["systems"][0]["readings"][0]["star"].clone()
+    };
+    assert_eq!(star(&right)["fits"], true);
+    let wrong = star(&swapped);
+    assert_eq!(wrong["fits"], false);
+    let said = wrong["sentences"].to_string();
+    assert!(said.contains("swapped in the GDT") && said.contains("#GP(0020)"), "{said}");
+    // Of the flags only those in FMASK are cleared by it.
+    let text = home.output(["decode", &home.file("gdt.txt", &right)]);
+    assert!(text.contains("IF cleared by MSR c0000084, FMASK, and RF by SYSCALL itself"), "{text}");
+    assert!(text.contains("RFLAGS\n     0000000000000046"), "{text}");
+}
+
+#[test]
+fn a_descriptor_as_one_number_is_offered() {
+    let home = Home::new();
+    let document = home.json(["decode", "--format", "json", "00cf9b000000ffff"]);
+    let readings = document["readings"].as_array().expect("a list");
+    let number = readings.iter().find(|it| it["order"] == "number").expect("a reading as a number");
+    assert_eq!(number["items"][0]["bytes"], "ffff0000009bcf00");
+    assert_eq!(number["items"][0]["dg_flags"], "00000c9b");
+    let text = home.output(["decode", "00cf9b000000ffff"]);
+    assert!(text.contains("32-bit code") && text.contains("highest byte first"), "{text}");
+    let plain = home.json(["decode", "--format", "json", "ffff0000009bcf00"]);
+    assert!(
+        plain["readings"].as_array().expect("a list").iter().all(|it| it["order"] == "memory"),
+        "{plain}"
+    );
+}
+
+#[test]
+fn a_table_of_256_gates_has_vectors_whatever_its_limit() {
+    let home = Home::new();
+    let bytes: String = (0..256_u64)
+        .map(|vector| {
+            let dpl = if vector == 0x2e { "ee" } else { "8e" };
+            format!(
+                "ffff8000`0001{:04x}  {vector:02x} 00 08 00 00 {dpl} 10 00-00 80 ff ff 00 00 00 00\n",
+                vector * 16
+            )
+        })
+        .collect();
+    let file = home.file("idt.txt", &format!("idtr:base=0xffff800000010000, limit=0xffff\n{bytes}"));
+    let document = home.json(["decode", "--format", "json", &file]);
+    let items = document["systems"][0]["readings"][0]["items"].as_array().expect("a list").clone();
+    assert_eq!(items.iter().filter(|item| !item["vector"].is_null()).count(), 256);
+    let text = home.output(["decode", &file]);
+    assert!(text.contains("limit ffff  256 gates") && !text.contains("Bytes at"), "{text}");
+    assert!(text.contains("int 2e  0008:ffff80000010002e    3    0  64-bit interrupt gate"), "{text}");
+    // Bochs' own list, of version 2.7 and of those before, which count 8 bytes an entry.
+    for rows in [
+        "IDT[0x80]=64-Bit Interrupt Gate target=0x0008:0xffff800000100010, DPL=3\n",
+        "IDT[0x100]=32-Bit Interrupt Gate target=0x0008:0x00100010, DPL=3\n\
+         IDT[0x101]=??? descriptor hi=0x00000000, lo=0xffff8000\n",
+    ] {
+        let text = format!("Interrupt Descriptor Table (base=0xffff800000010000, limit=65535):\n{rows}");
+        let text = home.output(["decode", &home.file("list.txt", &text)]);
+        assert!(text.contains("int 80  0008:ffff800000100010    3"), "{text}");
+    }
+}
+
+/// A program's code beside the tables is not decoded as if it were one.
+#[test]
+fn bytes_that_are_no_table_are_not_read_as_one() {
+    let home = Home::new();
+    let rows = "80042000  57 ff 75 08 00 3c 87 80-10 00 8b 45 10 89 85 78  W.u..<.....E...x\n\
+                80042010  ff ff ff e8 a6 f7 ff ff-8b c8 33 f6 00 90 03 00  ..........3.....\n";
+    let alone = home.output(["decode", &home.file("code.txt", rows)]);
+    assert!(alone.contains("32 bytes that can be no table"), "{alone}");
+    // Its descriptor makes a TSS of them.
+    let named = format!("{rows}0028 80042000 000020ab TSS32 Busy 0 Nb By P  Nl 0000008b\n");
+    let named = home.output(["decode", &home.file("tss.txt", &named)]);
+    assert!(named.contains("esp0   80873c00") && !named.contains("no table"), "{named}");
+    let list =
+        home.output(["decode", &home.file("idt.txt", "Dumping IDT:\n2e:\t808655cd nt!KiSystemService\n")]);
+    assert!(list.contains("int 2e  808655cd  nt!KiSystemService"), "{list}");
 }
 
 #[test]

@@ -159,6 +159,32 @@ fn a_crossing_is_explained_step_by_step() {
 }
 
 #[test]
+fn an_explanation_stops_at_the_fault() {
+    let home = Home::new();
+    let explain = |arguments: &[&str]| {
+        let all: Vec<&str> =
+            ["lab", "--format", "json", "--explain"].iter().chain(arguments).copied().collect();
+        home.json(all)[0].clone()
+    };
+    let texts = |document: &Value| -> Vec<String> {
+        let all = document["instructions"].as_array().expect("a list");
+        all.iter().map(|it| it["text"].as_str().expect("a text").to_owned()).collect()
+    };
+    let swapped = explain(&["wrong-gdt-order"]);
+    assert_eq!(texts(&swapped), ["syscall", "inc r15", "sysretq", "int 80h", "inc r15", "iretq"]);
+    let ended = swapped["ended"].as_str().expect("a sentence");
+    assert!(ended.contains("on Intel as its manual says: #GP(0028)") && ended.contains("ring 0"), "{ended}");
+    let amd = explain(&["--vendor", "amd", "sysenter"]);
+    assert_eq!(texts(&amd).last().map(String::as_str), Some("sysenter"));
+    assert!(amd["ended"].as_str().expect("a sentence").contains("on AMD as its manual says: #UD"), "{amd}");
+    // A trap is the operation itself, and ends with it, not with the program.
+    let trap = explain(&["page-fault"]);
+    assert_eq!(trap["ended"], Value::Null);
+    assert!(texts(&trap).last().expect("one").starts_with("jne"), "{:?}", texts(&trap));
+    assert_eq!(texts(&trap).iter().filter(|text| *text == "iretq").count(), 1);
+}
+
+#[test]
 fn the_guest_s_tables_are_read_back() {
     let home = Home::new();
     let text = home.output(["lab", "--dump", "--on", "interpreter", "--out", "-"]);

@@ -134,7 +134,7 @@ pub(crate) fn as_numbers(bytes: &[u8]) -> Option<Vec<u8>> {
     is_it.then(|| turned.into_flattened())
 }
 
-/// Whether entries can be those of a table: of a few any, of more most that are not null are present and of a known type.
+/// Whether entries can be those of a table: of a few any, of more nearly all that are not null are present and of a known type.
 /// Other bytes, such as a program's, are not read as one.
 pub(crate) fn is_table(items: &[Item]) -> bool {
     /// So few are shown whatever they are.
@@ -149,7 +149,7 @@ pub(crate) fn is_table(items: &[Item]) -> bool {
     let is_null = |item: &&Item| item.bytes().is_some_and(|bytes| bytes.iter().all(|byte| *byte == 0));
     let (null, others): (Vec<&Item>, Vec<&Item>) = items.iter().partition(is_null);
     null.len() + others.len() < FEW
-        || 4 * others.iter().filter(|item| is_meant(item)).count() >= 3 * others.len()
+        || 8 * others.iter().filter(|item| is_meant(item)).count() >= 7 * others.len()
 }
 
 /// Whether an entry is code that is present and has L set: only tables of long mode have such.
