@@ -74,10 +74,15 @@ impl Subjects {
     }
 
     fn of_state(state: &Joined) -> Self {
-        let has_tables = !state.memory.is_empty()
-            || [&state.gdtr, &state.idtr].iter().any(|table| table.base.is_some() || table.limit.is_some())
-            || !(state.segments.is_empty() && state.printed_descriptors.is_empty())
-            || !(state.printed_gates.is_empty() && state.printed_tss.is_empty());
+        let has_tables = [
+            state.memory.is_empty(),
+            [&state.gdtr, &state.idtr].iter().all(|table| table.base.is_none() && table.limit.is_none()),
+            state.segments.is_empty(),
+            state.printed_descriptors.is_empty(),
+            state.printed_gates.is_empty(),
+            state.printed_tss.is_empty(),
+        ]
+        .contains(&false);
         let msrs = state.msrs.keys().fold(0, |all, number| all | of_msr(*number));
         let control =
             state.registers.contains_key(&Register::CR0) || state.registers.contains_key(&Register::CR4);

@@ -31,7 +31,7 @@ impl Joined {
         let mut first = Vec::new();
         for (slot, low) in slots.iter().filter(|(slot, row)| *slot % 2 == 0 && row.value.offset.is_some()) {
             let Some(upper) = slots.get(&(slot + 1)) else { continue };
-            let high = upper.value.raw.map_or(0, |raw| u64::from_le_bytes(raw));
+            let high = upper.value.raw.map_or(0, u64::from_le_bytes);
             let gate = PrintedGate {
                 vector: (slot / 2) as u8,
                 offset: low.value.offset.map(|low| high << 32 | low & 0xffff_ffff),

@@ -1,5 +1,6 @@
 //! The tables by which a processor enters its kernel, and the walk that an entry makes through them, as text and as JSON.
 
+mod apart;
 mod bytes;
 mod entry;
 mod given;

@@ -230,7 +230,7 @@ fn a_table_of_256_gates_has_vectors_whatever_its_limit() {
             )
         })
         .collect();
-    let file = home.file("idt.txt", &format!("idtr:base=0xffff800000010000, limit=0xffff\n{bytes}"));
+    let file = home.file("idt.txt", format!("idtr:base=0xffff800000010000, limit=0xffff\n{bytes}"));
     let document = home.json(["decode", "--format", "json", &file]);
     let items = document["systems"][0]["readings"][0]["items"].as_array().expect("a list").clone();
     assert_eq!(items.iter().filter(|item| !item["vector"].is_null()).count(), 256);

@@ -5,7 +5,7 @@ use tollgate_dump::{Dump, What};
 use tollgate_x86::Width;
 
 use super::given::{as_numbers, bytes_of, has_64_bit_code, of_table};
-use super::item::{Item, Record};
+use super::item::{Item, Record, mode, order};
 use super::{json, page, tables};
 use crate::table::{heading, paragraph};
 
@@ -84,8 +84,8 @@ impl Readings {
     pub fn record(&self, dump: &Dump) -> Document {
         let of = |stretches: &'_ [Vec<Reading>], as_numbers| {
             let record = |(width, (items, left)): &Reading| ReadingRecord {
-                mode: json::mode(*width),
-                order: json::order(as_numbers),
+                mode: mode(*width),
+                order: order(as_numbers),
                 items: items.iter().map(Item::record).collect(),
                 bytes_left: *left,
             };
@@ -104,7 +104,7 @@ fn readings(readings: &[Reading], explain: bool, columns: usize) -> Vec<String> 
     for (width, (items, left)) in readings.iter().take(shown) {
         let mut text = match same {
             true => String::new(),
-            false => heading(&format!("As a table of {}-bit entries", json::mode(*width)), columns),
+            false => heading(&format!("As a table of {}-bit entries", mode(*width)), columns),
         };
         text.push_str(&tables::render(items, explain, columns));
         text.push_str(&page::too_few(*left, columns));

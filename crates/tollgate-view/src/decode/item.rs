@@ -190,6 +190,19 @@ impl Item {
     }
 }
 
+/// 32 or 64.
+pub(crate) fn mode(width: Width) -> u8 {
+    match width {
+        Width::Legacy => 32,
+        Width::Long => 64,
+    }
+}
+
+/// In which order the bytes of an entry were written.
+pub(crate) fn order(as_numbers: bool) -> &'static str {
+    if as_numbers { "number" } else { "memory" }
+}
+
 /// A number as the documents have it.
 pub(crate) fn hex(number: impl Into<u64>) -> String {
     format!("{:#x}", number.into())

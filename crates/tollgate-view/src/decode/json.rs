@@ -6,11 +6,11 @@ use serde::Serialize;
 use tollgate_dump::{Dump, Joined, Session, Table};
 use tollgate_x86::Width;
 
-use super::item::{Record, hex};
-use super::page;
+use super::apart::reason;
+use super::item::{Record, hex, mode, order};
 use super::remarks::remarks;
-use super::state;
 use super::walks::{Options, Walked, walks};
+use super::{star, state};
 
 /// The output of `--format json` for a text.
 #[derive(Serialize)]
@@ -158,19 +158,6 @@ pub(crate) fn complaints(dump: &Dump) -> Vec<Complaint> {
     dump.complaints.iter().map(complaint).collect()
 }
 
-/// In which order the bytes of an entry were written.
-pub(crate) fn order(as_numbers: bool) -> &'static str {
-    if as_numbers { "number" } else { "memory" }
-}
-
-/// 32 or 64.
-pub(crate) fn mode(width: Width) -> u8 {
-    match width {
-        Width::Legacy => 32,
-        Width::Long => 64,
-    }
-}
-
 impl System {
     fn of(state: &Joined, options: &Options) -> Self {
         let shown = |value: u64, lines: &[usize]| Value { value: hex(value), lines: lines.to_vec() };
@@ -190,7 +177,7 @@ impl System {
         let others = state.msrs.iter().filter(|(number, _)| tollgate_x86::Msr::of(**number).is_none());
         Self {
             heading: state.heading.as_ref().map(|heading| heading.text.clone()),
-            apart: state.apart.map(page::apart_reason),
+            apart: state.apart.map(reason),
             first_line: state.lines.0,
             last_line: state.lines.1,
             formats: state.formats.iter().map(|format| format.name()).collect(),
@@ -255,7 +242,7 @@ impl Reading {
                 })
                 .collect(),
             walks: walks(state, &items, width, options),
-            star: super::star::compared(state, width).map(|(sentences, fits)| Compared { fits, sentences }),
+            star: star::compared(state, width).map(|(sentences, fits)| Compared { fits, sentences }),
             remarks: remarks(state, &items),
             items: items.iter().map(super::item::Item::record).collect(),
         }

@@ -1,14 +1,13 @@
 //! A machine's state, as far as the input has it, as text.
 
-use tollgate_dump::{Apart, Dump, Joined, Reason, Session, Table as TableRegister, WidthFound};
+use tollgate_dump::{Dump, Joined, Reason, Session, Table as TableRegister, WidthFound};
 use tollgate_x86::Width;
 
-use super::item::Item;
-use super::json;
+use super::item::{Item, mode};
 use super::remarks::remarks;
 use super::state::{Loose, handlers, items, loose, widths};
 use super::walks::{Options, Walked, walks};
-use super::{star, tables, text};
+use super::{apart, star, tables, text};
 use crate::figures;
 use crate::table::{Look, Table, heading, paragraph};
 
@@ -45,7 +44,7 @@ fn one(state: &Joined, number: Option<usize>, options: &Options, columns: usize)
     for &width in &widths {
         let items = items(state, width);
         if widths.len() > 1 {
-            parts.push(heading(&format!("Read as {}-bit tables", json::mode(width)), columns));
+            parts.push(heading(&format!("Read as {}-bit tables", mode(width)), columns));
         }
         parts.push(shown(&items, options.explain, columns));
         parts.push(of_handlers(state, width, columns));
@@ -81,28 +80,10 @@ fn introduction(state: &Joined, number: Option<usize>, columns: usize) -> String
     };
     let mut text = if title.is_empty() { title } else { heading(&title, columns) };
     if let Some(apart) = state.apart {
-        text.push_str(&paragraph(&apart_reason(apart), columns, ""));
+        text.push_str(&paragraph(&apart::reason(apart), columns, ""));
     }
     text.push_str(&paragraph(&width_reason(&state.width), columns, ""));
     text
-}
-
-/// Why a state is not joined to the one before: a sentence or two.
-pub(crate) fn apart_reason(apart: Apart) -> String {
-    let why = match apart {
-        Apart::Named(line) => format!("line {line} names another system or processor"),
-        Apart::Section(line) => format!("line {line} is a heading"),
-        Apart::Prose(line) => {
-            format!("prose or another prompt stands between (line {line}), and no value ties the two")
-        }
-        Apart::Contradiction(line) => format!("line {line} has another value of a register or an address"),
-        Apart::Width(line) => format!("the tables from line {line} on are of another width"),
-    };
-    let doubt = match apart.is_doubtful() {
-        true => " It may be the same machine; no walk goes from one to the other. --one-machine joins them.",
-        false => "",
-    };
-    format!("Kept apart from what is before: {why}.{doubt}")
 }
 
 fn width_reason(found: &WidthFound) -> String {

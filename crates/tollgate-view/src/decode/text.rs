@@ -5,8 +5,7 @@ use tollgate_x86::{
     Tss32, Tss64, Width,
 };
 
-use super::item::{Item, flags};
-use super::json::mode;
+use super::item::{Item, flags, mode};
 
 /// The short name of an item.
 pub(crate) fn what(item: &Item) -> String {

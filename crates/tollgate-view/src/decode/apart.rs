@@ -1,0 +1,21 @@
+//! Why a machine's state is kept apart from the one before it.
+
+use tollgate_dump::Apart;
+
+/// The reason, in a sentence or two.
+pub(crate) fn reason(apart: Apart) -> String {
+    let why = match apart {
+        Apart::Named(line) => format!("line {line} names another system or processor"),
+        Apart::Section(line) => format!("line {line} is a heading"),
+        Apart::Prose(line) => {
+            format!("prose or another prompt stands between (line {line}), and no value ties the two")
+        }
+        Apart::Contradiction(line) => format!("line {line} has another value of a register or an address"),
+        Apart::Width(line) => format!("the tables from line {line} on are of another width"),
+    };
+    let doubt = match apart.is_doubtful() {
+        true => " It may be the same machine; no walk goes from one to the other. --one-machine joins them.",
+        false => "",
+    };
+    format!("Kept apart from what is before: {why}.{doubt}")
+}
