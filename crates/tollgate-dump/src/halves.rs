@@ -1,15 +1,72 @@
-//! Gates of 16 bytes that Bochs up to version 2.6 listed as two entries of 8: `IDT[0x06]` and `IDT[0x07]` are vector 3,
-//! the first with the lower half of the offset, and the second with its upper half in the place of a descriptor
-//! (bx_debug/dbg_main.cc, `bx_dbg_info_idt_command`).
+//! Gates of 16 bytes in entries of 8: a sign of long mode. Bochs up to version 2.6 lists them so: `IDT[0x06]` and
+//! `IDT[0x07]` are vector 3, the first with the lower half of the offset, and the second with its upper half in the place
+//! of a descriptor (bx_debug/dbg_main.cc, `bx_dbg_info_idt_command`).
 
 use std::collections::BTreeMap;
 
-use tollgate_x86::Width;
+use tollgate_x86::{Gate, GateKind, Width};
 
-use crate::joined::{Defect, DefectOf, Joined};
+use crate::joined::{Defect, DefectOf, Joined, Weight};
 use crate::{printed::PrintedGate, sourced::Sourced};
 
+/// So few gates show no pattern.
+const FEW: usize = 2;
+
+/// An entry of 8 bytes, as far as it shows which form the table has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Entry {
+    Gate,
+    /// Without a type, as the upper half of a gate is, and as a vector is that is not used.
+    Empty,
+    Other,
+}
+
+impl Entry {
+    fn of(bytes: &[u8]) -> Self {
+        let Ok(bytes) = <[u8; 8]>::try_from(bytes) else { return Self::Other };
+        let gate = Gate::decode(bytes);
+        let kind = gate.gate_kind(Width::Legacy).map(|(kind, _)| kind);
+        match kind {
+            Some(GateKind::Interrupt | GateKind::Trap) if gate.p && !gate.selector.is_null() => Self::Gate,
+            _ if bytes[4..] == [0; 4] => Self::Empty,
+            _ => Self::Other,
+        }
+    }
+
+    fn printed(gate: &PrintedGate) -> Self {
+        match gate.raw {
+            Some(raw) => Self::of(&raw),
+            None if gate.offset.is_some() => Self::Gate,
+            None => Self::Other,
+        }
+    }
+}
+
 impl Joined {
+    /// Notes which form the entries of the IDT show: where every second 8 bytes are empty, a gate takes 16.
+    pub(crate) fn note_gates(&mut self) {
+        let known = self.idt(Width::Legacy);
+        let in_memory = known.iter().filter_map(|entry| {
+            Some((u16::from(entry.vector), Entry::of(&entry.bytes.value), *entry.bytes.lines.first()?))
+        });
+        let printed = self
+            .gate_slots
+            .iter()
+            .filter_map(|(slot, row)| Some((*slot, Entry::printed(&row.value), *row.lines.first()?)));
+        let entries: Vec<(u16, Entry, usize)> = in_memory.chain(printed).collect();
+        let count = |odd: u16, kind: Entry| {
+            entries.iter().filter(|(slot, entry, _)| slot % 2 == odd && *entry == kind).count()
+        };
+        let Some((_, _, line)) = entries.iter().find(|(_, entry, _)| *entry == Entry::Gate) else { return };
+        if count(0, Entry::Gate) >= FEW && count(1, Entry::Gate) == 0 && count(1, Entry::Empty) >= FEW {
+            let why = "every second 8 bytes of the IDT are the upper half of a gate";
+            self.width.note(Some(*line), (Width::Long, Weight::Hint, why));
+        } else if count(0, Entry::Gate) >= FEW && count(1, Entry::Gate) >= FEW {
+            self.width
+                .note(Some(*line), (Width::Legacy, Weight::Hint, "the gates of the IDT take 8 bytes each"));
+        }
+    }
+
     /// Keeps a row of a list in which every 8 bytes are an entry. Whether it can be a vector too.
     pub(crate) fn take_slot(&mut self, gate: &PrintedGate, line: usize) -> bool {
         let Some(slot) = gate.slot else { return true };

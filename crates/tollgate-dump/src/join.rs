@@ -145,6 +145,7 @@ impl State {
         if let Some(width) = width {
             joined.width.note(None, (width, Weight::Asked, "it was asked for"));
         }
+        joined.note_gates();
         joined.width.decide();
         joined.join_halves();
         check::check(&mut joined);

@@ -18,11 +18,11 @@
 //! [`MAX_PIECES`] pieces and [`MAX_BYTES`] bytes. It accepts prompts, quotation marks, colours, other languages, Windows
 //! line ends, UTF-16 and non-breaking spaces.
 //!
-//! Files, from the ground up: `markup` reads HTML and `line` makes text of bytes; `number` reads digits; `piece`, `printed` and `complaint` are
-//! the results, and `sink` collects them; one file for each family of formats, and `format` is their table; `heading`
-//! recognises lines that name a system or begin a section, and prose. Then `memory`, `joined`, `join` and `apart` (which
-//! pieces may be of two machines); `evidence` (32-bit or 64-bit tables), `halves` and `tables` (entries of the GDT and
-//! IDT, the TSS), `check`.
+//! Files, from the ground up: `markup` reads HTML, and `line` makes text of bytes; `number` reads digits; `piece`,
+//! `printed` and `complaint` are the results, and `sink` collects them; one file for each family of formats, and `format`
+//! is their table; `heading` recognises lines that name a system or begin a section, and prose. Then `memory`, `joined`,
+//! `join` and `apart` (which pieces may be of two machines); `evidence` (32-bit or 64-bit tables), `halves` and `tables`
+//! (entries of the GDT and IDT, the TSS), `check`.
 
 #![forbid(unsafe_code)]
 

@@ -473,3 +473,19 @@ EFER=0x00000000
         "outside long mode it is the vector"
     );
 }
+
+#[test]
+fn the_gates_of_an_idt_show_how_long_they_are() {
+    const GATE: u64 = 0x0010_8e00_0008_0000;
+    let table = |upper: u64| {
+        let row =
+            |at: u64| format!("0x{:016x} <bogus+0>:\t{:#018x}\t{upper:#018x}\n", 0x1000 + 16 * at, GATE + at);
+        one(&format!("idtr:base=0x00001000, limit=0xffff\n{}", (0..4).map(row).collect::<String>()))
+    };
+    let long = table(0);
+    assert_eq!((long.width.width, long.width.is_certain), (Some(Width::Long), false));
+    assert_eq!(long.idt(Width::Long).iter().map(|entry| entry.vector).collect::<Vec<_>>(), [0, 1, 2, 3]);
+    let legacy = table(GATE);
+    assert_eq!((legacy.width.width, legacy.width.is_certain), (Some(Width::Legacy), false));
+    assert_eq!(legacy.idt(Width::Legacy).len(), 8);
+}
