@@ -11,11 +11,13 @@
 pub mod counterexample;
 mod figures;
 pub mod mips;
+mod own;
 pub mod search;
 pub mod subject;
 pub mod tso;
 
 pub use counterexample::{Counterexample, Step};
+pub use own::{OwnError, from_text};
 pub use search::{Harm, Limits};
 pub use subject::{Checked, Setting, Subject, Verdict};
 

@@ -30,6 +30,11 @@ pub trait Machine {
 
     /// Has every process finished?
     fn finished(&self, state: &Self::State) -> bool;
+
+    /// Is a state one of those in which everything is over, and that are kept?
+    fn is_outcome(&self, _state: &Self::State) -> bool {
+        false
+    }
 }
 
 /// The violations of a lock, the worst first.
@@ -44,11 +49,16 @@ pub enum Harm {
     LostLock,
     /// From here on a process can never finish, in any order of the steps.
     Stuck,
+    /// A litmus test comes to a final state that it speaks of.
+    Condition,
 }
 
 impl Harm {
-    /// All of them, the worst first.
+    /// Those of a lock, the worst first.
     pub const ALL: [Self; 4] = [Self::Exclusion, Self::Crash, Self::LostLock, Self::Stuck];
+
+    /// Those of a litmus test too.
+    const EVERY: [Self; 5] = [Self::Exclusion, Self::Crash, Self::LostLock, Self::Stuck, Self::Condition];
 }
 
 impl fmt::Display for Harm {
@@ -58,6 +68,7 @@ impl fmt::Display for Harm {
             Self::Crash => "a process is killed",
             Self::LostLock => "the lock is taken and has no holder",
             Self::Stuck => "a process can never finish",
+            Self::Condition => "the condition is violated",
         })
     }
 }
@@ -112,6 +123,8 @@ pub struct Found<M: Machine> {
     /// For each harm that was met, a shortest schedule that leads to it. Without [`End::Complete`] a harm that
     /// is missing was only not met.
     pub harms: Vec<(Harm, Schedule<M>)>,
+    /// The states that the machine keeps as outcomes ([`Machine::is_outcome`]).
+    pub outcomes: Vec<M::State>,
 }
 
 /// Looks at every state that `machine` can come into.
@@ -119,7 +132,7 @@ pub fn search<M: Machine>(machine: &M, limits: Limits) -> Found<M> {
     let mut graph = Graph::new(machine, limits);
     let mut end = graph.explore();
     let mut harms = Vec::new();
-    for harm in Harm::ALL {
+    for harm in Harm::EVERY {
         match (harm, end) {
             (Harm::Stuck, End::Complete) => match graph.first_doomed() {
                 Ok(Some(doomed)) => harms.push((harm, graph.for_ever(doomed))),
@@ -133,7 +146,8 @@ pub fn search<M: Machine>(machine: &M, limits: Limits) -> Found<M> {
             }
         }
     }
-    Found { states: graph.states.len(), steps: graph.targets.len(), end, harms }
+    let outcomes = graph.states.iter().filter(|state| machine.is_outcome(state)).copied().collect();
+    Found { outcomes, states: graph.states.len(), steps: graph.targets.len(), end, harms }
 }
 
 struct OutOfMemory;
@@ -159,7 +173,7 @@ struct Graph<'a, M: Machine> {
     /// The states to which the steps of each state lead, state after state.
     targets: Vec<u32>,
     /// For each harm the first state that has it.
-    first: [Option<u32>; Harm::ALL.len()],
+    first: [Option<u32>; Harm::EVERY.len()],
 }
 
 impl<'a, M: Machine> Graph<'a, M> {
@@ -173,7 +187,7 @@ impl<'a, M: Machine> Graph<'a, M> {
             parents: Vec::new(),
             ends: Vec::new(),
             targets: Vec::new(),
-            first: [None; Harm::ALL.len()],
+            first: [None; Harm::EVERY.len()],
         }
     }
 

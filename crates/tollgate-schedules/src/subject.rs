@@ -68,6 +68,10 @@ pub enum Verdict {
     Holds,
     /// There is an order in which it does; the worst that was found.
     Violated(Harm),
+    /// The final state that a litmus test asks for can be reached.
+    Allowed,
+    /// In no order of steps is it reached.
+    Forbidden,
     /// Not every order was looked at, and nothing was wrong in those that were.
     NotDecided(Want),
 }
@@ -98,6 +102,25 @@ pub struct Checked {
     pub states: usize,
     /// For each harm that was met, the worst first, a shortest schedule that leads to it.
     pub counterexamples: Vec<Counterexample>,
+    /// The final states of a litmus test.
+    pub outcomes: Vec<FinalState>,
+}
+
+/// A final state of a litmus test, as far as the test speaks of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FinalState {
+    /// `0:EAX=0; 1:EAX=1;`
+    pub values: String,
+    /// Does the condition of the test hold in it?
+    pub holds: bool,
+}
+
+impl Verdict {
+    /// Is a property violated, or is that not decided? What a litmus test asks with `exists` is no property.
+    #[must_use]
+    pub const fn fails(self) -> bool {
+        matches!(self, Self::Violated(_) | Self::NotDecided(_))
+    }
 }
 
 impl Checked {
@@ -122,6 +145,7 @@ impl Checked {
             complete: found.end == End::Complete,
             states: found.states,
             counterexamples: found.harms.iter().map(|(harm, schedule)| describe(*harm, schedule)).collect(),
+            outcomes: vec![],
         }
     }
 
@@ -182,6 +206,11 @@ pub trait Subject: Sync {
 
     /// Its program, one instruction a line, as it is shown.
     fn listing(&self) -> String;
+
+    /// The question of a litmus test: `exists (0:EAX=0 /\ 1:EAX=0)`.
+    fn condition(&self) -> Option<&str> {
+        None
+    }
 
     /// What was read otherwise than it was written; nothing for built-in programs.
     fn corrections(&self) -> &[Correction] {

@@ -4,8 +4,8 @@ mod checks;
 mod chosen;
 mod plays;
 
+use tollgate_schedules::Limits;
 use tollgate_schedules::subject::Wish;
-use tollgate_schedules::{Limits, Verdict};
 use tollgate_view::schedules::{Document, Record, detail, fault, table};
 
 use crate::args::{FailOnLock, Format, SchedulesArgs};
@@ -35,7 +35,7 @@ pub fn schedules(args: &SchedulesArgs) -> Result<(), Failure> {
             out::print(&each.join("\n"))?;
         }
     }
-    let failed = outcomes.iter().filter(|outcome| outcome.checked.verdict != Verdict::Holds);
+    let failed = outcomes.iter().filter(|outcome| outcome.checked.verdict.fails());
     let failed: Vec<String> = failed.map(fault).collect();
     args.fail_on.map_or(Ok(()), |FailOnLock::Violated| checks::conclude(&failed))
 }

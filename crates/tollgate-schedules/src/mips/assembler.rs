@@ -36,6 +36,11 @@ const MNEMONICS: &[(&str, &str, &[usize])] = &[
 const ALL: &str =
     "lw sw ll sc addu or move addiu li lui sll beq bne beqz bnez b jr nop di ei syscall and .word";
 
+/// Is this word an instruction of the model?
+pub(crate) fn is_mnemonic(word: &str) -> bool {
+    MNEMONICS.iter().any(|(name, ..)| *name == word)
+}
+
 /// The program of a text.
 ///
 /// # Errors

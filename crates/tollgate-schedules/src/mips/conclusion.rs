@@ -27,7 +27,8 @@ impl<const N: usize> Ending<'_, N> {
             Harm::Exclusion => self.exclusion(),
             Harm::Crash => self.crash(),
             Harm::LostLock => self.lost(),
-            Harm::Stuck => self.stuck(),
+            // A lock has no condition.
+            Harm::Stuck | Harm::Condition => self.stuck(),
         }
     }
 

@@ -29,8 +29,8 @@ pub(super) enum Slots {
 
 /// Directives of GNU as that say nothing of what the instructions do.
 const IDLE: &[&str] = &[
-    ".align", ".balign", ".end", ".ent", ".file", ".fmask", ".frame", ".globl", ".global", ".ident", ".mask",
-    ".p2align", ".section", ".size", ".text", ".type",
+    ".align", ".balign", ".end", ".ent", ".file", ".fmask", ".frame", ".globl", ".global", ".ident",
+    ".machine", ".mask", ".p2align", ".section", ".size", ".text", ".type",
 ];
 
 #[derive(Debug, Default)]
@@ -176,7 +176,7 @@ fn place(name: &str) -> Option<i64> {
     (Place::NEAR.contains(&index)).then_some(index)
 }
 
-pub(super) fn number(text: &str) -> Option<i64> {
+pub(crate) fn number(text: &str) -> Option<i64> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),
         None => (false, text),

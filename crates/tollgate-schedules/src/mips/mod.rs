@@ -36,6 +36,8 @@ mod study;
 mod text;
 mod text_error;
 
+pub(crate) use assembler::is_mnemonic;
+pub(crate) use lines::number;
 pub use text::from_text;
 pub use text_error::{DecodeError, Problem, TextError};
 

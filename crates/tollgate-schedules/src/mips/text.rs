@@ -13,6 +13,7 @@ use super::text_error::{Problem, TextError, near};
 
 /// Directives, and how they are written.
 const DIRECTIVES: &[(&str, &str)] = &[
+    (".machine", ".machine mips (mips, x86)"),
     (".processes", ".processes 2 (1 to 4)"),
     (".rounds", ".rounds 1 (1 to 4)"),
     (".processors", ".processors 1 (1 to 3)"),
@@ -22,7 +23,7 @@ const DIRECTIVES: &[(&str, &str)] = &[
     (".check", ".check exclusion lost-lock crash finish (one or more of these)"),
 ];
 
-const ALL: &str = ".word .processes .rounds .processors .locks .kernel .handler .check";
+const ALL: &str = ".word .machine .processes .rounds .processors .locks .kernel .handler .check";
 
 /// A subject of the user's own.
 ///

@@ -11,21 +11,25 @@ pub struct Store {
     pub value: u8,
 }
 
-/// A queue of stores, a byte each, the oldest one lowest. An empty slot is 0, which no store is: equal queues are equal
+/// A queue of stores, two bytes each, the oldest one lowest. An empty slot is 0, which no store is: equal queues are equal
 /// numbers.
 ///
 /// Processors have a few dozen slots, this has eight; where it is full, a store waits. That hides nothing. With a fence after
 /// `x = i` and one after `y = i` no way through Lamport's algorithm makes more than five stores from one fence to the next:
 /// `b[i] = 0`, `y = 0`, `b[i] = 0`, and in the next round `b[i] = 1`, `x = i`. On one processor every process reads all stores in the
 /// order in which they were made, whether they wait or not. And where two hold the lock with eight slots, they do so with more.
+/// A program of the user's own with more than eight stores between fences has orders that are not looked at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Buffer(u64);
+pub struct Buffer(u128);
+
+/// Bits of a slot.
+const SLOT: u32 = u16::BITS;
 
 impl Buffer {
-    pub const SLOTS: u32 = u64::BITS / 8;
+    pub const SLOTS: u32 = u128::BITS / SLOT;
 
     pub const fn len(self) -> u32 {
-        Self::SLOTS - self.0.leading_zeros() / 8
+        Self::SLOTS - self.0.leading_zeros() / SLOT
     }
 
     pub const fn is_empty(self) -> bool {
@@ -36,12 +40,12 @@ impl Buffer {
     pub const fn with(self, store: Store) -> Option<Self> {
         match self.len() {
             Self::SLOTS => None,
-            len => Some(Self(self.0 | (store.packed() as u64) << (8 * len))),
+            len => Some(Self(self.0 | (store.packed() as u128) << (SLOT * len))),
         }
     }
 
     pub const fn oldest(self) -> Option<(Store, Self)> {
-        if self.is_empty() { None } else { Some((Store::unpacked(self.0 as u8), Self(self.0 >> 8))) }
+        if self.is_empty() { None } else { Some((Store::unpacked(self.0 as u16), Self(self.0 >> SLOT))) }
     }
 
     /// The value of the newest store to an address.
@@ -55,13 +59,13 @@ impl Buffer {
 }
 
 impl Store {
-    /// Two bits for the process, three for the address, three for the value; never 0.
-    const fn packed(self) -> u8 {
-        self.process << 6 | (self.address + 1) << 3 | self.value
+    /// Two bits for the process, five for the address, eight for the value; never 0.
+    const fn packed(self) -> u16 {
+        (self.process as u16) << 13 | (self.address as u16 + 1) << 8 | self.value as u16
     }
 
-    const fn unpacked(byte: u8) -> Self {
-        Self { process: byte >> 6, address: (byte >> 3 & 7) - 1, value: byte & 7 }
+    const fn unpacked(word: u16) -> Self {
+        Self { process: (word >> 13) as u8, address: (word >> 8 & 31) as u8 - 1, value: word as u8 }
     }
 }
 
@@ -72,8 +76,8 @@ mod tests {
     #[test]
     fn every_store_comes_out_as_it_went_in() {
         for process in 0..4 {
-            for address in 0..6 {
-                for value in 0..5 {
+            for address in 0..16 {
+                for value in [0, 1, 7, 127, 255] {
                     let store = Store { process, address, value };
                     let buffer = Buffer::default().with(store).unwrap();
                     assert_eq!(buffer.len(), 1);

@@ -1,11 +1,11 @@
 //! Lamport's algorithm, with fences where they are asked for, as something that can be checked.
 
-use super::machine::{MOST, Tso};
-use super::narrative;
-use super::program::{Label, Line, Op, Place, Program, Value};
-use crate::counterexample::Counterexample;
-use crate::search::{Harm, Limits, search};
-use crate::subject::{Checked, Group, Rival, Setting, Subject, Unfit, Verdict, Wish};
+use std::sync::LazyLock;
+
+use super::study::Study;
+use super::text::Parsed;
+use crate::search::Harm;
+use crate::subject::{Group, Setting, Subject, Verdict};
 
 /// After which stores there is a fence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -28,44 +28,41 @@ impl Fences {
 /// Lamport's algorithm with these fences, on two processors unless others are wished for.
 #[must_use]
 pub fn with_fences(fences: Fences) -> impl Subject {
-    let is_enough = fences.x && fences.y;
     let about = "Lamport's fast mutual exclusion on two processors with store buffers.";
-    Lamport { about, fences, expected: if is_enough { Verdict::Holds } else { BROKEN }, ..LAMPORT }
+    let expected = if fences.x && fences.y { Verdict::Holds } else { BROKEN };
+    Source { about, fences, expected, ..LAMPORT }
+        .study()
+        .unwrap_or_else(|| unreachable!("a program of this file"))
 }
 
 /// The algorithm with these fences. Without a rival it takes seven accesses: five to lock, two to unlock.
-pub fn program(fences: Fences) -> Program {
-    use Op::{Critical, Goto, If, Store, Unless, Wait, WaitForAll};
-    use Place::{B, X, Y};
-    use Value::{I, Is};
-    let mut lines = Vec::new();
-    let mut add = |label: Option<Label>, op: Op, fence: bool| {
-        lines.push(Line { label, op });
-        lines.extend(fence.then_some(Line { label: None, op: Op::Fence }));
-    };
-    add(Some("lock"), Store(B, Is(1)), fences.b_set);
-    add(None, Store(X, I), fences.x);
-    add(None, Unless(Y, Is(0), "late"), false);
-    add(None, Store(Y, I), fences.y);
-    add(None, Unless(X, I, "rival"), false);
-    add(Some("inside"), Critical, false);
-    add(Some("unlock"), Store(Y, Is(0)), false);
-    add(None, Store(B, Is(0)), fences.b_clear);
-    add(None, Goto("end"), false);
-    add(Some("late"), Store(B, Is(0)), fences.b_clear);
-    add(None, Wait(Y, Is(0)), false);
-    add(None, Goto("lock"), false);
-    add(Some("rival"), Store(B, Is(0)), fences.b_clear);
-    add(None, WaitForAll, false);
-    add(None, If(Y, I, "inside"), false);
-    add(None, Wait(Y, Is(0)), false);
-    add(None, Goto("lock"), false);
-    Program::new(lines)
+pub(super) fn text(fences: Fences) -> String {
+    let fence = |is: bool| if is { "\nmfence" } else { "" };
+    let (b_set, x, y, b_clear) =
+        (fence(fences.b_set), fence(fences.x), fence(fences.y), fence(fences.b_clear));
+    format!(
+        "lock: b[i] = 1{b_set}
+         x = i{x}
+         if y != 0 goto late
+         y = i{y}
+         if x != i goto rival
+         inside: critical section
+         unlock: y = 0
+         b[i] = 0{b_clear}
+         goto end
+         late: b[i] = 0{b_clear}
+         wait until y == 0
+         goto lock
+         rival: b[i] = 0{b_clear}
+         wait until b[j] == 0 for each j
+         if y == i goto inside
+         wait until y == 0
+         goto lock"
+    )
 }
 
 /// The algorithm with some fences, on some processors.
-#[derive(Debug)]
-struct Lamport {
+struct Source {
     name: &'static str,
     about: &'static str,
     fences: Fences,
@@ -75,7 +72,7 @@ struct Lamport {
 
 const BROKEN: Verdict = Verdict::Violated(Harm::Exclusion);
 
-const LAMPORT: Lamport = Lamport {
+const LAMPORT: Source = Source {
     name: "lamport",
     about: "Lamport's fast mutual exclusion on two processors with store buffers, with the two fences that it needs there.",
     fences: Fences::NEEDED,
@@ -85,89 +82,59 @@ const LAMPORT: Lamport = Lamport {
 
 macro_rules! variants {
     ($($name:literal: $algorithm:expr; $about:literal;)*) => {
-        const SUBJECTS: &[&dyn Subject] =
-            &[&LAMPORT, $(&Lamport { name: $name, about: $about, ..$algorithm },)*];
+        const SOURCES: &[Source] = &[LAMPORT, $(Source { name: $name, about: $about, ..$algorithm },)*];
     };
 }
 
 variants! {
-    "lamport-no-x-fence": Lamport { fences: Fences { x: false, ..Fences::NEEDED }, expected: BROKEN, ..LAMPORT };
+    "lamport-no-x-fence": Source { fences: Fences { x: false, ..Fences::NEEDED }, expected: BROKEN, ..LAMPORT };
         "Without the fence after x = i: y may be read before the others see x.";
-    "lamport-no-y-fence": Lamport { fences: Fences { y: false, ..Fences::NEEDED }, expected: BROKEN, ..LAMPORT };
+    "lamport-no-y-fence": Source { fences: Fences { y: false, ..Fences::NEEDED }, expected: BROKEN, ..LAMPORT };
         "Without the fence after y = i: x may be read before the others see y.";
-    "lamport-no-fence": Lamport { fences: Fences::NONE, expected: BROKEN, ..LAMPORT };
+    "lamport-no-fence": Source { fences: Fences::NONE, expected: BROKEN, ..LAMPORT };
         "As it was published, for machines whose stores are seen at once.";
-    "lamport-wrong-fences": Lamport { fences: Fences { b_set: true, b_clear: true, ..Fences::NONE }, expected: BROKEN, ..LAMPORT };
+    "lamport-wrong-fences": Source { fences: Fences { b_set: true, b_clear: true, ..Fences::NONE }, expected: BROKEN, ..LAMPORT };
         "Two fences in the wrong places, after b[i] = 1 and b[i] = 0: their number does not matter.";
-    "lamport-b-fence": Lamport { fences: Fences { b_clear: true, ..Fences::NEEDED }, ..LAMPORT };
+    "lamport-b-fence": Source { fences: Fences { b_clear: true, ..Fences::NEEDED }, ..LAMPORT };
         "A third fence, after b[i] = 0: it is not needed.";
-    "lamport-up": Lamport { fences: Fences::NONE, processors: 1, ..LAMPORT };
+    "lamport-up": Source { fences: Fences::NONE, processors: 1, ..LAMPORT };
         "Without fences on one processor: a process sees its own stores, and a switch drains them.";
 }
 
 /// Lamport's algorithm with the fences that it needs, with others, and on one processor.
 #[must_use]
 pub fn subjects() -> &'static [&'static dyn Subject] {
-    SUBJECTS
+    static STUDIES: LazyLock<Vec<Study>> =
+        LazyLock::new(|| SOURCES.iter().filter_map(Source::study).collect());
+    static SUBJECTS: LazyLock<Vec<&'static dyn Subject>> =
+        LazyLock::new(|| STUDIES.iter().map(|study| study as &dyn Subject).collect());
+    &SUBJECTS
 }
 
-impl Subject for Lamport {
-    fn name(&self) -> &str {
-        self.name
-    }
-
-    fn about(&self) -> &str {
-        self.about
-    }
-
-    fn group(&self) -> Group {
-        Group::Lamport
-    }
-
-    fn expected(&self) -> Option<Verdict> {
-        Some(self.expected)
-    }
-
-    fn listing(&self) -> String {
-        program(self.fences).to_string()
-    }
-
-    fn setting(&self, wish: Wish) -> Result<Setting, Unfit> {
-        let own = Setting { processes: 2, rounds: 2, processors: self.processors };
-        let most = MOST as u8;
-        wish.fitted(self.name, own, Setting { processes: most, rounds: most, processors: most })
-    }
-
-    fn check(&self, setting: Setting, limits: Limits) -> Checked {
-        // Callers can make any setting.
-        let fit = |number: u8| number.clamp(1, MOST as u8);
-        let Setting { processes, rounds, processors } = setting;
-        let setting = Setting { processes: fit(processes), rounds: fit(rounds), processors: fit(processors) };
-        let programs = [program(self.fences)];
-        let machine = Tso { programs: &programs, setting };
-        let found = search(&machine, limits);
-        Checked::new(self.name, setting, found, |harm, schedule| {
-            narrative::describe(&machine, harm, schedule)
-        })
-    }
-
-    fn points(&self) -> usize {
-        0
-    }
-
-    fn play(&self, _point: usize, _rival: Rival) -> Result<Counterexample, Unfit> {
-        Err(Unfit::NotPlayed {
+impl Source {
+    /// The algorithm as a program. None that is written here is wrong: a test sees to it.
+    fn study(&self) -> Option<Study> {
+        let parsed = Parsed::of(&text(self.fences)).ok()?;
+        Some(Study {
             name: self.name.to_owned(),
-            why: "has no single process to preempt: its steps are checked in every order, and not played",
+            about: self.about.to_owned(),
+            group: Group::Lamport,
+            expected: Some(self.expected),
+            program: parsed.program,
+            registers: parsed.registers,
+            symbols: parsed.symbols,
+            initial: parsed.initial,
+            setting: Setting { processes: 2, rounds: 2, processors: self.processors },
         })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::machine::{Move, State};
+    use super::super::machine::{Move, State, Tso};
     use super::*;
-    use crate::search::{End, Machine};
+    use crate::search::{End, Limits, Machine, search};
+    use crate::subject::{Rival, Wish};
 
     fn all_fences() -> impl Iterator<Item = Fences> {
         let bit = |n: u8, at: u8| n >> at & 1 == 1;
@@ -175,10 +142,21 @@ mod tests {
     }
 
     fn harms(fences: Fences, setting: Setting) -> Vec<Harm> {
-        let programs = [program(fences)];
-        let found = search(&Tso { programs: &programs, setting }, Limits::default());
+        let study = Source { fences, ..LAMPORT }.study().unwrap();
+        let programs = [study.program.clone()];
+        let found = search(&study.machine(&programs, setting), Limits::default());
         assert_eq!(found.end, End::Complete);
         found.harms.into_iter().map(|(harm, _)| harm).collect()
+    }
+
+    #[test]
+    fn every_program_is_one() {
+        assert_eq!(subjects().len(), SOURCES.len());
+        for fences in all_fences() {
+            let expected = 17 + [fences.b_set, fences.x, fences.y].iter().filter(|is| **is).count();
+            let expected = expected + if fences.b_clear { 3 } else { 0 };
+            assert_eq!(with_fences(fences).listing().lines().count(), expected);
+        }
     }
 
     #[test]
@@ -251,9 +229,10 @@ mod tests {
 
     #[test]
     fn five_slots_are_all_that_the_fenced_algorithm_uses() {
-        let programs = [program(Fences::NEEDED)];
+        let study = LAMPORT.study().unwrap();
+        let programs = [study.program.clone()];
         for (processes, rounds, processors) in [(2, 4, 2), (2, 2, 1), (3, 1, 3), (3, 1, 2)] {
-            let machine = Tso { programs: &programs, setting: Setting { processes, rounds, processors } };
+            let machine = study.machine(&programs, Setting { processes, rounds, processors });
             let is_met = |longest| !search(&Queues { machine, longest }, Limits::default()).harms.is_empty();
             assert!(!is_met(5), "{processes} processes");
             assert!(rounds == 1 || is_met(4), "{processes} processes");

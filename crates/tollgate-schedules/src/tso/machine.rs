@@ -1,18 +1,37 @@
 //! Processors with store buffers, and processes that run programs on them.
 
-use super::buffer::{Buffer, Store};
-use super::program::{Op, Place, Program, Value};
+use super::buffer::{Address, Buffer, Store};
+use super::formula::Goal;
+use super::program::{Calculation, Op, Operand, Program, Register, Value};
+use super::symbols::Symbols;
 use crate::search::{Harm, Machine};
 use crate::subject::Setting;
 
 /// Processes, and processors, at most.
 pub const MOST: usize = 4;
 
+/// Words of memory, at most.
+pub const CELLS: usize = 16;
+
+/// Registers of a process, at most.
+pub const REGISTERS: usize = 6;
+
 /// The programs and their processes: process p runs program p, or the only one, on processor p modulo their number.
 #[derive(Clone, Copy, Debug)]
 pub struct Tso<'a> {
     pub programs: &'a [Program],
+    pub symbols: &'a Symbols,
+    pub initial: &'a Initial,
     pub setting: Setting,
+    /// A final state that is looked for, where the programs are no lock but a litmus test.
+    pub goal: Option<&'a Goal>,
+}
+
+/// The values in which every schedule begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Initial {
+    pub memory: [u8; CELLS],
+    pub registers: [[u8; REGISTERS]; MOST],
 }
 
 /// Everything that the future depends on. Unused fields are zero.
@@ -20,8 +39,7 @@ pub struct Tso<'a> {
 pub struct State {
     /// The store buffer of each processor.
     pub buffers: [Buffer; MOST],
-    /// x, y and b.
-    pub memory: [u8; 2 + MOST],
+    pub memory: [u8; CELLS],
     pub processes: [Process; MOST],
 }
 
@@ -34,6 +52,9 @@ pub struct Process {
     pub j: u8,
     /// Rounds that it has not finished.
     pub left: u8,
+    /// Of the last comparison or calculation.
+    pub flags: u8,
+    pub registers: [u8; REGISTERS],
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,14 +82,10 @@ impl Machine for Tso<'_> {
     fn start(&self) -> State {
         let begun = |process: usize| {
             let is_there = process < usize::from(self.setting.processes);
-            let (at, left) = (self.program(process as u8).first(), self.setting.rounds);
-            if is_there { Process { at, j: 0, left } } else { Process::default() }
+            if is_there { self.begun(process as u8, self.setting.rounds) } else { Process::default() }
         };
-        State {
-            buffers: [Buffer::default(); MOST],
-            memory: [0; 2 + MOST],
-            processes: std::array::from_fn(begun),
-        }
+        let buffers = [Buffer::default(); MOST];
+        State { buffers, memory: self.initial.memory, processes: std::array::from_fn(begun) }
     }
 
     fn moves(&self, state: &State, mut each: impl FnMut(Move, State)) {
@@ -85,12 +102,21 @@ impl Machine for Tso<'_> {
     }
 
     fn harm(&self, state: &State) -> Option<Harm> {
-        let inside = (0..self.setting.processes).filter(|&process| self.is_inside(state, process));
-        (inside.count() > 1).then_some(Harm::Exclusion)
+        match self.goal {
+            Some(goal) => (self.is_outcome(state) && goal.is_reached(state)).then_some(Harm::Condition),
+            None => {
+                let inside = (0..self.setting.processes).filter(|&process| self.is_inside(state, process));
+                (inside.count() > 1).then_some(Harm::Exclusion)
+            }
+        }
     }
 
     fn finished(&self, state: &State) -> bool {
         state.processes.iter().all(|process| process.left == 0)
+    }
+
+    fn is_outcome(&self, state: &State) -> bool {
+        self.goal.is_some() && self.finished(state) && state.buffers.iter().all(|buffer| buffer.is_empty())
     }
 }
 
@@ -115,7 +141,7 @@ impl<'a> Tso<'a> {
     }
 
     /// The value of a process's load, and whether that is a store of its own that has not reached memory.
-    pub fn load(&self, state: &State, process: u8, address: u8) -> (u8, bool) {
+    pub fn load(&self, state: &State, process: u8, address: Address) -> (u8, bool) {
         match self.buffer(state, process).newest_at(address) {
             Some(value) => (value, true),
             None => (state.memory[usize::from(address)], false),
@@ -123,11 +149,22 @@ impl<'a> Tso<'a> {
     }
 
     /// The address that a process reads with its next step.
-    pub fn reads(&self, state: &State, process: u8) -> Option<u8> {
+    pub fn reads(&self, state: &State, process: u8) -> Option<Address> {
+        let of = |operand: Operand| match operand {
+            Operand::Memory(place) => Some(place.address(process)),
+            Operand::Value(_) => None,
+        };
         match self.op(state, process)? {
-            Op::If(place, ..) | Op::Unless(place, ..) | Op::Wait(place, _) => Some(place.address(process)),
-            Op::WaitForAll => Some(Place::B.address(state.processes[usize::from(process)].j)),
-            Op::Store(..) | Op::Fence | Op::Goto(_) | Op::Critical => None,
+            Op::If { place, .. } | Op::Wait { place, .. } | Op::Load(_, place) => {
+                Some(place.address(process))
+            }
+            Op::WaitForAll(place) => Some(place.base + state.processes[usize::from(process)].j),
+            Op::Calculate { target, source, .. } => of(source).or_else(|| of(target)),
+            Op::Exchange(target, _) | Op::CompareExchange { target, .. } | Op::ExchangeAdd { target, .. } => {
+                of(target)
+            }
+            Op::Store(..) | Op::Set(..) | Op::Fence | Op::Goto(_) | Op::Critical => None,
+            Op::Branch { .. } | Op::Nothing => None,
         }
     }
 
@@ -138,60 +175,153 @@ impl<'a> Tso<'a> {
 
     /// The state after a process has taken the step of its line; nothing where it has to wait for its store buffer.
     fn step(&self, state: &State, process: u8) -> Option<State> {
-        let Process { at, j, .. } = state.processes[usize::from(process)];
+        let Process { at, j, flags, .. } = state.processes[usize::from(process)];
         let (op, program) = (self.op(state, process)?, self.program(process));
         let buffer = self.buffer(state, process);
         // A switch from the process that stored waits for its stores.
         if buffer.stores().any(|store| store.process != process) {
             return None;
         }
-        let is = |place: Place, value: Value| {
-            self.load(state, process, place.address(process)).0 == value.of(process)
+        // An instruction with the LOCK prefix drains the buffer, and works in memory.
+        let locked = is_locked(op);
+        if (locked || op == Op::Fence) && !buffer.is_empty() {
+            return None;
+        }
+        let is = |place, equal, value| {
+            (self.get(state, process, Operand::Memory(place)) == self.value(state, process, value)) == equal
         };
-        let next = program.after(at);
+        let mut next = program.after(at);
         let mut after = *state;
+        let mut put = |operand, value| self.put(&mut after, process, operand, value, locked);
+        let get = |operand| self.get(state, process, operand);
+        let register = |register| Operand::Value(Value::Register(register));
+        let mut set = flags;
         match op {
-            Op::Store(place, value) => {
-                let store = Store { process, address: place.address(process), value: value.of(process) };
-                after.buffers[usize::from(self.processor(process))] = buffer.with(store)?;
-                self.go_on(&mut after, process, next);
-            }
-            Op::Fence if !buffer.is_empty() => return None,
-            Op::Fence | Op::Goto(_) | Op::Critical => self.go_on(&mut after, process, next),
-            Op::If(place, value, label) => {
-                self.go_on(&mut after, process, if is(place, value) { program.at(label) } else { next });
-            }
-            Op::Unless(place, value, label) => {
-                self.go_on(&mut after, process, if is(place, value) { next } else { program.at(label) });
-            }
-            Op::Wait(place, value) => {
-                if is(place, value) {
-                    self.go_on(&mut after, process, next);
+            Op::Store(place, value) => put(Operand::Memory(place), self.value(state, process, value))?,
+            Op::Load(to, place) => put(register(to), get(Operand::Memory(place)))?,
+            Op::Set(to, value) => put(register(to), self.value(state, process, value))?,
+            Op::Fence | Op::Goto(_) | Op::Critical | Op::Nothing => {}
+            Op::If { place, equal, value, to } => {
+                if is(place, equal, value) {
+                    next = program.at(to);
                 }
             }
-            Op::WaitForAll => {
-                if self.load(state, process, Place::B.address(j)).0 != 0 {
+            Op::Wait { place, equal, value } => {
+                if !is(place, equal, value) {
                     return Some(after);
                 }
-                if j + 1 == self.setting.processes {
-                    self.go_on(&mut after, process, next);
-                } else {
+            }
+            Op::WaitForAll(place) => {
+                if self.load(state, process, place.base + j).0 != 0 {
+                    return Some(after);
+                }
+                if j + 1 < self.setting.processes {
                     after.processes[usize::from(process)].j += 1;
+                    return Some(after);
+                }
+            }
+            Op::Calculate { what, target, source, .. } => {
+                let (result, flags) = what.of(get(target), get(source));
+                set = flags;
+                if what.writes() {
+                    put(target, result)?;
+                }
+            }
+            Op::Exchange(target, with) => {
+                put(target, get(register(with)))?;
+                put(register(with), get(target))?;
+            }
+            Op::CompareExchange { target, source, accumulator, .. } => {
+                let old = get(target);
+                set = Calculation::Compare.of(get(register(accumulator)), old).1;
+                if old == get(register(accumulator)) {
+                    put(target, get(register(source)))?;
+                } else {
+                    put(register(accumulator), old)?;
+                }
+            }
+            Op::ExchangeAdd { target, source, .. } => {
+                let (sum, flags) = Calculation::Add.of(get(target), get(register(source)));
+                set = flags;
+                put(register(source), get(target))?;
+                put(target, sum)?;
+            }
+            Op::Branch { condition, wanted, to } => {
+                if condition.holds(flags) == wanted {
+                    next = program.at(to);
                 }
             }
         }
+        after.processes[usize::from(process)].flags = set;
+        self.go_on(&mut after, process, next);
         Some(after)
     }
 
-    /// Puts a process before a line; behind the last one the next round begins, if one is left.
+    fn value(&self, state: &State, process: u8, value: Value) -> u8 {
+        value.of(process, &state.processes[usize::from(process)].registers)
+    }
+
+    fn get(&self, state: &State, process: u8, operand: Operand) -> u8 {
+        match operand {
+            Operand::Memory(place) => self.load(state, process, place.address(process)).0,
+            Operand::Value(value) => self.value(state, process, value),
+        }
+    }
+
+    /// Writes a register, or a word of memory: through the store buffer, unless memory is locked. Nothing where the buffer
+    /// is full.
+    fn put(&self, state: &mut State, process: u8, operand: Operand, value: u8, locked: bool) -> Option<()> {
+        match operand {
+            Operand::Value(Value::Register(register)) => {
+                *register_of(&mut state.processes[usize::from(process)], register) = value;
+            }
+            Operand::Value(_) => {}
+            Operand::Memory(place) if locked => {
+                state.memory[usize::from(place.address(process))] = value;
+            }
+            Operand::Memory(place) => {
+                let buffer = &mut state.buffers[usize::from(self.processor(process))];
+                *buffer = buffer.with(Store { process, address: place.address(process), value })?;
+            }
+        }
+        Some(())
+    }
+
+    fn begun(&self, process: u8, left: u8) -> Process {
+        let registers = self.initial.registers[usize::from(process)];
+        match self.program(process).first() {
+            // A program without a step is at its end.
+            at if self.program(process).is_end(at) => Process { registers, ..Process::default() },
+            at => Process { at, left, registers, ..Process::default() },
+        }
+    }
+
+    /// Puts a process before a line; behind the last one the next round begins, if one is left. The registers at the end
+    /// matter only to a litmus test.
     fn go_on(&self, state: &mut State, process: u8, at: u8) {
         let program = self.program(process);
-        let left = state.processes[usize::from(process)].left;
-        state.processes[usize::from(process)] = match left {
-            _ if !program.is_end(at) => Process { at, j: 0, left },
-            2.. => Process { at: program.first(), j: 0, left: left - 1 },
+        let now = state.processes[usize::from(process)];
+        state.processes[usize::from(process)] = match now.left {
+            _ if !program.is_end(at) => Process { at, j: 0, ..now },
+            2.. => self.begun(process, now.left - 1),
+            _ if self.goal.is_some() => Process { registers: now.registers, ..Process::default() },
             _ => Process::default(),
         };
+    }
+}
+
+fn register_of(process: &mut Process, register: Register) -> &mut u8 {
+    &mut process.registers[usize::from(register) % REGISTERS]
+}
+
+/// Does an operation lock memory?
+pub fn is_locked(op: Op) -> bool {
+    match op {
+        Op::Exchange(Operand::Memory(_), _) => true,
+        Op::Calculate { locked, .. }
+        | Op::CompareExchange { locked, .. }
+        | Op::ExchangeAdd { locked, .. } => locked,
+        _ => false,
     }
 }
 

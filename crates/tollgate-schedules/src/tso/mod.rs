@@ -16,11 +16,19 @@
 //! Litmus tests are programs in the same language, and show that the machine is the one above (`litmus.rs`).
 
 mod buffer;
+mod formula;
+pub mod herd;
 mod lamport;
 #[cfg(test)]
 mod litmus;
 mod machine;
 mod narrative;
 mod program;
+mod study;
+mod symbols;
+mod text;
+mod x86;
 
 pub use lamport::{Fences, subjects, with_fences};
+pub use text::{TextError, from_text};
+pub(crate) use text::{code, is_line};

@@ -1,13 +1,20 @@
 //! A schedule of the machine in words.
 
 use super::buffer::Store;
-use super::machine::{Move, State, Tso};
-use super::program::{Op, name_of};
+use super::machine::{Move, State, Tso, is_locked};
+use super::program::{Line, Op};
+use super::symbols::Registers;
+use super::x86::written;
 use crate::counterexample::{Counterexample, Step};
 use crate::search::{Harm, Machine, Schedule};
 
-/// Describes a schedule step by step, and its outcome.
-pub fn describe(machine: &Tso, harm: Harm, schedule: &Schedule<Tso>) -> Counterexample {
+/// Describes a schedule step by step, and its outcome. The registers are those of each program.
+pub fn describe(
+    machine: &Tso,
+    registers: &[Registers],
+    harm: Harm,
+    schedule: &Schedule<Tso>,
+) -> Counterexample {
     let mut end = machine.start();
     let past: Vec<Past> = schedule
         .steps
@@ -15,12 +22,13 @@ pub fn describe(machine: &Tso, harm: Harm, schedule: &Schedule<Tso>) -> Countere
         .map(|&(step, after)| Past { before: std::mem::replace(&mut end, after), step, after })
         .collect();
     let steps = past.iter().map(|Past { before, step, after }| match *step {
-        Move::Step(process) => step_of(machine, before, after, process),
-        Move::Drain(processor) => drain_of(before, processor),
+        Move::Step(process) => step_of(machine, registers, before, after, process),
+        Move::Drain(processor) => drain_of(machine, before, processor),
     });
     let steps = steps.collect();
     let so = match harm {
         Harm::Exclusion => two_inside(machine, &past),
+        Harm::Condition => final_state(machine, &past),
         _ => unfinished(machine, &end),
     };
     Counterexample { harm: Some(harm), steps, back_to: schedule.back_to, so }
@@ -33,23 +41,30 @@ struct Past {
     after: State,
 }
 
-fn step_of(machine: &Tso, before: &State, after: &State, process: u8) -> Step {
+fn step_of(machine: &Tso, registers: &[Registers], before: &State, after: &State, process: u8) -> Step {
     let at = before.processes[usize::from(process)].at;
-    let place = machine.program(process).name(at);
-    let what = match machine.op(before, process) {
-        Some(Op::Store(place, value)) => {
-            format!("{} = {} into the store buffer", name_of(place.address(process)), value.of(process))
+    let program = machine.program(process);
+    let place = program.name(at);
+    let mut changes = Vec::new();
+    let what = match program.line(at) {
+        Some(line) if !line.sentence => {
+            let registers = &registers[usize::from(process) % registers.len()];
+            changes = effects(machine, registers, before, after, process);
+            line.words.clone()
         }
-        Some(Op::Fence) => "mfence: store buffer is empty".to_owned(),
-        Some(Op::Critical) => "leaves the critical section".to_owned(),
+        Some(Line { op: Op::Store(place, value), .. }) => {
+            let value = value.of(process, &before.processes[usize::from(process)].registers);
+            format!("{} = {value} into the store buffer", machine.symbols.name_of(place.address(process)))
+        }
+        Some(Line { op: Op::Fence, .. }) => "mfence: store buffer is empty".to_owned(),
+        Some(Line { op: Op::Critical, .. }) => "leaves the critical section".to_owned(),
         _ => read(machine, before, process).unwrap_or_default(),
     };
     let left = |state: &State| state.processes[usize::from(process)].left;
-    let mut changes = Vec::new();
     if machine.is_inside(after, process) {
         changes.push("is in the critical section".to_owned());
     }
-    if left(after) < left(before) {
+    if left(after) < left(before) && machine.goal.is_none() {
         changes.push(match left(after) {
             0 => "has finished".to_owned(),
             _ => format!("round {} is over", machine.setting.rounds - left(after)),
@@ -58,17 +73,45 @@ fn step_of(machine: &Tso, before: &State, after: &State, process: u8) -> Step {
     Step { process: Some(process), processor: machine.processor(process), place, what, changes }
 }
 
+/// What an instruction changed: registers, the store buffer, memory, or where the process goes on.
+fn effects(machine: &Tso, registers: &Registers, before: &State, after: &State, process: u8) -> Vec<String> {
+    let who = usize::from(process);
+    let (was, is) = (&before.processes[who], &after.processes[who]);
+    let op = machine.op(before, process);
+    let mut changes: Vec<String> = read(machine, before, process).into_iter().collect();
+    // At the end of a round the registers are those of the next.
+    if is.left == was.left || machine.goal.is_some() {
+        for register in op.map(written).unwrap_or_default() {
+            changes.push(format!("{} = {}", registers.name(register), is.registers[usize::from(register)]));
+        }
+    }
+    let stored = machine.buffer(after, process).stores().nth(machine.buffer(before, process).len() as usize);
+    changes.extend(stored.map(|store| format!("{} into the store buffer", in_words(machine, store))));
+    if op.is_some_and(is_locked) {
+        let written = before.memory.iter().zip(&after.memory).position(|(was, is)| was != is);
+        changes.extend(
+            written.map(|at| format!("{} = {}", machine.symbols.name_of(at as u8), after.memory[at])),
+        );
+    }
+    if let Some(Op::Branch { condition, wanted, .. }) = op
+        && condition.holds(was.flags) == wanted
+    {
+        changes.push("taken".to_owned());
+    }
+    changes
+}
+
 /// `reads y = 0`, and where it was found, if not in memory.
 fn read(machine: &Tso, before: &State, process: u8) -> Option<String> {
     let address = machine.reads(before, process)?;
     let (value, is_own) = machine.load(before, process, address);
     let place = if is_own { " in its store buffer" } else { "" };
-    Some(format!("reads {} = {value}{place}", name_of(address)))
+    Some(format!("reads {} = {value}{place}", machine.symbols.name_of(address)))
 }
 
-fn drain_of(before: &State, processor: u8) -> Step {
+fn drain_of(machine: &Tso, before: &State, processor: u8) -> Step {
     let oldest = before.buffers[usize::from(processor)].oldest();
-    let store = oldest.map(|(store, _)| in_words(store)).unwrap_or_default();
+    let store = oldest.map(|(store, _)| in_words(machine, store)).unwrap_or_default();
     Step {
         process: None,
         processor,
@@ -78,8 +121,8 @@ fn drain_of(before: &State, processor: u8) -> Step {
     }
 }
 
-fn in_words(store: Store) -> String {
-    format!("{} = {}", name_of(store.address), store.value)
+fn in_words(machine: &Tso, store: Store) -> String {
+    format!("{} = {}", machine.symbols.name_of(store.address), store.value)
 }
 
 /// The processes in the critical section at the end, and the fence that is missing.
@@ -89,15 +132,29 @@ fn two_inside(machine: &Tso, past: &[Past]) -> String {
         (0..machine.setting.processes).filter(|&process| machine.is_inside(end, process)).collect();
     let names: Vec<String> = inside.iter().map(|&process| Step::name(process).to_string()).collect();
     let so = format!("{} are in the critical section at once", names.join(" and "));
-    match missing_fence(machine, past, &inside) {
-        Some(missing) => format!("{so}: {missing}"),
+    match overtaking(machine, past, &inside) {
+        Some((overtaking, line)) => format!("{so}: {overtaking}; a fence after `{line}` is missing"),
         None => so,
     }
 }
 
+/// A final state that was looked for, and the load that was made before a store of the same process reached memory.
+fn final_state(machine: &Tso, past: &[Past]) -> String {
+    let all: Vec<u8> = (0..machine.setting.processes).collect();
+    match overtaking(machine, past, &all) {
+        Some((overtaking, _)) => capitalised(&overtaking),
+        None => "No load is made before an earlier store of its process reaches memory".to_owned(),
+    }
+}
+
+fn capitalised(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
 /// The first load of one of these that was made too early: while a store before it waited, and another of them then read what it
-/// was to overwrite.
-fn missing_fence(machine: &Tso, past: &[Past], inside: &[u8]) -> Option<String> {
+/// was to overwrite. With the line of the store.
+fn overtaking(machine: &Tso, past: &[Past], inside: &[u8]) -> Option<(String, String)> {
     past.iter().enumerate().find_map(|(early, Past { before, step, .. })| {
         let process = step.process().filter(|process| inside.contains(process))?;
         let read = machine.reads(before, process)?;
@@ -107,19 +164,18 @@ fn missing_fence(machine: &Tso, past: &[Past], inside: &[u8]) -> Option<String> 
             let late = missed_by(machine, past, early, queued, store)?;
             let other = past[late].step.process().filter(|other| inside.contains(other))?;
             let (old, _) = machine.load(&past[late].before, other, store.address);
-            Some(format!(
-                "in step {} {} reads {} = {} while its {} waits in the store buffer, and in step {} {} still reads {} = {old}; \
-                 a fence after `{}` is missing",
+            let text = format!(
+                "in step {} {} reads {} = {} while its {} waits in the store buffer, and in step {} {} still reads {} = {old}",
                 early + 1,
                 Step::name(process),
-                name_of(read),
+                machine.symbols.name_of(read),
                 machine.load(before, process, read).0,
-                in_words(store),
+                in_words(machine, store),
                 late + 1,
                 Step::name(other),
-                name_of(store.address),
-                line_of(machine, &past[..early], store)?,
-            ))
+                machine.symbols.name_of(store.address),
+            );
+            Some((text, line_of(machine, &past[..early], store)?))
         })
     })
 }
@@ -139,12 +195,16 @@ fn missed_by(machine: &Tso, past: &[Past], load: usize, queued: usize, store: St
     })
 }
 
-/// The line with which a process last made this store.
-fn line_of(machine: &Tso, past: &[Past], store: Store) -> Option<Op> {
+/// The words of the line with which a process last made this store.
+fn line_of(machine: &Tso, past: &[Past], store: Store) -> Option<String> {
     let mut own = past.iter().rev().filter(|past| past.step == Move::Step(store.process));
-    own.find_map(|Past { before, .. }| {
-        let op = machine.op(before, store.process)?;
-        matches!(op, Op::Store(place, _) if place.address(store.process) == store.address).then_some(op)
+    own.find_map(|Past { before, after, .. }| {
+        let (was, is) = (machine.buffer(before, store.process), machine.buffer(after, store.process));
+        let made = is.stores().nth(was.len() as usize)?;
+        let at = before.processes[usize::from(store.process)].at;
+        (made.address == store.address)
+            .then(|| machine.program(store.process).line(at))?
+            .map(|line| line.words.clone())
     })
 }
 
@@ -210,20 +270,13 @@ mod tests {
 
     #[test]
     fn a_process_that_loops_is_named() {
-        use super::super::program::{Line, Place, Program, Value};
-        use crate::search::search;
-        use crate::subject::Setting;
         // y is never anything but 0.
-        let line = |op| Line { label: Some("lock"), op };
-        let programs =
-            [Program::new(vec![line(Op::Store(Place::X, Value::I)), line(Op::Wait(Place::Y, Value::I))])];
-        let machine =
-            Tso { programs: &programs, setting: Setting { processes: 1, rounds: 1, processors: 1 } };
-        let found = search(&machine, Limits::default());
-        let (harm, schedule) = &found.harms[0];
-        let counterexample = describe(&machine, *harm, schedule);
-        assert_eq!((*harm, counterexample.back_to), (Harm::Stuck, Some(1)));
-        assert_eq!(text(&counterexample.steps[1]), "A0 lock:2: reads y = 0; ");
+        let text = ".processes 1\n.rounds 1\n.processors 1\nlock: x = i\nwait until y == i\ncritical section";
+        let subject = super::super::from_text("own", text).unwrap();
+        let checked = subject.check(subject.setting(Wish::default()).unwrap(), Limits::default());
+        let counterexample = &checked.counterexamples[0];
+        assert_eq!((counterexample.harm, counterexample.back_to), (Some(Harm::Stuck), Some(1)));
+        assert_eq!(self::text(&counterexample.steps[1]), "A0 lock:2: reads y = 0; ");
         assert!(counterexample.so.ends_with("finish: A is at lock:2"), "{}", counterexample.so);
     }
 }

@@ -1,54 +1,114 @@
-//! The small language that the machine runs: stores, loads that decide where to go on, fences.
-//!
-//! It has no registers: all that a load is good for in a lock is a decision.
+//! The programs that the machine runs: sentences such as `if y != 0 goto late`, and instructions of x86.
 
 use std::fmt;
 
 use super::buffer::Address;
+use super::machine::REGISTERS;
 
-/// A variable that a program names. `i` is the number of the process that runs it, from 1.
+/// A word of memory: one for all processes, or one for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    X,
-    Y,
-    B,
+pub struct Place {
+    /// The address; of `b[i]` that of `b[1]`.
+    pub base: Address,
+    /// Is it `b[i]`? `i` is the number of the process that runs the program, from 1.
+    pub each: bool,
 }
+
+/// The number of a register in [`Registers`].
+pub type Register = u8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// A number, up to 7.
     Is(u8),
     I,
+    Register(Register),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operand {
+    Memory(Place),
+    Value(Value),
+}
+
+/// The position of a line; behind the last one is the end of the program.
+pub type Label = u8;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
-    /// `x = i`.
+    /// `x = i`, `mov [x],1`.
     Store(Place, Value),
+    /// `mov eax,[x]`.
+    Load(Register, Place),
+    /// `mov eax,1`.
+    Set(Register, Value),
     /// `mfence`.
     Fence,
-    /// `if x == i goto label`.
-    If(Place, Value, Label),
-    /// `if x != i goto label`.
-    Unless(Place, Value, Label),
+    /// `if x == i goto label`, and where not `equal`, `!=`.
+    If { place: Place, equal: bool, value: Value, to: Label },
     /// `wait until y == 0`: reads again and again.
-    Wait(Place, Value),
+    Wait { place: Place, equal: bool, value: Value },
     /// `wait until b[j] == 0 for each j`, one process after the other.
-    WaitForAll,
-    /// `goto label`: no step of its own.
+    WaitForAll(Place),
+    /// `goto label`, `jmp label`: no step of its own.
     Goto(Label),
     /// The critical section: one step, and a process that is here holds the lock.
     Critical,
+    /// `add [x],1`, `cmp eax,0`.
+    Calculate { what: Calculation, target: Operand, source: Operand, locked: bool },
+    /// `xchg [x],eax`, which locks memory by itself.
+    Exchange(Operand, Register),
+    /// `lock cmpxchg [x],ecx`; the accumulator is compared.
+    CompareExchange { target: Operand, source: Register, accumulator: Register, locked: bool },
+    /// `lock xadd [x],eax`.
+    ExchangeAdd { target: Operand, source: Register, locked: bool },
+    /// `jne label`.
+    Branch { condition: Condition, wanted: bool, to: Label },
+    /// `nop`, `pause`, `lfence`, `sfence`: no order of ordinary memory is changed by them.
+    Nothing,
 }
 
-/// The name of a line. One that no line has is the end of the program.
-pub type Label = &'static str;
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Calculation {
+    Add,
+    Subtract,
+    And,
+    Or,
+    ExclusiveOr,
+    Compare,
+    Test,
+}
 
-#[derive(Clone, Copy, Debug)]
+/// What a conditional jump asks of the flags.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Condition {
+    Equal,
+    Below,
+    BelowOrEqual,
+    Less,
+    LessOrEqual,
+    Sign,
+}
+
+/// The flags of a process, as far as [`Condition`] asks for them.
+pub mod flags {
+    pub const ZERO: u8 = 1;
+    pub const CARRY: u8 = 2;
+    /// Sign is not overflow: less, of signed numbers.
+    pub const LESS: u8 = 4;
+    pub const SIGN: u8 = 8;
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// Its name, where something leads to it.
-    pub label: Option<Label>,
+    /// Its names, with colons.
+    pub labels: String,
+    /// The last of them.
+    pub label: Option<String>,
     pub op: Op,
+    /// As it is written.
+    pub words: String,
+    /// Is it a sentence? Otherwise it is an instruction.
+    pub sentence: bool,
 }
 
 /// Lines, and how they follow each other.
@@ -56,170 +116,197 @@ pub struct Line {
 pub struct Program {
     lines: Vec<Line>,
     /// For each line, and the end, the first that takes a step.
-    settled: Vec<u8>,
+    settled: Vec<Label>,
 }
 
 impl Program {
-    /// A program. It has at most 255 lines.
+    /// The most lines.
+    pub const MOST: usize = 200;
+
+    /// A program of at most [`Program::MOST`] lines.
     pub fn new(lines: Vec<Line>) -> Self {
         let mut program = Self { settled: Vec::new(), lines };
-        program.settled = (0..=program.lines.len()).map(|at| program.settle(at) as u8).collect();
+        program.settled = (0..=program.lines.len()).map(|at| program.settle(at) as Label).collect();
         program
     }
 
+    pub fn lines(&self) -> &[Line] {
+        &self.lines
+    }
+
+    /// A line; None at the end.
+    pub fn line(&self, at: Label) -> Option<&Line> {
+        self.lines.get(usize::from(at))
+    }
+
     /// The operation of a line; None at the end.
-    pub fn op(&self, at: u8) -> Option<Op> {
-        self.lines.get(usize::from(at)).map(|line| line.op)
+    pub fn op(&self, at: Label) -> Option<Op> {
+        self.line(at).map(|line| line.op)
     }
 
     /// Where it begins.
-    pub fn first(&self) -> u8 {
+    pub fn first(&self) -> Label {
         self.settled[0]
     }
 
     /// Where it goes on after a line.
-    pub fn after(&self, at: u8) -> u8 {
-        self.settled[self.lines.len().min(usize::from(at) + 1)]
+    pub fn after(&self, at: Label) -> Label {
+        self.at(at.saturating_add(1))
     }
 
-    /// Where it goes on at a label.
-    pub fn at(&self, label: Label) -> u8 {
-        self.settled[self.position(label)]
+    /// Where it goes on at a position.
+    pub fn at(&self, label: Label) -> Label {
+        self.settled[self.lines.len().min(usize::from(label))]
     }
 
     /// Is this behind the last line?
-    pub fn is_end(&self, at: u8) -> bool {
+    pub fn is_end(&self, at: Label) -> bool {
         usize::from(at) >= self.lines.len()
     }
 
     /// The position of a line as text, such as `lock:3`: the last label above it, and its number in the listing.
-    pub fn name(&self, at: u8) -> String {
+    pub fn name(&self, at: Label) -> String {
         let above = self.lines.iter().take(usize::from(at) + 1);
-        let label = above.filter_map(|line| line.label).next_back().unwrap_or("line");
+        let label = above.filter_map(|line| line.label.as_deref()).next_back().unwrap_or("line");
         format!("{label}:{}", usize::from(at) + 1)
-    }
-
-    fn position(&self, label: Label) -> usize {
-        self.lines.iter().position(|line| line.label == Some(label)).unwrap_or(self.lines.len())
     }
 
     /// The first line from here on that is no jump. Jumps in a circle lead to the end.
     fn settle(&self, from: usize) -> usize {
         let mut at = from;
-        for _ in &self.lines {
+        for _ in 0..=self.lines.len() {
             match self.lines.get(at) {
-                Some(Line { op: Op::Goto(label), .. }) => at = self.position(label),
-                _ => return at,
+                Some(Line { op: Op::Goto(label), .. }) => at = usize::from(*label),
+                _ => return at.min(self.lines.len()),
             }
         }
         self.lines.len()
+    }
+
+    /// A jump that leads back to itself, so that a process would never take a step again.
+    pub fn circle(&self) -> Option<usize> {
+        (0..self.lines.len()).find(|&at| {
+            let mut to = at;
+            (0..=self.lines.len()).all(|_| match self.lines.get(to) {
+                Some(Line { op: Op::Goto(label), .. }) => {
+                    to = usize::from(*label);
+                    true
+                }
+                _ => false,
+            })
+        })
     }
 }
 
 impl Place {
     /// Where it is for a process.
     pub const fn address(self, process: u8) -> Address {
-        match self {
-            Self::X => 0,
-            Self::Y => 1,
-            Self::B => 2 + process,
-        }
+        if self.each { self.base + process } else { self.base }
     }
 }
 
 impl Value {
-    pub const fn of(self, process: u8) -> u8 {
+    pub const fn of(self, process: u8, registers: &[u8; REGISTERS]) -> u8 {
         match self {
             Self::Is(number) => number,
             Self::I => process + 1,
+            Self::Register(register) => registers[register as usize],
         }
     }
 }
 
-/// The name of an address: `x`, `y`, `b[1]`.
-pub fn name_of(address: Address) -> String {
-    match address {
-        0 => "x".to_owned(),
-        1 => "y".to_owned(),
-        b => format!("b[{}]", b - 1),
+impl Calculation {
+    /// The result, and the flags. Numbers are bytes.
+    pub fn of(self, target: u8, source: u8) -> (u8, u8) {
+        let (signed, other) = (i16::from(target.cast_signed()), i16::from(source.cast_signed()));
+        let (result, carry, wide) = match self {
+            Self::Add => {
+                let (result, carry) = target.overflowing_add(source);
+                (result, carry, signed + other)
+            }
+            Self::Subtract | Self::Compare => (target.wrapping_sub(source), target < source, signed - other),
+            Self::And | Self::Test => (target & source, false, signed & other),
+            Self::Or => (target | source, false, signed | other),
+            Self::ExclusiveOr => (target ^ source, false, signed ^ other),
+        };
+        let flag = |is: bool, flag: u8| if is { flag } else { 0 };
+        let flags = flag(result == 0, flags::ZERO)
+            | flag(carry, flags::CARRY)
+            | flag(wide < 0, flags::LESS)
+            | flag(result.cast_signed() < 0, flags::SIGN);
+        (result, flags)
+    }
+
+    pub const fn writes(self) -> bool {
+        !matches!(self, Self::Compare | Self::Test)
+    }
+}
+
+impl Condition {
+    pub const fn holds(self, flags: u8) -> bool {
+        let asked = match self {
+            Self::Equal => flags::ZERO,
+            Self::Below => flags::CARRY,
+            Self::BelowOrEqual => flags::CARRY | flags::ZERO,
+            Self::Less => flags::LESS,
+            Self::LessOrEqual => flags::LESS | flags::ZERO,
+            Self::Sign => flags::SIGN,
+        };
+        flags & asked != 0
     }
 }
 
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let labels = self.lines.iter().filter_map(|line| line.label);
-        let widest = labels.map(|label| label.len() + 1).max().unwrap_or(0);
-        for (at, line) in self.lines.iter().enumerate() {
-            let label = line.label.map(|label| format!("{label}:")).unwrap_or_default();
-            writeln!(f, "{:2}  {label:widest$} {}", at + 1, line.op)?;
+        let widest = self.lines.iter().map(|line| line.labels.chars().count()).max().unwrap_or(0);
+        for (at, Line { labels, words, .. }) in self.lines.iter().enumerate() {
+            let line = format!("{:2}  {labels:widest$} {words}", at + 1);
+            writeln!(f, "{}", line.trim_end())?;
         }
         Ok(())
     }
 }
 
-impl fmt::Display for Op {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Store(place, value) => write!(f, "{place} = {value}"),
-            Self::Fence => write!(f, "mfence"),
-            Self::If(place, value, label) => write!(f, "if {place} == {value} goto {label}"),
-            Self::Unless(place, value, label) => write!(f, "if {place} != {value} goto {label}"),
-            Self::Wait(place, value) => write!(f, "wait until {place} == {value}"),
-            Self::WaitForAll => write!(f, "wait until b[j] == 0 for each j"),
-            Self::Goto(label) => write!(f, "goto {label}"),
-            Self::Critical => write!(f, "critical section"),
-        }
-    }
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::X => "x",
-            Self::Y => "y",
-            Self::B => "b[i]",
-        })
-    }
-}
-
-impl fmt::Display for Value {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Is(number) => write!(f, "{number}"),
-            Self::I => f.write_str("i"),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::text::resolved;
     use super::*;
-
-    fn line(label: Option<Label>, op: Op) -> Line {
-        Line { label, op }
-    }
 
     #[test]
     fn jumps_take_no_step_and_lead_on_over_each_other() {
-        let program = Program::new(vec![
-            line(None, Op::Goto("b")),
-            line(Some("a"), Op::Fence),
-            line(Some("b"), Op::Goto("a")),
-            line(Some("c"), Op::Goto("c")),
-        ]);
-        assert_eq!((program.first(), program.at("b"), program.after(0), program.after(1)), (1, 1, 1, 1));
-        // A circle, and a label that is not there.
-        assert!(program.is_end(program.at("c")) && program.is_end(program.at("d")));
-        assert!(!program.is_end(3) && program.op(4).is_none());
+        let program = resolved("goto b\na: mfence\nb: goto a\nc: goto c\nlast: goto end").unwrap();
+        assert_eq!((program.first(), program.at(2), program.after(0), program.after(1)), (1, 1, 1, 1));
+        // A circle.
+        assert!(program.is_end(program.at(3)) && program.is_end(program.at(4)));
+        assert!(!program.is_end(3) && program.op(5).is_none());
+        assert_eq!(program.circle(), Some(3));
     }
 
     #[test]
     fn it_is_shown_as_it_would_be_written() {
-        let program = Program::new(vec![
-            line(Some("lock"), Op::Store(Place::B, Value::Is(1))),
-            line(None, Op::Unless(Place::Y, Value::I, "lock")),
-        ]);
+        let program = resolved("lock: b[i] = 1\nif y != i goto lock").unwrap();
         assert_eq!(program.to_string(), " 1  lock: b[i] = 1\n 2        if y != i goto lock\n");
         assert_eq!((program.name(0), program.name(1)), ("lock:1".to_owned(), "lock:2".to_owned()));
+    }
+
+    #[test]
+    fn flags_are_those_of_bytes() {
+        use Calculation::{Add, And, Compare, Subtract};
+        use Condition::{Below, Equal, Less, LessOrEqual, Sign};
+        assert_eq!(Add.of(255, 1), (0, flags::ZERO | flags::CARRY));
+        assert_eq!(Subtract.of(0, 1).0, 255);
+        for (a, b, condition, holds) in [
+            (1, 1, Equal, true),
+            (1, 2, Equal, false),
+            (1, 2, Below, true),
+            (255, 2, Below, false),
+            (255, 2, Less, true),
+            (127, 128, Less, false),
+            (2, 2, LessOrEqual, true),
+            (1, 2, Sign, true),
+        ] {
+            assert_eq!(condition.holds(Compare.of(a, b).1), holds, "{a} {b} {condition:?}");
+        }
+        assert!(Equal.holds(And.of(1, 2).1));
     }
 }

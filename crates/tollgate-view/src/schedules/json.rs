@@ -1,7 +1,7 @@
 //! The results as JSON.
 
 use serde::Serialize;
-use tollgate_schedules::subject::{Correction, Group, Want, Wish};
+use tollgate_schedules::subject::{Correction, FinalState, Group, Want, Wish};
 use tollgate_schedules::{Counterexample, Harm, Setting, Step, Subject, Verdict};
 
 use super::outcome::{Outcome, Played};
@@ -33,6 +33,8 @@ pub struct Record<'a> {
     counterexample: Option<ScheduleRecord>,
     other_counterexamples: Vec<ScheduleRecord>,
     preemptions: Vec<Preemption>,
+    condition: Option<&'a str>,
+    final_states: &'a [FinalState],
 }
 
 /// A verdict: one that holds has no harm, and a decided one needs no limit.
@@ -76,6 +78,7 @@ impl<'a> Record<'a> {
         Self {
             verdict: Answer::of(checked.verdict),
             expected: outcome.expected().map(Answer::of),
+            final_states: &checked.outcomes,
             complete: Some(checked.complete),
             states: Some(checked.states),
             seconds: Some(outcome.seconds),
@@ -116,6 +119,8 @@ impl<'a> Record<'a> {
             counterexample: None,
             other_counterexamples: Vec::new(),
             preemptions: Vec::new(),
+            condition: subject.condition(),
+            final_states: &[],
         }
     }
 }
@@ -125,6 +130,8 @@ impl Answer {
         let (verdict, harm, lacking) = match verdict {
             Verdict::Holds => ("holds", None, None),
             Verdict::Violated(harm) => ("violated", Some(harm), None),
+            Verdict::Allowed => ("allowed", None, None),
+            Verdict::Forbidden => ("forbidden", None, None),
             Verdict::NotDecided(want) => ("not-decided", None, Some(want)),
         };
         Self { verdict: Some(verdict), harm, lacking }

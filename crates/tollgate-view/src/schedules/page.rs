@@ -1,7 +1,7 @@
 //! Checks and plays as text.
 
 use tollgate_model::text::clean;
-use tollgate_schedules::subject::{Correction, Group, Wish};
+use tollgate_schedules::subject::{Correction, FinalState, Group, Wish};
 use tollgate_schedules::{Harm, Subject};
 
 use super::outcome::{Outcome, Played};
@@ -53,6 +53,9 @@ pub fn detail(outcome: &Outcome, width: usize) -> String {
     if let Some(expected) = outcome.surprise() {
         text.push_str(&paragraph(&format!("expected: {}", text::verdict(expected)), width, "! "));
     }
+    if outcome.subject.condition().is_some() {
+        text.push_str(&final_states(&checked.outcomes, width));
+    }
     if let Some((point, schedule)) = outcome.subject.shown() {
         let alone = schedule.steps.iter().all(|step| step.process != Some(1));
         let preempted = format!("Its schedule: A is preempted before instruction {point}.");
@@ -71,11 +74,31 @@ pub fn detail(outcome: &Outcome, width: usize) -> String {
         let steps = figures::count(other.steps.len(), "step", "steps");
         text.push_str(&paragraph(&format!("Also: {harm}, after {steps}."), width, ""));
     }
+    if outcome.subject.condition().is_some() {
+        return text;
+    }
     // The other harms may still be impossible.
     let never: Vec<String> =
         Harm::ALL.into_iter().filter(|&harm| checked.never(harm)).map(|harm| harm.to_string()).collect();
     if !never.is_empty() {
         text.push_str(&paragraph(&format!("Never: {}.", never.join("; ")), width, ""));
+    }
+    text
+}
+
+/// The final states of a litmus test as herd7 lists them; those in which its condition holds have a star.
+fn final_states(outcomes: &[FinalState], width: usize) -> String {
+    let holding = outcomes.iter().filter(|outcome| outcome.holds).count();
+    let observation = match holding {
+        0 => "Never",
+        _ if holding == outcomes.len() => "Always",
+        _ => "Sometimes",
+    };
+    let states = figures::count(outcomes.len(), "final state", "final states");
+    let head = format!("{states} (* the condition holds); observation: {observation}");
+    let mut text = format!("\n{}", paragraph(&head, width, ""));
+    for FinalState { values, holds } in outcomes {
+        text.push_str(&paragraph(values, width, if *holds { "  * " } else { "    " }));
     }
     text
 }

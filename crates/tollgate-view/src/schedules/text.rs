@@ -25,6 +25,9 @@ pub(crate) fn verdict(verdict: Verdict) -> &'static str {
         Verdict::Violated(Harm::Crash) => "a process is killed",
         Verdict::Violated(Harm::LostLock) => "the lock is lost",
         Verdict::Violated(Harm::Stuck) => "a process is stuck",
+        Verdict::Violated(Harm::Condition) => "condition is violated",
+        Verdict::Allowed => "allowed",
+        Verdict::Forbidden => "forbidden",
         Verdict::NotDecided(Want::States) => "not decided: states",
         Verdict::NotDecided(Want::Memory) => "not decided: memory",
     }
@@ -40,6 +43,8 @@ pub fn fault(outcome: &Outcome) -> String {
     let name = outcome.subject.name();
     match outcome.checked.verdict {
         Verdict::Holds => format!("{name} holds"),
+        Verdict::Allowed => format!("{name}: allowed"),
+        Verdict::Forbidden => format!("{name}: forbidden"),
         Verdict::Violated(harm) => format!("{name}: {harm}"),
         Verdict::NotDecided(Want::States) => format!("{name}: not decided, out of states"),
         Verdict::NotDecided(Want::Memory) => format!("{name}: not decided, out of memory"),
@@ -63,14 +68,24 @@ pub(crate) fn answer(outcome: &Outcome) -> String {
     let setting = setting(checked.setting);
     let states = figures::count(checked.states, "state", "states");
     let time = time(outcome.seconds);
+    let after = || {
+        let steps = checked.counterexamples.first().map_or(0, |counterexample| counterexample.steps.len());
+        figures::count(steps, "step", "steps")
+    };
+    let part = if checked.complete { "" } else { ", and there are more" };
     match checked.verdict {
+        Verdict::Allowed => {
+            format!(
+                "allowed: a state as asked for is reached after {} ({states} of {setting}{part}; {time})",
+                after()
+            )
+        }
+        Verdict::Forbidden => {
+            format!("forbidden: in {states}, every interleaving of {setting}, none is as asked for ({time})")
+        }
         Verdict::Holds => format!("holds: {states}, every interleaving of {setting} ({time})"),
         Verdict::Violated(harm) => {
-            let steps =
-                checked.counterexamples.first().map_or(0, |counterexample| counterexample.steps.len());
-            let steps = figures::count(steps, "step", "steps");
-            let part = if checked.complete { "" } else { ", and there are more" };
-            format!("violated: {harm}, after {steps} ({states} of {setting}{part}; {time})")
+            format!("violated: {harm}, after {} ({states} of {setting}{part}; {time})", after())
         }
         Verdict::NotDecided(want) => {
             let want = match want {

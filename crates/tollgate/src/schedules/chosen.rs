@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use tollgate_model::text::shorten;
-use tollgate_schedules::{Subject, mips};
+use tollgate_schedules::Subject;
 use tollgate_suites::selection::near;
 
 use crate::failure::{Failure, plainly};
@@ -51,7 +51,7 @@ fn choose(meant: &str) -> Result<Chosen, Failure> {
         return Err(Failure::input(unknown(meant)));
     }
     let name = path.file_name().map_or(meant.into(), |name| name.to_string_lossy());
-    let own = read(path).and_then(|text| mips::from_text(&name, &text).map_err(in_brief));
+    let own = read(path).and_then(|text| tollgate_schedules::from_text(&name, &text).map_err(in_brief));
     own.map(Chosen::Own).map_err(|why| Failure::input(format!("{meant}: {why}")))
 }
 

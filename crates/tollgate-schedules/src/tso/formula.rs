@@ -1,0 +1,61 @@
+//! What a litmus test asks of the final state.
+
+use super::buffer::Address;
+use super::machine::State;
+use super::program::Register;
+
+/// A condition on registers and memory when every process has finished and every store has reached memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Formula {
+    True,
+    Is(Term, u8),
+    Not(Box<Formula>),
+    And(Box<Formula>, Box<Formula>),
+    Or(Box<Formula>, Box<Formula>),
+}
+
+/// What has a value in the final state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Term {
+    /// A word of memory: `x`.
+    Cell(Address),
+    /// A register of a process: `0:EAX`.
+    Register(u8, Register),
+}
+
+/// The final state that is looked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Goal {
+    pub formula: Formula,
+    /// One in which the formula holds, or one in which it does not.
+    pub wanted: bool,
+}
+
+impl Goal {
+    pub fn is_reached(&self, state: &State) -> bool {
+        self.formula.holds(state) == self.wanted
+    }
+}
+
+impl Formula {
+    pub fn holds(&self, state: &State) -> bool {
+        match self {
+            Self::True => true,
+            Self::Is(term, value) => term.value(state) == *value,
+            Self::Not(formula) => !formula.holds(state),
+            Self::And(one, other) => one.holds(state) && other.holds(state),
+            Self::Or(one, other) => one.holds(state) || other.holds(state),
+        }
+    }
+}
+
+impl Term {
+    pub fn value(self, state: &State) -> u8 {
+        match self {
+            Self::Cell(address) => state.memory[usize::from(address)],
+            Self::Register(process, register) => {
+                state.processes[usize::from(process)].registers[usize::from(register)]
+            }
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! The names of memory and registers.
+
+use super::buffer::Address;
+use super::machine::{CELLS, MOST, REGISTERS};
+use super::program::{Place, Register};
+
+/// The names of memory, which all processes share.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Symbols {
+    /// Name, address, and whether it is `b[1]`, `b[2]`, …, one for each process.
+    names: Vec<(String, Address, bool)>,
+    used: Address,
+}
+
+/// Registers by all of their names, the first of which is shown.
+const FAMILIES: &[&[&str]] = &[
+    &["eax", "rax", "ax", "al"],
+    &["ebx", "rbx", "bx", "bl"],
+    &["ecx", "rcx", "cx", "cl"],
+    &["edx", "rdx", "dx", "dl"],
+    &["esi", "rsi", "si", "sil"],
+    &["edi", "rdi", "di", "dil"],
+    &["ebp", "rbp", "bp", "bpl"],
+    &["r8", "r8d", "r8w", "r8b"],
+    &["r9", "r9d", "r9w", "r9b"],
+    &["r10", "r10d", "r10w", "r10b"],
+    &["r11", "r11d", "r11w", "r11b"],
+    &["r12", "r12d", "r12w", "r12b"],
+    &["r13", "r13d", "r13w", "r13b"],
+    &["r14", "r14d", "r14w", "r14b"],
+    &["r15", "r15d", "r15w", "r15b"],
+];
+
+/// The first name of a register that has this name, in small or capital letters, with or without `%`.
+pub fn register_named(name: &str) -> Option<&'static str> {
+    let name = name.strip_prefix('%').unwrap_or(name).to_ascii_lowercase();
+    FAMILIES.iter().find(|family| family.contains(&name.as_str())).map(|family| family[0])
+}
+
+/// The registers that a program names, in the order in which it does.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Registers {
+    names: Vec<&'static str>,
+}
+
+impl Registers {
+    /// The number of the register with this first name.
+    ///
+    /// # Errors
+    /// Where the program names more than a process keeps.
+    pub fn number(&mut self, name: &'static str) -> Result<Register, String> {
+        let at = self.find(name).unwrap_or(self.names.len() as Register);
+        if usize::from(at) == self.names.len() {
+            if self.names.len() == REGISTERS {
+                return Err(format!("{name} is one register too many; a process keeps {REGISTERS}"));
+            }
+            self.names.push(name);
+        }
+        Ok(at)
+    }
+
+    pub fn find(&self, name: &str) -> Option<Register> {
+        self.names.iter().position(|&known| known == name).map(|at| at as Register)
+    }
+
+    pub fn name(&self, register: Register) -> &'static str {
+        self.names.get(usize::from(register)).copied().unwrap_or("?")
+    }
+}
+
+impl Symbols {
+    /// The place that `x`, `b[i]` or `b[2]` names.
+    ///
+    /// # Errors
+    /// Where it is no such name, or there is no room for one more.
+    pub fn place(&mut self, text: &str) -> Result<Place, String> {
+        let (name, index) = match text.split_once('[').map(|(name, rest)| (name, rest.strip_suffix(']'))) {
+            None => (text, None),
+            Some((name, Some(index))) => (name.trim(), Some(index.trim())),
+            Some((_, None)) => return Err(format!("`{text}` is no variable; write x, b[i] or b[1]")),
+        };
+        if !is_name(name) {
+            return Err(format!("`{text}` is no variable; write x, b[i] or b[1]"));
+        }
+        let base = self.base(name, index.is_some())?;
+        match index {
+            None => Ok(Place { base, each: false }),
+            Some("i") => Ok(Place { base, each: true }),
+            Some(index) => match index.parse::<u8>() {
+                Ok(number @ 1..=4) => Ok(Place { base: base + number - 1, each: false }),
+                _ => Err(format!("`{text}` names no process; write [i], or [1] to [{MOST}]")),
+            },
+        }
+    }
+
+    fn base(&mut self, name: &str, each: bool) -> Result<Address, String> {
+        match self.names.iter().find(|(known, ..)| known == name) {
+            Some(&(_, base, known)) if known == each => Ok(base),
+            Some((.., true)) => Err(format!("`{name}` is one word for each process here; write {name}[i]")),
+            Some(_) => Err(format!("`{name}` is one word for all processes here; write {name}")),
+            None => {
+                let cells = if each { MOST as u8 } else { 1 };
+                if usize::from(self.used + cells) > CELLS {
+                    return Err(format!(
+                        "`{name}` is one variable too many; there are {CELLS} words of memory, of which b[i] takes {MOST}"
+                    ));
+                }
+                self.names.push((name.to_owned(), self.used, each));
+                self.used += cells;
+                Ok(self.used - cells)
+            }
+        }
+    }
+
+    /// The name of an address: `x`, `b[1]`.
+    pub fn name_of(&self, address: Address) -> String {
+        let found = self.names.iter().rfind(|(_, base, _)| *base <= address);
+        match found {
+            Some((name, base, true)) => format!("{name}[{}]", address - base + 1),
+            Some((name, ..)) => name.clone(),
+            None => format!("word {address}"),
+        }
+    }
+}
+
+/// Can a variable or a label be called so?
+pub fn is_name(text: &str) -> bool {
+    let begins = |first: char| first.is_ascii_alphabetic() || first == '_' || first == '.';
+    let goes_on = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'.';
+    text.starts_with(begins) && text.bytes().all(goes_on)
+}
