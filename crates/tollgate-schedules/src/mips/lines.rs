@@ -29,8 +29,8 @@ pub(super) enum Slots {
 
 /// Directives of GNU as that say nothing of what the instructions do.
 const IDLE: &[&str] = &[
-    ".align", ".balign", ".end", ".ent", ".file", ".fmask", ".frame", ".globl", ".global", ".ident",
-    ".machine", ".mask", ".p2align", ".section", ".size", ".text", ".type",
+    ".align", ".balign", ".end", ".ent", ".file", ".fmask", ".frame", ".globl", ".global", ".ident", ".mask",
+    ".p2align", ".section", ".size", ".text", ".type",
 ];
 
 #[derive(Debug, Default)]

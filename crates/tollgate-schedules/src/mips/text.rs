@@ -80,6 +80,7 @@ fn apply(statement: &Statement<'_>, study: &mut Study, checks: &mut Vec<Harm>) -
         ".kernel" => kernel(given).map(|kernel| {
             study.kernel = Kernel { handler: study.kernel.handler, ..kernel };
         }),
+        ".machine" => (given == "mips").then_some(()),
         ".handler" => handler(given).map(|handler| study.kernel.handler = handler),
         ".locks" => count(given, super::memory::LOCKS as u8).map(|count| study.locks = count),
         ".processes" => count(given, PROCESSES as u8).map(|count| study.setting.processes = count),

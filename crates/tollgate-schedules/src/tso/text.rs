@@ -195,7 +195,7 @@ fn sentence(text: &str, scope: &mut Scope<'_>) -> Result<Draft, String> {
     }
     let (place, value) =
         text.split_once('=').filter(|(_, value)| !value.starts_with('=')).ok_or_else(wrong)?;
-    if place.contains(['!', '<', '>', '+', '-']) {
+    if place.trim().is_empty() || place.contains(['!', '<', '>', '+', '-']) {
         return Err(wrong());
     }
     let value = x86::value(value, scope)?;
