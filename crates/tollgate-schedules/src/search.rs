@@ -68,7 +68,7 @@ impl fmt::Display for Harm {
             Self::Crash => "a process is killed",
             Self::LostLock => "the lock is taken and has no holder",
             Self::Stuck => "a process can never finish",
-            Self::Condition => "the condition is violated",
+            Self::Condition => "a final state contradicts the condition",
         })
     }
 }

@@ -50,7 +50,7 @@ impl Wish {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Unfit {
     /// A number that the machine does not have, of `processes`, `rounds` or `processors`.
-    #[error("{name} runs with {least} to {most} {what}, not with {asked}")]
+    #[error("{name} runs with {} {what}, not with {asked}", range(*.least, *.most))]
     OutOfRange { name: String, what: &'static str, least: u8, most: u8, asked: u64 },
     /// A preemption was asked for after an instruction that the program does not have.
     #[error("{name} has {points} instructions at which it can be preempted (0 to {}), not number {asked}", .points - 1)]
@@ -58,6 +58,11 @@ pub enum Unfit {
     /// A subject that has no preemption points to play.
     #[error("{name} {why}")]
     NotPlayed { name: String, why: &'static str },
+}
+
+/// `1 to 4`, or the only number.
+fn range(least: u8, most: u8) -> String {
+    if least == most { least.to_string() } else { format!("{least} to {most}") }
 }
 
 /// The answer to a check.

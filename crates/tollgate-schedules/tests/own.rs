@@ -229,10 +229,7 @@ fn litmus_tests_are_read_in_their_forms() {
         matches!(test.play(0, tollgate_schedules::subject::Rival::GivesBack), Err(error) if error.to_string().contains("no single"))
     );
     let wish = Wish { processes: Some(3), ..Wish::default() };
-    assert_eq!(
-        test.setting(wish).unwrap_err().to_string(),
-        "forms.litmus runs with 2 to 2 processes, not with 3"
-    );
+    assert_eq!(test.setting(wish).unwrap_err().to_string(), "forms.litmus runs with 2 processes, not with 3");
 }
 
 #[test]

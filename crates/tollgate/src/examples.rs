@@ -93,8 +93,8 @@ pub fn of(verb: &str) -> Examples {
         ],
         "schedules" => &[
             ("tollgate schedules", "Check every lock and show a table"),
-            ("tollgate schedules lamport --processes 3", "Check one lock with three processes"),
             ("tollgate schedules figure-11 --preempt all", "Preempt it before each instruction in turn"),
+            ("tollgate schedules sb.litmus", "Answer a litmus test of herd7, with its final states"),
         ],
         "inspect" => &[
             ("tollgate inspect --only 'mitigation.*'", "Show the facts about mitigations"),

@@ -255,10 +255,11 @@ fn a_reader_that_goes_away_is_no_error() {
 fn the_program_of_the_documentation_is_one_and_its_directives_are_known() {
     let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schedules.md"));
     let text = text.expect("the documentation");
-    let program_text = text.split("```").nth(1).expect("a program").trim_start_matches('\n');
+    let blocks: Vec<&str> = text.split("```").map(|block| block.trim_start_matches('\n')).collect();
+    let program_text = blocks.iter().find(|block| block.starts_with("# Figure 11")).expect("a program");
     let directives: Vec<&str> =
         text.lines().filter_map(|line| line.strip_prefix("| `.")?.split('`').next()).collect();
-    assert_eq!(directives.len(), 8, "{directives:?}");
+    assert_eq!(directives.len(), 9, "{directives:?}");
     // One of them is an instruction.
     let directives = directives.iter().filter(|directive| !directive.starts_with("word"));
     let all: String = directives.map(|directive| format!(".{directive}\n")).collect();
@@ -277,6 +278,117 @@ fn the_program_of_the_documentation_is_one_and_its_directives_are_known() {
     let without = home.file("program.s", format!(".kernel k1=unset\n{program_text}"));
     let document = home.json(["schedules", &without, "--format", "json"]);
     assert_eq!(program(&document, "program.s")["harm"], "exclusion");
+}
+
+#[test]
+fn the_figures_of_the_paper_are_names_and_their_schedules_are_shown() {
+    let home = Home::new();
+    let document =
+        home.json(["schedules", "figure-3", "figure-6", "figure-7", "figure-10", "--format", "json"]);
+    let played = |name: &str| &program(&document, name)["preemptions"];
+    assert_eq!(
+        (&played("figure-3")[0]["before"], &played("figure-3")[0]["harm"]),
+        (&4.into(), &"exclusion".into())
+    );
+    assert_eq!(
+        (&played("figure-10")[0]["before"], &played("figure-10")[0]["harm"]),
+        (&6.into(), &Value::Null)
+    );
+    assert_eq!(played("figure-6").as_array().map(Vec::len), Some(1));
+    assert_eq!(played("figure-7").as_array().map(Vec::len), Some(0));
+    for (figure, other) in [
+        ("figure-3", "figure-2"),
+        ("figure-6", "system-call"),
+        ("figure-7", "lamport-up"),
+        ("figure-10", "figure-9"),
+    ] {
+        let other = home.json(["schedules", other, "--format", "json"]);
+        for field in ["verdict", "harm", "states", "listing"] {
+            assert_eq!(program(&document, figure)[field], other["programs"][0][field], "{figure} {field}");
+        }
+    }
+    let text = home.output(["schedules", "figure-10"]);
+    assert!(
+        text.contains("holds: 1127 states")
+            && text.contains("\nIts schedule: A is preempted before instruction 6.\n"),
+        "{text}"
+    );
+    assert!(text.contains("kernel: SEGV: write to 0x00200000, EPC = tst+0x18\n"), "{text}");
+    assert!(home.output(["schedules", "figure-6"]).contains("A takes the lock alone"));
+}
+
+#[test]
+fn a_printed_listing_gives_the_built_in_verdict_and_its_corrections() {
+    let home = Home::new();
+    let printed = "図2\n\tlw\tv0,(a0)\n\tli\tt0,1\t// taken\n\tbnez\tv0,1f\n\tsw\tt0,(a0)\n1:\tj\tra\n";
+    let file = home.file("figure2.txt", printed);
+    let document = home.json(["schedules", &file, "figure-2", "--format", "json"]);
+    let (own, built_in) = (program(&document, "figure2.txt"), program(&document, "figure-2"));
+    for field in ["verdict", "harm", "states", "listing"] {
+        assert_eq!(own[field], built_in[field], "{field}");
+    }
+    let lines: Vec<u64> = own["corrections"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(|one| one["line"].as_u64())
+        .collect();
+    assert_eq!(lines, [1, 4, 6, 6]);
+    assert_eq!(built_in["corrections"], Value::Array(vec![]));
+    let text = home.output(["schedules", &file]);
+    assert!(text.contains("\nRead otherwise than written:\n  line 1: `図2` is a caption"), "{text}");
+    assert!(text.contains("  line 6: `j ra` is read as `jr ra`\n"), "{text}");
+}
+
+#[test]
+fn programs_for_x86_are_files_too() {
+    let home = Home::new();
+    let listing =
+        home.json(["schedules", "lamport-no-fence", "--format", "json"])["programs"][0]["listing"].clone();
+    let file = home.file("lamport.txt", listing.as_str().expect("a text"));
+    let text = home.output(["schedules", &file]);
+    assert!(text.contains("violated: two hold the lock at once, after 10 steps (48078 states"), "{text}");
+    let on_one = home.output(["schedules", &file, "--processors", "1"]);
+    assert!(on_one.contains("holds: 8276 states"), "{on_one}");
+    let line =
+        home.refusal(["schedules", &home.file("bad.s", ".machine x86\nlock: xchg [x]\ncritical section\n")]);
+    assert!(line.contains("line 2: `xchg` is written `xchg [x],eax`"), "{line}");
+}
+
+#[test]
+fn litmus_tests_are_answered() {
+    let home = Home::new();
+    let test = |question: &str| {
+        let text = format!(
+            "X86 SB\n{{ x=0; y=0; }}\n P0 | P1 ;\n MOV [x],$1 | MOV [y],$1 ;\n MOV EAX,[y] | MOV EAX,[x] ;\n{question}\n"
+        );
+        home.file("sb.litmus", text)
+    };
+    let file = test("exists (0:EAX=0 /\\ 1:EAX=0)");
+    let document = home.json(["schedules", &file, "--fail-on", "violated", "--format", "json"]);
+    let sb = program(&document, "sb.litmus");
+    assert_eq!((&sb["verdict"], &sb["harm"]), (&"allowed".into(), &Value::Null));
+    assert_eq!(sb["condition"], "exists (0:EAX=0 /\\ 1:EAX=0)");
+    let holds: Vec<bool> = sb["final_states"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(|state| state["holds"].as_bool())
+        .collect();
+    assert_eq!(holds, [true, false, false, false]);
+    let text = home.output(["schedules", &file]);
+    assert!(text.contains("\n  * 0:EAX=0; 1:EAX=0;\n    0:EAX=0; 1:EAX=1;\n"), "{text}");
+    assert!(!text.contains("Never:"), "{text}");
+    let one = home.output(["schedules", &file, "--processors", "1"]);
+    assert!(one.contains("forbidden: in ") && one.contains("observation: Never"), "{one}");
+    let few = home.output(["schedules", &file, "--max-states", "3"]);
+    assert!(few.contains("not decided") && !few.contains("observation"), "{few}");
+    let file = test("~exists (0:EAX=0 /\\ 1:EAX=0)");
+    let output =
+        home.tollgate(["schedules", &file, "--fail-on", "violated"]).assert().code(1).get_output().clone();
+    assert_eq!(one_line(&output.stderr), "sb.litmus: a final state contradicts the condition");
+    let arm = home.file("mp.litmus", "AArch64 MP\n{}\nP0 ;\nNOP ;\nexists (x=0)\n");
+    assert!(home.refusal(["schedules", &arm]).contains("line 1: this test is for AArch64"), "{arm}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use tollgate_model::text::clean;
 use tollgate_schedules::subject::{Correction, FinalState, Group, Wish};
-use tollgate_schedules::{Harm, Subject};
+use tollgate_schedules::{Checked, Harm, Subject};
 
 use super::outcome::{Outcome, Played};
 use super::{figure, text};
@@ -54,7 +54,7 @@ pub fn detail(outcome: &Outcome, width: usize) -> String {
         text.push_str(&paragraph(&format!("expected: {}", text::verdict(expected)), width, "! "));
     }
     if outcome.subject.condition().is_some() {
-        text.push_str(&final_states(&checked.outcomes, width));
+        text.push_str(&final_states(checked, width));
     }
     if let Some((point, schedule)) = outcome.subject.shown() {
         let alone = schedule.steps.iter().all(|step| step.process != Some(1));
@@ -87,15 +87,18 @@ pub fn detail(outcome: &Outcome, width: usize) -> String {
 }
 
 /// The final states of a litmus test as herd7 lists them; those in which its condition holds have a star.
-fn final_states(outcomes: &[FinalState], width: usize) -> String {
+fn final_states(checked: &Checked, width: usize) -> String {
+    let outcomes = &checked.outcomes;
     let holding = outcomes.iter().filter(|outcome| outcome.holds).count();
     let observation = match holding {
-        0 => "Never",
-        _ if holding == outcomes.len() => "Always",
-        _ => "Sometimes",
+        // What was not looked at may be otherwise.
+        _ if !checked.complete => "not complete",
+        0 => "observation: Never",
+        _ if holding == outcomes.len() => "observation: Always",
+        _ => "observation: Sometimes",
     };
     let states = figures::count(outcomes.len(), "final state", "final states");
-    let head = format!("{states} (* the condition holds); observation: {observation}");
+    let head = format!("{states} (* the condition holds); {observation}");
     let mut text = format!("\n{}", paragraph(&head, width, ""));
     for FinalState { values, holds } in outcomes {
         text.push_str(&paragraph(values, width, if *holds { "  * " } else { "    " }));

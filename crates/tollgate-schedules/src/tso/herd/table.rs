@@ -271,7 +271,8 @@ fn listing(parts: &Parts<'_>, condition: &str) -> String {
     let width = |at: usize| parts.rows.iter().map(|row| cell(row, at).chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..columns).map(width).collect();
     let values: Vec<&str> = parts.init.text.split_whitespace().collect();
-    let mut text = format!("{} {}\n{{ {} }}\n", parts.arch, parts.name, values.join(" "));
+    let values = if values.is_empty() { String::new() } else { format!(" {} ", values.join(" ")) };
+    let mut text = format!("{} {}\n{{{values}}}\n", parts.arch, parts.name);
     for row in &parts.rows {
         let cells: Vec<String> =
             widths.iter().enumerate().map(|(at, width)| format!("{:width$}", cell(row, at))).collect();
