@@ -385,6 +385,32 @@ fn x86_programs_that_are_none_say_why() {
     assert!(said(&long).starts_with("line 201: this is line 201 of the program; the model has room for 200"));
 }
 
+/// Large files are read, or refused, without a search that grows with their square.
+#[test]
+fn large_texts_are_refused_soon() {
+    let many = |unit: &str| unit.repeat((1 << 18) / unit.len());
+    for text in [
+        many("b 1b\n"),
+        many("bnez v0,1f\nsw t0,(a0)\n"),
+        many("1: nop\n"),
+        many("/**/"),
+        many("x = 1\n"),
+        many("1: jmp 1b\n"),
+        format!("X86 t\n{{ {} }}\nP0;\nMFENCE;\nexists y=1", many("0:RAX=x;")),
+        format!("X86 t\n{{ x=0; }}\nP0;\n{}", many("exists x=1\n")),
+        format!("X86 t\n{{ x=0; }}\nP0;\n{}exists x=1", many("locations [x;]\n")),
+        format!("X86 t\n{{ x=0; }}\n{};\nexists x=1", many("P0|")),
+        format!("X86 t\n{{ x=0; }}\nP0;\n{}exists x=1", many("MFENCE;")),
+        format!("X86 t\n{{ x=0; }}\nP0;\nMFENCE;\nexists {}", many("(")),
+        format!("X86 t\n{{ x=0; }}\nP0;\nMFENCE;\nexists {}", many("x=1 /\\ ")),
+        many("(*"),
+    ] {
+        if let Ok(subject) = from_text("own", &text) {
+            assert!(subject.listing().len() <= 2 * text.len());
+        }
+    }
+}
+
 /// Lines that are near to being right.
 fn line() -> impl Strategy<Value = String> {
     let words = "mov xchg lock cmpxchg xadd add cmp test inc mfence jmp jne je ret [x],eax eax,[x] [y],1 eax,ebx x (x),%eax $1,(y) \

@@ -6,6 +6,7 @@
 use crate::subject::Correction;
 
 use super::lines::{Lines, Slots, Statement};
+use super::program::Program;
 
 /// A text whose lines are in the spelling of an assembler, and what was corrected.
 #[derive(Debug, Default)]
@@ -58,26 +59,25 @@ fn narrow(c: char) -> char {
 /// A line without `// …` and `/* … */`.
 fn without_comments(line: &str, in_comment: &mut bool) -> String {
     let mut code = String::new();
-    let mut rest = line;
-    loop {
-        if *in_comment {
-            let Some((_, behind)) = rest.split_once("*/") else { return code };
-            (*in_comment, rest) = (false, behind);
-        }
-        // A comment to the end of the line hides what opens another.
-        let end = ["//", "#", ";"].iter().filter_map(|mark| rest.find(mark)).min().unwrap_or(rest.len());
-        match rest.find("/*").filter(|&open| open < end) {
-            Some(open) => {
-                code.push_str(&rest[..open]);
+    let mut chars = line.chars().peekable();
+    while let Some(c) = chars.next() {
+        let next = chars.peek().copied();
+        match (*in_comment, c, next) {
+            (true, '*', Some('/')) => {
+                chars.next();
+                *in_comment = false;
                 code.push(' ');
-                (*in_comment, rest) = (true, &rest[open + 2..]);
             }
-            None => {
-                code.push_str(&rest[..end]);
-                return code;
+            (true, ..) => {}
+            (false, '/', Some('*')) => {
+                chars.next();
+                *in_comment = true;
             }
+            (false, '/', Some('/')) | (false, '#' | ';', _) => break,
+            (false, ..) => code.push(c),
         }
     }
+    code
 }
 
 /// `Figure 8: …`, `Fig. 8`, `図8`
@@ -90,6 +90,10 @@ fn is_caption(line: &str) -> bool {
 
 /// Puts other instructions into the place of misprinted ones, and a `nop` into each delay slot that is missing.
 pub(super) fn correct(lines: &mut Lines<'_>, corrections: &mut Vec<Correction>) {
+    // A program that is too long for the model is refused, and not searched for misprints.
+    if lines.instructions.len() > Program::MOST {
+        return;
+    }
     let printed = corrections.len();
     for statement in &mut lines.instructions {
         if let Some(text) = respell(statement) {

@@ -28,7 +28,7 @@ const ALL: &str = ".word .machine .processes .rounds .processors .locks .kernel 
 /// A subject of the user's own.
 ///
 /// The text is assembler as it is written for MIPS: one instruction a line, labels before a colon, comments from `#`, `;` or
-/// `//` to the end of the line. What a printed listing leaves out is put in its place ([`super::printed`]). It is the body of `tst()`: a0 holds the address of the lock, and v0 is 0 when it was taken.
+/// `//` to the end of the line. What a printed listing leaves out is put in its place (`printed.rs`). It is the body of `tst()`: a0 holds the address of the lock, and v0 is 0 when it was taken.
 /// Directives describe its machine:
 ///
 /// ```text

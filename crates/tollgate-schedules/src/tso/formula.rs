@@ -1,8 +1,8 @@
 //! What a litmus test asks of the final state.
 
 use super::buffer::Address;
-use super::machine::State;
 use super::program::Register;
+use super::state::State;
 
 /// A condition on registers and memory when every process has finished and every store has reached memory.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -131,7 +131,8 @@ impl Source {
 
 #[cfg(test)]
 mod tests {
-    use super::super::machine::{Move, State, Tso};
+    use super::super::machine::{Move, Tso};
+    use super::super::state::State;
     use super::*;
     use crate::search::{End, Limits, Machine, search};
     use crate::subject::{Rival, Wish};

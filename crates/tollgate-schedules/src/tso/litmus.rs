@@ -5,8 +5,9 @@
 //! Each asks whether all loads can have given certain values together. Here a process whose loads gave the values in question
 //! is in the critical section: two are there at once where the machine allows it.
 
-use super::machine::{Initial, Tso};
+use super::machine::Tso;
 use super::program::Program;
+use super::state::Initial;
 use super::symbols::{Registers, Symbols};
 use super::text::Drafts;
 use super::x86::Scope;

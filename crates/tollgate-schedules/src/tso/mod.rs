@@ -1,4 +1,4 @@
-//! Lamport's fast mutual exclusion algorithm on processors with store buffers.
+//! Lamport's fast mutual exclusion algorithm, other locks and litmus tests on processors with store buffers.
 //!
 //! Source: Lamport, "A fast mutual exclusion algorithm", ACM TOCS 5(1), 1987, algorithm 2. The machine is x86-TSO: Owens,
 //! Sarkar, Sewell, "A better x86 memory model: x86-TSO", TPHOLs 2009.
@@ -12,8 +12,11 @@
 //!   Instructions").
 //! - A step reads one address or writes one. Jumps take no time.
 //!
-//! The algorithm (`lamport.rs`) is a program in a small language (`program.rs`), which the machine interprets (`machine.rs`).
-//! Litmus tests are programs in the same language, and show that the machine is the one above (`litmus.rs`).
+//! - An instruction with the LOCK prefix waits until the buffer is empty, and reads and writes memory in one step.
+//!
+//! Programs are texts (`text.rs`) of sentences and instructions of x86 (`x86.rs`), which the machine interprets (`machine.rs`,
+//! `program.rs`). The algorithm (`lamport.rs`) is one, a user's file is one, and litmus tests of herd7 (`herd`) are several, with
+//! a question about the final state. The tests of x86-TSO show that the machine is the one above (`litmus.rs`, `tests/own.rs`).
 
 mod buffer;
 mod formula;
@@ -24,6 +27,7 @@ mod litmus;
 mod machine;
 mod narrative;
 mod program;
+mod state;
 mod study;
 mod symbols;
 mod text;

@@ -1,8 +1,9 @@
 //! A schedule of the machine in words.
 
 use super::buffer::Store;
-use super::machine::{Move, State, Tso, is_locked};
+use super::machine::{Move, Tso, is_locked};
 use super::program::{Line, Op};
+use super::state::State;
 use super::symbols::Registers;
 use super::x86::written;
 use crate::counterexample::{Counterexample, Step};

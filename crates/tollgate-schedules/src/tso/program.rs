@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::buffer::Address;
-use super::machine::REGISTERS;
+use super::state::REGISTERS;
 
 /// A word of memory: one for all processes, or one for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub struct Place {
     pub each: bool,
 }
 
-/// The number of a register in [`Registers`].
+/// The number of a register in [`super::symbols::Registers`].
 pub type Register = u8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,9 @@
 //! A lock on processors with store buffers, as something that can be checked.
 
-use super::machine::{Initial, MOST, Tso};
+use super::machine::Tso;
 use super::narrative;
 use super::program::Program;
+use super::state::{Initial, MOST};
 use super::symbols::{Registers, Symbols};
 use crate::counterexample::Counterexample;
 use crate::search::{Limits, search};

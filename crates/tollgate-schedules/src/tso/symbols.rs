@@ -1,8 +1,8 @@
 //! The names of memory and registers.
 
 use super::buffer::Address;
-use super::machine::{CELLS, MOST, REGISTERS};
 use super::program::{Place, Register};
+use super::state::{CELLS, MOST, REGISTERS};
 
 /// The names of memory, which all processes share.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use thiserror::Error;
 
-use super::machine::{Initial, MOST};
 use super::program::{Label, Line, Op, Place, Program, Value};
+use super::state::{Initial, MOST};
 use super::study::Study;
 use super::symbols::{Registers, Symbols, is_name, register_named};
 use super::x86::{self, Draft, Scope};

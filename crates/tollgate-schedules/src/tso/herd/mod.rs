@@ -12,9 +12,10 @@ use crate::search::{Harm, Limits, search};
 use crate::subject::{Checked, FinalState, Group, Rival, Setting, Subject, Unfit, Verdict, Wish};
 
 use super::formula::{Goal, Term};
-use super::machine::{Initial, MOST, State, Tso};
+use super::machine::Tso;
 use super::narrative;
 use super::program::Program;
+use super::state::{Initial, MOST, State};
 use super::study::fit;
 use super::symbols::{Registers, Symbols};
 use super::text::TextError;

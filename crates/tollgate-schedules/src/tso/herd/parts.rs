@@ -87,18 +87,19 @@ impl<'a> Parts<'a> {
         let mut parts =
             Self { arch, name, init, rows: vec![], locations: None, filter: None, question: Part::default() };
         // From here on a line that begins with one of these words begins a part.
-        let mut begins = close + 1;
-        let mut kind = "";
-        let mut offset = close + 1;
+        let mut part = Part { line: line_at(close + 1), text: &text[close + 1..] };
+        let (mut kind, mut number, mut offset) = ("", part.line, 0);
         for line in text[close + 1..].split_inclusive('\n') {
             if let Some(next) = kind_of(line.trim_start()) {
-                parts.add(kind, Part { line: line_at(begins), text: &text[begins..offset] });
-                begins = offset + (line.len() - line.trim_start().len());
+                let begins = part.text.len() - (text.len() - close - 1 - offset);
+                parts.add(kind, Part { text: &part.text[..begins], ..part });
+                part = Part { line: number, text: &part.text[begins..] };
                 kind = next;
             }
             offset += line.len();
+            number += 1;
         }
-        parts.add(kind, Part { line: line_at(begins), text: &text[begins..] });
+        parts.add(kind, part);
         if parts.rows.is_empty() {
             return Err(at(
                 last,

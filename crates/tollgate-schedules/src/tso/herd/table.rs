@@ -1,8 +1,8 @@
 //! From the parts of a litmus test to its programs.
 
 use super::super::formula::{Formula, Goal, Term};
-use super::super::machine::{Initial, MOST};
 use super::super::program::{Place, Program};
+use super::super::state::{Initial, MOST};
 use super::super::symbols::{Registers, Symbols, register_named};
 use super::super::text::{Drafts, TextError};
 use super::super::x86::{Scope, byte};
@@ -36,8 +36,8 @@ pub(super) fn test(file: &str, text: &str) -> Result<Test, TextError> {
     };
     threads.read_init(parts.init)?;
     let mut programs = Vec::new();
-    for thread in 0..names.len() {
-        programs.push(threads.program(thread, names[thread], code)?);
+    for (thread, name) in names.iter().enumerate() {
+        programs.push(threads.program(thread, *name, code)?);
     }
     let mut shown = Vec::new();
     if let Some(locations) = parts.locations {
@@ -165,6 +165,7 @@ impl Threads {
                     self.initial.registers[thread][usize::from(number)] = byte(value)?;
                 } else {
                     let pointed = self.symbols.place(bare(value.trim_start_matches('&')))?;
+                    self.pointers[thread].retain(|(known, _)| *known != register);
                     self.pointers[thread].push((register, pointed));
                 }
             }
