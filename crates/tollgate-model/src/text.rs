@@ -81,6 +81,32 @@ pub fn said_by(call: &str, error: &io::Error) -> String {
     }
 }
 
+/// The signals of signal(7) on x86-64, from 1.
+const SIGNALS: &str = "HUP INT QUIT ILL TRAP ABRT BUS FPE KILL USR1 SEGV USR2 PIPE ALRM TERM STKFLT CHLD CONT STOP TSTP TTIN TTOU \
+    URG XCPU XFSZ VTALRM PROF WINCH IO PWR SYS";
+
+/// The name of a signal, `SIGHUP`. None of a number that has none.
+pub fn signal_name(signal: i32) -> Option<String> {
+    let name = SIGNALS.split(' ').nth(usize::try_from(signal).ok()?.checked_sub(1)?)?;
+    Some(format!("SIG{name}"))
+}
+
+/// The number of a signal by its name: `SIGHUP`, or as strace(1) names real-time signals `SIGRT_1`.
+pub fn signal_number(name: &str) -> Option<i32> {
+    /// The kernel's first real-time signal, which strace counts from.
+    const REAL_TIME: i32 = 32;
+    if let Some(number) = name.strip_prefix("SIGRT_") {
+        return number
+            .parse()
+            .ok()
+            .filter(|number| (0..=32).contains(number))
+            .map(|number: i32| REAL_TIME + number);
+    }
+    let name = name.strip_prefix("SIG")?;
+    let at = SIGNALS.split(' ').position(|signal| signal == name)?;
+    i32::try_from(at + 1).ok()
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]

@@ -22,11 +22,12 @@ pub struct Traced {
     pub command: Vec<String>,
     /// The tracer.
     pub backend: Backend,
-    /// How the command itself ended.
-    pub ended: Ended,
-    /// Processors of its affinity mask when it began.
+    /// How the command itself ended. None where a log of strace(1) does not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<Ended>,
+    /// Processors of its affinity mask when it began; 0 where they are not known.
     pub processors: u32,
-    /// Real time until the command itself ended.
+    /// Real time until the command itself ended; 0 where a log of strace(1) has no time stamps.
     pub wall_ns: u64,
     /// Time of its threads on a processor in user mode, by [`Self::times_from`].
     pub user_ns: u64,
@@ -42,9 +43,9 @@ pub struct Traced {
     /// backend does not know it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle: Option<Idle>,
-    /// Traced processes, the command itself included.
+    /// Traced processes, the command itself included; 0 where they are not known.
     pub processes: u64,
-    /// Traced threads, each process's first one included.
+    /// Traced threads, each process's first one included; 0 where they are not known.
     pub threads: u64,
     /// By system call, those that took longest first.
     #[serde(deserialize_with = "bounded::entries")]
@@ -86,6 +87,8 @@ pub enum Backend {
     Ptrace,
     /// None: the resource usage of ended processes, by wait4(2).
     Rusage,
+    /// strace(1), whose log was read. It knows how long calls took, and neither the parts of that time nor user and system time.
+    Strace,
 }
 
 /// Where the user and system time of a command come from.
@@ -99,6 +102,8 @@ pub enum TimesFrom {
     /// kernel/sched/cputime.c: a command of few ticks has an arbitrary division.
     #[default]
     Rusage,
+    /// Nothing told them: both are 0 and not known.
+    Unknown,
 }
 
 /// How a process ended.
@@ -141,7 +146,7 @@ pub struct Parts {
     pub disk_ns: u64,
     /// Ready to run and without a processor.
     pub runqueue_ns: u64,
-    /// Off the processor, for a reason that the backend does not know.
+    /// Off the processor, for a reason that the backend does not know; with [`Backend::Strace`] all of the time, on a processor or off it.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unknown_ns: u64,
 }

@@ -6,6 +6,7 @@
 //! - `launch`: the command as a process that waits to be let go, and ends as it would have ended alone. `run`: from there to its end.
 //! - `bpf`: our programs at the kernel's tracepoints. `ptrace`: for users who may not load them.
 //! - [`calls`]: the kernel's tables of system calls. `operations`: their operations on files. `direct`: direct I/O that was refused.
+//! - [`log`]: a log of strace(1), read as a trace.
 
 #![deny(unsafe_code)]
 
@@ -14,6 +15,7 @@ mod clock;
 mod descendants;
 mod direct;
 mod launch;
+pub mod log;
 mod operations;
 pub mod outcome;
 mod ptrace;

@@ -83,20 +83,15 @@ impl Failure {
 
 /// Tries the backends, the best one first.
 fn trace_by_best(request: &Request, program: &Program) -> Result<Trace, Failure> {
-    let backends: &[Backend] = match request.by {
-        Choice::Best => &[Backend::Bpf, Backend::Ptrace, Backend::Rusage],
-        Choice::Bpf => &[Backend::Bpf],
-        Choice::Ptrace => &[Backend::Ptrace],
-        Choice::Rusage => &[Backend::Rusage],
+    let backends: &[fn(&Request, &Program) -> Result<Trace, Failure>] = match request.by {
+        Choice::Best => &[by_bpf, by_ptrace, untraced::by_rusage],
+        Choice::Bpf => &[by_bpf],
+        Choice::Ptrace => &[by_ptrace],
+        Choice::Rusage => &[untraced::by_rusage],
     };
     let mut reasons = Vec::new();
-    for backend in backends {
-        let outcome = match backend {
-            Backend::Bpf => by_bpf(request, program),
-            Backend::Ptrace => by_ptrace(request, program),
-            Backend::Rusage => untraced::by_rusage(request, program),
-        };
-        match outcome {
+    for by_backend in backends {
+        match by_backend(request, program) {
             Err(Failure::Refused(why)) => reasons.push(why),
             Ok(mut trace) => {
                 reasons.append(&mut trace.traced.notes);
@@ -219,7 +214,7 @@ impl Record {
         let traced = Traced {
             command: self.command,
             backend: self.backend,
-            ended: finished.ended,
+            ended: Some(finished.ended),
             processors: self.processors,
             wall_ns: finished.wall_ns,
             user_ns,

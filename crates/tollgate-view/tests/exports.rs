@@ -59,7 +59,7 @@ fn traced(wall_ns: u64, idle: Option<u64>) -> Traced {
     Traced {
         command: vec!["make".to_owned()],
         backend: Backend::Bpf,
-        ended: Ended::Exit(0),
+        ended: Some(Ended::Exit(0)),
         processors: 2,
         wall_ns,
         user_ns: wall_ns / 2,

@@ -263,7 +263,7 @@ pub struct ExplainArgs {
 #[command(after_help = examples::help("trace", TRACE_AFTER))]
 pub struct TraceArgs {
     /// The command and its arguments, after `--`
-    #[arg(required_unless_present = "calibrate", trailing_var_arg = true, value_hint = ValueHint::CommandWithArguments)]
+    #[arg(required_unless_present_any = ["calibrate", "from"], trailing_var_arg = true, value_hint = ValueHint::CommandWithArguments)]
     pub command: Vec<OsString>,
     /// How to show it
     #[command(flatten)]
@@ -277,6 +277,10 @@ pub struct TraceArgs {
     /// How to trace
     #[arg(long, value_enum, default_value_t)]
     pub backend: Follow,
+    /// Read a log of `strace -f -T -tt -o FILE`, or its table (`strace -c`), instead of running a command; `-` for standard input
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(conflicts_with_all = ["command", "backend", "linger", "calibrate"])]
+    pub from: Option<PathBuf>,
     /// Write single calls to this file as Chrome trace JSON, for a viewer of timelines
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub timeline: Option<PathBuf>,
@@ -298,6 +302,14 @@ pub struct TraceArgs {
     /// Print only errors on standard error
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+impl TraceArgs {
+    /// The view that was asked for.
+    pub fn view_of(&self, traced: &Traced) -> View {
+        let view = self.view.of(traced);
+        if self.all { view.with_all_rows() } else { view }
+    }
 }
 
 /// How a traced command is shown, by `tollgate trace` and by `tollgate show`.

@@ -78,6 +78,10 @@ pub fn of(verb: &str) -> Examples {
         "trace" => &[
             ("tollgate trace -- make -j4", "Show which system calls a build spends its time in"),
             ("tollgate trace --by file -- git status", "Show which files a command waits for"),
+            (
+                "tollgate trace --from strace.log",
+                "Show the calls in a log of `strace -f -T -tt -o strace.log`",
+            ),
             ("tollgate trace --calibrate", "Measure what tracing adds to each call"),
         ],
         "ram" => &[

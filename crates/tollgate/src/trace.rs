@@ -4,6 +4,7 @@
 //! does around a command is part of the time that its user sees.
 
 mod kept;
+mod log;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -31,6 +32,9 @@ use tollgate_view::table::paragraph;
 /// # Errors
 /// Wrong input; a command that cannot be started, or not be traced as was asked.
 pub fn trace(args: &TraceArgs) -> Result<(), Failure> {
+    if let Some(file) = &args.from {
+        return log::trace_log(args, file);
+    }
     if args.command.is_empty() {
         let calibration = calibrate()?;
         return match args.format {
@@ -141,9 +145,7 @@ impl Report<'_> {
             if let Some(calibration) = &self.calibration {
                 say::warn(&calibration::text(calibration, width));
             }
-            let view = self.args.view.of(&traced);
-            let view = if self.args.all { view.with_all_rows() } else { view };
-            say::warn(&page(&traced, &view, width));
+            say::warn(&page(&traced, &self.args.view_of(&traced), width));
         }
         if let Err(Failure::Input(sentence) | Failure::NotKept(sentence)) = self.keep(facts, traced) {
             say::say(&sentence);

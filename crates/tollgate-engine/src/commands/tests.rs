@@ -118,7 +118,7 @@ fn took(ns: u64) -> Result<Attempt, Halt> {
     let traced = Traced {
         command: vec!["grep".to_owned()],
         backend: Backend::Rusage,
-        ended: Ended::Exit(0),
+        ended: Some(Ended::Exit(0)),
         wall_ns: ns,
         ..traced()
     };

@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::{Call, Parts, Traced};
+use super::{Backend, Call, Parts, Traced};
 
 /// The real time of an execution, by its parts; in nanoseconds. The others sum to `real`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -182,7 +182,11 @@ impl Blame {
         }
         let mut calls: BTreeMap<&str, Contribution> = BTreeMap::new();
         for Call { name, count, parts, .. } in &traced.calls {
-            let unknown = traced.idle.is_none().then_some(account.unaccounted);
+            let unknown = traced.idle.is_none().then_some(match traced.backend {
+                // Real time outside of calls is in there too.
+                Backend::Strace => account.unaccounted.min(inside.total_ns()),
+                _ => account.unaccounted,
+            });
             let scaled = scaled(*parts, &account, whole, unknown);
             let empty = || Contribution { name: name.clone(), count: 0, parts: Parts::default() };
             let known = calls.entry(name).or_insert_with(empty);

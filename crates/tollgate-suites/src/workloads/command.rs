@@ -170,8 +170,8 @@ impl Home {
         let outcome: std::io::Result<Result<Traced>> = answer.take();
         let traced = outcome.map_err(|error| fail!("the trace cannot be read: {error}"))??;
         match traced.ended {
-            Ended::Exit(0) => Ok(traced),
-            ended => failed(self.complaint(command, &Ending::from(ended).describe(Duration::ZERO))),
+            None | Some(Ended::Exit(0)) => Ok(traced),
+            Some(ended) => failed(self.complaint(command, &Ending::from(ended).describe(Duration::ZERO))),
         }
     }
 

@@ -148,6 +148,7 @@ fn of_backend(backend: Backend, is_traced: bool) -> Option<String> {
     let note = match backend {
         Backend::Bpf => return None,
         Backend::Ptrace => "traced with ptrace(2), whose two stops per call the latency includes",
+        Backend::Strace => "from a log of strace(1), whose stops the latency includes",
         Backend::Rusage if is_traced => "not traced (rusage only)",
         Backend::Rusage => "not traced (rusage only): BPF does not trace in each environment of the session",
     };

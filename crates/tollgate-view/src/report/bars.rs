@@ -1,8 +1,8 @@
 //! Parts of a whole: the latency of a small file's life by call, and the time of traced commands.
 
 use crate::page::{Bar, Bars, Drawing, Figure, Fill, Key, Part, Sign, Table, Text};
-use tollgate_model::traced::Idle;
 use tollgate_model::traced::blame::{self, Account};
+use tollgate_model::traced::{Idle, TimesFrom};
 use tollgate_model::{Case, Traced, Unit};
 
 use super::panels::panels;
@@ -165,6 +165,10 @@ fn bar(name: &str, traced: &Traced) -> Bar {
 
 fn numbers_of(name: &str, subject: &Subject, traced: &Traced) -> Vec<Text> {
     let idle = |of: fn(Idle) -> u64| traced.idle.map_or("unknown".to_owned(), |idle| time(of(idle) as f64));
+    let processor = |ns: u64| match traced.times_from {
+        TimesFrom::Unknown => "unknown".to_owned(),
+        TimesFrom::Trace | TimesFrom::Rusage => time(ns as f64),
+    };
     // Blocking calls would hide the rest.
     let [working, _] = ranked(traced);
     let calls: Vec<String> = working
@@ -176,8 +180,8 @@ fn numbers_of(name: &str, subject: &Subject, traced: &Traced) -> Vec<Text> {
         name.to_owned(),
         subject.name.clone(),
         time(traced.wall_ns as f64),
-        time(traced.user_ns as f64),
-        time(traced.sys_ns as f64),
+        processor(traced.user_ns),
+        processor(traced.sys_ns),
         idle(|idle| idle.runqueue_ns),
         idle(|idle| idle.disk_ns),
         idle(|idle| idle.sleep_ns),

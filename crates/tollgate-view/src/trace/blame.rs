@@ -120,7 +120,8 @@ impl<'a> Held<'a> {
             remarks.push(format!("Different commands: {base} in the base, {other} in the other."));
         }
         if base.traced.ended != other.traced.ended {
-            let [base, other] = [base, other].map(|side| text::ended(side.traced.ended));
+            let [base, other] =
+                [base, other].map(|side| side.traced.ended.map_or("unknown".to_owned(), text::ended));
             remarks.push(format!("They ended differently: {base} in the base, {other} in the other."));
         }
         if base.traced.backend != other.traced.backend {
@@ -137,8 +138,12 @@ impl<'a> Held<'a> {
 
     /// A part of the real time in words.
     fn part(&self, part: Part) -> String {
-        in_words_of_part(part, self.sides.iter().any(|side| side.traced.backend == Backend::Ptrace))
-            .to_owned()
+        let has = |backend| self.sides.iter().any(|side| side.traced.backend == backend);
+        match part {
+            Part::Unaccounted if has(Backend::Strace) => "unknown to strace(1)",
+            part => in_words_of_part(part, has(Backend::Ptrace)),
+        }
+        .to_owned()
     }
 
     fn parts_table(&self) -> Table {

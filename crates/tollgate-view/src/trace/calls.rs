@@ -36,6 +36,11 @@ pub(crate) fn knows_kinds(traced: &Traced) -> bool {
     traced.backend == Backend::Bpf || traced.calls.iter().any(|call| has_kinds(&call.parts))
 }
 
+/// Whether the backend knows the time on processors.
+pub(crate) fn knows_cpu(traced: &Traced) -> bool {
+    traced.backend != Backend::Strace
+}
+
 /// The table, with so many rows of each kind.
 pub(crate) fn table(traced: &Traced, top: usize, blocking: usize, width: usize) -> Table {
     let columns = Columns::of(traced, width);
@@ -78,6 +83,9 @@ pub(crate) fn legend(traced: &Traced, width: usize) -> Option<String> {
     let columns = Columns::of(traced, width);
     let [sleep, disk, runnable] = KINDS;
     let mut parts = vec!["cpu: on a processor".to_owned()];
+    if !columns.cpu {
+        return None;
+    }
     if columns.kinds {
         parts.push(format!("{sleep}: until something happens"));
         parts.push(format!("{disk}: in state D, as for a disk"));
@@ -131,8 +139,11 @@ fn remark(unfinished: u64) -> Vec<String> {
 #[derive(Clone, Copy)]
 struct Columns {
     errors: bool,
+    cpu: bool,
     kinds: bool,
     off: bool,
+    /// The longest call is known.
+    longest: bool,
     /// Parts are times, not shares.
     times: bool,
     quantiles: bool,
@@ -143,8 +154,10 @@ impl Columns {
         let any = |of: fn(&Call) -> bool| traced.calls.iter().any(of);
         Self {
             errors: any(|call| call.errors > 0),
+            cpu: knows_cpu(traced),
             kinds: knows_kinds(traced),
-            off: !knows_kinds(traced) || any(|call| call.parts.unknown_ns > 0),
+            off: knows_cpu(traced) && (!knows_kinds(traced) || any(|call| call.parts.unknown_ns > 0)),
+            longest: any(|call| call.max_ns > 0) || !any(|call| call.total_ns > 0),
             times: width >= WIDE,
             quantiles: any(|call| !call.histogram.is_empty()),
         }
@@ -156,7 +169,9 @@ impl Columns {
             header.push("errors");
         }
         header.push("total");
-        header.push("cpu");
+        if self.cpu {
+            header.push("cpu");
+        }
         if self.kinds {
             header.extend(KINDS);
         }
@@ -167,7 +182,10 @@ impl Columns {
         if self.quantiles {
             header.extend(["p50", "p99"]);
         }
-        header.extend(["max", "mean"]);
+        if self.longest {
+            header.push("max");
+        }
+        header.push("mean");
         // The narrowest terminals lose the last of the parts too.
         Table::new(&header).with_dispensable(header.len() - before + 1)
     }
@@ -175,13 +193,14 @@ impl Columns {
     fn section(self, table: &mut Table, calls: &[&Call], top: usize) {
         for call in calls.iter().take(top) {
             let quantile = |q: f64| call.quantile_ns(q).map(text::time).unwrap_or_default();
-            let quantiles = [quantile(0.5), quantile(0.99)];
-            let mean = call.mean_ns().map(|mean| text::time(mean.round() as u64)).unwrap_or_default();
-            let rest = [text::time(call.max_ns), mean];
-            let distribution: Vec<String> = match self.quantiles {
-                true => quantiles.into_iter().chain(rest).collect(),
-                false => rest.into(),
-            };
+            let mut distribution = Vec::new();
+            if self.quantiles {
+                distribution.extend([quantile(0.5), quantile(0.99)]);
+            }
+            if self.longest {
+                distribution.push(text::time(call.max_ns));
+            }
+            distribution.push(call.mean_ns().map(|mean| text::time(mean.round() as u64)).unwrap_or_default());
             self.put(
                 table,
                 Look::Plain,
@@ -217,7 +236,10 @@ impl Columns {
         if self.errors {
             cells.push(row.errors.filter(|errors| *errors > 0).map(text::grouped).unwrap_or_default());
         }
-        cells.extend([text::time(row.total_ns), part(row.parts.on_cpu_ns)]);
+        cells.push(text::time(row.total_ns));
+        if self.cpu {
+            cells.push(part(row.parts.on_cpu_ns));
+        }
         if self.kinds {
             cells.extend([row.parts.sleep_ns, row.parts.disk_ns, row.parts.runqueue_ns].map(part));
         }

@@ -40,7 +40,7 @@ pub(crate) fn is_chance(traced: &Traced) -> bool {
 fn in_calls(traced: &Traced) -> u64 {
     match traced.backend {
         Backend::Bpf => traced.calls.iter().map(|call| call.parts.on_cpu_ns).fold(0, u64::saturating_add),
-        Backend::Ptrace | Backend::Rusage => 0,
+        Backend::Ptrace | Backend::Rusage | Backend::Strace => 0,
     }
 }
 

@@ -44,7 +44,7 @@ pub(crate) fn checkout() -> Traced {
     Traced {
         command: ["git", "checkout", "-q", "v2.0"].map(str::to_owned).to_vec(),
         backend: Backend::Bpf,
-        ended: Ended::Exit(0),
+        ended: Some(Ended::Exit(0)),
         processors: 2,
         wall_ns: 5_350 * MS,
         user_ns: 3_590 * MS,

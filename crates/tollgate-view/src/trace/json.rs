@@ -13,18 +13,18 @@ use super::{calls, page};
 #[derive(Debug, Serialize)]
 pub struct Record<'a> {
     command: &'a [String],
-    ended: Ended,
-    wall_s: f64,
-    user_s: f64,
-    sys_s: f64,
+    ended: Option<Ended>,
+    wall_s: Option<f64>,
+    user_s: Option<f64>,
+    sys_s: Option<f64>,
     times_from: TimesFrom,
     wait_s: Option<f64>,
     idle: Option<Idle>,
-    unaccounted_s: f64,
+    unaccounted_s: Option<f64>,
     backend: Backend,
-    processes: u64,
-    threads: u64,
-    processors: u32,
+    processes: Option<u64>,
+    threads: Option<u64>,
+    processors: Option<u32>,
     calls: Vec<CallRecord<'a>>,
     outside: Option<Split>,
     rule: Rule,
@@ -47,7 +47,7 @@ struct Idle {
 /// How threads passed their time. Kinds that the backend does not know are null, and in `unknown_s`.
 #[derive(Debug, Serialize)]
 pub(crate) struct Split {
-    on_cpu_s: f64,
+    on_cpu_s: Option<f64>,
     sleep_s: Option<f64>,
     disk_s: Option<f64>,
     runqueue_s: Option<f64>,
@@ -66,15 +66,15 @@ struct CallRecord<'a> {
     mean_s: Option<f64>,
     p50_s: Option<f64>,
     p99_s: Option<f64>,
-    max_s: f64,
+    max_s: Option<f64>,
     blocking: bool,
 }
 
 /// Waiting by the published rule.
 #[derive(Debug, Serialize)]
 struct Rule {
-    one_core_s: f64,
-    all_cores_s: f64,
+    one_core_s: Option<f64>,
+    all_cores_s: Option<f64>,
 }
 
 /// The overhead of tracing.
@@ -125,16 +125,22 @@ pub(crate) fn seconds(ns: u64) -> f64 {
 impl<'a> Record<'a> {
     /// The record of an execution.
     pub fn of(traced: &'a Traced) -> Self {
-        let kinds = calls::knows_kinds(traced);
+        let kinds = Known::of(traced);
+        let real = |ns: u64| (traced.wall_ns > 0).then(|| seconds(ns));
+        let processor = |ns: u64| (traced.times_from != TimesFrom::Unknown).then(|| seconds(ns));
+        let by_rule = |cores: u32| {
+            let is_known = traced.wall_ns > 0 && traced.times_from != TimesFrom::Unknown && cores > 0;
+            is_known.then(|| traced.wait_by_rule_ns(cores) / 1e9)
+        };
         let call = |call: &'a Call| CallRecord::of(call, kinds);
         let process = |process: &'a Process| ProcessRecord::of(process, kinds);
         let file = |file: &'a FileTime| FileRecord::of(file, kinds);
         Self {
             command: &traced.command,
             ended: traced.ended,
-            wall_s: seconds(traced.wall_ns),
-            user_s: seconds(traced.user_ns),
-            sys_s: seconds(traced.sys_ns),
+            wall_s: real(traced.wall_ns),
+            user_s: processor(traced.user_ns),
+            sys_s: processor(traced.sys_ns),
             times_from: traced.times_from,
             wait_s: traced.idle.map(|idle| seconds(idle.total_ns())),
             idle: traced.idle.map(|idle| Idle {
@@ -142,17 +148,14 @@ impl<'a> Record<'a> {
                 disk_s: seconds(idle.disk_ns),
                 sleep_s: seconds(idle.sleep_ns),
             }),
-            unaccounted_s: seconds(Account::of(traced).unaccounted),
+            unaccounted_s: real(Account::of(traced).unaccounted),
             backend: traced.backend,
-            processes: traced.processes,
-            threads: traced.threads,
-            processors: traced.processors,
+            processes: Some(traced.processes).filter(|&number| number > 0),
+            threads: Some(traced.threads).filter(|&number| number > 0),
+            processors: Some(traced.processors).filter(|&number| number > 0),
             calls: traced.calls.iter().map(call).collect(),
             outside: traced.outside.map(|parts| Split::of(parts, kinds)),
-            rule: Rule {
-                one_core_s: traced.wait_by_rule_ns(1) / 1e9,
-                all_cores_s: traced.wait_by_rule_ns(traced.processors) / 1e9,
-            },
+            rule: Rule { one_core_s: by_rule(1), all_cores_s: by_rule(traced.processors) },
             cost: Cost {
                 per_call_ns: traced.cost_per_call_ns,
                 calls: traced.count(),
@@ -168,11 +171,24 @@ impl<'a> Record<'a> {
     }
 }
 
+/// The parts that a backend knows.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Known {
+    cpu: bool,
+    kinds: bool,
+}
+
+impl Known {
+    pub(crate) fn of(traced: &Traced) -> Self {
+        Self { cpu: calls::knows_cpu(traced), kinds: calls::knows_kinds(traced) }
+    }
+}
+
 impl Split {
-    pub(crate) fn of(parts: Parts, kinds: bool) -> Self {
-        let kind = |ns: u64| kinds.then(|| seconds(ns));
+    pub(crate) fn of(parts: Parts, known: Known) -> Self {
+        let kind = |ns: u64| known.kinds.then(|| seconds(ns));
         Self {
-            on_cpu_s: seconds(parts.on_cpu_ns),
+            on_cpu_s: known.cpu.then(|| seconds(parts.on_cpu_ns)),
             sleep_s: kind(parts.sleep_ns),
             disk_s: kind(parts.disk_ns),
             runqueue_s: kind(parts.runqueue_ns),
@@ -182,7 +198,7 @@ impl Split {
 }
 
 impl<'a> CallRecord<'a> {
-    fn of(call: &'a Call, kinds: bool) -> Self {
+    fn of(call: &'a Call, kinds: Known) -> Self {
         Self {
             name: &call.name,
             count: call.count,
@@ -193,14 +209,14 @@ impl<'a> CallRecord<'a> {
             mean_s: call.mean_ns().map(|mean| mean / 1e9),
             p50_s: call.quantile_ns(0.5).map(seconds),
             p99_s: call.quantile_ns(0.99).map(seconds),
-            max_s: seconds(call.max_ns),
+            max_s: (call.max_ns > 0 || call.total_ns == 0).then(|| seconds(call.max_ns)),
             blocking: calls::is_blocking(call),
         }
     }
 }
 
 impl<'a> ProcessRecord<'a> {
-    fn of(process: &'a Process, kinds: bool) -> Self {
+    fn of(process: &'a Process, kinds: Known) -> Self {
         Self {
             id: process.id,
             parent: process.parent,
@@ -217,7 +233,7 @@ impl<'a> ProcessRecord<'a> {
 }
 
 impl<'a> FileRecord<'a> {
-    fn of(file: &'a FileTime, kinds: bool) -> Self {
+    fn of(file: &'a FileTime, kinds: Known) -> Self {
         let operation = |operation: &'a FileOperation| OperationRecord {
             operation: &operation.operation,
             count: operation.count,

@@ -1,8 +1,8 @@
 //! Where the time of one execution went, as text: the answer on the first line, then the evidence.
 
 use anstyle::Style;
-use tollgate_model::traced::Backend;
 use tollgate_model::traced::blame::Account;
+use tollgate_model::traced::{Backend, TimesFrom};
 use tollgate_model::{Traced, Unit};
 
 use super::view::{By, View};
@@ -72,12 +72,21 @@ fn head(traced: &Traced, width: usize) -> String {
         }
         // The busy time is at most user and sys; but ptrace(2) stops threads, which is neither.
         None => match (Account::of(traced).unaccounted, traced.backend) {
-            (0, _) | (_, Backend::Ptrace) => "waiting unknown".to_owned(),
+            (0, _) | (_, Backend::Ptrace | Backend::Strace) => "waiting unknown".to_owned(),
             (least, _) => format!("waiting unknown, at least {}", text::time(least)),
         },
     };
-    let mut pieces =
-        vec![time("real", traced.wall_ns), time("user", traced.user_ns), time("sys", traced.sys_ns), waiting];
+    let known = |name: &str, ns: u64, is_known: bool| match is_known {
+        true => time(name, ns),
+        false => format!("{name} unknown"),
+    };
+    let has_processor_time = traced.times_from != TimesFrom::Unknown;
+    let mut pieces = vec![
+        known("real", traced.wall_ns, traced.wall_ns > 0 || traced.backend != Backend::Strace),
+        known("user", traced.user_ns, has_processor_time),
+        known("sys", traced.sys_ns, has_processor_time),
+        waiting,
+    ];
     if traced.idle.is_some() {
         pieces.push(time("unaccounted", Account::of(traced).unaccounted));
     }
@@ -100,13 +109,22 @@ fn head(traced: &Traced, width: usize) -> String {
 
 /// The command, how it ended, and its processes and threads.
 fn subject(traced: &Traced) -> String {
-    let mut words = vec![text::ended(traced.ended)];
+    let mut words = vec![traced.ended.map_or_else(|| "its end is not known".to_owned(), text::ended)];
+    let mut counted = |number: u64, one: &str, many: &str| {
+        if number > 0 {
+            words.push(text::counted(number, one, many));
+        }
+    };
     if traced.backend != Backend::Rusage {
-        words.push(text::counted(traced.processes, "process", "processes"));
-        words.push(text::counted(traced.threads, "thread", "threads"));
+        counted(traced.processes, "process", "processes");
+        counted(traced.threads, "thread", "threads");
     }
-    words.push(text::counted(u64::from(traced.processors), "processor", "processors"));
-    format!("{}: {}", text::command(&traced.command), words.join(", "))
+    counted(u64::from(traced.processors), "processor", "processors");
+    let command = match traced.command.is_empty() {
+        true => "a command that is not known".to_owned(),
+        false => text::command(&traced.command),
+    };
+    format!("{command}: {}", words.join(", "))
 }
 
 /// What tracing added, as it was measured for this execution.
@@ -117,6 +135,7 @@ fn cost(traced: &Traced, width: usize) -> String {
                 "not traced (rusage only): real, user and sys are from wait4(2), and its calls are unknown";
             return paragraph(why, width, "");
         }
+        Backend::Strace => return String::new(),
         backend => text::backend(backend),
     };
     let each = |ns: f64| figures::estimate(ns.max(0.0), Unit::Nanoseconds);
@@ -155,7 +174,7 @@ pub(crate) fn cost_to_others(traced: &Traced) -> Option<f64> {
     match traced.backend {
         Backend::Bpf => traced.cost_to_others_ns.map(|ns| ns.max(0.0)),
         Backend::Ptrace => Some(0.0),
-        Backend::Rusage => None,
+        Backend::Rusage | Backend::Strace => None,
     }
 }
 

@@ -1,6 +1,7 @@
 //! The published wait rule, and the measured waiting.
 
 use tollgate_model::Traced;
+use tollgate_model::traced::TimesFrom;
 
 use super::text;
 
@@ -15,6 +16,9 @@ pub(crate) fn in_words(traced: &Traced) -> String {
         0 | 1 => of(1),
         cores => format!("{} with one core and {} with {cores}", of(1), of(cores)),
     };
+    if traced.times_from == TimesFrom::Unknown || traced.wall_ns == 0 {
+        return "The rule of 2017 for waiting, real - (user + sys) / cores, needs user and sys, which are not known here.".to_owned();
+    }
     let measured = match traced.idle {
         Some(idle) => format!("measured {}", text::time(idle.total_ns())),
         None => "this backend cannot measure it".to_owned(),

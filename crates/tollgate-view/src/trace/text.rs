@@ -1,6 +1,7 @@
 //! How times, counts, commands and their ends are written.
 
 use tollgate_model::Unit;
+use tollgate_model::text::signal_name;
 use tollgate_model::traced::{Backend, Ended, Parts};
 
 use crate::figures;
@@ -134,15 +135,8 @@ pub(crate) fn backend(backend: Backend) -> &'static str {
         Backend::Bpf => "BPF",
         Backend::Ptrace => "ptrace(2)",
         Backend::Rusage => "rusage only",
+        Backend::Strace => "strace(1)",
     }
-}
-
-/// The signals of signal(7) on x86-64, from 1.
-fn signal_name(signal: i32) -> Option<String> {
-    const NAMES: &str = "HUP INT QUIT ILL TRAP ABRT BUS FPE KILL USR1 SEGV USR2 PIPE ALRM TERM STKFLT CHLD CONT STOP TSTP TTIN TTOU \
-        URG XCPU XFSZ VTALRM PROF WINCH IO PWR SYS";
-    let name = NAMES.split(' ').nth(usize::try_from(signal).ok()?.checked_sub(1)?)?;
-    Some(format!("SIG{name}"))
 }
 
 #[cfg(test)]

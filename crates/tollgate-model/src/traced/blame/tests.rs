@@ -34,7 +34,7 @@ fn traced(wall: u64, user: u64, sys: u64, idle: Option<Idle>, calls: Vec<Call>, 
     Traced {
         command: vec!["true".to_owned()],
         backend: Backend::Bpf,
-        ended: Ended::Exit(0),
+        ended: Some(Ended::Exit(0)),
         processors: 2,
         wall_ns: wall * MS,
         user_ns: user * MS,

@@ -1,0 +1,309 @@
+//! A log of strace(1), or its table (`-c`), read as a trace of its command. Text is untrusted: every count and length has a bound.
+//!
+//! `line` takes a line apart, `clock` its time stamps, `text` its strings; `threads` adds up, `table` reads the table.
+
+mod clock;
+mod line;
+mod table;
+mod text;
+mod threads;
+
+use std::collections::BTreeMap;
+use std::io::{self, BufRead};
+
+use tollgate_model::Traced;
+use tollgate_model::text::signal_number;
+use tollgate_model::traced::{Backend, Ended, Missed, TimesFrom};
+
+use crate::outcome::{Event, slowest_first};
+use clock::Clock;
+use line::{Body, Line};
+use table::Table;
+use threads::Threads;
+
+/// Of a longer line the rest is left out. `-s 65536` writes some 260 KiB of escaped bytes.
+const LONGEST_LINE: usize = 1 << 20;
+/// Signals that are named.
+const MOST_SIGNALS: usize = 64;
+
+/// A log as a trace.
+#[derive(Debug)]
+pub struct Log {
+    /// The part that runs keep.
+    pub traced: Traced,
+    /// Single calls, where they were asked for and the log has time stamps.
+    pub events: Vec<Event>,
+}
+
+/// Why a text is no log: a clause that follows its name.
+#[derive(Debug, thiserror::Error)]
+pub enum LogError {
+    /// It cannot be read.
+    #[error("{}", tollgate_model::text::plainly(.0))]
+    Unreadable(#[from] io::Error),
+    /// No line is one.
+    #[error("no line is of a log of strace(1); `strace -f -T -tt -o FILE COMMAND` writes one")]
+    NotALog,
+    /// It has calls, and no times.
+    #[error("its calls have no times; `strace -T` adds them, as in `strace -f -T -tt -o FILE COMMAND`")]
+    Untimed,
+}
+
+/// Reads a log to its end. At most `most_events` single calls are kept. `only` are the names of the calls that are counted; none for all.
+///
+/// # Errors
+/// A text that is no such log.
+pub fn read(input: impl BufRead, only: &[&str], most_events: usize) -> Result<Log, LogError> {
+    let mut reader = Reader { only, ..Reader::default() };
+    reader.threads.most_events = most_events;
+    let mut lines = Lines { input, line: Vec::new() };
+    while let Some(line) = lines.next()? {
+        reader.take(&line);
+    }
+    reader.finish()
+}
+
+#[derive(Default)]
+struct Reader<'a> {
+    only: &'a [&'a str],
+    clock: Clock,
+    threads: Threads,
+    table: Table,
+    /// The end of the last call, in nanoseconds since the first line.
+    last_ns: u64,
+    /// The thread whose call the last line left open: what the command printed may stand in between.
+    broken: Option<usize>,
+    signals: BTreeMap<String, u64>,
+    /// Lines that are none of strace's.
+    others: u64,
+    /// Calls in the log.
+    calls: u64,
+}
+
+impl Reader<'_> {
+    fn take(&mut self, text: &str) {
+        let text = text.trim_end_matches(['\n', '\r']);
+        if text.is_empty() || self.table.take(text) || Table::is_head(text) {
+            return;
+        }
+        let line = Line::parse(text);
+        let now_ns = self.clock.at(line.stamp);
+        self.last_ns = self.last_ns.max(now_ns);
+        if let Body::Attached(id) = line.body {
+            self.threads.attached(id, now_ns);
+            return;
+        }
+        if let Body::Mode { thread, is_32_bit } = line.body {
+            self.threads.mode(thread, is_32_bit);
+            return;
+        }
+        match line.body {
+            Body::Ignored => return,
+            Body::Other => {
+                self.others += 1;
+                return;
+            }
+            Body::Continued { returned } => {
+                match self.broken.take() {
+                    Some(at) => {
+                        returned.into_iter().for_each(|returned| self.threads.ended(at, "", "", returned))
+                    }
+                    None => self.others += 1,
+                }
+                return;
+            }
+            _ => {}
+        }
+        let at = self.threads.of(line.thread, line.comm, now_ns);
+        match line.body {
+            Body::Call { name, arguments, returned } => {
+                self.calls += 1;
+                self.last_ns = self.last_ns.max(now_ns.saturating_add(returned.took_ns.unwrap_or(0)));
+                self.threads.called(at, name, arguments, returned, now_ns);
+            }
+            Body::Begun { name, arguments, attached } => {
+                self.calls += 1;
+                self.threads.begun(at, name, arguments, now_ns);
+                if let Some(id) = attached {
+                    self.threads.attached(id, now_ns);
+                }
+                self.broken = Some(at);
+            }
+            Body::Resumed { name, arguments, returned: Some(returned) } => {
+                self.threads.ended(at, name, arguments, returned);
+            }
+            Body::Signal(name) if self.signals.len() < MOST_SIGNALS => {
+                *self.signals.entry(name.chars().take(32).collect()).or_default() += 1;
+            }
+            Body::Exited(status) => self.threads.gone(at, Some(Ended::Exit(status)), now_ns),
+            Body::Killed(name) => self.threads.gone(at, signal_number(name).map(Ended::Signal), now_ns),
+            Body::Superseded(by) => self.threads.superseded(at, by),
+            _ => {}
+        }
+    }
+
+    fn finish(mut self) -> Result<Log, LogError> {
+        self.threads.close();
+        if self.calls == 0 {
+            return self.table_alone();
+        }
+        let (ended, ended_ns) = self.threads.end();
+        let (number, untimed, beyond) = (self.threads.number(), self.threads.untimed, self.threads.beyond);
+        let command = std::mem::take(&mut self.threads.command);
+        let notes = self.notes(&command);
+        let (tree, sums, events) = self.threads.processes();
+        let mut calls = sums.calls();
+        if calls.iter().all(|call| call.total_ns == 0) && untimed > 0 {
+            return Err(LogError::Untimed);
+        }
+        calls.retain(|call| is_wanted(self.only, &call.name));
+        let mut events = if self.clock.is_known { events } else { Vec::new() };
+        events.retain(|event| is_wanted(self.only, &event.call));
+        let missed = [
+            ("calls without a time", untimed),
+            ("lines of further threads that were added to another one", beyond),
+        ];
+        let missed = missed.into_iter().filter(|(_, number)| *number > 0);
+        let traced = Traced {
+            command,
+            ended,
+            wall_ns: if self.clock.is_known { ended_ns.unwrap_or(self.last_ns).max(1) } else { 0 },
+            processes: tree.len() as u64,
+            threads: number,
+            calls,
+            tree,
+            missed: missed.map(|(what, number)| Missed { what: what.to_owned(), number }).collect(),
+            notes,
+            ..nothing()
+        };
+        Ok(Log { traced, events })
+    }
+
+    fn table_alone(self) -> Result<Log, LogError> {
+        let Table { mut calls, total, .. } = self.table;
+        if calls.is_empty() {
+            return Err(LogError::NotALog);
+        }
+        let counted = calls.iter().map(|call| call.count).fold(0, u64::saturating_add);
+        let mut notes = vec![
+            "from the table of strace -c: its seconds are time of the kernel on a processor, or with -w real time, which the table does not \
+             say; real time, user, sys and single calls are not in it"
+                .to_owned(),
+        ];
+        if total.is_some_and(|total| total != counted) {
+            notes.push("the calls of its rows do not sum to its last row: rows are missing".to_owned());
+        }
+        calls.retain(|call| is_wanted(self.only, &call.name));
+        slowest_first(&mut calls);
+        let traced = Traced { calls, notes, ..nothing() };
+        Ok(Log { traced, events: Vec::new() })
+    }
+
+    fn notes(&self, command: &[String]) -> Vec<String> {
+        let mut notes = vec![
+            "from a log of strace(1), which stops each call twice: the times include that, and may rank calls differently than they are \
+             without; user, sys and the parts of each call's time are not in it"
+                .to_owned(),
+        ];
+        let mut note = |holds: bool, text: String| {
+            if holds {
+                notes.push(text);
+            }
+        };
+        note(
+            !self.clock.is_known,
+            "it has no time stamps (strace -tt): the real time is not known".to_owned(),
+        );
+        note(
+            self.clock.is_coarse,
+            "its time stamps are whole seconds (strace -t): so is the real time".to_owned(),
+        );
+        note(
+            command.is_empty(),
+            "it does not begin with the command's execve(2): strace was attached, or the log is a part"
+                .to_owned(),
+        );
+        let lines = format!(
+            "{} of other programs, or broken by their output, left out",
+            counted(self.others, "line")
+        );
+        note(self.others > 0, lines);
+        let signals: Vec<String> =
+            self.signals.iter().map(|(name, number)| format!("{name} ×{number}")).collect();
+        note(!signals.is_empty(), format!("signals that were delivered: {}", signals.join(", ")));
+        let is_unused = !self.table.calls.is_empty();
+        note(is_unused, "it has a table (strace -C) too, which is not used".to_owned());
+        notes
+    }
+}
+
+fn counted(number: u64, one: &str) -> String {
+    format!("{number} {one}{}", if number == 1 { "" } else { "s" })
+}
+
+fn is_wanted(only: &[&str], name: &str) -> bool {
+    only.is_empty() || only.contains(&name.split(' ').next().unwrap_or(name))
+}
+
+/// What no log tells.
+fn nothing() -> Traced {
+    Traced {
+        command: Vec::new(),
+        backend: Backend::Strace,
+        ended: None,
+        processors: 0,
+        wall_ns: 0,
+        user_ns: 0,
+        sys_ns: 0,
+        times_from: TimesFrom::Unknown,
+        busy_ns: None,
+        idle: None,
+        processes: 0,
+        threads: 0,
+        calls: Vec::new(),
+        outside: None,
+        tree: Vec::new(),
+        files: Vec::new(),
+        cost_per_call_ns: None,
+        cost_to_others_ns: None,
+        missed: Vec::new(),
+        notes: Vec::new(),
+    }
+}
+
+/// Lines of bounded length.
+struct Lines<R> {
+    input: R,
+    line: Vec<u8>,
+}
+
+impl<R: BufRead> Lines<R> {
+    /// The next line with its end, or None behind the last.
+    fn next(&mut self) -> io::Result<Option<String>> {
+        self.line.clear();
+        let mut is_any = false;
+        loop {
+            let buffer = match self.input.fill_buf() {
+                Ok(buffer) => buffer,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            if buffer.is_empty() {
+                break;
+            }
+            is_any = true;
+            let end = buffer.iter().position(|&byte| byte == b'\n').map(|at| at + 1);
+            let taken = end.unwrap_or(buffer.len());
+            let room = LONGEST_LINE.saturating_sub(self.line.len());
+            self.line.extend_from_slice(&buffer[..taken.min(room)]);
+            self.input.consume(taken);
+            if end.is_some() {
+                break;
+            }
+        }
+        Ok(is_any.then(|| String::from_utf8_lossy(&self.line).into_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests;

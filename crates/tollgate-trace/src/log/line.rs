@@ -1,0 +1,321 @@
+//! One line of a log of strace(1), without what the lines before it said. Pure.
+//!
+//! The forms are those of strace 4 to 6 (its manual, and `printleader`, `tprints` and `syscall_exiting_trace` of its source): before a call
+//! stand its thread (`-f`, with `-Y` and its name), a time stamp (`-r`, `-t`, `-tt`, `-ttt`), its number (`-n`) and the instruction (`-i`).
+
+use crate::calls;
+
+/// A thread's number is at most `PID_MAX_LIMIT` of include/linux/threads.h; a larger number before a call is a time in seconds.
+const MOST_THREADS: u64 = 1 << 22;
+/// Linux's names of calls are shorter.
+const LONGEST_NAME: usize = 64;
+
+/// A line.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Line<'a> {
+    /// The thread, where it is named.
+    pub thread: Option<u32>,
+    /// The thread's name, with `-Y`.
+    pub comm: Option<&'a str>,
+    pub stamp: Stamp,
+    pub body: Body<'a>,
+}
+
+/// The time stamps of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Stamp {
+    pub absolute: Option<Absolute>,
+    /// Since the line before, in nanoseconds.
+    pub relative_ns: Option<u64>,
+}
+
+/// A time of a clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Absolute {
+    pub ns: u64,
+    /// Since midnight, not since 1970.
+    pub is_of_day: bool,
+    /// Whole seconds.
+    pub is_coarse: bool,
+}
+
+/// What a line says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Body<'a> {
+    /// A call that returned on the same line.
+    Call { name: &'a str, arguments: &'a str, returned: Returned },
+    /// A call that has begun. `attached` is a thread whose message is printed into the line.
+    Begun { name: &'a str, arguments: &'a str, attached: Option<u32> },
+    /// `<... read resumed>`, with its end where it has one.
+    Resumed { name: &'a str, arguments: &'a str, returned: Option<Returned> },
+    /// The rest of a call whose line other output broke.
+    Continued { returned: Option<Returned> },
+    /// `--- SIGCHLD {…} ---`.
+    Signal(&'a str),
+    /// `+++ exited with 1 +++`.
+    Exited(i32),
+    /// `+++ killed by SIGKILL +++`.
+    Killed(&'a str),
+    /// `+++ superseded by execve in pid 12 +++`.
+    Superseded(u32),
+    /// `strace: Process 12 attached`.
+    Attached(u32),
+    /// `[ Process PID=12 runs in 32 bit mode. ]`.
+    Mode { thread: u32, is_32_bit: bool },
+    /// A line of strace that says nothing of time, such as one of `-k`.
+    Ignored,
+    #[default]
+    Other,
+}
+
+/// How a call returned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Returned {
+    /// Whether it did: `= ?` is of a call that its thread did not survive.
+    pub is_back: bool,
+    /// Its result; of an error its negative number.
+    pub result: i64,
+    pub is_error: bool,
+    /// `<0.000123>`, in nanoseconds.
+    pub took_ns: Option<u64>,
+}
+
+impl<'a> Line<'a> {
+    /// Reads a line without its end.
+    pub fn parse(text: &'a str) -> Self {
+        let mut line = Self::default();
+        let mut rest = text;
+        if let Some((thread, comm, after)) = thread(rest) {
+            (line.thread, line.comm, rest) = (Some(thread), comm, after);
+        }
+        (line.stamp, rest) = stamp(rest);
+        rest = without_brackets(rest);
+        line.body = body(rest, line.thread.is_some() || line.stamp != Stamp::default());
+        line
+    }
+}
+
+/// `[pid 12] `, `12 ` or either with the thread's name, and what follows.
+fn thread(text: &str) -> Option<(u32, Option<&str>, &str)> {
+    let (inner, is_bracketed) = match text.strip_prefix("[pid") {
+        Some(rest) => (rest.trim_start(), true),
+        None => (text, false),
+    };
+    let digits = inner.bytes().take_while(u8::is_ascii_digit).count();
+    let number: u64 = inner.get(..digits)?.parse().ok()?;
+    let mut rest = inner.get(digits..)?;
+    let mut comm = None;
+    if let Some(named) = rest.strip_prefix('<') {
+        let end = named.find(if is_bracketed { ">]" } else { "> " })?;
+        comm = named.get(..end);
+        rest = named.get(end + 1..)?;
+    }
+    rest = if is_bracketed { rest.strip_prefix(']')? } else { rest };
+    // A time stamp in seconds has more digits.
+    let is_thread = rest.starts_with(' ') && number > 0 && number <= MOST_THREADS;
+    is_thread.then(|| (number as u32, comm, rest.trim_start_matches(' ')))
+}
+
+fn stamp(text: &str) -> (Stamp, &str) {
+    let mut stamp = Stamp::default();
+    let trimmed = text.trim_start_matches(' ');
+    let Some((word, rest)) = trimmed.split_once(' ') else { return (stamp, text) };
+    if let Some(time) = of_day(word) {
+        stamp.absolute = Some(time);
+    } else {
+        match seconds(word) {
+            // `-r` alone: a clock's time is that of a day long after 1970.
+            Some(ns) if word.contains('.') && ns < MOST_THREADS * 1_000_000_000 => {
+                stamp.relative_ns = Some(ns)
+            }
+            Some(ns) => {
+                stamp.absolute = Some(Absolute { ns, is_of_day: false, is_coarse: !word.contains('.') });
+            }
+            None => return (stamp, text),
+        }
+    }
+    let rest = rest.trim_start_matches(' ');
+    let relative = rest.strip_prefix("(+").and_then(|rest| rest.split_once(')'));
+    match relative.and_then(|(ns, rest)| Some((seconds(ns.trim())?, rest))) {
+        Some((ns, rest)) => {
+            stamp.relative_ns = Some(ns);
+            (stamp, rest.trim_start_matches(' '))
+        }
+        None => (stamp, rest),
+    }
+}
+
+/// `03:58:05.256088`.
+fn of_day(word: &str) -> Option<Absolute> {
+    let (hours, rest) = word.split_once(':')?;
+    let (minutes, rest) = rest.split_once(':')?;
+    let below =
+        |text: &str, most: u64| text.parse::<u64>().ok().filter(|&number| text.len() == 2 && number < most);
+    let (hours, minutes, ns) = (below(hours, 24)?, below(minutes, 60)?, seconds(rest)?);
+    // A leap second is the 61st.
+    let ns = (hours * 3600 + minutes * 60) * 1_000_000_000 + Some(ns).filter(|ns| *ns < 61_000_000_000)?;
+    Some(Absolute { ns, is_of_day: true, is_coarse: !rest.contains('.') })
+}
+
+/// `12.000123`, with up to nine digits behind the point, in nanoseconds.
+pub(super) fn seconds(text: &str) -> Option<u64> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_number(whole) || !is_number(fraction) || fraction.len() > 9 {
+        return None;
+    }
+    let scale = 10_u64.pow(9 - fraction.len() as u32);
+    let fraction = fraction.parse::<u64>().ok()? * scale;
+    whole.parse::<u64>().ok()?.checked_mul(1_000_000_000)?.checked_add(fraction)
+}
+
+/// Without `[ 257] ` and `[00007f487408fad7] `.
+fn without_brackets(text: &str) -> &str {
+    let mut rest = text;
+    while let Some((inner, after)) = rest.strip_prefix('[').and_then(|rest| rest.split_once("] ")) {
+        if inner.len() > 20 || !inner.bytes().all(|byte| byte.is_ascii_hexdigit() || b" ?x".contains(&byte)) {
+            break;
+        }
+        rest = after.trim_start_matches(' ');
+    }
+    rest
+}
+
+/// `is_marked`: a thread or a time stands before it, as before no line of the command's own output.
+fn body(text: &str, is_marked: bool) -> Body<'_> {
+    let message = text.strip_prefix("strace: ").unwrap_or(text);
+    if let Some(thread) = message.strip_prefix("Process ").and_then(|rest| rest.strip_suffix(" attached")) {
+        return thread.parse().map_or(Body::Other, Body::Attached);
+    }
+    if text.starts_with("strace: ") || message.starts_with("Process ") || text.starts_with(" > ") {
+        return Body::Ignored;
+    }
+    if let Some(rest) = text.strip_prefix("[ Process PID=") {
+        return mode(rest).unwrap_or(Body::Ignored);
+    }
+    if let Some(rest) = text.strip_prefix("--- ") {
+        return Body::Signal(rest.split(' ').next().unwrap_or(rest));
+    }
+    if let Some(rest) = text.strip_prefix("+++ ") {
+        return end(rest).unwrap_or(Body::Ignored);
+    }
+    if let Some(rest) = text.strip_prefix("<... ") {
+        let Some((name, rest)) = rest.split_once(" resumed>") else { return Body::Other };
+        let (arguments, returned) = returned(rest).map_or((rest, None), |(it, back)| (it, Some(back)));
+        return if is_name(name) { Body::Resumed { name, arguments, returned } } else { Body::Other };
+    }
+    if let Some((name, rest)) = text.split_once('(').filter(|(name, _)| is_name(name)) {
+        return call(name, rest, is_marked);
+    }
+    match text.trim_start().starts_with([')', ',', '<']) {
+        true => Body::Continued { returned: returned(text).map(|(_, returned)| returned) },
+        false => Body::Other,
+    }
+}
+
+fn call<'a>(name: &'a str, rest: &'a str, is_marked: bool) -> Body<'a> {
+    let trimmed = rest.trim_end();
+    let is_open =
+        ["<unfinished ...>", "<detached ...>"].into_iter().find_map(|mark| trimmed.strip_suffix(mark));
+    if let Some(arguments) = is_open {
+        return Body::Begun { name, arguments, attached: None };
+    }
+    if let Some((arguments, returned)) = returned(rest) {
+        return Body::Call { name, arguments, returned };
+    }
+    // The message of a thread that strace took meanwhile, or the command's own output, is in between.
+    let message = trimmed.strip_suffix(" attached").and_then(|rest| rest.rsplit_once("strace: Process "));
+    match message.and_then(|(arguments, thread)| Some((arguments, thread.parse().ok()?))) {
+        Some((arguments, thread)) => Body::Begun { name, arguments, attached: Some(thread) },
+        None if is_marked || calls::number(name).is_some() => {
+            Body::Begun { name, arguments: rest, attached: None }
+        }
+        None => Body::Other,
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+    // Calls without a name are `syscall_0x1f4(…)`.
+    !name.is_empty()
+        && name.len() <= LONGEST_NAME
+        && name.bytes().all(fits)
+        && !name.as_bytes()[0].is_ascii_digit()
+}
+
+/// The arguments and the end in `…) = -1 ENOENT (No such file or directory) <0.000009>`.
+fn returned(text: &str) -> Option<(&str, Returned)> {
+    let mut text = text.trim_end();
+    let mut took_ns = None;
+    if let Some((before, time)) = text.strip_suffix('>').and_then(|rest| rest.rsplit_once('<'))
+        && let Some(ns) = seconds(time)
+    {
+        (text, took_ns) = (before.trim_end(), Some(ns));
+    }
+    // Paths and strings may have the sign in them: the last one behind a parenthesis counts.
+    let mut end = text.len();
+    loop {
+        let at =
+            text.get(..end)?.rfind(" = ").or_else(|| text.get(..end)?.ends_with(" =").then(|| end - 2))?;
+        let before = text.get(..at)?.trim_end();
+        if let Some(arguments) = before.strip_suffix(')') {
+            let returned = result(text.get(at + 2..)?.trim_start())?;
+            return Some((arguments, Returned { took_ns, ..returned }));
+        }
+        end = at;
+    }
+}
+
+fn result(text: &str) -> Option<Returned> {
+    let (value, rest) = text.split_once(' ').unwrap_or((text, ""));
+    if value == "?" {
+        // A call that a signal interrupted came back with an error of the kernel's own.
+        let is_error = rest.starts_with("ERESTART");
+        return Some(Returned { is_back: is_error, result: 0, is_error, took_ns: None });
+    }
+    // With `-y` a descriptor has its path behind it.
+    let value = value.split('<').next().unwrap_or(value);
+    let result = match value.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok()?.cast_signed(),
+        None => value.parse::<i64>().ok().or_else(|| value.parse::<u64>().ok().map(u64::cast_signed))?,
+    };
+    let name = rest.split(' ').next().filter(|name| result == -1 && name.starts_with('E'));
+    let number =
+        name.map(|name| ERRORS.split(' ').position(|error| error == name).map_or(-1, |at| -1 - at as i64));
+    Some(Returned {
+        is_back: true,
+        result: number.unwrap_or(result),
+        is_error: name.is_some(),
+        took_ns: None,
+    })
+}
+
+fn end(text: &str) -> Option<Body<'_>> {
+    let text = text.trim_end().strip_suffix(" +++")?;
+    if let Some(status) = text.strip_prefix("exited with ") {
+        return status.parse().ok().map(Body::Exited);
+    }
+    if let Some(signal) = text.strip_prefix("killed by ") {
+        return signal.split(' ').next().map(Body::Killed);
+    }
+    text.strip_prefix("superseded by execve in pid ")?.parse().ok().map(Body::Superseded)
+}
+
+fn mode(text: &str) -> Option<Body<'_>> {
+    let (thread, rest) = text.split_once(" runs in ")?;
+    Some(Body::Mode { thread: thread.parse().ok()?, is_32_bit: rest.starts_with("32 bit mode") })
+}
+
+/// The errors of x86-64 from 1 (asm-generic/errno-base.h and errno.h), by the names that strace gives them.
+const ERRORS: &str = "EPERM ENOENT ESRCH EINTR EIO ENXIO E2BIG ENOEXEC EBADF ECHILD EAGAIN ENOMEM EACCES EFAULT ENOTBLK EBUSY EEXIST \
+    EXDEV ENODEV ENOTDIR EISDIR EINVAL ENFILE EMFILE ENOTTY ETXTBSY EFBIG ENOSPC ESPIPE EROFS EMLINK EPIPE EDOM ERANGE EDEADLK \
+    ENAMETOOLONG ENOLCK ENOSYS ENOTEMPTY ELOOP - ENOMSG EIDRM ECHRNG EL2NSYNC EL3HLT EL3RST ELNRNG EUNATCH ENOCSI EL2HLT EBADE EBADR \
+    EXFULL ENOANO EBADRQC EBADSLT - EBFONT ENOSTR ENODATA ETIME ENOSR ENONET ENOPKG EREMOTE ENOLINK EADV ESRMNT ECOMM EPROTO EMULTIHOP \
+    EDOTDOT EBADMSG EOVERFLOW ENOTUNIQ EBADFD EREMCHG ELIBACC ELIBBAD ELIBSCN ELIBMAX ELIBEXEC EILSEQ ERESTART ESTRPIPE EUSERS ENOTSOCK \
+    EDESTADDRREQ EMSGSIZE EPROTOTYPE ENOPROTOOPT EPROTONOSUPPORT ESOCKTNOSUPPORT EOPNOTSUPP EPFNOSUPPORT EAFNOSUPPORT EADDRINUSE \
+    EADDRNOTAVAIL ENETDOWN ENETUNREACH ENETRESET ECONNABORTED ECONNRESET ENOBUFS EISCONN ENOTCONN ESHUTDOWN ETOOMANYREFS ETIMEDOUT \
+    ECONNREFUSED EHOSTDOWN EHOSTUNREACH EALREADY EINPROGRESS ESTALE EUCLEAN ENOTNAM ENAVAIL EISNAM EREMOTEIO EDQUOT ENOMEDIUM EMEDIUMTYPE \
+    ECANCELED ENOKEY EKEYEXPIRED EKEYREVOKED EKEYREJECTED EOWNERDEAD ENOTRECOVERABLE ERFKILL EHWPOISON";
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,165 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn log(text: &str) -> Result<Log, LogError> {
+    read(text.as_bytes(), &[], 1000)
+}
+
+fn figures(traced: &Traced) -> Vec<(&str, u64, u64, u64, u64)> {
+    let row = |call: &'_ tollgate_model::traced::Call| {
+        (call.count, call.errors, call.unfinished, call.total_ns / 1000)
+    };
+    traced
+        .calls
+        .iter()
+        .map(|call| {
+            let (count, errors, unfinished, us) = row(call);
+            (call.name.as_str(), count, errors, unfinished, us)
+        })
+        .collect()
+}
+
+const FORKED: &str = r#"
+100 10:00:00.000000 execve("/usr/bin/sh", ["sh", "-c", "ls"], 0x1 /* 3 vars */) = 0 <0.000300>
+100 10:00:00.001000 vfork( <unfinished ...>
+101 10:00:00.001200 execve("/usr/bin/ls", ["ls"], 0x1 /* 3 vars */ <unfinished ...>
+100 10:00:00.001500 <... vfork resumed>) = 101 <0.000500>
+100 10:00:00.001600 wait4(-1,  <unfinished ...>
+101 10:00:00.002000 <... execve resumed>) = 0 <0.000800>
+101 10:00:00.002100 openat(AT_FDCWD, "/nope", O_RDONLY) = -1 ENOENT (No such file or directory) <0.000020>
+101 10:00:00.002200 clone3({flags=CLONE_VM|CLONE_THREAD, exit_signal=0} => {parent_tid=[102]}, 88) = 102 <0.000040>
+102 10:00:00.002300 futex(0x1, FUTEX_WAIT, 1, NULL <unfinished ...>
+101 10:00:00.002400 exit_group(2)      = ?
+102 10:00:00.002450 <... futex resumed>) = ? <unavailable>
+102 10:00:00.002460 +++ exited with 2 +++
+101 10:00:00.002500 +++ exited with 2 +++
+100 10:00:00.002600 <... wait4 resumed>[{WIFEXITED(s) && WEXITSTATUS(s) == 2}], 0, NULL) = 101 <0.001000>
+100 10:00:00.002700 --- SIGCHLD {si_signo=SIGCHLD, si_pid=101} ---
+100 10:00:00.002800 exit_group(2)      = ?
+100 10:00:00.002900 +++ exited with 2 +++
+"#;
+
+#[test]
+fn a_log_is_the_trace_of_its_command() {
+    let Log { traced, events } = log(FORKED).unwrap();
+    assert_eq!(traced.command, ["sh", "-c", "ls"]);
+    assert_eq!((traced.ended, traced.wall_ns), (Some(Ended::Exit(2)), 2_900_000));
+    assert_eq!((traced.processes, traced.threads), (2, 3));
+    assert_eq!(
+        figures(&traced),
+        [
+            ("execve", 2, 0, 0, 1100),
+            ("wait4", 1, 0, 0, 1000),
+            ("vfork", 1, 0, 0, 500),
+            ("clone3", 1, 0, 0, 40),
+            ("openat", 1, 1, 0, 20),
+            ("exit_group", 0, 0, 2, 0),
+            ("futex", 0, 0, 1, 0),
+        ]
+    );
+    assert_eq!(traced.calls[0].max_ns, 800_000);
+    assert!(
+        traced.calls.iter().all(|call| call.parts.unknown_ns == call.total_ns && call.parts.on_cpu_ns == 0)
+    );
+    let tree: Vec<(&str, u32, Option<u32>, u64, u32)> =
+        traced.tree.iter().map(|it| (it.name.as_str(), it.pid, it.parent, it.threads, it.execs)).collect();
+    assert_eq!(tree, [("sh", 100, None, 1, 1), ("ls", 101, Some(0), 2, 1)]);
+    assert_eq!((traced.tree[1].began_ns, traced.tree[1].ended_ns), (1_200_000, Some(2_500_000)));
+    let event = events.iter().find(|event| event.call == "openat").unwrap();
+    assert_eq!((event.process, event.thread, event.began_ns, event.result), (1, 101, 2_100_000, -2));
+    assert!(traced.notes.iter().any(|note| note.contains("SIGCHLD ×1")));
+    assert_eq!(traced.times_from, TimesFrom::Unknown);
+    assert_eq!(traced.validate(), Ok(()));
+}
+
+/// As strace prints on standard error, where only several threads have a number, and messages break lines.
+const MIXED: &str = r#"execve("/usr/bin/sh", ["sh"], 0x1 /* 3 vars */) = 0 <0.000300>
+write(2, "hello\n", 6hello
+)                  = 6 <0.000008>
+clone(child_stack=NULL, flags=SIGCHLDstrace: Process 12 attached
+, child_tidptr=0x7f) = 12 <0.000124>
+[pid    12] close(3 <unfinished ...>
+[pid    11] wait4(-1,  <unfinished ...>
+[pid    12] <... close resumed>) = 0 <0.000056>
+the output of a program
+[pid    12] exit_group(0) = ?
+[pid    12] +++ exited with 0 +++
+<... wait4 resumed>0x7ffe, 0, NULL) = 12 <0.001000>
++++ killed by SIGTERM +++
+"#;
+
+#[test]
+fn lines_that_other_output_broke_are_put_together() {
+    let traced = log(MIXED).unwrap().traced;
+    assert_eq!(
+        figures(&traced),
+        [
+            ("wait4", 1, 0, 0, 1000),
+            ("execve", 1, 0, 0, 300),
+            ("clone", 1, 0, 0, 124),
+            ("close", 1, 0, 0, 56),
+            ("write", 1, 0, 0, 8),
+            ("exit_group", 0, 0, 1, 0)
+        ]
+    );
+    assert_eq!((traced.ended, traced.wall_ns), (Some(Ended::Signal(15)), 0));
+    let tree: Vec<(u32, Option<u32>)> = traced.tree.iter().map(|it| (it.pid, it.parent)).collect();
+    assert_eq!(tree, [(11, None), (12, Some(0))]);
+    for said in ["no time stamps", "1 line of other programs"] {
+        assert!(traced.notes.iter().any(|note| note.contains(said)), "{said}: {:?}", traced.notes);
+    }
+}
+
+#[test]
+fn other_stamps_and_other_programs() {
+    let epoch = log("1795406285.5 read(0, \"\", 1) = 0 <0.25>\n1795406287.5 close(0) = 0 <0.5>\n").unwrap();
+    assert_eq!(epoch.traced.wall_ns, 2_500_000_000);
+    assert!(
+        epoch.traced.command.is_empty() && epoch.traced.notes.iter().any(|note| note.contains("attached"))
+    );
+    let coarse = log("10:00:00 close(0) = 0 <0.5>\n").unwrap().traced;
+    assert!(coarse.notes.iter().any(|note| note.contains("whole seconds")));
+    let small = log("[ Process PID=7 runs in 32 bit mode. ]\n7 close(0) = 0 <0.5>\n").unwrap().traced;
+    assert_eq!(small.calls[0].name, "close (32-bit)");
+    let only = read(FORKED.as_bytes(), &["openat"], 10).unwrap();
+    assert_eq!((only.traced.calls.len(), only.events.len()), (1, 1));
+}
+
+#[test]
+fn a_thread_that_executes_a_program_takes_the_place_of_the_first() {
+    let traced = log("100 execve(\"/a\", [\"a\"], 0x1) = 0 <0.1>\n\
+         100 clone(child_stack=0x7f, flags=CLONE_VM|CLONE_THREAD) = 102 <0.1>\n\
+         100 pause( <unfinished ...>\n\
+         102 execve(\"/bin/b\", [\"b\"], 0x1 <unfinished ...>\n\
+         100 <... pause resumed>) = ? <unavailable>\n\
+         100 +++ superseded by execve in pid 102 +++\n\
+         100 <... execve resumed>) = 0 <0.1>\n\
+         100 +++ exited with 0 +++\n")
+    .unwrap()
+    .traced;
+    assert_eq!((traced.processes, traced.tree[0].name.as_str(), traced.tree[0].execs), (1, "b", 2));
+    assert_eq!(traced.ended, Some(Ended::Exit(0)));
+}
+
+#[test]
+fn what_is_no_log_says_what_would_be_one() {
+    for text in ["", "hello\n", "{\"a\": 1}\n", "f(x)\n"] {
+        assert!(matches!(log(text), Err(LogError::NotALog)), "{text}");
+    }
+    assert!(matches!(log("12 close(3) = 0\n12 close(4) = 0\n"), Err(LogError::Untimed)));
+    let long = format!("12 write(1, \"{}\", 1) = 1 <0.1>\n12 close(3) = 0 <0.1>\n", "x".repeat(LONGEST_LINE));
+    let traced = log(&long).unwrap().traced;
+    assert_eq!(figures(&traced), [("close", 1, 0, 0, 100_000), ("write", 0, 0, 1, 0)]);
+}
+
+proptest! {
+    #[test]
+    fn any_log_is_taken(lines in prop::collection::vec(
+        "[1-4] (execve\\(\"/a\", \\[\"a\"\\]|clone\\(flags=(CLONE_THREAD)?|read\\(0|<... (clone|read) resumed>)(\\) = [1-4] <0.1>| <unfinished ...>)|[1-4] \\+\\+\\+ (exited with 1|superseded by execve in pid [1-4]) \\+\\+\\+|\\PC{0,30}", 0..40)) {
+        if let Ok(log) = log(&lines.join("\n")) {
+            prop_assert_eq!(log.traced.validate(), Ok(()));
+            prop_assert!(log.events.iter().all(|event| (event.process as usize) < log.traced.tree.len()));
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Strings as strace(1) prints them, and the arguments of execve(2). Pure.
+
+/// Of a command longer than this the rest is left out.
+const MOST_ARGUMENTS: usize = 1024;
+
+/// The program and the arguments in `"/usr/bin/sh", ["sh", "t.sh"], 0x7ffca402cd90 /* 39 vars */`; the path alone where the
+/// arguments are not printed.
+pub(super) fn execve(arguments: &str) -> Option<(String, Vec<String>)> {
+    let (path, rest) = string(arguments.trim_start())?;
+    let mut all = Vec::new();
+    let mut rest = rest.trim_start_matches([',', ' ']).strip_prefix('[').unwrap_or("");
+    while let Some((argument, after)) = string(rest) {
+        if all.len() < MOST_ARGUMENTS {
+            all.push(argument);
+        }
+        match after.strip_prefix(", ") {
+            Some(after) => rest = after,
+            None => break,
+        }
+    }
+    if rest.starts_with("...") {
+        all.push("…".to_owned());
+    }
+    if all.is_empty() {
+        all.push(path.clone());
+    }
+    Some((path, all))
+}
+
+/// A string in quotes, with what follows. One that was cut (`"abc"...`) ends with an ellipsis.
+fn string(text: &str) -> Option<(String, &str)> {
+    let inner = text.strip_prefix('"')?;
+    let mut bytes = Vec::new();
+    let mut at = 0;
+    let raw = inner.as_bytes();
+    loop {
+        match *raw.get(at)? {
+            b'"' => break,
+            b'\\' => at += escaped(raw.get(at + 1..)?, &mut bytes)?,
+            byte => bytes.push(byte),
+        }
+        at += 1;
+    }
+    let rest = inner.get(at + 1..)?;
+    let mut text = String::from_utf8_lossy(&bytes).into_owned();
+    match rest.strip_prefix("...") {
+        Some(rest) => {
+            text.push('…');
+            Some((text, rest))
+        }
+        None => Some((text, rest)),
+    }
+}
+
+/// Takes what follows a backslash, and says how many bytes that was.
+fn escaped(text: &[u8], bytes: &mut Vec<u8>) -> Option<usize> {
+    let digits = |radix: u32, most: usize, from: &[u8]| -> (usize, u32) {
+        let taken = from.iter().take(most).map_while(|&byte| char::from(byte).to_digit(radix));
+        taken.fold((0, 0), |(count, value), digit| (count + 1, value * radix + digit))
+    };
+    let plain = match *text.first()? {
+        b'n' => b'\n',
+        b't' => b'\t',
+        b'r' => b'\r',
+        b'v' => 0x0b,
+        b'f' => 0x0c,
+        b'x' => {
+            let (count, value) = digits(16, 2, text.get(1..)?);
+            bytes.push(value as u8);
+            return Some(1 + count);
+        }
+        b'0'..=b'7' => {
+            let (count, value) = digits(8, 3, text);
+            bytes.push(value as u8);
+            return Some(count);
+        }
+        other => other,
+    };
+    bytes.push(plain);
+    Some(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_as_it_was_typed() {
+        let of = |text: &str| execve(text).unwrap();
+        let (path, all) =
+            of(r#""/usr/bin/printf", ["printf", "a\tb\\\"\303\244\x41", ""], 0x7ffca402cd90 /* 39 vars */"#);
+        assert_eq!(
+            (path.as_str(), all),
+            ("/usr/bin/printf", vec!["printf".to_owned(), "a\tb\\\"äA".to_owned(), String::new()])
+        );
+        assert_eq!(of(r#""/bin/x", ["x", "long"..., ...], 0x1"#).1, ["x", "long…", "…"]);
+        assert_eq!(of(r#""/bin/x", 0x7ffe /* 3 args */, 0x1"#).1, ["/bin/x"]);
+        for text in ["", "\"", "\"\\", "\"\\x", "NULL", "[\"a\"]"] {
+            assert_eq!(execve(text), None, "{text}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_taken(text in "\\PC{0,40}|[\"\\\\x0-9a, \\[\\].]{0,40}") {
+            let _ = execve(&text);
+        }
+    }
+}

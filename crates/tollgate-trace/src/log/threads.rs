@@ -1,0 +1,404 @@
+//! The threads of a log: what each is in the middle of, who started it, and its calls added up. Pure.
+
+use std::collections::BTreeMap;
+
+use tollgate_model::traced::{Call, Ended, MOST_ENTRIES, Parts, Process, bucket};
+
+use super::line::Returned;
+use super::text;
+use crate::outcome::{Event, slowest_first};
+
+/// Names of calls in one log; no kernel has more.
+const MOST_NAMES: usize = 4096;
+
+/// Threads that started each other one after the other are followed so far.
+const LONGEST_CHAIN: usize = 1024;
+
+/// The sums of a call.
+#[derive(Debug, Default)]
+struct Sum {
+    count: u64,
+    errors: u64,
+    unfinished: u64,
+    total_ns: u64,
+    max_ns: u64,
+    histogram: BTreeMap<u32, u64>,
+}
+
+/// Sums by call.
+#[derive(Debug, Default)]
+pub(super) struct Sums(BTreeMap<String, Sum>);
+
+/// A call that has not returned.
+#[derive(Debug)]
+struct Open {
+    name: String,
+    began_ns: u64,
+    /// Of those that start a thread: whether it is one of the same process.
+    shares: bool,
+    /// Of execve(2): the path and the arguments.
+    command: Option<(String, Vec<String>)>,
+}
+
+/// A thread.
+#[derive(Debug)]
+struct Thread {
+    id: u32,
+    /// The thread that started it, and whether both are of one process.
+    parent: Option<(usize, bool)>,
+    comm: Option<String>,
+    execs: u32,
+    began_ns: u64,
+    ended_ns: Option<u64>,
+    ended: Option<Ended>,
+    is_32_bit: bool,
+    open: Option<Open>,
+    sums: Sums,
+}
+
+/// All threads of a log.
+#[derive(Debug, Default)]
+pub(super) struct Threads {
+    all: Vec<Thread>,
+    /// By number those that have not ended; a number is used again.
+    live: BTreeMap<u32, usize>,
+    /// The thread of lines that name none, before any line names one.
+    unnamed: Option<usize>,
+    /// The arguments of the command.
+    pub command: Vec<String>,
+    /// Whether a call other than execve(2) came first: strace was attached.
+    pub was_attached: bool,
+    pub sums: Sums,
+    pub events: Vec<Event>,
+    pub most_events: usize,
+    /// Calls that returned without a time of their own.
+    pub untimed: u64,
+    /// Threads beyond the most that are kept, whose calls are added up all the same.
+    pub beyond: u64,
+}
+
+impl Sums {
+    fn of(&mut self, name: &str) -> Option<&mut Sum> {
+        if !self.0.contains_key(name) {
+            if self.0.len() >= MOST_NAMES {
+                return None;
+            }
+            self.0.insert(name.to_owned(), Sum::default());
+        }
+        self.0.get_mut(name)
+    }
+
+    fn returned(&mut self, name: &str, returned: Returned, with_histogram: bool) {
+        let Some(sum) = self.of(name) else { return };
+        if !returned.is_back {
+            sum.unfinished += 1;
+            return;
+        }
+        sum.count += 1;
+        sum.errors += u64::from(returned.is_error);
+        if let Some(ns) = returned.took_ns {
+            sum.total_ns = sum.total_ns.saturating_add(ns);
+            sum.max_ns = sum.max_ns.max(ns);
+            if with_histogram {
+                *sum.histogram.entry(bucket(ns)).or_default() += 1;
+            }
+        }
+    }
+
+    /// As a trace has them, the slowest first.
+    pub fn calls(self) -> Vec<Call> {
+        let call = |(name, sum): (String, Sum)| Call {
+            name,
+            count: sum.count,
+            errors: sum.errors,
+            unfinished: sum.unfinished,
+            total_ns: sum.total_ns,
+            max_ns: sum.max_ns,
+            parts: Parts { unknown_ns: sum.total_ns, ..Parts::default() },
+            histogram: sum.histogram.into_iter().collect(),
+        };
+        let mut calls: Vec<Call> = self.0.into_iter().map(call).collect();
+        slowest_first(&mut calls);
+        calls
+    }
+}
+
+impl Threads {
+    /// The thread of a line.
+    pub fn of(&mut self, id: Option<u32>, comm: Option<&str>, now_ns: u64) -> usize {
+        let at = match id {
+            // Where one thread is left, strace no longer names it.
+            None => match (self.unnamed, self.live.len(), self.live.values().next()) {
+                (Some(at), ..) if self.all[at].id == 0 => at,
+                (_, 1, Some(&only)) => only,
+                (Some(at), ..) => at,
+                (None, ..) => {
+                    let at = self.start(0, now_ns);
+                    self.unnamed = Some(at);
+                    at
+                }
+            },
+            Some(id) => self.named(id, now_ns),
+        };
+        if let Some(comm) = comm {
+            self.all[at].comm = Some(comm.chars().take(64).collect());
+        }
+        at
+    }
+
+    fn named(&mut self, id: u32, now_ns: u64) -> usize {
+        if let Some(&at) = self.live.get(&id) {
+            return at;
+        }
+        // The first thread has a name in its lines from the moment that there is a second one.
+        if let Some(at) = self.unnamed.filter(|&at| self.all[at].id == 0) {
+            self.all[at].id = id;
+            self.live.insert(id, at);
+            return at;
+        }
+        self.start(id, now_ns)
+    }
+
+    fn start(&mut self, id: u32, now_ns: u64) -> usize {
+        if self.all.len() >= MOST_ENTRIES {
+            self.beyond += 1;
+            return MOST_ENTRIES - 1;
+        }
+        let parent = None;
+        let thread = Thread {
+            id,
+            parent,
+            comm: None,
+            execs: 0,
+            began_ns: now_ns,
+            ended_ns: None,
+            ended: None,
+            is_32_bit: false,
+            open: None,
+            sums: Sums::default(),
+        };
+        self.all.push(thread);
+        let at = self.all.len() - 1;
+        if id != 0 {
+            self.live.insert(id, at);
+        }
+        at
+    }
+
+    /// A new thread, of which a message or the call that started it tells.
+    pub fn attached(&mut self, id: u32, now_ns: u64) -> usize {
+        match self.live.get(&id) {
+            Some(&at) => at,
+            None => self.start(id, now_ns),
+        }
+    }
+
+    pub fn begun(&mut self, at: usize, name: &str, arguments: &str, now_ns: u64) {
+        self.note_first(name);
+        // One that another call follows did not return.
+        self.abandon(at);
+        self.all[at].open = Some(Open::of(name, arguments, now_ns));
+    }
+
+    /// A call whose beginning and end stand on one line.
+    pub fn called(&mut self, at: usize, name: &str, arguments: &str, returned: Returned, now_ns: u64) {
+        self.begun(at, name, arguments, now_ns);
+        self.ended(at, name, arguments, returned);
+    }
+
+    /// The end of a call. `name` is that of a call whose beginning the log does not have.
+    pub fn ended(&mut self, at: usize, name: &str, arguments: &str, returned: Returned) {
+        let open = self.all[at].open.take().filter(|open| name.is_empty() || open.name == name);
+        let began_ns = open.as_ref().map(|open| open.began_ns);
+        let Some(open) = open.or_else(|| (!name.is_empty()).then(|| Open::of(name, arguments, 0))) else {
+            return;
+        };
+        self.untimed += u64::from(returned.is_back && returned.took_ns.is_none());
+        let thread = &mut self.all[at];
+        let shown = if thread.is_32_bit { format!("{} (32-bit)", open.name) } else { open.name.clone() };
+        thread.sums.returned(&shown, returned, false);
+        self.sums.returned(&shown, returned, true);
+        if let (Some(began_ns), Some(took_ns)) = (began_ns, returned.took_ns)
+            && self.events.len() < self.most_events
+        {
+            let parts = Parts { unknown_ns: took_ns, ..Parts::default() };
+            let (process, thread, result) = (at as u32, thread.id, returned.result);
+            self.events.push(Event { process, thread, call: shown, began_ns, parts, result });
+        }
+        if returned.is_back && !returned.is_error {
+            self.succeeded(at, open, returned.result);
+        }
+    }
+
+    /// Programs that were executed, and threads that were started.
+    fn succeeded(&mut self, at: usize, open: Open, result: i64) {
+        let child = u32::try_from(result).ok().filter(|&id| id > 0);
+        match (open.name.as_str(), open.command, child) {
+            ("execve" | "execveat", command, _) => {
+                let thread = &mut self.all[at];
+                thread.execs += 1;
+                if let Some((path, arguments)) = command {
+                    let name = path.rsplit('/').next().unwrap_or(&path);
+                    // `TASK_COMM_LEN` is 16, with the end of the string.
+                    thread.comm = Some(name.chars().take(15).collect());
+                    if self.command.is_empty() && !self.was_attached && at == 0 {
+                        self.command = arguments;
+                    }
+                }
+            }
+            ("fork" | "vfork" | "clone" | "clone3", _, Some(id)) => {
+                let child = self.attached(id, open.began_ns);
+                let comm = self.all[at].comm.clone();
+                if child != at && self.all[child].parent.is_none() && child > 0 {
+                    self.all[child].parent = Some((at, open.shares));
+                    self.all[child].comm = self.all[child].comm.take().or(comm);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn note_first(&mut self, name: &str) {
+        if self.sums.0.is_empty() && self.all.iter().all(|thread| thread.open.is_none()) {
+            self.was_attached = !name.starts_with("execve");
+        }
+    }
+
+    fn abandon(&mut self, at: usize) {
+        let Some(open) = self.all[at].open.take() else { return };
+        let gone = Returned::default();
+        self.all[at].sums.returned(&open.name, gone, false);
+        self.sums.returned(&open.name, gone, true);
+    }
+
+    pub fn mode(&mut self, id: u32, is_32_bit: bool) {
+        let at = self.named(id, 0);
+        self.all[at].is_32_bit = is_32_bit;
+    }
+
+    /// The end of a thread.
+    pub fn gone(&mut self, at: usize, ended: Option<Ended>, now_ns: u64) {
+        self.abandon(at);
+        let thread = &mut self.all[at];
+        (thread.ended, thread.ended_ns) = (ended, Some(now_ns));
+        self.live.remove(&thread.id);
+    }
+
+    /// The first thread of a process has given way to another that executed a program: that one has its number now.
+    pub fn superseded(&mut self, at: usize, by: u32) {
+        let Some(other) = self.live.remove(&by) else { return };
+        let open = self.all[other].open.take();
+        self.abandon(at);
+        self.all[at].open = open;
+    }
+
+    /// How the first of them ended, and when.
+    pub fn end(&self) -> (Option<Ended>, Option<u64>) {
+        self.all.first().map_or((None, None), |first| (first.ended, first.ended_ns))
+    }
+
+    /// What is in progress at the end does not return any more.
+    pub fn close(&mut self) {
+        for at in 0..self.all.len() {
+            self.abandon(at);
+        }
+    }
+
+    pub fn number(&self) -> u64 {
+        self.all.len() as u64
+    }
+
+    /// The threads as processes, parents before their children; and the events with their numbers.
+    pub fn processes(self) -> (Vec<Process>, Sums, Vec<Event>) {
+        let Self { all, sums, mut events, .. } = self;
+        let owner = owners(&all);
+        // A thread's first line is behind the beginning of the call that started it.
+        let order: Vec<usize> = (0..all.len()).filter(|&at| owner[at] == at).collect();
+        let mut number = vec![0_u32; all.len()];
+        for (id, &at) in order.iter().enumerate() {
+            number[at] = id as u32;
+        }
+        for event in &mut events {
+            event.process = owner.get(event.process as usize).map_or(0, |&at| number[at]);
+        }
+        events.sort_by_key(|event| event.began_ns);
+        let mut processes: Vec<Process> =
+            order.iter().map(|&at| process(&all, &owner, &number, at)).collect();
+        for (at, thread) in all.into_iter().enumerate() {
+            let Some(process) = processes.get_mut(number[owner[at]] as usize) else { continue };
+            if owner[at] != at {
+                process.threads += 1;
+                process.execs += thread.execs;
+                process.ended_ns = process.ended_ns.zip(thread.ended_ns).map(|(one, other)| one.max(other));
+            }
+            merge(&mut process.calls, thread.sums.calls());
+        }
+        (processes, sums, events)
+    }
+}
+
+impl Open {
+    fn of(name: &str, arguments: &str, began_ns: u64) -> Self {
+        let starts = matches!(name, "clone" | "clone3");
+        let executes = matches!(name, "execve" | "execveat");
+        // execveat(2) has a directory before the path.
+        let from = if name == "execveat" { arguments.find('"').unwrap_or(0) } else { 0 };
+        Self {
+            name: name.to_owned(),
+            began_ns,
+            shares: starts && arguments.contains("CLONE_THREAD"),
+            command: if executes { text::execve(&arguments[from..]) } else { None },
+        }
+    }
+}
+
+/// Of each thread the first one of its process.
+fn owners(all: &[Thread]) -> Vec<usize> {
+    let owner = |mut at: usize| {
+        // A log may contradict itself.
+        for _ in 0..LONGEST_CHAIN {
+            match all[at].parent {
+                Some((parent, true)) => at = parent,
+                _ => break,
+            }
+        }
+        at
+    };
+    let found: Vec<usize> = (0..all.len()).map(owner).collect();
+    // In a circle every thread is on its own.
+    (0..all.len()).map(|at| if found[found[at]] == found[at] { found[at] } else { at }).collect()
+}
+
+fn process(all: &[Thread], owner: &[usize], number: &[u32], at: usize) -> Process {
+    let thread = &all[at];
+    let parent = thread.parent.map(|(parent, _)| number[owner[parent]]).filter(|&parent| parent < number[at]);
+    Process {
+        id: number[at],
+        parent,
+        pid: thread.id,
+        name: thread.comm.clone().unwrap_or_else(|| format!("process {}", thread.id)),
+        execs: thread.execs,
+        threads: 1,
+        began_ns: thread.began_ns,
+        ended_ns: thread.ended_ns,
+        outside: Parts::default(),
+        calls: Vec::new(),
+    }
+}
+
+fn merge(into: &mut Vec<Call>, calls: Vec<Call>) {
+    for call in calls {
+        match into.iter_mut().find(|known| known.name == call.name) {
+            Some(known) => {
+                known.count += call.count;
+                known.errors += call.errors;
+                known.unfinished += call.unfinished;
+                known.total_ns = known.total_ns.saturating_add(call.total_ns);
+                known.max_ns = known.max_ns.max(call.max_ns);
+                known.parts = known.parts.plus(call.parts);
+            }
+            None => into.push(call),
+        }
+    }
+    slowest_first(into);
+}
