@@ -256,7 +256,7 @@ impl Run<'_, '_> {
         let most = match self.backend {
             Some(Backend::Bpf) | None => MOST_TRACED,
             Some(Backend::Ptrace) => MOST_BY_PTRACE,
-            Some(Backend::Rusage) => 1,
+            Some(Backend::Rusage | Backend::Strace) => 1,
         };
         let number = self.cells.iter().map(Cell::traced_number).max().unwrap_or_default();
         let is_due =
@@ -451,7 +451,7 @@ impl Run<'_, '_> {
             let name = match backend {
                 Backend::Bpf => "bpf",
                 Backend::Ptrace => "ptrace",
-                Backend::Rusage => "none",
+                Backend::Rusage | Backend::Strace => "none",
             };
             ("run.tracer".to_owned(), Fact::known(name, "the best that works here"))
         }));

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use tollgate_model::traced::blame::{self, Account, Blame, Difference, Part};
-use tollgate_model::traced::{Backend, Parts};
+use tollgate_model::traced::{Backend, Parts, TimesFrom};
 use tollgate_model::{Case, Measured, Params, RunId, Traced};
 use tollgate_trace::calls::is_blocking;
 
@@ -77,21 +77,18 @@ impl<'a> Held<'a> {
     /// The parts of the difference in one sentence, the largest first.
     pub(crate) fn sentence(&self, names: [&str; 2]) -> String {
         let [base, other] = self.accounts();
-        let mut parts: Vec<(String, i64)> = (base.parts().into_iter().zip(other.parts()))
-            .map(|((part, base), (_, other))| (self.part(part), blame::less(other, base)))
-            .filter(|(_, difference)| *difference != 0)
-            .collect();
+        let parts =
+            self.parts().into_iter().map(|(part, base, other)| (self.part(part), blame::less(other, base)));
+        let mut parts: Vec<(String, i64)> = parts.filter(|(_, difference)| *difference != 0).collect();
         parts.sort_by_key(|(_, difference)| std::cmp::Reverse(difference.unsigned_abs()));
         let part = |(name, difference): &(String, i64)| format!("{name} {}", text::difference(*difference));
         let parts: Vec<String> = parts.iter().map(part).collect();
         let [base, other] = [base.real, other.real].map(text::time);
-        let mut sentence = format!(
-            "{}: real time {base} in {}, {other} in {}: {}",
-            self.case,
-            names[0],
-            names[1],
-            parts.join(", ")
-        );
+        let mut sentence =
+            format!("{}: real time {base} in {}, {other} in {}", self.case, names[0], names[1]);
+        if !parts.is_empty() {
+            sentence.push_str(&format!(": {}", parts.join(", ")));
+        }
         let call = self.calls.iter().find(|call| !is_blocking(&call.name) && call.total_ns() != 0);
         if let Some(call) = call {
             let (name, difference) = (text::cut(&call.name, 40), text::difference(call.total_ns()));
@@ -103,6 +100,25 @@ impl<'a> Held<'a> {
 
     fn accounts(&self) -> [&Account; 2] {
         [&self.sides[0].blame.account, &self.sides[1].blame.account]
+    }
+
+    /// Whether the parts of a side's time are not known.
+    fn has_strace(&self) -> bool {
+        self.sides.iter().any(|side| side.traced.backend == Backend::Strace)
+    }
+
+    /// The parts of both real times, where they are known.
+    fn parts(&self) -> Vec<(Part, u64, u64)> {
+        let [base, other] = self.accounts();
+        let parts = base.parts().into_iter().zip(other.parts());
+        let parts = parts.map(|((part, base), (_, other))| (part, base, other));
+        if self.has_strace() { Vec::new() } else { parts.collect() }
+    }
+
+    /// The time outside of calls, where it is known: calls that several threads made side by side are not told apart from it by strace(1).
+    fn outside(&self) -> Option<[i64; 2]> {
+        let is_known = |side: &Side| side.traced.backend != Backend::Strace || side.traced.threads == 1;
+        self.sides.iter().all(is_known).then(|| [0, 1].map(|side| self.sides[side].blame.outside_ns))
     }
 
     /// Differences that make the two less comparable.
@@ -138,12 +154,8 @@ impl<'a> Held<'a> {
 
     /// A part of the real time in words.
     fn part(&self, part: Part) -> String {
-        let has = |backend| self.sides.iter().any(|side| side.traced.backend == backend);
-        match part {
-            Part::Unaccounted if has(Backend::Strace) => "unknown to strace(1)",
-            part => in_words_of_part(part, has(Backend::Ptrace)),
-        }
-        .to_owned()
+        in_words_of_part(part, self.sides.iter().any(|side| side.traced.backend == Backend::Ptrace))
+            .to_owned()
     }
 
     fn parts_table(&self) -> Table {
@@ -151,7 +163,7 @@ impl<'a> Held<'a> {
             Table::new(&["real time by", "base", "other", "difference", "share"]).with_dispensable(1);
         let [base, other] = self.accounts();
         let whole = blame::less(other.real, base.real);
-        for ((part, base), (_, other)) in base.parts().into_iter().zip(other.parts()) {
+        for (part, base, other) in self.parts() {
             if base > 0 || other > 0 {
                 table.row(Look::Plain, &cells(self.part(part), base, other, whole), &[]);
             }
@@ -172,7 +184,7 @@ impl<'a> Held<'a> {
             let [base, other] = call.parts.map(Parts::total_ns);
             let mut row = cells(text::cut(&call.name, 40), base, other, whole).to_vec();
             row.push(counts(call.counts));
-            row.push(in_words(call));
+            row.push(if self.has_strace() { String::new() } else { in_words(call) });
             let remark = is_blocking(&call.name).then(|| "blocking call".to_owned());
             table.row(Look::Plain, &row, remark.as_slice());
         }
@@ -183,7 +195,7 @@ impl<'a> Held<'a> {
             let name = text::counted(rest.len() as u64, "other", "others");
             table.row(Look::Faint, &cells(name, sum(0), sum(1), whole), &[]);
         }
-        let [base, other] = [0, 1].map(|side| self.sides[side].blame.outside_ns);
+        let Some([base, other]) = self.outside() else { return table };
         let outside = [
             "outside of calls".to_owned(),
             text::signed(base as f64),
@@ -197,7 +209,12 @@ impl<'a> Held<'a> {
 
     /// How exact the shares are.
     fn method(&self) -> &'static str {
-        method(self.sides.iter().map(|side| side.traced))
+        const STRACE: &str = "The parts of the real time are unknown to strace(1). Where threads run side by side a call's share is an \
+            estimate.";
+        match self.has_strace() {
+            true => STRACE,
+            false => method(self.sides.iter().map(|side| side.traced)),
+        }
     }
 
     /// The JSON record.
@@ -210,25 +227,22 @@ impl<'a> Held<'a> {
             base: SideRecord::of(base),
             other: SideRecord::of(other),
             difference_s: signed_seconds(blame::less(other.blame.account.real, base.blame.account.real)),
-            parts: base
-                .blame
-                .account
+            parts: self
                 .parts()
                 .into_iter()
-                .zip(other.blame.account.parts())
-                .map(|((part, base), (_, other))| PartRecord {
+                .map(|(part, base, other)| PartRecord {
                     part: field(part),
                     base_s: seconds(base),
                     other_s: seconds(other),
                     difference_s: signed_seconds(blame::less(other, base)),
                 })
                 .collect(),
-            calls: self.calls.iter().map(CallRecord::of).collect(),
-            outside: OutsideRecord {
-                base_s: signed_seconds(base.blame.outside_ns),
-                other_s: signed_seconds(other.blame.outside_ns),
-                difference_s: signed_seconds(other.blame.outside_ns.saturating_sub(base.blame.outside_ns)),
-            },
+            calls: self.calls.iter().map(|call| CallRecord::of(call, !self.has_strace())).collect(),
+            outside: self.outside().map(|[base, other]| OutsideRecord {
+                base_s: signed_seconds(base),
+                other_s: signed_seconds(other),
+                difference_s: signed_seconds(other.saturating_sub(base)),
+            }),
             exact: self.sides.iter().all(|side| blame::is_exact(side.traced)),
             same_command: base.traced.command == other.traced.command,
         }
@@ -337,7 +351,7 @@ pub(crate) struct Record<'a> {
     difference_s: f64,
     parts: Vec<PartRecord>,
     calls: Vec<CallRecord<'a>>,
-    outside: OutsideRecord,
+    outside: Option<OutsideRecord>,
     exact: bool,
     same_command: bool,
 }
@@ -348,8 +362,8 @@ struct SideRecord<'a> {
     backend: Backend,
     repetitions: usize,
     wall_s: f64,
-    user_s: f64,
-    sys_s: f64,
+    user_s: Option<f64>,
+    sys_s: Option<f64>,
     wait_s: Option<f64>,
 }
 
@@ -369,11 +383,11 @@ struct CallRecord<'a> {
     base_s: f64,
     other_s: f64,
     difference_s: f64,
-    on_cpu_s: f64,
-    sleep_s: f64,
-    disk_s: f64,
-    runqueue_s: f64,
-    unknown_s: f64,
+    on_cpu_s: Option<f64>,
+    sleep_s: Option<f64>,
+    disk_s: Option<f64>,
+    runqueue_s: Option<f64>,
+    unknown_s: Option<f64>,
     blocking: bool,
 }
 
@@ -387,22 +401,24 @@ struct OutsideRecord {
 impl<'a> SideRecord<'a> {
     fn of(side: &Side<'a>) -> Self {
         let traced = side.traced;
+        let processor = |ns: u64| (traced.times_from != TimesFrom::Unknown).then(|| seconds(ns));
         Self {
             command: &traced.command,
             backend: traced.backend,
             repetitions: side.repetitions,
             wall_s: seconds(traced.wall_ns),
-            user_s: seconds(traced.user_ns),
-            sys_s: seconds(traced.sys_ns),
+            user_s: processor(traced.user_ns),
+            sys_s: processor(traced.sys_ns),
             wait_s: traced.idle.map(|idle| seconds(idle.total_ns())),
         }
     }
 }
 
 impl<'a> CallRecord<'a> {
-    fn of(call: &'a Difference) -> Self {
+    fn of(call: &'a Difference, has_parts: bool) -> Self {
         let [base, other] = call.parts;
-        let more = |of: fn(&Parts) -> u64| signed_seconds(blame::less(of(&other), of(&base)));
+        let more =
+            |of: fn(&Parts) -> u64| has_parts.then(|| signed_seconds(blame::less(of(&other), of(&base))));
         Self {
             name: &call.name,
             base_count: call.counts[0],

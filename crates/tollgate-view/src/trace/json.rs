@@ -96,7 +96,7 @@ struct ProcessRecord<'a> {
     threads: u64,
     began_s: f64,
     ended_s: Option<f64>,
-    outside: Split,
+    outside: Option<Split>,
     calls: Vec<CallRecord<'a>>,
 }
 
@@ -226,7 +226,7 @@ impl<'a> ProcessRecord<'a> {
             threads: process.threads,
             began_s: seconds(process.began_ns),
             ended_s: process.ended_ns.map(seconds),
-            outside: Split::of(process.outside, kinds),
+            outside: kinds.cpu.then(|| Split::of(process.outside, kinds)),
             calls: process.calls.iter().map(|call| CallRecord::of(call, kinds)).collect(),
         }
     }

@@ -3,7 +3,7 @@
 use tollgate_model::Traced;
 use tollgate_model::traced::{Call, Parts, Process};
 
-use super::text;
+use super::{calls, text};
 use crate::table::{Look, Table, paragraph};
 
 /// How all threads of a process passed their time.
@@ -16,9 +16,22 @@ pub(crate) fn waiting(parts: Parts) -> u64 {
     parts.total_ns().saturating_sub(parts.on_cpu_ns)
 }
 
+/// The columns of how threads passed their time: where the time on processors is not known, all of it in calls.
+pub(crate) fn time_columns(traced: &Traced) -> &'static [&'static str] {
+    if calls::knows_cpu(traced) { &["cpu", "waiting"] } else { &["in calls"] }
+}
+
+/// Their cells.
+pub(crate) fn time_cells(traced: &Traced, parts: Parts) -> Vec<String> {
+    match calls::knows_cpu(traced) {
+        true => vec![text::time(parts.on_cpu_ns), text::time(waiting(parts))],
+        false => vec![text::time(parts.total_ns())],
+    }
+}
+
 /// The call that took longest; a blocking call only where there is no other.
 pub(crate) fn top_call(calls: &[Call]) -> Option<&Call> {
-    calls.iter().max_by_key(|call| (!super::calls::is_blocking(call), call.total_ns))
+    calls.iter().max_by_key(|call| (!calls::is_blocking(call), call.total_ns))
 }
 
 /// How long it was there, where it ended.
@@ -39,26 +52,25 @@ pub(crate) fn text(traced: &Traced, top: usize, width: usize) -> String {
         traced.tree.iter().map(|process| (process, parts(process))).collect();
     // By processor time, then by waiting.
     processes.sort_by_key(|(_, parts)| std::cmp::Reverse((parts.on_cpu_ns, parts.total_ns())));
-    let mut table = Table::new(&["process", "pid", "real", "cpu", "waiting", "calls", "top call"])
-        .with_words(&["top call"])
-        .with_dispensable(2);
+    let header = [&["process", "pid", "real"], time_columns(traced), &["calls", "top call"]].concat();
+    let mut table = Table::new(&header).with_words(&["top call"]).with_dispensable(2);
     for (process, parts) in processes.iter().take(top) {
         let calls = process.calls.iter().map(|call| call.count).fold(0, u64::saturating_add);
-        let cells = [
+        let mut cells = vec![
             text::cut(&process.name, 24),
-            process.pid.to_string(),
+            // A log of one thread may not name it.
+            Some(process.pid).filter(|&pid| pid > 0).map(|pid| pid.to_string()).unwrap_or_default(),
             real(process).map_or_else(|| "not ended".to_owned(), text::time),
-            text::time(parts.on_cpu_ns),
-            text::time(waiting(*parts)),
-            text::grouped(calls),
-            top_call(&process.calls).map(in_words).unwrap_or_default(),
         ];
+        cells.extend(time_cells(traced, *parts));
+        cells.extend([text::grouped(calls), top_call(&process.calls).map(in_words).unwrap_or_default()]);
         table.row(Look::Plain, &cells, &[]);
     }
     if let Some(others) = processes.get(top..).filter(|others| !others.is_empty()) {
         let sum = others.iter().fold(Parts::default(), |sum, (_, parts)| sum.plus(*parts));
         let name = text::counted(others.len() as u64, "other", "others");
-        let cells = [name, String::new(), String::new(), text::time(sum.on_cpu_ns), text::time(waiting(sum))];
+        let mut cells = vec![name, String::new(), String::new()];
+        cells.extend(time_cells(traced, sum));
         table.row(Look::Faint, &cells, &[]);
     }
     table.render(width)

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tollgate_model::Traced;
 use tollgate_model::traced::{Call, Parts, Process};
 
-use super::{processes, text};
+use super::{calls, processes, text};
 use crate::table::{Look, Table, paragraph};
 
 /// Processes deeper than this are counted and not shown.
@@ -19,19 +19,22 @@ pub(crate) fn text(traced: &Traced, top: usize, width: usize) -> String {
             "Its processes were not added up: `tollgate trace --tree` does that, where its backend can.";
         return paragraph(why, width, "");
     }
-    let forest = Forest::of(&traced.tree);
-    let mut table = Table::new(&["process", "real", "cpu", "waiting", "top call"])
-        .with_words(&["top call"])
-        .with_dispensable(1);
+    let forest = Forest::of(traced);
+    let header = [&["process", "real"], processes::time_columns(traced), &["top call"]].concat();
+    let mut table = Table::new(&header).with_words(&["top call"]).with_dispensable(1);
     let roots: Vec<usize> = (0..traced.tree.len()).filter(|&at| traced.tree[at].parent.is_none()).collect();
     let level = Level { top: top.max(1), before: String::new(), depth: 0 };
     forest.put(&mut table, &roots, &level);
-    let legend = "real: from the first's beginning to the last's end; cpu and waiting: of all threads of that line's processes, \
-        without their children.";
-    format!("{}{}", table.render(width), paragraph(legend, width, ""))
+    let columns = processes::time_columns(traced).join(" and ");
+    let legend = format!(
+        "real: from the first's beginning to the last's end; {columns}: of all threads of that line's processes, without their \
+         children."
+    );
+    format!("{}{}", table.render(width), paragraph(&legend, width, ""))
 }
 
 struct Forest<'a> {
+    traced: &'a Traced,
     processes: &'a [Process],
     children: Vec<Vec<usize>>,
     /// Time on processors of each with its descendants, the order of the lines.
@@ -45,10 +48,15 @@ struct Level {
 }
 
 impl<'a> Forest<'a> {
-    fn of(processes: &'a [Process]) -> Self {
+    fn of(traced: &'a Traced) -> Self {
+        let processes = &traced.tree;
+        let knows_cpu = calls::knows_cpu(traced);
         let mut children: Vec<Vec<usize>> = vec![Vec::new(); processes.len()];
-        let mut weights: Vec<u64> =
-            processes.iter().map(|process| processes::parts(process).on_cpu_ns).collect();
+        let mut weights: Vec<u64> = processes
+            .iter()
+            .map(processes::parts)
+            .map(|parts| if knows_cpu { parts.on_cpu_ns } else { parts.total_ns() })
+            .collect();
         // A parent comes before its children: backwards, each is complete when it is added to its parent.
         for (at, process) in processes.iter().enumerate().rev() {
             let Some(parent) = process.parent.map(|parent| parent as usize).filter(|&parent| parent < at)
@@ -58,7 +66,7 @@ impl<'a> Forest<'a> {
             children[parent].push(at);
             weights[parent] = weights[parent].saturating_add(weights[at]);
         }
-        Self { processes, children, weights }
+        Self { traced, processes, children, weights }
     }
 
     /// The members of one level as lines, each with its descendants.
@@ -97,8 +105,8 @@ impl<'a> Forest<'a> {
                 level.branches(true).0,
                 text::counted(hidden.len() as u64, "other", "others")
             );
-            let cells =
-                [name, String::new(), text::time(parts.on_cpu_ns), text::time(processes::waiting(parts))];
+            let mut cells = vec![name, String::new()];
+            cells.extend(processes::time_cells(self.traced, parts));
             table.row(Look::Faint, &cells, &[]);
         }
     }
@@ -112,13 +120,10 @@ impl<'a> Forest<'a> {
         let ended = members().map(|process| process.ended_ns).collect::<Option<Vec<u64>>>();
         let real = ended.and_then(|ended| ended.into_iter().max()).map(|ended| ended.saturating_sub(began));
         let parts = self.parts(group);
-        let cells = [
-            format!("{branch}{name}{number}"),
-            real.map_or_else(|| "not ended".to_owned(), text::time),
-            text::time(parts.on_cpu_ns),
-            text::time(processes::waiting(parts)),
-            self.top_call(group).map(|call| processes::in_words(&call)).unwrap_or_default(),
-        ];
+        let mut cells =
+            vec![format!("{branch}{name}{number}"), real.map_or_else(|| "not ended".to_owned(), text::time)];
+        cells.extend(processes::time_cells(self.traced, parts));
+        cells.push(self.top_call(group).map(|call| processes::in_words(&call)).unwrap_or_default());
         table.row(Look::Plain, &cells, &[]);
     }
 

@@ -1,0 +1,161 @@
+//! `tollgate trace --from`: logs that strace 6.1 wrote of one small command (tests/strace), with its own table of the same execution.
+
+mod common;
+
+use common::Home;
+use serde_json::Value;
+
+const COMMAND: &str = include_str!("strace/command.log");
+const TERMINAL: &str = include_str!("strace/terminal.log");
+const TABLE: &str = include_str!("strace/table.log");
+
+fn read(home: &Home, log: &str, options: &[&str]) -> Value {
+    home.file("log", log);
+    let arguments = ["trace", "--from", "log", "--format", "json"];
+    home.json(arguments.into_iter().chain(options.iter().copied()))
+}
+
+/// Name, calls, errors and seconds of each call that returned, by name.
+fn calls(document: &Value) -> Vec<(String, u64, u64, f64)> {
+    let row = |call: &Value| {
+        let number = |field: &str| call[field].as_u64().expect("a number");
+        let name = call["name"].as_str().expect("a name").to_owned();
+        (name, number("count"), number("errors"), call["total_s"].as_f64().expect("seconds"))
+    };
+    let mut rows: Vec<_> = document["calls"].as_array().expect("a list").iter().map(row).collect();
+    rows.retain(|row| row.1 > 0);
+    rows.sort_by(|a, b| a.0.cmp(&b.0));
+    rows
+}
+
+/// The log as `strace -f -T -tt -C -w` wrote it, and the table below it.
+fn parts() -> (&'static str, &'static str) {
+    COMMAND.split_at(COMMAND.find("% time").expect("a table"))
+}
+
+#[test]
+fn a_log_has_the_sums_of_straces_own_table() {
+    let home = Home::new();
+    let (log, table) = parts();
+    let (log, table) = (calls(&read(&home, log, &[])), calls(&read(&home, table, &[])));
+    assert_eq!(log.len(), table.len());
+    for ((name, count, errors, seconds), known) in log.iter().zip(&table) {
+        assert_eq!((name, count, errors), (&known.0, &known.1, &known.2));
+        // The log cuts each time to microseconds, the table the sum.
+        let cut = *count as f64 * 1e-6 + 1e-6;
+        assert!((seconds - known.3).abs() <= cut, "{name}: {seconds} and {}", known.3);
+    }
+    assert_eq!(log.iter().map(|row| row.1).sum::<u64>(), 77);
+    // Both in one file are the log.
+    assert_eq!(calls(&read(&home, COMMAND, &[])), log);
+}
+
+#[test]
+fn what_strace_writes_on_a_terminal_is_read_too() {
+    let home = Home::new();
+    let (log, terminal) = (read(&home, COMMAND, &["--tree"]), read(&home, TERMINAL, &["--tree"]));
+    let counts = |document: &Value| -> Vec<(String, u64, u64)> {
+        calls(document).into_iter().map(|(name, count, errors, _)| (name, count, errors)).collect()
+    };
+    assert_eq!(counts(&log), counts(&terminal));
+    for document in [&log, &terminal] {
+        assert_eq!(document["command"], serde_json::json!(["sh", "work.sh"]));
+        assert_eq!(document["ended"]["signal"], 10);
+        let tree = document["tree"].as_array().expect("a list");
+        let names: Vec<(&str, Option<u64>)> =
+            tree.iter().map(|it| (it["name"].as_str().expect("a name"), it["parent"].as_u64())).collect();
+        assert_eq!(
+            names,
+            [("sh", None), ("ls", Some(0)), ("cat", Some(0)), ("sh", Some(0)), ("sleep", Some(3))]
+        );
+    }
+}
+
+#[test]
+fn what_a_log_cannot_tell_is_unknown() {
+    let home = Home::new();
+    for (log, has_time) in [(COMMAND, true), (TABLE, false)] {
+        let document = read(&home, log, &["--tree"]);
+        for field in ["user_s", "sys_s", "wait_s", "idle", "outside", "processors"] {
+            assert_eq!(document[field], Value::Null, "{field}");
+        }
+        assert_eq!(document["wall_s"].is_f64(), has_time);
+        assert_eq!((&document["backend"], &document["times_from"]), (&"strace".into(), &"unknown".into()));
+        for call in document["calls"].as_array().expect("a list") {
+            for field in ["on_cpu_s", "sleep_s", "disk_s", "runqueue_s"] {
+                assert_eq!(call[field], Value::Null, "{field}: {call}");
+            }
+        }
+        let text = home.output(["trace", "--from", "log", "--tree", "--rule"]);
+        assert!(text.contains("user unknown   sys unknown   waiting unknown"), "{text}");
+        assert_eq!(text.starts_with("real unknown"), !has_time, "{text}");
+        assert!(!text.contains(" cpu "), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
+}
+
+#[test]
+fn a_log_is_kept_and_compared_like_a_command_that_was_traced() {
+    let home = Home::new();
+    for (label, log) in [("log", COMMAND), ("terminal", TERMINAL)] {
+        home.file("log", log);
+        home.tollgate(["trace", "--from", "log", "--label", label]).assert().success();
+    }
+    let shown = home.output(["show", "log"]);
+    assert!(shown.contains("sh work.sh: killed by SIGUSR1, 5 processes"), "{shown}");
+    let compared = home.output(["compare", "log", "terminal"]);
+    assert!(compared.contains("unknown to strace(1)"), "{compared}");
+    for unknown in ["user", "kernel", "outside of calls"] {
+        assert!(!compared.lines().any(|line| line.starts_with(unknown)), "{compared}");
+    }
+    let document = home.json(["show", "log", "--format", "json"]);
+    assert_eq!(document["facts"], serde_json::json!({}), "this machine's facts are not the log's");
+    home.file("table", TABLE);
+    let why = home.refusal(["trace", "--from", "table", "--label", "table"]);
+    assert!(
+        why.contains("time stamps")
+            && home.json(["runs", "--format", "json"])["runs"].as_array().expect("runs").len() == 2
+    );
+}
+
+#[test]
+fn single_calls_are_a_timeline() {
+    let home = Home::new();
+    home.file("log", COMMAND);
+    home.tollgate([
+        "trace",
+        "--from",
+        "log",
+        "--timeline",
+        "timeline",
+        "--only",
+        "clock_nanosleep,openat",
+        "-q",
+    ])
+    .assert()
+    .success();
+    let text = std::fs::read(home.path().join("timeline")).expect("written");
+    let document: Value = serde_json::from_slice(&text).expect("JSON");
+    let events = document["traceEvents"].as_array().expect("events");
+    let sleep = events.iter().find(|event| event["name"] == "clock_nanosleep").expect("the sleep");
+    assert!(sleep["dur"].as_f64().is_some_and(|us| us > 20_000.0), "{sleep}");
+    assert_eq!(events.iter().filter(|event| event["ph"] == "X").count(), 18);
+}
+
+#[test]
+fn what_is_no_log_is_refused_in_one_line() {
+    let home = Home::new();
+    let refused = |text: &str| home.refusal(["trace", "--from", &home.file("log", text)]);
+    assert!(refused("hello\n").contains("no line is of a log of strace(1)"));
+    assert!(refused("").contains("strace -f -T -tt -o FILE COMMAND"));
+    assert!(refused("12 close(3) = 0\n").contains("strace -T"));
+    assert!(home.refusal(["trace", "--from", "missing"]).contains("No such file"));
+    assert!(home.refusal(["trace", "--from", "log", "--by", "file"]).contains("--by file"));
+    for arguments in
+        [&["trace", "--from", "log", "--", "true"][..], &["trace", "--from", "log", "--calibrate"]]
+    {
+        home.tollgate(arguments.iter().copied()).assert().code(2);
+    }
+    let mut piped = home.tollgate(["trace", "--from", "-"]);
+    piped.write_stdin(COMMAND).assert().success();
+}
