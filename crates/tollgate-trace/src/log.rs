@@ -264,6 +264,7 @@ fn nothing() -> Traced {
         outside: None,
         tree: Vec::new(),
         files: Vec::new(),
+        misaligned: Vec::new(),
         cost_per_call_ns: None,
         cost_to_others_ns: None,
         missed: Vec::new(),

@@ -350,7 +350,7 @@ impl ViewArgs {
 }
 
 const TRACE_AFTER: &str = "\
-Exit status: the command's own; 126 where it cannot be executed, 127 where there is none, 2 wrong usage. A command that is killed by a \
+Exit status: the command's own; 126 where it cannot be executed, 127 where there is none, 2 wrong usage; 0 where a log was read. A command that is killed by a \
 signal ends tollgate by the same signal.";
 
 /// By what the time of a traced command is summed.

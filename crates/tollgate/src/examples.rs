@@ -82,7 +82,6 @@ pub fn of(verb: &str) -> Examples {
                 "tollgate trace --from strace.log",
                 "Show the calls in a log of `strace -f -T -tt -o strace.log`",
             ),
-            ("tollgate trace --calibrate", "Measure what tracing adds to each call"),
         ],
         "ram" => &[
             (

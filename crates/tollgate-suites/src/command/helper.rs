@@ -35,7 +35,7 @@ impl Ran {
     pub fn execution(self, order: &Order, said: String) -> Execution {
         let Self { traced, memory, faults, left } = self;
         Execution {
-            end: End::Ended(traced.ended),
+            end: traced.ended.map_or_else(|| End::NotStarted("how it ended is not known".to_owned()), End::Ended),
             wall_ns: traced.wall_ns,
             user_ns: traced.user_ns,
             sys_ns: traced.sys_ns,
