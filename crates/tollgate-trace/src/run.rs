@@ -81,9 +81,12 @@ impl Failure {
     }
 }
 
+/// Traces by one backend.
+type ByBackend = fn(&Request, &Program) -> Result<Trace, Failure>;
+
 /// Tries the backends, the best one first.
 fn trace_by_best(request: &Request, program: &Program) -> Result<Trace, Failure> {
-    let backends: &[fn(&Request, &Program) -> Result<Trace, Failure>] = match request.by {
+    let backends: &[ByBackend] = match request.by {
         Choice::Best => &[by_bpf, by_ptrace, untraced::by_rusage],
         Choice::Bpf => &[by_bpf],
         Choice::Ptrace => &[by_ptrace],
