@@ -27,7 +27,7 @@ mod uring;
 mod workloads;
 
 pub use registry::{SUITES, find};
-pub use selection::{UnknownPattern, everything, matches, select};
+pub use selection::{UnknownPattern, everything, large_files, matches, select, with_file_size};
 pub use tollgate_engine::benchmark::{Benchmark, Extent, Suite};
 pub use traps::needs_kernel_module;
 pub use workloads::Size;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use tollgate_model::Case;
 
+use crate::files::large;
 use crate::prelude::*;
 use crate::registry::{self, SUITES};
 use crate::workloads::Size;
@@ -33,7 +34,7 @@ pub fn everything() -> Selection {
 
 /// The cases of this extent that match any of `patterns`: a suite (`entry`), a benchmark (`entry/syscall`), a case
 /// (`entry/seccomp{instructions=32}`) or some of its parameters, or either with `*` for any characters. No pattern
-/// means everything but whole commands and environments themselves, see [`Kind`], or of that the [`Extent::Headlines`]. A pattern with parameters also finds cases of
+/// means everything but whole commands and environments themselves, see [`Kind`], or of that the [`Extent::Headlines`]. A pattern also finds cases of
 /// [`Extent::Thorough`] and of the other size if no default case matches. The baselines of chosen cases are chosen
 /// with them.
 ///
@@ -53,7 +54,8 @@ pub fn select(patterns: &[String], extent: Extent, size: Size) -> Result<Selecti
             (0..candidates.len()).filter(|&at| fits(&candidates[at])).collect::<Vec<usize>>()
         };
         let usual = among(false);
-        if usual.is_empty() && pattern.contains('{') { among(true) } else { usual }
+        // Also of a benchmark that has no other ones.
+        if usual.is_empty() { among(true) } else { usual }
     };
     let mut chosen: BTreeSet<usize> = BTreeSet::new();
     for pattern in patterns {
@@ -83,6 +85,23 @@ pub fn select(patterns: &[String], extent: Extent, size: Size) -> Result<Selecti
         }
     }
     Ok(Selection { groups, find: registry::find })
+}
+
+/// What matches the benchmarks of large files. Without [`Extent::Thorough`] they are measured only where a pattern means them alone: each
+/// operation takes a second.
+pub fn large_files() -> String {
+    format!("{}*", large::PREFIX)
+}
+
+/// Gives large files so many bytes, a multiple of 1 MiB. Whether there are any in the selection.
+pub fn with_file_size(selection: &mut Selection, bytes: u64) -> bool {
+    let cases = selection.groups.iter_mut().flat_map(|group| &mut group.cases);
+    let mut any = false;
+    for (_, params) in cases.filter(|(benchmark, _)| benchmark.name.starts_with(large::PREFIX)) {
+        params.insert(large::SIZE.to_owned(), large::named_size(bytes).as_str().into());
+        any = true;
+    }
+    any
 }
 
 struct Candidate {

@@ -16,7 +16,7 @@ use tollgate_x86::{Vendor, Width};
 
 use crate::boundaries::Boundaries;
 use crate::failure::Failure;
-use crate::{examples, out, time};
+use crate::{examples, out, size, time};
 
 pub mod compare;
 pub mod doctor;
@@ -129,9 +129,11 @@ pub struct RunArgs {
     /// the kind vm
     #[arg(long, value_name = "ram[:FS]", value_parser = parse_on)]
     pub on: Option<OnRam>,
-    /// The source tree of `workloads`
-    #[arg(long, value_enum, default_value_t)]
-    pub size: Size,
+    /// The source tree of `workloads`: small (about 60 thousand lines) or large (about 2 million); or the bytes of the file of
+    /// files/large-write and files/large-read, such as 256M [default: small, and 1G]. Large files are measured where they are named,
+    /// with --thorough, and by `run files` without --time
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub size: Option<Size>,
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
@@ -146,14 +148,13 @@ pub struct RunArgs {
     pub session: session::SessionArgs,
 }
 
-/// The source tree that workloads work on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+/// How large a case's material is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Size {
-    /// About 60 thousand lines
-    #[default]
-    Small,
-    /// About 2 million lines
-    Large,
+    /// The tree that workloads work on.
+    Tree(tollgate_suites::Size),
+    /// Bytes of a large file.
+    File(u64),
 }
 
 /// `tollgate list`.
@@ -894,6 +895,18 @@ fn parse_file_system(text: &str) -> Result<String, String> {
     }
 }
 
+fn parse_size(text: &str) -> Result<Size, String> {
+    const MEBIBYTE: u64 = 1 << 20;
+    if let Some(size) = tollgate_suites::Size::named(text) {
+        return Ok(Size::Tree(size));
+    }
+    match size::parse_bytes(text) {
+        Ok(bytes) if bytes > 0 && bytes.is_multiple_of(MEBIBYTE) => Ok(Size::File(bytes)),
+        Ok(_) => Err("a file's size is a multiple of 1 MiB, such as 256M".to_owned()),
+        Err(why) => Err(format!("it is neither small nor large, and {why}")),
+    }
+}
+
 fn parse_address(text: &str) -> Result<u64, String> {
     let digits = text.strip_prefix("0x").unwrap_or(text);
     let is_hex = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -967,6 +980,15 @@ mod tests {
         assert_eq!(parse_on("ram:xfs"), Ok(OnRam("xfs".to_owned())));
         for text in ["", "disk", "ram:", "ram:../x", "ram:-t", "ram:Ext4", "rams", "ram:aaaaaaaaaaaaaaaaa"] {
             assert!(parse_on(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_size_is_that_of_a_tree_or_of_a_file() {
+        assert_eq!(parse_size("large"), Ok(Size::Tree(tollgate_suites::Size::Large)));
+        assert_eq!(parse_size("256M"), Ok(Size::File(256 << 20)));
+        for text in ["", "huge", "1k", "0", "1.5G", "-1M"] {
+            assert!(parse_size(text).is_err(), "{text}");
         }
     }
 

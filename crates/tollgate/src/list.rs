@@ -17,7 +17,7 @@ pub fn list(args: &ListArgs) -> Result<(), Failure> {
     // Includes suites that are measured on request only.
     let everything = ["*".to_owned()];
     let patterns = if args.pattern.is_empty() { everything.as_slice() } else { &args.pattern };
-    let selection = tollgate_suites::select(patterns, Extent::Usual, Size::Small)
+    let selection = tollgate_suites::select(patterns, Extent::Thorough, Size::Small)
         .map_err(|unknown| Failure::input(unknown.to_string()))?;
     let chosen: HashSet<String> = selection.cases().map(|case| case.benchmark).collect();
     let is_chosen = |benchmark: &Benchmark| chosen.contains(benchmark.name);

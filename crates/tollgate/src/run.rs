@@ -42,12 +42,19 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
         (_, true) => Extent::Headlines,
         _ => Extent::Usual,
     };
-    let size = match args.size {
-        Size::Small => tollgate_suites::Size::Small,
-        Size::Large => tollgate_suites::Size::Large,
+    let tree = match args.size {
+        Some(Size::Tree(size)) => size,
+        _ => tollgate_suites::Size::default(),
     };
-    let selection = tollgate_suites::select(&args.pattern, extent, size)
+    let mut selection = tollgate_suites::select(&patterns(args), extent, tree)
         .map_err(|unknown| Failure::input(unknown.to_string()))?;
+    if let Some(Size::File(bytes)) = args.size
+        && !tollgate_suites::with_file_size(&mut selection, bytes)
+    {
+        return Err(Failure::input(
+            "--size says how large the file of files/large-write and files/large-read is, and neither is chosen",
+        ));
+    }
     expect_use(args, &selection)?;
     if sides::is_asked(args) || selection.groups.iter().all(Group::is_of_environments) {
         return session::session(args, &selection);
@@ -93,12 +100,24 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     expect_seen(shown, path.as_deref())
 }
 
+/// The patterns of the arguments. With the whole suite of files, and its usual time or a file's size, large files are meant as well.
+fn patterns(args: &RunArgs) -> Vec<String> {
+    let mut patterns = args.pattern.clone();
+    let has_time = args.time.is_none() && !args.quick;
+    let is_sized = matches!(args.size, Some(Size::File(_)));
+    let is_suite = patterns.iter().any(|pattern| ["files", "files/*"].contains(&pattern.as_str()));
+    if is_suite && (has_time || is_sized) {
+        patterns.push(tollgate_suites::large_files());
+    }
+    patterns
+}
+
 /// Refuses options that no chosen case uses.
 fn expect_use(args: &RunArgs, selection: &Selection) -> Result<(), Failure> {
     let are_workloads =
         |any: bool| selection.cases().any(|case| case.benchmark.starts_with("workloads/") == any);
     let refuse = |why: &str| Err(Failure::input(why.to_owned()));
-    if args.size != Size::default() && !are_workloads(true) {
+    if matches!(args.size, Some(Size::Tree(_))) && !are_workloads(true) {
         return refuse(
             "--size says how large the tree of workloads is, and no case of the suite workloads is chosen",
         );

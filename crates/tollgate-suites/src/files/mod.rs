@@ -10,6 +10,7 @@ mod create;
 mod data;
 pub(crate) mod data_dir;
 mod direct_read;
+pub(crate) mod large;
 mod names;
 mod open;
 mod read;
@@ -41,6 +42,8 @@ pub(crate) static SUITE: Suite = Suite {
         &unlink::BENCHMARK,
         &close_after_write::BENCHMARK,
         &small_file::BENCHMARK,
+        &large::WRITTEN,
+        &large::READS,
     ],
     control: None,
 };

@@ -18,6 +18,11 @@ pub(super) trait Operation {
         true
     }
 
+    /// Whether it takes longer than a time slice, so that preemption is a part of it as of a whole command.
+    fn is_long(&self) -> bool {
+        false
+    }
+
     fn before(&mut self) -> Result<()> {
         Ok(())
     }
@@ -72,7 +77,11 @@ impl<O: Operation> Single<O> {
         let (outcome, batch, from_storage) = time(clock, || operation.call());
         let outcome = outcome.unwrap_or_else(|| Err(io::Error::other("the call did not run")));
         let verdict = self.0.after(outcome, from_storage)?;
-        Ok(Batch { counted: verdict.counted, undisturbed: batch.undisturbed && verdict.kept, ..batch })
+        Ok(Batch {
+            counted: verdict.counted,
+            undisturbed: (batch.undisturbed || self.0.is_long()) && verdict.kept,
+            ..batch
+        })
     }
 }
 
