@@ -131,7 +131,7 @@ pub struct RunArgs {
     pub on: Option<OnRam>,
     /// The source tree of `workloads`: small (about 60 thousand lines) or large (about 2 million); or the bytes of the file of
     /// files/large-write and files/large-read, such as 256M [default: small, and 1G]. Large files are measured where they are named,
-    /// with --thorough, and by `run files` without --time
+    /// with --thorough, and by `run files` with such a size
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub size: Option<Size>,
     /// How to print the result

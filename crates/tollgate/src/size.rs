@@ -17,6 +17,7 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
         "m" => 20,
         "g" => 30,
         "t" => 40,
+        unit if !unit.bytes().all(|byte| byte.is_ascii_alphabetic()) => return Err(wrong()),
         _ => return Err("its unit is none of K, M, G and T (powers of 1024)".to_owned()),
     };
     number.checked_mul(1 << power).ok_or_else(wrong)

@@ -16,7 +16,7 @@ const NESTED: [&str; 9] = [
     "store prune",
     "store add",
 ];
-const VERBS: [&str; 18] = [
+const VERBS: [&str; 19] = [
     "run",
     "show",
     "explain",
@@ -28,6 +28,7 @@ const VERBS: [&str; 18] = [
     "doctor",
     "environments",
     "trace",
+    "ram",
     "export",
     "store",
     "completions",
