@@ -35,7 +35,9 @@ impl Ran {
     pub fn execution(self, order: &Order, said: String) -> Execution {
         let Self { traced, memory, faults, left } = self;
         Execution {
-            end: traced.ended.map_or_else(|| End::NotStarted("how it ended is not known".to_owned()), End::Ended),
+            end: traced
+                .ended
+                .map_or_else(|| End::NotStarted("how it ended is not known".to_owned()), End::Ended),
             wall_ns: traced.wall_ns,
             user_ns: traced.user_ns,
             sys_ns: traced.sys_ns,

@@ -88,7 +88,7 @@ fn traced(side: &Side, noise: f64) -> Traced {
     Traced {
         command: vec!["sh".into(), "-c".into(), side.line.into()],
         backend: Backend::Bpf,
-        ended: Ended::Exit(0),
+        ended: Some(Ended::Exit(0)),
         processors: 2,
         wall_ns: real,
         user_ns: outside.on_cpu_ns,
