@@ -202,6 +202,7 @@ fn programs_get_the_parts_of_every_call() {
         "ended",
         "files",
         "idle",
+        "misaligned",
         "missed",
         "notes",
         "outside",

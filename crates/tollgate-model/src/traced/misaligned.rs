@@ -18,10 +18,10 @@ pub struct Misaligned {
     /// The buffer's length in bytes.
     pub length: u64,
     /// Which one of several buffers it is, from 1; 0 where there was one only.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default)]
     pub buffer: u64,
     /// What the file needs; None where that is unknown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub needs: Option<Needs>,
     /// What says so, or why it is unknown.
     pub by: String,
@@ -34,10 +34,6 @@ pub struct Needs {
     pub memory: u32,
     /// Of offsets and lengths.
     pub offset: u32,
-}
-
-fn is_zero(n: &u64) -> bool {
-    *n == 0
 }
 
 /// What does not fit in a call, with the bytes beyond the last multiple.

@@ -33,7 +33,7 @@ pub struct Record<'a> {
     notes: &'a [String],
     tree: Option<Vec<ProcessRecord<'a>>>,
     files: Option<Vec<FileRecord<'a>>>,
-    misaligned: &'a [Misaligned],
+    misaligned: Option<&'a [Misaligned]>,
 }
 
 /// Real time in which no thread was on a processor.
@@ -165,7 +165,7 @@ impl<'a> Record<'a> {
             missed: &traced.missed,
             notes: &traced.notes,
             tree: (!traced.tree.is_empty()).then(|| traced.tree.iter().map(process).collect()),
-            misaligned: &traced.misaligned,
+            misaligned: (!traced.files.is_empty()).then_some(traced.misaligned.as_slice()),
             files: (!traced.files.is_empty()).then(|| traced.files.iter().map(file).collect()),
         }
     }
