@@ -114,7 +114,8 @@ impl Reader<'_> {
             }
             _ => {}
         }
-        let at = self.threads.of(line.thread, line.comm, now_ns);
+        let resumes = matches!(line.body, Body::Resumed { .. });
+        let at = self.threads.of(line.thread, line.comm, resumes, now_ns);
         match line.body {
             Body::Call { name, arguments, returned } => {
                 self.calls += 1;

@@ -111,6 +111,26 @@ fn lines_that_other_output_broke_are_put_together() {
     }
 }
 
+/// As strace prints on a terminal with `-q`, which leaves out the messages of new threads.
+#[test]
+fn a_child_whose_beginning_is_not_told_is_not_taken_for_its_parent() {
+    let traced = log("execve(\"/usr/bin/sh\", [\"sh\"], 0x1 /* 3 vars */) = 0 <0.0003>\n\
+         vfork( <unfinished ...>\n\
+         [pid    12] execve(\"/usr/bin/ls\", [\"ls\"], 0x1 /* 3 vars */ <unfinished ...>\n\
+         [pid    11] <... vfork resumed>) = 12 <0.0001>\n\
+         [pid    12] <... execve resumed>) = 0 <0.0002>\n\
+         [pid    11] wait4(-1,  <unfinished ...>\n\
+         [pid    12] +++ exited with 1 +++\n\
+         <... wait4 resumed>0x7ffe, 0, NULL) = 12 <0.001>\n\
+         +++ exited with 0 +++\n")
+    .unwrap()
+    .traced;
+    let tree: Vec<(&str, u32, Option<u32>)> =
+        traced.tree.iter().map(|it| (it.name.as_str(), it.pid, it.parent)).collect();
+    assert_eq!(tree, [("sh", 11, None), ("ls", 12, Some(0))]);
+    assert_eq!(traced.ended, Some(Ended::Exit(0)));
+}
+
 #[test]
 fn other_stamps_and_other_programs() {
     let epoch = log("1795406285.5 read(0, \"\", 1) = 0 <0.25>\n1795406287.5 close(0) = 0 <0.5>\n").unwrap();

@@ -124,8 +124,8 @@ impl Sums {
 }
 
 impl Threads {
-    /// The thread of a line.
-    pub fn of(&mut self, id: Option<u32>, comm: Option<&str>, now_ns: u64) -> usize {
+    /// The thread of a line. `resumes` is whether the line is the end of a call that was left unfinished.
+    pub fn of(&mut self, id: Option<u32>, comm: Option<&str>, resumes: bool, now_ns: u64) -> usize {
         let at = match id {
             // Where one thread is left, strace no longer names it.
             None => match (self.unnamed, self.live.len(), self.live.values().next()) {
@@ -138,7 +138,7 @@ impl Threads {
                     at
                 }
             },
-            Some(id) => self.named(id, now_ns),
+            Some(id) => self.named(id, resumes, now_ns),
         };
         if let Some(comm) = comm {
             self.all[at].comm = Some(comm.chars().take(64).collect());
@@ -146,12 +146,14 @@ impl Threads {
         at
     }
 
-    fn named(&mut self, id: u32, now_ns: u64) -> usize {
+    fn named(&mut self, id: u32, resumes: bool, now_ns: u64) -> usize {
         if let Some(&at) = self.live.get(&id) {
             return at;
         }
-        // The first thread has a name in its lines from the moment that there is a second one.
-        if let Some(at) = self.unnamed.filter(|&at| self.all[at].id == 0) {
+        // The first thread has a number in its lines from the moment that there is a second one. In the middle of a call it goes on
+        // with the end of that; another line is the second one's.
+        let is_first = |&at: &usize| self.all[at].id == 0 && (resumes || self.all[at].open.is_none());
+        if let Some(at) = self.unnamed.filter(is_first) {
             self.all[at].id = id;
             self.live.insert(id, at);
             return at;
@@ -272,7 +274,7 @@ impl Threads {
     }
 
     pub fn mode(&mut self, id: u32, is_32_bit: bool) {
-        let at = self.named(id, 0);
+        let at = self.named(id, false, 0);
         self.all[at].is_32_bit = is_32_bit;
     }
 
