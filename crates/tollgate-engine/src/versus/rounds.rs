@@ -415,11 +415,11 @@ impl Run<'_, '_> {
         self.cells[cell].times().into_iter().map(|time| time - around).collect()
     }
 
-    /// Cleans up what was set up, the last first, whatever happened.
+    /// Cleans up what was set up, in the order of the commands, whatever happened.
     fn clean_up(&mut self, is_interrupted: bool) -> Result<(), Stop> {
         let _aside = is_interrupted.then(interrupt::set_aside);
         let mut outcome = Ok(());
-        while let Some(cell) = self.set_up.pop() {
+        for cell in std::mem::take(&mut self.set_up) {
             let within = is_interrupted.then_some(CLEANS_UP);
             let order = self.given(cell).cleanup.clone();
             let Some(order) = order.map(|order| Order { within: within.or(order.within), ..order }) else {

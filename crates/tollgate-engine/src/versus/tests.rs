@@ -1,1 +1,261 @@
+use std::collections::BTreeMap;
+use std::time::Duration;
 
+use tollgate_model::traced::Ended;
+use tollgate_model::versus::REAL;
+use tollgate_model::{Case, Measurement, own};
+
+use super::executor::Halt;
+use super::*;
+
+const MS: u64 = 1_000_000;
+
+/// A place that executes nothing, and notes what it was asked for. The time of a program is the number that its name ends with, in
+/// milliseconds, with a pace that changes from execution to execution.
+#[derive(Default)]
+struct Mock {
+    /// What was executed, in order: its first word, with `*` where it was traced.
+    log: Vec<String>,
+    /// How some programs end.
+    ends: BTreeMap<&'static str, End>,
+    cooled: usize,
+    /// After so many executions the environment is lost.
+    lost_after: Option<usize>,
+}
+
+impl Executor for Mock {
+    fn execute(&mut self, order: &Order, tick: &mut dyn FnMut()) -> Result<Execution, Halt> {
+        tick();
+        if self.lost_after == Some(self.log.len()) {
+            return Err(Halt::Lost("it ended".to_owned()));
+        }
+        let name = order.words.first().map_or("start 1", String::as_str).to_owned();
+        let is_traced = order.how != How::Timed;
+        self.log.push(if is_traced { format!("{name}*") } else { name.clone() });
+        let ms: u64 = name.rsplit(' ').next().and_then(|ms| ms.parse().ok()).unwrap_or(1);
+        let pace = (self.log.len() as u64 * 7919) % 1000;
+        let end = self.ends.get(name.as_str()).cloned().unwrap_or(End::Ended(Ended::Exit(0)));
+        Ok(Execution {
+            end,
+            wall_ns: ms * MS + pace,
+            user_ns: ms * MS,
+            sys_ns: 0,
+            memory: Some(1 << 20),
+            faults: 3,
+            traced: None,
+            said: "its last words".to_owned(),
+            left: 0,
+        })
+    }
+
+    fn cool(&mut self, files: &[String]) -> Result<Cooled, Halt> {
+        self.cooled += 1;
+        Ok(Cooled {
+            files: files.len() as u32,
+            stayed: Vec::new(),
+            certified_by: Some("mincore(2)".to_owned()),
+        })
+    }
+}
+
+fn order(name: &str) -> Order {
+    Order {
+        words: vec![name.to_owned()],
+        input: Input::Null,
+        output: Output::Null,
+        processors: Vec::new(),
+        cgroup: None,
+        variables: Vec::new(),
+        how: How::Timed,
+        within: None,
+        keeps: false,
+    }
+}
+
+fn given(name: &str) -> Given {
+    Given {
+        name: name.to_owned(),
+        order: order(name),
+        setup: None,
+        prepare: None,
+        conclude: None,
+        cleanup: None,
+    }
+}
+
+fn plan(commands: &[&str]) -> Plan {
+    Plan {
+        commands: commands.iter().map(|name| given(name)).collect(),
+        start: None,
+        warmups: 1,
+        rounds: Rounds::exactly(4),
+        time: Duration::MAX,
+        precision: 0.01,
+        until_decided: false,
+        is_traced: false,
+        is_cold: false,
+        accepts: Accepts::Success,
+        timeout: None,
+        seed: 7,
+    }
+}
+
+fn run(mock: &mut Mock, plan: &Plan) -> Result<Compared, NotCompared> {
+    measure(&mut [mock], plan, &mut |_| {})
+}
+
+fn samples<'a>(found: &'a Found, name: &str) -> &'a [f64] {
+    let is_asked = |one: &&Measurement| one.case == Case::plain(name);
+    let measurement = found.measurements.iter().find(is_asked).expect("the case");
+    measurement.outcome.measured().map_or(&[], |measured| &measured.samples)
+}
+
+#[test]
+fn every_command_is_executed_once_a_round_in_an_order_and_its_reverse() {
+    let mut mock = Mock::default();
+    let compared = run(&mut mock, &plan(&["a 20", "b 21", "c 22"])).expect("compared");
+    assert_eq!(mock.log.len(), 3 + 4 * 3);
+    let rounds: Vec<&[String]> = mock.log[3..].chunks(3).collect();
+    for round in &rounds {
+        let mut names = round.to_vec();
+        names.sort();
+        assert_eq!(names, ["a 20", "b 21", "c 22"]);
+    }
+    for pair in rounds.chunks(2) {
+        assert!(pair[0].iter().eq(pair[1].iter().rev()), "{pair:?}");
+    }
+    // The warm-up is not among them.
+    assert!(compared.found.iter().all(|found| samples(found, REAL).len() == 4));
+    let seeds: std::collections::HashSet<Vec<String>> = (0..20)
+        .map(|seed| {
+            let mut mock = Mock::default();
+            run(&mut mock, &Plan { seed, ..plan(&["a 20", "b 21", "c 22"]) }).expect("compared");
+            mock.log[3..6].to_vec()
+        })
+        .collect();
+    assert!(seeds.len() > 3, "{seeds:?}");
+}
+
+#[test]
+fn it_ends_when_intervals_are_narrow_or_at_the_most_or_after_the_time() {
+    let of = |plan: &Plan| {
+        let mut mock = Mock::default();
+        let compared = run(&mut mock, plan).expect("compared");
+        samples(&compared.found[0], REAL).len()
+    };
+    let rounds = Rounds { least: 10, most: 100 };
+    let usual = plan(&["a 20", "b 30"]);
+    // The mock's pace is narrow soon.
+    assert_eq!(of(&Plan { rounds, ..usual.clone() }), 16);
+    assert_eq!(of(&Plan { rounds, precision: 0.0, ..usual.clone() }), 100);
+    assert_eq!(of(&Plan { rounds, precision: 0.0, time: Duration::ZERO, ..usual.clone() }), 10);
+    assert_eq!(of(&Plan { rounds: Rounds { least: 30, most: 100 }, ..usual.clone() }), 30);
+    // Within the threshold and not decided: it goes on.
+    let close = Plan { rounds, precision: 0.5, until_decided: true, ..plan(&["a 20", "b 20"]) };
+    assert_eq!(of(&close), 16, "equal commands are decided as the same");
+    assert_eq!(of(&Plan { rounds, ..plan(&["a 20"]) }), 16, "a command alone");
+}
+
+#[test]
+fn what_is_executed_around_a_command_has_its_place() {
+    let around = Given {
+        setup: Some(order("setup")),
+        prepare: Some(order("prepare")),
+        conclude: Some(order("conclude")),
+        cleanup: Some(order("cleanup")),
+        ..given("a 20")
+    };
+    let around_both = Plan { rounds: Rounds::exactly(1), commands: vec![around.clone()], ..plan(&[]) };
+    let mut mock = Mock::default();
+    run(&mut mock, &around_both).expect("compared");
+    let one = ["prepare", "a 20", "conclude"];
+    assert_eq!(mock.log, [&["setup"][..], &one, &one, &["cleanup"]].concat());
+    // One that fails ends the comparison, and is cleaned up after.
+    for (fails, before) in [("setup", 1), ("prepare", 2), ("a 20", 3), ("conclude", 4)] {
+        let mut mock = Mock::default();
+        mock.ends.insert(fails, End::Ended(Ended::Exit(3)));
+        let error = run(&mut mock, &around_both).expect_err("it failed");
+        assert_eq!(mock.log.len(), before + 1, "{:?}", mock.log);
+        assert_eq!(mock.log.last().map(String::as_str), Some("cleanup"));
+        let NotCompared::Failed { sentence, said } = error else { panic!("{error}") };
+        assert!(sentence.ends_with("ended with exit status 3"), "{sentence}");
+        assert_eq!(said, "its last words");
+    }
+}
+
+#[test]
+fn ends_that_are_accepted_are_counted_and_others_are_named() {
+    let ends = |end: End| BTreeMap::from([("b 21", end)]);
+    let with = |end: &End, accepts: &Accepts| {
+        let mut mock = Mock { ends: ends(end.clone()), ..Mock::default() };
+        run(&mut mock, &Plan { accepts: accepts.clone(), ..plan(&["a 20", "b 21"]) })
+    };
+    let failed = with(&End::Ended(Ended::Exit(2)), &Accepts::All).expect("accepted").found[1].failed.clone();
+    assert_eq!(failed.len(), 4);
+    assert_eq!((failed[3].execution, failed[3].ended), (3, Ended::Exit(2)));
+    let only = Accepts::Statuses(vec![2]);
+    assert!(with(&End::Ended(Ended::Exit(2)), &only).is_ok());
+    assert!(with(&End::Ended(Ended::Signal(9)), &Accepts::All).is_ok());
+    for (end, accepts, said) in [
+        (End::Ended(Ended::Exit(1)), &only, "b 21 ended with exit status 1"),
+        (End::Ended(Ended::Signal(11)), &only, "b 21 was killed by SIGSEGV"),
+        (End::KilledGroup(15), &Accepts::Success, "b 21 killed its process group by SIGTERM"),
+        (
+            End::NotStarted("b: no such program".to_owned()),
+            &Accepts::All,
+            "b 21 was not started: b: no such program",
+        ),
+        (End::OutOfTime, &Accepts::All, "b 21 was ended: it took longer than"),
+    ] {
+        let error = with(&end, accepts).expect_err("not accepted").to_string();
+        assert!(error.starts_with(said), "{error}");
+    }
+}
+
+#[test]
+fn short_commands_are_corrected_for_their_start_and_long_ones_are_not() {
+    let start = Some(order("start 2"));
+    let of = |commands: &[&str]| {
+        let mut mock = Mock::default();
+        run(&mut mock, &Plan { start: start.clone(), ..plan(commands) }).expect("compared")
+    };
+    let short = of(&["a 6", "b 40"]);
+    assert!(short.found.iter().all(|found| found.is_corrected));
+    let median =
+        |found: &Found| tollgate_model::stats::median(samples(found, REAL)).expect("samples") / MS as f64;
+    assert!((median(&short.found[0]) - 4.0).abs() < 0.01 && (median(&short.found[1]) - 38.0).abs() < 0.01);
+    assert_eq!(samples(&short.found[0], own::START).len(), 4);
+    let long = of(&["a 8", "b 40"]);
+    assert!(long.found.iter().all(|found| !found.is_corrected));
+    assert!((median(&long.found[0]) - 8.0).abs() < 0.01);
+    assert!(long.found[0].measurements.iter().all(|one| one.case != Case::plain(own::START)));
+}
+
+#[test]
+fn a_place_that_is_lost_takes_its_pairs_with_it_and_the_others_go_on() {
+    let (mut one, mut other) = (Mock::default(), Mock { lost_after: Some(3), ..Mock::default() });
+    let compared = measure(&mut [&mut one, &mut other], &plan(&["a 20"]), &mut |_| {}).expect("compared");
+    assert_eq!(compared.lost, [None, Some("it ended".to_owned())]);
+    assert_eq!(samples(&compared.found[0], REAL).len(), 4);
+    let mut alone = Mock { lost_after: Some(0), ..Mock::default() };
+    let error = run(&mut alone, &plan(&["a 20"])).expect_err("nothing is left").to_string();
+    assert!(error.contains("it ended"), "{error}");
+}
+
+#[test]
+fn cold_needs_to_know_the_files() {
+    let mut mock = Mock::default();
+    let error =
+        run(&mut mock, &Plan { is_cold: true, ..plan(&["a 20"]) }).expect_err("not traced").to_string();
+    assert!(error.contains("--cold needs that"), "{error}");
+    assert_eq!(mock.cooled, 0);
+}
+
+#[test]
+fn a_later_execution_may_take_twenty_times_the_slowest_and_some() {
+    let plan = plan(&["a 20"]);
+    assert_eq!(plan.patience(None), None);
+    assert_eq!(plan.patience(Some(Duration::from_secs(2))), Some(Duration::from_secs(70)));
+    let given = Plan { timeout: Some(Duration::from_secs(1)), ..plan };
+    assert_eq!(given.patience(None), Some(Duration::from_secs(1)));
+}
