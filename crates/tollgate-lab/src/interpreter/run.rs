@@ -10,7 +10,7 @@ use tollgate_x86::walk::{Fault, SegmentRegister};
 use super::decoded::Decoded;
 use super::state::{Done, End, Processor, Trap};
 use super::tlb::{Access, is_canonical};
-use super::watch::Watcher;
+use super::watch::{Watcher, written};
 use crate::host::hex;
 
 /// No instruction is longer. SDM 2A, "Instruction format".
@@ -140,7 +140,10 @@ impl Processor {
         let bytes = self.memory.slice(physical, in_page);
         let (decoded, _) = decode(bytes, self.is_64_bit());
         let bytes = &bytes[..usize::from(decoded.length).min(bytes.len())];
-        if bytes.is_empty() { why } else { format!("{why}: {} ({:?})", hex(bytes), decoded.code) }
+        match bytes {
+            [] => why,
+            bytes => format!("{why}: {} ({})", hex(bytes), written(bytes, self.is_64_bit(), self.start)),
+        }
     }
 }
 

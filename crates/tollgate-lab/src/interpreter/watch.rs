@@ -172,8 +172,13 @@ fn stopped(processor: &Processor) -> End {
 
 /// How the instruction reads at its own address.
 fn text_of(bytes: &[u8], registers: &Registers) -> String {
-    let bitness = if registers.mode == Mode::Long64 { 64 } else { 32 };
-    let mut decoder = Decoder::with_ip(bitness, bytes, registers.rip, DecoderOptions::NONE);
+    written(bytes, registers.mode == Mode::Long64, registers.rip)
+}
+
+/// The instruction of these bytes as an assembler writes it; empty of none.
+pub(super) fn written(bytes: &[u8], is_64_bit: bool, rip: u64) -> String {
+    let bitness = if is_64_bit { 64 } else { 32 };
+    let mut decoder = Decoder::with_ip(bitness, bytes, rip, DecoderOptions::NONE);
     let mut text = String::new();
     if decoder.can_decode() {
         IntelFormatter::new().format(&decoder.decode(), &mut text);
