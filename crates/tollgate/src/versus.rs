@@ -24,7 +24,7 @@ use tollgate_view::versus::{hyperfine, json, text};
 
 use crate::args::Format;
 use crate::args::versus::{LengthArgs, VersusArgs};
-use crate::destination::{Destination, expect_seen};
+use crate::destination::{Destination, STANDARD_OUTPUT, expect_seen};
 use crate::failure::{Failure, plainly};
 use crate::{compare, document, out, say};
 use given::Commands;
@@ -43,7 +43,8 @@ const LEAST: u32 = 10;
 /// condition of `--fail-on`; commands that stay undecided with `--until-decided`.
 pub fn versus(args: &VersusArgs) -> Result<(), Failure> {
     let Commands { all, start, accepts } = Commands::of(args)?;
-    exports(args).try_for_each(|(option, file)| {
+    let files = || exports(args).filter(|(_, file)| *file != Path::new(STANDARD_OUTPUT));
+    files().try_for_each(|(option, file)| {
         writing::check(file).map_err(|why| Failure::input(format!("{option} {}: {why}", file.display())))
     })?;
     let destination = destination(args)?;
@@ -52,6 +53,7 @@ pub fn versus(args: &VersusArgs) -> Result<(), Failure> {
     let rounds = rounds(&args.length)?;
     let plan = Plan {
         commands,
+        places: args.environments.clone(),
         start: Some(start),
         warmups: args.length.warmup,
         rounds,
@@ -197,6 +199,10 @@ fn export(args: &VersusArgs, session: &Session) -> Result<(), Failure> {
             "--export-csv" => hyperfine::csv(session),
             _ => hyperfine::markdown(session, args.result.time_unit.map(Into::into)),
         };
+        if file == Path::new(STANDARD_OUTPUT) {
+            out::print(&written)?;
+            continue;
+        }
         writing::write_whole(file, written.as_bytes(), Existing::Replace)
             .map_err(|error| Failure::input(format!("{option} {}: {}", file.display(), plainly(&error))))?;
     }

@@ -23,6 +23,8 @@ struct Timed {
     memory: Option<u64>,
     faults: u64,
     ended: Ended,
+    /// Whether the execution before it in its place was of the same command.
+    is_after_itself: bool,
 }
 
 /// A command in one place.
@@ -82,7 +84,7 @@ impl Cell {
         self.warm.push(execution.wall_ns as f64);
     }
 
-    pub fn time(&mut self, execution: &Execution, ended: Ended) {
+    pub fn time(&mut self, execution: &Execution, ended: Ended, is_after_itself: bool) {
         self.took(execution);
         self.timed.push(Timed {
             wall_ns: execution.wall_ns as f64,
@@ -91,7 +93,35 @@ impl Cell {
             memory: execution.memory,
             faults: execution.faults,
             ended,
+            is_after_itself,
         });
+    }
+
+    /// The medians of the executions that came after another command and of those that came after the same one, in nanoseconds, where the
+    /// two have no value in common and lie apart: what a command does depends on which one was executed before it. A checkout of what is
+    /// checked out already is none.
+    pub fn depends(&self) -> Option<[f64; 2]> {
+        /// With four of each, one order in 35 has no value in common by chance.
+        const LEAST: usize = 4;
+        const APART: f64 = 1.5;
+        let of = |after_itself: bool| -> Vec<f64> {
+            let meant = self.timed.iter().filter(|timed| timed.is_after_itself == after_itself);
+            meant.map(|timed| timed.wall_ns).collect()
+        };
+        let both = [of(false), of(true)];
+        let medians = both.each_ref().map(|times| stats::median(times));
+        let [Some(other), Some(itself)] = medians else { return None };
+        let least = both.each_ref().map(|times| times.iter().copied().fold(f64::INFINITY, f64::min));
+        let most = both.each_ref().map(|times| times.iter().copied().fold(0.0, f64::max));
+        let is_separate = most[0] < least[1] || most[1] < least[0];
+        let is_apart = other.max(itself) > APART * other.min(itself);
+        (both.iter().all(|times| times.len() >= LEAST) && is_separate && is_apart).then_some([other, itself])
+    }
+
+    /// Drops all executions.
+    pub fn begin_anew(&mut self) {
+        self.timed.clear();
+        self.traced.clear();
     }
 
     pub fn trace(&mut self, execution: Execution) {

@@ -11,6 +11,8 @@ use super::order::Order;
 pub struct Plan {
     /// The commands; the first is the one that others are compared with.
     pub commands: Vec<Given>,
+    /// The names of the places, for messages.
+    pub places: Vec<String>,
     /// What surrounds a command: the same shell with nothing to do, or a process that ends at once. Its time is subtracted where a
     /// command is [`SHORT`]; None where it never is.
     pub start: Option<Order>,

@@ -2,6 +2,9 @@
 //!
 //! A round executes each command once in each place, in an order that is random in one round and its reverse in the next (ABBA or
 //! BAAB). Rounds in which commands are traced lie between those in which they are timed: nothing that is timed is traced.
+//!
+//! Where the time of a command depends on which one was executed before it, as that of `git checkout` does, an order in which it comes
+//! after itself compares other things than were meant. Then it begins anew, with the commands in turn.
 
 use std::time::{Duration, Instant};
 
@@ -25,6 +28,8 @@ const MOST_TRACED: usize = 25;
 const MOST_BY_PTRACE: usize = 3;
 /// With fewer pairs an interval is not trusted to be narrow.
 const LEAST_PAIRS: usize = 16;
+/// After so many rounds it is looked at whether the order matters.
+const LOOKS_AT_ORDER: [u32; 3] = [10, 16, 24];
 /// Executions of what surrounds a command, before it is known whether it matters.
 const STARTS: u32 = 5;
 /// How long a clean-up may take when the user asked to stop.
@@ -96,6 +101,8 @@ pub fn measure(
         rounds: 0,
         checked: 0,
         so_far: None,
+        last: vec![None; places.len()],
+        in_turn: None,
         watch,
         places,
     };
@@ -136,6 +143,10 @@ struct Run<'r, 'p> {
     /// The rounds after which the intervals were looked at last.
     checked: u32,
     so_far: Option<(usize, compare::Neighbours)>,
+    /// The cell that was executed last in each place.
+    last: Vec<Option<usize>>,
+    /// The order that is kept, where the order matters, and the command that it mattered to.
+    in_turn: Option<(Vec<usize>, String)>,
     watch: &'r mut dyn FnMut(&Doing<'_>),
 }
 
@@ -161,17 +172,52 @@ impl Run<'_, '_> {
             self.trace_a_round()?;
             match self.rounds % 2 {
                 0 => order = self.order(),
-                _ => order.reverse(),
+                _ if self.in_turn.is_none() => order.reverse(),
+                _ => {}
             }
             self.time_a_round(&order)?;
             if self.is_over() {
                 return Ok(());
             }
+            if LOOKS_AT_ORDER.contains(&self.rounds) {
+                self.take_turns_if_needed();
+            }
         }
     }
 
-    /// All cells of places that are there, in random order.
+    /// Begins anew with the commands in turn, where the order matters. With a preparation it is not looked at: that sets the state.
+    fn take_turns_if_needed(&mut self) {
+        if self.in_turn.is_some() || self.plan.commands.len() < 2 {
+            return;
+        }
+        let cells = self.cells.iter().enumerate();
+        let mut depending = cells.filter(|(cell, _)| self.given(*cell).prepare.is_none());
+        let Some((cell, [other, itself])) = depending.find_map(|(at, cell)| Some((at, cell.depends()?)))
+        else {
+            return;
+        };
+        let said = format!(
+            "{} takes {:.3} s after another command and {:.3} s after itself",
+            self.given(cell).name,
+            other / 1e9,
+            itself / 1e9
+        );
+        let mut order = self.order();
+        // The first one comes after another, too.
+        if order.first().is_some_and(|first| self.last.contains(&Some(*first))) {
+            order.rotate_left(1);
+        }
+        self.in_turn = Some((order, said));
+        self.cells.iter_mut().for_each(Cell::begin_anew);
+        self.starts.iter_mut().for_each(Vec::clear);
+        (self.rounds, self.checked, self.so_far) = (0, 0, None);
+    }
+
+    /// All cells of places that are there, in random order, or in turn.
     fn order(&mut self) -> Vec<usize> {
+        if let Some((order, _)) = &self.in_turn {
+            return order.iter().copied().filter(|cell| self.lost[self.place(*cell)].is_none()).collect();
+        }
         let mut order: Vec<usize> =
             (0..self.cells.len()).filter(|cell| self.lost[self.place(*cell)].is_none()).collect();
         self.random.shuffle(&mut order);
@@ -182,6 +228,15 @@ impl Run<'_, '_> {
         cell % self.places.len()
     }
 
+    /// The name of a command, with its environment where there are several.
+    fn name(&self, cell: usize) -> String {
+        let name = &self.given(cell).name;
+        match self.plan.places.get(self.place(cell)) {
+            Some(place) if self.places.len() > 1 => format!("{name} in {place}"),
+            _ => name.clone(),
+        }
+    }
+
     fn given(&self, cell: usize) -> &Given {
         &self.plan.commands[cell / self.places.len()]
     }
@@ -189,8 +244,9 @@ impl Run<'_, '_> {
     /// One execution of each command in each place, and of what surrounds it.
     fn time_a_round(&mut self, order: &[usize]) -> Result<(), Stop> {
         for &cell in order {
+            let is_after_itself = self.last[self.place(cell)] == Some(cell);
             if let Some((execution, ended)) = self.execute(cell, How::Timed)? {
-                self.cells[cell].time(&execution, ended);
+                self.cells[cell].time(&execution, ended, is_after_itself);
             }
         }
         if self.is_corrected {
@@ -240,7 +296,7 @@ impl Run<'_, '_> {
             let Some((execution, _)) = self.execute(cell, How::Traced { files: true })? else { continue };
             let traced = execution.traced.filter(|traced| traced.backend != Backend::Rusage);
             let Some(traced) = traced else {
-                let name = &self.given(cell).name;
+                let name = self.name(cell);
                 return Err(failed(format!(
                     "{name}: which files it reads is not known, because it cannot be traced here; --cold needs that"
                 )));
@@ -295,7 +351,9 @@ impl Run<'_, '_> {
         let given = self.given(cell);
         let within = self.plan.patience(self.cells[cell].slowest());
         let order = Order { how, within, ..given.order.clone() };
-        let name = given.name.clone();
+        let name = self.name(cell);
+        let place = self.place(cell);
+        self.last[place] = Some(cell);
         let Some(execution) = self.step(self.place(cell), &order, &name)? else { return Ok(None) };
         let ended = self.judge(&name, &order, &execution)?;
         if self.around(cell, "conclusion", |given| given.conclude.as_ref())?.is_none() {
@@ -313,7 +371,7 @@ impl Run<'_, '_> {
     ) -> Result<Option<()>, Stop> {
         let given = self.given(cell);
         let Some(order) = of(given).cloned() else { return Ok(Some(())) };
-        let name = format!("the {what} of {}", given.name);
+        let name = format!("the {what} of {}", self.name(cell));
         let Some(execution) = self.step(self.place(cell), &order, &name)? else { return Ok(None) };
         match execution.end {
             End::Ended(Ended::Exit(0)) => Ok(Some(())),
@@ -425,7 +483,7 @@ impl Run<'_, '_> {
             let Some(order) = order.map(|order| Order { within: within.or(order.within), ..order }) else {
                 continue;
             };
-            let name = format!("the clean-up of {}", self.given(cell).name);
+            let name = format!("the clean-up of {}", self.name(cell));
             let cleaned = match self.step(self.place(cell), &order, &name) {
                 Ok(Some(execution)) if execution.end != End::Ended(Ended::Exit(0)) => {
                     Err(ended_badly(&name, &order, execution))
@@ -439,13 +497,21 @@ impl Run<'_, '_> {
     }
 
     fn conclude(self, interrupted: Option<i32>) -> Compared {
-        let Self { cells, starts, lost, is_corrected, backend, rounds, plan, .. } = self;
+        let Self { cells, starts, lost, is_corrected, backend, rounds, plan, in_turn, .. } = self;
         let places = starts.len();
         let mut facts = vec![
             ("run.seed".to_owned(), Fact::known(format!("{:016x}", plan.seed), "getrandom(2)")),
             ("run.budget_s".to_owned(), Fact::known(plan.time.as_secs_f64(), "--time")),
             ("run.rounds".to_owned(), Fact::known(i64::from(rounds), "rounds that were timed")),
-            ("run.order".to_owned(), Fact::known("random, reversed in every other round", "the schedule")),
+            match in_turn {
+                None => (
+                    "run.order".to_owned(),
+                    Fact::known("random, reversed in every other round", "the schedule"),
+                ),
+                Some((_, why)) => {
+                    ("run.order".to_owned(), Fact::known(format!("in turn: {why}"), "the schedule"))
+                }
+            },
         ];
         facts.extend(backend.map(|backend| {
             let name = match backend {

@@ -19,6 +19,8 @@ struct Mock {
     /// How some programs end.
     ends: BTreeMap<&'static str, End>,
     cooled: usize,
+    /// Whether a command that was executed just before is done in a tenth of its time.
+    is_stateful: bool,
     /// After so many executions the environment is lost.
     lost_after: Option<usize>,
 }
@@ -31,8 +33,10 @@ impl Executor for Mock {
         }
         let name = order.words.first().map_or("start 1", String::as_str).to_owned();
         let is_traced = order.how != How::Timed;
+        let is_after_itself = self.log.last().is_some_and(|last| last.trim_end_matches('*') == name);
         self.log.push(if is_traced { format!("{name}*") } else { name.clone() });
         let ms: u64 = name.rsplit(' ').next().and_then(|ms| ms.parse().ok()).unwrap_or(1);
+        let ms = if self.is_stateful && is_after_itself { ms / 10 } else { ms };
         let pace = (self.log.len() as u64 * 7919) % 1000;
         let end = self.ends.get(name.as_str()).cloned().unwrap_or(End::Ended(Ended::Exit(0)));
         Ok(Execution {
@@ -58,7 +62,7 @@ impl Executor for Mock {
     }
 }
 
-fn order(name: &str) -> Order {
+fn order_of(name: &str) -> Order {
     Order {
         words: vec![name.to_owned()],
         input: Input::Null,
@@ -75,7 +79,7 @@ fn order(name: &str) -> Order {
 fn given(name: &str) -> Given {
     Given {
         name: name.to_owned(),
-        order: order(name),
+        order: order_of(name),
         setup: None,
         prepare: None,
         conclude: None,
@@ -86,6 +90,7 @@ fn given(name: &str) -> Given {
 fn plan(commands: &[&str]) -> Plan {
     Plan {
         commands: commands.iter().map(|name| given(name)).collect(),
+        places: vec!["host".to_owned(), "container".to_owned()],
         start: None,
         warmups: 1,
         rounds: Rounds::exactly(4),
@@ -159,10 +164,10 @@ fn it_ends_when_intervals_are_narrow_or_at_the_most_or_after_the_time() {
 #[test]
 fn what_is_executed_around_a_command_has_its_place() {
     let around = Given {
-        setup: Some(order("setup")),
-        prepare: Some(order("prepare")),
-        conclude: Some(order("conclude")),
-        cleanup: Some(order("cleanup")),
+        setup: Some(order_of("setup")),
+        prepare: Some(order_of("prepare")),
+        conclude: Some(order_of("conclude")),
+        cleanup: Some(order_of("cleanup")),
         ..given("a 20")
     };
     let around_both = Plan { rounds: Rounds::exactly(1), commands: vec![around.clone()], ..plan(&[]) };
@@ -214,7 +219,7 @@ fn ends_that_are_accepted_are_counted_and_others_are_named() {
 
 #[test]
 fn short_commands_are_corrected_for_their_start_and_long_ones_are_not() {
-    let start = Some(order("start 2"));
+    let start = Some(order_of("start 2"));
     let of = |commands: &[&str]| {
         let mut mock = Mock::default();
         run(&mut mock, &Plan { start: start.clone(), ..plan(commands) }).expect("compared")
@@ -258,4 +263,30 @@ fn a_later_execution_may_take_twenty_times_the_slowest_and_some() {
     assert_eq!(plan.patience(Some(Duration::from_secs(2))), Some(Duration::from_secs(70)));
     let given = Plan { timeout: Some(Duration::from_secs(1)), ..plan };
     assert_eq!(given.patience(None), Some(Duration::from_secs(1)));
+}
+
+#[test]
+fn commands_that_find_what_another_left_are_executed_in_turn() {
+    let checkouts = Plan { rounds: Rounds { least: 1, most: 40 }, precision: 0.0, ..plan(&["a 20", "b 30"]) };
+    let order = |compared: &Compared| {
+        let is_order = |(name, _): &&(String, tollgate_model::Fact)| name == "run.order";
+        format!("{:?}", compared.facts.iter().find(is_order).expect("the order").1)
+    };
+    let mut mock = Mock { is_stateful: true, ..Mock::default() };
+    let compared = run(&mut mock, &checkouts).expect("compared");
+    assert!(order(&compared).contains("in turn: "), "{}", order(&compared));
+    for (found, ms) in compared.found.iter().zip([20.0, 30.0]) {
+        let times = samples(found, REAL);
+        assert_eq!(times.len(), 40);
+        assert!(times.iter().all(|time| (time / MS as f64 - ms).abs() < 0.01), "{times:?}");
+    }
+    let mut mock = Mock::default();
+    let compared = run(&mut mock, &checkouts).expect("compared");
+    assert!(order(&compared).contains("random"), "{}", order(&compared));
+    // A preparation sets the state.
+    let prepare = |given: &Given| Given { prepare: Some(order_of("prepare")), ..given.clone() };
+    let prepared = Plan { commands: checkouts.commands.iter().map(prepare).collect(), ..checkouts };
+    let mut mock = Mock { is_stateful: true, ..Mock::default() };
+    let compared = run(&mut mock, &prepared).expect("compared");
+    assert!(order(&compared).contains("random"), "{}", order(&compared));
 }

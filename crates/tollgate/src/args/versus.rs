@@ -165,7 +165,7 @@ pub struct ResultArgs {
     /// Write the runs to files in this directory instead of keeping them among the others
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub out: Option<PathBuf>,
-    /// Write the results as hyperfine's JSON to this file
+    /// Write the results as hyperfine's JSON to this file; `-` is standard output
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub export_json: Option<PathBuf>,
     /// Write them as its CSV
