@@ -503,16 +503,17 @@ impl Run<'_, '_> {
             ("run.seed".to_owned(), Fact::known(format!("{:016x}", plan.seed), "getrandom(2)")),
             ("run.budget_s".to_owned(), Fact::known(plan.time.as_secs_f64(), "--time")),
             ("run.rounds".to_owned(), Fact::known(i64::from(rounds), "rounds that were timed")),
-            match in_turn {
-                None => (
-                    "run.order".to_owned(),
-                    Fact::known("random, reversed in every other round", "the schedule"),
-                ),
-                Some((_, why)) => {
-                    ("run.order".to_owned(), Fact::known(format!("in turn: {why}"), "the schedule"))
-                }
-            },
+            (
+                "run.order".to_owned(),
+                match in_turn {
+                    None => Fact::known("random, reversed in every other round", "the schedule"),
+                    Some(_) => Fact::known("in turn", "the schedule"),
+                },
+            ),
         ];
+        facts.extend(in_turn.map(|(_, why)| {
+            ("run.in_turn".to_owned(), Fact::known(why, "the first rounds, in random order"))
+        }));
         facts.extend(backend.map(|backend| {
             let name = match backend {
                 Backend::Bpf => "bpf",

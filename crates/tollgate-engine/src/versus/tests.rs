@@ -274,7 +274,7 @@ fn commands_that_find_what_another_left_are_executed_in_turn() {
     };
     let mut mock = Mock { is_stateful: true, ..Mock::default() };
     let compared = run(&mut mock, &checkouts).expect("compared");
-    assert!(order(&compared).contains("in turn: "), "{}", order(&compared));
+    assert!(order(&compared).contains("in turn"), "{}", order(&compared));
     for (found, ms) in compared.found.iter().zip([20.0, 30.0]) {
         let times = samples(found, REAL);
         assert_eq!(times.len(), 40);
