@@ -10,6 +10,8 @@ use tollgate_x86::{Descriptor, Gate, GateKind, Selector, Star, Tss32, WideDescri
 const THREE_SYSTEMS: &str = include_str!("dumps/kd-three-systems.txt");
 /// An article on three systems whose headings name none: in another language, with prose between the pastes.
 const ARTICLE: &str = include_str!("dumps/article-ja.txt");
+/// An article on a small kernel: source text, a table of the GDT, and QEMU's registers under one heading after the other.
+const HOBBY: &str = include_str!("dumps/article-hobby.txt");
 const WINDOWS_7: &str = include_str!("dumps/kd-windows-7-x64.txt");
 const QEMU_64: &str = include_str!("dumps/qemu-linux-64.txt");
 const QEMU_32: &str = include_str!("dumps/qemu-linux-32.txt");
@@ -488,4 +490,18 @@ fn the_gates_of_an_idt_show_how_long_they_are() {
     let legacy = table(GATE);
     assert_eq!((legacy.width.width, legacy.width.is_certain), (Some(Width::Legacy), false));
     assert_eq!(legacy.idt(Width::Legacy).len(), 8);
+}
+
+#[test]
+fn an_article_with_source_text_gives_what_it_shows_and_no_more() {
+    let parts = session(HOBBY.as_bytes());
+    let [table, registers] = parts.states.as_slice() else { panic!("{parts:#?}") };
+    let loose: Vec<usize> = table.loose.iter().map(|bytes| bytes.value.len()).collect();
+    assert_eq!(loose, [5 * 8], "the initializer of the GDT, and no number beside it");
+    assert!(table.msrs.is_empty() && table.memory.is_empty() && table.printed_descriptors.is_empty());
+    assert_eq!(registers.segments[&SegmentRegister::Tr].selector.value, Selector(0x28));
+    assert_eq!(registers.msrs.keys().copied().collect::<Vec<_>>(), [0xc000_0080], "EFER alone has a value");
+    assert_eq!(registers.width.width, Some(Width::Long));
+    assert!(matches!(registers.apart, Some(Apart::Section(_))));
+    assert_eq!(join(&read(HOBBY.as_bytes(), None).of_one_machine(), None).states.len(), 1);
 }

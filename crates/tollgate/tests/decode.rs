@@ -424,7 +424,7 @@ fn this_machine_shows_what_ring_3_runs_in() {
 #[test]
 fn no_line_is_wider_than_the_terminal() {
     let home = Home::new();
-    let file = home.file("session.txt", WINDOWS);
+    let file = home.file("session.txt", format!("{WINDOWS}{ARTICLE}"));
     for columns in ["60", "80", "120"] {
         for arguments in [vec!["decode", &file], vec!["decode", "--explain", &file], vec!["decode", "--live"]]
         {
