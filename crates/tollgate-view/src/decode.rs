@@ -17,7 +17,7 @@ mod text;
 mod walk_state;
 mod walks;
 
-pub use bytes::Readings;
+pub use bytes::{Readings, turned};
 pub use entry::Entry;
 pub use given::{Unfit, expect_sound, items_of};
 pub use item::{Item, Record};

@@ -7,6 +7,7 @@ use tollgate_dump::{self as dump, Dump, What};
 use tollgate_inspect::Machine;
 use tollgate_view::decode::{
     Document, Entry, Item, Kind, Live, Options, Readings, Record, expect_sound, items, items_of, render,
+    turned,
 };
 use tollgate_x86::{Vendor, Width};
 
@@ -33,7 +34,11 @@ pub fn decode(args: &DecodeArgs) -> Result<(), Failure> {
             let found = items_of(kind, &input)?;
             match args.format {
                 Format::Json => print_items(&found),
-                Format::Table => out::print(&items(&found, args.explain, out::width())),
+                Format::Table => {
+                    let (explain, width) = (args.explain, out::width());
+                    let turned = turned(&found, explain, width).map(|text| format!("\n{text}"));
+                    out::print(&format!("{}{}", items(&found, explain, width), turned.unwrap_or_default()))
+                }
             }
         }
         Some(Kind::Session) => text(&read(None), args),

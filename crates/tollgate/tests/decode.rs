@@ -211,6 +211,9 @@ fn a_descriptor_as_one_number_is_offered() {
     assert_eq!(number["items"][0]["dg_flags"], "00000c9b");
     let text = home.output(["decode", "00cf9b000000ffff"]);
     assert!(text.contains("32-bit code") && text.contains("highest byte first"), "{text}");
+    let named = home.output(["decode", "--as", "gdt8", "00cf9b000000ffff"]);
+    assert!(named.contains("32-bit code") && named.contains("With 0x before it"), "{named}");
+    assert!(!home.output(["decode", "--as", "gdt8", "ffff0000009bcf00"]).contains("highest byte"));
     let plain = home.json(["decode", "--format", "json", "ffff0000009bcf00"]);
     assert!(
         plain["readings"].as_array().expect("a list").iter().all(|it| it["order"] == "memory"),

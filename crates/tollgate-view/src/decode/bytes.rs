@@ -96,6 +96,21 @@ impl Readings {
     }
 }
 
+const AS_NUMBERS: &str = "As numbers of eight bytes, the highest byte first";
+const BY_PREFIX: &str =
+    "In memory order no entry would be present. With 0x before it a number is read as one.";
+
+/// Entries of 8 bytes, of a kind that was named, as the numbers that alone make entries of them: nothing where memory
+/// order does.
+pub fn turned(items: &[Item], explain: bool, columns: usize) -> Option<String> {
+    let is_short = |item: &Item| matches!(item, Item::Segment(..) | Item::Gate32(..));
+    let bytes: Vec<u8> =
+        items.iter().filter(|item| is_short(item)).filter_map(Item::bytes).flatten().collect();
+    let (items, _) = of_table(&as_numbers(&bytes)?, Width::Legacy);
+    let table = tables::render(&items, explain, columns);
+    Some(format!("{}{table}{}", heading(AS_NUMBERS, columns), paragraph(BY_PREFIX, columns, "")))
+}
+
 /// Bytes read in one width or in both: once, where both say the same.
 fn readings(readings: &[Reading], explain: bool, columns: usize) -> Vec<String> {
     let same = readings.windows(2).all(|pair| pair[0].1 == pair[1].1);
