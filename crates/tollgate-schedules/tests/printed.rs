@@ -112,6 +112,33 @@ fn corrections_are_listed_with_their_lines() {
     assert!(halves.corrections()[0].text.contains("`%hi(preempted)`"), "{:?}", halves.corrections());
 }
 
+#[test]
+fn remarks_and_other_names_are_read_too() {
+    let text = "lui t0,%hi(_flag)\naddiu t0,t0,%lo(_flag)\nsw zero,(t0)\nlw v0,(a0)  ← 古い値\nli t1,1\nbnez v0,1f\nnop\nここで書く\nsw t1,(a0)\nlw t2,(t0)\nnop\nbnez t2,start\nnop\n1: jr ra\nnop\n";
+    let printed = mips::from_text("printed", text).unwrap();
+    assert_eq!(instructions(printed.as_ref()), instructions(built_in("figure-8")));
+    let said: Vec<String> = printed.corrections().iter().map(|c| format!("{}: {}", c.line, c.text)).collect();
+    assert_eq!(
+        said,
+        [
+            "1: `_flag` is read as `preempted`, the word that the kernel sets",
+            "4: `← 古い値` is no instruction and is left out",
+            "8: `ここで書く` is no instruction and is left out",
+            "12: no line has the label `start`; it is the first instruction",
+        ]
+    );
+}
+
+/// What is shown of a program is that program.
+#[test]
+fn the_listing_of_each_built_in_program_is_that_program() {
+    for built_in in mips::subjects() {
+        let own = mips::from_text("own", &built_in.listing()).unwrap();
+        assert_eq!(own.listing(), built_in.listing());
+        assert_eq!(own.corrections(), [], "{}", built_in.name());
+    }
+}
+
 /// Whichever delay slots a printer left out, the verdict is that of the program with all of them.
 #[test]
 fn any_delay_slots_may_be_missing() {

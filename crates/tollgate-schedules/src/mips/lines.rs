@@ -194,7 +194,7 @@ pub(crate) fn number(text: &str) -> Option<i64> {
 }
 
 /// The word of an instruction as a listing has it: eight digits.
-fn is_word(text: &str) -> bool {
+pub(super) fn is_word(text: &str) -> bool {
     let digits = text.strip_prefix("0x").unwrap_or(text);
     digits.len() == 8 && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
@@ -203,7 +203,7 @@ fn is_number(label: &str) -> bool {
     !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-fn is_name(label: &str) -> bool {
+pub(super) fn is_name(label: &str) -> bool {
     let begins = |first: char| first.is_ascii_alphabetic() || first == '_';
     label.starts_with(begins) && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }

@@ -5,7 +5,7 @@
 
 use crate::subject::Correction;
 
-use super::lines::{Lines, Slots, Statement};
+use super::lines::{Lines, Slots, Statement, is_name, is_word};
 use super::program::Program;
 
 /// A text whose lines are in the spelling of an assembler, and what was corrected.
@@ -28,6 +28,12 @@ pub(super) fn cleaned(text: &str) -> Cleaned {
             correct(format!("`{}` is a caption and is left out", code.trim()));
             code.clear();
         }
+        if let Some(at) = code.find(|c: char| !c.is_ascii()) {
+            // No instruction has such characters: a remark without the sign of a comment.
+            correct(format!("`{}` is no instruction and is left out", code[at..].trim_end()));
+            code.truncate(at);
+        }
+        code = without_address(&code).to_owned();
         if code.contains(|c: char| c.is_ascii_uppercase()) && !code.contains(|c: char| c.is_ascii_lowercase())
         {
             code = code.to_ascii_lowercase();
@@ -43,7 +49,43 @@ pub(super) fn cleaned(text: &str) -> Cleaned {
         cleaned.text.push_str(&code);
         cleaned.text.push('\n');
     }
+    name_flag(&mut cleaned);
     cleaned
+}
+
+/// A line without the place and the word that a listing of this program has in front of an instruction.
+fn without_address(line: &str) -> &str {
+    let Some((place, rest)) = line.trim_start().split_once(char::is_whitespace) else { return line };
+    match rest.trim_start().split_once(char::is_whitespace) {
+        Some((word, instruction)) if is_word(word) && (place == "tst" || place.starts_with("tst+0x")) => {
+            instruction
+        }
+        _ => line,
+    }
+}
+
+/// The only word whose address a listing takes, by halves, is the one that the kernel sets, whatever it is called.
+fn name_flag(cleaned: &mut Cleaned) {
+    let halves = |half: &str| -> Vec<(usize, String)> {
+        let lines = (1..).zip(cleaned.text.lines());
+        let named = lines.filter_map(|(line, code)| {
+            let name = code.split_once(half)?.1.split_once(')')?.0.trim();
+            Some((line, name.to_owned()))
+        });
+        named.collect()
+    };
+    let (high, low) = (halves("%hi("), halves("%lo("));
+    let Some((line, name)) = high.first().cloned() else { return };
+    let is_only = high.iter().chain(&low).all(|(_, other)| *other == name) && !low.is_empty();
+    let is_known = ["preempted", "lock", "tst"].contains(&name.as_str());
+    let is_label = cleaned.text.lines().any(|code| code.split(':').any(|label| label.trim() == name));
+    if is_only && !is_known && !is_label && is_name(&name) {
+        for half in ["%hi(", "%lo("] {
+            cleaned.text = cleaned.text.replace(&format!("{half}{name})"), &format!("{half}preempted)"));
+        }
+        let text = format!("`{name}` is read as `preempted`, the word that the kernel sets");
+        cleaned.corrections.push(Correction { line, text });
+    }
 }
 
 /// The ASCII character that a full-width one or a wide space stands for.
