@@ -147,7 +147,7 @@ fn by_ptrace(request: &Request, program: &Program) -> Result<Trace, Failure> {
 
 /// A peak is known to so much: the kernel sums it from parts for each processor that lag behind by up to 32 pages or more
 /// (`percpu_counter_batch` of lib/percpu_counter.c), for two kinds of pages.
-const PEAK_KNOWN_TO_KIB: u64 = 1024;
+const PEAK_KNOWN_TO_KIB: u64 = 512;
 
 /// The part of a trace that is the same for every backend.
 struct Record {

@@ -141,7 +141,7 @@ fn streams(order: &Order, to: Option<BorrowedFd<'_>>) -> Result<(), String> {
     let nothing = Path::new("/dev/null");
     let open = |path: &Path| File::open(path).map_err(|error| failed("its standard input", path, &error));
     let make = |path: &Path| {
-        paths::open_emptied(path).map_err(|error| format!("its standard output {}: {error}", path.display()))
+        paths::open_emptied(path).map_err(|error| failed("its standard output", path, &error.into()))
     };
     let input = match &order.input {
         Input::Null => open(nothing),
