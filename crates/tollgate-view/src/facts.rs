@@ -23,6 +23,8 @@ pub const PAIRS: &str = "run.pairs";
 pub const TURNS: &str = "run.turns";
 /// Why an environment of a session gave nothing more, where it ended early or never began.
 pub const LOST: &str = "run.lost";
+/// Why commands were executed in turn and not in random order.
+pub const IN_TURN: &str = "run.in_turn";
 
 /// The fact that names the patterns which chose the cases; an empty list is everything.
 pub fn patterns(patterns: &[String]) -> (String, Fact) {

@@ -334,6 +334,7 @@ fn the_page_has_the_columns_that_there_are() {
     let knob = json!({"path": "/proc/sys/vm/swappiness", "was": "60", "value": "1"});
     run["session"] = json!({
         "id": "20261121-015427-00000000", "environment": "host", "place": 0, "of": 2, "paired": true, "knob": knob,
+        "command": {"line": "true"},
     });
     home.keep(&run);
     let line =

@@ -20,6 +20,8 @@ const PAIRED: &str =
 const MOST_ROWS: usize = 20;
 /// At most this many of the cases that one run lacks.
 const MOST_ONLY: usize = 4;
+/// Calls of a difference of commands.
+const MOST_CALLS: usize = 10;
 /// A row names at most this many of its causes.
 const MOST_CAUSES: usize = 3;
 
@@ -109,7 +111,8 @@ fn one(comparison: &Comparison, all: bool, width: usize) -> String {
         text.push_str(&traced.text(width));
     }
     if comparison.is_of_commands() {
-        let split = Difference::of(comparison).map(|difference| difference.text(all, width));
+        let split = Difference::of(comparison)
+            .map(|difference| difference.text(if all { usize::MAX } else { MOST_CALLS }, width));
         text.push_str(&split.map_or(String::new(), |split| format!("\n{split}")));
     }
     text

@@ -1,5 +1,7 @@
 //! What the differences of commands consist of: the parts of the real time, and the system calls.
 
+use tollgate_model::traced::blame::Part;
+
 use super::subject::Subject;
 use crate::comparison::Comparison;
 use crate::figures;
@@ -44,7 +46,11 @@ pub fn rows(split: &Split) -> [Vec<[String; 5]>; 2] {
         [name, String::new(), String::new(), difference(sum), String::new()]
     });
     let outside = row("outside of calls", split.outside, String::new());
-    let calls = calls.chain(others).chain([outside]).chain(last(split.rest_of_calls())).collect();
+    let beside = [(Part::Runqueue, split.runqueue), (Part::Unaccounted, split.unaccounted)];
+    let beside = beside.into_iter().filter(|(_, line)| *line != Line::default());
+    let beside = beside.map(|(part, line)| row(in_words_of_part(part, false), line, String::new()));
+    let calls =
+        calls.chain(others).chain([outside]).chain(beside).chain(last(split.rest_of_calls())).collect();
     [parts, calls]
 }
 

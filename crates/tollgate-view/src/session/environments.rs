@@ -106,7 +106,11 @@ pub(crate) fn method(comparison: &Comparison) -> Option<String> {
         |row: &Row| tollgate_suites::find(&row.case().benchmark).is_some_and(Benchmark::is_of_environment);
     if comparison.is_of_commands() {
         let pairs = figures::count(pairs, "pair of executions", "pairs of executions");
-        return Some(format!("Alternated: {pairs}, in a random order in each round{}", gain(comparison)));
+        let order = match facts::text(&other.facts, facts::IN_TURN) {
+            None => "in a random order in each round",
+            Some(_) => "in turn",
+        };
+        return Some(format!("Alternated: {pairs}, {order}{}", gain(comparison)));
     }
     if comparison.rows.iter().all(is_of_starts) {
         let pairs = figures::count(pairs, "pair of starts", "pairs of starts");

@@ -1,6 +1,7 @@
 //! The difference of two commands as text: the parts of the real time, and the system calls.
 
 use tollgate_model::text::clean;
+use tollgate_model::traced::blame::Part;
 use unicode_width::UnicodeWidthStr;
 
 use super::said;
@@ -11,8 +12,6 @@ use crate::table::{Look, Table, cut, heading, paragraph};
 use crate::trace::blame::in_words_of_part;
 use crate::trace::text as words;
 
-/// Calls of a screen.
-const MOST_CALLS: usize = 6;
 /// Calls of a line.
 const FEW_CALLS: usize = 4;
 /// The longest name of a call.
@@ -48,8 +47,8 @@ impl Difference {
         Some(Self { column: Column::of(&split), labels, names, split, is_different })
     }
 
-    /// The tables; with `all` every call.
-    pub(crate) fn text(&self, all: bool, width: usize) -> String {
+    /// The tables, with at most so many calls.
+    pub(crate) fn text(&self, most: usize, width: usize) -> String {
         let [base, other] = &self.labels;
         let insignificant = if self.is_different { "" } else { ", which is not significant" };
         let title = format!(
@@ -57,9 +56,14 @@ impl Difference {
             self.column.show(self.split.timed.difference),
             count(self.split.pairs, "pair of traced executions", "pairs of traced executions")
         );
-        let tables = [self.parts(), self.calls(all)].map(|table| table.lines(Some(width), false)).concat();
+        let tables = [self.parts(), self.calls(most)].map(|table| table.lines(Some(width), false)).concat();
+        let shares = match (self.split.is_exact, self.split.has_idle) {
+            (true, _) => "One thread: the calls' shares are exact.",
+            (false, true) => "Several threads: the calls' shares are estimates.",
+            (false, false) => "ptrace(2) does not know the waiting: the calls' shares are estimates.",
+        };
         let rest = "rest: tracing, and medians over the pairs, which do not sum.";
-        let method = paragraph(&format!("{} {rest}", self.split.method), width, "");
+        let method = paragraph(&format!("{shares} {rest}"), width, "");
         heading(&title, width) + &tables + &method
     }
 
@@ -86,10 +90,10 @@ impl Difference {
         table
     }
 
-    fn calls(&self, all: bool) -> Table {
+    fn calls(&self, most: usize) -> Table {
         let mut table = self.table("call", true);
         let differ = self.split.calls.iter().take_while(|call| call.line.difference != 0).count();
-        let (shown, others) = self.split.calls.split_at(if all { differ } else { MOST_CALLS.min(differ) });
+        let (shown, others) = self.split.calls.split_at(most.min(differ));
         for call in shown {
             self.row(&mut table, &words::cut(&call.name, LONGEST), call.line, Some(call.numbers()));
         }
@@ -103,6 +107,10 @@ impl Difference {
             self.row(&mut table, &count(others.len(), "other", "others"), line, None);
         }
         self.row(&mut table, "outside of calls", self.split.outside, None);
+        let beside = [(Part::Runqueue, self.split.runqueue), (Part::Unaccounted, self.split.unaccounted)];
+        for (part, line) in beside.into_iter().filter(|(_, line)| *line != Line::default()) {
+            self.row(&mut table, in_words_of_part(part, false), line, None);
+        }
         self.end(&mut table, self.split.rest_of_calls());
         table
     }

@@ -255,8 +255,8 @@ impl<'s> Other<'s> {
     }
 }
 
-/// What a difference consists of. The differences of the parts and their rest sum to `difference_s`, and so do those of the calls, of the
-/// time outside of them and of their rest.
+/// What a difference consists of. The differences of the parts and their rest sum to `difference_s`, and so do those of the calls, of what
+/// is beside them and of their rest.
 pub(crate) fn split(split: &Split) -> Value {
     let line = |line: &Line| {
         let [base, other, difference] =
@@ -285,6 +285,8 @@ pub(crate) fn split(split: &Split) -> Value {
         "rest_of_parts_s": split.rest_of_parts() as f64 / 1e9,
         "calls": calls.collect::<Vec<Value>>(),
         "outside": line(&split.outside),
+        "runqueue": line(&split.runqueue),
+        "unaccounted": line(&split.unaccounted),
         "rest_of_calls_s": split.rest_of_calls() as f64 / 1e9,
     })
 }

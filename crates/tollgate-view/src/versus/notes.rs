@@ -27,8 +27,12 @@ pub(super) fn all(session: &Session, cells: &[Cell]) -> Vec<String> {
     let gone = gone.saturating_sub(session.members.len());
     let gone =
         (gone > 0).then(|| format!("{} of it, not among these runs.", count(gone, "command", "commands")));
+    let first = session.members.first().map(|first| &first.summary.run.facts);
+    let in_turn = first.and_then(|facts| facts::text(facts, facts::IN_TURN)).map(|why| {
+        format!("In turn and not in random order: {why}. --prepare can set the same state before each.")
+    });
     let named = notes.into_iter().map(|(note, labels)| format!("{}: {note}.", labels.join(", ")));
-    named.chain(gone).collect()
+    in_turn.into_iter().chain(named).chain(gone).collect()
 }
 
 fn of(cell: &Cell) -> Vec<String> {

@@ -104,8 +104,11 @@ fn decided_by(comparison: &Comparison, ratio: f64, interval: Interval) -> Option
     let different = if off > LEAST_ALTERNATED.max(comparison.asked) { off } else { 0.0 };
     let wanted = different.max(same - off).max(f64::MIN_POSITIVE);
     let factor = (half(interval) / wanted).powi(2).max(LEAST);
-    let time = need::rounded(comparison.base.seconds()? * factor);
-    Some(format!(" About --time {time} would decide it."))
+    let seconds = comparison.base.seconds()? * factor;
+    Some(match seconds > 3600.0 {
+        true => " More than an hour would be needed to decide it.".to_owned(),
+        false => format!(" About --time {} would decide it.", need::rounded(seconds)),
+    })
 }
 
 fn why_missing(comparison: &Comparison) -> String {

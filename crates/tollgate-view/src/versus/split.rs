@@ -27,15 +27,21 @@ pub(crate) struct Split {
     pub(crate) parts: Vec<(Part, Line)>,
     /// The system calls, those first that differ most.
     pub(crate) calls: Vec<Call>,
-    /// The time outside of calls.
+    /// The time outside of calls: user mode, faults and the rest.
     pub(crate) outside: Line,
+    /// Waiting for a processor, in calls and outside of them: no call is the cause of it.
+    pub(crate) runqueue: Line,
+    /// The time that belongs to neither, before the first event and after the last.
+    pub(crate) unaccounted: Line,
     /// Real time of the traced executions.
     pub(crate) traced: Line,
     /// Real time of the timed executions, which are others.
     pub(crate) timed: Line,
     /// Whether every share is as measured and none is an estimate.
     pub(crate) is_exact: bool,
-    /// The same in a sentence.
+    /// Whether the backend knows the kind of waiting.
+    pub(crate) has_idle: bool,
+    /// How exact they are, in a sentence.
     pub(crate) method: &'static str,
 }
 
@@ -78,10 +84,13 @@ impl Split {
             backends: [base.backend, other.backend],
             parts: (0..blames[0][0].account.parts().len()).filter_map(part).collect(),
             calls: calls(&blames),
-            outside: line(&blames, |blame| blame.outside_ns),
+            outside: line(&blames, |blame| Beside::of(blame).outside),
+            runqueue: line(&blames, |blame| Beside::of(blame).runqueue),
+            unaccounted: line(&blames, |blame| Beside::of(blame).unaccounted),
             traced: line(&blames, |blame| signed(blame.account.real)),
             timed: Line { sides, difference: rounded(Some(adds)) },
             is_exact: all().all(blame::is_exact),
+            has_idle: all().all(|traced| traced.idle.is_some()),
             method: method(all()),
         })
     }
@@ -94,7 +103,8 @@ impl Split {
     /// What the calls and the time outside of them leave of it.
     pub(crate) fn rest_of_calls(&self) -> i64 {
         let calls = self.calls.iter().map(|call| call.line.difference);
-        calls.chain([self.outside.difference]).fold(self.timed.difference, i64::saturating_sub)
+        let beside = [self.outside, self.runqueue, self.unaccounted].map(|line| line.difference);
+        calls.chain(beside).fold(self.timed.difference, i64::saturating_sub)
     }
 
     /// Whether ptrace(2) stopped either.
@@ -123,7 +133,7 @@ fn pairs<'a>(base: &'a Run, other: &'a Run) -> impl Iterator<Item = [&'a Traced;
     traced(base).iter().zip(traced(other)).map(|(base, other)| [base, other])
 }
 
-/// The system calls of all pairs; one that a pair has not made has no time there.
+/// The system calls of all pairs, without their waiting for a processor; one that a pair has not made has no time there.
 fn calls(blames: &[[Blame; 2]]) -> Vec<Call> {
     // Of each call and side: its contribution and its number in each pair.
     let mut all: BTreeMap<&str, [Vec<(i64, u64)>; 2]> = BTreeMap::new();
@@ -132,7 +142,7 @@ fn calls(blames: &[[Blame; 2]]) -> Vec<Call> {
             for call in &blame.calls {
                 let none = || [(); 2].map(|()| vec![(0, 0); blames.len()]);
                 let known = all.entry(&call.name).or_insert_with(none);
-                known[side][pair] = (signed(Parts::total_ns(call.parts)), call.count);
+                known[side][pair] = (signed(own(call.parts)), call.count);
             }
         }
     }
@@ -149,6 +159,29 @@ fn calls(blames: &[[Blame; 2]]) -> Vec<Call> {
     let mut calls: Vec<Call> = all.into_iter().map(call).collect();
     calls.sort_by_key(|call| Reverse((call.line.difference.unsigned_abs(), call.line.sides[0])));
     calls
+}
+
+/// What a call accounts for beside the waiting for a processor.
+fn own(parts: Parts) -> u64 {
+    Parts { runqueue_ns: 0, ..parts }.total_ns()
+}
+
+/// The real time that no call accounts for. It sums to the real time with what the calls do.
+struct Beside {
+    outside: i64,
+    runqueue: i64,
+    unaccounted: i64,
+}
+
+impl Beside {
+    fn of(blame: &Blame) -> Self {
+        let in_calls = blame.calls.iter().map(|call| call.parts.runqueue_ns).fold(0, u64::saturating_add);
+        // A backend that does not know the idle time has its waiting among what is not accounted for, and shares that out to calls.
+        let runqueue = blame.account.runqueue.max(in_calls);
+        let outside = blame.outside_ns.saturating_sub(less(runqueue, in_calls));
+        let unaccounted = signed(blame.account.unaccounted).min(outside).max(0);
+        Self { outside: outside.saturating_sub(unaccounted), runqueue: signed(runqueue), unaccounted }
+    }
 }
 
 /// The medians of a time over the pairs.

@@ -21,6 +21,9 @@ const LINES: usize = 40;
 const COLUMNS: usize = 80;
 /// Commands of a list that has no room for all.
 const MOST_COMMANDS: usize = 6;
+/// Calls of a difference, as there is room.
+const MOST_CALLS: usize = 8;
+const FEWEST_CALLS: usize = 2;
 /// Environments likewise.
 const MOST_ENVIRONMENTS: usize = 4;
 /// Comparisons that have a sentence each. More have a row each.
@@ -33,6 +36,7 @@ pub fn text(session: &Session, all: bool, width: usize) -> String {
     let screen = Screen { session, cells: &cells, all, width };
     let mut text =
         format!("{}{}\n{}", screen.head(), screen.commands(), tables::timed(screen.shown(), width));
+    let notes: String = notes::all(session, &cells).iter().map(|note| paragraph(note, width, "")).collect();
     // Each with a line of space before it, as far as there is room.
     let differences: Vec<Difference> = screen.differences().collect();
     let mut blocks = vec![matrix::text(session, &cells, width), screen.verdicts()];
@@ -41,12 +45,23 @@ pub fn text(session: &Session, all: bool, width: usize) -> String {
         blocks.pop();
     }
     match differences.as_slice() {
-        [difference] if cells.len() == 2 => blocks.push(Some(difference.text(all, width))),
+        [difference] if cells.len() == 2 => {
+            let before = blocks.iter().flatten().map(|block| 1 + block.lines().count()).sum::<usize>();
+            let used = text.lines().count() + before + notes.lines().count() + 3;
+            let fits = |block: &String| used + block.lines().count() <= LINES;
+            let text = |most: usize| difference.text(most, width);
+            let fitting = (FEWEST_CALLS..=MOST_CALLS).rev().map(text).find(fits);
+            blocks.push(Some(match all {
+                true => text(usize::MAX),
+                false => fitting.unwrap_or_else(|| text(FEWEST_CALLS)),
+            }));
+        }
         differences => {
             blocks.push(tables::traced(screen.shown(), width));
             let lines: Vec<String> = differences.iter().map(|difference| difference.line(width)).collect();
             match all {
-                true => blocks.extend(differences.iter().map(|difference| Some(difference.text(all, width)))),
+                true => blocks
+                    .extend(differences.iter().map(|difference| Some(difference.text(usize::MAX, width)))),
                 false if is_matrix => (),
                 false => {
                     blocks.push(Some(screen.shortened(lines).concat()).filter(|lines| !lines.is_empty()))
@@ -54,8 +69,7 @@ pub fn text(session: &Session, all: bool, width: usize) -> String {
             }
         }
     }
-    let notes = notes::all(session, &cells);
-    blocks.push((!notes.is_empty()).then(|| notes.iter().map(|note| paragraph(note, width, "")).collect()));
+    blocks.push(Some(notes).filter(|notes| !notes.is_empty()));
     let mut left_out = false;
     for block in blocks.into_iter().flatten() {
         // The last line says where the rest is.
@@ -192,7 +206,7 @@ impl Screen<'_, '_> {
     fn more(&self) -> String {
         match self.session.members.first().and_then(|member| member.summary.run.label.as_ref()) {
             Some(label) => format!("tollgate show {label} --all | tollgate report {label}"),
-            None => "--format json; --label NAME keeps it for show, compare and report".to_owned(),
+            None => "--format json; --label NAME keeps it for show, compare, report".to_owned(),
         }
     }
 }
