@@ -79,7 +79,10 @@ impl Way {
                 case,
                 median: figures.map(|figures| figures.bounded()),
                 why: row.and_then(|row| row.why()).map(str::to_owned),
-                words: figures.map_or_else(|| "no".to_owned(), |figures| figures.in_words()),
+                words: figures.map_or_else(
+                    || row.map_or("not measured", |row| row.status()).to_owned(),
+                    |figures| figures.in_words(),
+                ),
             }
         };
         let fact = |name: &str| run.facts.get(name).and_then(|fact| fact.value());
@@ -124,7 +127,7 @@ pub fn text(ways: &[Way], width: usize) -> String {
             }
         }
     }
-    let note = "Medians of about 3 s each, one way after the other: a small difference may be the machine's. Memory is taken for what is written, and \
+    let note = "Medians of a few seconds each, one way after the other: a small difference may be the machine's. Memory is taken for what is written, and \
                 all of it is given back.";
     text.push_str(&paragraph(note, width, ""));
     text

@@ -13,7 +13,7 @@ use crate::failure::{Failure, go_on};
 use crate::{out, run, storage};
 
 /// The time for each way.
-const EACH: Duration = Duration::from_secs(3);
+const EACH: Duration = Duration::from_secs(4);
 
 /// Measures [`CASES`] on each way that works here and shows one table.
 ///
