@@ -50,3 +50,16 @@ impl fmt::Display for Kind {
         self.serialize(f)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_known_by_its_first_benchmark() {
+        let kinds =
+            [None, Some("entry/syscall"), Some("lab/int"), Some(CASE), Some(REAL)].map(Kind::by_first);
+        assert_eq!(kinds, [Kind::Run, Kind::Run, Kind::Lab, Kind::Trace, Kind::Versus]);
+        assert!(Kind::MEASURED.contains(&Kind::Versus) && !Kind::OF_BENCHMARKS.contains(&Kind::Versus));
+    }
+}
