@@ -5,6 +5,7 @@
 mod correlation;
 mod interval;
 mod modes;
+mod narrower;
 mod normal;
 mod order;
 mod series;
@@ -23,6 +24,7 @@ pub use trimmed::trimmed_mean;
 pub(crate) use correlation::rank_correlation;
 pub(crate) use interval::sign_test_rank;
 pub(crate) use modes::modes_of_sorted;
+pub(crate) use narrower::narrower_centre;
 pub(crate) use order::{inner, median_of, sorted};
 pub(crate) use shift::share_not_above;
 pub(crate) use signed::{Centre, FEWEST_PAIRS, centre};

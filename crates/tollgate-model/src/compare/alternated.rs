@@ -29,7 +29,7 @@ pub fn neighbours(base: &[f64], other: &[f64], rows: usize) -> Option<Neighbours
         .map(|(base, other)| vec![(other / base).ln()])
         .filter(|log| log[0].is_finite())
         .collect();
-    let Centre { estimate, interval } = stats::centre(&logs, confidence_of_each(rows))?;
+    let Centre { estimate, interval } = stats::narrower_centre(&logs, confidence_of_each(rows))?;
     let (verdict, _) = verdict(estimate.exp(), interval, logs.len(), [LEAST_ALTERNATED, SAME_ALTERNATED]);
     Some(Neighbours { ratio: estimate.exp(), interval: interval.map(exp), verdict })
 }
@@ -134,6 +134,16 @@ impl Judge<'_> {
         }
     }
 
+    /// Executions of commands may be disturbed as a whole, where turns are so short that most are not.
+    fn centre(&self, pairs: &[Vec<f64>]) -> Option<Centre> {
+        let is_of_command =
+            |index: &Index<'_>| index.run.session.as_ref().is_some_and(|part| part.command.is_some());
+        match is_of_command(self.base) && is_of_command(self.other) {
+            true => stats::narrower_centre(pairs, self.confidence),
+            false => stats::centre(pairs, self.confidence),
+        }
+    }
+
     /// The ratio other / base with the interval of its logarithm, or why there is none.
     fn ratio(&self, turns: &Turns) -> Result<(f64, Option<Interval>), String> {
         /// The share of turns that may be without a ratio: more of them are no accidents, and the median of the others is biased.
@@ -145,8 +155,7 @@ impl Judge<'_> {
             return Err(format!("not above zero in {} of {} turns", turns.without_ratio, turns.number));
         }
         let too_large = || "the ratio is too large or too small for a number".to_owned();
-        let Centre { estimate, interval } =
-            stats::centre(&turns.logs, self.confidence).ok_or_else(too_large)?;
+        let Centre { estimate, interval } = self.centre(&turns.logs).ok_or_else(too_large)?;
         let ratio = estimate.exp();
         let ends = interval.map_or([ratio; 2], |logs| [logs.low.exp(), logs.high.exp()]);
         if [ratio, ends[0], ends[1]].iter().all(|end| end.is_normal()) {
@@ -168,7 +177,7 @@ impl Judge<'_> {
         other: &Side<'_>,
         logs: Option<Interval>,
     ) -> Option<Alternation> {
-        let Centre { estimate, interval } = stats::centre(&turns.differences, self.confidence)?;
+        let Centre { estimate, interval } = self.centre(&turns.differences)?;
         Some(Alternation {
             adds: estimate,
             adds_interval: interval,
