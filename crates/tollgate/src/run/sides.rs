@@ -54,7 +54,7 @@ impl Asked {
     /// Wrong names, a setting that cannot be changed, options that do not go together.
     pub fn of(args: &RunArgs, selection: &Selection) -> Result<Self, Failure> {
         let mut named: Vec<(String, Spec)> =
-            args.session.environments.iter().map(parse).collect::<Result<_, Failure>>()?;
+            args.session.environments.iter().map(|name| parse(name)).collect::<Result<_, Failure>>()?;
         let knob = args.session.knob.as_deref().map(|knob| knob_of(knob, named.len())).transpose()?;
         if named.is_empty() {
             named = match selection.groups.iter().any(Group::is_of_environments) && knob.is_none() {
@@ -87,7 +87,7 @@ impl Asked {
                 "--in: {number} environments are too many; name at most {MOST}"
             )));
         }
-        let named = names.iter().map(parse).collect::<Result<_, _>>()?;
+        let named = names.iter().map(|name| parse(name)).collect::<Result<_, _>>()?;
         Ok(Self { named, knob: None, needs_module: false })
     }
 
@@ -162,9 +162,9 @@ fn working() -> Result<Vec<(String, Spec)>, Failure> {
 }
 
 /// An environment as the user named it, and as it is prepared.
-fn parse(name: &String) -> Result<(String, Spec), Failure> {
+fn parse(name: &str) -> Result<(String, Spec), Failure> {
     let spec = name.parse().map_err(|error: SpecError| Failure::input(format!("--in {error}")));
-    Ok((name.clone(), spec?))
+    Ok((name.to_owned(), spec?))
 }
 
 /// Why an environment is not measured, after its name.
