@@ -9,6 +9,7 @@ mod advice;
 pub mod benchmarks;
 pub mod burdens;
 pub mod causes;
+pub mod claims;
 pub mod compare;
 pub mod comparison;
 pub mod counts;

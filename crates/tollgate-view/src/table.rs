@@ -1,6 +1,7 @@
 //! Layout: columns that are never broken, and remarks beside them where there is room, beneath them
 //! where there is not.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use anstyle::{AnsiColor, Style};
@@ -44,8 +45,8 @@ pub enum Look {
 /// A table whose first column is a name, whose others are figures unless said otherwise, and whose rows have
 /// remarks.
 pub struct Table {
-    header: Vec<&'static str>,
-    words: Vec<&'static str>,
+    header: Vec<Cow<'static, str>>,
+    words: Vec<Cow<'static, str>>,
     /// How many of the last columns may be left out on narrow terminals.
     dispensable: usize,
     rows: Vec<Row>,
@@ -60,11 +61,22 @@ struct Row {
 impl Table {
     /// A table with these columns.
     pub fn new(header: &[&'static str]) -> Self {
-        Self { header: header.to_vec(), words: Vec::new(), dispensable: 0, rows: Vec::new() }
+        Self::of_columns(header.iter().map(|name| Cow::Borrowed(*name)).collect())
+    }
+
+    /// A table whose columns are named by a document.
+    pub fn of_columns(header: Vec<Cow<'static, str>>) -> Self {
+        Self { header, words: Vec::new(), dispensable: 0, rows: Vec::new() }
     }
 
     /// These columns hold words, which begin below each other; figures end below each other.
     pub fn with_words(mut self, columns: &[&'static str]) -> Self {
+        self.words.extend(columns.iter().map(|name| Cow::Borrowed(*name)));
+        self
+    }
+
+    /// The same of columns that a document names.
+    pub fn with_words_in(mut self, columns: Vec<Cow<'static, str>>) -> Self {
         self.words.extend(columns);
         self
     }
@@ -190,7 +202,7 @@ impl Table {
         table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Disabled);
         let header = self.header.iter().enumerate().map(|(at, name)| match at {
             0 => self.marked(Look::Plain, name),
-            _ => (*name).to_owned(),
+            _ => name.to_string(),
         });
         table.set_header(header.skip(first).take(number));
         for row in &self.rows {

@@ -18,6 +18,7 @@ use crate::boundaries::Boundaries;
 use crate::failure::Failure;
 use crate::{examples, out, size, time};
 
+pub mod claims;
 pub mod compare;
 pub mod doctor;
 mod groups;
@@ -55,6 +56,8 @@ pub enum Verb {
     Compare(compare::CompareArgs),
     /// Execute commands in alternation: which is faster, by how much, and where the time went
     Versus(Box<versus::VersusArgs>),
+    /// Show published experiments beside this machine's figures: which of their claims hold here
+    Claims(claims::ClaimsArgs),
     /// List, rename or delete kept runs
     Runs(runs::RunsArgs),
     /// Run a command, trace it and its children, and show where the time went

@@ -10,6 +10,7 @@ use clap_complete::{ArgValueCompleter, CompleteEnv, CompletionCandidate, PathCom
 use tollgate_environments::{Runtime, Sched};
 use tollgate_store::kept::kept;
 use tollgate_suites::SUITES;
+use tollgate_view::claims::Experiment;
 
 use crate::args::{CompletionsArgs, command};
 use crate::failure::Failure;
@@ -56,6 +57,7 @@ fn offering() -> Command {
 fn of_argument(argument: Arg) -> Arg {
     match argument.get_id().as_str() {
         "pattern" | "benchmark" => argument.add(ArgValueCompleter::new(benchmarks)),
+        "published" => argument.add(ArgValueCompleter::new(experiments)),
         "environments" => argument.add(ArgValueCompleter::new(environments)),
         "run" | "base" | "other" => argument.add(ArgValueCompleter::new(runs)),
         _ => argument,
@@ -69,6 +71,11 @@ fn benchmarks(typed: &OsStr) -> Vec<CompletionCandidate> {
         std::iter::once(suite.name).chain(benchmarks.map(|benchmark| benchmark.name))
     });
     beginning_with(typed, named.map(str::to_owned))
+}
+
+/// Published experiments.
+fn experiments(typed: &OsStr) -> Vec<CompletionCandidate> {
+    beginning_with(typed, Experiment::names().map(str::to_owned))
 }
 
 /// `last`, the labels and ids of kept runs, the newest first; files where none of them begins so.

@@ -138,6 +138,14 @@ pub fn of(verb: &str) -> Examples {
             ("tollgate doctor", "Say what disturbs measurements here and what would help"),
             ("tollgate doctor --fail-on poor", "Exit with status 1 where figures would be unreliable"),
         ],
+        "claims" => &[
+            ("tollgate claims", "Show every published experiment beside the figures of the newest runs"),
+            (
+                "tollgate claims ryzen-cache-thrashing-2017 --check",
+                "Measure what one experiment needs, and judge its claims",
+            ),
+            ("tollgate claims aslr-kaslr-2017 before", "Take the figures of the run labelled `before`"),
+        ],
         "environments" => &[
             ("tollgate environments", "Say which environments work here, and what the others need"),
             ("tollgate environments --format json", "The same as JSON"),

@@ -8,6 +8,7 @@
 mod agent;
 mod args;
 mod boundaries;
+mod claims;
 mod compare;
 mod complete;
 mod decode;
@@ -82,6 +83,7 @@ fn run_verb() -> Result<(), failure::Failure> {
         Verb::Show(args) => show::show(&args),
         Verb::Explain(args) => explain::explain(&args),
         Verb::Compare(args) => compare::compare(&args),
+        Verb::Claims(args) => claims::claims(&args),
         Verb::Runs(args) => runs::runs(&args),
         Verb::Versus(args) => versus::versus(&args),
         Verb::Trace(args) => trace::trace(&args),

@@ -66,7 +66,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
         None => Destination::choose(args.out.as_deref())?,
     };
     // Before any warning: a refusal is one line.
-    let workplace = Workplace::choose(&selection, args)?;
+    let workplace = Workplace::choose(&selection, args.dir.as_deref(), args.on.as_ref())?;
     go_on()?;
     if !args.quiet {
         destination.say_doubt();

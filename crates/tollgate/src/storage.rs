@@ -9,7 +9,7 @@ use tollgate_environments::{EnvironmentError, Memory, Private, RamDisk};
 use tollgate_inspect::Machine;
 use tollgate_model::Fact;
 
-use crate::args::{OnRam, RunArgs};
+use crate::args::OnRam;
 use crate::failure::Failure;
 
 /// The directory in which files are measured, or why there is none.
@@ -34,13 +34,13 @@ pub enum Workplace {
 }
 
 impl Workplace {
-    /// Creates the directory that the arguments ask for, where a chosen case uses files.
+    /// Creates the directory that `--dir` or `--on` asks for, else one under the current one, where a chosen case uses files.
     ///
     /// # Errors
     /// A directory that the user named and that cannot be used; one that no chosen case uses.
-    pub fn choose(selection: &Selection, args: &RunArgs) -> Result<Self, Failure> {
+    pub fn choose(selection: &Selection, dir: Option<&Path>, on: Option<&OnRam>) -> Result<Self, Failure> {
         if !selection.cases().any(|case| Storage::is_used_by(&case.benchmark)) {
-            return match (&args.dir, &args.on) {
+            return match (dir, on) {
                 (None, None) => Ok(Self::Nowhere("no files are measured".to_owned())),
                 (Some(_), _) => Err(unneeded("--dir")),
                 (None, Some(_)) => Err(unneeded("--on")),
@@ -48,7 +48,7 @@ impl Workplace {
         }
         // Files that a killed run left.
         tollgate_environments::clean();
-        match (&args.dir, &args.on) {
+        match (dir, on) {
             (_, Some(OnRam(file_system))) => on_ram(file_system),
             (Some(directory), None) => {
                 beneath(directory).map_err(|error| Failure::input(format!("--dir: {error}")))

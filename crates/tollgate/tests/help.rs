@@ -16,11 +16,13 @@ const NESTED: [&str; 9] = [
     "store prune",
     "store add",
 ];
-const VERBS: [&str; 19] = [
+const VERBS: [&str; 21] = [
     "run",
     "show",
     "explain",
     "compare",
+    "versus",
+    "claims",
     "runs",
     "list",
     "report",

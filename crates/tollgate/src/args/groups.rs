@@ -7,7 +7,7 @@ use crate::out;
 
 /// The groups, the most used verbs first. A verb that is in none is in the first.
 const GROUPS: [(&str, &[&str]); 4] = [
-    ("Commands", &["run", "show", "explain", "compare", "versus", "runs", "list", "report"]),
+    ("Commands", &["run", "show", "explain", "compare", "versus", "claims", "runs", "list", "report"]),
     ("This machine", &["inspect", "doctor", "environments", "trace", "ram"]),
     ("Other systems and shells", &["export", "store", "completions", "man", "help"]),
     ("Advanced", &["decode", "lab", "schedules"]),

@@ -1,0 +1,18 @@
+//! Published experiments beside this machine's figures: what was measured, the figures as printed, each claim's verdict here, the errors of
+//! the sources, and the questions that they left open.
+//!
+//! The data lies in `claims/` of the project, a JSON file an experiment ([`data`]). A cell of a table is either a printed figure or a
+//! [`quantity`], which names what is its counterpart here. [`told`] evaluates an experiment once; text and JSON are written from that.
+
+pub mod data;
+mod figure;
+mod known;
+mod page;
+mod quantity;
+mod told;
+mod verdict;
+
+pub use data::Experiment;
+pub use known::{Config, Known};
+pub use page::page;
+pub use told::{Document, Told, told};

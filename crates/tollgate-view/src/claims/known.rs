@@ -1,0 +1,64 @@
+//! What is at hand of this machine: kept runs, and its kernel's configuration.
+
+use tollgate_kconfig::{Configuration, Counts};
+use tollgate_model::{Case, Facts};
+
+use crate::summary::{Row, Summary};
+
+/// The configuration of the kernel that the runs were made on.
+pub type Config = Result<Configuration, String>;
+
+/// What is at hand: the runs in the order in which they are asked.
+pub struct Known<'a> {
+    /// The runs. A figure, and both parts of a ratio, are taken from the first one that has them.
+    pub runs: Vec<Summary<'a>>,
+    /// The facts of this machine.
+    pub facts: &'a Facts,
+    /// Its kernel's configuration, or why it is not known.
+    pub config: &'a Config,
+    /// The cases that can be asked for here.
+    pub cases: &'a [Case],
+}
+
+impl Known<'_> {
+    /// Which run the figures are from, in words.
+    pub(super) fn whence(&self, at: usize) -> String {
+        let run = self.runs[at].run;
+        match &run.session {
+            Some(part) => format!("in {}, run {}", part.environment, run.id),
+            None => format!("run {}", run.id),
+        }
+    }
+
+    /// Whether a pattern means a case of this machine.
+    pub(super) fn has_case(&self, pattern: &str) -> bool {
+        self.cases.iter().any(|case| tollgate_suites::matches(pattern, case))
+    }
+
+    /// An option's value, or with `=y` and `=m` the number of options built in and as modules.
+    pub(super) fn option(&self, name: &str) -> Result<String, String> {
+        let configuration = self.config.as_ref().map_err(Clone::clone)?;
+        let counts = Counts::of(configuration);
+        match name {
+            "=y" => Ok(counts.built_in.to_string()),
+            "=m" => Ok(counts.modules.to_string()),
+            _ => Ok(configuration.value(name).map_or("not there".to_owned(), ToString::to_string)),
+        }
+    }
+}
+
+/// The row that a pattern means: of those that it matches the one with the fewest parameters. With `nth` the one with the nth
+/// smallest value of a parameter.
+pub(super) fn row<'a, 'b>(
+    summary: &'b Summary<'a>,
+    pattern: &str,
+    nth: Option<&(String, usize)>,
+) -> Option<&'b Row<'a>> {
+    let matching = summary.rows.iter().filter(|row| tollgate_suites::matches(pattern, row.case));
+    let Some((parameter, at)) = nth else { return matching.min_by_key(|row| row.case.params.len()) };
+    let size = |case: &Case| case.number(parameter);
+    let mut rows: Vec<&Row> = matching.filter(|row| size(row.case).is_some()).collect();
+    rows.sort_by_key(|row| size(row.case));
+    rows.dedup_by_key(|row| size(row.case));
+    rows.get(*at).copied()
+}

@@ -1,0 +1,367 @@
+//! What stands beside a published figure: a case of a run with its estimator and unit, a fact, the verdict on a program of
+//! `tollgate schedules`, an option of the kernel; ratios and differences of these.
+
+use serde::Deserialize;
+use tollgate_model::stats::{Interval, trimmed_mean};
+use tollgate_model::traced::blame;
+use tollgate_model::{Fact, Unit};
+use tollgate_schedules::subject::Wish;
+use tollgate_schedules::{Limits, Verdict};
+
+use super::figure::{Answer, Bound, Figure};
+use super::known::{Known, row};
+use crate::facts;
+use crate::summary::{Figures, Row, State, Summary};
+
+/// What is asked for. One of the fields without a default says what; the others how.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Quantity {
+    /// The pattern of a case.
+    case: String,
+    /// Of the cases that match, the one with the nth smallest value of a parameter, from 0.
+    nth: Option<(String, usize)>,
+    /// The estimator of its samples.
+    by: By,
+    /// Of a command: `real`, `user`, `sys` or `waiting`.
+    part: String,
+    /// Of a command: the calls whose time in all its processes is summed.
+    calls: Vec<String>,
+    /// The unit.
+    unit: In,
+    /// Times so many.
+    times: Option<f64>,
+    /// The pattern of a case whose status is meant.
+    status: String,
+    /// The first over the second.
+    ratio: Option<Box<[Quantity; 2]>>,
+    /// The first less the second.
+    minus: Option<Box<[Quantity; 2]>>,
+    /// The first that is known.
+    any: Vec<Quantity>,
+    /// A fact's value.
+    fact: String,
+    /// The verdict on a program.
+    schedule: String,
+    /// An option of the kernel, or `=y` or `=m` for a count.
+    option: String,
+    /// It takes so long that `--check` does not measure it.
+    on_request: bool,
+}
+
+/// The estimator.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum By {
+    /// That of every other table.
+    #[default]
+    Median,
+    /// The mean of the first so many samples.
+    #[serde(rename = "mean-of-5")]
+    MeanOf5,
+    #[serde(rename = "mean-of-10")]
+    MeanOf10,
+    #[serde(rename = "mean-of-20")]
+    MeanOf20,
+    /// The mean of twelve without the highest and the lowest.
+    TrimmedMean,
+}
+
+/// The unit that a figure is shown in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+enum In {
+    #[default]
+    #[serde(rename = "ns")]
+    Nanoseconds,
+    #[serde(rename = "µs")]
+    Microseconds,
+    #[serde(rename = "ms")]
+    Milliseconds,
+    #[serde(rename = "s")]
+    Seconds,
+    /// Of the time stamp counter.
+    #[serde(rename = "cycles")]
+    Cycles,
+    /// A million bytes.
+    #[serde(rename = "MB")]
+    Megabytes,
+    /// 1024 bytes.
+    #[serde(rename = "KB")]
+    Kilobytes,
+    /// A million bytes in a second.
+    #[serde(rename = "MB/s")]
+    MegabytesPerSecond,
+    /// Operations in 20 seconds.
+    #[serde(rename = "in 20 s")]
+    InTwentySeconds,
+}
+
+/// Why a quantity is not known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Missing {
+    /// The reason: a clause.
+    pub why: String,
+    /// The patterns of the cases that no run was asked for.
+    pub to_measure: Vec<String>,
+}
+
+impl Missing {
+    fn because(why: impl Into<String>) -> Self {
+        Self { why: why.into(), to_measure: Vec::new() }
+    }
+}
+
+impl Quantity {
+    /// Its value by the first run that has it, with the number of that run.
+    ///
+    /// # Errors
+    /// Where no run has it: why the first one that was asked for it has not.
+    pub(super) fn evaluate(&self, known: &Known) -> Result<(Answer, usize), Missing> {
+        let mut why: Option<Missing> = None;
+        for (at, summary) in known.runs.iter().enumerate() {
+            match self.of_run(known, Some(summary)) {
+                Ok(answer) => return Ok((answer, at)),
+                Err(missing) => {
+                    let tells_more = why.as_ref().is_none_or(|known| !known.to_measure.is_empty());
+                    if tells_more && (why.is_none() || missing.to_measure.is_empty()) {
+                        why = Some(missing);
+                    }
+                }
+            }
+        }
+        match why {
+            None => self.of_run(known, None).map(|answer| (answer, 0)),
+            Some(why) => Err(why),
+        }
+    }
+
+    /// The patterns of the cases that it needs and no run was asked for.
+    pub fn to_measure(&self, known: &Known) -> Vec<String> {
+        let missing = if self.is_on_request() { None } else { self.evaluate(known).err() };
+        missing.map(|missing| missing.to_measure).unwrap_or_default()
+    }
+
+    /// The patterns of all cases that it names.
+    pub fn patterns(&self) -> Vec<&str> {
+        let pairs = [&self.ratio, &self.minus].into_iter().flatten().flat_map(|pair| pair.iter());
+        let parts = pairs.chain(&self.any).flat_map(Self::patterns);
+        let own = [self.case.as_str(), &self.status].into_iter().filter(|pattern| !pattern.is_empty());
+        own.chain(parts).collect()
+    }
+
+    /// Whether a part of it is measured on request only.
+    pub fn is_on_request(&self) -> bool {
+        let pairs = [&self.ratio, &self.minus].into_iter().flatten().flat_map(|pair| pair.iter());
+        self.on_request || pairs.chain(&self.any).any(Self::is_on_request)
+    }
+
+    fn of_run(&self, known: &Known, summary: Option<&Summary>) -> Result<Answer, Missing> {
+        let answer = if !self.any.is_empty() {
+            self.first_of(known, summary)?
+        } else if let Some(pair) = &self.ratio {
+            self.of_pair(pair, known, summary, Figure::over)?
+        } else if let Some(pair) = &self.minus {
+            self.of_pair(pair, known, summary, Figure::minus)?
+        } else if !self.schedule.is_empty() {
+            Answer::Words(schedule(&self.schedule)?)
+        } else if !self.option.is_empty() {
+            Answer::Words(known.option(&self.option).map_err(Missing::because)?)
+        } else if !self.fact.is_empty() {
+            Answer::Words(fact(known, &self.fact)?)
+        } else if !self.status.is_empty() {
+            let row = self.find(known, summary, &self.status)?;
+            Answer::Words(row.status().to_owned())
+        } else {
+            Answer::Figure(self.of_case(known, summary)?)
+        };
+        Ok(match (answer, self.times) {
+            (Answer::Figure(figure), Some(times)) => Answer::Figure(figure.times(times)),
+            (answer, _) => answer,
+        })
+    }
+
+    /// The first of the alternatives that this run has. Where it has none: why, of the first.
+    fn first_of(&self, known: &Known, summary: Option<&Summary>) -> Result<Answer, Missing> {
+        let mut answers = self.any.iter().map(|one| one.of_run(known, summary));
+        let first = answers.next().unwrap_or_else(|| Err(Missing::because("nothing is named")));
+        first.or_else(|why| answers.find_map(Result::ok).ok_or(why))
+    }
+
+    fn of_pair(
+        &self,
+        pair: &[Self; 2],
+        known: &Known,
+        summary: Option<&Summary>,
+        join: fn(Figure, Figure) -> Option<Figure>,
+    ) -> Result<Answer, Missing> {
+        let [one, other] = pair.each_ref().map(|quantity| quantity.of_run(known, summary));
+        match (one, other) {
+            (Ok(Answer::Figure(one)), Ok(Answer::Figure(other))) if one.is_count == other.is_count => {
+                join(one, other)
+                    .map(Answer::Figure)
+                    .ok_or_else(|| Missing::because("too small a figure: below the detection limit"))
+            }
+            (Ok(_), Ok(_)) => Err(Missing::because("a count and a time are not compared")),
+            (Err(one), Err(other)) if !one.to_measure.is_empty() && !other.to_measure.is_empty() => {
+                Err(Missing { why: one.why, to_measure: [one.to_measure, other.to_measure].concat() })
+            }
+            // A ratio needs both of one run.
+            (Err(missing), other) | (other, Err(missing)) => Err(match missing.to_measure.is_empty() {
+                true => missing,
+                false => {
+                    Missing { to_measure: [missing.to_measure, pair_of(&other, pair)].concat(), ..missing }
+                }
+            }),
+        }
+    }
+
+    fn find<'a, 'b>(
+        &self,
+        known: &Known,
+        summary: Option<&'b Summary<'a>>,
+        pattern: &str,
+    ) -> Result<&'b Row<'a>, Missing> {
+        if let Some(found) = summary.and_then(|summary| row(summary, pattern, self.nth.as_ref())) {
+            return Ok(found);
+        }
+        if !known.has_case(pattern) {
+            return Err(Missing::because(format!("this machine has no case {pattern}")));
+        }
+        let why = match self.on_request {
+            true => format!("not in the runs at hand; `tollgate run '{pattern}'` measures it"),
+            false => "not in the runs at hand; --check measures it".to_owned(),
+        };
+        Err(Missing { why, to_measure: vec![pattern.to_owned()] })
+    }
+
+    fn of_case(&self, known: &Known, summary: Option<&Summary>) -> Result<Figure, Missing> {
+        let row = self.find(known, summary, &self.case)?;
+        let figures = match &row.state {
+            State::Measured(figures) => figures,
+            State::Without(status, why) => {
+                return Err(Missing::because(format!("{} is {}: {why}", row.case, status.name())));
+            }
+        };
+        if !figures.is_estimate() {
+            return Err(Missing::because(format!(
+                "{} was executed by an emulator, whose times are no latencies",
+                row.case
+            )));
+        }
+        let mut figure = self
+            .estimate(figures)
+            .ok_or_else(|| Missing::because(format!("{} has too few samples, or no such part", row.case)))?;
+        figure.from = vec![row.case.clone()];
+        if figure.is_count {
+            return Ok(figure);
+        }
+        let clock_is_tsc = summary.is_some_and(|summary| facts::clock_is_tsc(&summary.run.facts));
+        self.scaled(figure, figures, clock_is_tsc)
+            .ok_or_else(|| Missing::because(format!("{} has no figure in that unit", row.case)))
+    }
+
+    /// The figure in the unit of the samples, without its case.
+    fn estimate(&self, figures: &Figures) -> Option<Figure> {
+        let plain = |value: f64, has_no_interval| Figure {
+            value,
+            interval: None,
+            bound: None,
+            is_count: figures.is_count() && figures.measured.unit == Unit::Instructions,
+            has_no_interval,
+            from: Vec::new(),
+        };
+        if !self.calls.is_empty() {
+            let traced = blame::median(&figures.measured.traced)?;
+            let meant = traced.calls.iter().filter(|call| self.calls.contains(&call.name));
+            return Some(plain(meant.map(|call| call.total_ns as f64).sum(), true));
+        }
+        if !self.part.is_empty() {
+            let part = figures.parts.iter().find(|part| part.name == self.part)?;
+            return Some(Figure {
+                interval: part.figures.estimate.interval,
+                ..plain(part.figures.estimate.median, part.figures.estimate.interval.is_none())
+            });
+        }
+        let samples = &figures.measured.samples;
+        let mean = |number: usize| {
+            let first = samples.get(..number)?;
+            Some(plain(first.iter().sum::<f64>() / number as f64, true))
+        };
+        match self.by {
+            // No figure is below what can be told from nothing, by any estimator.
+            _ if figures.below.is_some() => {
+                Some(Figure { bound: Some(Bound::AtMost), ..plain(figures.bounded(), false) })
+            }
+            By::MeanOf5 => mean(5),
+            By::MeanOf10 => mean(10),
+            By::MeanOf20 => mean(20),
+            By::TrimmedMean => Some(plain(trimmed_mean(samples)?, true)),
+            By::Median => {
+                Some(Figure { interval: figures.estimate.interval, ..plain(figures.estimate.median, false) })
+            }
+        }
+    }
+
+    /// The figure in the unit that was asked for.
+    fn scaled(&self, figure: Figure, figures: &Figures, clock_is_tsc: bool) -> Option<Figure> {
+        let measured = &figures.measured;
+        let is_time = matches!(measured.unit, Unit::Nanoseconds | Unit::NanosecondsPerLine);
+        let time = |factor: f64| is_time.then_some(factor);
+        let factor = match (self.unit, measured.unit) {
+            (In::Nanoseconds, _) => time(1.0),
+            (In::Microseconds, _) => time(1e-3),
+            (In::Milliseconds, _) => time(1e-6),
+            (In::Seconds, _) => time(1e-9),
+            (In::Cycles, Unit::Cycles) => Some(1.0),
+            (In::Cycles, _) => time(measured.clock_hz as f64 / 1e9).filter(|_| clock_is_tsc),
+            (In::Megabytes, Unit::Bytes) => Some(1e-6),
+            (In::Kilobytes, Unit::Bytes) => Some(1.0 / 1024.0),
+            (In::Megabytes | In::Kilobytes, _) => None,
+            (In::MegabytesPerSecond, _) => {
+                return Some(per(figure, time(measured.bytes_per_op? as f64 * 1e3)?));
+            }
+            (In::InTwentySeconds, _) => return Some(per(figure, time(20e9)?)),
+        };
+        factor.map(|factor| figure.times(factor))
+    }
+}
+
+/// So much over the figure.
+fn per(mut figure: Figure, amount: f64) -> Figure {
+    let turned = |value: f64| amount / value;
+    figure.interval = figure
+        .interval
+        .filter(|interval| interval.low > 0.0)
+        .map(|interval| Interval { low: turned(interval.high), high: turned(interval.low) });
+    figure.bound = figure.bound.map(|_| Bound::AtLeast);
+    figure.value = turned(figure.value);
+    figure
+}
+
+/// Both patterns of a pair, of which a run has one.
+fn pair_of(other: &Result<Answer, Missing>, pair: &[Quantity; 2]) -> Vec<String> {
+    let is_there = matches!(other, Ok(Answer::Figure(_)));
+    let cases = pair.iter().map(|quantity| quantity.case.clone());
+    if is_there { cases.filter(|case| !case.is_empty()).collect() } else { Vec::new() }
+}
+
+fn fact(known: &Known, name: &str) -> Result<String, Missing> {
+    match known.facts.get(name) {
+        Some(Fact::Known { value, .. }) => Ok(facts::in_words(name, value)),
+        Some(Fact::Unknown { why }) => Err(Missing::because(format!("{name} is unknown: {why}"))),
+        None => Err(Missing::because(format!("there is no fact {name}"))),
+    }
+}
+
+fn schedule(name: &str) -> Result<String, Missing> {
+    let subject = tollgate_schedules::subjects().find(|subject| subject.name() == name);
+    let subject = subject.ok_or_else(|| Missing::because(format!("there is no program {name}")))?;
+    let setting = subject.setting(Wish::default()).map_err(|unfit| Missing::because(unfit.to_string()))?;
+    match subject.check(setting, Limits::default()).verdict {
+        Verdict::Holds => Ok("holds".to_owned()),
+        Verdict::Violated(harm) => Ok(harm.to_string()),
+        Verdict::Allowed => Ok("allowed".to_owned()),
+        Verdict::Forbidden => Ok("forbidden".to_owned()),
+        Verdict::NotDecided(_) => Err(Missing::because("not every order of steps was looked at")),
+    }
+}

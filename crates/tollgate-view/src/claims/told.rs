@@ -1,0 +1,199 @@
+//! What is told of an experiment: its figures and this machine's, the verdicts, and the answers.
+
+use serde::Serialize;
+use tollgate_suites::matches;
+
+use super::data::{Cell, Experiment, Grid, Listing, Words};
+use super::figure::Answer;
+use super::known::Known;
+use super::quantity::Missing;
+use super::verdict::{Verdict, judged};
+use crate::findings;
+use crate::summary::Summary;
+
+/// An experiment with this machine's figures.
+#[derive(Debug, Serialize)]
+pub struct Told {
+    /// Its name.
+    pub id: String,
+    /// What was asked.
+    pub title: String,
+    /// Who published it, and where.
+    pub source: String,
+    /// The machine of the figures.
+    pub machine: String,
+    /// What was timed.
+    pub work: String,
+    /// How this machine's figures are made.
+    pub here: String,
+    /// The figures.
+    pub tables: Vec<ToldTable>,
+    /// What the source says without a figure.
+    pub statements: Vec<String>,
+    /// Bytes and programs.
+    pub listings: Vec<ToldListing>,
+    /// The claims.
+    pub claims: Vec<ToldClaim>,
+    /// The errors of the source.
+    pub errors: Vec<Answered>,
+    /// The questions that it leaves open.
+    pub questions: Vec<Answered>,
+}
+
+/// A table; this machine's figures are in its cells.
+#[derive(Debug, Serialize)]
+pub struct ToldTable {
+    /// Its heading.
+    pub title: String,
+    /// The names of its columns.
+    pub columns: Vec<String>,
+    /// Its cells. One that is missing has the number of its note in brackets.
+    pub rows: Vec<Vec<String>>,
+    /// Why cells are missing, and which run others are from.
+    pub notes: Vec<String>,
+}
+
+/// A listing.
+#[derive(Debug, Serialize)]
+pub struct ToldListing {
+    /// Its heading.
+    pub title: String,
+    /// Its lines.
+    pub lines: Vec<String>,
+}
+
+/// A claim.
+#[derive(Debug, Serialize)]
+pub struct ToldClaim {
+    /// Its name.
+    pub id: String,
+    /// The statement.
+    pub text: String,
+    /// The published figures.
+    pub figures: String,
+    /// The verdict here.
+    pub verdict: Verdict,
+    /// What it rests on.
+    pub because: Vec<String>,
+}
+
+/// What a source says or asks, and what is so.
+#[derive(Debug, Serialize)]
+pub struct Answered {
+    /// What it says or asks.
+    pub says: String,
+    /// The evidence or the answer, a sentence or more each.
+    pub answer: Vec<String>,
+}
+
+/// The experiments as JSON.
+#[derive(Debug, Serialize)]
+pub struct Document {
+    /// The runs that figures are taken from, in the order in which they are asked.
+    pub runs: Vec<String>,
+    /// The experiments.
+    pub experiments: Vec<Told>,
+}
+
+impl Document {
+    /// All of the experiments with what is at hand.
+    pub fn of(experiments: &[Experiment], known: &Known) -> Self {
+        let runs = known.runs.iter().map(|summary| summary.run.id.to_string()).collect();
+        Self { runs, experiments: experiments.iter().map(|experiment| told(experiment, known)).collect() }
+    }
+}
+
+/// Evaluates an experiment.
+pub fn told(experiment: &Experiment, known: &Known) -> Told {
+    let claims = experiment.claims.iter().map(|claim| {
+        let judged = judged(claim, known);
+        ToldClaim {
+            id: claim.id.clone(),
+            text: claim.text.clone(),
+            figures: claim.figures.clone(),
+            verdict: judged.verdict,
+            because: judged.because,
+        }
+    });
+    let answered = |says: &str, words: &[Words]| Answered {
+        says: says.to_owned(),
+        answer: words.iter().flat_map(|words| answers(words, known)).collect(),
+    };
+    Told {
+        id: experiment.id.clone(),
+        title: experiment.title.clone(),
+        source: experiment.source.clone(),
+        machine: experiment.machine.clone(),
+        work: experiment.work.clone(),
+        here: experiment.here.clone(),
+        tables: experiment.tables.iter().map(|grid| table(grid, known)).collect(),
+        statements: experiment.statements.clone(),
+        listings: experiment.listings.iter().map(listing).collect(),
+        claims: claims.collect(),
+        errors: experiment.errors.iter().map(|mistake| answered(&mistake.says, &mistake.evidence)).collect(),
+        questions: experiment.questions.iter().map(|open| answered(&open.question, &open.answer)).collect(),
+    }
+}
+
+fn table(grid: &Grid, known: &Known) -> ToldTable {
+    let mut notes = Vec::new();
+    let mut noted = |note: String| match notes.iter().position(|other| *other == note) {
+        Some(at) => at + 1,
+        None => {
+            notes.push(note);
+            notes.len()
+        }
+    };
+    let mut cell = |cell: &Cell| match cell {
+        Cell::Printed(text) => text.clone(),
+        Cell::Here(quantity) => match quantity.evaluate(known) {
+            Ok((answer, 0)) => answer.in_short(),
+            Ok((answer, at)) => format!("{} [{}]", answer.in_short(), noted(known.whence(at))),
+            Err(Missing { why, .. }) => format!("– [{}]", noted(why)),
+        },
+    };
+    let rows = grid.rows.iter().map(|row| row.iter().map(&mut cell).collect()).collect();
+    ToldTable { title: grid.title.clone(), columns: grid.columns.clone(), rows, notes }
+}
+
+fn listing(listing: &Listing) -> ToldListing {
+    let subject = tollgate_schedules::subjects().find(|subject| subject.name() == listing.schedule);
+    let of_program = subject.map(|subject| subject.listing()).unwrap_or_default();
+    let lines = listing.lines.iter().cloned().chain(of_program.lines().map(str::to_owned));
+    ToldListing { title: listing.title.clone(), lines: lines.collect() }
+}
+
+fn answers(words: &Words, known: &Known) -> Vec<String> {
+    match words {
+        Words::Text(text) => vec![text.clone()],
+        Words::Finding { finding } => found(finding, known),
+        Words::Filled { words, with } => vec![filled(words, with, known)],
+    }
+}
+
+/// The findings that rest on a case, of the first run that has some.
+fn found(pattern: &str, known: &Known) -> Vec<String> {
+    let of_run = |summary: &Summary| {
+        let found = findings::of(summary).into_iter();
+        let found = found.filter(|finding| finding.from.iter().any(|case| matches(pattern, case)));
+        found.map(|finding| finding.sentence).collect::<Vec<String>>()
+    };
+    let mut each = known.runs.iter().map(of_run);
+    each.find(|sentences| !sentences.is_empty()).unwrap_or_default()
+}
+
+/// The sentence with its figures; where one is missing, why.
+fn filled(words: &str, with: &[super::quantity::Quantity], known: &Known) -> String {
+    let mut text = String::new();
+    let mut parts = words.split("{}");
+    text.push_str(parts.next().unwrap_or_default());
+    for (part, quantity) in parts.zip(with) {
+        match quantity.evaluate(known) {
+            Ok((Answer::Figure(figure), _)) => text.push_str(&figure.with_interval()),
+            Ok((Answer::Words(words), _)) => text.push_str(&words),
+            Err(missing) => return format!("Not told by figures of this machine: {}.", missing.why),
+        }
+        text.push_str(part);
+    }
+    text
+}

@@ -1,0 +1,279 @@
+//! The published experiments: none of their figures and claims is absent, their counterparts exist, and verdicts follow from the runs at
+//! hand.
+
+#[path = "claims/published.rs"]
+mod published;
+mod sessions;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use published::PUBLISHED;
+use sessions::{host, runs};
+use tollgate_model::{Case, Fact, Facts, Run};
+use tollgate_suites::{Extent, Size};
+use tollgate_view::claims::{Config, Document, Experiment, Known, Told, page, told};
+use tollgate_view::summary::Summary;
+
+/// Evaluates with these runs, on a machine with these cases.
+fn with<T>(runs: &[Run], cases: &[Case], evaluate: impl FnOnce(&Known) -> T) -> T {
+    let facts: Facts = [("kernel.aslr".to_owned(), Fact::known(2, "/proc"))].into();
+    let config: Config = Err("the configuration is not known".to_owned());
+    let runs = runs.iter().map(Summary::of).collect();
+    evaluate(&Known { runs, facts: &facts, config: &config, cases })
+}
+
+fn experiment(name: &str) -> Experiment {
+    Experiment::named(name).expect("a built-in experiment").expect("sound")
+}
+
+fn all() -> Vec<Experiment> {
+    Experiment::names().map(experiment).collect()
+}
+
+/// The cases of the machine of the tests.
+fn cases() -> Vec<Case> {
+    let selected = tollgate_suites::select(&["*".to_owned()], Extent::Thorough, Size::Small);
+    selected.expect("everything").cases().collect()
+}
+
+/// An experiment with one claim, about these conditions.
+fn claiming(holds: &str) -> Experiment {
+    let text = format!(
+        r#"{{"id": "x-1999", "title": "t", "source": "s", "claims": [{{"id": "c", "text": "t", "holds": {holds}}}]}}"#
+    );
+    Experiment::read(&text).expect("an experiment")
+}
+
+/// The verdict on a claim, and what it rests on.
+fn judged(holds: &str, runs: &[Run]) -> (String, String) {
+    with(runs, &cases(), |known| {
+        let told = told(&claiming(holds), known);
+        let verdict = serde_json::to_value(told.claims[0].verdict).expect("JSON");
+        (verdict.as_str().expect("text").to_owned(), told.claims[0].because.join("\n"))
+    })
+}
+
+/// A run of host with these latencies in ns.
+fn run(latencies: &[(&str, f64)]) -> Run {
+    runs(&[host()], latencies).remove(0)
+}
+
+const RATIO: &str = r#"{"ratio": [{"case": "entry/int80"}, {"case": "entry/syscall"}]}"#;
+
+#[test]
+fn every_file_is_built_in_and_sound() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../claims");
+    let files = std::fs::read_dir(directory).expect("claims/").map(|entry| {
+        let name = entry.expect("an entry").file_name().into_string().expect("text");
+        name.strip_suffix(".json").map(str::to_owned)
+    });
+    let files: BTreeSet<String> = files.flatten().collect();
+    assert_eq!(files, Experiment::names().map(str::to_owned).collect());
+    for name in Experiment::names() {
+        let experiment = experiment(name);
+        assert_eq!(experiment.id, name);
+        assert!(!experiment.source.is_empty() && !experiment.claims.is_empty(), "{name}");
+        for claim in &experiment.claims {
+            assert!(
+                !claim.holds.is_empty() || !claim.cannot.is_empty(),
+                "{name}: {} says no reason",
+                claim.id
+            );
+        }
+    }
+    assert!(Experiment::named("direct-io-buffer").is_none());
+}
+
+/// All that is told of a published experiment as it was printed.
+fn printed(told: &Told) -> String {
+    let mut text = vec![told.work.clone(), told.machine.clone()];
+    text.extend(told.tables.iter().flat_map(|table| table.rows.concat()));
+    text.extend(told.statements.iter().cloned());
+    text.extend(told.listings.iter().flat_map(|listing| listing.lines.clone()));
+    text.extend(told.claims.iter().map(|claim| claim.figures.clone()));
+    text.join("\n")
+}
+
+#[test]
+fn every_published_figure_and_claim_is_told() {
+    assert_eq!(PUBLISHED.len(), Experiment::names().count());
+    for (name, claims, figures, words) in PUBLISHED {
+        let told = with(&[], &cases(), |known| told(&experiment(name), known));
+        let ids: Vec<&str> = told.claims.iter().map(|claim| claim.id.as_str()).collect();
+        assert_eq!(ids, *claims, "{name}");
+        let text = printed(&told);
+        let numbers = text.split(|c: char| !c.is_ascii_digit() && c != '.' && c != '-');
+        let numbers: Vec<f64> =
+            numbers.filter_map(|number| number.trim_end_matches('.').parse().ok()).collect();
+        for figure in *figures {
+            assert!(numbers.contains(figure), "{name}: {figure} is absent");
+        }
+        for word in *words {
+            assert!(text.contains(word), "{name}: {word:?} is absent");
+        }
+    }
+}
+
+#[test]
+fn every_counterpart_is_a_registered_benchmark_with_these_parameters() {
+    for experiment in all() {
+        for pattern in experiment.quantities().iter().flat_map(|quantity| quantity.patterns()) {
+            let (name, params) = pattern.split_once('{').unwrap_or((pattern, "}"));
+            let benchmark = tollgate_suites::find(name);
+            let benchmark = benchmark.unwrap_or_else(|| panic!("{}: no benchmark {name}", experiment.id));
+            let cases = benchmark.cases_in(Extent::Thorough);
+            for pair in params.trim_end_matches('}').split(',').filter(|pair| !pair.is_empty()) {
+                let (parameter, _) = pair.trim().split_once('=').expect("name=value");
+                let has = cases.iter().any(|params| params.contains_key(parameter));
+                assert!(has, "{}: {pattern} has a parameter that {name} has not", experiment.id);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_takes_minutes_is_not_measured_unasked() {
+    let known_cases = cases();
+    for experiment in all() {
+        let patterns = with(&[], &known_cases, |known| {
+            let quantities = experiment.quantities().into_iter();
+            quantities.flat_map(|quantity| quantity.to_measure(known)).collect::<BTreeSet<String>>()
+        });
+        for pattern in &patterns {
+            assert!(!pattern.starts_with("workloads/") && !pattern.starts_with("environments/"), "{pattern}");
+        }
+        if !patterns.is_empty() {
+            let patterns: Vec<String> = patterns.into_iter().collect();
+            tollgate_suites::select(&patterns, Extent::Usual, Size::Small).expect("selected");
+        }
+    }
+}
+
+#[test]
+fn a_claim_holds_or_not_by_the_interval_of_its_ratio() {
+    let run = [run(&[("entry/syscall", 100.0), ("entry/int80", 200.0)])];
+    let bounds = |bounds: &str| judged(&format!(r#"[{{"what": "w", "of": {RATIO}, {bounds}}}]"#), &run);
+    let (verdict, because) = bounds(r#""at_least": 1.2, "at_most": 4"#);
+    assert_eq!(verdict, "holds", "{because}");
+    assert!(
+        because.starts_with("w: ") && because.ends_with("it holds with at least 1.2, at most 4"),
+        "{because}"
+    );
+    assert_eq!(bounds(r#""at_least": 5"#).0, "does not hold");
+    assert_eq!(bounds(r#""at_most": 1.1"#).0, "does not hold");
+    let (verdict, because) = bounds(r#""at_least": 2"#);
+    assert_eq!(verdict, "cannot be told here", "{because}");
+    assert!(because.ends_with("its interval reaches to both sides"), "{because}");
+    let (verdict, because) = bounds(r#""at_least": 5, "unless": "the reason""#);
+    assert_eq!((verdict.as_str(), because.ends_with(": the reason")), ("cannot be told here", true));
+}
+
+#[test]
+fn without_figures_a_claim_cannot_be_told_and_says_why() {
+    let condition = format!(r#"[{{"what": "w", "of": {RATIO}, "at_least": 1}}]"#);
+    for run in [vec![], vec![run(&[("entry/vdso-clock", 20.0)])]] {
+        let (verdict, because) = judged(&condition, &run);
+        assert_eq!(verdict, "cannot be told here");
+        assert!(because.contains("--check measures it"), "{because}");
+        let patterns = with(&run, &cases(), |known| claiming(&condition).quantities()[0].to_measure(known));
+        assert_eq!(patterns, ["entry/int80", "entry/syscall"]);
+    }
+    // One part is there: both belong to one run.
+    let half = [run(&[("entry/syscall", 100.0)])];
+    let patterns = with(&half, &cases(), |known| claiming(&condition).quantities()[0].to_measure(known));
+    assert_eq!(BTreeSet::from_iter(patterns).len(), 2);
+    let elsewhere = with(&[], &[], |known| told(&claiming(&condition), known).claims[0].because.join(" "));
+    assert!(elsewhere.contains("this machine has no case entry/int80"), "{elsewhere}");
+    assert_eq!(judged("[]", &[]).0, "cannot be told here");
+}
+
+#[test]
+fn one_condition_that_does_not_hold_decides() {
+    let run = [run(&[("entry/syscall", 100.0), ("entry/int80", 200.0)])];
+    let both = |first: &str, second: &str| {
+        let condition = |of: &str| format!(r#"{{"what": "w", "of": {of}, "at_least": 5}}"#);
+        judged(&format!("[{}, {}]", condition(first), condition(second)), &run).0
+    };
+    let missing = r#"{"case": "locks/uncontended{by=xchg}"}"#;
+    assert_eq!(both(RATIO, missing), "does not hold");
+    assert_eq!(both(missing, RATIO), "does not hold");
+    assert_eq!(both(r#"{"case": "entry/int80"}"#, missing), "cannot be told here");
+    assert_eq!(both(r#"{"case": "entry/int80"}"#, r#"{"case": "entry/syscall"}"#), "holds");
+}
+
+#[test]
+fn figures_come_from_the_first_run_that_has_them_and_the_other_is_named() {
+    let [first, mut second] =
+        [run(&[("entry/syscall", 100.0)]), run(&[("entry/syscall", 300.0), ("entry/int80", 900.0)])];
+    second.id = "20261122-210502-1a2b3c4d".parse().expect("an id");
+    let text = r#"{"id": "x-1999", "title": "t", "source": "s", "claims": [],
+        "tables": [{"title": "t", "columns": ["a", "b"], "rows": [[{"case": "entry/syscall"}, {"case": "entry/int80"}]]}]}"#;
+    let experiment = Experiment::read(text).expect("an experiment");
+    let table = with(&[first, second], &cases(), |known| told(&experiment, known).tables.remove(0));
+    let figure = |cell: &str| cell.split(' ').next().and_then(|figure| figure.parse::<f64>().ok());
+    assert!(figure(&table.rows[0][0]).is_some_and(|figure| figure < 200.0), "{:?}", table.rows);
+    assert!(table.rows[0][1].ends_with(" [1]"), "{:?}", table.rows);
+    assert_eq!(table.notes, ["in host, run 20261122-210502-1a2b3c4d"]);
+}
+
+#[test]
+fn estimators_and_units_are_those_of_the_source() {
+    let one = run(&[("entry/syscall", 100.0)]);
+    let cell = |quantity: &str| {
+        let text = format!(
+            r#"{{"id": "x", "title": "t", "source": "s", "claims": [], "tables": [{{"title": "t", "columns": ["a"], "rows": [[{quantity}]]}}]}}"#
+        );
+        let experiment = Experiment::read(&text).expect("an experiment");
+        with(std::slice::from_ref(&one), &cases(), |known| {
+            told(&experiment, known).tables.remove(0).rows[0][0].clone()
+        })
+    };
+    let figure = |quantity: &str| cell(quantity).parse::<f64>().expect("a figure");
+    let median = figure(r#"{"case": "entry/syscall"}"#);
+    let near = |value: f64, expected: f64| (value / expected - 1.0).abs() < 0.01;
+    assert!(near(figure(r#"{"case": "entry/syscall", "times": 2000000, "unit": "ms"}"#), median * 2.0));
+    assert!(near(figure(r#"{"case": "entry/syscall", "unit": "cycles"}"#), median * 2.0));
+    assert!(near(figure(r#"{"case": "entry/syscall", "unit": "in 20 s"}"#), 20e9 / median));
+    for estimator in ["mean-of-5", "mean-of-10", "mean-of-20", "trimmed-mean"] {
+        let figure = figure(&format!(r#"{{"case": "entry/syscall", "by": "{estimator}"}}"#));
+        assert!((100.0..140.0).contains(&figure), "{estimator}: {figure}");
+    }
+    assert_eq!(cell(r#"{"case": "entry/syscall", "unit": "MB"}"#), "– [1]");
+    assert_eq!(cell(r#"{"schedule": "figure-11"}"#), "holds");
+    assert_eq!(cell(r#"{"schedule": "figure-2"}"#), "two hold the lock at once");
+}
+
+#[test]
+fn text_and_json_tell_the_same_of_all_of_them() {
+    let run = [run(&[("entry/syscall", 100.0), ("entry/int80", 200.0), ("entry/syscall-getpid", 100.0)])];
+    let experiments = all();
+    let (text, document) = with(&run, &cases(), |known| {
+        let text = anstream::adapter::strip_str(&page(&experiments, known, 80)).to_string();
+        (text, serde_json::to_value(Document::of(&experiments, known)).expect("JSON"))
+    });
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    assert_eq!(document["runs"][0], run[0].id.to_string());
+    for one in document["experiments"].as_array().expect("experiments") {
+        for claim in one["claims"].as_array().expect("claims") {
+            let line =
+                format!("\n{}: {}\n", claim["id"].as_str().unwrap(), claim["verdict"].as_str().unwrap());
+            assert!(text.contains(&line), "{line}");
+        }
+    }
+    assert!(text.contains("24 claims: "), "{text}");
+}
+
+#[test]
+fn a_text_that_is_no_experiment_says_what_is_wrong() {
+    let of = |rows: &str| {
+        format!(
+            r#"{{"id": "x", "title": "t", "source": "s", "claims": [], "tables": [{{"title": "T", "columns": ["a", "b"], "rows": {rows}}}]}}"#
+        )
+    };
+    let why = |text: &str| Experiment::read(text).expect_err("no experiment");
+    assert_eq!(why(&of(r#"[["1", "2"], ["1"]]"#)), "row 2 of \"T\" has 1 cells for 2 columns");
+    assert!(why("{}").contains("missing field"));
+    assert!(why(&of(r#"[["1", {"cases": "entry/syscall"}]]"#)).contains("Cell"));
+    assert!(why("").contains("EOF"));
+}

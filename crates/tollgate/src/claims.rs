@@ -1,0 +1,112 @@
+//! `tollgate claims`: published experiments beside this machine's figures.
+
+mod hand;
+
+use std::collections::BTreeSet;
+
+use tollgate_engine::{Plan, Selection, interrupt};
+use tollgate_model::Run;
+use tollgate_store::writing::Until;
+use tollgate_suites::{Extent, Size};
+use tollgate_view::claims::{Document, Experiment, page};
+
+use crate::args::Format;
+use crate::args::claims::ClaimsArgs;
+use crate::destination::Destination;
+use crate::failure::{Failure, go_on};
+use crate::storage::Workplace;
+use crate::{out, run, say};
+use hand::Hand;
+
+/// Shows experiments with the figures at hand, of `--check` after those that are missing were measured.
+///
+/// # Errors
+/// An experiment or a run that there is not; a run that cannot be made or kept.
+pub fn claims(args: &ClaimsArgs) -> Result<(), Failure> {
+    let (experiments, named) = chosen(args)?;
+    let mut hand = Hand::of(hand::runs(&named)?);
+    if args.check
+        && let Some(made) = check(&experiments, &hand, args)?
+    {
+        // The figures of one run belong together: those of the others stay before it.
+        hand.add(made);
+    }
+    let known = hand.known(&experiments);
+    match args.format {
+        Format::Json => out::print_json(&Document::of(&experiments, &known)),
+        Format::Table => out::page(&page(&experiments, &known, out::width())),
+    }
+}
+
+/// The experiments that are meant, and the runs. The first word is a run where no experiment has that name.
+fn chosen(args: &ClaimsArgs) -> Result<(Vec<Experiment>, Vec<String>), Failure> {
+    let all = || {
+        let each = Experiment::names().filter_map(Experiment::named);
+        each.collect::<Result<Vec<Experiment>, String>>().map_err(Failure::input)
+    };
+    let Some(name) = &args.published else { return Ok((all()?, Vec::new())) };
+    if let Some(experiment) = Experiment::named(name) {
+        return Ok((vec![experiment.map_err(Failure::input)?], args.run.clone()));
+    }
+    match tollgate_store::find_runs(name, tollgate_store::Kind::OF_BENCHMARKS) {
+        Ok(_) => Ok((all()?, std::iter::once(name).chain(&args.run).cloned().collect())),
+        Err(_) => Err(Failure::input(unknown(name))),
+    }
+}
+
+fn unknown(name: &str) -> String {
+    let near = tollgate_suites::selection::near(name, Experiment::names());
+    let hint = match near.as_slice() {
+        [] => format!("the experiments are {}", Experiment::names().collect::<Vec<_>>().join(", ")),
+        [one] => format!("did you mean {one}?"),
+        several => format!("did you mean one of {}?", several.join(", ")),
+    };
+    format!("{name} is neither an experiment nor a run; {hint}")
+}
+
+/// Measures what is missing, and keeps it as a run. None where nothing is.
+fn check(experiments: &[Experiment], hand: &Hand, args: &ClaimsArgs) -> Result<Option<Run>, Failure> {
+    let Some(selection) = missing(experiments, hand)? else { return Ok(None) };
+    interrupt::install();
+    let destination = Destination::choose(None)?;
+    let workplace = Workplace::choose(&selection, None, None)?;
+    go_on()?;
+    if !args.quiet {
+        destination.say_doubt();
+        let cases = tollgate_view::figures::count(selection.cases().count(), "case is", "cases are");
+        say::say(&format!("{cases} measured, with those that they are compared with"));
+    }
+    let plan =
+        Plan { storage: workplace.storage(), ..Plan::within(args.time.unwrap_or(selection.usual_time())) };
+    let mut made = run::make(&selection, &plan, None, !args.quiet)?;
+    made.facts.extend([tollgate_view::facts::patterns(&patterns(&selection))]);
+    made.facts.extend(workplace.facts());
+    drop(workplace);
+    let is_partial = made.facts.contains_key(tollgate_engine::INTERRUPTED);
+    if !is_partial {
+        go_on()?;
+    }
+    destination.keep(&made, Until::Durable)?;
+    if is_partial {
+        say::say("interrupted; the run until then was kept");
+    }
+    Ok(Some(made))
+}
+
+/// The cases that no run was asked for, but those that are measured on request only.
+fn missing(experiments: &[Experiment], hand: &Hand) -> Result<Option<Selection>, Failure> {
+    let known = hand.known(experiments);
+    let quantities = experiments.iter().flat_map(Experiment::quantities);
+    let patterns: BTreeSet<String> = quantities.flat_map(|quantity| quantity.to_measure(&known)).collect();
+    if patterns.is_empty() {
+        return Ok(None);
+    }
+    let patterns: Vec<String> = patterns.into_iter().collect();
+    tollgate_suites::select(&patterns, Extent::Usual, Size::Small)
+        .map(Some)
+        .map_err(|unknown| Failure::input(unknown.to_string()))
+}
+
+fn patterns(selection: &Selection) -> Vec<String> {
+    selection.cases().map(|case| case.to_string()).collect()
+}

@@ -1,0 +1,134 @@
+//! What is at hand of this machine: kept runs, facts, and the kernel's configuration.
+
+use tollgate_inspect::{Machine, running_config};
+use tollgate_model::{Case, Environment, Facts, Run};
+use tollgate_store::Kind;
+use tollgate_store::kept::{Entry, kept};
+use tollgate_suites::{Extent, Size};
+use tollgate_view::claims::{Config, Experiment, Known};
+use tollgate_view::facts::text;
+use tollgate_view::summary::Summary;
+
+use crate::failure::Failure;
+
+/// The newest kept runs that are looked at: each takes its time to read.
+const MOST: usize = 8;
+const MODEL: &str = "cpu.model";
+const RELEASE: &str = "kernel.release";
+
+/// What is at hand.
+pub struct Hand {
+    runs: Vec<Run>,
+    facts: Facts,
+    config: Config,
+    cases: Vec<Case>,
+}
+
+impl Hand {
+    /// The runs with the facts of the first one, with no run those of here; and what can be measured here.
+    pub fn of(runs: Vec<Run>) -> Self {
+        let here = || tollgate_inspect::read_facts(&Machine::here());
+        let facts = runs.first().map_or_else(here, |run| run.facts.clone());
+        let config = config(&facts);
+        Self { runs, facts, config, cases: cases() }
+    }
+
+    /// Adds a run that is asked last.
+    pub fn add(&mut self, run: Run) {
+        self.runs.push(run);
+    }
+
+    /// What the experiments are evaluated with: as many runs as have something to tell.
+    pub fn known(&self, experiments: &[Experiment]) -> Known<'_> {
+        let Self { runs, facts, config, cases } = self;
+        let mut known = Known { runs: Vec::new(), facts, config, cases };
+        for run in runs {
+            known.runs.push(Summary::of(run));
+            let mut quantities = experiments.iter().flat_map(Experiment::quantities);
+            if quantities.all(|quantity| quantity.to_measure(&known).is_empty()) {
+                break;
+            }
+        }
+        known
+    }
+}
+
+/// Every case of this machine, also those of the large tree.
+fn cases() -> Vec<Case> {
+    let of = |size| {
+        let selected = tollgate_suites::select(&["*".to_owned()], Extent::Thorough, size);
+        selected.map(|selection| selection.cases().collect::<Vec<Case>>()).unwrap_or_default()
+    };
+    [of(Size::Small), of(Size::Large)].concat()
+}
+
+/// The named runs; with none the newest kept one and older ones of the same machine, the newest first.
+///
+/// # Errors
+/// A named run that there is not.
+pub fn runs(named: &[String]) -> Result<Vec<Run>, Failure> {
+    let mut runs = Vec::new();
+    for meant in named {
+        runs.extend(tollgate_store::find_runs(meant, Kind::OF_BENCHMARKS)?);
+    }
+    if !named.is_empty() {
+        return Ok(runs);
+    }
+    let entries = kept().unwrap_or_default();
+    let entries = entries.iter().rev().filter(|entry| is_of_benchmarks(entry)).take(MOST);
+    for run in entries.filter_map(|entry| entry.open().ok()) {
+        if runs.first().is_none_or(|first| is_of_machine(&run, first)) {
+            runs.push(run);
+        }
+    }
+    // A run of few cases is newer than a full one at times, and a guest's figures are not the machine's.
+    runs.sort_by_key(is_of_guest);
+    Ok(runs)
+}
+
+/// Whether benchmarks were measured, in the environment that a run alone would have, or in a guest.
+fn is_of_benchmarks(entry: &Entry) -> bool {
+    entry.outline().is_ok_and(|outline| {
+        let is_usual = outline.session.as_ref().is_none_or(|part| {
+            part.knob.is_none() && (part.environment == "host" || is_guest(&part.environment))
+        });
+        Kind::OF_BENCHMARKS.contains(&outline.kind()) && is_usual
+    })
+}
+
+/// Whether an environment, as the user named it, is a guest.
+fn is_guest(environment: &str) -> bool {
+    environment == "vm" || environment.starts_with("vm:")
+}
+
+fn is_of_guest(run: &Run) -> bool {
+    run.session.as_ref().is_some_and(|part| is_guest(&part.environment))
+}
+
+/// Whether a run was made on the machine and the kernel of another one; of a guest on any kernel.
+fn is_of_machine(run: &Run, other: &Run) -> bool {
+    let is_same = |name| text(&run.facts, name) == text(&other.facts, name);
+    is_of_guest(run) != is_of_guest(other) || is_same(MODEL) && is_same(RELEASE) && kind(run) == kind(other)
+}
+
+fn kind(run: &Run) -> Environment {
+    run.environment
+}
+
+/// The running kernel's configuration, where the facts are of that kernel.
+fn config(facts: &Facts) -> Config {
+    let here = rustix::system::uname();
+    let here = here.release().to_string_lossy();
+    match text(facts, RELEASE) {
+        Some(release) if release != here => {
+            return Err(format!(
+                "the run was made on Linux {release}, and the configuration at hand is of {here}"
+            ));
+        }
+        _ => {}
+    }
+    let read = running_config(&Machine::here());
+    read.map(|running| running.reading.configuration).map_err(|_| {
+        "the running kernel's configuration is not at hand: `tollgate inspect config` says why".to_owned()
+    })
+}

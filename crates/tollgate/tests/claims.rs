@@ -1,0 +1,124 @@
+//! `tollgate claims`: published experiments beside the kept runs, text and JSON, and what is missing measured.
+
+mod common;
+
+use common::{Home, document, entries, measured};
+use serde_json::{Value, json};
+
+const ONE: &str = "syscall-vs-interrupt-2021";
+const CLAIM: &str = "syscall-twice-as-fast";
+
+/// A kept run whose call by int 80h takes so many times that by syscall.
+fn keep(home: &Home, id: &str, label: Option<&str>, ratio: f64) {
+    let mut run = document(id, label, 1.0);
+    run["facts"]["cpu.model"] = json!({"status": "known", "value": "A processor", "source": "CPUID"});
+    run["measurements"] = json!([
+        measured("entry/syscall", 80.0, &[]),
+        measured("entry/syscall-getpid", 90.0, &[]),
+        measured("entry/int80-getpid", 90.0 * ratio, &[]),
+    ]);
+    home.keep(&run);
+}
+
+/// The verdict on the claim of [`ONE`].
+fn verdict(document: &Value) -> String {
+    let all = document["experiments"].as_array().expect("experiments").iter();
+    let claims = all.flat_map(|one| one["claims"].as_array().expect("claims"));
+    let claim = claims.into_iter().find(|claim| claim["id"] == CLAIM).expect("the claim");
+    claim["verdict"].as_str().expect("text").to_owned()
+}
+
+#[test]
+fn all_experiments_are_shown_without_a_run() {
+    let home = Home::new();
+    let text = home.output(["claims"]);
+    assert!(text.starts_with("No run is kept yet"), "{text}");
+    let document = home.json(["claims", "--format", "json"]);
+    assert_eq!(document["experiments"].as_array().map(Vec::len), Some(11));
+    assert_eq!(document["runs"], json!([]));
+    assert_eq!(verdict(&document), "cannot be told here");
+    // Every fact and every program that an experiment names is there.
+    for wrong in ["there is no fact", "there is no program", "nothing is named"] {
+        assert!(!text.contains(wrong), "{wrong}: {text}");
+    }
+    assert_eq!(home.files(), Vec::<String>::new());
+}
+
+#[test]
+fn verdicts_are_those_of_the_newest_run_or_of_the_named_one() {
+    let home = Home::new();
+    keep(&home, "20261121-015427-00000001", Some("before"), 2.0);
+    keep(&home, "20261121-015428-00000002", None, 20.0);
+    assert_eq!(verdict(&home.json(["claims", "--format", "json"])), "does not hold");
+    assert_eq!(verdict(&home.json(["claims", ONE, "before", "--format", "json"])), "holds");
+    // The first word is a run where no experiment has that name.
+    let all = home.json(["claims", "before", "--format", "json"]);
+    assert_eq!((verdict(&all).as_str(), &all["runs"]), ("holds", &json!(["20261121-015427-00000001"])));
+    let text = home.output(["claims", ONE]);
+    assert!(text.contains("62.7") && text.contains("132.0") && text.contains("mkdir"), "{text}");
+    assert!(text.contains(&format!("\n{CLAIM}: does not hold\n")), "{text}");
+}
+
+#[test]
+fn older_runs_give_what_the_newest_has_not() {
+    let home = Home::new();
+    keep(&home, "20261121-015427-00000001", None, 2.0);
+    let mut other = document("20261121-015428-00000002", None, 1.0);
+    other["facts"]["cpu.model"] = json!({"status": "known", "value": "A processor", "source": "CPUID"});
+    other["measurements"] = json!([measured("entry/syscall", 80.0, &[])]);
+    home.keep(&other);
+    let text = home.output(["claims", ONE]);
+    assert!(text.contains(&format!("\n{CLAIM}: holds\n")), "{text}");
+    assert!(text.contains("run 20261121-015427-00000001"), "{text}");
+    // Another machine's are no figures of this one.
+    other["id"] = json!("20261121-015429-00000003");
+    other["facts"]["cpu.model"]["value"] = json!("Another processor");
+    home.keep(&other);
+    assert_eq!(verdict(&home.json(["claims", ONE, "--format", "json"])), "cannot be told here");
+}
+
+#[test]
+fn a_run_without_cases_has_no_figures() {
+    let home = Home::new();
+    let mut run = document("20261121-015427-00000001", None, 1.0);
+    run["measurements"] = json!([]);
+    home.keep(&run);
+    let text = home.output(["claims", ONE]);
+    assert!(text.contains("– [1]") && text.contains("--check measures it"), "{text}");
+}
+
+#[test]
+fn wrong_names_say_what_would_be_right() {
+    let home = Home::new();
+    let line = home.refusal(["claims", "direct-io-bufer-2017"]);
+    assert_eq!(
+        line,
+        "direct-io-bufer-2017 is neither an experiment nor a run; did you mean direct-io-buffer-2017?"
+    );
+    assert!(home.refusal(["claims", "zzz"]).contains("the experiments are windows-kernel-entry-2005, "));
+    assert!(home.refusal(["claims", ONE, "nothing"]).contains("nothing"));
+    assert!(home.refusal(["claims", ONE, "--time", "2s"]).contains("--check"));
+}
+
+#[test]
+fn check_measures_what_is_missing_once() {
+    let home = Home::new();
+    let check = ["claims", ONE, "--check", "--time", "2s", "--quiet", "--format", "json"];
+    let document = home.json(check);
+    let told = document["experiments"][0]["tables"][0]["rows"].to_string();
+    assert!(!told.contains("--check"), "{told}");
+    let notes = document["experiments"][0]["tables"].to_string();
+    assert!(!notes.contains("--check"), "{notes}");
+    assert_eq!(entries(&home.runs()).len(), 1, "the run is kept");
+    let run = home.json(["show", "last", "--format", "json"]);
+    let cases = run["measurements"].as_array().expect("cases");
+    assert!(cases.iter().any(|case| case["benchmark"] == "entry/int80-getpid"), "{run}");
+    assert!(
+        cases.iter().all(|case| case["benchmark"].as_str().expect("text").starts_with("entry/")),
+        "{run}"
+    );
+    // Nothing is missing now.
+    let again = home.json(check);
+    assert_eq!(entries(&home.runs()).len(), 1);
+    assert_eq!(verdict(&again), verdict(&document));
+}
