@@ -22,7 +22,7 @@ pub struct Plan {
     pub rounds: Rounds,
     /// No round begins after this time.
     pub time: Duration,
-    /// It ends early when every interval is at most so much wide on either side.
+    /// It ends early when every interval is at most so wide: one of less than 1 % that 1 lies near the middle of is the same.
     pub precision: f64,
     /// It does not end early while a comparison is inconclusive.
     pub until_decided: bool,

@@ -449,7 +449,7 @@ impl Run<'_, '_> {
             let interval = stats::series_interval(&times, f64::INFINITY, 0.95);
             let median = stats::median(&times).filter(|median| *median > 0.0);
             return interval.zip(median).is_some_and(|(interval, median)| {
-                (interval.high - interval.low) / 2.0 <= self.plan.precision * median
+                interval.high - interval.low <= self.plan.precision * median
             });
         }
         let mut all = true;
@@ -457,7 +457,7 @@ impl Run<'_, '_> {
             let found = compare::neighbours(&times, &self.times(other), others.len());
             let is_narrow = found.is_some_and(|found| {
                 let is_decided = !self.plan.until_decided || found.verdict != compare::Verdict::Inconclusive;
-                let width = found.interval.map(|interval| (interval.high - interval.low) / 2.0);
+                let width = found.interval.map(|interval| interval.high - interval.low);
                 is_decided && width.is_some_and(|width| width <= self.plan.precision)
             });
             self.so_far = found.map(|found| (other, found)).or(self.so_far);

@@ -50,7 +50,7 @@ pub struct LengthArgs {
     /// Begin no round after this time, from 1s to 24h; a bare number is seconds [default: 30s]
     #[arg(long, value_name = "DURATION", value_parser = time::parse_time, allow_negative_numbers = true)]
     pub time: Option<Duration>,
-    /// End when the interval of every ratio is at most so much wide on either side
+    /// End when the interval of every ratio is narrower than this
     #[arg(long, value_name = "PERCENT", value_parser = parse_threshold, default_value = "1%", allow_negative_numbers = true)]
     pub precision: f64,
     /// Go on to the end of the time while a comparison is inconclusive, and exit with status 3 where it stays so
