@@ -93,7 +93,7 @@ enum In {
     MegabytesPerSecond,
     /// Operations in 20 seconds.
     #[serde(rename = "in 20 s")]
-    InTwentySeconds,
+    TwentySeconds,
 }
 
 /// Why a quantity is not known.
@@ -320,7 +320,7 @@ impl Quantity {
             (In::MegabytesPerSecond, _) => {
                 return Some(per(figure, time(measured.bytes_per_op? as f64 * 1e3)?));
             }
-            (In::InTwentySeconds, _) => return Some(per(figure, time(20e9)?)),
+            (In::TwentySeconds, _) => return Some(per(figure, time(20e9)?)),
         };
         factor.map(|factor| figure.times(factor))
     }
