@@ -2,7 +2,7 @@
 //! the sources, and the questions that they left open.
 //!
 //! The data lies in `claims/` of the project, a JSON file an experiment ([`data`]). A cell of a table is either a printed figure or a
-//! [`quantity`], which names what is its counterpart here. [`told`] evaluates an experiment once; text and JSON are written from that.
+//! `quantity`, which names what is its counterpart here. [`told()`] evaluates an experiment once; text and JSON are written from that.
 
 pub mod data;
 mod figure;

@@ -62,7 +62,7 @@ fn cases() -> Vec<Case> {
     [of(Size::Small), of(Size::Large)].concat()
 }
 
-/// The named runs; with none the newest kept one and older ones of the same machine, the newest first.
+/// The named runs; with none the newest kept one and older ones of the same machine: full runs, then others, then those of guests, each the newest first.
 ///
 /// # Errors
 /// A named run that there is not.
@@ -81,8 +81,9 @@ pub fn runs(named: &[String]) -> Result<Vec<Run>, Failure> {
             runs.push(run);
         }
     }
-    // A run of few cases is newer than a full one at times, and a guest's figures are not the machine's.
-    runs.sort_by_key(is_of_guest);
+    // A run of few cases, such as that of --check, has the figures that fuller ones have not; a guest's are not the machine's.
+    let most = runs.iter().map(|run| run.measurements.len()).max().unwrap_or(0);
+    runs.sort_by_key(|run| (is_of_guest(run), run.measurements.len() < most / 2));
     Ok(runs)
 }
 
