@@ -10,14 +10,14 @@ use std::path::Path;
 
 use published::PUBLISHED;
 use sessions::{host, runs};
-use tollgate_model::{Case, Fact, Facts, Run};
+use tollgate_model::{Case, Facts, Run};
 use tollgate_suites::{Extent, Size};
 use tollgate_view::claims::{Config, Document, Experiment, Known, Told, page, told};
 use tollgate_view::summary::Summary;
 
 /// Evaluates with these runs, on a machine with these cases.
 fn with<T>(runs: &[Run], cases: &[Case], evaluate: impl FnOnce(&Known) -> T) -> T {
-    let facts: Facts = [("kernel.aslr".to_owned(), Fact::known(2, "/proc"))].into();
+    let facts = Facts::new();
     let config: Config = Err("the configuration is not known".to_owned());
     let runs = runs.iter().map(Summary::of).collect();
     evaluate(&Known { runs, facts: &facts, config: &config, cases })

@@ -3,6 +3,7 @@
 mod hand;
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use tollgate_engine::{Plan, Selection, interrupt};
 use tollgate_model::Run;
@@ -50,6 +51,8 @@ fn chosen(args: &ClaimsArgs) -> Result<(Vec<Experiment>, Vec<String>), Failure> 
     }
     match tollgate_store::find_runs(name, tollgate_store::Kind::OF_BENCHMARKS) {
         Ok(_) => Ok((all()?, std::iter::once(name).chain(&args.run).cloned().collect())),
+        // A file that is no run says why.
+        Err(error) if Path::new(name).is_file() => Err(error.into()),
         Err(_) => Err(Failure::input(unknown(name))),
     }
 }
@@ -61,7 +64,7 @@ fn unknown(name: &str) -> String {
         [one] => format!("did you mean {one}?"),
         several => format!("did you mean one of {}?", several.join(", ")),
     };
-    format!("{name} is neither an experiment nor a run; {hint}")
+    format!("{name:?} is neither an experiment nor a run; {hint}")
 }
 
 /// Measures what is missing, and keeps it as a run. None where nothing is.

@@ -93,9 +93,11 @@ fn wrong_names_say_what_would_be_right() {
     let line = home.refusal(["claims", "direct-io-bufer-2017"]);
     assert_eq!(
         line,
-        "direct-io-bufer-2017 is neither an experiment nor a run; did you mean direct-io-buffer-2017?"
+        "\"direct-io-bufer-2017\" is neither an experiment nor a run; did you mean direct-io-buffer-2017?"
     );
     assert!(home.refusal(["claims", "zzz"]).contains("the experiments are windows-kernel-entry-2005, "));
+    let file = home.file("broken.json", "{");
+    assert!(home.refusal(["claims", &file]).contains("broken.json"));
     assert!(home.refusal(["claims", ONE, "nothing"]).contains("nothing"));
     assert!(home.refusal(["claims", ONE, "--time", "2s"]).contains("--check"));
 }
