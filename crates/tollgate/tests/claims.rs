@@ -78,6 +78,21 @@ fn older_runs_give_what_the_newest_has_not() {
 }
 
 #[test]
+fn what_is_measured_on_request_is_taken_from_older_runs_too() {
+    let home = Home::new();
+    keep(&home, "20261121-015428-00000002", None, 2.0);
+    let mut other = document("20261121-015427-00000001", None, 1.0);
+    other["facts"]["cpu.model"] = json!({"status": "known", "value": "A processor", "source": "CPUID"});
+    let mut start = measured("environments/start", 2e9, &[]);
+    start["group"] = json!("environments");
+    other["measurements"] = json!([start]);
+    home.keep(&other);
+    let document = home.json(["claims", "wsl-vs-vm-development-2017", "--format", "json"]);
+    let row = document["experiments"][0]["tables"][0]["rows"][1].to_string();
+    assert!(row.contains("2.0") && row.contains("[1]"), "{row}");
+}
+
+#[test]
 fn a_run_without_cases_has_no_figures() {
     let home = Home::new();
     let mut run = document("20261121-015427-00000001", None, 1.0);

@@ -135,10 +135,14 @@ impl Quantity {
         }
     }
 
-    /// The patterns of the cases that it needs and no run was asked for.
+    /// The patterns of the cases that it needs and no run was asked for, but those that are measured on request only.
     pub fn to_measure(&self, known: &Known) -> Vec<String> {
-        let missing = if self.is_on_request() { None } else { self.evaluate(known).err() };
-        missing.map(|missing| missing.to_measure).unwrap_or_default()
+        if self.is_on_request() { Vec::new() } else { self.unasked(known) }
+    }
+
+    /// The same with those.
+    pub fn unasked(&self, known: &Known) -> Vec<String> {
+        self.evaluate(known).err().map(|missing| missing.to_measure).unwrap_or_default()
     }
 
     /// The patterns of all cases that it names.
@@ -248,9 +252,9 @@ impl Quantity {
                 row.case
             )));
         }
-        let mut figure = self
-            .estimate(figures)
-            .ok_or_else(|| Missing::because(format!("{} has too few samples, or no such part", row.case)))?;
+        let mut figure = self.estimate(figures).ok_or_else(|| {
+            Missing::because(format!("{} has too few samples, or no such part or call", row.case))
+        })?;
         figure.from = vec![row.case.clone()];
         if figure.is_count {
             return Ok(figure);
@@ -273,7 +277,9 @@ impl Quantity {
         if !self.calls.is_empty() {
             let traced = blame::median(&figures.measured.traced)?;
             let meant = traced.calls.iter().filter(|call| self.calls.contains(&call.name));
-            return Some(plain(meant.map(|call| call.total_ns as f64).sum(), true));
+            // Nothing where the command made none of them.
+            let total = meant.map(|call| call.total_ns as f64).reduce(|one, other| one + other)?;
+            return Some(plain(total, true));
         }
         if !self.part.is_empty() {
             let part = figures.parts.iter().find(|part| part.name == self.part)?;

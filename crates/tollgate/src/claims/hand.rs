@@ -45,7 +45,7 @@ impl Hand {
         for run in runs {
             known.runs.push(Summary::of(run));
             let mut quantities = experiments.iter().flat_map(Experiment::quantities);
-            if quantities.all(|quantity| quantity.to_measure(&known).is_empty()) {
+            if quantities.all(|quantity| quantity.unasked(&known).is_empty()) {
                 break;
             }
         }
