@@ -7,7 +7,7 @@ mod given;
 mod parameters;
 mod places;
 mod progress;
-mod words;
+pub mod words;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
