@@ -143,7 +143,12 @@ pub(crate) fn interface(benchmark: &Benchmark) -> Option<String> {
 
 fn each_once(benchmark: &Benchmark, name: fn(Timed) -> Option<&'static str>) -> Option<String> {
     let mut names = Vec::new();
-    for name in (benchmark.cases)().iter().filter_map(|params| name((benchmark.timed)(params))) {
+    // A benchmark may have cases of --thorough alone.
+    let mut cases = (benchmark.cases)();
+    if cases.is_empty() {
+        cases = (benchmark.thorough_cases)();
+    }
+    for name in cases.iter().filter_map(|params| name((benchmark.timed)(params))) {
         if !names.contains(&name) {
             names.push(name);
         }
