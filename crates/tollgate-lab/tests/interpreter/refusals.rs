@@ -17,10 +17,10 @@ fn what_is_not_known_is_named_with_its_bytes() {
     assert_eq!(
         end_of(&[0x90, 0xc8, 8, 0, 0]),
         "an instruction that the interpreter does not know, at 100001 in protected mode, ring 0: \
-         c8 08 00 00 (Enterd_imm16_imm8)"
+         c8 08 00 00 (enter 8,0)"
     );
     // mov %eax, %dr7
-    assert!(end_of(&[0x0f, 0x23, 0xf8]).ends_with("ring 0: 0f 23 f8 (Mov_dr_r32)"));
+    assert!(end_of(&[0x0f, 0x23, 0xf8]).ends_with("ring 0: 0f 23 f8 (mov dr7,eax)"));
 }
 
 /// Without an IDT each of these ends in a triple fault that says what it began with.
