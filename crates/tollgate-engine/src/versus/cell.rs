@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tollgate_model::measurement::{Case, Measured, Measurement, Outcome, ProcessRounds, Provenance, Unit};
-use tollgate_model::traced::Ended;
+use tollgate_model::traced::{Backend, Ended};
 use tollgate_model::versus::{self, Cold, Failed};
 use tollgate_model::{Traced, own, stats};
 
@@ -40,6 +40,8 @@ pub(super) struct Cell {
     pub files: Vec<String>,
     /// Processes that its executions left.
     left: u64,
+    /// Why it could not be traced.
+    untraced: Option<String>,
 }
 
 /// What was found of a command in one place.
@@ -126,7 +128,19 @@ impl Cell {
 
     pub fn trace(&mut self, execution: Execution) {
         self.took(&execution);
-        self.traced.extend(execution.traced);
+        match execution.traced {
+            Some(traced) if traced.backend == Backend::Rusage => {
+                let why =
+                    traced.notes.first().cloned().unwrap_or_else(|| "nothing can trace it here".to_owned());
+                self.untraced = Some(why);
+            }
+            traced => self.traced.extend(traced),
+        }
+    }
+
+    /// Whether it could not be traced.
+    pub fn is_untraced(&self) -> bool {
+        self.untraced.is_some()
     }
 
     fn took(&mut self, execution: &Execution) {
@@ -198,6 +212,8 @@ impl Cell {
                 measured.traced = self.traced;
             }
             measurements.push(of_traced);
+        } else if let Some(why) = &self.untraced {
+            measurements.push(not_measured(own::TRACED, why));
         }
         let failed = (0..).zip(&self.timed).filter(|(_, timed)| timed.ended != Ended::Exit(0));
         let failed = failed.map(|(execution, timed)| Failed { execution, ended: timed.ended }).collect();

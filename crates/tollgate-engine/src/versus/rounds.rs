@@ -97,7 +97,7 @@ pub fn measure(
         set_up: Vec::new(),
         is_corrected: false,
         traced_for: Duration::ZERO,
-        backend: None,
+        backends: vec![None; places.len()],
         rounds: 0,
         checked: 0,
         so_far: None,
@@ -137,8 +137,8 @@ struct Run<'r, 'p> {
     set_up: Vec<usize>,
     is_corrected: bool,
     traced_for: Duration,
-    /// By what commands are traced, once that is known.
-    backend: Option<Backend>,
+    /// For each place by what commands are traced, once that is known.
+    backends: Vec<Option<Backend>>,
     rounds: u32,
     /// The rounds after which the intervals were looked at last.
     checked: u32,
@@ -309,24 +309,27 @@ impl Run<'_, '_> {
 
     /// A round of traced executions, where it is due.
     fn trace_a_round(&mut self) -> Result<(), Stop> {
-        let most = match self.backend {
-            Some(Backend::Bpf) | None => MOST_TRACED,
-            Some(Backend::Ptrace) => MOST_BY_PTRACE,
-            Some(Backend::Rusage | Backend::Strace) => 1,
-        };
+        let is_known = |backend: Backend| self.backends.contains(&Some(backend));
+        let most = if is_known(Backend::Ptrace) { MOST_BY_PTRACE } else { MOST_TRACED };
         let number = self.cells.iter().map(Cell::traced_number).max().unwrap_or_default();
         let is_due =
             number == 0 || self.traced_for.as_secs_f64() < TRACED_SHARE * self.began.elapsed().as_secs_f64();
         // Half of the time is for those that are timed, however long one that is traced takes.
         let has_time = number == 0 || self.traced_for.as_secs_f64() < self.plan.time.as_secs_f64() / 2.0;
-        if !(self.plan.is_traced && number < most && is_due && has_time) {
+        let is_possible = self.cells.iter().any(|cell| !cell.is_untraced());
+        if !(self.plan.is_traced && is_possible && number < most && is_due && has_time) {
             return Ok(());
         }
         let began = Instant::now();
         for cell in self.order() {
+            let place = self.place(cell);
+            // Where nothing can trace, times are those of wait4(2), which the timed executions have too.
+            if self.cells[cell].is_untraced() {
+                continue;
+            }
             if let Some((execution, _)) = self.execute(cell, How::Traced { files: false })? {
                 let backend = execution.traced.as_ref().map(|traced| traced.backend);
-                self.backend = self.backend.or(backend);
+                self.backends[place] = self.backends[place].or(backend);
                 self.cells[cell].trace(execution);
             }
         }
@@ -497,7 +500,7 @@ impl Run<'_, '_> {
     }
 
     fn conclude(self, interrupted: Option<i32>) -> Compared {
-        let Self { cells, starts, lost, is_corrected, backend, rounds, plan, in_turn, .. } = self;
+        let Self { cells, starts, lost, is_corrected, backends, rounds, plan, in_turn, .. } = self;
         let places = starts.len();
         let mut facts = vec![
             ("run.seed".to_owned(), Fact::known(format!("{:016x}", plan.seed), "getrandom(2)")),
@@ -514,7 +517,7 @@ impl Run<'_, '_> {
         facts.extend(in_turn.map(|(_, why)| {
             ("run.in_turn".to_owned(), Fact::known(why, "the first rounds, in random order"))
         }));
-        facts.extend(backend.map(|backend| {
+        facts.extend(backends.into_iter().flatten().next().map(|backend| {
             let name = match backend {
                 Backend::Bpf => "bpf",
                 Backend::Ptrace => "ptrace",

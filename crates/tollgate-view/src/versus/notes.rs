@@ -15,8 +15,10 @@ const MOST_STAYED: usize = 2;
 /// The notes; one of several commands names them.
 pub(super) fn all(session: &Session, cells: &[Cell]) -> Vec<String> {
     let mut notes: Vec<(String, Vec<String>)> = Vec::new();
+    let is_traced = cells.iter().any(|cell| !cell.traced().is_empty());
     for cell in cells {
-        for note in of(cell) {
+        let untraced = cell.why_untraced().filter(|_| is_traced).map(|why| format!("not traced: {why}"));
+        for note in of(cell).into_iter().chain(untraced) {
             match notes.iter_mut().find(|(known, _)| *known == note) {
                 Some((_, labels)) => labels.push(cell.label.clone()),
                 None => notes.push((note, vec![cell.label.clone()])),
