@@ -61,6 +61,9 @@ fn parameters_are_scanned_listed_and_combined() {
     };
     assert_eq!(of("command"), ["gcc1", "clang1", "gcc2", "clang2"]);
     assert_eq!(of("parameters")[3], serde_json::json!({"c": "clang", "o": "2"}));
+    // Values may begin with a hyphen, and have commas.
+    let quoted = home.json(versus(&["-r1", "-w0", "-L", "o", r"-a\,b,-c", "true {o}"]));
+    assert_eq!(commands(&quoted), ["true -a,b", "true -c"]);
     for wrong in [
         &["-P", "x", "3", "1", "true {x}"][..],
         &["-P", "x", "0", "1", "-D", "0", "true {x}"],
@@ -84,6 +87,15 @@ fn what_is_executed_around_commands_comes_as_often_as_it_should() {
     assert_eq!(lines(&home, "log"), expected.map(|(what, times)| (what.to_owned(), times)).into());
     let three = ["-p", "true", "-p", "true", "-p", "true", "true", "false"];
     assert!(home.refusal(versus(&three)).contains("--prepare is there 3 times"));
+    // With a reference one may be its own.
+    let each = ["-r1", "-w0", "-p", &echo("r"), "-p", &echo("x"), "-p", &echo("y"), "--reference", "true"];
+    home.json(versus(&[&each[..], &["true", "true"]].concat()));
+    assert_eq!(lines(&home, "log").get("r"), Some(&1));
+    // A command knows the number of its execution.
+    let numbered = format!("echo $HYPERFINE_ITERATION >> {}", home.file("numbers", ""));
+    home.json(versus(&["-r2", "-w1", &numbered]));
+    let numbers = lines(&home, "numbers").into_keys().collect::<Vec<_>>();
+    assert_eq!(numbers, ["0", "1", "warmup-0"]);
 }
 
 #[test]
@@ -200,7 +212,8 @@ fn options_that_do_not_go_together_are_refused_before_anything_is_executed() {
     let log = home.file("log", "");
     let command = format!("echo executed >> {log}");
     for wrong in [
-        &["--export-json", "/nonexistent/file.json"][..],
+        &["--output", "pip"][..],
+        &["--export-json", "/nonexistent/file.json"],
         &["--min-runs", "5", "--max-runs", "3"],
         &["--in", "no-such-environment"],
         &["--in", "host", "--show-output"],

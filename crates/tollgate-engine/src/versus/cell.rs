@@ -187,11 +187,12 @@ impl Cell {
         let less = around.unwrap_or(0.0);
         let of = |value: fn(&Timed) -> f64| self.timed.iter().map(value).collect::<Vec<f64>>();
         let real = of(|timed| timed.wall_ns).into_iter().map(|time| time - less).collect();
-        let memory: Option<Vec<f64>> =
+        let memory: Vec<Option<f64>> =
             self.timed.iter().map(|timed| timed.memory.map(|bytes| bytes as f64)).collect();
-        let memory = match memory {
-            Some(bytes) => measured(versus::MEMORY, Unit::Bytes, bytes, why),
-            None => {
+        let memory = match memory.iter().any(Option::is_some) {
+            true => with_gaps(versus::MEMORY, Unit::Bytes, &memory),
+            false if memory.is_empty() => not_measured(versus::MEMORY, why),
+            false => {
                 not_measured(versus::MEMORY, "less than the copy of this program had that became the command")
             }
         };
@@ -230,6 +231,21 @@ fn noted(mut measurement: Measurement, notes: Vec<String>) -> Measurement {
 
 fn not_measured(name: &str, why: &str) -> Measurement {
     Measurement { case: Case::plain(name), outcome: Outcome::NotMeasured { why: why.to_owned() } }
+}
+
+/// Executions of which some have no value: their rounds count as discarded, so that the others stay neighbours.
+fn with_gaps(name: &str, unit: Unit, values: &[Option<f64>]) -> Measurement {
+    let mut measurement = measured(name, unit, values.iter().copied().flatten().collect(), "");
+    if let Outcome::Measured(measured) = &mut measurement.outcome {
+        measured.discarded = values.iter().filter(|value| value.is_none()).count() as u64;
+        let process = |value: &Option<f64>| ProcessRounds {
+            rounds: 1,
+            ran: None,
+            discarded: if value.is_some() { Vec::new() } else { vec![0] },
+        };
+        measured.processes = values.iter().map(process).collect();
+    }
+    measurement
 }
 
 /// Each execution is a process of one round, so that those of one number in two places are neighbours.

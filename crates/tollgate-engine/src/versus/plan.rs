@@ -85,7 +85,7 @@ pub enum Accepts {
     Success,
     /// Every one.
     All,
-    /// These exit statuses.
+    /// These exit statuses; a signal is 128 more than its number.
     Statuses(Vec<i32>),
 }
 
@@ -95,7 +95,9 @@ impl Accepts {
         match (self, ended) {
             (_, Ended::Exit(0)) | (Self::All, _) => true,
             (Self::Statuses(statuses), Ended::Exit(status)) => statuses.contains(&status),
-            _ => false,
+            // As shells say it.
+            (Self::Statuses(statuses), Ended::Signal(signal)) => statuses.contains(&(128 + signal)),
+            (Self::Success, _) => false,
         }
     }
 }

@@ -32,6 +32,8 @@ const LEAST_PAIRS: usize = 16;
 const LOOKS_AT_ORDER: [u32; 3] = [10, 16, 24];
 /// Executions of what surrounds a command, before it is known whether it matters.
 const STARTS: u32 = 5;
+/// The variable that tells a command the number of its execution: scripts that hyperfine executes have it in names of files.
+const ITERATION: &str = "HYPERFINE_ITERATION";
 /// How long a clean-up may take when the user asked to stop.
 const CLEANS_UP: Duration = Duration::from_secs(10);
 
@@ -96,6 +98,7 @@ pub fn measure(
         lost: vec![None; places.len()],
         set_up: Vec::new(),
         is_corrected: false,
+        is_length_known: false,
         traced_for: Duration::ZERO,
         backends: vec![None; places.len()],
         rounds: 0,
@@ -136,6 +139,7 @@ struct Run<'r, 'p> {
     /// The cells that were set up, and are to be cleaned up.
     set_up: Vec<usize>,
     is_corrected: bool,
+    is_length_known: bool,
     traced_for: Duration,
     /// For each place by what commands are traced, once that is known.
     backends: Vec<Option<Backend>>,
@@ -159,9 +163,9 @@ impl Run<'_, '_> {
         if self.plan.is_cold {
             self.find_files()?;
         }
-        for _ in 0..self.plan.warmups {
+        for number in 0..self.plan.warmups {
             for cell in self.order() {
-                if let Some((execution, _)) = self.execute(cell, How::Timed)? {
+                if let Some((execution, _)) = self.execute(cell, How::Timed, format!("warmup-{number}"))? {
                     self.cells[cell].warmed(&execution);
                 }
             }
@@ -245,7 +249,7 @@ impl Run<'_, '_> {
     fn time_a_round(&mut self, order: &[usize]) -> Result<(), Stop> {
         for &cell in order {
             let is_after_itself = self.last[self.place(cell)] == Some(cell);
-            if let Some((execution, ended)) = self.execute(cell, How::Timed)? {
+            if let Some((execution, ended)) = self.execute(cell, How::Timed, self.rounds.to_string())? {
                 self.cells[cell].time(&execution, ended, is_after_itself);
             }
         }
@@ -253,7 +257,7 @@ impl Run<'_, '_> {
             self.time_starts()?;
         }
         self.rounds += 1;
-        Ok(())
+        self.find_whether_short()
     }
 
     /// What surrounds a command, once in each place.
@@ -268,32 +272,31 @@ impl Run<'_, '_> {
         Ok(())
     }
 
-    /// Finds whether any command is so short that what surrounds it matters. Where there were no warm-ups, each is executed once.
+    /// Finds whether any command is so short that what surrounds it matters: by the warm-ups, or by the first round.
     fn find_whether_short(&mut self) -> Result<(), Stop> {
-        if self.plan.start.is_none() {
+        let is_executed = |cell: &Cell| cell.shortest().is_some();
+        if self.is_length_known || self.plan.start.is_none() || !self.cells.iter().any(is_executed) {
             return Ok(());
         }
+        self.is_length_known = true;
+        let rounds = self.starts.iter().map(Vec::len).max().unwrap_or_default();
         for _ in 0..STARTS {
             self.time_starts()?;
         }
-        for cell in self.order() {
-            if self.cells[cell].shortest().is_none()
-                && let Some((execution, _)) = self.execute(cell, How::Timed)?
-            {
-                self.cells[cell].warmed(&execution);
-            }
-            let around = stats::median(&self.starts[self.place(cell)]).unwrap_or(0.0);
-            let shortest = self.cells[cell].shortest().unwrap_or(f64::INFINITY);
+        for (at, cell) in self.cells.iter().enumerate() {
+            let around = stats::median(&self.starts[self.place(at)]).unwrap_or(0.0);
+            let shortest = cell.shortest().unwrap_or(f64::INFINITY);
             self.is_corrected |= shortest - around < SHORT.as_nanos() as f64;
         }
-        self.starts.iter_mut().for_each(Vec::clear);
+        self.starts.iter_mut().for_each(|starts| starts.truncate(rounds));
         Ok(())
     }
 
     /// Finds the files that each command reads, by tracing it once.
     fn find_files(&mut self) -> Result<(), Stop> {
         for cell in self.order() {
-            let Some((execution, _)) = self.execute(cell, How::Traced { files: true })? else { continue };
+            let executed = self.execute(cell, How::Traced { files: true }, "traced-0".to_owned())?;
+            let Some((execution, _)) = executed else { continue };
             let traced = execution.traced.filter(|traced| traced.backend != Backend::Rusage);
             let Some(traced) = traced else {
                 let name = self.name(cell);
@@ -327,7 +330,8 @@ impl Run<'_, '_> {
             if self.cells[cell].is_untraced() {
                 continue;
             }
-            if let Some((execution, _)) = self.execute(cell, How::Traced { files: false })? {
+            let iteration = format!("traced-{number}");
+            if let Some((execution, _)) = self.execute(cell, How::Traced { files: false }, iteration)? {
                 let backend = execution.traced.as_ref().map(|traced| traced.backend);
                 self.backends[place] = self.backends[place].or(backend);
                 self.cells[cell].trace(execution);
@@ -337,8 +341,13 @@ impl Run<'_, '_> {
         Ok(())
     }
 
-    /// Executes a command with what surrounds it. None where its place is lost.
-    fn execute(&mut self, cell: usize, how: How) -> Result<Option<(Execution, Ended)>, Stop> {
+    /// Executes a command with what surrounds it, and tells it the number of this execution. None where its place is lost.
+    fn execute(
+        &mut self,
+        cell: usize,
+        how: How,
+        iteration: String,
+    ) -> Result<Option<(Execution, Ended)>, Stop> {
         if self.around(cell, "preparation", |given| given.prepare.as_ref())?.is_none() {
             return Ok(None);
         }
@@ -353,7 +362,8 @@ impl Run<'_, '_> {
         }
         let given = self.given(cell);
         let within = self.plan.patience(self.cells[cell].slowest());
-        let order = Order { how, within, ..given.order.clone() };
+        let variables = vec![(ITERATION.to_owned(), iteration)];
+        let order = Order { how, within, variables, ..given.order.clone() };
         let name = self.name(cell);
         let place = self.place(cell);
         self.last[place] = Some(cell);

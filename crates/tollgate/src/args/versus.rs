@@ -114,6 +114,7 @@ pub struct ParameterArgs {
     pub parameter_step_size: Option<String>,
     /// Execute each command with each of VALUES, separated by commas, for {VAR}
     #[arg(short = 'L', long, num_args = 2, value_names = ["VAR", "VALUES"], action = clap::ArgAction::Append)]
+    #[arg(allow_hyphen_values = true)]
     pub parameter_list: Vec<String>,
     /// The name of a command, in the commands' order
     #[arg(short = 'n', long, value_name = "NAME", value_parser = clap::builder::NonEmptyStringValueParser::new())]

@@ -12,8 +12,8 @@ use crate::failure::Failure;
 
 /// The usual shell.
 const SHELL: &str = "sh";
-/// More commands are no comparison.
-const MOST: usize = tollgate_view::page::MAX_ENVIRONMENTS;
+/// More commands in more environments have no room in a session.
+const MOST: usize = tollgate_model::run::MAX_ENVIRONMENTS as usize;
 
 /// The commands of a comparison.
 pub struct Commands {
@@ -41,20 +41,21 @@ impl Commands {
         let reference = args.parameters.reference.as_ref().map(|line| (line, Values::new()));
         let of_reference = usize::from(reference.is_some());
         let lines: Vec<(&String, Values)> = reference.into_iter().chain(lines).collect();
-        if lines.len() > MOST {
+        let places = args.environments.len().max(1);
+        if lines.len().saturating_mul(places) > MOST {
             let number = lines.len();
             return Err(Failure::input(format!(
-                "{number} commands are too many for one comparison; at most {MOST}"
+                "{number} commands in {places} environments are too many for one comparison; at most {MOST} together"
             )));
         }
         let number = lines.len() - of_reference;
-        once_or_each("--prepare", args.around.prepare.len(), number)?;
-        once_or_each("--conclude", args.around.conclude.len(), number)?;
-        once_or_each("--output", args.conditions.output.len(), number)?;
+        once_or_each("--prepare", args.around.prepare.len(), [number, lines.len()])?;
+        once_or_each("--conclude", args.around.conclude.len(), [number, lines.len()])?;
+        once_or_each("--output", args.conditions.output.len(), [number, lines.len()])?;
         let names = &args.parameters.command_name;
         let has_parameters = lines.iter().any(|(_, values)| !values.is_empty());
         if has_parameters {
-            once_or_each("--command-name", names.len(), number)?;
+            once_or_each("--command-name", names.len(), [number; 2])?;
         } else if names.len() > number {
             let given = names.len();
             return Err(Failure::input(format!(
@@ -63,15 +64,16 @@ impl Commands {
         }
         let mut all = Vec::new();
         for (at, (line, values)) in lines.iter().enumerate() {
-            // The reference has the first of what is given for each.
+            // Where nothing is given for the reference it has the first of what is given for each.
             let own = at.saturating_sub(of_reference);
             let is_reference = at < of_reference;
+            let number = Number { at, own, all: lines.len() };
             let name = match is_reference {
                 true => args.parameters.reference_name.clone(),
-                false if has_parameters => pick(names, own).map(|name| filled(name, values)),
+                false if has_parameters => number.pick(names).map(|name| filled(name, values)),
                 false => names.get(own).cloned(),
             };
-            all.push(executed.command(filled(line, values), name, values, own)?);
+            all.push(executed.command(filled(line, values), name, values, &number)?);
         }
         let start = executed.start();
         Ok(Self { all, start, accepts: accepts(args)? })
@@ -92,15 +94,15 @@ impl Executed<'_> {
         line: String,
         name: Option<String>,
         values: &Values,
-        own: usize,
+        number: &Number,
     ) -> Result<(Given, Command), Failure> {
         let args = self.args;
-        let output = pick(&args.conditions.output, own).map_or("null", String::as_str);
+        let output = number.pick(&args.conditions.output).map_or("null", String::as_str);
         let output = match (args.conditions.show_output, output) {
             (true, _) | (_, "inherit") => Output::Inherit,
             (_, "null") => Output::Null,
             (_, "pipe") => Output::Pipe,
-            (_, file) => Output::File(PathBuf::from(filled(file, values))),
+            (_, file) => Output::File(output_file(&filled(file, values))?),
         };
         let is_shown = output == Output::Inherit && !args.environments.is_empty();
         if is_shown {
@@ -116,8 +118,8 @@ impl Executed<'_> {
             name: name.clone().unwrap_or_else(|| tollgate_model::text::excerpt(&line).into_owned()),
             order,
             setup: around(args.around.setup.as_ref(), true)?,
-            prepare: around(pick(&args.around.prepare, own), true)?,
-            conclude: around(pick(&args.around.conclude, own), true)?,
+            prepare: around(number.pick(&args.around.prepare), true)?,
+            conclude: around(number.pick(&args.around.conclude), true)?,
             cleanup: around(args.around.cleanup.as_ref(), false)?,
         };
         let kept = Command {
@@ -213,20 +215,42 @@ fn accepts(args: &VersusArgs) -> Result<Accepts, Failure> {
     }
 }
 
-fn once_or_each(option: &str, given: usize, commands: usize) -> Result<(), Failure> {
-    match given {
-        0 | 1 => Ok(()),
-        given if given == commands => Ok(()),
-        given => Err(Failure::input(format!(
-            "{option} is there {given} times; give it once, or once for each of the {commands} commands"
+/// A file by its path: a single word may be a mistyped `pipe`.
+fn output_file(file: &str) -> Result<PathBuf, Failure> {
+    let path = PathBuf::from(file);
+    match file.contains('/') || path.is_file() {
+        true => Ok(path),
+        false => Err(Failure::input(format!(
+            "--output {file}: it is none of null, pipe and inherit; a file in this directory is ./{file}"
         ))),
     }
 }
 
-/// What is given for all, or for the command of this number.
-fn pick(given: &[String], own: usize) -> Option<&String> {
+fn once_or_each(option: &str, given: usize, commands: [usize; 2]) -> Result<(), Failure> {
     match given {
-        [one] => Some(one),
-        all => all.get(own),
+        0 | 1 => Ok(()),
+        given if commands.contains(&given) => Ok(()),
+        given => Err(Failure::input(format!(
+            "{option} is there {given} times; give it once, or once for each of the {} commands",
+            commands[1]
+        ))),
+    }
+}
+
+/// The number of a command among all, and among those that are no reference.
+struct Number {
+    at: usize,
+    own: usize,
+    all: usize,
+}
+
+impl Number {
+    /// What is given for all, or for this command.
+    fn pick<'g>(&self, given: &'g [String]) -> Option<&'g String> {
+        match given {
+            [one] => Some(one),
+            each if each.len() == self.all => each.get(self.at),
+            each => each.get(self.own),
+        }
     }
 }

@@ -25,7 +25,7 @@ pub fn combinations(args: &ParameterArgs) -> Result<Vec<Values>, Failure> {
     }
     for pair in args.parameter_list.chunks(2) {
         let [name, values] = pair else { continue };
-        lists.push((name.clone(), values.split(',').map(str::to_owned).collect()));
+        lists.push((name.clone(), listed(values)));
     }
     let mut all = vec![Values::new()];
     for (at, (name, values)) in lists.iter().enumerate() {
@@ -49,10 +49,36 @@ pub fn combinations(args: &ParameterArgs) -> Result<Vec<Values>, Failure> {
     Ok(all)
 }
 
-/// A text with the values in it.
+/// The values of a list; a comma after a backslash is one of a value.
+fn listed(values: &str) -> Vec<String> {
+    let (mut all, mut value) = (Vec::new(), String::new());
+    let mut letters = values.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\\' if letters.peek() == Some(&',') => value.extend(letters.next()),
+            ',' => all.push(std::mem::take(&mut value)),
+            letter => value.push(letter),
+        }
+    }
+    all.push(value);
+    all
+}
+
+/// A text with the values in it. What a value has in braces stays.
 pub fn filled(text: &str, values: &Values) -> String {
-    let fill = |text: String, (name, value): (&String, &String)| text.replace(&format!("{{{name}}}"), value);
-    values.iter().fold(text.to_owned(), fill)
+    let mut whole = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('{') {
+        let (before, braced) = rest.split_at(at);
+        whole.push_str(before);
+        let known = values.iter().find_map(|(name, value)| {
+            Some((value, braced[1..].strip_prefix(name.as_str())?.strip_prefix('}')?))
+        });
+        let (part, after) = known.map_or(("{", &braced[1..]), |(value, after)| (value.as_str(), after));
+        whole.push_str(part);
+        rest = after;
+    }
+    whole + rest
 }
 
 /// A decimal number: an integer, and how many of its digits are behind the point.
@@ -82,7 +108,7 @@ impl Decimal {
 fn scan(least: &str, most: &str, step: &str) -> Result<Vec<String>, String> {
     let parse = |text: &str| Decimal::parse(text).ok_or_else(|| format!("`{text}` is not a decimal number"));
     let (least, most, step) = (parse(least)?, parse(most)?, parse(step)?);
-    let scale = least.1.max(most.1).max(step.1);
+    let (scale, step_digits) = (least.1.max(most.1).max(step.1), step.1);
     let [first, last, step] = [least, most, step].map(|number| number.at(scale));
     if first > last {
         return Err("the range is empty: MIN is above MAX".to_owned());
@@ -93,8 +119,13 @@ fn scan(least: &str, most: &str, step: &str) -> Result<Vec<String>, String> {
     if (last - first) / step >= MOST as i128 {
         return Err(format!("it has more than {MOST} values"));
     }
-    let values = (0..=(last - first) / step).map(|number| shown(first + number * step, scale));
-    Ok(values.collect())
+    // The first value has its own digits, and the others those of the step too.
+    let digits = least.1.max(step_digits);
+    let value = |number: i128| match number {
+        0 => shown(least.0, least.1),
+        number => shown((first + number * step) / 10_i128.pow(scale - digits), digits),
+    };
+    Ok((0..=(last - first) / step).map(value).collect())
 }
 
 fn shown(number: i128, scale: u32) -> String {
@@ -132,6 +163,7 @@ mod tests {
         let delays = args(&["delay", "0.3", "0.7"], Some("0.2"), &[]);
         assert_eq!(values(&delays, "delay"), ["0.3", "0.5", "0.7"]);
         assert_eq!(values(&args(&["x", "-1", "1"], None, &[]), "x"), ["-1", "0", "1"]);
+        assert_eq!(values(&args(&["x", "0", "1.00"], Some("0.5"), &[]), "x"), ["0", "0.5", "1.0"]);
         for wrong in
             [["x", "2", "1"], ["x", "a", "1"], ["x", "0", "1000000"], ["x", "1e3", "2"], ["x", "", "1"]]
         {
@@ -147,5 +179,8 @@ mod tests {
         let lines: Vec<String> = all.iter().map(|values| filled("{c} -O{o} {x}", values)).collect();
         assert_eq!(lines[..3], ["gcc -O1 {x}", "clang -O1 {x}", "gcc -O2 {x}"]);
         assert!(combinations(&args(&[], None, &["c", "a", "c", "b"])).is_err());
+        assert_eq!(values(&args(&[], None, &["x", r"a\,b,c\d,"]), "x"), ["a,b", r"c\d", ""]);
+        let nested = combinations(&args(&[], None, &["a", "{b}", "b", "x"])).expect("parameters");
+        assert_eq!(filled("{a} {b} {{b}} {c", &nested[0]), "{b} x {x} {c");
     }
 }
