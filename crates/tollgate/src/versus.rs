@@ -59,6 +59,7 @@ pub fn versus(args: &VersusArgs) -> Result<(), Failure> {
         rounds,
         time: args.length.time.unwrap_or(if args.length.runs.is_some() { Duration::MAX } else { TIME }),
         precision: args.length.precision,
+        asked: args.result.threshold.unwrap_or(0.0),
         until_decided: args.length.until_decided,
         is_traced: !args.conditions.no_trace,
         is_cold: args.conditions.cold,
@@ -176,9 +177,11 @@ fn finish(args: &VersusArgs, destination: Option<&Destination>, runs: &[Run]) ->
         }
     }
     let Some(session) = Session::above(runs, args.result.threshold.unwrap_or(0.0)) else { return Ok(()) };
+    // A file is named by its run's place.
+    let named = if unkept.is_some() { &[][..] } else { &kept[..] };
     let shown = match args.result.format {
         Format::Table => out::print(&text(&session, args.result.all, out::width())),
-        Format::Json => out::print_json(&json::Document::of(&session, &kept)),
+        Format::Json => out::print_json(&json::Document::of(&session, named)),
     };
     let exported = export(args, &session);
     if let Some(failure) = unkept {

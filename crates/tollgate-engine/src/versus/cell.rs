@@ -3,25 +3,32 @@
 use std::time::Duration;
 
 use tollgate_model::measurement::{Case, Measured, Measurement, Outcome, ProcessRounds, Provenance, Unit};
-use tollgate_model::traced::{Backend, Ended};
+use tollgate_model::traced::{Backend, Ended, MOST_ENTRIES};
 use tollgate_model::versus::{self, Cold, Failed};
 use tollgate_model::{Traced, own, stats};
 
-use super::order::{Cooled, Execution};
+use super::order::{Cooled, End, Execution};
 
 /// The group of all measurements.
 const GROUP: &str = "versus";
 /// Files that are named because they stayed in the page cache.
 const MOST_NAMED: usize = 16;
 
+/// What an execution used.
+#[derive(Debug, Clone, Copy)]
+struct Used {
+    user_ns: u64,
+    sys_ns: u64,
+    faults: u64,
+}
+
 /// An execution that was timed.
 #[derive(Debug, Clone, Copy)]
 struct Timed {
     wall_ns: f64,
-    user_ns: f64,
-    sys_ns: f64,
+    /// What wait4(2) said that it used; None where the process that would have been told was killed with it.
+    used: Option<Used>,
     memory: Option<u64>,
-    faults: u64,
     ended: Ended,
     /// Whether the execution before it in its place was of the same command.
     is_after_itself: bool,
@@ -67,10 +74,6 @@ impl Cell {
         self.timed.len()
     }
 
-    pub fn traced_number(&self) -> usize {
-        self.traced.len()
-    }
-
     /// The real times, in nanoseconds.
     pub fn times(&self) -> Vec<f64> {
         self.timed.iter().map(|timed| timed.wall_ns).collect()
@@ -90,10 +93,12 @@ impl Cell {
         self.took(execution);
         self.timed.push(Timed {
             wall_ns: execution.wall_ns as f64,
-            user_ns: execution.user_ns as f64,
-            sys_ns: execution.sys_ns as f64,
+            used: matches!(execution.end, End::Ended(_)).then_some(Used {
+                user_ns: execution.user_ns,
+                sys_ns: execution.sys_ns,
+                faults: execution.faults,
+            }),
             memory: execution.memory,
-            faults: execution.faults,
             ended,
             is_after_itself,
         });
@@ -132,10 +137,17 @@ impl Cell {
             Some(traced) if traced.backend == Backend::Rusage => {
                 let why =
                     traced.notes.first().cloned().unwrap_or_else(|| "nothing can trace it here".to_owned());
-                self.untraced = Some(why);
+                self.leave_untraced(why);
             }
-            traced => self.traced.extend(traced),
+            Some(traced) => self.traced.push(traced),
+            // Its tracer ended with it.
+            None => self.leave_untraced("it killed its process group, which its tracer is in".to_owned()),
         }
+    }
+
+    /// Notes why it is not traced any more. What was traced before is kept.
+    pub fn leave_untraced(&mut self, why: String) {
+        self.untraced.get_or_insert(why);
     }
 
     /// Whether it could not be traced.
@@ -185,23 +197,23 @@ impl Cell {
             notes.push(format!("{} processes that it left were ended", self.left));
         }
         let less = around.unwrap_or(0.0);
-        let of = |value: fn(&Timed) -> f64| self.timed.iter().map(value).collect::<Vec<f64>>();
-        let real = of(|timed| timed.wall_ns).into_iter().map(|time| time - less).collect();
-        let memory: Vec<Option<f64>> =
-            self.timed.iter().map(|timed| timed.memory.map(|bytes| bytes as f64)).collect();
-        let memory = match memory.iter().any(Option::is_some) {
-            true => with_gaps(versus::MEMORY, Unit::Bytes, &memory),
-            false if memory.is_empty() => not_measured(versus::MEMORY, why),
-            false => {
-                not_measured(versus::MEMORY, "less than the copy of this program had that became the command")
+        let real = self.timed.iter().map(|timed| timed.wall_ns - less).collect();
+        let of = |name: &str, unit: Unit, why_none: &str, value: fn(&Timed) -> Option<u64>| {
+            let values: Vec<Option<f64>> =
+                self.timed.iter().map(|timed| value(timed).map(|value| value as f64)).collect();
+            match values.iter().any(Option::is_some) {
+                true => with_gaps(name, unit, &values),
+                false => not_measured(name, if values.is_empty() { why } else { why_none }),
             }
         };
+        let killed = "it killed its process group, and with it the process that would have been told";
+        let small = "less than the copy of this program had that became the command";
         let mut measurements = vec![
             noted(measured(versus::REAL, Unit::Nanoseconds, real, why), notes),
-            measured(versus::USER, Unit::Nanoseconds, of(|timed| timed.user_ns), why),
-            measured(versus::SYS, Unit::Nanoseconds, of(|timed| timed.sys_ns), why),
-            memory,
-            measured(versus::FAULTS, Unit::Count, of(|timed| timed.faults as f64), why),
+            of(versus::USER, Unit::Nanoseconds, killed, |timed| Some(timed.used?.user_ns)),
+            of(versus::SYS, Unit::Nanoseconds, killed, |timed| Some(timed.used?.sys_ns)),
+            of(versus::MEMORY, Unit::Bytes, small, |timed| timed.memory),
+            of(versus::FAULTS, Unit::Count, killed, |timed| Some(timed.used?.faults)),
         ];
         if !starts.is_empty() {
             measurements.push(measured(own::START, Unit::Nanoseconds, starts.to_vec(), why));
@@ -217,7 +229,10 @@ impl Cell {
             measurements.push(not_measured(own::TRACED, why));
         }
         let failed = (0..).zip(&self.timed).filter(|(_, timed)| timed.ended != Ended::Exit(0));
-        let failed = failed.map(|(execution, timed)| Failed { execution, ended: timed.ended }).collect();
+        let failed = failed
+            .take(MOST_ENTRIES)
+            .map(|(execution, timed)| Failed { execution, ended: timed.ended })
+            .collect();
         Found { measurements, is_corrected: around.is_some(), failed, cold: self.cold }
     }
 }

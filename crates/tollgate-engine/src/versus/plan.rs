@@ -24,6 +24,8 @@ pub struct Plan {
     pub time: Duration,
     /// It ends early when every interval is at most so wide: one of less than 1 % that 1 lies near the middle of is the same.
     pub precision: f64,
+    /// No relative difference of up to this counts, as in a comparison of runs.
+    pub asked: f64,
     /// It does not end early while a comparison is inconclusive.
     pub until_decided: bool,
     /// Whether others are traced beside those that are timed.
@@ -108,5 +110,12 @@ impl Plan {
         const TIMES: u32 = 20;
         const MORE: Duration = Duration::from_secs(30);
         self.timeout.or_else(|| Some(slowest?.saturating_mul(TIMES).saturating_add(MORE)))
+    }
+
+    /// The same of an execution that is traced: by ptrace(2) it may take a hundred times as long.
+    pub fn patience_of_traced(&self, slowest: Option<Duration>) -> Option<Duration> {
+        const TIMES: u32 = 200;
+        const MORE: Duration = Duration::from_secs(60);
+        Some(slowest?.saturating_mul(TIMES).saturating_add(MORE))
     }
 }

@@ -28,8 +28,8 @@ const MOST_TRACED: usize = 25;
 const MOST_BY_PTRACE: usize = 3;
 /// With fewer pairs an interval is not trusted to be narrow.
 const LEAST_PAIRS: usize = 16;
-/// After so many rounds it is looked at whether the order matters.
-const LOOKS_AT_ORDER: [u32; 3] = [10, 16, 24];
+/// After so many rounds it is looked at whether the order matters: with many commands one follows itself rarely.
+const LOOKS_AT_ORDER: [u32; 6] = [10, 16, 24, 32, 48, 64];
 /// Executions of what surrounds a command, before it is known whether it matters.
 const STARTS: u32 = 5;
 /// The variable that tells a command the number of its execution: scripts that hyperfine executes have it in names of files.
@@ -102,6 +102,8 @@ pub fn measure(
         traced_for: Duration::ZERO,
         backends: vec![None; places.len()],
         rounds: 0,
+        least: plan.rounds.least,
+        traced_rounds: 0,
         checked: 0,
         so_far: None,
         last: vec![None; places.len()],
@@ -144,6 +146,10 @@ struct Run<'r, 'p> {
     /// For each place by what commands are traced, once that is known.
     backends: Vec<Option<Backend>>,
     rounds: u32,
+    /// At least so many are timed, also beyond the time.
+    least: u32,
+    /// Rounds that were traced.
+    traced_rounds: usize,
     /// The rounds after which the intervals were looked at last.
     checked: u32,
     so_far: Option<(usize, compare::Neighbours)>,
@@ -183,7 +189,8 @@ impl Run<'_, '_> {
             if self.is_over() {
                 return Ok(());
             }
-            if LOOKS_AT_ORDER.contains(&self.rounds) {
+            // In turn a command never follows itself.
+            if self.in_turn.is_none() && LOOKS_AT_ORDER.contains(&self.rounds) {
                 self.take_turns_if_needed();
             }
         }
@@ -214,7 +221,9 @@ impl Run<'_, '_> {
         self.in_turn = Some((order, said));
         self.cells.iter_mut().for_each(Cell::begin_anew);
         self.starts.iter_mut().for_each(Vec::clear);
-        (self.rounds, self.checked, self.so_far) = (0, 0, None);
+        // What was dropped has cost its time: the time may be over before there is an interval.
+        self.least = self.least.max(self.rounds.min(LEAST_PAIRS as u32));
+        (self.rounds, self.checked, self.so_far, self.traced_rounds) = (0, 0, None, 0);
     }
 
     /// All cells of places that are there, in random order, or in turn.
@@ -314,7 +323,7 @@ impl Run<'_, '_> {
     fn trace_a_round(&mut self) -> Result<(), Stop> {
         let is_known = |backend: Backend| self.backends.contains(&Some(backend));
         let most = if is_known(Backend::Ptrace) { MOST_BY_PTRACE } else { MOST_TRACED };
-        let number = self.cells.iter().map(Cell::traced_number).max().unwrap_or_default();
+        let number = self.traced_rounds;
         let is_due =
             number == 0 || self.traced_for.as_secs_f64() < TRACED_SHARE * self.began.elapsed().as_secs_f64();
         // Half of the time is for those that are timed, however long one that is traced takes.
@@ -338,6 +347,7 @@ impl Run<'_, '_> {
             }
         }
         self.traced_for += began.elapsed();
+        self.traced_rounds += 1;
         Ok(())
     }
 
@@ -361,18 +371,31 @@ impl Run<'_, '_> {
             }
         }
         let given = self.given(cell);
-        let within = self.plan.patience(self.cells[cell].slowest());
+        // What tracing adds is not the command's.
+        let within = match how {
+            How::Timed => self.plan.patience(self.cells[cell].slowest()),
+            How::Traced { .. } => self.plan.patience_of_traced(self.cells[cell].slowest()),
+        };
         let variables = vec![(ITERATION.to_owned(), iteration)];
         let order = Order { how, within, variables, ..given.order.clone() };
         let name = self.name(cell);
         let place = self.place(cell);
         self.last[place] = Some(cell);
         let Some(execution) = self.step(self.place(cell), &order, &name)? else { return Ok(None) };
-        let ended = self.judge(&name, &order, &execution)?;
+        let ended = match self.judge(&name, &order, &execution) {
+            // It has passed without, or the next execution that is timed says what is wrong: a set-user-ID program may fail under ptrace(2).
+            Err(Stop::Failed(NotCompared::Failed { sentence, .. }))
+                if how == (How::Traced { files: false }) =>
+            {
+                self.cells[cell].leave_untraced(format!("it failed while it was traced: {sentence}"));
+                None
+            }
+            judged => Some(judged?),
+        };
         if self.around(cell, "conclusion", |given| given.conclude.as_ref())?.is_none() {
             return Ok(None);
         }
-        Ok(Some((execution, ended)))
+        Ok(ended.map(|ended| (execution, ended)))
     }
 
     /// Executes what surrounds a command, which must succeed. None where its place is lost.
@@ -384,6 +407,7 @@ impl Run<'_, '_> {
     ) -> Result<Option<()>, Stop> {
         let given = self.given(cell);
         let Some(order) = of(given).cloned() else { return Ok(Some(())) };
+        let order = Order { within: order.within.or(self.plan.timeout), ..order };
         let name = format!("the {what} of {}", self.name(cell));
         let Some(execution) = self.step(self.place(cell), &order, &name)? else { return Ok(None) };
         match execution.end {
@@ -441,7 +465,7 @@ impl Run<'_, '_> {
         if self.rounds >= rounds.most {
             return true;
         }
-        if self.rounds < rounds.least {
+        if self.rounds < self.least {
             return false;
         }
         self.began.elapsed() >= self.plan.time || self.is_narrow()
@@ -467,10 +491,10 @@ impl Run<'_, '_> {
         }
         let mut all = true;
         for &other in others {
-            let found = compare::neighbours(&times, &self.times(other), others.len());
+            let found = compare::neighbours(&times, &self.times(other), others.len(), self.plan.asked);
             let is_narrow = found.is_some_and(|found| {
                 let is_decided = !self.plan.until_decided || found.verdict != compare::Verdict::Inconclusive;
-                let width = found.interval.map(|interval| interval.high - interval.low);
+                let width = found.interval.map(|interval| (interval.high - interval.low) / found.ratio);
                 is_decided && width.is_some_and(|width| width <= self.plan.precision)
             });
             self.so_far = found.map(|found| (other, found)).or(self.so_far);
@@ -488,16 +512,24 @@ impl Run<'_, '_> {
 
     /// Cleans up what was set up, in the order of the commands, whatever happened.
     fn clean_up(&mut self, is_interrupted: bool) -> Result<(), Stop> {
-        let _aside = is_interrupted.then(interrupt::set_aside);
+        let mut aside = is_interrupted.then(interrupt::set_aside);
         let mut outcome = Ok(());
         for cell in std::mem::take(&mut self.set_up) {
-            let within = is_interrupted.then_some(CLEANS_UP);
-            let order = self.given(cell).cleanup.clone();
-            let Some(order) = order.map(|order| Order { within: within.or(order.within), ..order }) else {
-                continue;
-            };
+            let Some(order) = self.given(cell).cleanup.clone() else { continue };
+            let within = |is_hurried: bool| if is_hurried { Some(CLEANS_UP) } else { self.plan.timeout };
+            let hurried = Order { within: within(true), ..order.clone() };
+            let order =
+                if aside.is_some() { hurried.clone() } else { Order { within: within(false), ..order } };
             let name = format!("the clean-up of {}", self.name(cell));
-            let cleaned = match self.step(self.place(cell), &order, &name) {
+            let place = self.place(cell);
+            let mut stepped = self.step(place, &order, &name);
+            if let (Err(Stop::Interrupted(signal)), None) = (&stepped, &aside) {
+                // It is executed anew, and the others after it.
+                outcome = outcome.and(Err(Stop::Interrupted(*signal)));
+                aside = Some(interrupt::set_aside());
+                stepped = self.step(place, &hurried, &name);
+            }
+            let cleaned = match stepped {
                 Ok(Some(execution)) if execution.end != End::Ended(Ended::Exit(0)) => {
                     Err(ended_badly(&name, &order, execution))
                 }
@@ -514,7 +546,6 @@ impl Run<'_, '_> {
         let places = starts.len();
         let mut facts = vec![
             ("run.seed".to_owned(), Fact::known(format!("{:016x}", plan.seed), "getrandom(2)")),
-            ("run.budget_s".to_owned(), Fact::known(plan.time.as_secs_f64(), "--time")),
             ("run.rounds".to_owned(), Fact::known(i64::from(rounds), "rounds that were timed")),
             (
                 "run.order".to_owned(),
@@ -524,6 +555,8 @@ impl Run<'_, '_> {
                 },
             ),
         ];
+        let budget = (plan.time < Duration::MAX).then(|| Fact::known(plan.time.as_secs_f64(), "--time"));
+        facts.extend(budget.map(|budget| ("run.budget_s".to_owned(), budget)));
         facts.extend(in_turn.map(|(_, why)| {
             ("run.in_turn".to_owned(), Fact::known(why, "the first rounds, in random order"))
         }));

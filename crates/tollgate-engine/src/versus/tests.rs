@@ -96,6 +96,7 @@ fn plan(commands: &[&str]) -> Plan {
         rounds: Rounds::exactly(4),
         time: Duration::MAX,
         precision: 0.01,
+        asked: 0.0,
         until_decided: false,
         is_traced: false,
         is_cold: false,

@@ -4,10 +4,18 @@ use super::index::Index;
 use super::rows::{Alternation, Comparison, Row};
 use super::sides::{Side, below_limit, incomparable, joined, missing};
 use super::turns::Turns;
-use super::{LEAST_ALTERNATED, LEAST_THRESHOLD, SAME_ALTERNATED, Verdict, counted, facts, threshold};
+use super::{LEAST_ALTERNATED, SAME_ALTERNATED, Verdict, counted, facts, threshold};
 use crate::measurement::{Case, Measured};
 use crate::run::Run;
 use crate::stats::{self, Centre, FEWEST_PAIRS, Interval};
+
+/// The share of turns that may be without a ratio: more of them are no accidents, and the median of the others is biased.
+const WITHOUT: f64 = 0.05;
+
+/// The threshold of a difference and that of sameness, where no relative difference of up to `asked` counts.
+fn thresholds(asked: f64) -> [f64; 2] {
+    [LEAST_ALTERNATED.max(asked), SAME_ALTERNATED.max(asked)]
+}
 
 /// Executions of two commands, while they are measured.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -21,16 +29,22 @@ pub struct Neighbours {
 }
 
 /// Executions of which those of one number were neighbours in time, compared pair by pair as [`compare`](super::compare) compares their
-/// runs, as one of `rows` comparisons. None without a pair of times above zero.
-pub fn neighbours(base: &[f64], other: &[f64], rows: usize) -> Option<Neighbours> {
+/// runs, as one of `rows` comparisons where no relative difference of up to `asked` counts. None without a pair of times above zero, and
+/// where too many are not.
+pub fn neighbours(base: &[f64], other: &[f64], rows: usize, asked: f64) -> Option<Neighbours> {
     let logs: Vec<Vec<f64>> = base
         .iter()
         .zip(other)
+        .filter(|(base, other)| **base > 0.0 && **other > 0.0)
         .map(|(base, other)| vec![(other / base).ln()])
         .filter(|log| log[0].is_finite())
         .collect();
+    let all = base.len().min(other.len());
+    if (all - logs.len()) as f64 > WITHOUT * all as f64 {
+        return None;
+    }
     let Centre { estimate, interval } = stats::narrower_centre(&logs, confidence_of_each(rows))?;
-    let (verdict, _) = verdict(estimate.exp(), interval, logs.len(), [LEAST_ALTERNATED, SAME_ALTERNATED]);
+    let (verdict, _) = verdict(estimate.exp(), interval, logs.len(), thresholds(asked));
     Some(Neighbours { ratio: estimate.exp(), interval: interval.map(exp), verdict })
 }
 
@@ -52,18 +66,18 @@ pub(super) fn share_turns(base: &Run, other: &Run) -> bool {
 /// stretches of one pair of processes may be alike, and the interval is as wide as the pairs differ.
 ///
 /// Slower: the interval lies above 1, and the ratio itself exceeds the threshold; faster likewise. Same: the whole interval lies within
-/// 1 %, or within `asked` where that is more. The threshold is the largest of 0.3 %, `asked` where it is above 1 %, and the
+/// 1 %, or within `asked` where that is more. The threshold is the largest of 0.3 %, `asked`, and the
 /// significant part of the A/A difference of either environment. The processor's speed is that of both.
 pub(super) fn alternated(base: &Index<'_>, other: &Index<'_>, asked: f64) -> Comparison {
     let joined = joined(base, other);
-    let of_times = if asked > LEAST_THRESHOLD { asked } else { 0.0 };
+    let [threshold, same] = thresholds(asked);
     let controls = threshold::of_controls_shown(base).max(threshold::of_controls_shown(other));
     let judge = Judge {
         base,
         other,
         confidence: confidence_of_each(joined.timed()),
-        threshold: LEAST_ALTERNATED.max(of_times).max(controls),
-        same: SAME_ALTERNATED.max(of_times),
+        threshold: threshold.max(controls),
+        same,
     };
     let row = |(case, base, other): (&Case, &Measured, &Measured)| {
         counted::row(case, base, other, asked).unwrap_or_else(|| judge.row(case, base, other))
@@ -146,8 +160,6 @@ impl Judge<'_> {
 
     /// The ratio other / base with the interval of its logarithm, or why there is none.
     fn ratio(&self, turns: &Turns) -> Result<(f64, Option<Interval>), String> {
-        /// The share of turns that may be without a ratio: more of them are no accidents, and the median of the others is biased.
-        const WITHOUT: f64 = 0.05;
         if turns.number == 0 {
             return Err("no turn in common".to_owned());
         }

@@ -60,18 +60,16 @@ impl Listener {
         self.pipe.as_fd()
     }
 
-    /// The end of what was said, as far as the command has ended.
-    pub fn end(self) -> String {
+    /// The end of what was said, as far as the command has ended. One that stays is left to the caller, which is to wait for its end.
+    pub fn end(self) -> (String, Option<Child>) {
         let Self { process, pipe, going_on, mut report, stays } = self;
         drop((pipe, going_on));
         let mut said = Vec::with_capacity(KEPT);
         // A listener that was killed has nothing to say.
         let _ = report.read_to_end(&mut said);
-        if stays {
-            // It ends with the processes that it listens to, or with this one.
-            process.leave();
-        }
-        String::from_utf8_lossy(&said).into_owned()
+        // It ends with the processes that it listens to, or with this one.
+        let staying = stays.then_some(process);
+        (String::from_utf8_lossy(&said).into_owned(), staying)
     }
 }
 

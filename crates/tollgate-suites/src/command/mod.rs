@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use tollgate_engine::versus::{Cooled, End, Execution, Executor, Order, Output, executor::Halt};
 use tollgate_engine::{BenchError, Ending, group, interrupt};
 use tollgate_os::children::{Inherited, Subreaper};
+use tollgate_os::process::{self, Child};
 
 use answer::Answer;
 use cooling::Cooling;
@@ -28,13 +29,33 @@ const FOREVER: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
 pub struct Here {
     before: Inherited,
     cooling: Cooling,
+    /// Listeners of what stays.
+    staying: Vec<Child>,
     _subreaper: Subreaper,
 }
 
 impl Here {
     /// From now on processes that commands leave come to this one.
     pub fn new() -> Self {
-        Self { before: Inherited::now(), cooling: Cooling::default(), _subreaper: Subreaper::begin() }
+        Self {
+            before: Inherited::now(),
+            cooling: Cooling::default(),
+            staying: Vec::new(),
+            _subreaper: Subreaper::begin(),
+        }
+    }
+}
+
+impl Here {
+    /// Waits for processes of earlier preparations that have ended: each would be a zombie until the last command has ended.
+    fn reap(&mut self) {
+        self.staying.retain_mut(|listener| matches!(listener.try_wait(), Ok(None)));
+        for pid in self.before.later() {
+            let is_listener = self.staying.iter().any(|listener| listener.pid() == pid);
+            if !is_listener && !group::is_running(pid) {
+                let _ = process::wait4(pid, libc::WNOHANG);
+            }
+        }
     }
 }
 
@@ -46,12 +67,14 @@ impl Default for Here {
 
 impl Drop for Here {
     fn drop(&mut self) {
+        self.staying.drain(..).for_each(Child::leave);
         group::end_strays(&self.before);
     }
 }
 
 impl Executor for Here {
     fn execute(&mut self, order: &Order, tick: &mut dyn FnMut()) -> Result<Execution, Halt> {
+        self.reap();
         let no_process = |error| Halt::Run(BenchError::NoProcess(error));
         // Before the listener: where /proc does not list children, they are looked for one by one if there is any.
         let inherited = Inherited::now();
@@ -66,7 +89,8 @@ impl Executor for Here {
         let ending = group::run(|| helper::life(order, to, &answer), deadline, tick);
         let wall = began.elapsed();
         let is_whole = matches!(ending, Ok(Ending::Finished));
-        let said = listener.map(Listener::end).unwrap_or_default();
+        let (said, staying) = listener.map(Listener::end).unwrap_or_default();
+        self.staying.extend(staying);
         let left = if order.keeps && is_whole { 0 } else { group::end_strays(&inherited) };
         let end = match ending.map_err(no_process)? {
             Ending::Finished => match answer.take::<Result<Ran, End>>() {

@@ -69,7 +69,8 @@ pub struct LengthArgs {
     /// Time each command at most so often
     #[arg(short = 'M', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub max_runs: Option<u32>,
-    /// End an execution that takes longer than this, and the comparison with it [default: 20 times the slowest so far and 30s]
+    /// End an execution that takes longer than this, and the comparison with it [default: 20 times the slowest so far and 30s; the first has
+    /// no limit]
     #[arg(long, value_name = "DURATION", value_parser = time::parse_wait, allow_negative_numbers = true)]
     pub timeout: Option<Duration>,
 }

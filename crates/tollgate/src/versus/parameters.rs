@@ -110,6 +110,9 @@ fn scan(least: &str, most: &str, step: &str) -> Result<Vec<String>, String> {
     let (least, most, step) = (parse(least)?, parse(most)?, parse(step)?);
     let (scale, step_digits) = (least.1.max(most.1).max(step.1), step.1);
     let [first, last, step] = [least, most, step].map(|number| number.at(scale));
+    if [first, last, step].iter().any(|number| number.unsigned_abs() > u128::from(u64::MAX)) {
+        return Err("its numbers have too many digits".to_owned());
+    }
     if first > last {
         return Err("the range is empty: MIN is above MAX".to_owned());
     }
