@@ -188,17 +188,17 @@ fn names_and_a_reference_are_shown_and_compared_with() {
 #[test]
 fn a_kept_comparison_is_taken_by_the_other_verbs() {
     let home = Home::new();
-    let arguments = ["-r8", "--label", "sleeps", "sleep 0.01", "sleep 0.03", "--fail-on", "slower"];
+    let arguments = ["-r16", "--label", "sleeps", "sleep 0.01", "sleep 0.1", "--fail-on", "slower"];
     let output = home.tollgate(versus(&arguments)).output().expect("ran");
     assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(home.files().len(), 2);
     let shown = home.output(["show", "sleeps"]);
-    assert!(shown.contains("B  sleep 0.03") && shown.contains("B takes "), "{shown}");
+    assert!(shown.contains("B  sleep 0.1") && shown.contains("B takes "), "{shown}");
     assert!(home.output(["compare", "sleeps"]).contains("versus/real"));
     assert!(home.output(["runs"]).contains("sleep 0.01"));
     let page = home.path().join("page.html").display().to_string();
     home.output(["report", "sleeps", "--out", &page]);
-    assert!(fs::read_to_string(&page).expect("written").contains("sleep 0.03"));
+    assert!(fs::read_to_string(&page).expect("written").contains("sleep 0.1"));
     assert!(home.output(["export", "sleeps", "--format", "csv"]).contains("versus/real"));
     // Nothing is kept that is not asked for.
     let kept = home.files().len();
