@@ -15,7 +15,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use tollgate_os::identity::{FileAccess, Identity, IdentityError};
 use tollgate_os::paths::{Directory, PathError};
-use tollgate_os::temporary::{PREFIX, Temporary};
+use tollgate_os::temporary::{PREFIX, Temporary, new_name};
 use tollgate_os::trust::{self, Guard, TrustError};
 use tollgate_os::{users, workdir::Workdir};
 
@@ -50,10 +50,16 @@ impl Private {
     }
 
     /// Makes one whose name begins with `prefix`.
-    pub(crate) fn new(parent: Parent, prefix: &str) -> Result<Self, EnvironmentError> {
+    fn new(parent: Parent, prefix: &str) -> Result<Self, EnvironmentError> {
+        let name = new_name(prefix).map_err(|error| EnvironmentError::of("getrandom(2)", error))?;
+        Self::named(parent, name)
+    }
+
+    /// Makes one with a name that [`new_name`] gave.
+    pub(crate) fn named(parent: Parent, name: String) -> Result<Self, EnvironmentError> {
         let under = parent.shown.as_path();
         let _access = parent.enter()?;
-        let own = Temporary::make(&parent.fd, prefix, parent.user()).map_err(|error| match error {
+        let own = Temporary::named(&parent.fd, name, parent.user()).map_err(|error| match error {
             Errno::WOULDBLOCK => {
                 unusable!("{}: a directory made there cannot be locked (flock(2))", under.display())
             }

@@ -3,14 +3,15 @@
 //! It is mounted in a mount namespace of this process, which the command shares: other processes do not see it. Processes that the command
 //! left keep the mounts in use, so they are ended first. Where this process is killed, the guardian does both.
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use tollgate_os::{namespaces, process};
 
 use crate::error::{EnvironmentError, bytes, plainly, unusable};
 use crate::guardian::{Guardian, Promise};
 use crate::prepared::Undo;
-use crate::ram::{Ask, Contents, Disk, Driver, Memory, check_privilege, half_of, prefix_of};
+use crate::ram::{Ask, Contents, Disk, Driver, Memory, check_privilege, half_of, new_name};
 use crate::undo::end_holders;
 
 /// What is lent; gone when it is dropped.
@@ -19,7 +20,14 @@ pub struct Lent {
     // In this order they are dropped.
     disk: Disk,
     promise: Promise,
+    /// The name of its private directory.
+    home: String,
+    /// The mount namespace that this process left.
+    outside: PathBuf,
 }
+
+/// The mount namespace of this process (proc_pid_ns(5)).
+const OWN_MOUNTS: &str = "/proc/self/ns/mnt";
 
 impl Lent {
     /// The smallest size, in bytes.
@@ -41,13 +49,17 @@ impl Lent {
             None => half_of(memory)?,
             Some(size) => fitting(size, memory)?,
         };
+        let home = new_name()?;
+        let outside = fs::read_link(OWN_MOUNTS)
+            .map_err(|error| unusable!("{OWN_MOUNTS} cannot be read: {}", plainly(error)))?;
         namespaces::own_mounts()
             .map_err(|error| unusable!("no mount namespace can be had: unshare(2): {}", plainly(error)))?;
-        let undo = [Undo::Ram { pid: process::own_pid() }];
+        let undo = [Undo::Ram { pid: process::own_pid(), home: home.clone(), outside: outside.clone() }];
         let promise =
             guardian.promise(&undo).map_err(|error| unusable!("the guardian: {}", plainly(error)))?;
         let ask = Ask { contents, driver: Driver::Any, size, bound: size };
-        Ok(Self { disk: Disk::make(&ask, stop)?, promise })
+        let disk = Disk::make(&ask, &home, stop)?;
+        Ok(Self { disk, promise, home, outside })
     }
 
     /// The directory of the file system, or the device where it has none.
@@ -65,8 +77,8 @@ impl Lent {
     /// # Errors
     /// One that does not end; a device that is in use.
     pub fn take_back(self) -> Result<usize, EnvironmentError> {
-        let (ended, all) = end_holders(&prefix_of(process::own_pid()));
-        let Self { disk, promise } = self;
+        let (ended, all) = end_holders(&self.home, &self.outside);
+        let Self { disk, promise, .. } = self;
         drop(disk);
         let undone = promise.keep();
         if !all {

@@ -51,11 +51,15 @@ pub enum Undo {
         /// The program's number, which stands in their names.
         pid: i32,
     },
-    /// Ends the processes that keep the mounts of a device in memory that the program with this number made, and removes the device, its
-    /// mounts and its directory.
+    /// Ends the processes that keep the mounts of a device in memory, and removes the device, its mounts and its directory.
     Ram {
-        /// The program's number.
+        /// The number of the program that made it.
         pid: i32,
+        /// The name of its private directory, which no other has.
+        home: String,
+        /// The mount namespace that the program left for one of its own, as /proc/PID/ns/mnt names it: the processes there see none of
+        /// its mounts.
+        outside: PathBuf,
     },
     /// Writes a setting of the machine back.
     Setting {

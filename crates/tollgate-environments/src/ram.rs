@@ -29,7 +29,7 @@ mod mounted;
 
 use block::Device;
 pub use home::{clean, left};
-pub(crate) use home::{clean_after, prefix_of};
+pub(crate) use home::{clean_after, new_name};
 use mounted::{Mounted, make_directory, subdirectory};
 
 /// The directory in the file system that is measured in.
@@ -106,11 +106,11 @@ pub(crate) struct Disk {
 }
 
 impl Disk {
-    /// Makes it. Where a file system is asked for it is mounted, see [`Disk::path`].
-    pub fn make(ask: &Ask, stop: &dyn Fn() -> bool) -> Result<Self, EnvironmentError> {
+    /// Makes it in a private directory with a name of [`new_name`]. Where a file system is asked for it is mounted, see [`Disk::path`].
+    pub fn make(ask: &Ask, name: &str, stop: &dyn Fn() -> bool) -> Result<Self, EnvironmentError> {
         let mkfs = Mkfs::find(&ask.contents, stop)?;
         clean();
-        let home = Rc::new(home::home()?);
+        let home = Rc::new(home::home(name)?);
         let device = match ask.contents {
             Contents::Tmpfs => None,
             _ => Some(Device::make(&home, ask.driver, ask.size, ask.bound, stop)?),
@@ -231,7 +231,7 @@ impl RamDisk {
         // Where a namespace is refused, mounts are made in the open.
         let _ = namespaces::own_mounts();
         let size = if contents == Contents::Tmpfs { half } else { size() };
-        let disk = Disk::make(&Ask { contents, driver, size, bound: half }, stop)?;
+        let disk = Disk::make(&Ask { contents, driver, size, bound: half }, &new_name()?, stop)?;
         let path = disk.path().join(WORKDIR);
         let fault =
             |error: Errno| EnvironmentError::of(format_args!("{} cannot be opened", path.display()), error);

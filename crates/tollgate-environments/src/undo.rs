@@ -55,8 +55,8 @@ fn undo(one: &Undo) -> Result<(), EnvironmentError> {
                 .map_err(of(path))
         }
         Undo::Left { under, pid } => left::remove(under, *pid),
-        Undo::Ram { pid } => match end_holders(&ram::prefix_of(*pid)) {
-            (_, true) => ram::clean_after(*pid),
+        Undo::Ram { pid, home, outside } => match end_holders(home, outside) {
+            (_, true) => ram::clean_after(*pid, home),
             (_, false) => Err(unusable!(
                 "a process that uses the device in memory does not end (it waits in the kernel)"
             )),

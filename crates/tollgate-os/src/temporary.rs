@@ -7,7 +7,7 @@
 use std::cell::Cell;
 use std::ffi::{CStr, CString, OsStr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::{io, path::Path};
+use std::{io, path::Path, time::Duration};
 
 use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, RenameFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
@@ -24,6 +24,8 @@ const MAX_REMOVED: usize = 1 << 20;
 const MAX_DEPTH: u32 = 64;
 /// A name that was just made may be taken for one that was left, and be removed, until its lock is held.
 const ATTEMPTS: u32 = 16;
+/// The interval between two attempts.
+const PAUSE: Duration = Duration::from_millis(2);
 
 /// A directory of this process alone; removed with all that is in it when it is dropped.
 #[derive(Debug)]
@@ -40,17 +42,26 @@ impl Temporary {
     /// # Errors
     /// The error of mkdirat(2); `WOULDBLOCK` where it cannot be locked.
     pub fn make(parent: impl AsFd, prefix: &str, owner: u32) -> Result<Self, Errno> {
+        Self::named(parent, new_name(prefix)?, owner)
+    }
+
+    /// As [`Self::make`], with a name that [`new_name`] gave.
+    ///
+    /// # Errors
+    /// As [`Self::make`]; `EXIST` where there is such a name.
+    pub fn named(parent: impl AsFd, name: String, owner: u32) -> Result<Self, Errno> {
         let parent = rustix::io::fcntl_dupfd_cloexec(parent, 0)?;
+        let mut is_made = false;
         for _ in 0..ATTEMPTS {
-            let name = format!("{prefix}{}-{:016x}", std::process::id(), random()?);
             match rustix::fs::mkdirat(&parent, name.as_str(), Mode::RWXU) {
-                Ok(()) => {}
-                Err(Errno::EXIST) => continue,
+                Ok(()) => is_made = true,
+                Err(Errno::EXIST) if is_made => {}
                 Err(error) => return Err(error),
             }
             if let Some(own) = locked(&parent, &name, owner) {
                 return Ok(Self { parent, own, name, stays: Cell::new(false) });
             }
+            std::thread::sleep(PAUSE);
         }
         Err(Errno::WOULDBLOCK)
     }
@@ -152,6 +163,14 @@ pub fn remove(path: &Path, device: u64, inode: u64) -> io::Result<()> {
         Err(Errno::NOENT) => Ok(()),
         ended => Ok(ended?),
     }
+}
+
+/// A name for a temporary directory of this process, which no other has.
+///
+/// # Errors
+/// Those of getrandom(2).
+pub fn new_name(prefix: &str) -> Result<String, Errno> {
+    Ok(format!("{prefix}{}-{:016x}", std::process::id(), random()?))
 }
 
 /// Whether a name has the form of a temporary directory.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rustix::mount::{UnmountFlags, unmount};
 use tollgate_model::Fact;
-use tollgate_os::process;
+use tollgate_os::{process, temporary};
 
 use crate::device::{Loop, Record};
 use crate::directory::{self, Parent, Private};
@@ -45,24 +45,20 @@ pub fn clean() {
     }
 }
 
-/// The beginning of the names of a program's private directories.
-pub(crate) fn prefix_of(pid: i32) -> String {
-    format!("{PREFIX}{pid}-")
+/// A name for a private directory, which no other has, also where another PID namespace has the same number.
+pub(crate) fn new_name() -> Result<String, EnvironmentError> {
+    temporary::new_name(PREFIX).map_err(|error| EnvironmentError::of("getrandom(2)", error))
 }
 
-/// Removes what this program left, once it has ended: one that is being killed closes its files one after the other, and the lock of a
-/// directory can be the last of them. Of this process nothing is left when its disks are dropped.
+/// Removes the private directory of this name that this program left, once it has ended: one that is being killed closes its files one
+/// after the other, and the lock of a directory can be the last of them. Of this process nothing is left when its disks are dropped.
 ///
 /// # Errors
 /// A directory that stays, because what is mounted there is in use.
-pub(crate) fn clean_after(pid: i32) -> Result<(), EnvironmentError> {
-    let own = prefix_of(pid);
+pub(crate) fn clean_after(pid: i32, name: &str) -> Result<(), EnvironmentError> {
     let left = || {
-        let entries =
-            PARENTS.into_iter().flat_map(|under| fs::read_dir(under).into_iter().flatten().flatten());
-        entries
-            .map(|entry| entry.path())
-            .find(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&own)))
+        let paths = PARENTS.map(|under| Path::new(under).join(name));
+        paths.into_iter().find(|path| path.symlink_metadata().is_ok())
     };
     for _ in 0..LOOKS {
         if left().is_none() || pid == process::own_pid() {
@@ -88,10 +84,10 @@ pub fn left() -> Fact {
     if left.is_empty() { Fact::known("nothing", by) } else { Fact::known(left.join("; "), by) }
 }
 
-/// A private directory where root keeps what lasts no longer than the machine is up.
-pub(super) fn home() -> Result<Private, EnvironmentError> {
+/// A private directory of this name where root keeps what lasts no longer than the machine is up.
+pub(super) fn home(name: &str) -> Result<Private, EnvironmentError> {
     let [first, second] = PARENTS;
-    let make = |under: &str| Private::new(parent(under)?, PREFIX);
+    let make = |under: &str| Private::named(parent(under)?, name.to_owned());
     make(first).or_else(|_| make(second))
 }
 

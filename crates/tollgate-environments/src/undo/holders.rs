@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Signal, pidfd_send_signal};
 use tollgate_os::process;
 
 use super::group;
@@ -16,20 +17,18 @@ const KILLED: Duration = Duration::from_secs(5);
 /// The interval between two looks.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Ends the processes that see mounts below a directory with this prefix, SIGTERM first; not this process. Returns how many there were, and
-/// whether all have ended.
+/// Ends the processes that keep mounts below a private directory with this name, SIGTERM first; not this process. Returns how many there
+/// were, and whether all have ended.
 ///
-/// The prefix names the program whose mounts they are. Where the first process of the system sees such a mount too it was made in the open,
-/// every process has it, and none is ended.
-pub(crate) fn end(prefix: &str) -> (usize, bool) {
+/// No process in the namespace `outside` is ended: a mount of this name there was made in the open, and the program's own are in another.
+pub(crate) fn end(home: &str, outside: &Path) -> (usize, bool) {
     let own = process::own_pid();
-    let is_open = sees("1", prefix);
-    let found = || if is_open { Vec::new() } else { holders(prefix, own) };
+    let found = || holders(home, outside, own);
     let first = found();
     if first.is_empty() {
         return (0, true);
     }
-    for (signal, time) in [(libc::SIGTERM, ASKED), (libc::SIGKILL, KILLED)] {
+    for (signal, time) in [(Signal::TERM, ASKED), (Signal::KILL, KILLED)] {
         let began = Instant::now();
         let mut told: Vec<i32> = Vec::new();
         loop {
@@ -38,12 +37,10 @@ pub(crate) fn end(prefix: &str) -> (usize, bool) {
                 return (first.len(), true);
             }
             // One that was forked meanwhile is told as well.
-            for pid in there {
-                if !told.contains(&pid) {
-                    let _ = process::kill(pid, signal);
-                    // One that is stopped takes no other signal.
-                    let _ = process::kill(pid, libc::SIGCONT);
-                    told.push(pid);
+            for holder in there {
+                if !told.contains(&holder.pid) {
+                    holder.tell(home, signal);
+                    told.push(holder.pid);
                 }
             }
             if began.elapsed() >= time {
@@ -55,38 +52,127 @@ pub(crate) fn end(prefix: &str) -> (usize, bool) {
     (first.len(), found().is_empty())
 }
 
-/// The processes in a namespace of which any process sees such a mount: one with another root does not see it, and keeps it.
-fn holders(prefix: &str, own: i32) -> Vec<i32> {
+/// A process in a mount namespace with such a mount.
+struct Holder {
+    pid: i32,
+    /// As [`namespace_of`] has it.
+    namespace: PathBuf,
+    /// Whether it sees the mount itself: one with another root does not see it, and keeps it.
+    sees: bool,
+}
+
+impl Holder {
+    fn tell(&self, home: &str, signal: Signal) {
+        let is_same =
+            || namespace_of(self.pid) == self.namespace && (!self.sees || sees(&self.pid.to_string(), home));
+        match process::pidfd(self.pid) {
+            // The descriptor holds on to the process; only then it is asked whether that is a holder still.
+            Ok(held) => {
+                if is_same() {
+                    let _ = pidfd_send_signal(&held, signal);
+                    // One that is stopped takes no other signal.
+                    let _ = pidfd_send_signal(&held, Signal::CONT);
+                }
+            }
+            // Before Linux 5.3.
+            Err(error) if error.raw_os_error() == Some(libc::ENOSYS) && is_same() => {
+                let _ = process::kill(self.pid, signal.as_raw());
+                let _ = process::kill(self.pid, libc::SIGCONT);
+            }
+            Err(_) => {}
+        }
+    }
+}
+
+/// The processes in a namespace of which any process sees such a mount.
+fn holders(home: &str, outside: &Path, own: i32) -> Vec<Holder> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
     let living = numbers.filter(|pid| group::is_alive(*pid));
-    let mut by_namespace: HashMap<PathBuf, Vec<i32>> = HashMap::new();
+    let mut by_namespace: HashMap<PathBuf, Vec<Holder>> = HashMap::new();
     for pid in living {
-        // One whose namespace may not be read is looked at by itself.
-        let namespace =
-            fs::read_link(format!("/proc/{pid}/ns/mnt")).unwrap_or_else(|_| pid.to_string().into());
-        by_namespace.entry(namespace).or_default().push(pid);
+        let namespace = namespace_of(pid);
+        if namespace != outside {
+            let holder = Holder { pid, namespace: namespace.clone(), sees: sees(&pid.to_string(), home) };
+            by_namespace.entry(namespace).or_default().push(holder);
+        }
     }
-    let holding =
-        by_namespace.into_values().filter(|pids| pids.iter().any(|pid| sees(&pid.to_string(), prefix)));
-    holding.flatten().filter(|pid| *pid != own).collect()
+    let holding = by_namespace.into_values().filter(|there| there.iter().any(|holder| holder.sees));
+    holding.flatten().filter(|holder| holder.pid != own).collect()
+}
+
+/// The mount namespace of a process; its number, where that may not be read: it is looked at by itself.
+fn namespace_of(pid: i32) -> PathBuf {
+    fs::read_link(format!("/proc/{pid}/ns/mnt")).unwrap_or_else(|_| pid.to_string().into())
 }
 
 /// Whether a process has a mount below such a directory (proc_pid_mountinfo(5)).
-fn sees(pid: &str, prefix: &str) -> bool {
+fn sees(pid: &str, home: &str) -> bool {
     let mounts = fs::read(format!("/proc/{pid}/mountinfo")).unwrap_or_default();
-    let needle = format!("/{prefix}");
+    let needle = format!("/{home}/");
     mounts.windows(needle.len()).any(|part| part == needle.as_bytes())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
+    use std::process::{Command, Stdio};
+
+    use tollgate_os::process::Program;
+
     use super::*;
 
     #[test]
     fn without_such_a_mount_no_process_is_ended() {
-        assert_eq!(end(".tollgate-ram-4194305-"), (0, true));
-        assert!(holders(".tollgate-ram-4194305-", 0).is_empty());
-        assert!(!sees("self", ".tollgate-ram-4194305-"));
+        let home = ".tollgate-ram-4194305-0123456789abcdef";
+        assert_eq!(end(home, Path::new("")), (0, true));
+        assert!(holders(home, Path::new(""), 0).is_empty());
+        assert!(!sees("self", home));
+    }
+
+    /// A process in a mount namespace of its own, with a mount below this directory; None where none can be had.
+    fn holder(home: &Path) -> Option<Program> {
+        let files = home.join("files");
+        fs::create_dir_all(&files).unwrap();
+        let script = r#"mount -t tmpfs tollgate "$0" && echo mounted && exec 1>&- && exec sleep 600"#;
+        let mut child = Command::new("unshare")
+            .args(["--mount", "sh", "-c", script])
+            .arg(&files)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .ok()?;
+        let mut said = String::new();
+        child.stdout.take().unwrap().read_to_string(&mut said).unwrap();
+        if said == "mounted\n" {
+            return Some(Program(child));
+        }
+        child.wait().unwrap();
+        println!(
+            "skipped: no file system can be mounted in a mount namespace here (root, unshare(1), mount(8))"
+        );
+        None
+    }
+
+    #[test]
+    fn of_programs_with_the_same_number_one_s_holders_are_ended() {
+        let place = tempfile::tempdir().unwrap();
+        // As a program of another PID namespace has it.
+        let [ours, theirs] =
+            ["0123456789abcdef", "0123456789abcdee"].map(|random| format!(".tollgate-ram-4194305-{random}"));
+        let Some(mut own) = holder(&place.path().join(&ours)) else { return };
+        let Some(mut other) = holder(&place.path().join(&theirs)) else { return };
+        let pid_of = |child: &Program| child.0.id().cast_signed();
+        // What is mounted in the open is seen by every process, and ends none.
+        assert_eq!(end(&ours, &namespace_of(pid_of(&own))), (0, true));
+        assert!(own.0.try_wait().unwrap().is_none());
+        // The namespace and the mount are looked at again before a process is told.
+        let stale = Holder { pid: pid_of(&other), namespace: namespace_of(pid_of(&own)), sees: true };
+        stale.tell(&ours, Signal::KILL);
+        assert_eq!(end(&ours, Path::new("")), (1, true));
+        assert!(!own.0.wait().unwrap().success());
+        assert!(other.0.try_wait().unwrap().is_none());
+        assert_eq!(end(&theirs, Path::new("")), (1, true));
+        other.0.wait().unwrap();
     }
 }
