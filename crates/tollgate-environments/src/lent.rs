@@ -11,7 +11,7 @@ use tollgate_os::{namespaces, process};
 use crate::error::{EnvironmentError, bytes, plainly, unusable};
 use crate::guardian::{Guardian, Promise};
 use crate::prepared::Undo;
-use crate::ram::{Ask, Contents, Disk, Driver, Memory, check_privilege, half_of, new_name};
+use crate::ram::{Ask, Contents, Disk, Driver, Memory, RamDisk, half_of, new_name};
 use crate::undo::end_holders;
 
 /// What is lent; gone when it is dropped.
@@ -44,7 +44,7 @@ impl Lent {
         guardian: &Guardian,
         stop: &dyn Fn() -> bool,
     ) -> Result<Self, EnvironmentError> {
-        check_privilege()?;
+        RamDisk::check_privilege()?;
         let size = match size {
             None => half_of(memory)?,
             Some(size) => fitting(size, memory)?,

@@ -210,6 +210,25 @@ impl RamDisk {
         Self::by(Driver::Any, kind, memory, stop)
     }
 
+    /// Whether this process may make one.
+    ///
+    /// # Errors
+    /// [`EnvironmentError::NeedsRoot`] where it may not.
+    pub fn check_privilege() -> Result<(), EnvironmentError> {
+        if !rustix::process::geteuid().is_root() {
+            let why = "it makes a block device and mounts a file system on it";
+            return Err(EnvironmentError::NeedsRoot(why.to_owned()));
+        }
+        match rustix::thread::capabilities(None) {
+            Ok(sets) if !sets.effective.contains(CapabilitySet::SYS_ADMIN) => {
+                Err(EnvironmentError::NeedsRoot(
+                    "root here may not mount anything (it lacks CAP_SYS_ADMIN)".to_owned(),
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Makes one by this driver.
     ///
     /// # Errors
@@ -226,7 +245,7 @@ impl RamDisk {
                 "files are measured on a file system, such as ext4, and `none` is without"
             ));
         }
-        check_privilege()?;
+        Self::check_privilege()?;
         let half = half_of(memory)?;
         // Where a namespace is refused, mounts are made in the open.
         let _ = namespaces::own_mounts();
@@ -298,19 +317,6 @@ pub(crate) fn half_of(memory: &Memory) -> Result<u64, EnvironmentError> {
         ));
     }
     Ok(half)
-}
-
-pub(crate) fn check_privilege() -> Result<(), EnvironmentError> {
-    if !rustix::process::geteuid().is_root() {
-        let why = "it makes a block device and mounts a file system on it";
-        return Err(EnvironmentError::NeedsRoot(why.to_owned()));
-    }
-    match rustix::thread::capabilities(None) {
-        Ok(sets) if !sets.effective.contains(CapabilitySet::SYS_ADMIN) => Err(EnvironmentError::NeedsRoot(
-            "root here may not mount anything (it lacks CAP_SYS_ADMIN)".to_owned(),
-        )),
-        _ => Ok(()),
-    }
 }
 
 /// Nothing is written that is not needed: untouched blocks take no memory. ext4 would write the tables of its inodes

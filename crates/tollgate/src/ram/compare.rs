@@ -33,6 +33,7 @@ pub fn compare(args: &RamArgs) -> Result<(), Failure> {
         ("loop", Driver::Loop, file_system),
         ("tmpfs", Driver::Any, "tmpfs"),
     ];
+    RamDisk::check_privilege().map_err(super::failure)?;
     let mut measured: Vec<(String, Result<Run, String>)> = Vec::new();
     for (name, driver, file_system) in ways {
         let shown = if name == "tmpfs" { name.to_owned() } else { format!("{name}, {file_system}") };
@@ -45,7 +46,6 @@ pub fn compare(args: &RamArgs) -> Result<(), Failure> {
                 run.facts.extend(disk.facts());
                 Ok(run)
             }
-            Err(error @ EnvironmentError::NeedsRoot(_)) => return Err(super::failure(error)),
             Err(EnvironmentError::Interrupted) => return Err(super::failure(EnvironmentError::Interrupted)),
             Err(error) => Err(error.to_string()),
         };
