@@ -220,9 +220,11 @@ pub(crate) struct Loop {
     device: Option<File>,
     path: PathBuf,
     direct: bool,
-    /// Its number, where the kernel had to add it for us.
-    added: Option<libc::c_int>,
+    number: libc::c_int,
+    /// Whether the kernel had to add it for us.
+    is_added: bool,
     control: File,
+    home: Rc<Private>,
 }
 
 /// `struct loop_info64` in linux/loop.h.
@@ -235,7 +237,7 @@ struct Info {
     encrypt_type: u32,
     encrypt_key_size: u32,
     flags: u32,
-    file_name: [[u8; 32]; 2],
+    file_name: Mark,
     // crypt_name, encrypt_key and init, which are not used.
     crypt: [[u8; 16]; 7],
 }
@@ -266,7 +268,7 @@ impl Loop {
     ///
     /// # Errors
     /// A sentence: there are no loop devices here, or they may not be used.
-    pub(crate) fn over(file: &File, home: &Private) -> Result<Self, EnvironmentError> {
+    pub(crate) fn over(file: &File, home: &Rc<Private>) -> Result<Self, EnvironmentError> {
         /// Others may take a device between the question and the claim.
         const CLAIMS: u32 = 16;
         let open = |path: &Path| {
@@ -276,28 +278,31 @@ impl Loop {
                 EnvironmentError::of(path.display(), code)
             })
         };
-        let control = open(Path::new(Self::CONTROL))?;
         let known = numbers();
         for _ in 0..CLAIMS {
+            let control = open(Path::new(Self::CONTROL))?;
             // SAFETY: this request takes no argument.
             let number = unsafe { libc::ioctl(control.as_raw_fd(), LOOP_CTL_GET_FREE) };
             answered(number)
                 .map_err(|error| EnvironmentError::of("no loop device is free: LOOP_CTL_GET_FREE", error))?;
-            let path = PathBuf::from(format!("/dev/loop{number}"));
-            let added = (!known.contains(&number)).then_some(number);
-            if added.is_some() {
+            let path = path_of(number);
+            let is_added = !known.contains(&number);
+            if let (true, Some(boot)) = (is_added, boot()) {
                 // Without the note a device stays that has no file: of a program that is killed only.
-                let _ = write_note(home, Self::RECORD, &number.to_string());
+                let _ = write_note(home, Self::RECORD, &format!("{boot} {number}\n"));
             }
-            let device = open(&path)?;
-            match configure(&device, file) {
-                Ok(()) => {
-                    let direct = flags(&device).is_some_and(|flags| flags & LO_FLAGS_DIRECT_IO != 0);
-                    return Ok(Self { device: Some(device), path, direct, added, control });
-                }
+            // Where it cannot be used after all, one that was added is removed with this.
+            let mut own =
+                Self { device: None, path, direct: false, number, is_added, control, home: Rc::clone(home) };
+            let device = open(&own.path)?;
+            let configured = configure(&device, file, &mark(home));
+            own.direct = status(&device).is_some_and(|info| info.flags & LO_FLAGS_DIRECT_IO != 0);
+            own.device = Some(device);
+            match configured {
+                Ok(()) => return Ok(own),
                 Err(Errno::BUSY) => {}
                 Err(error) => {
-                    let what = format!("{}: LOOP_CONFIGURE (Linux 5.8)", path.display());
+                    let what = format!("{}: LOOP_CONFIGURE (Linux 5.8)", own.path.display());
                     return Err(EnvironmentError::of(what, error));
                 }
             }
@@ -309,12 +314,19 @@ impl Loop {
         &self.path
     }
 
-    /// Removes the device that a killed program had the kernel add, where it has no file any more and no user.
-    pub(crate) fn remove_noted(home: &Private) {
-        let number = read_note(home, Self::RECORD).and_then(|text| text.trim().parse::<libc::c_int>().ok());
+    /// Removes the device that a killed program had the kernel add since the machine was started.
+    ///
+    /// # Errors
+    /// Where it is in use.
+    pub(crate) fn remove_noted(home: &Private) -> Result<(), Errno> {
+        let number = read_note(home, Self::RECORD).and_then(|text| {
+            let (then, number) = text.trim_end().split_once(' ')?;
+            if boot()? == then { number.parse::<libc::c_int>().ok() } else { None }
+        });
         let control = OpenOptions::new().read(true).write(true).open(Self::CONTROL);
-        if let (Some(number @ 0..), Ok(control)) = (number, control) {
-            let _ = remove_loop(&control, number);
+        match (number, control) {
+            (Some(number @ 0..), Ok(control)) => remove_loop(&control, number, home),
+            _ => Ok(()),
         }
     }
 
@@ -327,24 +339,54 @@ impl Loop {
 impl Drop for Loop {
     fn drop(&mut self) {
         self.device = None;
-        if let Some(number) = self.added {
-            let _ = remove_loop(&self.control, number);
+        let gone = patiently(|| match (self.is_added, file_of(self.number)) {
+            (true, _) => remove_loop(&self.control, self.number, &self.home),
+            (false, Some(file)) if file == mark(&self.home) => Err(Errno::BUSY),
+            _ => Ok(()),
+        });
+        if gone.is_err() {
+            // It is still mounted somewhere, or open: the next run tries again.
+            self.home.leave();
         }
     }
 }
 
-fn remove_loop(control: &File, number: libc::c_int) -> Result<(), Errno> {
-    patiently(|| {
-        // SAFETY: the argument is a number; the kernel refuses while the device is in use.
-        answered(unsafe { libc::ioctl(control.as_raw_fd(), LOOP_CTL_REMOVE, number) })
-    })
-    .map(drop)
+/// Removes a device that was added for this private directory, unless another program has taken it since.
+fn remove_loop(control: &File, number: libc::c_int, home: &Private) -> Result<(), Errno> {
+    // SAFETY: the argument is a number; the kernel refuses while the device is in use.
+    match answered(unsafe { libc::ioctl(control.as_raw_fd(), LOOP_CTL_REMOVE, number) }) {
+        Ok(_) | Err(Errno::NODEV) => Ok(()),
+        Err(Errno::BUSY) if file_of(number).is_some_and(|file| file != mark(home)) => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
-fn configure(device: &File, file: &File) -> Result<(), Errno> {
+fn path_of(number: libc::c_int) -> PathBuf {
+    PathBuf::from(format!("/dev/loop{number}"))
+}
+
+/// The name that a loop device has for its file: that of the private directory, which no other has.
+type Mark = [[u8; 32]; 2];
+
+fn mark(home: &Private) -> Mark {
+    let mut mark = Mark::default();
+    let name = home.workdir().path().file_name().unwrap_or_default().as_encoded_bytes();
+    // The last byte is NUL.
+    for (to, from) in mark.as_flattened_mut().iter_mut().take(63).zip(name) {
+        *to = *from;
+    }
+    mark
+}
+
+/// The name that a device has for its file, where it has one.
+fn file_of(number: libc::c_int) -> Option<Mark> {
+    let opened = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path_of(number));
+    Some(status(&opened.ok()?)?.file_name)
+}
+
+fn configure(device: &File, file: &File, mark: &Mark) -> Result<(), Errno> {
     let attempt = |flags: u32| {
-        let mut info = Info { flags, ..Info::default() };
-        info.file_name[0][..8].copy_from_slice(b"tollgate");
+        let info = Info { flags, file_name: *mark, ..Info::default() };
         let config = Config { fd: file.as_raw_fd().cast_unsigned(), block_size: 0, info, reserved: [0; 8] };
         // SAFETY: the pointer is to a whole loop_config, which the kernel reads.
         answered(unsafe { libc::ioctl(device.as_raw_fd(), LOOP_CONFIGURE, &raw const config) }).map(drop)
@@ -355,11 +397,11 @@ fn configure(device: &File, file: &File) -> Result<(), Errno> {
     }
 }
 
-fn flags(device: &File) -> Option<u32> {
+fn status(device: &File) -> Option<Info> {
     let mut info = Info::default();
     // SAFETY: the pointer is to a whole loop_info64, which the kernel fills.
     let status = unsafe { libc::ioctl(device.as_raw_fd(), LOOP_GET_STATUS64, &raw mut info) };
-    (status == 0).then_some(info.flags)
+    (status == 0).then_some(info)
 }
 
 /// The loop devices that there are.

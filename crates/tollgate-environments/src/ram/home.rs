@@ -36,10 +36,10 @@ pub fn clean() {
                 // Not a mount point, in most cases. A directory in use is left to the next run.
                 let _ = unmount(home.workdir().join(name), UnmountFlags::NOFOLLOW);
             }
-            Loop::remove_noted(&home);
-            match Record::read(&home) {
-                Some(record) if record.unload().is_err() => home.leave(),
-                _ => {}
+            let removed = Loop::remove_noted(&home);
+            let unloaded = Record::read(&home).map_or(Ok(()), |record| record.unload());
+            if removed.and(unloaded).is_err() {
+                home.leave();
             }
         }
     }
