@@ -3,7 +3,7 @@
 //! It is mounted in a mount namespace of this process, which the command shares: other processes do not see it. Processes that the command
 //! left keep the mounts in use, so they are ended first. Where this process is killed, the guardian does both.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use tollgate_os::{namespaces, process};
@@ -22,8 +22,8 @@ pub struct Lent {
     promise: Promise,
     /// The name of its private directory.
     home: String,
-    /// The mount namespace that this process left.
-    outside: PathBuf,
+    /// The mount namespace that this process left, and its name.
+    outside: (File, PathBuf),
 }
 
 /// The mount namespace of this process (proc_pid_ns(5)).
@@ -50,11 +50,12 @@ impl Lent {
             Some(size) => fitting(size, memory)?,
         };
         let home = new_name()?;
-        let outside = fs::read_link(OWN_MOUNTS)
+        let outside = File::open(OWN_MOUNTS)
+            .and_then(|namespace| Ok((namespace, fs::read_link(OWN_MOUNTS)?)))
             .map_err(|error| unusable!("{OWN_MOUNTS} cannot be read: {}", plainly(error)))?;
         namespaces::own_mounts()
             .map_err(|error| unusable!("no mount namespace can be had: unshare(2): {}", plainly(error)))?;
-        let undo = [Undo::Ram { pid: process::own_pid(), home: home.clone(), outside: outside.clone() }];
+        let undo = [Undo::Ram { pid: process::own_pid(), home: home.clone(), outside: outside.1.clone() }];
         let promise =
             guardian.promise(&undo).map_err(|error| unusable!("the guardian: {}", plainly(error)))?;
         let ask = Ask { contents, driver: Driver::Any, size, bound: size };
@@ -77,8 +78,10 @@ impl Lent {
     /// # Errors
     /// One that does not end; a device that is in use.
     pub fn take_back(self) -> Result<usize, EnvironmentError> {
-        let (ended, all) = end_holders(&self.home, &self.outside);
-        let Self { disk, promise, .. } = self;
+        let (ended, all) = end_holders(&self.home, &self.outside.1);
+        let Self { disk, promise, outside, .. } = self;
+        // What the command mounted itself would keep the device in use: it goes with the namespace. Where that stays, an error says so.
+        let _ = namespaces::enter_mounts(&outside.0);
         drop(disk);
         let undone = promise.keep();
         if !all {

@@ -1,9 +1,9 @@
 //! Namespaces of this process's own: unshare(2).
 
-use std::io;
+use std::{io, os::fd::AsFd};
 
 use rustix::mount::{MountPropagationFlags, mount_change};
-use rustix::thread::UnshareFlags;
+use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
 
 /// Moves this thread, and its children from now on, to a new IPC namespace: its semaphores end with it (ipc_namespaces(7)).
 ///
@@ -21,6 +21,15 @@ pub fn own_ipc() -> io::Result<()> {
 pub fn own_mounts() -> io::Result<()> {
     unshare(UnshareFlags::NEWNS)?;
     Ok(mount_change("/", MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC)?)
+}
+
+/// Moves this thread to another mount namespace, by a descriptor of /proc/PID/ns/mnt; its root and working directory become that of the
+/// namespace. What is mounted only in the one that it leaves is unmounted with the last process there (setns(2)).
+///
+/// # Errors
+/// EPERM without CAP_SYS_ADMIN and CAP_SYS_CHROOT; EINVAL where threads share the root directory.
+pub fn enter_mounts(namespace: impl AsFd) -> io::Result<()> {
+    Ok(move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Mount))?)
 }
 
 fn unshare(flag: UnshareFlags) -> io::Result<()> {

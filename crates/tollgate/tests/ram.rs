@@ -192,6 +192,25 @@ fn what_a_command_leaves_is_ended_and_the_device_is_gone() {
 }
 
 #[test]
+fn what_a_command_mounts_itself_goes_with_the_device() {
+    let home = Home::new();
+    if !works(&home) {
+        return;
+    }
+    let place = tempfile::tempdir().expect("a directory");
+    let script = |mount: &str| format!("{mount} {} && echo $TOLLGATE_RAM", place.path().display());
+    for (kind, mount) in [
+        ("ext4", "mount --bind $TOLLGATE_RAM"),
+        ("none", "mkfs.ext4 -q -F $TOLLGATE_RAM && mount $TOLLGATE_RAM"),
+    ] {
+        let output = ram(&home, &["--fs", kind, "--size", "64M", "--", "sh", "-c", &script(mount)]);
+        assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+        let path = String::from_utf8(output.stdout).expect("text").trim().to_owned();
+        assert!(if kind == "none" { !is_bound(&path) } else { !Path::new(&path).exists() }, "{path}");
+    }
+}
+
+#[test]
 fn nothing_stays_where_the_program_is_told_to_end_or_is_killed() {
     let home = Home::new();
     if !works(&home) {
