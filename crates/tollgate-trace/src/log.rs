@@ -17,7 +17,7 @@ use tollgate_model::traced::{Backend, Ended, Missed, TimesFrom};
 
 use crate::outcome::{Event, slowest_first};
 use clock::Clock;
-use line::{Body, Line};
+use line::{Body, Line, Stamp};
 use table::Table;
 use threads::Threads;
 
@@ -87,7 +87,9 @@ impl Reader<'_> {
             return;
         }
         let line = Line::parse(text);
-        let now_ns = self.clock.at(line.stamp);
+        // What the command prints may begin with a number or a time of its own.
+        let is_of_strace = !matches!(line.body, Body::Other | Body::Continued { .. });
+        let now_ns = self.clock.at(if is_of_strace { line.stamp } else { Stamp::default() });
         self.last_ns = self.last_ns.max(now_ns);
         if let Body::Attached(id) = line.body {
             self.threads.attached(id, now_ns);

@@ -147,6 +147,22 @@ fn other_stamps_and_other_programs() {
 }
 
 #[test]
+fn times_in_the_command_s_output_are_none_of_the_log() {
+    let traced = log("execve(\"/bin/a\", [\"a\"], 0x1) = 0 <0.0003>\n\
+         10:00:00 the output of a program\n\
+         1795406285.5 and another line of it\n\
+         10:00:07.5 ) = 1\n\
+         exit_group(0) = ?\n\
+         +++ exited with 0 +++\n")
+    .unwrap()
+    .traced;
+    assert_eq!((traced.ended, traced.wall_ns), (Some(Ended::Exit(0)), 0));
+    let traced =
+        log("10:00:00.0 read(0, \"\", 1) = 0 <0.1>\n23:00:00.0 printed\n10:00:01.0 close(0) = 0 <0.5>\n");
+    assert_eq!(traced.unwrap().traced.wall_ns, 1_500_000_000);
+}
+
+#[test]
 fn a_thread_that_executes_a_program_takes_the_place_of_the_first() {
     let traced = log("100 execve(\"/a\", [\"a\"], 0x1) = 0 <0.1>\n\
          100 clone(child_stack=0x7f, flags=CLONE_VM|CLONE_THREAD) = 102 <0.1>\n\
