@@ -194,10 +194,10 @@ fn body(text: &str, is_marked: bool) -> Body<'_> {
         return mode(rest).unwrap_or(Body::Ignored);
     }
     if let Some(rest) = text.strip_prefix("--- ") {
-        return Body::Signal(rest.split(' ').next().unwrap_or(rest));
+        return rest.trim_end().strip_suffix(" ---").map_or(Body::Other, signal);
     }
     if let Some(rest) = text.strip_prefix("+++ ") {
-        return end(rest).unwrap_or(Body::Ignored);
+        return rest.trim_end().strip_suffix(" +++").map_or(Body::Other, end);
     }
     if let Some(rest) = text.strip_prefix("<... ") {
         let Some((name, rest)) = rest.split_once(" resumed>") else { return Body::Other };
@@ -290,15 +290,27 @@ fn result(text: &str) -> Option<Returned> {
     })
 }
 
-fn end(text: &str) -> Option<Body<'_>> {
-    let text = text.trim_end().strip_suffix(" +++")?;
-    if let Some(status) = text.strip_prefix("exited with ") {
-        return status.parse().ok().map(Body::Exited);
+/// What stands between `--- ` and ` ---`.
+fn signal(text: &str) -> Body<'_> {
+    let name = text.split(' ').next().unwrap_or(text);
+    match name.starts_with("SIG") {
+        true => Body::Signal(name),
+        false if text.starts_with("stopped by ") => Body::Ignored,
+        false => Body::Other,
     }
-    if let Some(signal) = text.strip_prefix("killed by ") {
-        return signal.split(' ').next().map(Body::Killed);
-    }
-    text.strip_prefix("superseded by execve in pid ")?.parse().ok().map(Body::Superseded)
+}
+
+/// What stands between `+++ ` and ` +++`.
+fn end(text: &str) -> Body<'_> {
+    let known = if let Some(status) = text.strip_prefix("exited with ") {
+        status.parse().ok().map(Body::Exited)
+    } else if let Some(signal) = text.strip_prefix("killed by ") {
+        signal.split(' ').next().map(Body::Killed)
+    } else {
+        let by = text.strip_prefix("superseded by execve in pid ");
+        by.and_then(|by| by.parse().ok()).map(Body::Superseded)
+    };
+    known.unwrap_or(Body::Ignored)
 }
 
 fn mode(text: &str) -> Option<Body<'_>> {

@@ -109,10 +109,21 @@ fn lines_that_are_no_whole_call() {
     assert_eq!(body("12 +++ superseded by execve in pid 14 +++"), Body::Superseded(14));
     assert_eq!(body("strace: Process 12 attached"), Body::Attached(12));
     assert_eq!(body("[ Process PID=12 runs in 32 bit mode. ]"), Body::Mode { thread: 12, is_32_bit: true });
-    for ignored in ["strace: Process 12 detached", " > /lib/libc.so.6(read+0xd) [0x1]"] {
+    for ignored in [
+        "strace: Process 12 detached",
+        " > /lib/libc.so.6(read+0xd) [0x1]",
+        "12 --- stopped by SIGTSTP ---",
+        "12 +++ of a later strace +++",
+    ] {
         assert_eq!(body(ignored), Body::Ignored, "{ignored}");
     }
     for other in ["", "hello", "main(argc, argv)", "f(x) = y", "12 bottles", "Read(1) = 2", "1read(1) = 2"] {
+        assert_eq!(body(other), Body::Other, "{other}");
+    }
+    // A difference of two files, which the command printed.
+    for other in
+        ["--- a/file.c\t2026-01-01", "+++ b/file.c", "--- SIGCHLD", "--- a title ---", "+++ exited with 3"]
+    {
         assert_eq!(body(other), Body::Other, "{other}");
     }
 }
