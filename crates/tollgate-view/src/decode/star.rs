@@ -119,20 +119,22 @@ fn fault(program: &[(Selector, Descriptor); 2]) -> Option<Fault> {
 /// The GDT of a state: where it is known, or as bytes without an address that begin with the null descriptor.
 struct Gdt<'a> {
     state: &'a Joined,
-    loose: Vec<u8>,
+    loose: &'a [u8],
 }
 
 impl<'a> Gdt<'a> {
     fn of(state: &'a Joined) -> Self {
-        let bytes: Vec<u8> = state.loose.iter().flat_map(|loose| loose.value.iter().copied()).collect();
         let is_segment = |entry: &[u8; 8]| {
             let descriptor = Descriptor::decode(*entry);
             descriptor.p && descriptor.s
         };
         let is_table = |entries: &[[u8; 8]]| matches!(entries, [null, first, second, ..] if *null == [0; 8] && is_segment(first) && is_segment(second));
-        let (entries, _) = bytes.as_chunks::<8>();
-        let begin = (0..entries.len()).find(|&at| is_table(&entries[at..]));
-        let loose = begin.map_or_else(Vec::new, |at| entries[at..].as_flattened().to_vec());
+        // Bytes of another place do not continue a table.
+        let tables = state.loose.iter().filter_map(|group| {
+            let (entries, _) = group.value.as_chunks::<8>();
+            (0..entries.len()).map(|at| &entries[at..]).find(|entries| is_table(entries))
+        });
+        let loose = tables.map(|entries| entries.as_flattened()).next().unwrap_or_default();
         Self { state, loose }
     }
 
@@ -156,7 +158,14 @@ mod tests {
     fn said(user: [u64; 2], star: u64) -> Option<(String, bool)> {
         let rows = [0, 0x00af_9b00_0000_ffff, 0x00cf_9300_0000_ffff, user[0], user[1]];
         let rows: String = rows.iter().map(|row| format!(".quad {row:#018x}\n")).collect();
-        let text = format!("{rows}\nmsr[c0000081] = {:08x}`{:08x}\n", star >> 32, star as u32);
+        told(&format!("{rows}\n{}", msr(star)))
+    }
+
+    fn msr(star: u64) -> String {
+        format!("msr[c0000081] = {:08x}`{:08x}\n", star >> 32, star as u32)
+    }
+
+    fn told(text: &str) -> Option<(String, bool)> {
         let state = join(&read(text.as_bytes(), None), None).states.remove(0);
         compared(&state, Width::Long).map(|(said, fits)| (said.join(" "), fits))
     }
@@ -189,6 +198,17 @@ mod tests {
     fn what_is_not_known_is_not_said() {
         assert_eq!(said([DATA, CODE], 0x0063_0008_0000_0000), None, "selectors beyond the table");
         assert_eq!(said([DATA, CODE], 0), None);
+    }
+
+    #[test]
+    fn a_table_does_not_go_on_in_unrelated_bytes() {
+        let rows = |rows: &[u64]| rows.iter().map(|row| format!(".quad {row:#018x}\n")).collect::<String>();
+        let kernel = rows(&[0, 0x00af_9b00_0000_ffff, 0x00cf_9300_0000_ffff]);
+        assert!(told(&format!("{kernel}{}{}", rows(&[CODE, DATA]), msr(STAR))).is_some());
+        assert_eq!(told(&format!("{kernel}{}{}", msr(STAR), rows(&[CODE, DATA]))), None);
+        let table = rows(&[0, 0x00af_9b00_0000_ffff, 0x00cf_9300_0000_ffff, DATA, CODE]);
+        let (said, fits) = told(&format!("{}{}{table}", rows(&[7, 9]), msr(STAR))).unwrap();
+        assert!(fits, "the table is the second group: {said}");
     }
 
     #[test]
