@@ -7,11 +7,11 @@
 //!
 //! Neither takes memory for what was never written.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
-use std::{os::fd::AsRawFd, rc::Rc, time::Duration};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::{rc::Rc, time::Duration};
 
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
@@ -19,6 +19,10 @@ use rustix::io::Errno;
 use crate::commands;
 use crate::directory::Private;
 use crate::error::{EnvironmentError, plainly, unusable};
+
+mod looped;
+
+pub(crate) use looped::Loop;
 
 /// The interval between attempts while another program, such as udev, uses the device.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -213,204 +217,6 @@ fn boot() -> Option<String> {
     Some(text.trim().to_owned()).filter(|text| !text.is_empty() && !text.contains(' '))
 }
 
-/// A loop device over a file; freed when it is dropped and unmounted.
-#[derive(Debug)]
-pub(crate) struct Loop {
-    /// None only while it is being dropped.
-    device: Option<File>,
-    path: PathBuf,
-    direct: bool,
-    number: libc::c_int,
-    /// Whether the kernel had to add it for us.
-    is_added: bool,
-    control: File,
-    home: Rc<Private>,
-}
-
-/// `struct loop_info64` in linux/loop.h.
-#[repr(C)]
-#[derive(Default)]
-struct Info {
-    // device, inode, rdevice, offset, size_limit.
-    file: [u64; 5],
-    number: u32,
-    encrypt_type: u32,
-    encrypt_key_size: u32,
-    flags: u32,
-    file_name: Mark,
-    // crypt_name, encrypt_key and init, which are not used.
-    crypt: [[u8; 16]; 7],
-}
-
-/// `struct loop_config` in linux/loop.h.
-#[repr(C)]
-struct Config {
-    fd: u32,
-    block_size: u32,
-    info: Info,
-    reserved: [u64; 8],
-}
-
-// linux/loop.h.
-const LOOP_GET_STATUS64: libc::Ioctl = 0x4c05;
-const LOOP_CONFIGURE: libc::Ioctl = 0x4c0a;
-const LOOP_CTL_REMOVE: libc::Ioctl = 0x4c81;
-const LOOP_CTL_GET_FREE: libc::Ioctl = 0x4c82;
-const LO_FLAGS_AUTOCLEAR: u32 = 4;
-const LO_FLAGS_DIRECT_IO: u32 = 16;
-
-impl Loop {
-    /// The note in the private directory of a device that the kernel had to add.
-    const RECORD: &str = "loop";
-    const CONTROL: &str = "/dev/loop-control";
-
-    /// Gives a free loop device this file.
-    ///
-    /// # Errors
-    /// A sentence: there are no loop devices here, or they may not be used.
-    pub(crate) fn over(file: &File, home: &Rc<Private>) -> Result<Self, EnvironmentError> {
-        /// Others may take a device between the question and the claim.
-        const CLAIMS: u32 = 16;
-        let open = |path: &Path| {
-            let opened = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(path);
-            opened.map_err(|error| {
-                let code = error.raw_os_error().map_or(Errno::IO, Errno::from_raw_os_error);
-                EnvironmentError::of(path.display(), code)
-            })
-        };
-        let known = numbers();
-        for _ in 0..CLAIMS {
-            let control = open(Path::new(Self::CONTROL))?;
-            // SAFETY: this request takes no argument.
-            let number = unsafe { libc::ioctl(control.as_raw_fd(), LOOP_CTL_GET_FREE) };
-            answered(number)
-                .map_err(|error| EnvironmentError::of("no loop device is free: LOOP_CTL_GET_FREE", error))?;
-            let path = path_of(number);
-            let is_added = !known.contains(&number);
-            if let (true, Some(boot)) = (is_added, boot()) {
-                // Without the note a device stays that has no file: of a program that is killed only.
-                let _ = write_note(home, Self::RECORD, &format!("{boot} {number}\n"));
-            }
-            // Where it cannot be used after all, one that was added is removed with this.
-            let mut own =
-                Self { device: None, path, direct: false, number, is_added, control, home: Rc::clone(home) };
-            let device = open(&own.path)?;
-            let configured = configure(&device, file, &mark(home));
-            own.direct = status(&device).is_some_and(|info| info.flags & LO_FLAGS_DIRECT_IO != 0);
-            own.device = Some(device);
-            match configured {
-                Ok(()) => return Ok(own),
-                Err(Errno::BUSY) => {}
-                Err(error) => {
-                    let what = format!("{}: LOOP_CONFIGURE (Linux 5.8)", own.path.display());
-                    return Err(EnvironmentError::of(what, error));
-                }
-            }
-        }
-        Err(EnvironmentError::Unusable("every loop device that was free was taken by others".to_owned()))
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Removes the device that a killed program had the kernel add since the machine was started.
-    ///
-    /// # Errors
-    /// Where it is in use.
-    pub(crate) fn remove_noted(home: &Private) -> Result<(), Errno> {
-        let number = read_note(home, Self::RECORD).and_then(|text| {
-            let (then, number) = text.trim_end().split_once(' ')?;
-            if boot()? == then { number.parse::<libc::c_int>().ok() } else { None }
-        });
-        let control = OpenOptions::new().read(true).write(true).open(Self::CONTROL);
-        match (number, control) {
-            (Some(number @ 0..), Ok(control)) => remove_loop(&control, number, home),
-            _ => Ok(()),
-        }
-    }
-
-    /// Whether it passes the page cache of the file beneath by, as the kernel says after all.
-    pub(crate) fn is_direct(&self) -> bool {
-        self.direct
-    }
-}
-
-impl Drop for Loop {
-    fn drop(&mut self) {
-        self.device = None;
-        let gone = patiently(|| match (self.is_added, file_of(self.number)) {
-            (true, _) => remove_loop(&self.control, self.number, &self.home),
-            (false, Some(file)) if file == mark(&self.home) => Err(Errno::BUSY),
-            _ => Ok(()),
-        });
-        if gone.is_err() {
-            // It is still mounted somewhere, or open: the next run tries again.
-            self.home.leave();
-        }
-    }
-}
-
-/// Removes a device that was added for this private directory, unless another program has taken it since.
-fn remove_loop(control: &File, number: libc::c_int, home: &Private) -> Result<(), Errno> {
-    // SAFETY: the argument is a number; the kernel refuses while the device is in use.
-    match answered(unsafe { libc::ioctl(control.as_raw_fd(), LOOP_CTL_REMOVE, number) }) {
-        Ok(_) | Err(Errno::NODEV) => Ok(()),
-        Err(Errno::BUSY) if file_of(number).is_some_and(|file| file != mark(home)) => Ok(()),
-        Err(error) => Err(error),
-    }
-}
-
-fn path_of(number: libc::c_int) -> PathBuf {
-    PathBuf::from(format!("/dev/loop{number}"))
-}
-
-/// The name that a loop device has for its file: that of the private directory, which no other has.
-type Mark = [[u8; 32]; 2];
-
-fn mark(home: &Private) -> Mark {
-    let mut mark = Mark::default();
-    let name = home.workdir().path().file_name().unwrap_or_default().as_encoded_bytes();
-    // The last byte is NUL.
-    for (to, from) in mark.as_flattened_mut().iter_mut().take(63).zip(name) {
-        *to = *from;
-    }
-    mark
-}
-
-/// The name that a device has for its file, where it has one.
-fn file_of(number: libc::c_int) -> Option<Mark> {
-    let opened = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path_of(number));
-    Some(status(&opened.ok()?)?.file_name)
-}
-
-fn configure(device: &File, file: &File, mark: &Mark) -> Result<(), Errno> {
-    let attempt = |flags: u32| {
-        let info = Info { flags, file_name: *mark, ..Info::default() };
-        let config = Config { fd: file.as_raw_fd().cast_unsigned(), block_size: 0, info, reserved: [0; 8] };
-        // SAFETY: the pointer is to a whole loop_config, which the kernel reads.
-        answered(unsafe { libc::ioctl(device.as_raw_fd(), LOOP_CONFIGURE, &raw const config) }).map(drop)
-    };
-    match attempt(LO_FLAGS_AUTOCLEAR | LO_FLAGS_DIRECT_IO) {
-        Err(Errno::INVAL) => attempt(LO_FLAGS_AUTOCLEAR),
-        answer => answer,
-    }
-}
-
-fn status(device: &File) -> Option<Info> {
-    let mut info = Info::default();
-    // SAFETY: the pointer is to a whole loop_info64, which the kernel fills.
-    let status = unsafe { libc::ioctl(device.as_raw_fd(), LOOP_GET_STATUS64, &raw mut info) };
-    (status == 0).then_some(info)
-}
-
-/// The loop devices that there are.
-fn numbers() -> Vec<libc::c_int> {
-    let entries = fs::read_dir("/sys/block").into_iter().flatten().flatten();
-    let number = |name: std::ffi::OsString| name.to_str()?.strip_prefix("loop")?.parse().ok();
-    entries.filter_map(|entry| number(entry.file_name())).collect()
-}
-
 /// Bytes of memory that a file in a tmpfs takes.
 pub(crate) fn taken(file: &File) -> Option<u64> {
     Some(file.metadata().ok()?.blocks().saturating_mul(512))
@@ -421,11 +227,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    #[test]
-    fn the_kernel_s_structures_have_its_sizes() {
-        assert_eq!((size_of::<Info>(), size_of::<Config>()), (232, 304));
-    }
 
     #[test]
     fn an_own_module_has_an_unusual_size() {

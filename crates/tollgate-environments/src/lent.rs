@@ -2,6 +2,10 @@
 //!
 //! It is mounted in a mount namespace of this process, which the command shares: other processes do not see it. Processes that the command
 //! left keep the mounts in use, so they are ended first. Where this process is killed, the guardian does both.
+//!
+//! Processes are found by the mounts of their namespace. One that the command left is not found, and not ended, where nothing of the device
+//! is mounted there: brd without a file system, or what the command has unmounted. A device that stays open is an error, and goes with the
+//! next run.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
