@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn without_such_a_mount_no_process_is_ended() {
-        let home = ".tollgate-ram-4194305-0123456789abcdef";
+        let home = ".tollgate-ram-4194305-00000000000000ff";
         assert_eq!(end(home, Path::new("")), (0, true));
         assert!(holders(home, Path::new(""), 0).is_empty());
         assert!(!sees("self", home));
