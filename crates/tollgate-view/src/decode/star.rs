@@ -53,12 +53,14 @@ pub(crate) fn compared(state: &Joined, width: Width) -> Option<(Vec<String>, boo
     let uses = uses(star);
     let found: Vec<(&Use, Descriptor)> =
         uses.iter().filter_map(|it| Some((it, table.descriptor(it.selector)?))).collect();
+    let on_amd = on_amd(star, &table);
     let wrong: Vec<&(&Use, Descriptor)> = found.iter().filter(|(it, found)| !it.fits(found)).collect();
     if wrong.is_empty() {
         let all = |it: &Use| format!("{} {} {}", it.name, it.selector, it.wanted());
         let all: Vec<String> = uses.iter().map(all).collect();
         let fits = format!("The GDT has what STAR needs: {}.", all.join(", "));
-        return (found.len() == uses.len()).then(|| (vec![fits], true));
+        let is_fit = on_amd.is_none();
+        return (found.len() == uses.len()).then(|| ([fits].into_iter().chain(on_amd).collect(), is_fit));
     }
     let mut said: Vec<String> = wrong.iter().map(|(it, found)| mismatch(it, found)).collect();
     if let [_, _, data, code] = &uses
@@ -72,15 +74,30 @@ pub(crate) fn compared(state: &Joined, width: Width) -> Option<(Vec<String>, boo
                     .to_owned(),
             );
         }
-        said.extend(fault(&[(code.selector, at_code), (data.selector, at_data)]).map(|fault| {
+        let fault = fault(&[(code.selector, at_code), (data.selector, at_data)]).map(|fault| {
             format!(
                 "SYSRET reads no descriptor, and the program runs on. The first interrupt that returns to it does: its \
                  IRETQ to {}, with SS {}, ends in {fault}.",
                 code.selector, data.selector
             )
-        }));
+        });
+        said.extend(fault.or(on_amd));
     }
     Some((said, false))
+}
+
+/// What is said of AMD's processors, where STAR has another privilege level than 3 for the program, and they fault.
+fn on_amd(star: Star, table: &Gdt) -> Option<String> {
+    let (code, data) = (star.sysret64_cs(), star.sysret_ss_of(Vendor::Amd));
+    if star.sysret().rpl() == 3 {
+        return None;
+    }
+    let program = [(code, table.descriptor(code)?), (data, table.descriptor(data)?)];
+    let fault = fault(&program)?;
+    Some(format!(
+        "AMD's SYSRET leaves the privilege level of SS as bits 49 and 48 of STAR have it, which have to \
+         be 3: the first IRETQ to {code}, with SS {data}, ends in {fault}."
+    ))
 }
 
 fn mismatch(it: &Use, found: &Descriptor) -> String {
@@ -209,6 +226,17 @@ mod tests {
         let table = rows(&[0, 0x00af_9b00_0000_ffff, 0x00cf_9300_0000_ffff, DATA, CODE]);
         let (said, fits) = told(&format!("{}{}{table}", rows(&[7, 9]), msr(STAR))).unwrap();
         assert!(fits, "the table is the second group: {said}");
+    }
+
+    #[test]
+    fn a_processor_of_amd_does_not_force_the_level_of_ss() {
+        let (said, fits) = self::said([DATA, CODE], 0x0010_0008_0000_0000).unwrap();
+        assert!(!fits);
+        for part in ["AMD", "SS 0018", "IRETQ to 0023", "ends in #GP(0018)"] {
+            assert!(said.contains(part), "{part} in {said}");
+        }
+        let (said, fits) = self::said([DATA, CODE], STAR).unwrap();
+        assert!(fits && !said.contains("AMD"), "{said}");
     }
 
     #[test]
