@@ -83,7 +83,9 @@ impl Subjects {
             state.printed_tss.is_empty(),
         ]
         .contains(&false);
-        let msrs = state.msrs.keys().fold(0, |all, number| all | of_msr(*number));
+        // A text may have thousands of MSRs, and prose behind each.
+        let known = MSRS.into_iter().filter(|(msr, _)| state.msrs.contains_key(&msr.number()));
+        let msrs = known.fold(0, |all, (_, subject)| all | subject);
         let control =
             state.registers.contains_key(&Register::CR0) || state.registers.contains_key(&Register::CR4);
         Self(msrs | if has_tables || control { TABLES } else { 0 })
@@ -108,12 +110,20 @@ fn subject(what: &What) -> u8 {
     }
 }
 
+/// The MSRs that kernel entry uses.
+const MSRS: [(Msr, u8); 8] = [
+    (Msr::SysenterCs, SYSENTER),
+    (Msr::SysenterEsp, SYSENTER),
+    (Msr::SysenterEip, SYSENTER),
+    (Msr::Efer, SYSCALL),
+    (Msr::Star, SYSCALL),
+    (Msr::Lstar, SYSCALL),
+    (Msr::Cstar, SYSCALL),
+    (Msr::Fmask, SYSCALL),
+];
+
 fn of_msr(number: u32) -> u8 {
-    match Msr::of(number) {
-        Some(Msr::SysenterCs | Msr::SysenterEsp | Msr::SysenterEip) => SYSENTER,
-        Some(Msr::Efer | Msr::Star | Msr::Lstar | Msr::Cstar | Msr::Fmask) => SYSCALL,
-        _ => 0,
-    }
+    MSRS.into_iter().find(|(msr, _)| msr.number() == number).map_or(0, |(_, subject)| subject)
 }
 
 /// Whether pieces behind prose have nothing to do with the state before it.

@@ -446,6 +446,25 @@ fn prose_parts_what_nothing_ties_and_only_that() {
     assert_eq!(join(&all, None).states.len(), 1);
 }
 
+/// Sixteen times the text takes some sixteen times as long, not its square.
+#[test]
+fn prose_between_many_msrs_does_not_take_the_square_of_their_number() {
+    let least = |number: u32| {
+        let rows = (0..number).map(|at| {
+            format!("msr[{:x}] = 00000000`00000001\nAnd this is the next one of them.\n", 0x1000 + at)
+        });
+        let dump = read(rows.collect::<String>().as_bytes(), None);
+        let once = || {
+            let begun = std::time::Instant::now();
+            assert_eq!(join(&dump, None).states[0].msrs.len(), number as usize);
+            begun.elapsed()
+        };
+        (0..3).map(|_| once()).min().unwrap()
+    };
+    let (few, many) = (least(500), least(8000));
+    assert!(many < 60 * few, "{few:?} of 500, {many:?} of 8000");
+}
+
 #[test]
 fn gates_of_16_bytes_that_were_listed_as_two() {
     let rows = |base: &str, limit: u32| {
