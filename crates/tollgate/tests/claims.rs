@@ -78,6 +78,33 @@ fn older_runs_give_what_the_newest_has_not() {
 }
 
 #[test]
+fn runs_of_two_machines_are_not_mixed_behind_a_guest_s() {
+    let home = Home::new();
+    let keep = |id: &str, processor: &str, cases: &[(&str, f64)], environment: Option<&str>| {
+        let mut run = document(id, None, 1.0);
+        run["facts"]["cpu.model"] = json!({"status": "known", "value": processor, "source": "CPUID"});
+        let cases = cases.iter().map(|(case, at)| measured(case, *at, &[]));
+        run["measurements"] = cases.collect();
+        if let Some(environment) = environment {
+            run["session"] = json!({
+                "id": "20261121-015427-00000000", "environment": environment, "place": 0, "of": 2, "paired": true,
+                "command": {"line": "true"},
+            });
+        }
+        home.keep(&run);
+    };
+    let getpid = [("entry/syscall-getpid", 90.0), ("entry/int80-getpid", 180.0)];
+    keep("20261121-015427-00000001", "Another processor", &getpid, None);
+    keep("20261121-015428-00000002", "A processor", &[("entry/syscall", 80.0)], None);
+    keep("20261121-015429-00000003", "A guest's processor", &[("entry/call", 1.0)], Some("vm"));
+    let told = || home.json(["claims", ONE, "--format", "json"]);
+    assert_eq!(verdict(&told()), "cannot be told here");
+    // The same machine's older runs, and the guest's, stay.
+    keep("20261121-015426-00000004", "A processor", &getpid, None);
+    assert_eq!(verdict(&told()), "holds");
+}
+
+#[test]
 fn what_is_measured_on_request_is_taken_from_older_runs_too() {
     let home = Home::new();
     keep(&home, "20261121-015428-00000002", None, 2.0);

@@ -62,7 +62,7 @@ fn cases() -> Vec<Case> {
     [of(Size::Small), of(Size::Large)].concat()
 }
 
-/// The named runs; with none the newest kept one and older ones of the same machine: full runs, then others, then those of guests, each the newest first.
+/// The named runs; with none the newest kept one that is no guest's, and others of the same machine: full runs, then others, then those of guests, each the newest first.
 ///
 /// # Errors
 /// A named run that there is not.
@@ -76,10 +76,13 @@ pub fn runs(named: &[String]) -> Result<Vec<Run>, Failure> {
     }
     let entries = kept().unwrap_or_default();
     let entries = entries.iter().rev().filter(|entry| is_of_benchmarks(entry)).take(MOST);
-    for run in entries.filter_map(|entry| entry.open().ok()) {
-        if runs.first().is_none_or(|first| is_of_machine(&run, first)) {
-            runs.push(run);
-        }
+    runs.extend(entries.filter_map(|entry| entry.open().ok()));
+    // A guest's run stands beside those of any machine: it does not say of which they have to be.
+    let newest = runs.iter().position(|run| !is_of_guest(run)).unwrap_or(0);
+    if newest < runs.len() {
+        let newest = runs.remove(newest);
+        runs.retain(|run| is_of_machine(run, &newest));
+        runs.insert(0, newest);
     }
     // A run of few cases, such as that of --check, has the figures that fuller ones have not; a guest's are not the machine's.
     let most = runs.iter().map(|run| run.measurements.len()).max().unwrap_or(0);
