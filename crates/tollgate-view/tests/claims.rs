@@ -151,6 +151,23 @@ fn what_takes_minutes_is_not_measured_unasked() {
 }
 
 #[test]
+fn both_parts_of_a_ratio_are_measured_where_one_is_missing() {
+    const ANY: &str = r#"{"any": [{"case": "entry/int80-getpid"}, {"case": "entry/syscall-getpid"}]}"#;
+    let missing = |ratio: &str, latencies: &[(&str, f64)]| {
+        let holds = format!(r#"[{{"what": "w", "of": {{"ratio": [{ratio}]}}, "at_least": 1}}]"#);
+        let experiment = claiming(&holds);
+        let of = |known: &Known| experiment.quantities()[0].to_measure(known);
+        with(&[run(latencies)], &cases(), of).into_iter().collect::<BTreeSet<String>>()
+    };
+    let both = |known: &str| BTreeSet::from([known.to_owned(), "entry/int80".to_owned()]);
+    let ratio = format!(r#"{{"case": "entry/int80"}}, {ANY}"#);
+    assert_eq!(missing(&ratio, &[("entry/syscall-getpid", 90.0)]), both("entry/syscall-getpid"));
+    assert_eq!(missing(&ratio, &[("entry/int80-getpid", 90.0)]), both("entry/int80-getpid"));
+    let plain = r#"{"case": "entry/syscall"}, {"case": "entry/int80"}"#;
+    assert_eq!(missing(plain, &[("entry/syscall", 80.0)]), both("entry/syscall"));
+}
+
+#[test]
 fn a_claim_holds_or_not_by_the_interval_of_its_ratio() {
     let run = [run(&[("entry/syscall", 100.0), ("entry/int80", 200.0)])];
     let bounds = |bounds: &str| judged(&format!(r#"[{{"what": "w", "of": {RATIO}, {bounds}}}]"#), &run);

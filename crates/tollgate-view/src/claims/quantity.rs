@@ -109,6 +109,11 @@ impl Missing {
     fn because(why: impl Into<String>) -> Self {
         Self { why: why.into(), to_measure: Vec::new() }
     }
+
+    /// With further cases to measure.
+    fn beside(self, cases: Vec<String>) -> Self {
+        Self { to_measure: [self.to_measure, cases].concat(), ..self }
+    }
 }
 
 impl Quantity {
@@ -191,6 +196,17 @@ impl Quantity {
         first.or_else(|why| answers.find_map(Result::ok).ok_or(why))
     }
 
+    /// The patterns of the cases that its value by this run is made of.
+    fn taken(&self, known: &Known, summary: Option<&Summary>) -> Vec<String> {
+        match self.any.iter().find(|one| one.of_run(known, summary).is_ok()) {
+            Some(one) => one.taken(known, summary),
+            None => {
+                let patterns = self.patterns().into_iter().filter(|pattern| known.has_case(pattern));
+                patterns.map(str::to_owned).collect()
+            }
+        }
+    }
+
     fn of_pair(
         &self,
         pair: &[Self; 2],
@@ -210,12 +226,13 @@ impl Quantity {
                 Err(Missing { why: one.why, to_measure: [one.to_measure, other.to_measure].concat() })
             }
             // A ratio needs both of one run.
-            (Err(missing), other) | (other, Err(missing)) => Err(match missing.to_measure.is_empty() {
-                true => missing,
-                false => {
-                    Missing { to_measure: [missing.to_measure, pair_of(&other, pair)].concat(), ..missing }
-                }
-            }),
+            (Err(missing), Ok(Answer::Figure(_))) if !missing.to_measure.is_empty() => {
+                Err(missing.beside(pair[1].taken(known, summary)))
+            }
+            (Ok(Answer::Figure(_)), Err(missing)) if !missing.to_measure.is_empty() => {
+                Err(missing.beside(pair[0].taken(known, summary)))
+            }
+            (Err(missing), _) | (_, Err(missing)) => Err(missing),
         }
     }
 
@@ -342,13 +359,6 @@ fn per(mut figure: Figure, amount: f64) -> Figure {
     figure.bound = figure.bound.map(|_| Bound::AtLeast);
     figure.value = turned(figure.value);
     figure
-}
-
-/// Both patterns of a pair, of which a run has one.
-fn pair_of(other: &Result<Answer, Missing>, pair: &[Quantity; 2]) -> Vec<String> {
-    let is_there = matches!(other, Ok(Answer::Figure(_)));
-    let cases = pair.iter().map(|quantity| quantity.case.clone());
-    if is_there { cases.filter(|case| !case.is_empty()).collect() } else { Vec::new() }
 }
 
 fn fact(known: &Known, name: &str) -> Result<String, Missing> {
