@@ -140,7 +140,7 @@ impl Reader<'_> {
             }
             Body::Exited(status) => self.threads.gone(at, Some(Ended::Exit(status)), now_ns),
             Body::Killed(name) => self.threads.gone(at, signal_number(name).map(Ended::Signal), now_ns),
-            Body::Superseded(by) => self.threads.superseded(at, by),
+            Body::Superseded(by) => self.threads.superseded(at, by, now_ns),
             _ => {}
         }
     }

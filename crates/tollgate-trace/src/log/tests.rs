@@ -176,6 +176,17 @@ fn a_thread_that_executes_a_program_takes_the_place_of_the_first() {
     .traced;
     assert_eq!((traced.processes, traced.tree[0].name.as_str(), traced.tree[0].execs), (1, "b", 2));
     assert_eq!(traced.ended, Some(Ended::Exit(0)));
+    assert_eq!(traced.tree[0].ended_ns, Some(0), "the thread whose number is gone has ended too");
+}
+
+#[test]
+fn a_32_bit_call_that_does_not_return_is_one_of_its_kind() {
+    let traced =
+        log("[ Process PID=7 runs in 32 bit mode. ]\n7 close(0) = 0 <0.5>\n7 close(1 <unfinished ...>\n\
+         7 +++ killed by SIGKILL +++\n")
+        .unwrap()
+        .traced;
+    assert_eq!(figures(&traced), [("close (32-bit)", 1, 0, 1, 500_000)]);
 }
 
 #[test]

@@ -217,7 +217,7 @@ impl Threads {
         };
         self.untimed += u64::from(returned.is_back && returned.took_ns.is_none());
         let thread = &mut self.all[at];
-        let shown = if thread.is_32_bit { format!("{} (32-bit)", open.name) } else { open.name.clone() };
+        let shown = thread.shown(&open);
         thread.sums.returned(&shown, returned, false);
         self.sums.returned(&shown, returned, true);
         if let (Some(began_ns), Some(took_ns)) = (began_ns, returned.took_ns)
@@ -269,8 +269,9 @@ impl Threads {
     fn abandon(&mut self, at: usize) {
         let Some(open) = self.all[at].open.take() else { return };
         let gone = Returned::default();
-        self.all[at].sums.returned(&open.name, gone, false);
-        self.sums.returned(&open.name, gone, true);
+        let shown = self.all[at].shown(&open);
+        self.all[at].sums.returned(&shown, gone, false);
+        self.sums.returned(&shown, gone, true);
     }
 
     pub fn mode(&mut self, id: u32, is_32_bit: bool) {
@@ -287,9 +288,10 @@ impl Threads {
     }
 
     /// The first thread of a process has given way to another that executed a program: that one has its number now.
-    pub fn superseded(&mut self, at: usize, by: u32) {
+    pub fn superseded(&mut self, at: usize, by: u32, now_ns: u64) {
         let Some(other) = self.live.remove(&by) else { return };
         let open = self.all[other].open.take();
+        self.all[other].ended_ns = Some(now_ns);
         self.abandon(at);
         self.all[at].open = open;
     }
@@ -336,6 +338,13 @@ impl Threads {
             merge(&mut process.calls, thread.sums.calls());
         }
         (processes, sums, events)
+    }
+}
+
+impl Thread {
+    /// The name that a call of the thread is counted under.
+    fn shown(&self, call: &Open) -> String {
+        if self.is_32_bit { format!("{} (32-bit)", call.name) } else { call.name.clone() }
     }
 }
 
