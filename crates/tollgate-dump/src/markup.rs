@@ -2,7 +2,7 @@
 //! tools print between angle brackets (`<Reserved>`, `<idt_table+368>`) stays.
 
 /// Tags that stand in running text and around it.
-const TAGS: [&str; 34] = [
+const TAGS: [&str; 48] = [
     "a",
     "address",
     "article",
@@ -25,18 +25,32 @@ const TAGS: [&str; 34] = [
     "h4",
     "h5",
     "h6",
+    "head",
     "hr",
+    "html",
     "i",
     "kbd",
     "li",
+    "link",
+    "meta",
+    "ol",
     "p",
     "pre",
     "samp",
     "small",
     "span",
     "strong",
+    "table",
+    "tbody",
     "td",
+    "tfoot",
+    "th",
+    "thead",
+    "title",
+    "tr",
     "tt",
+    "u",
+    "ul",
 ];
 /// The longest tag that is looked for, with its attributes, in bytes.
 const LONGEST: usize = 1024;
@@ -131,6 +145,14 @@ mod tests {
         assert_eq!(one("<pre>kd&gt; r idtr<br>idtr=8003f400</pre>"), "kd> r idtr\nidtr=8003f400");
         assert_eq!(one("<span class=\"x\">tr=28</span>&nbsp;&#x41;"), "tr=28 A");
         assert_eq!(lines("<h2 id=a>sysenter</h2>"), (vec!["sysenter".to_owned()], Some(2)));
+        assert_eq!(
+            one("<html><head><title>IDT</title></head><body><table><tbody><tr><td>tr=28</td></tr>"),
+            "IDTtr=28"
+        );
+        assert_eq!(one("<ul><li><u>idtr</u></ul><ol class=a></ol><thead><th>x</th></thead>"), "idtrx");
+        for text in ["<tr+0x10>", "<table+8>", "<head_64>", "<tr_desc>", "<u8>"] {
+            assert_eq!(one(text), text);
+        }
         for text in
             ["0048 <Reserved> 0", "0x10 <idt_table+368>:", "<bochs:1> r", "a & b", "<", "&;", "<b", "&#0;"]
         {
