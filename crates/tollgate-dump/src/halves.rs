@@ -84,10 +84,18 @@ impl Joined {
         if self.width.width != Some(Width::Long) || slots.is_empty() || !slots.iter().all(is_half) {
             return;
         }
+        // The number of a row is no vector here.
+        self.printed_gates.retain(|_, gates| {
+            gates.retain(|gate| gate.value.slot.is_none());
+            !gates.is_empty()
+        });
         let mut gates: BTreeMap<u8, Vec<Sourced<PrintedGate>>> = BTreeMap::new();
         let mut first = Vec::new();
         for (slot, low) in slots.iter().filter(|(slot, row)| *slot % 2 == 0 && row.value.offset.is_some()) {
-            let Some(upper) = slots.get(&(slot + 1)) else { continue };
+            let Some(upper) = slots.get(&(slot + 1)) else {
+                self.defects.push(Defect { lines: low.lines.clone(), of: DefectOf::BochsHalfGate });
+                continue;
+            };
             let high = upper.value.raw.map_or(0, u64::from_le_bytes);
             let gate = PrintedGate {
                 vector: (slot / 2) as u8,

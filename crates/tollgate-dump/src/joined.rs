@@ -199,6 +199,8 @@ defects! {
     BochsCutsBase
         "Bochs reads a 16-byte system descriptor as 8 bytes: it says 32-Bit TSS and ??? for the upper half";
     BochsHalvesGates "Bochs lists a 16-byte gate as two entries of 8 bytes: its vector is half of the first one's number";
+    BochsHalfGate
+        "Bochs lists a 16-byte gate as two entries of 8 bytes: this is half a gate, of the vector that is half of its number";
     BochsReadsTss32 "Bochs reads the TSS as one of 32 bits, in long mode also";
     BochsLeavesOut "Bochs leaves DPL and P of code and data segments out";
     QemuHiddenOnly "QEMU shows the hidden parts of the segment registers, not the descriptors in the tables";

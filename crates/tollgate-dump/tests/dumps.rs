@@ -484,6 +484,13 @@ IDT[0x200]=??? descriptor hi=0x00000000, lo=0x00000000
     assert_eq!(gates, [(3, 0xffff_8000_0010_0010), (0xff, 0xffff_8000_0010_0020)]);
     assert_eq!(state.printed_gates[&3][0].lines, [2, 3]);
     assert_eq!(defects(&state), [DefectOf::BochsHalvesGates]);
+    let lone = "Interrupt Descriptor Table (base=0xffff800000010000, limit=65535):
+IDT[0x06]=32-Bit Interrupt Gate target=0x0008:0x00100010, DPL=3
+";
+    let state = one(lone);
+    assert!(state.width.width == Some(Width::Long) && state.printed_gates.is_empty(), "{state:#?}");
+    assert_eq!(defects(&state), [DefectOf::BochsHalfGate]);
+    assert_eq!(state.defects[0].lines, [2]);
     let state = one("Interrupt Descriptor Table (base=0xc0003160, limit=1031):
 IDT[0x06]=32-Bit Interrupt Gate target=0x0008:0x00100010, DPL=3
 EFER=0x00000000
