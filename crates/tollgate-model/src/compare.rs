@@ -43,7 +43,7 @@ pub fn compare(base: &Run, other: &Run) -> Comparison {
 }
 
 /// The same where no relative difference of up to `asked` counts: no row's threshold is lower, and a row whose whole interval lies
-/// within `asked` is the same. Of times it changes nothing up to [`LEAST_THRESHOLD`]; counts have no other threshold.
+/// within `asked` is the same. Of times it changes nothing up to [`LEAST_THRESHOLD`], where turns alternated up to [`LEAST_ALTERNATED`]; counts have no other threshold.
 pub fn compare_above(base: &Run, other: &Run, asked: f64) -> Comparison {
     let (base, other) = (Index::new(base), Index::new(other));
     let is_counting = counted::is_counting(base.run) || counted::is_counting(other.run);

@@ -389,6 +389,29 @@ impl Outcome {
 }
 
 impl Measured {
+    /// Whole executions of a command, each a process of its own with one round: executions of one number in two runs are then neighbours.
+    pub fn of_executions(group: &str, unit: Unit, samples: Vec<f64>) -> Self {
+        let process = || ProcessRounds { rounds: 1, ran: None, discarded: Vec::new() };
+        Self {
+            unit,
+            provenance: Provenance::Hardware,
+            ops_per_sample: 1,
+            // CLOCK_MONOTONIC counts nanoseconds.
+            clock_hz: 1_000_000_000,
+            discarded: 0,
+            processes: samples.iter().map(|_| process()).collect(),
+            samples,
+            counted: None,
+            counters: Vec::new(),
+            bytes_per_op: None,
+            group: group.to_owned(),
+            baseline: None,
+            notes: Vec::new(),
+            span_ns: None,
+            traced: Vec::new(),
+        }
+    }
+
     /// Whether it counts instructions to the last one, as an emulator or an interpreter does, or is a size there. A count has no noise,
     /// no detection limit and no interval; where its samples differ, the operation did.
     pub fn is_count(&self) -> bool {

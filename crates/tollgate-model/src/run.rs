@@ -87,6 +87,13 @@ pub struct Part {
     pub command: Option<Box<Command>>,
 }
 
+impl Part {
+    /// The part of an environment that is alone in its session.
+    pub fn alone(id: RunId, environment: String) -> Self {
+        Self { id, environment, place: 0, of: 1, paired: true, knob: None, command: None }
+    }
+}
+
 /// A setting of the machine that a session alternated.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Knob {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tollgate_model::measurement::{Measured, Measurement, Outcome, ProcessRounds, Provenance, Unit};
+use tollgate_model::measurement::{Measured, Measurement, Outcome, ProcessRounds, Unit};
 use tollgate_model::{Traced, estimate::Estimate};
 
 use super::executor::{Attempt, NO_TIME};
@@ -83,22 +83,16 @@ impl Record {
     fn measured(&self, (benchmark, params): &Chosen) -> Option<Measured> {
         let kept: Vec<&Traced> = self.repetitions.iter().flatten().collect();
         (!kept.is_empty()).then(|| Measured {
-            unit: Unit::Nanoseconds,
-            provenance: Provenance::Hardware,
-            ops_per_sample: 1,
-            // CLOCK_MONOTONIC counts nanoseconds.
-            clock_hz: 1_000_000_000,
-            samples: kept.iter().map(|traced| traced.wall_ns as f64).collect(),
             discarded: (self.repetitions.len() - kept.len()) as u64,
             processes: self.repetitions.iter().map(|traced| process(traced.is_some())).collect(),
-            counted: None,
-            counters: Vec::new(),
-            bytes_per_op: None,
-            group: benchmark.suite().to_owned(),
             baseline: benchmark.baseline_of(params),
             notes: self.notes.clone(),
-            span_ns: None,
-            traced: kept.into_iter().cloned().collect(),
+            traced: kept.iter().map(|&traced| traced.clone()).collect(),
+            ..Measured::of_executions(
+                benchmark.suite(),
+                Unit::Nanoseconds,
+                kept.iter().map(|traced| traced.wall_ns as f64).collect(),
+            )
         })
     }
 

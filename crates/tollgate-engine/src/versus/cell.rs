@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tollgate_model::measurement::{Case, Measured, Measurement, Outcome, ProcessRounds, Provenance, Unit};
+use tollgate_model::measurement::{Case, Measured, Measurement, Outcome, ProcessRounds, Unit};
 use tollgate_model::traced::{Backend, Ended, MOST_ENTRIES};
 use tollgate_model::versus::{self, Cold, Failed};
 use tollgate_model::{Traced, own, stats};
@@ -263,29 +263,10 @@ fn with_gaps(name: &str, unit: Unit, values: &[Option<f64>]) -> Measurement {
     measurement
 }
 
-/// Each execution is a process of one round, so that those of one number in two places are neighbours.
 fn measured(name: &str, unit: Unit, samples: Vec<f64>, why: &str) -> Measurement {
     if samples.is_empty() {
         return not_measured(name, why);
     }
-    let process = || ProcessRounds { rounds: 1, ran: None, discarded: Vec::new() };
-    let measured = Measured {
-        unit,
-        provenance: Provenance::Hardware,
-        ops_per_sample: 1,
-        // CLOCK_MONOTONIC counts nanoseconds.
-        clock_hz: 1_000_000_000,
-        discarded: 0,
-        processes: samples.iter().map(|_| process()).collect(),
-        samples,
-        counted: None,
-        counters: Vec::new(),
-        bytes_per_op: None,
-        group: GROUP.to_owned(),
-        baseline: None,
-        notes: Vec::new(),
-        span_ns: None,
-        traced: Vec::new(),
-    };
+    let measured = Measured::of_executions(GROUP, unit, samples);
     Measurement { case: Case::plain(name), outcome: Outcome::Measured(Box::new(measured)) }
 }

@@ -2,9 +2,7 @@
 
 use std::time::SystemTime;
 
-use tollgate_model::{
-    Case, Facts, Label, Measured, Measurement, Outcome, ProcessRounds, Provenance, Run, Traced, Unit,
-};
+use tollgate_model::{Case, Facts, Label, Measured, Measurement, Outcome, Provenance, Run, Traced, Unit};
 use tollgate_view::trace::CASE;
 
 use crate::document;
@@ -24,22 +22,11 @@ pub fn document(
     traced: Traced,
 ) -> Result<Run, Failure> {
     let provenance = if facts::emulated(&facts) { Provenance::QemuTcg } else { Provenance::Hardware };
+    let wall = vec![traced.wall_ns as f64];
     let measured = Measured {
-        unit: Unit::Nanoseconds,
         provenance,
-        ops_per_sample: 1,
-        clock_hz: 1_000_000_000,
-        samples: vec![traced.wall_ns as f64],
-        discarded: 0,
-        processes: vec![ProcessRounds { rounds: 1, ran: None, discarded: Vec::new() }],
-        counted: None,
-        counters: Vec::new(),
-        bytes_per_op: None,
-        group: GROUP.to_owned(),
-        baseline: None,
-        notes: Vec::new(),
-        span_ns: None,
         traced: vec![traced],
+        ..Measured::of_executions(GROUP, Unit::Nanoseconds, wall)
     };
     let outcome = Outcome::Measured(Box::new(measured));
     document::of(began, label, facts, vec![Measurement { case: Case::plain(CASE), outcome }])

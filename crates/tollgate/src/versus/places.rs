@@ -50,15 +50,7 @@ fn here(plan: &Plan, began: SystemTime, watch: &mut dyn FnMut(&Doing<'_>)) -> Re
     let mut facts = tollgate_inspect::read_facts(&machine);
     facts.extend(strain);
     facts.extend(tollgate_inspect::strain(&machine, "after"));
-    let part = Part {
-        id: new_id(began)?,
-        environment: "host".to_owned(),
-        place: 0,
-        of: 1,
-        paired: true,
-        knob: None,
-        command: None,
-    };
+    let part = Part::alone(new_id(began)?, "host".to_owned());
     Ok(Executed { compared, places: vec![Some((part, facts))] })
 }
 
@@ -102,15 +94,7 @@ fn in_environments(
             say::say(&reason(&name, why));
             return None;
         }
-        let part = part.unwrap_or_else(|| Part {
-            id: alone.clone(),
-            environment: name,
-            place: 0,
-            of: 1,
-            paired: true,
-            knob: None,
-            command: None,
-        });
+        let part = part.unwrap_or_else(|| Part::alone(alone.clone(), name));
         let mut facts = found.facts;
         facts.extend(found.findings.facts);
         Some((part, facts))
