@@ -1,17 +1,15 @@
 //! The arguments: the one definition from which the parser, the help, the completions and the manual
 //! pages are made.
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use self::compare::FailOn;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, ValueHint};
-use tollgate_model::{Boundary, Label, Traced};
+use tollgate_model::{Boundary, Label};
 use tollgate_view::decode::{self, Entry, Kind};
 use tollgate_view::show::text::{Options, Order};
-use tollgate_view::trace::{self, View};
 use tollgate_x86::{Vendor, Width};
 
 use crate::boundaries::Boundaries;
@@ -22,9 +20,11 @@ pub mod claims;
 pub mod compare;
 pub mod doctor;
 mod groups;
+pub mod lab;
 pub mod ram;
 pub mod runs;
 pub mod session;
+pub mod trace;
 pub mod versus;
 
 /// Measures, explains and compares what it costs to cross the boundaries of a machine.
@@ -61,7 +61,7 @@ pub enum Verb {
     /// List, rename or delete kept runs
     Runs(runs::RunsArgs),
     /// Run a command, trace it and its children, and show where the time went
-    Trace(TraceArgs),
+    Trace(trace::TraceArgs),
     /// Run a command with a fresh file system on a device in memory, which ends with it
     Ram(ram::RamArgs),
     /// Check every interleaving of a lock on a model of a machine: proof or counterexample
@@ -71,7 +71,7 @@ pub enum Verb {
     /// Decode descriptors, gates, TSS and MSRs from bytes or a debugger's text, and walk a kernel entry
     Decode(DecodeArgs),
     /// Measure ring crossings in the lab's own kernel, without an operating system
-    Lab(LabArgs),
+    Lab(lab::LabArgs),
     /// Make a self-contained HTML page of runs
     Report(ReportArgs),
     /// Export runs to other systems, in their formats
@@ -188,7 +188,7 @@ pub struct ShowArgs {
     pub rows: RowArgs,
     /// Of a traced command: how to show it
     #[command(flatten)]
-    pub view: ViewArgs,
+    pub view: trace::ViewArgs,
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     pub format: ShowFormat,
@@ -260,124 +260,6 @@ pub struct ExplainArgs {
     #[arg(long = "in", value_name = "ENV", conflicts_with = "run")]
     #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub environment: Option<String>,
-}
-
-/// `tollgate trace`.
-#[derive(Debug, Args)]
-#[command(after_help = examples::help("trace", TRACE_AFTER))]
-pub struct TraceArgs {
-    /// The command and its arguments, after `--`
-    #[arg(required_unless_present_any = ["calibrate", "from"], trailing_var_arg = true, value_hint = ValueHint::CommandWithArguments)]
-    pub command: Vec<OsString>,
-    /// How to show it
-    #[command(flatten)]
-    pub view: ViewArgs,
-    /// Show every row
-    #[arg(long, conflicts_with = "top")]
-    pub all: bool,
-    /// Trace these system calls only, by name, separated by commas
-    #[arg(long, value_name = "CALL,…", value_delimiter = ',')]
-    pub only: Vec<String>,
-    /// How to trace
-    #[arg(long, value_enum, default_value_t)]
-    pub backend: Follow,
-    /// Read a log of `strace -f -T -tt -o FILE`, or its table (`strace -c`), instead of running a command; `-` for standard input
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    #[arg(conflicts_with_all = ["command", "backend", "linger", "calibrate"])]
-    pub from: Option<PathBuf>,
-    /// Write single calls to this file as Chrome trace JSON, for a viewer of timelines
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub timeline: Option<PathBuf>,
-    /// When the command has ended, wait this long for processes that it left [default: 2s]
-    #[arg(long, value_name = "DURATION", value_parser = time::parse_wait, allow_negative_numbers = true)]
-    pub linger: Option<Duration>,
-    /// Measure what tracing adds to each call here, by each backend; with a command, before it
-    #[arg(long)]
-    pub calibrate: bool,
-    /// Keep the run under this label, by which show and compare find it; without it nothing is kept
-    #[arg(long, value_name = "LABEL")]
-    pub label: Option<Label>,
-    /// Write the run to this file instead of keeping it among the others
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub out: Option<PathBuf>,
-    /// How to print: text on standard error, or one line of JSON on standard output after the command's own output
-    #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
-    /// Print only errors on standard error
-    #[arg(long, short)]
-    pub quiet: bool,
-}
-
-impl TraceArgs {
-    /// The view that was asked for.
-    pub fn view_of(&self, traced: &Traced) -> View {
-        let view = self.view.of(traced);
-        if self.all { view.with_all_rows() } else { view }
-    }
-}
-
-/// How a traced command is shown, by `tollgate trace` and by `tollgate show`.
-#[derive(Debug, Clone, Copy, Args)]
-pub struct ViewArgs {
-    /// Show at most this many rows of each kind [default: 10, and 4 blocking calls]
-    #[arg(long, value_name = "N")]
-    pub top: Option<usize>,
-    /// Sum the time of a traced command by system call, by process, or by file [default: by call; of a kept run as it was kept]
-    #[arg(long, value_name = "WHAT", value_enum)]
-    pub by: Option<By>,
-    /// Show its processes as a tree
-    #[arg(long)]
-    pub tree: bool,
-    /// Draw a histogram of its calls' latencies
-    #[arg(long)]
-    pub histogram: bool,
-    /// Say what the published rule of 2017 takes for waiting, real - (user + sys) / cores, beside what was measured
-    #[arg(long)]
-    pub rule: bool,
-}
-
-impl ViewArgs {
-    /// The view that was asked for; by default the one for which the command was traced.
-    pub fn of(&self, traced: &Traced) -> View {
-        let by = match self.by {
-            Some(By::Call) => trace::By::Call,
-            Some(By::Process) => trace::By::Process,
-            Some(By::File) => trace::By::File,
-            None if traced.files.is_empty() => trace::By::Call,
-            None => trace::By::File,
-        };
-        let tree = self.tree || (self.by.is_none() && !traced.tree.is_empty());
-        // With these a usual terminal has room for the whole.
-        let (top, blocking) = self.top.map_or((10, 4), |top| (top, top));
-        View { top, blocking, by, tree, histogram: self.histogram, rule: self.rule }
-    }
-}
-
-const TRACE_AFTER: &str = "\
-Exit status: the command's own; 126 where it cannot be executed, 127 where there is none, 2 wrong usage; 0 where a log was read. A command that is killed by a \
-signal ends tollgate by the same signal.";
-
-/// By what the time of a traced command is summed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum By {
-    /// By system call
-    Call,
-    /// By process
-    Process,
-    /// By file
-    File,
-}
-
-/// The backend that traces a command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub enum Follow {
-    /// The best backend that this machine has
-    #[default]
-    Auto,
-    /// BPF programs at the kernel's tracepoints; needs CAP_BPF and CAP_PERFMON, or root
-    Bpf,
-    /// ptrace(2)
-    Ptrace,
 }
 
 /// `tollgate schedules`.
@@ -541,67 +423,6 @@ pub struct DecodeArgs {
     /// How to print
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
-}
-
-/// `tollgate lab`.
-#[derive(Debug, Args)]
-#[command(after_help = examples::help("lab", ""))]
-pub struct LabArgs {
-    /// An experiment by its name, or several with `*`; none for all that are measured
-    pub experiment: Vec<String>,
-    /// Run the guest on this engine [default: KVM where it executes ring 0 on the processor, otherwise the interpreter]; with
-    /// --read the engine that ran it, so that it is kept as a run
-    #[arg(long, value_enum, default_value_t, ignore_case = true)]
-    pub on: On,
-    /// The processor's maker that the guest finds, where that can be chosen [default: Intel's; under KVM the host's]
-    #[arg(long, value_enum, ignore_case = true)]
-    pub vendor: Option<Maker>,
-    /// Step one operation of an experiment in the interpreter, instruction by instruction, with what each crossing checks
-    /// and loads
-    #[arg(long, requires = "experiment", conflicts_with_all = ["dump", "image", "read"])]
-    pub explain: bool,
-    /// Stop the explanation at this address
-    #[arg(long, value_name = "ADDRESS", value_parser = parse_address, requires = "explain")]
-    pub until: Option<u64>,
-    /// Stop the explanation after this many instructions
-    #[arg(long, value_name = "N", default_value_t = 200, requires = "explain")]
-    pub steps: u64,
-    /// Show the guest's own descriptor tables and MSRs; with --out keep the text that `tollgate decode` reads
-    #[arg(long, conflicts_with_all = ["experiment", "image", "read"])]
-    pub dump: bool,
-    /// Write the guest to this file instead, for a multiboot loader on another machine
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "read")]
-    pub image: Option<PathBuf>,
-    /// Give the run a label by which show and compare find it
-    #[arg(long, value_name = "LABEL")]
-    pub label: Option<Label>,
-    /// Write the run to this file instead of keeping it among the others; `-` prints it in place of the table
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub out: Option<PathBuf>,
-    /// Show the results of a guest that ran elsewhere, from a file with its serial port's output; `-` is standard input
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "experiment")]
-    pub read: Option<PathBuf>,
-    /// How to print
-    #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
-}
-
-/// The engine that runs the guest of the lab.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub enum On {
-    /// The engine that shows most
-    #[default]
-    Auto,
-    /// KVM
-    Kvm,
-    /// QEMU's translator, which counts instructions
-    Qemu,
-    /// QEMU with KVM
-    QemuKvm,
-    /// The built-in interpreter, which counts instructions too
-    Interpreter,
-    /// Another machine: with --read
-    Hardware,
 }
 
 /// `tollgate report`.

@@ -17,7 +17,8 @@ use tollgate_store::writing::{Existing, Until, write_whole};
 use tollgate_view::{facts, lab as view};
 use tollgate_x86::Vendor;
 
-use crate::args::{Format, LabArgs, On};
+use crate::args::Format;
+use crate::args::lab::{LabArgs, On};
 use crate::destination::{Destination, expect_seen};
 use crate::failure::{Failure, go_on, plainly};
 use crate::{decode, out};

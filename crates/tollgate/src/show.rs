@@ -8,7 +8,8 @@ use tollgate_view::session::{self, Session};
 use tollgate_view::show::{csv, json, text};
 use tollgate_view::{screen, trace, versus};
 
-use crate::args::{ShowArgs, ShowFormat, ViewArgs};
+use crate::args::trace::ViewArgs;
+use crate::args::{ShowArgs, ShowFormat};
 use crate::failure::Failure;
 use crate::out;
 use tollgate_view::summary::Summary;

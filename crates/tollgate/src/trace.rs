@@ -19,7 +19,8 @@ use tollgate_trace::{Calibration, Choice, Event, Request, Trace, TraceError};
 use tollgate_view::show::text::whereabouts;
 use tollgate_view::trace::{Record, calibration, command_of, grouped, page, timeline};
 
-use crate::args::{By, Follow, Format, TraceArgs, ViewArgs};
+use crate::args::Format;
+use crate::args::trace::{By, Follow, TraceArgs, ViewArgs};
 use crate::destination::{Destination, expect_seen};
 use crate::failure::{Failure, plainly};
 use crate::{out, say};

@@ -7,7 +7,8 @@ use tollgate_lab::{Interpreter, Moment, Window, machine};
 use tollgate_view::lab::{Explained, Instruction, explained};
 use tollgate_x86::Vendor;
 
-use crate::args::{Format, LabArgs};
+use crate::args::Format;
+use crate::args::lab::LabArgs;
 use crate::failure::Failure;
 use crate::out;
 

@@ -9,7 +9,7 @@ use tollgate_model::measurement::ProcessRounds;
 use tollgate_model::{Case, Fact, Facts, Label, Measured, Measurement, Outcome, Provenance, Run, Unit};
 use tollgate_view::lab as text;
 
-use crate::args::On;
+use crate::args::lab::On;
 use crate::document;
 use crate::failure::Failure;
 

@@ -11,7 +11,8 @@ use tollgate_trace::log::{self, Log, LogError};
 use tollgate_view::trace::{page, timeline};
 
 use super::{Report, check_timeline, only, selection, wants_tree};
-use crate::args::{By, Format, TraceArgs};
+use crate::args::Format;
+use crate::args::trace::{By, TraceArgs};
 use crate::destination::Destination;
 use crate::failure::Failure;
 use crate::out;

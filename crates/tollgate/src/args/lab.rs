@@ -1,0 +1,70 @@
+//! The arguments of `tollgate lab`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum, ValueHint};
+use tollgate_model::Label;
+
+use super::{Format, Maker, parse_address};
+use crate::examples;
+
+/// `tollgate lab`.
+#[derive(Debug, Args)]
+#[command(after_help = examples::help("lab", ""))]
+pub struct LabArgs {
+    /// An experiment by its name, or several with `*`; none for all that are measured
+    pub experiment: Vec<String>,
+    /// Run the guest on this engine [default: KVM where it executes ring 0 on the processor, otherwise the interpreter]; with
+    /// --read the engine that ran it, so that it is kept as a run
+    #[arg(long, value_enum, default_value_t, ignore_case = true)]
+    pub on: On,
+    /// The processor's maker that the guest finds, where that can be chosen [default: Intel's; under KVM the host's]
+    #[arg(long, value_enum, ignore_case = true)]
+    pub vendor: Option<Maker>,
+    /// Step one operation of an experiment in the interpreter, instruction by instruction, with what each crossing checks
+    /// and loads
+    #[arg(long, requires = "experiment", conflicts_with_all = ["dump", "image", "read"])]
+    pub explain: bool,
+    /// Stop the explanation at this address
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_address, requires = "explain")]
+    pub until: Option<u64>,
+    /// Stop the explanation after this many instructions
+    #[arg(long, value_name = "N", default_value_t = 200, requires = "explain")]
+    pub steps: u64,
+    /// Show the guest's own descriptor tables and MSRs; with --out keep the text that `tollgate decode` reads
+    #[arg(long, conflicts_with_all = ["experiment", "image", "read"])]
+    pub dump: bool,
+    /// Write the guest to this file instead, for a multiboot loader on another machine
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "read")]
+    pub image: Option<PathBuf>,
+    /// Give the run a label by which show and compare find it
+    #[arg(long, value_name = "LABEL")]
+    pub label: Option<Label>,
+    /// Write the run to this file instead of keeping it among the others; `-` prints it in place of the table
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub out: Option<PathBuf>,
+    /// Show the results of a guest that ran elsewhere, from a file with its serial port's output; `-` is standard input
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "experiment")]
+    pub read: Option<PathBuf>,
+    /// How to print
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// The engine that runs the guest of the lab.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum On {
+    /// The engine that shows most
+    #[default]
+    Auto,
+    /// KVM
+    Kvm,
+    /// QEMU's translator, which counts instructions
+    Qemu,
+    /// QEMU with KVM
+    QemuKvm,
+    /// The built-in interpreter, which counts instructions too
+    Interpreter,
+    /// Another machine: with --read
+    Hardware,
+}

@@ -1,0 +1,130 @@
+//! The arguments of `tollgate trace`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum, ValueHint};
+use tollgate_model::{Label, Traced};
+use tollgate_view::trace::{self, View};
+
+use super::Format;
+use crate::{examples, time};
+
+/// `tollgate trace`.
+#[derive(Debug, Args)]
+#[command(after_help = examples::help("trace", TRACE_AFTER))]
+pub struct TraceArgs {
+    /// The command and its arguments, after `--`
+    #[arg(required_unless_present_any = ["calibrate", "from"], trailing_var_arg = true, value_hint = ValueHint::CommandWithArguments)]
+    pub command: Vec<OsString>,
+    /// How to show it
+    #[command(flatten)]
+    pub view: ViewArgs,
+    /// Show every row
+    #[arg(long, conflicts_with = "top")]
+    pub all: bool,
+    /// Trace these system calls only, by name, separated by commas
+    #[arg(long, value_name = "CALL,…", value_delimiter = ',')]
+    pub only: Vec<String>,
+    /// How to trace
+    #[arg(long, value_enum, default_value_t)]
+    pub backend: Follow,
+    /// Read a log of `strace -f -T -tt -o FILE`, or its table (`strace -c`), instead of running a command; `-` for standard input
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(conflicts_with_all = ["command", "backend", "linger", "calibrate"])]
+    pub from: Option<PathBuf>,
+    /// Write single calls to this file as Chrome trace JSON, for a viewer of timelines
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub timeline: Option<PathBuf>,
+    /// When the command has ended, wait this long for processes that it left [default: 2s]
+    #[arg(long, value_name = "DURATION", value_parser = time::parse_wait, allow_negative_numbers = true)]
+    pub linger: Option<Duration>,
+    /// Measure what tracing adds to each call here, by each backend; with a command, before it
+    #[arg(long)]
+    pub calibrate: bool,
+    /// Keep the run under this label, by which show and compare find it; without it nothing is kept
+    #[arg(long, value_name = "LABEL")]
+    pub label: Option<Label>,
+    /// Write the run to this file instead of keeping it among the others
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub out: Option<PathBuf>,
+    /// How to print: text on standard error, or one line of JSON on standard output after the command's own output
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+    /// Print only errors on standard error
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+impl TraceArgs {
+    /// The view that was asked for.
+    pub fn view_of(&self, traced: &Traced) -> View {
+        let view = self.view.of(traced);
+        if self.all { view.with_all_rows() } else { view }
+    }
+}
+
+/// How a traced command is shown, by `tollgate trace` and by `tollgate show`.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct ViewArgs {
+    /// Show at most this many rows of each kind [default: 10, and 4 blocking calls]
+    #[arg(long, value_name = "N")]
+    pub top: Option<usize>,
+    /// Sum the time of a traced command by system call, by process, or by file [default: by call; of a kept run as it was kept]
+    #[arg(long, value_name = "WHAT", value_enum)]
+    pub by: Option<By>,
+    /// Show its processes as a tree
+    #[arg(long)]
+    pub tree: bool,
+    /// Draw a histogram of its calls' latencies
+    #[arg(long)]
+    pub histogram: bool,
+    /// Say what the published rule of 2017 takes for waiting, real - (user + sys) / cores, beside what was measured
+    #[arg(long)]
+    pub rule: bool,
+}
+
+impl ViewArgs {
+    /// The view that was asked for; by default the one for which the command was traced.
+    pub fn of(&self, traced: &Traced) -> View {
+        let by = match self.by {
+            Some(By::Call) => trace::By::Call,
+            Some(By::Process) => trace::By::Process,
+            Some(By::File) => trace::By::File,
+            None if traced.files.is_empty() => trace::By::Call,
+            None => trace::By::File,
+        };
+        let tree = self.tree || (self.by.is_none() && !traced.tree.is_empty());
+        // With these a usual terminal has room for the whole.
+        let (top, blocking) = self.top.map_or((10, 4), |top| (top, top));
+        View { top, blocking, by, tree, histogram: self.histogram, rule: self.rule }
+    }
+}
+
+const TRACE_AFTER: &str = "\
+Exit status: the command's own; 126 where it cannot be executed, 127 where there is none, 2 wrong usage; 0 where a log was read. A command that is killed by a \
+signal ends tollgate by the same signal.";
+
+/// By what the time of a traced command is summed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum By {
+    /// By system call
+    Call,
+    /// By process
+    Process,
+    /// By file
+    File,
+}
+
+/// The backend that traces a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Follow {
+    /// The best backend that this machine has
+    #[default]
+    Auto,
+    /// BPF programs at the kernel's tracepoints; needs CAP_BPF and CAP_PERFMON, or root
+    Bpf,
+    /// ptrace(2)
+    Ptrace,
+}
