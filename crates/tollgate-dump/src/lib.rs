@@ -158,3 +158,8 @@ pub fn fuzz(text: &[u8]) -> usize {
     };
     session.states.iter().flat_map(entries).sum::<usize>() + dump.pieces.len() + dump.complaints.len()
 }
+
+// The examples of the README are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

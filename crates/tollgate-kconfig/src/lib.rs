@@ -36,3 +36,8 @@ pub use error::ConfigError;
 pub use read::{Reading, Source, open, read};
 pub use text::{Configuration, Foreign, Repeated, parse};
 pub use value::Value;
+
+// The examples of the README are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -39,3 +39,8 @@ pub use measurement::{
 };
 pub use run::{Environment, Facts, Knob, Label, Part, Run, RunId};
 pub use traced::Traced;
+
+// The examples of the README are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -25,3 +25,8 @@ pub use subject::{Checked, Setting, Subject, Verdict};
 pub fn subjects() -> impl Iterator<Item = &'static dyn Subject> {
     figures::subjects().iter().copied()
 }
+
+// The examples of the README are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,7 +1,7 @@
 //! Published experiments beside this machine's figures: what was measured, the figures as printed, each claim's verdict here, the errors of
 //! the sources, and the questions that they left open.
 //!
-//! The data lies in `claims/` of the project, a JSON file an experiment ([`data`]). A cell of a table is either a printed figure or a
+//! The data lies in `claims/` of this crate, a JSON file an experiment ([`data`]). A cell of a table is either a printed figure or a
 //! `quantity`, which names what is its counterpart here. [`told()`] evaluates an experiment once; text and JSON are written from that.
 
 pub mod data;

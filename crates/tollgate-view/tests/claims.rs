@@ -63,7 +63,7 @@ const RATIO: &str = r#"{"ratio": [{"case": "entry/int80"}, {"case": "entry/sysca
 
 #[test]
 fn every_file_is_built_in_and_sound() {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../claims");
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("claims");
     let files = std::fs::read_dir(directory).expect("claims/").map(|entry| {
         let name = entry.expect("an entry").file_name().into_string().expect("text");
         name.strip_suffix(".json").map(str::to_owned)

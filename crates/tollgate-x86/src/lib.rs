@@ -53,3 +53,8 @@ pub enum Vendor {
     /// AMD, by the APM.
     Amd,
 }
+
+// The examples of the README are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -163,7 +163,7 @@ macro_rules! files {
     ($($name:literal)*) => {
         /// The files of `claims/`, each with its text.
         const FILES: &[(&str, &str)] =
-            &[$(($name, include_str!(concat!("../../../../claims/", $name, ".json")))),*];
+            &[$(($name, include_str!(concat!("../../claims/", $name, ".json")))),*];
     };
 }
 
