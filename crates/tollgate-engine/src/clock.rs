@@ -1,9 +1,10 @@
 //! The clock: the time stamp counter, fenced, where it can be trusted; else the kernel's.
 
+use std::arch::asm;
 use std::time::{Duration, Instant};
-use std::{arch::asm, arch::x86_64::__cpuid_count};
 
 use serde::{Deserialize, Serialize};
+use tollgate_os::cpuid::cpuid;
 
 use super::cpu;
 
@@ -200,8 +201,8 @@ pub(super) fn stamp() -> u64 {
 
 fn check_features() -> Result<(), TscFault> {
     check_readable()?;
-    let highest = __cpuid_count(0x8000_0000, 0).eax;
-    match highest >= 0x8000_0007 && __cpuid_count(0x8000_0007, 0).edx & 1 << 8 != 0 {
+    let highest = cpuid(0x8000_0000, 0).eax;
+    match highest >= 0x8000_0007 && cpuid(0x8000_0007, 0).edx & 1 << 8 != 0 {
         true => Ok(()),
         false => Err(TscFault::NotInvariant),
     }
@@ -209,8 +210,8 @@ fn check_features() -> Result<(), TscFault> {
 
 /// Whether rdtscp exists and this process may execute it.
 fn check_readable() -> Result<(), TscFault> {
-    let highest = __cpuid_count(0x8000_0000, 0).eax;
-    if highest < 0x8000_0001 || __cpuid_count(0x8000_0001, 0).edx & 1 << 27 == 0 {
+    let highest = cpuid(0x8000_0000, 0).eax;
+    if highest < 0x8000_0001 || cpuid(0x8000_0001, 0).edx & 1 << 27 == 0 {
         return Err(TscFault::NoRdtscp);
     }
     let mut mode: libc::c_int = libc::PR_TSC_ENABLE;
@@ -259,17 +260,17 @@ fn check_offsets() -> Result<(), TscFault> {
 }
 
 fn stated_frequency() -> Option<(u64, FrequencySource)> {
-    if __cpuid_count(0, 0).eax >= 0x15 {
+    if cpuid(0, 0).eax >= 0x15 {
         // SDM vol. 2, CPUID leaf 15H: TSC Hz = ECX * EBX / EAX, each possibly not enumerated (0).
-        let leaf = __cpuid_count(0x15, 0);
+        let leaf = cpuid(0x15, 0);
         if leaf.eax != 0 && leaf.ebx != 0 && leaf.ecx != 0 {
             let hz = u64::from(leaf.ecx) * u64::from(leaf.ebx) / u64::from(leaf.eax);
             return Some((hz, FrequencySource::Cpuid15));
         }
     }
-    let hypervisor = __cpuid_count(1, 0).ecx & 1 << 31 != 0;
-    if hypervisor && (0x4000_0010..0x4000_0100).contains(&__cpuid_count(0x4000_0000, 0).eax) {
-        let khz = __cpuid_count(0x4000_0010, 0).eax;
+    let hypervisor = cpuid(1, 0).ecx & 1 << 31 != 0;
+    if hypervisor && (0x4000_0010..0x4000_0100).contains(&cpuid(0x4000_0000, 0).eax) {
+        let khz = cpuid(0x4000_0010, 0).eax;
         if khz != 0 {
             return Some((u64::from(khz) * 1000, FrequencySource::Hypervisor));
         }

@@ -11,12 +11,14 @@
 //!   process, and which of them were there before it began. [`rusage`]: what they used. [`shared`]: memory that they share.
 //! - [`signals`]: dispositions and masks. [`timer`]: timers that send one. [`affinity`]: the processors that a thread may run on. [`memfd`]: files in memory.
 //!   [`namespaces`]: namespaces of this process's own.
+//! - [`cpuid`]: the instruction.
 //! - [`direct`]: the alignment that direct I/O needs.
 //! - [`calls`]: the kernel's tables of system calls. [`seccomp`]: filters of them.
 
 pub mod affinity;
 pub mod calls;
 pub mod children;
+pub mod cpuid;
 pub mod direct;
 pub mod group;
 pub mod identity;

@@ -125,14 +125,13 @@ impl Remote<'_, '_, '_> {
             side.wake()?;
             side.send(request, MARGIN)?;
             loop {
-                match side.receive(patience)? {
+                let answer = side.receive(patience)?;
+                match &answer {
                     Answer::Running(_) => tick(),
-                    answer @ (Answer::Executed { number, .. } | Answer::Cooled { number, .. }) => {
-                        if number == asked {
-                            return Ok(answer);
-                        }
-                    }
-                    other => return Err(unexpected(other)),
+                    // One that was asked for before is of no use any more.
+                    Answer::Executed { number, .. } | Answer::Cooled { number, .. } if *number != asked => {}
+                    Answer::Executed { .. } | Answer::Cooled { .. } => return Ok(answer),
+                    _ => return Err(unexpected(answer)),
                 }
             }
         };

@@ -1,6 +1,6 @@
 //! The exit to a hypervisor.
 
-use std::arch::x86_64::__cpuid;
+use tollgate_os::cpuid;
 
 use crate::checks;
 use crate::prelude::*;
@@ -33,12 +33,13 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
 
 /// CPUID.1:ECX\[31\], which hypervisors set and processors do not.
 fn says_hypervisor() -> bool {
-    __cpuid(1).ecx & 1 << 31 != 0
+    cpuid::cpuid(1, 0).ecx & 1 << 31 != 0
 }
 
 /// On hardware cpuid takes 30 to 100 ns; an exit takes several hundred or more.
 fn takes_longer_than_an_instruction() -> bool {
     const EXIT: u64 = 400;
-    let shortest = (0..32).map(|_| Clock::Kernel.time(|| _ = std::hint::black_box(__cpuid(0))).ticks).min();
+    let shortest =
+        (0..32).map(|_| Clock::Kernel.time(|| _ = std::hint::black_box(cpuid::cpuid(0, 0))).ticks).min();
     shortest.is_some_and(|nanoseconds| nanoseconds > EXIT)
 }

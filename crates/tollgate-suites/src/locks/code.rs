@@ -44,6 +44,7 @@ macro_rules! lock_code {
         $(aside $($late:literal),+;)?
     ) => {
         $(#[$doc])*
+        #[allow(named_asm_labels, reason = "older compilers do not know that a naked function is there once")]
         pub(super) mod $name {
             use super::*;
             use tollgate_engine::timed::timed_loop;

@@ -4,7 +4,9 @@
 //! Sizes are powers of two from the machine's caches, so that two machines have most cases in common. Pairs
 //! of processors are named by what they share, and by number only in the matrix.
 
-use std::{arch::x86_64::__cpuid_count, collections::BTreeMap, fs};
+use std::{collections::BTreeMap, fs};
+
+use tollgate_os::cpuid::cpuid;
 
 use crate::prelude::*;
 
@@ -245,11 +247,10 @@ fn size(text: &str) -> Option<u64> {
 fn caches_by_cpuid() -> Vec<Cache> {
     /// An upper bound of the number of caches.
     const MOST: u32 = 16;
-    let offers = |leaf: u32| __cpuid_count(leaf & 0x8000_0000, 0).eax >= leaf;
-    let is_first = |leaf: &u32| offers(*leaf) && __cpuid_count(*leaf, 0).eax & 0x1f != 0;
+    let offers = |leaf: u32| cpuid(leaf & 0x8000_0000, 0).eax >= leaf;
+    let is_first = |leaf: &u32| offers(*leaf) && cpuid(*leaf, 0).eax & 0x1f != 0;
     let Some(leaf) = [4, 0x8000_001d].into_iter().find(is_first) else { return Vec::new() };
-    let caches =
-        (0..MOST).map(|index| __cpuid_count(leaf, index)).take_while(|answer| answer.eax & 0x1f != 0);
+    let caches = (0..MOST).map(|index| cpuid(leaf, index)).take_while(|answer| answer.eax & 0x1f != 0);
     let holds_data = |answer: &std::arch::x86_64::CpuidResult| answer.eax & 0x1f != 2;
     let cache = |answer: std::arch::x86_64::CpuidResult| {
         let field = |shift: u32, bits: u32| u64::from(answer.ebx >> shift & ((1 << bits) - 1)) + 1;
