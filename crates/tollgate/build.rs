@@ -8,10 +8,11 @@ fn main() {
     // The released program aborts where it panics, and its symbols are stripped: nothing reads the tables, which the compiler and the C
     // library bring along all the same. They are a tenth of the file.
     let is_released = env::var("PROFILE").is_ok_and(|profile| profile == "release");
-    if let (true, Ok(directory)) = (is_released, env::var("CARGO_MANIFEST_DIR")) {
-        if aborts(Path::new(&directory)) {
+    match env::var("CARGO_MANIFEST_DIR") {
+        Ok(directory) if is_released && aborts(Path::new(&directory)) => {
             println!("cargo::rustc-link-arg-bins=-Wl,-T,{directory}/no-unwinding.ld");
         }
+        _ => {}
     }
 }
 
