@@ -121,6 +121,13 @@ pub struct RunArgs {
     /// Keep the run in this directory instead, in the layout of docs/fleet.md; several machines can share it
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "out")]
     pub store: Option<PathBuf>,
+    /// Measure again at every multiple of this time, from 1m to 24h, until a signal ends it
+    #[arg(long, value_name = "DURATION", value_parser = time::parse_every, allow_negative_numbers = true)]
+    #[arg(requires = "store", conflicts_with_all = ["environments", "knob", "explain"])]
+    pub every: Option<Duration>,
+    /// With --every, after each run remove those of the directory that are older than this many days
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=36_500), requires = "every")]
+    pub keep_days: Option<u32>,
     /// Record this name as the machine's; without it the run names no machine
     #[arg(long, value_name = "NAME", value_parser = parse_machine)]
     pub machine: Option<String>,

@@ -18,17 +18,25 @@ use crate::{document, explain, say, show};
 use tollgate_view::facts;
 use tollgate_view::summary::Summary;
 
+mod every;
 pub mod progress;
 mod session;
 pub mod sides;
 
 use progress::Shown;
 
-/// Measures the chosen cases, keeps the run, and shows it.
+/// Measures the chosen cases, keeps the run, and shows it; with `--every` again and again.
 ///
 /// # Errors
 /// Wrong input, before anything is measured; a run that could not be kept, after it was shown.
 pub fn run(args: &RunArgs) -> Result<(), Failure> {
+    match (args.every, &args.store) {
+        (Some(interval), Some(store)) => every::every(interval, args, store),
+        _ => once(args),
+    }
+}
+
+fn once(args: &RunArgs) -> Result<(), Failure> {
     if let Some(benchmark) = &args.session.explain {
         return match args.session.environments.as_slice() {
             [environment] => explain::explain_in(benchmark, environment),

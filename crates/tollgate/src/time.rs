@@ -26,6 +26,19 @@ pub fn parse_wait(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// `--every`: from a minute to a day. A build for tests takes a second.
+///
+/// # Errors
+/// The fault, and a correct value.
+pub fn parse_every(text: &str) -> Result<Duration, String> {
+    const LEAST: f64 = if cfg!(feature = "test-hooks") { 1.0 } else { 60.0 };
+    match parse_seconds(text)? {
+        seconds if seconds < LEAST => Err("it is less than 1m".to_owned()),
+        seconds if seconds > MOST_SECONDS => Err("it is more than 24 h".to_owned()),
+        seconds => Ok(Duration::from_secs_f64(seconds)),
+    }
+}
+
 /// A day.
 const MOST_SECONDS: f64 = 24.0 * 3600.0;
 
