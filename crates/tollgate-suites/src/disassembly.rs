@@ -1,10 +1,14 @@
 //! Checks the timed loops: every registered case's loop is disassembled and must hold the instruction that the
 //! benchmark names, as often as it says, and otherwise only its preparation.
 
-use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
+use iced_x86::{
+    Code, Decoder, DecoderOptions, EncodingKind, FlowControl, Instruction, Mnemonic, OpKind, Register,
+};
 
 use crate::prelude::*;
 use crate::{Benchmark, SUITES};
+
+mod vector;
 
 /// Instructions that prepare an operation or take its result.
 const PREPARATION: [Mnemonic; 8] = {
@@ -54,6 +58,25 @@ const WITHIN: [Mnemonic; 18] = {
     [And, Cmovb, Cmp, Cmpxchg, Dec, Inc, Je, Jne, Jg, Jmp, Pause, Pop, Push, Shr, Syscall, Sub, Test, Xchg]
 };
 
+/// Those that prepare vector registers, or add up what they hold.
+const OF_VECTORS: [Mnemonic; 12] = {
+    use Mnemonic::*;
+    [
+        Movq,
+        Pxor,
+        Psrldq,
+        Punpcklqdq,
+        Sfence,
+        Vextracti128,
+        Vextracti64x4,
+        Vmovq,
+        Vpbroadcastq,
+        Vpsrldq,
+        Vpxor,
+        Vzeroupper,
+    ]
+};
+
 #[test]
 fn waiting_loops_hold_the_named_instruction_and_no_other_store() {
     let mut seen = 0;
@@ -72,7 +95,8 @@ fn waiting_loops_hold_the_named_instruction_and_no_other_store() {
             let measured = body.iter().filter(is_measured).count();
             assert_eq!(measured, times, "{case}: {}", listing(&body));
             for other in &body {
-                let known = PREPARATION.contains(&other.mnemonic()) || WITHIN.contains(&other.mnemonic());
+                let lists = [&PREPARATION[..], &WITHIN, &OF_VECTORS];
+                let known = lists.iter().any(|list| list.contains(&other.mnemonic()));
                 assert!(known || mnemonic(other) == named, "{case}: {}", listing(&body));
             }
             seen += 1;
@@ -152,9 +176,20 @@ fn decode(timed: TimedLoop) -> Vec<Instruction> {
     let address = bytes.as_ptr() as u64;
     // Instructions that are invalid on purpose still have to be recognised.
     let options = DecoderOptions::NO_INVALID_CHECK;
-    let decoder = Decoder::with_ip(bitness, bytes, if bitness == 32 { 0 } else { address }, options);
+    let first = if bitness == 32 { 0 } else { address };
+    let mut decoder = Decoder::with_ip(bitness, bytes, first, options);
     let mut code = Vec::new();
-    for instruction in decoder {
+    while decoder.can_decode() {
+        let (at, position) = (decoder.ip(), decoder.position());
+        let vector =
+            bytes.get(position..).filter(|_| bitness == 64).and_then(|rest| vector::decode(rest, at));
+        if let Some(instruction) = vector {
+            decoder.set_position(position + instruction.len()).expect("within the bytes");
+            decoder.set_ip(instruction.next_ip());
+            code.push(instruction);
+            continue;
+        }
+        let instruction = decoder.decode();
         assert!(!instruction.is_invalid(), "undecodable after {}", listing(&code));
         code.push(instruction);
         if instruction.flow_control() == FlowControl::Return {
@@ -170,5 +205,9 @@ fn mnemonic(instruction: &Instruction) -> String {
 }
 
 fn listing(code: &[Instruction]) -> String {
-    code.iter().map(|instruction| format!("{instruction}")).collect::<Vec<_>>().join("; ")
+    let text = |instruction: &Instruction| match instruction.encoding() {
+        EncodingKind::Legacy => instruction.to_string(),
+        _ => mnemonic(instruction),
+    };
+    code.iter().map(text).collect::<Vec<_>>().join("; ")
 }

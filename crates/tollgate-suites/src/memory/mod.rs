@@ -1,8 +1,9 @@
-//! Memory: latency of each level, and cache lines shared by several cores.
+//! Memory: latency and bandwidth of each level, and cache lines shared by several cores.
 
 use crate::prelude::*;
 
 mod atomic;
+mod bandwidth;
 mod latency;
 mod neighbour;
 mod pairing;
@@ -13,9 +14,10 @@ mod topology;
 
 pub(crate) static SUITE: Suite = Suite {
     name: "memory",
-    about: "Memory latency, and cache lines shared by several cores.",
+    about: "Memory latency and bandwidth, and cache lines shared by several cores.",
     benchmarks: &[
         &latency::BENCHMARK,
+        &bandwidth::BENCHMARK,
         &thrash::BENCHMARK,
         &pingpong::BENCHMARK,
         &atomic::BENCHMARK,

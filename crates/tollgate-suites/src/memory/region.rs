@@ -90,8 +90,8 @@ impl Region {
 
     /// So many bytes, or fewer if not every user of such memory in this suite can have them; and the limit.
     pub fn at_most(bytes: u64, page: Page, quota: &Quota) -> Result<(Self, Option<Refusal>)> {
-        /// Latency and the two buffers of stores, each in two page sizes, each large and small.
-        const USERS: u64 = 12;
+        /// Latency, the two buffers of stores and the two of bandwidth, each in two page sizes, each large and small.
+        const USERS: u64 = 20;
         let (fits, why) = match quota.memory_for_each(USERS) {
             Some((each, limit)) if each < bytes => {
                 let why = format!("{} MiB would be more than {limit}", bytes >> 20);

@@ -1,0 +1,158 @@
+//! Passes through a working set: where the next chunk lies, and the check of what was moved.
+
+use super::loops::Op;
+use crate::prelude::*;
+
+/// A page of 4 KiB, the operation that is measured.
+pub const PAGE: u64 = 4 << 10;
+/// Greatest length of a chunk: an iteration of a few microseconds and more, of which its first and last instructions
+/// are no part that matters.
+const LARGEST_CHUNK: u64 = 256 << 10;
+
+/// A working set, and what happens to it.
+#[derive(Debug, Clone, Copy)]
+pub struct Set {
+    pub op: Op,
+    /// The first byte that is read or written.
+    pub start: u64,
+    /// The first byte of a copy's destination.
+    pub to: u64,
+    /// All its bytes: of a copy half of them are the source, and half the destination.
+    pub bytes: u64,
+}
+
+impl Set {
+    /// The bytes of a pass: what is read, written or copied until it begins again.
+    pub fn of_a_pass(&self) -> u64 {
+        if self.op == Op::Copy { self.bytes / 2 } else { self.bytes }
+    }
+
+    /// The bytes of an iteration: they divide those of a pass.
+    pub fn chunk(&self) -> u64 {
+        let pass = self.of_a_pass();
+        (1 << pass.trailing_zeros()).min(LARGEST_CHUNK)
+    }
+
+    /// The words of a loop whose next chunk begins at `offset`.
+    pub fn words(&self, offset: u64, value: u64) -> [u64; 7] {
+        let last = if self.op == Op::Copy { self.to.wrapping_sub(self.start) } else { value };
+        [self.start, self.chunk(), offset, self.of_a_pass(), last, 0, 0]
+    }
+
+    /// The sum of the words that so many iterations read from `offset` on, where each word is its own number.
+    fn sum(&self, offset: u64, iterations: u64) -> u64 {
+        // Of the words below an offset.
+        let until = |offset: u64| {
+            let words = u128::from(offset / 8);
+            (words * words.saturating_sub(1) / 2) as u64
+        };
+        let all = u128::from(iterations) * u128::from(self.chunk());
+        let (passes, rest) =
+            (all / u128::from(self.of_a_pass()), (all % u128::from(self.of_a_pass())) as u64);
+        let pass = until(self.of_a_pass());
+        let end = offset + rest;
+        let part = match end.checked_sub(self.of_a_pass()) {
+            Some(wrapped) => pass.wrapping_sub(until(offset)).wrapping_add(until(wrapped)),
+            None => until(end).wrapping_sub(until(offset)),
+        };
+        pass.wrapping_mul(passes as u64).wrapping_add(part)
+    }
+
+    /// The offsets of the pages of so many iterations from `offset` on, each page at most once.
+    fn pages(&self, offset: u64, iterations: u64) -> impl Iterator<Item = u64> + use<> {
+        let pass = self.of_a_pass();
+        let number = iterations.saturating_mul(self.chunk()).min(pass) / PAGE;
+        (0..number).map(move |page| (offset + page * PAGE) % pass)
+    }
+}
+
+/// What a batch has to leave behind.
+#[derive(Debug, Clone, Copy)]
+pub struct Expected {
+    offset: u64,
+    iterations: u64,
+    value: u64,
+}
+
+/// Writes its number to each word, so that sums and copies are known.
+pub fn number(words: &mut [u64]) {
+    (0..).zip(words).for_each(|(number, word)| *word = number);
+}
+
+impl Set {
+    /// Before so many iterations from `offset` on, which store `value`: the looked-at words of a destination lose what an
+    /// earlier copy left there. `written` is the memory that is written to.
+    pub fn expect(&self, written: &mut [u64], offset: u64, iterations: u64, value: u64) -> Expected {
+        if self.op == Op::Copy {
+            for at in self.pages(offset, iterations).flat_map(looked_at) {
+                if let Some(word) = written.get_mut((at / 8) as usize) {
+                    *word = u64::MAX;
+                }
+            }
+        }
+        Expected { offset, iterations, value }
+    }
+
+    /// Checks the sum of what was read, or the first and the last word of each page that was written.
+    pub fn check(&self, written: &[u64], expected: Expected, sum: u64) -> Result<()> {
+        let Expected { offset, iterations, value } = expected;
+        if self.op == Op::Read {
+            let right = self.sum(offset, iterations);
+            return match sum == right {
+                true => Ok(()),
+                false => Err(fail!("the sum of the words read is {sum:#x} instead of {right:#x}")),
+            };
+        }
+        let byte = (value & 0xff) * 0x0101_0101_0101_0101;
+        for at in self.pages(offset, iterations).flat_map(looked_at) {
+            let right = match self.op {
+                Op::Copy => at / 8,
+                Op::Fill => byte,
+                _ => value,
+            };
+            let found = written.get((at / 8) as usize).copied();
+            if found != Some(right) {
+                return Err(fail!("the word at byte {at} is {found:#x?} instead of {right:#x}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The offsets of the words of a page that are looked at.
+fn looked_at(page: u64) -> [u64; 2] {
+    [page, page + PAGE - 8]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_divide_a_pass_and_sums_wrap_with_it() {
+        for (op, kib) in [(Op::Read, 16), (Op::Read, 192), (Op::Copy, 16), (Op::Read, 3 << 10)] {
+            let set = Set { op, start: 0, to: 0, bytes: kib << 10 };
+            assert_eq!((set.of_a_pass() % set.chunk(), set.chunk() % PAGE), (0, 0), "{op:?} {kib}");
+            for (from, iterations) in [(0, 1), (0, 7), (set.of_a_pass() - set.chunk(), 3)] {
+                let words = set.of_a_pass() / 8;
+                let first = from / 8;
+                let number = iterations * set.chunk() / 8;
+                let slow = (0..number).map(|at| (first + at) % words).fold(0_u64, u64::wrapping_add);
+                assert_eq!(set.sum(from, iterations), slow, "{op:?} {kib} {from} {iterations}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_wrong_word_is_found() {
+        let set = Set { op: Op::Copy, start: 0, to: 0, bytes: 64 << 10 };
+        let (mut source, mut written) = (vec![0; 4 << 10], vec![0; 4 << 10]);
+        number(&mut source);
+        let expected = set.expect(&mut written, 0, 1, 0);
+        assert!(set.check(&written, expected, 0).is_err(), "nothing was copied");
+        written.copy_from_slice(&source);
+        assert_eq!(set.check(&written, expected, 0), Ok(()));
+        written[512] ^= 1;
+        assert!(set.check(&written, expected, 0).is_err());
+    }
+}
