@@ -42,6 +42,11 @@ impl Context {
         Self::new(cpu::allowed(), Quota::default(), Heartbeat::default(), no_directory)
     }
 
+    /// The same with a directory for files.
+    pub fn with_storage(self, storage: Storage) -> Self {
+        Self { storage: Ok(storage), ..self }
+    }
+
     /// The directory for files.
     ///
     /// # Errors

@@ -15,8 +15,8 @@
 //! - The bench process: `worker` (calibrates instances, runs rounds of them or takes turns), `instance` (a case that is ready to run),
 //!   `runner` (the interface of everything that runs batches).
 //! - Ways to run a batch: `timed` (loops written in instructions), `compat` (the same in a 32-bit program), `contended`
-//!   (a loop with partners on other processors), `isolated` (instances in a process of their own), `experiment` (one
-//!   action that gives several measurements).
+//!   (a loop with partners on other processors), `users` (threads or processes that make one operation at the same time),
+//!   `isolated` (instances in a process of their own), `experiment` (one action that gives several measurements).
 //! - Tools: `clock` (the only clock), `cpu` (affinity and switches), `affinity` (whether it binds), `random` (the order of a round), `own` (the
 //!   engine's measurements of itself: detection limit, loop overhead, timer overhead).
 
@@ -64,6 +64,7 @@ mod slow_down;
 mod storage;
 mod supervisor;
 pub mod timed;
+pub mod users;
 pub mod versus;
 mod worker;
 

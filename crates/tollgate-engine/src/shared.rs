@@ -21,7 +21,7 @@ use super::clock::{Clock, FrequencySource};
 use super::{heartbeat::Heartbeat, mapping::Mapping, refusal::Result, runner::Counters};
 
 /// Greatest number of instances of a group.
-pub const MAX_INSTANCES: usize = 1024;
+pub const MAX_INSTANCES: usize = 2048;
 /// Greatest number of rounds of a process.
 pub const MAX_ROUNDS: usize = 4096;
 

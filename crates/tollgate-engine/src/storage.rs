@@ -17,7 +17,7 @@ pub struct Storage {
 impl Storage {
     /// Whether cases of this benchmark use the directory.
     pub fn is_used_by(benchmark: &str) -> bool {
-        const SUITES: [&str; 2] = ["files/", "workloads/"];
+        const SUITES: [&str; 3] = ["files/", "scaling/", "workloads/"];
         SUITES.iter().any(|suite| benchmark.starts_with(suite))
     }
 

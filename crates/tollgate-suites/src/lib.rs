@@ -18,6 +18,7 @@ mod memory;
 mod prelude;
 mod processes;
 pub mod registry;
+mod scaling;
 pub mod selection;
 mod syscall;
 #[cfg(test)]

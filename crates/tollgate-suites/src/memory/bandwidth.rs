@@ -8,18 +8,20 @@
 use std::sync::{Arc, Mutex};
 
 use super::region::{Amount, Page, Region};
-use super::topology::Sizes;
+use super::topology::{Sizes, sharers};
 use crate::prelude::*;
+use crate::scaling::processors;
 
 mod loops;
 mod pass;
+mod together;
 
 use loops::{By, Op, code};
-use pass::{Expected, PAGE, Set, number as number_words};
+use pass::{Moved, PAGE, Set, number as number_words};
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "memory/bandwidth",
-    operation: "4 KiB of a pass through a working set of this size: read and summed, written, written past the caches, copied from one half to the other, or filled.",
+    operation: "4 KiB of a pass by each thread through a working set of its own of this size: read and summed, written, written past the caches, copied from one half to the other, or filled.",
     avoid: "Work on a block while it is cached, and write past the caches what is not read again soon.",
     source: "McVoy and Staelin, lmbench, USENIX 1996 (bw_mem); Intel Optimization Reference Manual, Optimizing Cache Usage",
     crosses: &[MemoryAccess, Tlb],
@@ -27,14 +29,17 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         Some((code, instruction, times)) => Timed::Together { code, instruction, times },
         None => Timed::Whole("no such instruction"),
     },
-    cases: || usual(Sizes::here(&cpu::allowed()).last),
+    cases: || {
+        let caches = Sizes::here(&cpu::allowed());
+        usual(caches.last).into_iter().chain(of_all_processors(caches)).collect()
+    },
     thorough_cases: || {
         let last = Sizes::here(&cpu::allowed()).last;
         let usual = usual(last);
         let every = all(last).into_iter();
         every.filter(|case| !usual.contains(case)).collect()
     },
-    bytes: |_| Some(PAGE),
+    bytes: |params| Some(PAGE * number(params, "threads").max(1)),
     headlines: &[Headline {
         section: Section::Memory,
         name: "read 4 KiB from memory",
@@ -65,13 +70,13 @@ fn sizes(last_level: u64) -> Vec<u64> {
     sizes
 }
 
-fn case(op: Op, by: By, kib: u64, page: Page) -> Params {
+fn case(op: Op, by: By, kib: u64, page: Page, threads: u64) -> Params {
     params(&[
         ("op", op.word().into()),
         ("by", by.word().into()),
         ("kib", kib.into()),
         ("page", page.word().into()),
-        ("threads", 1.into()),
+        ("threads", threads.into()),
     ])
 }
 
@@ -83,23 +88,43 @@ fn usual(last_level: u64) -> Vec<Params> {
     for op in Op::ALL {
         let is_curve = matches!(op, Op::Read | Op::Write | Op::Copy);
         let is_drawn = |kib: &&u64| is_curve || Some(**kib) == cached || **kib == largest;
-        cases.extend(sizes.iter().filter(is_drawn).map(|&kib| case(op, usual_by(op), kib, Page::Small)));
+        cases.extend(sizes.iter().filter(is_drawn).map(|&kib| case(op, usual_by(op), kib, Page::Small, 1)));
         if is_curve {
-            cases.push(case(op, usual_by(op), largest, Page::Huge));
+            cases.push(case(op, usual_by(op), largest, Page::Huge, 1));
         }
     }
-    cases.push(case(Op::Copy, By::Rep, largest, Page::Small));
+    cases.push(case(Op::Copy, By::Rep, largest, Page::Small, 1));
     cases
 }
 
-/// Every operation by every instruction.
+/// Memory by all processors at the same time.
+fn of_all_processors(caches: Sizes) -> Vec<Params> {
+    let threads = processors();
+    let kib = of_each_thread(caches, sharers(&cpu::allowed()));
+    let with = |op| case(op, usual_by(op), kib, Page::Small, threads);
+    Op::ALL.into_iter().filter(|_| threads > 1).map(with).collect()
+}
+
+/// KiB for each of so many processors that share a last-level cache: four times the cache for all of them, and no less
+/// than four times what each has alone.
+fn of_each_thread(caches: Sizes, sharers: u64) -> u64 {
+    let together = caches.last.saturating_mul(4) / sharers.max(1);
+    together.max(caches.l2.saturating_mul(4)).next_multiple_of(1 << 20) >> 10
+}
+
+/// Every operation by every instruction, and the usual ones in pages of both sizes.
 fn all(last_level: u64) -> Vec<Params> {
     let ways = Op::ALL.into_iter().flat_map(|op| By::ALL.map(|by| (op, by)));
-    let ways = ways.filter(|&(op, by)| code(op, by).is_some());
     let sizes = sizes(last_level);
-    ways.flat_map(|(op, by)| sizes.iter().map(move |&kib| (op, by, kib)))
-        .flat_map(|(op, by, kib)| [Page::Small, Page::Huge].map(|page| case(op, by, kib, page)))
-        .collect()
+    let ends = [sizes.first(), sizes.get(2), sizes.last()].map(|kib| kib.copied().unwrap_or_default());
+    let mut cases = Vec::new();
+    for (op, by) in ways.filter(|&(op, by)| code(op, by).is_some()) {
+        let is_usual = by == usual_by(op);
+        for &kib in sizes.iter().filter(|kib| is_usual || ends.contains(kib)) {
+            cases.extend([Page::Small, Page::Huge].map(|page| case(op, by, kib, page, 1)));
+        }
+    }
+    cases
 }
 
 fn instance(timed: Timed, params: &Params, context: &mut Context) -> Result<Instance> {
@@ -108,6 +133,10 @@ fn instance(timed: Timed, params: &Params, context: &mut Context) -> Result<Inst
     by.is_here()?;
     let bytes = number(params, "kib") << 10;
     let page = Page::from_word(word(params, "page"));
+    let threads = number(params, "threads") as usize;
+    if threads > 1 {
+        return together::instance((op, by), bytes, page, threads, context);
+    }
     let caches = Sizes::shared(context);
     let amount = Amount::of(bytes, caches);
     let memory = memory(page, amount, context)?;
@@ -160,7 +189,7 @@ struct Passes {
     warm_up: u64,
     /// What the latest batch stored: another number in each.
     value: u64,
-    expected: Option<Expected>,
+    expected: Option<Moved>,
     /// The pass before this batch has been made.
     is_warm: bool,
 }
@@ -200,7 +229,7 @@ mod tests {
         for op in Op::ALL {
             for by in By::ALL.into_iter().filter(|&by| code(op, by).is_some()) {
                 for kib in [16, 1 << 10] {
-                    let case = case(op, by, kib, Page::Small);
+                    let case = case(op, by, kib, Page::Small, 1);
                     let made = instance((BENCHMARK.timed)(&case), &case, &mut context);
                     let Some(mut instance) = ready(&case, made) else { continue };
                     // Wrong sums and words are errors; a set wraps in some of the batches.
@@ -213,12 +242,43 @@ mod tests {
     }
 
     #[test]
+    fn threads_pass_through_memory_of_their_own_at_the_same_time() {
+        let all = cpu::allowed();
+        let threads = all.len().min(2) as u64;
+        let mut context = Context::here();
+        pinned();
+        for op in Op::ALL {
+            let by = if op == Op::Fill { By::Rep } else { By::Sse2 };
+            let case = case(op, by, 1 << 10, Page::Small, threads);
+            let made = match threads {
+                1 => Err(Refusal::one_processor()),
+                _ => instance((BENCHMARK.timed)(&case), &case, &mut context),
+            };
+            let Some(mut instance) = ready(&case, made) else { continue };
+            // Wrong sums and words are errors.
+            for _ in 0..4 {
+                let batch = instance.batch(Clock::Kernel, Order::of(1)).expect("a batch");
+                assert!(batch.work > 0, "{case:?}");
+            }
+        }
+        cpu::allow(&all);
+    }
+
+    #[test]
+    fn all_threads_together_have_more_than_their_caches() {
+        let caches = Sizes { l1: 32 << 10, l2: 2 << 20, last: 96 << 20 };
+        assert_eq!(of_each_thread(caches, 96), 8 << 10);
+        assert_eq!(of_each_thread(caches, 2), 192 << 10);
+        assert_eq!(of_each_thread(caches, 0), 384 << 10);
+    }
+
+    #[test]
     fn a_cached_set_is_read_faster_than_memory() {
         let mut context = Context::here();
         pinned();
         let largest = sizes(Sizes::shared(&mut context).last).last().copied().expect("a size").min(256 << 10);
         let mut least = |kib| {
-            let case = case(Op::Read, By::Sse2, kib, Page::Small);
+            let case = case(Op::Read, By::Sse2, kib, Page::Small, 1);
             let mut instance = ready(&case, instance((BENCHMARK.timed)(&case), &case, &mut context))?;
             let iterations = (1 << 20) / (kib << 10).min(256 << 10);
             let batches =

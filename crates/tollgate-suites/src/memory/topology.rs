@@ -203,6 +203,14 @@ impl Sizes {
     }
 }
 
+/// The allowed processors that share the last-level cache of the default one, itself among them; 1 if unknown.
+pub(super) fn sharers(allowed: &[usize]) -> u64 {
+    let caches = caches_in_sysfs(cpu::usual(allowed).unwrap_or(0));
+    let last = caches.into_iter().max_by_key(|cache| cache.level);
+    let shared = last.map_or(0, |cache| cache.shared.iter().filter(|cpu| allowed.contains(cpu)).count());
+    shared.max(1) as u64
+}
+
 /// The processor's hardware threads, itself among them.
 fn siblings(cpu: usize) -> Vec<usize> {
     let read = |name: &str| fs::read_to_string(format!("{CPU}{cpu}/topology/{name}"));

@@ -39,38 +39,36 @@ impl Set {
         [self.start, self.chunk(), offset, self.of_a_pass(), last, 0, 0]
     }
 
-    /// The sum of the words that so many iterations read from `offset` on, where each word is its own number.
-    fn sum(&self, offset: u64, iterations: u64) -> u64 {
+    /// The sum of so many bytes of words that are read from `offset` on, where each word is its own number.
+    fn sum(&self, offset: u64, bytes: u64) -> u64 {
         // Of the words below an offset.
         let until = |offset: u64| {
             let words = u128::from(offset / 8);
             (words * words.saturating_sub(1) / 2) as u64
         };
-        let all = u128::from(iterations) * u128::from(self.chunk());
-        let (passes, rest) =
-            (all / u128::from(self.of_a_pass()), (all % u128::from(self.of_a_pass())) as u64);
+        let (passes, rest) = (bytes / self.of_a_pass(), bytes % self.of_a_pass());
         let pass = until(self.of_a_pass());
         let end = offset + rest;
         let part = match end.checked_sub(self.of_a_pass()) {
             Some(wrapped) => pass.wrapping_sub(until(offset)).wrapping_add(until(wrapped)),
             None => until(end).wrapping_sub(until(offset)),
         };
-        pass.wrapping_mul(passes as u64).wrapping_add(part)
+        pass.wrapping_mul(passes).wrapping_add(part)
     }
 
-    /// The offsets of the pages of so many iterations from `offset` on, each page at most once.
-    fn pages(&self, offset: u64, iterations: u64) -> impl Iterator<Item = u64> + use<> {
+    /// The offsets of the pages of so many bytes from `offset` on, each page at most once.
+    fn pages(&self, offset: u64, bytes: u64) -> impl Iterator<Item = u64> + use<> {
         let pass = self.of_a_pass();
-        let number = iterations.saturating_mul(self.chunk()).min(pass) / PAGE;
+        let number = bytes.min(pass) / PAGE;
         (0..number).map(move |page| (offset + page * PAGE) % pass)
     }
 }
 
-/// What a batch has to leave behind.
+/// What was moved: so many bytes from an offset on, with this value where one is stored.
 #[derive(Debug, Clone, Copy)]
-pub struct Expected {
+pub struct Moved {
     offset: u64,
-    iterations: u64,
+    bytes: u64,
     value: u64,
 }
 
@@ -82,29 +80,35 @@ pub fn number(words: &mut [u64]) {
 impl Set {
     /// Before so many iterations from `offset` on, which store `value`: the looked-at words of a destination lose what an
     /// earlier copy left there. `written` is the memory that is written to.
-    pub fn expect(&self, written: &mut [u64], offset: u64, iterations: u64, value: u64) -> Expected {
+    pub fn expect(&self, written: &mut [u64], offset: u64, iterations: u64, value: u64) -> Moved {
+        let moved = self.moved(offset, iterations.saturating_mul(self.chunk()), value);
         if self.op == Op::Copy {
-            for at in self.pages(offset, iterations).flat_map(looked_at) {
+            for at in self.pages(offset, moved.bytes).flat_map(looked_at) {
                 if let Some(word) = written.get_mut((at / 8) as usize) {
                     *word = u64::MAX;
                 }
             }
         }
-        Expected { offset, iterations, value }
+        moved
+    }
+
+    /// So many bytes from `offset` on.
+    pub fn moved(&self, offset: u64, bytes: u64, value: u64) -> Moved {
+        Moved { offset, bytes, value }
     }
 
     /// Checks the sum of what was read, or the first and the last word of each page that was written.
-    pub fn check(&self, written: &[u64], expected: Expected, sum: u64) -> Result<()> {
-        let Expected { offset, iterations, value } = expected;
+    pub fn check(&self, written: &[u64], moved: Moved, sum: u64) -> Result<()> {
+        let Moved { offset, bytes, value } = moved;
         if self.op == Op::Read {
-            let right = self.sum(offset, iterations);
+            let right = self.sum(offset, bytes);
             return match sum == right {
                 true => Ok(()),
                 false => Err(fail!("the sum of the words read is {sum:#x} instead of {right:#x}")),
             };
         }
         let byte = (value & 0xff) * 0x0101_0101_0101_0101;
-        for at in self.pages(offset, iterations).flat_map(looked_at) {
+        for at in self.pages(offset, bytes).flat_map(looked_at) {
             let right = match self.op {
                 Op::Copy => at / 8,
                 Op::Fill => byte,
@@ -138,7 +142,7 @@ mod tests {
                 let first = from / 8;
                 let number = iterations * set.chunk() / 8;
                 let slow = (0..number).map(|at| (first + at) % words).fold(0_u64, u64::wrapping_add);
-                assert_eq!(set.sum(from, iterations), slow, "{op:?} {kib} {from} {iterations}");
+                assert_eq!(set.sum(from, iterations * set.chunk()), slow, "{op:?} {kib} {from} {iterations}");
             }
         }
     }

@@ -1,0 +1,276 @@
+//! Users: threads or processes that make the same operation at the same time, each on a processor of its own.
+//!
+//! All of them wait at a barrier, begin together, and work until the same moment; each counts what it made. A window
+//! counts only if every user worked through nearly all of it and kept its processor. The latency of an operation is a
+//! user's: so many users in the time of the window, over what all of them made. Operations a second of all users are
+//! their number over that latency.
+
+mod board;
+mod pool;
+mod user;
+
+use std::rc::Rc;
+use std::sync::atomic::Ordering::SeqCst;
+use std::time::Duration;
+
+use board::{ABANDONED, Board, sleep_while, wake_all};
+use pool::Pool;
+
+use super::clock::{self, Clock};
+use super::refusal::Result;
+use super::runner::{Batch, Order, Runner};
+use super::{context::Context, heartbeat::Heartbeat, instance::Instance};
+
+pub use board::Words;
+pub use pool::Kind;
+pub use user::{Operation, Seat, Work};
+
+/// Operations that a sample states: so many, that ticks are small beside them. How many a window has is another matter.
+const STATED: u64 = 64;
+
+/// What so many users do.
+#[derive(Debug, Clone, Copy)]
+pub struct Case {
+    /// Their number.
+    pub users: usize,
+    /// The index of the operation in its table.
+    pub operation: usize,
+    /// Numbers for its preparation.
+    pub words: Words,
+}
+
+/// The instance of a case. All cases of a table in this process have their users from one pool of each kind.
+///
+/// # Errors
+/// [`Refusal::Skip`](crate::Refusal::Skip) where there are fewer processors, or a limit allows fewer tasks.
+pub fn instance(
+    context: &mut Context,
+    kind: Kind,
+    table: &'static [Operation],
+    case: Case,
+) -> Result<Instance> {
+    let key = format!("users {kind:?} {:p}", table.as_ptr());
+    let make = |context: &mut Context| Pool::new(context, kind, table).map(Rc::new);
+    let pool = context.shared_while(&key, |_: &Rc<Pool>| true, make)?;
+    pool.have(case.users)?;
+    let crowd = Crowd { pool, case, heartbeat: context.heartbeat.clone(), latency: None };
+    Ok(Instance::new(crowd).with_ops(STATED).with_most(1))
+}
+
+struct Crowd {
+    pool: Rc<Pool>,
+    case: Case,
+    heartbeat: Heartbeat,
+    /// Ticks of an operation, as the latest batch found.
+    latency: Option<f64>,
+}
+
+/// Of one window: ticks of an operation of one user, and whether it counts.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Found {
+    latency: f64,
+    is_sound: bool,
+}
+
+impl Crowd {
+    /// One window. None where the users did not come together.
+    fn window(&self, clock: Clock) -> Result<Option<Found>> {
+        let board = &*self.pool.board;
+        self.announce(board, clock);
+        self.wait_for(board);
+        let slots = board.slots(self.case.users);
+        let failed =
+            slots.iter().map(|slot| slot.error.load(SeqCst)).enumerate().find(|(_, error)| *error != 0);
+        if let Some((user, error)) = failed {
+            let error = tollgate_model::text::plainly(&std::io::Error::from_raw_os_error(error));
+            return Err(fail!("user {user} of {}: {error}", self.case.users));
+        }
+        let is_whole = board.window().from.load(SeqCst) != ABANDONED;
+        Ok(is_whole.then(|| self.found(board)).filter(|found| found.latency.is_finite()))
+    }
+
+    /// Puts the job on the board and wakes the users.
+    fn announce(&self, board: &Board, clock: Clock) {
+        /// Nanoseconds between two looks at the clock, which takes about 20 ns.
+        const STEP: f64 = 4e3;
+        /// Of a window: hundred times as long as users take to begin.
+        const LEAST: f64 = 300e3;
+        /// Looks at the clock in a window where operations are slow.
+        const STEPS: f64 = 8.0;
+        let ns = self.latency.map(|ticks| clock.nanoseconds(ticks));
+        let step = ns.map_or(1.0, |ns| (STEP / ns).clamp(1.0, 4096.0)).floor();
+        let length = ns.map_or(LEAST, |ns| LEAST.max(STEPS * step * ns));
+        let job = board.job();
+        for (to, word) in job.words.iter().zip(self.case.words) {
+            to.store(word, SeqCst);
+        }
+        job.hz.store(if matches!(clock, Clock::Tsc { .. }) { clock.hz() } else { 0 }, SeqCst);
+        job.step.store(step as u64, SeqCst);
+        job.length.store((length / clock.nanoseconds(1.0)) as u64, SeqCst);
+        job.users.store(self.case.users as u32, SeqCst);
+        job.operation.store(self.case.operation as u32, SeqCst);
+        for slot in board.slots(self.case.users) {
+            slot.error.store(0, SeqCst);
+            slot.made.store(0, SeqCst);
+        }
+        board.arrived().store(0, SeqCst);
+        board.done().store(0, SeqCst);
+        board.window().from.store(0, SeqCst);
+        job.number.fetch_add(1, SeqCst);
+        wake_all(&job.number);
+    }
+
+    /// Waits until the users are done. Those that do not come together in time abandon the window.
+    fn wait_for(&self, board: &Board) {
+        const BEAT: Duration = Duration::from_millis(50);
+        /// For users to wake up, on top of so much for each: nanoseconds.
+        const PATIENCE: u64 = 40_000_000;
+        const EACH: u64 = 200_000;
+        /// For all of it. Then the run's own limit of a process that makes no progress holds.
+        const LONGEST: u64 = 5_000_000_000;
+        let began = clock::monotonic();
+        loop {
+            let done = board.done().load(SeqCst);
+            if done as usize >= self.case.users {
+                return;
+            }
+            let waited = clock::monotonic() - began;
+            if waited > PATIENCE + EACH * self.case.users as u64 {
+                let _ = board.window().from.compare_exchange(0, ABANDONED, SeqCst, SeqCst);
+            }
+            if waited < LONGEST {
+                self.heartbeat.beat();
+            }
+            sleep_while(board.done(), done, Some(BEAT));
+        }
+    }
+
+    fn found(&self, board: &Board) -> Found {
+        let window = board.window();
+        let (from, until) = (window.from.load(SeqCst), window.until.load(SeqCst));
+        let switches = self.pool.table().get(self.case.operation).is_some_and(|operation| operation.switches);
+        let users: Vec<Made> = board.slots(self.case.users).iter().map(Made::of).collect();
+        let rate: f64 = users.iter().map(Made::rate).sum();
+        let is_sound = users.iter().all(|made| made.covers(from, until) && (switches || !made.preempted));
+        Found { latency: self.case.users as f64 / rate, is_sound }
+    }
+}
+
+impl Runner for Crowd {
+    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch> {
+        /// On a busy machine not all users have their processor at the same time.
+        const TRIES: usize = 5;
+        let mut latest = None;
+        for _ in 0..TRIES {
+            if let Some(found) = self.window(clock)? {
+                // The first window has no estimate, and looks at the clock after each operation.
+                let was_known = self.latency.replace(found.latency).is_some();
+                latest = Some(found);
+                if found.is_sound && was_known {
+                    break;
+                }
+            }
+            self.heartbeat.beat();
+        }
+        let found = latest.unwrap_or(Found { latency: 1.0, is_sound: false });
+        let stated = (order.all() * STATED) as f64 * found.latency;
+        Ok(Batch::new(stated.round() as u64, 0, found.is_sound))
+    }
+}
+
+/// What a user made of a window.
+#[derive(Debug, Clone, Copy)]
+struct Made {
+    operations: u64,
+    first: u64,
+    last: u64,
+    preempted: bool,
+}
+
+impl Made {
+    fn of(slot: &board::Slot) -> Self {
+        Self {
+            operations: slot.made.load(SeqCst),
+            first: slot.first.load(SeqCst),
+            last: slot.last.load(SeqCst),
+            preempted: slot.preempted.load(SeqCst) > 0,
+        }
+    }
+
+    /// Operations a tick.
+    fn rate(&self) -> f64 {
+        self.operations as f64 / self.last.saturating_sub(self.first).max(1) as f64
+    }
+
+    /// Whether it worked from the beginning to the end: it began within a tenth of the window, and ended behind it by
+    /// less than another half.
+    fn covers(&self, from: u64, until: u64) -> bool {
+        let length = until.saturating_sub(from);
+        self.operations > 0
+            && self.first >= from
+            && self.first <= from + length / 10
+            && (until..=until + length / 2).contains(&self.last)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+    use crate::cpu;
+
+    /// Counts in the window's own words, and fails where it is told to.
+    struct Counting(u64, u64);
+
+    impl Work for Counting {
+        fn make(&mut self, times: u64) -> Result<(), i32> {
+            (0..times).for_each(|_| self.0 = std::hint::black_box(self.0 + 1));
+            if self.1 == 0 { Ok(()) } else { Err(self.1 as i32) }
+        }
+    }
+
+    fn counting(seat: Seat) -> io::Result<Box<dyn Work>> {
+        let fails = if seat.user == seat.words[1] as usize { seat.words[0] } else { 0 };
+        Ok(Box::new(Counting(0, fails)))
+    }
+
+    static TABLE: [Operation; 1] = [Operation { prepare: counting, switches: false }];
+
+    fn made(operations: u64, first: u64, last: u64) -> Made {
+        Made { operations, first, last, preempted: false }
+    }
+
+    #[test]
+    fn a_user_that_came_late_or_left_early_did_not_cover_the_window() {
+        let covers = |made: Made| made.covers(1000, 2000);
+        assert!(covers(made(1, 1000, 2000)) && covers(made(1, 1100, 2500)));
+        assert!(!covers(made(1, 1101, 2000)), "late");
+        assert!(!covers(made(1, 1000, 1999)), "early");
+        assert!(!covers(made(1, 1000, 2501)), "far behind");
+        assert!(!covers(made(0, 1000, 2000)), "nothing made");
+    }
+
+    #[test]
+    fn users_work_at_the_same_time_and_one_that_fails_is_named() {
+        let all = cpu::allowed();
+        let Some(&home) = all.last() else { panic!("no processor allowed") };
+        let mut context = Context::here();
+        cpu::pin(home).expect("an allowed processor");
+        for kind in [Kind::Threads, Kind::Processes] {
+            for users in 1..=all.len().min(2) {
+                let case = |words| Case { users, operation: 0, words };
+                let mut instance = |words| instance(&mut context, kind, &TABLE, case(words)).expect("users");
+                let batch = instance([0, 9, 0, 0]).batch(Clock::Kernel, Order::of(1)).expect("a batch");
+                assert!(batch.work > 0, "{kind:?} {users}");
+                let last = users as u64 - 1;
+                let failed = instance([libc::ENOSPC as u64, last, 0, 0]).batch(Clock::Kernel, Order::of(1));
+                let why = failed.expect_err("a user fails");
+                assert!(why.why().starts_with(&format!("user {last} of {users}: ")), "{why:?}");
+            }
+        }
+        let too_many = Case { users: all.len() + 1, operation: 0, words: [0; 4] };
+        assert!(instance(&mut context, Kind::Threads, &TABLE, too_many).is_err());
+        cpu::allow(&all);
+    }
+}

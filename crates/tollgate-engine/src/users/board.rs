@@ -1,0 +1,136 @@
+//! The memory that users share, threads or processes: their job, the barriers around a window, and what each made.
+
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering::SeqCst};
+use std::{io, time::Duration};
+
+use crate::mapping::Mapping;
+
+/// The numbers that a job gives to what a user prepares.
+pub type Words = [u64; 4];
+
+/// The job of all users. The lines that they wait on are each their own, since all of them look there at once.
+#[repr(C, align(128))]
+#[derive(Default)]
+pub struct Job {
+    /// One more with each job: users sleep while it stays.
+    pub number: AtomicU32,
+    /// Not 0: the users leave.
+    pub leave: AtomicU32,
+    /// Takes part: the users below this number.
+    pub users: AtomicU32,
+    /// Its index in the table of operations.
+    pub operation: AtomicU32,
+    pub words: [AtomicU64; 4],
+    /// Ticks a second of the time stamp counter, or 0 for the kernel's clock.
+    pub hz: AtomicU64,
+    /// Operations between two looks at the clock.
+    pub step: AtomicU64,
+    /// Ticks of its window.
+    pub length: AtomicU64,
+}
+
+/// The barriers of a window.
+#[repr(C, align(128))]
+#[derive(Default)]
+pub struct Window {
+    /// When it begins: 0 until all users are there, and [`ABANDONED`] where they do not come.
+    pub from: AtomicU64,
+    pub until: AtomicU64,
+}
+
+/// How many users wait for the window, or are done with it.
+#[repr(C, align(128))]
+#[derive(Default)]
+pub struct Arrivals(pub AtomicU32);
+
+/// [`Window::from`] of a job that is given up.
+pub const ABANDONED: u64 = u64::MAX;
+
+/// What one user leaves.
+#[repr(C, align(128))]
+#[derive(Default)]
+pub struct Slot {
+    /// Its operations in the window.
+    pub made: AtomicU64,
+    /// The times before the first and after the last of them.
+    pub first: AtomicU64,
+    pub last: AtomicU64,
+    /// How often the processor was taken away from it.
+    pub preempted: AtomicU64,
+    /// The error number of a preparation or an operation that failed; 0 for none.
+    pub error: AtomicI32,
+}
+
+#[repr(C)]
+#[derive(Default)]
+struct Head {
+    job: Job,
+    window: Window,
+    arrived: Arrivals,
+    done: Arrivals,
+}
+
+/// The memory, shared with children. All of it is atomic words, for which zeros are valid.
+pub struct Board {
+    memory: Mapping,
+    slots: usize,
+}
+
+impl Board {
+    /// For so many users.
+    pub fn new(users: usize) -> io::Result<Self> {
+        let bytes = size_of::<Head>() + users * size_of::<Slot>();
+        Ok(Self { memory: Mapping::anonymous(bytes, libc::MAP_SHARED)?, slots: users })
+    }
+
+    fn head(&self) -> &Head {
+        // SAFETY: the mapping is page-aligned, longer than this, and holds atomic words only.
+        unsafe { &*self.memory.address().cast::<Head>() }
+    }
+
+    pub fn job(&self) -> &Job {
+        &self.head().job
+    }
+
+    pub fn window(&self) -> &Window {
+        &self.head().window
+    }
+
+    pub fn arrived(&self) -> &AtomicU32 {
+        &self.head().arrived.0
+    }
+
+    pub fn done(&self) -> &AtomicU32 {
+        &self.head().done.0
+    }
+
+    /// The slots of the first users.
+    pub fn slots(&self, users: usize) -> &[Slot] {
+        // SAFETY: so many slots lie behind the head, whose size is a multiple of their alignment.
+        unsafe {
+            let first = self.memory.address().add(size_of::<Head>()).cast::<Slot>();
+            std::slice::from_raw_parts(first, users.min(self.slots))
+        }
+    }
+
+    pub fn words(&self) -> Words {
+        std::array::from_fn(|at| self.job().words[at].load(SeqCst))
+    }
+}
+
+/// Sleeps while `word` is `value`, until a wake-up or for so long (futex(2), between processes too).
+pub fn sleep_while(word: &AtomicU32, value: u32, at_most: Option<Duration>) {
+    let time = at_most.map(|time| libc::timespec {
+        tv_sec: time.as_secs().cast_signed(),
+        tv_nsec: i64::from(time.subsec_nanos()),
+    });
+    let time = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+    // SAFETY: the kernel reads the word and the time.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT, value, time) };
+}
+
+/// Wakes all that sleep on `word`.
+pub fn wake_all(word: &AtomicU32) {
+    // SAFETY: the kernel only takes the word's address.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
+}

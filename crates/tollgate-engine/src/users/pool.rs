@@ -1,0 +1,115 @@
+//! The users of a bench process: threads or processes, started when they are first needed, each on a processor of its own.
+
+use std::cell::RefCell;
+use std::io;
+use std::sync::{Arc, atomic::Ordering::SeqCst};
+use std::thread::JoinHandle;
+
+use tollgate_os::process::{self, Child};
+
+use super::board::{Board, wake_all};
+use super::user::{Operation, User};
+use crate::limits::{Quota, Taken};
+use crate::refusal::Result;
+use crate::{Context, cpu};
+
+/// What users are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// Threads of one process: they share its memory and its descriptors.
+    Threads,
+    /// Processes, each with memory and descriptors of its own.
+    Processes,
+}
+
+/// The users of one kind, and their board. The thread that gives the jobs is none of them: it sleeps meanwhile.
+pub struct Pool {
+    kind: Kind,
+    table: &'static [Operation],
+    pub board: Arc<Board>,
+    /// The processors of the users, this thread's first.
+    processors: Vec<usize>,
+    quota: Quota,
+    started: RefCell<Started>,
+}
+
+#[derive(Default)]
+struct Started {
+    threads: Vec<JoinHandle<()>>,
+    children: Vec<Child>,
+    taken: Vec<Taken>,
+}
+
+impl Pool {
+    /// Without users.
+    pub fn new(context: &mut Context, kind: Kind, table: &'static [Operation]) -> Result<Self> {
+        let mut processors = vec![context.home()?];
+        processors.extend(cpu::others(&context.processors));
+        let board = Board::new(processors.len());
+        let board = board.map_err(|error| crate::Refusal::of("mmap(2) is refused", &error))?;
+        Ok(Self {
+            kind,
+            table,
+            board: Arc::new(board),
+            processors,
+            quota: context.quota.clone(),
+            started: RefCell::default(),
+        })
+    }
+
+    pub fn table(&self) -> &'static [Operation] {
+        self.table
+    }
+
+    /// Starts what is missing of so many users.
+    ///
+    /// # Errors
+    /// [`Refusal::Skip`](crate::Refusal::Skip) where there are fewer processors, or a limit allows fewer tasks.
+    pub fn have(&self, users: usize) -> Result<()> {
+        let processors = self.processors.len();
+        if users > processors {
+            return Err(skip!("{users} processors are needed, and this process may use {processors}"));
+        }
+        let mut started = self.started.borrow_mut();
+        for number in started.taken.len()..users {
+            let taken = self.quota.take_processes(1)?;
+            let Some(&processor) = self.processors.get(number) else { return Ok(()) };
+            let refused = |error: io::Error| self.quota.refused("one more user", &error);
+            let table = self.table;
+            match self.kind {
+                Kind::Threads => {
+                    let board = Arc::clone(&self.board);
+                    let thread = std::thread::Builder::new().name("tollgate-user".to_owned());
+                    let thread = thread.spawn(move || User::new(number, table).serve(&board, processor));
+                    let thread = thread.map_err(refused)?;
+                    started.threads.push(thread);
+                }
+                Kind::Processes => {
+                    let board = &self.board;
+                    // Where this process has threads they sleep now, without a lock.
+                    let life = || {
+                        User::new(number, table).serve(board, processor);
+                        0
+                    };
+                    started.children.push(process::fork_bound(life).map_err(refused)?);
+                }
+            }
+            started.taken.push(taken);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        let started = self.started.get_mut();
+        self.board.job().leave.store(1, SeqCst);
+        self.board.job().number.fetch_add(1, SeqCst);
+        wake_all(&self.board.job().number);
+        for thread in started.threads.drain(..) {
+            let _ = thread.join();
+        }
+        // All at once; each is waited for when it is dropped.
+        started.children.iter().for_each(|child| child.kill(libc::SIGKILL));
+    }
+}

@@ -1,0 +1,175 @@
+//! One user: waits for jobs, prepares what they need, and works through their windows.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::atomic::Ordering::SeqCst;
+
+use tollgate_os::rusage::Usage;
+
+use super::board::{ABANDONED, Board, Slot, Words, sleep_while, wake_all};
+use crate::clock::Clock;
+use crate::cpu;
+
+/// What a user does again and again.
+pub trait Work {
+    /// Makes the operation so many times.
+    ///
+    /// # Errors
+    /// The error number of the call that failed.
+    fn make(&mut self, times: u64) -> Result<(), i32>;
+}
+
+/// A user, for the preparation of its work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Seat {
+    /// Its number, from 0 on.
+    pub user: usize,
+    /// The numbers of the case.
+    pub words: Words,
+}
+
+/// An operation that users can make.
+#[derive(Clone, Copy)]
+pub struct Operation {
+    /// Makes a user's work ready, in that user's thread or process. It stays until the user ends.
+    pub prepare: fn(Seat) -> io::Result<Box<dyn Work>>,
+    /// Whether switches between threads on one processor are part of the operation.
+    pub switches: bool,
+}
+
+/// A user's own state.
+pub struct User {
+    number: usize,
+    table: &'static [Operation],
+    ready: BTreeMap<(u32, Words), Box<dyn Work>>,
+}
+
+impl User {
+    pub fn new(number: usize, table: &'static [Operation]) -> Self {
+        Self { number, table, ready: BTreeMap::new() }
+    }
+
+    /// Serves jobs on this processor until it is told to leave.
+    pub fn serve(mut self, board: &Board, processor: usize) {
+        let pinned = cpu::pin(processor);
+        let mut seen = 0;
+        loop {
+            let number = board.job().number.load(SeqCst);
+            if board.job().leave.load(SeqCst) != 0 {
+                return;
+            }
+            if number == seen {
+                sleep_while(&board.job().number, seen, None);
+                continue;
+            }
+            seen = number;
+            if self.number >= board.job().users.load(SeqCst) as usize {
+                continue;
+            }
+            let Some(slot) = board.slots(usize::MAX).get(self.number) else { return };
+            match &pinned {
+                Ok(()) => self.take_part(board, slot),
+                Err(error) => refuse(board, slot, error.raw_os_error()),
+            }
+            if board.done().fetch_add(1, SeqCst) + 1 == board.job().users.load(SeqCst) {
+                wake_all(board.done());
+            }
+        }
+    }
+
+    /// Takes part in the job: prepares, waits for the others, works until the window is over.
+    fn take_part(&mut self, board: &Board, slot: &Slot) {
+        let (operation, words) = (board.job().operation.load(SeqCst), board.words());
+        let work = match self.work(operation, words) {
+            Ok(work) => work,
+            Err(error) => return refuse(board, slot, error.raw_os_error()),
+        };
+        // The first operation finds what the last job left in caches and predictors.
+        if let Err(error) = work.make(1) {
+            return refuse(board, slot, Some(error));
+        }
+        let clock = clock_of(board);
+        let step = board.job().step.load(SeqCst).max(1);
+        arrive(board);
+        let Some(from) = wait_for_window(board, clock) else { return };
+        let until = board.window().until.load(SeqCst);
+        let before = Usage::of_thread().nivcsw;
+        while clock.moment() < from {
+            std::hint::spin_loop();
+        }
+        let (mut made, first) = (0, clock.moment());
+        let mut last = first;
+        while last < until {
+            if let Err(error) = work.make(step) {
+                slot.error.store(error, SeqCst);
+                break;
+            }
+            made += step;
+            last = clock.moment();
+        }
+        slot.preempted.store(Usage::of_thread().nivcsw.wrapping_sub(before), SeqCst);
+        slot.first.store(first, SeqCst);
+        slot.last.store(last, SeqCst);
+        slot.made.store(made, SeqCst);
+    }
+
+    fn work(&mut self, operation: u32, words: Words) -> io::Result<&mut Box<dyn Work>> {
+        use std::collections::btree_map::Entry;
+        let unknown = || io::Error::from_raw_os_error(libc::EINVAL);
+        match self.ready.entry((operation, words)) {
+            Entry::Occupied(ready) => Ok(ready.into_mut()),
+            Entry::Vacant(place) => {
+                let known = self.table.get(operation as usize).ok_or_else(unknown)?;
+                Ok(place.insert((known.prepare)(Seat { user: self.number, words })?))
+            }
+        }
+    }
+}
+
+/// Leaves the error, and arrives: nobody waits for this user.
+fn refuse(board: &Board, slot: &Slot, error: Option<i32>) {
+    slot.error.store(error.unwrap_or(libc::EIO), SeqCst);
+    arrive(board);
+}
+
+/// Arrives at the barrier. The last user opens the window, so that no thread but the users has to run.
+fn arrive(board: &Board) {
+    /// Until all have seen that it opens: microseconds.
+    const LEAD_US: u64 = 5;
+    if board.arrived().fetch_add(1, SeqCst) + 1 < board.job().users.load(SeqCst) {
+        return;
+    }
+    let clock = clock_of(board);
+    let from = clock.moment() + clock.hz() * LEAD_US / 1_000_000;
+    board.window().until.store(from + board.job().length.load(SeqCst), SeqCst);
+    // It may have been abandoned meanwhile.
+    let _ = board.window().from.compare_exchange(0, from, SeqCst, SeqCst);
+}
+
+fn clock_of(board: &Board) -> Clock {
+    match board.job().hz.load(SeqCst) {
+        0 => Clock::Kernel,
+        hz => Clock::Tsc { hz },
+    }
+}
+
+/// When the window begins; None where it is abandoned. Who gave the job abandons it after a while, and ends with its users; the
+/// bound here is for what cannot be foreseen.
+fn wait_for_window(board: &Board, clock: Clock) -> Option<u64> {
+    /// Between looks at the clock.
+    const SPINS: u32 = 1 << 10;
+    const LONGEST_S: u64 = 2;
+    let gives_up = clock.moment() + LONGEST_S * clock.hz();
+    loop {
+        for _ in 0..SPINS {
+            match board.window().from.load(SeqCst) {
+                0 => std::hint::spin_loop(),
+                ABANDONED => return None,
+                from => return Some(from),
+            }
+        }
+        if clock.moment() > gives_up {
+            return None;
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! The cases: how many users, and of which kind.
+
+use std::rc::Rc;
+
+use tollgate_engine::users::{self, Kind as UserKind, Operation};
+
+use super::{descriptors, memory, tasks};
+use crate::files::data_dir::DataDir;
+use crate::prelude::*;
+
+/// The operations, in the order of their numbers below. Every bench process has the same table.
+static TABLE: [Operation; 12] = [
+    tasks::DOES_GETPPID,
+    descriptors::DOES_OPEN,
+    descriptors::DOES_STAT,
+    descriptors::DOES_READ,
+    descriptors::DOES_DUP,
+    descriptors::DOES_PIPE,
+    memory::DOES_FAULT,
+    memory::DOES_MMAP,
+    memory::DOES_BRK,
+    tasks::DOES_FUTEX,
+    tasks::DOES_SIGNAL,
+    tasks::DOES_FORK,
+];
+
+/// What the benchmarks of this suite have in common.
+pub const SCALED: Benchmark = Benchmark {
+    cases: || every_kind(&numbers(processors()).0),
+    thorough_cases: || every_kind(&numbers(processors()).1),
+    baseline_params: alone,
+    ..PLAIN
+};
+
+/// The same case with one user.
+pub fn alone(params: &Params) -> Option<Params> {
+    let mut alone = params.clone();
+    alone.insert("users".to_owned(), 1.into());
+    Some(alone)
+}
+
+/// Whether a case has users that may wait for each other.
+pub fn has_others(params: &Params) -> bool {
+    number(params, "users") > 1
+}
+
+/// The processors that so many users may have: those of the affinity mask, or as many as the cgroup's quota of processor
+/// time fills (cpu.max), where that is less.
+pub fn processors() -> u64 {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get) as u64
+}
+
+/// The numbers of users by default, and the others of a thorough run: powers of two, and on a small machine every number.
+fn numbers(processors: u64) -> (Vec<u64>, Vec<u64>) {
+    /// Of processors, where every number of users is measured.
+    const FEW: u64 = 16;
+    let mut usual = vec![1, 2, processors];
+    usual.retain(|&users| users <= processors);
+    usual.dedup();
+    let is_other = |users: &u64| !usual.contains(users);
+    let others = if processors <= FEW {
+        (1..=processors).filter(is_other).collect()
+    } else {
+        (0..u64::BITS)
+            .map(|power| 1 << power)
+            .take_while(|&users| users < processors)
+            .filter(is_other)
+            .collect()
+    };
+    (usual, others)
+}
+
+/// Threads and processes.
+pub fn every_kind(users: &[u64]) -> Vec<Params> {
+    ["threads", "processes"].into_iter().flat_map(|kind| of_kind(kind, users)).collect()
+}
+
+/// Processes alone, where threads would disturb what they share with this program.
+pub fn processes_only(users: &[u64]) -> Vec<Params> {
+    of_kind("processes", users).collect()
+}
+
+/// The usual numbers of users on this machine, and the others.
+pub fn numbers_here() -> (Vec<u64>, Vec<u64>) {
+    numbers(processors())
+}
+
+fn of_kind<'a>(kind: &'a str, users: &'a [u64]) -> impl Iterator<Item = Params> + 'a {
+    users.iter().map(move |&users| params(&[("users", users.into()), ("kind", kind.into())]))
+}
+
+/// Each case once with this parameter's value after the other.
+pub fn each_with(cases: Vec<Params>, name: &str, values: &[&str]) -> Vec<Params> {
+    let with = |case: &Params, value: &str| {
+        let mut case = case.clone();
+        case.insert(name.to_owned(), value.into());
+        case
+    };
+    values.iter().flat_map(|value| cases.iter().map(move |case| with(case, value))).collect()
+}
+
+/// The instance of a case of operation number `operation`; `variant` is the operation's own number.
+pub fn instance(operation: usize, variant: u64, params: &Params, context: &mut Context) -> Result<Instance> {
+    let kind = match word(params, "kind") {
+        "threads" => UserKind::Threads,
+        "processes" => UserKind::Processes,
+        other => return Err(fail!("users of the kind {other} are unknown")),
+    };
+    let users = number(params, "users").max(1) as usize;
+    let directory = directory(context);
+    tasks::install_handler()?;
+    let needs_files = descriptors::NEED_FILES.contains(&operation);
+    let directory = match directory {
+        Err(why) if needs_files => return Err(why),
+        directory => directory.map_or(0, |directory| directory.descriptor() as u64),
+    };
+    let case = users::Case { users, operation, words: [directory, variant, 0, 0] };
+    users::instance(context, kind, &TABLE, case)
+}
+
+/// The directory of the files. It is opened before any user is forked, so that all have its descriptor.
+fn directory(context: &mut Context) -> Result<Rc<DataDir>> {
+    context.shared("scaling directory", |context| {
+        let directory = DataDir::of(context)?;
+        descriptors::make_shared_file(&directory)?;
+        Ok(directory)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_numbers_of_users_by_default_and_powers_of_two_in_a_thorough_run() {
+        assert_eq!(numbers(1), (vec![1], vec![]));
+        assert_eq!(numbers(2), (vec![1, 2], vec![]));
+        assert_eq!(numbers(6), (vec![1, 2, 6], vec![3, 4, 5]));
+        let (usual, others) = numbers(576);
+        assert_eq!((usual, others), (vec![1, 2, 576], vec![4, 8, 16, 32, 64, 128, 256, 512]));
+    }
+
+    #[test]
+    fn a_case_is_compared_with_one_user_of_its_kind() {
+        for benchmark in super::super::SUITE.benchmarks {
+            for case in benchmark.cases_in(Extent::Thorough) {
+                let base = benchmark.baseline_of(&case);
+                assert_eq!(base.is_some(), has_others(&case), "{case:?}");
+                let known = |base: &Case| (benchmark.cases)().contains(&base.params);
+                assert!(base.as_ref().is_none_or(known), "{case:?}");
+            }
+        }
+    }
+
+    use tollgate_model::Case;
+}
