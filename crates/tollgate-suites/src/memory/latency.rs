@@ -20,8 +20,10 @@ timed_loop! {
         ".rept 16", "mov rax, [rax]", ".endr"
 }
 
+/// The loop, for other cycles of lines.
+pub(super) const CHASE: LongLoop = chase;
 /// Loads in an iteration of the loop.
-const LOADS: usize = 16;
+pub(super) const LOADS: usize = 16;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "memory/latency",
@@ -157,7 +159,7 @@ impl Field {
 
 /// A cycle through so many lines in an order that prefetchers cannot predict: a permutation of the numbers below the
 /// next power of two, without those that are too large.
-struct Order {
+pub(super) struct Order {
     lines: u64,
     mask: u64,
     shift: u32,
@@ -168,7 +170,7 @@ impl Order {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
     const INVERSE: u64 = inverse(Self::FACTOR);
 
-    fn of(lines: u64) -> Self {
+    pub(super) fn of(lines: u64) -> Self {
         let all = lines.max(2).next_power_of_two();
         // Half of the bits or more, so that the xor-shift is its own inverse.
         Self { lines: lines.max(1), mask: all - 1, shift: all.trailing_zeros().div_ceil(2) }
@@ -185,7 +187,7 @@ impl Order {
     }
 
     /// The successor of `line`.
-    fn after(&self, line: u64) -> u64 {
+    pub(super) fn after(&self, line: u64) -> u64 {
         let mut index = self.unmixed(line);
         loop {
             index = (index + 1) & self.mask;

@@ -9,7 +9,9 @@ mod neighbour;
 mod pairing;
 mod pingpong;
 mod region;
+mod shootdown;
 mod thrash;
+mod tlb;
 mod topology;
 
 pub(crate) static SUITE: Suite = Suite {
@@ -18,6 +20,8 @@ pub(crate) static SUITE: Suite = Suite {
     benchmarks: &[
         &latency::BENCHMARK,
         &bandwidth::BENCHMARK,
+        &tlb::BENCHMARK,
+        &shootdown::BENCHMARK,
         &thrash::BENCHMARK,
         &pingpong::BENCHMARK,
         &atomic::BENCHMARK,

@@ -90,8 +90,9 @@ impl Region {
 
     /// So many bytes, or fewer if not every user of such memory in this suite can have them; and the limit.
     pub fn at_most(bytes: u64, page: Page, quota: &Quota) -> Result<(Self, Option<Refusal>)> {
-        /// Latency, the two buffers of stores and the two of bandwidth, each in two page sizes, each large and small.
-        const USERS: u64 = 20;
+        /// Latency, the two buffers of stores and the two of bandwidth, each in two page sizes, each large and small; page walks
+        /// in two page sizes.
+        const USERS: u64 = 22;
         let (fits, why) = match quota.memory_for_each(USERS) {
             Some((each, limit)) if each < bytes => {
                 let why = format!("{} MiB would be more than {limit}", bytes >> 20);

@@ -1,0 +1,172 @@
+//! Page walks: dependent loads of one line in each of many pages, in small pages and in huge ones.
+//!
+//! Both sizes of pages read the same lines at the same distances, so the caches answer both alike, and the walk is what
+//! differs. The stride says how close the page-table entries lie: eight of neighbouring pages share a cache line, and with
+//! a stride of 32 KiB each walk reads a line of its own.
+
+use std::sync::{Arc, Mutex};
+
+use super::latency::{self, CHASE, LOADS};
+use super::region::{Page, Region};
+use crate::prelude::*;
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "memory/tlb",
+    operation: "One dependent load of a line in another page of so many, one in each stride, in random order.",
+    avoid: "Use huge pages (madvise MADV_HUGEPAGE), and keep together what is read together.",
+    source: "Intel SDM vol. 3, Paging; Documentation/admin-guide/mm/transhuge.rst",
+    crosses: &[Tlb, MemoryAccess],
+    timed: |_| Timed::Loop { code: TimedLoop::Long(CHASE), instruction: "mov", times: LOADS },
+    cases: || cases(&[32, 1024, 4096], &[4, 32]),
+    thorough_cases: || {
+        let (usual, all) =
+            (cases(&[32, 1024, 4096], &[4, 32]), cases(&[32, 128, 512, 1024, 2048, 4096], &[4, 8, 16, 32]));
+        all.into_iter().filter(|case| !usual.contains(case)).collect()
+    },
+    baseline_params: |params| {
+        let mut base = params.clone();
+        base.insert("page".to_owned(), Page::Huge.word().into());
+        Some(base)
+    },
+    kind: Kind::Instance(|timed, params, context| instance(timed, params, context)),
+    uncounted: Some(TIME_OF_MEMORY),
+    ..PLAIN
+};
+
+/// The largest number of pages times the largest stride.
+const SPAN: u64 = 4096 * (32 << 10);
+const LINE: u64 = 64;
+
+fn cases(pages: &[u64], strides: &[u64]) -> Vec<Params> {
+    let mut cases = Vec::new();
+    for page in [Page::Small, Page::Huge] {
+        for stride in strides {
+            for number in pages {
+                cases.push(params(&[
+                    ("pages", (*number).into()),
+                    ("stride_kib", (*stride).into()),
+                    ("page", page.word().into()),
+                ]));
+            }
+        }
+    }
+    cases
+}
+
+fn instance(timed: Timed, params: &Params, context: &mut Context) -> Result<Instance> {
+    let (pages, stride) = (number(params, "pages").max(1), number(params, "stride_kib") << 10);
+    let page = Page::from_word(word(params, "page"));
+    let make = |context: &mut Context| {
+        let (region, no_more) = Region::at_most(SPAN, page, &context.quota)?;
+        match no_more {
+            Some(why) => Err(why),
+            None => Ok(Arc::new(Mutex::new(region))),
+        }
+    };
+    let region: Arc<Mutex<Region>> = context.shared_while(&format!("pages {page:?}"), |_| true, make)?;
+    let (first, notes) = {
+        let region = locked(&region);
+        (region.address(), region.notes().to_vec())
+    };
+    let lines = Lines { first, pages, stride };
+    if lines.end() > first + SPAN {
+        return Err(fail!("so many pages at this stride are more than {} MiB", SPAN >> 20));
+    }
+    let inside = move |result: u64| match lines.contains(result) {
+        true => Ok(()),
+        false => Err(format!("the last load returned {result:#x}, which is no line of the pages")),
+    };
+    let chain = Chain { region, lines, is_warm: false };
+    // SAFETY: `Chain` writes the cycle before each batch, all of it within the region that it owns, and the result is an
+    // address in it.
+    let timed = unsafe { Loop::new(timed, [0; 7], None, inside) }?;
+    let instance = timed.with_hooks(chain).here().with_ops(LOADS as u64);
+    Ok(instance.on_fixture(format!("pages {}", page.word())).with_notes(notes))
+}
+
+/// One line in each stride.
+#[derive(Debug, Clone, Copy)]
+struct Lines {
+    first: u64,
+    pages: u64,
+    stride: u64,
+}
+
+impl Lines {
+    /// The line of a stride: anywhere in it, so that the lines use all sets of a cache alike.
+    fn address(&self, number: u64) -> u64 {
+        let mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        self.first + number * self.stride + mixed % (self.stride / LINE).max(1) * LINE
+    }
+
+    fn contains(&self, address: u64) -> bool {
+        let number = address.wrapping_sub(self.first).checked_div(self.stride);
+        number.is_some_and(|number| number < self.pages && self.address(number) == address)
+    }
+
+    fn end(&self) -> u64 {
+        self.first.saturating_add(self.pages.saturating_mul(self.stride))
+    }
+}
+
+/// Writes the cycle before a batch: several cases use the same pages. This reads every line once.
+struct Chain {
+    region: Arc<Mutex<Region>>,
+    lines: Lines,
+    is_warm: bool,
+}
+
+impl BatchHooks for Chain {
+    fn before(&mut self, context: &mut LoopContext, _iterations: u64) -> Result<()> {
+        self.is_warm = !self.is_warm;
+        if !self.is_warm {
+            return Ok(());
+        }
+        let mut region = locked(&self.region);
+        let (words, order) = (region.words_mut(), latency::Order::of(self.lines.pages));
+        for number in 0..self.lines.pages {
+            let word = ((self.lines.address(number) - self.lines.first) / 8) as usize;
+            if let Some(word) = words.get_mut(word) {
+                *word = self.lines.address(order.after(number));
+            }
+        }
+        context.result = self.lines.address(0);
+        Ok(())
+    }
+
+    fn after(&mut self, _context: &LoopContext) -> Result<Option<u64>> {
+        Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{pinned, ready};
+
+    #[test]
+    fn each_stride_has_one_line() {
+        for stride in [4 << 10, 32 << 10] {
+            let lines = Lines { first: 1 << 21, pages: 4096, stride };
+            assert!((0..lines.pages).all(|number| lines.contains(lines.address(number))));
+            let sets: std::collections::BTreeSet<u64> =
+                (0..lines.pages).map(|number| lines.address(number) / LINE % 64).collect();
+            assert_eq!(sets.len(), 64, "the lines use all sets of the first level");
+            assert!(!lines.contains(lines.end()) && !lines.contains(0));
+        }
+    }
+
+    #[test]
+    fn many_small_pages_take_longer_than_few() {
+        let mut context = Context::here();
+        pinned();
+        let mut least = |pages| {
+            let case = cases(&[pages], &[32]).remove(0);
+            let made = instance((BENCHMARK.timed)(&case), &case, &mut context);
+            let mut instance = ready(&case, made)?;
+            (0..20).map(|_| instance.batch(Clock::Kernel, Order::of(512)).expect("a batch").work).min()
+        };
+        let (Some(few), Some(many)) = (least(32), least(4096)) else { return };
+        assert!(many > few * 2, "{few} ns of 32 pages, {many} ns of 4096");
+    }
+}
