@@ -52,6 +52,28 @@ pub(crate) fn nodes(machine: &Machine) -> Answer<i64> {
     nodes.and_then(|line| line.parse("a list of nodes", text::processors)).map(count)
 }
 
+/// The processors of each memory node, `0: 0-23`; none of a node that has memory only.
+pub(crate) fn node_processors(machine: &Machine) -> Answer<Vec<String>> {
+    of_nodes(machine, "cpulist")
+}
+
+/// How far each node is from each, `0: 10 21`: 10 is the node itself (ACPI, System Locality Distance Information Table).
+pub(crate) fn node_distances(machine: &Machine) -> Answer<Vec<String>> {
+    of_nodes(machine, "distance")
+}
+
+/// A line of each node's directory (Documentation/ABI/stable/sysfs-devices-node).
+fn of_nodes(machine: &Machine, file: &str) -> Answer<Vec<String>> {
+    const NODES: &str = "/sys/devices/system/node";
+    let nodes = machine.line(&format!("{NODES}/online"))?.parse("a list of nodes", text::processors)?;
+    let line = |node: &u32| {
+        let line = machine.line(&format!("{NODES}/node{node}/{file}"))?;
+        Ok(format!("{node}: {}", line.value.split_whitespace().collect::<Vec<_>>().join(" ")))
+    };
+    let lines: Result<Vec<String>, Unknown> = nodes.value.iter().map(line).collect();
+    found(lines?, format!("{NODES}/node*/{file}"))
+}
+
 /// The caches of processor 0: `cache.l1d` in bytes, `cache.l1d.ways`, `cache.l1d.shared`, the processors that share it, and where CPUID
 /// says something else, `cache.l1d.cpuid`. Over all processors: `cache.l1d.instances`, and `cache.l1d.sizes` where they differ.
 pub(crate) fn caches(machine: &Machine) -> Vec<(String, Fact)> {

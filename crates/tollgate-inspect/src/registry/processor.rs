@@ -39,6 +39,10 @@ facts! {
         [KernelEntry] "such processors account user and system time at each crossing";
     "cpu.nodes" Of(topology::nodes) "How many memory nodes there are."
         [CacheLine, MemoryAccess] "the memory of another node is farther away";
+    "cpu.node_processors" Of(topology::node_processors) "The processors of each memory node.";
+    "cpu.node_distances" Of(topology::node_distances)
+        "How far each memory node is from each, as the firmware says: 10 is the node itself."
+        [CacheLine, MemoryAccess] "the memory of a node that is farther away takes longer";
     "cpu.bugs" Of(processor::bugs) "The vulnerabilities of this processor that the kernel lists."
         [KernelEntry, ContextSwitch] "the kernel mitigates only what is listed";
     "cpu.threads_per_core" Of(topology::threads_per_core)

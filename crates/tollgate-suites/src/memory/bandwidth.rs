@@ -45,7 +45,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         name: "read 4 KiB from memory",
         params: &[("op", "read"), ("page", "2m")],
     }],
-    kind: Kind::Instance(|timed, params, context| instance(timed, params, context)),
+    kind: Kind::Instance(|_, params, context| instance(params, context)),
     uncounted: Some(TIME_OF_MEMORY),
     ..PLAIN
 };
@@ -127,7 +127,7 @@ fn all(last_level: u64) -> Vec<Params> {
     cases
 }
 
-fn instance(timed: Timed, params: &Params, context: &mut Context) -> Result<Instance> {
+fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
     let (op, by) = chosen(params).ok_or_else(|| fail!("it has no such operation"))?;
     let (code, ..) = code(op, by).ok_or_else(|| fail!("no loop does that by {}", by.word()))?;
     by.is_here()?;
@@ -145,22 +145,43 @@ fn instance(timed: Timed, params: &Params, context: &mut Context) -> Result<Inst
         if let Some(why) = memory.no_more.clone().filter(|_| bytes > memory.read.length()) {
             return Err(why);
         }
-        let (read, written) = (memory.read.address(), memory.written.address());
+        let read = memory.read.address();
+        let written = memory.written.as_ref().map_or(read, Region::address);
         let start = if matches!(op, Op::Read | Op::Copy) { read } else { written };
         (Set { op, start, to: written, bytes }, memory.read.notes().to_vec())
     };
-    let warm_up = bytes.min(caches.last).div_ceil(set.chunk());
+    let instance = passes(memory, set, code, caches)?;
+    Ok(instance.on_fixture(format!("bandwidth {amount:?} {}", page.word())).with_notes(notes))
+}
+
+/// Reads of all of a region, whose words become their own numbers.
+pub(super) fn of_region(mut region: Region, caches: Sizes) -> Result<Instance> {
+    let op = Op::Read;
+    let (code, ..) = code(op, By::Sse2).ok_or_else(|| fail!("there is no such loop"))?;
+    let set = Set { op, start: region.address(), to: region.address(), bytes: region.length() };
+    number_words(region.words_mut());
+    let notes = region.notes().to_vec();
+    let memory = Memory { read: region, written: None, no_more: None };
+    Ok(passes(Arc::new(Mutex::new(memory)), set, code, caches)?.with_notes(notes))
+}
+
+/// Passes of this loop through a set.
+fn passes(memory: SharedMemory, set: Set, code: LongLoop, caches: Sizes) -> Result<Instance> {
+    let warm_up = set.bytes.min(caches.last).div_ceil(set.chunk());
     let hooks = Passes { memory, set, code, warm_up, value: 0, expected: None, is_warm: false };
     // SAFETY: the loop stays within the first `bytes` of the memory that the hooks own, and has the registers (`is_here`).
-    let timed = unsafe { Loop::new(timed, set.words(0, 0), None, |_| Ok(())) }?;
-    let instance = timed.with_hooks(hooks).here().with_ops(set.chunk() / PAGE);
-    Ok(instance.on_fixture(format!("bandwidth {amount:?} {}", page.word())).with_notes(notes))
+    let timed = unsafe {
+        let timed = Timed::Together { code, instruction: "", times: 0 };
+        Loop::new(timed, set.words(0, 0), None, |_| Ok(()))
+    }?;
+    Ok(timed.with_hooks(hooks).here().with_ops(set.chunk() / PAGE))
 }
 
 /// The memory of one page size: its words are their own numbers where it is read.
 struct Memory {
     read: Region,
-    written: Region,
+    /// None where nothing is written.
+    written: Option<Region>,
     /// Why it is smaller than planned, if so.
     no_more: Option<Refusal>,
 }
@@ -176,8 +197,15 @@ fn memory(page: Page, amount: Amount, context: &mut Context) -> Result<SharedMem
         let (mut read, no_more) = Region::at_most(bytes, page, &context.quota)?;
         let (written, _) = Region::at_most(bytes, page, &context.quota)?;
         number_words(read.words_mut());
-        Ok(Arc::new(Mutex::new(Memory { read, written, no_more })))
+        Ok(Arc::new(Mutex::new(Memory { read, written: Some(written), no_more })))
     })
+}
+
+impl Memory {
+    /// What is written to.
+    fn written(&mut self) -> &mut [u64] {
+        self.written.as_mut().map_or(&mut [], Region::words_mut)
+    }
 }
 
 /// Passes through the working set before each batch, and checks what the batch moved.
@@ -205,14 +233,14 @@ impl BatchHooks for Passes {
         let offset = context.words[2];
         context.words = self.set.words(offset, self.value);
         let mut memory = locked(&self.memory);
-        self.expected = Some(self.set.expect(memory.written.words_mut(), offset, iterations, self.value));
+        self.expected = Some(self.set.expect(memory.written(), offset, iterations, self.value));
         Ok(())
     }
 
     fn after(&mut self, context: &LoopContext) -> Result<Option<u64>> {
         let Some(expected) = self.expected.take() else { return Ok(None) };
         let mut memory = locked(&self.memory);
-        self.set.check(memory.written.words_mut(), expected, context.result)?;
+        self.set.check(memory.written(), expected, context.result)?;
         Ok(None)
     }
 }
@@ -230,7 +258,7 @@ mod tests {
             for by in By::ALL.into_iter().filter(|&by| code(op, by).is_some()) {
                 for kib in [16, 1 << 10] {
                     let case = case(op, by, kib, Page::Small, 1);
-                    let made = instance((BENCHMARK.timed)(&case), &case, &mut context);
+                    let made = instance(&case, &mut context);
                     let Some(mut instance) = ready(&case, made) else { continue };
                     // Wrong sums and words are errors; a set wraps in some of the batches.
                     for iterations in [1, 3, 64] {
@@ -252,7 +280,7 @@ mod tests {
             let case = case(op, by, 1 << 10, Page::Small, threads);
             let made = match threads {
                 1 => Err(Refusal::one_processor()),
-                _ => instance((BENCHMARK.timed)(&case), &case, &mut context),
+                _ => instance(&case, &mut context),
             };
             let Some(mut instance) = ready(&case, made) else { continue };
             // Wrong sums and words are errors.
@@ -279,7 +307,7 @@ mod tests {
         let largest = sizes(Sizes::shared(&mut context).last).last().copied().expect("a size").min(256 << 10);
         let mut least = |kib| {
             let case = case(Op::Read, By::Sse2, kib, Page::Small, 1);
-            let mut instance = ready(&case, instance((BENCHMARK.timed)(&case), &case, &mut context))?;
+            let mut instance = ready(&case, instance(&case, &mut context))?;
             let iterations = (1 << 20) / (kib << 10).min(256 << 10);
             let batches =
                 (0..8).map(|_| instance.batch(Clock::Kernel, Order::of(iterations)).expect("a batch"));

@@ -49,30 +49,42 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         let page = Page::from_word(word(params, "page"));
         let amount = Amount::of(bytes as u64, Sizes::shared(context));
         let field = field(page, amount, context)?;
-        let (first, last) = {
+        {
             let field = locked(&field);
             if let Some(why) = field.no_more.clone().filter(|_| bytes as u64 > field.region.length()) {
                 return Err(why);
             }
-            (field.region.address(), field.region.address() + bytes as u64)
-        };
-        let inside = move |result: u64| match result {
-            address if (first..last).contains(&address) && address % LINE as u64 == 0 => Ok(()),
-            address => {
-                Err(format!("the last load returned {address:#x}, which is no line of the working set"))
-            }
-        };
-        let notes: Vec<String> = locked(&field).region.notes().to_vec();
-        let walk = Walk { field: Arc::clone(&field), bytes };
-        // SAFETY: `Walk` writes the cycle before each batch, all of it within the region that it owns, and the result
-        // is an address in it.
-        let timed = unsafe { Loop::new(timed, [0; 7], None, inside) }?;
-        let instance = timed.with_hooks(walk).here().with_ops(LOADS as u64);
-        Ok(instance.on_fixture(format!("latency {amount:?} {}", page.word())).with_notes(notes))
+        }
+        let instance = walk(timed, field, bytes)?;
+        Ok(instance.on_fixture(format!("latency {amount:?} {}", page.word())))
     }),
     uncounted: Some(TIME_OF_MEMORY),
     ..PLAIN
 };
+
+/// Loads from all of a region.
+pub(super) fn of_region(region: Region) -> Result<Instance> {
+    let bytes = region.length() as usize;
+    let field = Arc::new(Mutex::new(Field { region, no_more: None, fresh: None }));
+    walk(Timed::Loop { code: TimedLoop::Long(chase), instruction: "mov", times: LOADS }, field, bytes)
+}
+
+/// Loads from the first bytes of a field.
+fn walk(timed: Timed, field: SharedField, bytes: usize) -> Result<Instance> {
+    let (first, last, notes) = {
+        let field = locked(&field);
+        let first = field.region.address();
+        (first, first + bytes as u64, field.region.notes().to_vec())
+    };
+    let inside = move |result: u64| match result {
+        address if (first..last).contains(&address) && address % LINE as u64 == 0 => Ok(()),
+        address => Err(format!("the last load returned {address:#x}, which is no line of the working set")),
+    };
+    // SAFETY: `Walk` writes the cycle before each batch, all of it within the region that it owns, and the result is an
+    // address in it.
+    let timed = unsafe { Loop::new(timed, [0; 7], None, inside) }?;
+    Ok(timed.with_hooks(Walk { field, bytes }).here().with_ops(LOADS as u64).with_notes(notes))
+}
 
 const SMALLEST: u64 = 4 << 10;
 /// The largest size, as a multiple of the last level.

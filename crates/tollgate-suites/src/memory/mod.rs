@@ -4,6 +4,7 @@ use crate::prelude::*;
 
 mod atomic;
 mod bandwidth;
+mod home;
 mod latency;
 mod neighbour;
 mod pairing;
@@ -26,6 +27,7 @@ pub(crate) static SUITE: Suite = Suite {
         &pingpong::BENCHMARK,
         &atomic::BENCHMARK,
         &neighbour::BENCHMARK,
+        &home::BENCHMARK,
     ],
     control: None,
 };

@@ -1,9 +1,11 @@
 //! Round trips of one cache line between two processors.
 
-use std::{sync::Arc, sync::atomic::Ordering::SeqCst};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use tollgate_engine::contended::Outcome;
 
+use super::region::Region;
 use super::topology::{Pair, every_pair, left_out, usual_pairs};
 use super::{atomic::Line, pairing::shared_pairs};
 use crate::prelude::*;
@@ -104,11 +106,7 @@ fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
     if from == to {
         return Err(Refusal::one_processor());
     }
-    let (code, contending, _) = loops(params);
-    let contender = HandOver { line: Arc::default(), trips: 0, stores: word(params, "protocol") == "store" };
-    let partner = Partner { cpu: to, code: contending, side: Box::default() };
-    // SAFETY: both loops change one word of a line that the contender keeps.
-    let runner = unsafe { Contended::new(context, code, vec![partner], contender) }.on(from);
+    let runner = hand_over(params, (from, to), Place::Own(Arc::default()), context);
     let known = shared_pairs(context).into_iter().chain(every_pair(&context.processors));
     let pair = known.into_iter().find(|pair| [(from, to), (to, from)].contains(&(pair.from, pair.to)));
     let notes =
@@ -116,17 +114,49 @@ fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
     Ok(Instance::new(runner).with_ops(HAND_OVERS).with_notes(notes))
 }
 
+/// Hands a line from one processor to the other and back, by a case's protocol.
+fn hand_over(params: &Params, (from, to): (usize, usize), line: Place, context: &mut Context) -> Contended {
+    let (code, contending, _) = loops(params);
+    let contender = HandOver { line, trips: 0, stores: word(params, "protocol") == "store" };
+    let partner = Partner { cpu: to, code: contending, side: Box::default() };
+    // SAFETY: both loops change one word of a line that the contender keeps.
+    unsafe { Contended::new(context, code, vec![partner], contender) }.on(from)
+}
+
+/// The hand-over by stores of the first line of a region, between these processors.
+pub(super) fn of_region(region: Region, pair: (usize, usize), context: &mut Context) -> Instance {
+    let by_stores = params(&[("protocol", "store".into())]);
+    Instance::new(hand_over(&by_stores, pair, Place::In(region), context)).with_ops(HAND_OVERS)
+}
+
+/// Where the line is.
+enum Place {
+    Own(Arc<Line>),
+    /// The first line of a region.
+    In(Region),
+}
+
+impl Place {
+    fn word(&self) -> &AtomicU64 {
+        match self {
+            Self::Own(line) => &line.0,
+            // SAFETY: the first word of a region, which every access takes as a whole; it lives as long as this.
+            Self::In(region) => unsafe { &*(region.address() as *const AtomicU64) },
+        }
+    }
+}
+
 struct HandOver {
-    line: Arc<Line>,
+    line: Place,
     trips: u64,
     stores: bool,
 }
 
 impl Contender for HandOver {
     fn before(&mut self, context: &mut LoopContext, partners: &mut [Partner], iterations: u64) {
-        self.line.0.store(0, SeqCst);
+        self.line.word().store(0, SeqCst);
         self.trips = iterations;
-        let line = self.line.0.as_ptr() as u64;
+        let line = self.line.word().as_ptr() as u64;
         // The first number that each side stores, or for an exchange the one that it waits for.
         let (mine, yours) = if self.stores { (1, 2) } else { (0, 1) };
         context.words[..3].copy_from_slice(&[line, mine, PATIENCE]);
@@ -137,7 +167,7 @@ impl Contender for HandOver {
         if context.words[2].cast_signed() <= 0 {
             return Ok(Outcome::Incomplete);
         }
-        let handed_over = self.line.0.load(SeqCst);
+        let handed_over = self.line.word().load(SeqCst);
         let all = HAND_OVERS * self.trips;
         // An exchange does not wait for the last answer.
         let may_be = if self.stores { all..=all } else { all - 1..=all };

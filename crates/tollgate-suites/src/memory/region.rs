@@ -61,6 +61,16 @@ pub(super) struct Region {
 impl Region {
     /// So many bytes, rounded up to whole huge pages.
     pub fn new(bytes: usize, page: Page, quota: &Quota) -> Result<Self> {
+        Self::placed(bytes, page, quota, |_| Ok(()))
+    }
+
+    /// The same; `place` says where its pages come from, before any is touched.
+    pub fn placed(
+        bytes: usize,
+        page: Page,
+        quota: &Quota,
+        place: impl FnOnce(&Mapping) -> Result<()>,
+    ) -> Result<Self> {
         let bytes = bytes.max(1).next_multiple_of(HUGE);
         let taken = quota.take_memory(bytes as u64)?;
         let refused = |call: &'static str| {
@@ -74,6 +84,7 @@ impl Region {
             Page::Small => drop(mapping.advise(libc::MADV_NOHUGEPAGE)),
             Page::Huge => mapping.advise(libc::MADV_HUGEPAGE).map_err(refused("madvise(2) MADV_HUGEPAGE"))?,
         }
+        place(&mapping)?;
         let mut region = Self { mapping, notes: Vec::new(), _taken: taken };
         if page == Page::Huge {
             region.expect_huge_pages()?;

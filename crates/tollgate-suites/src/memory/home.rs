@@ -1,0 +1,181 @@
+//! The home of memory: the node whose memory controller and directory answer for a line, whoever uses it.
+//!
+//! The pages are bound to a node before they are touched, and the kernel is asked where they came to lie: a case whose pages
+//! lie elsewhere is not measured.
+
+use std::fs;
+
+use super::pairing::two_cores;
+use super::region::{Page, Region};
+use super::topology::Sizes;
+use super::{bandwidth, latency, pingpong};
+use crate::prelude::*;
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "memory/home",
+    operation: "A dependent load, a hand-over of a line between two processors, or a read of 4 KiB, of memory on this processor's node or on another one.",
+    avoid: "Touch memory first on the node that uses it, and keep threads there (numactl, set_mempolicy).",
+    source: "numa(7); mbind(2); Documentation/mm/numa.rst",
+    crosses: &[MemoryAccess, CacheLine, Tlb],
+    crossed_in: |params, boundary| (boundary == CacheLine) == (word(params, "of") == "pingpong"),
+    timed: |_| Timed::Whole("mov, paddq: the loops of memory/latency, memory/pingpong and memory/bandwidth"),
+    cases: || cases(nodes().len()),
+    baseline_params: |params| {
+        let mut base = params.clone();
+        base.insert("home".to_owned(), "same".into());
+        let is_measured = nodes().len() > 1;
+        is_measured.then_some(base)
+    },
+    bytes: |params| (word(params, "of") == "bandwidth").then_some(4 << 10),
+    kind: Kind::Instance(|_, params, context| instance(params, context)),
+    uncounted: Some(TIME_OF_MEMORY),
+    ..PLAIN
+};
+
+const OF: [&str; 3] = ["latency", "pingpong", "bandwidth"];
+
+/// With one node only what says that there is no other: the same node is what the other benchmarks measure.
+fn cases(nodes: usize) -> Vec<Params> {
+    let homes: &[&str] = if nodes > 1 { &["same", "other"] } else { &["other"] };
+    let case = |of: &str, home: &str| params(&[("of", of.into()), ("home", home.into())]);
+    OF.iter().flat_map(|of| homes.iter().map(move |home| case(of, home))).collect()
+}
+
+/// A memory node, and its processors.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Node {
+    number: usize,
+    processors: Vec<usize>,
+}
+
+const NODES: &str = "/sys/devices/system/node";
+
+/// The nodes that have memory (Documentation/ABI/stable/sysfs-devices-node).
+fn nodes() -> Vec<Node> {
+    let list = |path: String| cpu::parse_list(&fs::read_to_string(path).unwrap_or_default());
+    let node = |number| Node { number, processors: list(format!("{NODES}/node{number}/cpulist")) };
+    list(format!("{NODES}/has_memory")).into_iter().map(node).collect()
+}
+
+/// The node of a processor, or the nearest other one by number.
+fn chosen(nodes: &[Node], processor: usize, home: &str) -> Result<usize> {
+    let own = nodes.iter().find(|node| node.processors.contains(&processor));
+    let own =
+        own.ok_or_else(|| skip!("the kernel does not say which memory node processor {processor} is of"))?;
+    if home == "same" {
+        return Ok(own.number);
+    }
+    let others = nodes.iter().filter(|node| node.number != own.number);
+    let nearest = others.min_by_key(|node| node.number.abs_diff(own.number));
+    nearest.map(|node| node.number).ok_or_else(|| skip!("this machine has one memory node"))
+}
+
+fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
+    let processor = context.home()?;
+    let node = chosen(&nodes(), processor, word(params, "home"))?;
+    let caches = Sizes::shared(context);
+    let of = word(params, "of");
+    let bytes = if of == "pingpong" { HUGE as u64 } else { caches.last.saturating_mul(4) };
+    let region = on_node(bytes, node, &context.quota)?;
+    let instance = match of {
+        "latency" => latency::of_region(region)?,
+        "bandwidth" => bandwidth::of_region(region, caches)?,
+        _ => {
+            let pair = two_cores(context)?;
+            pingpong::of_region(region, (pair.from, pair.to), context).with_notes([pair.in_words()])
+        }
+    };
+    Ok(instance.with_notes([format!("processor {processor}, memory of node {node}")]))
+}
+
+/// So many bytes on a node, checked at their beginning, middle and end.
+fn on_node(bytes: u64, node: usize, quota: &Quota) -> Result<Region> {
+    let region = Region::placed(bytes as usize, Page::Small, quota, |mapping| bind(mapping, node))?;
+    let last = region.length() - 8;
+    for at in [0, last / 2, last] {
+        let found = node_of(region.address() + at)?;
+        if found != node {
+            return Err(Refusal::NotMeasured(format!("the memory came from node {found} instead of {node}")));
+        }
+    }
+    Ok(region)
+}
+
+/// mbind(2) with MPOL_BIND: the pages come from this node.
+fn bind(mapping: &Mapping, node: usize) -> Result<()> {
+    /// Bits of the mask: more nodes than Linux has (MAX_NUMNODES, 1024).
+    const BITS: usize = 1024;
+    let mut mask = [0_u64; BITS / 64];
+    match mask.get_mut(node / 64) {
+        Some(word) => *word |= 1 << (node % 64),
+        None => return Err(skip!("node {node} is beyond those that mbind(2) takes here")),
+    }
+    let (address, length) = (mapping.address(), mapping.length());
+    // The kernel reads one bit less than it is told (get_nodes() in mm/mempolicy.c).
+    // SAFETY: the range is the mapping's, and the mask has so many bits.
+    let bound = unsafe {
+        libc::syscall(libc::SYS_mbind, address, length, libc::MPOL_BIND, mask.as_ptr(), BITS + 1, 0)
+    };
+    checked(bound).or_refused("mbind(2) is refused").map(drop)
+}
+
+/// The node of the page at this address (move_pages(2) without nodes to move to).
+fn node_of(address: u64) -> Result<usize> {
+    let pages = [address];
+    let mut status = [-1_i32];
+    // SAFETY: one address and one status; nothing is moved.
+    let asked = unsafe {
+        libc::syscall(
+            libc::SYS_move_pages,
+            0,
+            1,
+            pages.as_ptr(),
+            std::ptr::null::<i32>(),
+            status.as_mut_ptr(),
+            0,
+        )
+    };
+    checked(asked).or_refused("move_pages(2) is refused")?;
+    usize::try_from(status[0]).map_err(|_| skip!("move_pages(2) does not say where a page is: {}", status[0]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{pinned, ready};
+
+    fn machine() -> Vec<Node> {
+        let node = |number, processors: &[usize]| Node { number, processors: processors.to_vec() };
+        vec![node(0, &[0, 1]), node(1, &[2, 3]), node(4, &[])]
+    }
+
+    #[test]
+    fn the_other_home_is_the_nearest_node_with_memory() {
+        let nodes = machine();
+        assert_eq!((chosen(&nodes, 2, "same"), chosen(&nodes, 2, "other")), (Ok(1), Ok(0)));
+        assert_eq!(chosen(&nodes, 0, "other"), Ok(1));
+        assert_eq!(chosen(&nodes[..1], 0, "other"), Err(skip!("this machine has one memory node")));
+        assert!(chosen(&nodes, 9, "same").is_err());
+        assert_eq!((cases(1).len(), cases(2).len()), (3, 6));
+    }
+
+    #[test]
+    fn memory_comes_from_the_node_that_it_is_bound_to() {
+        let processor = pinned();
+        let mut context = Context::here();
+        let Some(node) = ready("a node", chosen(&nodes(), processor, "same")) else { return };
+        let Some(region) = ready("memory", on_node(4 << 20, node, &context.quota)) else { return };
+        assert_eq!(node_of(region.address()), Ok(node));
+        let caches = Sizes { l1: 32 << 10, l2: 512 << 10, last: 1 << 20 };
+        let mut walk = latency::of_region(region).expect("an instance");
+        walk.batch(Clock::Kernel, Order::of(64)).expect("loads within the region");
+        let region = on_node(4 << 20, node, &context.quota).expect("memory");
+        let mut pass = bandwidth::of_region(region, caches).expect("an instance");
+        pass.batch(Clock::Kernel, Order::of(16)).expect("the right sum");
+        let other = params(&[("of", "latency".into()), ("home", "other".into())]);
+        if nodes().len() == 1 {
+            let why = instance(&other, &mut context).err();
+            assert_eq!(why, Some(skip!("this machine has one memory node")));
+        }
+    }
+}
