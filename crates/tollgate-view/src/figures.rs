@@ -42,6 +42,17 @@ pub fn bytes(amount: f64) -> String {
     estimate(amount, Unit::Bytes)
 }
 
+/// How often something happens: `1.25 M/s`.
+pub fn per_second(rate: f64) -> String {
+    let (divisor, prefix) = match rate {
+        1e9.. => (1e9, " G"),
+        1e6.. => (1e6, " M"),
+        1e3.. => (1e3, " k"),
+        _ => (1.0, ""),
+    };
+    format!("{}{prefix}/s", significant(rate / divisor, DIGITS))
+}
+
 /// A difference with its sign: `+12.3 ns`.
 pub fn difference(value: f64, unit: Unit) -> String {
     let sign = if value < 0.0 { "-" } else { "+" };

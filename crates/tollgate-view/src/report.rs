@@ -1,5 +1,6 @@
 //! The content of a page of runs; its form is in [`crate::page`]. As Markdown, it is the summary of a CI job.
 
+mod bandwidth;
 mod bars;
 mod curves;
 mod differences;
@@ -14,6 +15,7 @@ mod panels;
 mod ratios;
 mod rows;
 mod ruler;
+mod scaling;
 mod sections;
 mod split;
 mod subject;

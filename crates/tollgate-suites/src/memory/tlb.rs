@@ -60,13 +60,13 @@ fn instance(timed: Timed, params: &Params, context: &mut Context) -> Result<Inst
         let (region, no_more) = Region::at_most(SPAN, page, &context.quota)?;
         match no_more {
             Some(why) => Err(why),
-            None => Ok(Arc::new(Mutex::new(region))),
+            None => Ok(Arc::new(Mutex::new(Memory { region, written: None }))),
         }
     };
-    let region: Arc<Mutex<Region>> = context.shared_while(&format!("pages {page:?}"), |_| true, make)?;
+    let memory: Arc<Mutex<Memory>> = context.shared_while(&format!("pages {page:?}"), |_| true, make)?;
     let (first, notes) = {
-        let region = locked(&region);
-        (region.address(), region.notes().to_vec())
+        let memory = locked(&memory);
+        (memory.region.address(), memory.region.notes().to_vec())
     };
     let lines = Lines { first, pages, stride };
     if lines.end() > first + SPAN {
@@ -76,7 +76,7 @@ fn instance(timed: Timed, params: &Params, context: &mut Context) -> Result<Inst
         true => Ok(()),
         false => Err(format!("the last load returned {result:#x}, which is no line of the pages")),
     };
-    let chain = Chain { region, lines, is_warm: false };
+    let chain = Chain { memory, lines, is_warm: false };
     // SAFETY: `Chain` writes the cycle before each batch, all of it within the region that it owns, and the result is an
     // address in it.
     let timed = unsafe { Loop::new(timed, [0; 7], None, inside) }?;
@@ -84,8 +84,32 @@ fn instance(timed: Timed, params: &Params, context: &mut Context) -> Result<Inst
     Ok(instance.on_fixture(format!("pages {}", page.word())).with_notes(notes))
 }
 
+/// The pages of one size, which several cases use.
+struct Memory {
+    region: Region,
+    /// The lines whose cycle is written there.
+    written: Option<Lines>,
+}
+
+impl Memory {
+    /// Writes to each line the address of the next one.
+    fn write(&mut self, lines: Lines) {
+        if self.written == Some(lines) {
+            return;
+        }
+        let (words, order) = (self.region.words_mut(), latency::Order::of(lines.pages));
+        for number in 0..lines.pages {
+            let word = ((lines.address(number) - lines.first) / 8) as usize;
+            if let Some(word) = words.get_mut(word) {
+                *word = lines.address(order.after(number));
+            }
+        }
+        self.written = Some(lines);
+    }
+}
+
 /// One line in each stride.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Lines {
     first: u64,
     pages: u64,
@@ -109,9 +133,9 @@ impl Lines {
     }
 }
 
-/// Writes the cycle before a batch: several cases use the same pages. This reads every line once.
+/// Before a batch the cycle is written, if other lines were used since, and followed once.
 struct Chain {
-    region: Arc<Mutex<Region>>,
+    memory: Arc<Mutex<Memory>>,
     lines: Lines,
     is_warm: bool,
 }
@@ -119,18 +143,12 @@ struct Chain {
 impl BatchHooks for Chain {
     fn before(&mut self, context: &mut LoopContext, _iterations: u64) -> Result<()> {
         self.is_warm = !self.is_warm;
-        if !self.is_warm {
-            return Ok(());
+        if self.is_warm {
+            locked(&self.memory).write(self.lines);
+            context.result = self.lines.address(0);
+            // SAFETY: the cycle is written, and its lines live as long as this.
+            unsafe { CHASE.run(self.lines.pages.div_ceil(LOADS as u64), context) };
         }
-        let mut region = locked(&self.region);
-        let (words, order) = (region.words_mut(), latency::Order::of(self.lines.pages));
-        for number in 0..self.lines.pages {
-            let word = ((self.lines.address(number) - self.lines.first) / 8) as usize;
-            if let Some(word) = words.get_mut(word) {
-                *word = self.lines.address(order.after(number));
-            }
-        }
-        context.result = self.lines.address(0);
         Ok(())
     }
 

@@ -8,6 +8,7 @@ use tollgate_model::{Case, ParamValue, Unit};
 use super::curves::CREATIONS;
 use super::panels::{keys, panels};
 use super::subject::{Subject, figures_of_all, is_drawn, mark};
+use super::{bandwidth, scaling};
 use crate::figures;
 use crate::pictures::{bill, curve, matrix, trade};
 
@@ -16,15 +17,25 @@ const MOST: usize = 12;
 const THRASH: &str = "memory/thrash";
 
 /// Benchmarks with a picture of their own, or without an estimate to draw.
-const ELSEWHERE: [&str; 6] =
-    [curve::BENCHMARK, trade::BENCHMARK, bill::BENCHMARK, THRASH, "locks/preempted", "locks/killed"];
+const ELSEWHERE: [&str; 7] = [
+    curve::BENCHMARK,
+    bandwidth::BENCHMARK,
+    trade::BENCHMARK,
+    bill::BENCHMARK,
+    THRASH,
+    "locks/preempted",
+    "locks/killed",
+];
 
 /// The estimates of a suite that have no other picture.
 pub fn of(subjects: &[Subject], suite: &str, cases: &[&Case]) -> Option<Figure> {
     let is_elsewhere = |case: &Case| {
         let benchmark = case.benchmark.as_str();
         let is_of_matrix = benchmark == matrix::BENCHMARK && super::matrix::is_drawn(subjects);
-        ELSEWHERE.contains(&benchmark) || CREATIONS.contains(&benchmark) || is_of_matrix
+        ELSEWHERE.contains(&benchmark)
+            || case.suite() == scaling::SUITE
+            || CREATIONS.contains(&benchmark)
+            || is_of_matrix
     };
     let is_comparison = subjects.len() > 1;
     let mut rows = Vec::new();

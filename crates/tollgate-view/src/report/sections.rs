@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::subject::Subject;
 use super::suites::{about, cases, suite_of, suites};
-use super::{bars, curves, dots, levels, locks, matrix, rows};
+use super::{bandwidth, bars, curves, dots, levels, locks, matrix, rows, scaling};
 use crate::comparison::Comparison;
 use crate::page::{Figure, Section, Table, Text};
 use crate::pictures;
@@ -22,8 +22,14 @@ pub fn of(
 
 fn section(suite: &'static str, subjects: &[Subject], comparisons: &[Comparison]) -> Section {
     let mut figures: Vec<Figure> = match suite {
-        "memory" => vec![curves::latency(subjects), matrix::of(subjects), dots::sharing(subjects)],
+        "memory" => vec![
+            curves::latency(subjects),
+            bandwidth::of(subjects),
+            matrix::of(subjects),
+            dots::sharing(subjects),
+        ],
         "locks" => vec![locks::of(subjects)],
+        scaling::SUITE => vec![scaling::of(subjects)],
         "processes" => vec![curves::creation(subjects)],
         "files" => vec![bars::bill(subjects)],
         _ => Vec::new(),

@@ -35,13 +35,18 @@ pub enum Columns {
     Counts,
 }
 
+/// Whether its samples are single operations that move bytes.
+fn is_single(figures: &Figures) -> bool {
+    figures.measured.bytes_per_op.is_some() && figures.measured.ops_per_sample == 1
+}
+
 impl Columns {
     /// The columns for a suite's rows.
     pub fn of<'a, 'b: 'a>(rows: impl IntoIterator<Item = &'a Row<'b>> + Clone) -> Self {
         let measured = || rows.clone().into_iter().filter_map(Row::figures);
         if measured().next().is_some() && measured().all(Figures::is_count) {
             Self::Counts
-        } else if measured().any(|figures| figures.measured.bytes_per_op.is_some()) {
+        } else if measured().any(is_single) {
             Self::Distribution
         } else if measured().any(|figures| figures.multiple.is_some()) {
             Self::Multiple
