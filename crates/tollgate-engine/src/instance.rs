@@ -98,6 +98,8 @@ impl Instance {
 pub struct Loop {
     code: LongLoop,
     context: Box<LoopContext>,
+    /// The loop whose time is the overhead, where it is not the empty one.
+    overhead: Option<LongLoop>,
     check: Check,
     hooks: Option<Box<dyn BatchHooks>>,
     /// Owns what the context points to.
@@ -127,7 +129,7 @@ impl Loop {
             return Err(fail!("only a 64-bit loop can be called in a 64-bit process"));
         };
         let context = Box::new(LoopContext { words, result: 0 });
-        Ok(Self { code, context, check: Box::new(check), hooks: None, _owned: owned })
+        Ok(Self { code, context, overhead: None, check: Box::new(check), hooks: None, _owned: owned })
     }
 
     /// `timed`, which uses no word of its context. `check` as in [`Loop::new`].
@@ -145,6 +147,18 @@ impl Loop {
             return Err(fail!("the loop needs a context"));
         }
         Ok(timed)
+    }
+
+    /// Less the time of this loop in the place of the empty one's: the calls around a system call, say.
+    ///
+    /// # Errors
+    /// [`Refusal::Fail`] for a loop that uses its context.
+    pub fn less(mut self, overhead: LongLoop) -> Result<Self> {
+        if overhead.uses_context() {
+            return Err(fail!("a loop that is subtracted has no context"));
+        }
+        self.overhead = Some(overhead);
+        Ok(self)
     }
 
     /// With hooks around each batch.
@@ -206,7 +220,12 @@ impl Loop {
         let mut nothing = LoopContext::default();
         let context: *mut LoopContext = &mut *self.context;
         let code = self.code;
-        let mut empty = || clock.time(|| run_empty(empty_iterations, &mut nothing));
+        let overhead = self.overhead;
+        let mut empty = || match overhead {
+            None => clock.time(|| run_empty(empty_iterations, &mut nothing)),
+            // SAFETY: it uses no context, and such a loop is sound to run any number of times (`timed_loop!`).
+            Some(overhead) => clock.time(|| unsafe { overhead.run(empty_iterations, &mut nothing) }),
+        };
 
         let switches = cpu::switches();
         let emptied = empty();

@@ -137,6 +137,56 @@ fn both_sides_of_a_comparison_of_gates_run_the_same_code() {
     }
 }
 
+#[test]
+fn a_system_call_below_calls_is_at_their_depth_and_the_loop_without_it_makes_the_same_calls() {
+    for depth in [1, 8, 24] {
+        let Some((with, without)) = crate::entry::returns::loops(depth) else { panic!("no loop of {depth}") };
+        let [with, without] = [with, without].map(one_iteration);
+        let entry: Vec<usize> =
+            (0..with.len()).filter(|&at| with[at].mnemonic() == Mnemonic::Syscall).collect();
+        let [entry] = entry[..] else { panic!("{} system calls", entry.len()) };
+        let is = |flow: FlowControl| move |i: &&Instruction| i.flow_control() == flow;
+        let (down, up) = with.split_at(entry);
+        assert_eq!(down.iter().filter(is(FlowControl::Call)).count(), depth as usize, "{}", listing(&with));
+        assert_eq!(down.iter().filter(is(FlowControl::Return)).count(), 0, "{}", listing(&with));
+        assert_eq!(up.iter().filter(is(FlowControl::Return)).count(), depth as usize, "{}", listing(&with));
+        let rest: Vec<Instruction> =
+            with.into_iter().filter(|i| i.mnemonic() != Mnemonic::Syscall).collect();
+        let mnemonics = |code: &[Instruction]| code.iter().map(mnemonic).collect::<Vec<_>>();
+        assert_eq!(mnemonics(&rest), mnemonics(&without));
+    }
+}
+
+/// The instructions of one iteration in the order of execution, through calls and returns.
+fn one_iteration(timed: TimedLoop) -> Vec<Instruction> {
+    const MOST: usize = 200;
+    let TimedLoop::Long(code) = timed else { panic!("64-bit code") };
+    let body = loop_body("a loop with calls", timed);
+    // SAFETY: the bytes lie in this program's own code; what the loop calls stands right behind it.
+    let bytes = unsafe { std::slice::from_raw_parts(code.address() as *const u8, 1024) };
+    let at = |address: u64| {
+        let offset = (address - code.address() as u64) as usize;
+        Decoder::with_ip(64, &bytes[offset..], address, DecoderOptions::NONE).decode()
+    };
+    let (mut executed, mut stack, mut address) = (Vec::new(), Vec::new(), body[0].ip());
+    while executed.len() < MOST {
+        let instruction = at(address);
+        if stack.is_empty() && instruction.mnemonic() == Mnemonic::Dec {
+            return executed;
+        }
+        address = match instruction.flow_control() {
+            FlowControl::Call if instruction.mnemonic() == Mnemonic::Call => {
+                stack.push(instruction.next_ip());
+                instruction.near_branch_target()
+            }
+            FlowControl::Return => stack.pop().expect("a call"),
+            _ => instruction.next_ip(),
+        };
+        executed.push(instruction);
+    }
+    panic!("no end in {}", listing(&executed))
+}
+
 /// The loop of a benchmark with one loop for all cases.
 fn body_of(benchmark: &Benchmark) -> Vec<Instruction> {
     match (benchmark.timed)(&(benchmark.cases)()[0]) {

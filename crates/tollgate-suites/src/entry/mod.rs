@@ -9,8 +9,10 @@ mod compat_int80;
 mod int80;
 mod int80_getpid;
 mod io_uring_nop;
+mod libc_call;
 mod rdtsc;
 mod results;
+pub(crate) mod returns;
 mod seccomp;
 mod speculation;
 mod syscall;
@@ -33,6 +35,8 @@ pub(crate) static SUITE: Suite = Suite {
         &syscall::BENCHMARK,
         &syscall_getpid::BENCHMARK,
         &syscall_clock::BENCHMARK,
+        &libc_call::BENCHMARK,
+        &returns::BENCHMARK,
         &seccomp::BENCHMARK,
         &user_dispatch::BENCHMARK,
         &speculation::BENCHMARK,

@@ -1,0 +1,44 @@
+//! A system call as a program makes it: through the C library's function.
+
+use crate::prelude::*;
+
+timed_loop! {
+    /// Number 110 in the 64-bit table.
+    inline: "mov eax, 110", "syscall"
+}
+
+timed_loop! {
+    /// Calls the function whose address is word 0.
+    wrapper: "call [r13]"
+}
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "entry/libc",
+    operation: "One getppid (number 110 in the 64-bit table): by a SYSCALL in the loop, or by the C library's function, which is called, enters the kernel and returns.",
+    avoid: "Nothing avoids the return after a kernel entry, which is mispredicted; make fewer calls. entry/return has the latency of deeper calls.",
+    source: "getppid(2); Linux Documentation/admin-guide/hw-vuln/srso.rst",
+    crosses: &[Call, KernelEntry, SystemCall, KernelCode],
+    crossed_in: |params, boundary| boundary != Call || word(params, "by") == "wrapper",
+    timed: |params| match word(params, "by") {
+        "wrapper" => Timed::once("call", TimedLoop::Long(wrapper)),
+        _ => Timed::once("syscall", TimedLoop::Long(inline)),
+    },
+    cases: || each_word("by", &["inline", "wrapper"]),
+    baseline_params: |_| Some(params(&[("by", "inline".into())])),
+    kind: Kind::Instance(|timed, params, _| {
+        // SAFETY: getppid(2) has no preconditions.
+        let parent = unsafe { libc::getppid() };
+        let same = move |result: u64| match result as i32 == parent {
+            true => Ok(()),
+            false => Err(format!("getppid returned {} instead of {parent}", result as i64)),
+        };
+        if word(params, "by") == "inline" {
+            return Ok(Loop::without_context(timed, same)?.here());
+        }
+        let function: unsafe extern "C" fn() -> libc::pid_t = libc::getppid;
+        let words = [function as usize as u64, 0, 0, 0, 0, 0, 0];
+        // SAFETY: word 0 is a function without parameters, which lives as long as the process.
+        Ok(unsafe { Loop::new(timed, words, None, same) }?.here())
+    }),
+    ..PLAIN
+};
