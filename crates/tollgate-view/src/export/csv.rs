@@ -8,7 +8,7 @@ use super::metric::{Metric, metrics};
 use super::session::{COLUMNS, InSession};
 use super::{short, word};
 use crate::spreadsheet::{Cell, Terminator, table};
-use crate::summary::Summary;
+use crate::summary::{Figures, Summary};
 
 /// The first record.
 pub const HEADER: [&str; 24] = [
@@ -98,7 +98,7 @@ fn records(summary: &Summary) -> Vec<[Cell; HEADER.len()]> {
             number(|estimate| Some(estimate.median)),
             number(|estimate| Some(estimate.interval?.low)),
             number(|estimate| Some(estimate.interval?.high)),
-            number(|estimate| Some(estimate.min)),
+            figures.and_then(Figures::min).into(),
             number(|estimate| estimate.p99),
             number(|estimate| Some(estimate.max)),
             figures.and_then(|figures| figures.below).into(),

@@ -3,7 +3,6 @@
 
 use std::fmt::Write;
 
-use tollgate_model::estimate::Estimate;
 use tollgate_model::{Run, Unit};
 
 use super::environment::{KeyFacts, machine};
@@ -14,15 +13,15 @@ use super::{short, word};
 use crate::summary::{Figures, Summary};
 
 /// The suffix of a family, its help and its value.
-type Statistic = (&'static str, &'static str, fn(&Estimate) -> Option<f64>);
+type Statistic = (&'static str, &'static str, fn(&Figures) -> Option<f64>);
 
 /// Statistics of values above the detection limit.
 const STATISTICS: [Statistic; 5] = [
-    ("", "The median over fresh processes.", |estimate| Some(estimate.median)),
-    ("_low", "The lower end of the 95 % CI of the median.", |estimate| Some(estimate.interval?.low)),
-    ("_high", "The upper end of the 95 % CI of the median.", |estimate| Some(estimate.interval?.high)),
-    ("_min", "The smallest sample.", |estimate| Some(estimate.min)),
-    ("_p99", "The 99th percentile of the samples.", |estimate| estimate.p99),
+    ("", "The median over fresh processes.", |figures| Some(figures.estimate.median)),
+    ("_low", "The lower end of the 95 % CI of the median.", |figures| Some(figures.estimate.interval?.low)),
+    ("_high", "The upper end of the 95 % CI of the median.", |figures| Some(figures.estimate.interval?.high)),
+    ("_min", "The smallest sample.", |figures| figures.min()),
+    ("_p99", "The 99th percentile of the samples.", |figures| figures.estimate.p99),
 ];
 
 /// Base units with their quantities, in the order of their families.
@@ -53,7 +52,7 @@ pub fn openmetrics(runs: &[Run]) -> String {
     for (quantity, unit) in UNITS {
         for (suffix, help, statistic) in STATISTICS {
             let name = format!("tollgate_{quantity}{suffix}_{unit}");
-            let value = |figures: &Figures| statistic(&figures.estimate).filter(|_| figures.below.is_none());
+            let value = |figures: &Figures| statistic(figures).filter(|_| figures.below.is_none());
             family(&mut text, [&name, unit, help], &runs, value);
         }
         let name = format!("tollgate_{quantity}_detection_limit_{unit}");

@@ -13,7 +13,7 @@ use super::histogram::{Histogram, SCALE};
 use super::metric::metrics;
 use super::session::InSession;
 use super::short;
-use crate::summary::Summary;
+use crate::summary::{Figures, Summary};
 
 /// The schema of the lines, and of the directory that they are kept in.
 pub const SCHEMA: u32 = 2;
@@ -123,7 +123,7 @@ pub fn ndjson(run: &Run) -> Result<String, serde_json::Error> {
             median: estimate.map(|estimate| estimate.median),
             ci_low: estimate.and_then(|estimate| Some(estimate.interval?.low)),
             ci_high: estimate.and_then(|estimate| Some(estimate.interval?.high)),
-            min: estimate.map(|estimate| estimate.min),
+            min: figures.and_then(Figures::min),
             p99: estimate.and_then(|estimate| estimate.p99),
             max: estimate.map(|estimate| estimate.max),
             detection_limit: figures.and_then(|figures| figures.below),
@@ -167,9 +167,9 @@ impl Row<'_> {
             return Err("has a histogram that does not hold its samples".to_owned());
         }
         let measured = row.status == Status::Measured.name();
-        let of_all = [row.median, row.min, row.max].iter().all(|figure| figure.is_some() == measured);
-        // An interval and a p99 need more samples than one.
-        let of_many = [row.ci_low, row.ci_high, row.p99].iter().all(|figure| measured || figure.is_none());
+        let of_all = [row.median, row.max].iter().all(|figure| figure.is_some() == measured);
+        // An interval and a p99 need more samples than one, and a difference below zero is no minimum.
+        let of_many = [row.ci_low, row.ci_high, row.min, row.p99].iter().all(|figure| measured || figure.is_none());
         let is_interval = row.ci_low.is_some() == row.ci_high.is_some();
         if !of_all || !of_many || !is_interval || (row.count > 0) != measured {
             return Err("has figures that contradict its status".to_owned());

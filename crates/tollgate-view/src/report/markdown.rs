@@ -119,7 +119,7 @@ fn cells(name: &str, row: &Row) -> [String; 5] {
         return [name, row.status().to_owned(), String::new(), String::new(), String::new()];
     };
     let unit = found.measured.unit;
-    let min = Some(found.estimate.min).filter(|min| *min > 0.0 && found.below.is_none());
+    let min = found.min().filter(|_| found.below.is_none());
     let min = min.map(|min| figures::estimate(min, unit));
     let multiple = found.multiple.map(|multiple| figures::significant(multiple, 3));
     let [interval, min, multiple] = [found.interval_in_words(), min, multiple].map(Option::unwrap_or_default);

@@ -207,8 +207,9 @@ fn shown(subject: &Subject, found: &Row, comparison: Option<&Comparison>) -> (Ce
     let level = match counts::batches(figures) {
         Some(batches) => batches,
         None => {
-            let interval = figures.interval_in_words().map(|interval| format!("95 % CI {interval}, "));
-            format!("{}min {}", interval.unwrap_or_default(), figures::estimate(figures.estimate.min, unit))
+            let interval = figures.interval_in_words().map(|interval| format!("95 % CI {interval}"));
+            let min = figures.min().map(|min| format!("min {}", figures::estimate(min, unit)));
+            interval.into_iter().chain(min).collect::<Vec<_>>().join(", ")
         }
     };
     let mut evidence = format!("{level}; {}", samples(subject, figures));

@@ -75,9 +75,9 @@ pub fn of(subjects: &[Subject]) -> Option<Figure> {
 
 /// A median, its CI, its min and its multiple of a system call.
 fn in_words(figures: &Figures) -> [Text; 4] {
-    let (estimate, unit) = (&figures.estimate, figures.measured.unit);
-    let is_known = figures.below.is_none() && estimate.min > 0.0;
-    let min = if is_known { figures::estimate(estimate.min, unit) } else { String::new() };
+    let unit = figures.measured.unit;
+    let min = figures.min().filter(|_| figures.below.is_none());
+    let min = min.map_or_else(String::new, |min| figures::estimate(min, unit));
     let multiple = figures.multiple.map(|multiple| figures::significant(multiple, 3));
     [figures.in_words(), figures.interval_in_words().unwrap_or_default(), min, multiple.unwrap_or_default()]
         .map(Text::from)

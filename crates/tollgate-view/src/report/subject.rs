@@ -85,7 +85,7 @@ pub fn mark(look: usize, figures: &Figures) -> Mark {
         look,
         at: estimate.median,
         interval: estimate.interval.map(|interval| (interval.low, interval.high)),
-        min: Some(estimate.min).filter(|floor| *floor > 0.0),
+        min: figures.min(),
         is_noisy: !figures.noise().is_empty(),
         title: Text::default(),
     }

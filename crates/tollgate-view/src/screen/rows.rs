@@ -250,7 +250,7 @@ fn cells(figures: &Figures) -> [String; 4] {
     let median = shown(figures.estimate.median);
     let unit_name = median.split_once(' ').map_or("", |(_, unit)| unit);
     let interval = figures.interval_in_words().map(|range| format!("{range} {unit_name}"));
-    let min = Some(figures.estimate.min).filter(|min| *min > 0.0).map(shown);
+    let min = figures.min().map(shown);
     let multiple = figures.multiple.filter(|_| unit == Unit::Nanoseconds).map(times);
     [median, interval.unwrap_or_default(), min.unwrap_or_default(), multiple.unwrap_or_default()]
 }

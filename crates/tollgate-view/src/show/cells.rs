@@ -99,8 +99,7 @@ impl Columns {
                 |value: f64| if measured.ops_per_sample == 1 { shown(value) } else { String::new() };
             cells.extend([of.p99.map(of_single).unwrap_or_default(), of_single(of.max)]);
         } else {
-            // A minimum of zero is below the detection limit.
-            cells.push(if of.min > 0.0 { shown(of.min) } else { String::new() });
+            cells.push(figures.min().map(shown).unwrap_or_default());
         }
         if self == Self::Multiple {
             cells.push(figures.multiple.map(multiple).unwrap_or_default());

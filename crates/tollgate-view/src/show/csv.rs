@@ -4,7 +4,7 @@ use tollgate_model::text::clean;
 
 use super::cycles;
 use crate::spreadsheet::{Cell, Terminator, table};
-use crate::summary::{Row, Summary};
+use crate::summary::{Figures, Row, Summary};
 
 const COLUMNS: [&str; 26] = [
     "benchmark",
@@ -59,7 +59,7 @@ fn record(row: &Row, summary: &Summary) -> [Cell; COLUMNS.len()] {
         figures.and_then(|figures| cycles(figures, summary)).into(),
         estimate.and_then(|estimate| Some(estimate.interval?.low)).into(),
         estimate.and_then(|estimate| Some(estimate.interval?.high)).into(),
-        estimate.map(|estimate| estimate.min).into(),
+        figures.and_then(Figures::min).into(),
         estimate.map_or(0, |estimate| estimate.samples as u64).into(),
         measured.map_or(0, |measured| measured.discarded).into(),
         figures.and_then(|figures| figures.below).into(),

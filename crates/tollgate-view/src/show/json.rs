@@ -15,7 +15,7 @@ use crate::compare::json::ends;
 use crate::expensive::{self, Expense};
 use crate::findings::{self, Finding};
 use crate::quality::{self, Quality};
-use crate::summary::{BASELINE, Row, State, Summary};
+use crate::summary::{BASELINE, Figures, Row, State, Summary};
 use crate::trace;
 
 /// A run.
@@ -136,7 +136,7 @@ impl<'a> Record<'a> {
             median_cycles: figures.and_then(|figures| cycles(figures, summary)),
             ci_low: interval.map(|interval| interval.low),
             ci_high: interval.map(|interval| interval.high),
-            min: estimate.map(|estimate| estimate.min),
+            min: figures.and_then(Figures::min),
             p99: estimate.and_then(|estimate| estimate.p99),
             max: estimate.map(|estimate| estimate.max),
             samples: estimate.map_or(0, |estimate| estimate.samples),

@@ -61,6 +61,14 @@ impl<'a> Figures<'a> {
         comparable.then_some(self.estimate.median / baseline).filter(|multiple| multiple.is_finite())
     }
 
+    /// The smallest sample, where it is one: of a time, above zero; of an amount, not below it. A sample is a difference of two
+    /// measured times, and the smallest of many such differences may be the errors of both.
+    pub fn min(&self) -> Option<f64> {
+        let min = self.estimate.min;
+        let is_one = if self.measured.unit.is_amount() { min >= 0.0 } else { min > 0.0 };
+        is_one.then_some(min)
+    }
+
     /// The throughput in bytes per second.
     pub fn bytes_per_second(&self) -> Option<f64> {
         let is_known = self.measured.unit == Unit::Nanoseconds && self.below.is_none();
@@ -187,5 +195,27 @@ impl fmt::Display for Noise {
                 write!(f, "{} only", count(*number, "process", "processes"))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figures(unit: Unit, samples: &[f64]) -> Figures<'static> {
+        let measured = Measured::of_executions("group", unit, samples.to_vec());
+        let estimate = Estimate::of(&measured).expect("samples");
+        let (below, multiple, paired, parts) = (None, None, None, Vec::new());
+        Figures { measured: Cow::Owned(measured), estimate, below, multiple, paired, parts }
+    }
+
+    #[test]
+    fn a_difference_of_times_that_is_not_above_zero_is_no_minimum() {
+        assert_eq!(figures(Unit::Nanoseconds, &[-28_800.0, 110_000.0, 120_000.0]).min(), None);
+        assert_eq!(figures(Unit::Nanoseconds, &[0.0, 3.0]).min(), None);
+        assert_eq!(figures(Unit::Nanoseconds, &[2.5, 3.0]).min(), Some(2.5));
+        // No page fault is a count, and so is no byte.
+        assert_eq!(figures(Unit::Count, &[0.0, 1.0]).min(), Some(0.0));
+        assert_eq!(figures(Unit::Bytes, &[-4.0, 1.0]).min(), None);
     }
 }
