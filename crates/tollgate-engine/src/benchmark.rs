@@ -100,6 +100,9 @@ pub struct Benchmark {
     pub cases: fn() -> Vec<Params>,
     /// Parameters of the cases that run only in a thorough run, or when a pattern names them.
     pub thorough_cases: fn() -> Vec<Params>,
+    /// Whether a run without patterns measures a default case. It has a minute for all suites: of a curve or a family of calls it takes the
+    /// cases that say most. A pattern that matches a case always means it.
+    pub in_everything: fn(&Params) -> bool,
     /// Bytes that one operation of a case moves, where its throughput is of interest.
     pub bytes: fn(&Params) -> Option<u64>,
     /// Its cases on the first screen.
@@ -167,6 +170,7 @@ pub const PLAIN: Benchmark = Benchmark {
     baseline_params: |_| None,
     cases: one_case,
     thorough_cases: Vec::new,
+    in_everything: |_| true,
     bytes: |_| None,
     headlines: &[],
     kind: Kind::Instance(|_, _, _| Err(fail!("the benchmark has no instance"))),

@@ -150,8 +150,7 @@ fn a_system_call_below_calls_is_at_their_depth_and_the_loop_without_it_makes_the
         assert_eq!(down.iter().filter(is(FlowControl::Call)).count(), depth as usize, "{}", listing(&with));
         assert_eq!(down.iter().filter(is(FlowControl::Return)).count(), 0, "{}", listing(&with));
         assert_eq!(up.iter().filter(is(FlowControl::Return)).count(), depth as usize, "{}", listing(&with));
-        let rest: Vec<Instruction> =
-            with.into_iter().filter(|i| i.mnemonic() != Mnemonic::Syscall).collect();
+        let rest: Vec<Instruction> = with.into_iter().filter(|i| i.mnemonic() != Mnemonic::Syscall).collect();
         let mnemonics = |code: &[Instruction]| code.iter().map(mnemonic).collect::<Vec<_>>();
         assert_eq!(mnemonics(&rest), mnemonics(&without));
     }

@@ -34,7 +34,8 @@ pub fn everything() -> Selection {
 
 /// The cases of this extent that match any of `patterns`: a suite (`entry`), a benchmark (`entry/syscall`), a case
 /// (`entry/seccomp{instructions=32}`) or some of its parameters, or either with `*` for any characters. No pattern
-/// means everything but whole commands and environments themselves, see [`Kind`], or of that the [`Extent::Headlines`]. A pattern also finds cases of
+/// means everything but whole commands and environments themselves, see [`Kind`], or of that the [`Extent::Headlines`]; of the default cases those
+/// that are [`in_everything`](Benchmark::in_everything). A pattern also finds cases of
 /// [`Extent::Thorough`] and of the other size if no default case matches. The baselines of chosen cases are chosen
 /// with them.
 ///
@@ -68,6 +69,9 @@ pub fn select(patterns: &[String], extent: Extent, size: Size) -> Result<Selecti
     if patterns.is_empty() {
         chosen.extend(chosen_by("*"));
         chosen.retain(|&at| matches!(candidates[at].benchmark.kind, Kind::Instance(_)));
+        if extent == Extent::Usual {
+            chosen.retain(|&at| (candidates[at].benchmark.in_everything)(&candidates[at].params));
+        }
         if extent == Extent::Headlines {
             chosen.retain(|&at| candidates[at].benchmark.headline_of(&candidates[at].params).is_some());
         }

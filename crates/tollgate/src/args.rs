@@ -95,7 +95,7 @@ pub enum Verb {
 #[derive(Debug, Args)]
 #[command(after_help = examples::help("run", ""))]
 pub struct RunArgs {
-    /// A suite, a benchmark, a case, or either with `*`; none for everything but workloads and environments
+    /// A suite, a benchmark, a case, or either with `*`; none for the main cases of every suite but workloads and environments
     pub pattern: Vec<String>,
     /// Spend this much time, from 1s to 24h; a bare number is seconds [default: 60s, of more than two suites in several environments
     /// 60s for each of these; workloads 2m, large ones 30m, starts 20s, in each]

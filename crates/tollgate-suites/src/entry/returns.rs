@@ -16,6 +16,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     crosses: &[Call, KernelEntry, SystemCall, KernelCode],
     timed: |params| timed(number(params, "depth")).0,
     cases: || each("depth", &[0, 1, 8, 24]),
+    in_everything: |params| [0, 8].contains(&number(params, "depth")),
     baseline_params: |_| Some(params(&[("depth", 0.into())])),
     kind: Kind::Instance(|_, params, _| {
         let (with, without) = timed(number(params, "depth"));

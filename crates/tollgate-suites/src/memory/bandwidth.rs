@@ -39,6 +39,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         let every = all(last).into_iter();
         every.filter(|case| !usual.contains(case)).collect()
     },
+    in_everything: says_most,
     bytes: |params| Some(PAGE * number(params, "threads").max(1)),
     headlines: &[Headline {
         section: Section::Memory,
@@ -49,6 +50,19 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     uncounted: Some(TIME_OF_MEMORY),
     ..PLAIN
 };
+
+/// Memory by each operation and by all processors, and reads from the caches of this core.
+fn says_most(params: &Params) -> bool {
+    let Some((op, by)) = chosen(params) else { return false };
+    let caches = Sizes::here(&cpu::allowed());
+    let kib = number(params, "kib");
+    let is_memory = sizes(caches.last).last() == Some(&kib);
+    match (op, word(params, "page") == Page::Small.word()) {
+        (Op::Read | Op::Copy, true) if number(params, "threads") > 1 => true,
+        (Op::Read, is_small) => is_memory || is_small && kib << 10 <= caches.l2,
+        (_, is_small) => is_memory && is_small && by == usual_by(op),
+    }
+}
 
 fn chosen(params: &Params) -> Option<(Op, By)> {
     Some((Op::from_word(word(params, "op"))?, By::from_word(word(params, "by"))?))

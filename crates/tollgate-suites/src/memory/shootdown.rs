@@ -51,6 +51,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         Timed::Together { code, instruction: "syscall", times }
     },
     cases: || cases(&CALLS, &usual_threads()),
+    in_everything: |params| word(params, "call") == "munmap",
     thorough_cases: || {
         let usual = usual_threads();
         let more = (1..16).map(|power| (1_u64 << power) - 1);

@@ -18,6 +18,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     crosses: &[Tlb, MemoryAccess],
     timed: |_| Timed::Loop { code: TimedLoop::Long(CHASE), instruction: "mov", times: LOADS },
     cases: || cases(&[32, 1024, 4096], &[4, 32]),
+    in_everything: |params| number(params, "pages") == 4096 && number(params, "stride_kib") == 4,
     thorough_cases: || {
         let (usual, all) =
             (cases(&[32, 1024, 4096], &[4, 32]), cases(&[32, 128, 512, 1024, 2048, 4096], &[4, 8, 16, 32]));

@@ -29,8 +29,14 @@ pub const SCALED: Benchmark = Benchmark {
     cases: || every_kind(&numbers(processors()).0),
     thorough_cases: || every_kind(&numbers(processors()).1),
     baseline_params: alone,
+    in_everything: |_| false,
     ..PLAIN
 };
+
+/// For [`Benchmark::in_everything`]: one thread, and one on each processor.
+pub fn threads_at_both_ends(params: &Params) -> bool {
+    word(params, "kind") == "threads" && [1, processors()].contains(&number(params, "users"))
+}
 
 /// The same case with one user.
 pub fn alone(params: &Params) -> Option<Params> {

@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use tollgate_engine::users::{Operation, Seat, Work};
 
-use super::cases::{SCALED, each_with, every_kind, has_others, instance, numbers_here};
+use super::cases::{SCALED, each_with, every_kind, has_others, instance, numbers_here, threads_at_both_ends};
 use super::work::{both, calls};
 use crate::files::data_dir::DataDir;
 use crate::prelude::*;
@@ -30,6 +30,7 @@ pub static OPEN: Benchmark = Benchmark {
     timed: |_| Timed::Whole("openat(2), close(2)"),
     cases: || each_with(every_kind(&numbers_here().0), "file", &FILES),
     thorough_cases: || each_with(every_kind(&numbers_here().1), "file", &FILES),
+    in_everything: threads_at_both_ends,
     kind: Kind::Instance(|_, params, context| {
         instance(1, u64::from(word(params, "file") == FILES[1]), params, context)
     }),

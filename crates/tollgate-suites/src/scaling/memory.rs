@@ -4,7 +4,7 @@ use std::io;
 
 use tollgate_engine::users::{Operation, Seat, Work};
 
-use super::cases::{SCALED, has_others, instance, numbers_here, processes_only};
+use super::cases::{SCALED, has_others, instance, numbers_here, processes_only, threads_at_both_ends};
 use super::work::{both, calls};
 use crate::prelude::*;
 use crate::syscall::call;
@@ -17,6 +17,7 @@ pub static FAULT: Benchmark = Benchmark {
     crosses: &[Exception, PageFault, KernelAllocation, Tlb, CacheLine, TlbShootdown],
     crossed_in: of_one_address_space,
     timed: |_| Timed::Whole("a store; madvise(2) MADV_DONTNEED"),
+    in_everything: threads_at_both_ends,
     kind: Kind::Instance(|_, params, context| instance(6, 0, params, context)),
     ..SCALED
 };

@@ -9,7 +9,7 @@ use tollgate_engine::users::{Operation, Seat, Work};
 use tollgate_os::process::own_pid;
 use tollgate_os::signals::{Disposition, Set};
 
-use super::cases::{SCALED, has_others, instance};
+use super::cases::{SCALED, has_others, instance, threads_at_both_ends};
 use super::work::calls;
 use crate::prelude::*;
 use crate::syscall::call;
@@ -21,6 +21,7 @@ pub static GETPPID: Benchmark = Benchmark {
     source: "getppid(2); will-it-scale, getppid1.c",
     crosses: &[KernelEntry, SystemCall],
     timed: |_| Timed::Whole("getppid(2)"),
+    in_everything: threads_at_both_ends,
     kind: Kind::Instance(|_, params, context| instance(0, 0, params, context)),
     ..SCALED
 };
@@ -33,6 +34,7 @@ pub static FUTEX: Benchmark = Benchmark {
     crosses: &[KernelEntry, SystemCall, KernelCode, CacheLine],
     crossed_in: |params, boundary| boundary != CacheLine || has_others(params),
     timed: |_| Timed::Whole("futex(2)"),
+    in_everything: threads_at_both_ends,
     kind: Kind::Instance(|_, params, context| instance(9, 0, params, context)),
     ..SCALED
 };

@@ -169,7 +169,8 @@ impl Row<'_> {
         let measured = row.status == Status::Measured.name();
         let of_all = [row.median, row.max].iter().all(|figure| figure.is_some() == measured);
         // An interval and a p99 need more samples than one, and a difference below zero is no minimum.
-        let of_many = [row.ci_low, row.ci_high, row.min, row.p99].iter().all(|figure| measured || figure.is_none());
+        let of_many =
+            [row.ci_low, row.ci_high, row.min, row.p99].iter().all(|figure| measured || figure.is_none());
         let is_interval = row.ci_low.is_some() == row.ci_high.is_some();
         if !of_all || !of_many || !is_interval || (row.count > 0) != measured {
             return Err("has figures that contradict its status".to_owned());
