@@ -29,6 +29,8 @@
     call .Lk_serial
     cmpl $1, .Lk_command(%rip)
     je .Lk_dump
+    cmpl $2, .Lk_command(%rip)
+    je .Ls_main
 
     mov .Lk_operations(%rip), %eax
     cmp $1, %eax                    # a loop of no iterations would run 2^32 times

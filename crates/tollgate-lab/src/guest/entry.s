@@ -57,8 +57,8 @@ tollgate_guest_begin:
 tollgate_guest_parameters:
 .Lk_operations: .long 1000      # n
 .Lk_rounds:     .long 1
-.Lk_command:    .long 0         # 0: experiments; 1: print the tables
-.Lk_reserved:   .long 0
+.Lk_command:    .long 0         # 0: experiments; 1: print the tables; 2: run the programs of the archive
+.Lk_archive:    .long 0         # where in the loaded file the archive begins; 0 where there is none
 .Lk_chosen:     .quad -1, 0     # a bit for each experiment, by its number
 
     .code32
@@ -76,6 +76,20 @@ tollgate_guest_entry:
     out %al, $0x21
     out %al, $0xa1
 
+# An archive of programs lies where tables will be: it goes to a place of its own first.
+    mov .Lk_archive - .Lk_begin + .LBASE, %esi
+    test %esi, %esi
+    jz 2f
+    add $.LBASE, %esi
+    mov .LARCHIVE_TOTAL(%esi), %ecx
+    cmp $.LARCHIVE_MOST, %ecx       # where it is larger it is refused later
+    jbe 1f
+    mov $.LARCHIVE_MOST, %ecx
+1:  add $3, %ecx
+    shr $2, %ecx
+    mov $.LARCHIVE, %edi
+    rep movsl
+2:
 # Without long mode there is nothing to do. CPUID 80000001h, EDX bit 29.
     mov $0x80000000, %eax
     cpuid

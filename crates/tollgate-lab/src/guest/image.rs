@@ -9,6 +9,7 @@ use super::experiments::Experiment;
 
 global_asm!(
     include_str!("entry.s"),
+    include_str!("system/layout.s"),
     include_str!("tables.s"),
     include_str!("handlers.s"),
     include_str!("program.s"),
@@ -17,6 +18,13 @@ global_asm!(
     include_str!("wrong.s"),
     include_str!("dispatch.s"),
     include_str!("records.s"),
+    include_str!("system/entry.s"),
+    include_str!("system/load.s"),
+    include_str!("system/schedule.s"),
+    include_str!("system/calls.s"),
+    include_str!("system/faults.s"),
+    include_str!("system/words.s"),
+    include_str!("system/restart.s"),
     include_str!("dump.s"),
     options(att_syntax, raw)
 );
@@ -38,6 +46,12 @@ pub const BASE: u64 = 0x10_0000;
 /// Bytes of a line in the list of experiments, `.LENTRY` in `experiments.s`.
 const LINE: usize = 32;
 
+/// Where in the parameters stands where the archive begins.
+const ARCHIVE: usize = 12;
+
+/// Bytes of a page.
+const PAGE: usize = 4096;
+
 /// Bytes of a line in the list of code.
 const CODE_LINE: usize = 12;
 
@@ -49,6 +63,8 @@ pub enum Command {
     Experiments,
     /// Print its tables and MSRs as text, and nothing else.
     Dump,
+    /// Run the programs of an archive in ring 3: [`Image::with_programs`].
+    System,
 }
 
 /// Experiments, by their numbers.
@@ -135,6 +151,21 @@ impl Image {
         if let Some(place) = bytes.get_mut(at..at + 32) {
             place.copy_from_slice(&parameters.bytes());
         }
+        Self { bytes }
+    }
+
+    /// The image that runs the programs of `archive`, whose form docs/lab.md has under "Programs". The archive follows
+    /// the kernel at a multiple of 4096. Whatever its bytes are, the kernel survives them.
+    pub fn with_programs(parameters: &Parameters, archive: &[u8]) -> Self {
+        let parameters = Parameters { command: Command::System, ..*parameters };
+        let Self { mut bytes } = Self::new(&parameters);
+        let begins = bytes.len().next_multiple_of(PAGE);
+        bytes.resize(begins, 0);
+        let at = offset(&raw const tollgate_guest_parameters) + ARCHIVE;
+        if let Some(place) = bytes.get_mut(at..at + 4) {
+            place.copy_from_slice(&(begins as u32).to_le_bytes());
+        }
+        bytes.extend(archive);
         Self { bytes }
     }
 

@@ -6,6 +6,7 @@
 
 mod crossings;
 mod differential;
+mod programs;
 mod properties;
 mod refusals;
 mod watching;
