@@ -48,6 +48,19 @@ pub struct Output {
     pub memory: Option<Vec<u8>>,
     /// The counters, of engines that count.
     pub counts: Option<Counts>,
+    /// Instructions of ring 3 that the engine does not know, in their order. The guest was told of each.
+    pub unknown: Vec<Unknown>,
+}
+
+/// An instruction that an engine does not know. It was not executed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unknown {
+    /// Its address.
+    pub rip: u64,
+    /// Its bytes, as far as its page goes.
+    pub bytes: Vec<u8>,
+    /// How it reads, in Intel's syntax.
+    pub text: String,
 }
 
 /// Something that runs guests.

@@ -2,10 +2,10 @@
 //! always there, and two runs of it are the same to the byte.
 //!
 //! 32-bit protected mode without paging, compatibility mode and 64-bit mode with four levels of page tables.
-//! Crossings, exceptions included, are walked by [`tollgate_x86::walk`]; iced decodes. Nothing comes from outside: no
-//! interrupt, no timer. Alignment is checked where CR0.AM and RFLAGS.AC ask for it. Not modelled: real-address and
-//! virtual-8086 mode, 16-bit code, paging outside long mode, tasks, single steps and debug registers, x87 and SSE. An
-//! instruction outside the model ends the run and is named with its bytes; only one that every processor refuses, or that
+//! Crossings, exceptions included, are walked by [`tollgate_x86::walk`]; iced decodes. The two
+//! interrupt controllers and channel 0 of the timer are there; nothing else comes from outside. Alignment is checked where CR0.AM and RFLAGS.AC ask for it. Not modelled: real-address and
+//! virtual-8086 mode, 16-bit code, paging outside long mode, tasks, debug registers, x87 and SSE. An
+//! instruction outside the model ends the run, or the program in ring 3 whose kernel has asked to be told, and is named with its bytes; only one that every processor refuses, or that
 //! CPUID does not offer, is #UD. Arithmetic is compared with the processor at hand, and all counts with QEMU's.
 
 mod access;
@@ -18,6 +18,8 @@ mod decoded;
 mod execute;
 mod jumps;
 mod memory;
+mod pic;
+mod pit;
 mod ports;
 mod run;
 mod segments;
@@ -43,10 +45,11 @@ use watch::Watcher;
 
 /// The interpreter. Where the machine names no vendor, the processor is Intel's.
 ///
-/// The time stamp counter is the number of instructions so far. An instruction counts when it is completed, whatever
-/// it takes: one with REP once. One that faults for what it meets does not, for it may be executed again; one that is
-/// refused for what it is, an invalid opcode or an instruction for another ring, counts as its trap. QEMU's `-icount`
-/// counts the same, but for REP with n repetitions, which it counts n + 1 times.
+/// The time stamp counter is the number of instructions so far, and the time that the processor has waited for the timer: an
+/// instruction is a nanosecond of the timer's time. An instruction counts when it is completed, whatever it takes; one with
+/// REP and n repetitions counts n + 1 times, or n where it ends by a comparison. One that faults for what it meets does not, for it may be executed again; one that is
+/// refused for what it is, an invalid opcode or an instruction for another ring, counts as its trap. QEMU's `-icount
+/// shift=0` counts the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Interpreter;
 
@@ -104,5 +107,6 @@ fn run(
         },
         memory: Some(processor.memory.bytes),
         counts: Some(processor.counts),
+        unknown: processor.unknown,
     })
 }

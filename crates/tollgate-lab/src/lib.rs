@@ -20,7 +20,7 @@ mod references;
 mod sample;
 mod schedule;
 
-pub use engine::{Engine, LabError, Machine, Output, Provenance};
+pub use engine::{Engine, LabError, Machine, Output, Provenance, Unknown};
 pub use engines::{EngineChoice, EngineNote, machine};
 pub use interpreter::{Change, Counts, Interpreter, Moment, Registers, Window};
 pub use judgement::{Defect, Mistake, Obstacle, Status};

@@ -5,8 +5,8 @@
 //! IDT, TSS and MSRs, and why they are laid out so), `handlers.s` (where the crossings lead), `program.s` (what runs
 //! in ring 3), `pieces.s` (the measured pieces in ring 0), `experiments.s` (the list), `wrong.s` (set-ups that are
 //! refused), `dispatch.s` (the sequence of a run), `records.s` and `dump.s` (the output). The same image runs programs:
-//! `system/layout.s` and the files that it names. It is assembled into
-//! read-only data of this program, where nothing executes it, and copied into a machine's memory.
+//! `system/layout.s` and the files that it names. It is assembled into read-only data of this program, where nothing
+//! executes it, and copied into a machine's memory.
 
 mod experiments;
 mod image;
@@ -16,4 +16,4 @@ mod record;
 pub use experiments::{EXPERIMENTS, Expected, Experiment, Feature, Group, Origin};
 pub use image::{BASE, Chosen, Code, Command, Image, Parameters};
 pub use outcome::{Ending, Outcome, Outcomes};
-pub use record::{Complaint, Fault, Maker, Record, Round, Serial};
+pub use record::{Complaint, Fault, Maker, Place, Record, Report, Round, Serial, Text, Thread};

@@ -95,6 +95,8 @@ impl Outcomes {
             }
             Record::Broken { fault } => self.ending = Ending::Broken(fault),
             Record::Refused => self.ending = Ending::Refused,
+            // Of programs: these are no experiments.
+            Record::Program(_) => {}
             Record::End { lines } => {
                 self.settle();
                 self.ending =

@@ -16,15 +16,30 @@
 //! | `refused` | none: a processor without long mode |
 //! | `end` | how many lines there were before |
 //!
+//! Of programs (`P` and `T` are the program and its thread):
+//!
+//! | kind | fields |
+//! |---|---|
+//! | `unloaded` | P, or ff for the archive; why, a number of errno |
+//! | `out` | P; up to 64 bytes that it wrote, two digits each |
+//! | `exit` | P; T; status; ticks; system calls; how often it was given the processor |
+//! | `dead` | P; T; vector; error code; CS; RIP; CR2, 0 where it is no page fault; RSP; RFLAGS; ticks |
+//! | `unknown` | P; T; CS; RIP; RSP; RFLAGS; ticks: an instruction that the engine does not know |
+//! | `regs` | P; T; RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8 to R15 at its end |
+//! | `stuck` | P; T: it waits for another thread for ever |
+//! | `stop` | none: no thread is left |
+//!
 //! A field that is added, or means something else, makes another version.
 
 mod parse;
+mod report;
 #[cfg(test)]
 mod tests;
 
 use std::fmt;
 
 pub use parse::{Complaint, Serial};
+pub use report::{Place, Report, Text, Thread};
 
 /// The beginning of a line.
 const VERSION: &str = "tg1";
@@ -115,6 +130,8 @@ pub enum Record {
     Broken { fault: Fault },
     /// The processor has no long mode.
     Refused,
+    /// Of a program.
+    Program(Report),
     /// The last one.
     End { lines: u32 },
 }
@@ -126,6 +143,11 @@ impl fmt::Display for Record {
         let mut line = format!("{VERSION} {kind}");
         for field in fields {
             line.push_str(&format!(" {field:x}"));
+        }
+        if let Self::Program(report) = self
+            && let Some(digits) = report.text()
+        {
+            line.push_str(&format!(" {digits}"));
         }
         write!(f, "{line} *{:08x}", checksum(line.as_bytes()))
     }
@@ -151,6 +173,7 @@ impl Record {
             }
             Self::Broken { fault } => ("broken", fault.fields().to_vec()),
             Self::Refused => ("refused", Vec::new()),
+            Self::Program(report) => report.parts(),
             Self::End { lines } => ("end", vec![lines.into()]),
         }
     }

@@ -127,6 +127,8 @@ impl Processor {
             What::Immediate(value) => Ok(value),
             What::Segment(register) => Ok(u64::from(self.selector(register).0)),
             What::Control(number) => self.control(number),
+            // Debug registers: unknown here, and not for programs anywhere.
+            What::Foreign if self.cpl != 0 => Err(self.privileged()),
             What::Near(_) | What::Far(..) | What::Foreign | What::None => Err(self.unknown()),
         }
     }
@@ -142,6 +144,7 @@ impl Processor {
             What::Memory(address) => self.store(address.segment, self.offset(&address), operand.bytes, value),
             What::Segment(register) => self.load_data_segment(register, Selector(value as u16)),
             What::Control(number) => self.set_control(number, value),
+            What::Foreign if self.cpl != 0 => Err(self.privileged()),
             _ => Err(self.unknown()),
         }
     }

@@ -8,11 +8,13 @@ use super::decoded::Decoded;
 const PAGE: usize = 4096;
 
 /// The decoded instructions.
+#[derive(Clone)]
 pub(super) struct Code {
-    /// One for each page of memory, made when the first instruction in it is decoded.
-    pages: Vec<Option<Box<Page>>>,
+    /// One for each page of memory, made when the first instruction in it is decoded. Copies of a processor share them.
+    pages: Vec<Option<Rc<Page>>>,
 }
 
+#[derive(Clone)]
 struct Page {
     /// Of each byte the instruction that begins there, as 32-bit and as 64-bit code: its index in `instructions` plus 1, or
     /// 0. No more than two begin at a byte, so that 16 bits are enough.
@@ -41,9 +43,9 @@ impl Code {
     /// Keeps an instruction that lies within one page.
     pub(super) fn keep(&mut self, address: u64, is_64_bit: bool, instruction: Rc<Decoded>) {
         let Some(slot) = self.pages.get_mut(page_of(address)) else { return };
-        let page = slot.get_or_insert_with(|| {
-            Box::new(Page { begins: [[0; PAGE]; 2], instructions: Vec::new(), covered: [0; PAGE / 64] })
-        });
+        let page = Rc::make_mut(slot.get_or_insert_with(|| {
+            Rc::new(Page { begins: [[0; PAGE]; 2], instructions: Vec::new(), covered: [0; PAGE / 64] })
+        }));
         let length = usize::from(instruction.length);
         page.instructions.push(instruction);
         let at = offset_of(address);

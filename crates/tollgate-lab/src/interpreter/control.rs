@@ -108,7 +108,7 @@ impl Processor {
         self.in_ring_0()?;
         match (number, Msr::of(number)) {
             (_, Some(msr)) => Ok(self.msr(msr)),
-            (TSC, _) => Ok(self.counts.instructions),
+            (TSC, _) => Ok(self.now()),
             (SPEC_CTRL, _) => Ok(self.spec_ctrl),
             _ => Err(self.protection()),
         }

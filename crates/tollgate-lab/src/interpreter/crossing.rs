@@ -119,21 +119,35 @@ impl Processor {
     }
 
     /// Delivers an exception, and what its delivery meets.
-    pub(super) fn deliver(&mut self, mut fault: Fault) -> Result<(), End> {
+    pub(super) fn deliver(&mut self, fault: Fault) -> Result<(), End> {
         if !fault.crossed {
             self.rip = self.start;
         }
-        let mut event = fault.event();
+        if let Some(address) = fault.address {
+            self.cr2 = address;
+        }
+        self.deliver_event(fault.event())
+    }
+
+    /// Delivers an interrupt from outside, between two instructions.
+    pub(super) fn interrupt(&mut self, vector: u8) -> Result<(), End> {
+        self.start = self.rip;
+        self.deliver_event(Event::External { vector })
+    }
+
+    fn deliver_event(&mut self, mut event: Event) -> Result<(), End> {
         loop {
-            if let Some(address) = fault.address {
-                self.cr2 = address;
-            }
             match walk(self, Crossing::Event(event)) {
                 Outcome::Done => return Ok(()),
-                Outcome::Fault(second) => match Next::after(event, &second) {
-                    Next::Deliver(next) => (event, fault) = (next, second),
-                    Next::Shutdown => return Err(self.shut_down(event, second)),
-                },
+                Outcome::Fault(second) => {
+                    if let Some(address) = second.address {
+                        self.cr2 = address;
+                    }
+                    match Next::after(event, &second) {
+                        Next::Deliver(next) => event = next,
+                        Next::Shutdown => return Err(self.shut_down(event, second)),
+                    }
+                }
                 other => return Err(End::CutShort(format!("{event:?} at {:x}: {other}", self.start))),
             }
         }
@@ -150,11 +164,15 @@ impl Processor {
     }
 
     pub(super) fn stop(&self, why: &str) -> Trap {
-        Trap::End(self.cut_short(why, self.start))
+        Trap::Unknown(self.named(why, self.start))
     }
 
     /// The run ends at an address, for this reason.
     pub(super) fn cut_short(&self, why: &str, at: u64) -> End {
-        End::CutShort(format!("{why}, at {at:x} in {}, ring {}", self.mode, self.cpl))
+        End::CutShort(self.named(why, at))
+    }
+
+    fn named(&self, why: &str, at: u64) -> String {
+        format!("{why}, at {at:x} in {}, ring {}", self.mode, self.cpl)
     }
 }

@@ -3,6 +3,7 @@
 use super::code::Code;
 
 /// Memory from address 0. Where there is none, reads give ones and writes are lost, as on a bus without a device.
+#[derive(Clone)]
 pub(super) struct Memory {
     pub(super) bytes: Vec<u8>,
     /// The decoded instructions; dropped where their bytes are written.

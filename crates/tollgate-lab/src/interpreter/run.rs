@@ -5,29 +5,38 @@ use std::time::{Duration, Instant};
 
 use iced_x86::{Decoder, DecoderError, DecoderOptions};
 use tollgate_x86::Rflags;
-use tollgate_x86::walk::{Fault, SegmentRegister};
+use tollgate_x86::walk::{Exception, Fault, SegmentRegister};
 
 use super::decoded::Decoded;
 use super::state::{Done, End, Processor, Trap};
 use super::tlb::{Access, is_canonical};
 use super::watch::{Watcher, written};
+use crate::engine::Unknown;
 use crate::host::hex;
 
 /// No instruction is longer. SDM 2A, "Instruction format".
 const LONGEST: usize = 15;
 /// The clock is read after so many steps.
 const GLANCE: u64 = 1 << 14;
+/// Without BMI1 and LZCNT, TZCNT and LZCNT are BSF and BSR with a prefix that means nothing. Compilers count on it.
+const OPTIONS: u32 = DecoderOptions::NO_MPFX_0FBC | DecoderOptions::NO_MPFX_0FBD;
+/// The exception of single steps.
+const DEBUG: Exception = Exception(1);
 
 impl Processor {
     /// Runs until the guest ends it, or after so many instructions or so much time.
     pub(super) fn run(&mut self, most: u64, patience: Duration, mut watcher: Option<Watcher>) -> End {
         let begin = Instant::now();
+        self.budget = most;
+        let mut steps = 0_u64;
         // Begun instructions count, completed or not: an instruction that faults forever ends as well.
-        for begun in 0..most {
-            if begun % GLANCE == 0 && begin.elapsed() >= patience {
+        while self.budget > 0 {
+            if steps.is_multiple_of(GLANCE) && begin.elapsed() >= patience {
                 let seconds = patience.as_secs_f64();
                 return self.cut_short(&format!("stopped after {seconds} s"), self.rip);
             }
+            steps += 1;
+            self.budget -= 1;
             let step = match &mut watcher {
                 None => self.step(),
                 Some(watcher) => watcher.step(self),
@@ -39,28 +48,94 @@ impl Processor {
         self.cut_short(&format!("stopped after {most} instructions"), self.rip)
     }
 
-    /// Executes one instruction, or delivers its exception.
+    /// Executes one instruction, or delivers its exception, or an interrupt that comes before it.
     #[inline]
     pub(super) fn step(&mut self) -> Result<(), End> {
         self.start = self.rip;
-        if self.flags.has(Rflags::TF) {
-            return Err(self.cut_short("single steps by RFLAGS.TF, which are not modelled", self.rip));
+        let held_back = std::mem::take(&mut self.shadow);
+        if self.now() >= self.ports.attention() && self.is_asked() && !held_back {
+            let vector = self.ports.acknowledge();
+            return self.interrupt(vector);
         }
+        let single = self.flags.has(Rflags::TF);
         self.counts.instructions += 1;
         let done = self.fetch().and_then(|instruction| {
             self.rip = self.start.wrapping_add(instruction.length.into()) & self.address_mask();
-            self.execute(&instruction)
+            self.execute(&instruction)?;
+            if single { self.single_step(&instruction) } else { Ok(()) }
         });
         match done {
             Ok(()) => Ok(()),
+            Err(Trap::Unknown(why)) => self.not_known(why),
             Err(Trap::Refused(fault)) => self.raise(fault),
             Err(Trap::Fault(fault)) => {
                 self.counts.instructions -= 1;
                 self.raise(fault)
             }
-            Err(Trap::End(End::CutShort(why))) => Err(End::CutShort(self.with_bytes(why))),
-            Err(Trap::End(End::Asked)) => Err(End::Asked),
+            Err(Trap::End(end)) => Err(end),
         }
+    }
+
+    /// Whether an interrupt is asked for, and may come.
+    #[cold]
+    fn is_asked(&mut self) -> bool {
+        let now = self.now();
+        self.ports.pass(now) && self.flags.has(Rflags::IF)
+    }
+
+    /// HLT: time passes until an interrupt is asked for.
+    pub(super) fn halt(&mut self) -> Done {
+        /// So many changes of the timer's output bring an edge, if any do.
+        const CHANGES: u32 = 8;
+        if !self.flags.has(Rflags::IF) {
+            return Err(self.stop("HLT with interrupts off"));
+        }
+        for _ in 0..CHANGES {
+            let now = self.now();
+            if self.ports.pass(now) {
+                return Ok(());
+            }
+            let Some(due) = self.ports.due() else { break };
+            self.waited += due.saturating_sub(now);
+        }
+        Err(self.stop("HLT with interrupts on, and none that could come"))
+    }
+
+    /// RFLAGS.TF was set when the instruction began: #DB behind it. SDM 3B, "Single-step exception condition": not behind one
+    /// that interrupts, which clears TF, nor behind a load of SS; and of SYSCALL the mask of flags is applied first.
+    #[cold]
+    fn single_step(&mut self, instruction: &Decoded) -> Done {
+        use iced_x86::Mnemonic as M;
+        let exempt = match instruction.mnemonic {
+            M::Int | M::Int1 | M::Int3 | M::Into => true,
+            M::Syscall => !self.flags.has(Rflags::TF),
+            _ => self.shadow,
+        };
+        if exempt {
+            return Ok(());
+        }
+        // It is delivered behind the instruction, which has been completed.
+        self.start = self.rip;
+        Err(Trap::Refused(self.exception(DEBUG, None)))
+    }
+
+    /// An instruction that is not modelled. A guest that has asked for it is told of those in ring 3, by an interrupt that
+    /// nothing else makes; otherwise the run is over.
+    #[cold]
+    fn not_known(&mut self, why: String) -> Result<(), End> {
+        let bytes = self.bytes_here();
+        let vector = self.ports.unknown.filter(|_| self.cpl == 3);
+        let Some(vector) = vector else {
+            return Err(End::CutShort(match bytes.as_slice() {
+                [] => why,
+                bytes => format!("{why}: {} ({})", hex(bytes), written(bytes, self.is_64_bit(), self.start)),
+            }));
+        };
+        self.counts.instructions -= 1;
+        let text = written(&bytes, self.is_64_bit(), self.start);
+        self.unknown.push(Unknown { rip: self.start, bytes, text });
+        self.rip = self.start;
+        self.interrupt(vector)
     }
 
     fn raise(&mut self, fault: Fault) -> Result<(), End> {
@@ -131,26 +206,22 @@ impl Processor {
         Ok(decoded)
     }
 
-    /// Adds the bytes at the instruction to why the run cannot go on.
-    fn with_bytes(&mut self, why: String) -> String {
+    /// The bytes of the instruction; none where they cannot be read.
+    fn bytes_here(&mut self) -> Vec<u8> {
         let code = self.hidden(SegmentRegister::Cs).base;
         let linear = if self.is_64_bit() { self.start } else { code.wrapping_add(self.start) & 0xffff_ffff };
-        let Ok(physical) = self.translate(linear, Access::KernelRead) else { return why };
+        let Ok(physical) = self.translate(linear, Access::KernelRead) else { return Vec::new() };
         let in_page = LONGEST.min(0x1000 - (physical & 0xfff) as usize);
         let bytes = self.memory.slice(physical, in_page);
         let (decoded, _) = decode(bytes, self.is_64_bit());
-        let bytes = &bytes[..usize::from(decoded.length).min(bytes.len())];
-        match bytes {
-            [] => why,
-            bytes => format!("{why}: {} ({})", hex(bytes), written(bytes, self.is_64_bit(), self.start)),
-        }
+        bytes[..usize::from(decoded.length).min(bytes.len())].to_vec()
     }
 }
 
 /// Decodes bytes as if they lay at 0. Invalid bytes, an invalid LOCK included, are decoded as no instruction.
 fn decode(bytes: &[u8], is_64_bit: bool) -> (Decoded, DecoderError) {
     let bitness = if is_64_bit { 64 } else { 32 };
-    let mut decoder = Decoder::with_ip(bitness, bytes, 0, DecoderOptions::NONE);
+    let mut decoder = Decoder::with_ip(bitness, bytes, 0, OPTIONS);
     let instruction = decoder.decode();
     (Decoded::of(&instruction), decoder.last_error())
 }

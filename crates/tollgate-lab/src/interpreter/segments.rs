@@ -17,6 +17,7 @@ impl Processor {
         if selector.is_null() {
             self.demand(!is_stack || self.is_64_bit() && self.cpl < 3 && selector.rpl() == self.cpl)?;
             self.load_segment(register, Segment::null(selector));
+            self.shadow |= is_stack;
             return Ok(());
         }
         let mut descriptor = self.descriptor_of(selector)?;
@@ -43,6 +44,7 @@ impl Processor {
                 .map_err(|miss| self.missed(miss))?;
         }
         self.load_segment(register, Segment::of(selector, descriptor));
+        self.shadow |= is_stack;
         Ok(())
     }
 

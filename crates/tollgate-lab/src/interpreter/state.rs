@@ -8,6 +8,7 @@ use super::decoded::RAX;
 use super::memory::Memory;
 use super::ports::Ports;
 use super::tlb::Translations;
+use crate::engine::Unknown;
 
 /// Why an instruction was not completed.
 #[derive(Debug)]
@@ -16,6 +17,8 @@ pub(super) enum Trap {
     Fault(Fault),
     /// It raises one for what the instruction is: an invalid opcode, or one for another ring.
     Refused(Fault),
+    /// It is not modelled: why the run cannot go on, a clause. In ring 3 the guest may be told instead.
+    Unknown(String),
     /// The run is over.
     End(End),
 }
@@ -46,6 +49,7 @@ pub struct Counts {
 }
 
 /// The processor, with memory and ports.
+#[derive(Clone)]
 pub(super) struct Processor {
     pub(super) vendor: Vendor,
     /// In the order of their numbers, and [`NONE`](super::decoded::NONE).
@@ -74,12 +78,20 @@ pub(super) struct Processor {
     pub(super) translations: Translations,
     pub(super) ports: Ports,
     pub(super) counts: Counts,
+    /// Virtual nanoseconds, beside one for each instruction: the processor has waited for so long.
+    pub(super) waited: u64,
+    /// How many instructions may still be begun.
+    pub(super) budget: u64,
+    /// Whether the instruction before holds interrupts back from this one.
+    pub(super) shadow: bool,
+    /// The unknown instructions that the guest was told of.
+    pub(super) unknown: Vec<Unknown>,
     /// A record of the instruction, if it is watched.
     pub(super) record: Option<Record>,
 }
 
 /// The record of the instruction that is executed, while it is watched.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Record {
     pub(super) bytes: Vec<u8>,
     pub(super) exception: Option<Fault>,
@@ -120,6 +132,10 @@ impl Processor {
             translations: Translations::new(),
             ports: Ports::default(),
             counts: Counts::default(),
+            waited: 0,
+            budget: 0,
+            shadow: false,
+            unknown: Vec::new(),
             record: None,
         };
         use SegmentRegister as Is;
@@ -130,6 +146,12 @@ impl Processor {
         processor.load_segment(Is::Tr, Segment::of(Selector(0), task));
         processor.general[usize::from(RAX)] = 0x2bad_b002;
         processor
+    }
+
+    /// The time-stamp counter, which is virtual time in nanoseconds too.
+    #[inline]
+    pub(super) fn now(&self) -> u64 {
+        self.counts.instructions + self.waited
     }
 
     pub(super) fn efer(&self) -> Efer {
@@ -230,7 +252,7 @@ impl Processor {
         Trap::Refused(self.exception(Exception::INVALID_OPCODE, None))
     }
 
-    fn exception(&self, exception: Exception, code: Option<u32>) -> Fault {
+    pub(super) fn exception(&self, exception: Exception, code: Option<u32>) -> Fault {
         Fault { exception, code, address: None, level: Some(self.cpl), crossed: false }
     }
 

@@ -28,10 +28,12 @@ impl Decoded {
 }
 
 impl Processor {
-    /// A string instruction, or as much of its repetition as is made at a time. It is counted when it is over.
+    /// A string instruction, or as much of its repetition as is made at a time. Each repetition counts as an instruction, and so
+    /// does the look at a count of 0 that ends them, as with QEMU's `-icount`. Between two an interrupt may come.
     pub(super) fn string(&mut self, i: &Decoded) -> Done {
         let Some(repeat) = i.repeat else { return self.string_once(i) };
-        for _ in 0..AT_A_TIME {
+        let at_a_time = if self.flags.has(Rflags::TF) { 1 } else { AT_A_TIME };
+        for at in 1..=at_a_time {
             let count = self.register(RCX) & mask(i.address);
             if count == 0 {
                 return Ok(());
@@ -42,11 +44,13 @@ impl Processor {
             if i.compares() && equal != (repeat == Repeat::WhileEqual) {
                 return Ok(());
             }
+            if at == at_a_time || self.budget == 0 || self.now() >= self.ports.attention() {
+                break;
+            }
+            self.budget -= 1;
+            self.counts.instructions += 1;
         }
-        if self.register(RCX) & mask(i.address) != 0 {
-            self.rip = self.start;
-            self.counts.instructions -= 1;
-        }
+        self.rip = self.start;
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! Instructions of the system: ports, interrupts, tables, registers of control.
 
 use iced_x86::Mnemonic as M;
-use tollgate_x86::walk::{Segment, SegmentRegister};
+use tollgate_x86::walk::{Exception, Segment, SegmentRegister};
 use tollgate_x86::{Cr0, Cr4, Msr, Rflags, Selector};
 
 use super::decoded::{Decoded, Operand, RAX, RBX, RCX, RDX, What};
@@ -17,14 +17,25 @@ impl Processor {
             M::INVALID | M::Ud0 | M::Ud1 | M::Ud2 => Err(self.invalid_opcode()),
             M::Cli | M::Sti if self.cpl > self.io_level() => Err(self.privileged()),
             M::Cli => self.set_flag(Rflags::IF, false),
-            M::Sti => self.set_flag(Rflags::IF, true),
+            M::Sti => {
+                // What follows is executed before an interrupt can come.
+                self.shadow = !self.flags.has(Rflags::IF);
+                self.set_flag(Rflags::IF, true)
+            }
             M::Stac | M::Clac if self.cpl != 0 => Err(self.invalid_opcode()),
             M::Stac => self.set_flag(Rflags::AC, true),
             M::Clac => self.set_flag(Rflags::AC, false),
             M::Hlt => {
                 self.in_ring_0()?;
-                let with = if self.flags.has(Rflags::IF) { "on, and none that could come" } else { "off" };
-                Err(self.stop(&format!("HLT with interrupts {with}")))
+                self.halt()
+            }
+            M::Insb | M::Insw | M::Insd | M::Outsb | M::Outsw | M::Outsd => {
+                self.may_use_ports(self.register(RDX) as u16, 1)?;
+                Err(self.unknown())
+            }
+            M::Rdpmc | M::Lmsw => {
+                self.in_ring_0()?;
+                Err(self.unknown())
             }
             M::In => self.input(first, second),
             M::Out => self.output(first, second),
@@ -39,7 +50,7 @@ impl Processor {
                 if self.cr4.has(Cr4::TSD) {
                     self.in_ring_0()?;
                 }
-                self.set_halves(self.counts.instructions);
+                self.set_halves(self.now());
                 if i.mnemonic == M::Rdtscp {
                     self.set_register(RCX, 0, 4, self.msr(Msr::TscAux));
                 }
@@ -112,6 +123,10 @@ impl Processor {
                 self.set_register(RAX, 8, 1, self.flags.0);
                 Ok(())
             }
+            M::Wait => Ok(()),
+            _ if i.is_x87() && self.cr0.0 & Cr0::EM.with(Cr0::TS).0 != 0 => {
+                Err(self.fault(Exception(7), None))
+            }
             _ if i.is_foreign() => Err(self.invalid_opcode()),
             _ => Err(self.unknown()),
         }
@@ -136,9 +151,10 @@ impl Processor {
     fn input(&mut self, to: &Operand, from: &Operand) -> Done {
         let port = self.get(from)? as u16;
         self.may_use_ports(port, to.bytes)?;
+        let now = self.now();
         let value = (0..to.bytes)
             .rev()
-            .fold(0, |value, at| value << 8 | u64::from(self.ports.read(port.wrapping_add(at.into()))));
+            .fold(0, |value, at| value << 8 | u64::from(self.ports.read(port.wrapping_add(at.into()), now)));
         self.put(to, value)
     }
 
@@ -146,10 +162,14 @@ impl Processor {
         let (port, value) = (self.get(to)? as u16, self.get(from)?);
         self.may_use_ports(port, from.bytes)?;
         for at in 0..from.bytes {
-            match self.ports.write(port.wrapping_add(at.into()), (value >> (8 * at)) as u8) {
+            let now = self.now();
+            match self.ports.write(port.wrapping_add(at.into()), (value >> (8 * at)) as u8, now) {
                 Written::GoOn => {}
                 Written::Exit => return Err(Trap::End(End::Asked)),
-                Written::TooMuch => return Err(self.stop("more is written to the serial port than is kept")),
+                Written::TooMuch => {
+                    let why = "more is written to the serial port than is kept";
+                    return Err(Trap::End(self.cut_short(why, self.start)));
+                }
             }
         }
         Ok(())

@@ -47,6 +47,7 @@ const ENTRIES: usize = 256;
 
 /// Translations that were made and are at hand: a TLB. It is emptied where one may be; global pages and
 /// process-context identifiers keep none.
+#[derive(Clone)]
 pub(super) struct Translations([Translation; ENTRIES]);
 
 #[derive(Clone, Copy)]

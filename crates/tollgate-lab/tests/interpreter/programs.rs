@@ -43,12 +43,28 @@ fn run(archive: &[u8]) -> Output {
     Interpreter.run(image.bytes(), BASE, image.entry(), machine(Vendor::Intel)).unwrap()
 }
 
+fn both(archive: &[u8]) -> (String, String) {
+    let image = Image::with_programs(&Parameters::default(), archive);
+    let ours = run(archive);
+    let qemu = tollgate_lab::Qemu::find().unwrap();
+    let theirs = qemu.run(image.bytes(), BASE, image.entry(), machine(Vendor::Intel)).unwrap();
+    println!("{:?} {}", ours.cut_short, String::from_utf8_lossy(&ours.serial));
+    println!("{:?} {}", theirs.cut_short, String::from_utf8_lossy(&theirs.serial));
+    (String::from_utf8(ours.serial).unwrap(), String::from_utf8(theirs.serial).unwrap())
+}
+
 #[test]
 fn one_program_says_hello_and_ends() {
-    let output = run(&archive(&[program!(tgr_hello, tgr_hello_end)], 0));
-    println!("{:?} {}", output.cut_short, String::from_utf8_lossy(&output.serial));
-    let image = Image::with_programs(&Parameters::default(), &archive(&[program!(tgr_hello, tgr_hello_end)], 0));
-    let qemu = tollgate_lab::Qemu::find().unwrap();
-    let output = qemu.run(image.bytes(), BASE, image.entry(), machine(Vendor::Intel)).unwrap();
-    println!("{:?} {}", output.cut_short, String::from_utf8_lossy(&output.serial));
+    let hello = program!(tgr_hello, tgr_hello_end);
+    let ways = program!(tgr_ways, tgr_ways_end);
+    let count = program!(tgr_count, tgr_count_end);
+    let threads = program!(tgr_threads, tgr_threads_end);
+    let sleeper = program!(tgr_sleeper, tgr_sleeper_end);
+    let strings = program!(tgr_strings, tgr_strings_end);
+    both(&archive(&[hello], 0));
+    both(&archive(&[ways], 0));
+    both(&archive(&[strings], 0));
+    both(&archive(&[threads], 0));
+    both(&archive(&[sleeper], 0));
+    both(&archive(&[count, count, hello, count], 0));
 }

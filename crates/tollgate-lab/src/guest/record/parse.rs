@@ -1,9 +1,9 @@
 //! The reader of records.
 
-use super::{Fault, Maker, Record, Round, VERSION, checksum};
+use super::{Fault, Maker, Place, Record, Report, Round, Text, Thread, VERSION, checksum};
 
-/// Bytes of the longest line that is looked at. The guest's own have 200 at most.
-const LONGEST: usize = 256;
+/// Bytes of the longest line that is looked at. The guest's own have 320 at most: all registers of a program.
+const LONGEST: usize = 400;
 
 /// Records that are read at most: 100 experiments in ten thousand rounds.
 const MOST: usize = 1 << 20;
@@ -116,6 +116,43 @@ fn typed<'a, I: Iterator<Item = &'a [u8]>>(kind: &[u8], fields: &mut Fields<I>) 
         b"broken" => Record::Broken { fault: fields.fault()? },
         b"refused" => Record::Refused,
         b"end" => Record::End { lines: fields.next()? },
+        _ => Record::Program(report(kind, fields)?),
+    })
+}
+
+fn report<'a, I: Iterator<Item = &'a [u8]>>(kind: &[u8], fields: &mut Fields<I>) -> Result<Report, Complaint> {
+    Ok(match kind {
+        b"unloaded" => Report::Unloaded { program: fields.next()?, why: fields.next()? },
+        b"out" => Report::Out { program: fields.next()?, text: fields.text()? },
+        b"exit" => Report::Exit {
+            thread: fields.thread()?,
+            status: fields.next()?,
+            ticks: fields.next()?,
+            calls: fields.next()?,
+            switches: fields.next()?,
+        },
+        b"dead" => Report::Dead {
+            thread: fields.thread()?,
+            fault: fields.fault()?,
+            cr2: fields.next()?,
+            place: fields.place()?,
+        },
+        b"unknown" => Report::Unknown {
+            thread: fields.thread()?,
+            cs: fields.next()?,
+            rip: fields.next()?,
+            place: fields.place()?,
+        },
+        b"regs" => {
+            let thread = fields.thread()?;
+            let mut general = [0; 16];
+            for register in &mut general {
+                *register = fields.next()?;
+            }
+            Report::Registers { thread, general }
+        }
+        b"stuck" => Report::Stuck { thread: fields.thread()? },
+        b"stop" => Report::Stop,
         _ => return Err(Complaint::Kind),
     })
 }
@@ -133,6 +170,25 @@ impl<'a, I: Iterator<Item = &'a [u8]>> Fields<I> {
     /// The four of a fault.
     fn fault(&mut self) -> Result<Fault, Complaint> {
         Ok(Fault { vector: self.next()?, error: self.next()?, cs: self.next()?, rip: self.next()? })
+    }
+
+    /// The two of a thread.
+    fn thread(&mut self) -> Result<Thread, Complaint> {
+        Ok(Thread { program: self.next()?, number: self.next()? })
+    }
+
+    /// The three of a place.
+    fn place(&mut self) -> Result<Place, Complaint> {
+        Ok(Place { rsp: self.next()?, rflags: self.next()?, ticks: self.next()? })
+    }
+
+    /// Bytes, of two digits each.
+    fn text(&mut self) -> Result<Text, Complaint> {
+        let word = self.0.next().ok_or(Complaint::Fields)?;
+        let (pairs, rest) = word.as_chunks::<2>();
+        let bytes: Option<Vec<u8>> =
+            pairs.iter().map(|pair| number(pair).and_then(|byte| u8::try_from(byte).ok())).collect();
+        bytes.filter(|_| rest.is_empty()).and_then(|bytes| Text::of(&bytes)).ok_or(Complaint::Fields)
     }
 }
 

@@ -3,6 +3,30 @@ use proptest::prelude::*;
 use super::*;
 
 fn record() -> impl Strategy<Value = Record> {
+    prop_oneof![of_an_experiment(), report().prop_map(Record::Program)]
+}
+
+fn report() -> impl Strategy<Value = Report> {
+    (0..8, any::<[u64; 16]>(), prop::collection::vec(any::<u8>(), 1..=64)).prop_map(|(kind, general, text)| {
+        let [a, b, c, d, e, f, g, h, i, ..] = general;
+        let (program, number) = (a as u8, b as u32);
+        let thread = Thread { program, number };
+        let fault = Fault { vector: c as u8, error: d as u32, cs: e as u16, rip: f };
+        let place = Place { rsp: g, rflags: h, ticks: i };
+        match kind {
+            0 => Report::Unloaded { program, why: number },
+            1 => Report::Out { program, text: Text::of(&text).unwrap() },
+            2 => Report::Exit { thread, status: c, ticks: d, calls: e, switches: f },
+            3 => Report::Dead { thread, fault, cr2: b, place },
+            4 => Report::Unknown { thread, cs: e as u16, rip: f, place },
+            5 => Report::Registers { thread, general },
+            6 => Report::Stuck { thread },
+            _ => Report::Stop,
+        }
+    })
+}
+
+fn of_an_experiment() -> impl Strategy<Value = Record> {
     (0..8, any::<[u64; 8]>()).prop_map(|(kind, [a, b, c, d, e, f, g, h])| {
         let (experiment, number) = (a as u8, b as u32);
         let fault = Fault { vector: c as u8, error: d as u32, cs: e as u16, rip: f };
@@ -60,7 +84,7 @@ fn lines_that_a_guest_wrote() {
 #[test]
 fn lines_that_are_no_records_are_complained_of() {
     let with_checksum = |line: &str| format!("{line} *{:08x}", checksum(line.as_bytes()));
-    let long = format!("tg1 done {}", "0 ".repeat(200));
+    let long = format!("tg1 done {}", "0 ".repeat(300));
     for (line, complaint) in [
         ("tg2 end 1 *00000000".to_owned(), Complaint::Version),
         ("tg10 end 1 *00000000".to_owned(), Complaint::Version),
@@ -76,6 +100,10 @@ fn lines_that_are_no_records_are_complained_of() {
         (with_checksum("tg1 end 100000000"), Complaint::Fields),
         (with_checksum("tg1 try 100"), Complaint::Fields),
         (with_checksum("tg1 end +1"), Complaint::Fields),
+        (with_checksum("tg1 out 0"), Complaint::Fields),
+        (with_checksum("tg1 out 0 4"), Complaint::Fields),
+        (with_checksum("tg1 out 0 4G"), Complaint::Fields),
+        (with_checksum(&format!("tg1 out 0 {}", "00".repeat(65))), Complaint::Fields),
         (long.clone(), Complaint::Long(long.len())),
     ] {
         let serial = Serial::read(line.as_bytes());

@@ -242,8 +242,12 @@
     jz 4f
     tg_wrmsr_address .LSYSENTER_EIP, .Ls_sysenter
 
+# The interpreter is asked to tell of instructions that it does not know. Elsewhere nothing listens at this port.
+4:  mov $.LUNKNOWN, %al
+    out %al, $0xeb
+
 # Without x87: there is one state for all programs, and it is not saved. CR0.EM makes each such instruction #NM, and MMX and SSE #UD.
-4:  mov %cr0, %rax
+    mov %cr0, %rax
     or $4, %eax
     mov %rax, %cr0
     ret

@@ -1,0 +1,137 @@
+//! Channel 0 of the 8254 timer, which is connected to input 0 of the first interrupt controller. It counts virtual time: an
+//! instruction is a nanosecond, as with QEMU's `-icount shift=0`. The times of its edges are those of QEMU 7.2,
+//! hw/timer/i8254.c and i8254_common.c. The other two channels, BCD and the read-back command are not modelled.
+//!
+//! Source: Intel, "8254 Programmable Interval Timer".
+
+/// Periods in a second.
+const FREQUENCY: u64 = 1_193_182;
+const NANOSECONDS: u64 = 1_000_000_000;
+
+/// The channel.
+#[derive(Debug, Clone)]
+pub(super) struct Pit {
+    mode: u8,
+    /// 1 and 2: the lower or the upper byte; 3: both.
+    access: u8,
+    /// Whether the lower byte of two was written or read.
+    half: bool,
+    low: u8,
+    /// A count that a latch command keeps, and how many bytes of it are left to be read.
+    latched: Option<u16>,
+    count: u64,
+    loaded_at: u64,
+    /// When the output is looked at again; none where it does not change any more.
+    due: Option<u64>,
+}
+
+impl Default for Pit {
+    /// Without a count nothing happens.
+    fn default() -> Self {
+        Self { mode: 3, access: 3, half: false, low: 0, latched: None, count: 0x1_0000, loaded_at: 0, due: None }
+    }
+}
+
+/// a * b / c
+fn scale(a: u64, b: u64, c: u64) -> u64 {
+    (u128::from(a) * u128::from(b) / u128::from(c)) as u64
+}
+
+impl Pit {
+    /// When the output may change, in virtual nanoseconds.
+    #[inline]
+    pub(super) fn due(&self) -> Option<u64> {
+        self.due
+    }
+
+    /// At the time that was due: the output's level. The next time is due then.
+    pub(super) fn look(&mut self) -> bool {
+        let now = self.due.unwrap_or(self.loaded_at);
+        self.due = self.next(now);
+        self.output(now)
+    }
+
+    /// Ports 40h and 43h at a time; the output's level, where it is set anew.
+    pub(super) fn write(&mut self, port: u16, byte: u8, now: u64) -> Option<bool> {
+        match port {
+            0x43 if byte >> 6 != 0 => None,
+            0x43 if byte >> 4 & 3 == 0 => {
+                let left = self.count.saturating_sub(self.periods(now) % self.count);
+                self.latched = Some(left as u16);
+                None
+            }
+            0x43 => {
+                self.access = byte >> 4 & 3;
+                // Modes 2 and 3 have two numbers each.
+                self.mode = byte >> 1 & if byte & 4 == 0 { 7 } else { 3 };
+                self.half = false;
+                None
+            }
+            0x40 => match (self.access, self.half) {
+                (1, _) => self.load(byte.into(), now),
+                (2, _) => self.load(u16::from(byte) << 8, now),
+                (_, false) => {
+                    (self.low, self.half) = (byte, true);
+                    None
+                }
+                (_, true) => {
+                    self.half = false;
+                    self.load(u16::from_le_bytes([self.low, byte]), now)
+                }
+            },
+            _ => None,
+        }
+    }
+
+    /// Port 40h at a time: a byte of the count that is left, or of the one that was latched.
+    pub(super) fn read(&mut self, now: u64) -> u8 {
+        let left = self.count.saturating_sub(self.periods(now) % self.count) as u16;
+        let [low, high] = self.latched.unwrap_or(left).to_le_bytes();
+        let is_low = self.access == 1 || self.access == 3 && !self.half;
+        if self.access == 3 {
+            self.half = !self.half;
+        }
+        if self.access != 3 || !self.half {
+            self.latched = None;
+        }
+        if is_low { low } else { high }
+    }
+
+    fn load(&mut self, count: u16, now: u64) -> Option<bool> {
+        self.count = if count == 0 { 0x1_0000 } else { count.into() };
+        self.loaded_at = now;
+        self.due = self.next(now);
+        Some(self.output(now))
+    }
+
+    /// Periods since the count was loaded.
+    fn periods(&self, now: u64) -> u64 {
+        scale(now.saturating_sub(self.loaded_at), FREQUENCY, NANOSECONDS)
+    }
+
+    fn output(&self, now: u64) -> bool {
+        let passed = self.periods(now);
+        match self.mode {
+            0 => passed >= self.count,
+            1 => passed < self.count,
+            2 => passed.is_multiple_of(self.count) && passed != 0,
+            3 => passed % self.count < self.count.div_ceil(2),
+            _ => passed == self.count,
+        }
+    }
+
+    fn next(&self, now: u64) -> Option<u64> {
+        let passed = self.periods(now);
+        let begin = passed - passed % self.count;
+        let next = match self.mode {
+            0 | 1 => (passed < self.count).then_some(self.count),
+            2 if passed == begin && passed != 0 => Some(begin + self.count),
+            2 => Some(begin + self.count + 1),
+            3 if passed - begin < self.count.div_ceil(2) => Some(begin + self.count.div_ceil(2)),
+            3 => Some(begin + self.count),
+            _ if passed < self.count => Some(self.count),
+            _ => (passed == self.count).then_some(self.count + 1),
+        }?;
+        Some((self.loaded_at + scale(next, NANOSECONDS, FREQUENCY)).max(now + 1))
+    }
+}
