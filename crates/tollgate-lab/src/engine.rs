@@ -84,6 +84,9 @@ pub enum LabError {
     /// The engine is not there, or may not be used: why, in a clause.
     #[error("{engine} cannot be used: {why}")]
     Unavailable { engine: &'static str, why: String },
+    /// Programs that do not fit into a machine.
+    #[error(transparent)]
+    Programs(#[from] crate::program::ArchiveError),
     /// The guest did not finish: why, in a clause.
     #[error("the guest did not finish: {why}")]
     Unfinished { why: String },

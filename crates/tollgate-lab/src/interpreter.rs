@@ -38,6 +38,7 @@ use crate::host::fits;
 use crate::{Engine, LabError, Machine, Output, Provenance};
 
 pub use state::Counts;
+pub(crate) use watch::written;
 pub use watch::{Change, Moment, Registers, Window};
 
 use state::{End, Processor};

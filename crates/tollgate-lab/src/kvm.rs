@@ -105,7 +105,14 @@ impl Engine for Kvm {
             // Memory comes in whole pages; the guest gets the requested size.
             let mut memory = vm.memory.copy();
             memory.truncate(machine.memory);
-            Ok(Output { serial, provenance, cut_short, memory: Some(memory), counts: None, unknown: Vec::new() })
+            Ok(Output {
+                serial,
+                provenance,
+                cut_short,
+                memory: Some(memory),
+                counts: None,
+                unknown: Vec::new(),
+            })
         })
     }
 }

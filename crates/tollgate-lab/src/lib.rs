@@ -3,7 +3,7 @@
 //!
 //! [`guest`] is that kernel and its experiments. Three engines run it: [`Kvm`], [`Qemu`], and an [`Interpreter`] that
 //! needs nothing. [`run()`] chooses an engine, repeats the experiments on machine after machine, and returns typed
-//! [`Results`]; the crate prints nothing.
+//! [`Results`]; [`system::run`] runs programs of one's own in ring 3 under the same kernel. The crate prints nothing.
 
 #![deny(unsafe_code)]
 
@@ -14,6 +14,7 @@ mod host;
 mod interpreter;
 mod judgement;
 mod kvm;
+mod program;
 mod qemu;
 mod references;
 #[cfg(test)]
@@ -28,3 +29,8 @@ pub use kvm::{Calibration, Counted, Kvm};
 pub use qemu::{Accelerator, Qemu};
 pub use references::References;
 pub use schedule::{Note, Results, Row, run, serial};
+
+/// Programs of one's own, in ring 3 under the lab's kernel.
+pub mod system {
+    pub use crate::program::*;
+}

@@ -12,7 +12,6 @@ mod tests;
 
 use std::ffi::OsStr;
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
@@ -20,14 +19,12 @@ use std::time::{Duration, Instant};
 use tollgate_os::memfd;
 use tollgate_x86::Vendor;
 
-use crate::host::{fits, out_of_patience, plainly, written};
+use crate::host::{find_in, fits, out_of_patience, plainly, written};
 use crate::{Engine, LabError, Machine, Output, Provenance};
 use process::{End, Process};
 
 /// The program.
 const PROGRAM: &str = "qemu-system-x86_64";
-/// Where programs are, where PATH does not say.
-const USUAL: &str = "/usr/local/bin:/usr/bin:/bin";
 /// The time limit of a question for the version.
 const PATIENCE_FOR_VERSION: Duration = Duration::from_secs(10);
 const MIB: usize = 1 << 20;
@@ -62,7 +59,7 @@ impl Qemu {
     }
 
     fn find_in(path: &OsStr) -> Result<Self, LabError> {
-        let program = program(path).ok_or_else(|| {
+        let program = find_in(PROGRAM, path).ok_or_else(|| {
             unavailable(format!(
                 "there is no {PROGRAM} along PATH (as a rule it comes with the package qemu-system-x86)"
             ))
@@ -165,15 +162,6 @@ fn is_qemu(program: &Path) -> Result<(), LabError> {
     }
     let line: String = said.lines().next().unwrap_or_default().chars().take(80).collect();
     Err(unavailable(format!("{} does not print its version: {line:?}", program.display())))
-}
-
-/// The first such program that may be run, in the absolute directories of `path` and then in the usual ones.
-fn program(path: &OsStr) -> Option<PathBuf> {
-    let directories = std::env::split_paths(path).chain(std::env::split_paths(USUAL));
-    let mut files = directories.filter(|at| at.is_absolute()).map(|at| at.join(PROGRAM));
-    files.find(|file| {
-        file.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
-    })
 }
 
 fn unavailable(why: String) -> LabError {

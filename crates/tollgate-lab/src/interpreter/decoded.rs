@@ -116,9 +116,10 @@ impl Decoded {
 
     /// Whether it is one of the x87 unit, which may be switched off: #NM.
     pub(super) fn is_x87(&self) -> bool {
-        self.code.cpuid_features().iter().any(|feature| {
-            matches!(feature, CpuidFeature::FPU | CpuidFeature::FPU287 | CpuidFeature::FPU387)
-        })
+        self.code
+            .cpuid_features()
+            .iter()
+            .any(|feature| matches!(feature, CpuidFeature::FPU | CpuidFeature::FPU287 | CpuidFeature::FPU387))
     }
 
     /// Whether it belongs to an extension that CPUID does not offer: #UD.

@@ -155,7 +155,11 @@ impl Pics {
     pub(super) fn write(&mut self, port: u16, byte: u8) {
         let [first, second] = &mut self.0;
         let pic = if port >= 0xa0 { second } else { first };
-        if port & 1 == 0 { pic.write_first(byte) } else { pic.write_second(byte) }
+        if port & 1 == 0 {
+            pic.write_first(byte)
+        } else {
+            pic.write_second(byte)
+        }
         let asks = self.0[1].next().is_some();
         self.0[0].set_line(CASCADE, asks);
     }

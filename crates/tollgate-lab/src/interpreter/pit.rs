@@ -28,7 +28,16 @@ pub(super) struct Pit {
 impl Default for Pit {
     /// Without a count nothing happens.
     fn default() -> Self {
-        Self { mode: 3, access: 3, half: false, low: 0, latched: None, count: 0x1_0000, loaded_at: 0, due: None }
+        Self {
+            mode: 3,
+            access: 3,
+            half: false,
+            low: 0,
+            latched: None,
+            count: 0x1_0000,
+            loaded_at: 0,
+            due: None,
+        }
     }
 }
 

@@ -128,11 +128,13 @@ impl Processor {
         let Some(vector) = vector else {
             return Err(End::CutShort(match bytes.as_slice() {
                 [] => why,
-                bytes => format!("{why}: {} ({})", hex(bytes), written(bytes, self.is_64_bit(), self.start)),
+                bytes => {
+                    format!("{why}: {} ({})", hex(bytes), written(bytes, self.is_64_bit(), self.start).1)
+                }
             }));
         };
         self.counts.instructions -= 1;
-        let text = written(&bytes, self.is_64_bit(), self.start);
+        let text = written(&bytes, self.is_64_bit(), self.start).1;
         self.unknown.push(Unknown { rip: self.start, bytes, text });
         self.rip = self.start;
         self.interrupt(vector)

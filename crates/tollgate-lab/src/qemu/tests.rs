@@ -1,5 +1,7 @@
 //! Small guests on QEMU, where there is QEMU.
 
+use std::os::unix::fs::PermissionsExt;
+
 use super::*;
 use crate::sample::{
     BASE, CHATTER, END, FAULT, HALT, HELLO, LONG, LOOP, SAID, bootable, is_alone, machine, run,
@@ -152,9 +154,13 @@ fn with_kvm_it_runs_or_says_why() {
 
 #[test]
 fn where_it_is_not_the_package_is_named() {
-    assert_eq!(program("relative:".as_ref()), program("".as_ref()), "only absolute directories count");
+    assert_eq!(
+        find_in(PROGRAM, "relative:".as_ref()),
+        find_in(PROGRAM, "".as_ref()),
+        "only absolute directories count"
+    );
     let empty = tempfile::tempdir().unwrap();
-    if program("".as_ref()).is_none() {
+    if find_in(PROGRAM, "".as_ref()).is_none() {
         let why = Qemu::find_in(empty.path().as_os_str()).unwrap_err().to_string();
         assert!(why.contains("qemu-system-x86)"), "{why}");
         return;

@@ -120,7 +120,10 @@ fn typed<'a, I: Iterator<Item = &'a [u8]>>(kind: &[u8], fields: &mut Fields<I>) 
     })
 }
 
-fn report<'a, I: Iterator<Item = &'a [u8]>>(kind: &[u8], fields: &mut Fields<I>) -> Result<Report, Complaint> {
+fn report<'a, I: Iterator<Item = &'a [u8]>>(
+    kind: &[u8],
+    fields: &mut Fields<I>,
+) -> Result<Report, Complaint> {
     Ok(match kind {
         b"unloaded" => Report::Unloaded { program: fields.next()?, why: fields.next()? },
         b"out" => Report::Out { program: fields.next()?, text: fields.text()? },

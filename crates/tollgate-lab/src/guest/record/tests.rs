@@ -7,23 +7,25 @@ fn record() -> impl Strategy<Value = Record> {
 }
 
 fn report() -> impl Strategy<Value = Report> {
-    (0..8, any::<[u64; 16]>(), prop::collection::vec(any::<u8>(), 1..=64)).prop_map(|(kind, general, text)| {
-        let [a, b, c, d, e, f, g, h, i, ..] = general;
-        let (program, number) = (a as u8, b as u32);
-        let thread = Thread { program, number };
-        let fault = Fault { vector: c as u8, error: d as u32, cs: e as u16, rip: f };
-        let place = Place { rsp: g, rflags: h, ticks: i };
-        match kind {
-            0 => Report::Unloaded { program, why: number },
-            1 => Report::Out { program, text: Text::of(&text).unwrap() },
-            2 => Report::Exit { thread, status: c, ticks: d, calls: e, switches: f },
-            3 => Report::Dead { thread, fault, cr2: b, place },
-            4 => Report::Unknown { thread, cs: e as u16, rip: f, place },
-            5 => Report::Registers { thread, general },
-            6 => Report::Stuck { thread },
-            _ => Report::Stop,
-        }
-    })
+    (0..8, any::<[u64; 16]>(), prop::collection::vec(any::<u8>(), 1..=64)).prop_map(
+        |(kind, general, text)| {
+            let [a, b, c, d, e, f, g, h, i, ..] = general;
+            let (program, number) = (a as u8, b as u32);
+            let thread = Thread { program, number };
+            let fault = Fault { vector: c as u8, error: d as u32, cs: e as u16, rip: f };
+            let place = Place { rsp: g, rflags: h, ticks: i };
+            match kind {
+                0 => Report::Unloaded { program, why: number },
+                1 => Report::Out { program, text: Text::of(&text).unwrap() },
+                2 => Report::Exit { thread, status: c, ticks: d, calls: e, switches: f },
+                3 => Report::Dead { thread, fault, cr2: b, place },
+                4 => Report::Unknown { thread, cs: e as u16, rip: f, place },
+                5 => Report::Registers { thread, general },
+                6 => Report::Stuck { thread },
+                _ => Report::Stop,
+            }
+        },
+    )
 }
 
 fn of_an_experiment() -> impl Strategy<Value = Record> {

@@ -1,0 +1,116 @@
+//! Programs of one's own: what runs in ring 3 under the lab's kernel.
+//!
+//! - `elf`: reads a statically linked ELF file. `assembler`: makes one of a text. A file that is neither is a flat binary.
+//! - `scan`: names the instructions that use registers the kernel does not keep.
+//! - `archive`: the programs as the kernel reads them. `run`: runs them. `ran`: what came of it. `walk`: how a fault was delivered.
+//!
+//! docs/lab.md has the system calls.
+
+mod archive;
+mod assembler;
+mod elf;
+mod file;
+mod ran;
+mod run;
+mod scan;
+#[cfg(test)]
+mod tests;
+mod walk;
+
+use std::ops::Range;
+
+pub use archive::{Archive, ArchiveError, Timer};
+pub use assembler::AssemblerError;
+pub use elf::{ElfError, Gap};
+pub use file::FileError;
+pub use ran::{Cause, Control, End, Fault, Ran, Written};
+pub use run::{Options, run};
+pub use scan::{Foreign, foreign};
+pub use walk::walk;
+
+/// Where programs are: linear addresses.
+pub const ADDRESSES: Range<u64> = 0x4000_0000..0x8000_0000;
+/// The most programs that one machine runs.
+pub const MAX_PROGRAMS: usize = 16;
+/// The most bytes that the programs of a machine have together.
+pub const MAX_ARCHIVE: usize = 4 << 20;
+/// The most bytes that a program takes in memory, its stack aside.
+pub const MAX_MEMORY: u64 = 4 << 20;
+/// The most bytes of a name.
+const LONGEST_NAME: usize = 23;
+
+/// A program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Program {
+    /// Its name: at most 23 characters of printable ASCII.
+    pub name: String,
+    /// Where it begins.
+    pub entry: u64,
+    /// Its memory, in order of addresses. No two are in the same page.
+    pub segments: Vec<Segment>,
+    /// Bytes of its stack; 0 for the kernel's own, 16 KiB.
+    pub stack: u64,
+    /// What it finds in RDI when it begins.
+    pub argument: u32,
+    /// Whether it may have I/O privilege level 3, by a system call.
+    pub iopl: bool,
+    /// Whether it is 32-bit code, which runs in compatibility mode.
+    pub is_32_bit: bool,
+}
+
+/// A part of a program's memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Segment {
+    /// Where it begins.
+    pub address: u64,
+    /// Bytes in memory: those of `bytes`, and zeros.
+    pub size: u64,
+    /// What is in it.
+    pub bytes: Vec<u8>,
+    /// Its rights.
+    pub rights: Rights,
+}
+
+/// The rights of a program to a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[expect(missing_docs, reason = "their names say it")]
+pub struct Rights {
+    pub read: bool,
+    pub write: bool,
+    pub execute: bool,
+}
+
+impl Program {
+    /// A flat binary: it is loaded and entered at the first address, and may read, write and execute all of itself. None where it is
+    /// empty or too large.
+    pub fn flat(name: &str, bytes: &[u8]) -> Option<Self> {
+        let size = bytes.len() as u64;
+        let rights = Rights { read: true, write: true, execute: true };
+        let segment = Segment { address: ADDRESSES.start, size, bytes: bytes.to_vec(), rights };
+        let fits = size > 0 && size <= MAX_MEMORY;
+        fits.then(|| Self::new(name, ADDRESSES.start, vec![segment]))
+    }
+
+    fn new(name: &str, entry: u64, segments: Vec<Segment>) -> Self {
+        let printable = |c: char| if c.is_ascii_graphic() || c == ' ' { c } else { '?' };
+        let name = name.chars().map(printable).take(LONGEST_NAME).collect();
+        Self { name, entry, segments, stack: 0, argument: 0, iopl: false, is_32_bit: false }
+    }
+
+    /// At most so many of its bytes from an address on, as it was loaded.
+    pub fn bytes_at(&self, address: u64, most: usize) -> &[u8] {
+        let segment = self.segments.iter().find(|segment| segment.holds(address));
+        let bytes = segment.and_then(|segment| {
+            let from = usize::try_from(address.checked_sub(segment.address)?).ok()?;
+            segment.bytes.get(from..)
+        });
+        let bytes = bytes.unwrap_or_default();
+        bytes.get(..most.min(bytes.len())).unwrap_or_default()
+    }
+}
+
+impl Segment {
+    fn holds(&self, address: u64) -> bool {
+        address.checked_sub(self.address).is_some_and(|from| from < self.size)
+    }
+}

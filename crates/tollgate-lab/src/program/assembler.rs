@@ -1,0 +1,230 @@
+//! Assembly text made into a program, by the assembler that is at hand.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Read, Seek};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::{fs::File, time::Duration};
+
+use tollgate_os::paths::{Directory, PathError};
+use tollgate_os::temporary::{PREFIX, Temporary};
+use tollgate_os::{memfd, process};
+
+use crate::host::find;
+
+/// What puts a program to the first address that it may have.
+const PLACE: &str = "-Ttext-segment=0x40000000";
+/// Bytes of the assembler's messages that are kept.
+const MAX_SAID: u64 = 1 << 13;
+/// The interval between checks for its end.
+const LOOK: Duration = Duration::from_millis(1);
+/// Checks before it is ended: some 60 s.
+const LOOKS: u32 = 60_000;
+
+/// The language of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Syntax {
+    /// GNU as; with `.S` the C preprocessor goes over it first.
+    Gnu { preprocessed: bool },
+    /// NASM.
+    Nasm,
+}
+
+/// Why a text was not assembled: what follows its name in a sentence.
+#[expect(missing_docs, reason = "the message says what the fields are")]
+#[derive(Debug, thiserror::Error)]
+pub enum AssemblerError {
+    #[error("needs {0} to be assembled, which is not along PATH")]
+    Missing(&'static str),
+    #[error("was refused by its assembler: {command} ({status})")]
+    Refused { command: String, status: ExitStatus, said: Vec<String> },
+    #[error("could not be assembled within 60 s: {command}")]
+    Slow { command: String },
+    #[error("{what} for the assembler: {}", tollgate_model::text::plainly(.why))]
+    Io { what: &'static str, why: io::Error },
+}
+
+impl AssemblerError {
+    /// The assembler's own messages, a line each.
+    pub fn said(&self) -> &[String] {
+        match self {
+            Self::Refused { said, .. } => said,
+            _ => &[],
+        }
+    }
+}
+
+impl Syntax {
+    /// By the end of a file's name.
+    pub(super) fn of(path: &Path) -> Option<Self> {
+        match path.extension()?.to_str()? {
+            "s" => Some(Self::Gnu { preprocessed: false }),
+            "S" => Some(Self::Gnu { preprocessed: true }),
+            "asm" | "nasm" => Some(Self::Nasm),
+            _ => None,
+        }
+    }
+
+    /// The command lines that make `out` of `text`, by way of `object`.
+    fn commands(self, text: &Path, object: &Path, out: &Path) -> Result<Vec<Vec<OsString>>, AssemblerError> {
+        let words = |words: &[&OsStr]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
+        let [text, object, out] = [text, object, out].map(Path::as_os_str);
+        let [dash_o, place] = [OsStr::new("-o"), OsStr::new(PLACE)];
+        let link = || {
+            let ld = find("ld").ok_or(AssemblerError::Missing("ld"))?;
+            Ok(words(&[ld.as_os_str(), place, dash_o, out, object]))
+        };
+        if self == Self::Nasm {
+            let nasm = find("nasm").ok_or(AssemblerError::Missing("nasm"))?;
+            let [form, elf] = ["-f", "elf64"].map(OsStr::new);
+            return Ok(vec![words(&[nasm.as_os_str(), form, elf, dash_o, object, text]), link()?]);
+        }
+        if let Some(cc) = find("cc") {
+            let [nostdlib, is_static, no_pie, place] =
+                ["-nostdlib", "-static", "-no-pie", "-Wl,-Ttext-segment=0x40000000"].map(OsStr::new);
+            return Ok(vec![words(&[cc.as_os_str(), nostdlib, is_static, no_pie, place, dash_o, out, text])]);
+        }
+        if self == (Self::Gnu { preprocessed: true }) {
+            return Err(AssemblerError::Missing("cc"));
+        }
+        let assembler = find("as").ok_or(AssemblerError::Missing("cc, or as and ld,"))?;
+        Ok(vec![words(&[assembler.as_os_str(), dash_o, object, text]), link()?])
+    }
+}
+
+/// Assembles and links a text. What is made on the way is gone afterwards.
+///
+/// # Errors
+/// No assembler; its refusal, with the command line.
+pub(super) fn assemble(path: &Path, syntax: Syntax) -> Result<Vec<u8>, AssemblerError> {
+    let io = |what| move |why| AssemblerError::Io { what, why };
+    let no_directory = |why: PathError| io("no directory")(why.into());
+    let parent = Directory::open(&std::env::temp_dir()).map_err(no_directory)?;
+    let owner = rustix::process::geteuid().as_raw();
+    let own = Temporary::make(&parent, PREFIX, owner).map_err(|why| io("no directory")(why.into()))?;
+    let place = |name: &str| parent.path().join(own.name()).join(name);
+    let (object, out) = (place("object"), place("program"));
+    // A name that begins with a dash would be an option.
+    let text = if path.is_absolute() { path.to_owned() } else { Path::new(".").join(path) };
+    for command in syntax.commands(&text, &object, &out)? {
+        run(&command)?;
+    }
+    // By its directory's descriptor: the path may lead elsewhere by now.
+    let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::CLOEXEC;
+    let made = rustix::fs::openat(&own, "program", flags, rustix::fs::Mode::empty());
+    let mut bytes = Vec::new();
+    let file = made.map(File::from).map_err(|why| io("no output")(why.into()))?;
+    file.take(super::file::MOST).read_to_end(&mut bytes).map_err(io("no output"))?;
+    Ok(bytes)
+}
+
+fn run(words: &[OsString]) -> Result<(), AssemblerError> {
+    let io = |what| move |why| AssemblerError::Io { what, why };
+    let shown = || shown(words);
+    let (program, arguments) = words.split_first().ok_or(AssemblerError::Missing("an assembler"))?;
+    // A file, not a pipe: long output needs no reader.
+    let mut said = memfd::create("said").map_err(io("no memory"))?;
+    let mut command = Command::new(program);
+    command.args(arguments).env("LC_ALL", "C").stdin(Stdio::null());
+    command.stdout(said.try_clone().map_err(io("no output"))?);
+    command.stderr(said.try_clone().map_err(io("no output"))?);
+    process::bind(&mut command, || Ok(()));
+    let mut child = process::Program(command.spawn().map_err(io("no process"))?);
+    for _ in 0..LOOKS {
+        match child.0.try_wait().map_err(io("no process"))? {
+            Some(status) if status.success() => return Ok(()),
+            Some(status) => {
+                return Err(AssemblerError::Refused { command: shown(), status, said: lines(&mut said) });
+            }
+            None => std::thread::sleep(LOOK),
+        }
+    }
+    Err(AssemblerError::Slow { command: shown() })
+}
+
+/// The command line, with the names of programs as one types them.
+fn shown(words: &[OsString]) -> String {
+    let program = words.first().map(PathBuf::from);
+    let name = program.as_deref().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+    let rest = words.iter().skip(1).map(|word| word.to_string_lossy());
+    std::iter::once(name).chain(rest).collect::<Vec<_>>().join(" ")
+}
+
+fn lines(said: &mut File) -> Vec<String> {
+    let mut bytes = Vec::new();
+    // What cannot be read is no message.
+    let _ = said.rewind().and_then(|()| said.take(MAX_SAID).read_to_end(&mut bytes));
+    String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(name: &str, text: &str) -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        (folder, path)
+    }
+
+    fn is_there(program: &str) -> bool {
+        let is_there = find(program).is_some();
+        if !is_there {
+            println!("skipped: there is no {program}");
+        }
+        is_there
+    }
+
+    #[test]
+    fn the_name_says_which_assembler() {
+        let of = |name: &str| Syntax::of(Path::new(name));
+        assert_eq!(of("a.s"), Some(Syntax::Gnu { preprocessed: false }));
+        assert_eq!(of("a.S"), Some(Syntax::Gnu { preprocessed: true }));
+        assert_eq!(of("dir.s/a.asm"), Some(Syntax::Nasm));
+        assert_eq!([of("a.c"), of("s"), of(".s")], [None, None, None]);
+    }
+
+    #[test]
+    fn a_text_becomes_a_program() {
+        if !is_there("cc") {
+            return;
+        }
+        let (_folder, path) = file("x.s", ".globl _start\n_start: mov $7, %edi\nxor %eax, %eax\nsyscall\n");
+        let bytes = assemble(&path, Syntax::Gnu { preprocessed: false }).unwrap();
+        let program = super::super::elf::read("x", &bytes).unwrap();
+        assert_eq!(program.bytes_at(program.entry, 5), [0xbf, 7, 0, 0, 0]);
+        let (_folder, path) = file("x.S", "#define SEVEN 7\n.globl _start\n_start: mov $SEVEN, %edi\n");
+        let bytes = assemble(&path, Syntax::Gnu { preprocessed: true }).unwrap();
+        assert_eq!(
+            super::super::elf::read("x", &bytes).unwrap().bytes_at(program.entry, 5),
+            [0xbf, 7, 0, 0, 0]
+        );
+    }
+
+    #[test]
+    fn nasm_makes_one_as_well() {
+        if !is_there("nasm") || !is_there("ld") {
+            return;
+        }
+        let (_folder, path) = file("x.asm", "global _start\nsection .text\n_start: mov edi, 7\n");
+        let bytes = assemble(&path, Syntax::Nasm).unwrap();
+        let program = super::super::elf::read("x", &bytes).unwrap();
+        assert_eq!(program.bytes_at(program.entry, 5), [0xbf, 7, 0, 0, 0]);
+    }
+
+    #[test]
+    fn a_refusal_has_the_command_and_the_messages() {
+        if !is_there("cc") {
+            return;
+        }
+        let (_folder, path) = file("wrong.s", "nop\nno such instruction\n");
+        let error = assemble(&path, Syntax::Gnu { preprocessed: false }).unwrap_err();
+        let sentence = error.to_string();
+        assert!(
+            sentence.contains("cc -nostdlib -static -no-pie -Wl,-Ttext-segment=0x40000000 -o "),
+            "{sentence}"
+        );
+        assert!(error.said().iter().any(|line| line.contains("wrong.s:2")), "{error:?}");
+    }
+}

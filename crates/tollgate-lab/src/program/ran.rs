@@ -1,0 +1,235 @@
+//! What came of programs: their output, and how each thread of control ended, from the kernel's records.
+
+use crate::guest::{self, Complaint, Place, Record, Report, Serial, Text, Thread};
+use crate::interpreter::written;
+use crate::{EngineNote, Output, Provenance};
+
+use super::Program;
+
+/// An instruction has no more bytes. SDM 2A, "Instruction format".
+const LONGEST: usize = 15;
+/// What stands for a program's number where the kernel refused the archive itself.
+const ARCHIVE: u8 = 0xff;
+/// The selector of the kernel's 32-bit code of ring 3.
+const CODE_32: u16 = 0x1b;
+
+/// The result of a run of programs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ran {
+    /// The executor.
+    pub provenance: Provenance,
+    /// The vendor string that CPUID shows in the guest; none where the guest ended before that.
+    pub maker: Option<String>,
+    /// What the programs wrote, in the order in which they did.
+    pub written: Vec<Written>,
+    /// The ends of each program's threads of control, by their numbers. One whose end is missing was under way when the machine was stopped.
+    pub programs: Vec<Vec<Control>>,
+    /// Programs that the kernel did not load, with its reason, a number of errno; none for a program is all of them.
+    pub unloaded: Vec<(Option<usize>, u32)>,
+    /// Why the machine was stopped before every program had ended, in a clause.
+    pub cut_short: Option<String>,
+    /// A fault of the kernel itself, which is a defect of it.
+    pub broken: Option<guest::Fault>,
+    /// Lines of the serial port that could not be read, with their numbers from 1.
+    pub complaints: Vec<(usize, Complaint)>,
+    /// Remarks on the choice of the engine.
+    pub notes: Vec<EngineNote>,
+}
+
+/// Bytes that a program wrote at a time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Written {
+    /// The program, from 0.
+    pub program: usize,
+    /// The bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// A thread of control that ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Control {
+    /// Its number, as the system call `self` tells it.
+    pub number: u32,
+    /// Its end.
+    pub end: End,
+}
+
+/// How a thread of control ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum End {
+    /// By itself.
+    Exit {
+        /// What it gave to `exit`.
+        status: u64,
+        /// Ticks of the time-stamp counter from its first instruction to its end; others may have had the processor meanwhile.
+        ticks: u64,
+        /// System calls that it made.
+        calls: u64,
+        /// How often it was given the processor.
+        switches: u64,
+    },
+    /// By a fault, which ended its program.
+    Fault(Box<Fault>),
+    /// It waits for a thread that can never end.
+    Stuck,
+}
+
+/// Why the kernel ended a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// An exception.
+    Exception {
+        /// Its vector.
+        vector: u8,
+        /// Its error code; 0 where it has none.
+        error: u32,
+        /// CR2: of a page fault its address.
+        cr2: u64,
+    },
+    /// An instruction that the engine does not know: a processor may execute it.
+    Unknown,
+}
+
+/// A fault that ended a program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// What it was.
+    pub cause: Cause,
+    /// CS: 1b where it was 32-bit code.
+    pub cs: u16,
+    /// The address of its instruction.
+    pub rip: u64,
+    /// RSP, RFLAGS, and the ticks until then.
+    pub place: Place,
+    /// RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8 to R15; none where the line was lost.
+    pub general: Option<[u64; 16]>,
+    /// The instruction, from the file of the program; none where it ran elsewhere.
+    pub bytes: Vec<u8>,
+    /// How it reads, in Intel's syntax; empty without bytes.
+    pub text: String,
+}
+
+impl Ran {
+    /// What the guest wrote, read.
+    pub(super) fn of(programs: &[Program], output: &Output, notes: Vec<EngineNote>) -> Self {
+        let serial = Serial::read(&output.serial);
+        let mut ran = Self {
+            provenance: output.provenance.clone(),
+            maker: None,
+            written: Vec::new(),
+            programs: vec![Vec::new(); programs.len()],
+            unloaded: Vec::new(),
+            cut_short: output.cut_short.clone(),
+            broken: None,
+            complaints: serial.complaints,
+            notes,
+        };
+        for record in &serial.records {
+            ran.add(record, programs);
+        }
+        ran.name_unknown(output);
+        if !matches!(serial.records.last(), Some(Record::End { .. })) && ran.cut_short.is_none() {
+            ran.cut_short = Some("the guest ended before its programs".to_owned());
+        }
+        for controls in &mut ran.programs {
+            controls.sort_by_key(|control| control.number);
+        }
+        ran
+    }
+
+    fn add(&mut self, record: &Record, programs: &[Program]) {
+        match *record {
+            Record::Begin { maker, .. } => self.maker = Some(maker.name()),
+            Record::Broken { fault } => self.broken = Some(fault),
+            Record::Program(ref report) => self.report(report, programs),
+            _ => {}
+        }
+    }
+
+    fn report(&mut self, report: &Report, programs: &[Program]) {
+        let fault = |thread: Thread, cause, cs, rip, place| {
+            let program = programs.get(usize::from(thread.program));
+            let bytes = program.map_or_else(Default::default, |program| program.bytes_at(rip, LONGEST));
+            let (length, text) = written(bytes, cs != CODE_32, rip);
+            let bytes = bytes.get(..length).unwrap_or_default().to_vec();
+            End::Fault(Box::new(Fault { cause, cs, rip, place, general: None, bytes, text }))
+        };
+        match *report {
+            Report::Out { program, ref text } => self.write(program.into(), text),
+            Report::Exit { thread, status, ticks, calls, switches } => {
+                self.end(thread, End::Exit { status, ticks, calls, switches });
+            }
+            Report::Dead { thread, fault: guest::Fault { vector, error, cs, rip }, cr2, place } => {
+                self.end(thread, fault(thread, Cause::Exception { vector, error, cr2 }, cs, rip, place));
+            }
+            Report::Unknown { thread, cs, rip, place } => {
+                self.end(thread, fault(thread, Cause::Unknown, cs, rip, place));
+            }
+            Report::Registers { thread, general } => self.registers(thread, general),
+            Report::Stuck { thread } => self.end(thread, End::Stuck),
+            Report::Unloaded { program, why } => {
+                self.unloaded.push(((program != ARCHIVE).then_some(program.into()), why));
+            }
+            Report::Stop => {}
+        }
+    }
+
+    fn write(&mut self, program: usize, text: &Text) {
+        match self.written.last_mut() {
+            Some(last) if last.program == program => last.bytes.extend_from_slice(text.bytes()),
+            _ => self.written.push(Written { program, bytes: text.bytes().to_vec() }),
+        }
+    }
+
+    /// An end of a program that is not there is none.
+    fn end(&mut self, thread: Thread, end: End) {
+        if let Some(controls) = self.programs.get_mut(usize::from(thread.program)) {
+            controls.push(Control { number: thread.number, end });
+        }
+    }
+
+    fn registers(&mut self, thread: Thread, general: [u64; 16]) {
+        let controls = self.programs.get_mut(usize::from(thread.program));
+        let last =
+            controls.and_then(|controls| controls.last_mut()).filter(|last| last.number == thread.number);
+        if let Some(Control { end: End::Fault(fault), .. }) = last {
+            fault.general = Some(general);
+        }
+    }
+
+    /// The engine has the bytes of each instruction that it did not know, which may be another than in the file by now.
+    fn name_unknown(&mut self, output: &Output) {
+        let faults = self.programs.iter_mut().flatten().filter_map(|control| match &mut control.end {
+            End::Fault(fault) if fault.cause == Cause::Unknown => Some(fault),
+            _ => None,
+        });
+        for fault in faults {
+            if let Some(unknown) = output.unknown.iter().find(|unknown| unknown.rip == fault.rip) {
+                fault.bytes.clone_from(&unknown.bytes);
+                fault.text.clone_from(&unknown.text);
+            }
+        }
+    }
+
+    /// All that a program wrote.
+    pub fn output(&self, program: usize) -> Vec<u8> {
+        let own = self.written.iter().filter(|written| written.program == program);
+        own.flat_map(|written| written.bytes.iter().copied()).collect()
+    }
+
+    /// The fault that ended a program.
+    pub fn fault(&self, program: usize) -> Option<&Fault> {
+        self.programs.get(program)?.iter().find_map(|control| match &control.end {
+            End::Fault(fault) => Some(fault.as_ref()),
+            End::Exit { .. } | End::Stuck => None,
+        })
+    }
+
+    /// The status of a program: that of its first thread of control. None where that did not end by itself.
+    pub fn status(&self, program: usize) -> Option<u64> {
+        match self.programs.get(program)?.first()?.end {
+            End::Exit { status, .. } => Some(status),
+            End::Fault(_) | End::Stuck => None,
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Runs programs on a machine of their own.
+
+use std::time::Duration;
+
+use tollgate_x86::Vendor;
+
+use super::{Archive, Program, Ran, Timer};
+use crate::engines::{Chosen, EngineChoice, choose, machine};
+use crate::guest::{BASE, Image, Parameters};
+use crate::{LabError, Machine, Provenance};
+
+/// How programs are run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// The timer that switches between threads of control.
+    pub timer: Timer,
+    /// The processor's vendor, where the engine can choose; none for the engine's usual one.
+    pub vendor: Option<Vendor>,
+    /// The limit of wall-clock time.
+    pub patience: Duration,
+    /// The limit of instructions, of an engine that can stop there: the interpreter.
+    pub instructions: u64,
+}
+
+impl Default for Options {
+    /// Ten seconds, and more instructions than an engine executes in them.
+    fn default() -> Self {
+        Self { timer: Timer::Usual, vendor: None, patience: Duration::from_secs(10), instructions: u64::MAX }
+    }
+}
+
+/// Runs programs, all at the same time, on one machine. That one of them faults, or that all are stopped at a limit, is a result.
+///
+/// # Errors
+/// Programs that do not fit into one machine; an engine that cannot be used.
+pub fn run(programs: &[Program], choice: EngineChoice, options: Options) -> Result<Ran, LabError> {
+    let archive = Archive::new(programs, options.timer)?;
+    let image = Image::with_programs(&Parameters::default(), archive.bytes());
+    let Options { vendor, patience, instructions, .. } = options;
+    let Chosen { engine, notes, emulated, .. } = choose(choice)?;
+    let machine = Machine { patience, instructions, ..machine(vendor) };
+    let mut output = engine.run(image.bytes(), BASE, image.entry(), machine)?;
+    if let Some(why) = emulated {
+        output.provenance = Provenance::KvmEmulated { why };
+    }
+    Ok(Ran::of(programs, &output, notes))
+}

@@ -1,0 +1,56 @@
+use super::*;
+use crate::{EngineChoice, Provenance};
+
+/// mov $1, %eax; lea text(%rip), %rdi; mov $3, %esi; syscall; xor %eax, %eax; mov $7, %edi; syscall; text: "hi\n"
+const HELLO: &[u8] = &[
+    0xb8, 1, 0, 0, 0, 0x48, 0x8d, 0x3d, 16, 0, 0, 0, 0xbe, 3, 0, 0, 0, 0x0f, 0x05, 0x31, 0xc0, 0xbf, 7, 0, 0,
+    0, 0x0f, 0x05, b'h', b'i', b'\n',
+];
+/// mov %ecx, 16: a write to the kernel's memory
+const FAULTS: &[u8] = &[0x89, 0x0c, 0x25, 16, 0, 0, 0];
+/// jmp .
+const ENDLESS: &[u8] = &[0xeb, 0xfe];
+
+fn programs(codes: &[&[u8]]) -> Vec<Program> {
+    codes.iter().map(|code| Program::flat("test", code).unwrap()).collect()
+}
+
+fn ran(codes: &[&[u8]]) -> Ran {
+    let options = Options { instructions: 1_000_000, timer: Timer::Counts(20), ..Options::default() };
+    run(&programs(codes), EngineChoice::Interpreter, options).unwrap()
+}
+
+#[test]
+fn a_program_says_something_and_ends() {
+    let ran = ran(&[HELLO]);
+    assert_eq!((ran.provenance, ran.cut_short, ran.complaints.len()), (Provenance::Interpreter, None, 0));
+    assert_eq!(ran.written, [Written { program: 0, bytes: b"hi\n".to_vec() }]);
+    let [Control { number: 0, end: End::Exit { status: 7, ticks, calls: 2, switches: 1 } }] =
+        ran.programs[0][..]
+    else {
+        panic!("{:?}", ran.programs)
+    };
+    assert!((7..1000).contains(&ticks), "{ticks}");
+}
+
+#[test]
+fn a_fault_ends_its_program_and_is_walked() {
+    let ran = ran(&[FAULTS, HELLO]);
+    assert_eq!((ran.status(0), ran.status(1), ran.output(1)), (None, Some(7), b"hi\n".to_vec()));
+    let fault = ran.fault(0).unwrap();
+    assert_eq!(fault.cause, Cause::Exception { vector: 14, error: 7, cr2: 16 });
+    assert_eq!(
+        (fault.rip, fault.bytes.as_slice(), fault.text.as_str()),
+        (0x4000_0000, FAULTS, "mov [10h],ecx")
+    );
+    let walked = walk(&programs(&[FAULTS, HELLO]), Options::default(), fault).unwrap().unwrap();
+    assert!(walked.steps.len() > 10 && walked.bytes == FAULTS, "{walked:?}");
+}
+
+#[test]
+fn one_without_an_end_is_stopped_and_the_others_output_stays() {
+    let ran = ran(&[ENDLESS, HELLO]);
+    assert!(ran.cut_short.unwrap().starts_with("stopped after 1000000 instructions"));
+    assert_eq!((ran.programs[0].len(), ran.written[0].bytes.as_slice()), (0, b"hi\n".as_slice()));
+    assert_eq!(ran.programs[1].len(), 1);
+}
