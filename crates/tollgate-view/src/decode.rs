@@ -25,5 +25,7 @@ pub use json::Document;
 pub use kind::{Kind, kinds_for_help};
 pub use live::Live;
 pub use page::render;
+pub(crate) use page::walk;
 pub use tables::render as items;
 pub use walks::Options;
+pub(crate) use walks::Walked;

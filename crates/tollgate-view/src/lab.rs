@@ -1,11 +1,13 @@
-//! Runs of the lab's guest as text and as JSON.
+//! Runs of the lab's guest, and of programs under it, as text and as JSON.
 
 mod entry;
 mod explain;
 mod json;
+mod programs;
 mod text;
 
 pub use entry::{has_entries, shares};
 pub use explain::{Explained, Instruction, explained};
 pub use json::Document;
+pub use programs::{Programs, ended};
 pub use text::{defect, mistake, name, note, obstacle, page, sample};

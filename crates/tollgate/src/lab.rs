@@ -3,6 +3,7 @@
 mod chosen;
 mod explain;
 mod kept;
+mod programs;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -35,6 +36,9 @@ const ROUNDS: u32 = 11;
 /// # Errors
 /// An unknown experiment; a missing engine; a file that cannot be read or written.
 pub fn lab(args: &LabArgs) -> Result<(), Failure> {
+    if !args.programs.program.is_empty() {
+        return programs::run(args, engine(args.on)?);
+    }
     let chosen = chosen::chosen(&args.experiment)?;
     if let Some(path) = &args.image {
         let chosen = chosen.iter().copied().collect();

@@ -293,7 +293,8 @@ fn at_lines(lines: &[usize]) -> String {
     }
 }
 
-fn walk(walked: &Walked, columns: usize) -> String {
+/// A walk, step by step.
+pub(crate) fn walk(walked: &Walked, columns: usize) -> String {
     let vendor = match walked.vendor {
         Some("amd") => ", AMD",
         Some(_) => ", Intel",

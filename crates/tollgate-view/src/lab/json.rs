@@ -51,18 +51,23 @@ impl<'a> Document<'a> {
     pub fn of(results: &'a Results, remarks: &'a [String]) -> Self {
         let unit = text::unit(results.provenance.as_ref());
         Self {
-            provenance: results.provenance.as_ref().map(|provenance| match provenance {
-                Provenance::Kvm => "kvm",
-                Provenance::KvmEmulated { .. } => "kvm-emulated",
-                Provenance::QemuKvm => "qemu-kvm",
-                Provenance::QemuTcg { .. } => "qemu-tcg",
-                Provenance::Interpreter => "interpreter",
-            }),
+            provenance: results.provenance.as_ref().map(provenance),
             maker: results.maker.as_deref(),
             unit,
             experiments: results.rows.iter().map(|row| Record::of(row, unit.is_some())).collect(),
             remarks,
         }
+    }
+}
+
+/// The executor, in a word.
+pub(super) fn provenance(provenance: &Provenance) -> &'static str {
+    match provenance {
+        Provenance::Kvm => "kvm",
+        Provenance::KvmEmulated { .. } => "kvm-emulated",
+        Provenance::QemuKvm => "qemu-kvm",
+        Provenance::QemuTcg { .. } => "qemu-tcg",
+        Provenance::Interpreter => "interpreter",
     }
 }
 

@@ -173,25 +173,26 @@ pub(crate) fn group(group: Group) -> &'static str {
 }
 
 fn whereabouts(results: &Results) -> String {
-    let engine = match &results.provenance {
-        Some(Provenance::Interpreter) => {
-            "Executed by the interpreter: it counts instructions and has no times"
-        }
-        Some(Provenance::QemuTcg { icount: true }) => {
-            "Executed by QEMU's translator: it counts instructions and has no times"
-        }
-        Some(Provenance::QemuTcg { icount: false }) => {
-            "Executed by QEMU's translator: its times are no latencies"
-        }
-        Some(Provenance::Kvm) => {
-            "Executed by the processor, in a guest under KVM; in cycles of the time-stamp counter"
-        }
-        Some(Provenance::QemuKvm) => {
-            "Executed by the processor, in QEMU's guest under KVM; in cycles of the time-stamp counter"
-        }
-        Some(Provenance::KvmEmulated { .. }) => "Executed by KVM's emulator: its times are no latencies",
-        None => "Executed elsewhere: the unit of a tick is unknown",
-    };
+    let engine =
+        results.provenance.as_ref().map_or("Executed elsewhere: the unit of a tick is unknown", executed);
     let maker = results.maker.as_deref().map_or(String::new(), |maker| format!("; the guest found {maker}"));
     format!("{engine}{maker}. One operation, without the loop around it.")
+}
+
+/// The executor, and what its figures are.
+pub(super) fn executed(provenance: &Provenance) -> &'static str {
+    match provenance {
+        Provenance::Interpreter => "Executed by the interpreter: it counts instructions and has no times",
+        Provenance::QemuTcg { icount: true } => {
+            "Executed by QEMU's translator: it counts instructions and has no times"
+        }
+        Provenance::QemuTcg { icount: false } => "Executed by QEMU's translator: its times are no latencies",
+        Provenance::Kvm => {
+            "Executed by the processor, in a guest under KVM; in cycles of the time-stamp counter"
+        }
+        Provenance::QemuKvm => {
+            "Executed by the processor, in QEMU's guest under KVM; in cycles of the time-stamp counter"
+        }
+        Provenance::KvmEmulated { .. } => "Executed by KVM's emulator: its times are no latencies",
+    }
 }

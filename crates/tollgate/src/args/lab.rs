@@ -1,12 +1,14 @@
 //! The arguments of `tollgate lab`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum, ValueHint};
+use tollgate_lab::system::Timer;
 use tollgate_model::Label;
 
 use super::{Format, Maker, parse_address};
-use crate::examples;
+use crate::{examples, time};
 
 /// `tollgate lab`.
 #[derive(Debug, Args)]
@@ -49,6 +51,50 @@ pub struct LabArgs {
     /// How to print
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
+    /// Programs of one's own.
+    #[command(flatten)]
+    pub programs: ProgramArgs,
+}
+
+/// Programs that `tollgate lab` runs in ring 3.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Programs of your own")]
+pub struct ProgramArgs {
+    /// Run this program in ring 3 under the guest's kernel: a static ELF file, a flat binary, or assembly (.s, .S, .asm). Repeat it for
+    /// several at once, up to 16. The exit status is the first one that is not 0
+    #[arg(
+        long,
+        value_name = "FILE",
+        value_hint = ValueHint::FilePath,
+        conflicts_with_all = ["experiment", "explain", "dump", "image", "read", "label", "out"]
+    )]
+    pub program: Vec<PathBuf>,
+    /// Run each program this many times at once
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=16), requires = "program")]
+    pub copies: u8,
+    /// Give the programs this number in RDI; once for all of them, or once for each
+    #[arg(long, value_name = "N", requires = "program")]
+    pub argument: Vec<u32>,
+    /// Let the programs take I/O privilege level 3
+    #[arg(long, requires = "program")]
+    pub iopl: bool,
+    /// Switch between programs after this many counts of the timer, of 838 ns each; `off` for no timer [default: 1193]
+    #[arg(long, value_name = "COUNTS", value_parser = parse_timer, requires = "program")]
+    pub timer: Option<Timer>,
+    /// Stop the programs after this much time
+    #[arg(long, value_name = "DURATION", value_parser = time::parse_time, default_value = "10s", requires = "program")]
+    pub time: Duration,
+    /// Print the programs' output alone
+    #[arg(short, long, requires = "program", conflicts_with = "format")]
+    pub quiet: bool,
+}
+
+fn parse_timer(text: &str) -> Result<Timer, String> {
+    match (text, text.parse()) {
+        ("off", _) => Ok(Timer::Off),
+        (_, Ok(counts)) if counts > 1 => Ok(Timer::Counts(counts)),
+        _ => Err("it is neither a number of counts from 2 to 65535 nor off".to_owned()),
+    }
 }
 
 /// The engine that runs the guest of the lab.

@@ -1,0 +1,220 @@
+//! What came of programs under the lab's kernel: a row for each, and each fault with its registers and its walk.
+
+mod fault;
+
+use serde::Serialize;
+use tollgate_lab::Moment;
+use tollgate_lab::system::{Control, End, Program, Ran};
+use tollgate_model::text::listed;
+
+use super::{json, text};
+use crate::table::{Look, Table, paragraph};
+use fault::FaultRecord;
+
+/// What came of programs.
+#[derive(Serialize)]
+pub struct Programs {
+    provenance: &'static str,
+    maker: Option<String>,
+    unit: Option<&'static str>,
+    programs: Vec<ProgramRecord>,
+    /// Why the machine was stopped before every program had ended.
+    cut_short: Option<String>,
+    remarks: Vec<String>,
+    /// The executor, in a sentence.
+    #[serde(skip)]
+    executed: &'static str,
+}
+
+#[derive(Serialize)]
+struct ProgramRecord {
+    name: String,
+    /// `exit`, `fault`, `unknown`, `stuck`, `not-loaded` or `stopped`.
+    outcome: &'static str,
+    status: Option<u64>,
+    threads: Vec<ThreadRecord>,
+    fault: Option<FaultRecord>,
+    why: Option<String>,
+    output: String,
+    /// Where the output is no text: its bytes.
+    output_hex: Option<String>,
+}
+
+#[derive(Serialize)]
+struct ThreadRecord {
+    number: u32,
+    outcome: &'static str,
+    status: Option<u64>,
+    ticks: Option<u64>,
+    calls: Option<u64>,
+    switches: Option<u64>,
+}
+
+impl Programs {
+    /// Of a run of these programs, with the delivery of each program's fault where it is known.
+    pub fn of(ran: &Ran, programs: &[Program], walks: &[Option<Moment>]) -> Self {
+        let unit = text::unit(Some(&ran.provenance));
+        let record = |(at, program): (usize, &Program)| {
+            ProgramRecord::of(ran, at, program, unit.is_some(), walks.get(at).and_then(Option::as_ref))
+        };
+        Self {
+            provenance: json::provenance(&ran.provenance),
+            maker: ran.maker.clone(),
+            unit,
+            programs: programs.iter().enumerate().map(record).collect(),
+            cut_short: ran.cut_short.clone(),
+            remarks: remarks(ran, programs.len()),
+            executed: text::executed(&ran.provenance),
+        }
+    }
+}
+
+impl ProgramRecord {
+    fn of(ran: &Ran, at: usize, program: &Program, has_figures: bool, walk: Option<&Moment>) -> Self {
+        let controls = ran.programs.get(at).map(Vec::as_slice).unwrap_or_default();
+        let fault = ran.fault(at);
+        let unloaded = ran.unloaded.iter().find(|(which, _)| which.is_none_or(|which| which == at));
+        let outcome = match (unloaded, fault, controls.first()) {
+            (Some(_), ..) => "not-loaded",
+            (_, Some(fault), _) => fault::outcome(fault),
+            (.., Some(first)) => outcome(first),
+            (.., None) => "stopped",
+        };
+        let why = match outcome {
+            "not-loaded" => unloaded.map(|(_, why)| refused(*why)),
+            "stopped" => ran.cut_short.clone(),
+            "stuck" => Some("it waits for a thread of control that can never end".to_owned()),
+            _ => None,
+        };
+        let bytes = ran.output(at);
+        let is_text = std::str::from_utf8(&bytes).is_ok();
+        Self {
+            name: program.name.clone(),
+            outcome,
+            status: ran.status(at),
+            threads: controls.iter().map(|control| ThreadRecord::of(control, has_figures)).collect(),
+            fault: fault.map(|fault| FaultRecord::of(fault, walk)),
+            why,
+            output: String::from_utf8_lossy(&bytes).into_owned(),
+            output_hex: (!is_text).then(|| bytes.iter().map(|byte| format!("{byte:02x}")).collect()),
+        }
+    }
+
+    /// Its status as a cell has it, and what there is to say.
+    fn told(&self) -> (Look, String, Vec<String>) {
+        match (&self.fault, self.status) {
+            (Some(fault), _) => (Look::Flagged, fault.name(), vec![fault.about()]),
+            (None, Some(status)) => (Look::Plain, signed(status), Vec::new()),
+            (None, None) => {
+                (Look::Flagged, self.outcome.replace('-', " "), self.why.iter().cloned().collect())
+            }
+        }
+    }
+}
+
+impl ThreadRecord {
+    fn of(control: &Control, has_figures: bool) -> Self {
+        let number = control.number;
+        let outcome = outcome(control);
+        match &control.end {
+            End::Exit { status, ticks, calls, switches } => Self {
+                number,
+                outcome,
+                status: Some(*status),
+                ticks: Some(*ticks).filter(|_| has_figures),
+                calls: Some(*calls),
+                switches: Some(*switches),
+            },
+            End::Fault(fault) => {
+                let ticks = Some(fault.place.ticks).filter(|_| has_figures);
+                Self { number, outcome, status: None, ticks, calls: None, switches: None }
+            }
+            End::Stuck => Self { number, outcome, status: None, ticks: None, calls: None, switches: None },
+        }
+    }
+
+    /// Ticks, calls and switches, as cells have them.
+    fn cells(&self) -> [String; 3] {
+        [self.ticks, self.calls, self.switches].map(|it| it.map_or_else(String::new, |it| it.to_string()))
+    }
+}
+
+fn outcome(control: &Control) -> &'static str {
+    match &control.end {
+        End::Exit { .. } => "exit",
+        End::Fault(fault) => fault::outcome(fault),
+        End::Stuck => "stuck",
+    }
+}
+
+/// A status as a program may have meant it: -1, not 18446744073709551615.
+fn signed(status: u64) -> String {
+    (status as i64).to_string()
+}
+
+/// Why the kernel did not load a program, by its number of errno.
+fn refused(errno: u32) -> String {
+    match errno {
+        12 => "there is no memory for it".to_owned(),
+        8 => "the kernel finds its place in the archive wrong".to_owned(),
+        14 => "a part of it is outside of the addresses of programs".to_owned(),
+        other => format!("error {other} of the kernel"),
+    }
+}
+
+fn remarks(ran: &Ran, programs: usize) -> Vec<String> {
+    let mut remarks: Vec<String> =
+        ran.notes.iter().map(|note| text::note(&tollgate_lab::Note::Engine(note.clone()))).collect();
+    if let Some(fault) = ran.broken {
+        remarks.push(format!(
+            "The kernel of the lab itself met {} at {:x}, which is a defect of it.",
+            text::name(fault),
+            fault.rip
+        ));
+    }
+    let lines: Vec<String> = ran.complaints.iter().map(|(line, _)| line.to_string()).take(5).collect();
+    if !lines.is_empty() {
+        remarks.push(format!("Lines of the serial port that could not be read: {}.", listed(&lines)));
+    }
+    if programs > 1 && text::unit(Some(&ran.provenance)).is_some() {
+        remarks.push("What a program has spent counts from its first instruction to its end, also where others had the processor.".to_owned());
+    }
+    remarks
+}
+
+/// The rows and the faults as text.
+pub fn ended(document: &Programs, width: usize) -> String {
+    let mut table = Table::new(&["program", "status", document.unit.unwrap_or("ticks"), "calls", "switches"]);
+    for program in &document.programs {
+        let (look, status, remarks) = program.told();
+        let [ticks, calls, switches] =
+            program.threads.first().map_or_else(Default::default, ThreadRecord::cells);
+        table.row(look, &[program.name.clone(), status, ticks, calls, switches], &remarks);
+        for thread in program.threads.iter().skip(1) {
+            let [ticks, calls, switches] = thread.cells();
+            let status = thread.status.map_or_else(|| thread.outcome.to_owned(), signed);
+            table.row(
+                Look::Plain,
+                &[format!("  thread {}", thread.number), status, ticks, calls, switches],
+                &[],
+            );
+        }
+    }
+    let mut text = table.render(width);
+    text.push('\n');
+    let maker = document.maker.as_deref().map_or(String::new(), |maker| format!("; the guest found {maker}"));
+    text.push_str(&paragraph(&format!("{}{maker}.", document.executed), width, ""));
+    for remark in &document.remarks {
+        text.push_str(&paragraph(remark, width, ""));
+    }
+    for program in &document.programs {
+        if let Some(fault) = &program.fault {
+            text.push('\n');
+            text.push_str(&fault.page(&program.name, width));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,189 @@
+//! A fault that ended a program: its instruction, its registers, and what the processor did.
+
+use serde::Serialize;
+use tollgate_lab::Moment;
+use tollgate_lab::system::{ADDRESSES, Cause, Fault};
+use tollgate_x86::walk::Exception;
+
+use super::super::text;
+use crate::decode::{Walked, walk};
+use crate::table::{heading, paragraph};
+
+#[derive(Serialize)]
+pub(super) struct FaultRecord {
+    exception: Option<String>,
+    vector: Option<u8>,
+    error: Option<u32>,
+    cr2: Option<String>,
+    cs: String,
+    rip: String,
+    rsp: String,
+    rflags: String,
+    registers: Vec<RegisterRecord>,
+    bytes: String,
+    instruction: String,
+    why: String,
+    walk: Option<Walked>,
+}
+
+#[derive(Serialize)]
+struct RegisterRecord {
+    name: &'static str,
+    value: String,
+}
+
+/// The names of the general registers by their numbers.
+const NAMES: [&str; 16] = [
+    "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14",
+    "r15",
+];
+/// And the order in which they are read.
+const READ: [usize; 16] = [0, 3, 1, 2, 6, 7, 5, 4, 8, 9, 10, 11, 12, 13, 14, 15];
+
+/// Bits of a page fault's error code. SDM 3A, "Interrupt 14: page-fault exception".
+const PRESENT: u32 = 1;
+const WRITE: u32 = 1 << 1;
+const RESERVED: u32 = 1 << 3;
+const FETCH: u32 = 1 << 4;
+
+/// The outcome of a program with this fault, in a word.
+pub(super) fn outcome(fault: &Fault) -> &'static str {
+    match fault.cause {
+        Cause::Exception { .. } => "fault",
+        Cause::Unknown => "unknown",
+    }
+}
+
+impl FaultRecord {
+    pub(super) fn of(fault: &Fault, moment: Option<&Moment>) -> Self {
+        let (vector, error, cr2) = match fault.cause {
+            Cause::Exception { vector, error, cr2 } => {
+                let is_of_a_page = Exception(vector) == Exception::PAGE_FAULT;
+                (Some(vector), Some(error), is_of_a_page.then(|| format!("{cr2:#x}")))
+            }
+            Cause::Unknown => (None, None, None),
+        };
+        let general = fault.general.iter().flatten().zip(NAMES);
+        // The bytes at the moment of the fault, which the program may have written itself.
+        let (bytes, instruction) = moment
+            .filter(|moment| !moment.bytes.is_empty())
+            .map_or((&fault.bytes, &fault.text), |moment| (&moment.bytes, &moment.text));
+        Self {
+            exception: vector.map(|vector| text::exception(vector, code(vector, error))),
+            vector,
+            error,
+            cr2,
+            cs: format!("{:#x}", fault.cs),
+            rip: format!("{:#x}", fault.rip),
+            rsp: format!("{:#x}", fault.place.rsp),
+            rflags: format!("{:#x}", fault.place.rflags),
+            registers: general
+                .map(|(value, name)| RegisterRecord { name, value: format!("{value:#x}") })
+                .collect(),
+            bytes: bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" "),
+            instruction: instruction.clone(),
+            why: why(&fault.cause, fault.rip),
+            walk: moment.zip(vector).map(|(moment, vector)| walked(fault, moment, vector, error)),
+        }
+    }
+
+    /// `#PF(7)`; `unknown` of an instruction that the engine does not know.
+    pub(super) fn name(&self) -> String {
+        self.exception.clone().unwrap_or_else(|| "unknown".to_owned())
+    }
+
+    /// In a clause, for a row.
+    pub(super) fn about(&self) -> String {
+        format!("at {}: {}", self.rip.trim_start_matches("0x"), self.why)
+    }
+
+    /// All of it.
+    pub(super) fn page(&self, program: &str, width: usize) -> String {
+        let mut page = heading(&format!("{program}: {} at {}", self.name(), self.rip), width);
+        if !self.bytes.is_empty() {
+            page.push_str(&paragraph(&format!("{}  [{}]", self.instruction, self.bytes), width, "  "));
+        }
+        page.push_str(&paragraph(&format!("{}.", self.why), width, "  "));
+        let of = |value: &str| format!("{:0>16}", value.trim_start_matches("0x"));
+        let mut line = format!("  rip {} rflags {}  cs {}\n", of(&self.rip), of(&self.rflags), self.cs);
+        let by_number: Vec<String> =
+            self.registers.iter().map(|it| format!("{:3} {}", it.name, of(&it.value))).collect();
+        let read: Vec<&str> = READ.iter().filter_map(|&at| by_number.get(at).map(String::as_str)).collect();
+        for three in read.chunks(if width < 68 { 1 } else { 3 }) {
+            line.push_str(&format!("  {}\n", three.join("  ")));
+        }
+        page.push_str(&line);
+        match &self.walk {
+            Some(walked) => {
+                page.push('\n');
+                page.push_str(&walk(walked, width));
+            }
+            None if self.vector.is_some() => {
+                let missing =
+                    "A second run, in the interpreter, did not come to this fault: there is no walk.";
+                page.push_str(&paragraph(missing, width, "  "));
+            }
+            None => {}
+        }
+        page
+    }
+}
+
+/// The error code, of an exception that has one. SDM 3A, table "Protected-mode exceptions and interrupts".
+fn code(vector: u8, error: Option<u32>) -> Option<u32> {
+    error.filter(|_| matches!(vector, 8 | 10..=14 | 17 | 21))
+}
+
+/// What went wrong, in a clause.
+fn why(cause: &Cause, rip: u64) -> String {
+    let (vector, error, cr2) = match *cause {
+        Cause::Exception { vector, error, cr2 } => (vector, error, cr2),
+        Cause::Unknown => {
+            return "an instruction that the interpreter does not know; a processor may execute it"
+                .to_owned();
+        }
+    };
+    let exception = Exception(vector);
+    if exception == Exception::PAGE_FAULT {
+        return of_a_page(error, cr2, rip);
+    }
+    let name = exception.name().unwrap_or("an exception");
+    match exception.0 {
+        7 => format!("{name}: the kernel keeps no x87 state; build for the general registers only"),
+        6 => format!(
+            "{name}: no instruction, or one of MMX, SSE or AVX, whose registers the kernel does not keep"
+        ),
+        13 => format!("{name}: an instruction, an address or a selector that is not for ring 3"),
+        _ => name.to_owned(),
+    }
+}
+
+fn of_a_page(error: u32, cr2: u64, rip: u64) -> String {
+    let has = |bit: u32| error & bit != 0;
+    let access = match (has(FETCH) || cr2 == rip, has(WRITE)) {
+        (true, _) => "an instruction's fetch",
+        (false, true) => "a write",
+        (false, false) => "a read",
+    };
+    let page = match (has(PRESENT), has(RESERVED)) {
+        (false, _) => "where no page is mapped",
+        (true, true) => "where the page table's entry has a reserved bit",
+        (true, false) if !ADDRESSES.contains(&cr2) => "in a page that is not for ring 3",
+        (true, false) if has(WRITE) => "in a page that may not be written",
+        (true, false) if has(FETCH) => "in a page that may not be executed",
+        (true, false) => "in a page that may not be read",
+    };
+    format!("{access} at {cr2:x}, {page}")
+}
+
+fn walked(fault: &Fault, moment: &Moment, vector: u8, error: Option<u32>) -> Walked {
+    Walked {
+        entry: text::exception(vector, code(vector, error)),
+        vendor: None,
+        from: if fault.cs == 0x1b { "compatibility mode" } else { "64-bit mode" },
+        cpl: 3,
+        steps: moment.steps.iter().map(ToString::to_string).collect(),
+        crosses: true,
+        outcome: "the kernel has the fault, and ends the program".to_owned(),
+    }
+}

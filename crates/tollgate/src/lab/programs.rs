@@ -1,0 +1,142 @@
+//! Programs of one's own, in ring 3 under the lab's kernel.
+
+use std::path::Path;
+
+use rustix::process::Signal;
+use tollgate_lab::EngineChoice;
+use tollgate_lab::system::{self, Cause, End, FileError, Options, Program, Ran, foreign};
+use tollgate_view::lab::{Programs, ended};
+use tollgate_x86::Vendor;
+
+use crate::args::Format;
+use crate::args::lab::{LabArgs, ProgramArgs};
+use crate::failure::Failure;
+use crate::{out, say};
+
+/// Instructions of a program that are named where the kernel does not keep their registers.
+const MOST_NAMED: usize = 3;
+/// The exit status where the programs were stopped, as timeout(1) has it.
+const STOPPED: u8 = 124;
+/// Where a program was not loaded, as shells have it of one that cannot be executed.
+const NOT_LOADED: u8 = 126;
+
+/// Runs the programs. What they write is standard output; the rest is said beside it.
+///
+/// # Errors
+/// A file that is no program; an engine that cannot be used. A program that fails gives its status.
+pub fn run(args: &LabArgs, engine: EngineChoice) -> Result<(), Failure> {
+    let programs = programs(&args.programs)?;
+    let options = Options {
+        timer: args.programs.timer.unwrap_or_default(),
+        vendor: args.vendor.map(Vendor::from),
+        patience: args.programs.time,
+        ..Options::default()
+    };
+    let ran = system::run(&programs, engine, options)?;
+    let walk = |at| ran.fault(at).and_then(|fault| system::walk(&programs, options, fault).ok().flatten());
+    let walks: Vec<_> = (0..programs.len()).map(walk).collect();
+    let document = Programs::of(&ran, &programs, &walks);
+    if args.format == Format::Json {
+        out::print_json(&document)?;
+    } else {
+        let written: Vec<u8> = ran.written.iter().flat_map(|written| written.bytes.iter().copied()).collect();
+        out::print_document(&written, out::Form::Lines)?;
+        if !args.programs.quiet {
+            say::warn(&ended(&document, out::width_beside()));
+        }
+    }
+    match status(&ran) {
+        0 => Ok(()),
+        status => Err(Failure::Status(status)),
+    }
+}
+
+/// The programs with their copies, in the order of the arguments.
+fn programs(args: &ProgramArgs) -> Result<Vec<Program>, Failure> {
+    let (given, wanted) = (args.argument.len(), args.program.len());
+    if given > 1 && given != wanted {
+        return Err(Failure::input(format!(
+            "--argument: {given} numbers for {wanted} programs; give one for all of them, or one for each"
+        )));
+    }
+    let mut programs = Vec::new();
+    for (at, path) in args.program.iter().enumerate() {
+        let mut program = open(path)?;
+        program.argument = args.argument.get(at).or(args.argument.first()).copied().unwrap_or(0);
+        program.iopl = args.iopl;
+        warn_of_foreign(&program);
+        for copy in 1..=args.copies {
+            let name =
+                if args.copies > 1 { format!("{} {copy}", program.name) } else { program.name.clone() };
+            programs.push(Program { name, ..program.clone() });
+        }
+    }
+    Ok(programs)
+}
+
+fn open(path: &Path) -> Result<Program, Failure> {
+    Program::open(path).map_err(|error| {
+        if let FileError::Assembler(error) = &error {
+            let lines = error.said().iter().map(|line| format!("{}\n", say::clean(line)));
+            say::warn(&lines.collect::<String>());
+        }
+        Failure::input(format!("--program: {} {error}", path.display()))
+    })
+}
+
+/// Says which instructions use registers that the kernel does not keep, before they fault.
+fn warn_of_foreign(program: &Program) {
+    let found = foreign(program);
+    let named = found.iter().take(MOST_NAMED).map(|it| {
+        let bytes: Vec<String> = it.bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("{:x} {} [{}]", it.address, it.text, bytes.join(" "))
+    });
+    let named = named.collect::<Vec<_>>().join(", ");
+    if !named.is_empty() {
+        let more = match found.len().saturating_sub(MOST_NAMED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        say::say(&format!(
+            "{} seems to use registers of x87, MMX or SSE, which the kernel does not keep (build it with -mgeneral-regs-only): \
+             {named}{more}",
+            program.name
+        ));
+    }
+}
+
+/// The first status that is not 0, as a shell would show it.
+fn status(ran: &Ran) -> u8 {
+    let of = |at| of_program(ran, at);
+    (0..ran.programs.len()).map(of).find(|&status| status != 0).unwrap_or(u8::from(ran.broken.is_some()))
+}
+
+fn of_program(ran: &Ran, at: usize) -> u8 {
+    /// A shell shows a program that a signal has ended so.
+    const SIGNALLED: u8 = 128;
+    if ran.unloaded.iter().any(|(which, _)| which.is_none_or(|which| which == at)) {
+        return NOT_LOADED;
+    }
+    if let Some(fault) = ran.fault(at) {
+        return SIGNALLED + signal(fault.cause);
+    }
+    match ran.programs.get(at).and_then(|controls| controls.first()).map(|control| &control.end) {
+        // Of a number a shell shows the lowest byte; 0 would be no failure.
+        Some(End::Exit { status, .. }) if *status != 0 => (*status as u8).max(1),
+        Some(End::Exit { .. }) => 0,
+        Some(End::Stuck | End::Fault(_)) | None => STOPPED,
+    }
+}
+
+/// The signal that Linux would send, by its number in signal(7).
+fn signal(cause: Cause) -> u8 {
+    let Cause::Exception { vector, .. } = cause else { return Signal::ILL.as_raw() as u8 };
+    let signal = match vector {
+        0 | 16 | 19 => Signal::FPE,
+        1 | 3 => Signal::TRAP,
+        6 | 7 => Signal::ILL,
+        11 | 12 | 17 => Signal::BUS,
+        _ => Signal::SEGV,
+    };
+    signal.as_raw() as u8
+}
