@@ -16,6 +16,7 @@ mod cpuid;
 mod crossing;
 mod decoded;
 mod execute;
+mod explore;
 mod jumps;
 mod memory;
 mod pic;
@@ -38,6 +39,7 @@ use crate::host::fits;
 use crate::{Engine, LabError, Machine, Output, Provenance};
 
 pub use state::Counts;
+pub(crate) use explore::{Explorer, Place as Stop, State};
 pub(crate) use watch::written;
 pub use watch::{Change, Moment, Registers, Window};
 

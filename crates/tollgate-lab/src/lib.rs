@@ -14,6 +14,7 @@ mod host;
 mod interpreter;
 mod judgement;
 mod kvm;
+pub mod locks;
 mod program;
 mod qemu;
 mod references;

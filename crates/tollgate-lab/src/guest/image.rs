@@ -25,6 +25,7 @@ global_asm!(
     include_str!("system/faults.s"),
     include_str!("system/words.s"),
     include_str!("system/restart.s"),
+    include_str!("system/locks.s"),
     include_str!("dump.s"),
     options(att_syntax, raw)
 );
@@ -224,5 +225,8 @@ fn offset(symbol: *const u8) -> usize {
     symbol.addr() - (&raw const tollgate_guest_begin).addr()
 }
 
+mod locks;
 #[cfg(test)]
 mod tests;
+
+pub(crate) use locks::{State, entry_of, lock_programs, system_state};

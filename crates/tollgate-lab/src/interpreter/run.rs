@@ -209,7 +209,7 @@ impl Processor {
     }
 
     /// The bytes of the instruction; none where they cannot be read.
-    fn bytes_here(&mut self) -> Vec<u8> {
+    pub(super) fn bytes_here(&mut self) -> Vec<u8> {
         let code = self.hidden(SegmentRegister::Cs).base;
         let linear = if self.is_64_bit() { self.start } else { code.wrapping_add(self.start) & 0xffff_ffff };
         let Ok(physical) = self.translate(linear, Access::KernelRead) else { return Vec::new() };

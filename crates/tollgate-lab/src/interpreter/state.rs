@@ -205,7 +205,7 @@ impl Processor {
     }
 
     /// Takes note of CS and EFER.
-    fn mode_changed(&mut self) {
+    pub(super) fn mode_changed(&mut self) {
         let (selector, code) = &self.segments[SegmentRegister::Cs as usize];
         self.cpl = selector.rpl();
         self.mode = match (self.width(), code.descriptor.l) {

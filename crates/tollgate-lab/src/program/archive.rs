@@ -84,6 +84,14 @@ impl Archive {
         Ok(Self { bytes })
     }
 
+    /// The same with more of the kernel's options, whose bits `guest/system/layout.s` has.
+    pub(crate) fn with_options(mut self, bits: u32) -> Self {
+        if let Some(options) = self.bytes.get_mut(16..20).and_then(|bytes| bytes.first_chunk_mut::<4>()) {
+            *options = (u32::from_le_bytes(*options) | bits).to_le_bytes();
+        }
+        self
+    }
+
     /// The bytes that stand behind the image.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes

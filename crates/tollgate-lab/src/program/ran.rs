@@ -111,7 +111,7 @@ pub struct Fault {
 
 impl Ran {
     /// What the guest wrote, read.
-    pub(super) fn of(programs: &[Program], output: &Output, notes: Vec<EngineNote>) -> Self {
+    pub(crate) fn of(programs: &[Program], output: &Output, notes: Vec<EngineNote>) -> Self {
         let serial = Serial::read(&output.serial);
         let mut ran = Self {
             provenance: output.provenance.clone(),

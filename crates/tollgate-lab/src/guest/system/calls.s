@@ -163,11 +163,13 @@
 
 # test_and_set(address) of 4 bytes: nothing comes between the load and the store here.
 .Ls_call_test_and_set:
+    call .Ls_is_shared_word
+    jz 1f
     mov $4, %esi
     mov $7, %edx
     call .Ls_may
     jnz .Ls_return_fault
-    mov (%rdi), %eax
+1:  mov (%rdi), %eax
     movl $1, (%rdi)
     jmp .Ls_return
 

@@ -13,6 +13,7 @@
     .set .LSHARED_PD, 0x250000      # the first GiB of every address space: the kernel, and one page for programs
     .set .LSHARED_PT, 0x251000
     .set .LPRIMITIVE, 0x252000      # that page
+    .set .LWORDS, 0x253000          # and another one, which they share
     .set .LFRAMES, 0x300000         # frames for programs: from here to the archive, and from its end to that of memory
     .set .LARCHIVE, 0x800000
     .set .LARCHIVE_MOST, 0x400000
@@ -23,6 +24,8 @@
     .set .LUSER_END, 0x80000000
     .set .LUSER_TOP, 0x7ffff000     # a program's first stack ends here
     .set .LPRIMITIVE_AT, 0x3ffff000
+    .set .LWORDS_AT, 0x3fffe000     # where an option of the archive asks for it: a page that all programs share
+    .set .LSPOILED, 0x3fffd000      # no page is here, ever (restart.s)
 
 # The archive; docs/lab.md, "Programs".
     .set .LARCHIVE_TOTAL, 8
@@ -48,6 +51,10 @@
     .set .LOPTION_NO_TIMER, 1       # options
     .set .LOPTION_SWITCH, 0x100     # .Ls_at_switch is called
     .set .LOPTION_PAGE_FAULT, 0x200 # .Ls_at_page_fault is called
+    .set .LOPTION_WORDS, 0x400      # the page at .LWORDS_AT is there
+    .set .LOPTION_TIMER_ONLY, 0x800 # wrong: .Ls_at_switch does nothing unless the timer ended the turn
+    .set .LOPTION_RESUME, 0x1000    # wrong: the store that faulted is repeated, with the register put right
+    .set .LOPTION_REPEAT, 0x2000    # wrong: the store that faulted is repeated
     .set .LALLOWS_IOPL, 1           # flags of a program
     .set .LIS_32_BIT, 2
 

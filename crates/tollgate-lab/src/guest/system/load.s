@@ -100,6 +100,7 @@
     rep stosq
     movq $.LSHARED_PT + 7, .LSHARED_PD + 511 * 8
     movq $.LPRIMITIVE + 5, .LSHARED_PT + 511 * 8
+    call .Ls_share_words
     mov $.LPRIMITIVE, %edi          # INT3 where nothing is
     mov $0xcc, %al
     mov $4096, %ecx

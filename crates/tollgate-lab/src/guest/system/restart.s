@@ -1,16 +1,152 @@
-# Places where a kernel can make a test-and-set out of a page fault. Each is called where a bit of the archive's options asks for it.
-# Both may change the registers of the thread at rbx, .LSAVED_R15(%rbx) and so on, and every register of their own but rbx and rbp.
+# A test-and-set out of a page fault. It is that of Machida and Shinohara ("The Implementation of user level test-and-set on PS2 Linux",
+# Sony Research Forum 2000, figures 9 and 11), with r15 in the place of their k1:
+#
+#   the primitive   is a page at .LPRIMITIVE_AT in every program. It copies the address of the lock to r15, tests the lock, and stores
+#                   through r15. Nothing else in a program uses r15.
+#   the hook        writes .LSPOILED to r15 of a program that gets the processor back after another one had it. No page is there.
+#   the handler     of page faults knows the store by its three marks, and sends the program back to the primitive's beginning.
+#
+# So a store is executed only if its program has kept the processor since it wrote r15, and it wrote r15 before it tested. A program that
+# has lost the processor in between meets the fault instead, and tests again. What a restart repeats is harmless: until the store the
+# primitive changes only eax, r15 and the flags, and rdi is what it was.
+#
+# It holds on one processor only: on two, the other one can store between test and store while this one is never interrupted.
+# `tollgate lab locks --preempt` tries every point at which a program can lose the processor.
 
-# Bit 8: another thread than before is about to be entered, in its address space. rbx is the thread, rbp its program.
+# Bit 8 of the archive's options: another thread than before is about to be entered. rbx is the thread, rcx the one before it, or 0.
 .Ls_at_switch:
+    testl $.LOPTION_TIMER_ONLY, .Ls_options(%rip)
+    jnz 1f
+.Ls_spoil:
+    movq $.LSPOILED, .LSAVED_R15(%rbx)
     ret
+
+# The wrong one: it takes the loss of the processor for the timer's doing alone. But who was interrupted by the timer gets the processor
+# back when another one yields or ends.
+1:  test %rcx, %rcx
+    jz 2f
+    cmpl $.LTIMER, .LSAVED_WAY(%rcx)
+    je .Ls_spoil
+2:  ret
 
 # Bit 9: a page fault of the thread at rbx; .Ls_cr2 is its address. With eax 0 the thread goes on, else the fault ends the program.
+#
+# A program may write .LSPOILED to r15 itself and jump into the page. It begins anew and has lost nothing but time. The error code keeps
+# one that calls the primitive with .LSPOILED for a lock from doing so for ever: its first fault is that of a load.
 .Ls_at_page_fault:
     mov $1, %eax
+    cmpq $.LSPOILED, .Ls_cr2(%rip)
+    jne 1f
+    cmpl $6, .LSAVED_ERROR(%rbx)    # a program's write, no page (SDM 3A, "Page-fault exceptions")
+    jne 1f
+    mov .LSAVED_RIP(%rbx), %rcx
+    mov %rcx, %rdx
+    and $-4096, %rdx
+    cmp $.LPRIMITIVE_AT, %rdx       # by an instruction of the page
+    jne 1f
+    xor %eax, %eax
+    testl $.LOPTION_RESUME + .LOPTION_REPEAT, .Ls_options(%rip)
+    jnz 2f
+    and $-.LPLACE, %rcx             # each primitive begins at its place
+    mov %rcx, .LSAVED_RIP(%rbx)
+1:  ret
+
+# The wrong ones: the program repeats its store, with the address of the lock in r15 or without.
+2:  testl $.LOPTION_RESUME, .Ls_options(%rip)
+    jz 3f
+    mov .LSAVED_RDI(%rbx), %rcx
+    mov %rcx, .LSAVED_R15(%rbx)
+3:  ret
+
+# The page. rdi is the address of the lock, four bytes; eax becomes what they were: 0 where the caller has the lock from now on. r15 and
+# the flags are lost, all other registers kept.
+    .set .LPLACE, 64
+.macro ts_place
+    .balign .LPLACE, 0xcc
+.endm
+
+    .balign .LPLACE, 0xcc
+.Ls_primitive:
+    mov %rdi, %r15                  # from here on a loss of the processor is noticed,
+    mov (%rdi), %eax                # the test,
+    test %eax, %eax
+    jnz 1f
+    movl $1, (%r15)                 # and the store, or a fault
+1:  ret
+
+# Figure 11: it looks at r15 before it stores, and so begins anew most times without the fault, which still guards the last step.
+    ts_place
+2:  mov %rdi, %r15
+    mov (%rdi), %eax
+    test %eax, %eax
+    jnz 1f
+    cmp %rdi, %r15
+    jne 2b
+    movl $1, (%r15)
+1:  ret
+
+# Wrong: who loses the processor between the test and the copy is not noticed.
+    ts_place
+    mov (%rdi), %eax
+    mov %rdi, %r15
+    test %eax, %eax
+    jnz 1f
+    movl $1, (%r15)
+1:  ret
+
+# Wrong: the store does not go through r15.
+    ts_place
+    mov %rdi, %r15
+    mov (%rdi), %eax
+    test %eax, %eax
+    jnz 1f
+    movl $1, (%rdi)
+1:  ret
+.Ls_primitive_end:
+
+# Bit 10: a page of zeroes that every program can read and write, for locks between programs.
+.Ls_share_words:
+    testl $.LOPTION_WORDS, .Ls_options(%rip)
+    jz 1f
+    mov $.LWORDS, %edi
+    xor %eax, %eax
+    mov $4096 / 8, %ecx
+    rep stosq
+    mov .Ls_no_execute(%rip), %rax
+    or $.LWORDS + 7, %rax
+    mov %rax, .LSHARED_PT + 510 * 8
+1:  ret
+
+# Whether 4 bytes at rdi lie in that page. ZF is set where they do.
+.Ls_is_shared_word:
+    testl $.LOPTION_WORDS, .Ls_options(%rip)
+    jz 1f
+    lea -.LWORDS_AT(%rdi), %rax
+    cmp $4096 - 4, %rax
+    ja 1f
+    cmp %eax, %eax
+    ret
+1:  or $1, %eax
     ret
 
-# What is copied to the page at .LPRIMITIVE_AT of every program.
-    .balign 16, 0x90
-.Ls_primitive:
-.Ls_primitive_end:
+# What decides how programs go on, besides their registers, memory and page tables: from, and how many words of 8 bytes. Counters and
+# clocks are no part of it. First the words that programs share, then the kernel's own, then a line for each of the first threads.
+    .subsection 1
+    .balign 4
+    .globl tollgate_guest_system_state
+    .hidden tollgate_guest_system_state
+tollgate_guest_system_state:
+    .long .LWORDS, 6
+    .long .Ls_thread - .Lk_begin + .LBASE, 2
+    .long .Ls_limit - .Lk_begin + .LBASE, 2
+    .long .LTSS + 4, 1
+    .set .Ls_at, .LTHREADS
+    .rept 3
+    .long .Ls_at, 5
+    .long .Ls_at + .LTHREAD_SAVED, 22
+    .set .Ls_at, .Ls_at + .LTHREAD
+    .endr
+    .globl tollgate_guest_system_state_end
+    .hidden tollgate_guest_system_state_end
+tollgate_guest_system_state_end:
+    .subsection 0

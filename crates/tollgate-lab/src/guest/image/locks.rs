@@ -1,0 +1,45 @@
+//! The programs of locks (`system/locks.s`), and what a state of the system consists of (`system/restart.s`).
+
+use super::{assembled, offset, word};
+
+unsafe extern "C" {
+    static tollgate_guest_locks: u8;
+    static tollgate_guest_locks_end: u8;
+    static tollgate_guest_lock_entries: u8;
+    static tollgate_guest_lock_entries_end: u8;
+    static tollgate_guest_system_state: u8;
+    static tollgate_guest_system_state_end: u8;
+}
+
+/// A part of memory that belongs to the state of the system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct State {
+    /// The physical address of its first word.
+    pub(crate) address: u64,
+    /// Words of 8 bytes.
+    pub(crate) words: usize,
+}
+
+/// All programs of locks: one flat binary.
+pub(crate) fn lock_programs() -> &'static [u8] {
+    between(&raw const tollgate_guest_locks, &raw const tollgate_guest_locks_end)
+}
+
+/// Where in it a program begins, by its place in the list there.
+pub(crate) fn entry_of(lock: usize) -> Option<u64> {
+    let (from, to) = (&raw const tollgate_guest_lock_entries, &raw const tollgate_guest_lock_entries_end);
+    let entries = between(from, to);
+    (lock < entries.len() / 4).then(|| u64::from(word(entries, lock)))
+}
+
+/// What the next steps of programs depend on, besides registers, their stacks and the page tables: the words that they share, the
+/// kernel's own words, and two parts for each of the first threads, whose second has the registers.
+pub(crate) fn system_state() -> Vec<State> {
+    let (from, to) = (&raw const tollgate_guest_system_state, &raw const tollgate_guest_system_state_end);
+    let state = |line: &[u8]| State { address: u64::from(word(line, 0)), words: word(line, 1) as usize };
+    between(from, to).chunks_exact(8).map(state).collect()
+}
+
+fn between(from: *const u8, to: *const u8) -> &'static [u8] {
+    assembled().get(offset(from)..offset(to)).unwrap_or_default()
+}

@@ -1,0 +1,177 @@
+# Programs that take a lock and give it back, in an archive's form of a flat binary: one for each lock, all in one piece, which is loaded
+# to .LUSER_BEGIN. Nothing in it depends on where it is.
+#
+# edi is the argument: bits 0 to 7 the number of the program, from 1; 8 to 15 how many there are; 16 to 30 how often it takes the lock;
+# bit 31: what it does meanwhile is left out, so that the lock alone is priced.
+
+# The words that programs share, at rdi.
+    .set .LWORD_LOCK, 0
+    .set .LWORD_INSIDE, 4           # programs that are in the critical section
+    .set .LWORD_COUNT, 8            # how often it was passed, by an addition that only a lock makes whole
+    .set .LWORD_X, 12               # Lamport's
+    .set .LWORD_Y, 16
+    .set .LWORD_B, 20               # b[1] is at 24
+
+.macro tl_call number
+    mov $\number, %eax
+    syscall
+.endm
+
+# A program. ebx is its number, r13d how many there are, rdi the shared words; r12d counts down. r15 is the kernel's.
+.macro tl_program name, acquire, release, before=""
+    .balign 16, 0x90
+.Lp_\name:
+    mov %edi, %ebp
+    movzbl %dil, %ebx
+    mov %edi, %r13d
+    shr $8, %r13d
+    movzbl %r13b, %r13d
+    mov %edi, %r12d
+    shr $16, %r12d
+    and $0x7fff, %r12d
+    \before
+    mov $.LWORDS_AT, %edi
+    test %ebp, %ebp
+    js .Lp_\name\()_price
+.Lp_\name\()_again:
+    \acquire
+    incl .LWORD_INSIDE(%rdi)
+    mov .LWORD_COUNT(%rdi), %eax
+    inc %eax
+    mov %eax, .LWORD_COUNT(%rdi)
+    decl .LWORD_INSIDE(%rdi)
+    \release
+    dec %r12d
+    jnz .Lp_\name\()_again
+    jmp .Lp_end
+.Lp_\name\()_price:
+    \acquire
+    \release
+    dec %r12d
+    jnz .Lp_\name\()_price
+    jmp .Lp_end
+.endm
+
+# Takes the lock by a test-and-set that leaves what it was in eax. Who finds it taken yields and tries again.
+.macro tl_acquire test_and_set
+.Lp_try\@:
+    \test_and_set
+    test %eax, %eax
+    jz .Lp_taken\@
+    tl_call 3
+    jmp .Lp_try\@
+.Lp_taken\@:
+.endm
+
+.macro tl_release
+    movl $0, .LWORD_LOCK(%rdi)
+.endm
+
+# The primitive at a place of the page; at an instruction behind its first one, with r15 as after the loss of the processor.
+.macro tl_primitive place, behind=0
+    .if \behind
+    mov $.LSPOILED, %r15d
+    .endif
+    mov $.LPRIMITIVE_AT + \place * .LPLACE + \behind, %eax
+    call *%rax
+.endm
+
+.macro tl_cli
+    cli
+    mov (%rdi), %eax
+    movl $1, (%rdi)
+    sti
+.endm
+
+.macro tl_xchg
+    mov $1, %eax
+    xchg %eax, (%rdi)
+.endm
+
+# Lamport, "A Fast Mutual Exclusion Algorithm", ACM TOCS 5(1), 1987, algorithm 2. On one processor it needs no fence. Who waits yields.
+.macro tl_lamport
+.Lp_start\@:
+    movl $1, .LWORD_B(%rdi,%rbx,4)
+    mov %ebx, .LWORD_X(%rdi)
+    cmpl $0, .LWORD_Y(%rdi)
+    je .Lp_second\@
+    movl $0, .LWORD_B(%rdi,%rbx,4)
+.Lp_wait\@:
+    tl_call 3
+    cmpl $0, .LWORD_Y(%rdi)
+    jne .Lp_wait\@
+    jmp .Lp_start\@
+.Lp_second\@:
+    mov %ebx, .LWORD_Y(%rdi)
+    cmp %ebx, .LWORD_X(%rdi)
+    je .Lp_taken\@
+    movl $0, .LWORD_B(%rdi,%rbx,4)
+    mov %r13d, %edx
+.Lp_each\@:
+    cmpl $0, .LWORD_B(%rdi,%rdx,4)
+    je .Lp_next\@
+    tl_call 3
+    jmp .Lp_each\@
+.Lp_next\@:
+    dec %edx
+    jnz .Lp_each\@
+    cmp %ebx, .LWORD_Y(%rdi)
+    jne .Lp_wait\@
+.Lp_taken\@:
+.endm
+
+.macro tl_lamport_release
+    movl $0, .LWORD_Y(%rdi)
+    movl $0, .LWORD_B(%rdi,%rbx,4)
+.endm
+
+    .balign 64, 0x90
+    .globl tollgate_guest_locks
+    .hidden tollgate_guest_locks
+tollgate_guest_locks:
+.Lp_begin:
+tl_program none, "", ""
+
+# A lock by a test-and-set of this name.
+.macro tl_lock name, test_and_set, before=""
+.macro tl_acquire_\name
+    tl_acquire "\test_and_set"
+.endm
+tl_program \name, tl_acquire_\name, tl_release, "\before"
+.endm
+
+tl_lock restart, "tl_primitive 0"
+tl_lock restart_test, "tl_primitive 1"
+tl_lock cli, tl_cli, "mov $3, %edi; tl_call 12"
+tl_program lamport, tl_lamport, tl_lamport_release
+tl_lock xchg, tl_xchg
+tl_lock call, "tl_call 11"
+
+# The first two as if the processor had been lost behind the first instruction of the primitive: a restart is in each.
+tl_lock restarted, "tl_primitive 0, 3"
+tl_lock restarted_test, "tl_primitive 1, 3"
+
+# The wrong primitives.
+tl_lock late, "tl_primitive 2"
+tl_lock around, "tl_primitive 3"
+
+.Lp_end:
+    xor %edi, %edi
+    tl_call 0
+    .globl tollgate_guest_locks_end
+    .hidden tollgate_guest_locks_end
+tollgate_guest_locks_end:
+
+# Where each begins. The order is that of Lock in locks.rs.
+    .subsection 1
+    .balign 4
+    .globl tollgate_guest_lock_entries
+    .hidden tollgate_guest_lock_entries
+tollgate_guest_lock_entries:
+    .irp name, none, restart, restart_test, cli, lamport, xchg, call, restarted, restarted_test, late, around
+    .long .Lp_\name - .Lp_begin
+    .endr
+    .globl tollgate_guest_lock_entries_end
+    .hidden tollgate_guest_lock_entries_end
+tollgate_guest_lock_entries_end:
+    .subsection 0

@@ -1,0 +1,296 @@
+//! Copies of a machine that runs programs, so that it can go on from one state in several ways.
+//!
+//! A state is all that the next steps depend on, in words. It is taken between two instructions of ring 3, where the kernel holds
+//! nothing but what `tollgate_guest_system_state` lists: its stack is empty then, and of the thread that runs the saved registers are
+//! those of its last entry. Left out are clocks and counters, which no step asks for; CR2, which the kernel reads behind the fault that
+//! has set it; and the bits of page tables that say that a page was used, which no one reads.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use tollgate_x86::walk::Hidden;
+use tollgate_x86::{Rflags, Selector, Vendor};
+
+use super::Counts;
+use super::state::{End, Processor};
+use super::tlb::Access;
+use super::watch::written;
+use crate::guest::{self, Image, system_state};
+use crate::{LabError, Machine};
+
+/// A state that was met, by its number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct State(pub(crate) u32);
+
+/// Where a machine stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// In ring 3.
+    Program,
+    /// All programs have ended by themselves.
+    Over,
+    /// A fault ended a program.
+    Dead,
+}
+
+/// Where the parts of a state are in its words: the general registers come first.
+const RIP: usize = 16;
+const FLAGS: usize = 17;
+const CR3: usize = 18;
+/// The number of the segment registers' values, whether interrupts are held back, and where the machine stands.
+const REST: usize = 19;
+const SHARED: usize = 20;
+/// The word of the kernel that holds the thread that runs, behind those that programs share.
+const THREAD: usize = SHARED + 6;
+/// The kernel's parts in the list, before those of threads.
+const KERNEL_PARTS: usize = 4;
+/// The words at the end of a stack that a program of a lock uses, and one that it does not.
+const STACK: u64 = 4;
+/// The end of a program's first stack.
+const STACK_END: u64 = 0x7fff_f000;
+/// The vector of the timer.
+const TIMER: u8 = 0x20;
+/// No way through the kernel is longer: the longest writes a record.
+const KERNEL: u32 = 200_000;
+
+/// A machine, and every state of it that was met.
+pub(crate) struct Explorer {
+    machine: Processor,
+    counts: Counts,
+    parts: Vec<guest::State>,
+    /// Where the threads' registers are among the words, with the thread's address.
+    saved: Vec<(u64, std::ops::Range<usize>)>,
+    segments: Vec<[(Selector, Hidden); 8]>,
+    states: Vec<Rc<[u64]>>,
+    numbers: HashMap<Rc<[u64]>, u32>,
+}
+
+impl Explorer {
+    /// Starts the guest and runs it until it enters the first of `programs` programs.
+    ///
+    /// # Errors
+    /// A guest that does not come so far.
+    pub(crate) fn new(image: &Image, machine: Machine, programs: usize) -> Result<(Self, State), LabError> {
+        let mut memory = vec![0; machine.memory];
+        let begin = guest::BASE as usize;
+        match memory.get_mut(begin..begin + image.bytes().len()) {
+            Some(place) => place.copy_from_slice(image.bytes()),
+            None => return Err(unfinished("it does not fit into memory".to_owned())),
+        }
+        let mut processor = Processor::new(machine.vendor.unwrap_or(Vendor::Intel), memory, image.entry());
+        for _ in 0..machine.instructions {
+            if processor.cpl == 3 {
+                break;
+            }
+            processor.step().map_err(ended)?;
+        }
+        let mut parts = system_state();
+        parts.truncate(KERNEL_PARTS + 2 * programs);
+        let mut explorer = Self {
+            counts: processor.counts,
+            machine: processor,
+            parts,
+            saved: Vec::new(),
+            segments: Vec::new(),
+            states: Vec::new(),
+            numbers: HashMap::new(),
+        };
+        explorer.find_threads();
+        explorer.find_stacks(programs)?;
+        let first = explorer.take(Place::Program)?;
+        Ok((explorer, first))
+    }
+
+    fn find_threads(&mut self) {
+        let mut at = SHARED;
+        for (number, part) in self.parts.iter().enumerate() {
+            if number >= KERNEL_PARTS && (number - KERNEL_PARTS) % 2 == 1 {
+                self.saved.push((self.parts[number - 1].address, at..at + part.words));
+            }
+            at += part.words;
+        }
+    }
+
+    /// The ends of the programs' stacks are parts of the state too. Each address space is asked where its own is.
+    fn find_stacks(&mut self, programs: usize) -> Result<(), LabError> {
+        let own = self.machine.cr3;
+        let end = STACK_END - 8 * STACK;
+        for program in 0..programs {
+            let Some((thread, _)) = self.saved.get(program) else { break };
+            // A thread's second word is its program, whose first one is the root of its page tables.
+            let memory = &self.machine.memory;
+            self.machine.cr3 = memory.read(memory.read(thread + 8, 8), 8);
+            self.machine.translations.flush();
+            let address = self.machine.translate(end, Access::UserWrite);
+            let address = address.map_err(|_| unfinished("a program has no stack".to_owned()))?;
+            self.parts.push(guest::State { address, words: STACK as usize });
+        }
+        self.machine.cr3 = own;
+        self.machine.translations.flush();
+        Ok(())
+    }
+
+    /// Where a state stands.
+    pub(crate) fn place(&self, state: State) -> Place {
+        match self.words(state)[REST] & 3 {
+            0 => Place::Program,
+            1 => Place::Over,
+            _ => Place::Dead,
+        }
+    }
+
+    /// The first words that programs share, 4 bytes each.
+    pub(crate) fn shared(&self, state: State, word: usize) -> u32 {
+        let both = self.words(state).get(SHARED + word / 2).copied().unwrap_or_default();
+        (both >> (word % 2 * 32)) as u32
+    }
+
+    /// The thread that runs, from 0.
+    pub(crate) fn thread(&self, state: State) -> usize {
+        let address = self.words(state)[THREAD];
+        self.saved.iter().position(|(thread, _)| *thread == address).unwrap_or_default()
+    }
+
+    /// Whether an interrupt can come here.
+    pub(crate) fn can_be_interrupted(&self, state: State) -> bool {
+        let words = self.words(state);
+        words[FLAGS] & Rflags::IF.0 != 0 && words[REST] & HELD_BACK == 0
+    }
+
+    /// The address of the next instruction.
+    pub(crate) fn rip(&self, state: State) -> u64 {
+        self.words(state)[RIP]
+    }
+
+    /// The next instruction, in Intel's syntax.
+    pub(crate) fn text(&mut self, state: State) -> String {
+        self.restore(state);
+        self.machine.start = self.machine.rip;
+        let bytes = self.machine.bytes_here();
+        written(&bytes, true, self.machine.rip).1
+    }
+
+    /// The state after the next instruction of the program, and whatever the kernel does for it.
+    pub(crate) fn execute(&mut self, state: State) -> Result<State, LabError> {
+        self.restore(state);
+        let step = self.machine.step();
+        self.back_to_ring_3(step)
+    }
+
+    /// The state after an interrupt of the timer before that instruction.
+    pub(crate) fn preempt(&mut self, state: State) -> Result<State, LabError> {
+        self.restore(state);
+        let step = self.machine.interrupt(TIMER);
+        self.back_to_ring_3(step)
+    }
+
+    fn back_to_ring_3(&mut self, mut step: Result<(), End>) -> Result<State, LabError> {
+        for _ in 0..KERNEL {
+            match step {
+                Ok(()) if self.machine.cpl == 3 => return self.arrived(Place::Program),
+                Ok(()) => step = self.machine.step(),
+                Err(End::Asked) => return self.arrived(Place::Over),
+                Err(end) => return Err(ended(end)),
+            }
+        }
+        Err(unfinished("the kernel does not come back to a program".to_owned()))
+    }
+
+    fn arrived(&mut self, place: Place) -> Result<State, LabError> {
+        let serial = std::mem::take(&mut self.machine.ports.serial);
+        let says = |text: &[u8]| serial.windows(text.len()).any(|part| part == text);
+        if says(b"tg1 broken ") {
+            return Err(unfinished("a fault of the kernel".to_owned()));
+        }
+        self.take(if says(b"tg1 dead ") { Place::Dead } else { place })
+    }
+
+    fn words(&self, state: State) -> &[u64] {
+        &self.states[state.0 as usize]
+    }
+
+    /// The state that the machine is in.
+    fn take(&mut self, place: Place) -> Result<State, LabError> {
+        if !self.machine.unknown.is_empty() {
+            return Err(unfinished("a program has an instruction that the interpreter does not know".to_owned()));
+        }
+        let mut words = Vec::with_capacity(self.states.first().map_or(0, |first| first.len()));
+        words.extend_from_slice(&self.machine.general[..16]);
+        words.extend([self.machine.rip, self.machine.flags.0, self.machine.cr3, 0]);
+        for part in &self.parts {
+            words.extend((0..part.words).map(|at| self.machine.memory.read(part.address + 8 * at as u64, 8)));
+        }
+        words[REST] = self.segments_number() << 3 | u64::from(self.machine.shadow) << 2 | place as u64;
+        if place == Place::Program {
+            let rsp = self.machine.general[4];
+            if !(STACK_END - 8 * STACK..=STACK_END).contains(&rsp) {
+                return Err(unfinished(format!("a program has its stack at {rsp:x}, outside of what is kept")));
+            }
+            // The registers that it had at its last entry are over.
+            let thread = words[THREAD];
+            if let Some((_, place)) = self.saved.iter().find(|(address, _)| *address == thread) {
+                words[place.clone()].fill(0);
+            }
+        } else {
+            words[..REST].fill(0);
+        }
+        if let Some(&number) = self.numbers.get(words.as_slice()) {
+            return Ok(State(number));
+        }
+        let number = u32::try_from(self.states.len()).map_err(|_| unfinished("too many states".to_owned()))?;
+        let words: Rc<[u64]> = words.into();
+        self.states.push(Rc::clone(&words));
+        self.numbers.insert(words, number);
+        Ok(State(number))
+    }
+
+    /// Puts the machine into a state in which a program runs.
+    fn restore(&mut self, state: State) {
+        let words = Rc::clone(&self.states[state.0 as usize]);
+        let machine = &mut self.machine;
+        machine.general[..16].copy_from_slice(&words[..16]);
+        machine.rip = words[RIP];
+        machine.flags.0 = words[FLAGS];
+        if machine.cr3 != words[CR3] {
+            machine.cr3 = words[CR3];
+            machine.translations.flush();
+        }
+        machine.shadow = words[REST] & HELD_BACK != 0;
+        machine.counts = self.counts;
+        if let Some(segments) = self.segments.get((words[REST] >> 3) as usize) {
+            machine.segments = *segments;
+        }
+        machine.mode_changed();
+        let mut at = SHARED;
+        for part in &self.parts {
+            for word in 0..part.words {
+                machine.memory.write(part.address + 8 * word as u64, 8, words[at]);
+                at += 1;
+            }
+        }
+    }
+
+    /// The number of the segment registers' values. There are few: whichever way a program is entered, they are nearly the same.
+    fn segments_number(&mut self) -> u64 {
+        let segments = self.machine.segments;
+        let known = self.segments.iter().position(|known| *known == segments);
+        known.unwrap_or_else(|| {
+            self.segments.push(segments);
+            self.segments.len() - 1
+        }) as u64
+    }
+}
+
+/// In the word of the rest: the instruction before holds interrupts back.
+const HELD_BACK: u64 = 1 << 2;
+
+fn unfinished(why: String) -> LabError {
+    LabError::Unfinished { why }
+}
+
+fn ended(end: End) -> LabError {
+    unfinished(match end {
+        End::Asked => "it ended before a program was entered".to_owned(),
+        End::CutShort(why) => why,
+    })
+}

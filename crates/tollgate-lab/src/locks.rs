@@ -1,0 +1,79 @@
+//! A test-and-set by the page-fault handler (`guest/system/restart.s`), beside other locks, under the lab's kernel: what each takes,
+//! and whether it holds wherever a program loses the processor.
+//!
+//! - [`LOCKS`]: the locks; [`MUTANTS`]: the test-and-set with one part wrong.
+//! - [`price`]: one uncontended acquisition and release, in instructions, references of memory, and time.
+//! - [`prove`]: every order in which two or three programs can run, by the interpreter.
+
+mod list;
+mod price;
+mod proof;
+
+pub use list::{LOCKS, Lock, MUTANTS, Mutant};
+pub use price::{Price, Priced, price};
+pub use proof::{Event, Proof, Step, prove, prove_mutant};
+
+#[cfg(test)]
+mod tests;
+
+use crate::guest::{Image, Parameters, entry_of, lock_programs};
+use crate::system::{ADDRESSES, Archive, Program, Timer};
+use crate::LabError;
+
+/// A setting of the kernel's part of the lock, as bits of the archive's options.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Kernel(u32);
+
+impl Kernel {
+    const HOOK: u32 = 1 << 8;
+    const HANDLER: u32 = 1 << 9;
+    const WORDS: u32 = 1 << 10;
+    const HOOK_OF_TIMER: u32 = 1 << 11;
+    const RESUME: u32 = 1 << 12;
+    const REPEAT: u32 = 1 << 13;
+    /// As it is right.
+    const RIGHT: Self = Self(Self::HOOK | Self::HANDLER | Self::WORDS);
+}
+
+/// What programs of a lock do.
+#[derive(Debug, Clone, Copy)]
+struct Work {
+    /// The place of the program in `locks.s`.
+    program: usize,
+    kernel: Kernel,
+    /// How many programs.
+    programs: usize,
+    /// How often each takes the lock.
+    rounds: u32,
+    /// Whether the lock alone is priced: there is no critical section.
+    alone: bool,
+}
+
+/// The most rounds that a program's argument can have.
+const MOST_ROUNDS: u32 = 0x7fff;
+
+impl Work {
+    fn programs(&self) -> Result<Vec<Program>, LabError> {
+        let flat = Program::flat("lock", lock_programs());
+        let (Some(mut flat), Some(entry)) = (flat, entry_of(self.program)) else {
+            return Err(LabError::Unfinished { why: "the programs of locks are missing".to_owned() });
+        };
+        flat.entry = ADDRESSES.start + entry;
+        flat.iopl = true;
+        flat.stack = 4096;
+        for segment in &mut flat.segments {
+            segment.rights.write = false;
+        }
+        let argument = |number: usize| {
+            let rounds = self.rounds.clamp(1, MOST_ROUNDS);
+            number as u32 | (self.programs as u32) << 8 | rounds << 16 | u32::from(self.alone) << 31
+        };
+        let program = |number| Program { argument: argument(number), ..flat.clone() };
+        Ok((1..=self.programs).map(program).collect())
+    }
+
+    fn image(&self) -> Result<Image, LabError> {
+        let archive = Archive::new(&self.programs()?, Timer::Off)?.with_options(self.kernel.0);
+        Ok(Image::with_programs(&Parameters::default(), archive.bytes()))
+    }
+}
