@@ -8,13 +8,12 @@
 mod list;
 mod price;
 mod proof;
+#[cfg(test)]
+mod tests;
 
 pub use list::{LOCKS, Lock, MUTANTS, Mutant};
 pub use price::{Price, Priced, price};
 pub use proof::{Event, Proof, Step, prove, prove_mutant};
-
-#[cfg(test)]
-mod tests;
 
 use crate::guest::{Image, Parameters, entry_of, lock_programs};
 use crate::system::{ADDRESSES, Archive, Program, Timer};
@@ -27,10 +26,10 @@ struct Kernel(u32);
 impl Kernel {
     const HOOK: u32 = 1 << 8;
     const HANDLER: u32 = 1 << 9;
-    const WORDS: u32 = 1 << 10;
-    const HOOK_OF_TIMER: u32 = 1 << 11;
-    const RESUME: u32 = 1 << 12;
-    const REPEAT: u32 = 1 << 13;
+    const WORDS: u32 = 1 << 11;
+    const HOOK_OF_TIMER: u32 = 1 << 12;
+    const RESUME: u32 = 1 << 13;
+    const REPEAT: u32 = 1 << 14;
     /// As it is right.
     const RIGHT: Self = Self(Self::HOOK | Self::HANDLER | Self::WORDS);
 }
@@ -50,12 +49,13 @@ struct Work {
 }
 
 /// The most rounds that a program's argument can have.
-const MOST_ROUNDS: u32 = 0x7fff;
+const MOST_ROUNDS: u32 = 0xff_ffff;
 
 impl Work {
-    fn programs(&self) -> Result<Vec<Program>, LabError> {
+    /// The programs, each with its number.
+    fn list(&self) -> Result<Vec<Program>, LabError> {
         let flat = Program::flat("lock", lock_programs());
-        let (Some(mut flat), Some(entry)) = (flat, entry_of(self.program)) else {
+        let (Some(mut flat), Some(entry)) = (flat, entry_of(self.program, self.alone)) else {
             return Err(LabError::Unfinished { why: "the programs of locks are missing".to_owned() });
         };
         flat.entry = ADDRESSES.start + entry;
@@ -64,16 +64,13 @@ impl Work {
         for segment in &mut flat.segments {
             segment.rights.write = false;
         }
-        let argument = |number: usize| {
-            let rounds = self.rounds.clamp(1, MOST_ROUNDS);
-            number as u32 | (self.programs as u32) << 8 | rounds << 16 | u32::from(self.alone) << 31
-        };
+        let argument = |number: usize| number as u32 | self.rounds.clamp(1, MOST_ROUNDS) << 8;
         let program = |number| Program { argument: argument(number), ..flat.clone() };
         Ok((1..=self.programs).map(program).collect())
     }
 
     fn image(&self) -> Result<Image, LabError> {
-        let archive = Archive::new(&self.programs()?, Timer::Off)?.with_options(self.kernel.0);
+        let archive = Archive::new(&self.list()?, Timer::Off)?.with_options(self.kernel.0);
         Ok(Image::with_programs(&Parameters::default(), archive.bytes()))
     }
 }

@@ -112,7 +112,7 @@ pub fn of(verb: &str) -> Examples {
         "lab" => &[
             ("tollgate lab", "Run every experiment of the lab's own kernel"),
             ("tollgate lab int --explain", "Follow one experiment instruction by instruction"),
-            ("tollgate lab --image guest.elf", "Write the guest for a multiboot loader"),
+            ("tollgate lab --program hello.s", "Run a program in ring 3 under the lab's kernel"),
         ],
         "report" => &[
             ("tollgate report last --out run.html", "Make a page of the newest run"),

@@ -1,6 +1,8 @@
 //! `tollgate lab`: the guest on every engine, what it explains, and what it leaves.
 
 mod common;
+#[path = "lab/programs.rs"]
+mod programs;
 
 use common::Home;
 use serde_json::Value;

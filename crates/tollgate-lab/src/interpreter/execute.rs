@@ -6,7 +6,7 @@ use tollgate_x86::Rflags;
 use tollgate_x86::walk::Exception;
 
 use super::arithmetic::{Division, Flags, Shift, divide, divide_signed, mask, sign_extend};
-use super::decoded::{Decoded, Operand, RAX, RBX, RCX, RDX, What};
+use super::decoded::{Decoded, NONE, Operand, RAX, RBX, RCX, RDX, What};
 use super::state::{Done, Processor, Trap};
 
 const DIVIDE_ERROR: Exception = Exception(0);
@@ -108,6 +108,14 @@ impl Processor {
             M::Cmpxchg8b => self.compare_exchange_8(first),
             M::Bt | M::Bts | M::Btr | M::Btc => self.bit(i),
             M::Bsf | M::Bsr => self.scan(i),
+            M::Xlatb => {
+                let What::Memory(mut address) = first.what else { return Err(self.unknown()) };
+                // The index is AL, not all of the register.
+                (address.index, address.displacement) = (NONE, self.register(RAX) & 0xff);
+                let value = self.load(address.segment, self.offset(&address), 1)?;
+                self.set_register(RAX, 0, 1, value);
+                Ok(())
+            }
             M::Clc => self.set_flag(Rflags::CF, false),
             M::Stc => self.set_flag(Rflags::CF, true),
             M::Cmc => self.set_flag(Rflags::CF, !self.flags.has(Rflags::CF)),

@@ -9,7 +9,7 @@ use crate::system::{Control, End, Ran};
 use crate::{Counts, Engine, EngineNote, Interpreter, LabError, Provenance};
 
 /// Rounds of the shorter run, where instructions are counted and where time is; the longer one has twice as many.
-const COUNTED: u32 = 16;
+const COUNTED: u32 = 0x100;
 const TIMED: u32 = 4000;
 /// So many differences of times are taken.
 const SAMPLES: usize = 11;
@@ -120,7 +120,7 @@ impl Timer<'_> {
         let image = work.image()?;
         let output = self.engine.run(image.bytes(), BASE, image.entry(), machine(None))?;
         let provenance = output.provenance.clone();
-        let ran = Ran::of(&work.programs()?, &output, Vec::new());
+        let ran = Ran::of(&work.list()?, &output, Vec::new());
         match ran.programs.first().and_then(|threads| threads.first()) {
             Some(Control { end: End::Exit { ticks, .. }, .. }) => Ok((*ticks, provenance)),
             _ => Err(LabError::Unfinished {

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use tollgate_schedules::search::{self, End, Found, Schedule};
 use tollgate_schedules::{Harm, Limits};
 
-use super::{Kernel, LOCKS, Lock, Mutant, Work};
+use super::{Kernel, Lock, Mutant, Work};
 use crate::LabError;
 use crate::engines::machine;
 use crate::guest::BASE;
@@ -15,7 +15,8 @@ use crate::interpreter::{Explorer, State, Stop};
 use crate::system::ADDRESSES;
 
 /// More states are not looked at: a state takes a kilobyte.
-const MOST_STATES: usize = 2_000_000;
+const MOST_STATES: usize = FIRST_STATES << 10;
+const FIRST_STATES: usize = 1 << 11;
 /// The words that programs share, 4 bytes each, in the order of `locks.s`: who is inside, and how often it was passed.
 const INSIDE: usize = 1;
 const COUNT: usize = 2;
@@ -86,23 +87,25 @@ pub fn prove_mutant(mutant: &Mutant, programs: usize, rounds: u32) -> Result<Pro
     explore(Work { program: mutant.program, kernel: mutant.kernel, programs, rounds, alone: false })
 }
 
-/// The locks whose orders are looked at.
-pub(super) fn _checked() -> impl Iterator<Item = &'static Lock> {
-    LOCKS.iter().filter(|lock| lock.is_checked)
-}
-
 fn explore(work: Work) -> Result<Proof, LabError> {
     let (explorer, first) = Explorer::new(&work.image()?, machine(None), work.programs)?;
     let system = System {
-        inner: RefCell::new(Inner { explorer, error: None }),
+        inner: RefCell::new(Inner { explorer, next: Vec::new(), error: None }),
         first,
         expected: work.programs as u32 * work.rounds,
     };
-    let found = search::search(&system, Limits { states: MOST_STATES, ..Limits::default() });
-    if let Some(error) = system.inner.borrow_mut().error.take() {
-        return Err(error);
+    // A violation is most often near: the whole search is only for those that have none. What was executed once is remembered.
+    let mut states = FIRST_STATES;
+    loop {
+        let found = search::search(&system, Limits { states, ..Limits::default() });
+        if let Some(error) = system.inner.borrow_mut().error.take() {
+            return Err(error);
+        }
+        if found.end == End::Complete || !found.harms.is_empty() || states >= MOST_STATES {
+            return Ok(system.proof(work, found));
+        }
+        states *= 4;
     }
-    Ok(system.proof(work, found))
 }
 
 /// A step, as the search names it.
@@ -121,6 +124,8 @@ struct System {
 
 struct Inner {
     explorer: Explorer,
+    /// Where each state leads, for those that were executed: by the next instruction, and by the interrupt.
+    next: Vec<Option<[Option<State>; 2]>>,
     /// Why the guest could not go on somewhere.
     error: Option<LabError>,
 }
@@ -134,19 +139,12 @@ impl search::Machine for System {
     }
 
     fn moves(&self, state: &State, mut each: impl FnMut(Move, State)) {
-        let mut inner = self.inner.borrow_mut();
-        if inner.error.is_some() || inner.explorer.place(*state) != Stop::Program {
-            return;
+        let Some([execute, preempt]) = self.inner.borrow_mut().next(*state) else { return };
+        if let Some(state) = execute {
+            each(Move::Execute, state);
         }
-        let mut next = vec![(Move::Execute, inner.explorer.execute(*state))];
-        if inner.explorer.can_be_interrupted(*state) {
-            next.push((Move::Preempt, inner.explorer.preempt(*state)));
-        }
-        for (step, result) in next {
-            match result {
-                Ok(state) => each(step, state),
-                Err(error) => inner.error = Some(error),
-            }
+        if let Some(state) = preempt {
+            each(Move::Preempt, state);
         }
     }
 
@@ -165,6 +163,29 @@ impl search::Machine for System {
 
     fn finished(&self, state: &State) -> bool {
         self.inner.borrow().explorer.place(*state) == Stop::Over
+    }
+}
+
+impl Inner {
+    fn next(&mut self, state: State) -> Option<[Option<State>; 2]> {
+        let number = state.0 as usize;
+        if let Some(known) = self.next.get(number).copied().flatten() {
+            return Some(known);
+        }
+        if self.error.is_some() || self.explorer.place(state) != Stop::Program {
+            return None;
+        }
+        let interrupt = self.explorer.can_be_interrupted(state);
+        let next = self.explorer.execute(state).and_then(|execute| {
+            let preempt = if interrupt { Some(self.explorer.preempt(state)?) } else { None };
+            Ok([Some(execute), preempt])
+        });
+        let next = next.map_err(|error| self.error = Some(error)).ok()?;
+        if self.next.len() <= number {
+            self.next.resize(number + 1, None);
+        }
+        self.next[number] = Some(next);
+        Some(next)
     }
 }
 

@@ -19,7 +19,7 @@ pub enum FileError {
     Elf(#[from] ElfError),
     #[error(transparent)]
     Assembler(#[from] AssemblerError),
-    #[error("{0}")]
+    #[error("cannot be read: {0}")]
     Unreadable(String),
     #[error("is larger than {} MiB", MOST >> 20)]
     TooLarge,
@@ -112,7 +112,12 @@ mod tests {
         );
         let own = std::env::current_exe().unwrap();
         assert!(matches!(Program::open(&own), Err(FileError::Elf(ElfError::Pie))), "this test itself");
-        assert!(Program::open(Path::new("/no/such")).unwrap_err().to_string().starts_with("No such file"));
+        assert!(
+            Program::open(Path::new("/no/such"))
+                .unwrap_err()
+                .to_string()
+                .starts_with("cannot be read: No such file")
+        );
         assert!(Program::open(Path::new("/")).is_err(), "a directory");
     }
 }

@@ -112,7 +112,7 @@ pub struct Fault {
 impl Ran {
     /// What the guest wrote, read.
     pub(crate) fn of(programs: &[Program], output: &Output, notes: Vec<EngineNote>) -> Self {
-        let serial = Serial::read(&output.serial);
+        let serial = Serial::read(whole_lines(&output.serial));
         let mut ran = Self {
             provenance: output.provenance.clone(),
             maker: None,
@@ -232,4 +232,10 @@ impl Ran {
             End::Fault(_) | End::Stuck => None,
         }
     }
+}
+
+/// Without the line that was under way when the machine was stopped.
+fn whole_lines(serial: &[u8]) -> &[u8] {
+    let end = serial.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+    serial.get(..end).unwrap_or_default()
 }

@@ -37,11 +37,24 @@ pub fn run(programs: &[Program], choice: EngineChoice, options: Options) -> Resu
     let archive = Archive::new(programs, options.timer)?;
     let image = Image::with_programs(&Parameters::default(), archive.bytes());
     let Options { vendor, patience, instructions, .. } = options;
-    let Chosen { engine, notes, emulated, .. } = choose(choice)?;
+    let takes_turns = programs.len() > 1 && options.timer != Timer::Off;
+    let Chosen { engine, notes, emulated, .. } = choose(with_timer(choice, takes_turns)?)?;
     let machine = Machine { patience, instructions, ..machine(vendor) };
     let mut output = engine.run(image.bytes(), BASE, image.entry(), machine)?;
     if let Some(why) = emulated {
         output.provenance = Provenance::KvmEmulated { why };
     }
     Ok(Ran::of(programs, &output, notes))
+}
+
+/// The engine for programs that take turns by the timer, which KVM's machine of the lab has none of.
+fn with_timer(choice: EngineChoice, takes_turns: bool) -> Result<EngineChoice, LabError> {
+    match choice {
+        EngineChoice::Auto if takes_turns => Ok(EngineChoice::Interpreter),
+        EngineChoice::Kvm if takes_turns => {
+            let why = "its machine has no timer to take turns by: add --timer off, or choose another engine";
+            Err(LabError::Unavailable { engine: "KVM", why: why.to_owned() })
+        }
+        choice => Ok(choice),
+    }
 }

@@ -54,3 +54,26 @@ fn one_without_an_end_is_stopped_and_the_others_output_stays() {
     assert_eq!((ran.programs[0].len(), ran.written[0].bytes.as_slice()), (0, b"hi\n".as_slice()));
     assert_eq!(ran.programs[1].len(), 1);
 }
+
+/// A 32-bit program by the assembler at hand: write and exit by INT 80h, whose third argument would be in EBX.
+#[test]
+fn a_32_bit_program_runs_in_compatibility_mode() {
+    const TEXT: &str = ".code32\n.globl _start\n_start: mov $1, %eax\nmov $text, %edi\nmov $3, %esi\nint $0x80\n\
+        xor %eax, %eax\nmov $9, %edi\nint $0x80\n.data\ntext: .ascii \"32\\n\"\n";
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("x.s"), TEXT).unwrap();
+    for command in ["as --32 -o x.o x.s", "ld -m elf_i386 -Ttext-segment=0x40000000 -o x x.o"] {
+        let output = std::process::Command::new("sh")
+            .args(["-c", command])
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        if !output.status.success() {
+            return println!("skipped: {command}: {}", String::from_utf8_lossy(&output.stderr));
+        }
+    }
+    let program = Program::open(&folder.path().join("x")).unwrap();
+    assert!(program.is_32_bit);
+    let ran = run(&[program], EngineChoice::Interpreter, Options::default()).unwrap();
+    assert_eq!((ran.output(0).as_slice(), ran.status(0)), (b"32\n".as_slice(), Some(9)), "{ran:?}");
+}

@@ -152,6 +152,8 @@ pieces! {
     "xchg %ax, %cx", 0;
     "xchg %rdx, (%rsi)", 0;
     "bswap %rax", 0;
+    "push %rbx\n movzx %al, %ebx\n neg %rbx\n lea 1(%rsi, %rbx), %rbx\n xlat\n pop %rbx", ALL;
+    "bts $40, %rcx\n rep bsf %rcx, %rax", ALL;
     "bswap %ecx", 0;
     "movzx %ah, %edx", 0;
     "movsbq %cl, %rax", 0;
@@ -177,7 +179,7 @@ pieces! {
     "stc\n sbb %rbx, %rbx", 0;
     "lahf\n inc %cl\n sahf", 0;
     "pushq %rcx\n pop %rax", 0;
-    "push $-3\n popw %ax\n add $6, %rsp", 0;
+    "push $-3\n popw %ax\n lea 6(%rsp), %rsp", 0;
     "xor %eax, %eax\n push %rbp\n mov %rsp, %rbp\n push %rcx\n leave", AF;
     "push %rdi\n mov %rsi, %rdi\n mov $13, %ecx\n rep stosb\n pop %rdi", 0;
     "push %rdi\n lea 8(%rsi), %rdi\n movsq\n pop %rdi", 0;

@@ -10,6 +10,7 @@ mod programs;
 mod properties;
 mod refusals;
 mod watching;
+mod wild;
 
 use std::time::Duration;
 

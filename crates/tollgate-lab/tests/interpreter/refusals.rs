@@ -54,8 +54,6 @@ fn a_run_that_cannot_go_on_says_why() {
         (&[0x49, 0xf3, 0xaa], "stopped after 100000 instructions"),
         // A jump to where there is no memory.
         (&[0xb8, 0, 0, 0, 0xf0, 0xff, 0xe0], "code at f0000000, where there is no memory"),
-        // pushf; orb $1, 1(%esp); popf
-        (&[0xbc, 0, 0, 0x20, 0, 0x9c, 0x80, 0x4c, 0x24, 1, 1, 0x9d, 0x90], "single steps by RFLAGS.TF"),
         // Paging without long mode.
         (&[0x0f, 0x20, 0xc0, 0x0f, 0xba, 0xe8, 31, 0x0f, 0x22, 0xc0], "paging outside long mode"),
     ] {

@@ -42,7 +42,8 @@ pub fn run(args: &LabArgs, engine: EngineChoice) -> Result<(), Failure> {
         let written: Vec<u8> = ran.written.iter().flat_map(|written| written.bytes.iter().copied()).collect();
         out::print_document(&written, out::Form::Lines)?;
         if !args.programs.quiet {
-            say::warn(&ended(&document, out::width_beside()));
+            let gap = if written.is_empty() { "" } else { "\n" };
+            say::warn(&format!("{gap}{}", ended(&document, out::width_beside())));
         }
     }
     match status(&ran) {

@@ -25,11 +25,11 @@ pub(crate) fn lock_programs() -> &'static [u8] {
     between(&raw const tollgate_guest_locks, &raw const tollgate_guest_locks_end)
 }
 
-/// Where in it a program begins, by its place in the list there.
-pub(crate) fn entry_of(lock: usize) -> Option<u64> {
+/// Where in it a program begins, by its place in the list there; without a critical section where the lock is `alone`.
+pub(crate) fn entry_of(lock: usize, alone: bool) -> Option<u64> {
     let (from, to) = (&raw const tollgate_guest_lock_entries, &raw const tollgate_guest_lock_entries_end);
-    let entries = between(from, to);
-    (lock < entries.len() / 4).then(|| u64::from(word(entries, lock)))
+    let line = between(from, to).chunks_exact(8).nth(lock)?;
+    Some(u64::from(word(line, usize::from(alone))))
 }
 
 /// What the next steps of programs depend on, besides registers, their stacks and the page tables: the words that they share, the

@@ -59,7 +59,7 @@ fn the_list_in_the_image_is_the_list_of_experiments() {
 
 /// The instructions of the guest. Every engine must know these.
 const KNOWN: &str = "Adc Add And Bt Call Cld Cli Cmova Cmovb Cmove Cmp Cpuid Dec Div Hlt Imul In Inc Int \
-    Int3 Invlpg Iretq Ja Jae Jb Jbe Je Jmp Jne Jns Lea Lfence Lgdt Lidt Lodsb Ltr Mov Movsb Movsd Movzx Nop \
+    Int3 Invlpg Iretq Ja Jae Jb Jbe Je Jmp Jne Jns Lea Lfence Lgdt Lidt Lldt Lodsb Ltr Mov Movsb Movsd Movzx Nop \
     Not Or Out Pause Pop Popfq Push Pushfq Rdmsr Rdtsc Ret Retf Sbb Setne Sgdt Shl Shr Sidt Sti Stosb Stosd \
     Stosq Str Sub Swapgs Syscall Sysenter Sysexit Sysexitq Sysret Sysretq Test Ud1 Ud2 Verw Wrmsr Xchg Xor";
 

@@ -142,23 +142,27 @@
     cmp .Ls_thread(%rip), %rbx
     je 1f
     call .Ls_switch
-1:  mov .LSAVED_RIP(%rbx), %rax     # an address that no program can be at: the processors differ in what they do then
-    shr $47, %rax
+1:  mov .LSAVED_RIP(%rbx), %rax     # an address that no program can be at: IRETQ would fault, here
+    mov $47, %ecx
+    cmpq $.LUSER_CODE32, .LSAVED_CS(%rbx)
+    jne 2f
+    mov $32, %ecx
+2:  shr %cl, %rax
     jnz .Ls_nowhere
     lea .LTHREAD_SAVED(%rbx), %rsp
     .irp register, r15, r14, r13, r12, r11, r10, r9, r8, rdi, rsi, rbp, rbx, rdx, rcx
     pop %\register
     .endr
     cmpq $.LWAY_SYSCALL, 8(%rsp)
-    jne 2f
+    jne 3f
     cmpq $.LUSER_CODE, 32(%rsp)
-    jne 2f
+    jne 3f
     pop %rax                        # what SYSCALL has left in rcx and r11 is what SYSRET wants there
     mov 16(%rsp), %rcx
     mov 32(%rsp), %r11
     mov 40(%rsp), %rsp
     sysretq
-2:  pop %rax                        # SYSEXIT could not bring the flags back, and the gate's caller need not be in 64-bit mode
+3:  pop %rax                        # SYSEXIT could not bring the flags back, and the gate's caller need not be in 64-bit mode
     add $16, %rsp
     iretq
 
@@ -242,8 +246,12 @@
     jz 4f
     tg_wrmsr_address .LSYSENTER_EIP, .Ls_sysenter
 
+# There is no local descriptor table. After a reset there is one, of 64 KiB at address 0: a program could load any of its bytes.
+4:  xor %eax, %eax
+    lldt %ax
+
 # The interpreter is asked to tell of instructions that it does not know. Elsewhere nothing listens at this port.
-4:  mov $.LUNKNOWN, %al
+    mov $.LUNKNOWN, %al
     out %al, $0xeb
 
 # Without x87: there is one state for all programs, and it is not saved. CR0.EM makes each such instruction #NM, and MMX and SSE #UD.

@@ -6,6 +6,7 @@
 .Ls_fault:
     mov %cr2, %rax
     mov %rax, .Ls_cr2(%rip)
+    andq $-0x10001, .LSAVED_RFLAGS(%rbx)  # RF is of the fault, not of the program; QEMU does not set it
     cmpl $14, .LSAVED_WAY(%rbx)
     jne .Ls_dead
     testl $.LOPTION_PAGE_FAULT, .Ls_options(%rip)
@@ -21,7 +22,7 @@
     call .Ls_say_registers
     jmp .Ls_end_program
 
-# A way back to an address that is not canonical, as SYSENTER may ask for: #GP(0), there, of the program.
+# A way back to an address that is not canonical, or of 32-bit code beyond 4 GiB, as SYSENTER may ask for: #GP(0), there, of the program.
 .Ls_nowhere:
     mov .Ls_thread(%rip), %rbx
     mov .LTHREAD_PROGRAM(%rbx), %rbp

@@ -118,9 +118,12 @@
     shl $6, %ebp
     lea .LARCHIVE + .LARCHIVE_HEADER(%rbp), %r14d
     add $.LPROGRAMS, %ebp
+    push .Ls_frames(%rip)
     call .Ls_program
+    pop %rdx
     test %eax, %eax
     jz 2f
+    mov %rdx, .Ls_frames(%rip)      # what it took is free again
     mov %r15d, %ecx
     call .Ls_say_unloaded
 2:  inc %r15d

@@ -1,8 +1,7 @@
 # Programs that take a lock and give it back, in an archive's form of a flat binary: one for each lock, all in one piece, which is loaded
 # to .LUSER_BEGIN. Nothing in it depends on where it is.
 #
-# edi is the argument: bits 0 to 7 the number of the program, from 1; 8 to 15 how many there are; 16 to 30 how often it takes the lock;
-# bit 31: what it does meanwhile is left out, so that the lock alone is priced.
+# edi is the argument: bits 0 to 7 the number of the program, from 1; from bit 8 on how often it takes the lock.
 
 # The words that programs share, at rdi.
     .set .LWORD_LOCK, 0
@@ -10,46 +9,48 @@
     .set .LWORD_COUNT, 8            # how often it was passed, by an addition that only a lock makes whole
     .set .LWORD_X, 12               # Lamport's
     .set .LWORD_Y, 16
-    .set .LWORD_B, 20               # b[1] is at 24
+    .set .LWORD_B, 20               # b[1] is at 24, b[3] the last
+    .set .LMOST_CONTENDERS, 3
 
 .macro tl_call number
     mov $\number, %eax
     syscall
 .endm
 
-# A program. ebx is its number, r13d how many there are, rdi the shared words; r12d counts down. r15 is the kernel's.
+# A program. ebx is its number, rdi the shared words; r12d counts down. r15 is the kernel's. It yields in the critical section, so that
+# others get the processor there without the timer too. At \name\()_price it has none, and the lock alone is priced.
 .macro tl_program name, acquire, release, before=""
     .balign 16, 0x90
 .Lp_\name:
-    mov %edi, %ebp
-    movzbl %dil, %ebx
-    mov %edi, %r13d
-    shr $8, %r13d
-    movzbl %r13b, %r13d
-    mov %edi, %r12d
-    shr $16, %r12d
-    and $0x7fff, %r12d
-    \before
-    mov $.LWORDS_AT, %edi
-    test %ebp, %ebp
-    js .Lp_\name\()_price
+    tl_begin "\before"
 .Lp_\name\()_again:
     \acquire
     incl .LWORD_INSIDE(%rdi)
-    mov .LWORD_COUNT(%rdi), %eax
-    inc %eax
-    mov %eax, .LWORD_COUNT(%rdi)
+    mov .LWORD_COUNT(%rdi), %esi
+    tl_call 3
+    inc %esi
+    mov %esi, .LWORD_COUNT(%rdi)
     decl .LWORD_INSIDE(%rdi)
     \release
     dec %r12d
     jnz .Lp_\name\()_again
     jmp .Lp_end
 .Lp_\name\()_price:
+    tl_begin "\before"
+.Lp_\name\()_price_again:
     \acquire
     \release
     dec %r12d
-    jnz .Lp_\name\()_price
+    jnz .Lp_\name\()_price_again
     jmp .Lp_end
+.endm
+
+.macro tl_begin before
+    movzbl %dil, %ebx
+    mov %edi, %r12d
+    shr $8, %r12d
+    \before
+    mov $.LWORDS_AT, %edi
 .endm
 
 # Takes the lock by a test-and-set that leaves what it was in eax. Who finds it taken yields and tries again.
@@ -106,7 +107,7 @@
     cmp %ebx, .LWORD_X(%rdi)
     je .Lp_taken\@
     movl $0, .LWORD_B(%rdi,%rbx,4)
-    mov %r13d, %edx
+    mov $.LMOST_CONTENDERS, %edx
 .Lp_each\@:
     cmpl $0, .LWORD_B(%rdi,%rdx,4)
     je .Lp_next\@
@@ -162,14 +163,14 @@ tl_lock around, "tl_primitive 3"
     .hidden tollgate_guest_locks_end
 tollgate_guest_locks_end:
 
-# Where each begins. The order is that of Lock in locks.rs.
+# Where each begins, and where without a critical section. The order is that of Lock in locks.rs.
     .subsection 1
     .balign 4
     .globl tollgate_guest_lock_entries
     .hidden tollgate_guest_lock_entries
 tollgate_guest_lock_entries:
     .irp name, none, restart, restart_test, cli, lamport, xchg, call, restarted, restarted_test, late, around
-    .long .Lp_\name - .Lp_begin
+    .long .Lp_\name - .Lp_begin, .Lp_\name\()_price - .Lp_begin
     .endr
     .globl tollgate_guest_lock_entries_end
     .hidden tollgate_guest_lock_entries_end

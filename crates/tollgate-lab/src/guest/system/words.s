@@ -78,6 +78,8 @@
 
 # In the order of their numbers: rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8 to r15.
 .Ls_say_registers:
+    testl $.LOPTION_BRIEF, .Ls_options(%rip)
+    jnz 2f
     ts_speak registers
     call .Ls_say_who
     tg_say_field .LSAVED_RAX(%rbx)
@@ -95,6 +97,7 @@
     cmp $-8, %rdi
     jne 1b
     jmp .Ls_spoken
+2:  ret
 
 # rsi bytes at rdi, which may be read: in records of 64 at most.
 .Ls_say_out:

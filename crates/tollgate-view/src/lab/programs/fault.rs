@@ -3,6 +3,7 @@
 use serde::Serialize;
 use tollgate_lab::Moment;
 use tollgate_lab::system::{ADDRESSES, Cause, Fault};
+use tollgate_model::text::clean;
 use tollgate_x86::walk::Exception;
 
 use super::super::text;
@@ -94,18 +95,19 @@ impl FaultRecord {
 
     /// In a clause, for a row.
     pub(super) fn about(&self) -> String {
-        format!("at {}: {}", self.rip.trim_start_matches("0x"), self.why)
+        format!("at {}: {}", bare(&self.rip), self.why)
     }
 
     /// All of it.
     pub(super) fn page(&self, program: &str, width: usize) -> String {
-        let mut page = heading(&format!("{program}: {} at {}", self.name(), self.rip), width);
+        let mut page = heading(&format!("{program}: {} at {}", self.name(), bare(&self.rip)), width);
         if !self.bytes.is_empty() {
-            page.push_str(&paragraph(&format!("{}  [{}]", self.instruction, self.bytes), width, "  "));
+            page.push_str(&format!("  {}  [{}]\n", clean(&self.instruction), self.bytes));
         }
         page.push_str(&paragraph(&format!("{}.", self.why), width, "  "));
-        let of = |value: &str| format!("{:0>16}", value.trim_start_matches("0x"));
-        let mut line = format!("  rip {} rflags {}  cs {}\n", of(&self.rip), of(&self.rflags), self.cs);
+        let of = |value: &str| format!("{:0>16}", bare(value));
+        let mut line =
+            format!("  rip {}  rflags {:0>8}  cs {}\n", of(&self.rip), bare(&self.rflags), bare(&self.cs));
         let by_number: Vec<String> =
             self.registers.iter().map(|it| format!("{:3} {}", it.name, of(&it.value))).collect();
         let read: Vec<&str> = READ.iter().filter_map(|&at| by_number.get(at).map(String::as_str)).collect();
@@ -127,6 +129,11 @@ impl FaultRecord {
         }
         page
     }
+}
+
+/// Without what says that it is hexadecimal.
+fn bare(value: &str) -> &str {
+    value.trim_start_matches("0x")
 }
 
 /// The error code, of an exception that has one. SDM 3A, table "Protected-mode exceptions and interrupts".

@@ -1,0 +1,204 @@
+//! `tollgate lab --program`: the documented examples, built by the documented command lines, and what is refused.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+use super::common::{Home, one_line};
+use super::has_qemu;
+
+/// docs/lab.md.
+fn page() -> String {
+    std::fs::read_to_string(docs().join("lab.md")).expect("the page")
+}
+
+fn docs() -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs")
+}
+
+/// A home with the examples, built by the command lines of the page. None where a compiler is missing.
+fn built() -> Option<Home> {
+    let home = Home::new();
+    for name in ["tollgate.h", "entries.c", "counter.rs", "pages.s"] {
+        home.file(name, std::fs::read(docs().join("lab").join(name)).expect("an example"));
+    }
+    let page = page();
+    let lines: Vec<&str> =
+        page.lines().filter(|line| line.starts_with("cc ") || line.starts_with("rustc ")).collect();
+    assert_eq!(lines.len(), 2, "one for C and one for Rust");
+    for line in lines {
+        let compiler = line.split(' ').next().expect("a word");
+        if let Err(why) = Command::new(compiler).arg("--version").output() {
+            println!("skipped: {compiler}: {why}");
+            return None;
+        }
+        let output =
+            Command::new("sh").args(["-c", line]).current_dir(home.path()).output().expect("a shell");
+        assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    Some(home)
+}
+
+fn run(home: &Home, arguments: &[&str]) -> Output {
+    let all = ["lab", "--on", "interpreter"].into_iter().chain(arguments.iter().copied());
+    home.tollgate(all).output().expect("started")
+}
+
+fn json(home: &Home, on: &str, arguments: &[&str]) -> Value {
+    let all = ["lab", "--on", on, "--format", "json"].into_iter().chain(arguments.iter().copied());
+    let output = home.tollgate(all).output().expect("started");
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+#[test]
+fn the_examples_do_the_same_on_both_engines() {
+    let Some(home) = built() else { return };
+    let entries = json(&home, "interpreter", &["--program", "entries"]);
+    let output = entries["programs"][0]["output"].as_str().expect("text");
+    let rows: Vec<(&str, u64)> = output.lines().skip(1).map(row).collect();
+    assert_eq!(
+        rows.iter().map(|row| row.0).collect::<Vec<_>>(),
+        ["syscall", "sysenter", "int 80h", "call gate"]
+    );
+    assert!(rows.iter().all(|row| (20..1000).contains(&row.1)), "{output}");
+
+    let counter = json(&home, "interpreter", &["--program", "counter", "--timer", "3"]);
+    let output = counter["programs"][0]["output"].as_str().expect("text");
+    let lost: Vec<u64> = output.lines().map(|line| row(line).1).collect();
+    assert!(lost[0] > 0 && lost[1] == 0, "{output}");
+    let pages = json(&home, "interpreter", &["--program", "pages.s"]);
+    assert_eq!(pages["programs"][0]["fault"]["exception"], "#PF(4)");
+    assert_eq!(pages["programs"][0]["fault"]["cr2"], "0x50001000");
+
+    if !has_qemu() {
+        return;
+    }
+    for (arguments, own) in [
+        (["--program", "entries"].as_slice(), &entries),
+        (&["--program", "counter", "--timer", "3"], &counter),
+        (&["--program", "pages.s"], &pages),
+    ] {
+        let theirs = json(&home, "qemu", arguments);
+        // Every number is in it: instructions, system calls, turns, registers.
+        assert_eq!(theirs["programs"], own["programs"], "{arguments:?}");
+        assert_eq!(theirs["cut_short"], Value::Null);
+    }
+    let all = [
+        "--program",
+        "entries",
+        "--program",
+        "counter",
+        "--program",
+        "pages.s",
+        "--copies",
+        "2",
+        "--timer",
+        "5",
+    ];
+    assert_eq!(json(&home, "qemu", &all)["programs"], json(&home, "interpreter", &all)["programs"]);
+}
+
+/// The words of a line, and the number at its end.
+fn row(line: &str) -> (&str, u64) {
+    let (words, number) = line.rsplit_once(' ').expect("a number");
+    (words.trim(), number.parse().expect("a number"))
+}
+
+#[test]
+fn output_is_the_programs_and_the_rest_stands_beside_it() {
+    let home = Home::new();
+    home.file("pages.s", std::fs::read(docs().join("lab/pages.s")).expect("the example"));
+    let output = run(&home, &["--program", "pages.s"]);
+    if output.status.code() == Some(2) {
+        return println!("skipped: {}", one_line(&output.stderr));
+    }
+    assert_eq!(output.status.code(), Some(128 + 11));
+    let [said, beside] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).expect("text"));
+    assert_eq!(said.lines().count(), 4, "{said}");
+    // The sample of the page, but for the row with its instructions.
+    let page = page();
+    let sample =
+        page.split_once("$ tollgate lab --program pages.s --on interpreter\n").expect("the sample").1;
+    let sample = sample.split_once("```").expect("its end").0;
+    for line in sample.lines().filter(|line| !line.is_empty() && *line != "…" && !line.starts_with("~ ")) {
+        assert!(format!("{said}{beside}").lines().any(|own| own == line), "{line} is not in\n{beside}");
+    }
+    assert!(beside.lines().all(|line| line.chars().count() <= 80), "{beside}");
+    let quiet = run(&home, &["--program", "pages.s", "--quiet"]);
+    assert_eq!((String::from_utf8_lossy(&quiet.stdout), quiet.stderr.len()), (said.into(), 0));
+    assert_eq!(home.files(), [] as [String; 0], "nothing is kept");
+}
+
+/// Flat binaries: exit with the status in RDI, which is the argument; and one that has no end.
+const EXITS: &[u8] = &[0x31, 0xc0, 0x0f, 0x05];
+const ENDLESS: &[u8] = &[0xeb, 0xfe];
+/// movaps xmm0, xmm1
+const VECTOR: &[u8] = &[0x0f, 0x28, 0xc1];
+
+#[test]
+fn the_status_is_the_first_that_is_not_0() {
+    let home = Home::new();
+    for (name, bytes) in [("exits", EXITS), ("endless", ENDLESS), ("vector", VECTOR)] {
+        home.file(name, bytes);
+    }
+    let status = |arguments: &[&str]| run(&home, arguments).status.code();
+    assert_eq!(status(&["--program", "exits"]), Some(0));
+    assert_eq!(status(&["--program", "exits", "--argument", "3"]), Some(3));
+    assert_eq!(status(&["--program", "exits", "--argument", "256"]), Some(1));
+    let two = ["--program", "exits", "--program", "exits", "--argument", "0", "--argument", "5"];
+    assert_eq!(status(&two), Some(5));
+    assert_eq!(status(&["--program", "vector"]), Some(128 + 4));
+    let stopped = run(&home, &["--program", "exits", "--program", "endless", "--time", "1s"]);
+    assert_eq!(stopped.status.code(), Some(124));
+    let said = String::from_utf8_lossy(&stopped.stderr).into_owned();
+    assert!(said.contains("stopped after 1 s"), "{said}");
+}
+
+#[test]
+fn what_is_no_program_is_refused() {
+    let home = Home::new();
+    home.file("text", "hello\n");
+    home.file("hello.c", "int main(void) { return 0; }\n");
+    home.file("empty", "");
+    home.file("exits", EXITS);
+    let refusal = |file: &str| home.refusal(["lab", "--on", "interpreter", "--program", file]);
+    assert_eq!(refusal("missing"), "--program: missing cannot be read: No such file or directory");
+    assert!(refusal("text").starts_with("--program: text is text; assembly is known by a name"));
+    assert!(refusal("hello.c").contains("-mgeneral-regs-only"));
+    assert_eq!(refusal("empty"), "--program: empty is empty");
+    let own = super::common::program();
+    assert!(refusal(own.to_str().expect("text")).contains("position independent"));
+    let many = home.refusal(["lab", "--program", "exits", "--program", "exits", "--copies", "9"]);
+    assert_eq!(many, "18 programs are too many: one machine runs 16 at most");
+    let three = [
+        "lab",
+        "--program",
+        "exits",
+        "--program",
+        "exits",
+        "--program",
+        "exits",
+        "--argument",
+        "1",
+        "--argument",
+        "2",
+    ];
+    assert!(home.refusal(three).starts_with("--argument: 2 numbers for 3 programs"));
+    home.tollgate(["lab", "int", "--program", "exits"]).assert().code(2);
+    home.tollgate(["lab", "--copies", "2"]).assert().code(2);
+}
+
+#[test]
+fn a_refused_text_comes_with_its_command_and_messages() {
+    let home = Home::new();
+    home.file("wrong.s", "nop\nno such instruction\n");
+    let output = run(&home, &["--program", "wrong.s"]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8(output.stderr).expect("text");
+    if said.contains("not along PATH") {
+        return println!("skipped: {said}");
+    }
+    assert!(said.contains("wrong.s:2: Error: no such instruction"), "{said}");
+    assert!(said.contains("-Ttext-segment=0x40000000 -o "), "{said}");
+}
