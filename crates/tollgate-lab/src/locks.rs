@@ -26,10 +26,10 @@ struct Kernel(u32);
 impl Kernel {
     const HOOK: u32 = 1 << 8;
     const HANDLER: u32 = 1 << 9;
-    const WORDS: u32 = 1 << 11;
-    const HOOK_OF_TIMER: u32 = 1 << 12;
-    const RESUME: u32 = 1 << 13;
-    const REPEAT: u32 = 1 << 14;
+    const WORDS: u32 = 1 << 10;
+    const HOOK_OF_TIMER: u32 = 1 << 11;
+    const RESUME: u32 = 1 << 12;
+    const REPEAT: u32 = 1 << 13;
     /// As it is right.
     const RIGHT: Self = Self(Self::HOOK | Self::HANDLER | Self::WORDS);
 }

@@ -144,3 +144,74 @@ impl Pit {
         Some((self.loaded_at + scale(next, NANOSECONDS, FREQUENCY)).max(now + 1))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn loaded(control: u8, count: u16, now: u64) -> Pit {
+        let mut pit = Pit::default();
+        let [low, high] = count.to_le_bytes();
+        for (port, byte) in [(0x43, control), (0x40, low), (0x40, high)] {
+            pit.write(port, byte, now);
+        }
+        pit
+    }
+
+    /// When the output rises, until a time.
+    fn rises(pit: &mut Pit, until: u64) -> Vec<u64> {
+        let mut rises = Vec::new();
+        let mut was_high = pit.output(pit.loaded_at);
+        while let Some(due) = pit.due().filter(|due| *due < until) {
+            let is_high = pit.look();
+            if is_high && !was_high {
+                rises.push(due);
+            }
+            was_high = is_high;
+        }
+        rises
+    }
+
+    #[test]
+    fn a_rate_generator_rises_once_in_a_period() {
+        // 1193 periods are 999,847 ns.
+        let rises = rises(&mut loaded(0x34, 1193, 1000), 4_000_000);
+        assert_eq!(rises.len(), 3);
+        for (number, at) in (1..).zip(rises) {
+            assert!(at.abs_diff(1000 + number * 999_847) < 1000, "{at}");
+        }
+    }
+
+    #[test]
+    fn one_shot_rises_once() {
+        let mut pit = loaded(0x30, 0, 0);
+        let rises = rises(&mut pit, u64::MAX);
+        assert_eq!((rises.len(), pit.due()), (1, None));
+        assert!(rises[0].abs_diff(54_925_493) < 1000, "65536 periods");
+    }
+
+    #[test]
+    fn what_is_left_can_be_read() {
+        let mut pit = loaded(0x34, 1000, 0);
+        pit.write(0x43, 0, 100_000);
+        let [low, high] = [pit.read(900_000), pit.read(900_000)];
+        assert_eq!(u16::from_le_bytes([low, high]), 1000 - 119, "latched at 100 us");
+        assert_ne!(u16::from_le_bytes([pit.read(200_000), pit.read(200_000)]), 1000 - 119);
+    }
+
+    #[test]
+    fn any_bytes_are_taken() {
+        let mut pit = Pit::default();
+        let mut now = 0;
+        for at in 0..100_000_u32 {
+            let byte = (at.wrapping_mul(0x9e37_79b9) >> 24) as u8;
+            now += u64::from(byte) * 50;
+            pit.write([0x40, 0x43, 0x40, 0x41][at as usize % 4], byte, now);
+            pit.read(now);
+            if let Some(due) = pit.due().filter(|due| *due <= now) {
+                pit.look();
+                assert!(pit.due().is_none_or(|next| next > due));
+            }
+        }
+    }
+}

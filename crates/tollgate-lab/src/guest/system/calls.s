@@ -215,6 +215,8 @@
 
 # map(address, pages, what may be done): pages of zeroes, all of them or none.
 .Ls_call_map:
+    cmp $.LMOST_FRAMES, %rsi
+    ja .Ls_return_no_memory
     call .Ls_pages
     jnz .Ls_return_invalid
     mov %rdi, %r10
@@ -244,7 +246,9 @@
     call .Ls_entry
     call .Ls_give_back
     jmp 4b
-5:  ts_error .LENOMEM
+5:
+.Ls_return_no_memory:
+    ts_error .LENOMEM
 
 .Ls_return_invalid:
     ts_error .LEINVAL
@@ -255,24 +259,34 @@
     jnz .Ls_return_invalid
     mov %rdi, %r10
 1:  call .Ls_entry
-    jz 2f
+    jz 7f
     testl $.LLOCKED, (%rax)
     jz 2f
     ts_error .LEBUSY
 2:  add $4096, %rdi
-    cmp %rsi, %rdi
+3:  cmp %rsi, %rdi
     jb 1b
     mov %r10, %rdi
-3:  call .Ls_entry
-    jz 4f
+4:  call .Ls_entry
+    jz 8f
     testb $1, (%rax)
-    jz 4f
+    jz 5f
     call .Ls_give_back
-4:  add $4096, %rdi
-    cmp %rsi, %rdi
-    jb 3b
+5:  add $4096, %rdi
+6:  cmp %rsi, %rdi
+    jb 4b
     xor %eax, %eax
     jmp .Ls_return
+7:  call .Ls_next_table
+    jmp 3b
+8:  call .Ls_next_table
+    jmp 6b
+
+# Where there is no table there are no pages: on to the address that the next one is for.
+.Ls_next_table:
+    add $0x200000, %rdi
+    and $-0x200000, %rdi
+    ret
 
 # The page at rdi, whose entry is at rax, is no more.
 .Ls_give_back:

@@ -47,6 +47,23 @@
     pop %rax
     iretq
 
+# A non-maskable interrupt, a double fault and a machine check can come where there is no stack yet, and have one of their own. Nothing here
+# makes them.
+    .balign 16, 0x90
+.Ls_nmi:
+    push $0
+    push $2
+    jmp .Ls_broken
+    .balign 16, 0x90
+.Ls_double_fault:
+    push $8
+    jmp .Ls_broken
+    .balign 16, 0x90
+.Ls_machine_check:
+    push $0
+    push $18
+    jmp .Ls_broken
+
 # What no device has asked for.
     .balign 16, 0x90
 .Ls_spurious:
@@ -202,7 +219,9 @@
     push $0
     push $1
     jmp .Ls_save
-2:  popq .Lk_vector(%rip)
+2:
+.Ls_broken:
+    popq .Lk_vector(%rip)
     popq .Lk_error(%rip)
     popq .Lk_rip(%rip)
     popq .Lk_cs(%rip)
@@ -228,7 +247,9 @@
     jne 2b
     tg_gate 3, .Ls_exceptions+3*16, .LPUBLIC
     tg_gate 4, .Ls_exceptions+4*16, .LPUBLIC
-    tg_gate 8, .Ls_exceptions+8*16, .LFAULT
+    tg_gate 2, .Ls_nmi, .LFAULT
+    tg_gate 8, .Ls_double_fault, .LFAULT
+    tg_gate 18, .Ls_machine_check, .LFAULT
     tg_gate .LTIMER, .Ls_timer, .LINTERRUPT
     tg_gate .LUNKNOWN, .Ls_unknown, .LINTERRUPT
     tg_gate 0x80, .Ls_int80, .LPUBLIC

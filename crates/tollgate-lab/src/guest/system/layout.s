@@ -18,6 +18,7 @@
     .set .LARCHIVE, 0x800000
     .set .LARCHIVE_MOST, 0x400000
     .set .LFRAMES_END, 0x1000000
+    .set .LMOST_FRAMES, (.LFRAMES_END - .LARCHIVE_MOST - .LFRAMES) / 4096
 
 # Linear addresses of programs.
     .set .LUSER_BEGIN, 0x40000000
@@ -51,11 +52,11 @@
     .set .LOPTION_NO_TIMER, 1       # options
     .set .LOPTION_SWITCH, 0x100     # .Ls_at_switch is called
     .set .LOPTION_PAGE_FAULT, 0x200 # .Ls_at_page_fault is called
-    .set .LOPTION_BRIEF, 0x400      # no records of registers
-    .set .LOPTION_WORDS, 0x800      # the page at .LWORDS_AT is there
-    .set .LOPTION_TIMER_ONLY, 0x1000 # wrong: .Ls_at_switch does nothing unless the timer ended the turn
-    .set .LOPTION_RESUME, 0x2000    # wrong: the store that faulted is repeated, with the register put right
-    .set .LOPTION_REPEAT, 0x4000    # wrong: the store that faulted is repeated
+    .set .LOPTION_WORDS, 0x400      # the page at .LWORDS_AT is there
+    .set .LOPTION_TIMER_ONLY, 0x800 # wrong: .Ls_at_switch does nothing unless the timer ended the turn
+    .set .LOPTION_RESUME, 0x1000    # wrong: the store that faulted is repeated, with the register put right
+    .set .LOPTION_REPEAT, 0x2000    # wrong: the store that faulted is repeated
+    .set .LOPTION_BRIEF, 0x4000     # no records of registers
     .set .LALLOWS_IOPL, 1           # flags of a program
     .set .LIS_32_BIT, 2
 

@@ -104,7 +104,7 @@
 1:  ret
 .Ls_primitive_end:
 
-# Bit 11: a page of zeroes that every program can read and write, for locks between programs.
+# Bit 10: a page of zeroes that every program can read and write, for locks between programs.
 .Ls_share_words:
     testl $.LOPTION_WORDS, .Ls_options(%rip)
     jz 1f

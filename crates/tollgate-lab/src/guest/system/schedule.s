@@ -2,7 +2,7 @@
 # turns. It runs only while it has something to do: while two are ready, or one sleeps. So a program alone is never interrupted, and
 # its instructions are counted exactly.
 
-# The state of the thread at rbx, which was ready or sleeping, or is to be.
+# The state of the thread at rbx, which was ready.
 .macro ts_ready_no_more state
     decq .Ls_ready(%rip)
     movl $\state, .LTHREAD_STATE(%rbx)
@@ -64,7 +64,7 @@
     jb 1b
 3:  ret
 
-# Another thread than before is entered: the one at rbx.
+# Another thread than before is entered: the one at rbx. rcx is the one before it, or 0, until .Ls_at_switch.
     .balign 16, 0x90
 .Ls_switch:
     mov .Ls_thread(%rip), %rcx
@@ -89,6 +89,8 @@
     mov .LTHREAD_ES(%rbx), %es
     mov .LTHREAD_FS(%rbx), %fs
     mov .LTHREAD_GS(%rbx), %gs
+    mov $.LKERNEL_DATA, %eax        # after an interrupt SS is null: SYSRET of some AMD processors would leave it so for 32-bit code
+    mov %eax, %ss                   # (Linux, X86_BUG_SYSRET_SS_ATTRS)
     incq .LTHREAD_SWITCHES(%rbx)
     testl $.LOPTION_SWITCH, .Ls_options(%rip)
     jz 3f

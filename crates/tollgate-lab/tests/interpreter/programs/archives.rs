@@ -81,7 +81,7 @@ fn results(archive: &Archive) -> Vec<u64> {
 fn calls_answer() {
     let (begin, end) = (0x4000_0000_u64, 0x8000_0000_u64);
     let page = 0x5000_0000;
-    let calls: [([u64; 4], i64); 37] = [
+    let calls: [([u64; 4], i64); 39] = [
         ([1, 0, 1, 0], -14),         // write: no memory,
         ([1, 0x10_0000, 8, 0], -14), // the kernel's,
         ([1, end - 1, 2, 0], -14),   // beyond the end,
@@ -99,7 +99,8 @@ fn calls_answer() {
         ([7, page, 0, 6], -22),                 // none,
         ([7, end - 0x1000, 2, 6], -22),         // too many,
         ([7, 0x1000, 1, 6], -22),               // elsewhere,
-        ([7, page + 0x4000, 0x1_0000, 6], -12), // more than there is
+        ([7, page + 0x4000, 0x1_0000, 6], -12), // more than there can be,
+        ([7, page + 0x4000, 0x8f0, 6], -12),    // and more than there is,
         ([7, page + 0x4000, 1, 6], 0),          // of which nothing was kept
         ([11, page, 0, 0], 0),                  // test and set
         ([11, page, 0, 0], 1),
@@ -109,9 +110,10 @@ fn calls_answer() {
         ([8, page, 2, 0], -16),           // unmap what is locked,
         ([8, page + 0x1000, 1, 0], 0),    // and what is not
         ([1, page + 0x1000, 1, 0], -14),
-        ([9, page, 2, 0], -12),        // lock what is not there
-        ([8, page + 0x1000, 1, 0], 0), // unmap nothing
-        ([7, page + 0x1000, 1, 4], 0), // without leave to write
+        ([9, page, 2, 0], -12),             // lock what is not there
+        ([8, page + 0x1000, 1, 0], 0),      // unmap nothing,
+        ([8, 0x6000_0000, 0x1_0000, 0], 0), // much of it,
+        ([7, page + 0x1000, 1, 4], 0),      // without leave to write
         ([11, page + 0x1000, 0, 0], -14),
         ([12, 4, 0, 0], -22), // iopl
         ([12, 3, 0, 0], -1),

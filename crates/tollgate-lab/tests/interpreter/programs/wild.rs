@@ -141,7 +141,7 @@ fn survives(round: u64, make: fn(&mut Random) -> Vec<u8>) {
     let mut archive = Archive::of(&programs);
     archive.set_period(2);
     // Without records of registers.
-    archive.set_options(0x400);
+    archive.set_options(0x4000);
     let vendor = if round.is_multiple_of(3) { Vendor::Amd } else { Vendor::Intel };
     let machine = Machine { instructions: 1_000_000, patience: Duration::from_secs(60), ..machine(vendor) };
     let output = run_on(&archive, machine);
