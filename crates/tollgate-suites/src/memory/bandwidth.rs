@@ -155,9 +155,13 @@ fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
     let amount = Amount::of(bytes, caches);
     let memory = memory(page, amount, context)?;
     let (set, notes) = {
-        let memory = locked(&memory);
+        let mut memory = locked(&memory);
         if let Some(why) = memory.no_more.clone().filter(|_| bytes > memory.read.length()) {
             return Err(why);
+        }
+        if op != Op::Read && memory.written.is_none() {
+            let length = memory.read.length() as usize;
+            memory.written = Some(Region::new(length, page, &context.quota)?);
         }
         let read = memory.read.address();
         let written = memory.written.as_ref().map_or(read, Region::address);
@@ -194,7 +198,7 @@ fn passes(memory: SharedMemory, set: Set, code: LongLoop, caches: Sizes) -> Resu
 /// The memory of one page size: its words are their own numbers where it is read.
 struct Memory {
     read: Region,
-    /// None where nothing is written.
+    /// None until something is written.
     written: Option<Region>,
     /// Why it is smaller than planned, if so.
     no_more: Option<Refusal>,
@@ -209,9 +213,8 @@ fn memory(page: Page, amount: Amount, context: &mut Context) -> Result<SharedMem
         let largest = sizes(caches.last).last().copied().unwrap_or_default() << 10;
         let bytes = amount.bytes(largest, caches);
         let (mut read, no_more) = Region::at_most(bytes, page, &context.quota)?;
-        let (written, _) = Region::at_most(bytes, page, &context.quota)?;
         number_words(read.words_mut());
-        Ok(Arc::new(Mutex::new(Memory { read, written: Some(written), no_more })))
+        Ok(Arc::new(Mutex::new(Memory { read, written: None, no_more })))
     })
 }
 

@@ -29,7 +29,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         base.insert("page".to_owned(), Page::Huge.word().into());
         Some(base)
     },
-    kind: Kind::Instance(|timed, params, context| instance(timed, params, context)),
+    kind: Kind::Instance(instance),
     uncounted: Some(TIME_OF_MEMORY),
     ..PLAIN
 };

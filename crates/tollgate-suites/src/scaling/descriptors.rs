@@ -56,7 +56,7 @@ pub static READ: Benchmark = Benchmark {
     name: "scaling/read",
     operation: "pread64 of the same cached page of 4 KiB by each user, who has opened the file.",
     avoid: "Map the file, or read larger pieces.",
-    source: "pread(2); will-it-scale, pread1.c",
+    source: "pread(2); will-it-scale, pread2.c",
     crosses: &[KernelEntry, SystemCall, KernelCode, PageCache, UserCopy, CacheLine],
     crossed_in: |params, boundary| boundary != CacheLine || has_others(params),
     timed: |_| Timed::Whole("pread64(2)"),
@@ -78,7 +78,7 @@ pub static DUP: Benchmark = Benchmark {
 
 pub static PIPE: Benchmark = Benchmark {
     name: "scaling/pipe",
-    operation: "A write of 512 bytes into a pipe of its own and the read of them by each user.",
+    operation: "A write of one byte into a pipe of its own and the read of it by each user.",
     avoid: "Pass what one thread needs itself in its own memory.",
     source: "pipe(7); will-it-scale, pipe1.c",
     crosses: &[KernelEntry, SystemCall, KernelCode, UserCopy, CacheLine],
@@ -173,7 +173,7 @@ fn dups(_: Seat) -> io::Result<Box<dyn Work>> {
 }
 
 fn pipes(_: Seat) -> io::Result<Box<dyn Work>> {
-    const MESSAGE: usize = 512;
+    const MESSAGE: usize = 1;
     let (take, give) = io::pipe()?;
     let mut bytes = [0_u8; MESSAGE];
     calls(move || {

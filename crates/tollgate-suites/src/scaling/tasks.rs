@@ -55,7 +55,7 @@ pub static FORK: Benchmark = Benchmark {
     name: "scaling/fork",
     operation: "A child that exits at once, and the wait for it, by each user: on its processor.",
     avoid: "Keep workers, and start programs by posix_spawn.",
-    source: "clone(2); will-it-scale, fork1.c",
+    source: "clone(2); wait4(2); kernel/fork.c",
     crosses: &[
         KernelEntry,
         SystemCall,
