@@ -12,7 +12,11 @@ const IORING_OFF_SQES: libc::off_t = 0x1000_0000;
 const IORING_FEAT_SINGLE_MMAP: u32 = 1;
 const SQE: usize = 64;
 const CQE: usize = 16;
+const IORING_OP_FSYNC: u8 = 3;
 const IORING_OP_READ: u8 = 22;
+const IORING_OP_WRITE: u8 = 23;
+/// The next entry starts when this one has completed.
+const IOSQE_IO_LINK: u8 = 1 << 2;
 const IORING_ENTER_GETEVENTS: u32 = 1;
 
 /// The refusal for an error of the ring's setup.
@@ -178,6 +182,50 @@ impl Ring {
         u32::try_from(submitted).map_err(|_| io::Error::last_os_error())
     }
 
+    /// Puts an operation behind those that were put there since the last [`Ring::enter`]. The caller puts no more than the ring has
+    /// entries.
+    ///
+    /// # Safety
+    /// After submission the buffer must stay valid until the operation's completion is consumed, and for a read nothing else may refer to it.
+    #[inline(always)]
+    pub unsafe fn put(&mut self, request: &Request) {
+        let tail = self.word(self.tail);
+        let at = tail.load(Relaxed);
+        let entry = Entry {
+            opcode: match request.what {
+                What::Read => IORING_OP_READ,
+                What::Write => IORING_OP_WRITE,
+                What::Fsync => IORING_OP_FSYNC,
+            },
+            flags: if request.is_linked { IOSQE_IO_LINK } else { 0 },
+            file: request.file,
+            offset: request.offset,
+            address: request.buffer as u64,
+            length: request.length,
+            operation_flags: request.flags,
+            user_data: request.tag,
+            ..Entry::default()
+        };
+        // Slot n holds entry n, and the number of entries is a power of two.
+        let slot = (at & (self.count - 1)) as usize;
+        // SAFETY: the slot lies within the mapping of entries; the kernel has read the one that was there (`enter`).
+        unsafe { self.entries.address().add(slot * SQE).cast::<Entry>().write_volatile(entry) };
+        tail.store(at.wrapping_add(1), Release);
+    }
+
+    /// Submits so many operations that were put, and waits until so many completions are there.
+    #[inline(always)]
+    pub fn enter(&mut self, submit: u32, wait: u32) -> io::Result<u32> {
+        let descriptor = self.descriptor.as_raw_fd();
+        let nothing = std::ptr::null::<libc::c_void>();
+        let flags = if wait > 0 { IORING_ENTER_GETEVENTS } else { 0 };
+        // SAFETY: the entries are prepared; no signal mask.
+        let submitted = unsafe {
+            libc::syscall(libc::SYS_io_uring_enter, descriptor, submit, wait, flags, nothing, 0)
+        };
+        u32::try_from(submitted).map_err(|_| io::Error::last_os_error())
+    }
+
     /// Consumes the completions: entry and result of each.
     pub fn take_completions(&mut self, mut each: impl FnMut(u64, i32)) -> u32 {
         let (head, tail) = (self.word(self.completion_head), self.word(self.completion_tail));
@@ -199,6 +247,31 @@ impl Ring {
         // SAFETY: the kernel's offset points to an aligned word within the shared mapping.
         unsafe { &*self.rings.address().add(offset as usize).cast::<AtomicU32>() }
     }
+}
+
+/// What an operation does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum What {
+    Read,
+    Write,
+    /// fsync(2) of the file.
+    Fsync,
+}
+
+/// An operation on a file.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Request {
+    pub what: What,
+    pub file: RawFd,
+    pub offset: u64,
+    pub buffer: *mut u8,
+    pub length: u32,
+    /// Flags of preadv2(2) and pwritev2(2).
+    pub flags: u32,
+    /// Comes back with the completion.
+    pub tag: u64,
+    /// The next operation starts when this one has completed.
+    pub is_linked: bool,
 }
 
 /// A submission (`struct io_uring_sqe`).

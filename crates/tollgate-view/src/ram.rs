@@ -15,7 +15,7 @@ pub const CASES: [(&str, &str); 8] = [
     ("files/write{block=4k, mode=direct}", "pwrite 4 KiB, O_DIRECT"),
     ("files/write{block=1m, mode=direct}", "pwrite 1 MiB, O_DIRECT"),
     ("files/fsync", "fsync after 4 KiB"),
-    ("files/create", "create a file"),
+    ("files/create{after=nothing}", "create a file"),
 ];
 
 /// One way, and what was measured on it.

@@ -13,6 +13,8 @@ mod direct_read;
 pub(crate) mod large;
 mod names;
 mod open;
+pub(crate) mod placement;
+mod queue;
 mod read;
 pub(crate) mod refusal;
 mod rename;
@@ -32,6 +34,7 @@ pub(crate) static SUITE: Suite = Suite {
         &read::BENCHMARK,
         &direct_read::BENCHMARK,
         &uring_read::BENCHMARK,
+        &queue::BENCHMARK,
         &write::BENCHMARK,
         &sync::FSYNC,
         &sync::FDATASYNC,

@@ -81,7 +81,7 @@ pub(super) fn close(file: Option<OwnedFd>) -> io::Result<usize> {
 #[cfg(test)]
 mod tests {
     use super::super::data_dir::tests::Own;
-    use super::super::{close_after_write, create, open, rename, stat, unlink};
+    use super::super::{close_after_write, open, rename, stat, unlink};
     use super::*;
 
     #[test]
@@ -91,7 +91,6 @@ mod tests {
         let all = [
             open::call(dir()).map(instance),
             stat::call(dir()).map(instance),
-            create::call(dir()).map(instance),
             rename::call(dir()).map(instance),
             unlink::call(dir()).map(instance),
             close_after_write::call(dir()).map(instance),
