@@ -58,18 +58,27 @@ pub(super) const MOST_SLOTS: usize = 512;
 /// Instead of a call: the thread is in none that is traced.
 pub(super) const NO_CALL: u32 = 0xffff;
 
+/// What calls change of a thread. As long as the thread is on a processor it lies in the [`Lane`] there, like its registers, and the
+/// scheduler's switches save it and load that of the next thread: entry and return of a call need not search for it.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C)]
+pub(super) struct Live {
+    /// When its call began.
+    pub entered: u64,
+    /// Time in calls that returned.
+    pub in_calls: u64,
+    /// The index of the call that it is in, or [`NO_CALL`].
+    pub call: u32,
+    /// `TRACED` and others of [`Thread`]; 0 for a thread that is not of the tree.
+    pub flags: u32,
+}
+
 /// A thread of the tree, in its storage.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
 pub(super) struct Thread {
-    /// When its call began.
-    pub entered: u64,
-    /// The index of the call that it is in, or [`NO_CALL`].
-    pub call: u32,
-    /// `ARMED`, `WAITED`, `ENDED`.
-    pub flags: u32,
-    /// Time in calls that returned.
-    pub in_calls: u64,
+    /// While it is on no processor, or was there when the programs were detached.
+    pub live: Live,
     /// When it was first seen.
     pub began: u64,
     /// Its state, as [`Doing`], and since when.
@@ -77,6 +86,8 @@ pub(super) struct Thread {
     pub doing: u32,
     /// The serial number of its process.
     pub process: u32,
+    /// The number of its lane from 1, while `live` is there; 0 while it is here.
+    pub lane: u64,
     /// Time off the processor since it last entered or left a call, by [`Doing`].
     pub spent: [u64; 4],
     /// The same, of all stretches outside of calls.
@@ -95,6 +106,8 @@ impl Thread {
     pub const WAITED: i32 = 2;
     /// It has ended, and was added up.
     pub const ENDED: i32 = 4;
+    /// It is of the tree, which every thread is that has a storage.
+    pub const TRACED: i32 = 8;
 }
 
 /// The totals of a call on one processor.
@@ -110,6 +123,17 @@ pub(super) struct Slot {
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
 pub(super) struct Lane {
+    /// The address of the task on this processor, and its `live` where it is of the tree.
+    pub task: u64,
+    pub live: Live,
+    /// The same of a thread that left without a switch that was seen. The kernel reports nearly all of them, not all.
+    pub left_task: u64,
+    pub left: Live,
+    /// Not 0 where a thread was taken into the tree since the last switch here: the one on this processor may be it, and `live` may not
+    /// be loaded.
+    pub unsure: u64,
+    /// Its number, from 1.
+    pub number: u64,
     /// Time outside of calls of threads that ended: all, and by [`Doing`] off the processor.
     pub outside: u64,
     pub outside_spent: [u64; 4],
@@ -297,6 +321,7 @@ macro_rules! plain {
     };
 }
 plain!(
+    Live,
     Thread,
     Slot,
     Lane,

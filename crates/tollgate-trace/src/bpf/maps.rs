@@ -1,11 +1,12 @@
 //! The maps of a trace: their sizes for a request, and their contents before the command begins.
 
+use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
-use std::{io, sync::atomic::Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::kernel::Kernel;
 use super::layout::{
-    CALLS, EventRecord, FileId, FileKey, FileRecord, Lane, MOST_SLOTS, NO_CALL, NameRecord, PairRecord,
+    CALLS, EventRecord, FileId, FileKey, FileRecord, Lane, Live, MOST_SLOTS, NO_CALL, NameRecord, PairRecord,
     PathKey, Plain, ProcessRecord, RefusedRecord, Scratch, Slot, Thread, Totals, field,
 };
 use super::names;
@@ -155,6 +156,9 @@ impl Maps {
         if let Some(files) = &self.files {
             files.clear().map_err(no_map)?;
         }
+        for (number, lane) in (1..).zip(self.of_lanes(field!(Lane, number).offset)) {
+            lane.store(number, Ordering::Relaxed);
+        }
         self.mark_unwanted();
         census.store(Totals::UNKNOWN, Ordering::Release);
         Ok(())
@@ -172,9 +176,10 @@ impl Maps {
 
     /// Enters a process into the tree: as the command that it is about to execute, or as it is.
     pub fn adopt(&self, process: BorrowedFd, armed: bool) -> io::Result<()> {
-        let flags = if armed { Thread::ARMED as u32 } else { 0 };
+        let flags = Thread::TRACED | if armed { Thread::ARMED } else { 0 };
         let now = crate::clock::now();
-        let thread = Thread { call: NO_CALL, flags, began: now, since: now, ..Thread::default() };
+        let live = Live { call: NO_CALL, flags: flags as u32, ..Live::default() };
+        let thread = Thread { live, began: now, since: now, ..Thread::default() };
         if let Some(tree) = &self.tree {
             let record = ProcessRecord { threads: 1, ..ProcessRecord::default() };
             tree.processes.update(&0u32.to_ne_bytes(), record.bytes())?;
@@ -185,7 +190,26 @@ impl Maps {
         if !armed {
             self.total(field!(Totals, census).offset).store(1, Ordering::Release);
         }
-        self.threads.update(&process.as_raw_fd().to_ne_bytes(), thread.bytes())
+        self.threads.update(&process.as_raw_fd().to_ne_bytes(), thread.bytes())?;
+        self.look_again();
+        Ok(())
+    }
+
+    /// A thread was taken into the tree that may be on a processor: at its next call it is looked for there.
+    fn look_again(&self) {
+        for unsure in self.of_lanes(field!(Lane, unsure).offset) {
+            unsure.store(1, Ordering::SeqCst);
+        }
+    }
+
+    /// A word of each processor's lane.
+    fn of_lanes(&self, offset: i16) -> impl Iterator<Item = &AtomicU64> {
+        let lanes = self.shared_lanes.words().chunks_exact(self.lane_words()).take(self.processors);
+        lanes.filter_map(move |lane| lane.get(offset as usize / 8))
+    }
+
+    fn lane_words(&self) -> usize {
+        (size_of::<Lane>() + self.slots * size_of::<Slot>()) / 8
     }
 
     /// Whether every call is traced, so that all other time is outside of calls.
@@ -198,7 +222,7 @@ impl Maps {
         self.total(field!(Totals, alive).offset).load(Ordering::Acquire)
     }
 
-    fn total(&self, offset: i16) -> &std::sync::atomic::AtomicU64 {
+    fn total(&self, offset: i16) -> &AtomicU64 {
         &self.shared_totals.words()[offset as usize / 8]
     }
 
@@ -209,13 +233,14 @@ impl Maps {
 
     /// The totals of each processor: its lane, and those of its slots that were given to calls.
     pub fn lanes(&self, used: usize) -> impl Iterator<Item = (Lane, Vec<Slot>)> {
-        let words = (size_of::<Lane>() + self.slots * size_of::<Slot>()) / 8;
         let used = used.min(self.slots);
-        self.shared_lanes.words().chunks_exact(words).take(self.processors).filter_map(move |lane| {
-            let (head, slots) = lane.split_at(size_of::<Lane>() / 8);
-            let slots = slots.chunks_exact(size_of::<Slot>() / 8).take(used);
-            Some((Lane::read(&bytes(head))?, slots.filter_map(|slot| Slot::read(&bytes(slot))).collect()))
-        })
+        self.shared_lanes.words().chunks_exact(self.lane_words()).take(self.processors).filter_map(
+            move |lane| {
+                let (head, slots) = lane.split_at(size_of::<Lane>() / 8);
+                let slots = slots.chunks_exact(size_of::<Slot>() / 8).take(used);
+                Some((Lane::read(&bytes(head))?, slots.filter_map(|slot| Slot::read(&bytes(slot))).collect()))
+            },
+        )
     }
 }
 
@@ -286,7 +311,7 @@ impl Events {
     }
 }
 
-fn bytes(words: &[std::sync::atomic::AtomicU64]) -> Vec<u8> {
+fn bytes(words: &[AtomicU64]) -> Vec<u8> {
     words.iter().flat_map(|word| word.load(Ordering::Relaxed).to_ne_bytes()).collect()
 }
 

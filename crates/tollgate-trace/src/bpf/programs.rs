@@ -1,14 +1,15 @@
 //! The programs, in the kernel's instructions. Each is attached to one tracepoint and sees every task of the machine, so each
 //! begins by asking whether the task has a [`Thread`] in its storage: those of the tree have, all others leave at once.
 //!
-//! Registers that mean the same everywhere: R6 is the tracepoint's context, R7 the task, R8 its [`Thread`], R9 the time.
+//! Registers that mean the same everywhere: R6 is the tracepoint's context, R7 the task, R8 its [`Thread`] or the processor's lane, R9 the time.
 //!
 //! The programs add up inside the kernel, at each entry, return and switch: no events can be lost on the
 //! way, and calls without a slot are counted. One word counts the threads that run, are queued and block; an
 //! atomic addition tells its former value, and so the time in which no thread of the tree runs.
 //!
 //! A thread carries its state in task storage: PID namespaces, an exec by a thread that is not the leader
-//! and reused numbers need no care.
+//! and reused numbers need no care. To look that up takes as long as all the rest of an entry or a return, so what these need ([`Live`])
+//! lies in the processor's lane while the thread runs there: a switch of threads saves it and loads it as it does registers.
 
 mod bucket;
 mod calls;
@@ -21,12 +22,14 @@ use super::asm::{
     Register, Width,
 };
 use super::kernel::Kernel;
-use super::layout::{Doing, PairRecord, Thread, Totals, by_doing, field};
+use super::layout::{Doing, Lane, Live, PairRecord, Thread, Totals, by_doing, field};
 
 const CONTEXT: Register = R6;
 const TASK: Register = R7;
 const THREAD: Register = R8;
 const NOW: Register = R9;
+/// Where the processor's lane is kept on the stack, below all keys and records of these programs.
+const LANE: i16 = 96;
 
 /// The maps that programs use, by their descriptors. Those that were not asked for are not there.
 #[derive(Debug, Clone, Copy)]
@@ -148,13 +151,111 @@ fn storage(a: &mut Assembler, target: &Target, task: Register, flags: i32) {
     a.call(Helper::TaskStorageGet);
 }
 
-/// R7 = the current task, R8 = its thread; goes to `leave` where it has none.
+/// R7 = the current task, R8 = its thread with a [`Live`] as it is now; goes to `leave` where it has none. The processor's lane is on the
+/// stack then.
 fn current_thread(a: &mut Assembler, target: &Target, leave: Label) {
+    lane(a, target);
+    a.jump_if(Condition::Equal, R0, 0, leave);
+    thread_on_lane(a, target, leave);
+}
+
+/// The same, R0 being the processor's lane.
+fn thread_on_lane(a: &mut Assembler, target: &Target, leave: Label) {
+    a.mov(THREAD, R0);
+    a.store(FRAME, stack(LANE), THREAD);
     a.call(Helper::GetCurrentTaskBtf);
     a.mov(TASK, R0);
+    claim(a, target);
+    a.load(R1, THREAD, field!(Lane, live.flags));
+    a.jump_if(Condition::Equal, R1, 0, leave);
     thread_of(a, target, TASK);
     a.jump_if(Condition::Equal, R0, 0, leave);
     a.mov(THREAD, R0);
+    a.load(R2, FRAME, stack(LANE));
+    save_live(a, THREAD, R2);
+}
+
+/// Makes the lane in R8 that of the task in R7, which is on the processor. Nearly always it is already. R0 to R5 are lost.
+fn claim(a: &mut Assembler, target: &Target) {
+    let (other, nobody, look, known) = (a.label(), a.label(), a.label(), a.label());
+    a.load(R1, R8, field!(Lane, task));
+    a.jump_if(Condition::NotEqual, R1, TASK, other);
+    // A thread that was on this processor when it was taken into the tree.
+    a.load(R1, R8, field!(Lane, live.flags));
+    a.jump_if(Condition::NotEqual, R1, 0, known);
+    a.load(R1, R8, field!(Lane, unsure));
+    a.jump_if(Condition::Equal, R1, 0, known);
+    a.jump(look);
+
+    // A switch was not seen: another thread is still in the lane.
+    a.bind(other);
+    a.load(R2, R8, field!(Lane, live.flags));
+    a.jump_if(Condition::Equal, R2, 0, nobody);
+    a.store(R8, field!(Lane, left_task), R1);
+    copy_live(a, (R8, field!(Lane, left)), (R8, field!(Lane, live)));
+    a.store(R8, field!(Lane, live.flags), 0);
+    a.bind(nobody);
+    a.store(R8, field!(Lane, task), TASK);
+    a.bind(look);
+    a.store(R8, field!(Lane, unsure), 0);
+    thread_of(a, target, TASK);
+    a.jump_if(Condition::Equal, R0, 0, known);
+    a.mov(R4, R0);
+    fetch(a, target, R4, TASK);
+    load_live(a, R8, R4);
+    a.bind(known);
+}
+
+/// Gets the [`Live`] of a thread that left a processor without a switch that was seen from the lane there. R0 to R5 but `thread` are lost.
+fn fetch(a: &mut Assembler, target: &Target, thread: Register, task: Register) {
+    let (here, still_there, kept) = (a.label(), a.label(), a.label());
+    a.load(R1, thread, field!(Thread, lane));
+    a.jump_if(Condition::Equal, R1, 0, here);
+    a.sub(R1, 1);
+    a.store(FRAME, Field::word(-4), R1);
+    a.store(FRAME, stack(FETCHED), thread);
+    a.store(FRAME, stack(FETCHED_TASK), task);
+    lookup(a, target.maps.lanes, -4);
+    a.load(thread, FRAME, stack(FETCHED));
+    a.load(R5, FRAME, stack(FETCHED_TASK));
+    a.jump_if(Condition::Equal, R0, 0, here);
+    a.load(R1, R0, field!(Lane, task));
+    a.jump_if(Condition::Equal, R1, R5, still_there);
+    a.load(R1, R0, field!(Lane, left_task));
+    a.jump_if(Condition::Equal, R1, R5, kept);
+    a.jump(here);
+    a.bind(still_there);
+    a.load(R1, R0, field!(Lane, live.flags));
+    a.jump_if(Condition::Equal, R1, 0, here);
+    save_live(a, thread, R0);
+    a.jump(here);
+    a.bind(kept);
+    copy_live(a, (thread, field!(Thread, live)), (R0, field!(Lane, left)));
+    a.bind(here);
+}
+
+/// Where a thread and its task are kept while its lane is looked for.
+const FETCHED: i16 = 88;
+const FETCHED_TASK: i16 = 80;
+
+/// A thread begins to run on the processor with this lane. R1 is lost.
+fn load_live(a: &mut Assembler, lane: Register, thread: Register) {
+    copy_live(a, (lane, field!(Lane, live)), (thread, field!(Thread, live)));
+    a.store(lane, field!(Lane, unsure), 0);
+    a.load(R1, lane, field!(Lane, number));
+    a.store(thread, field!(Thread, lane), R1);
+}
+
+/// What calls changed of the thread that runs on the processor with this lane. R1 is lost.
+fn save_live(a: &mut Assembler, thread: Register, lane: Register) {
+    copy_live(a, (thread, field!(Thread, live)), (lane, field!(Lane, live)));
+}
+
+fn copy_live(a: &mut Assembler, to: (Register, Field), from: (Register, Field)) {
+    for at in (0..size_of::<Live>() as i16).step_by(8) {
+        a.load(R1, from.0, Field::double(from.1.offset + at));
+        a.store(to.0, Field::double(to.1.offset + at), R1);
+    }
 }
 
 /// R9 = now, by CLOCK_MONOTONIC.
@@ -165,14 +266,14 @@ fn now(a: &mut Assembler) {
 
 /// Goes to `to` where one of the thread's flags is set. R1 is lost.
 fn if_flagged(a: &mut Assembler, thread: Register, flags: i32, to: Label) {
-    a.load(R1, thread, field!(Thread, flags));
+    a.load(R1, thread, field!(Thread, live.flags));
     a.jump_if(Condition::AnyBit, R1, flags, to);
 }
 
 fn set_flags(a: &mut Assembler, thread: Register, flags: i32) {
-    a.load(R1, thread, field!(Thread, flags));
+    a.load(R1, thread, field!(Thread, live.flags));
     a.or(R1, flags);
-    a.store(thread, field!(Thread, flags), R1);
+    a.store(thread, field!(Thread, live.flags), R1);
 }
 
 /// Adds the time since the thread's state began to the total of that state. R1 to R3 are lost.
@@ -276,9 +377,16 @@ fn forget_spent(a: &mut Assembler) {
     for doing in [Doing::Running, Doing::Queued, Doing::Disk, Doing::Sleeping] {
         a.store(THREAD, by_doing(field!(Thread, spent), doing), 0);
     }
-    a.load(R1, THREAD, field!(Thread, flags));
+    a.load(R1, THREAD, field!(Thread, live.flags));
     a.and(R1, !Thread::WAITED);
-    a.store(THREAD, field!(Thread, flags), R1);
+    a.store(THREAD, field!(Thread, live.flags), R1);
+}
+
+/// The flags that the thread on this processor has got count from here on. R1 and R2 are lost.
+fn take_flags(a: &mut Assembler) {
+    a.load(R1, THREAD, field!(Thread, live.flags));
+    a.load(R2, FRAME, stack(LANE));
+    a.store(R2, field!(Lane, live.flags), R1);
 }
 
 /// R0 = the [`PairRecord`] of the thread's process and the call in R7, made where there is none; goes to `lost` where there

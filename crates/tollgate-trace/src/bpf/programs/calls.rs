@@ -20,10 +20,19 @@ const SIGKILL_PENDING: i32 = 1 << (libc::SIGKILL - 1);
 ///
 /// The time is read last, so that this program's own time counts as outside of the call.
 pub(super) fn enter(a: &mut Assembler, target: &Target) {
-    let leave = a.label();
-    let number = R9;
+    let (leave, ours, unknown, stranger) = (a.label(), a.label(), a.label(), a.label());
+    let (number, lane_here) = (R9, R8);
     a.mov(CONTEXT, R1);
-    current_thread(a, target, leave);
+    lane(a, target);
+    a.jump_if(Condition::Equal, R0, 0, leave);
+    a.mov(lane_here, R0);
+    a.call(Helper::GetCurrentTaskBtf);
+    a.mov(TASK, R0);
+    a.load(R1, lane_here, field!(Lane, task));
+    a.jump_if(Condition::NotEqual, R1, TASK, unknown);
+    a.load(R1, lane_here, field!(Lane, live.flags));
+    a.jump_if(Condition::Equal, R1, 0, stranger);
+    a.bind(ours);
 
     // The call's index: its number, in the table that it came through.
     let (odd, compat, known) = (a.label(), a.label(), a.label());
@@ -40,17 +49,26 @@ pub(super) fn enter(a: &mut Assembler, target: &Target) {
 
     let slow = a.label();
     let begin = a.label();
-    a.load(R1, THREAD, field!(Thread, flags));
-    a.jump_if(Condition::NotEqual, R1, 0, slow);
+    a.load(R1, lane_here, field!(Lane, live.flags));
+    a.jump_if(Condition::NotEqual, R1, Thread::TRACED, slow);
     a.bind(begin);
     if let Some(files) = &target.maps.files {
-        files::at_entry(a, target, files);
+        files::at_entry(a, target, files, leave);
     }
-    a.store(THREAD, field!(Thread, call), number);
+    a.store(lane_here, field!(Lane, live.call), number);
     a.call(Helper::KtimeGetNs);
-    a.store(THREAD, field!(Thread, entered), R0);
+    a.store(lane_here, field!(Lane, live.entered), R0);
     a.bind(leave);
     a.exit();
+
+    a.bind(stranger);
+    a.load(R1, lane_here, field!(Lane, unsure));
+    a.jump_if(Condition::Equal, R1, 0, leave);
+    a.bind(unknown);
+    claim(a, target);
+    a.load(R1, lane_here, field!(Lane, live.flags));
+    a.jump_if(Condition::Equal, R1, 0, leave);
+    a.jump(ours);
 
     // The rest of the two tables, and the other two: none of it is worth a hurry.
     a.bind(odd);
@@ -68,8 +86,10 @@ pub(super) fn enter(a: &mut Assembler, target: &Target) {
 
     // It was off the processor outside of calls, or it is to become the command.
     a.bind(slow);
-    let (armed, ended) = (a.label(), a.label());
-    a.jump_if(Condition::AnyBit, R1, Thread::ENDED, ended);
+    let armed = a.label();
+    a.jump_if(Condition::AnyBit, R1, Thread::ENDED, leave);
+    current_thread(a, target, leave);
+    a.load(R1, THREAD, field!(Thread, live.flags));
     a.jump_if(Condition::AnyBit, R1, Thread::ARMED, armed);
     if let Some(files) = &target.maps.files {
         a.store(FRAME, stack(16), number);
@@ -78,22 +98,26 @@ pub(super) fn enter(a: &mut Assembler, target: &Target) {
     }
     add_spent(a, THREAD, field!(Thread, outside), field!(Thread, spent), false);
     forget_spent(a);
+    let resume = a.label();
+    a.bind(resume);
+    take_flags(a);
+    a.load(lane_here, FRAME, stack(LANE));
     a.jump(begin);
-    a.bind(ended);
-    a.exit();
     a.bind(armed);
     leave_unless_command(a, number);
     release(a, target);
-    a.jump(begin);
+    a.jump(resume);
 
     // The command begins with a call that was not asked for: nothing of it is kept, and all that comes after may be.
     a.bind(unwanted);
     if target.only_some {
-        a.load(R1, THREAD, field!(Thread, flags));
+        a.load(R1, lane_here, field!(Lane, live.flags));
         a.and(R1, Thread::ARMED);
         a.jump_if(Condition::Equal, R1, 0, leave);
         leave_unless_command(a, number);
+        current_thread(a, target, leave);
         release(a, target);
+        take_flags(a);
         a.exit();
     }
 }
@@ -111,7 +135,7 @@ fn leave_unless_command(a: &mut Assembler, number: Register) {
 fn release(a: &mut Assembler, target: &Target) {
     a.mov(R7, R9);
     now(a);
-    a.store(THREAD, field!(Thread, flags), 0);
+    a.store(THREAD, field!(Thread, live.flags), Thread::TRACED);
     a.store(THREAD, field!(Thread, began), NOW);
     a.store(THREAD, field!(Thread, since), NOW);
     a.store(THREAD, field!(Thread, doing), Doing::Running as i32);
@@ -136,27 +160,39 @@ fn slot_of_call(a: &mut Assembler, target: &Target, index: Register) {
 /// sys_exit(regs, result): adds up the call that ends.
 pub(super) fn exit(a: &mut Assembler, target: &Target) {
     let leave = a.label();
-    let (index, duration) = (R7, R9);
+    let (index, duration, lane_here) = (R7, R9, R8);
     a.mov(CONTEXT, R1);
-    current_thread(a, target, leave);
+    lane(a, target);
+    a.jump_if(Condition::Equal, R0, 0, leave);
+    a.mov(lane_here, R0);
+    a.call(Helper::GetCurrentTaskBtf);
+    a.mov(TASK, R0);
+    let known = a.label();
+    a.load(R1, lane_here, field!(Lane, task));
+    a.jump_if(Condition::Equal, R1, TASK, known);
+    claim(a, target);
+    a.bind(known);
+    a.load(R1, lane_here, field!(Lane, live.flags));
+    a.jump_if(Condition::Equal, R1, 0, leave);
 
     // A thread that comes from a fork, or that was let go, returns from a call that was not seen to begin.
     let no_call = NO_CALL as i32;
-    a.load(R1, THREAD, field!(Thread, call));
+    a.load(R1, lane_here, field!(Lane, live.call));
     a.jump_if(Condition::Equal, R1, no_call, leave);
     a.call(Helper::KtimeGetNs);
     a.mov(duration, R0);
-    a.load(R1, THREAD, field!(Thread, entered));
+    a.load(R1, lane_here, field!(Lane, live.entered));
     a.sub(duration, R1);
     // A killed thread does not return: its call is counted as unfinished when the thread ends. strace(1) has it the same.
     a.load(R2, TASK, Field::double(target.kernel.task.pending));
     a.jump_if(Condition::AnyBit, R2, SIGKILL_PENDING, leave);
-    a.load(index, THREAD, field!(Thread, call));
-    a.store(THREAD, field!(Thread, call), no_call);
-    a.increase(THREAD, field!(Thread, in_calls), duration, R1);
+    a.load(index, lane_here, field!(Lane, live.call));
+    a.store(lane_here, field!(Lane, live.call), no_call);
+    a.increase(lane_here, field!(Lane, live.in_calls), duration, R1);
 
     let lost = a.label();
     let (add_more, forget) = (a.label(), a.label());
+    a.mov(R0, lane_here);
     slot(a, target, index, lost);
     a.mov(R4, R0);
     a.increase(R4, field!(Slot, sums.total), duration, R1);
@@ -172,9 +208,15 @@ pub(super) fn exit(a: &mut Assembler, target: &Target) {
 
     let maps = &target.maps;
     let more = maps.tree.is_some() || maps.events.is_some() || maps.files.is_some();
-    a.load(R1, THREAD, field!(Thread, flags));
-    let unwaited = if more { add_more } else { leave };
-    a.jump_if(Condition::Equal, R1, 0, unwaited);
+    if !more {
+        a.load(R1, lane_here, field!(Lane, live.flags));
+        a.and(R1, Thread::WAITED);
+        a.jump_if(Condition::Equal, R1, 0, leave);
+    }
+    a.store(FRAME, stack(SLOT), R4);
+    whole_thread(a, target, index, leave);
+    if_unflagged(a, Thread::WAITED, add_more);
+    a.load(R4, FRAME, stack(SLOT));
     add_spent(a, R4, field!(Slot, sums.spent), field!(Thread, spent), false);
     a.bind(add_more);
     if let Some(tree) = target.maps.tree {
@@ -187,31 +229,40 @@ pub(super) fn exit(a: &mut Assembler, target: &Target) {
         files::at_exit(a, target, files);
     }
     a.bind(forget);
-    a.load(R1, THREAD, field!(Thread, flags));
-    a.jump_if(Condition::Equal, R1, 0, leave);
+    if_unflagged(a, Thread::WAITED, leave);
     forget_spent(a);
+    take_flags(a);
     a.bind(leave);
     a.exit();
 
     a.bind(lost);
     a.count(target.maps.totals, field!(Totals, lost_calls));
+    whole_thread(a, target, index, leave);
     a.jump(forget);
+}
+
+/// Where the slot of a call, and its index, are kept while the thread is looked for.
+const SLOT: i16 = 24;
+const INDEX: i16 = 32;
+
+/// R8 = the current thread, as [`current_thread`], of a call's return in whose way it was not needed so far. `index` stays.
+fn whole_thread(a: &mut Assembler, target: &Target, index: Register, leave: Label) {
+    a.store(FRAME, stack(INDEX), index);
+    current_thread(a, target, leave);
+    a.load(index, FRAME, stack(INDEX));
 }
 
 /// Results from here on, as unsigned numbers, are errors: -4095 to -1.
 pub(super) const FIRST_ERROR: i32 = -4095;
 
-/// R0 = the slot of the call in `index` on this processor; goes to `lost` where there is none left. R1 to R5 are lost.
+/// R0 = the slot of the call in `index` on this processor, whose lane was in R0; goes to `lost` where there is none left. R1 to R5
+/// are lost.
 pub(super) fn slot(a: &mut Assembler, target: &Target, index: Register, lost: Label) {
     let (new, known) = (a.label(), a.label());
     slot_of_call(a, target, index);
     a.jump_if(Condition::Equal, R2, 0, new);
     a.bind(known);
-    // On the stack it outlives the search for the lane.
-    a.store(FRAME, stack(16), R2);
-    lane(a, target);
-    a.jump_if(Condition::Equal, R0, 0, lost);
-    a.load(R1, FRAME, stack(16));
+    a.mov(R1, R2);
     a.sub(R1, 1);
     a.jump_if(Condition::AtLeast, R1, target.maps.slots as i32, lost);
     a.mul(R1, size_of::<Slot>() as i32);
@@ -263,7 +314,7 @@ fn add_to_process(a: &mut Assembler, target: &Target, tree: Tree) {
 }
 
 pub(super) fn if_unflagged(a: &mut Assembler, flag: i32, to: Label) {
-    a.load(R1, THREAD, field!(Thread, flags));
+    a.load(R1, THREAD, field!(Thread, live.flags));
     a.and(R1, flag);
     a.jump_if(Condition::Equal, R1, 0, to);
 }
@@ -282,7 +333,7 @@ fn keep_event(a: &mut Assembler, target: &Target, events: i32, room: u32) {
         a.load(R1, THREAD, from);
         a.store(R0, to, R1);
     };
-    copy(a, field!(EventRecord, began), field!(Thread, entered));
+    copy(a, field!(EventRecord, began), field!(Thread, live.entered));
     copy(a, field!(EventRecord, process), field!(Thread, process));
     for doing in [Doing::Queued, Doing::Disk, Doing::Sleeping] {
         copy(a, by_doing(field!(EventRecord, spent), doing), by_doing(field!(Thread, spent), doing));

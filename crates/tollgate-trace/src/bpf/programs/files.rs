@@ -102,13 +102,16 @@ fn aim_of(a: &mut Assembler, files: &Files, index: Register) {
     a.load(R2, R1, Field { offset: 0, width: Width::Byte });
 }
 
-/// A call begins, its index is in R9: notes its arguments, and its file where a descriptor says it. R7 is lost.
-pub(super) fn at_entry(a: &mut Assembler, target: &Target, files: &Files) {
+/// A call begins, its index is in R9, and the lane in R8: notes its arguments, and its file where a descriptor says it. R7 is lost.
+pub(super) fn at_entry(a: &mut Assembler, target: &Target, files: &Files, leave: Label) {
     let (none, restore) = (a.label(), a.label());
     aim_of(a, files, R9);
     a.jump_if(Condition::Equal, R2, 0, none);
     a.store(FRAME, stack(KEEP_R9), R9);
     a.store(FRAME, stack(KEEP_R6), R6);
+    a.store(FRAME, stack(AIM), R2);
+    current_thread(a, target, leave);
+    a.load(R2, FRAME, stack(AIM));
     let (compat, noted) = (a.label(), a.label());
     a.load(R1, CONTEXT, argument(0));
     a.mov(R3, R9);
@@ -137,6 +140,7 @@ pub(super) fn at_entry(a: &mut Assembler, target: &Target, files: &Files) {
     a.bind(restore);
     a.load(R6, FRAME, stack(KEEP_R6));
     a.load(R9, FRAME, stack(KEEP_R9));
+    a.load(R8, FRAME, stack(LANE));
     a.bind(none);
 }
 

@@ -2,7 +2,7 @@
 
 use super::calls::slot;
 use super::*;
-use crate::bpf::layout::{Lane, NO_CALL, ProcessRecord, Slot};
+use crate::bpf::layout::{NO_CALL, ProcessRecord, Slot};
 
 /// `CLONE_THREAD` of clone(2): the new thread belongs to the caller's process.
 const CLONE_THREAD: i32 = libc::CLONE_THREAD;
@@ -29,7 +29,8 @@ pub(super) fn new(a: &mut Assembler, target: &Target) {
     });
     a.mov(THREAD, R0);
     now(a);
-    a.store(THREAD, field!(Thread, call), NO_CALL as i32);
+    a.store(THREAD, field!(Thread, live.call), NO_CALL as i32);
+    a.store(THREAD, field!(Thread, live.flags), Thread::TRACED);
     a.store(THREAD, field!(Thread, began), NOW);
     a.store(THREAD, field!(Thread, since), NOW);
 
@@ -143,6 +144,7 @@ pub(super) fn end(a: &mut Assembler, target: &Target) {
     take_census(a, target);
     a.bind(gone);
     set_flags(a, THREAD, Thread::ENDED);
+    take_flags(a);
     a.value(R1, target.maps.totals, field!(Totals, alive).offset as u32);
     a.mov(R2, -1);
     a.atomic(Atomic::Add, R1, Field::double(0), R2);
@@ -158,6 +160,8 @@ pub(super) fn remaining(a: &mut Assembler, target: &Target) {
     thread_of(a, target, TASK);
     a.jump_if(Condition::Equal, R0, 0, leave);
     a.mov(THREAD, R0);
+    // It was on a processor when the programs were detached.
+    fetch(a, target, THREAD, TASK);
     if_flagged(a, THREAD, Thread::ENDED | Thread::ARMED, leave);
     now(a);
     charge(a, THREAD);
@@ -171,14 +175,16 @@ pub(super) fn remaining(a: &mut Assembler, target: &Target) {
 fn add_up(a: &mut Assembler, target: &Target) {
     let (outside, in_call, lost, done) = (a.label(), a.label(), a.label(), a.label());
     a.mov(R6, R7);
-    a.load(R7, THREAD, field!(Thread, call));
+    a.load(R7, THREAD, field!(Thread, live.call));
     a.jump_if(Condition::NotEqual, R7, NO_CALL as i32, in_call);
     // It was outside to the end: that time belongs to it.
-    a.store(THREAD, field!(Thread, entered), NOW);
+    a.store(THREAD, field!(Thread, live.entered), NOW);
     add_spent(a, THREAD, field!(Thread, outside), field!(Thread, spent), false);
     a.jump(outside);
 
     a.bind(in_call);
+    lane(a, target);
+    a.jump_if(Condition::Equal, R0, 0, lost);
     slot(a, target, R7, lost);
     a.increase(R0, field!(Slot, sums.unfinished), 1, R1);
     if let Some(tree) = target.maps.tree {
@@ -194,10 +200,10 @@ fn add_up(a: &mut Assembler, target: &Target) {
 
     a.bind(outside);
     // Time outside is all time not in calls, from its first moment to the last.
-    a.load(R7, THREAD, field!(Thread, entered));
+    a.load(R7, THREAD, field!(Thread, live.entered));
     a.load(R1, THREAD, field!(Thread, began));
     a.sub(R7, R1);
-    a.load(R1, THREAD, field!(Thread, in_calls));
+    a.load(R1, THREAD, field!(Thread, live.in_calls));
     a.sub(R7, R1);
     lane(a, target);
     a.jump_if(Condition::Equal, R0, 0, done);

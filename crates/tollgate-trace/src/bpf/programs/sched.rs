@@ -12,23 +12,37 @@ const WAKE_KILL: i32 = 0x100;
 const NO_LOAD: i32 = 0x400;
 const RT_LOCK: i32 = 0x1000;
 
-/// Where the change of the census is kept while the two tasks are looked at.
-const CHANGE: i16 = 8;
+/// Where the change of the census is kept while the two tasks are looked at, and the thread that gets the processor.
+const CHANGE: i16 = 16;
+const NEXT: i16 = 24;
 
 /// sched_switch(preempted, previous, next, state): one thread leaves this processor, another one gets it.
 ///
-/// Both may be of the tree. The census is changed once, so that a switch between two of them is none.
+/// Both may be of the tree. The census is changed once, so that a switch between two of them is none. The lane says whether the one
+/// that leaves is of the tree.
 pub(super) fn switch(a: &mut Assembler, target: &Target) {
     let leave = a.label();
     let (previous, next) = (R7, THREAD);
     a.mov(CONTEXT, R1);
     a.load(R7, CONTEXT, argument(2));
     thread_of(a, target, R7);
-    a.mov(next, R0);
+    a.store(FRAME, stack(NEXT), R0);
+    let (stranger, ours) = (a.label(), a.label());
+    lane(a, target);
+    a.jump_if(Condition::Equal, R0, 0, leave);
+    a.store(FRAME, stack(LANE), R0);
+    a.mov(R8, R0);
     a.load(R7, CONTEXT, argument(1));
+    claim(a, target);
+    a.load(R1, CONTEXT, argument(2));
+    a.store(R8, field!(Lane, task), R1);
+    a.load(R1, R8, field!(Lane, live.flags));
+    a.mov(R0, 0);
+    a.jump_if(Condition::Equal, R1, 0, stranger);
     thread_of(a, target, R7);
+    a.bind(stranger);
     a.mov(previous, R0);
-    let ours = a.label();
+    a.load(next, FRAME, stack(NEXT));
     a.jump_if(Condition::NotEqual, previous, 0, ours);
     a.jump_if(Condition::Equal, next, 0, leave);
     a.bind(ours);
@@ -37,6 +51,7 @@ pub(super) fn switch(a: &mut Assembler, target: &Target) {
 
     let no_previous = a.label();
     a.jump_if(Condition::Equal, previous, 0, no_previous);
+    save_and_leave(a, previous);
     if_flagged(a, previous, Thread::ARMED, no_previous);
     a.store(previous, field!(Thread, since), NOW);
     why_switched(a, target, previous);
@@ -44,21 +59,35 @@ pub(super) fn switch(a: &mut Assembler, target: &Target) {
     a.store(FRAME, stack(CHANGE), R0);
     a.bind(no_previous);
 
-    let no_next = a.label();
+    let (no_next, armed) = (a.label(), a.label());
+    a.load(R2, FRAME, stack(LANE));
+    a.store(R2, field!(Lane, live.flags), 0);
     a.jump_if(Condition::Equal, next, 0, no_next);
-    if_flagged(a, next, Thread::ARMED, no_next);
+    a.load(R5, CONTEXT, argument(2));
+    fetch(a, target, next, R5);
+    if_flagged(a, next, Thread::ARMED, armed);
     charge(a, next);
     a.mov(R5, Doing::Running as i32);
     change_doing(a, next);
     a.load(R1, FRAME, stack(CHANGE));
     a.add(R0, R1);
     a.store(FRAME, stack(CHANGE), R0);
+    a.bind(armed);
+    a.load(R2, FRAME, stack(LANE));
+    load_live(a, R2, next);
     a.bind(no_next);
 
     a.load(R0, FRAME, stack(CHANGE));
     take_census(a, target);
     a.bind(leave);
     a.exit();
+}
+
+/// The thread leaves the lane on the stack. R1 and R2 are lost.
+fn save_and_leave(a: &mut Assembler, thread: Register) {
+    a.load(R2, FRAME, stack(LANE));
+    save_live(a, thread, R2);
+    a.store(thread, field!(Thread, lane), 0);
 }
 
 /// R5 = the state of a thread that leaves the processor, as [`Doing`]. R1 is lost.
@@ -81,7 +110,7 @@ fn why_switched(a: &mut Assembler, target: &Target, previous: Register) {
     // vfork(2) and posix_spawn(3) wait for their child in state D, so that only SIGKILL ends it. That is no disk.
     let is_disk = a.label();
     a.unless(Condition::AnyBit, R1, WAKE_KILL, |a| a.jump(is_disk));
-    a.load(R1, previous, field!(Thread, call));
+    a.load(R1, previous, field!(Thread, live.call));
     for call in [libc::SYS_vfork, libc::SYS_clone, libc::SYS_clone3] {
         a.jump_if(Condition::Equal, R1, call as i32, sleeps);
     }

@@ -12,12 +12,13 @@ pub(in crate::bpf::programs) fn fault(a: &mut Assembler, target: &Target, files:
     if_flagged(a, THREAD, Thread::ARMED | Thread::ENDED, leave);
     a.load(R7, CONTEXT, argument(0));
     a.store(FRAME, stack(16), R7);
-    a.load(R1, THREAD, field!(Thread, call));
+    a.load(R1, THREAD, field!(Thread, live.call));
     a.jump_if(Condition::NotEqual, R1, NO_CALL as i32, in_call);
     calls::if_unflagged(a, Thread::WAITED, no_wait);
     settle_fault(a, target, files);
     add_spent(a, THREAD, field!(Thread, outside), field!(Thread, spent), false);
     forget_spent(a);
+    take_flags(a);
     a.bind(no_wait);
     a.bind(in_call);
     a.load(R7, FRAME, stack(16));
@@ -29,7 +30,7 @@ pub(in crate::bpf::programs) fn fault(a: &mut Assembler, target: &Target, files:
     a.mov(R9, 0);
     identify(a, files, ID, leave);
     note_names(a, target, files);
-    a.load(R1, THREAD, field!(Thread, call));
+    a.load(R1, THREAD, field!(Thread, live.call));
     a.unless(Condition::NotEqual, R1, NO_CALL as i32, |a| {
         copy_id(a, (THREAD, field!(Thread, fault)), (FRAME, stack(ID)));
     });
