@@ -38,8 +38,8 @@ use tollgate_x86::Vendor;
 use crate::host::fits;
 use crate::{Engine, LabError, Machine, Output, Provenance};
 
-pub use state::Counts;
 pub(crate) use explore::{Explorer, Place as Stop, State};
+pub use state::Counts;
 pub(crate) use watch::written;
 pub use watch::{Change, Moment, Registers, Window};
 

@@ -15,9 +15,9 @@ pub use list::{LOCKS, Lock, MUTANTS, Mutant};
 pub use price::{Price, Priced, price};
 pub use proof::{Event, Proof, Step, prove, prove_mutant};
 
+use crate::LabError;
 use crate::guest::{Image, Parameters, entry_of, lock_programs};
 use crate::system::{ADDRESSES, Archive, Program, Timer};
-use crate::LabError;
 
 /// A setting of the kernel's part of the lock, as bits of the archive's options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

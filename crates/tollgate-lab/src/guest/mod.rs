@@ -14,7 +14,7 @@ mod outcome;
 mod record;
 
 pub use experiments::{EXPERIMENTS, Expected, Experiment, Feature, Group, Origin};
-pub(crate) use image::{State, entry_of, lock_programs, system_state};
 pub use image::{BASE, Chosen, Code, Command, Image, Parameters};
+pub(crate) use image::{State, entry_of, lock_programs, system_state};
 pub use outcome::{Ending, Outcome, Outcomes};
 pub use record::{Complaint, Fault, Maker, Place, Record, Report, Round, Serial, Text, Thread};

@@ -35,7 +35,11 @@ const fn lock(program: usize, name: &'static str, about: &'static str) -> Lock {
 
 /// The locks, and the restarts of the first two.
 pub const LOCKS: &[Lock] = &[
-    lock(1, "lock-restart", "The test-and-set by the page-fault handler: its store goes through a register that the kernel spoils."),
+    lock(
+        1,
+        "lock-restart",
+        "The test-and-set by the page-fault handler: its store goes through a register that the kernel spoils.",
+    ),
     lock(2, "lock-restart-test", "The same with a test of the register before the store."),
     lock(3, "lock-cli", "A test-and-set with interrupts off, which IOPL 3 allows."),
     lock(4, "lock-lamport", "Lamport's fast mutual exclusion, for one processor."),
@@ -62,9 +66,19 @@ const BOTH: u32 = Kernel::HOOK | Kernel::HANDLER;
 /// The mutants. Each lets a violation through.
 pub const MUTANTS: &[Mutant] = &[
     mutant("no-hook", "the kernel leaves r15 as it was", RESTART, Kernel::HANDLER),
-    mutant("hook-of-timer", "it spoils r15 only where the timer ended the turn", RESTART, BOTH | Kernel::HOOK_OF_TIMER),
+    mutant(
+        "hook-of-timer",
+        "it spoils r15 only where the timer ended the turn",
+        RESTART,
+        BOTH | Kernel::HOOK_OF_TIMER,
+    ),
     mutant("no-handler", "no handler knows the store that faults", RESTART, Kernel::HOOK),
-    mutant("handler-resumes", "the handler puts r15 right and resumes at the store", RESTART, BOTH | Kernel::RESUME),
+    mutant(
+        "handler-resumes",
+        "the handler puts r15 right and resumes at the store",
+        RESTART,
+        BOTH | Kernel::RESUME,
+    ),
     mutant("handler-repeats", "the handler returns to the store as it is", RESTART, BOTH | Kernel::REPEAT),
     mutant("register-late", "r15 is loaded after the test", 9, BOTH),
     mutant("store-around", "the store does not go through r15", 10, BOTH),

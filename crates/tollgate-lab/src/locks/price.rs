@@ -99,7 +99,8 @@ impl Timer<'_> {
     /// Ticks of a round, in samples.
     fn ticks(&mut self, program: usize) -> Result<Vec<f64>, LabError> {
         let (first, provenance) = self.run(program, COUNTED)?;
-        let is_timed = matches!(provenance, Provenance::Kvm | Provenance::QemuKvm | Provenance::KvmEmulated { .. });
+        let is_timed =
+            matches!(provenance, Provenance::Kvm | Provenance::QemuKvm | Provenance::KvmEmulated { .. });
         *self.provenance = provenance;
         if !is_timed {
             let (second, _) = self.run(program, 2 * COUNTED)?;

@@ -231,7 +231,9 @@ impl System {
         let event = match step {
             Move::Preempt => Event::Preempted,
             Move::Execute if explorer.place(after) == Stop::Dead => Event::Died,
-            Move::Execute if explorer.shared(after, INSIDE) > explorer.shared(before, INSIDE) => Event::Entered,
+            Move::Execute if explorer.shared(after, INSIDE) > explorer.shared(before, INSIDE) => {
+                Event::Entered
+            }
             Move::Execute if went_back && !text.starts_with('j') => Event::Restarted,
             Move::Execute => Event::Executed,
         };
