@@ -215,6 +215,3 @@ pub fn ended(document: &Programs, width: usize) -> String {
     }
     text
 }
-
-#[cfg(test)]
-mod tests;
