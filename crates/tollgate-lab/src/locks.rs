@@ -3,7 +3,7 @@
 //!
 //! - [`LOCKS`]: the locks; [`MUTANTS`]: the test-and-set with one part wrong.
 //! - [`price`]: one uncontended acquisition and release, in instructions, references of memory, and time.
-//! - [`prove`]: every order in which two or three programs can run, by the interpreter.
+//! - [`prove`]: the orders in which two or three programs can run, by the interpreter.
 
 mod list;
 mod price;
@@ -11,9 +11,9 @@ mod proof;
 #[cfg(test)]
 mod tests;
 
-pub use list::{LOCKS, Lock, MUTANTS, Mutant};
+pub use list::{Group, LOCKS, Lock, MUTANTS, Mutant};
 pub use price::{Price, Priced, price};
-pub use proof::{Event, Proof, Step, prove, prove_mutant};
+pub use proof::{Bounds, Proof, prove, prove_mutant};
 
 use crate::LabError;
 use crate::guest::{Image, Parameters, entry_of, lock_programs};
@@ -34,17 +34,15 @@ impl Kernel {
     const RIGHT: Self = Self(Self::HOOK | Self::HANDLER | Self::WORDS);
 }
 
-/// What programs of a lock do.
-#[derive(Debug, Clone, Copy)]
+/// What programs of locks do.
+#[derive(Debug, Clone)]
 struct Work {
-    /// The place of the program in `locks.s`.
-    program: usize,
+    /// For each program its place in `locks.s`.
+    programs: Vec<usize>,
     kernel: Kernel,
-    /// How many programs.
-    programs: usize,
-    /// How often each takes the lock.
+    /// How often each takes its lock.
     rounds: u32,
-    /// Whether the lock alone is priced: there is no critical section.
+    /// Whether locks alone are priced, one after the other: there is no critical section, and each program is the first.
     alone: bool,
 }
 
@@ -54,8 +52,13 @@ const MOST_ROUNDS: u32 = 0xff_ffff;
 impl Work {
     /// The programs, each with its number.
     fn list(&self) -> Result<Vec<Program>, LabError> {
-        let flat = Program::flat("lock", lock_programs());
-        let (Some(mut flat), Some(entry)) = (flat, entry_of(self.program, self.alone)) else {
+        (1..).zip(&self.programs).map(|(number, place)| self.program(number, *place)).collect()
+    }
+
+    fn program(&self, number: u32, place: usize) -> Result<Program, LabError> {
+        let (Some(mut flat), Some(entry)) =
+            (Program::flat("lock", lock_programs()), entry_of(place, self.alone))
+        else {
             return Err(LabError::Unfinished { why: "the programs of locks are missing".to_owned() });
         };
         flat.entry = ADDRESSES.start + entry;
@@ -64,9 +67,9 @@ impl Work {
         for segment in &mut flat.segments {
             segment.rights.write = false;
         }
-        let argument = |number: usize| number as u32 | self.rounds.clamp(1, MOST_ROUNDS) << 8;
-        let program = |number| Program { argument: argument(number), ..flat.clone() };
-        Ok((1..=self.programs).map(program).collect())
+        let number = if self.alone { 1 } else { number };
+        flat.argument = number | self.rounds.clamp(1, MOST_ROUNDS) << 8;
+        Ok(flat)
     }
 
     fn image(&self) -> Result<Image, LabError> {

@@ -162,6 +162,11 @@ impl Explorer {
         self.words(state)[RIP]
     }
 
+    /// A general register of the thread that runs, by its number.
+    pub(crate) fn register(&self, state: State, number: usize) -> u64 {
+        self.words(state)[number]
+    }
+
     /// The next instruction, in Intel's syntax.
     pub(crate) fn text(&mut self, state: State) -> String {
         self.restore(state);

@@ -60,9 +60,10 @@ struct Translation {
     allows: u8,
 }
 
-/// Where the translation of a page is kept: pages a power of two apart do not meet.
+/// Where the translation of a page is kept: pages a power of two apart do not meet, nor does the last page before an address that is a
+/// power of two meet the first one behind it.
 const fn slot_of(page: u64) -> usize {
-    (page ^ page >> 8) as usize % ENTRIES
+    (page ^ page >> 8 ^ page >> 12) as usize % ENTRIES
 }
 
 const EMPTY: Translation = Translation { page: u64::MAX, frame: 0, allows: 0 };

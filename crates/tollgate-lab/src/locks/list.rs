@@ -2,17 +2,30 @@
 
 use super::Kernel;
 
-/// A lock.
+/// What is priced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Group {
+    /// A lock, acquired and released without contention.
+    Lock,
+    /// A restart of the test-and-set, which the loss of the processor adds to an acquisition.
+    Restart,
+}
+
+/// A lock, or a restart of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lock {
     /// Its name.
     pub name: &'static str,
     /// What it is, in a sentence.
     pub about: &'static str,
-    /// Whether it is a lock of the list, and not one with a restart in it that is priced alone.
-    pub is_checked: bool,
+    /// What is executed, in a few words.
+    pub operation: &'static str,
+    /// Which of the two it is.
+    pub group: Group,
     /// Its place in `locks.s`.
     pub(super) program: usize,
+    /// The place of the program that does everything but what is priced.
+    pub(super) baseline: usize,
 }
 
 /// The test-and-set with one part wrong.
@@ -28,30 +41,61 @@ pub struct Mutant {
 
 /// The program without a lock: the loop around the others.
 pub(super) const NONE: usize = 0;
+/// The places of the locks by the page in `locks.s`.
+const RESTART: usize = 1;
+const RESTART_TEST: usize = 2;
 
-const fn lock(program: usize, name: &'static str, about: &'static str) -> Lock {
-    Lock { name, about, is_checked: true, program }
+const fn lock(program: usize, name: &'static str, about: &'static str, operation: &'static str) -> Lock {
+    Lock { name, about, operation, group: Group::Lock, program, baseline: NONE }
 }
 
 /// The locks, and the restarts of the first two.
 pub const LOCKS: &[Lock] = &[
     lock(
-        1,
+        RESTART,
         "lock-restart",
-        "The test-and-set by the page-fault handler: its store goes through a register that the kernel spoils.",
+        "A test-and-set that the page-fault handler restarts: its store goes through a register that the kernel spoils.",
+        "call of the page: load, test, store through r15",
     ),
-    lock(2, "lock-restart-test", "The same with a test of the register before the store."),
-    lock(3, "lock-cli", "A test-and-set with interrupts off, which IOPL 3 allows."),
-    lock(4, "lock-lamport", "Lamport's fast mutual exclusion, for one processor."),
-    lock(5, "lock-xchg", "LOCK XCHG, the processor's own test-and-set."),
-    lock(6, "lock-call", "A test-and-set by a system call."),
+    lock(
+        RESTART_TEST,
+        "lock-restart-test",
+        "The same with a test of the register before the store.",
+        "the same; r15 is compared before the store",
+    ),
+    lock(
+        3,
+        "lock-cli",
+        "A test-and-set with interrupts off, which I/O privilege level 3 allows.",
+        "cli; load; store; sti; test; the release",
+    ),
+    lock(
+        4,
+        "lock-lamport",
+        "Lamport's fast mutual exclusion, for one processor.",
+        "three stores, two loads; two stores to release",
+    ),
+    lock(5, "lock-xchg", "The processor's own test-and-set.", "xchg with memory; test; the release"),
+    lock(6, "lock-call", "A test-and-set by a system call.", "syscall to the release's store"),
     Lock {
-        is_checked: false,
-        ..lock(7, "lock-restarted", "The first, restarted once by the page-fault handler.")
+        group: Group::Restart,
+        baseline: RESTART,
+        ..lock(
+            7,
+            "restart-by-fault",
+            "What an acquisition by lock-restart takes more where it is restarted once.",
+            "#PF of the store; handler; iretq; once more",
+        )
     },
     Lock {
-        is_checked: false,
-        ..lock(8, "lock-restarted-test", "The second, restarted once by its own test.")
+        group: Group::Restart,
+        baseline: RESTART_TEST,
+        ..lock(
+            8,
+            "restart-by-test",
+            "What an acquisition by lock-restart-test takes more where it is restarted once, before its store.",
+            "a jump; once more",
+        )
     },
 ];
 
@@ -59,26 +103,14 @@ const fn mutant(name: &'static str, about: &'static str, program: usize, kernel:
     Mutant { name, about, program, kernel: Kernel(kernel | Kernel::WORDS) }
 }
 
-/// The place of the first lock in `locks.s`.
-const RESTART: usize = 1;
 const BOTH: u32 = Kernel::HOOK | Kernel::HANDLER;
 
 /// The mutants. Each lets a violation through.
 pub const MUTANTS: &[Mutant] = &[
     mutant("no-hook", "the kernel leaves r15 as it was", RESTART, Kernel::HANDLER),
-    mutant(
-        "hook-of-timer",
-        "it spoils r15 only where the timer ended the turn",
-        RESTART,
-        BOTH | Kernel::HOOK_OF_TIMER,
-    ),
+    mutant("hook-of-timer", "it spoils r15 only where the timer ended the turn", RESTART, BOTH | Kernel::HOOK_OF_TIMER),
     mutant("no-handler", "no handler knows the store that faults", RESTART, Kernel::HOOK),
-    mutant(
-        "handler-resumes",
-        "the handler puts r15 right and resumes at the store",
-        RESTART,
-        BOTH | Kernel::RESUME,
-    ),
+    mutant("handler-resumes", "the handler puts r15 right and resumes at the store", RESTART, BOTH | Kernel::RESUME),
     mutant("handler-repeats", "the handler returns to the store as it is", RESTART, BOTH | Kernel::REPEAT),
     mutant("register-late", "r15 is loaded after the test", 9, BOTH),
     mutant("store-around", "the store does not go through r15", 10, BOTH),

@@ -1,132 +1,182 @@
-//! What one uncontended acquisition takes together with its release.
+//! What one uncontended acquisition takes together with its release, and what a restart adds to it.
+
+use tollgate_x86::Vendor;
 
 use super::list::NONE;
 use super::{Kernel, LOCKS, Lock, Work};
 use crate::engines::{Chosen, EngineChoice, choose, machine};
 use crate::guest::BASE;
 use crate::references::References;
-use crate::system::{Control, End, Ran};
-use crate::{Counts, Engine, EngineNote, Interpreter, LabError, Provenance};
+use crate::system::{Cause, Control, End, Fault, Program, Ran};
+use crate::{Counts, Engine, EngineNote, Interpreter, LabError, Machine, Provenance};
 
 /// Rounds of the shorter run, where instructions are counted and where time is; the longer one has twice as many.
 const COUNTED: u32 = 0x100;
 const TIMED: u32 = 4000;
-/// So many differences of times are taken.
-const SAMPLES: usize = 11;
 
 /// What a lock takes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Price {
     /// The lock.
     pub lock: &'static Lock,
-    /// Instructions of an acquisition and its release, the kernel's included, by the interpreter.
+    /// Instructions, the kernel's included, by the interpreter.
     pub instructions: u64,
     /// Their references of memory, by the interpreter.
     pub references: References,
-    /// Ticks of an acquisition and its release by the engine's clock: cycles, or instructions where it counts them. A sample each.
-    pub ticks: Vec<f64>,
+    /// Ticks of the engine's clock: cycles, or instructions where it counts them. A sample each, of a machine of its own. Or why the
+    /// engine did not execute it, in a clause.
+    pub ticks: Result<Vec<f64>, String>,
 }
 
-/// What all locks take.
+/// What locks take.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Priced {
     /// The executor whose ticks they are.
     pub provenance: Provenance,
-    /// In the order of [`LOCKS`].
+    /// The vendor string that CPUID shows in the guest.
+    pub maker: Option<String>,
+    /// Operations in each sample.
+    pub operations: u32,
+    /// In the order that was asked for.
     pub prices: Vec<Price>,
     /// Remarks on the choice of the engine.
     pub notes: Vec<EngineNote>,
 }
 
-/// Prices every lock.
+/// Prices locks, and restarts. `interrupted` is asked before each machine; a signal that it returns ends the run.
 ///
 /// # Errors
-/// An engine that cannot be used; a guest that does not finish.
-pub fn price(choice: EngineChoice) -> Result<Priced, LabError> {
-    let Chosen { engine, notes, emulated, .. } = choose(choice)?;
-    let mut provenance = Provenance::Interpreter;
-    let loop_counts = counts(NONE)?;
-    let mut timer = Timer { engine: &*engine, provenance: &mut provenance, loop_ticks: Vec::new() };
-    let mut prices = Vec::new();
-    timer.loop_ticks = timer.ticks(NONE)?;
-    for lock in LOCKS {
-        let counts = counts(lock.program)?;
-        let each = |of: fn(&Counts) -> u64| of(&counts).saturating_sub(of(&loop_counts)) / u64::from(COUNTED);
-        let ticks = timer.ticks(lock.program)?;
-        let ticks = ticks.iter().zip(&timer.loop_ticks).map(|(ticks, empty)| ticks - empty).collect();
-        let references = References {
-            reads: each(|counts| counts.reads),
-            writes: each(|counts| counts.writes),
-            page_walks: each(|counts| counts.page_walks),
-        };
-        prices.push(Price { lock, instructions: each(|counts| counts.instructions), references, ticks });
-    }
-    if let Some(why) = emulated {
-        provenance = Provenance::KvmEmulated { why };
-    }
-    Ok(Priced { provenance, prices, notes })
-}
-
-fn work(program: usize, rounds: u32) -> Work {
-    Work { program, kernel: Kernel::RIGHT, programs: 1, rounds, alone: true }
-}
-
-/// The counts of so many rounds more. What is written at the end has the same length in both runs, or nearly so.
-fn counts(program: usize) -> Result<Counts, LabError> {
-    let of = |rounds| -> Result<Counts, LabError> {
-        let image = work(program, rounds).image()?;
-        let output = Interpreter.run(image.bytes(), BASE, image.entry(), machine(None))?;
-        let counts = output.counts.filter(|_| output.cut_short.is_none());
-        counts.ok_or_else(|| LabError::Unfinished { why: output.cut_short.unwrap_or_default() })
+/// An engine that cannot be used; [`LabError::Interrupted`] with the signal.
+pub fn price(
+    locks: &[&'static Lock],
+    choice: EngineChoice,
+    vendor: Option<Vendor>,
+    interrupted: &dyn Fn() -> Option<i32>,
+) -> Result<Priced, LabError> {
+    let Chosen { engine, notes, emulated, rounds, .. } = choose(choice)?;
+    let operations = if rounds > 1 { TIMED } else { COUNTED };
+    let mut runs = Runs { engine: &*engine, machine: machine(vendor), interrupted, ran: None };
+    let ticks = runs.ticks(operations, rounds)?;
+    let counts: Vec<Counts> = (0..=LOCKS.len()).map(|place| runs.counts(place)).collect::<Result<_, _>>()?;
+    let price = |&lock: &&'static Lock| Price {
+        lock,
+        instructions: each(&counts, lock, |counts| counts.instructions),
+        references: References {
+            reads: each(&counts, lock, |counts| counts.reads),
+            writes: each(&counts, lock, |counts| counts.writes),
+            page_walks: each(&counts, lock, |counts| counts.page_walks),
+        },
+        ticks: difference(&ticks, lock),
     };
-    let (short, long) = (of(COUNTED)?, of(2 * COUNTED)?);
-    Ok(Counts {
-        instructions: long.instructions - short.instructions,
-        reads: long.reads - short.reads,
-        writes: long.writes - short.writes,
-        page_walks: long.page_walks - short.page_walks,
-        page_entries: long.page_entries - short.page_entries,
-    })
+    let prices = locks.iter().map(price).collect();
+    let (provenance, maker) = runs.ran.unwrap_or((Provenance::Interpreter, None));
+    let provenance = emulated.map_or(provenance, |why| Provenance::KvmEmulated { why });
+    Ok(Priced { provenance, maker, operations, prices, notes })
 }
 
-struct Timer<'a> {
+/// Of each place in `locks.s` the ticks of one round in each sample, or why it has none.
+type Ticks = Vec<Result<Vec<f64>, String>>;
+
+fn difference(ticks: &Ticks, lock: &Lock) -> Result<Vec<f64>, String> {
+    let of = |place: usize| ticks.get(place).cloned().unwrap_or_else(|| Ok(Vec::new()));
+    let (whole, baseline) = (of(lock.program)?, of(lock.baseline)?);
+    Ok(whole.iter().zip(&baseline).map(|(whole, baseline)| whole - baseline).collect())
+}
+
+/// A count of one round more than in the lock's baseline. The longer records of longer runs take far less than one for each round:
+/// rounding removes them.
+fn each(counts: &[Counts], lock: &Lock, count: fn(&Counts) -> u64) -> u64 {
+    let of = |place: usize| {
+        let all = counts.get(place).map_or(0, count);
+        (all + u64::from(COUNTED) / 2) / u64::from(COUNTED)
+    };
+    of(lock.program).saturating_sub(of(lock.baseline))
+}
+
+struct Runs<'a> {
     engine: &'a dyn Engine,
-    provenance: &'a mut Provenance,
-    loop_ticks: Vec<f64>,
+    machine: Machine,
+    interrupted: &'a dyn Fn() -> Option<i32>,
+    /// What is known of the executor, once it has run.
+    ran: Option<(Provenance, Option<String>)>,
 }
 
-impl Timer<'_> {
-    /// Ticks of a round, in samples.
-    fn ticks(&mut self, program: usize) -> Result<Vec<f64>, LabError> {
-        let (first, provenance) = self.run(program, COUNTED)?;
-        let is_timed =
-            matches!(provenance, Provenance::Kvm | Provenance::QemuKvm | Provenance::KvmEmulated { .. });
-        *self.provenance = provenance;
-        if !is_timed {
-            let (second, _) = self.run(program, 2 * COUNTED)?;
-            return Ok(vec![(second as f64 - first as f64) / f64::from(COUNTED)]);
+fn work(programs: Vec<usize>, rounds: u32) -> Work {
+    Work { programs, kernel: Kernel::RIGHT, rounds, alone: true }
+}
+
+impl Runs<'_> {
+    /// Ticks of a round, for each place: differences between two machines, in which all programs run one after the other.
+    fn ticks(&mut self, operations: u32, samples: u32) -> Result<Ticks, LabError> {
+        let mut all: Ticks = vec![Ok(Vec::new()); LOCKS.len() + 1];
+        for _ in 0..samples {
+            let (short, long) = (self.run(operations)?, self.run(2 * operations)?);
+            for ((all, short), long) in all.iter_mut().zip(short).zip(long) {
+                match (short, long) {
+                    (Ok(short), Ok(long)) => {
+                        let sample = (long as f64 - short as f64) / f64::from(operations);
+                        all.iter_mut().for_each(|samples| samples.push(sample));
+                    }
+                    (Err(why), _) | (_, Err(why)) => *all = Err(why),
+                }
+            }
         }
-        let mut samples = Vec::new();
-        for _ in 0..SAMPLES {
-            let (short, _) = self.run(program, TIMED)?;
-            let (long, _) = self.run(program, 2 * TIMED)?;
-            samples.push((long as f64 - short as f64) / f64::from(TIMED));
-        }
-        Ok(samples)
+        Ok(all)
     }
 
-    /// Ticks of the whole program.
-    fn run(&self, program: usize, rounds: u32) -> Result<(u64, Provenance), LabError> {
-        let work = work(program, rounds);
+    /// Ticks of each program as a whole, on one machine.
+    fn run(&mut self, rounds: u32) -> Result<Vec<Result<u64, String>>, LabError> {
+        self.go_on()?;
+        let work = work((NONE..=LOCKS.len()).collect(), rounds);
         let image = work.image()?;
-        let output = self.engine.run(image.bytes(), BASE, image.entry(), machine(None))?;
-        let provenance = output.provenance.clone();
-        let ran = Ran::of(&work.list()?, &output, Vec::new());
-        match ran.programs.first().and_then(|threads| threads.first()) {
-            Some(Control { end: End::Exit { ticks, .. }, .. }) => Ok((*ticks, provenance)),
-            _ => Err(LabError::Unfinished {
-                why: ran.cut_short.unwrap_or_else(|| "a program of a lock ended by a fault".to_owned()),
-            }),
+        let output = self.engine.run(image.bytes(), BASE, image.entry(), self.machine)?;
+        let programs: Vec<Program> = work.list()?;
+        let ran = Ran::of(&programs, &output, Vec::new());
+        let ticks = (0..programs.len()).map(|at| ticks_of(&ran, at)).collect();
+        self.ran = Some((ran.provenance, ran.maker));
+        Ok(ticks)
+    }
+
+    /// The counts of so many rounds more, of one program alone.
+    fn counts(&self, place: usize) -> Result<Counts, LabError> {
+        let of = |rounds| -> Result<Counts, LabError> {
+            self.go_on()?;
+            let image = work(vec![place], rounds).image()?;
+            let output = Interpreter.run(image.bytes(), BASE, image.entry(), self.machine)?;
+            let counts = output.counts.filter(|_| output.cut_short.is_none());
+            counts.ok_or_else(|| LabError::Unfinished { why: output.cut_short.unwrap_or_default() })
+        };
+        let (short, long) = (of(COUNTED)?, of(2 * COUNTED)?);
+        Ok(Counts {
+            instructions: long.instructions.saturating_sub(short.instructions),
+            reads: long.reads.saturating_sub(short.reads),
+            writes: long.writes.saturating_sub(short.writes),
+            page_walks: long.page_walks.saturating_sub(short.page_walks),
+            page_entries: long.page_entries.saturating_sub(short.page_entries),
+        })
+    }
+
+    fn go_on(&self) -> Result<(), LabError> {
+        (self.interrupted)().map_or(Ok(()), |signal| Err(LabError::Interrupted { signal }))
+    }
+}
+
+fn ticks_of(ran: &Ran, at: usize) -> Result<u64, String> {
+    match ran.programs.get(at).and_then(|controls| controls.first()) {
+        Some(Control { end: End::Exit { ticks, .. }, .. }) => Ok(*ticks),
+        Some(Control { end: End::Fault(fault), .. }) => Err(died(fault)),
+        _ => Err(ran.cut_short.clone().unwrap_or_else(|| "the guest ended".to_owned())),
+    }
+}
+
+/// A program of a lock faults only where the engine is no processor.
+fn died(fault: &Fault) -> String {
+    match fault.cause {
+        Cause::Exception { vector, .. } => {
+            let mnemonic = tollgate_x86::walk::Exception(vector).mnemonic();
+            let name = mnemonic.map_or_else(|| format!("exception {vector}"), |name| format!("#{name}"));
+            format!("{name} ended its program at {:x}", fault.rip)
         }
+        Cause::Unknown => format!("an unknown instruction ended its program at {:x}", fault.rip),
     }
 }

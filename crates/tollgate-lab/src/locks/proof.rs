@@ -1,98 +1,93 @@
-//! Every order in which the programs of a lock can run. Before each instruction of a program the timer may take the processor from it,
-//! as often as it likes: a state goes on in two ways, by the program's next instruction, or by the interrupt and the kernel's choice of
-//! the next program. `tollgate_schedules::search` looks at every state that is reached so.
+//! The orders in which the programs of a lock can run. Before each instruction of a program the timer may take the processor from it: a
+//! state goes on in two ways, by the program's next instruction, or by the interrupt and the kernel's choice of the next program.
+//! `tollgate_schedules::search` looks at every state that is reached so. Where preemptions are bounded a state knows how many are left.
+
+mod steps;
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 
-use tollgate_schedules::search::{self, End, Found, Schedule};
-use tollgate_schedules::{Harm, Limits};
+use tollgate_schedules::search::{self, End, Found};
+use tollgate_schedules::{Counterexample, Harm, Limits};
 
 use super::{Kernel, Lock, Mutant, Work};
 use crate::LabError;
 use crate::engines::machine;
-use crate::guest::BASE;
 use crate::interpreter::{Explorer, State, Stop};
-use crate::system::ADDRESSES;
 
 /// More states are not looked at: a state takes a kilobyte.
 const MOST_STATES: usize = FIRST_STATES << 10;
 const FIRST_STATES: usize = 1 << 11;
-/// The words that programs share, 4 bytes each, in the order of `locks.s`: who is inside, and how often it was passed.
+/// The words that programs share, 4 bytes each, in the order of `locks.s`: the lock, how many are inside, and how often it was passed.
+const LOCK: usize = 0;
 const INSIDE: usize = 1;
 const COUNT: usize = 2;
 /// The page of the primitive, and bytes of each primitive in it.
 const PRIMITIVE: u64 = 0x3fff_f000;
 const PLACE: u64 = 64;
 
+/// What is tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// How many programs run, 3 at most.
+    pub programs: usize,
+    /// How often each takes the lock.
+    pub rounds: u32,
+    /// How often the timer takes the processor from a program, at most; none for any number. That a program yields is no preemption.
+    pub preemptions: Option<u8>,
+}
+
+impl Bounds {
+    /// Two programs, in every order.
+    pub const TWO: Self = Self { programs: 2, rounds: 1, preemptions: None };
+    /// Three programs, in every order with two preemptions at most.
+    pub const THREE: Self = Self { programs: 3, rounds: 1, preemptions: Some(2) };
+}
+
 /// What came of the search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proof {
-    /// How many programs ran.
-    pub programs: usize,
-    /// How often each took the lock.
-    pub rounds: u32,
-    /// How many different states there are.
+    /// What was tried.
+    pub bounds: Bounds,
+    /// How many different states were seen; of a bounded search each counts once for each number of preemptions that are left.
     pub states: usize,
     /// At how many of them the running program was preempted, before its next instruction.
     pub preemptions: usize,
-    /// At how many of the preempted ones it was in the primitive.
+    /// Before how many different instructions.
+    pub instructions: usize,
+    /// How many of those are of the page with the test-and-set.
     pub in_primitive: usize,
+    /// In how many states a store faulted and the handler sent its program back to the beginning.
+    pub restarts: usize,
     /// Whether all states were seen.
     pub is_complete: bool,
-    /// The worst violation, and a shortest sequence of steps to it.
-    pub violation: Option<(Harm, Vec<Step>)>,
+    /// The worst violation: a shortest sequence of steps to it.
+    pub violation: Option<Counterexample>,
 }
 
-/// A step of a counterexample.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Step {
-    /// The program, from 0.
-    pub program: usize,
-    /// Its next instruction: the address, by page, and the text.
-    pub place: String,
-    /// In Intel's syntax.
-    pub text: String,
-    /// What happened at it.
-    pub event: Event,
-}
-
-/// What happened in a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Event {
-    /// The instruction was executed.
-    Executed,
-    /// It was executed, and its program came into the critical section.
-    Entered,
-    /// It faulted, and the handler sent the program to the primitive's beginning.
-    Restarted,
-    /// The timer came before it.
-    Preempted,
-    /// Its fault ended the program.
-    Died,
-}
-
-/// Looks at every order of a lock.
+/// Looks at the orders of a lock.
 ///
 /// # Errors
 /// A guest that cannot go on, for a defect of the kernel's or the interpreter's.
-pub fn prove(lock: &Lock, programs: usize, rounds: u32) -> Result<Proof, LabError> {
-    explore(Work { program: lock.program, kernel: Kernel::RIGHT, programs, rounds, alone: false })
+pub fn prove(lock: &Lock, bounds: Bounds) -> Result<Proof, LabError> {
+    explore(lock.program, Kernel::RIGHT, bounds)
 }
 
-/// Looks at every order of a mutant.
+/// Looks at the orders of a mutant.
 ///
 /// # Errors
 /// As of [`prove`].
-pub fn prove_mutant(mutant: &Mutant, programs: usize, rounds: u32) -> Result<Proof, LabError> {
-    explore(Work { program: mutant.program, kernel: mutant.kernel, programs, rounds, alone: false })
+pub fn prove_mutant(mutant: &Mutant, bounds: Bounds) -> Result<Proof, LabError> {
+    explore(mutant.program, mutant.kernel, bounds)
 }
 
-fn explore(work: Work) -> Result<Proof, LabError> {
-    let (explorer, first) = Explorer::new(&work.image()?, machine(None), work.programs)?;
+fn explore(program: usize, kernel: Kernel, bounds: Bounds) -> Result<Proof, LabError> {
+    let work = Work { programs: vec![program; bounds.programs], kernel, rounds: bounds.rounds, alone: false };
+    let (explorer, first) = Explorer::new(&work.image()?, machine(None), bounds.programs)?;
     let system = System {
         inner: RefCell::new(Inner { explorer, next: Vec::new(), error: None }),
-        first,
-        expected: work.programs as u32 * work.rounds,
+        first: At { state: first, left: bounds.preemptions },
+        expected: bounds.programs as u32 * bounds.rounds,
     };
     // A violation is most often near: the whole search is only for those that have none. What was executed once is remembered.
     let mut states = FIRST_STATES;
@@ -102,7 +97,7 @@ fn explore(work: Work) -> Result<Proof, LabError> {
             return Err(error);
         }
         if found.end == End::Complete || !found.harms.is_empty() || states >= MOST_STATES {
-            return Ok(system.proof(work, found));
+            return Ok(system.proof(bounds, found));
         }
         states *= 4;
     }
@@ -115,136 +110,147 @@ enum Move {
     Preempt,
 }
 
+/// A state, and how many preemptions are left; none where they are not bounded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct At {
+    state: State,
+    left: Option<u8>,
+}
+
 struct System {
     inner: RefCell<Inner>,
-    first: State,
+    first: At,
     /// How often the critical section is passed.
     expected: u32,
 }
 
 struct Inner {
     explorer: Explorer,
-    /// Where each state leads, for those that were executed: by the next instruction, and by the interrupt.
-    next: Vec<Option<[Option<State>; 2]>>,
+    /// Where each state leads, for those that were asked for: by the next instruction, and by the interrupt.
+    next: Vec<[Option<State>; 2]>,
     /// Why the guest could not go on somewhere.
     error: Option<LabError>,
 }
 
 impl search::Machine for System {
-    type State = State;
+    type State = At;
     type Move = Move;
 
-    fn start(&self) -> State {
+    fn start(&self) -> At {
         self.first
     }
 
-    fn moves(&self, state: &State, mut each: impl FnMut(Move, State)) {
-        let Some([execute, preempt]) = self.inner.borrow_mut().next(*state) else { return };
-        if let Some(state) = execute {
-            each(Move::Execute, state);
+    fn moves(&self, at: &At, mut each: impl FnMut(Move, At)) {
+        let mut inner = self.inner.borrow_mut();
+        if let Some(state) = inner.executed(at.state) {
+            each(Move::Execute, At { state, left: at.left });
         }
-        if let Some(state) = preempt {
-            each(Move::Preempt, state);
+        let left = match at.left {
+            Some(0) => return,
+            left => left.map(|left| left - 1),
+        };
+        if let Some(state) = inner.preempted(at.state) {
+            each(Move::Preempt, At { state, left });
         }
     }
 
-    fn harm(&self, state: &State) -> Option<Harm> {
-        let inner = self.inner.borrow();
-        let explorer = &inner.explorer;
-        if explorer.shared(*state, INSIDE) > 1 {
+    fn harm(&self, at: &At) -> Option<Harm> {
+        let explorer = &self.inner.borrow().explorer;
+        if explorer.shared(at.state, INSIDE) > 1 {
             return Some(Harm::Exclusion);
         }
-        match explorer.place(*state) {
+        match explorer.place(at.state) {
             Stop::Dead => Some(Harm::Crash),
-            Stop::Over if explorer.shared(*state, COUNT) != self.expected => Some(Harm::Condition),
+            Stop::Over if explorer.shared(at.state, COUNT) != self.expected => Some(Harm::Condition),
             _ => None,
         }
     }
 
-    fn finished(&self, state: &State) -> bool {
-        self.inner.borrow().explorer.place(*state) == Stop::Over
+    fn finished(&self, at: &At) -> bool {
+        self.inner.borrow().explorer.place(at.state) == Stop::Over
     }
 }
 
 impl Inner {
-    fn next(&mut self, state: State) -> Option<[Option<State>; 2]> {
-        let number = state.0 as usize;
-        if let Some(known) = self.next.get(number).copied().flatten() {
+    /// The state after the program's next instruction; none where no program runs.
+    fn executed(&mut self, state: State) -> Option<State> {
+        self.next(state, Move::Execute, Explorer::execute)
+    }
+
+    /// The state after an interrupt; none where none can come.
+    fn preempted(&mut self, state: State) -> Option<State> {
+        if !self.explorer.can_be_interrupted(state) {
+            return None;
+        }
+        self.next(state, Move::Preempt, Explorer::preempt)
+    }
+
+    fn next(
+        &mut self,
+        state: State,
+        step: Move,
+        take: fn(&mut Explorer, State) -> Result<State, LabError>,
+    ) -> Option<State> {
+        if let Some(known) = self.known(state, step) {
             return Some(known);
         }
         if self.error.is_some() || self.explorer.place(state) != Stop::Program {
             return None;
         }
-        let interrupt = self.explorer.can_be_interrupted(state);
-        let next = self.explorer.execute(state).and_then(|execute| {
-            let preempt = if interrupt { Some(self.explorer.preempt(state)?) } else { None };
-            Ok([Some(execute), preempt])
-        });
-        let next = next.map_err(|error| self.error = Some(error)).ok()?;
+        let next = take(&mut self.explorer, state).map_err(|error| self.error = Some(error)).ok()?;
+        let number = state.0 as usize;
         if self.next.len() <= number {
-            self.next.resize(number + 1, None);
+            self.next.resize(number + 1, [None; 2]);
         }
-        self.next[number] = Some(next);
+        self.next[number][step as usize] = Some(next);
         Some(next)
+    }
+
+    /// What was executed already.
+    fn known(&self, state: State, step: Move) -> Option<State> {
+        self.next.get(state.0 as usize)?[step as usize]
     }
 }
 
 impl System {
-    fn proof(&self, work: Work, found: Found<Self>) -> Proof {
-        let (mut preemptions, mut in_primitive) = (0, 0);
-        {
-            let explorer = &self.inner.borrow().explorer;
-            for state in (0..found.states as u32).map(State) {
-                if explorer.place(state) == Stop::Program && explorer.can_be_interrupted(state) {
-                    preemptions += 1;
-                    in_primitive += usize::from(explorer.rip(state) & !0xfff == PRIMITIVE);
-                }
+    fn proof(&self, bounds: Bounds, found: Found<Self>) -> Proof {
+        let is_complete = found.end == End::Complete;
+        let violation = found.harms.into_iter().next().map(|(harm, schedule)| self.told(harm, &schedule));
+        let inner = &mut *self.inner.borrow_mut();
+        let (mut preemptions, mut restarts) = (0, 0);
+        let mut instructions = BTreeSet::new();
+        for state in (0..inner.next.len() as u32).map(State) {
+            if inner.known(state, Move::Preempt).is_some() {
+                preemptions += 1;
+                instructions.insert(inner.explorer.rip(state));
             }
+            let executed = inner.known(state, Move::Execute);
+            restarts += usize::from(executed.is_some_and(|after| restarts_at(&mut inner.explorer, state, after)));
         }
-        let violation = found.harms.into_iter().next();
+        let in_primitive = instructions.iter().filter(|rip| is_in_primitive(**rip)).count();
         Proof {
-            programs: work.programs,
-            rounds: work.rounds,
+            bounds,
             states: found.states,
             preemptions,
+            instructions: instructions.len(),
             in_primitive,
-            is_complete: found.end == End::Complete,
-            violation: violation.map(|(harm, schedule)| (harm, self.steps(&schedule))),
+            restarts,
+            is_complete,
+            violation,
         }
-    }
-
-    fn steps(&self, schedule: &Schedule<Self>) -> Vec<Step> {
-        let mut before = self.first;
-        let mut steps = Vec::new();
-        for (step, after) in &schedule.steps {
-            steps.push(self.step(before, *step, *after));
-            before = *after;
-        }
-        steps
-    }
-
-    fn step(&self, before: State, step: Move, after: State) -> Step {
-        let explorer = &mut self.inner.borrow_mut().explorer;
-        let rip = explorer.rip(before);
-        let went_back = explorer.rip(after) == rip & !(PLACE - 1) && rip & !0xfff == PRIMITIVE;
-        let text = explorer.text(before);
-        let event = match step {
-            Move::Preempt => Event::Preempted,
-            Move::Execute if explorer.place(after) == Stop::Dead => Event::Died,
-            Move::Execute if explorer.shared(after, INSIDE) > explorer.shared(before, INSIDE) => {
-                Event::Entered
-            }
-            Move::Execute if went_back && !text.starts_with('j') => Event::Restarted,
-            Move::Execute => Event::Executed,
-        };
-        Step { program: explorer.thread(before), place: place_of(rip), text, event }
     }
 }
 
-fn place_of(rip: u64) -> String {
-    match rip {
-        PRIMITIVE..0x4000_0000 => format!("primitive+{:x}h", (rip - PRIMITIVE) % PLACE),
-        _ if ADDRESSES.contains(&rip) => format!("program+{:x}h", rip - ADDRESSES.start),
-        _ => format!("{rip:x}h (the image is at {BASE:x}h)"),
-    }
+fn is_in_primitive(rip: u64) -> bool {
+    rip & !0xfff == PRIMITIVE
+}
+
+/// Whether the handler of page faults sent the program back, in place of its next instruction: to the beginning of its piece of the page,
+/// where a jump leads too.
+fn restarts_at(explorer: &mut Explorer, before: State, after: State) -> bool {
+    let rip = explorer.rip(before);
+    is_in_primitive(rip)
+        && explorer.rip(after) == rip & !(PLACE - 1)
+        && explorer.thread(after) == explorer.thread(before)
+        && !explorer.text(before).starts_with('j')
 }

@@ -1,44 +1,26 @@
-use tollgate_schedules::Harm;
-
+use std::time::Instant;
 use super::*;
-use crate::{EngineChoice, Provenance};
+use crate::EngineChoice;
 
 #[test]
 fn scratch() {
-    for lock in LOCKS.iter().filter(|lock| lock.is_checked) {
-        let begin = std::time::Instant::now();
-        let proof = prove(lock, 2, 1).unwrap();
-        println!(
-            "{} {} {} {} {} {:?} {:?}",
-            lock.name,
-            proof.states,
-            proof.preemptions,
-            proof.in_primitive,
-            proof.is_complete,
-            proof.violation,
-            begin.elapsed()
-        );
-    }
-    for mutant in MUTANTS {
-        let begin = std::time::Instant::now();
-        let proof = prove_mutant(mutant, 2, 1).unwrap();
-        println!(
-            "{} {} {:?} {:?}",
-            mutant.name,
-            proof.states,
-            proof.violation.as_ref().map(|(h, s)| (h, s.len())),
-            begin.elapsed()
-        );
-        if mutant.name == "register-late" {
-            for s in proof.violation.unwrap().1 {
-                println!("{s:?}");
-            }
+    for lock in LOCKS.iter().filter(|lock| lock.group == Group::Lock) {
+        for bounds in [Bounds::TWO, Bounds::THREE] {
+        let begin = Instant::now();
+        let proof = prove(lock, bounds).unwrap();
+        println!("{} {proof:?} {:?}", lock.name, begin.elapsed());
         }
     }
-    for price in price(EngineChoice::Interpreter).unwrap().prices {
-        println!("{} {} {:?} {:?}", price.lock.name, price.instructions, price.references, price.ticks);
+    for mutant in MUTANTS {
+        let begin = Instant::now();
+        let proof = prove_mutant(mutant, Bounds::TWO).unwrap();
+        println!("{} {} {:?} {:?}", mutant.name, proof.states, proof.violation.as_ref().map(|s|(s.harm,&s.so, s.steps.len(), s.back_to)), begin.elapsed());
+        if mutant.name == "register-late" || mutant.name == "handler-repeats"{ for s in proof.violation.unwrap().steps { println!("{s:?}"); } }
     }
-    for price in price(EngineChoice::Qemu).unwrap().prices {
-        println!("{} {} {:?} {:?}", price.lock.name, price.instructions, price.references, price.ticks);
+    let all: Vec<_> = LOCKS.iter().collect();
+    for choice in [EngineChoice::Interpreter, EngineChoice::Qemu, EngineChoice::Kvm] {
+        let begin = Instant::now();
+    for price in price(&all, choice, None, &|| None).unwrap().prices { println!("{} {} {:?} {:?}", price.lock.name, price.instructions, price.references, price.ticks); }
+        println!("{:?}", begin.elapsed());
     }
 }

@@ -11,7 +11,7 @@
 # primitive changes only eax, r15 and the flags, and rdi is what it was.
 #
 # It holds on one processor only: on two, the other one can store between test and store while this one is never interrupted.
-# `tollgate lab locks --preempt` tries every point at which a program can lose the processor.
+# `tollgate lab locks --prove` tries every point at which a program can lose the processor.
 
 # Bit 8 of the archive's options: another thread than before is about to be entered. rbx is the thread, rcx the one before it, or 0.
 .Ls_at_switch:
