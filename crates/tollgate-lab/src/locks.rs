@@ -11,9 +11,9 @@ mod proof;
 #[cfg(test)]
 mod tests;
 
-pub use list::{Group, LOCKS, Lock, MUTANTS, Mutant};
+pub use list::{Group, LOCKS, Lock, MUTANTS, Mutant, Subject};
 pub use price::{Price, Priced, price};
-pub use proof::{Bounds, Proof, prove, prove_mutant};
+pub use proof::{Bounds, Proof, prove, prove_all};
 
 use crate::LabError;
 use crate::guest::{Image, Parameters, entry_of, lock_programs};

@@ -3,11 +3,15 @@
 mod entry;
 mod explain;
 mod json;
+mod locks;
+mod orders;
 mod programs;
 mod text;
 
 pub use entry::{has_entries, shares};
 pub use explain::{Explained, Instruction, explained};
 pub use json::Document;
+pub use locks::Locks;
+pub use orders::Orders;
 pub use programs::{Programs, ended};
 pub use text::{defect, mistake, name, note, obstacle, page, sample};

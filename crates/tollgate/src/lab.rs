@@ -3,6 +3,7 @@
 mod chosen;
 mod explain;
 mod kept;
+mod locks;
 mod programs;
 
 use std::fs::File;
@@ -39,6 +40,12 @@ pub fn lab(args: &LabArgs) -> Result<(), Failure> {
     if !args.programs.program.is_empty() {
         return programs::run(args, engine(args.on)?);
     }
+    if args.prove {
+        return locks::prove(args);
+    }
+    if let Some(chosen) = chosen::locks(&args.experiment)? {
+        return locks::price(&chosen, args);
+    }
     let chosen = chosen::chosen(&args.experiment)?;
     if let Some(path) = &args.image {
         let chosen = chosen.iter().copied().collect();
@@ -65,21 +72,20 @@ pub fn lab(args: &LabArgs) -> Result<(), Failure> {
     let mut run = kept::document(&results, began, args.label.clone())?;
     run.facts.extend([facts::patterns(&args.experiment)]);
     go_on()?;
-    keep(&results, shares(&results), &run, &destination, args)
+    keep(&run, &destination, || show(&results, shares(&results), args))
 }
 
+/// Keeps a run, and shows what came of it.
 fn keep(
-    results: &Results,
-    shares: Vec<String>,
     run: &Run,
     destination: &Destination,
-    args: &LabArgs,
+    show: impl FnOnce() -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let kept = destination.keep(run, Until::Durable);
     if matches!(destination, Destination::Output) {
         return kept.map(|_| ());
     }
-    let shown = show(results, shares, args);
+    let shown = show();
     // The gravest error comes last.
     let path = kept?;
     expect_seen(shown, path.as_deref())
@@ -100,7 +106,7 @@ fn import(path: &Path, args: &LabArgs) -> Result<(), Failure> {
     let destination = Destination::choose(args.out.as_deref())?;
     destination.say_doubt();
     let run = kept::imported(&results, began, args.label.clone(), args.on, path)?;
-    keep(&results, Vec::new(), &run, &destination, args)
+    keep(&run, &destination, || show(&results, Vec::new(), args))
 }
 
 /// The processor's share of each entry that was measured on the same processor in a kept run, the newest; none where the guest has no

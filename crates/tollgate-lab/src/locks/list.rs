@@ -39,6 +39,38 @@ pub struct Mutant {
     pub(super) kernel: Kernel,
 }
 
+/// What is proved, or refuted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Subject {
+    /// A lock, which holds.
+    Lock(&'static Lock),
+    /// A mutant, which does not.
+    Mutant(&'static Mutant),
+}
+
+impl Subject {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Lock(lock) => lock.name,
+            Self::Mutant(mutant) => mutant.name,
+        }
+    }
+
+    /// What it is, or what is wrong with it.
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::Lock(lock) => lock.about,
+            Self::Mutant(mutant) => mutant.about,
+        }
+    }
+
+    /// Whether it lets a violation through on purpose.
+    pub fn is_mutant(self) -> bool {
+        matches!(self, Self::Mutant(_))
+    }
+}
+
 /// The program without a lock: the loop around the others.
 pub(super) const NONE: usize = 0;
 /// The places of the locks by the page in `locks.s`.

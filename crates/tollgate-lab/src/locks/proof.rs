@@ -6,11 +6,13 @@ mod steps;
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use tollgate_schedules::search::{self, End, Found};
 use tollgate_schedules::{Counterexample, Harm, Limits};
 
-use super::{Kernel, Lock, Mutant, Work};
+use super::{Kernel, Subject, Work};
 use crate::LabError;
 use crate::engines::machine;
 use crate::interpreter::{Explorer, State, Stop};
@@ -65,20 +67,49 @@ pub struct Proof {
     pub violation: Option<Counterexample>,
 }
 
-/// Looks at the orders of a lock.
+/// Does several proofs, on as many processors as there are. `interrupted` is asked before each; a signal that it returns ends them.
+///
+/// # Errors
+/// As of [`prove`]; [`LabError::Interrupted`] with the signal.
+pub fn prove_all(
+    tasks: &[(Subject, Bounds)],
+    interrupted: &(dyn Fn() -> Option<i32> + Sync),
+) -> Result<Vec<Proof>, LabError> {
+    let next = AtomicUsize::new(0);
+    let results: Vec<Mutex<Option<Result<Proof, LabError>>>> = tasks.iter().map(|_| Mutex::new(None)).collect();
+    let work = || {
+        while let Some((&(subject, bounds), result)) = {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            tasks.get(at).zip(results.get(at))
+        } {
+            let proof = match interrupted() {
+                Some(signal) => Err(LabError::Interrupted { signal }),
+                None => prove(subject, bounds),
+            };
+            *result.lock().unwrap_or_else(PoisonError::into_inner) = Some(proof);
+        }
+    };
+    let helpers = std::thread::available_parallelism().map_or(0, |all| all.get() - 1).min(tasks.len());
+    std::thread::scope(|scope| {
+        // Where no thread can be made, this one does the rest.
+        for _ in 0..helpers {
+            let _ = std::thread::Builder::new().spawn_scoped(scope, work);
+        }
+        work();
+    });
+    let done = results.into_iter().map(|result| result.into_inner().unwrap_or_else(PoisonError::into_inner));
+    done.map(|result| result.unwrap_or_else(|| Err(LabError::Unfinished { why: "a proof is missing".to_owned() }))).collect()
+}
+
+/// Looks at the orders of a lock or a mutant.
 ///
 /// # Errors
 /// A guest that cannot go on, for a defect of the kernel's or the interpreter's.
-pub fn prove(lock: &Lock, bounds: Bounds) -> Result<Proof, LabError> {
-    explore(lock.program, Kernel::RIGHT, bounds)
-}
-
-/// Looks at the orders of a mutant.
-///
-/// # Errors
-/// As of [`prove`].
-pub fn prove_mutant(mutant: &Mutant, bounds: Bounds) -> Result<Proof, LabError> {
-    explore(mutant.program, mutant.kernel, bounds)
+pub fn prove(subject: Subject, bounds: Bounds) -> Result<Proof, LabError> {
+    match subject {
+        Subject::Lock(lock) => explore(lock.program, Kernel::RIGHT, bounds),
+        Subject::Mutant(mutant) => explore(mutant.program, mutant.kernel, bounds),
+    }
 }
 
 fn explore(program: usize, kernel: Kernel, bounds: Bounds) -> Result<Proof, LabError> {

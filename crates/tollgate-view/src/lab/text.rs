@@ -145,7 +145,7 @@ pub fn note(note: &Note) -> String {
 }
 
 /// A figure, without decimals where it is whole.
-fn amount(ticks: f64) -> String {
+pub(super) fn amount(ticks: f64) -> String {
     if ticks.fract() == 0.0 { format!("{ticks:.0}") } else { figures::significant(ticks, 3) }
 }
 

@@ -47,7 +47,7 @@ struct Answer {
 
 /// A schedule.
 #[derive(Serialize)]
-struct ScheduleRecord {
+pub(crate) struct ScheduleRecord {
     harm: Option<Harm>,
     so: String,
     back_to: Option<usize>,
@@ -145,7 +145,8 @@ impl Preemption {
 }
 
 impl ScheduleRecord {
-    fn of(counterexample: &Counterexample) -> Self {
+    /// Of a counterexample.
+    pub(crate) fn of(counterexample: &Counterexample) -> Self {
         let Counterexample { harm, steps, back_to, so } = counterexample.clone();
         let steps = steps.into_iter().map(|step| {
             let Step { process, processor, place, what, changes } = step;

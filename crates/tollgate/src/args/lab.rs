@@ -14,7 +14,8 @@ use crate::{examples, time};
 #[derive(Debug, Args)]
 #[command(after_help = examples::help("lab", ""))]
 pub struct LabArgs {
-    /// An experiment by its name, or several with `*`; none for all that are measured
+    /// An experiment by its name, or several with `*`; none for all that are measured. `locks` stands for a test-and-set by the
+    /// page-fault handler beside other locks
     pub experiment: Vec<String>,
     /// Run the guest on this engine [default: KVM where it executes ring 0 on the processor, otherwise the interpreter]; with
     /// --read the engine that ran it, so that it is kept as a run
@@ -27,6 +28,14 @@ pub struct LabArgs {
     /// and loads
     #[arg(long, requires = "experiment", conflicts_with_all = ["dump", "image", "read"])]
     pub explain: bool,
+    /// Preempt the programs of locks before every instruction, in the interpreter: which locks hold, and which mutants of the
+    /// test-and-set do not. With the name of a mutant its counterexample too
+    #[arg(
+        long,
+        requires = "experiment",
+        conflicts_with_all = ["on", "vendor", "explain", "dump", "image", "read", "label", "out"]
+    )]
+    pub prove: bool,
     /// Stop the explanation at this address
     #[arg(long, value_name = "ADDRESS", value_parser = parse_address, requires = "explain")]
     pub until: Option<u64>,
@@ -66,7 +75,7 @@ pub struct ProgramArgs {
         long,
         value_name = "FILE",
         value_hint = ValueHint::FilePath,
-        conflicts_with_all = ["experiment", "explain", "dump", "image", "read", "label", "out"]
+        conflicts_with_all = ["experiment", "explain", "prove", "dump", "image", "read", "label", "out"]
     )]
     pub program: Vec<PathBuf>,
     /// Run each program this many times at once

@@ -1,6 +1,7 @@
-//! The chosen experiments.
+//! The chosen experiments, or locks.
 
 use tollgate_lab::guest::{EXPERIMENTS, Experiment};
+use tollgate_lab::locks::{Group, LOCKS, Lock, MUTANTS, Subject};
 use tollgate_model::text::listed;
 use tollgate_suites::selection::{near, wildcard};
 
@@ -21,8 +22,64 @@ pub fn chosen(names: &[String]) -> Result<Vec<&'static Experiment>, Failure> {
     Ok(EXPERIMENTS.iter().filter(is_meant).collect())
 }
 
+/// The name that stands for all locks.
+const ALL_LOCKS: &str = "locks";
+
+/// The locks with these names, and the restarts of two of them; none where the names are those of experiments.
+///
+/// # Errors
+/// Names of both.
+pub fn locks(names: &[String]) -> Result<Option<Vec<&'static Lock>>, Failure> {
+    let is_meant = |lock: &&Lock, name: &String| name == ALL_LOCKS || wildcard(name, lock.name);
+    let is_lock = |name: &String| !is_experiment(name) && LOCKS.iter().any(|lock| is_meant(&lock, name));
+    let Some(lock) = names.iter().find(|name| is_lock(name)) else {
+        let mutant = names.iter().find(|name| !is_experiment(name) && is_mutant(name));
+        return mutant.map_or(Ok(None), |name| {
+            Err(Failure::input(format!("{name:?} is a lock with one part wrong, which has no latency; try --prove")))
+        });
+    };
+    if let Some(other) = names.iter().find(|name| !is_lock(name)) {
+        return match is_experiment(other) {
+            true => Err(Failure::input(format!(
+                "{other:?} is an experiment and {lock:?} is a lock; ask for them one after the other"
+            ))),
+            false => Err(Failure::input(unknown(other))),
+        };
+    }
+    let chosen = LOCKS.iter().filter(|lock| names.iter().any(|name| is_meant(lock, name)));
+    Ok(Some(chosen.collect()))
+}
+
+/// The locks and mutants with these names.
+///
+/// # Errors
+/// A name of neither.
+pub fn subjects(names: &[String]) -> Result<Vec<Subject>, Failure> {
+    let locks = LOCKS.iter().filter(|lock| lock.group == Group::Lock).map(Subject::Lock);
+    let all: Vec<Subject> = locks.chain(MUTANTS.iter().map(Subject::Mutant)).collect();
+    let is_meant = |subject: &Subject, name: &String| name == ALL_LOCKS || wildcard(name, subject.name());
+    if let Some(name) = names.iter().find(|name| !all.iter().any(|subject| is_meant(subject, name))) {
+        let names: Vec<&str> = all.iter().map(|subject| subject.name()).collect();
+        let tip = match near(name, names.iter().copied()).as_slice() {
+            [] => format!("there are {ALL_LOCKS} for all of them, {}", listed(&names)),
+            near => format!("did you mean {}?", near.join(" or ")),
+        };
+        return Err(Failure::input(format!("--prove: there is no lock {name:?}; {tip}")));
+    }
+    Ok(all.into_iter().filter(|subject| names.iter().any(|name| is_meant(subject, name))).collect())
+}
+
+fn is_experiment(name: &str) -> bool {
+    EXPERIMENTS.iter().any(|it| wildcard(name, it.name))
+}
+
+fn is_mutant(name: &str) -> bool {
+    MUTANTS.iter().any(|mutant| wildcard(name, mutant.name))
+}
+
 fn unknown(name: &str) -> String {
     let names = EXPERIMENTS.iter().map(|it| it.name);
+    let names = names.chain([ALL_LOCKS]).chain(LOCKS.iter().map(|lock| lock.name));
     let tip = match near(name, names.clone()).as_slice() {
         [] => format!("there are {}", listed(&names.collect::<Vec<_>>())),
         near => format!("did you mean {}?", near.join(" or ")),

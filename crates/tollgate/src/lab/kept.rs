@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::SystemTime;
 
-use tollgate_lab::guest::Round;
+use tollgate_lab::locks::Priced;
 use tollgate_lab::{Provenance as Executor, Results, Row, Status};
 use tollgate_model::measurement::ProcessRounds;
 use tollgate_model::{Case, Fact, Facts, Label, Measured, Measurement, Outcome, Provenance, Run, Unit};
@@ -52,15 +52,48 @@ pub fn imported(
     document::of(began, label, facts, measurements)
 }
 
+/// The document of locks.
+///
+/// # Errors
+/// When no id is free.
+pub fn locks(priced: &Priced, began: SystemTime, label: Option<Label>) -> Result<Run, Failure> {
+    let mut facts = tollgate_inspect::read_facts(&tollgate_inspect::Machine::here());
+    facts.extend(priced.maker.iter().map(|maker| vendor(maker)));
+    let unit = unit(&priced.provenance);
+    let measurements = priced.prices.iter().map(|price| {
+        let outcome = match (&price.ticks, unit) {
+            (Ok(samples), Some((unit, provenance))) => {
+                // A machine for each sample.
+                let rounds: Vec<_> = samples.iter().map(|sample| vec![Some(*sample).filter(|it| *it > 0.0)]).collect();
+                measured(&rounds, priced.operations, unit, provenance)
+            }
+            (Ok(_), None) => Outcome::Skipped { why: "its engine has no times".to_owned() },
+            (Err(why), _) => Outcome::Skipped { why: why.clone() },
+        };
+        Measurement { case: Case::plain(format!("{SUITE}/{}", price.lock.name)), outcome }
+    });
+    document::of(began, label, facts, measurements.collect())
+}
+
 fn facts_of(results: &Results) -> impl Iterator<Item = (String, Fact)> + '_ {
     let maker = results.maker.iter();
-    maker.map(|maker| ("lab.vendor".to_owned(), Fact::known(maker.as_str(), "CPUID.0 in the guest")))
+    maker.map(|maker| vendor(maker))
+}
+
+fn vendor(maker: &str) -> (String, Fact) {
+    ("lab.vendor".to_owned(), Fact::known(maker, "CPUID.0 in the guest"))
 }
 
 fn measurement(row: &Row, unit: Option<(Unit, Provenance)>, machines: usize) -> Measurement {
     let case = Case::plain(format!("{SUITE}/{}", row.experiment.name));
     let outcome = match (&row.status, unit) {
-        (Status::Done(rounds), Some((unit, provenance))) => measured(rounds, machines, unit, provenance),
+        (Status::Done(rounds), Some((unit, provenance))) => {
+            let of_each = (rounds.len() / machines.max(1)).max(1);
+            let operations = rounds.first().map_or(1, |round| round.iterations.max(1));
+            let machines: Vec<Vec<_>> =
+                rounds.chunks(of_each).map(|rounds| rounds.iter().map(text::sample).collect()).collect();
+            measured(&machines, operations, unit, provenance)
+        }
         (Status::Done(_), None) => Outcome::Skipped { why: "its engine has no times".to_owned() },
         (Status::Wrong(mistake), _) => Outcome::Failed { error: text::mistake(*mistake) },
         (Status::Refused { fault, is_right: false }, _) => {
@@ -88,31 +121,27 @@ fn unit(executor: &Executor) -> Option<(Unit, Provenance)> {
     }
 }
 
-/// Each machine had the same number of rounds; a disturbed one, whose second batch was the shorter, is discarded.
-fn measured(rounds: &[Round], machines: usize, unit: Unit, provenance: Provenance) -> Outcome {
-    let samples: Vec<f64> = rounds.iter().filter_map(text::sample).collect();
+/// Of each machine its rounds: the ticks of an operation, or none where the round was disturbed, which is discarded.
+fn measured(machines: &[Vec<Option<f64>>], operations: u32, unit: Unit, provenance: Provenance) -> Outcome {
+    let rounds = || machines.iter().flatten();
+    let samples: Vec<f64> = rounds().copied().flatten().collect();
     // A guest's machine is as a program's process: differences between two of them are not visible in one.
-    let process = |rounds: &[Round]| ProcessRounds {
+    let process = |rounds: &Vec<Option<f64>>| ProcessRounds {
         rounds: rounds.len() as u32,
         ran: None,
-        discarded: (0..)
-            .zip(rounds)
-            .filter(|(_, round)| text::sample(round).is_none())
-            .map(|(at, _)| at)
-            .collect(),
+        discarded: (0..).zip(rounds).filter(|(_, sample)| sample.is_none()).map(|(at, _)| at).collect(),
     };
-    let of_each = (rounds.len() / machines.max(1)).max(1);
     if samples.is_empty() {
         return Outcome::Failed { error: "every round was disturbed".to_owned() };
     }
     Outcome::Measured(Box::new(Measured {
         unit,
         provenance,
-        ops_per_sample: rounds.first().map_or(1, |round| u64::from(round.iterations.max(1))),
+        ops_per_sample: operations.into(),
         clock_hz: 1,
-        discarded: (rounds.len() - samples.len()) as u64,
+        discarded: (rounds().count() - samples.len()) as u64,
         samples,
-        processes: rounds.chunks(of_each).map(process).collect(),
+        processes: machines.iter().map(process).collect(),
         counted: None,
         counters: Vec::new(),
         bytes_per_op: None,

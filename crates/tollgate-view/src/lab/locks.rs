@@ -1,0 +1,141 @@
+//! What the locks of the lab's guest take, as text and as JSON.
+
+use serde::Serialize;
+use tollgate_lab::locks::{Group, Price, Priced};
+use tollgate_lab::{EngineNote, Note};
+use tollgate_model::stats;
+
+use super::{json, text};
+use crate::figures;
+use crate::table::{Look, Table, paragraph};
+
+/// What locks take.
+#[derive(Serialize)]
+pub struct Locks {
+    provenance: &'static str,
+    maker: Option<String>,
+    unit: Option<&'static str>,
+    locks: Vec<LockRecord>,
+    remarks: Vec<String>,
+    /// The executor, in a sentence.
+    #[serde(skip)]
+    executed: &'static str,
+}
+
+#[derive(Serialize)]
+struct LockRecord {
+    name: &'static str,
+    group: &'static str,
+    about: &'static str,
+    operation: &'static str,
+    /// `done` or `not-here`.
+    status: &'static str,
+    per_operation: Option<f64>,
+    samples: Vec<f64>,
+    instructions: u64,
+    reads: u64,
+    writes: u64,
+    why: Option<String>,
+}
+
+impl Locks {
+    /// Of what was priced.
+    pub fn of(priced: &Priced) -> Self {
+        let unit = text::unit(Some(&priced.provenance));
+        let mut document = Self {
+            provenance: json::provenance(&priced.provenance),
+            maker: priced.maker.clone(),
+            unit,
+            locks: priced.prices.iter().map(|price| LockRecord::of(price, unit.is_some())).collect(),
+            remarks: Vec::new(),
+            executed: text::executed(&priced.provenance),
+        };
+        let note = |note: &EngineNote| text::note(&Note::Engine(note.clone()));
+        document.remarks = document.published().into_iter().chain(priced.notes.iter().map(note)).collect();
+        document
+    }
+
+    /// The system call beside the test-and-set, as the publication compares them.
+    fn published(&self) -> Option<String> {
+        let figure = |name| self.locks.iter().find(|lock| lock.name == name)?.per_operation;
+        let times = figures::significant(figure("lock-call")? / figure("lock-restart")?, 3);
+        Some(format!(
+            "lock-call takes {times} × the {} of lock-restart. Published in 2000 of a PlayStation 2: more than 7 × the time.",
+            self.unit?
+        ))
+    }
+
+    /// As text.
+    pub fn page(&self, width: usize) -> String {
+        let unit = self.unit.unwrap_or("result");
+        // Where the engine counts instructions they are its own count.
+        let counted: &[&str] = if unit == "instructions" { &[] } else { &["instructions"] };
+        let header: Vec<&'static str> =
+            ["lock", unit].iter().chain(counted).chain(&["reads", "writes"]).copied().collect();
+        let mut table = Table::new(&header).with_dispensable(2);
+        let mut headed = None;
+        for lock in &self.locks {
+            if headed.replace(lock.group) != Some(lock.group) {
+                table.heading(match lock.group {
+                    "lock" => "acquired and released",
+                    _ => "what a restart adds",
+                });
+            }
+            let mut cells = vec![format!("  {}", lock.name), lock.figure()];
+            cells.extend(counted.iter().map(|_| lock.instructions.to_string()));
+            cells.extend([lock.reads, lock.writes].map(|number| number.to_string()));
+            let look = if lock.why.is_some() { Look::Faint } else { Look::Plain };
+            let remarks: Vec<String> =
+                std::iter::once(lock.operation.to_owned()).chain(lock.why.clone()).collect();
+            table.row(look, &cells, &remarks);
+        }
+        let mut text = table.render(width);
+        text.push('\n');
+        let maker = self.maker.as_deref().map_or(String::new(), |maker| format!("; the guest found {maker}"));
+        let said = format!(
+            "{}{maker}. Without contention, and without the loop around it.",
+            self.executed
+        );
+        text.push_str(&paragraph(&said, width, ""));
+        for remark in &self.remarks {
+            text.push_str(&paragraph(remark, width, ""));
+        }
+        text
+    }
+}
+
+impl LockRecord {
+    fn of(price: &Price, has_figures: bool) -> Self {
+        let Price { lock, instructions, references, ticks } = price;
+        let samples = ticks.as_ref().map_or(&[][..], Vec::as_slice);
+        Self {
+            name: lock.name,
+            group: match lock.group {
+                Group::Lock => "lock",
+                Group::Restart => "restart",
+            },
+            about: lock.about,
+            operation: lock.operation,
+            status: if ticks.is_ok() { "done" } else { "not-here" },
+            per_operation: per_operation(samples).filter(|_| has_figures),
+            samples: samples.iter().copied().filter(|_| has_figures).collect(),
+            instructions: *instructions,
+            reads: references.reads,
+            writes: references.writes,
+            why: ticks.as_ref().err().cloned(),
+        }
+    }
+
+    fn figure(&self) -> String {
+        match (self.per_operation, self.status) {
+            (Some(ticks), _) => text::amount(ticks),
+            (None, "not-here") => "not here".to_owned(),
+            (None, _) => "?".to_owned(),
+        }
+    }
+}
+
+/// The median of the samples that were not disturbed: of those the longer machine's was the shorter time.
+fn per_operation(samples: &[f64]) -> Option<f64> {
+    stats::median(&samples.iter().copied().filter(|&sample| sample > 0.0).collect::<Vec<_>>())
+}

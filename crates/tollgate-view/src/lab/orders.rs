@@ -1,0 +1,160 @@
+//! The orders in which the programs of locks can run, and what came of them, as text and as JSON.
+
+use serde::Serialize;
+use tollgate_lab::locks::{Bounds, Proof, Subject};
+use tollgate_schedules::{Counterexample, Harm};
+
+use crate::figures;
+use crate::schedules::{ScheduleRecord, draw};
+use crate::table::{Look, Table, heading, paragraph};
+
+/// What came of the orders of locks and mutants.
+#[derive(Serialize)]
+pub struct Orders {
+    proofs: Vec<ProofRecord>,
+}
+
+#[derive(Serialize)]
+struct ProofRecord {
+    name: &'static str,
+    about: &'static str,
+    mutant: bool,
+    programs: usize,
+    rounds: u32,
+    /// The most preemptions of an order; null for any number.
+    most_preemptions: Option<u8>,
+    /// `holds`, `violated` or `not-decided`.
+    verdict: &'static str,
+    as_expected: bool,
+    states: usize,
+    preemption_points: usize,
+    instructions: usize,
+    instructions_of_page: usize,
+    restarts: usize,
+    complete: bool,
+    counterexample: Option<ScheduleRecord>,
+    #[serde(skip)]
+    violation: Option<Counterexample>,
+}
+
+impl Orders {
+    /// Of each lock and mutant what was found.
+    pub fn of(proofs: &[(Subject, Proof)]) -> Self {
+        Self { proofs: proofs.iter().map(|(subject, proof)| ProofRecord::of(*subject, proof)).collect() }
+    }
+
+    /// The names of those that do not behave as they must: locks hold, and mutants do not.
+    pub fn surprises(&self) -> Vec<&'static str> {
+        self.proofs.iter().filter(|proof| !proof.as_expected).map(|proof| proof.name).collect()
+    }
+
+    /// The table as text, and behind it the counterexamples where they are asked for.
+    pub fn page(&self, with_steps: bool, width: usize) -> String {
+        let mut text = self.table(width);
+        text.push('\n');
+        for sentence in self.sentences(with_steps) {
+            text.push_str(&paragraph(&sentence, width, ""));
+        }
+        for proof in self.proofs.iter().filter(|_| with_steps) {
+            if let Some(violation) = &proof.violation {
+                text.push('\n');
+                text.push_str(&heading(proof.name, width));
+                text.push_str(&paragraph(&format!("Wrong: {}.", proof.about), width, ""));
+                text.push('\n');
+                text.push_str(&draw(violation, 1, width));
+            }
+        }
+        text
+    }
+
+    fn table(&self, width: usize) -> String {
+        let columns = ["lock", "programs", "preemptions", "points", "states", "verdict"];
+        let mut table = Table::new(&columns).with_words(&["verdict"]);
+        let mut headed = None;
+        for proof in &self.proofs {
+            if headed.replace(proof.mutant) != Some(proof.mutant) {
+                table.heading(if proof.mutant { "lock-restart with one part wrong" } else { "locks" });
+            }
+            let cells = [
+                format!("  {}", proof.name),
+                proof.programs.to_string(),
+                proof.most_preemptions.map_or("any".to_owned(), |most| format!("up to {most}")),
+                proof.preemption_points.to_string(),
+                proof.states.to_string(),
+                proof.told().to_owned(),
+            ];
+            let look = if proof.as_expected { Look::Plain } else { Look::Flagged };
+            table.row(look, &cells, &proof.remarks());
+        }
+        table.render(width)
+    }
+
+    fn sentences(&self, with_steps: bool) -> Vec<String> {
+        let mut sentences = vec![
+            "At a point the timer takes the processor from the running program, before its next instruction. Every point is tried. \
+             Executed by the interpreter, each program one acquisition."
+                .to_owned(),
+        ];
+        let restarted = self.proofs.iter().filter(|proof| !proof.mutant && proof.restarts > 0 && proof.complete);
+        sentences.extend(restarted.take(1).map(|proof| {
+            format!(
+                "{}: preempted before each of {} instructions, {} of the page among them; the handler restarts it at {} points.",
+                proof.name, proof.instructions, proof.instructions_of_page, proof.restarts
+            )
+        }));
+        if !with_steps && self.proofs.iter().any(|proof| proof.violation.is_some()) {
+            sentences.push("A counterexample is shown with the name of its mutant: tollgate lab NAME --prove".to_owned());
+        }
+        sentences
+    }
+}
+
+impl ProofRecord {
+    fn of(subject: Subject, proof: &Proof) -> Self {
+        let Bounds { programs, rounds, preemptions } = proof.bounds;
+        let verdict = match (&proof.violation, proof.is_complete) {
+            (Some(_), _) => "violated",
+            (None, true) => "holds",
+            (None, false) => "not-decided",
+        };
+        Self {
+            name: subject.name(),
+            about: subject.about(),
+            mutant: subject.is_mutant(),
+            programs,
+            rounds,
+            most_preemptions: preemptions,
+            verdict,
+            as_expected: verdict == if subject.is_mutant() { "violated" } else { "holds" },
+            states: proof.states,
+            preemption_points: proof.preemptions,
+            instructions: proof.instructions,
+            instructions_of_page: proof.in_primitive,
+            restarts: proof.restarts,
+            complete: proof.is_complete,
+            counterexample: proof.violation.as_ref().map(ScheduleRecord::of),
+            violation: proof.violation.clone(),
+        }
+    }
+
+    /// The verdict as a cell has it.
+    fn told(&self) -> &'static str {
+        match self.violation.as_ref().map(|violation| violation.harm) {
+            Some(Some(Harm::Exclusion)) => "two hold the lock",
+            Some(Some(Harm::Crash)) => "a program is ended",
+            Some(Some(Harm::Stuck)) => "a program is stuck",
+            Some(_) => "an addition is lost",
+            None if self.complete => "holds",
+            None => "not decided",
+        }
+    }
+
+    /// What is wrong with a mutant, and how far its counterexample goes.
+    fn remarks(&self) -> Vec<String> {
+        let about = self.mutant.then(|| self.about.to_owned());
+        let steps = self.violation.as_ref().map(|violation| {
+            format!("after {}", figures::count(violation.steps.len(), "step", "steps"))
+        });
+        about.into_iter().chain(steps).collect()
+    }
+}

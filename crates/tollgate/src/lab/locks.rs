@@ -1,0 +1,74 @@
+//! A test-and-set by the page-fault handler, beside other locks: what each takes, and every order of their programs.
+
+use std::time::SystemTime;
+
+use tollgate_engine::interrupt;
+use tollgate_lab::locks::{self, Bounds, Lock, Subject};
+use tollgate_view::facts;
+use tollgate_view::lab::{Locks, Orders};
+use tollgate_x86::Vendor;
+
+use super::{chosen, engine, keep, kept};
+use crate::args::Format;
+use crate::args::lab::LabArgs;
+use crate::destination::Destination;
+use crate::failure::{Failure, go_on};
+use crate::{out, say};
+
+/// The exit status where a lock does not hold, or a mutant does.
+const SURPRISED: u8 = 1;
+
+/// Prices locks.
+///
+/// # Errors
+/// An option that is for experiments; an engine that cannot be used; a file that cannot be written.
+pub fn price(locks: &[&'static Lock], args: &LabArgs) -> Result<(), Failure> {
+    if let Some(option) = args.explain.then_some("--explain").or(args.image.is_some().then_some("--image")) {
+        return Err(Failure::input(format!("{option} is for experiments, and not for locks")));
+    }
+    let began = SystemTime::now();
+    let destination = Destination::choose(args.out.as_deref())?;
+    destination.say_doubt();
+    interrupt::install();
+    let vendor = args.vendor.map(Vendor::from);
+    let priced = locks::price(locks, engine(args.on)?, vendor, &interrupt::requested)?;
+    let mut run = kept::locks(&priced, began, args.label.clone())?;
+    run.facts.extend([facts::patterns(&args.experiment)]);
+    go_on()?;
+    let document = Locks::of(&priced);
+    keep(&run, &destination, || match args.format {
+        Format::Json => out::print_json(&document),
+        Format::Table => out::print(&document.page(out::width())),
+    })
+}
+
+/// Tries the orders of locks and mutants.
+///
+/// # Errors
+/// An unknown name. A lock that does not hold, or a mutant that does, gives its status.
+pub fn prove(args: &LabArgs) -> Result<(), Failure> {
+    let subjects = chosen::subjects(&args.experiment)?;
+    interrupt::install();
+    let bounds = |&subject: &Subject| {
+        // A mutant's violation needs two programs.
+        let all = if subject.is_mutant() { &[Bounds::TWO][..] } else { &[Bounds::TWO, Bounds::THREE][..] };
+        all.iter().map(move |&bounds| (subject, bounds))
+    };
+    let tasks: Vec<(Subject, Bounds)> = subjects.iter().flat_map(bounds).collect();
+    let proofs = locks::prove_all(&tasks, &interrupt::requested)?;
+    let document = Orders::of(&tasks.iter().map(|task| task.0).zip(proofs).collect::<Vec<_>>());
+    match args.format {
+        Format::Json => out::print_json(&document)?,
+        Format::Table => {
+            let is_named = subjects.iter().all(|subject| subject.is_mutant());
+            out::print(&document.page(is_named, out::width()))?;
+        }
+    }
+    match document.surprises().as_slice() {
+        [] => Ok(()),
+        surprises => {
+            say::say(&format!("not as expected: {}", surprises.join(", ")));
+            Err(Failure::Status(SURPRISED))
+        }
+    }
+}
