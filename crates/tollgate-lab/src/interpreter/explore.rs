@@ -6,6 +6,7 @@
 //! has set it; and the bits of page tables that say that a page was used, which no one reads.
 
 use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
 use tollgate_x86::walk::Hidden;
@@ -62,7 +63,7 @@ pub(crate) struct Explorer {
     saved: Vec<(u64, std::ops::Range<usize>)>,
     segments: Vec<[(Selector, Hidden); 8]>,
     states: Vec<Rc<[u64]>>,
-    numbers: HashMap<Rc<[u64]>, u32>,
+    numbers: HashMap<Words, u32>,
 }
 
 impl Explorer {
@@ -217,9 +218,7 @@ impl Explorer {
     /// The state that the machine is in.
     fn take(&mut self, place: Place) -> Result<State, LabError> {
         if !self.machine.unknown.is_empty() {
-            return Err(unfinished(
-                "a program has an instruction that the interpreter does not know".to_owned(),
-            ));
+            return Err(unfinished("a program has an instruction that the interpreter does not know".to_owned()));
         }
         let mut words = Vec::with_capacity(self.states.first().map_or(0, |first| first.len()));
         words.extend_from_slice(&self.machine.general[..16]);
@@ -231,9 +230,7 @@ impl Explorer {
         if place == Place::Program {
             let rsp = self.machine.general[4];
             if !(STACK_END - 8 * STACK..=STACK_END).contains(&rsp) {
-                return Err(unfinished(format!(
-                    "a program has its stack at {rsp:x}, outside of what is kept"
-                )));
+                return Err(unfinished(format!("a program has its stack at {rsp:x}, outside of what is kept")));
             }
             // The registers that it had at its last entry are over.
             let thread = words[THREAD];
@@ -243,14 +240,14 @@ impl Explorer {
         } else {
             words[..REST].fill(0);
         }
-        if let Some(&number) = self.numbers.get(words.as_slice()) {
+        let words: Rc<[u64]> = words.into();
+        let key = Words(Rc::clone(&words));
+        if let Some(&number) = self.numbers.get(&key) {
             return Ok(State(number));
         }
-        let number =
-            u32::try_from(self.states.len()).map_err(|_| unfinished("too many states".to_owned()))?;
-        let words: Rc<[u64]> = words.into();
-        self.states.push(Rc::clone(&words));
-        self.numbers.insert(words, number);
+        let number = u32::try_from(self.states.len()).map_err(|_| unfinished("too many states".to_owned()))?;
+        self.states.push(words);
+        self.numbers.insert(key, number);
         Ok(State(number))
     }
 
@@ -274,7 +271,11 @@ impl Explorer {
         let mut at = SHARED;
         for part in &self.parts {
             for word in 0..part.words {
-                machine.memory.write(part.address + 8 * word as u64, 8, words[at]);
+                let address = part.address + 8 * word as u64;
+                // Most words are as they were.
+                if machine.memory.read(address, 8) != words[at] {
+                    machine.memory.write(address, 8, words[at]);
+                }
                 at += 1;
             }
         }
@@ -288,6 +289,19 @@ impl Explorer {
             self.segments.push(segments);
             self.segments.len() - 1
         }) as u64
+    }
+}
+
+/// The words of a state, as a key. The hash of the standard library takes as long for a word as the interpreter for an instruction;
+/// states come from no one who could choose them.
+#[derive(PartialEq, Eq)]
+struct Words(Rc<[u64]>);
+
+impl Hash for Words {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        // 2^64 / φ: an odd number without a pattern.
+        let fold = |all: u64, word: &u64| (all.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        hasher.write_u64(self.0.iter().fold(0, fold));
     }
 }
 
