@@ -1,6 +1,8 @@
 //! `tollgate lab`: the guest on every engine, what it explains, and what it leaves.
 
 mod common;
+#[path = "lab/locks.rs"]
+mod locks;
 #[path = "lab/programs.rs"]
 mod programs;
 

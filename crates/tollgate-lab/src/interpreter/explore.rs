@@ -218,7 +218,9 @@ impl Explorer {
     /// The state that the machine is in.
     fn take(&mut self, place: Place) -> Result<State, LabError> {
         if !self.machine.unknown.is_empty() {
-            return Err(unfinished("a program has an instruction that the interpreter does not know".to_owned()));
+            return Err(unfinished(
+                "a program has an instruction that the interpreter does not know".to_owned(),
+            ));
         }
         let mut words = Vec::with_capacity(self.states.first().map_or(0, |first| first.len()));
         words.extend_from_slice(&self.machine.general[..16]);
@@ -230,7 +232,9 @@ impl Explorer {
         if place == Place::Program {
             let rsp = self.machine.general[4];
             if !(STACK_END - 8 * STACK..=STACK_END).contains(&rsp) {
-                return Err(unfinished(format!("a program has its stack at {rsp:x}, outside of what is kept")));
+                return Err(unfinished(format!(
+                    "a program has its stack at {rsp:x}, outside of what is kept"
+                )));
             }
             // The registers that it had at its last entry are over.
             let thread = words[THREAD];
@@ -245,7 +249,8 @@ impl Explorer {
         if let Some(&number) = self.numbers.get(&key) {
             return Ok(State(number));
         }
-        let number = u32::try_from(self.states.len()).map_err(|_| unfinished("too many states".to_owned()))?;
+        let number =
+            u32::try_from(self.states.len()).map_err(|_| unfinished("too many states".to_owned()))?;
         self.states.push(words);
         self.numbers.insert(key, number);
         Ok(State(number))

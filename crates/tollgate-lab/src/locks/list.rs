@@ -140,9 +140,19 @@ const BOTH: u32 = Kernel::HOOK | Kernel::HANDLER;
 /// The mutants. Each lets a violation through.
 pub const MUTANTS: &[Mutant] = &[
     mutant("no-hook", "the kernel leaves r15 as it was", RESTART, Kernel::HANDLER),
-    mutant("hook-of-timer", "it spoils r15 only where the timer ended the turn", RESTART, BOTH | Kernel::HOOK_OF_TIMER),
+    mutant(
+        "hook-of-timer",
+        "it spoils r15 only where the timer ended the turn",
+        RESTART,
+        BOTH | Kernel::HOOK_OF_TIMER,
+    ),
     mutant("no-handler", "no handler knows the store that faults", RESTART, Kernel::HOOK),
-    mutant("handler-resumes", "the handler puts r15 right and resumes at the store", RESTART, BOTH | Kernel::RESUME),
+    mutant(
+        "handler-resumes",
+        "the handler puts r15 right and resumes at the store",
+        RESTART,
+        BOTH | Kernel::RESUME,
+    ),
     mutant("handler-repeats", "the handler returns to the store as it is", RESTART, BOTH | Kernel::REPEAT),
     mutant("register-late", "r15 is loaded after the test", 9, BOTH),
     mutant("store-around", "the store does not go through r15", 10, BOTH),

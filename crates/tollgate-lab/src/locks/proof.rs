@@ -76,7 +76,8 @@ pub fn prove_all(
     interrupted: &(dyn Fn() -> Option<i32> + Sync),
 ) -> Result<Vec<Proof>, LabError> {
     let next = AtomicUsize::new(0);
-    let results: Vec<Mutex<Option<Result<Proof, LabError>>>> = tasks.iter().map(|_| Mutex::new(None)).collect();
+    let results: Vec<Mutex<Option<Result<Proof, LabError>>>> =
+        tasks.iter().map(|_| Mutex::new(None)).collect();
     let work = || {
         while let Some((&(subject, bounds), result)) = {
             let at = next.fetch_add(1, Ordering::Relaxed);
@@ -98,7 +99,10 @@ pub fn prove_all(
         work();
     });
     let done = results.into_iter().map(|result| result.into_inner().unwrap_or_else(PoisonError::into_inner));
-    done.map(|result| result.unwrap_or_else(|| Err(LabError::Unfinished { why: "a proof is missing".to_owned() }))).collect()
+    done.map(|result| {
+        result.unwrap_or_else(|| Err(LabError::Unfinished { why: "a proof is missing".to_owned() }))
+    })
+    .collect()
 }
 
 /// Looks at the orders of a lock or a mutant.
@@ -256,7 +260,8 @@ impl System {
                 instructions.insert(inner.explorer.rip(state));
             }
             let executed = inner.known(state, Move::Execute);
-            restarts += usize::from(executed.is_some_and(|after| restarts_at(&mut inner.explorer, state, after)));
+            restarts +=
+                usize::from(executed.is_some_and(|after| restarts_at(&mut inner.explorer, state, after)));
         }
         let in_primitive = instructions.iter().filter(|rip| is_in_primitive(**rip)).count();
         Proof {

@@ -92,10 +92,7 @@ impl Locks {
         let mut text = table.render(width);
         text.push('\n');
         let maker = self.maker.as_deref().map_or(String::new(), |maker| format!("; the guest found {maker}"));
-        let said = format!(
-            "{}{maker}. Without contention, and without the loop around it.",
-            self.executed
-        );
+        let said = format!("{}{maker}. Without contention, and without the loop around it.", self.executed);
         text.push_str(&paragraph(&said, width, ""));
         for remark in &self.remarks {
             text.push_str(&paragraph(remark, width, ""));

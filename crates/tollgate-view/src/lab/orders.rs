@@ -95,7 +95,8 @@ impl Orders {
              Executed by the interpreter, each program one acquisition."
                 .to_owned(),
         ];
-        let restarted = self.proofs.iter().filter(|proof| !proof.mutant && proof.restarts > 0 && proof.complete);
+        let restarted =
+            self.proofs.iter().filter(|proof| !proof.mutant && proof.restarts > 0 && proof.complete);
         sentences.extend(restarted.take(1).map(|proof| {
             format!(
                 "{}: preempted before each of {} instructions, {} of the page among them; the handler restarts it at {} points.",
@@ -103,7 +104,9 @@ impl Orders {
             )
         }));
         if !with_steps && self.proofs.iter().any(|proof| proof.violation.is_some()) {
-            sentences.push("A counterexample is shown with the name of its mutant: tollgate lab NAME --prove".to_owned());
+            sentences.push(
+                "A counterexample is shown with the name of its mutant: tollgate lab NAME --prove".to_owned(),
+            );
         }
         sentences
     }
@@ -152,9 +155,10 @@ impl ProofRecord {
     /// What is wrong with a mutant, and how far its counterexample goes.
     fn remarks(&self) -> Vec<String> {
         let about = self.mutant.then(|| self.about.to_owned());
-        let steps = self.violation.as_ref().map(|violation| {
-            format!("after {}", figures::count(violation.steps.len(), "step", "steps"))
-        });
+        let steps = self
+            .violation
+            .as_ref()
+            .map(|violation| format!("after {}", figures::count(violation.steps.len(), "step", "steps")));
         about.into_iter().chain(steps).collect()
     }
 }

@@ -35,7 +35,9 @@ pub fn locks(names: &[String]) -> Result<Option<Vec<&'static Lock>>, Failure> {
     let Some(lock) = names.iter().find(|name| is_lock(name)) else {
         let mutant = names.iter().find(|name| !is_experiment(name) && is_mutant(name));
         return mutant.map_or(Ok(None), |name| {
-            Err(Failure::input(format!("{name:?} is a lock with one part wrong, which has no latency; try --prove")))
+            Err(Failure::input(format!(
+                "{name:?} is a lock with one part wrong, which has no latency; try --prove"
+            )))
         });
     };
     if let Some(other) = names.iter().find(|name| !is_lock(name)) {

@@ -64,7 +64,8 @@ pub fn locks(priced: &Priced, began: SystemTime, label: Option<Label>) -> Result
         let outcome = match (&price.ticks, unit) {
             (Ok(samples), Some((unit, provenance))) => {
                 // A machine for each sample.
-                let rounds: Vec<_> = samples.iter().map(|sample| vec![Some(*sample).filter(|it| *it > 0.0)]).collect();
+                let rounds: Vec<_> =
+                    samples.iter().map(|sample| vec![Some(*sample).filter(|it| *it > 0.0)]).collect();
                 measured(&rounds, priced.operations, unit, provenance)
             }
             (Ok(_), None) => Outcome::Skipped { why: "its engine has no times".to_owned() },

@@ -8,7 +8,8 @@ use crate::interpreter::{Explorer, State, Stop};
 use crate::system::ADDRESSES;
 
 /// The general registers that a test-and-set writes: their numbers and names.
-const REGISTERS: [(usize, &str); 2] = [(0, "eax"), (15, "r15")];
+const REGISTERS: [(usize, &str); 2] = [(0, "eax"), (R15, "r15")];
+const R15: usize = 15;
 /// What stands in a listing for a linear address of 16 digits.
 const DIGITS: usize = 16;
 /// Where no page is (`.LSPOILED`).
@@ -50,7 +51,7 @@ fn told(explorer: &mut Explorer, step: Move, before: State, after: State) -> Ste
     }
     let what = match step {
         Move::Execute => text,
-        Move::Preempt => format!("the timer, before {text}"),
+        Move::Preempt => "timer".to_owned(),
     };
     Step { process: u8::try_from(process).ok(), processor: 0, place: place_of(rip), what, changes }
 }
@@ -78,8 +79,8 @@ fn changed(explorer: &Explorer, before: State, after: State) -> Vec<String> {
 /// Who has the processor now, and what the kernel did to r15.
 fn switched(explorer: &Explorer, after: State) -> String {
     let name = name(explorer.thread(after));
-    let r15 = named(explorer.register(after, 15));
-    format!("{name} runs, its r15 = {r15}")
+    let is_spoiled = explorer.register(after, R15) == SPOILED;
+    format!("{name} runs{}", if is_spoiled { ", r15 spoiled" } else { "" })
 }
 
 fn named(value: u64) -> String {
@@ -159,10 +160,9 @@ impl Trail {
                 "{} is ended by the fault of a store that was to be restarted",
                 name(explorer.thread(last))
             ),
-            (Harm::Stuck, _) => format!(
-                "{} can never finish: its store faults again and again",
-                name(explorer.thread(last))
-            ),
+            (Harm::Stuck, _) => {
+                format!("{} can never finish: its store faults again and again", name(explorer.thread(last)))
+            }
             (other, _) => other.to_string(),
         }
     }

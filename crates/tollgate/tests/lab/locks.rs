@@ -1,0 +1,131 @@
+//! `tollgate lab locks`: the table of the test-and-set by the page-fault handler, and the orders of its programs.
+
+use serde_json::Value;
+
+use super::common::Home;
+use super::has_qemu;
+
+fn locks(home: &Home, on: &str) -> Value {
+    home.json(["lab", "locks", "--on", on, "--format", "json"])
+}
+
+fn of(document: &Value, name: &str, field: &str) -> u64 {
+    let rows = document["locks"].as_array().expect("a list");
+    let row = rows.iter().find(|row| row["name"] == name).expect(name);
+    row[field].as_f64().expect("a number") as u64
+}
+
+#[test]
+fn the_table_has_the_rows_of_the_publication_and_what_a_restart_takes() {
+    let home = Home::new();
+    let document = locks(&home, "interpreter");
+    assert_eq!((&document["unit"], &document["maker"]), (&"instructions".into(), &"GenuineIntel".into()));
+    let rows = document["locks"].as_array().expect("a list");
+    let names: Vec<(&str, &str)> = rows
+        .iter()
+        .map(|row| (row["group"].as_str().expect("text"), row["name"].as_str().expect("text")))
+        .collect();
+    let locks =
+        ["restart", "restart-test", "cli", "lamport", "xchg", "call"].map(|name| format!("lock-{name}"));
+    assert_eq!(names.iter().filter(|row| row.0 == "lock").map(|row| row.1).collect::<Vec<_>>(), locks);
+    let restarts = ["restart-by-fault", "restart-by-test"];
+    assert_eq!(names.iter().filter(|row| row.0 == "restart").map(|row| row.1).collect::<Vec<_>>(), restarts);
+    for row in rows {
+        assert_eq!(row["per_operation"].as_f64(), row["instructions"].as_f64(), "two counts: {row}");
+        assert_eq!(row["why"], Value::Null);
+    }
+    let instructions = |name| of(&document, name, "instructions");
+    // xchg: mov, xchg, test, jz, and the release. The page: mov, call, its 6, test, jz, and the release.
+    assert_eq!((instructions("lock-xchg"), instructions("lock-restart")), (5, 11));
+    assert_eq!(of(&document, "lock-restart", "writes"), 3, "the return address, the lock, and its release");
+    // As published: it is at least 7 times as fast as the system call, and about as fast as without interrupts.
+    assert!(instructions("lock-call") > 7 * instructions("lock-restart"));
+    assert!(instructions("lock-restart") < 2 * instructions("lock-cli"));
+    assert!(instructions("restart-by-fault") > instructions("restart-by-test"), "what figure 11 is for");
+}
+
+#[test]
+fn qemu_and_the_interpreter_count_the_same_of_each_lock() {
+    if !has_qemu() {
+        return;
+    }
+    let home = Home::new();
+    let (own, qemu) = (locks(&home, "interpreter"), locks(&home, "qemu"));
+    assert_eq!((&qemu["provenance"], &qemu["unit"]), (&"qemu-tcg".into(), &"instructions".into()));
+    assert_eq!(own["locks"], qemu["locks"]);
+}
+
+#[test]
+fn locks_are_kept_as_a_run_and_shown_in_80_columns() {
+    let home = Home::new();
+    let text = home.output(["lab", "lock-x*", "restart-by-test", "--on", "interpreter", "--label", "locks"]);
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    let kept = home.json(["show", "locks", "--format", "json"]);
+    let cases: Vec<String> = kept["measurements"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|it| it["benchmark"].as_str().or(it["case"].as_str()).expect("a name").to_owned())
+        .collect();
+    assert_eq!(cases, ["lab/lock-xchg", "lab/restart-by-test"]);
+    assert_eq!(kept["measurements"][0]["unit"], "instructions");
+}
+
+#[test]
+fn every_order_of_the_locks_holds_and_every_mutant_lets_a_violation_through() {
+    let home = Home::new();
+    let document = home.json(["lab", "locks", "--prove", "--format", "json"]);
+    assert!(home.files().is_empty(), "a proof is not kept");
+    let proofs = document["proofs"].as_array().expect("a list");
+    let (mutants, locks): (Vec<&Value>, Vec<&Value>) =
+        proofs.iter().partition(|proof| proof["mutant"] == true);
+    assert_eq!(locks.len(), 6 * 2, "two programs, and three");
+    for proof in &locks {
+        assert_eq!((&proof["verdict"], &proof["complete"]), (&"holds".into(), &true.into()), "{proof}");
+        assert_eq!(proof["counterexample"], Value::Null);
+        assert!(proof["preemption_points"].as_u64().is_some_and(|points| points > 1000), "{proof}");
+    }
+    let two = locks.iter().filter(|proof| proof["programs"] == 2);
+    assert!(two.clone().all(|proof| proof["most_preemptions"] == Value::Null) && two.count() == 6);
+    assert!(mutants.len() >= 4);
+    for proof in &mutants {
+        assert_eq!((&proof["verdict"], &proof["as_expected"]), (&"violated".into(), &true.into()), "{proof}");
+        let steps = proof["counterexample"]["steps"].as_array().expect("steps");
+        let changes = steps.last().expect("a step")["changes"].to_string();
+        let end = match proof["counterexample"]["harm"].as_str().expect("a harm") {
+            "exclusion" => "inside = 2",
+            "crash" => "a fault ends the program",
+            other => return assert_eq!((other, changes.contains("repeated")), ("stuck", true), "{changes}"),
+        };
+        assert!(changes.contains(end), "{changes}");
+    }
+}
+
+#[test]
+fn a_counterexample_is_a_listing_of_two_programs() {
+    let home = Home::new();
+    let text = home.output(["lab", "no-handler", "--prove"]);
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    for part in ["no handler knows the store that faults", "    A  ", "timer", "page+9h", "mov [r15],1"] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+}
+
+#[test]
+fn locks_and_experiments_are_not_mixed() {
+    let home = Home::new();
+    for (arguments, says) in [
+        (&["int", "lock-xchg"][..], "one after the other"),
+        (&["loks"], "did you mean locks?"),
+        (&["no-hook"], "try --prove"),
+        (&["int", "--prove"], "no lock \"int\""),
+        (&["locks", "--explain"], "--explain is for experiments"),
+        (&["locks", "--image", "x"], "--image is for experiments"),
+        (&["--prove"], "EXPERIMENT"),
+        (&["locks", "--prove", "--on", "qemu"], "--on"),
+    ] {
+        let all: Vec<&str> = ["lab"].iter().chain(arguments).copied().collect();
+        let refusal = home.refusal(all);
+        assert!(refusal.contains(says), "{arguments:?}: {refusal}");
+    }
+}
