@@ -95,9 +95,10 @@ fn every_order_of_the_locks_holds_and_every_mutant_lets_a_violation_through() {
         let end = match proof["counterexample"]["harm"].as_str().expect("a harm") {
             "exclusion" => "inside = 2",
             "crash" => "a fault ends the program",
-            other => return assert_eq!((other, changes.contains("repeated")), ("stuck", true), "{changes}"),
+            "stuck" => "it is to be repeated",
+            other => other,
         };
-        assert!(changes.contains(end), "{changes}");
+        assert!(changes.contains(end), "{end}: {changes}");
     }
 }
 
