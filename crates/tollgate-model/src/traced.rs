@@ -8,10 +8,12 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::bounded;
 
+mod attached;
 pub mod blame;
 mod misaligned;
 
 pub use crate::bounded::MOST_ENTRIES;
+pub use attached::{Attached, Until};
 pub use misaligned::{Misaligned, Misfit, Needs};
 
 /// One execution of a command, from its start to the end of its last process.
@@ -22,7 +24,10 @@ pub struct Traced {
     pub command: Vec<String>,
     /// The tracer.
     pub backend: Backend,
-    /// How the command itself ended. None where a log of strace(1) does not say it.
+    /// Of processes that ran before they were traced: which, and what ended the trace. None of a command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attached: Option<Attached>,
+    /// How the command itself ended. None where a log of strace(1) does not say it, and of processes that ran before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Ended>,
     /// Processors of its affinity mask when it began; 0 where they are not known.
@@ -387,6 +392,7 @@ impl Traced {
             self.misaligned.len(),
             self.command.len(),
             self.notes.len(),
+            self.attached.as_ref().map_or(0, |attached| attached.processes.len()),
         ];
         if entries.into_iter().any(|entries| entries > MOST_ENTRIES) {
             return Err(format!("has more than {MOST_ENTRIES} entries of a kind"));

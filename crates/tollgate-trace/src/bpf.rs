@@ -6,7 +6,7 @@
 //!
 //! From the ground up: [`asm`] writes instructions, [`btf`] reads the kernel's description of its types, [`sys`] is bpf(2).
 //! [`layout`] is the data, [`kernel`] the addresses and types of the kernel, [`programs`] the programs, [`cost`] their overhead, and
-//! [`collect`] reads their totals. Maps, programs and links are descriptors of this process: nothing outlives it.
+//! [`collect`] reads their totals. [`running`] takes threads that were there before. Maps, programs and links are descriptors of this process: nothing outlives it.
 
 mod asm;
 mod btf;
@@ -19,6 +19,7 @@ mod maps;
 mod names;
 mod operations;
 mod programs;
+mod running;
 mod sys;
 #[cfg(test)]
 mod tests;
@@ -30,6 +31,7 @@ pub(crate) use cost::Costs;
 use kernel::Kernel;
 use maps::Maps;
 use programs::{Program, Target};
+use running::Marks;
 use sys::{Refused, ToLoad};
 use tollgate_model::text::plainly;
 
@@ -40,6 +42,7 @@ pub(crate) struct Bpf {
     /// Each program with its link: closing the link detaches it.
     attached: Vec<Attached>,
     costs: Costs,
+    running: Option<Marks>,
 }
 
 struct Attached {
@@ -53,7 +56,14 @@ impl Bpf {
         let maps = Maps::new(request)?;
         let subject = cost::Subject::new().ok();
         let kernel = Kernel::here()?;
-        let target = Target { kernel, maps: maps.for_programs(&kernel), only_some: request.only.is_some() };
+        let marks = request.running.then(Marks::new).transpose()?;
+        let target = Target {
+            kernel,
+            maps: maps.for_programs(&kernel),
+            only_some: request.only.is_some(),
+            running: marks.as_ref().map(Marks::for_programs),
+        };
+        let running = marks.map(|marks| marks.with_program(&target)).transpose()?;
         let programs = programs::attached(&target);
         let loaded = programs.iter().map(load).collect::<Result<Vec<_>, _>>()?;
         let mut attached = Vec::with_capacity(loaded.len());
@@ -68,7 +78,7 @@ impl Bpf {
             None => Costs::default(),
         };
         maps.reset()?;
-        Ok(Self { target, maps, attached, costs })
+        Ok(Self { target, maps, attached, costs, running })
     }
 
     /// The overhead of a call, measured when the programs were loaded, in a process of its own.
@@ -81,6 +91,25 @@ impl Bpf {
         self.maps.adopt(process, true)
     }
 
+    /// Time counts from now on; returns when that is, by CLOCK_MONOTONIC.
+    pub fn begin(&self) -> u64 {
+        let now = crate::clock::now();
+        self.maps.begin(now);
+        now
+    }
+
+    /// Takes all threads of processes that run already into the tree. Each has a number, a name and a descriptor.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub fn take<'a>(
+        &self,
+        processes: impl Iterator<Item = (u32, &'a str, BorrowedFd<'a>)>,
+    ) -> Result<(), String> {
+        let running = self.running.as_ref().ok_or("the programs were loaded for a command")?;
+        running.take(&self.maps, processes)
+    }
+
     /// Threads of the tree that have not ended.
     pub fn alive(&self) -> u64 {
         self.maps.alive()
@@ -88,8 +117,8 @@ impl Bpf {
 
     /// Stops tracing, and returns the totals.
     pub fn finish(self) -> Collected {
-        let Self { target, maps, attached, costs: _ } = self;
-        let now = crate::clock::now();
+        let Self { target, maps, attached, costs: _, running } = self;
+        let mut now = crate::clock::now();
         let mut notes = Vec::new();
         if maps.files.is_some() && target.kernel.files.is_none() {
             notes.push("the layout of this kernel's files is unknown, so files are not reported".to_owned());
@@ -103,6 +132,10 @@ impl Bpf {
         let programs: Vec<OwnedFd> =
             attached.into_iter().map(|Attached { program, _link }| program).collect();
         let misses = programs.iter().map(|program| sys::misses(program).unwrap_or(0)).sum();
+        if running.is_some() {
+            // Its threads go on: they are seen until the programs are detached.
+            now = crate::clock::now();
+        }
         if maps.alive() > 0
             && let Err(why) = add_up_remaining(&target)
         {

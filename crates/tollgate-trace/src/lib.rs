@@ -1,8 +1,9 @@
 //! Traces a command and all that it starts, and says where the time went: real, user, sys and waiting, and each system call with
 //! how its time passed.
 //!
-//! [`trace`] traces a command, and [`end_like`] ends as it did. The modules:
+//! [`trace`] traces a command, and [`end_like`] ends as it did; [`attach`](attach()) traces processes that run already. The modules:
 //! - [`request`]: what to trace, how closely, and by which backend. [`outcome`]: the result.
+//! - `attach`: processes that run already.
 //! - `launch`: the command as a process that waits to be let go, and ends as it would have ended alone. `run`: from there to its end.
 //! - `bpf`: our programs at the kernel's tracepoints. `ptrace`: for users who may not load them.
 //! - [`calls`]: the kernel's tables of system calls. `operations`: their operations on files. `direct`: direct I/O that was refused.
@@ -10,6 +11,7 @@
 
 #![deny(unsafe_code)]
 
+mod attach;
 mod bpf;
 mod clock;
 mod descendants;
@@ -24,7 +26,8 @@ mod run;
 
 pub use tollgate_os::calls;
 
+pub use attach::attach;
 pub use launch::ending::end_like;
 pub use outcome::{Calibration, Event, Trace, TraceError, Used};
-pub use request::{Choice, Request};
+pub use request::{Choice, Request, Running};
 pub use run::{calibrate, trace, trace_nothing};

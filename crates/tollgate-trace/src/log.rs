@@ -253,6 +253,7 @@ fn nothing() -> Traced {
     Traced {
         command: Vec::new(),
         backend: Backend::Strace,
+        attached: None,
         ended: None,
         processors: 0,
         wall_ns: 0,

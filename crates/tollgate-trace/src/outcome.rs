@@ -86,6 +86,8 @@ pub struct Calibration {
 #[derive(Debug, Default)]
 pub(crate) struct Collected {
     pub idle: Option<Idle>,
+    /// When tracing stopped, by CLOCK_MONOTONIC.
+    pub stopped_ns: u64,
     /// See [`Traced::busy_ns`].
     pub busy_ns: Option<u64>,
     pub processes: u64,

@@ -252,6 +252,7 @@ impl Tracer {
             }
         }
         Collected {
+            stopped_ns: crate::clock::now(),
             idle: None,
             busy_ns: None,
             processes: tree.processes,

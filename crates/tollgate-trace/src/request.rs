@@ -1,6 +1,6 @@
 //! What to trace, how closely, and by which backend.
 
-use std::{collections::BTreeSet, ffi::OsString, time::Duration};
+use std::{collections::BTreeSet, ffi::OsString, path::PathBuf, time::Duration};
 
 use tollgate_os::identity::Identity;
 
@@ -23,8 +23,21 @@ pub struct Request {
     pub files: bool,
     /// Keep at most so many single calls with their times, for a timeline; 0 for none.
     pub events: usize,
+    /// Processes that run already are traced, by [`attach`](crate::attach), and not a command.
+    pub running: bool,
     /// When the command itself has ended, so long is waited for the processes that it left.
     pub linger: Duration,
+}
+
+/// Processes that run already, and how long they are traced.
+#[derive(Debug, Clone, Default)]
+pub struct Running {
+    /// The numbers of processes.
+    pub processes: Vec<u32>,
+    /// The directory of a control group, with all that is below it.
+    pub cgroup: Option<PathBuf>,
+    /// So long at most; None until they end or a signal comes.
+    pub time: Option<Duration>,
 }
 
 /// The choice of a backend.
@@ -53,6 +66,7 @@ impl Request {
             tree: false,
             files: false,
             events: 0,
+            running: false,
             linger: Self::LINGER,
         }
     }

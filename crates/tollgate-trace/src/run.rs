@@ -217,6 +217,7 @@ impl Record {
         let traced = Traced {
             command: self.command,
             backend: self.backend,
+            attached: None,
             ended: Some(finished.ended),
             processors: self.processors,
             wall_ns: finished.wall_ns,
@@ -243,7 +244,7 @@ impl Record {
 }
 
 /// Calls that are asked for must be calls.
-fn check_names(request: &Request) -> Result<(), TraceError> {
+pub(crate) fn check_names(request: &Request) -> Result<(), TraceError> {
     for name in request.only.iter().flatten() {
         if calls::number(name).is_some() {
             continue;

@@ -59,6 +59,7 @@ fn traced(wall_ns: u64, idle: Option<u64>) -> Traced {
     Traced {
         command: vec!["make".to_owned()],
         backend: Backend::Bpf,
+        attached: None,
         ended: Some(Ended::Exit(0)),
         processors: 2,
         wall_ns,

@@ -15,7 +15,7 @@ use tollgate_inspect::Machine;
 use tollgate_model::traced::{Backend, Ended};
 use tollgate_model::{Facts, Label, Run, RunId, Traced};
 use tollgate_store::writing::{self, Existing, Until};
-use tollgate_trace::{Calibration, Choice, Event, Request, Trace, TraceError};
+use tollgate_trace::{Calibration, Choice, Event, Request, Running, Trace, TraceError};
 use tollgate_view::show::text::whereabouts;
 use tollgate_view::trace::{Record, calibration, command_of, grouped, page, timeline};
 
@@ -36,7 +36,7 @@ pub fn trace(args: &TraceArgs) -> Result<(), Failure> {
     if let Some(file) = &args.from {
         return log::trace_log(args, file);
     }
-    if args.command.is_empty() {
+    if args.command.is_empty() && !attaches(args) {
         let calibration = calibrate()?;
         return match args.format {
             Format::Table => out::print(&calibration::text(&calibration, out::width())),
@@ -51,9 +51,22 @@ pub fn trace(args: &TraceArgs) -> Result<(), Failure> {
     let request = request(args)?;
     let calibration = if args.calibrate { Some(calibrate()?) } else { None };
     let began = SystemTime::now();
-    let trace = tollgate_trace::trace(&request).map_err(failure)?;
+    let trace = match attaches(args) {
+        true => tollgate_trace::attach(&request, &running(args)),
+        false => tollgate_trace::trace(&request),
+    };
+    let trace = trace.map_err(failure)?;
     let report = Report { args, began, named, calibration };
     tollgate_trace::end_like(report.show(trace))
+}
+
+/// Whether processes are traced that run already.
+fn attaches(args: &TraceArgs) -> bool {
+    !args.pid.is_empty()
+}
+
+fn running(args: &TraceArgs) -> Running {
+    Running { processes: args.pid.clone(), cgroup: None, time: args.time }
 }
 
 fn request(args: &TraceArgs) -> Result<Request, Failure> {

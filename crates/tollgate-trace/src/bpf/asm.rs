@@ -121,6 +121,7 @@ pub(crate) enum Helper {
     ProbeReadKernelString = 115,
     TaskStorageGet = 156,
     GetCurrentTaskBtf = 158,
+    TaskPtRegs = 175,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

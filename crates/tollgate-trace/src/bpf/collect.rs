@@ -29,6 +29,7 @@ pub(super) fn collect(maps: &Maps, end: End) -> Collected {
     let (files, misaligned) =
         maps.files.as_ref().map(|files| files::times(files, &mut missed)).unwrap_or_default();
     Collected {
+        stopped_ns: end.now,
         idle: Some(idle),
         busy_ns: Some(busy_ns),
         processes: totals.processes,
@@ -153,7 +154,7 @@ fn processes(tree: &Tree, totals: &Totals, missed: &mut Vec<Missed>) -> Vec<Proc
 }
 
 /// Serial numbers have gaps where there was no room; those of the document have none. A process without a parent there belongs to
-/// the next one above that is left, and that is the command.
+/// the next one above that is left, and that is the command. A process that is its own parent has none: the command, and those that ran before.
 fn numbered(
     records: BTreeMap<u32, ProcessRecord>,
     mut calls: HashMap<u32, Vec<Call>>,
@@ -166,7 +167,7 @@ fn numbered(
         slowest_first(&mut calls);
         Process {
             id: ids.get(&serial).copied().unwrap_or_default(),
-            parent: (serial > 0).then(|| ids.get(&record.parent).copied().unwrap_or_default()),
+            parent: (serial != record.parent).then(|| ids.get(&record.parent).copied().unwrap_or_default()),
             pid: record.pid,
             name: record.name(),
             execs: record.execs,

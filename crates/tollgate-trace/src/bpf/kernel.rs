@@ -171,6 +171,32 @@ impl Kernel {
     }
 }
 
+/// Fields of `struct task_struct` that are needed of threads that run already.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TaskOffsets {
+    pub flags: i16,
+    pub state: i16,
+    pub on_cpu: i16,
+    pub group_leader: i16,
+}
+
+impl TaskOffsets {
+    pub fn here() -> Result<Self, String> {
+        let description = description()?;
+        let btf =
+            Btf::parse(description.bytes()).map_err(|error| format!("{PATH} cannot be read: {error}"))?;
+        let [task] = btf.find([(Kind::Struct, "task_struct")]);
+        let field =
+            |name: &str| task.and_then(|id| offset(&btf, id, &[name])).ok_or_else(|| missing(&[name]));
+        Ok(Self {
+            flags: field("flags")?,
+            state: field("__state").or_else(|_| field("state"))?,
+            on_cpu: field("on_cpu")?,
+            group_leader: field("group_leader")?,
+        })
+    }
+}
+
 fn missing(path: &[&str]) -> String {
     format!("this kernel's types have no field {}", path.join("."))
 }

@@ -110,6 +110,14 @@ impl Thread {
     pub const TRACED: i32 = 8;
 }
 
+/// The mark of a process that is to be traced and runs already: its serial number.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C)]
+pub(super) struct Mark {
+    pub serial: u32,
+    pub padding: u32,
+}
+
 /// The totals of a call on one processor.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
@@ -130,13 +138,18 @@ pub(super) struct Lane {
     pub left_task: u64,
     pub left: Live,
     /// Not 0 where a thread was taken into the tree since the last switch here: the one on this processor may be it, and `live` may not
-    /// be loaded.
+    /// be loaded. See [`Lane::TAKING`].
     pub unsure: u64,
     /// Its number, from 1.
     pub number: u64,
     /// Time outside of calls of threads that ended: all, and by [`Doing`] off the processor.
     pub outside: u64,
     pub outside_spent: [u64; 4],
+}
+
+impl Lane {
+    /// A bit of [`Lane::unsure`] that programs do not clear: running threads are being taken into the tree.
+    pub const TAKING: u64 = 2;
 }
 
 /// The totals of all processors.
@@ -323,6 +336,7 @@ macro_rules! plain {
 plain!(
     Live,
     Thread,
+    Mark,
     Slot,
     Lane,
     Totals,

@@ -3,11 +3,12 @@
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use super::kernel::Kernel;
 use super::layout::{
-    CALLS, EventRecord, FileId, FileKey, FileRecord, Lane, Live, MOST_SLOTS, NO_CALL, NameRecord, PairRecord,
-    PathKey, Plain, ProcessRecord, RefusedRecord, Scratch, Slot, Thread, Totals, field,
+    CALLS, Doing, EventRecord, FileId, FileKey, FileRecord, Lane, Live, MOST_SLOTS, NO_CALL, NameRecord,
+    PairRecord, PathKey, Plain, ProcessRecord, RefusedRecord, Scratch, Slot, Thread, Totals, field,
 };
 use super::names;
 use super::operations;
@@ -195,6 +196,45 @@ impl Maps {
         Ok(())
     }
 
+    /// From now on time counts, of which no thread is there yet.
+    pub fn begin(&self, now: u64) {
+        self.total(field!(Totals, began).offset).store(now, Ordering::Release);
+        // As if all threads slept: the stretch begins, see [`Totals::stretches`].
+        let asleep = field!(Totals, stretches).offset + 8 * Doing::Sleeping as i16;
+        self.total(asleep).fetch_sub(now, Ordering::AcqRel);
+        self.total(field!(Totals, census).offset).store(0, Ordering::Release);
+    }
+
+    /// Enters a process that runs already, whose threads are then taken one by one. Returns its serial number.
+    pub fn enter(&self, pid: u32, name: &str) -> io::Result<u32> {
+        let serial = self.total(field!(Totals, processes).offset).fetch_add(1, Ordering::AcqRel) as u32;
+        if let Some(tree) = &self.tree {
+            let began = self.total(field!(Totals, began).offset).load(Ordering::Acquire);
+            let mut bytes = [0u8; 16];
+            bytes.iter_mut().zip(name.bytes().take(15)).for_each(|(to, from)| *to = from);
+            let name = [0, 8].map(|at| u64::from_ne_bytes(std::array::from_fn(|byte| bytes[at + byte])));
+            // It is its own parent: the tree begins here.
+            let record = ProcessRecord { parent: serial, pid, began, name, ..ProcessRecord::default() };
+            tree.processes.update(&serial.to_ne_bytes(), record.bytes())?;
+        }
+        Ok(serial)
+    }
+
+    /// While running threads are taken, each processor looks at each of its threads for one that was.
+    pub fn taking(&self, is_going_on: bool) {
+        self.look_again();
+        for unsure in self.of_lanes(field!(Lane, unsure).offset) {
+            if is_going_on {
+                unsure.store(Lane::TAKING, Ordering::SeqCst);
+            }
+        }
+        // A program that was at work on the word may have put it back.
+        while !is_going_on && self.of_lanes(field!(Lane, unsure).offset).any(is_taking) {
+            self.look_again();
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
     /// A thread was taken into the tree that may be on a processor: at its next call it is looked for there.
     fn look_again(&self) {
         for unsure in self.of_lanes(field!(Lane, unsure).offset) {
@@ -215,6 +255,11 @@ impl Maps {
     /// Whether every call is traced, so that all other time is outside of calls.
     pub fn traces_all(&self) -> bool {
         self.unwanted.is_empty()
+    }
+
+    /// Threads that were traced so far.
+    pub fn seen(&self) -> u64 {
+        self.total(field!(Totals, threads).offset).load(Ordering::Acquire)
     }
 
     /// Threads of the tree that have not ended.
@@ -242,6 +287,10 @@ impl Maps {
             },
         )
     }
+}
+
+fn is_taking(unsure: &AtomicU64) -> bool {
+    unsure.load(Ordering::SeqCst) & Lane::TAKING != 0
 }
 
 impl Tree {

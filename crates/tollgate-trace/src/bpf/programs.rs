@@ -15,6 +15,7 @@ mod bucket;
 mod calls;
 pub(super) mod files;
 mod life;
+pub(super) mod running;
 mod sched;
 
 use super::asm::{
@@ -63,6 +64,8 @@ pub(super) struct Target {
     pub maps: Maps,
     /// Not all calls are traced.
     pub only_some: bool,
+    /// Threads that run already are traced, and not a command.
+    pub running: Option<running::Running>,
 }
 
 /// A program that was written.
@@ -98,6 +101,12 @@ pub(super) fn attached(target: &Target) -> Vec<Program> {
 pub(super) fn remaining(target: &Target) -> Option<Program> {
     let id = target.kernel.tracepoints.iter_task?;
     Some(program("tollgate_remain", id, |a| life::remaining(a, target)))
+}
+
+/// The program that takes threads into the tree that run already: an iterator over all tasks.
+pub(super) fn taking(target: &Target) -> Option<Program> {
+    let (id, running) = (target.kernel.tracepoints.iter_task?, target.running.as_ref()?);
+    Some(program("tollgate_take", id, |a| running::take(a, target, running)))
 }
 
 fn program(name: &'static str, attach_id: u32, write: impl FnOnce(&mut Assembler)) -> Program {
@@ -197,7 +206,7 @@ fn claim(a: &mut Assembler, target: &Target) {
     a.bind(nobody);
     a.store(R8, field!(Lane, task), TASK);
     a.bind(look);
-    a.store(R8, field!(Lane, unsure), 0);
+    be_sure(a, R8);
     thread_of(a, target, TASK);
     a.jump_if(Condition::Equal, R0, 0, known);
     a.mov(R4, R0);
@@ -241,9 +250,16 @@ const FETCHED_TASK: i16 = 80;
 /// A thread begins to run on the processor with this lane. R1 is lost.
 fn load_live(a: &mut Assembler, lane: Register, thread: Register) {
     copy_live(a, (lane, field!(Lane, live)), (thread, field!(Thread, live)));
-    a.store(lane, field!(Lane, unsure), 0);
+    be_sure(a, lane);
     a.load(R1, lane, field!(Lane, number));
     a.store(thread, field!(Thread, lane), R1);
+}
+
+/// The lane has what the thread on its processor has. R1 is lost.
+fn be_sure(a: &mut Assembler, lane: Register) {
+    a.load(R1, lane, field!(Lane, unsure));
+    a.and(R1, Lane::TAKING as i32);
+    a.store(lane, field!(Lane, unsure), R1);
 }
 
 /// What calls changed of the thread that runs on the processor with this lane. R1 is lost.

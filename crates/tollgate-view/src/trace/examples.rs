@@ -44,6 +44,7 @@ pub(crate) fn checkout() -> Traced {
     Traced {
         command: ["git", "checkout", "-q", "v2.0"].map(str::to_owned).to_vec(),
         backend: Backend::Bpf,
+        attached: None,
         ended: Some(Ended::Exit(0)),
         processors: 2,
         wall_ns: 5_350 * MS,

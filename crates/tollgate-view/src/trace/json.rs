@@ -3,7 +3,7 @@
 use serde::Serialize;
 use tollgate_model::Traced;
 use tollgate_model::traced::{
-    Backend, Call, Ended, FileOperation, FileTime, Misaligned, Missed, Parts, Process, TimesFrom,
+    Attached, Backend, Call, Ended, FileOperation, FileTime, Misaligned, Missed, Parts, Process, TimesFrom,
     blame::Account,
 };
 
@@ -13,6 +13,7 @@ use super::{calls, page};
 #[derive(Debug, Serialize)]
 pub struct Record<'a> {
     command: &'a [String],
+    attached: Option<&'a Attached>,
     ended: Option<Ended>,
     wall_s: Option<f64>,
     user_s: Option<f64>,
@@ -137,6 +138,7 @@ impl<'a> Record<'a> {
         let file = |file: &'a FileTime| FileRecord::of(file, kinds);
         Self {
             command: &traced.command,
+            attached: traced.attached.as_ref(),
             ended: traced.ended,
             wall_s: real(traced.wall_ns),
             user_s: processor(traced.user_ns),

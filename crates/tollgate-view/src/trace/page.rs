@@ -109,7 +109,11 @@ fn head(traced: &Traced, width: usize) -> String {
 
 /// The command, how it ended, and its processes and threads.
 fn subject(traced: &Traced) -> String {
-    let mut words = vec![traced.ended.map_or_else(|| "its end is not known".to_owned(), text::ended)];
+    let mut words = vec![match (&traced.attached, traced.ended) {
+        (Some(attached), _) => text::until(attached.until).to_owned(),
+        (None, Some(ended)) => text::ended(ended),
+        (None, None) => "its end is not known".to_owned(),
+    }];
     let mut counted = |number: u64, one: &str, many: &str| {
         if number > 0 {
             words.push(text::counted(number, one, many));
@@ -120,9 +124,10 @@ fn subject(traced: &Traced) -> String {
         counted(traced.threads, "thread", "threads");
     }
     counted(u64::from(traced.processors), "processor", "processors");
-    let command = match traced.command.is_empty() {
-        true => "a command that is not known".to_owned(),
-        false => text::command(&traced.command),
+    let command = match (&traced.attached, traced.command.is_empty()) {
+        (Some(attached), _) => text::attached(attached, &traced.command),
+        (None, true) => "a command that is not known".to_owned(),
+        (None, false) => text::command(&traced.command),
     };
     format!("{command}: {}", words.join(", "))
 }

@@ -2,7 +2,7 @@
 
 use tollgate_model::Unit;
 use tollgate_model::text::signal_name;
-use tollgate_model::traced::{Backend, Ended, Parts};
+use tollgate_model::traced::{Attached, Backend, Ended, Parts, Until};
 
 use crate::figures;
 
@@ -126,6 +126,29 @@ pub(crate) fn ended(ended: Ended) -> String {
             Some(name) => format!("killed by {name}"),
             None => format!("killed by signal {signal}"),
         },
+    }
+}
+
+/// Processes that ran before they were traced.
+pub(crate) fn attached(attached: &Attached, command: &[String]) -> String {
+    const MOST: usize = 8;
+    let numbers: Vec<String> = attached.processes.iter().take(MOST).map(u32::to_string).collect();
+    let more = attached.processes.len().saturating_sub(MOST);
+    let numbers = numbers.join(", ") + &if more > 0 { format!(" and {more} more") } else { String::new() };
+    let what = if attached.processes.len() == 1 { "process" } else { "processes" };
+    match (&attached.cgroup, command.is_empty()) {
+        (Some(group), _) => format!("control group {}", cut(group, LONGEST / 2)),
+        (None, true) => format!("{what} {numbers}"),
+        (None, false) => format!("{what} {numbers}, {}", self::command(command)),
+    }
+}
+
+/// What ended the trace of processes that ran before.
+pub(crate) fn until(until: Until) -> &'static str {
+    match until {
+        Until::Exited => "traced until the end",
+        Until::Time => "traced for a time",
+        Until::Signal => "traced until a signal",
     }
 }
 

@@ -88,6 +88,7 @@ fn traced(side: &Side, noise: f64) -> Traced {
     Traced {
         command: vec!["sh".into(), "-c".into(), side.line.into()],
         backend: Backend::Bpf,
+        attached: None,
         ended: Some(Ended::Exit(0)),
         processors: 2,
         wall_ns: real,

@@ -16,8 +16,15 @@ use crate::{examples, time};
 #[command(after_help = examples::help("trace", TRACE_AFTER))]
 pub struct TraceArgs {
     /// The command and its arguments, after `--`
-    #[arg(required_unless_present_any = ["calibrate", "from"], trailing_var_arg = true, value_hint = ValueHint::CommandWithArguments)]
+    #[arg(required_unless_present_any = ["calibrate", "from", "pid"], trailing_var_arg = true, value_hint = ValueHint::CommandWithArguments)]
     pub command: Vec<OsString>,
+    /// Trace these processes, which run already, with all threads and the children that they make from now on, until they end or Ctrl-C
+    #[arg(long, short, value_name = "PID,…", value_delimiter = ',', value_parser = parse_pid)]
+    #[arg(conflicts_with_all = ["command", "from", "calibrate"])]
+    pub pid: Vec<u32>,
+    /// With --pid: end after this time; the processes go on
+    #[arg(long = "for", value_name = "TIME", value_parser = time::parse_wait, requires = "pid")]
+    pub time: Option<Duration>,
     /// How to show it
     #[command(flatten)]
     pub view: ViewArgs,
@@ -55,6 +62,11 @@ pub struct TraceArgs {
     /// Print only errors on standard error
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+/// The number of a process.
+fn parse_pid(text: &str) -> Result<u32, String> {
+    text.trim().parse().map_err(|_| "it is not the number of a process".to_owned())
 }
 
 impl TraceArgs {
@@ -103,7 +115,7 @@ impl ViewArgs {
 }
 
 const TRACE_AFTER: &str = "\
-Exit status: the command's own; 126 where it cannot be executed, 127 where there is none, 2 wrong usage; 0 where a log was read. A command that is killed by a \
+Exit status: the command's own; 126 where it cannot be executed, 127 where there is none, 2 wrong usage; 0 where a log was read or processes were traced that ran already. A command that is killed by a \
 signal ends tollgate by the same signal.";
 
 /// By what the time of a traced command is summed.

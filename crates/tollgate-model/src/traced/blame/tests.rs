@@ -34,6 +34,7 @@ fn traced(wall: u64, user: u64, sys: u64, idle: Option<Idle>, calls: Vec<Call>, 
     Traced {
         command: vec!["true".to_owned()],
         backend: Backend::Bpf,
+        attached: None,
         ended: Some(Ended::Exit(0)),
         processors: 2,
         wall_ns: wall * MS,

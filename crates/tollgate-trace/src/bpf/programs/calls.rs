@@ -148,7 +148,7 @@ fn release(a: &mut Assembler, target: &Target) {
 }
 
 /// R1 = where the slot of a call is noted, R2 = the slot. `index` is below [`CALLS`].
-fn slot_of_call(a: &mut Assembler, target: &Target, index: Register) {
+pub(super) fn slot_of_call(a: &mut Assembler, target: &Target, index: Register) {
     a.value(R1, target.maps.totals, field!(Totals, slot_of).offset as u32);
     a.mov(R2, index);
     a.and(R2, CALLS as i32 - 1);

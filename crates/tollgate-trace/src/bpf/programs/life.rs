@@ -7,7 +7,7 @@ use crate::bpf::layout::{NO_CALL, ProcessRecord, Slot};
 /// `CLONE_THREAD` of clone(2): the new thread belongs to the caller's process.
 const CLONE_THREAD: i32 = libc::CLONE_THREAD;
 /// `BPF_LOCAL_STORAGE_GET_F_CREATE`.
-const CREATE: i32 = 1;
+pub(super) const CREATE: i32 = 1;
 /// A [`ProcessRecord`] on the stack.
 const RECORD: i16 = 24 + size_of::<ProcessRecord>() as i16;
 
@@ -136,12 +136,14 @@ pub(super) fn end(a: &mut Assembler, target: &Target) {
     if let Some(tree) = target.maps.tree {
         with_record(a, tree, |a| a.store(R0, field!(ProcessRecord, ended), NOW));
     }
-    a.load(R1, THREAD, field!(Thread, process));
-    a.jump_if(Condition::NotEqual, R1, 0, gone);
-    a.value(R1, target.maps.totals, field!(Totals, ended).offset as u32);
-    a.store(R1, Field::double(0), NOW);
-    a.constant(R0, Totals::UNKNOWN);
-    take_census(a, target);
+    if target.running.is_none() {
+        a.load(R1, THREAD, field!(Thread, process));
+        a.jump_if(Condition::NotEqual, R1, 0, gone);
+        a.value(R1, target.maps.totals, field!(Totals, ended).offset as u32);
+        a.store(R1, Field::double(0), NOW);
+        a.constant(R0, Totals::UNKNOWN);
+        take_census(a, target);
+    }
     a.bind(gone);
     set_flags(a, THREAD, Thread::ENDED);
     take_flags(a);

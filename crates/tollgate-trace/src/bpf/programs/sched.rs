@@ -92,7 +92,7 @@ fn save_and_leave(a: &mut Assembler, thread: Register) {
 
 /// R5 = the state of a thread that leaves the processor, as [`Doing`]. R1 is lost.
 fn why_switched(a: &mut Assembler, target: &Target, previous: Register) {
-    let (known, sleeps) = (a.label(), a.label());
+    let known = a.label();
     a.mov(R5, Doing::Queued as i32);
     a.load(R1, CONTEXT, argument(0));
     a.jump_if(Condition::AnyBit, R1, 0xff, known);
@@ -104,13 +104,20 @@ fn why_switched(a: &mut Assembler, target: &Target, previous: Register) {
         }
     }
     a.jump_if(Condition::Equal, R1, 0, known);
+    kind_of_sleep(a, |a| a.load(R1, previous, field!(Thread, live.call)));
+    a.bind(known);
+}
+
+/// R5 = the kind of sleep of a thread with the `__state` in R1; `call` puts the index of its call into R1. R1 is lost.
+pub(super) fn kind_of_sleep(a: &mut Assembler, call: impl FnOnce(&mut Assembler)) {
+    let (known, sleeps) = (a.label(), a.label());
     // TASK_IDLE is uninterruptible and yet no load: state I, which is not D.
     a.jump_if(Condition::AnyBit, R1, DEAD | NO_LOAD, sleeps);
     a.unless(Condition::AnyBit, R1, UNINTERRUPTIBLE | RT_LOCK, |a| a.jump(sleeps));
     // vfork(2) and posix_spawn(3) wait for their child in state D, so that only SIGKILL ends it. That is no disk.
     let is_disk = a.label();
     a.unless(Condition::AnyBit, R1, WAKE_KILL, |a| a.jump(is_disk));
-    a.load(R1, previous, field!(Thread, live.call));
+    call(a);
     for call in [libc::SYS_vfork, libc::SYS_clone, libc::SYS_clone3] {
         a.jump_if(Condition::Equal, R1, call as i32, sleeps);
     }

@@ -1,0 +1,30 @@
+//! Processes that ran before they were traced.
+
+use serde::{Deserialize, Serialize};
+
+use crate::bounded;
+
+/// Which processes were traced, and what ended that.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attached {
+    /// The numbers of the processes that were there at first, as the tracer saw them.
+    #[serde(deserialize_with = "bounded::entries")]
+    pub processes: Vec<u32>,
+    /// The control group that they were found in. None where they were given by number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cgroup: Option<String>,
+    /// What ended the trace.
+    pub until: Until,
+}
+
+/// What ended the trace of processes that ran before. They go on but in the first case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Until {
+    /// All of them ended.
+    Exited,
+    /// The time that was asked for was over.
+    Time,
+    /// A signal asked the tracer to end, as by Ctrl-C.
+    Signal,
+}

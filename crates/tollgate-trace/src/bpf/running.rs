@@ -1,0 +1,74 @@
+//! Taking threads that ran before: the part of this process.
+
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+
+use tollgate_model::text::plainly;
+
+use super::kernel::TaskOffsets;
+use super::layout::{Mark, Plain};
+use super::maps::Maps;
+use super::programs::{self, Target, running::Running as ForPrograms};
+use super::sys::{self, Map, MapKind};
+
+/// So often all tasks are gone through at most: threads that were not taken yet may make others meanwhile.
+const MOST_PASSES: usize = 20;
+
+/// The marks of processes that are wanted, and the program that takes their threads.
+pub(super) struct Marks {
+    map: Map,
+    task: TaskOffsets,
+    program: Option<OwnedFd>,
+}
+
+impl Marks {
+    pub fn new() -> Result<Self, String> {
+        let map = Map::new(MapKind::TaskStorage, "tollgate_marks", 4, size_of::<Mark>(), 0)
+            .map_err(|error| format!("the kernel refused a BPF map: {}", plainly(&error)))?;
+        Ok(Self { map, task: TaskOffsets::here()?, program: None })
+    }
+
+    pub fn for_programs(&self) -> ForPrograms {
+        ForPrograms { marks: self.map.raw(), task: self.task }
+    }
+
+    /// With its program, which names the maps of the others.
+    pub fn with_program(self, target: &Target) -> Result<Self, String> {
+        let program = programs::taking(target)
+            .ok_or("this kernel cannot iterate over tasks (Linux 5.8 and later can)")?;
+        let program = super::load_as(&program, sys::TRACE_ITERATOR)?;
+        Ok(Self { program: Some(program), ..self })
+    }
+
+    /// Takes all threads of these processes.
+    pub fn take<'a>(
+        &self,
+        maps: &Maps,
+        processes: impl Iterator<Item = (u32, &'a str, BorrowedFd<'a>)>,
+    ) -> Result<(), String> {
+        let refused = |error| format!("a process was not taken: {}", plainly(&error));
+        for (pid, name, descriptor) in processes {
+            let mark = Mark { serial: maps.enter(pid, name).map_err(refused)?, padding: 0 };
+            match self.map.update(&descriptor.as_raw_fd().to_ne_bytes(), mark.bytes()) {
+                // It has ended.
+                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+                marked => marked.map_err(refused)?,
+            }
+        }
+        maps.taking(true);
+        let taken = self.pass_until_none_is_new(maps);
+        maps.taking(false);
+        taken.map_err(refused)
+    }
+
+    fn pass_until_none_is_new(&self, maps: &Maps) -> std::io::Result<()> {
+        let Some(program) = &self.program else { return Ok(()) };
+        for _ in 0..MOST_PASSES {
+            let before = maps.seen();
+            sys::iterate(program)?;
+            if maps.seen() == before {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
