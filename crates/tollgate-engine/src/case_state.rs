@@ -215,6 +215,7 @@ impl CaseState {
             processes: self.processes.clone(),
             counted: self.counted(ops_per_sample),
             counters: self.counters(),
+            events: Vec::new(),
             // Without a time there is no throughput.
             bytes_per_op: (self.benchmark.bytes)(&self.params).filter(|_| !is_counted),
             group: suite.to_owned(),

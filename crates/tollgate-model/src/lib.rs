@@ -6,7 +6,7 @@
 //! - [`run`]: the run document, and how an untrusted one is read.
 //! - [`bounded`]: the bounds that hold while it is read.
 //! - [`fact`]: a property of the environment, known with its source or unknown with the reason.
-//! - [`measurement`]: samples as they were taken, never a figure derived from them.
+//! - [`measurement`]: samples as they were taken, never a figure derived from them. [`events`]: what was counted beside them.
 //! - [`own`]: the names of the engine's own benchmarks.
 //! - [`stats`]: order statistics and distribution-free intervals.
 //! - [`estimate`]: median, interval, min, modes and spread of one measurement.
@@ -22,6 +22,7 @@ pub mod boundary;
 pub mod bounded;
 pub mod compare;
 pub mod estimate;
+pub mod events;
 pub mod fact;
 pub mod measurement;
 pub mod own;
@@ -32,6 +33,7 @@ pub mod traced;
 pub mod versus;
 
 pub use boundary::{Boundary, Effect, Reach};
+pub use events::EventCounts;
 pub use fact::{Fact, FactValue, Unknown};
 pub use measurement::{
     Case, Counted, Counter, Measured, Measurement, Outcome, ParamValue, Params, ProcessRounds, Provenance,

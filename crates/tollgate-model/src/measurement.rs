@@ -7,6 +7,7 @@ use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::bounded;
+use crate::events::EventCounts;
 
 /// A benchmark with parameters: one row of a table, and the key on which runs are joined.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -160,6 +161,8 @@ struct Fields {
     counted: Option<Counted>,
     #[serde(default, deserialize_with = "bounded::entries")]
     counters: Vec<Counter>,
+    #[serde(default, deserialize_with = "bounded::entries")]
+    events: Vec<EventCounts>,
     bytes_per_op: Option<u64>,
     group: Option<String>,
     baseline: Option<Case>,
@@ -219,6 +222,7 @@ impl TryFrom<Fields> for Measurement {
                 span_ns: fields.span_ns,
                 counted: fields.counted,
                 counters: fields.counters,
+                events: fields.events,
                 bytes_per_op: fields.bytes_per_op,
                 group: fields.group.ok_or("missing field `group`")?,
                 baseline: fields.baseline,
@@ -288,6 +292,9 @@ pub struct Measured {
     /// Other counts of the kept batches.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub counters: Vec<Counter>,
+    /// Context switches, page faults and, where they can be counted, cycles, instructions and misses of the kept batches.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<EventCounts>,
     /// Bytes that one operation moves; None where a throughput has no meaning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes_per_op: Option<u64>,
@@ -403,6 +410,7 @@ impl Measured {
             samples,
             counted: None,
             counters: Vec::new(),
+            events: Vec::new(),
             bytes_per_op: None,
             group: group.to_owned(),
             baseline: None,

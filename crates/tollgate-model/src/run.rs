@@ -13,6 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::bounded::{
     self, Account, Bounded, Fault, MAX_FACTS, MAX_PARAMS, MAX_PROCESSES, MAX_SAMPLES, MAX_TEXT, MAX_TEXTS,
 };
+use crate::events::{self, EventCounts};
 use crate::fact::{Fact, FactValue};
 use crate::measurement::{Case, Measured, Measurement, Outcome, ProcessRounds};
 use crate::text::{excerpt, plainly, shorten};
@@ -482,7 +483,19 @@ fn validate_measured(measured: &Measured) -> Result<(), String> {
     if let Some(counted) = &measured.counted {
         plain("what was counted", &counted.what)?;
     }
+    measured.events.iter().try_for_each(validate_events)?;
+    if measured.events.len() > events::MOST {
+        return Err(format!("its events have more than {} sources", events::MOST));
+    }
     plain("its group", &measured.group)
+}
+
+fn validate_events(counts: &EventCounts) -> Result<(), String> {
+    plain("a source of events", &counts.source)?;
+    if counts.counts.len() > events::MOST {
+        return Err(format!("a source counted more than {} kinds of events", events::MOST));
+    }
+    counts.counts.iter().try_for_each(|counter| plain("the name of an event", &counter.what))
 }
 
 fn validate_rounds(process: &ProcessRounds) -> Result<(), String> {

@@ -198,6 +198,7 @@ impl Drawn {
             ],
             counted: None,
             counters: Vec::new(),
+            events: Vec::new(),
             bytes_per_op: None,
             group: "fleet".to_owned(),
             baseline: None,

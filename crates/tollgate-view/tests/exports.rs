@@ -46,6 +46,7 @@ fn measured(unit: Unit, samples: Vec<f64>) -> Measured {
         processes: vec![ProcessRounds { rounds, ran: None, discarded: Vec::new() }],
         counted: None,
         counters: Vec::new(),
+        events: Vec::new(),
         bytes_per_op: None,
         group: "g".to_owned(),
         baseline: None,

@@ -21,6 +21,7 @@ fn measured(samples: [f64; 7]) -> Measured {
         processes: samples.map(|_| ProcessRounds { rounds: 1, ran: None, discarded: Vec::new() }).to_vec(),
         counted: None,
         counters: Vec::new(),
+        events: Vec::new(),
         bytes_per_op: None,
         group: "files".to_owned(),
         baseline: None,

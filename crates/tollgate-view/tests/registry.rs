@@ -36,6 +36,7 @@ fn run(id: &str, level: f64, value: &str) -> Run {
         processes: vec![ProcessRounds { rounds: 8, ran: None, discarded: Vec::new() }; 8],
         counted: None,
         counters: Vec::new(),
+        events: Vec::new(),
         bytes_per_op: None,
         group: benchmark.suite().to_owned(),
         baseline: None,

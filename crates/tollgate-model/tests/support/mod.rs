@@ -58,6 +58,7 @@ pub fn measured(group: &str, processes: &[Vec<f64>]) -> Measured {
         discarded: 0,
         processes: processes.iter().map(rounds).collect(),
         counters: Vec::new(),
+        events: Vec::new(),
         bytes_per_op: None,
         group: group.to_owned(),
         baseline: None,

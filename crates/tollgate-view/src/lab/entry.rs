@@ -73,6 +73,7 @@ mod tests {
             processes: vec![ProcessRounds { rounds: 3, ran: None, discarded: Vec::new() }],
             counted: None,
             counters: Vec::new(),
+            events: Vec::new(),
             bytes_per_op: None,
             group: "entry".to_owned(),
             baseline: None,

@@ -171,6 +171,7 @@ fn parts_of(measured: &Measured) -> Vec<Part> {
             processes: measured.processes.clone(),
             counted: None,
             counters: Vec::new(),
+            events: Vec::new(),
             bytes_per_op: None,
             group: String::new(),
             baseline: None,

@@ -50,6 +50,7 @@ fn measured(unit: Unit, samples: Vec<f64>) -> Measured {
         processes: vec![ProcessRounds { rounds: 1, ran: None, discarded: Vec::new() }; samples.len()],
         counted: None,
         counters: Vec::new(),
+        events: Vec::new(),
         bytes_per_op: None,
         group: "versus".to_owned(),
         baseline: None,

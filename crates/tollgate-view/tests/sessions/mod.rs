@@ -130,6 +130,7 @@ pub fn runs(sides: &[Side], cases: &[(&str, f64)]) -> Vec<Run> {
             processes: vec![ProcessRounds { rounds: TURNS as u32, ran: None, discarded: Vec::new() }; PAIRS],
             counted: None,
             counters: Vec::new(),
+            events: Vec::new(),
             bytes_per_op: None,
             group: "entry".to_owned(),
             baseline: None,

@@ -145,6 +145,7 @@ fn measured(machines: &[Vec<Option<f64>>], operations: u32, unit: Unit, provenan
         processes: machines.iter().map(process).collect(),
         counted: None,
         counters: Vec::new(),
+        events: Vec::new(),
         bytes_per_op: None,
         group: SUITE.to_owned(),
         baseline: None,

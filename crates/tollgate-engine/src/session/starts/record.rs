@@ -67,6 +67,7 @@ impl Record {
             processes: self.samples.iter().map(process).collect(),
             counted: None,
             counters: Vec::new(),
+            events: Vec::new(),
             bytes_per_op: None,
             group: benchmark.suite().to_owned(),
             baseline: benchmark.baseline_of(params),

@@ -1,0 +1,86 @@
+//! Events that happened while batches were timed: context switches, page faults, cycles.
+
+use serde::{Deserialize, Serialize};
+
+use crate::bounded;
+use crate::measurement::Counter;
+
+/// Times that a thread left the processor, whether it waited or was preempted.
+pub const CONTEXT_SWITCHES: &str = "context switches";
+/// Times that the timed thread ended on another processor than it began.
+pub const MIGRATIONS: &str = "CPU migrations";
+/// Page faults that needed no input or output.
+pub const MINOR_FAULTS: &str = "minor faults";
+/// Page faults that did.
+pub const MAJOR_FAULTS: &str = "major faults";
+/// Cycles of the processor's own clock in ring 3.
+pub const USER_CYCLES: &str = "user cycles";
+/// The same in ring 0.
+pub const KERNEL_CYCLES: &str = "kernel cycles";
+/// Instructions that retired in ring 3.
+pub const USER_INSTRUCTIONS: &str = "user instructions";
+/// The same in ring 0.
+pub const KERNEL_INSTRUCTIONS: &str = "kernel instructions";
+/// Branches that were predicted wrong and retired, in both rings.
+pub const BRANCH_MISSES: &str = "branch misses";
+/// Accesses that the last cache did not hold, in both rings.
+pub const CACHE_MISSES: &str = "cache misses";
+
+/// The most kinds of events of a source, and the most sources of a measurement.
+pub(crate) const MOST: usize = 32;
+
+/// What one source counted in the kept batches of a case. It is read before the first reading of the clock and after the second.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EventCounts {
+    /// The interface and its scope: `getrusage(2), the timed thread`.
+    pub source: String,
+    /// Operations in the batches that it counted.
+    pub operations: u64,
+    /// Kept batches without a count: the kernel had given a part of the counters to other events (multiplexing).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub uncounted: u64,
+    /// The events of all of these batches together.
+    #[serde(deserialize_with = "bounded::entries")]
+    pub counts: Vec<Counter>,
+}
+
+impl EventCounts {
+    /// Events of this kind for each operation. None where it does not count them.
+    pub fn per_operation(&self, what: &str) -> Option<f64> {
+        let counter = self.counts.iter().find(|counter| counter.what == what)?;
+        (self.operations > 0).then(|| counter.number as f64 / self.operations as f64)
+    }
+}
+
+/// Events of this kind for each operation, by the first source that counts them.
+pub fn per_operation(events: &[EventCounts], what: &str) -> Option<f64> {
+    events.iter().find_map(|counts| counts.per_operation(what))
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_source_that_counts_a_kind_is_taken() {
+        let of = |source: &str, operations, what: &str, number| EventCounts {
+            source: source.to_owned(),
+            operations,
+            uncounted: 0,
+            counts: vec![Counter { what: what.to_owned(), number }],
+        };
+        let events = [
+            of("none", 0, MINOR_FAULTS, 7),
+            of("one", 4, MINOR_FAULTS, 2),
+            of("two", 2, MINOR_FAULTS, 2),
+            of("three", 8, USER_CYCLES, 80),
+        ];
+        assert_eq!(per_operation(&events, MINOR_FAULTS), Some(0.5));
+        assert_eq!(per_operation(&events, USER_CYCLES), Some(10.0));
+        assert_eq!(per_operation(&events, KERNEL_CYCLES), None);
+    }
+}
