@@ -2,14 +2,16 @@
 
 use std::time::{Duration, Instant};
 
+use tollgate_model::EventCounts;
 use tollgate_model::estimate::{CONFIDENCE, paces};
 use tollgate_model::measurement::{
     Case, Counted, Counter, Measured, Measurement, Outcome, Params, ProcessRounds, Provenance, Unit,
 };
 use tollgate_model::stats::{self, Interval};
 
+use super::events::Tally;
 use super::record::InstanceRecord;
-use super::shared::{Events, InstanceState, Readiness};
+use super::shared::{Events, InstanceState, OWN_EVENTS, Readiness};
 use super::worker::{InstanceOrder, iterations_for};
 use super::{benchmark::Benchmark, clock::Clock, ending::Ending, refusal::Refusal, run::Decided};
 
@@ -215,7 +217,7 @@ impl CaseState {
             processes: self.processes.clone(),
             counted: self.counted(ops_per_sample),
             counters: self.counters(),
-            events: Vec::new(),
+            events: if is_counted { Vec::new() } else { self.counted_beside(ops_per_sample) },
             // Without a time there is no throughput.
             bytes_per_op: (self.benchmark.bytes)(&self.params).filter(|_| !is_counted),
             group: suite.to_owned(),
@@ -240,8 +242,13 @@ impl CaseState {
         }
     }
 
+    fn counted_beside(&self, ops_per_sample: u64) -> Vec<EventCounts> {
+        let words = std::array::from_fn(|at| self.events[OWN_EVENTS + at]);
+        Tally::of_words(words).counts(ops_per_sample)
+    }
+
     fn counters(&self) -> Vec<Counter> {
-        let numbers = self.benchmark.counters.iter().zip(&self.events[1..]);
+        let numbers = self.benchmark.counters.iter().zip(&self.events[1..OWN_EVENTS]);
         numbers.map(|(what, &number)| Counter { what: (*what).to_owned(), number }).collect()
     }
 

@@ -14,6 +14,7 @@ use std::{cell::RefCell, rc::Rc, thread::JoinHandle, time::Duration};
 use tollgate_os::affinity::Pinned;
 
 use super::clock::{self, Clock};
+use super::events::{Counting, Of};
 use super::limits::{Quota, Taken};
 use super::refusal::{Refusal, Result};
 use super::runner::{Batch, Order, Runner};
@@ -211,15 +212,16 @@ impl Contended {
         self.contender.begin(&mut self.context);
         let mut nothing = LoopContext::default();
         let mut empty = || clock.time(|| run_empty(order.iterations, &mut nothing));
-        let switches = cpu::switches();
-        let emptied = empty();
+        let mut counting = Counting::begin(Of::Thread);
+        let emptied = counting.empty(&mut empty);
         let stamp = || if self.partners.is_empty() { 0 } else { clock::stamp() };
         let from = stamp();
         // SAFETY: by `Contended::new`'s contract.
-        let worked = clock.time(|| unsafe { code.run(iterations, context) });
+        let worked = counting.work(|| clock.time(|| unsafe { code.run(iterations, context) }));
         let to = stamp();
         let emptied_again = empty();
-        let unswitched = switches == cpu::switches();
+        let tally = counting.end();
+        let unswitched = tally.switches() == 0;
         let theirs = stopped(running)?;
         let contended = theirs.iter().all(|stamps| stamps.cover(from, to, hz));
         let (sound, counted) = match self.contender.after(&self.context, &self.partners)? {
@@ -227,7 +229,7 @@ impl Contended {
             Outcome::Incomplete => (false, None),
         };
         let spans = [emptied, worked, emptied_again];
-        Ok(Batch { counted, ..Batch::between(spans, unswitched && contended && sound) })
+        Ok(Batch { counted, tally, ..Batch::between(spans, unswitched && contended && sound) })
     }
 }
 

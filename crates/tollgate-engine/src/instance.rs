@@ -2,6 +2,7 @@
 
 use std::{any::Any, sync::mpsc, thread, time::Duration};
 
+use super::events::{self, Counting, Of};
 use super::refusal::{OrRefused, Refusal, Result};
 use super::runner::{Batch, BatchHooks, Order, Runner};
 use super::timed::{LongLoop, LoopContext, Timed, TimedLoop, run_empty};
@@ -13,6 +14,8 @@ pub struct Instance {
     pub(super) ready: Readiness,
     /// The part of the preparation that later processes of the run need not repeat.
     pub(super) spent_once: Duration,
+    /// Its runner counts the events of its batches.
+    counts_events: bool,
 }
 
 /// The address of a loop's first instruction, in this process or in the 32-bit program; None of whole operations.
@@ -30,7 +33,7 @@ impl Instance {
     /// An instance whose batches `runner` runs.
     pub fn new(runner: impl Runner + 'static) -> Self {
         let ready = Readiness { ops: 1, most: u64::MAX, ..Readiness::default() };
-        Self { runner: Box::new(runner), ready, spent_once: Duration::ZERO }
+        Self { runner: Box::new(runner), ready, spent_once: Duration::ZERO, counts_events: false }
     }
 
     /// An instance in a 32-bit process of its own, and how the 32-bit vDSO enters the kernel there.
@@ -86,6 +89,22 @@ impl Instance {
     /// One batch, as a round runs it.
     pub fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch> {
         self.runner.batch(clock, order)
+    }
+
+    /// One batch with its events: those that its runner counted, or those of the whole call.
+    pub(super) fn counted_batch(&mut self, clock: Clock, order: Order) -> Result<Batch> {
+        if self.counts_events {
+            return self.runner.batch(clock, order);
+        }
+        let runner = &mut self.runner;
+        let mut counted_itself = false;
+        let mut batches = events::around(|| {
+            let batch = runner.batch(clock, order)?;
+            counted_itself = !batch.tally.is_empty();
+            Ok(vec![batch])
+        })?;
+        self.counts_events = counted_itself;
+        batches.pop().ok_or_else(|| fail!("no batch"))
     }
 
     /// Operations in one iteration, and the greatest number of iterations in a batch.
@@ -227,15 +246,16 @@ impl Loop {
             Some(overhead) => clock.time(|| unsafe { overhead.run(empty_iterations, &mut nothing) }),
         };
 
-        let switches = cpu::switches();
-        let emptied = empty();
+        let mut counting = Counting::begin(if blocking { Of::Process } else { Of::Thread });
+        let emptied = counting.empty(&mut empty);
         let cpu_share = blocking.then(cpu::CpuShare::begin);
         // SAFETY: `Loop::new`'s contract; the context lives as long as the loop.
-        let worked = clock.time(|| unsafe { code.run(iterations, context) });
+        let worked = counting.work(|| clock.time(|| unsafe { code.run(iterations, context) }));
         let attended = cpu_share.map(cpu::CpuShare::was_full);
         let emptied_again = empty();
-        let unswitched = attended.unwrap_or_else(|| switches == cpu::switches());
-        Batch::between([emptied, worked, emptied_again], unswitched)
+        let tally = counting.end();
+        let unswitched = attended.unwrap_or_else(|| tally.switches() == 0);
+        Batch { tally, ..Batch::between([emptied, worked, emptied_again], unswitched) }
     }
 }
 

@@ -13,7 +13,7 @@ use tollgate_os::process::{self, Child};
 use super::ending::{Ending, signal_name};
 use super::refusal::{Refusal, Result};
 use super::runner::{Batch, Order};
-use super::{clock::Clock, experiment::Experiment, limits::Quota};
+use super::{clock::Clock, events, experiment::Experiment, limits::Quota};
 
 /// A handle of such a process. The process ends with its last handle, or with the bench process.
 #[derive(Clone)]
@@ -96,7 +96,7 @@ fn serve(
     for line in BufReader::new(orders).lines().map_while(Result::ok) {
         let Ok(Request { experiment, clock, order }) = serde_json::from_str(&line) else { return };
         let batches = match experiments.get_mut(experiment) {
-            Some(experiment) => experiment.run(clock, order),
+            Some(experiment) => events::around(|| experiment.run(clock, order)),
             None => Err(fail!("no such experiment")),
         };
         if !answer(&batches) {

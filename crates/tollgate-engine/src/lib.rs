@@ -18,7 +18,7 @@
 //!   (a loop with partners on other processors), `users` (threads or processes that make one operation at the same time),
 //!   `isolated` (instances in a process of their own), `experiment` (one action that gives several measurements).
 //! - Tools: `clock` (the only clock), `cpu` (affinity and switches), `affinity` (whether it binds), `random` (the order of a round), `own` (the
-//!   engine's measurements of itself: detection limit, loop overhead, timer overhead).
+//!   engine's measurements of itself: detection limit, loop overhead, timer overhead), `events` (what is counted beside the time).
 
 // First, since its macros are known from here on.
 #[macro_use]
@@ -36,6 +36,7 @@ pub mod contended;
 mod context;
 pub mod cpu;
 mod ending;
+pub mod events;
 pub mod experiment;
 #[cfg(test)]
 mod faults;

@@ -15,7 +15,7 @@ use super::selection::{Group, Selection};
 use super::shared::{Report, SharedResults};
 use super::supervisor::{Isolation, Worker};
 use super::worker::{Find, Task, Work};
-use super::{cpu, ending::Ending, ending::signal_name, group, other_cpus::OtherCpus, random::Random};
+use super::{cpu, ending::Ending, ending::signal_name, events, group, other_cpus::OtherCpus, random::Random};
 
 /// The calibration's share of the remaining time. It needs a tenth of that, unless processors are short or instances
 /// hang.
@@ -351,6 +351,7 @@ pub(super) fn clock_found(
         facts.push(("run.affinity".to_owned(), Fact::known(word, observed.describe())));
     }
     facts.push(("run.clock".to_owned(), fact));
+    facts.extend(report.pmu.as_ref().map(|found| ("run.counters".to_owned(), events::fact(found))));
     facts.push(("run.clock_hz".to_owned(), Fact::known(clock.hz() as i64, "run.clock")));
     (clock, affinity, facts)
 }

@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::clock::{Clock, Span};
-use super::{heartbeat::Heartbeat, refusal::Result, timed::LoopContext};
+use super::{events::Tally, heartbeat::Heartbeat, refusal::Result, timed::LoopContext};
 
 /// An order: so many iterations of the loop, and as many of the empty loop before and after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,12 +48,15 @@ pub struct Batch {
     pub counted: Option<u64>,
     /// Other counts, in the order of the benchmark's counters.
     pub counters: Counters,
+    /// Context switches, faults and hardware events; nothing where the runner does not count them.
+    pub tally: Tally,
 }
 
 impl Batch {
     /// A batch in which nothing is counted.
     pub fn new(work: u64, empty: u64, undisturbed: bool) -> Self {
-        Self { work, empty, undisturbed, counted: None, counters: Counters::default() }
+        let (counters, tally) = (Counters::default(), Tally::default());
+        Self { work, empty, undisturbed, counted: None, counters, tally }
     }
 
     /// A batch of the timed loop between two empty ones. One that left its processor is disturbed in any case.

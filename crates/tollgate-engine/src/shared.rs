@@ -18,6 +18,7 @@ use tollgate_os::memfd;
 
 use super::affinity::Observed;
 use super::clock::{Clock, FrequencySource};
+use super::events::{self, NoPmu};
 use super::{heartbeat::Heartbeat, mapping::Mapping, refusal::Result, runner::Counters};
 
 /// Greatest number of instances of a group.
@@ -108,6 +109,9 @@ pub struct Report {
     pub pin_error: Option<i32>,
     /// What pinned threads showed; None where it was not asked for, or could not be tried.
     pub affinity: Option<Observed>,
+    /// What hardware events are counted, or why none are; None where it was not asked for.
+    #[serde(default)]
+    pub pmu: Option<Result<String, NoPmu>>,
 }
 
 /// An instance in a child: its calibration, or why it cannot be measured. None where the child did not reach it.
@@ -138,10 +142,13 @@ pub struct Readiness {
     pub notes: Vec<String>,
 }
 
-/// Counts of a batch: the benchmark's events, then its counters.
+/// Counts of a batch: the benchmark's events, its counters, then what is counted beside any time.
 pub type Events = [u64; EVENTS];
 
-const EVENTS: usize = 1 + size_of::<Counters>() / 8;
+const EVENTS: usize = OWN_EVENTS + events::WORDS;
+
+/// Those that the benchmark names.
+pub(super) const OWN_EVENTS: usize = 1 + size_of::<Counters>() / 8;
 
 /// One batch in the matrix of rounds and instances.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -412,10 +419,15 @@ mod tests {
             shared.set_instance(MAX_INSTANCES - 1, &state);
             assert_eq!(shared.instance(MAX_INSTANCES - 1), Some(state));
         }
-        shared.add_events(3, [5, 1, 0, 0, 0]);
-        shared.add_events(3, [9, 0, 7, 0, 3]);
-        shared.take_back_events(3, [2, 0, 1, 0, 3]);
-        assert_eq!(shared.events(3), [12, 1, 6, 0, 0]);
+        let events = |first: [u64; 4]| {
+            let mut events = Events::default();
+            (events[0], events[1], events[2], events[EVENTS - 1]) = first.into();
+            events
+        };
+        shared.add_events(3, events([5, 1, 0, 0]));
+        shared.add_events(3, events([9, 0, 7, 3]));
+        shared.take_back_events(3, events([2, 0, 1, 3]));
+        assert_eq!(shared.events(3), events([12, 1, 6, 0]));
         assert_eq!((shared.events(4), shared.events(MAX_INSTANCES)), (Events::default(), Events::default()));
         assert_eq!((shared.rounds(), shared.rounds_recorded()), (0, 0));
         shared.set_slot(0, 5, Slot::Discarded);
@@ -431,7 +443,8 @@ mod tests {
         let clock = Some(Ok((Clock::Tsc { hz: 3 }, FrequencySource::Cpuid15)));
         let over = Duration::from_millis(40);
         let affinity = Some(Observed { pinned: 1, ran_on: [Some(1), None], quick: 9, over });
-        let report = Report { clock, pin_error: Some(libc::EINVAL), affinity };
+        let pmu = Some(Err(NoPmu { is_refused: true, why: "EPERM".to_owned() }));
+        let report = Report { clock, pin_error: Some(libc::EINVAL), affinity, pmu };
         shared.set_report(&report);
         assert_eq!(shared.report(), report);
     }

@@ -15,7 +15,7 @@ use std::os::fd::{FromRawFd, OwnedFd};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use tollgate_model::Params;
+use tollgate_model::{Boundary, Params};
 use tollgate_os::process::die_with_parent;
 
 use super::affinity::Observed;
@@ -23,13 +23,14 @@ use super::benchmark::{Benchmark, Kind};
 use super::clock::{self, Clock};
 use super::context::Context;
 use super::cpu;
+use super::events;
 use super::instance::{Instance, loop_address};
 use super::limits::{Limits, Quota};
 use super::own::BATCH_TIME;
 use super::random::Random;
 use super::refusal::Result;
 use super::runner::{Batch, Order};
-use super::shared::{Events, MAX_ROUNDS, Readiness, Report, SharedResults, Slot};
+use super::shared::{Events, MAX_ROUNDS, OWN_EVENTS, Readiness, Report, SharedResults, Slot};
 use super::slow_down::SlowDown;
 use super::storage::Storage;
 
@@ -69,6 +70,12 @@ impl Task {
     /// Whether instructions are counted.
     pub fn counts(&self) -> bool {
         matches!(self.work, Work::Count { .. } | Work::Watched { .. })
+    }
+
+    /// Whether an operation switches between threads.
+    fn switches(&self, find: Find) -> bool {
+        let benchmarks = self.orders().iter().filter_map(|order| find(&order.benchmark));
+        benchmarks.into_iter().any(|benchmark| benchmark.crosses.contains(&Boundary::ContextSwitch))
     }
 
     fn orders(&self) -> &[InstanceOrder] {
@@ -168,6 +175,7 @@ pub(super) fn serve(shared: &SharedResults, find: Find) -> i32 {
     // SAFETY: getppid(2) has no preconditions.
     let parent = unsafe { libc::getppid() };
     cpu::allow(&task.allowed);
+    let (counts_instructions, switches) = (task.counts(), task.switches(find));
     let uses_storage = task.orders().iter().any(|order| Storage::is_used_by(&order.benchmark));
     let storage = if uses_storage {
         let storage = task.storage.and_then(Storage::entered);
@@ -190,6 +198,12 @@ pub(super) fn serve(shared: &SharedResults, find: Find) -> i32 {
         report.pin_error = Some(error.raw_os_error().unwrap_or(libc::EIO));
     } else if task.work == Work::Clock {
         report.affinity = task.cpu.and_then(|cpu| Observed::here(cpu).ok());
+    }
+    // Where instructions are counted no hardware counts any.
+    if !counts_instructions {
+        let pinned = task.cpu.filter(|_| report.pin_error.is_none());
+        let pmu = events::open(pinned, switches);
+        report.pmu = (task.work == Work::Clock).then_some(pmu);
     }
     shared.set_report(&report);
     let context = Context::new(task.allowed, Quota::new(task.limits), shared.heartbeat(), storage)
@@ -246,7 +260,7 @@ impl Bench<'_> {
 
     fn rounds(&mut self, clock: Clock, orders: &[InstanceOrder], seed: u64, deadline: u64) {
         let instances = self.make_ready(orders);
-        let kept = vec![Vec::new(); orders.len()];
+        let kept = vec![None; orders.len()];
         RoundRunner { shared: self.shared, clock, orders, instances, kept }.run(seed, deadline);
     }
 
@@ -327,7 +341,7 @@ fn try_out(
 
 /// Runs one batch and checks its count of events.
 fn run_batch(benchmark: &Benchmark, instance: &mut Instance, clock: Clock, order: Order) -> Result<Batch> {
-    let batch = instance.runner.batch(clock, order)?;
+    let batch = instance.counted_batch(clock, order)?;
     let operations = order.all() * instance.ready.ops;
     if let Some(share) = benchmark.share {
         let looked_at = operations / share.one_of.max(1);
@@ -347,7 +361,8 @@ fn run_batch(benchmark: &Benchmark, instance: &mut Instance, clock: Clock, order
 fn events_of(batch: &Batch) -> Events {
     let mut events = Events::default();
     events[0] = batch.counted.unwrap_or(0);
-    events[1..].copy_from_slice(&batch.counters);
+    events[1..OWN_EVENTS].copy_from_slice(&batch.counters);
+    events[OWN_EVENTS..].copy_from_slice(&batch.tally.words());
     events
 }
 
@@ -363,7 +378,8 @@ struct RoundRunner<'a> {
     clock: Clock,
     orders: &'a [InstanceOrder],
     instances: Vec<Ready>,
-    kept: Vec<Vec<Kept>>,
+    /// The latest kept batch of each instance.
+    kept: Vec<Option<Kept>>,
 }
 
 struct Ready {
@@ -454,7 +470,7 @@ impl RoundRunner<'_> {
             self.shared.set_slot(round, index, Slot::Kept(slow_down.net(net)));
             let events = events_of(&batch);
             self.shared.add_events(index, events);
-            self.kept[index].push(Kept { round, events });
+            self.kept[index] = Some(Kept { round, events });
         }
         RoundEnd::Whole
     }
@@ -462,7 +478,7 @@ impl RoundRunner<'_> {
     fn discard_round(&mut self, round: usize) {
         for (index, kept) in self.kept.iter_mut().enumerate() {
             self.shared.set_slot(round, index, Slot::Empty);
-            while let Some(batch) = kept.pop_if(|batch| batch.round == round) {
+            if let Some(batch) = kept.take_if(|batch| batch.round == round) {
                 self.shared.take_back_events(index, batch.events);
             }
         }

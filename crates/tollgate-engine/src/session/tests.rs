@@ -463,7 +463,7 @@ fn instance() -> impl Strategy<Value = InstanceRecord> {
         });
     let rounds = || proptest::collection::vec(0_u32..6, 0..4);
     let ticks = proptest::collection::vec(any::<i64>(), 0..5);
-    (proptest::option::of(ready), proptest::option::of(rounds()), rounds(), ticks, any::<[u64; 5]>())
+    (proptest::option::of(ready), proptest::option::of(rounds()), rounds(), ticks, any::<[u64; 23]>())
         .prop_map(|(ready, ran, discarded, ticks, events)| InstanceRecord {
             state: ready.map(Ok),
             ran,

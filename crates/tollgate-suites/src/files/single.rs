@@ -106,6 +106,7 @@ pub(super) fn together(first: Batch, second: Batch) -> Batch {
         undisturbed: first.undisturbed && second.undisturbed,
         counted: first.counted.zip(second.counted).map(|(first, second)| first + second),
         counters: std::array::from_fn(|which| first.counters[which] + second.counters[which]),
+        tally: first.tally.and(&second.tally),
     }
 }
 
