@@ -100,6 +100,14 @@ impl Tally {
         tally
     }
 
+    /// These counts less those of another part, which was counted beside it.
+    pub fn less(mut self, other: &Self) -> Self {
+        for at in (word::SWITCHES..=word::MAJOR).chain(word::PMU..WORDS) {
+            self.0[at] = self.0[at].saturating_sub(other.0[at]);
+        }
+        self
+    }
+
     /// The two together, of one batch that consists of two parts.
     pub fn and(&self, other: &Self) -> Self {
         let mut sum = Self(std::array::from_fn(|at| self.0[at].saturating_add(other.0[at])));

@@ -17,6 +17,7 @@ use board::{ABANDONED, Board, sleep_while, wake_all};
 use pool::Pool;
 
 use super::clock::{self, Clock};
+use super::events::Tally;
 use super::refusal::Result;
 use super::runner::{Batch, Order, Runner};
 use super::{context::Context, heartbeat::Heartbeat, instance::Instance};
@@ -70,6 +71,9 @@ struct Crowd {
 struct Found {
     latency: f64,
     is_sound: bool,
+    /// Operations of all users, and their context switches, minor and major faults.
+    operations: u64,
+    usage: [u64; 3],
 }
 
 impl Crowd {
@@ -152,7 +156,10 @@ impl Crowd {
         let users: Vec<Made> = board.slots(self.case.users).iter().map(Made::of).collect();
         let rate: f64 = users.iter().map(Made::rate).sum();
         let is_sound = users.iter().all(|made| made.covers(from, until) && (switches || !made.preempted));
-        Found { latency: self.case.users as f64 / rate, is_sound }
+        let operations = users.iter().fold(0_u64, |sum, made| sum.saturating_add(made.operations));
+        let of = |which: usize| users.iter().fold(0_u64, |sum, made| sum.saturating_add(made.usage[which]));
+        let usage = [of(0), of(1), of(2)];
+        Found { latency: self.case.users as f64 / rate, is_sound, operations, usage }
     }
 }
 
@@ -172,9 +179,12 @@ impl Runner for Crowd {
             }
             self.heartbeat.beat();
         }
-        let found = latest.unwrap_or(Found { latency: 1.0, is_sound: false });
-        let stated = (order.all() * STATED) as f64 * found.latency;
-        Ok(Batch::new(stated.round() as u64, 0, found.is_sound))
+        let nothing = Found { latency: 1.0, is_sound: false, operations: 0, usage: [0; 3] };
+        let found = latest.unwrap_or(nothing);
+        let stated = order.all() * STATED;
+        let tally = Tally::of_operations(found.usage, found.operations, stated);
+        let ticks = stated as f64 * found.latency;
+        Ok(Batch { tally, ..Batch::new(ticks.round() as u64, 0, found.is_sound) })
     }
 }
 
@@ -185,6 +195,7 @@ struct Made {
     first: u64,
     last: u64,
     preempted: bool,
+    usage: [u64; 3],
 }
 
 impl Made {
@@ -194,6 +205,7 @@ impl Made {
             first: slot.first.load(SeqCst),
             last: slot.last.load(SeqCst),
             preempted: slot.preempted.load(SeqCst) > 0,
+            usage: std::array::from_fn(|which| slot.usage[which].load(SeqCst)),
         }
     }
 
@@ -238,7 +250,7 @@ mod tests {
     static TABLE: [Operation; 1] = [Operation { prepare: counting, switches: false }];
 
     fn made(operations: u64, first: u64, last: u64) -> Made {
-        Made { operations, first, last, preempted: false }
+        Made { operations, first, last, preempted: false, usage: [0; 3] }
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub(crate) use tollgate_engine::mapping::{HUGE, Mapping};
 // Named, since a boundary has this name too.
 pub(crate) use tollgate_engine::Random;
+pub(crate) use tollgate_engine::events::{Counting, Of, Tally};
 pub(crate) use tollgate_engine::*;
 pub(crate) use tollgate_model::Boundary::*;
 pub(crate) use tollgate_model::{Boundary, ParamValue, Params, Unit};

@@ -360,7 +360,9 @@ pub(super) mod tests {
             }
             Ok(pmu) => {
                 let before = pmu.read().expect("a reading");
-                (0..100_000_u64).for_each(|number| drop(std::hint::black_box(number)));
+                (0..100_000_u64).for_each(|number| {
+                    std::hint::black_box(number);
+                });
                 let counted = pmu.read().expect("a reading").since(&before);
                 assert!(!counted.is_whole || counted.counts[1] >= 100_000, "{counted:?}");
             }

@@ -57,6 +57,8 @@ pub struct Slot {
     pub last: AtomicU64,
     /// How often the processor was taken away from it.
     pub preempted: AtomicU64,
+    /// Its context switches, minor and major faults.
+    pub usage: [AtomicU64; 3],
     /// The error number of a preparation or an operation that failed; 0 for none.
     pub error: AtomicI32,
 }

@@ -93,7 +93,7 @@ impl User {
         arrive(board);
         let Some(from) = wait_for_window(board, clock) else { return };
         let until = board.window().until.load(SeqCst);
-        let before = Usage::of_thread().nivcsw;
+        let before = Usage::of_thread();
         while clock.moment() < from {
             std::hint::spin_loop();
         }
@@ -107,7 +107,12 @@ impl User {
             made += step;
             last = clock.moment();
         }
-        slot.preempted.store(Usage::of_thread().nivcsw.wrapping_sub(before), SeqCst);
+        let after = Usage::of_thread();
+        slot.preempted.store(after.nivcsw.wrapping_sub(before.nivcsw), SeqCst);
+        let numbers = |usage: &Usage| [usage.switches(), usage.minflt, usage.majflt];
+        for ((word, after), before) in slot.usage.iter().zip(numbers(&after)).zip(numbers(&before)) {
+            word.store(after.wrapping_sub(before), SeqCst);
+        }
         slot.first.store(first, SeqCst);
         slot.last.store(last, SeqCst);
         slot.made.store(made, SeqCst);

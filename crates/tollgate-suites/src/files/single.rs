@@ -57,14 +57,16 @@ pub(super) fn instance(operation: impl Operation + 'static) -> Instance {
 /// disturbance. Returns its result, the batch, and the bytes that it read from storage.
 pub(super) fn time<T>(clock: Clock, work: impl FnOnce() -> T) -> (Option<T>, Batch, u64) {
     let mut answer = None;
-    let emptied = clock.time(|| ());
+    let mut counting = Counting::begin(Of::Thread);
+    let emptied = counting.empty(|| clock.time(|| ()));
     let before = Usage::of_thread();
-    let span = clock.time(|| answer = Some(work()));
+    let span = counting.work(|| clock.time(|| answer = Some(work())));
     let after = Usage::of_thread();
+    let tally = counting.end();
     let emptied_again = clock.time(|| ());
     let empty = emptied.ticks.min(emptied_again.ticks);
     let undisturbed = span.same_processor && before.nivcsw == after.nivcsw;
-    let batch = Batch::new(span.ticks, empty, undisturbed);
+    let batch = Batch { tally, ..Batch::new(span.ticks, empty, undisturbed) };
     (answer, batch, 512 * after.inblock.saturating_sub(before.inblock))
 }
 

@@ -106,11 +106,13 @@ struct Times {
     /// Ticks to subtract.
     less: u64,
     undisturbed: bool,
+    /// Events of the making and of the child, until it was waited for.
+    tally: Tally,
 }
 
 impl Default for Times {
     fn default() -> Self {
-        Self { returned: 0, exited: 0, less: 0, undisturbed: true }
+        Self { returned: 0, exited: 0, less: 0, undisturbed: true, tally: Tally::default() }
     }
 }
 
@@ -120,10 +122,11 @@ impl Times {
         self.exited += other.exited;
         self.less += other.less;
         self.undisturbed &= other.undisturbed;
+        self.tally = self.tally.and(&other.tally);
     }
 
     fn batch(&self, ticks: u64) -> Batch {
-        Batch::new(ticks, self.less, self.undisturbed)
+        Batch { tally: self.tally, ..Batch::new(ticks, self.less, self.undisturbed) }
     }
 }
 
@@ -152,7 +155,8 @@ fn once(what: What, program: Option<&Program>, clock: Clock, quota: &Quota) -> R
             };
             let (longer, shorter) = (of_chain(&long)?, of_chain(&short)?);
             let undisturbed = longer.undisturbed && shorter.undisturbed;
-            Ok(Times { less: shorter.exited, undisturbed, ..longer })
+            let tally = longer.tally.less(&shorter.tally);
+            Ok(Times { less: shorter.exited, undisturbed, tally, ..longer })
         }
         What::Shell => {
             let program = program()?;
@@ -212,15 +216,19 @@ fn timed<T: Copy, E>(
     let mut made = Err(io::ErrorKind::NotFound.into());
     let mut returned = Span { ticks: 0, same_processor: true };
     let mut end = None;
-    let exited = clock.time(|| {
-        returned = clock.time(|| made = make());
-        if let Ok(made) = made {
-            end = Some(wait(made));
-        }
+    let mut counting = Counting::begin(Of::Process);
+    let exited = counting.work(|| {
+        clock.time(|| {
+            returned = clock.time(|| made = make());
+            if let Ok(made) = made {
+                end = Some(wait(made));
+            }
+        })
     });
+    let tally = counting.end();
     made?;
     let undisturbed = returned.same_processor && exited.same_processor;
-    let times = Times { returned: returned.ticks, exited: exited.ticks, less: 0, undisturbed };
+    let times = Times { returned: returned.ticks, exited: exited.ticks, less: 0, undisturbed, tally };
     Ok((times, end.ok_or(io::ErrorKind::NotFound)?))
 }
 

@@ -122,16 +122,20 @@ impl Ring {
         for _ in 0..(trips / 16).max(1) {
             whole &= self.pass(bytes);
         }
-        let emptied = clock.time(|| whole &= self.pass_alone(bytes, trips));
+        let mut counting = Counting::begin(Of::Process);
+        let emptied = counting.empty(|| clock.time(|| whole &= self.pass_alone(bytes, trips)));
         whole &= self.pass(bytes | REPORT);
         let before = self.reported();
         let own_before = raw::switches_of_process();
         let cpu_share = cpu::CpuShare::begin_with(&self.children.0);
-        let worked = clock.time(|| {
-            for _ in 0..trips {
-                whole &= self.pass(bytes);
-            }
+        let worked = counting.work(|| {
+            clock.time(|| {
+                for _ in 0..trips {
+                    whole &= self.pass(bytes);
+                }
+            })
         });
+        let tally = counting.end();
         let alone = cpu_share.was_full();
         let own = raw::switches_of_process().saturating_sub(own_before);
         whole &= self.pass(bytes | REPORT);
@@ -153,7 +157,7 @@ impl Ring {
         }
         let undisturbed = alone && counted == trips * self.members();
         let batch = Batch::between([emptied, worked, emptied_again], undisturbed);
-        Ok(Batch { counted: Some(counted), ..batch })
+        Ok(Batch { counted: Some(counted), tally: tally.with_switches(counted), ..batch })
     }
 
     fn members(&self) -> u64 {

@@ -208,12 +208,14 @@ impl Switch {
         unsafe { code.run(warm_up, context) };
         self.side.check(&self.context, warm_up)?;
         self.side.begin(&mut self.context);
-        let emptied = empty();
+        let mut counting = Counting::begin(Of::Process);
+        let emptied = counting.empty(&mut empty);
         let before = self.count(asleep + SWITCHES * warm_up);
         let queued = self.queued();
         let cpu_share = cpu::CpuShare::begin();
         // SAFETY: as above.
-        let worked = clock.time(|| unsafe { code.run(trips, context) });
+        let worked = counting.work(|| clock.time(|| unsafe { code.run(trips, context) }));
+        let tally = counting.end();
         // Disturbance on one processor is time that neither thread used; on two, time that either was runnable and
         // waited.
         let alone =
@@ -225,7 +227,7 @@ impl Switch {
 
         let undisturbed = alone && counted == SWITCHES * trips;
         let batch = Batch::between([emptied, worked, emptied_again], undisturbed);
-        Ok(Batch { counted: Some(counted), ..batch })
+        Ok(Batch { counted: Some(counted), tally: tally.with_switches(counted), ..batch })
     }
 
     /// Nanoseconds that both threads have waited for their processors; 0 if unknown.
