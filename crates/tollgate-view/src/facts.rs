@@ -8,6 +8,8 @@ pub const CLOCK: &str = "run.clock";
 pub const CLOCK_HZ: &str = "run.clock_hz";
 /// The processor that was measured.
 pub const CPU: &str = "run.cpu";
+/// The hardware events that were counted beside the time, or why none were.
+pub const COUNTERS: &str = "run.counters";
 /// Whether pinning to [`CPU`] binds: `binds` or `does not bind`.
 pub const AFFINITY: &str = "run.affinity";
 /// Whether each measuring process was started anew.

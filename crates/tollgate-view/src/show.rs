@@ -1,6 +1,7 @@
 //! A run as `tollgate run` and `tollgate show` print it.
 
 pub(crate) mod cells;
+pub mod counters;
 pub mod csv;
 pub mod json;
 pub mod text;

@@ -144,6 +144,9 @@ pub struct RunArgs {
     /// with --thorough, and by `run files` with such a size
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub size: Option<Size>,
+    /// Also print what was counted for each operation beside its time, as `tollgate show --counters` does
+    #[arg(long)]
+    pub counters: bool,
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
@@ -190,6 +193,10 @@ pub struct ShowArgs {
     /// Every row, with its pictures and sentences, in place of the summary
     #[arg(long)]
     pub all: bool,
+    /// What was counted for each operation beside its time: context switches, page faults, and where there is a PMU cycles,
+    /// instructions and misses
+    #[arg(long, conflicts_with = "all")]
+    pub counters: bool,
     /// How to show rows
     #[command(flatten)]
     pub rows: RowArgs,

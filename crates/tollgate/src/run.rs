@@ -97,6 +97,9 @@ fn once(args: &RunArgs) -> Result<(), Failure> {
     let path = kept.as_ref().ok().and_then(Option::as_deref);
     let summary = Summary::of(&run);
     let shown = match args.format {
+        Format::Table if args.counters => {
+            show::print_screen(&summary).and_then(|()| show::print_counters(&summary))
+        }
         Format::Table => show::print_screen(&summary),
         Format::Json => show::print_json(&summary, path),
     };

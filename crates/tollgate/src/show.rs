@@ -5,7 +5,7 @@ use std::path::Path;
 use tollgate_model::{Run, Traced};
 use tollgate_store::Kind;
 use tollgate_view::session::{self, Session};
-use tollgate_view::show::{csv, json, text};
+use tollgate_view::show::{counters, csv, json, text};
 use tollgate_view::{screen, trace, versus};
 
 use crate::args::trace::ViewArgs;
@@ -42,6 +42,10 @@ pub fn show(args: &ShowArgs) -> Result<(), Failure> {
         }
     }
     match args.format {
+        ShowFormat::Table if args.counters => {
+            let width = args.rows.width.map(usize::from).or_else(out::given_width);
+            out::page(&counters::text(&summary, width))
+        }
         ShowFormat::Table if args.all || !patterns.is_empty() => {
             let width = args.rows.width.map(usize::from).or_else(out::given_width);
             out::page(&text::text(&summary, args.rows.options(width)))
@@ -65,6 +69,10 @@ fn show_session(args: &ShowArgs, runs: &[Run], patterns: &[String]) -> Result<()
         }
     }
     match args.format {
+        ShowFormat::Table if args.counters => {
+            let width = args.rows.width.map(usize::from).or_else(out::given_width);
+            out::page(&counters_of(&session, width))
+        }
         ShowFormat::Table if session.is_of_commands() && patterns.is_empty() => {
             let width = args.rows.width.map_or_else(out::width, usize::from);
             let text = versus::text(&session, args.all, width);
@@ -84,6 +92,30 @@ fn show_session(args: &ShowArgs, runs: &[Run], patterns: &[String]) -> Result<()
             session.id
         ))),
     }
+}
+
+/// The counts of each environment, one below the other.
+fn counters_of(session: &Session, width: Option<usize>) -> String {
+    let of = |member: &tollgate_view::session::Member| {
+        format!("{}\n{}\n", member.name, counters::text(&member.summary, width))
+    };
+    session.members.iter().map(of).collect()
+}
+
+/// Prints the counts of a session's runs, for `run --counters`.
+///
+/// # Errors
+/// When standard output is closed or full.
+pub fn print_session_counters(session: &Session) -> Result<(), Failure> {
+    out::print(&format!("\n{}", counters_of(session, out::given_width())))
+}
+
+/// Prints the counts of a run, for `run --counters`.
+///
+/// # Errors
+/// When standard output is closed or full.
+pub fn print_counters(summary: &Summary) -> Result<(), Failure> {
+    out::print(&format!("\n{}", counters::text(summary, out::given_width())))
 }
 
 /// Whether it is the only command of its session: its figures are a screen of their own.

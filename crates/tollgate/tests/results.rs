@@ -5,9 +5,10 @@ mod common;
 use common::{Home, document, measured};
 use serde_json::Value;
 
-const MEASUREMENT: [&str; 32] = [
+const MEASUREMENT: [&str; 33] = [
     "exact",
     "counters",
+    "events",
     "traced",
     "p99",
     "max",

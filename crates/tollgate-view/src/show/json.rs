@@ -7,7 +7,9 @@ use tollgate_model::compare::{Paired, Verdict};
 use tollgate_model::measurement::Status;
 use tollgate_model::run::Tool;
 use tollgate_model::stats::Mode;
-use tollgate_model::{Case, Counted, Counter, Environment, Facts, Label, Part, Provenance, RunId, Unit};
+use tollgate_model::{
+    Case, Counted, Counter, Environment, EventCounts, Facts, Label, Part, Provenance, RunId, Unit,
+};
 
 use super::cycles;
 use crate::advice::{self, Advice};
@@ -69,6 +71,7 @@ struct Record<'a> {
     error: Option<&'a str>,
     counted: Option<&'a Counted>,
     counters: &'a [Counter],
+    events: &'a [EventCounts],
     notes: &'a [String],
     provenance: Option<Provenance>,
     ops_per_sample: Option<u64>,
@@ -153,6 +156,7 @@ impl<'a> Record<'a> {
             error: row.why().filter(|_| is_failed),
             counted: measured.and_then(|measured| measured.counted.as_ref()),
             counters: measured.map_or(&[], |measured| &measured.counters),
+            events: measured.map_or(&[], |measured| &measured.events),
             notes: measured.map_or(&[], |measured| &measured.notes),
             provenance: measured.map(|measured| measured.provenance),
             ops_per_sample: measured.map(|measured| measured.ops_per_sample),

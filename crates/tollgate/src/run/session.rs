@@ -192,12 +192,17 @@ fn finish(args: &RunArgs, destination: &Destination, runs: &[Run], is_partial: b
 fn print(args: &RunArgs, runs: &[Run], kept: &[PathBuf]) -> Result<(), Failure> {
     match (Session::of(runs), runs, args.format) {
         (Some(session), [_, _, ..], Format::Table) => {
-            out::print(&session::text(&session, false, out::width()))
+            out::print(&session::text(&session, false, out::width()))?;
+            if args.counters { show::print_session_counters(&session) } else { Ok(()) }
         }
         (Some(session), [_, _, ..], Format::Json) => {
             out::print_json(&session::json::Document::of(&session, kept))
         }
-        (_, [first, ..], Format::Table) => show::print_screen(&Summary::of(first)),
+        (_, [first, ..], Format::Table) => {
+            let summary = Summary::of(first);
+            show::print_screen(&summary)?;
+            if args.counters { show::print_counters(&summary) } else { Ok(()) }
+        }
         (_, [first, ..], Format::Json) => {
             show::print_json(&Summary::of(first), kept.first().map(PathBuf::as_path))
         }
