@@ -13,6 +13,7 @@ mod disassembly;
 mod entry;
 mod environments;
 mod files;
+mod ipc;
 mod locks;
 mod memory;
 mod prelude;

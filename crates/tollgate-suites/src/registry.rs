@@ -1,7 +1,7 @@
 //! The registry: the only list of suites, and through them of benchmarks.
 
 use crate::prelude::*;
-use crate::{entry, environments, files, locks, memory, processes, scaling, traps, workloads};
+use crate::{entry, environments, files, ipc, locks, memory, processes, scaling, traps, workloads};
 
 /// Every suite, in the order of tables.
 pub static SUITES: &[&Suite] = &[
@@ -10,6 +10,7 @@ pub static SUITES: &[&Suite] = &[
     &memory::SUITE,
     &locks::SUITE,
     &processes::SUITE,
+    &ipc::SUITE,
     &scaling::SUITE,
     &files::SUITE,
     &workloads::SUITE,

@@ -1,0 +1,179 @@
+//! A connection on this machine, from the socket to the last close: lmbench's lat_connect and lat_unix_connect.
+//!
+//! One thread makes both ends. The kernel takes all steps of the handshake inside of connect(2), so that no thread has to be woken.
+
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+
+use super::endpoint::{Listener, Subject, Verified};
+use crate::checks::{any, killed_by_filter};
+use crate::prelude::*;
+
+timed_loop! {
+    /// socket(2), connect(2), accept4(2), and close(2) of the accepted end and then of the other. Word 0: the listener; 1: its address;
+    /// 2: the address's bytes; 3: its family; 4: all results, combined by OR: negative if any is.
+    connect_and_close:
+        // SOCK_STREAM | SOCK_CLOEXEC
+        "mov edi, [r13 + 24]", "mov esi, 0x80001", "xor edx, edx", "mov eax, 41",
+        "syscall",
+        "or [r13 + 32], rax", "mov rbx, rax",
+        "mov rdi, rbx", "mov rsi, [r13 + 8]", "mov rdx, [r13 + 16]", "mov eax, 42",
+        "syscall",
+        "or [r13 + 32], rax",
+        // SOCK_CLOEXEC
+        "mov rdi, [r13]", "xor esi, esi", "xor edx, edx", "mov r10d, 0x80000", "mov eax, 288",
+        "syscall",
+        "or [r13 + 32], rax",
+        "mov rdi, rax", "mov eax, 3",
+        "syscall",
+        "or [r13 + 32], rax",
+        "mov rdi, rbx", "mov eax, 3",
+        "syscall",
+        "or [r13 + 32], rax"
+}
+
+/// The word that combines all results.
+const RESULTS: usize = 4;
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "ipc/connect",
+    operation: "One connection by one thread: socket, connect, accept4, close of the accepted end and of the other. TCP on 127.0.0.1 ends by a reset (SO_LINGER 0), which leaves no TIME_WAIT.",
+    avoid: "Keep connections open and send the next request on them.",
+    source: "connect(2); accept(2); tcp(7); unix(7); lmbench, lat_connect.c and lat_unix_connect.c",
+    crosses: &[KernelEntry, SystemCall, KernelCode, KernelAllocation, Socket],
+    timed: |_| Timed::Loop { code: TimedLoop::Long(connect_and_close), instruction: "syscall", times: 5 },
+    cases: || each_word("by", &["tcp", "unix"]),
+    kind: Kind::Instance(|timed, params, _| {
+        let connections = Connections::new(word(params, "by"))?;
+        let words = connections.words();
+        // SAFETY: the kernel reads the address, which lies in the box that the hooks keep.
+        let timed = unsafe { Loop::new(timed, words, None, any) }?;
+        Ok(timed.with_hooks(Verified::new(connections)).here())
+    }),
+    absence: killed_by_filter,
+    ..PLAIN
+};
+
+struct Connections {
+    listener: Listener,
+    /// Of the next connection that is checked.
+    number: u64,
+}
+
+impl Connections {
+    fn new(by: &str) -> Result<Self> {
+        let listener = match by {
+            "tcp" => Listener::tcp(),
+            _ => Listener::unix(),
+        };
+        let connections = Self { listener: listener.or_refused("no socket can listen here")?, number: 0 };
+        connections.try_one()?;
+        Ok(connections)
+    }
+
+    fn words(&self) -> [u64; 7] {
+        let [address, length] = self.listener.address();
+        [self.listener.descriptor() as u64, address, length, self.listener.family() as u64, 0, 0, 0]
+    }
+
+    /// Makes one connection, and sends a number each way.
+    fn try_one(&self) -> Result<()> {
+        let (client, accepted) = self.listener.connection().or_refused("no connection can be made")?;
+        let (there, back) = (self.number.to_ne_bytes(), (!self.number).to_ne_bytes());
+        let came = exchange(&client, &accepted, there)? && exchange(&accepted, &client, back)?;
+        match came {
+            // The accepted end closes first, as in the loop: the other one would stay in TIME_WAIT.
+            true => drop((accepted, client)),
+            false => return Err(fail!("the accepted connection is not the one that was asked for")),
+        }
+        Ok(())
+    }
+}
+
+/// Sends bytes from one end, and says whether they come out of the other.
+fn exchange(from: &OwnedFd, to: &OwnedFd, bytes: [u8; 8]) -> Result<bool> {
+    let copy = |end: &OwnedFd| end.try_clone().map(std::fs::File::from);
+    let sent = || -> io::Result<bool> {
+        copy(from)?.write_all(&bytes)?;
+        let mut came = [0; 8];
+        copy(to)?.read_exact(&mut came)?;
+        Ok(came == bytes)
+    };
+    sent().map_err(|error| Refusal::of("a connection carries no data", &error))
+}
+
+impl Subject for Connections {
+    fn before(&mut self, context: &mut LoopContext) -> Result<()> {
+        context.words[RESULTS] = 0;
+        self.number += 1;
+        Ok(())
+    }
+
+    fn after(&mut self, context: &LoopContext, iterations: u64) -> Result<()> {
+        if (context.words[RESULTS] as i64) < 0 {
+            return Err(fail!("socket, connect, accept4 or close failed in one of {iterations} connections"));
+        }
+        if self.listener.has_more() {
+            return Err(fail!("more connections arrived than the {iterations} that were made"));
+        }
+        self.try_one()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::ready;
+
+    fn each(test: impl Fn(&str, Connections)) {
+        for by in ["tcp", "unix"] {
+            if let Some(connections) = ready(by, Connections::new(by)) {
+                test(by, connections);
+            }
+        }
+    }
+
+    fn run(connections: Connections, times: u64) -> Result<Batch> {
+        let words = connections.words();
+        // SAFETY: as in the benchmark.
+        let timed = unsafe { Loop::new((BENCHMARK.timed)(&Params::new()), words, None, any) }?;
+        timed.with_hooks(Verified::new(connections)).here().batch(Clock::Kernel, Order::of(times))
+    }
+
+    #[test]
+    fn connections_are_made_and_nothing_is_left_of_them() {
+        each(|by, connections| {
+            let port = port(&connections.listener);
+            assert!(run(connections, 50).is_ok_and(|batch| batch.work > 0), "{by}");
+            let Ok(table) = std::fs::read_to_string("/proc/net/tcp") else {
+                return eprintln!("skipped: no /proc/net/tcp");
+            };
+            let left: Vec<&str> = table.lines().filter(|line| by == "tcp" && line.contains(&port)).collect();
+            assert!(left.is_empty(), "{left:?}");
+        });
+    }
+
+    /// As /proc/net/tcp writes it.
+    fn port(listener: &Listener) -> String {
+        // SAFETY: the storage is as large as the address of any family; of another one these are other bytes.
+        let address = unsafe { &*(listener.address()[0] as *const libc::sockaddr_in) };
+        format!("0100007F:{:04X}", u16::from_be(address.sin_port))
+    }
+
+    #[test]
+    fn a_connection_more_or_less_fails() {
+        each(|by, connections| {
+            let stray = connections.listener.client().expect("a connection");
+            let Err(Refusal::Fail(why)) = run(connections, 5) else { panic!("{by}: a failure") };
+            // The stray one is accepted in the place of the first of the loop.
+            assert!(why.contains("more connections"), "{by}: {why}");
+            drop(stray);
+        });
+        each(|by, connections| {
+            // SAFETY: shutdown(2) takes numbers.
+            unsafe { libc::shutdown(connections.listener.descriptor(), libc::SHUT_RDWR) };
+            let Err(Refusal::Fail(why)) = run(connections, 5) else { panic!("{by}: a failure") };
+            assert!(why.contains("failed in one of"), "{by}: {why}");
+        });
+    }
+}

@@ -1,0 +1,395 @@
+//! Bytes that go from a file or from memory through a pipe into memory, with a copy at each step or with pages that change hands.
+//!
+//! The pipe is always read by read(2) into the receiver's memory, which is the one copy that all have. What stands before it differs:
+//! read(2) and write(2) copy twice, splice(2) and sendfile(2) put the file's pages into the pipe, vmsplice(2) the sender's, and tee(2)
+//! those that are in another pipe.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+
+use tollgate_os::memfd;
+
+use super::endpoint::{Subject, Verified, is_readable};
+use crate::checks::{any, killed_by_filter};
+use crate::prelude::*;
+
+// Words of all loops. 0: where the bytes come from; 1 and 2: the pipe's ends to write and to read; 3: the offset, or what the loop's
+// documentation says; 4: the bytes of one operation; 5: the bytes that all calls returned, added up; 6: the memory of the receiver.
+
+timed_loop! {
+    /// pread64(2) of the file, write(2), read(2). Word 3: the memory between.
+    read_write:
+        "mov rdi, [r13]", "mov rsi, [r13 + 24]", "mov rdx, [r13 + 32]", "xor r10d, r10d", "mov eax, 17",
+        "syscall",
+        "add [r13 + 40], rax",
+        "mov rdi, [r13 + 8]", "mov rsi, [r13 + 24]", "mov rdx, [r13 + 32]", "mov eax, 1",
+        "syscall",
+        "add [r13 + 40], rax",
+        "mov rdi, [r13 + 16]", "mov rsi, [r13 + 48]", "mov rdx, [r13 + 32]", "xor eax, eax",
+        "syscall",
+        "add [r13 + 40], rax"
+}
+
+timed_loop! {
+    /// splice(2) of the file, from its begin on, read(2).
+    splice:
+        "xor eax, eax", "mov [r13 + 24], rax",
+        // SPLICE_F_NONBLOCK
+        "mov rdi, [r13]", "lea rsi, [r13 + 24]", "mov rdx, [r13 + 8]", "xor r10d, r10d", "mov r8, [r13 + 32]",
+        "mov r9d, 2", "mov eax, 275",
+        "syscall",
+        "add [r13 + 40], rax",
+        "mov rdi, [r13 + 16]", "mov rsi, [r13 + 48]", "mov rdx, [r13 + 32]", "xor eax, eax",
+        "syscall",
+        "add [r13 + 40], rax"
+}
+
+timed_loop! {
+    /// sendfile(2) of the file, from its begin on, read(2).
+    sendfile:
+        "xor eax, eax", "mov [r13 + 24], rax",
+        "mov rdi, [r13 + 8]", "mov rsi, [r13]", "lea rdx, [r13 + 24]", "mov r10, [r13 + 32]", "mov eax, 40",
+        "syscall",
+        "add [r13 + 40], rax",
+        "mov rdi, [r13 + 16]", "mov rsi, [r13 + 48]", "mov rdx, [r13 + 32]", "xor eax, eax",
+        "syscall",
+        "add [r13 + 40], rax"
+}
+
+timed_loop! {
+    /// vmsplice(2) of the sender's memory, read(2). Word 3: the iovec.
+    vmsplice:
+        // SPLICE_F_NONBLOCK
+        "mov rdi, [r13 + 8]", "mov rsi, [r13 + 24]", "mov edx, 1", "mov r10d, 2", "mov eax, 278",
+        "syscall",
+        "add [r13 + 40], rax",
+        "mov rdi, [r13 + 16]", "mov rsi, [r13 + 48]", "mov rdx, [r13 + 32]", "xor eax, eax",
+        "syscall",
+        "add [r13 + 40], rax"
+}
+
+timed_loop! {
+    /// tee(2) of what is in another pipe and stays there, read(2). Word 0: that pipe.
+    tee:
+        // SPLICE_F_NONBLOCK
+        "mov rdi, [r13]", "mov rsi, [r13 + 8]", "mov rdx, [r13 + 32]", "mov r10d, 2", "mov eax, 276",
+        "syscall",
+        "add [r13 + 40], rax",
+        "mov rdi, [r13 + 16]", "mov rsi, [r13 + 48]", "mov rdx, [r13 + 32]", "xor eax, eax",
+        "syscall",
+        "add [r13 + 40], rax"
+}
+
+/// Words of the results.
+const BYTES: usize = 5;
+
+const METHODS: [&str; 5] = ["read-write", "splice", "sendfile", "vmsplice", "tee"];
+/// The bytes that a pipe has room for, unless it is told otherwise (pipe(7)).
+const USUAL: u64 = 64 << 10;
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "ipc/copy",
+    operation: "So many bytes into a pipe and out of it by read, by one thread: from a cached file by pread and write, by splice or by sendfile; from memory by vmsplice; from another pipe by tee.",
+    avoid: "Send files by splice or sendfile, and share memory where both sides may.",
+    source: "splice(2); sendfile(2); vmsplice(2); tee(2); pipe(7); fs/splice.c",
+    crosses: &[KernelEntry, SystemCall, KernelCode, UserCopy, PageCache],
+    crossed_in: |params, boundary| {
+        boundary != PageCache || matches!(word(params, "by"), "read-write" | "splice" | "sendfile")
+    },
+    timed: |params| {
+        let (code, times) = match word(params, "by") {
+            "read-write" => (read_write, 3),
+            "splice" => (splice, 2),
+            "sendfile" => (sendfile, 2),
+            "vmsplice" => (vmsplice, 2),
+            _ => (tee, 2),
+        };
+        Timed::Loop { code: TimedLoop::Long(code), instruction: "syscall", times }
+    },
+    cases: || rows(&[4 << 10, USUAL]),
+    thorough_cases: || rows(&[1 << 20]),
+    in_everything: |params| {
+        matches!(word(params, "by"), "read-write" | "splice") && number(params, "bytes") == USUAL
+    },
+    bytes: |params| Some(number(params, "bytes")),
+    kind: Kind::Instance(|timed, params, _| {
+        let copies = Copies::new(word(params, "by"), number(params, "bytes") as usize)?;
+        let words = copies.words();
+        // SAFETY: the kernel reads and writes memory of the copies, which the hooks keep.
+        let timed = unsafe { Loop::new(timed, words, None, any) }?;
+        Ok(timed.with_hooks(Verified::new(copies)).here())
+    }),
+    uncounted: Some(TIME_OF_MEMORY),
+    absence: killed_by_filter,
+    ..PLAIN
+};
+
+fn rows(bytes: &[u64]) -> Vec<Params> {
+    let case = |by: &str, bytes: u64| params(&[("by", by.into()), ("bytes", bytes.into())]);
+    METHODS.iter().flat_map(|by| bytes.iter().map(move |&bytes| case(by, bytes))).collect()
+}
+
+struct Copies {
+    source: Source,
+    bytes: usize,
+    /// Its ends to read and to write.
+    pipe: (OwnedFd, OwnedFd),
+    received: Mapping,
+    /// Changes what is sent from batch to batch.
+    seed: u64,
+}
+
+enum Source {
+    /// A file in memory, and the memory between its read and its write.
+    ReadWrite(File, Mapping),
+    Splice(File),
+    Sendfile(File),
+    /// Memory, and its struct iovec.
+    Memory(Mapping, Box<[u64; 2]>),
+    /// A pipe's ends to read and to write.
+    Pipe(OwnedFd, OwnedFd),
+}
+
+impl Copies {
+    fn new(by: &str, bytes: usize) -> Result<Self> {
+        let source = match by {
+            "read-write" => Source::ReadWrite(file()?, memory(bytes)?),
+            "splice" => Source::Splice(file()?),
+            "sendfile" => Source::Sendfile(file()?),
+            "vmsplice" => {
+                let memory = memory(bytes)?;
+                let vector = [memory.address() as u64, bytes as u64];
+                Source::Memory(memory, Box::new(vector))
+            }
+            _ => {
+                let (out, into) = pipe(bytes)?;
+                Source::Pipe(out, into)
+            }
+        };
+        let mut copies = Self { source, bytes, pipe: pipe(bytes)?, received: memory(bytes)?, seed: 0 };
+        copies.send_other()?;
+        copies.try_one()?;
+        Ok(copies)
+    }
+
+    fn words(&self) -> [u64; 7] {
+        let (from, extra) = match &self.source {
+            Source::ReadWrite(file, between) => (file.as_raw_fd(), between.address() as u64),
+            Source::Splice(file) | Source::Sendfile(file) => (file.as_raw_fd(), 0),
+            Source::Memory(_, vector) => (-1, vector.as_ptr() as u64),
+            Source::Pipe(out, _) => (out.as_raw_fd(), 0),
+        };
+        let (out, into) = (self.pipe.0.as_raw_fd() as u64, self.pipe.1.as_raw_fd() as u64);
+        [from as u64, into, out, extra, self.bytes as u64, 0, self.received.address() as u64]
+    }
+
+    /// Calls in one operation, each of which moves all bytes.
+    fn calls(&self) -> u64 {
+        if matches!(self.source, Source::ReadWrite(..)) { 3 } else { 2 }
+    }
+
+    /// Other bytes from now on.
+    fn send_other(&mut self) -> Result<()> {
+        self.seed += 1;
+        let data = pattern(self.seed, self.bytes);
+        match &mut self.source {
+            Source::ReadWrite(file, _) | Source::Splice(file) | Source::Sendfile(file) => {
+                file.write_all_at(&data, 0).or_refused("a file in memory cannot be written")
+            }
+            Source::Memory(memory, _) => {
+                bytes_of(memory, self.bytes).copy_from_slice(&data);
+                Ok(())
+            }
+            Source::Pipe(out, into) => {
+                let mut old = vec![0; self.bytes];
+                while read(out, &mut old)? > 0 {}
+                // SAFETY: the kernel reads so many bytes.
+                let written = checked(unsafe {
+                    libc::write(into.as_raw_fd(), data.as_ptr().cast(), self.bytes)
+                } as i64);
+                match written.or_refused("a write into a pipe is refused")? {
+                    whole if whole == self.bytes => Ok(()),
+                    less => Err(fail!("a pipe took {less} of {} bytes", self.bytes)),
+                }
+            }
+        }
+    }
+
+    /// The call that puts bytes into the pipe, by the C library, so that its error is known; then what comes out.
+    fn try_one(&mut self) -> Result<()> {
+        let (into, mut offset, flags) = (self.pipe.1.as_raw_fd(), 0, libc::SPLICE_F_NONBLOCK);
+        let nothing = std::ptr::null_mut();
+        // SAFETY: the memory is valid for reading so many bytes, and the offset for writing.
+        let (call, moved) = unsafe {
+            match &self.source {
+                Source::ReadWrite(..) => {
+                    let data = pattern(self.seed, self.bytes);
+                    ("write(2)", libc::write(into, data.as_ptr().cast(), self.bytes))
+                }
+                Source::Splice(file) => {
+                    let file = file.as_raw_fd();
+                    ("splice(2)", libc::splice(file, &mut offset, into, nothing, self.bytes, flags))
+                }
+                Source::Sendfile(file) => {
+                    ("sendfile(2)", libc::sendfile(into, file.as_raw_fd(), &mut offset, self.bytes))
+                }
+                Source::Memory(_, vector) => {
+                    ("vmsplice(2)", libc::vmsplice(into, vector.as_ptr().cast(), 1, flags))
+                }
+                Source::Pipe(out, _) => ("tee(2)", libc::tee(out.as_raw_fd(), into, self.bytes, flags)),
+            }
+        };
+        let moved = checked(moved as i64).or_refused(&format!("{call} into a pipe is refused"))?;
+        if moved != self.bytes {
+            return Err(fail!("{call} moved {moved} of {} bytes", self.bytes));
+        }
+        let received = bytes_of(&mut self.received, self.bytes);
+        received.fill(0);
+        let came = read(&self.pipe.0, received)?;
+        match came == self.bytes && *received == *pattern(self.seed, self.bytes) {
+            true => Ok(()),
+            false => Err(fail!("what came out of the pipe is not what {call} put into it")),
+        }
+    }
+}
+
+impl Subject for Copies {
+    fn before(&mut self, context: &mut LoopContext) -> Result<()> {
+        self.send_other()?;
+        bytes_of(&mut self.received, self.bytes).fill(0);
+        context.words[BYTES] = 0;
+        Ok(())
+    }
+
+    fn after(&mut self, context: &LoopContext, iterations: u64) -> Result<()> {
+        let expected = self.calls() * self.bytes as u64 * iterations;
+        let moved = context.words[BYTES];
+        if moved != expected {
+            return Err(fail!("the calls moved {} bytes together instead of {expected}", moved as i64));
+        }
+        if is_readable(self.pipe.0.as_raw_fd()) {
+            return Err(fail!("the pipe has more bytes than were put into it"));
+        }
+        let received = bytes_of(&mut self.received, self.bytes);
+        match *received == *pattern(self.seed, self.bytes) {
+            true => Ok(()),
+            false => Err(fail!("the bytes that came out of the pipe are not those that were sent")),
+        }
+    }
+}
+
+/// Bytes that depend on a number in each word (splitmix64, of Steele, Lea and Flood, OOPSLA 2014).
+fn pattern(seed: u64, bytes: usize) -> Vec<u8> {
+    let word = |at: u64| {
+        let mut word = (seed << 32 ^ at).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        word ^ word >> 31
+    };
+    (0..bytes as u64 / 8).flat_map(|at| word(at).to_le_bytes()).collect()
+}
+
+fn file() -> Result<File> {
+    memfd::create("tollgate-copy").or_refused("memfd_create(2) is refused")
+}
+
+/// Written once, so that each page is there.
+fn memory(bytes: usize) -> Result<Mapping> {
+    let mut memory = Mapping::anonymous(bytes, libc::MAP_PRIVATE).or_refused("mmap is refused")?;
+    bytes_of(&mut memory, bytes).fill(0xa5);
+    Ok(memory)
+}
+
+fn bytes_of(memory: &mut Mapping, bytes: usize) -> &mut [u8] {
+    // SAFETY: the mapping has so many bytes, and nothing else refers to them. A pipe may still have pages of them, which is emptied
+    // before they change.
+    unsafe { std::slice::from_raw_parts_mut(memory.address(), bytes.min(memory.length())) }
+}
+
+/// A pipe that has room for so many bytes, and whose calls do not wait.
+fn pipe(bytes: usize) -> Result<(OwnedFd, OwnedFd)> {
+    let (out, into) = io::pipe().or_refused("pipe2 is refused")?;
+    let (out, into): (OwnedFd, OwnedFd) = (out.into(), into.into());
+    for end in [&out, &into] {
+        // SAFETY: F_SETFL takes a number.
+        let set = unsafe { libc::fcntl(end.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) };
+        checked(set).or_refused("fcntl(2), F_SETFL, is refused")?;
+    }
+    // SAFETY: F_GETPIPE_SZ takes nothing.
+    let room = checked(unsafe { libc::fcntl(into.as_raw_fd(), libc::F_GETPIPE_SZ) });
+    if room.or_refused("fcntl(2), F_GETPIPE_SZ, is refused")? < bytes {
+        // SAFETY: F_SETPIPE_SZ takes a number.
+        let set = checked(unsafe { libc::fcntl(into.as_raw_fd(), libc::F_SETPIPE_SZ, bytes as libc::c_int) });
+        set.map_err(|error| {
+            skip!("a pipe cannot have {bytes} bytes (fs.pipe-max-size, fs.pipe-user-pages-soft): {error}")
+        })?;
+    }
+    Ok((out, into))
+}
+
+/// The bytes that a pipe had, at most as many as there is room for.
+fn read(pipe: &OwnedFd, bytes: &mut [u8]) -> Result<usize> {
+    // SAFETY: the memory is valid for writing so many bytes.
+    let came =
+        checked(unsafe { libc::read(pipe.as_raw_fd(), bytes.as_mut_ptr().cast(), bytes.len()) } as i64);
+    match came {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
+        came => came.or_refused("a read of a pipe is refused"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::ready;
+
+    fn run(by: &str, copies: Copies, times: u64) -> Result<Batch> {
+        let words = copies.words();
+        let timed = (BENCHMARK.timed)(&params(&[("by", by.into())]));
+        // SAFETY: as in the benchmark.
+        let timed = unsafe { Loop::new(timed, words, None, any) }?;
+        timed.with_hooks(Verified::new(copies)).here().batch(Clock::Kernel, Order::of(times))
+    }
+
+    #[test]
+    fn all_bytes_come_out_of_the_pipe() {
+        for case in BENCHMARK.cases_in(Extent::Thorough) {
+            let (by, bytes) = (word(&case, "by"), number(&case, "bytes") as usize);
+            let Some(copies) = ready(&case, Copies::new(by, bytes)) else { continue };
+            let batch = run(by, copies, 5);
+            assert!(batch.as_ref().is_ok_and(|batch| batch.work > 0), "{case:?}: {batch:?}");
+        }
+    }
+
+    #[test]
+    fn a_byte_more_or_less_or_another_one_fails() {
+        for by in METHODS {
+            let copies = || ready(by, Copies::new(by, 4 << 10));
+            let Some(stray) = copies() else { continue };
+            // SAFETY: the kernel reads one byte.
+            assert_eq!(unsafe { libc::write(stray.pipe.1.as_raw_fd(), c"!".as_ptr().cast(), 1) }, 1);
+            assert!(run(by, stray, 3).is_err(), "{by}: a byte more");
+
+            let Some(mut lost) = copies() else { continue };
+            lost.pipe.1 = File::create("/dev/null").expect("it is there").into();
+            assert!(run(by, lost, 3).is_err(), "{by}: all bytes lost");
+
+            let Some(mut other) = copies() else { continue };
+            let mut context = LoopContext { words: other.words(), result: 0 };
+            other.before(&mut context).expect("ready");
+            let Timed::Loop { code: TimedLoop::Long(code), .. } =
+                (BENCHMARK.timed)(&params(&[("by", by.into())]))
+            else {
+                panic!("a loop of {by}")
+            };
+            // SAFETY: as in the benchmark.
+            unsafe { code.run(3, &mut context) };
+            assert_eq!(other.after(&context, 3), Ok(()), "{by}");
+            assert!(other.after(&context, 4).is_err(), "{by}: one time less");
+            bytes_of(&mut other.received, 4 << 10)[100] ^= 1;
+            assert!(other.after(&context, 3).is_err(), "{by}: another byte");
+        }
+    }
+}

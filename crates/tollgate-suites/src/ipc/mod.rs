@@ -1,0 +1,16 @@
+//! Communication between threads and between processes.
+
+use crate::prelude::*;
+
+mod connect;
+mod copy;
+mod descriptor;
+mod endpoint;
+mod wait;
+
+pub(crate) static SUITE: Suite = Suite {
+    name: "ipc",
+    about: "Communication between threads and between processes.",
+    benchmarks: &[&connect::BENCHMARK, &descriptor::BENCHMARK, &wait::BENCHMARK, &copy::BENCHMARK],
+    control: None,
+};

@@ -1,0 +1,424 @@
+//! The wait for one of many descriptors: select(2), poll(2), epoll(7) and polls by io_uring.
+//!
+//! One descriptor is ready in each call, so that none sleeps. lmbench's lat_select has all of them ready, for writing, and nothing to
+//! wait for either: what both show is the time that the call needs for each descriptor that it is asked about.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::sync::{Arc, Mutex};
+
+use super::endpoint::{Subject, Verified};
+use crate::checks::{any, killed_by_filter};
+use crate::prelude::*;
+use crate::processes::raw;
+use crate::uring::{self, Ring};
+
+timed_loop! {
+    /// poll(2) without a time to wait. Word 0: the array; 1: its length; 2: the results, added up.
+    poll:
+        "mov rdi, [r13]", "mov rsi, [r13 + 8]", "xor edx, edx", "mov eax, 7",
+        "syscall",
+        "add [r13 + 16], rax"
+}
+
+timed_loop! {
+    /// select(2) for what can be read, without a time to wait. Word 0: the highest descriptor and one more; 1: the set, which is kept;
+    /// 2: its copy, from which the kernel takes what is not ready; 3: the time; 4: the results, added up.
+    select:
+        // All 128 bytes of an fd_set, as a program copies it.
+        "mov rbx, [r13 + 8]", "mov rsi, [r13 + 16]",
+        "mov rax, [rbx]", "mov [rsi], rax", "mov rax, [rbx + 8]", "mov [rsi + 8], rax",
+        "mov rax, [rbx + 16]", "mov [rsi + 16], rax", "mov rax, [rbx + 24]", "mov [rsi + 24], rax",
+        "mov rax, [rbx + 32]", "mov [rsi + 32], rax", "mov rax, [rbx + 40]", "mov [rsi + 40], rax",
+        "mov rax, [rbx + 48]", "mov [rsi + 48], rax", "mov rax, [rbx + 56]", "mov [rsi + 56], rax",
+        "mov rax, [rbx + 64]", "mov [rsi + 64], rax", "mov rax, [rbx + 72]", "mov [rsi + 72], rax",
+        "mov rax, [rbx + 80]", "mov [rsi + 80], rax", "mov rax, [rbx + 88]", "mov [rsi + 88], rax",
+        "mov rax, [rbx + 96]", "mov [rsi + 96], rax", "mov rax, [rbx + 104]", "mov [rsi + 104], rax",
+        "mov rax, [rbx + 112]", "mov [rsi + 112], rax", "mov rax, [rbx + 120]", "mov [rsi + 120], rax",
+        "mov rdi, [r13]", "xor edx, edx", "xor r10d, r10d", "mov r8, [r13 + 24]", "mov eax, 23",
+        "syscall",
+        "add [r13 + 32], rax"
+}
+
+timed_loop! {
+    /// epoll_wait(2) for at most eight events, without a time to wait. Word 0: the epoll instance; 1: the events; 2: the results, added up.
+    epoll_wait:
+        "mov rdi, [r13]", "mov rsi, [r13 + 8]", "mov edx, 8", "xor r10d, r10d", "mov eax, 232",
+        "syscall",
+        "add [r13 + 16], rax"
+}
+
+timed_loop! {
+    /// Submits the poll of one descriptor again, which completes at once, and consumes its completion. Word 0: the ring's descriptor;
+    /// 1: submission tail; 2: completion head (both addresses); 3: the address of the completions; 4: their mask; 5: the results of the
+    /// call and of its completion, added up.
+    poll_again:
+        "mov rbx, [r13 + 8]", "add dword ptr [rbx], 1",
+        // IORING_ENTER_GETEVENTS, and no completion that is waited for.
+        "mov rdi, [r13]", "mov esi, 1", "xor edx, edx", "mov r10d, 1", "xor r8d, r8d", "xor r9d, r9d", "mov eax, 426",
+        "syscall",
+        "add [r13 + 40], rax",
+        // A completion has 16 bytes, with the result at 8.
+        "mov rbx, [r13 + 16]", "mov ecx, [rbx]", "mov rdx, rcx", "and rdx, [r13 + 32]",
+        "add rdx, rdx", "mov rsi, [r13 + 24]", "mov eax, [rsi + rdx*8 + 8]", "add [r13 + 40], rax",
+        "add ecx, 1", "mov [rbx], ecx"
+}
+
+const METHODS: [&str; 4] = ["select", "poll", "epoll", "io_uring"];
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "ipc/wait",
+    operation: "One call that asks which of so many eventfds can be read, of which the last can; it does not sleep. io_uring has polls of the others in flight and submits that of the last again.",
+    avoid: "Use epoll or io_uring, which are told of each descriptor once; take several events with each call.",
+    source: "select(2); poll(2); epoll_wait(2); io_uring_enter(2), IORING_OP_POLL_ADD; lmbench, lat_select.c; fs/select.c, fs/eventpoll.c",
+    crosses: &[KernelEntry, SystemCall, KernelCode, UserCopy, IoUring],
+    crossed_in: |params, boundary| match boundary {
+        IoUring => word(params, "by") == "io_uring",
+        UserCopy => matches!(word(params, "by"), "select" | "poll"),
+        _ => true,
+    },
+    timed: |params| match word(params, "by") {
+        "select" => Timed::once("syscall", TimedLoop::Long(select)),
+        "poll" => Timed::once("syscall", TimedLoop::Long(poll)),
+        "epoll" => Timed::once("syscall", TimedLoop::Long(epoll_wait)),
+        _ => Timed::Together { code: poll_again, instruction: "syscall", times: 1 },
+    },
+    cases: || rows(&[10, 100, 1000]),
+    // More than an fd_set has bits, and more than a process may usually have open.
+    thorough_cases: || rows(&[4000]),
+    in_everything: |params| number(params, "descriptors") == 100 && word(params, "by") != "io_uring",
+    kind: Kind::Instance(|timed, params, _| {
+        let (by, count) = (word(params, "by").to_owned(), number(params, "descriptors") as usize);
+        let made = Arc::new(Mutex::new(None));
+        let waits = Waits { made: Arc::clone(&made), words: [0; 7] };
+        // SAFETY: the words are those that `Asked` has for this loop, and it lives as long as the hooks.
+        let timed = unsafe { Loop::new(timed, [0; 7], None, any) }?.with_hooks(Verified::new(waits));
+        timed.in_thread(move || {
+            own_table()?;
+            *locked(&made) = Some(Asked::new(&by, count)?);
+            Ok(())
+        })
+    }),
+    absence: killed_by_filter,
+    ..PLAIN
+};
+
+fn rows(numbers: &[u64]) -> Vec<Params> {
+    let case = |by: &str, count: u64| params(&[("by", by.into()), ("descriptors", count.into())]);
+    METHODS.iter().flat_map(|by| numbers.iter().map(move |&count| case(by, count))).collect()
+}
+
+/// Gives this thread a table of descriptors of its own, empty but for the first three: select(2) needs low numbers, and other instances
+/// of the process have descriptors too.
+fn own_table() -> Result<()> {
+    /// include/uapi/linux/close_range.h
+    const CLOSE_RANGE_UNSHARE: u64 = 1 << 1;
+    let range = [3, u64::from(u32::MAX), CLOSE_RANGE_UNSHARE, 0];
+    // SAFETY: the descriptors that are closed are this thread's copies, of which it has used none.
+    let outcome = unsafe { crate::syscall::call(libc::SYS_close_range, range) };
+    match outcome {
+        0 => Ok(()),
+        error => {
+            let error = io::Error::from_raw_os_error(-error as i32);
+            Err(Refusal::of(
+                "no table of descriptors of its own can be had (close_range(2), Linux 5.9)",
+                &error,
+            ))
+        }
+    }
+}
+
+/// Descriptors, and what the call has of them.
+struct Asked {
+    files: Vec<OwnedFd>,
+    call: Call,
+}
+
+enum Call {
+    Select { kept: Box<Set>, asked: Box<Set>, time: Box<libc::timeval> },
+    Poll(Vec<libc::pollfd>),
+    Epoll { instance: OwnedFd, events: Box<[libc::epoll_event; 8]> },
+    Uring(Ring),
+}
+
+/// The bits of an fd_set.
+type Set = [u64; libc::FD_SETSIZE / 64];
+
+impl Asked {
+    /// So many descriptors, of which the last can be read.
+    fn new(by: &str, count: usize) -> Result<Self> {
+        let mut files = Vec::with_capacity(count);
+        for number in 1..=count {
+            let ready = libc::c_uint::from(number == count);
+            let file = raw::eventfd(ready, libc::EFD_NONBLOCK).map_err(|error| refused(count, &error))?;
+            files.push(file);
+        }
+        let call = match by {
+            "select" => Call::select(&files)?,
+            "poll" => Call::Poll(files.iter().map(|file| asked(file.as_raw_fd())).collect()),
+            "epoll" => Call::epoll(&files)?,
+            _ => Call::uring(&files)?,
+        };
+        Ok(Self { files, call })
+    }
+
+    fn ready(&self) -> Result<RawFd> {
+        self.files.last().map(AsRawFd::as_raw_fd).ok_or_else(|| fail!("there is no descriptor"))
+    }
+
+    /// The loop's words.
+    fn words(&mut self) -> Result<[u64; 7]> {
+        let highest = self.ready()? as u64 + 1;
+        Ok(match &mut self.call {
+            Call::Select { kept, asked, time } => {
+                let (kept, asked) = (kept.as_ptr() as u64, asked.as_mut_ptr() as u64);
+                [highest, kept, asked, &raw mut **time as u64, 0, 0, 0]
+            }
+            Call::Poll(array) => [array.as_mut_ptr() as u64, array.len() as u64, 0, 0, 0, 0, 0],
+            Call::Epoll { instance, events } => {
+                [instance.as_raw_fd() as u64, events.as_mut_ptr() as u64, 0, 0, 0, 0, 0]
+            }
+            Call::Uring(ring) => {
+                let ([descriptor, _, tail, head, ..], [first, mask]) =
+                    (ring.words(1), ring.completion_words());
+                [descriptor, tail, head, first, mask, 0, 0]
+            }
+        })
+    }
+
+    /// Forgets the answers of the last call.
+    fn clear(&mut self) {
+        match &mut self.call {
+            Call::Select { asked, .. } => asked.fill(0),
+            Call::Poll(array) => array.iter_mut().for_each(|asked| asked.revents = 0),
+            Call::Epoll { events, .. } => events.fill(libc::epoll_event { events: 0, u64: 0 }),
+            // A completion is consumed once.
+            Call::Uring(_) => {}
+        }
+    }
+
+    /// Checks that so many calls named the last descriptor and no other.
+    fn check(&mut self, words: &[u64; 7], calls: u64) -> Result<()> {
+        let ready = self.ready()?;
+        let (results, expected, is_right) = match &mut self.call {
+            Call::Select { asked, .. } => (words[4], calls, **asked == bits([ready])?),
+            Call::Poll(array) => {
+                let right =
+                    |asked: &libc::pollfd| asked.revents == if asked.fd == ready { libc::POLLIN } else { 0 };
+                (words[2], calls, array.iter().all(right))
+            }
+            Call::Epoll { events, .. } => (words[2], calls, { events[0].u64 } == ready as u64),
+            Call::Uring(ring) => (words[5], calls * (1 + libc::POLLIN as u64), ring.unconsumed() == 0),
+        };
+        if results != expected {
+            return Err(fail!(
+                "the results of {calls} calls are {} in sum and should be {expected}",
+                results as i64
+            ));
+        }
+        match is_right {
+            true => Ok(()),
+            false => Err(fail!("a call did not name the descriptor that is ready, or named another one")),
+        }
+    }
+}
+
+impl Call {
+    fn select(files: &[OwnedFd]) -> Result<Self> {
+        let kept = Box::new(bits(files.iter().map(AsRawFd::as_raw_fd))?);
+        let time = libc::timeval { tv_sec: 0, tv_usec: 0 };
+        Ok(Self::Select { kept, asked: Box::new(Set::default()), time: Box::new(time) })
+    }
+
+    fn epoll(files: &[OwnedFd]) -> Result<Self> {
+        // SAFETY: epoll_create1(2) takes a number.
+        let instance = super::endpoint::owned(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) });
+        let instance = instance.map_err(|error| refused(files.len(), &error))?;
+        for file in files {
+            let file = file.as_raw_fd();
+            let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: file as u64 };
+            // SAFETY: the event is valid for reading.
+            let added =
+                unsafe { libc::epoll_ctl(instance.as_raw_fd(), libc::EPOLL_CTL_ADD, file, &mut event) };
+            checked(added).or_refused("epoll_ctl(2) is refused (fs.epoll.max_user_watches)")?;
+        }
+        Ok(Self::Epoll { instance, events: Box::new([libc::epoll_event { events: 0, u64: 0 }; 8]) })
+    }
+
+    /// Polls of all but the last are in flight, and that of the last is the ring's one entry.
+    fn uring(files: &[OwnedFd]) -> Result<Self> {
+        let mut ring = Ring::new(1).map_err(|error| match error.raw_os_error() {
+            Some(libc::EMFILE) => refused(files.len(), &error),
+            _ => uring::refused(&error),
+        })?;
+        for (number, file) in files.iter().enumerate() {
+            let is_last = number + 1 == files.len();
+            if ring.set_poll(0, file.as_raw_fd(), number as u64) && !is_last {
+                ring.submit(1).or_refused("io_uring_enter(2) is refused")?;
+            }
+        }
+        // What this kernel does not know completes at once, with an error.
+        let mut refusal = None;
+        ring.take_completions(|_, result| refusal = Some(result));
+        match refusal {
+            None => Ok(Self::Uring(ring)),
+            Some(result) => {
+                let error = io::Error::from_raw_os_error(-result);
+                Err(Refusal::of("a poll by io_uring is refused", &error))
+            }
+        }
+    }
+}
+
+fn asked(fd: RawFd) -> libc::pollfd {
+    libc::pollfd { fd, events: libc::POLLIN, revents: 0 }
+}
+
+/// The set of these descriptors.
+fn bits(descriptors: impl IntoIterator<Item = RawFd>) -> Result<Set> {
+    let mut set = Set::default();
+    for descriptor in descriptors {
+        let Some(word) = set.get_mut(descriptor as usize / 64) else {
+            let size = libc::FD_SETSIZE;
+            return Err(skip!(
+                "select(2) takes descriptors below FD_SETSIZE ({size}), and one of these is {descriptor}"
+            ));
+        };
+        *word |= 1 << (descriptor % 64);
+    }
+    Ok(set)
+}
+
+/// The refusal of a descriptor where so many are needed.
+fn refused(count: usize, error: &io::Error) -> Refusal {
+    if error.raw_os_error() != Some(libc::EMFILE) {
+        return Refusal::of("eventfd2(2) is refused", error);
+    }
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the limit is valid for writing.
+    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) };
+    let allowed = limit.rlim_cur;
+    skip!("{count} descriptors and a few more are needed, and RLIMIT_NOFILE allows {allowed}")
+}
+
+/// Hooks of the loop. What they check is made by the thread that runs it, since it has descriptors of its own.
+struct Waits {
+    made: Arc<Mutex<Option<Asked>>>,
+    /// Those of the loop before the batch.
+    words: [u64; 7],
+}
+
+impl Subject for Waits {
+    fn before(&mut self, context: &mut LoopContext) -> Result<()> {
+        let mut made = locked(&self.made);
+        let asked = made.as_mut().ok_or_else(|| fail!("the descriptors are not there"))?;
+        asked.clear();
+        self.words = asked.words()?;
+        context.words = self.words;
+        Ok(())
+    }
+
+    fn after(&mut self, context: &LoopContext, iterations: u64) -> Result<()> {
+        let mut made = locked(&self.made);
+        let asked = made.as_mut().ok_or_else(|| fail!("the descriptors are not there"))?;
+        asked.check(&context.words, iterations)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::io::{Read, Write};
+
+    use super::*;
+    use crate::processes::raw::tests::in_a_process_of_its_own;
+    use crate::testing::ready;
+
+    fn instance(case: &Params) -> Result<Instance> {
+        let Kind::Instance(make) = BENCHMARK.kind else { panic!("it has instances") };
+        make((BENCHMARK.timed)(case), case, &mut Context::here())
+    }
+
+    fn limit(descriptors: u64) -> bool {
+        let limit = libc::rlimit { rlim_cur: descriptors, rlim_max: descriptors };
+        // SAFETY: the limit is valid for reading.
+        unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) == 0 }
+    }
+
+    #[test]
+    fn each_method_finds_the_one_that_is_ready_and_closes_all() {
+        in_a_process_of_its_own(|| {
+            let open = || std::fs::read_dir("/proc/self/fd").map(Iterator::count).ok();
+            let before = open();
+            for case in rows(&[10, 1000]) {
+                let Some(mut instance) = ready(&case, instance(&case)) else { continue };
+                let batch = instance.batch(Clock::Kernel, Order::of(20));
+                assert!(batch.is_ok_and(|batch| batch.work > 0), "{case:?}");
+                // The descriptors are in the table of the instance's thread.
+                assert_eq!(open(), before, "{case:?}");
+            }
+        });
+    }
+
+    #[test]
+    fn another_descriptor_that_is_ready_or_none_fails() {
+        for by in METHODS {
+            let Some(mut asked) = ready(by, Asked::new(by, 10)) else { continue };
+            let words = asked.words().expect("words");
+            let mut context = LoopContext { words, result: 0 };
+            let Some(code) = code_of(by) else { panic!("a loop of {by}") };
+            let mut run = |asked: &mut Asked| {
+                asked.clear();
+                context.words = words;
+                // SAFETY: the words are those of the loop.
+                unsafe { code.run(3, &mut context) };
+                asked.check(&context.words, 3)
+            };
+            assert_eq!(run(&mut asked), Ok(()), "{by}");
+            assert!(asked.check(&words, 3).is_err(), "{by}: no call was made");
+            let file = |at: usize| File::from(asked.files[at].try_clone().expect("a descriptor"));
+            let (other, last) = (file(4), file(9));
+            (&other).write_all(&1_u64.to_ne_bytes()).expect("written");
+            assert!(run(&mut asked).is_err(), "{by}");
+            for mut file in [&other, &last] {
+                assert_eq!(file.read(&mut [0; 8]).expect("read"), 8);
+            }
+            assert!(run(&mut asked).is_err(), "{by}: none is ready");
+        }
+    }
+
+    fn code_of(by: &str) -> Option<LongLoop> {
+        match (BENCHMARK.timed)(&params(&[("by", by.into())])) {
+            Timed::Loop { code: TimedLoop::Long(code), .. } | Timed::Together { code, .. } => Some(code),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn a_set_has_no_room_for_high_descriptors() {
+        assert!(bits([0, 1023]).is_ok());
+        let Err(Refusal::Skip(why)) = bits([3, 1024]) else { panic!("no room") };
+        assert!(why.contains("FD_SETSIZE (1024)") && why.ends_with("is 1024"), "{why}");
+        in_a_process_of_its_own(|| {
+            let case = params(&[("by", "select".into()), ("descriptors", 4000.into())]);
+            match limit(5000) {
+                true => assert!(instance(&case).is_err_and(|refusal| refusal.why().contains("FD_SETSIZE"))),
+                false => eprintln!("skipped: RLIMIT_NOFILE cannot be raised here"),
+            }
+        });
+    }
+
+    #[test]
+    fn the_limit_of_descriptors_is_honoured_and_named() {
+        in_a_process_of_its_own(|| {
+            assert!(limit(50));
+            for case in rows(&[100]) {
+                let Err(Refusal::Skip(why)) = instance(&case) else { panic!("{case:?} is refused") };
+                assert!(why.ends_with("RLIMIT_NOFILE allows 50"), "{why}");
+            }
+            for case in rows(&[10]) {
+                ready(&case, instance(&case));
+            }
+        });
+    }
+}
