@@ -6,11 +6,18 @@ mod connect;
 mod copy;
 mod descriptor;
 mod endpoint;
+mod file_lock;
 mod wait;
 
 pub(crate) static SUITE: Suite = Suite {
     name: "ipc",
     about: "Communication between threads and between processes.",
-    benchmarks: &[&connect::BENCHMARK, &descriptor::BENCHMARK, &wait::BENCHMARK, &copy::BENCHMARK],
+    benchmarks: &[
+        &connect::BENCHMARK,
+        &descriptor::BENCHMARK,
+        &wait::BENCHMARK,
+        &copy::BENCHMARK,
+        &file_lock::BENCHMARK,
+    ],
     control: None,
 };

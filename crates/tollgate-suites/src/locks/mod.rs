@@ -21,6 +21,8 @@ mod stepping;
 mod stress;
 mod uncontended;
 
+pub(crate) use semaphore::Semaphore;
+
 pub(crate) static SUITE: Suite = Suite {
     name: "locks",
     about: "User-level locks: acquisition, handover, preemption, and death of the owner.",

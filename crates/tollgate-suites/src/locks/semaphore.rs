@@ -10,7 +10,7 @@ use tollgate_os::{namespaces, process};
 use crate::prelude::*;
 
 /// A semaphore, free at first, removed when its maker drops this.
-pub(super) struct Semaphore {
+pub(crate) struct Semaphore {
     number: libc::c_int,
     maker: libc::pid_t,
 }

@@ -17,6 +17,7 @@ mod posix_spawn;
 pub(crate) mod raw;
 mod ring;
 mod shell;
+mod sleep;
 mod switch;
 mod thread;
 mod trial;
@@ -39,6 +40,7 @@ pub(crate) static SUITE: Suite = Suite {
         &population::FREE,
         &switch::BENCHMARK,
         &ring::BENCHMARK,
+        &sleep::BENCHMARK,
     ],
     control: None,
 };

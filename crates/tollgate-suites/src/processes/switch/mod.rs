@@ -8,6 +8,7 @@ use crate::prelude::*;
 
 mod files;
 mod futex;
+mod semop;
 mod yielding;
 
 /// Round trips in one iteration: on one processor tens of microseconds.
@@ -37,7 +38,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ],
     crossed_in: |params, boundary| match boundary {
         WakeUp => word(params, "by") != "yield",
-        UserCopy => matches!(word(params, "by"), "eventfd" | "pipe"),
+        UserCopy => matches!(word(params, "by"), "eventfd" | "pipe" | "semop"),
         CacheLine | InterProcessorInterrupt | IdleExit => word(params, "placement") == "other-cpu",
         _ => true,
     },
@@ -45,12 +46,14 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         let (code, times) = match word(params, "by") {
             "futex" => (futex::LOOP, 2),
             "yield" => (yielding::LOOP, 1),
+            "semop" => (semop::LOOP, 2),
             _ => (files::LOOP, 2),
         };
         Timed::Loop { code, instruction: "syscall", times }
     },
     counts: Some("switches"),
     cases,
+    in_everything: |params| word(params, "by") != "semop",
     headlines: &[
         Headline {
             section: Section::Processes,
@@ -86,7 +89,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
 fn cases() -> Vec<Params> {
     let case = |by: &str, placement: &str| params(&[("by", by.into()), ("placement", placement.into())]);
     // A thread alone on a processor continues after sched_yield(2).
-    let mut cases = vec![case("yield", "same-cpu")];
+    let mut cases = vec![case("yield", "same-cpu"), case("semop", "same-cpu")];
     for placement in ["same-cpu", "other-cpu"] {
         cases.extend(["futex", "eventfd", "pipe"].map(|by| case(by, placement)));
     }
@@ -102,6 +105,7 @@ fn means(params: &Params) -> Result<Means> {
     match word(params, "by") {
         "futex" => Ok(futex::words()),
         "yield" => Ok(yielding::yielding()),
+        "semop" => semop::semaphores(),
         "eventfd" => files::counters(),
         _ => files::pipes(),
     }

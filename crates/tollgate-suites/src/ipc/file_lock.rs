@@ -1,0 +1,174 @@
+//! Locks of a file without contention: what lmbench's lat_fcntl uses.
+//!
+//! lat_fcntl passes two such locks between two processes, and reports half of the time of a loop. But a waiter of these locks is woken to
+//! try again (fs/locks.c, locks_wake_up_blocks()), and the process that released one takes it again before: how often the lock really goes
+//! over depends on the scheduler. So this row is the lock alone.
+
+use std::fs::File;
+use std::os::fd::AsRawFd;
+
+use tollgate_os::memfd;
+
+use super::endpoint::{Subject, Verified};
+use crate::checks::{any, killed_by_filter};
+use crate::prelude::*;
+
+timed_loop! {
+    /// fcntl(2) that locks and fcntl(2) that unlocks. Word 0: the file; 1: the command; 2 and 3: the struct flock of each; 4: the results,
+    /// combined by OR.
+    lock_record:
+        "mov rdi, [r13]", "mov rsi, [r13 + 8]", "mov rdx, [r13 + 16]", "mov eax, 72",
+        "syscall",
+        "or [r13 + 32], rax",
+        "mov rdi, [r13]", "mov rsi, [r13 + 8]", "mov rdx, [r13 + 24]", "mov eax, 72",
+        "syscall",
+        "or [r13 + 32], rax"
+}
+
+timed_loop! {
+    /// flock(2) twice. Word 0: the file; 2 and 3: the operations; 4: the results, combined by OR.
+    lock_file:
+        "mov rdi, [r13]", "mov rsi, [r13 + 16]", "mov eax, 73",
+        "syscall",
+        "or [r13 + 32], rax",
+        "mov rdi, [r13]", "mov rsi, [r13 + 24]", "mov eax, 73",
+        "syscall",
+        "or [r13 + 32], rax"
+}
+
+/// The word that combines all results.
+const RESULTS: usize = 4;
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "ipc/file-lock",
+    operation: "One lock of a file in memory and its unlock, without contention: a record by F_SETLK or by F_OFD_SETLK, or the file by flock.",
+    avoid: "Between threads or processes that share memory, use a futex.",
+    source: "fcntl(2), advisory record locking; flock(2); lmbench, lat_fcntl.c; will-it-scale, lock1.c; fs/locks.c",
+    crosses: &[KernelEntry, SystemCall, KernelCode, KernelAllocation, UserCopy],
+    crossed_in: |params, boundary| boundary != UserCopy || word(params, "by") != "flock",
+    timed: |params| {
+        let code = if word(params, "by") == "flock" { lock_file } else { lock_record };
+        Timed::Loop { code: TimedLoop::Long(code), instruction: "syscall", times: 2 }
+    },
+    cases: || each_word("by", &["record", "open-file", "flock"]),
+    in_everything: |_| false,
+    kind: Kind::Instance(|timed, params, _| {
+        let locks = Locks::new(word(params, "by"))?;
+        let words = locks.words();
+        // SAFETY: the kernel reads the structures, which lie in a box that the hooks keep.
+        let timed = unsafe { Loop::new(timed, words, None, any) }?;
+        Ok(timed.with_hooks(Verified::new(locks)).here())
+    }),
+    absence: killed_by_filter,
+    ..PLAIN
+};
+
+struct Locks {
+    file: File,
+    /// Of fcntl(2); None for flock(2).
+    command: Option<libc::c_int>,
+    /// The lock and the unlock.
+    records: Box<[libc::flock; 2]>,
+}
+
+impl Locks {
+    fn new(by: &str) -> Result<Self> {
+        let command = match by {
+            "record" => Some(libc::F_SETLK),
+            "open-file" => Some(libc::F_OFD_SETLK),
+            _ => None,
+        };
+        let record = |kind: libc::c_int| libc::flock {
+            l_type: kind as libc::c_short,
+            l_whence: libc::SEEK_SET as libc::c_short,
+            l_start: 0,
+            l_len: 1,
+            l_pid: 0,
+        };
+        let file = memfd::create("tollgate-lock").or_refused("memfd_create(2) is refused")?;
+        let locks = Self { file, command, records: Box::new([libc::F_WRLCK, libc::F_UNLCK].map(record)) };
+        for at in [0, 1] {
+            locks.once(at).or_refused("a lock of a file in memory is refused")?;
+        }
+        Ok(locks)
+    }
+
+    /// The lock, or the unlock, by the C library.
+    fn once(&self, at: usize) -> std::io::Result<usize> {
+        let file = self.file.as_raw_fd();
+        // SAFETY: the structure is valid for reading.
+        checked(unsafe {
+            match self.command {
+                Some(command) => libc::fcntl(file, command, &self.records[at]),
+                None => libc::flock(file, FLOCKS[at]),
+            }
+        })
+    }
+
+    fn words(&self) -> [u64; 7] {
+        let file = self.file.as_raw_fd() as u64;
+        let [lock, unlock] = match self.command {
+            Some(_) => [&raw const self.records[0] as u64, &raw const self.records[1] as u64],
+            None => FLOCKS.map(|operation| operation as u64),
+        };
+        [file, self.command.unwrap_or(0) as u64, lock, unlock, 0, 0, 0]
+    }
+
+    /// Whether the file has a lock, by another open file description or process (/proc/PID/fdinfo, lock).
+    fn is_held(&self) -> Option<bool> {
+        let path = format!("/proc/self/fdinfo/{}", self.file.as_raw_fd());
+        std::fs::read_to_string(path).ok().map(|text| text.lines().any(|line| line.starts_with("lock:")))
+    }
+}
+
+const FLOCKS: [libc::c_int; 2] = [libc::LOCK_EX | libc::LOCK_NB, libc::LOCK_UN];
+
+impl Subject for Locks {
+    fn before(&mut self, context: &mut LoopContext) -> Result<()> {
+        context.words[RESULTS] = 0;
+        Ok(())
+    }
+
+    fn after(&mut self, context: &LoopContext, iterations: u64) -> Result<()> {
+        if context.words[RESULTS] != 0 {
+            return Err(fail!("one of {iterations} locks or unlocks failed"));
+        }
+        match self.is_held() {
+            Some(true) => Err(fail!("the lock is still held after {iterations} unlocks")),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::ready;
+
+    #[test]
+    fn each_kind_locks_and_unlocks_and_a_lock_that_stays_fails() {
+        for case in (BENCHMARK.cases)() {
+            let Some(mut locks) = ready(&case, Locks::new(word(&case, "by"))) else { continue };
+            let mut context = LoopContext { words: locks.words(), result: 0 };
+            let Timed::Loop { code: TimedLoop::Long(code), .. } = (BENCHMARK.timed)(&case) else {
+                panic!("a loop")
+            };
+            // SAFETY: the words are those of the loop.
+            unsafe { code.run(10, &mut context) };
+            assert_eq!(locks.after(&context, 10), Ok(()), "{case:?}");
+            locks.once(0).expect("a lock");
+            match locks.is_held() {
+                None => eprintln!("skipped: no /proc/self/fdinfo"),
+                Some(held) => {
+                    assert!(held, "{case:?}");
+                    assert!(locks.after(&context, 10).is_err(), "{case:?}");
+                }
+            }
+            // Not a file.
+            context.words[0] = u64::MAX;
+            // SAFETY: as above.
+            unsafe { code.run(1, &mut context) };
+            assert!(locks.after(&context, 1).is_err(), "{case:?}");
+        }
+    }
+}

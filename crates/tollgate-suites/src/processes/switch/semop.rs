@@ -1,0 +1,102 @@
+//! The token as the value of a System V semaphore (lmbench, lat_sem).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+
+use super::{Means, Side};
+use crate::locks::Semaphore;
+use crate::prelude::*;
+use crate::syscall::call;
+
+timed_loop! {
+    /// Adds one to the partner's semaphore and waits until it can take one from its own. Word 0: the number of the partner's set; 1: of its
+    /// own; 2 and 3: the struct sembuf of each; 4: the results, combined by OR.
+    give_and_take:
+        "mov rdi, [r13]", "lea rsi, [r13 + 16]", "mov edx, 1", "mov eax, 65",
+        "syscall",
+        "or [r13 + 32], rax",
+        "mov rdi, [r13 + 8]", "lea rsi, [r13 + 24]", "mov edx, 1", "mov eax, 65",
+        "syscall",
+        "or [r13 + 32], rax"
+}
+
+pub(super) const LOOP: TimedLoop = TimedLoop::Long(give_and_take);
+
+/// struct sembuf in the low six bytes of a word: the semaphore's index, the operation, no flags (semop(2)).
+const GIVE: u64 = 1 << 16;
+const TAKE: u64 = (-1_i16 as u16 as u64) << 16;
+
+/// The word that combines all results.
+const RESULTS: usize = 4;
+
+/// Semaphores of both threads, at 0 first.
+struct Pair {
+    there: Semaphore,
+    back: Semaphore,
+    over: AtomicBool,
+}
+
+impl Pair {
+    fn new() -> Result<Self> {
+        let empty = || -> Result<Semaphore> {
+            let semaphore = Semaphore::new()?;
+            // SAFETY: the set is this one's own, and SETVAL takes a number.
+            let set = checked(unsafe { libc::semctl(semaphore.number(), 0, libc::SETVAL, 0) });
+            set.or_refused("semctl(2) is refused")?;
+            Ok(semaphore)
+        };
+        Ok(Self { there: empty()?, back: empty()?, over: AtomicBool::new(false) })
+    }
+}
+
+/// semop(2) of one operation.
+fn operate(semaphore: &Semaphore, operation: u64) -> i64 {
+    // SAFETY: the kernel reads six bytes of the operation.
+    unsafe { call(libc::SYS_semop, [semaphore.number() as u64, &raw const operation as u64, 1, 0]) }
+}
+
+pub(super) fn semaphores() -> Result<Means> {
+    let pair = Arc::new(Pair::new()?);
+    let shared = Arc::clone(&pair);
+    let partner = move || {
+        // A set that is removed ends the wait with an error.
+        while operate(&shared.there, TAKE) == 0 && !shared.over.load(SeqCst) {
+            if operate(&shared.back, GIVE) != 0 {
+                break;
+            }
+        }
+    };
+    Ok(Means { code: LOOP, side: Box::new(Semaphores(pair)), partner: Box::new(partner) })
+}
+
+struct Semaphores(Arc<Pair>);
+
+impl Side for Semaphores {
+    fn words(&self) -> [u64; 7] {
+        [self.0.there.number() as u64, self.0.back.number() as u64, GIVE, TAKE, 0, 0, 0]
+    }
+
+    fn begin(&mut self, context: &mut LoopContext) {
+        context.words[RESULTS] = 0;
+    }
+
+    fn check(&self, context: &LoopContext, trips: u64) -> Result<()> {
+        // A token that is left over, or missing, shows in a value (GETVAL).
+        let value = |semaphore: &Semaphore| {
+            // SAFETY: GETVAL takes nothing.
+            unsafe { libc::semctl(semaphore.number(), 0, libc::GETVAL) }
+        };
+        match (context.words[RESULTS], value(&self.0.there), value(&self.0.back)) {
+            (0, 0, 0) => Ok(()),
+            (0, there, back) => Err(fail!("after {trips} trips {there} and {back} tokens are left")),
+            _ => Err(fail!("semop(2) failed in one of {trips} trips")),
+        }
+    }
+
+    fn end(&mut self) {}
+
+    fn part(&mut self) {
+        self.0.over.store(true, SeqCst);
+        operate(&self.0.there, GIVE);
+    }
+}
