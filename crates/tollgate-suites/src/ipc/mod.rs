@@ -6,6 +6,7 @@ mod connect;
 mod copy;
 mod descriptor;
 mod endpoint;
+mod epoll_ctl;
 mod file_lock;
 mod wait;
 
@@ -16,6 +17,7 @@ pub(crate) static SUITE: Suite = Suite {
         &connect::BENCHMARK,
         &descriptor::BENCHMARK,
         &wait::BENCHMARK,
+        &epoll_ctl::BENCHMARK,
         &copy::BENCHMARK,
         &file_lock::BENCHMARK,
     ],

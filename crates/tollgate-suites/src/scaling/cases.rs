@@ -4,12 +4,12 @@ use std::rc::Rc;
 
 use tollgate_engine::users::{self, Kind as UserKind, Operation};
 
-use super::{descriptors, memory, tasks};
+use super::{descriptors, memory, messages, tasks};
 use crate::files::data_dir::DataDir;
 use crate::prelude::*;
 
 /// The operations, in the order of their numbers below. Every bench process has the same table.
-static TABLE: [Operation; 12] = [
+static TABLE: [Operation; 19] = [
     tasks::DOES_GETPPID,
     descriptors::DOES_OPEN,
     descriptors::DOES_STAT,
@@ -22,6 +22,13 @@ static TABLE: [Operation; 12] = [
     tasks::DOES_FUTEX,
     tasks::DOES_SIGNAL,
     tasks::DOES_FORK,
+    messages::DOES_EVENTFD,
+    messages::DOES_UNIX,
+    messages::DOES_POLL,
+    tasks::DOES_YIELD,
+    messages::DOES_FILE_LOCK,
+    descriptors::DOES_WRITE,
+    descriptors::DOES_CREATE,
 ];
 
 /// What the benchmarks of this suite have in common.

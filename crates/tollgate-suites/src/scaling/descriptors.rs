@@ -18,7 +18,7 @@ const SHARED: &CStr = c"scaling-shared";
 const BYTES: usize = 4096;
 
 /// The operations that need the directory of files, by their numbers.
-pub const NEED_FILES: [usize; 3] = [1, 2, 3];
+pub const NEED_FILES: [usize; 5] = [1, 2, 3, 17, 18];
 
 pub static OPEN: Benchmark = Benchmark {
     name: "scaling/open",
@@ -88,10 +88,40 @@ pub static PIPE: Benchmark = Benchmark {
     ..SCALED
 };
 
+pub static WRITE: Benchmark = Benchmark {
+    name: "scaling/write",
+    operation: "pwrite64 of a page of its own in the page cache by each user: all of one file, or each of a file of its own.",
+    avoid: "Give each writer a file of its own: writes to one file wait for each other (inode lock).",
+    source: "pwrite(2); will-it-scale, pwrite1.c and pwrite2.c; Documentation/filesystems/locking.rst",
+    crosses: &[KernelEntry, SystemCall, KernelCode, PageCache, UserCopy, FileSystem, CacheLine],
+    crossed_in: |params, boundary| boundary != CacheLine || has_others(params),
+    timed: |_| Timed::Whole("pwrite64(2)"),
+    cases: || each_with(every_kind(&numbers_here().0), "file", &FILES),
+    thorough_cases: || each_with(every_kind(&numbers_here().1), "file", &FILES),
+    kind: Kind::Instance(|_, params, context| {
+        instance(17, u64::from(word(params, "file") == FILES[1]), params, context)
+    }),
+    ..SCALED
+};
+
+pub static CREATE: Benchmark = Benchmark {
+    name: "scaling/create",
+    operation: "openat that creates an empty file, close and unlinkat of it by each user, all in one directory.",
+    avoid: "Give each worker a directory of its own: changes of one directory wait for each other.",
+    source: "open(2); unlink(2); will-it-scale, unlink1.c; Documentation/filesystems/directory-locking.rst",
+    crosses: &[KernelEntry, SystemCall, KernelCode, PathLookup, FileSystem, CacheLine],
+    crossed_in: |params, boundary| boundary != CacheLine || has_others(params),
+    timed: |_| Timed::Whole("openat(2), close(2), unlinkat(2)"),
+    kind: Kind::Instance(|_, params, context| instance(18, 0, params, context)),
+    ..SCALED
+};
+
 pub const DOES_OPEN: Operation = Operation { prepare: opens, switches: false };
 pub const DOES_STAT: Operation = Operation { prepare: stats, switches: false };
 pub const DOES_READ: Operation = Operation { prepare: reads, switches: false };
 pub const DOES_DUP: Operation = Operation { prepare: dups, switches: false };
+pub const DOES_WRITE: Operation = Operation { prepare: writes, switches: false };
+pub const DOES_CREATE: Operation = Operation { prepare: creates, switches: false };
 pub const DOES_PIPE: Operation = Operation { prepare: pipes, switches: false };
 
 fn directory(seat: Seat) -> RawFd {
@@ -159,6 +189,40 @@ fn reads(seat: Seat) -> io::Result<Box<dyn Work>> {
             read if read == BYTES as i64 || read < 0 => read,
             _ => -i64::from(libc::EIO),
         }
+    })
+}
+
+fn writes(seat: Seat) -> io::Result<Box<dyn Work>> {
+    let (name, page) = match seat.words[1] {
+        // A page for each user.
+        0 => (c"scaling-written".to_owned(), seat.user as u64),
+        _ => (CString::new(format!("scaling-written-{}", seat.user))?, 0),
+    };
+    let file = open(directory(seat), &name, libc::O_RDWR | libc::O_CREAT)?;
+    let bytes = vec![2_u8; BYTES];
+    calls(move || {
+        let arguments = [file.as_raw_fd() as u64, bytes.as_ptr() as u64, BYTES as u64, page * BYTES as u64];
+        // SAFETY: the kernel reads so many bytes.
+        match unsafe { call(libc::SYS_pwrite64, arguments) } {
+            written if written == BYTES as i64 || written < 0 => written,
+            _ => -i64::from(libc::EIO),
+        }
+    })
+}
+
+fn creates(seat: Seat) -> io::Result<Box<dyn Work>> {
+    let directory = directory(seat) as u64;
+    let name = CString::new(format!("scaling-created-{}", seat.user))?;
+    let flags = (libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC) as u64;
+    calls(move || {
+        // SAFETY: an open directory and a C string.
+        let opened = unsafe { call(libc::SYS_openat, [directory, name.as_ptr() as u64, flags, 0o600]) };
+        if opened < 0 {
+            return opened;
+        }
+        let closed = close(opened);
+        // SAFETY: as above; the file is this user's.
+        both(closed, unsafe { call(libc::SYS_unlinkat, [directory, name.as_ptr() as u64, 0, 0]) })
     })
 }
 

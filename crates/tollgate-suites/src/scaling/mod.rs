@@ -9,6 +9,7 @@ use crate::prelude::*;
 mod cases;
 mod descriptors;
 mod memory;
+mod messages;
 mod tasks;
 mod work;
 
@@ -24,11 +25,18 @@ pub(crate) static SUITE: Suite = Suite {
         &descriptors::READ,
         &descriptors::DUP,
         &descriptors::PIPE,
+        &messages::EVENTFD,
+        &messages::UNIX,
+        &messages::POLL,
+        &messages::FILE_LOCK,
+        &descriptors::WRITE,
+        &descriptors::CREATE,
         &memory::FAULT,
         &memory::MMAP,
         &memory::BRK,
         &tasks::FUTEX,
         &tasks::SIGNAL,
+        &tasks::YIELD,
         &tasks::FORK,
     ],
     control: None,

@@ -51,6 +51,17 @@ pub static SIGNAL: Benchmark = Benchmark {
     ..SCALED
 };
 
+pub static YIELD: Benchmark = Benchmark {
+    name: "scaling/yield",
+    operation: "sched_yield by each user, with nothing else to run on its processor.",
+    avoid: "Wait by futex for what another thread has to do.",
+    source: "sched_yield(2); will-it-scale, sched_yield.c; kernel/sched/syscalls.c",
+    crosses: &[KernelEntry, SystemCall, KernelCode],
+    timed: |_| Timed::Whole("sched_yield(2)"),
+    kind: Kind::Instance(|_, params, context| instance(15, 0, params, context)),
+    ..SCALED
+};
+
 pub static FORK: Benchmark = Benchmark {
     name: "scaling/fork",
     operation: "A child that exits at once, and the wait for it, by each user: on its processor.",
@@ -74,6 +85,7 @@ pub static FORK: Benchmark = Benchmark {
 pub const DOES_GETPPID: Operation = Operation { prepare: getppids, switches: false };
 pub const DOES_FUTEX: Operation = Operation { prepare: wakes, switches: false };
 pub const DOES_SIGNAL: Operation = Operation { prepare: signals, switches: false };
+pub const DOES_YIELD: Operation = Operation { prepare: yields, switches: false };
 pub const DOES_FORK: Operation = Operation { prepare: forks, switches: true };
 
 fn getppids(_: Seat) -> io::Result<Box<dyn Work>> {
@@ -127,6 +139,11 @@ fn signals(_: Seat) -> io::Result<Box<dyn Work>> {
             false => -i64::from(libc::EIO),
         }
     })
+}
+
+fn yields(_: Seat) -> io::Result<Box<dyn Work>> {
+    // SAFETY: the call takes nothing.
+    calls(|| unsafe { call(libc::SYS_sched_yield, [0; 4]) })
 }
 
 fn forks(_: Seat) -> io::Result<Box<dyn Work>> {

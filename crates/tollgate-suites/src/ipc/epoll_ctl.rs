@@ -1,0 +1,146 @@
+//! What epoll(7) is told of a descriptor: perf bench epoll ctl.
+
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use super::endpoint::{self, Subject, Verified};
+use crate::checks::{any, killed_by_filter};
+use crate::prelude::*;
+use crate::processes::raw;
+
+// Words of both loops. 0: the epoll instance; 1: the descriptor; 2: the struct epoll_event; 4: the results, combined by OR.
+
+timed_loop! {
+    /// epoll_ctl(2), EPOLL_CTL_MOD with the same events.
+    modify:
+        "mov rdi, [r13]", "mov esi, 3", "mov rdx, [r13 + 8]", "mov r10, [r13 + 16]", "mov eax, 233",
+        "syscall",
+        "or [r13 + 32], rax"
+}
+
+timed_loop! {
+    /// epoll_ctl(2) twice, EPOLL_CTL_ADD and EPOLL_CTL_DEL.
+    add_and_delete:
+        "mov rdi, [r13]", "mov esi, 1", "mov rdx, [r13 + 8]", "mov r10, [r13 + 16]", "mov eax, 233",
+        "syscall",
+        "or [r13 + 32], rax",
+        "mov rdi, [r13]", "mov esi, 2", "mov rdx, [r13 + 8]", "mov r10, [r13 + 16]", "mov eax, 233",
+        "syscall",
+        "or [r13 + 32], rax"
+}
+
+/// The word that combines all results.
+const RESULTS: usize = 4;
+/// Other descriptors of the instance: perf bench's default.
+const OTHERS: usize = 64;
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "ipc/epoll-ctl",
+    operation: "One change of an epoll instance that has 64 other eventfds: EPOLL_CTL_MOD of one, or EPOLL_CTL_ADD and EPOLL_CTL_DEL of it.",
+    avoid: "Add a descriptor once; use EPOLLET or EPOLLEXCLUSIVE in the place of EPOLLONESHOT, which has to be armed again.",
+    source: "epoll_ctl(2); perf bench epoll ctl; fs/eventpoll.c",
+    crosses: &[KernelEntry, SystemCall, KernelCode, KernelAllocation, UserCopy],
+    crossed_in: |params, boundary| boundary != KernelAllocation || word(params, "op") == "add-delete",
+    timed: |params| match word(params, "op") {
+        "modify" => Timed::once("syscall", TimedLoop::Long(modify)),
+        _ => Timed::Loop { code: TimedLoop::Long(add_and_delete), instruction: "syscall", times: 2 },
+    },
+    cases: || each_word("op", &["modify", "add-delete"]),
+    in_everything: |_| false,
+    kind: Kind::Instance(|timed, params, _| {
+        let watched = Watched::new(word(params, "op") == "modify")?;
+        let words = watched.words();
+        // SAFETY: the kernel reads the event, which lies in a box that the hooks keep.
+        let timed = unsafe { Loop::new(timed, words, None, any) }?;
+        Ok(timed.with_hooks(Verified::new(watched)).here())
+    }),
+    absence: killed_by_filter,
+    ..PLAIN
+};
+
+struct Watched {
+    instance: OwnedFd,
+    /// The one that is changed, and the others.
+    files: Vec<OwnedFd>,
+    event: Box<libc::epoll_event>,
+    /// Whether the one belongs to the instance between two operations.
+    is_there: bool,
+}
+
+impl Watched {
+    fn new(is_there: bool) -> Result<Self> {
+        let eventfd = |_| raw::eventfd(0, libc::EFD_NONBLOCK);
+        let files = (0..=OTHERS).map(eventfd).collect::<std::io::Result<Vec<_>>>();
+        // SAFETY: epoll_create1(2) takes a number.
+        let instance = endpoint::owned(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) });
+        let watched = Self {
+            instance: instance.or_refused("epoll_create1(2) is refused")?,
+            files: files.or_refused("eventfd2(2) is refused")?,
+            event: Box::new(libc::epoll_event { events: libc::EPOLLIN as u32, u64: 0 }),
+            is_there,
+        };
+        for file in watched.files.iter().skip(usize::from(!is_there)) {
+            let added = watched.control(libc::EPOLL_CTL_ADD, file);
+            added.or_refused("epoll_ctl(2) is refused (fs.epoll.max_user_watches)")?;
+        }
+        Ok(watched)
+    }
+
+    fn control(&self, operation: libc::c_int, file: &OwnedFd) -> std::io::Result<usize> {
+        let mut event = *self.event;
+        // SAFETY: the event is valid for reading.
+        checked(unsafe {
+            libc::epoll_ctl(self.instance.as_raw_fd(), operation, file.as_raw_fd(), &mut event)
+        })
+    }
+
+    fn words(&self) -> [u64; 7] {
+        let file = self.files.first().map_or(-1, AsRawFd::as_raw_fd);
+        [self.instance.as_raw_fd() as u64, file as u64, &raw const *self.event as u64, 0, 0, 0, 0]
+    }
+}
+
+impl Subject for Watched {
+    fn before(&mut self, context: &mut LoopContext) -> Result<()> {
+        context.words[RESULTS] = 0;
+        Ok(())
+    }
+
+    fn after(&mut self, context: &LoopContext, iterations: u64) -> Result<()> {
+        if context.words[RESULTS] != 0 {
+            return Err(fail!("epoll_ctl(2) failed in one of {iterations} operations"));
+        }
+        let Some(file) = self.files.first() else { return Err(fail!("there is no descriptor")) };
+        let is_there = self.control(libc::EPOLL_CTL_MOD, file).is_ok();
+        match is_there == self.is_there {
+            true => Ok(()),
+            false => Err(fail!("the descriptor was left in the instance, or is no more in it")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::ready;
+
+    #[test]
+    fn the_instance_is_as_before_and_a_failed_change_fails() {
+        for case in (BENCHMARK.cases)() {
+            let is_there = word(&case, "op") == "modify";
+            let Some(mut watched) = ready(&case, Watched::new(is_there)) else { continue };
+            let mut context = LoopContext { words: watched.words(), result: 0 };
+            let Timed::Loop { code: TimedLoop::Long(code), .. } = (BENCHMARK.timed)(&case) else {
+                panic!("a loop")
+            };
+            // SAFETY: the words are those of the loop.
+            unsafe { code.run(10, &mut context) };
+            assert_eq!(watched.after(&context, 10), Ok(()), "{case:?}");
+            let other = if is_there { libc::EPOLL_CTL_DEL } else { libc::EPOLL_CTL_ADD };
+            watched.control(other, &watched.files[0]).expect("changed");
+            assert!(watched.after(&context, 10).is_err(), "{case:?}");
+            // SAFETY: as above.
+            unsafe { code.run(1, &mut context) };
+            assert!(watched.after(&context, 1).is_err(), "{case:?}");
+        }
+    }
+}
