@@ -111,7 +111,7 @@ fn defect_of_qemu(experiment: &Experiment, vendor: Vendor, outcome: &Outcome) ->
             (fault.map_or(Expected::Done, of) != expected).then_some(Defect::CompatSysenter)
         }
         // `do_interrupt64` before it was corrected: entries of 16 bytes are counted in the error code as well.
-        "wrong-gate-dpl" | "wrong-gate-absent" => {
+        "wrong-gate-dpl" | "wrong-gate-absent" | "wrong-idt-limit" => {
             fault.filter(|fault| fault.error == GATE * 16 + 2).map(|_| Defect::ErrorCode)
         }
         "wrong-return" | "wrong-iret" => {

@@ -88,6 +88,19 @@ tollgate_guest_experiments:
     tg_wrong 0x49, call, call_dpl
     tg_wrong 0x4a, int, iret
     tg_wrong 0x4b, read, nothing
+    tg_wrong 0x4c, port, nothing
+    tg_wrong 0x4d, int, user_page
+    tg_wrong 0x4e, int, gdt_limit
+    tg_wrong 0x4f, int, idt_limit
+    tg_wrong 0x50, int, ltr
+    tg_wrong 0x51, int, rsp0
+    tg_wrong 0x52, int, ist
+    tg_wrong 0x53, syscall, kernel_gs, .LHAS_SYSCALL
+    tg_wrong 0x54, syscall, sce, .LHAS_SYSCALL
+    tg_wrong 0x55, syscall, lstar, .LHAS_SYSCALL
+    tg_wrong 0x56, step, fmask, .LHAS_SYSCALL
+    tg_wrong 0x57, sysenter, sysenter_eip, .LHAS_SYSENTER
+    tg_wrong 0x58, sysenter, sysenter_esp, .LHAS_SYSENTER
 .Lk_experiments_end:
     .globl tollgate_guest_experiments_end
     .hidden tollgate_guest_experiments_end

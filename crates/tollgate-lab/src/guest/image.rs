@@ -187,6 +187,12 @@ impl Image {
         Some(u64::from(line[1]))
     }
 
+    /// Where in memory the code begins that changes what is set up for an experiment.
+    pub fn preparation(&self, number: u8) -> Option<u64> {
+        let line = self.lines().find(|line| line[0] == u32::from(number))?;
+        Some(u64::from(line[3]))
+    }
+
     /// Where its instructions are; the rest is data.
     pub fn code(&self) -> Vec<Code> {
         let lines = self.between(&raw const tollgate_guest_code, &raw const tollgate_guest_code_end);

@@ -136,6 +136,16 @@ tg_loops .Lu_keep_the_processor, tg_keep_the_processor
 .Lu_wrong_read:
     mov .LGDT, %eax
     ret
+.Lu_wrong_port:
+    out %al, $0x80
+    ret
+# The trap of a single step comes behind the next instruction, which is SYSCALL, if TF is still set then.
+.Lu_wrong_step:
+    pushfq
+    orl $0x100, (%rsp)
+    popfq
+    syscall
+    ret
 
 # The same program of 32 bits: the loops above are of 64, but INT and SYSENTER are two bytes in either mode.
     .code32

@@ -83,6 +83,93 @@
     mov %rax, (%rsp)
     iretq
 
-# Nothing is wrong but the program, which reads the kernel's memory.
+# Nothing is wrong but the program, which reads the kernel's memory, or writes to a port.
 .Lk_wrong_nothing:
     ret
+
+# A root of its own, in a page that nothing else uses: its entry keeps ring 3 out of all that lies below, the program's page too.
+    .set .LWRONG_ROOT, 0x208000
+.Lk_wrong_user_page:
+    movq $.LPDPT + 3, .LWRONG_ROOT
+    mov $.LWRONG_ROOT, %eax
+    mov %rax, %cr3
+    ret
+
+# The GDT ends before the segments of 64-bit programs,
+.Lk_wrong_gdt_limit:
+    lgdt .Lk_short_gdt(%rip)
+    ret
+
+# and the IDT before the program's vector.
+.Lk_wrong_idt_limit:
+    tg_gate 0x82, .Lk_interrupt, .LPUBLIC
+    lidt .Lk_short_idt(%rip)
+    ret
+
+    .subsection 1
+    .short 0, 0, 0
+.Lk_short_gdt:
+    .short .LUSER_CODE / 8 * 8 - 1
+    .quad .LGDT
+    .short 0, 0, 0
+.Lk_short_idt:
+    .short 0x82 * 16 - 1
+    .quad .LIDT
+    .subsection 0
+
+# LTR has marked the TSS as busy, and is executed again.
+.Lk_wrong_ltr:
+    mov $.LTASK, %eax
+    ltr %ax
+    ret
+
+# The stack for ring 0 is in a page that is not there.
+.Lk_wrong_rsp0:
+    tg_gate 0x82, .Lk_interrupt, .LPUBLIC
+    movq $.LABSENT + 0x1000, .LTSS + 0x04
+    ret
+
+# The gate takes a stack of the TSS that nothing was written to: the frame would end at 0.
+.Lk_wrong_ist:
+    tg_gate 0x82, .Lk_interrupt, .LPUBLIC + 2
+    ret
+
+# What gs points to in the kernel is not there.
+.Lk_wrong_kernel_gs:
+    tg_wrmsr_address .LLSTAR, .Lk_syscall_path
+    tg_wrmsr .LKERNEL_GS_BASE, .LABSENT
+    ret
+
+# SYSCALL is there, and is not enabled.
+.Lk_wrong_sce:
+    mov $.LEFER, %ecx
+    rdmsr
+    and $0xfffffffe, %eax
+    wrmsr
+    ret
+
+# SYSCALL leads to a page that is not there.
+.Lk_wrong_lstar:
+    tg_wrmsr .LLSTAR, .LABSENT
+    ret
+
+# SYSCALL clears no flag: the single step of the program goes on in the kernel.
+.Lk_wrong_fmask:
+    tg_wrmsr .LFMASK, 0
+    ret
+
+# SYSENTER leads to a page that is not there,
+.Lk_wrong_sysenter_eip:
+    tg_wrmsr .LSYSENTER_EIP, .LABSENT
+    ret
+
+# or its stack is in one.
+.Lk_wrong_sysenter_esp:
+    tg_wrmsr .LSYSENTER_ESP, .LABSENT + 0x1000
+    tg_wrmsr_address .LSYSENTER_EIP, .Lk_push_first
+    ret
+    .balign 16, 0x90
+.Lk_push_first:
+    inc %r15
+    push %rcx
+    ud2

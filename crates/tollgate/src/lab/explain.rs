@@ -6,6 +6,7 @@ use tollgate_lab::guest::{BASE, Experiment, Group, Image, Parameters};
 use tollgate_lab::{Interpreter, Moment, Window, machine};
 use tollgate_view::lab::{Explained, Instruction, explained};
 use tollgate_x86::Vendor;
+use tollgate_x86::walk::Fault;
 
 use crate::args::Format;
 use crate::args::lab::LabArgs;
@@ -34,28 +35,68 @@ pub fn explain(chosen: &[&'static Experiment], args: &LabArgs) -> Result<(), Fai
 fn trace(experiment: &'static Experiment, args: &LabArgs) -> Result<Explained, Failure> {
     let chosen = std::iter::once(experiment).collect();
     let image = Image::new(&Parameters { operations: 1, rounds: 1, chosen, ..Parameters::default() });
-    let start = image.start(experiment.number);
-    let window = Window { from: start, after: 0, until: args.until, at_most: args.steps };
     let vendor = args.vendor.map(Vendor::from);
-    let mut instructions = Vec::new();
+    let mut traced = operation(&image, experiment, vendor, args)?;
+    if traced.instructions.is_empty() {
+        // The operation is never reached: what is wrong shows on the way to it.
+        traced = way(&image, experiment, vendor, args)?;
+    }
+    let vendor = vendor.unwrap_or(Vendor::Intel);
+    Ok(Explained::new(experiment, traced.instructions, traced.fault.map(|fault| (fault, vendor))))
+}
+
+/// Instructions, and the fault that ended them.
+#[derive(Default)]
+struct Traced {
+    instructions: Vec<Instruction>,
+    fault: Option<Fault>,
+}
+
+/// One operation of an experiment.
+fn operation(
+    image: &Image,
+    experiment: &Experiment,
+    vendor: Option<Vendor>,
+    args: &LabArgs,
+) -> Result<Traced, Failure> {
+    let start = image.start(experiment.number);
+    let mut traced = Traced::default();
     let mut begin = None;
-    let mut fault = None;
     let mut note = |moment: &Moment| {
         let own = *begin.get_or_insert((moment.before.cpl, moment.before.general[RSP]));
         // The loop of the operation returns to its caller: the operation is over, also where the loop begins behind `start`.
         if moment.text == "ret" && own == (moment.before.cpl, moment.before.general[RSP]) {
             return ControlFlow::Break(());
         }
-        instructions.push(Instruction::of(moment));
+        traced.instructions.push(Instruction::of(moment));
         // An exception is what traps are about; every other experiment ends with it.
-        fault = moment.exception.filter(|_| experiment.group != Group::Traps);
+        traced.fault = moment.exception.filter(|_| experiment.group != Group::Traps);
         // The branch back to the beginning of the loop ends the operation.
         let ends = start.is_some_and(|start| moment.text.starts_with('j') && leads_to(&moment.text, start));
-        if ends || fault.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if ends || traced.fault.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
+    let window = Window { from: start, after: 0, until: args.until, at_most: args.steps };
     Interpreter.watch(image.bytes(), BASE, image.entry(), machine(vendor), window, &mut note)?;
-    let vendor = vendor.unwrap_or(Vendor::Intel);
-    Ok(Explained::new(experiment, instructions, fault.map(|fault| (fault, vendor))))
+    Ok(traced)
+}
+
+/// From the change that makes a set-up wrong to the fault that it leads to.
+fn way(
+    image: &Image,
+    experiment: &Experiment,
+    vendor: Option<Vendor>,
+    args: &LabArgs,
+) -> Result<Traced, Failure> {
+    let mut traced = Traced::default();
+    let mut note = |moment: &Moment| {
+        traced.instructions.push(Instruction::of(moment));
+        traced.fault = moment.exception;
+        if traced.fault.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let from = image.preparation(experiment.number);
+    let window = Window { from, after: 0, until: args.until, at_most: args.steps };
+    Interpreter.watch(image.bytes(), BASE, image.entry(), machine(vendor), window, &mut note)?;
+    Ok(traced)
 }
 
 /// Where the registers of a moment have RSP.

@@ -187,4 +187,46 @@ experiments! {
     0x4b "wrong-read": wrong(fault(14, 5, 3));
         "A program that reads the kernel's memory: present, and not for ring 3.",
         "mov";
+    0x4c "wrong-port": wrong(protection(0));
+        "A program that writes to a port, with I/O privilege level 0 and a TSS without a map of ports.",
+        "out";
+    0x4d "wrong-user-page": wrong(fault(14, 5, 3));
+        "A root of page tables whose entry is not for ring 3: the program's own page is not either, \
+         whatever the entries below say.",
+        "the fetch of the first instruction";
+    0x4e "wrong-gdt-limit": wrong(fault(13, 0x28, 0));
+        "A GDT whose limit ends before the segments of 64-bit programs.",
+        "iretq";
+    0x4f "wrong-idt-limit": wrong(protection(0x82 * 8 + 2));
+        "An IDT whose limit ends before the vector that the program calls.",
+        "int 82h";
+    0x50 "wrong-ltr": wrong(fault(13, 0x40, 0));
+        "LTR of a TSS that it has marked as busy before.",
+        "ltr";
+    0x51 "wrong-rsp0": wrong(fault(14, 2, 3));
+        "A TSS whose stack for ring 0 is in a page that is not present.",
+        "int 82h";
+    0x52 "wrong-ist": wrong(fault(14, 2, 3));
+        "An interrupt gate that takes stack 2 of a TSS in which that stack is 0.",
+        "int 82h";
+    0x53 "wrong-kernel-gs": Experiment { needs: Some(Feature::Syscall), ..wrong(fault(14, 2, 0)) };
+        "KERNEL_GS_BASE leads to a page that is not present: behind SWAPGS the handler of SYSCALL can \
+         save no stack pointer there.",
+        "syscall; swapgs; mov";
+    0x54 "wrong-sce": Experiment { needs: Some(Feature::Syscall), ..wrong(fault(6, 0, 3)) };
+        "SYSCALL while EFER.SCE is clear.",
+        "syscall";
+    0x55 "wrong-lstar": Experiment { needs: Some(Feature::Syscall), ..wrong(fault(14, 0, 0)) };
+        "LSTAR leads to a page that is not present: SYSCALL does not look, and the fetch faults in ring \
+         0, on the program's stack.",
+        "syscall; the fetch behind it";
+    0x56 "wrong-fmask": Experiment { needs: Some(Feature::Syscall), ..wrong(fault(1, 0, 0)) };
+        "FMASK is 0: a program that steps itself through SYSCALL steps into the kernel, on its own stack.",
+        "pushfq; or; popfq; syscall";
+    0x57 "wrong-sysenter-eip": Experiment { needs: Some(Feature::Sysenter), amd: UNDEFINED, ..wrong(fault(14, 0, 0)) };
+        "SYSENTER_EIP leads to a page that is not present.",
+        "mov; lea; sysenter; the fetch behind it";
+    0x58 "wrong-sysenter-esp": Experiment { needs: Some(Feature::Sysenter), amd: UNDEFINED, ..wrong(fault(14, 2, 0)) };
+        "SYSENTER_ESP leads to a page that is not present: the handler's first push faults.",
+        "mov; lea; sysenter; push";
 }
