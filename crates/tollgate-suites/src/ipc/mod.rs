@@ -9,6 +9,11 @@ mod endpoint;
 mod epoll_ctl;
 mod file_lock;
 mod wait;
+mod channel;
+mod message;
+mod peer;
+mod round_trip;
+mod talk;
 
 pub(crate) static SUITE: Suite = Suite {
     name: "ipc",
@@ -21,5 +26,6 @@ pub(crate) static SUITE: Suite = Suite {
         &copy::BENCHMARK,
         &file_lock::BENCHMARK,
     ],
+    benchmarks: &[&round_trip::BENCHMARK],
     control: None,
 };

@@ -15,6 +15,8 @@ mod thrash;
 mod tlb;
 mod topology;
 
+pub(crate) use pairing::{related_to_home, words as relations};
+
 pub(crate) static SUITE: Suite = Suite {
     name: "memory",
     about: "Memory latency and bandwidth, and cache lines shared by several cores.",

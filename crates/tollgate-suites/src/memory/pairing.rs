@@ -4,7 +4,7 @@ use super::topology::{Pair, Relation, usual_pairs};
 use crate::prelude::*;
 
 /// The names of the relations that exist here; "unknown" if there is only one processor.
-pub(super) fn words() -> Vec<ParamValue> {
+pub(crate) fn words() -> Vec<ParamValue> {
     let words: Vec<ParamValue> =
         usual_pairs(&cpu::allowed()).iter().map(|pair| pair.relation.word().into()).collect();
     if words.is_empty() { vec![Relation::Unknown.word().into()] } else { words }
@@ -24,6 +24,16 @@ pub(super) fn related(word: &str, context: &mut Context) -> Result<Pair> {
     let pair = pairs.into_iter().find(|pair| pair.relation.word() == word);
     let none = || skip!("no two allowed processors have the relation {word}");
     pair.map(Pair::starting_at_home).ok_or_else(none)
+}
+
+/// The processor that has this relation to `home`, this thread's, and both in words.
+pub(crate) fn related_to_home(word: &str, home: usize, context: &mut Context) -> Result<(usize, String)> {
+    let pair = related(word, context)?;
+    let pair = if pair.to == home { Pair { from: pair.to, to: pair.from, ..pair } } else { pair };
+    if pair.from == home {
+        return Ok((pair.to, pair.in_words()));
+    }
+    Err(skip!("no allowed processor has the relation {word} to processor {home}"))
 }
 
 /// The closest pair of different cores.

@@ -1,0 +1,288 @@
+//! The peer: a thread or a process that has the other end of a channel.
+//!
+//! It sleeps between batches, and ends with its instance. Where it does not answer a timer of the timed thread interrupts the call that
+//! waits for it, so neither its death nor its silence stops the run.
+
+use std::io;
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use tollgate_os::process::{self, Child, own_pid};
+use tollgate_os::rusage::Usage;
+use tollgate_os::signals::{Disposition, Set};
+use tollgate_os::timer::Timer;
+
+use super::channel::{Numbers, Side};
+use super::message::{Fault, Message, Outcome};
+use crate::prelude::*;
+use crate::syscall::call;
+
+/// No message takes as long.
+pub const PATIENCE: Duration = Duration::from_secs(1);
+/// Between two interrupts of a call that waits: the first may come just before it.
+const AGAIN: Duration = Duration::from_millis(20);
+/// The signal of both.
+const SIGNAL: libc::c_int = libc::SIGALRM;
+
+/// The peer's part of a batch.
+#[derive(Debug, Clone, Copy)]
+pub struct Job {
+    /// The number of its first message.
+    pub first: u64,
+    /// Messages before those that are timed; each is compared as a whole.
+    pub warm_up: u64,
+    /// Messages that are timed. One more follows that is compared as a whole.
+    pub timed: u64,
+}
+
+/// The memory that a peer shares with the timed thread: its job, and what came of it.
+#[repr(C)]
+#[derive(Default)]
+struct Board {
+    /// One more with each job: the peer sleeps while it stays.
+    job: AtomicU32,
+    /// The last job that the peer ended.
+    done: AtomicU32,
+    /// Not 0: the peer leaves.
+    leave: AtomicU32,
+    /// The peer's thread; 0 until it has begun, negative where that failed.
+    thread: AtomicI32,
+    first: AtomicU64,
+    warm_up: AtomicU64,
+    timed: AtomicU64,
+    /// The fault that ended the job, see [`Fault::packed`].
+    fault: AtomicU64,
+    /// The peer's context switches while messages were timed.
+    switches: AtomicU64,
+}
+
+/// The board, in memory that is shared with children.
+struct Shared(Mapping);
+
+impl std::ops::Deref for Shared {
+    type Target = Board;
+
+    fn deref(&self) -> &Board {
+        // SAFETY: the mapping is page-aligned, longer than this, and holds atomic words only, for which zeros are valid.
+        unsafe { &*self.0.address().cast::<Board>() }
+    }
+}
+
+/// What a peer is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Thread,
+    Process,
+}
+
+/// A running peer. Dropped, it has ended.
+pub struct Peer {
+    board: Arc<Shared>,
+    /// Its process, and its thread there.
+    process: libc::pid_t,
+    thread: libc::pid_t,
+    child: Option<Child>,
+    joined: Option<JoinHandle<()>>,
+    _taken: Taken,
+}
+
+impl Peer {
+    /// Starts it with its end of a channel, on this processor or where the calling thread is.
+    pub fn start(
+        kind: Kind,
+        mut side: Box<dyn Side>,
+        mut message: Message,
+        processor: Option<usize>,
+        quota: &Quota,
+    ) -> Result<Self> {
+        install_handler()?;
+        let taken = quota.take_processes(1)?;
+        let board =
+            Mapping::anonymous(size_of::<Board>(), libc::MAP_SHARED).or_refused("mmap(2) is refused")?;
+        let board = Arc::new(Shared(board));
+        let own = Arc::clone(&board);
+        let mut life = move || live(&own, &mut *side, &mut message, processor);
+        let mut peer =
+            Self { board, process: own_pid(), thread: 0, child: None, joined: None, _taken: taken };
+        match kind {
+            Kind::Thread => {
+                let thread = std::thread::Builder::new().name("tollgate-peer".to_owned()).stack_size(STACK);
+                let thread = thread.spawn(life).map_err(|error| quota.refused("a thread", &error))?;
+                peer.joined = Some(thread);
+            }
+            Kind::Process => {
+                // Where this process has threads they sleep now, without a lock.
+                let child = process::fork_bound(|| {
+                    life();
+                    0
+                });
+                let child = child.map_err(|error| quota.refused("a process", &error))?;
+                peer.process = child.pid();
+                peer.child = Some(child);
+            }
+        }
+        peer.wait_for_start()?;
+        Ok(peer)
+    }
+
+    fn wait_for_start(&mut self) -> Result<()> {
+        let began = Instant::now();
+        while self.board.thread.load(SeqCst) == 0 && began.elapsed() < PATIENCE {
+            sleep_while(&self.board.done, 0, AGAIN);
+        }
+        match self.board.thread.load(SeqCst) {
+            0 => Err(fail!("the peer did not start within a second")),
+            error if error < 0 => Err(Refusal::of(
+                "the peer's processor is refused (sched_setaffinity(2))",
+                &io::Error::from_raw_os_error(-error),
+            )),
+            thread => {
+                self.thread = thread;
+                Ok(())
+            }
+        }
+    }
+
+    /// The child, where it is a process.
+    pub fn child(&self) -> &[Child] {
+        self.child.as_slice()
+    }
+
+    /// Gives it a job.
+    pub fn begin(&self, job: Job) {
+        let board = &self.board;
+        board.first.store(job.first, SeqCst);
+        board.warm_up.store(job.warm_up, SeqCst);
+        board.timed.store(job.timed, SeqCst);
+        board.fault.store(0, SeqCst);
+        board.job.fetch_add(1, SeqCst);
+        wake(&board.job);
+    }
+
+    /// Waits until it has ended its job, but not for long: its context switches while messages were timed.
+    pub fn ended(&self, patience: Duration) -> Result<u64, Fault> {
+        let board = &self.board;
+        let began = Instant::now();
+        loop {
+            let done = board.done.load(SeqCst);
+            if done == board.job.load(SeqCst) {
+                let fault = Fault::unpacked(board.fault.load(SeqCst));
+                return fault.map_or_else(|| Ok(board.switches.load(SeqCst)), Err);
+            }
+            if began.elapsed() >= patience {
+                return Err(Fault::Silent);
+            }
+            sleep_while(&board.done, done, AGAIN);
+        }
+    }
+
+    /// Nanoseconds that it has waited for its processor, see [`queued`].
+    pub fn queued(&self) -> u64 {
+        queued(self.process, self.thread)
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        self.board.leave.store(1, SeqCst);
+        self.board.job.fetch_add(1, SeqCst);
+        wake(&self.board.job);
+        let Some(thread) = self.joined.take() else { return };
+        // A call that waits for a message that will not come is interrupted.
+        while !thread.is_finished() {
+            if self.thread > 0 {
+                let arguments = [own_pid() as u64, self.thread as u64, SIGNAL as u64, 0];
+                // SAFETY: the call takes numbers, and the signal has a handler.
+                unsafe { call(libc::SYS_tgkill, arguments) };
+            }
+            std::thread::sleep(Duration::from_micros(200));
+        }
+        let _ = thread.join();
+    }
+}
+
+/// Enough for a loop of two calls.
+const STACK: usize = 64 << 10;
+
+/// The peer's life: jobs, until it is told to leave.
+fn live(board: &Board, side: &mut dyn Side, message: &mut Message, processor: Option<usize>) {
+    let pinned = processor.map_or(Ok(()), cpu::pin);
+    let error = pinned.as_ref().err().map(|error| error.raw_os_error().unwrap_or(libc::EINVAL));
+    board.thread.store(error.map_or_else(cpu::own_thread, |error| -error), SeqCst);
+    wake(&board.done);
+    let mut seen = 0;
+    while pinned.is_ok() && board.leave.load(SeqCst) == 0 {
+        let number = board.job.load(SeqCst);
+        if number == seen {
+            sleep_while(&board.job, seen, PATIENCE);
+            continue;
+        }
+        seen = number;
+        if let Err(fault) = serve(board, side, message) {
+            board.fault.store(fault.packed(), SeqCst);
+        }
+        board.done.store(number, SeqCst);
+        wake(&board.done);
+    }
+}
+
+fn serve(board: &Board, side: &mut dyn Side, message: &mut Message) -> Outcome {
+    let (first, warm_up) = (board.first.load(SeqCst), board.warm_up.load(SeqCst));
+    let timed = board.timed.load(SeqCst);
+    side.answer(message, Numbers { first, count: warm_up, whole: true })?;
+    let before = Usage::of_thread().switches();
+    side.answer(message, Numbers { first: first + warm_up, count: timed, whole: false })?;
+    board.switches.store(Usage::of_thread().switches().saturating_sub(before), SeqCst);
+    side.answer(message, Numbers { first: first + warm_up + timed, count: 1, whole: true })
+}
+
+/// While it lives, a call of this thread that waits for longer than [`PATIENCE`] is interrupted.
+pub struct Alarm {
+    _timer: Timer,
+}
+
+impl Alarm {
+    pub fn set() -> Result<Self> {
+        let timer = Timer::new(SIGNAL).and_then(|timer| timer.set(PATIENCE, AGAIN).map(|()| timer));
+        Ok(Self { _timer: timer.or_refused("no timer can be set (timer_create(2))")? })
+    }
+}
+
+/// Handles the signal from now on, in this process and the children that it forks: it only interrupts what waits.
+fn install_handler() -> Result<()> {
+    extern "C" fn handle(_: libc::c_int, _: *mut libc::siginfo_t, _: *mut libc::c_void) {}
+    static INSTALLED: OnceLock<Result<(), String>> = OnceLock::new();
+    // SAFETY: the handler does nothing.
+    let disposition = || unsafe { Disposition::handler(handle, 0) };
+    let install = || disposition().set(SIGNAL).map(drop).map_err(|error| error.to_string());
+    Set::of(&[SIGNAL]).unblock();
+    INSTALLED.get_or_init(install).clone().map_err(|why| skip!("no handler can be installed: {why}"))
+}
+
+/// Nanoseconds that a thread was runnable and waited for a processor (the second figure of `/proc/PID/task/TID/schedstat`,
+/// Documentation/scheduler/sched-stats.rst). 0 if the kernel does not say.
+pub fn queued(process: libc::pid_t, thread: libc::pid_t) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{process}/task/{thread}/schedstat"));
+    let figure = |text: String| text.split_whitespace().nth(1)?.parse().ok();
+    text.ok().and_then(figure).unwrap_or(0)
+}
+
+/// Sleeps while `word` is `value`, until a wake-up or for so long (futex(2), between processes too).
+fn sleep_while(word: &AtomicU32, value: u32, at_most: Duration) {
+    let time = libc::timespec {
+        tv_sec: at_most.as_secs().cast_signed(),
+        tv_nsec: i64::from(at_most.subsec_nanos()),
+    };
+    let arguments = [word.as_ptr() as u64, libc::FUTEX_WAIT as u64, u64::from(value), &raw const time as u64];
+    // SAFETY: the kernel reads the word and the time.
+    unsafe { call(libc::SYS_futex, arguments) };
+}
+
+/// Wakes all that sleep on `word`.
+fn wake(word: &AtomicU32) {
+    let arguments = [word.as_ptr() as u64, libc::FUTEX_WAKE as u64, i32::MAX as u64, 0];
+    // SAFETY: the kernel only takes the word's address.
+    unsafe { call(libc::SYS_futex, arguments) };
+}
