@@ -17,7 +17,7 @@ pub struct Storage {
 impl Storage {
     /// Whether cases of this benchmark use the directory.
     pub fn is_used_by(benchmark: &str) -> bool {
-        const SUITES: [&str; 3] = ["files/", "scaling/", "workloads/"];
+        const SUITES: [&str; 4] = ["files/", "ipc/", "scaling/", "workloads/"];
         SUITES.iter().any(|suite| benchmark.starts_with(suite))
     }
 

@@ -23,6 +23,27 @@ pub(crate) unsafe fn call(number: libc::c_long, [first, second, third, fourth]: 
     result
 }
 
+/// The same with up to six arguments.
+///
+/// # Safety
+/// The arguments must be valid for this call.
+#[inline(always)]
+pub(crate) unsafe fn call6(number: libc::c_long, arguments: [u64; 6]) -> i64 {
+    let [first, second, third, fourth, fifth, sixth] = arguments;
+    let result: i64;
+    // SAFETY: as above.
+    unsafe {
+        asm!(
+            "syscall",
+            inlateout("rax") number => result,
+            in("rdi") first, in("rsi") second, in("rdx") third, in("r10") fourth, in("r8") fifth, in("r9") sixth,
+            out("rcx") _, out("r11") _,
+            options(nostack),
+        );
+    }
+    result
+}
+
 /// sched_yield(2).
 #[inline(always)]
 pub(crate) fn sched_yield() {

@@ -1,6 +1,6 @@
 //! io_uring(7): a ring shared with the kernel.
 
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::{io, sync::atomic::AtomicU32};
 
@@ -16,6 +16,7 @@ const IORING_OP_FSYNC: u8 = 3;
 const IORING_OP_POLL_ADD: u8 = 6;
 const IORING_OP_READ: u8 = 22;
 const IORING_OP_WRITE: u8 = 23;
+const IORING_OP_MSG_RING: u8 = 40;
 /// The next entry starts when this one has completed.
 const IOSQE_IO_LINK: u8 = 1 << 2;
 const IORING_ENTER_GETEVENTS: u32 = 1;
@@ -114,6 +115,11 @@ impl Ring {
             completion_mask: parameters.cq.ring_mask,
             completions: parameters.cq.more[1],
         })
+    }
+
+    /// Its descriptor, for messages from another ring.
+    pub fn descriptor(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
     }
 
     /// A loop's words: the descriptor, the batch, and the addresses of submission tail, completion head and
@@ -235,6 +241,7 @@ impl Ring {
                 What::Read => IORING_OP_READ,
                 What::Write => IORING_OP_WRITE,
                 What::Fsync => IORING_OP_FSYNC,
+                What::Message => IORING_OP_MSG_RING,
             },
             flags: if request.is_linked { IOSQE_IO_LINK } else { 0 },
             file: request.file,
@@ -294,6 +301,8 @@ pub(crate) enum What {
     Write,
     /// fsync(2) of the file.
     Fsync,
+    /// A completion in the ring that the file is, whose tag is the offset (IORING_MSG_DATA, since Linux 5.18).
+    Message,
 }
 
 /// An operation on a file.

@@ -1,12 +1,25 @@
 //! Channels: ways for a message from one end to the other and back.
 
+mod counter;
+mod datagram;
+mod memory;
+mod queue;
+mod ring;
+mod signal;
 mod stream;
+mod word;
 
 use super::message::{Fault, Message, Outcome};
 use crate::prelude::*;
 
 /// One end of a channel.
 pub trait End {
+    /// Messages after which the sender waits for an answer, where the channel loses what the receiver has no room for.
+    const WINDOW: Option<u64> = None;
+
+    /// Makes the end ready in the thread that uses it.
+    fn enter(&mut self) {}
+
     /// Sends a whole message.
     fn send(&mut self, message: &[u8]) -> Outcome;
 
@@ -17,11 +30,20 @@ pub trait End {
 /// What an end does with many messages. It is one call for all of them, so that nothing but the calls of the channel stands between two
 /// messages.
 pub trait Side: Send {
+    /// Makes the end ready in the thread that uses it.
+    fn begin(&mut self);
+
     /// Sends messages from this number on, and receives the answer to each.
     fn ask(&mut self, message: &mut Message, numbers: Numbers) -> Outcome;
 
-    /// Answers each message with itself.
-    fn answer(&mut self, message: &mut Message, numbers: Numbers) -> Outcome;
+    /// Answers each message with itself. Calls `at_last` before it answers the last one.
+    fn answer(&mut self, message: &mut Message, numbers: Numbers, at_last: &mut dyn FnMut()) -> Outcome;
+
+    /// Sends messages from this number on.
+    fn give(&mut self, message: &mut Message, numbers: Numbers) -> Outcome;
+
+    /// Receives messages.
+    fn take(&mut self, message: &mut Message, numbers: Numbers) -> Outcome;
 }
 
 /// Numbers of messages.
@@ -34,6 +56,10 @@ pub struct Numbers {
 }
 
 impl<E: End + Send> Side for E {
+    fn begin(&mut self) {
+        self.enter();
+    }
+
     fn ask(&mut self, message: &mut Message, numbers: Numbers) -> Outcome {
         for number in numbers.each() {
             message.number(number);
@@ -43,19 +69,54 @@ impl<E: End + Send> Side for E {
         Ok(())
     }
 
-    fn answer(&mut self, message: &mut Message, numbers: Numbers) -> Outcome {
+    fn answer(&mut self, message: &mut Message, numbers: Numbers, at_last: &mut dyn FnMut()) -> Outcome {
+        let end = numbers.end();
         for number in numbers.each() {
             next(self, message, number, numbers.whole)?;
+            if number + 1 == end {
+                at_last();
+            }
             self.send(message.bytes())?;
+        }
+        Ok(())
+    }
+
+    fn give(&mut self, message: &mut Message, numbers: Numbers) -> Outcome {
+        for number in numbers.each() {
+            message.number(number);
+            self.send(message.bytes())?;
+            if is_answered::<E>(number) {
+                next(self, message, number, numbers.whole)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, message: &mut Message, numbers: Numbers) -> Outcome {
+        for number in numbers.each() {
+            next(self, message, number, numbers.whole)?;
+            if is_answered::<E>(number) {
+                self.send(message.bytes())?;
+            }
         }
         Ok(())
     }
 }
 
 impl Numbers {
-    fn each(self) -> impl Iterator<Item = u64> {
-        self.first..self.first.saturating_add(self.count)
+    fn end(self) -> u64 {
+        self.first.saturating_add(self.count)
     }
+
+    fn each(self) -> impl Iterator<Item = u64> {
+        self.first..self.end()
+    }
+}
+
+/// Whether the sender of many messages waits for the answer to this one.
+#[inline(always)]
+fn is_answered<E: End>(number: u64) -> bool {
+    E::WINDOW.is_some_and(|window| number.is_multiple_of(window))
 }
 
 /// Receives the message of this number.
@@ -77,10 +138,129 @@ fn next(end: &mut impl End, message: &mut Message, number: u64, whole: bool) -> 
 /// The two ends of a channel: of the timed thread, and of its peer.
 pub type Ends = (Box<dyn Side>, Box<dyn Side>);
 
-/// A channel of this kind.
-pub fn ends(by: &str) -> Result<Ends> {
-    match by {
-        "pipe" => stream::pipes(),
-        _ => Err(fail!("messages by {by} are unknown")),
-    }
+/// A kind of channel.
+pub struct Means {
+    /// Its name in a case.
+    pub name: &'static str,
+    /// The calls that move a message, at one end and at the other.
+    pub calls: &'static str,
+    /// The sizes of its messages.
+    pub bytes: &'static [u64],
+    /// What its messages cross, besides kernel entry.
+    pub crosses: &'static [Boundary],
+    /// Whether an end sleeps until a message comes. Where it polls, the ends need two processors.
+    pub sleeps: bool,
+    /// Whether it keeps messages for a receiver that has not asked for them yet.
+    pub is_queue: bool,
+    /// Makes one.
+    pub ends: fn(&mut Order<'_>) -> Result<Ends>,
+}
+
+/// An end that writes to the first descriptor and reads from the second.
+#[cfg(test)]
+pub fn stream_of(into: std::os::fd::OwnedFd, out: std::os::fd::OwnedFd) -> impl End {
+    stream::Pipes { into, out }
+}
+
+/// What a channel is made for.
+pub struct Order<'a> {
+    pub bytes: usize,
+    /// Both ends are threads of this process.
+    pub is_private: bool,
+    pub context: &'a mut Context,
+}
+
+/// Sizes of messages: one byte, a page, and what a pipe holds.
+const SIZES: &[u64] = &[1, 4 << 10, 64 << 10];
+/// The same where 64 KiB are too much: a datagram of UDP has at most 65,507 bytes, a message of a queue by default at most 8,192
+/// (/proc/sys/fs/mqueue/msgsize_max).
+const SMALL: &[u64] = &[1, 4 << 10];
+/// Numbers of 64 bits.
+const NUMBER: &[u64] = &[8];
+/// A futex has 32 bits.
+const WORD: &[u64] = &[4];
+
+/// Every kind of channel, in the order of tables.
+pub static ALL: &[Means] = &[
+    PIPE,
+    Means { name: "socketpair", ends: |_| stream::socketpair(), ..SOCKET },
+    Means { name: "socketpair-dgram", ends: |_| datagram::socketpair(libc::SOCK_DGRAM), ..SOCKET },
+    Means { name: "socketpair-seqpacket", ends: |_| datagram::socketpair(libc::SOCK_SEQPACKET), ..SOCKET },
+    Means { name: "unix", ends: |order| stream::unix(order.context), ..SOCKET },
+    Means { name: "tcp", ends: |_| stream::tcp(), ..SOCKET },
+    Means { name: "udp", bytes: SMALL, ends: |_| datagram::udp(), ..SOCKET },
+    Means {
+        name: "mqueue",
+        calls: "mq_timedsend(2), mq_timedreceive(2)",
+        bytes: SMALL,
+        crosses: &[KernelEntry, SystemCall, KernelCode, UserCopy],
+        sleeps: true,
+        is_queue: true,
+        ends: |order| queue::queues(order.bytes),
+    },
+    Means { name: "eventfd", bytes: NUMBER, is_queue: false, ends: |_| counter::counters(), ..PIPE },
+    Means {
+        name: "futex",
+        calls: "futex(2)",
+        bytes: WORD,
+        crosses: &[KernelEntry, SystemCall, KernelCode],
+        sleeps: true,
+        is_queue: false,
+        ends: |order| word::words(order.is_private),
+    },
+    Means {
+        name: "signal",
+        calls: "rt_tgsigqueueinfo(2), rt_sigtimedwait(2)",
+        bytes: NUMBER,
+        crosses: &[KernelEntry, SystemCall, KernelCode, UserCopy, SignalSend],
+        sleeps: true,
+        is_queue: false,
+        ends: |_| signal::signals(),
+    },
+    Means {
+        name: "io_uring",
+        calls: "io_uring_enter(2)",
+        bytes: NUMBER,
+        crosses: &[KernelEntry, SystemCall, KernelCode, IoUring],
+        sleeps: true,
+        is_queue: false,
+        ends: |_| ring::rings(),
+    },
+    Means {
+        name: "shm-futex",
+        calls: "memory, futex(2)",
+        bytes: SIZES,
+        crosses: &[KernelEntry, SystemCall, KernelCode, MemoryAccess],
+        sleeps: true,
+        is_queue: true,
+        ends: |order| memory::slots(order.bytes, memory::Wait::Asleep { is_private: order.is_private }),
+    },
+    Means {
+        name: "shm-spin",
+        calls: "memory",
+        bytes: SIZES,
+        crosses: &[MemoryAccess],
+        sleeps: false,
+        is_queue: true,
+        ends: |order| memory::slots(order.bytes, memory::Wait::Polling),
+    },
+];
+
+const PIPE: Means = Means {
+    name: "pipe",
+    calls: "write(2), read(2)",
+    bytes: SIZES,
+    crosses: &[KernelEntry, SystemCall, KernelCode, UserCopy],
+    sleeps: true,
+    is_queue: true,
+    ends: |_| stream::pipes(),
+};
+
+const SOCKET: Means =
+    Means { crosses: &[KernelEntry, SystemCall, KernelCode, UserCopy, Socket, KernelAllocation], ..PIPE };
+
+/// The channel of a case. None for one of another version.
+pub fn means(params: &Params) -> Option<&'static Means> {
+    let by = crate::prelude::word(params, "by");
+    ALL.iter().find(|means| means.name == by)
 }

@@ -64,9 +64,7 @@ impl Fault {
     /// As a phrase.
     pub fn in_words(self) -> String {
         match self {
-            Self::Call(error) => {
-                tollgate_model::text::plainly(&std::io::Error::from_raw_os_error(error)).clone()
-            }
+            Self::Call(error) => tollgate_model::text::plainly(&std::io::Error::from_raw_os_error(error)),
             Self::Part(bytes) => format!("{bytes} bytes of a message came"),
             Self::Closed => "the other end is closed".to_owned(),
             Self::Silent => "no message came for a second".to_owned(),

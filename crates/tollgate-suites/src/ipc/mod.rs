@@ -9,11 +9,15 @@ mod endpoint;
 mod epoll_ctl;
 mod file_lock;
 mod wait;
+mod cases;
 mod channel;
 mod message;
 mod peer;
 mod round_trip;
 mod talk;
+#[cfg(test)]
+mod tests;
+mod throughput;
 
 pub(crate) static SUITE: Suite = Suite {
     name: "ipc",
@@ -27,5 +31,6 @@ pub(crate) static SUITE: Suite = Suite {
         &file_lock::BENCHMARK,
     ],
     benchmarks: &[&round_trip::BENCHMARK],
+    benchmarks: &[&round_trip::BENCHMARK, &throughput::BENCHMARK],
     control: None,
 };

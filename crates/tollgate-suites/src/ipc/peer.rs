@@ -7,10 +7,9 @@ use std::io;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tollgate_os::process::{self, Child, own_pid};
-use tollgate_os::rusage::Usage;
 use tollgate_os::signals::{Disposition, Set};
 use tollgate_os::timer::Timer;
 
@@ -20,15 +19,29 @@ use crate::prelude::*;
 use crate::syscall::call;
 
 /// No message takes as long.
-pub const PATIENCE: Duration = Duration::from_secs(1);
+const PATIENCE: Duration = Duration::from_secs(1);
 /// Between two interrupts of a call that waits: the first may come just before it.
 const AGAIN: Duration = Duration::from_millis(20);
+/// So often a wait of [`AGAIN`] is made again until nothing is expected any more.
+const LONG: u32 = 50;
+/// The same where the peer has only to notice that the other end has given up.
+pub const SOON: u32 = 3;
 /// The signal of both.
 const SIGNAL: libc::c_int = libc::SIGALRM;
+
+/// What a peer does with messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// It answers each.
+    Answer,
+    /// It takes them, and says when it has all.
+    Take,
+}
 
 /// The peer's part of a batch.
 #[derive(Debug, Clone, Copy)]
 pub struct Job {
+    pub part: Part,
     /// The number of its first message.
     pub first: u64,
     /// Messages before those that are timed; each is compared as a whole.
@@ -47,6 +60,10 @@ struct Board {
     done: AtomicU32,
     /// Not 0: the peer leaves.
     leave: AtomicU32,
+    /// Not 0: it takes messages, and answers none.
+    takes: AtomicU32,
+    /// One more after the messages of the warm-up and after those that were timed, where it takes them; [`FAILED`] after a fault.
+    progress: AtomicU32,
     /// The peer's thread; 0 until it has begun, negative where that failed.
     thread: AtomicI32,
     first: AtomicU64,
@@ -57,6 +74,9 @@ struct Board {
     /// The peer's context switches while messages were timed.
     switches: AtomicU64,
 }
+
+/// [`Board::progress`] of a job that a fault has ended.
+const FAILED: u32 = u32::MAX;
 
 /// The board, in memory that is shared with children.
 struct Shared(Mapping);
@@ -128,10 +148,8 @@ impl Peer {
     }
 
     fn wait_for_start(&mut self) -> Result<()> {
-        let began = Instant::now();
-        while self.board.thread.load(SeqCst) == 0 && began.elapsed() < PATIENCE {
-            sleep_while(&self.board.done, 0, AGAIN);
-        }
+        let begun = || self.board.thread.load(SeqCst) != 0;
+        wait_until(begun, &self.board.done, LONG);
         match self.board.thread.load(SeqCst) {
             0 => Err(fail!("the peer did not start within a second")),
             error if error < 0 => Err(Refusal::of(
@@ -156,26 +174,35 @@ impl Peer {
         board.first.store(job.first, SeqCst);
         board.warm_up.store(job.warm_up, SeqCst);
         board.timed.store(job.timed, SeqCst);
+        board.takes.store(u32::from(job.part == Part::Take), SeqCst);
+        board.progress.store(0, SeqCst);
         board.fault.store(0, SeqCst);
         board.job.fetch_add(1, SeqCst);
         wake(&board.job);
     }
 
-    /// Waits until it has ended its job, but not for long: its context switches while messages were timed.
-    pub fn ended(&self, patience: Duration) -> Result<u64, Fault> {
-        let board = &self.board;
-        let began = Instant::now();
-        loop {
-            let done = board.done.load(SeqCst);
-            if done == board.job.load(SeqCst) {
-                let fault = Fault::unpacked(board.fault.load(SeqCst));
-                return fault.map_or_else(|| Ok(board.switches.load(SeqCst)), Err);
-            }
-            if began.elapsed() >= patience {
-                return Err(Fault::Silent);
-            }
-            sleep_while(&board.done, done, AGAIN);
+    /// Waits until it has taken the messages of the warm-up (1), or those that were timed (2).
+    pub fn has_taken(&self, which: u32) -> Outcome {
+        let progress = &self.board.progress;
+        match wait_until(|| progress.load(SeqCst) >= which, progress, LONG) {
+            true if progress.load(SeqCst) == FAILED => Err(Fault::Closed),
+            true => Ok(()),
+            false => Err(Fault::Silent),
         }
+    }
+
+    /// Waits until it has ended its job, but not for long: its context switches while messages were timed.
+    pub fn ended(&self) -> Result<u64, Fault> {
+        self.ended_within(LONG)
+    }
+
+    /// The same, within so many waits.
+    pub fn ended_within(&self, waits: u32) -> Result<u64, Fault> {
+        let board = &self.board;
+        if !wait_until(|| board.done.load(SeqCst) == board.job.load(SeqCst), &board.done, waits) {
+            return Err(Fault::Silent);
+        }
+        Fault::unpacked(board.fault.load(SeqCst)).map_or_else(|| Ok(board.switches.load(SeqCst)), Err)
     }
 
     /// Nanoseconds that it has waited for its processor, see [`queued`].
@@ -209,6 +236,7 @@ const STACK: usize = 64 << 10;
 /// The peer's life: jobs, until it is told to leave.
 fn live(board: &Board, side: &mut dyn Side, message: &mut Message, processor: Option<usize>) {
     let pinned = processor.map_or(Ok(()), cpu::pin);
+    side.begin();
     let error = pinned.as_ref().err().map(|error| error.raw_os_error().unwrap_or(libc::EINVAL));
     board.thread.store(error.map_or_else(cpu::own_thread, |error| -error), SeqCst);
     wake(&board.done);
@@ -216,12 +244,14 @@ fn live(board: &Board, side: &mut dyn Side, message: &mut Message, processor: Op
     while pinned.is_ok() && board.leave.load(SeqCst) == 0 {
         let number = board.job.load(SeqCst);
         if number == seen {
-            sleep_while(&board.job, seen, PATIENCE);
+            sleep_while(&board.job, seen, &PATIENCE);
             continue;
         }
         seen = number;
         if let Err(fault) = serve(board, side, message) {
             board.fault.store(fault.packed(), SeqCst);
+            board.progress.store(FAILED, SeqCst);
+            wake(&board.progress);
         }
         board.done.store(number, SeqCst);
         wake(&board.done);
@@ -229,13 +259,40 @@ fn live(board: &Board, side: &mut dyn Side, message: &mut Message, processor: Op
 }
 
 fn serve(board: &Board, side: &mut dyn Side, message: &mut Message) -> Outcome {
-    let (first, warm_up) = (board.first.load(SeqCst), board.warm_up.load(SeqCst));
-    let timed = board.timed.load(SeqCst);
-    side.answer(message, Numbers { first, count: warm_up, whole: true })?;
-    let before = Usage::of_thread().switches();
-    side.answer(message, Numbers { first: first + warm_up, count: timed, whole: false })?;
-    board.switches.store(Usage::of_thread().switches().saturating_sub(before), SeqCst);
-    side.answer(message, Numbers { first: first + warm_up + timed, count: 1, whole: true })
+    let (first, count) = (board.first.load(SeqCst), board.warm_up.load(SeqCst));
+    let warm_up = Numbers { first, count, whole: true };
+    let timed = Numbers { first: first + count, count: board.timed.load(SeqCst), whole: false };
+    let last = Numbers { first: timed.first + timed.count, count: 1, whole: true };
+    if board.takes.load(SeqCst) == 0 {
+        answer(board, side, message, [warm_up, timed, last])
+    } else {
+        take(board, side, message, [warm_up, timed, last])
+    }
+}
+
+/// Its switches count from the answer before the first timed message on, so that each sleep for one is among them.
+fn answer(board: &Board, side: &mut dyn Side, message: &mut Message, numbers: [Numbers; 3]) -> Outcome {
+    let [warm_up, timed, last] = numbers;
+    let (mut before, mut after) = (0, 0);
+    side.answer(message, warm_up, &mut || before = cpu::switches())?;
+    side.answer(message, timed, &mut || after = cpu::switches())?;
+    board.switches.store(after.saturating_sub(before), SeqCst);
+    side.answer(message, last, &mut || ())
+}
+
+fn take(board: &Board, side: &mut dyn Side, message: &mut Message, numbers: [Numbers; 3]) -> Outcome {
+    let [warm_up, timed, last] = numbers;
+    let has_taken = || {
+        board.progress.fetch_add(1, SeqCst);
+        wake(&board.progress);
+    };
+    side.take(message, warm_up)?;
+    let before = cpu::switches();
+    has_taken();
+    side.take(message, timed)?;
+    board.switches.store(cpu::switches().saturating_sub(before), SeqCst);
+    has_taken();
+    side.take(message, last)
 }
 
 /// While it lives, a call of this thread that waits for longer than [`PATIENCE`] is interrupted.
@@ -269,15 +326,30 @@ pub fn queued(process: libc::pid_t, thread: libc::pid_t) -> u64 {
     text.ok().and_then(figure).unwrap_or(0)
 }
 
-/// Sleeps while `word` is `value`, until a wake-up or for so long (futex(2), between processes too).
-fn sleep_while(word: &AtomicU32, value: u32, at_most: Duration) {
+/// Waits until something is so, which is said by a wake-up of `word`; gives up after so many waits of [`AGAIN`]. Whether it is so.
+fn wait_until(is_so: impl Fn() -> bool, word: &AtomicU32, waits: u32) -> bool {
+    let mut waited = 0;
+    loop {
+        let value = word.load(SeqCst);
+        if is_so() {
+            return true;
+        }
+        if waited >= waits {
+            return false;
+        }
+        waited += u32::from(sleep_while(word, value, &AGAIN));
+    }
+}
+
+/// Sleeps while `word` is `value`, until a wake-up or for so long (futex(2), between processes too). Whether it was for so long.
+fn sleep_while(word: &AtomicU32, value: u32, at_most: &Duration) -> bool {
     let time = libc::timespec {
         tv_sec: at_most.as_secs().cast_signed(),
         tv_nsec: i64::from(at_most.subsec_nanos()),
     };
     let arguments = [word.as_ptr() as u64, libc::FUTEX_WAIT as u64, u64::from(value), &raw const time as u64];
     // SAFETY: the kernel reads the word and the time.
-    unsafe { call(libc::SYS_futex, arguments) };
+    unsafe { call(libc::SYS_futex, arguments) == -i64::from(libc::ETIMEDOUT) }
 }
 
 /// Wakes all that sleep on `word`.

@@ -2,9 +2,10 @@
 
 use tollgate_os::process::own_pid;
 
-use super::channel::{Ends, Numbers, Side};
+use super::cases::{SAME, THREADS};
+use super::channel::{self, Ends, Numbers, Side};
 use super::message::{Fault, Message, Outcome};
-use super::peer::{self, Alarm, Job, Kind, PATIENCE, Peer};
+use super::peer::{self, Alarm, Job, Kind, Part, Peer, SOON};
 use crate::memory;
 use crate::prelude::*;
 
@@ -23,30 +24,19 @@ pub struct Talk {
     is_apart: bool,
     /// The number of the next message.
     next: u64,
+    /// What its peer does with messages.
+    part: Part,
     /// Messages in one iteration.
     messages: u64,
     /// Why no batch can follow: messages of the one that failed may still be on their way.
     failed: Option<Refusal>,
 }
 
-/// The value of `cpus` where both ends are on one processor.
-pub const SAME: &str = "same";
-
-/// The values of `cpus` on this machine: one processor, and two by what they share.
-pub fn processors() -> Vec<ParamValue> {
-    let mut words = vec![SAME.into()];
-    // With one processor there is no other.
-    if cpu::allowed().len() > 1 {
-        words.extend(memory::relations());
-    }
-    words
-}
-
 impl Talk {
-    /// A peer of a case, and its first messages.
-    pub fn new(
-        ends: Ends,
+    /// The channel and the peer of a case, and a note on their processors.
+    pub fn of(
         params: &Params,
+        part: Part,
         messages: u64,
         context: &mut Context,
     ) -> Result<(Self, Option<String>)> {
@@ -58,21 +48,43 @@ impl Talk {
                 (Some(other), Some(note))
             }
         };
-        let kind = if word(params, "between") == "threads" { Kind::Thread } else { Kind::Process };
+        let kind = if word(params, "between") == THREADS { Kind::Thread } else { Kind::Process };
         let bytes = number(params, "bytes") as usize;
-        let (side, peers) = ends;
+        let means = channel::means(params).ok_or_else(|| fail!("the channel is unknown"))?;
+        let ends = (means.ends)(&mut channel::Order { bytes, is_private: kind == Kind::Thread, context })?;
+        Ok((Self::new(ends, kind, bytes, (part, messages), other, context)?, note))
+    }
+
+    /// With these ends of a channel, and a peer on this processor or where the calling thread is.
+    pub fn new(
+        (mut side, peers): Ends,
+        kind: Kind,
+        bytes: usize,
+        (part, messages): (Part, u64),
+        other: Option<usize>,
+        context: &Context,
+    ) -> Result<Self> {
+        side.begin();
         let peer = Peer::start(kind, peers, Message::new(bytes)?, other, &context.quota)?;
         let message = Message::new(bytes)?;
-        let talk = Self { side, message, peer, is_apart: other.is_some(), next: 0, messages, failed: None };
-        Ok((talk, note))
+        Ok(Self { side, message, peer, is_apart: other.is_some(), next: 1, part, messages, failed: None })
+    }
+
+    /// Its peer, where that is a process.
+    #[cfg(test)]
+    pub fn peers(&self) -> &[tollgate_os::process::Child] {
+        self.peer.child()
     }
 
     fn run(&mut self, clock: Clock, times: u64) -> Result<Batch> {
         let _alarm = Alarm::set()?;
-        let job = Job { first: self.next, warm_up: (times / 16).max(1), timed: times };
-        self.next += job.warm_up + job.timed + 1;
+        let job = Job { part: self.part, first: self.next, warm_up: (times / 16).max(1), timed: times };
+        let warm_up = Numbers { first: job.first, count: job.warm_up, whole: true };
+        let timed = Numbers { first: job.first + job.warm_up, count: times, whole: false };
+        let last = Numbers { first: timed.first + times, count: 1, whole: true };
+        self.next = last.first + 1;
         self.peer.begin(job);
-        self.ask(Numbers { first: job.first, count: job.warm_up, whole: true })?;
+        self.exchange(warm_up, 1).map_err(|fault| self.refusal(fault))?;
 
         let mut nothing = LoopContext::default();
         let mut empty = || clock.time(|| run_empty(times, &mut nothing));
@@ -80,31 +92,35 @@ impl Talk {
         let queued = self.queued();
         let switches = cpu::switches();
         let cpu_share = cpu::CpuShare::begin_with(self.peer.child());
-        let numbers = Numbers { first: job.first + job.warm_up, count: times, whole: false };
         let mut outcome: Outcome = Ok(());
-        let worked = clock.time(|| outcome = self.side.ask(&mut self.message, numbers));
+        let worked = clock.time(|| outcome = self.exchange(timed, 2));
         // Disturbance on one processor is time that neither thread used; on two, time that either was runnable and waited.
         let alone =
             if self.is_apart { self.queued() <= queued + MOST_QUEUED * times } else { cpu_share.was_full() };
         let own = cpu::switches().saturating_sub(switches);
-        outcome.map_err(|fault| self.fault(fault))?;
+        outcome.map_err(|fault| self.refusal(fault))?;
         let emptied_again = empty();
 
-        self.ask(Numbers { first: numbers.first + times, count: 1, whole: true })?;
-        let theirs = self.peer.ended(PATIENCE).map_err(|fault| fail!("at the peer: {}", fault.in_words()))?;
+        self.exchange(last, 0).map_err(|fault| self.refusal(fault))?;
+        let theirs = self.peer.ended().map_err(|fault| fail!("at the peer: {}", fault.in_words()))?;
         let batch = Batch::between([emptied, worked, emptied_again], alone);
         Ok(Batch { counters: [own + theirs, 0, 0, 0], ..batch })
     }
 
-    /// Untimed messages.
-    fn ask(&mut self, numbers: Numbers) -> Result<()> {
-        self.side.ask(&mut self.message, numbers).map_err(|fault| self.fault(fault))
+    /// Sends messages until all are answered or taken; `step` is what the peer says of those that it takes.
+    fn exchange(&mut self, numbers: Numbers, step: u32) -> Outcome {
+        match self.part {
+            Part::Answer => self.side.ask(&mut self.message, numbers),
+            Part::Take => {
+                self.side.give(&mut self.message, numbers)?;
+                self.peer.has_taken(step)
+            }
+        }
     }
 
     /// The refusal for a fault at this end. What the peer saw before it fell silent says more.
-    fn fault(&self, fault: Fault) -> Refusal {
-        const SOON: std::time::Duration = std::time::Duration::from_millis(50);
-        match self.peer.ended(SOON) {
+    fn refusal(&self, fault: Fault) -> Refusal {
+        match self.peer.ended_within(SOON) {
             Err(theirs) if matches!(fault, Fault::Silent | Fault::Closed) && theirs != Fault::Silent => {
                 fail!("at the peer: {}", theirs.in_words())
             }

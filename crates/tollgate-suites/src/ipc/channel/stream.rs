@@ -1,53 +1,133 @@
 //! Streams of bytes: a call may move a part of a message.
 
+use std::ffi::CString;
 use std::io;
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use super::{End, Ends, Fault, Outcome};
+use crate::files::data_dir::DataDir;
 use crate::prelude::*;
 use crate::syscall::call;
 
-/// An end that writes to one descriptor and reads from another, or from the same.
-struct Stream {
-    into: OwnedFd,
-    out: OwnedFd,
+/// An end that writes to one descriptor and reads from another.
+pub(super) struct Pipes {
+    pub into: OwnedFd,
+    pub out: OwnedFd,
 }
+
+/// An end that writes to a descriptor and reads from it.
+struct Connection(OwnedFd);
 
 /// One pipe there, one back, as in lmbench's lat_pipe and perf bench sched pipe.
 pub fn pipes() -> Result<Ends> {
     let pipe = || io::pipe().or_refused("pipe2(2) is refused");
     let ((there_out, there), (back_out, back)) = (pipe()?, pipe()?);
-    let home = Stream { into: there.into(), out: back_out.into() };
-    let peer = Stream { into: back.into(), out: there_out.into() };
+    let home = Pipes { into: there.into(), out: back_out.into() };
+    let peer = Pipes { into: back.into(), out: there_out.into() };
     Ok((Box::new(home), Box::new(peer)))
 }
 
-impl End for Stream {
+/// A pair of stream sockets, as in lmbench's lat_unix and perf bench sched messaging.
+pub fn socketpair() -> Result<Ends> {
+    let (home, peer) = UnixStream::pair().or_refused("socketpair(2) is refused")?;
+    Ok(connected(home, peer))
+}
+
+/// A stream socket that was connected by a path in the run's directory. The path is removed at once.
+pub fn unix(context: &mut Context) -> Result<Ends> {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let directory = DataDir::of(context)?;
+    let name = format!("ipc-{}-{}", std::process::id(), NEXT.fetch_add(1, Relaxed));
+    // A path to a socket has at most 107 bytes (unix(7)), and the directory's own may have more.
+    let path = format!("/proc/self/fd/{}/{name}", directory.descriptor());
+    let made = UnixListener::bind(&path).and_then(|listener| {
+        let home = UnixStream::connect(&path)?;
+        Ok((home, listener.accept()?.0))
+    });
+    if let Ok(name) = CString::new(name) {
+        directory.remove(&name)?;
+    }
+    let (home, peer) = made.or_refused("a UNIX socket in the directory for files is refused")?;
+    Ok(connected(home, peer))
+}
+
+/// A connection over loopback, to a port that the kernel chose. Without Nagle's algorithm (TCP_NODELAY), as programs have it that
+/// exchange messages.
+pub fn tcp() -> Result<Ends> {
+    let connect = || -> io::Result<(TcpStream, TcpStream)> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let home = TcpStream::connect(listener.local_addr()?)?;
+        let own = home.local_addr()?;
+        // Another program may have connected before.
+        let peer = loop {
+            let (peer, from) = listener.accept()?;
+            if from == own {
+                break peer;
+            }
+        };
+        home.set_nodelay(true)?;
+        peer.set_nodelay(true)?;
+        Ok((home, peer))
+    };
+    let (home, peer) = connect().or_refused("a connection over loopback is refused")?;
+    Ok(connected(home, peer))
+}
+
+fn connected(home: impl Into<OwnedFd>, peer: impl Into<OwnedFd>) -> Ends {
+    (Box::new(Connection(home.into())), Box::new(Connection(peer.into())))
+}
+
+impl End for Pipes {
     #[inline(always)]
     fn send(&mut self, message: &[u8]) -> Outcome {
-        let mut sent = 0;
-        while let Some(rest) = message.get(sent..).filter(|rest| !rest.is_empty()) {
-            let arguments = [self.into.as_raw_fd() as u64, rest.as_ptr() as u64, rest.len() as u64, 0];
-            // SAFETY: the kernel reads so many bytes.
-            match unsafe { call(libc::SYS_write, arguments) } {
-                moved if moved > 0 => sent += moved as usize,
-                other => return Err(Fault::of(other)),
-            }
-        }
-        Ok(())
+        write_all(&self.into, message)
     }
 
     #[inline(always)]
     fn receive(&mut self, message: &mut [u8]) -> Outcome {
-        let mut received = 0;
-        while let Some(rest) = message.get_mut(received..).filter(|rest| !rest.is_empty()) {
-            let arguments = [self.out.as_raw_fd() as u64, rest.as_mut_ptr() as u64, rest.len() as u64, 0];
-            // SAFETY: the kernel writes at most so many bytes.
-            match unsafe { call(libc::SYS_read, arguments) } {
-                moved if moved > 0 => received += moved as usize,
-                other => return Err(Fault::of(other)),
-            }
-        }
-        Ok(())
+        read_all(&self.out, message)
     }
+}
+
+impl End for Connection {
+    #[inline(always)]
+    fn send(&mut self, message: &[u8]) -> Outcome {
+        write_all(&self.0, message)
+    }
+
+    #[inline(always)]
+    fn receive(&mut self, message: &mut [u8]) -> Outcome {
+        read_all(&self.0, message)
+    }
+}
+
+#[inline(always)]
+fn write_all(into: &OwnedFd, message: &[u8]) -> Outcome {
+    let mut sent = 0;
+    while let Some(rest) = message.get(sent..).filter(|rest| !rest.is_empty()) {
+        let arguments = [into.as_raw_fd() as u64, rest.as_ptr() as u64, rest.len() as u64, 0];
+        // SAFETY: the kernel reads so many bytes.
+        match unsafe { call(libc::SYS_write, arguments) } {
+            moved if moved > 0 => sent += moved as usize,
+            other => return Err(Fault::of(other)),
+        }
+    }
+    Ok(())
+}
+
+#[inline(always)]
+fn read_all(out: &OwnedFd, message: &mut [u8]) -> Outcome {
+    let mut received = 0;
+    while let Some(rest) = message.get_mut(received..).filter(|rest| !rest.is_empty()) {
+        let arguments = [out.as_raw_fd() as u64, rest.as_mut_ptr() as u64, rest.len() as u64, 0];
+        // SAFETY: the kernel writes at most so many bytes.
+        match unsafe { call(libc::SYS_read, arguments) } {
+            moved if moved > 0 => received += moved as usize,
+            other => return Err(Fault::of(other)),
+        }
+    }
+    Ok(())
 }

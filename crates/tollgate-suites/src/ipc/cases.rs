@@ -1,0 +1,96 @@
+//! The cases: channels, sizes of messages, what the ends are, and where they run.
+
+use super::channel::{self, Means};
+use crate::memory;
+use crate::prelude::*;
+
+/// The value of `cpus` where both ends are on one processor.
+pub const SAME: &str = "same";
+pub const THREADS: &str = "threads";
+pub const PROCESSES: &str = "processes";
+
+/// The values of `cpus` on this machine: one processor, and two by what they share.
+fn processors() -> Vec<ParamValue> {
+    let mut words = vec![SAME.into()];
+    words.extend(memory::relations());
+    words
+}
+
+/// Every case of the channels that `takes` names, in the order of tables.
+fn all(takes: fn(&Means) -> bool) -> Vec<Params> {
+    let processors = processors();
+    let mut cases = Vec::new();
+    for means in channel::ALL.iter().filter(|means| takes(means)) {
+        for &bytes in means.bytes {
+            for between in [PROCESSES, THREADS] {
+                // A poll by one end keeps the other from the processor that they share.
+                for cpus in processors.iter().filter(|cpus| means.sleeps || **cpus != SAME.into()) {
+                    cases.push(params(&[
+                        ("by", means.name.into()),
+                        ("bytes", bytes.into()),
+                        ("between", between.into()),
+                        ("cpus", cpus.clone()),
+                    ]));
+                }
+            }
+        }
+    }
+    cases
+}
+
+/// Every case of a round trip.
+pub fn of_round_trips() -> (Vec<Params>, Vec<Params>) {
+    let is_smallest = |case: &Params| {
+        channel::means(case).is_some_and(|means| means.bytes.first() == Some(&number(case, "bytes")))
+    };
+    all(|_| true).into_iter().partition(|case| word(case, "between") == PROCESSES || is_smallest(case))
+}
+
+/// Every case of messages that are not answered: of channels that keep them.
+pub fn of_throughput() -> (Vec<Params>, Vec<Params>) {
+    all(|means| means.is_queue).into_iter().partition(|case| word(case, "between") == PROCESSES)
+}
+
+/// The boundaries that any case crosses.
+pub const CROSSES: &[Boundary] = &[
+    KernelEntry,
+    SystemCall,
+    KernelCode,
+    UserCopy,
+    Socket,
+    KernelAllocation,
+    IoUring,
+    SignalSend,
+    MemoryAccess,
+    WakeUp,
+    ContextSwitch,
+    CacheLine,
+    InterProcessorInterrupt,
+    IdleExit,
+];
+
+/// Whether a case crosses a boundary.
+pub fn crossed_in(params: &Params, boundary: Boundary) -> bool {
+    let Some(means) = channel::means(params) else { return false };
+    let is_apart = word(params, "cpus") != SAME;
+    match boundary {
+        WakeUp | ContextSwitch => means.sleeps,
+        CacheLine => is_apart,
+        InterProcessorInterrupt | IdleExit => is_apart && means.sleeps,
+        other => means.crosses.contains(&other),
+    }
+}
+
+/// The calls that move a message.
+pub fn timed(params: &Params) -> Timed {
+    Timed::Whole(channel::means(params).map_or("", |means| means.calls))
+}
+
+/// Whether a case has these words, in the order `by`, `between`, and one processor or two; and so many bytes.
+pub fn is_one_of(params: &Params, bytes: u64, some: &[(&str, &str, bool)]) -> bool {
+    number(params, "bytes") == bytes
+        && some.iter().any(|&(by, between, is_same)| {
+            let is_on_one = word(params, "cpus") == SAME;
+            word(params, "by") == by && word(params, "between") == between && is_on_one == is_same
+        })
+}
