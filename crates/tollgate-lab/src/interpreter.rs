@@ -15,6 +15,7 @@ mod control;
 mod cpuid;
 mod crossing;
 mod decoded;
+mod effect;
 mod execute;
 mod explore;
 mod jumps;
@@ -38,6 +39,7 @@ use tollgate_x86::Vendor;
 use crate::host::fits;
 use crate::{Engine, LabError, Machine, Output, Provenance};
 
+pub use effect::Effect;
 pub(crate) use explore::{Explorer, Place as Stop, State};
 pub use state::Counts;
 pub(crate) use watch::written;

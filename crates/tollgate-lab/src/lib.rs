@@ -21,10 +21,11 @@ mod references;
 #[cfg(test)]
 mod sample;
 mod schedule;
+pub mod setup;
 
 pub use engine::{Engine, LabError, Machine, Output, Provenance, Unknown};
 pub use engines::{EngineChoice, EngineNote, machine};
-pub use interpreter::{Change, Counts, Interpreter, Moment, Registers, Window};
+pub use interpreter::{Change, Counts, Effect, Interpreter, Moment, Registers, Window};
 pub use judgement::{Defect, Mistake, Obstacle, Status};
 pub use kvm::{Calibration, Counted, Kvm};
 pub use qemu::{Accelerator, Qemu};

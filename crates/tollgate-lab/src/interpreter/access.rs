@@ -6,6 +6,7 @@ use tollgate_x86::{Cr0, Kind, Rflags, Selector};
 
 use super::arithmetic::mask;
 use super::decoded::{Address, Operand, What};
+use super::effect::Effect;
 use super::state::{Done, Processor, Trap};
 use super::tlb::{Access, is_canonical};
 
@@ -91,6 +92,7 @@ impl Processor {
         self.counts.writes += 1;
         if (linear & 0xfff) + u64::from(bytes) <= 0x1000 {
             let physical = self.translate(linear, access)?;
+            self.note(|| Effect::Memory { address: physical, bytes, value: value & mask(bytes) });
             self.memory.write(physical, bytes, value);
             return Ok(());
         }
@@ -100,7 +102,9 @@ impl Processor {
         let split = 0x1000 - (linear & 0xfff);
         for at in 0..u64::from(bytes) {
             let physical = if at < split { first + at } else { second + (at - split) };
-            self.memory.write(physical, 1, value >> (8 * at));
+            let byte = value >> (8 * at) & 0xff;
+            self.note(|| Effect::Memory { address: physical, bytes: 1, value: byte });
+            self.memory.write(physical, 1, byte);
         }
         Ok(())
     }

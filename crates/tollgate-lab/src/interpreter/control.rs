@@ -3,6 +3,7 @@
 
 use tollgate_x86::{Cr0, Cr4, Efer, Msr, Vendor, Width};
 
+use super::effect::Effect;
 use super::state::{Done, Processor};
 use super::tlb::{PHYSICAL_BITS, is_canonical};
 
@@ -57,6 +58,7 @@ impl Processor {
             }
             _ => return Err(self.invalid_opcode()),
         }
+        self.note(|| Effect::Control { number, value });
         Ok(())
     }
 
@@ -142,6 +144,7 @@ impl Processor {
             _ => value,
         };
         self.set_msr(msr, value);
+        self.note(|| Effect::Msr { msr, value });
         if msr == Msr::Efer {
             self.translations.flush();
         }

@@ -5,6 +5,7 @@ use tollgate_x86::{Cr0, Descriptor, Efer, Msr, Rflags, Selector, Vendor, Width};
 
 use super::arithmetic::Flags;
 use super::decoded::RAX;
+use super::effect::Effect;
 use super::memory::Memory;
 use super::ports::Ports;
 use super::tlb::Translations;
@@ -96,6 +97,7 @@ pub(super) struct Record {
     pub(super) bytes: Vec<u8>,
     pub(super) exception: Option<Fault>,
     pub(super) steps: Vec<Step>,
+    pub(super) effects: Vec<Effect>,
 }
 
 /// Where a descriptor table is.
@@ -183,6 +185,7 @@ impl Processor {
 
     pub(super) fn load_segment(&mut self, register: SegmentRegister, segment: Segment) {
         let loaded = (segment.selector.unwrap_or_default(), segment.hidden.unwrap_or_default());
+        self.note(|| Effect::Segment { register, selector: loaded.0, hidden: loaded.1 });
         self.segments[register as usize] = loaded;
         self.mode_changed();
     }
@@ -202,6 +205,14 @@ impl Processor {
             _ => self.msrs[msr as usize] = value,
         }
         self.mode_changed();
+    }
+
+    /// Keeps an effect of the instruction, where it is watched.
+    #[inline]
+    pub(super) fn note(&mut self, effect: impl FnOnce() -> Effect) {
+        if let Some(record) = &mut self.record {
+            record.effects.push(effect());
+        }
     }
 
     /// Takes note of CS and EFER.

@@ -1,12 +1,13 @@
 //! Instructions of the system: ports, interrupts, tables, registers of control.
 
 use iced_x86::Mnemonic as M;
-use tollgate_x86::walk::{Exception, Segment, SegmentRegister};
+use tollgate_x86::walk::{Exception, Segment, SegmentRegister, TableRegister};
 use tollgate_x86::{Cr0, Cr4, Msr, Rflags, Selector};
 
 use super::decoded::{Decoded, Operand, RAX, RBX, RCX, RDX, What};
+use super::effect::Effect;
 use super::ports::Written;
-use super::state::{Done, End, Processor, Trap};
+use super::state::{Done, End, Place, Processor, Trap};
 use super::tlb::{Access, is_canonical};
 
 impl Processor {
@@ -67,10 +68,14 @@ impl Processor {
             }
             M::Lgdt => {
                 self.gdtr = self.load_table(first)?;
+                let Place { base, limit } = self.gdtr;
+                self.note(|| Effect::Table { register: TableRegister::Gdtr, base, limit });
                 Ok(())
             }
             M::Lidt => {
                 self.idtr = self.load_table(first)?;
+                let Place { base, limit } = self.idtr;
+                self.note(|| Effect::Table { register: TableRegister::Idtr, base, limit });
                 Ok(())
             }
             M::Sgdt => self.store_table(first, self.gdtr),
@@ -163,7 +168,9 @@ impl Processor {
         self.may_use_ports(port, from.bytes)?;
         for at in 0..from.bytes {
             let now = self.now();
-            match self.ports.write(port.wrapping_add(at.into()), (value >> (8 * at)) as u8, now) {
+            let (port, value) = (port.wrapping_add(at.into()), (value >> (8 * at)) as u8);
+            self.note(|| Effect::Port { port, value });
+            match self.ports.write(port, value, now) {
                 Written::GoOn => {}
                 Written::Exit => return Err(Trap::End(End::Asked)),
                 Written::TooMuch => {

@@ -6,6 +6,7 @@ use iced_x86::{Decoder, DecoderOptions, Formatter, IntelFormatter};
 use tollgate_x86::walk::{Fault, Mode, Step};
 use tollgate_x86::{Msr, Selector};
 
+use super::effect::Effect;
 use super::state::{End, Processor, Record};
 
 /// The part of a run that is watched.
@@ -38,6 +39,8 @@ pub struct Moment {
     pub exception: Option<Fault>,
     /// The steps of a crossing, or of the delivery of the exception.
     pub steps: Vec<Step>,
+    /// What it wrote, in order. An instruction that faulted may have written a part.
+    pub effects: Vec<Effect>,
 }
 
 /// The registers that instructions change.
@@ -141,10 +144,10 @@ impl<'w> Watcher<'w> {
         let (number, before) = (processor.counts.instructions, processor.registers());
         processor.record = Some(Record::default());
         let done = processor.step();
-        let Record { bytes, exception, steps } = processor.record.take().unwrap_or_default();
+        let Record { bytes, exception, steps, effects } = processor.record.take().unwrap_or_default();
         let text = text_of(&bytes, &before);
         let after = processor.registers();
-        let flow = (self.observe)(&Moment { number, bytes, text, before, after, exception, steps });
+        let flow = (self.observe)(&Moment { number, bytes, text, before, after, exception, steps, effects });
         done?;
         if flow.is_break() { Err(stopped(processor)) } else { Ok(()) }
     }

@@ -2,15 +2,14 @@
 
 use crate::prelude::*;
 
+mod cases;
+mod channel;
 mod connect;
 mod copy;
 mod descriptor;
 mod endpoint;
 mod epoll_ctl;
 mod file_lock;
-mod wait;
-mod cases;
-mod channel;
 mod message;
 mod peer;
 mod round_trip;
@@ -18,6 +17,7 @@ mod talk;
 #[cfg(test)]
 mod tests;
 mod throughput;
+mod wait;
 
 pub(crate) static SUITE: Suite = Suite {
     name: "ipc",
