@@ -17,7 +17,8 @@ use tollgate_x86::{Field, Msr, Selector, Vendor, WideGate};
 use crate::guest::{BASE, Experiment, Image, Parameters};
 use crate::{Effect, Interpreter, LabError, Moment, Output, Window, engines};
 use entries::Group;
-use places::{Place, Places};
+pub use places::Place;
+use places::Places;
 
 /// What was written until the first program runs.
 #[derive(Debug, Clone, PartialEq, Eq)]

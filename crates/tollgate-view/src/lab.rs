@@ -6,6 +6,7 @@ mod json;
 mod locks;
 mod orders;
 mod programs;
+mod setup;
 mod text;
 
 pub use entry::{has_entries, shares};
@@ -14,4 +15,5 @@ pub use json::Document;
 pub use locks::Locks;
 pub use orders::Orders;
 pub use programs::{Programs, ended};
+pub use setup::{BOOT, Boot, boot, shown_by};
 pub use text::{defect, mistake, name, note, obstacle, page, sample};

@@ -116,6 +116,7 @@ pub fn of(verb: &str) -> Examples {
         "lab" => &[
             ("tollgate lab", "Run every experiment of the lab's own kernel"),
             ("tollgate lab int --explain", "Follow one experiment instruction by instruction"),
+            ("tollgate lab --explain boot", "Say what the kernel sets up, and what goes wrong otherwise"),
             ("tollgate lab --program hello.s", "Run a program in ring 3 under the lab's kernel"),
         ],
         "report" => &[

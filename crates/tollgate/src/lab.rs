@@ -40,6 +40,9 @@ pub fn lab(args: &LabArgs) -> Result<(), Failure> {
     if !args.programs.program.is_empty() {
         return programs::run(args, engine(args.on)?);
     }
+    if args.explain {
+        return explain::explain(args);
+    }
     if args.prove {
         return locks::prove(args);
     }
@@ -59,9 +62,6 @@ pub fn lab(args: &LabArgs) -> Result<(), Failure> {
     }
     if args.dump {
         return dump(args);
-    }
-    if args.explain {
-        return explain::explain(&chosen, args);
     }
     let began = SystemTime::now();
     let destination = Destination::choose(args.out.as_deref())?;

@@ -23,6 +23,8 @@ pub(crate) static SUITE: Suite = Suite {
     name: "ipc",
     about: "Communication between threads and between processes.",
     benchmarks: &[
+        &round_trip::BENCHMARK,
+        &throughput::BENCHMARK,
         &connect::BENCHMARK,
         &descriptor::BENCHMARK,
         &wait::BENCHMARK,
@@ -30,7 +32,5 @@ pub(crate) static SUITE: Suite = Suite {
         &copy::BENCHMARK,
         &file_lock::BENCHMARK,
     ],
-    benchmarks: &[&round_trip::BENCHMARK],
-    benchmarks: &[&round_trip::BENCHMARK, &throughput::BENCHMARK],
     control: None,
 };

@@ -25,7 +25,7 @@ pub struct LabArgs {
     #[arg(long, value_enum, ignore_case = true)]
     pub vendor: Option<Maker>,
     /// Step one operation of an experiment in the interpreter, instruction by instruction, with what each crossing checks
-    /// and loads
+    /// and loads; `boot` for what the kernel sets up, with the reason for each write
     #[arg(long, requires = "experiment", conflicts_with_all = ["dump", "image", "read"])]
     pub explain: bool,
     /// Preempt the programs of locks before every instruction, in the interpreter: which locks hold, and which mutants of the

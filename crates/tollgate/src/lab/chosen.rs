@@ -4,6 +4,7 @@ use tollgate_lab::guest::{EXPERIMENTS, Experiment};
 use tollgate_lab::locks::{Group, LOCKS, Lock, MUTANTS, Subject};
 use tollgate_model::text::listed;
 use tollgate_suites::selection::{near, wildcard};
+use tollgate_view::lab::BOOT;
 
 use crate::failure::Failure;
 
@@ -14,6 +15,9 @@ use crate::failure::Failure;
 pub fn chosen(names: &[String]) -> Result<Vec<&'static Experiment>, Failure> {
     if names.is_empty() {
         return Ok(EXPERIMENTS.iter().filter(|experiment| experiment.is_measured()).collect());
+    }
+    if names.iter().any(|name| name == BOOT) {
+        return Err(Failure::input("boot is no experiment; --explain boot says what the kernel sets up"));
     }
     if let Some(name) = names.iter().find(|name| !EXPERIMENTS.iter().any(|it| wildcard(name, it.name))) {
         return Err(Failure::input(unknown(name)));

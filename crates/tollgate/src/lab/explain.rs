@@ -1,35 +1,65 @@
-//! One operation of an experiment, instruction by instruction, in the interpreter.
+//! One operation of an experiment, or what the kernel sets up, instruction by instruction, in the interpreter.
 
 use std::ops::ControlFlow;
 
+use serde::Serialize;
+use tollgate_engine::interrupt;
 use tollgate_lab::guest::{BASE, Experiment, Group, Image, Parameters};
-use tollgate_lab::{Interpreter, Moment, Window, machine};
-use tollgate_view::lab::{Explained, Instruction, explained};
+use tollgate_lab::{EngineChoice, Interpreter, Moment, Window, machine, setup};
+use tollgate_view::lab::{BOOT, Boot, Explained, Instruction, boot, explained, shown_by};
 use tollgate_x86::Vendor;
 use tollgate_x86::walk::Fault;
 
+use super::chosen::chosen;
 use crate::args::Format;
 use crate::args::lab::LabArgs;
 use crate::failure::Failure;
 use crate::out;
 
-/// Traces one operation of each experiment.
+/// One part of the explanation.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Page {
+    Experiment(Explained),
+    Boot(Boot),
+}
+
+/// Traces what the kernel sets up, where that is asked for, and one operation of each experiment.
 ///
 /// # Errors
-/// An image that the interpreter cannot take.
-pub fn explain(chosen: &[&'static Experiment], args: &LabArgs) -> Result<(), Failure> {
-    let documents = chosen
-        .iter()
-        .map(|experiment| trace(experiment, args))
-        .collect::<Result<Vec<Explained>, Failure>>()?;
-    match args.format {
-        Format::Json => out::print_json(&documents),
-        Format::Table => {
-            let width = out::width();
-            let pages: Vec<String> = documents.iter().map(|document| explained(document, width)).collect();
-            out::print(&pages.join("\n"))
+/// An unknown experiment; an image that the interpreter cannot take.
+pub fn explain(args: &LabArgs) -> Result<(), Failure> {
+    let (boots, names): (Vec<String>, Vec<String>) =
+        args.experiment.iter().cloned().partition(|name| name == BOOT);
+    let mut pages = Vec::new();
+    if !boots.is_empty() {
+        pages.push(Page::Boot(set_up(args.vendor.map(Vendor::from))?));
+    }
+    if !names.is_empty() {
+        for experiment in chosen(&names)? {
+            pages.push(Page::Experiment(trace(experiment, args)?));
         }
     }
+    match args.format {
+        Format::Json => out::print_json(&pages),
+        Format::Table => {
+            let width = out::width();
+            let text = |page: &Page| match page {
+                Page::Experiment(document) => explained(document, width),
+                Page::Boot(document) => boot(document, width),
+            };
+            out::print(&pages.iter().map(text).collect::<Vec<_>>().join("\n"))
+        }
+    }
+}
+
+/// What the kernel sets up, with the outcomes of the experiments that show what each write is for.
+fn set_up(vendor: Option<Vendor>) -> Result<Boot, Failure> {
+    interrupt::install();
+    let setup = setup::setup(vendor)?;
+    let results =
+        tollgate_lab::run(&shown_by(&setup), EngineChoice::Interpreter, vendor, &interrupt::requested)?;
+    Ok(Boot::new(&setup, &results))
 }
 
 fn trace(experiment: &'static Experiment, args: &LabArgs) -> Result<Explained, Failure> {

@@ -1,0 +1,201 @@
+//! What the guest's kernel sets up, write by write: its value decoded, the reason, and what goes wrong otherwise.
+
+mod item;
+mod reasons;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use tollgate_lab::guest::{Experiment, Fault};
+use tollgate_lab::setup::{Setup, Write};
+use tollgate_lab::{Results, Row, Status};
+use tollgate_x86::walk::Mode;
+
+use super::text;
+use crate::figures;
+use crate::table::{heading, paragraph};
+use reasons::Sums;
+
+/// The name that asks for it, beside those of experiments.
+pub const BOOT: &str = "boot";
+const ABOUT: &str = "What the lab's kernel sets up until its first program runs, each write in the order in which the \
+                     interpreter meets it.";
+
+/// The writes with all that is said of them.
+#[derive(Serialize)]
+pub struct Boot {
+    experiment: &'static str,
+    about: &'static str,
+    writes: Vec<WriteRecord>,
+    others: u64,
+}
+
+#[derive(Serialize)]
+struct WriteRecord {
+    number: u64,
+    mode: &'static str,
+    address: String,
+    bytes: String,
+    text: String,
+    instructions: u64,
+    place: String,
+    value: Option<String>,
+    decoded: String,
+    again: bool,
+    reason: Option<String>,
+    manual: Option<&'static str>,
+    otherwise: Vec<Otherwise>,
+}
+
+/// An experiment that shows what goes wrong.
+#[derive(Serialize, Clone)]
+struct Otherwise {
+    experiment: &'static str,
+    about: &'static str,
+    outcome: String,
+    as_expected: bool,
+}
+
+/// The experiments that show what goes wrong where something of this is not written, or written otherwise.
+pub fn shown_by(setup: &Setup) -> Vec<&'static Experiment> {
+    let sums = Sums::of(setup);
+    let mut names: Vec<&str> = setup
+        .writes
+        .iter()
+        .filter_map(|write| reasons::of(&write.item, &sums))
+        .flat_map(|reason| reason.otherwise)
+        .copied()
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    names.into_iter().filter_map(Experiment::of).collect()
+}
+
+impl Boot {
+    /// Of what was written, and of a run of [`shown_by`].
+    pub fn new(setup: &Setup, results: &Results) -> Self {
+        let outcomes: BTreeMap<&str, Otherwise> =
+            results.rows.iter().map(|row| (row.experiment.name, Otherwise::of(row))).collect();
+        let sums = Sums::of(setup);
+        let writes = setup.writes.iter().map(|write| WriteRecord::of(write, &sums, &outcomes)).collect();
+        Self { experiment: BOOT, about: ABOUT, writes, others: setup.others }
+    }
+}
+
+impl WriteRecord {
+    fn of(write: &Write, sums: &Sums, outcomes: &BTreeMap<&str, Otherwise>) -> Self {
+        let reason = reasons::of(&write.item, sums);
+        let shown = reason.iter().flat_map(|reason| reason.otherwise);
+        Self {
+            number: write.by.number,
+            mode: mode(write.by.mode),
+            address: format!("{:x}", write.by.address),
+            bytes: write.by.bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+            text: write.by.text.clone(),
+            instructions: write.instructions,
+            place: item::place(&write.item),
+            value: item::value(&write.item),
+            decoded: item::decoded(&write.item),
+            again: write.again,
+            otherwise: shown.filter_map(|name| outcomes.get(name).cloned()).collect(),
+            manual: reason.as_ref().map(|reason| reason.manual),
+            reason: reason.map(|reason| reason.why.into_owned()),
+        }
+    }
+}
+
+impl Otherwise {
+    fn of(row: &Row) -> Self {
+        let at = |fault: &Fault| format!("{} in ring {}", text::name(*fault), fault.ring());
+        let (outcome, as_expected) = match &row.status {
+            Status::Refused { fault, is_right: true } => (format!("{}, as the manual says", at(fault)), true),
+            Status::Refused { fault, is_right: false } => {
+                (format!("{}, and not as the manual says", at(fault)), false)
+            }
+            Status::Done(rounds) => match rounds.last() {
+                Some(round) => (format!("it is done, and leaves {:x}", round.value), true),
+                None => ("it is done".to_owned(), true),
+            },
+            Status::Lacks(features) => (format!("this processor has no {}", features.join(", ")), false),
+            Status::Defect(defect) => (text::defect(*defect).to_owned(), false),
+            Status::NotHere(obstacle) => (text::obstacle(obstacle), false),
+            Status::Wrong(mistake) => (text::mistake(*mistake), false),
+        };
+        let Experiment { name, about, .. } = *row.experiment;
+        Self { experiment: name, about, outcome, as_expected }
+    }
+}
+
+fn mode(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Protected => "protected mode",
+        Mode::Compatibility => "compatibility mode",
+        Mode::Long64 => "64-bit mode",
+    }
+}
+
+/// As text.
+pub fn boot(document: &Boot, width: usize) -> String {
+    let mut page = heading(&format!("{}: {}", document.experiment, document.about), width);
+    let mut mode = "";
+    let mut number = 0;
+    for part in document.writes.chunk_by(|one, other| one.again == other.again) {
+        let again = part.iter().filter(|write| write.again).count();
+        if again > MANY {
+            page.push('\n');
+            page.push_str(&paragraph(&repeated(again), width, "    "));
+            continue;
+        }
+        for write in part {
+            if write.mode != mode {
+                mode = write.mode;
+                page.push('\n');
+                page.push_str(&paragraph(&format!("In {mode}, ring 0:"), width, ""));
+            }
+            number += 1;
+            page.push_str(&one(write, number, width));
+        }
+    }
+    let rest = format!(
+        "Left out are {}, to the kernel's stack and variables and to the serial port.",
+        figures::count(document.others as usize, "more write", "more writes")
+    );
+    page.push('\n');
+    page.push_str(&paragraph(&rest, width, ""));
+    page
+}
+
+/// More writes than these that repeat others are one sentence.
+const MANY: usize = 4;
+
+fn repeated(writes: usize) -> String {
+    format!(
+        "Before each batch of an experiment all tables are written and loaded again, so that no experiment finds what the last \
+         one broke: {writes} writes, each as above."
+    )
+}
+
+fn one(write: &WriteRecord, number: usize, width: usize) -> String {
+    let WriteRecord { place, value, decoded, address, text, instructions, .. } = write;
+    let value = value.as_ref().map_or_else(String::new, |value| format!(" = {value}"));
+    let mut page = paragraph(&format!("{place}{value}: {decoded}"), width, &format!("{number:3} "));
+    let times = match instructions {
+        1 => String::new(),
+        more => format!("; {more} instructions"),
+    };
+    page.push_str(&paragraph(&format!("at {address}  {text}{times}"), width, "      "));
+    if write.again {
+        page.push_str(&paragraph("As before.", width, "    "));
+        return page;
+    }
+    if let Some((reason, manual)) = write.reason.as_ref().zip(write.manual) {
+        page.push_str(&paragraph(&format!("{reason} ({manual})"), width, "    "));
+    }
+    for Otherwise { experiment, about, outcome, .. } in &write.otherwise {
+        let about = about.trim_end_matches('.');
+        page.push_str(&paragraph(&format!("{experiment}: {about}: {outcome}."), width, "    ! "));
+    }
+    page
+}
