@@ -37,6 +37,7 @@
     adc $0, %eax
     mov %eax, .Lk_operations(%rip)
     call .Lk_say_begin
+    call .Lk_show_begin
 
     lea .Lk_experiments(%rip), %rbp
 .Lk_next:
@@ -54,6 +55,7 @@
 
 .Lk_end:
     call .Lk_say_end
+    call .Lk_show_end
     xor %eax, %eax
     out %al, $0xf4
 1:  cli
@@ -64,6 +66,7 @@
 .Lk_broken:
     mov $.LSTACK, %esp
     call .Lk_say_broken
+    call .Lk_show_broken
     mov $1, %eax
     out %al, $0xf4
 1:  cli
@@ -77,20 +80,26 @@
     mov .Lk_features(%rip), %eax
     not %eax
     and .LENTRY_NEEDS(%rbp), %eax
-    jnz .Lk_say_lacks
+    jnz 3f
     movq $0, .Lk_round_now(%rip)
 1:  call .Lk_round
     test %eax, %eax
-    jnz .Lk_say_fault
+    jnz 4f
     mov .Lk_entry_now(%rip), %rbp
     call .Lk_say_done
+    call .Lk_show_round
     cmpl $0, .LENTRY_TWO(%rbp)      # one attempt is all
     je 2f
     incq .Lk_round_now(%rip)
     mov .Lk_round_now(%rip), %rax
     cmp .Lk_rounds(%rip), %eax
     jb 1b
-2:  ret
+2:  jmp .Lk_show_done
+3:  call .Lk_say_lacks
+    jmp .Lk_show_lacks
+4:  call .Lk_say_fault
+    mov .Lk_entry_now(%rip), %rbp
+    jmp .Lk_show_fault
 
 # One round: the loop with one operation in an iteration, and the one with two. eax is 0 where both came to their end.
     .balign 16, 0x90

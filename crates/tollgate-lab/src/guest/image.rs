@@ -6,6 +6,7 @@ use std::arch::global_asm;
 use std::ops::Range;
 
 use super::experiments::Experiment;
+use super::screen;
 
 global_asm!(
     include_str!("entry.s"),
@@ -26,6 +27,7 @@ global_asm!(
     include_str!("system/words.s"),
     include_str!("system/restart.s"),
     include_str!("system/locks.s"),
+    include_str!("screen.s"),
     include_str!("dump.s"),
     options(att_syntax, raw)
 );
@@ -38,6 +40,8 @@ unsafe extern "C" {
     static tollgate_guest_experiments_end: u8;
     static tollgate_guest_code: u8;
     static tollgate_guest_code_end: u8;
+    #[cfg(test)]
+    static tollgate_guest_loader_info: u8;
     static tollgate_guest_end: u8;
 }
 
@@ -47,8 +51,8 @@ pub const BASE: u64 = 0x10_0000;
 /// Bytes of a line in the list of experiments, `.LENTRY` in `experiments.s`.
 const LINE: usize = 32;
 
-/// Where in the parameters stands where the archive begins.
-const ARCHIVE: usize = 12;
+/// Where in the parameters stands where what follows the kernel begins.
+const FOLLOWS: usize = 12;
 
 /// Bytes of a page.
 const PAGE: usize = 4096;
@@ -66,6 +70,8 @@ pub enum Command {
     Dump,
     /// Run the programs of an archive in ring 3: [`Image::with_programs`].
     System,
+    /// The experiments, with a table of their figures on the screen: [`Image::with_screen`].
+    Screen,
 }
 
 /// Experiments, by their numbers.
@@ -159,14 +165,26 @@ impl Image {
     /// the kernel at a multiple of 4096. Whatever its bytes are, the kernel survives them.
     pub fn with_programs(parameters: &Parameters, archive: &[u8]) -> Self {
         let parameters = Parameters { command: Command::System, ..*parameters };
-        let Self { mut bytes } = Self::new(&parameters);
+        Self::new(&parameters).followed_by(archive)
+    }
+
+    /// The image for a machine on which no engine reads its records: it shows the figures of its experiments on the screen while they
+    /// are done, and behind the records on the serial port.
+    pub fn with_screen(parameters: &Parameters) -> Self {
+        let parameters = Parameters { command: Command::Screen, ..*parameters };
+        Self::new(&parameters).followed_by(&screen::laid_out(&parameters))
+    }
+
+    /// The kernel, and at the next page what it is told of in its parameters.
+    fn followed_by(self, what: &[u8]) -> Self {
+        let Self { mut bytes } = self;
         let begins = bytes.len().next_multiple_of(PAGE);
         bytes.resize(begins, 0);
-        let at = offset(&raw const tollgate_guest_parameters) + ARCHIVE;
+        let at = offset(&raw const tollgate_guest_parameters) + FOLLOWS;
         if let Some(place) = bytes.get_mut(at..at + 4) {
             place.copy_from_slice(&(begins as u32).to_le_bytes());
         }
-        bytes.extend(archive);
+        bytes.extend(what);
         Self { bytes }
     }
 
@@ -191,6 +209,12 @@ impl Image {
     pub fn preparation(&self, number: u8) -> Option<u64> {
         let line = self.lines().find(|line| line[0] == u32::from(number))?;
         Some(u64::from(line[3]))
+    }
+
+    /// Where in the file the loader's information is kept.
+    #[cfg(test)]
+    pub(crate) fn screen_info(&self) -> usize {
+        offset(&raw const tollgate_guest_loader_info)
     }
 
     /// Where its instructions are; the rest is data.
