@@ -13,6 +13,7 @@ use std::time::SystemTime;
 
 use tollgate_engine::interrupt;
 use tollgate_lab::guest::{Command, Image, Parameters, Serial};
+use tollgate_lab::media::Form;
 use tollgate_lab::{EngineChoice, Provenance, Results};
 use tollgate_model::{Fact, Facts, Run};
 use tollgate_store::writing::{Existing, Until, write_whole};
@@ -135,14 +136,21 @@ fn show(results: &Results, shares: Vec<String>, args: &LabArgs) -> Result<(), Fa
 
 /// The image with a sentence that says how it is started.
 fn write_image(path: &Path, parameters: &Parameters) -> Result<(), Failure> {
-    let image = Image::new(parameters);
-    write_whole(path, image.bytes(), Existing::Replace)
+    let form = Form::of(path);
+    let file = form.file(&Image::with_screen(parameters))?;
+    write_whole(path, &file, Existing::Replace)
         .map_err(|error| Failure::input(format!("--image: {}: {}", path.display(), plainly(&error))))?;
+    let booted = match form {
+        Form::Disk => "the image of a disk or a USB stick, which a PC's BIOS boots",
+        Form::Iso => "the image of a CD, a disk or a USB stick, which a PC's BIOS boots",
+        Form::Elf => "an ELF file for any loader of multiboot 1, such as GRUB's `multiboot` or QEMU's -kernel",
+        Form::Multiboot => "a file for any loader of multiboot 1, such as GRUB's `multiboot` or QEMU's -kernel",
+    };
     let output = format!(
-        "{} has {} bytes for any loader of multiboot 1, such as GRUB's `multiboot` or QEMU's -kernel. It writes its records to the \
-         first serial port (0x3f8); `tollgate lab --read FILE` shows them.",
+        "{} has {} bytes: {booted}. It shows its figures on the screen and writes all records to the first serial port (0x3f8); \
+         `tollgate lab --read FILE` shows them.",
         path.display(),
-        image.bytes().len()
+        file.len()
     );
     out::print(&paragraph(&output, out::width(), ""))
 }

@@ -20,8 +20,6 @@ const ROWS: usize = LINES - FIRST - 1;
 
 /// The numbers that experiments may have.
 const NUMBERS: usize = 128;
-/// Bytes of the row of an experiment: where its figure goes, what is known of it, and its value.
-const ROW: usize = 8;
 const COUNTED: u16 = 1;
 const HAS_VALUE: u16 = 2;
 const HAS_MINIMUM: u16 = 4;
@@ -84,7 +82,8 @@ impl Columns {
     /// Where one begins, and how many cells it has.
     fn span(&self, column: usize) -> (usize, usize) {
         let width = (WIDTH + 1) / self.count;
-        (column * width, width - 1)
+        // Without the line behind it, and a space before that.
+        (column * width, width - 2)
     }
 }
 

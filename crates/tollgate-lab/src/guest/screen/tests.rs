@@ -6,6 +6,9 @@ use super::super::{BASE, Chosen, Image, Outcome, Outcomes, Serial};
 use super::*;
 use crate::{Engine, Interpreter, Machine, Output};
 
+/// Bytes of the row of an experiment.
+const ROW: usize = 8;
+
 /// What the interpreter has done with the experiments, on a processor of this maker.
 fn run(parameters: &Parameters, vendor: Vendor) -> Output {
     let image = Image::with_screen(parameters);
@@ -117,7 +120,7 @@ fn nothing_is_shown_over_something_else() {
             assert_eq!(end > 0, exists && chosen.contains(number), "{number:x}");
             let flags = u16::from_le_bytes(row[1]);
             let field = if flags & HAS_MINIMUM == 0 { end..end } else { end..end + FIGURE };
-            let blank = end.saturating_sub(FIGURE - 3)..field.end;
+            let blank = end.saturating_sub(FIGURE - 4)..field.end;
             assert!(end == 0 || cells[blank].iter().all(|cell| cell[0] == b' '), "{number:x}");
         }
     }

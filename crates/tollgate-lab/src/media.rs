@@ -1,0 +1,59 @@
+//! The guest as a file that another machine boots: for a loader of multiboot, on a disk, on a CD.
+//!
+//! - `sector`: the loader, which a BIOS finds in the first sector. `disk`, `iso`, `elf`: the forms.
+
+mod disk;
+mod elf;
+mod iso;
+mod sector;
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+
+use crate::LabError;
+use crate::guest::Image;
+
+/// Bytes of a disk's sector.
+const SECTOR: usize = 512;
+/// Disks are so large, or a multiple: firmware takes a smaller one for a diskette, and cylinders end there.
+const DISK: usize = 1 << 20;
+
+/// What a file is, so that something boots it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Form {
+    /// The image as it is, with its header of multiboot 1.
+    Multiboot,
+    /// An ELF file of 32 bits, with the same header.
+    Elf,
+    /// A disk, whose first sector loads the kernel.
+    Disk,
+    /// A CD (ISO 9660, El Torito). As a disk it boots as well.
+    Iso,
+}
+
+impl Form {
+    /// By the end of a file's name: `.img`, `.iso` and `.elf`; any other is [`Form::Multiboot`].
+    pub fn of(path: &Path) -> Self {
+        let extension = path.extension().map(|extension| extension.to_ascii_lowercase());
+        match extension.as_ref().and_then(|extension| extension.to_str()) {
+            Some("elf") => Self::Elf,
+            Some("img") => Self::Disk,
+            Some("iso") => Self::Iso,
+            _ => Self::Multiboot,
+        }
+    }
+
+    /// The file's bytes.
+    ///
+    /// # Errors
+    /// The image is larger than the loader can read, 448 KiB: only one with an archive of programs is.
+    pub fn file(self, image: &Image) -> Result<Vec<u8>, LabError> {
+        match self {
+            Self::Multiboot => Ok(image.bytes().to_vec()),
+            Self::Elf => Ok(elf::file(image)),
+            Self::Disk => disk::file(image),
+            Self::Iso => iso::file(image),
+        }
+    }
+}
