@@ -143,8 +143,12 @@ fn write_image(path: &Path, parameters: &Parameters) -> Result<(), Failure> {
     let booted = match form {
         Form::Disk => "the image of a disk or a USB stick, which a PC's BIOS boots",
         Form::Iso => "the image of a CD, a disk or a USB stick, which a PC's BIOS boots",
-        Form::Elf => "an ELF file for any loader of multiboot 1, such as GRUB's `multiboot` or QEMU's -kernel",
-        Form::Multiboot => "a file for any loader of multiboot 1, such as GRUB's `multiboot` or QEMU's -kernel",
+        Form::Elf => {
+            "an ELF file for any loader of multiboot 1, such as GRUB's `multiboot` or QEMU's -kernel"
+        }
+        Form::Multiboot => {
+            "a file for any loader of multiboot 1, such as GRUB's `multiboot` or QEMU's -kernel"
+        }
     };
     let output = format!(
         "{} has {} bytes: {booted}. It shows its figures on the screen and writes all records to the first serial port (0x3f8); \

@@ -38,6 +38,8 @@ const RULE: u8 = 0x08;
 /// The line between columns: a box's, in the characters of a VGA.
 const LINE: u8 = 0xb3;
 
+const LEGEND: [&str; 3] = ["#UD      refused", "lacking  not offered", "wrong    not done"];
+
 /// What stands behind the kernel in the file: the cells, where each figure goes, names and glyphs.
 pub(super) fn laid_out(parameters: &Parameters) -> Vec<u8> {
     let chosen: Vec<&Experiment> =
@@ -121,9 +123,23 @@ impl Screen {
         for column in 0..columns.count {
             self.head(&columns, column);
         }
-        for (column, row, line) in places(chosen, columns.count) {
-            if column < columns.count {
-                self.line(&columns, column, FIRST + row, &line);
+        let placed = places(chosen, columns.count);
+        for (column, row, line) in &placed {
+            if *column < columns.count {
+                self.line(&columns, *column, FIRST + row, line);
+            }
+        }
+        let last = placed.last().map_or((0, 0), |(column, row, _)| (*column, *row));
+        self.legend(&columns, last);
+    }
+
+    /// What the words mean that stand in the place of figures, at the end of the last column, where there is room below the last row.
+    fn legend(&mut self, columns: &Columns, (column, row): (usize, usize)) {
+        let (begin, _) = columns.span(column.min(columns.count - 1));
+        let first = ROWS - LEGEND.len();
+        if row + 1 < first {
+            for (line, text) in (FIRST + first..).zip(LEGEND) {
+                self.write(line, begin + 1, text, RULE);
             }
         }
     }

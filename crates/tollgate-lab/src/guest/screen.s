@@ -45,10 +45,11 @@
     .set .LINFO_HEIGHT, 104
     .set .LINFO_BITS, 108
     .set .LINFO_TYPE, 109           # 1: red, green and blue
-    .set .LINFO_RED, 110            # the lowest bits of the three
-    .set .LINFO_GREEN, 112
-    .set .LINFO_BLUE, 114
-    .set .LINFO_BYTES, 116
+    .set .LINFO_COLOURS, 110        # of the three the lowest bit and how many: by the text; by GRUB's header, which aligns them, at 112
+    .set .LRED, 0
+    .set .LGREEN, 2
+    .set .LBLUE, 4
+    .set .LINFO_BYTES, 120
 
 # A glyph's columns with one that is empty, and its rows with one above and one below.
     .set .LGLYPH, 5
@@ -66,6 +67,7 @@
 .Lk_page:       .quad 0             # what the host has laid out; 0: nothing is shown
 .Lk_pixels:     .quad 0             # the first pixel of the first cell; 0: it is a text screen
 .Lk_pitch:      .quad 0             # bytes of a line of pixels
+.Lk_pixel:      .quad 0             # and of a pixel
 .Lk_scale:      .quad 0             # a glyph's dot is so many pixels wide and high
 .Lk_samples:    .quad 0             # how many there are
 .Lk_is_wrong:   .quad 0             # a round of this experiment did not do its operations
@@ -475,7 +477,8 @@ tollgate_guest_loader_info:
     xor %edx, %edx
     mov $.LLINE, %ecx
     div %ecx
-    imul $.LCELL_WIDTH * 4, %edx, %edi
+    imul $.LCELL_WIDTH, %edx, %edi
+    imul .Lk_pixel(%rip), %rdi
     imul .Lk_scale(%rip), %rdi
     imul $.LCELL_HEIGHT, %eax, %eax
     imul .Lk_scale(%rip), %rax
@@ -511,7 +514,13 @@ tollgate_guest_loader_info:
     jnc 5f
     mov %r9d, %eax
 5:  mov .Lk_scale(%rip), %rcx
-    rep stosl
+    mov %eax, %edx
+    shr $16, %edx
+6:  mov %ax, (%rdi)                 # 3 bytes, also where a pixel has a fourth
+    mov %dl, 2(%rdi)
+    add .Lk_pixel(%rip), %rdi
+    dec %ecx
+    jnz 6b
     inc %ebp
     cmp $.LCELL_WIDTH, %ebp
     jne 4b
@@ -536,7 +545,7 @@ tollgate_guest_loader_info:
     pop %rax
     ret
 
-# A screen of pixels, where the loader tells of one that is large enough, of 4 bytes a pixel, below 512 GiB. GRUB sets one where there
+# A screen of pixels, where the loader tells of one that is large enough, of 3 or 4 bytes a pixel, below 512 GiB. GRUB sets one where there
 # is no text screen. Its memory is made present, and the table stands in its middle.
     .balign 16, 0x90
 .Lk_look_for_pixels:
@@ -545,8 +554,13 @@ tollgate_guest_loader_info:
     jnc 9f
     cmpb $1, .Lk_info + .LINFO_TYPE(%rip)
     jne 9f
-    cmpb $32, .Lk_info + .LINFO_BITS(%rip)
+    movzbl .Lk_info + .LINFO_BITS(%rip), %eax
+    cmp $32, %eax
+    je 1f
+    cmp $24, %eax
     jne 9f
+1:  shr $3, %eax
+    mov %rax, .Lk_pixel(%rip)
     mov .Lk_info + .LINFO_ADDRESS(%rip), %rsi
     mov %rsi, %rdi
     shr $30, %rdi                   # which GiB
@@ -580,7 +594,8 @@ tollgate_guest_loader_info:
     imul $.LLINE * .LCELL_WIDTH, %ebx, %ecx
     sub %ecx, %eax
     shr $1, %eax
-    lea (%rsi,%rax,4), %rsi
+    imul .Lk_pixel(%rip), %rax
+    add %rax, %rsi
     mov %rsi, .Lk_pixels(%rip)
 
     test %rdi, %rdi                 # the first GiB is there
@@ -597,25 +612,29 @@ tollgate_guest_loader_info:
     movq $.LPIXELS_PD + 3, .LPDPT(,%rdi,8)
     movq $.LPIXELS_PD + 4096 + 3, .LPDPT + 8(,%rdi,8)
 
-2:  lea .Lk_colours(%rip), %rsi     # red, green and blue to where they are here
+2:  lea .Lk_info + .LINFO_COLOURS(%rip), %rbp   # red, green and blue to where they are here
+    cmpb $0, 1(%rbp)
+    jne 3f
+    add $2, %rbp
+3:  lea .Lk_colours(%rip), %rsi
     xor %edi, %edi
-3:  mov (%rsi,%rdi,4), %edx
+4:  mov (%rsi,%rdi,4), %edx
     xor %ebx, %ebx
     movzbl %dl, %eax
-    mov .Lk_info + .LINFO_BLUE(%rip), %cl
+    mov .LBLUE(%rbp), %cl
     shl %cl, %eax
     or %eax, %ebx
     shr $8, %edx
     movzbl %dl, %eax
-    mov .Lk_info + .LINFO_GREEN(%rip), %cl
+    mov .LGREEN(%rbp), %cl
     shl %cl, %eax
     or %eax, %ebx
     shr $8, %edx
-    mov .Lk_info + .LINFO_RED(%rip), %cl
+    mov .LRED(%rbp), %cl
     shl %cl, %edx
     or %edx, %ebx
     mov %ebx, (%rsi,%rdi,4)
     inc %edi
     cmp $16, %edi
-    jne 3b
+    jne 4b
 9:  ret
