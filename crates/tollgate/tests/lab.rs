@@ -1,5 +1,7 @@
 //! `tollgate lab`: the guest on every engine, what it explains, and what it leaves.
 
+#[path = "lab/boots.rs"]
+mod boots;
 mod common;
 #[path = "lab/locks.rs"]
 mod locks;

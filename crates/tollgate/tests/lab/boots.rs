@@ -1,0 +1,140 @@
+//! `tollgate lab --image`: machines of QEMU boot each form by their BIOS or by GRUB; the table is read from the memory of the screen, and the
+//! records from the serial port.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use tollgate_os::process::Program;
+
+use super::common::{Home, one_line, wait_for};
+use super::{experiments, has_qemu, named};
+
+/// The memory of a VGA's text screen, of 25 lines with 80 characters and their attributes.
+const TEXT: (u32, usize) = (0xb_8000, 25 * 80 * 2);
+/// The line between columns, and what the serial port has in its place.
+const LINE: (u8, char) = (0xb3, '|');
+/// The end of the last line.
+const LAST: &str = "tollgate lab --read FILE";
+
+/// A home with an image in it; none where there is no QEMU.
+fn home_with(image: &str) -> Option<Home> {
+    if !has_qemu() {
+        return None;
+    }
+    let home = Home::new();
+    home.output(["lab", "--image", image]);
+    Some(home)
+}
+
+/// Starts a machine of these devices, waits until the table is on the serial port, and checks both. Instructions are counted, so that the
+/// figures are known.
+fn check(home: &Home, devices: &[&str]) {
+    let mut command = Command::new("qemu-system-x86_64");
+    command.args(["-nodefaults", "-display", "none", "-vga", "std", "-no-reboot", "-m", "64"]);
+    command.args(["-accel", "tcg", "-icount", "shift=0,sleep=off", "-cpu", "Haswell,check=off"]);
+    command.args(["-serial", "file:serial.txt", "-monitor", "stdio"]).args(devices);
+    command.current_dir(home.path()).stdin(Stdio::piped()).stdout(Stdio::null());
+    let mut machine = Program(command.spawn().expect("started"));
+    let serial = wait_for("a table on the serial port", || {
+        assert_eq!(machine.0.try_wait().expect("a child"), None, "QEMU ended");
+        let bytes = std::fs::read(home.path().join("serial.txt")).unwrap_or_default();
+        Some(String::from_utf8_lossy(&bytes).into_owned()).filter(|text| text.ends_with(&format!("{LAST}\n")))
+    });
+    let mut monitor = machine.0.stdin.take().expect("a pipe");
+    write!(monitor, "pmemsave {:#x} {} screen\nquit\n", TEXT.0, TEXT.1).expect("a monitor");
+    wait_for("the end of QEMU", || machine.0.try_wait().expect("a child"));
+    let screen = lines(&std::fs::read(home.path().join("screen")).expect("the screen's memory"));
+    is_table(&screen);
+    assert!(serial.ends_with(&format!("\n\n{}\n", screen.join("\n"))), "{serial}");
+    is_read(home);
+}
+
+/// The screen's lines.
+fn lines(memory: &[u8]) -> Vec<String> {
+    assert_eq!(memory.len(), TEXT.1);
+    let character = |cell: &[u8; 2]| if cell[0] == LINE.0 { LINE.1 } else { char::from(cell[0]) };
+    let text = |line: &[[u8; 2]]| line.iter().map(character).collect::<String>().trim_end().to_owned();
+    memory.as_chunks::<2>().0.chunks(80).map(text).collect()
+}
+
+/// Title, processor, the figures, and how they are read back.
+fn is_table(screen: &[String]) {
+    let all = screen.join("\n");
+    assert!(screen[0].starts_with(" tollgate lab: ") && screen[0].ends_with(" done"), "{all}");
+    assert!(screen[1].contains("Haswell") && screen[1].ends_with("in a guest of TCGTCGTCGTCG"), "{all}");
+    assert!(screen[24].ends_with(LAST), "{all}");
+    let cells: Vec<Vec<&str>> = screen
+        .iter()
+        .flat_map(|line| line.split(LINE.1))
+        .map(|cell| cell.split_whitespace().collect())
+        .collect();
+    for row in [
+        vec!["crossings"],
+        vec!["int", "3.0", "3.0"],
+        vec!["syscall", "3.0", "3.0"],
+        vec!["sysenter", "6.0", "6.0"],
+        vec!["ud-lock-mov", "wrong"],
+        vec!["ud1", "30.0", "30.0"],
+        vec!["general-protection", "5.0", "5.0"],
+        vec!["frame", "30.0", "30.0"],
+        vec!["iopl-halt", "202.0", "202.0"],
+    ] {
+        assert!(cells.contains(&row), "{row:?} in\n{all}");
+    }
+}
+
+/// What the serial port wrote is a result like any other.
+fn is_read(home: &Home) {
+    let document = home.json(["lab", "--read", "serial.txt", "--format", "json"]);
+    assert_eq!(experiments(&document).len(), 31);
+    assert_eq!(named(&document, "int")["per_operation"], 3.0);
+    assert_eq!(document["remarks"], serde_json::json!([]), "nothing is lost, and the table is no record");
+}
+
+#[test]
+fn a_disk_boots() {
+    if let Some(home) = home_with("lab.img") {
+        check(&home, &["-drive", "file=lab.img,format=raw"]);
+    }
+}
+
+#[test]
+fn a_cd_boots() {
+    if let Some(home) = home_with("lab.iso") {
+        check(&home, &["-cdrom", "lab.iso"]);
+    }
+}
+
+#[test]
+fn a_cd_s_image_boots_on_a_stick() {
+    if let Some(home) = home_with("lab.iso") {
+        let drive = "if=none,id=stick,file=lab.iso,format=raw";
+        check(&home, &["-device", "qemu-xhci", "-drive", drive, "-device", "usb-storage,drive=stick"]);
+    }
+}
+
+#[test]
+fn grub_boots_it() {
+    let Some(home) = home_with("lab.elf") else { return };
+    let directory = home.path().join("cd/boot/grub");
+    std::fs::create_dir_all(&directory).expect("a directory");
+    std::fs::rename(home.path().join("lab.elf"), directory.join("lab.elf")).expect("the image");
+    std::fs::write(directory.join("grub.cfg"), configuration()).expect("a file");
+    match Command::new("grub-mkrescue").args(["-o", "grub.iso", "cd"]).current_dir(home.path()).output() {
+        Err(why) => println!("skipped: grub-mkrescue cannot be started: {why}"),
+        Ok(output) if !output.status.success() => {
+            println!("skipped: grub-mkrescue makes no image: {}", one_line(&output.stderr));
+        }
+        Ok(_) => check(&home, &["-cdrom", "grub.iso"]),
+    }
+}
+
+/// The documented configuration, which is the one block of docs/lab.md that has a line with `multiboot`, without the menu's delay.
+fn configuration() -> String {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/lab.md");
+    let page = std::fs::read_to_string(page).expect("the page");
+    let mut blocks = page.split("```").skip(1).step_by(2);
+    let block = blocks.find(|block| block.contains("    multiboot ")).expect("a configuration of GRUB");
+    format!("set timeout=0\n{}", block.trim_start())
+}
