@@ -2,6 +2,15 @@
 
 use tollgate_model::{Environment, FactValue, Facts};
 
+use crate::{Machine, registry};
+
+/// The facts that say what executes here, and no others: a hundred times fewer files are read than for all.
+pub fn read_environment(machine: &Machine) -> Facts {
+    const NAMES: [&str; 4] =
+        ["sandbox.kernel", "container.layers", "hypervisor.layers", "hypervisor.signatures"];
+    NAMES.into_iter().filter_map(registry::spec).flat_map(|spec| spec.read(machine)).collect()
+}
+
 /// The innermost layer that the facts show: a sandbox, else a container, else a virtual machine, else the host. A
 /// layer without a mark is not seen.
 pub fn environment(facts: &Facts) -> Environment {
@@ -15,5 +24,18 @@ pub fn environment(facts: &Facts) -> Environment {
         Environment::Vm
     } else {
         Environment::Host
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_few_facts_say_the_same_as_all() {
+        let machine = Machine::here();
+        let (few, all) = (read_environment(&machine), crate::read_facts(&machine));
+        assert_eq!(few.len(), 4);
+        assert_eq!(environment(&few), environment(&all));
     }
 }

@@ -141,8 +141,10 @@ impl Report<'_> {
     fn show(&self, trace: Trace) -> Ended {
         let Trace { mut traced, events, ended, .. } = trace;
         traced.notes.extend(selection(&only(self.args).collect::<Vec<_>>(), traced.backend));
-        // The facts are read now: before the start they would delay the command.
-        let facts = tollgate_inspect::read_facts(&Machine::here());
+        // The facts are read now: before the start they would delay the command. Most of them are for a run that is kept.
+        let is_kept = self.named.is_some() || self.args.label.is_some();
+        let read = if is_kept { tollgate_inspect::read_facts } else { tollgate_inspect::read_environment };
+        let facts = read(&Machine::here());
         if facts::emulated(&facts) {
             traced.notes.push(
                 "an emulator executes everything here: its times are not those of a machine".to_owned(),

@@ -142,6 +142,8 @@ const EXIT: u8 = 0x90;
 // The kinds of a 64-bit constant, in its source register.
 const PSEUDO_MAP_FD: u8 = 1;
 const PSEUDO_MAP_VALUE: u8 = 2;
+/// The kind of a call, in its source register.
+const PSEUDO_KFUNC: u8 = 2;
 
 /// A program that is being written.
 #[derive(Debug, Default)]
@@ -286,6 +288,11 @@ impl Assembler {
         self.push(JMP | CALL, R0, 0, 0, helper as i32);
     }
 
+    /// Calls a function of the kernel that is no helper (kfunc), by the number of its type.
+    pub fn call_kernel(&mut self, function: u32) {
+        self.push(JMP | CALL, R0, PSEUDO_KFUNC, 0, function as i32);
+    }
+
     /// An address so far from the end of the stack.
     pub fn on_stack(&mut self, to: Register, offset: i16) {
         self.mov(to, FRAME);
@@ -333,9 +340,10 @@ mod tests {
         a.atomic(Atomic::FetchAdd, R1, Field::double(24), R2);
         a.atomic(Atomic::CompareExchange, R1, Field::double(0), R2);
         a.call(Helper::KtimeGetNs);
+        a.call_kernel(0x1_2345);
         a.exit();
         let words = a.finish().unwrap();
-        let expected: [u64; 14] = [
+        let expected: [u64; 15] = [
             0x0000_0000_0000_16bf,
             0xffff_ffff_0000_02b7,
             0x0000_0008_0000_0207,
@@ -348,6 +356,7 @@ mod tests {
             0x0000_0001_0018_21db,
             0x0000_00f1_0000_21db,
             0x0000_0005_0000_0085,
+            0x0001_2345_0000_2085,
             0x0000_0000_0000_00b7,
             0x0000_0000_0000_0095,
         ];

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 use tollgate_model::traced::{Call, Idle, MOST_ENTRIES, Missed, Parts, Process};
 
 use super::files;
-use super::layout::{Doing, EventRecord, Lane, PairRecord, Plain, ProcessRecord, Slot, Totals, parts};
+use super::layout::{
+    Doing, EventRecord, Lane, PairRecord, Plain, ProcessRecord, RecentPair, Slot, Totals, parts,
+};
 use super::maps::{MOST_PAIRS, MOST_PROCESSES, Maps, Tree};
 use super::names;
 use crate::outcome::{Collected, Event, slowest_first};
@@ -25,9 +27,11 @@ pub(super) fn collect(maps: &Maps, end: End) -> Collected {
     let (calls, outside) = calls(maps, &totals);
     let (busy_ns, idle) = real_time(&totals, end.now);
     let mut missed = missed(&totals, maps, end.misses);
-    let tree = maps.tree.as_ref().map(|tree| processes(tree, &totals, &mut missed)).unwrap_or_default();
+    let lanes: Vec<Lane> = maps.lanes(0).map(|(lane, _)| lane).collect();
+    let tree =
+        maps.tree.as_ref().map(|tree| processes(tree, &lanes, &totals, &mut missed)).unwrap_or_default();
     let (files, misaligned) =
-        maps.files.as_ref().map(|files| files::times(files, &mut missed)).unwrap_or_default();
+        maps.files.as_ref().map(|files| files::times(files, &lanes, &mut missed)).unwrap_or_default();
     Collected {
         stopped_ns: end.now,
         idle: Some(idle),
@@ -128,10 +132,9 @@ fn missed(totals: &Totals, maps: &Maps, misses: u64) -> Vec<Missed> {
 }
 
 /// The tree: every process for which there was room, a parent before its children.
-fn processes(tree: &Tree, totals: &Totals, missed: &mut Vec<Missed>) -> Vec<Process> {
+fn processes(tree: &Tree, lanes: &[Lane], totals: &Totals, missed: &mut Vec<Missed>) -> Vec<Process> {
     let mut records: BTreeMap<u32, ProcessRecord> = BTreeMap::new();
-    let mut calls: HashMap<u32, Vec<Call>> = HashMap::new();
-    let mut names: HashMap<u32, String> = HashMap::new();
+    let mut pairs: HashMap<(u32, u32), PairRecord> = HashMap::new();
     let read = tree.processes.entries(MOST_PROCESSES as usize, |key, value| {
         if let (Some(key), Some(record)) = (word(key), ProcessRecord::read(value)) {
             records.insert(key, record);
@@ -141,14 +144,22 @@ fn processes(tree: &Tree, totals: &Totals, missed: &mut Vec<Missed>) -> Vec<Proc
         tree.pairs.entries(MOST_PAIRS as usize, |key, value| {
             let pair = (word(key), key.get(4..).and_then(word), PairRecord::read(value));
             if let (Some(call), Some(process), Some(pair)) = pair {
-                let name = names.entry(call).or_insert_with(|| names::shown(call as usize)).clone();
-                calls.entry(process).or_default().push(pair.call(name));
+                pairs.insert((process, call), pair);
             }
         })
     });
+    for recent in lanes.iter().flat_map(|lane| &lane.pairs).filter(|recent| recent.count > 0) {
+        pairs.entry((recent.process, recent.call)).or_default().add(recent);
+    }
     if read.is_err() {
         let what = "processes of the tree that could not be read".to_owned();
         missed.push(Missed { what, number: totals.processes.saturating_sub(records.len() as u64) });
+    }
+    let mut calls: HashMap<u32, Vec<Call>> = HashMap::new();
+    let mut names: HashMap<u32, String> = HashMap::new();
+    for ((process, call), pair) in pairs {
+        let name = names.entry(call).or_insert_with(|| names::shown(call as usize)).clone();
+        calls.entry(process).or_default().push(pair.call(name));
     }
     numbered(records, calls, totals)
 }
@@ -190,6 +201,13 @@ impl ProcessRecord {
 }
 
 impl PairRecord {
+    fn add(&mut self, recent: &RecentPair) {
+        self.count += recent.count;
+        self.errors += recent.errors;
+        self.total += recent.total;
+        self.max = self.max.max(recent.max);
+    }
+
     fn call(&self, name: String) -> Call {
         Call {
             name,

@@ -7,7 +7,8 @@ use std::{fs, path::Path};
 use tollgate_model::traced::{FileTime, MOST_ENTRIES, Misaligned, Missed};
 
 use super::layout::{
-    FAULT, FileId, FileKey, FileRecord, NameRecord, PATH, PathKey, Plain, RefusedRecord, parts,
+    FAULT, FileId, FileKey, FileRecord, Lane, NameRecord, PATH, PathKey, Plain, RecentFile, RefusedRecord,
+    parts,
 };
 use super::maps::{Files, MOST_FILES, MOST_REFUSED};
 use super::programs::files::{ANON_INODE, PIPE, SOCKET};
@@ -22,7 +23,11 @@ const DEEPEST: usize = 64;
 type Sums = HashMap<String, Operations>;
 
 /// All files, those that took longest first, and direct I/O that was refused.
-pub(super) fn times(files: &Files, missed: &mut Vec<Missed>) -> (Vec<FileTime>, Vec<Misaligned>) {
+pub(super) fn times(
+    files: &Files,
+    lanes: &[Lane],
+    missed: &mut Vec<Missed>,
+) -> (Vec<FileTime>, Vec<Misaligned>) {
     let mut names = Names::default();
     let mut sums = Sums::new();
     let most = MOST_FILES as usize;
@@ -40,6 +45,9 @@ pub(super) fn times(files: &Files, missed: &mut Vec<Missed>) -> (Vec<FileTime>, 
             }
         })
     });
+    for recent in lanes.iter().flat_map(|lane| &lane.files).filter(|recent| recent.count > 0) {
+        add(&mut sums, names.path(recent.key.id), recent.key.call, recent.record());
+    }
     let mut misaligned = Vec::new();
     let read = read.and_then(|()| {
         files.refused.entries(MOST_REFUSED as usize, |key, value| {
@@ -96,6 +104,13 @@ fn add(sums: &mut Sums, path: String, call: u32, record: FileRecord) {
     sum.errors += record.errors;
     sum.bytes += record.bytes;
     sum.parts = sum.parts.plus(parts(record.total, record.spent));
+}
+
+impl RecentFile {
+    fn record(&self) -> FileRecord {
+        let Self { key: _, count, errors, total, bytes } = *self;
+        FileRecord { count, errors, total, bytes, spent: [0; 4] }
+    }
 }
 
 /// Entries of directories.

@@ -50,27 +50,40 @@ pub(super) struct Kernel {
     pub files: Option<FileOffsets>,
 }
 
+/// A field of a structure: the number of the structure's type, and the bytes before the field.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Within {
+    pub structure: u32,
+    pub offset: i16,
+}
+
 /// Fields of the kernel's structures, by the structure and the path of each in it.
 macro_rules! file_offsets {
     ($($(#[$doc:meta])* $field:ident: $structure:literal $path:tt,)+) => {
         /// The fields that lead from a task to its files and their names.
         #[derive(Debug, Clone, Copy)]
         pub(super) struct FileOffsets {
-            $($(#[$doc])* pub $field: i16,)+
+            $($(#[$doc])* pub $field: Within,)+
+            /// `bpf_rdonly_cast`, with which a program loads from any address. Since 6.2; without it a helper copies.
+            pub cast: Option<u32>,
         }
 
         impl FileOffsets {
             fn of(btf: &Btf) -> Option<Self> {
                 const STRUCTURES: [&str; 12] = [
-                    "address_space", "dentry", "fdtable", "file", "files_struct", "fs_struct", "inode", "mount", "path",
-                    "super_block", "task_struct", "vfsmount",
+                    "address_space", "dentry", "fdtable", "file", "files_struct", "fs_struct", "hlist_head", "inode", "mount",
+                    "path", "super_block", "task_struct",
                 ];
-                let found = btf.find(STRUCTURES.map(|name| (Kind::Struct, name)));
+                let mut wanted = [(Kind::Function, "bpf_rdonly_cast"); STRUCTURES.len() + 1];
+                for (wanted, name) in wanted.iter_mut().zip(STRUCTURES) {
+                    *wanted = (Kind::Struct, name);
+                }
+                let found = btf.find(wanted);
                 let field = |structure: &str, path: &[&str]| {
                     let at = STRUCTURES.iter().position(|name| *name == structure)?;
-                    offset(btf, found[at]?, path)
+                    Some(Within { structure: found[at]?, offset: offset(btf, found[at]?, path)? })
                 };
-                Some(Self { $($field: field($structure, &$path)?,)+ })
+                Some(Self { $($field: field($structure, &$path)?,)+ cast: found[STRUCTURES.len()] })
             }
         }
     };
@@ -83,6 +96,8 @@ file_offsets! {
     files_fdt: "files_struct" ["fdt"],
     fdt_max: "fdtable" ["max_fds"],
     fdt_fd: "fdtable" ["fd"],
+    /// A structure that is one pointer, as which elements of arrays of pointers are read.
+    pointer: "hlist_head" ["first"],
     /// `file.f_path`.
     file_path: "file" ["f_path"],
     file_flags: "file" ["f_flags"],
@@ -102,7 +117,7 @@ file_offsets! {
     mount_parent: "mount" ["mnt_parent"],
     mount_mountpoint: "mount" ["mnt_mountpoint"],
     mount_mnt: "mount" ["mnt"],
-    vfsmount_root: "vfsmount" ["mnt_root"],
+    mount_root: "mount" ["mnt", "mnt_root"],
     /// `address_space.host`, `inode.i_dentry.first`, and where that points to in a dentry.
     mapping_host: "address_space" ["host"],
     inode_dentry: "inode" ["i_dentry", "first"],

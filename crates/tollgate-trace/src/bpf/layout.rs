@@ -71,6 +71,9 @@ pub(super) struct Live {
     pub call: u32,
     /// `TRACED` and others of [`Thread`]; 0 for a thread that is not of the tree.
     pub flags: u32,
+    /// The file of its call, where files are asked for, see `programs::files`.
+    pub file: [u64; 2],
+    pub arguments: [u64; 2],
 }
 
 /// A thread of the tree, in its storage.
@@ -92,9 +95,6 @@ pub(super) struct Thread {
     pub spent: [u64; 4],
     /// The same, of all stretches outside of calls.
     pub outside: [u64; 4],
-    /// The file of its call, where files are asked for, see `programs::files`.
-    pub file: [u64; 2],
-    pub arguments: [u64; 2],
     /// The file of its last page fault outside of calls.
     pub fault: [u64; 2],
 }
@@ -145,6 +145,41 @@ pub(super) struct Lane {
     /// Time outside of calls of threads that ended: all, and by [`Doing`] off the processor.
     pub outside: u64,
     pub outside_spent: [u64; 4],
+    /// The serial number of the process whose thread is on this processor.
+    pub process: u64,
+    /// Where `--tree` and `--by file` ask for them: calls that did not wait, before they are added to the maps.
+    pub pairs: [RecentPair; RECENT],
+    pub files: [RecentFile; RECENT],
+}
+
+/// The places of a processor for calls that are about to come again, each for those whose index has the same lowest bits: a power of two.
+/// Calls come in runs, of a few kinds on a few files, and so a search in a map is saved for most of them.
+pub(super) const RECENT: usize = 8;
+
+/// Calls of one kind of one process.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C)]
+pub(super) struct RecentPair {
+    /// The key of the map by process and call.
+    pub call: u32,
+    pub process: u32,
+    /// 0 where nothing is here.
+    pub count: u64,
+    pub errors: u64,
+    pub total: u64,
+    pub max: u64,
+}
+
+/// Calls of one kind on one file.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C)]
+pub(super) struct RecentFile {
+    pub key: FileKey,
+    /// 0 where nothing is here.
+    pub count: u64,
+    pub errors: u64,
+    pub total: u64,
+    pub bytes: u64,
 }
 
 impl Lane {
@@ -339,6 +374,8 @@ plain!(
     Mark,
     Slot,
     Lane,
+    RecentPair,
+    RecentFile,
     Totals,
     ProcessRecord,
     PairRecord,

@@ -15,6 +15,7 @@ mod bucket;
 mod calls;
 pub(super) mod files;
 mod life;
+mod recent;
 pub(super) mod running;
 mod sched;
 
@@ -23,12 +24,14 @@ use super::asm::{
     Register, Width,
 };
 use super::kernel::Kernel;
-use super::layout::{Doing, Lane, Live, PairRecord, Thread, Totals, by_doing, field};
+use super::layout::{Doing, Lane, Live, PairRecord, RECENT, Thread, Totals, by_doing, field};
 
 const CONTEXT: Register = R6;
 const TASK: Register = R7;
 const THREAD: Register = R8;
 const NOW: Register = R9;
+/// The processor's lane, where a program needs no [`Thread`].
+const HERE: Register = R8;
 /// Where the processor's lane is kept on the stack, below all keys and records of these programs.
 const LANE: i16 = 96;
 
@@ -253,6 +256,8 @@ fn load_live(a: &mut Assembler, lane: Register, thread: Register) {
     be_sure(a, lane);
     a.load(R1, lane, field!(Lane, number));
     a.store(thread, field!(Thread, lane), R1);
+    a.load(R1, thread, field!(Thread, process));
+    a.store(lane, field!(Lane, process), R1);
 }
 
 /// The lane has what the thread on its processor has. R1 is lost.
@@ -408,26 +413,45 @@ fn take_flags(a: &mut Assembler) {
 /// R0 = the [`PairRecord`] of the thread's process and the call in R7, made where there is none; goes to `lost` where there
 /// is no room. R1 to R5 are lost, and the stack's 96 bytes at the end.
 fn pair(a: &mut Assembler, target: &Target, tree: Tree, lost: Label) {
-    let found = a.label();
-    let key = stack(16);
-    a.store(FRAME, Field::word(key.offset), R7);
+    let (full, found) = (a.label(), a.label());
+    a.store(FRAME, Field::word(-PAIR), R7);
     a.load(R1, THREAD, field!(Thread, process));
-    a.store(FRAME, Field::word(key.offset + 4), R1);
-    lookup(a, tree.pairs, key.offset);
+    a.store(FRAME, Field::word(4 - PAIR), R1);
+    pair_of_key(a, tree, full);
+    a.jump(found);
+    a.bind(full);
+    a.count(target.maps.totals, field!(Totals, lost_pairs));
+    a.jump(lost);
+    a.bind(found);
+}
+
+/// The key of a [`PairRecord`] on the stack.
+const PAIR: i16 = 16;
+
+/// The same by the key on the stack. Nothing is counted where there is no room.
+fn pair_of_key(a: &mut Assembler, tree: Tree, full: Label) {
+    let found = a.label();
+    lookup(a, tree.pairs, -PAIR);
     a.jump_if(Condition::NotEqual, R0, 0, found);
-    let record = key.offset - size_of::<PairRecord>() as i16;
+    let record = -PAIR - size_of::<PairRecord>() as i16;
     clear(a, FRAME, Field::double(record), size_of::<PairRecord>());
     a.map(R1, tree.pairs);
-    a.on_stack(R2, key.offset);
+    a.on_stack(R2, -PAIR);
     a.on_stack(R3, record);
     a.mov(R4, NO_EXIST);
     a.call(Helper::MapUpdate);
-    lookup(a, tree.pairs, key.offset);
-    a.unless(Condition::NotEqual, R0, 0, |a| {
-        a.count(target.maps.totals, field!(Totals, lost_pairs));
-        a.jump(lost);
-    });
+    lookup(a, tree.pairs, -PAIR);
+    a.jump_if(Condition::Equal, R0, 0, full);
     a.bind(found);
+}
+
+/// `to` = the lane's place for a call, among places of so many bytes that begin at `first`.
+fn place(a: &mut Assembler, to: Register, lane: Register, index: Register, first: Field, bytes: usize) {
+    a.mov(to, index);
+    a.and(to, RECENT as i32 - 1);
+    a.mul(to, bytes as i32);
+    a.add(to, lane);
+    a.add(to, i32::from(first.offset));
 }
 
 /// Flags of bpf_map_update_elem: make a new entry only. A second thread finds it.

@@ -53,7 +53,7 @@ pub(super) fn enter(a: &mut Assembler, target: &Target) {
     a.jump_if(Condition::NotEqual, R1, Thread::TRACED, slow);
     a.bind(begin);
     if let Some(files) = &target.maps.files {
-        files::at_entry(a, target, files, leave);
+        files::at_entry(a, target, files);
     }
     a.store(lane_here, field!(Lane, live.call), number);
     a.call(Helper::KtimeGetNs);
@@ -191,7 +191,7 @@ pub(super) fn exit(a: &mut Assembler, target: &Target) {
     a.increase(lane_here, field!(Lane, live.in_calls), duration, R1);
 
     let lost = a.label();
-    let (add_more, forget) = (a.label(), a.label());
+    let (waited, add_more, forget) = (a.label(), a.label(), a.label());
     a.mov(R0, lane_here);
     slot(a, target, index, lost);
     a.mov(R4, R0);
@@ -206,13 +206,24 @@ pub(super) fn exit(a: &mut Assembler, target: &Target) {
     a.add(R2, R1);
     a.increase(R2, field!(Slot, histogram), 1, R1);
 
-    let maps = &target.maps;
-    let more = maps.tree.is_some() || maps.events.is_some() || maps.files.is_some();
-    if !more {
+    // A call that did not wait needs no more of its thread than the lane has.
+    let to_files = a.label();
+    if target.maps.events.is_none() {
         a.load(R1, lane_here, field!(Lane, live.flags));
-        a.and(R1, Thread::WAITED);
-        a.jump_if(Condition::Equal, R1, 0, leave);
+        a.jump_if(Condition::AnyBit, R1, Thread::WAITED, waited);
+        if let Some(tree) = target.maps.tree {
+            recent::add_to_process(a, target, tree);
+        }
+        if target.maps.files.is_some() {
+            a.store(FRAME, stack(LANE), lane_here);
+            a.store(FRAME, stack(files::WHOLE), 0);
+            a.jump(to_files);
+        } else {
+            a.exit();
+        }
     }
+
+    a.bind(waited);
     a.store(FRAME, stack(SLOT), R4);
     whole_thread(a, target, index, leave);
     if_unflagged(a, Thread::WAITED, add_more);
@@ -226,7 +237,12 @@ pub(super) fn exit(a: &mut Assembler, target: &Target) {
         keep_event(a, target, events, room);
     }
     if let Some(files) = &target.maps.files {
+        a.store(FRAME, stack(files::WHOLE), THREAD);
+        a.load(HERE, FRAME, stack(LANE));
+        a.bind(to_files);
         files::at_exit(a, target, files);
+        a.load(THREAD, FRAME, stack(files::WHOLE));
+        a.jump_if(Condition::Equal, THREAD, 0, leave);
     }
     a.bind(forget);
     if_unflagged(a, Thread::WAITED, leave);
@@ -298,16 +314,7 @@ fn add_to_process(a: &mut Assembler, target: &Target, tree: Tree) {
     a.increase_shared(R4, field!(PairRecord, total), R9);
     a.load(R1, CONTEXT, argument(1));
     a.unless(Condition::Below, R1, FIRST_ERROR, |a| a.increase_shared(R4, field!(PairRecord, errors), 1));
-    let greatest = a.label();
-    a.load(R0, R4, field!(PairRecord, max));
-    // A thread that is overtaken tries again, as often as threads can be expected to meet here.
-    for _ in 0..4 {
-        a.jump_if(Condition::AtLeast, R0, R9, greatest);
-        a.mov(R5, R0);
-        a.atomic(Atomic::CompareExchange, R4, field!(PairRecord, max), R9);
-        a.jump_if(Condition::Equal, R0, R5, greatest);
-    }
-    a.bind(greatest);
+    recent::greatest(a, R4, R9);
     if_unflagged(a, Thread::WAITED, lost);
     add_spent(a, R4, field!(PairRecord, spent), field!(Thread, spent), true);
     a.bind(lost);

@@ -11,10 +11,11 @@
 mod faults;
 mod names;
 mod paths;
+mod recent;
 mod refused;
 
 use super::*;
-use crate::bpf::kernel::FileOffsets;
+use crate::bpf::kernel::{FileOffsets, Within};
 use crate::bpf::layout::{
     CALLS, FAULT, FileId, FileKey, FileRecord, NO_CALL, NameRecord, PathKey, Scratch, TABLE,
 };
@@ -71,6 +72,8 @@ const DESCRIPTOR: i16 = 208;
 const CROSSED: i16 = 216;
 const RECORD: i16 = 216 + size_of::<FileRecord>() as i16;
 const ZERO: i16 = RECORD + 8;
+/// The [`Thread`] whose call returns, where it waited in it; else 0.
+pub(super) const WHOLE: i16 = ZERO + 8;
 
 /// Directories and mounts on the way to the root: of a longer way the first part is not noted.
 const DEEPEST: i32 = 32;
@@ -103,15 +106,12 @@ fn aim_of(a: &mut Assembler, files: &Files, index: Register) {
 }
 
 /// A call begins, its index is in R9, and the lane in R8: notes its arguments, and its file where a descriptor says it. R7 is lost.
-pub(super) fn at_entry(a: &mut Assembler, target: &Target, files: &Files, leave: Label) {
-    let (none, restore) = (a.label(), a.label());
+pub(super) fn at_entry(a: &mut Assembler, target: &Target, files: &Files) {
+    let (none, restore, known) = (a.label(), a.label(), a.label());
     aim_of(a, files, R9);
     a.jump_if(Condition::Equal, R2, 0, none);
     a.store(FRAME, stack(KEEP_R9), R9);
     a.store(FRAME, stack(KEEP_R6), R6);
-    a.store(FRAME, stack(AIM), R2);
-    current_thread(a, target, leave);
-    a.load(R2, FRAME, stack(AIM));
     let (compat, noted) = (a.label(), a.label());
     a.load(R1, CONTEXT, argument(0));
     a.mov(R3, R9);
@@ -124,27 +124,29 @@ pub(super) fn at_entry(a: &mut Assembler, target: &Target, files: &Files, leave:
     a.load(R3, R1, Field::double(BX));
     a.load(R4, R1, Field::double(CX));
     a.bind(noted);
-    let arguments = field!(Thread, arguments);
-    a.store(THREAD, Field::double(arguments.offset), R3);
-    a.store(THREAD, Field::double(arguments.offset + 8), R4);
-    clear(a, THREAD, field!(Thread, file), 16);
+    let arguments = field!(Lane, live.arguments);
+    a.store(HERE, Field::double(arguments.offset), R3);
+    a.store(HERE, Field::double(arguments.offset + 8), R4);
+    clear(a, HERE, field!(Lane, live.file), 16);
     a.and(R2, i32::from(aim::DESCRIPTOR));
     a.jump_if(Condition::Equal, R2, 0, restore);
     a.store(FRAME, Field::word(-DESCRIPTOR), R3);
     path_of_descriptor(a, files, restore);
     identify(a, files, ID, restore);
     unite_nameless(a, files);
+    a.load(R3, FRAME, stack(KEEP_R9));
+    recent::if_known(a, R3, known);
     note_names(a, target, files);
-    let file = field!(Thread, file).offset;
-    copy_id(a, (THREAD, Field::double(file)), (FRAME, stack(ID)));
+    a.bind(known);
+    let file = field!(Lane, live.file).offset;
+    copy_id(a, (HERE, Field::double(file)), (FRAME, stack(ID)));
     a.bind(restore);
     a.load(R6, FRAME, stack(KEEP_R6));
     a.load(R9, FRAME, stack(KEEP_R9));
-    a.load(R8, FRAME, stack(LANE));
     a.bind(none);
 }
 
-/// The call in R7 has returned after R9: adds it to its file.
+/// The call in R7 has returned after R9, and R8 is the lane: adds it to its file.
 pub(super) fn at_exit(a: &mut Assembler, target: &Target, files: &Files) {
     let (none, restore, by_path, by_file) = (a.label(), a.label(), a.label(), a.label());
     aim_of(a, files, R7);
@@ -175,8 +177,8 @@ pub(super) fn at_exit(a: &mut Assembler, target: &Target, files: &Files) {
     a.bind(no_open);
     a.and(R2, i32::from(aim::DESCRIPTOR));
     a.jump_if(Condition::Equal, R2, 0, by_path);
-    let file = field!(Thread, file).offset;
-    copy_id(a, (FRAME, stack(ID)), (THREAD, Field::double(file)));
+    let file = field!(Lane, live.file).offset;
+    copy_id(a, (FRAME, stack(ID)), (HERE, Field::double(file)));
     // The device is never 0 where there was a file.
     a.load(R1, FRAME, on_stack(ID, field!(FileId, device)));
     a.jump_if(Condition::Equal, R1, 0, restore);
@@ -186,8 +188,15 @@ pub(super) fn at_exit(a: &mut Assembler, target: &Target, files: &Files) {
     a.load(R1, FRAME, stack(KEEP_R7));
     a.store(FRAME, on_stack(KEY, field!(FileKey, call)), R1);
     a.store(FRAME, on_stack(KEY, field!(FileKey, padding)), 0);
+    let (waited, added) = (a.label(), a.label());
+    a.load(R1, FRAME, stack(WHOLE));
+    a.jump_if(Condition::NotEqual, R1, 0, waited);
+    recent::add_to_place(a, target, files);
+    a.jump(added);
+    a.bind(waited);
     a.on_stack(R7, -KEY);
     add_to_record(a, target, files.files);
+    a.bind(added);
     refused::note(a, files, restore);
     a.jump(restore);
 
@@ -206,15 +215,22 @@ fn on_stack(depth: i16, field: Field) -> Field {
     field.at(-depth)
 }
 
-/// `to` = the word at an address of the kernel, or 0 where the address is invalid. R0 to R5 are lost.
-fn read(a: &mut Assembler, to: Register, base: Register, field: Field) {
-    let bytes = if field.width == Width::Double { 8 } else { 4 };
+/// `to` = a field of the structure at an address of the kernel, or 0 where the address is invalid. R0 to R5 are lost.
+fn read(a: &mut Assembler, files: &Files, to: Register, base: Register, field: Within, width: Width) {
+    if let Some(cast) = files.offsets.cast {
+        a.mov(R1, base);
+        a.mov(R2, field.structure as i32);
+        a.call_kernel(cast);
+        a.load(to, R0, Field { offset: field.offset, width });
+        return;
+    }
+    let bytes = if width == Width::Double { 8 } else { 4 };
     a.mov(R3, base);
     a.add(R3, i32::from(field.offset));
     a.on_stack(R1, -TEMPORARY);
     a.mov(R2, bytes);
     a.call(Helper::ProbeReadKernel);
-    a.load(to, FRAME, Field { offset: -TEMPORARY, width: field.width });
+    a.load(to, FRAME, Field { offset: -TEMPORARY, width });
 }
 
 /// Adds the call to the [`FileRecord`] under the key in R7. R0 to R5 and R9 are lost.
@@ -238,8 +254,14 @@ fn add_to_record(a: &mut Assembler, target: &Target, map: i32) {
     a.jump_if(Condition::Equal, R2, 0, no_bytes);
     a.increase_shared(R4, field!(FileRecord, bytes), R1);
     a.bind(no_bytes);
-    calls::if_unflagged(a, Thread::WAITED, end);
-    add_spent(a, R4, field!(FileRecord, spent), field!(Thread, spent), true);
+    a.load(THREAD, FRAME, stack(WHOLE));
+    a.unless(Condition::Equal, THREAD, 0, |a| {
+        let none = a.label();
+        calls::if_unflagged(a, Thread::WAITED, none);
+        add_spent(a, R4, field!(FileRecord, spent), field!(Thread, spent), true);
+        a.bind(none);
+    });
+    a.load(HERE, FRAME, stack(LANE));
     a.jump(end);
     a.bind(lost);
     a.count(target.maps.totals, field!(Totals, lost_files));

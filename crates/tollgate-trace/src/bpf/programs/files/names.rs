@@ -5,7 +5,7 @@ use super::*;
 /// R7 = the dentry and R9 = the mount of the descriptor on the stack; goes to `none` where there is no such descriptor.
 pub(super) fn path_of_descriptor(a: &mut Assembler, files: &Files, none: Label) {
     file_of_descriptor(a, files, none);
-    a.add(R7, i32::from(files.offsets.file_path));
+    a.add(R7, i32::from(files.offsets.file_path.offset));
     path(a, files);
 }
 
@@ -14,47 +14,47 @@ pub(super) fn file_of_descriptor(a: &mut Assembler, files: &Files, none: Label) 
     let o = &files.offsets;
     a.call(Helper::GetCurrentTaskBtf);
     a.mov(R7, R0);
-    read(a, R7, R7, Field::double(o.task_files));
+    read(a, files, R7, R7, o.task_files, Width::Double);
     a.jump_if(Condition::Equal, R7, 0, none);
-    read(a, R7, R7, Field::double(o.files_fdt));
-    read(a, R9, R7, Field::word(o.fdt_max));
+    read(a, files, R7, R7, o.files_fdt, Width::Double);
+    read(a, files, R9, R7, o.fdt_max, Width::Word);
     a.load(R1, FRAME, Field::word(-DESCRIPTOR));
     a.jump_if(Condition::AtLeast, R1, R9, none);
-    read(a, R7, R7, Field::double(o.fdt_fd));
+    read(a, files, R7, R7, o.fdt_fd, Width::Double);
     a.load(R1, FRAME, Field::word(-DESCRIPTOR));
     a.shl(R1, 3);
     a.add(R7, R1);
-    read(a, R7, R7, Field::double(0));
+    read(a, files, R7, R7, o.pointer, Width::Double);
     a.jump_if(Condition::Equal, R7, 0, none);
 }
 
 /// R7 = the dentry and R9 = the mount of the `struct path` at R7.
 pub(super) fn path(a: &mut Assembler, files: &Files) {
     let o = &files.offsets;
-    read(a, R9, R7, Field::double(o.path_mnt));
-    a.sub(R9, i32::from(o.mount_mnt));
-    read(a, R7, R7, Field::double(o.path_dentry));
+    read(a, files, R9, R7, o.path_mnt, Width::Double);
+    a.sub(R9, i32::from(o.mount_mnt.offset));
+    read(a, files, R7, R7, o.path_dentry, Width::Double);
 }
 
 /// Puts the [`FileId`] of the dentry in R7 on the stack; goes to `none` where it has no inode. R0 to R5 are lost.
 pub(super) fn identify(a: &mut Assembler, files: &Files, to: i16, none: Label) {
     let o = &files.offsets;
-    read(a, R1, R7, Field::double(o.dentry_inode));
+    read(a, files, R1, R7, o.dentry_inode, Width::Double);
     a.jump_if(Condition::Equal, R1, 0, none);
     a.store(FRAME, stack(INODE), R1);
-    read(a, R1, R1, Field::double(o.inode_number));
+    read(a, files, R1, R1, o.inode_number, Width::Double);
     a.store(FRAME, on_stack(to, field!(FileId, inode)), R1);
     a.load(R1, FRAME, stack(INODE));
-    read(a, R1, R1, Field::word(o.inode_generation));
+    read(a, files, R1, R1, o.inode_generation, Width::Word);
     a.store(FRAME, on_stack(to, field!(FileId, tells_apart)), R1);
-    read(a, R1, R7, Field::word(o.dentry_hash));
+    read(a, files, R1, R7, o.dentry_hash, Width::Word);
     a.load(R2, FRAME, on_stack(to, field!(FileId, tells_apart)));
     a.xor(R1, R2);
     a.store(FRAME, on_stack(to, field!(FileId, tells_apart)), R1);
     a.load(R1, FRAME, stack(INODE));
-    read(a, R1, R1, Field::double(o.inode_sb));
+    read(a, files, R1, R1, o.inode_sb, Width::Double);
     a.store(FRAME, stack(INODE), R1);
-    read(a, R1, R1, Field::word(o.sb_device));
+    read(a, files, R1, R1, o.sb_device, Width::Word);
     a.store(FRAME, on_stack(to, field!(FileId, device)), R1);
 }
 
@@ -62,7 +62,7 @@ pub(super) fn identify(a: &mut Assembler, files: &Files, to: i16, none: Label) {
 pub(super) fn unite_nameless(a: &mut Assembler, files: &Files) {
     let o = &files.offsets;
     a.load(R1, FRAME, stack(INODE));
-    read(a, R2, R1, Field::double(o.sb_magic));
+    read(a, files, R2, R1, o.sb_magic, Width::Double);
     let (nameless, named) = (a.label(), a.label());
     for (magic, device) in [(PIPEFS, PIPE), (SOCKFS, SOCKET), (ANON_INODE_FS, ANON_INODE)] {
         a.mov(R1, device);
@@ -95,23 +95,23 @@ pub(super) fn note_names(a: &mut Assembler, target: &Target, files: &Files) {
     a.bind(crossed);
     a.jump_if(Condition::AtLeast, R6, DEEPEST, done);
     a.add(R6, 1);
-    read(a, R1, R9, Field::double(o.mount_mnt + o.vfsmount_root));
+    read(a, files, R1, R9, o.mount_root, Width::Double);
     a.jump_if(Condition::NotEqual, R1, R7, within);
-    read(a, R1, R9, Field::double(o.mount_parent));
+    read(a, files, R1, R9, o.mount_parent, Width::Double);
     a.jump_if(Condition::Equal, R1, R9, within);
     a.store(FRAME, stack(CROSSED), R1);
-    read(a, R7, R9, Field::double(o.mount_mountpoint));
+    read(a, files, R7, R9, o.mount_mountpoint, Width::Double);
     a.load(R9, FRAME, stack(CROSSED));
     a.jump(crossed);
     a.bind(within);
     // Without a mount the root of a file system has no name.
     a.unless(Condition::NotEqual, R9, 0, |a| {
-        read(a, R1, R7, Field::double(o.dentry_parent));
+        read(a, files, R1, R7, o.dentry_parent, Width::Double);
         a.jump_if(Condition::Equal, R1, R7, done);
     });
     name(a, target, files, done);
     // Up, if there is an up.
-    read(a, R1, R7, Field::double(o.dentry_parent));
+    read(a, files, R1, R7, o.dentry_parent, Width::Double);
     a.jump_if(Condition::Equal, R1, R7, done);
     a.mov(R7, R1);
     copy_id(a, (FRAME, stack(ID)), (FRAME, stack(PARENT)));
@@ -125,7 +125,7 @@ pub(super) fn note_names(a: &mut Assembler, target: &Target, files: &Files) {
 fn name(a: &mut Assembler, target: &Target, files: &Files, none: Label) {
     let o = &files.offsets;
     a.store(FRAME, stack(CROSSED), R7);
-    read(a, R7, R7, Field::double(o.dentry_parent));
+    read(a, files, R7, R7, o.dentry_parent, Width::Double);
     identify(a, files, PARENT, none);
     a.load(R7, FRAME, stack(CROSSED));
     scratch(a, files, none);
@@ -133,7 +133,7 @@ fn name(a: &mut Assembler, target: &Target, files: &Files, none: Label) {
     a.mov(R9, R0);
     a.add(R9, i32::from(field!(Scratch, name).offset));
     copy_id(a, (R9, field!(NameRecord, parent)), (FRAME, stack(PARENT)));
-    read(a, R3, R7, Field::double(o.dentry_name));
+    read(a, files, R3, R7, o.dentry_name, Width::Double);
     a.mov(R1, R9);
     a.add(R1, i32::from(field!(NameRecord, name).offset));
     a.mov(R2, crate::bpf::layout::NAME as i32);

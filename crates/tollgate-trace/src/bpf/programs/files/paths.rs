@@ -6,7 +6,7 @@ use super::*;
 /// `of_descriptor` where the path is empty and a descriptor precedes it (`AT_EMPTY_PATH`).
 pub(super) fn path_key(a: &mut Assembler, target: &Target, files: &Files, none: Label, of_descriptor: Label) {
     let o = &files.offsets;
-    let arguments = field!(Thread, arguments).offset;
+    let arguments = field!(Lane, live.arguments).offset;
     scratch(a, files, none);
     a.mov(R7, R0);
     let key = field!(Scratch, path).offset;
@@ -15,10 +15,10 @@ pub(super) fn path_key(a: &mut Assembler, target: &Target, files: &Files, none: 
     let both = a.label();
     a.load(R1, FRAME, stack(AIM));
     a.mov(R6, libc::AT_FDCWD);
-    a.load(R3, THREAD, Field::double(arguments));
+    a.load(R3, HERE, Field::double(arguments));
     a.unless(Condition::AnyBit, R1, i32::from(aim::PATH_AT), |a| a.jump(both));
     a.mov(R6, R3);
-    a.load(R3, THREAD, Field::double(arguments + 8));
+    a.load(R3, HERE, Field::double(arguments + 8));
     a.bind(both);
     // Descriptors are ints: the upper half of their register says nothing.
     a.shl(R6, 32);
@@ -48,9 +48,9 @@ pub(super) fn path_key(a: &mut Assembler, target: &Target, files: &Files, none: 
     a.jump_if(Condition::NotEqual, R6, R1, given);
     a.call(Helper::GetCurrentTaskBtf);
     a.mov(R7, R0);
-    read(a, R7, R7, Field::double(o.task_fs));
+    read(a, files, R7, R7, o.task_fs, Width::Double);
     a.jump_if(Condition::Equal, R7, 0, none);
-    a.add(R7, i32::from(o.fs_pwd));
+    a.add(R7, i32::from(o.fs_pwd.offset));
     path(a, files);
     a.jump(found);
     a.bind(given);

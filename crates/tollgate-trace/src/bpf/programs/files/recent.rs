@@ -1,0 +1,87 @@
+//! Calls on files that are about to come again, in the lane's places: see [`RecentFile`].
+
+use super::*;
+use crate::bpf::layout::RecentFile;
+
+/// Goes to `known` where the file on the stack is that of the place of the call in `index`: its names were noted then. R1, R2 and R4 are
+/// lost.
+pub(super) fn if_known(a: &mut Assembler, index: Register, known: Label) {
+    let (at, unknown) = (R4, a.label());
+    place(a, at, HERE, index, field!(Lane, files), size_of::<RecentFile>());
+    a.load(R1, at, field!(RecentFile, count));
+    a.jump_if(Condition::Equal, R1, 0, unknown);
+    for half in [0, 8] {
+        a.load(R1, at, Field::double(half));
+        a.load(R2, FRAME, stack(ID).at(half));
+        a.jump_if(Condition::NotEqual, R1, R2, unknown);
+    }
+    a.jump(known);
+    a.bind(unknown);
+}
+
+/// Adds the call to its place, by the [`FileKey`] on the stack. R0 to R7 and R9 are lost.
+pub(super) fn add_to_place(a: &mut Assembler, target: &Target, files: &Files) {
+    let (other, empty, same, no_bytes) = (a.label(), a.label(), a.label(), a.label());
+    let at = R7;
+    a.load(R6, FRAME, stack(KEEP_R6));
+    a.load(R9, FRAME, stack(KEEP_R9));
+    a.load(R1, FRAME, stack(KEEP_R7));
+    place(a, at, HERE, R1, field!(Lane, files), size_of::<RecentFile>());
+    a.load(R1, at, field!(RecentFile, count));
+    a.jump_if(Condition::Equal, R1, 0, empty);
+    for part in (0..size_of::<FileKey>() as i16).step_by(8) {
+        a.load(R1, at, Field::double(part));
+        a.load(R2, FRAME, stack(KEY).at(part));
+        a.jump_if(Condition::NotEqual, R1, R2, other);
+    }
+    a.jump(same);
+
+    a.bind(other);
+    make_room(a, target, files, at);
+    a.bind(empty);
+    for part in (0..size_of::<FileKey>() as i16).step_by(8) {
+        a.load(R1, FRAME, stack(KEY).at(part));
+        a.store(at, Field::double(part), R1);
+    }
+    for (sum, _) in SUMS {
+        a.store(at, sum, 0);
+    }
+
+    a.bind(same);
+    a.increase(at, field!(RecentFile, count), 1, R1);
+    a.increase(at, field!(RecentFile, total), R9, R1);
+    a.load(R2, CONTEXT, argument(1));
+    a.unless(Condition::Below, R2, calls::FIRST_ERROR, |a| {
+        a.increase(at, field!(RecentFile, errors), 1, R1);
+        a.jump(no_bytes);
+    });
+    a.load(R1, FRAME, stack(AIM));
+    a.and(R1, i32::from(aim::MOVES));
+    a.jump_if(Condition::Equal, R1, 0, no_bytes);
+    a.increase(at, field!(RecentFile, bytes), R2, R1);
+    a.bind(no_bytes);
+}
+
+const SUMS: [(Field, Field); 4] = [
+    (field!(RecentFile, count), field!(FileRecord, count)),
+    (field!(RecentFile, errors), field!(FileRecord, errors)),
+    (field!(RecentFile, total), field!(FileRecord, total)),
+    (field!(RecentFile, bytes), field!(FileRecord, bytes)),
+];
+
+/// Adds the calls of the place in R7, which begins with their key, to the map. R0 to R5 are lost.
+fn make_room(a: &mut Assembler, target: &Target, files: &Files, at: Register) {
+    let (found, full, done) = (a.label(), a.label(), a.label());
+    record(a, files.files, full, found);
+    a.bind(found);
+    for (from, to) in SUMS {
+        a.load(R1, at, from);
+        a.increase_shared(R0, to, R1);
+    }
+    a.jump(done);
+    a.bind(full);
+    a.load(R1, at, field!(RecentFile, count));
+    a.value(R2, target.maps.totals, field!(Totals, lost_files).offset as u32);
+    a.atomic(Atomic::Add, R2, Field::double(0), R1);
+    a.bind(done);
+}
