@@ -73,9 +73,9 @@ pub fn near(name: &str) -> Option<&'static str> {
 /// A table's numbers and names.
 fn entries(table: &'static str) -> impl Iterator<Item = (u32, &'static str)> {
     let mut next = 0;
-    table.split_whitespace().filter_map(move |word| {
-        if let Ok(number) = word.parse() {
-            next = number;
+    table.split_ascii_whitespace().filter_map(move |word| {
+        if word.starts_with(|first: char| first.is_ascii_digit()) {
+            next = word.parse().unwrap_or(next);
             return None;
         }
         next += 1;

@@ -55,22 +55,29 @@ impl Bpf {
     pub fn load(request: &Request) -> Result<Self, String> {
         let maps = Maps::new(request)?;
         let subject = cost::Subject::new().ok();
-        let kernel = Kernel::here()?;
+        let mut kernel = Kernel::here(request.files)?;
         let marks = request.running.then(Marks::new).transpose()?;
-        let target = Target {
+        let target = |kernel: Kernel| Target {
             kernel,
             maps: maps.for_programs(&kernel),
             only_some: request.only.is_some(),
             running: marks.as_ref().map(Marks::for_programs),
         };
+        let mut chosen = target(kernel);
+        let loaded = match load_all(&chosen) {
+            // A kernel may have the function and refuse what it is used for.
+            Err(_) if kernel.forget_functions() => {
+                chosen = target(kernel);
+                load_all(&chosen)?
+            }
+            loaded => loaded?,
+        };
+        let target = chosen;
         let running = marks.map(|marks| marks.with_program(&target)).transpose()?;
-        let programs = programs::attached(&target);
-        let loaded = programs.iter().map(load).collect::<Result<Vec<_>, _>>()?;
         let mut attached = Vec::with_capacity(loaded.len());
-        for (program, description) in loaded.into_iter().zip(&programs) {
-            let link = sys::attach(&program).map_err(|error| {
-                format!("the program {} could not be attached: {}", description.name, plainly(&error))
-            })?;
+        for (name, program) in loaded {
+            let link = sys::attach(&program)
+                .map_err(|error| format!("the program {name} could not be attached: {}", plainly(&error)))?;
             attached.push(Attached { program, _link: link });
         }
         let costs = match subject {
@@ -151,8 +158,10 @@ fn add_up_remaining(target: &Target) -> Result<(), String> {
     sys::iterate(&load_as(&program, sys::TRACE_ITERATOR)?).map_err(|error| error.to_string())
 }
 
-fn load(program: &Program) -> Result<OwnedFd, String> {
-    load_as(program, sys::TRACE_RAW_TRACEPOINT)
+/// All programs, with their names.
+fn load_all(target: &Target) -> Result<Vec<(&'static str, OwnedFd)>, String> {
+    let load = |program: &Program| Ok((program.name, load_as(program, sys::TRACE_RAW_TRACEPOINT)?));
+    programs::attached(target).iter().map(load).collect()
 }
 
 fn load_as(program: &Program, attach_type: u32) -> Result<OwnedFd, String> {

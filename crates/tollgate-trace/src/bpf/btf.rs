@@ -130,17 +130,29 @@ impl<'a> Btf<'a> {
     /// The numbers of the types of these kinds and names, in their order: one pass over all.
     pub fn find<const N: usize>(&self, wanted: [(Kind, &str); N]) -> [Option<u32>; N] {
         let mut found = [None; N];
-        let kinds = wanted.iter().fold(0u32, |kinds, (kind, _)| kinds | 1 << (*kind as u8));
+        // Most names differ in their first bytes, which are compared at once.
+        let mut by_kind: [Vec<(usize, u64, u64)>; 32] = Default::default();
+        for (number, (kind, name)) in wanted.into_iter().enumerate() {
+            let mask = u64::MAX >> (64 - 8 * name.len().clamp(1, 8));
+            by_kind[kind as usize].push((number, mask, first_bytes(name.as_bytes())));
+        }
+        let mut left = N;
         for (index, &at) in self.begins.iter().enumerate() {
             let Some(kind) = self.types.get(at as usize + 7).map(|byte| byte & 0x1f) else { break };
-            if kinds >> kind & 1 == 0 {
+            let wanted_here = &by_kind[usize::from(kind)];
+            if wanted_here.is_empty() {
                 continue;
             }
             let Some(name) = word(self.types, at as usize) else { break };
-            for (slot, (wanted_kind, wanted_name)) in found.iter_mut().zip(wanted) {
-                if slot.is_none() && wanted_kind as u8 == kind && self.is_named(name, wanted_name) {
-                    *slot = Some(index as u32 + 1);
+            let first = first_bytes(self.strings.get(name as usize..).unwrap_or_default());
+            for &(number, mask, bytes) in wanted_here {
+                if first & mask == bytes && found[number].is_none() && self.is_named(name, wanted[number].1) {
+                    found[number] = Some(index as u32 + 1);
+                    left -= 1;
                 }
+            }
+            if left == 0 {
+                break;
             }
         }
         found
@@ -219,6 +231,16 @@ impl<'a> Btf<'a> {
         let rest = self.strings.get(name as usize..).unwrap_or_default();
         rest.starts_with(wanted.as_bytes()) && rest.get(wanted.len()) == Some(&0)
     }
+}
+
+/// The first 8 bytes, with zeroes after the last.
+fn first_bytes(bytes: &[u8]) -> u64 {
+    if let Some(eight) = bytes.first_chunk() {
+        return u64::from_le_bytes(*eight);
+    }
+    let mut eight = [0; 8];
+    eight[..bytes.len()].copy_from_slice(bytes);
+    u64::from_le_bytes(eight)
 }
 
 fn type_at(types: &[u8], at: usize) -> Option<Type> {

@@ -13,7 +13,7 @@ use crate::clock;
 
 /// Stretches of one measurement, of which the median counts, and calls in each.
 const STRETCHES: usize = 9;
-const CALLS: u64 = 200;
+const CALLS: u64 = 100;
 
 /// Nanoseconds that are added to a call, where they could be measured.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]

@@ -50,11 +50,29 @@ pub(super) struct Kernel {
     pub files: Option<FileOffsets>,
 }
 
-/// A field of a structure: the number of the structure's type, and the bytes before the field.
+/// How a program loads from any address. Since 6.2; without it a helper copies.
+///
+/// What lies there is taken for numbers: the verifier goes through every combination of types that pointers have in a loop, and of numbers
+/// only once.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Within {
+pub(super) struct Cast {
+    pub function: u32,
+    /// A structure that begins with a number of 8 bytes.
     pub structure: u32,
-    pub offset: i16,
+}
+
+impl Cast {
+    const FUNCTION: &str = "bpf_rdonly_cast";
+    const NUMBERS: &str = "timespec64";
+}
+
+/// The functions of a loop over numbers (`bpf_iter_num`), whose rounds the verifier does not go through one by one. Since 6.4; without
+/// them a register counts.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Numbers {
+    pub new: u32,
+    pub next: u32,
+    pub destroy: u32,
 }
 
 /// Fields of the kernel's structures, by the structure and the path of each in it.
@@ -63,27 +81,32 @@ macro_rules! file_offsets {
         /// The fields that lead from a task to its files and their names.
         #[derive(Debug, Clone, Copy)]
         pub(super) struct FileOffsets {
-            $($(#[$doc])* pub $field: Within,)+
-            /// `bpf_rdonly_cast`, with which a program loads from any address. Since 6.2; without it a helper copies.
-            pub cast: Option<u32>,
+            $($(#[$doc])* pub $field: i16,)+
+            pub cast: Option<Cast>,
+            pub numbers: Option<Numbers>,
         }
 
         impl FileOffsets {
             fn of(btf: &Btf) -> Option<Self> {
                 const STRUCTURES: [&str; 12] = [
-                    "address_space", "dentry", "fdtable", "file", "files_struct", "fs_struct", "hlist_head", "inode", "mount",
-                    "path", "super_block", "task_struct",
+                    "address_space", "dentry", "fdtable", "file", "files_struct", "fs_struct", "inode", "mount", "path",
+                    "super_block", "task_struct", Cast::NUMBERS,
                 ];
-                let mut wanted = [(Kind::Function, "bpf_rdonly_cast"); STRUCTURES.len() + 1];
-                for (wanted, name) in wanted.iter_mut().zip(STRUCTURES) {
-                    *wanted = (Kind::Struct, name);
-                }
+                const FUNCTIONS: [&str; 4] =
+                    [Cast::FUNCTION, "bpf_iter_num_new", "bpf_iter_num_next", "bpf_iter_num_destroy"];
+                let mut wanted = [(Kind::Function, ""); STRUCTURES.len() + FUNCTIONS.len()];
+                let names = STRUCTURES.map(|name| (Kind::Struct, name)).into_iter();
+                let names = names.chain(FUNCTIONS.map(|name| (Kind::Function, name)));
+                wanted.iter_mut().zip(names).for_each(|(wanted, name)| *wanted = name);
                 let found = btf.find(wanted);
+                let [.., structure, function, new, next, destroy] = found;
                 let field = |structure: &str, path: &[&str]| {
                     let at = STRUCTURES.iter().position(|name| *name == structure)?;
-                    Some(Within { structure: found[at]?, offset: offset(btf, found[at]?, path)? })
+                    offset(btf, found[at]?, path)
                 };
-                Some(Self { $($field: field($structure, &$path)?,)+ cast: found[STRUCTURES.len()] })
+                let cast = function.zip(structure).map(|(function, structure)| Cast { function, structure });
+                let numbers = (|| Some(Numbers { new: new?, next: next?, destroy: destroy? }))();
+                Some(Self { $($field: field($structure, &$path)?,)+ cast, numbers })
             }
         }
     };
@@ -96,8 +119,6 @@ file_offsets! {
     files_fdt: "files_struct" ["fdt"],
     fdt_max: "fdtable" ["max_fds"],
     fdt_fd: "fdtable" ["fd"],
-    /// A structure that is one pointer, as which elements of arrays of pointers are read.
-    pointer: "hlist_head" ["first"],
     /// `file.f_path`.
     file_path: "file" ["f_path"],
     file_flags: "file" ["f_flags"],
@@ -125,15 +146,22 @@ file_offsets! {
 }
 
 impl Kernel {
-    /// Reads this kernel's description of itself.
-    pub fn here() -> Result<Self, String> {
+    /// Reads this kernel's description of itself, with what is needed of files where they are asked for.
+    pub fn here(files: bool) -> Result<Self, String> {
         let description = description()?;
         let btf =
             Btf::parse(description.bytes()).map_err(|error| format!("{PATH} cannot be read: {error}"))?;
-        Self::of(&btf)
+        Self::of(&btf, files)
     }
 
-    fn of(btf: &Btf) -> Result<Self, String> {
+    /// Programs do without the functions that helpers and registers can stand in for. Whether that is a change.
+    pub fn forget_functions(&mut self) -> bool {
+        let Some(files) = &mut self.files else { return false };
+        let (cast, numbers) = (files.cast.take(), files.numbers.take());
+        cast.is_some() || numbers.is_some()
+    }
+
+    fn of(btf: &Btf, files: bool) -> Result<Self, String> {
         let points = btf.find([
             (Kind::Typedef, "btf_trace_sys_enter"),
             (Kind::Typedef, "btf_trace_sys_exit"),
@@ -182,7 +210,7 @@ impl Kernel {
             live: field(signal, &["live", "counter"])?,
             state,
         };
-        Ok(Self { tracepoints, task: offsets, files: FileOffsets::of(btf) })
+        Ok(Self { tracepoints, task: offsets, files: files.then(|| FileOffsets::of(btf)).flatten() })
     }
 }
 

@@ -152,8 +152,8 @@ pub(super) struct Lane {
     pub files: [RecentFile; RECENT],
 }
 
-/// The places of a processor for calls that are about to come again, each for those whose index has the same lowest bits: a power of two.
-/// Calls come in runs, of a few kinds on a few files, and so a search in a map is saved for most of them.
+/// The places of a processor for calls that are about to come again, each for those whose index (by file, its sum with the inode's number) has the same
+/// lowest bits: a power of two. Calls come in runs, of a few kinds on a few files, and so a search in a map is saved for most of them.
 pub(super) const RECENT: usize = 8;
 
 /// Calls of one kind of one process.

@@ -101,7 +101,7 @@ impl Maps {
             shared_totals,
             shared_lanes,
         };
-        maps.reset()?;
+        maps.prepare();
         Ok(maps)
     }
 
@@ -144,25 +144,36 @@ impl Maps {
         if !matches!(census.load(Ordering::Acquire), 0 | Totals::UNKNOWN) {
             return Err("the calibration process did not end".to_owned());
         }
-        let events = self.events.as_ref().map_or(&[] as &[_], |events| events.shared.words());
-        for word in self.shared_totals.words().iter().chain(self.shared_lanes.words()).chain(events) {
-            // Untouched pages stay unallocated.
-            if word.load(Ordering::Relaxed) != 0 {
-                word.store(0, Ordering::Relaxed);
-            }
+        // Only what was handed out was written.
+        let used = |handed_out: i16, room: usize, bytes: usize| {
+            (self.total(handed_out).load(Ordering::Acquire) as usize).min(room) * bytes / 8
+        };
+        let slots = used(field!(Totals, slots).offset, self.slots, size_of::<Slot>());
+        for lane in self.shared_lanes.words().chunks_exact(self.lane_words()) {
+            clear(&lane[..size_of::<Lane>() / 8 + slots]);
         }
+        if let Some(events) = &self.events {
+            let kept = used(field!(Totals, events).offset, events.room, size_of::<EventRecord>());
+            clear(&events.shared.words()[..kept]);
+        }
+        clear(self.shared_totals.words());
         if let Some(tree) = &self.tree {
             tree.processes.clear().and_then(|()| tree.pairs.clear()).map_err(no_map)?;
         }
         if let Some(files) = &self.files {
             files.clear().map_err(no_map)?;
         }
+        self.prepare();
+        Ok(())
+    }
+
+    /// What programs find in maps that are empty otherwise.
+    fn prepare(&self) {
         for (number, lane) in (1..).zip(self.of_lanes(field!(Lane, number).offset)) {
             lane.store(number, Ordering::Relaxed);
         }
         self.mark_unwanted();
-        census.store(Totals::UNKNOWN, Ordering::Release);
-        Ok(())
+        self.total(field!(Totals, census).offset).store(Totals::UNKNOWN, Ordering::Release);
     }
 
     fn mark_unwanted(&self) {
@@ -358,6 +369,10 @@ impl Events {
         let words = self.shared.words().chunks_exact(size_of::<EventRecord>() / 8).take(used.min(self.room));
         words.filter_map(|words| EventRecord::read(&bytes(words)))
     }
+}
+
+fn clear(words: &[AtomicU64]) {
+    words.iter().for_each(|word| word.store(0, Ordering::Relaxed));
 }
 
 fn bytes(words: &[AtomicU64]) -> Vec<u8> {

@@ -15,7 +15,7 @@ mod recent;
 mod refused;
 
 use super::*;
-use crate::bpf::kernel::{FileOffsets, Within};
+use crate::bpf::kernel::FileOffsets;
 use crate::bpf::layout::{
     CALLS, FAULT, FileId, FileKey, FileRecord, NO_CALL, NameRecord, PathKey, Scratch, TABLE,
 };
@@ -74,6 +74,8 @@ const RECORD: i16 = 216 + size_of::<FileRecord>() as i16;
 const ZERO: i16 = RECORD + 8;
 /// The [`Thread`] whose call returns, where it waited in it; else 0.
 pub(super) const WHOLE: i16 = ZERO + 8;
+/// The state of a loop over [`Numbers`](crate::bpf::kernel::Numbers).
+const NUMBERS: i16 = WHOLE + 8;
 
 /// Directories and mounts on the way to the root: of a longer way the first part is not noted.
 const DEEPEST: i32 = 32;
@@ -134,8 +136,7 @@ pub(super) fn at_entry(a: &mut Assembler, target: &Target, files: &Files) {
     path_of_descriptor(a, files, restore);
     identify(a, files, ID, restore);
     unite_nameless(a, files);
-    a.load(R3, FRAME, stack(KEEP_R9));
-    recent::if_known(a, R3, known);
+    recent::if_known(a, KEEP_R9, known);
     note_names(a, target, files);
     a.bind(known);
     let file = field!(Lane, live.file).offset;
@@ -215,22 +216,23 @@ fn on_stack(depth: i16, field: Field) -> Field {
     field.at(-depth)
 }
 
-/// `to` = a field of the structure at an address of the kernel, or 0 where the address is invalid. R0 to R5 are lost.
-fn read(a: &mut Assembler, files: &Files, to: Register, base: Register, field: Within, width: Width) {
+/// `to` = the word at an address of the kernel, or 0 where the address is invalid. R0 to R5 are lost.
+fn read(a: &mut Assembler, files: &Files, to: Register, base: Register, field: Field) {
     if let Some(cast) = files.offsets.cast {
         a.mov(R1, base);
-        a.mov(R2, field.structure as i32);
-        a.call_kernel(cast);
-        a.load(to, R0, Field { offset: field.offset, width });
+        a.add(R1, i32::from(field.offset));
+        a.mov(R2, cast.structure as i32);
+        a.call_kernel(cast.function);
+        a.load(to, R0, Field { offset: 0, width: field.width });
         return;
     }
-    let bytes = if width == Width::Double { 8 } else { 4 };
+    let bytes = if field.width == Width::Double { 8 } else { 4 };
     a.mov(R3, base);
     a.add(R3, i32::from(field.offset));
     a.on_stack(R1, -TEMPORARY);
     a.mov(R2, bytes);
     a.call(Helper::ProbeReadKernel);
-    a.load(to, FRAME, Field { offset: -TEMPORARY, width });
+    a.load(to, FRAME, Field { offset: -TEMPORARY, width: field.width });
 }
 
 /// Adds the call to the [`FileRecord`] under the key in R7. R0 to R5 and R9 are lost.

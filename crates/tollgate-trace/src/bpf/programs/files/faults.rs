@@ -22,11 +22,11 @@ pub(in crate::bpf::programs) fn fault(a: &mut Assembler, target: &Target, files:
     a.bind(no_wait);
     a.bind(in_call);
     a.load(R7, FRAME, stack(16));
-    read(a, files, R7, R7, o.mapping_host, Width::Double);
+    read(a, files, R7, R7, Field::double(o.mapping_host));
     a.jump_if(Condition::Equal, R7, 0, leave);
-    read(a, files, R7, R7, o.inode_dentry, Width::Double);
+    read(a, files, R7, R7, Field::double(o.inode_dentry));
     a.jump_if(Condition::Equal, R7, 0, leave);
-    a.sub(R7, i32::from(o.dentry_alias.offset));
+    a.sub(R7, i32::from(o.dentry_alias));
     a.mov(R9, 0);
     identify(a, files, ID, leave);
     note_names(a, target, files);

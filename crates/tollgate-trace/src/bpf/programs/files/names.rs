@@ -5,7 +5,7 @@ use super::*;
 /// R7 = the dentry and R9 = the mount of the descriptor on the stack; goes to `none` where there is no such descriptor.
 pub(super) fn path_of_descriptor(a: &mut Assembler, files: &Files, none: Label) {
     file_of_descriptor(a, files, none);
-    a.add(R7, i32::from(files.offsets.file_path.offset));
+    a.add(R7, i32::from(files.offsets.file_path));
     path(a, files);
 }
 
@@ -14,47 +14,47 @@ pub(super) fn file_of_descriptor(a: &mut Assembler, files: &Files, none: Label) 
     let o = &files.offsets;
     a.call(Helper::GetCurrentTaskBtf);
     a.mov(R7, R0);
-    read(a, files, R7, R7, o.task_files, Width::Double);
+    read(a, files, R7, R7, Field::double(o.task_files));
     a.jump_if(Condition::Equal, R7, 0, none);
-    read(a, files, R7, R7, o.files_fdt, Width::Double);
-    read(a, files, R9, R7, o.fdt_max, Width::Word);
+    read(a, files, R7, R7, Field::double(o.files_fdt));
+    read(a, files, R9, R7, Field::word(o.fdt_max));
     a.load(R1, FRAME, Field::word(-DESCRIPTOR));
     a.jump_if(Condition::AtLeast, R1, R9, none);
-    read(a, files, R7, R7, o.fdt_fd, Width::Double);
+    read(a, files, R7, R7, Field::double(o.fdt_fd));
     a.load(R1, FRAME, Field::word(-DESCRIPTOR));
     a.shl(R1, 3);
     a.add(R7, R1);
-    read(a, files, R7, R7, o.pointer, Width::Double);
+    read(a, files, R7, R7, Field::double(0));
     a.jump_if(Condition::Equal, R7, 0, none);
 }
 
 /// R7 = the dentry and R9 = the mount of the `struct path` at R7.
 pub(super) fn path(a: &mut Assembler, files: &Files) {
     let o = &files.offsets;
-    read(a, files, R9, R7, o.path_mnt, Width::Double);
-    a.sub(R9, i32::from(o.mount_mnt.offset));
-    read(a, files, R7, R7, o.path_dentry, Width::Double);
+    read(a, files, R9, R7, Field::double(o.path_mnt));
+    a.sub(R9, i32::from(o.mount_mnt));
+    read(a, files, R7, R7, Field::double(o.path_dentry));
 }
 
 /// Puts the [`FileId`] of the dentry in R7 on the stack; goes to `none` where it has no inode. R0 to R5 are lost.
 pub(super) fn identify(a: &mut Assembler, files: &Files, to: i16, none: Label) {
     let o = &files.offsets;
-    read(a, files, R1, R7, o.dentry_inode, Width::Double);
+    read(a, files, R1, R7, Field::double(o.dentry_inode));
     a.jump_if(Condition::Equal, R1, 0, none);
     a.store(FRAME, stack(INODE), R1);
-    read(a, files, R1, R1, o.inode_number, Width::Double);
+    read(a, files, R1, R1, Field::double(o.inode_number));
     a.store(FRAME, on_stack(to, field!(FileId, inode)), R1);
     a.load(R1, FRAME, stack(INODE));
-    read(a, files, R1, R1, o.inode_generation, Width::Word);
+    read(a, files, R1, R1, Field::word(o.inode_generation));
     a.store(FRAME, on_stack(to, field!(FileId, tells_apart)), R1);
-    read(a, files, R1, R7, o.dentry_hash, Width::Word);
+    read(a, files, R1, R7, Field::word(o.dentry_hash));
     a.load(R2, FRAME, on_stack(to, field!(FileId, tells_apart)));
     a.xor(R1, R2);
     a.store(FRAME, on_stack(to, field!(FileId, tells_apart)), R1);
     a.load(R1, FRAME, stack(INODE));
-    read(a, files, R1, R1, o.inode_sb, Width::Double);
+    read(a, files, R1, R1, Field::double(o.inode_sb));
     a.store(FRAME, stack(INODE), R1);
-    read(a, files, R1, R1, o.sb_device, Width::Word);
+    read(a, files, R1, R1, Field::word(o.sb_device));
     a.store(FRAME, on_stack(to, field!(FileId, device)), R1);
 }
 
@@ -62,7 +62,7 @@ pub(super) fn identify(a: &mut Assembler, files: &Files, to: i16, none: Label) {
 pub(super) fn unite_nameless(a: &mut Assembler, files: &Files) {
     let o = &files.offsets;
     a.load(R1, FRAME, stack(INODE));
-    read(a, files, R2, R1, o.sb_magic, Width::Double);
+    read(a, files, R2, R1, Field::double(o.sb_magic));
     let (nameless, named) = (a.label(), a.label());
     for (magic, device) in [(PIPEFS, PIPE), (SOCKFS, SOCKET), (ANON_INODE_FS, ANON_INODE)] {
         a.mov(R1, device);
@@ -80,42 +80,60 @@ pub(super) fn unite_nameless(a: &mut Assembler, files: &Files) {
 /// as they are not known. R0 to R7 and R9 are lost.
 pub(super) fn note_names(a: &mut Assembler, target: &Target, files: &Files) {
     let o = &files.offsets;
-    let (again, crossed, within, done) = (a.label(), a.label(), a.label(), a.label());
+    let (again, within, end, done) = (a.label(), a.label(), a.label(), a.label());
     let keep_id = stack(KEY);
     copy_id(a, (FRAME, keep_id), (FRAME, stack(ID)));
     a.load(R1, FRAME, on_stack(ID, field!(FileId, device)));
     for device in [PIPE, SOCKET, ANON_INODE] {
         a.jump_if(Condition::Equal, R1, device, done);
     }
-    a.mov(R6, 0);
-    a.bind(again);
+    match o.numbers {
+        Some(numbers) => {
+            a.on_stack(R1, -NUMBERS);
+            a.mov(R2, 0);
+            a.mov(R3, DEEPEST);
+            a.call_kernel(numbers.new);
+            a.bind(again);
+            a.on_stack(R1, -NUMBERS);
+            a.call_kernel(numbers.next);
+            a.jump_if(Condition::Equal, R0, 0, end);
+        }
+        None => {
+            a.mov(R6, 0);
+            a.bind(again);
+            a.jump_if(Condition::AtLeast, R6, DEEPEST, end);
+            a.add(R6, 1);
+        }
+    }
     lookup(a, files.names, -ID);
-    a.jump_if(Condition::NotEqual, R0, 0, done);
+    a.jump_if(Condition::NotEqual, R0, 0, end);
     // The root of a mount has the name of the directory that it is mounted on. Mounts may lie on top of each other.
-    a.bind(crossed);
-    a.jump_if(Condition::AtLeast, R6, DEEPEST, done);
-    a.add(R6, 1);
-    read(a, files, R1, R9, o.mount_root, Width::Double);
+    read(a, files, R1, R9, Field::double(o.mount_root));
     a.jump_if(Condition::NotEqual, R1, R7, within);
-    read(a, files, R1, R9, o.mount_parent, Width::Double);
+    read(a, files, R1, R9, Field::double(o.mount_parent));
     a.jump_if(Condition::Equal, R1, R9, within);
     a.store(FRAME, stack(CROSSED), R1);
-    read(a, files, R7, R9, o.mount_mountpoint, Width::Double);
+    read(a, files, R7, R9, Field::double(o.mount_mountpoint));
     a.load(R9, FRAME, stack(CROSSED));
-    a.jump(crossed);
+    a.jump(again);
     a.bind(within);
     // Without a mount the root of a file system has no name.
     a.unless(Condition::NotEqual, R9, 0, |a| {
-        read(a, files, R1, R7, o.dentry_parent, Width::Double);
-        a.jump_if(Condition::Equal, R1, R7, done);
+        read(a, files, R1, R7, Field::double(o.dentry_parent));
+        a.jump_if(Condition::Equal, R1, R7, end);
     });
-    name(a, target, files, done);
+    name(a, target, files, end);
     // Up, if there is an up.
-    read(a, files, R1, R7, o.dentry_parent, Width::Double);
-    a.jump_if(Condition::Equal, R1, R7, done);
+    read(a, files, R1, R7, Field::double(o.dentry_parent));
+    a.jump_if(Condition::Equal, R1, R7, end);
     a.mov(R7, R1);
     copy_id(a, (FRAME, stack(ID)), (FRAME, stack(PARENT)));
     a.jump(again);
+    a.bind(end);
+    if let Some(numbers) = o.numbers {
+        a.on_stack(R1, -NUMBERS);
+        a.call_kernel(numbers.destroy);
+    }
     a.bind(done);
     copy_id(a, (FRAME, stack(ID)), (FRAME, keep_id));
 }
@@ -125,7 +143,7 @@ pub(super) fn note_names(a: &mut Assembler, target: &Target, files: &Files) {
 fn name(a: &mut Assembler, target: &Target, files: &Files, none: Label) {
     let o = &files.offsets;
     a.store(FRAME, stack(CROSSED), R7);
-    read(a, files, R7, R7, o.dentry_parent, Width::Double);
+    read(a, files, R7, R7, Field::double(o.dentry_parent));
     identify(a, files, PARENT, none);
     a.load(R7, FRAME, stack(CROSSED));
     scratch(a, files, none);
@@ -133,7 +151,7 @@ fn name(a: &mut Assembler, target: &Target, files: &Files, none: Label) {
     a.mov(R9, R0);
     a.add(R9, i32::from(field!(Scratch, name).offset));
     copy_id(a, (R9, field!(NameRecord, parent)), (FRAME, stack(PARENT)));
-    read(a, files, R3, R7, o.dentry_name, Width::Double);
+    read(a, files, R3, R7, Field::double(o.dentry_name));
     a.mov(R1, R9);
     a.add(R1, i32::from(field!(NameRecord, name).offset));
     a.mov(R2, crate::bpf::layout::NAME as i32);

@@ -48,9 +48,9 @@ pub(super) fn path_key(a: &mut Assembler, target: &Target, files: &Files, none: 
     a.jump_if(Condition::NotEqual, R6, R1, given);
     a.call(Helper::GetCurrentTaskBtf);
     a.mov(R7, R0);
-    read(a, files, R7, R7, o.task_fs, Width::Double);
+    read(a, files, R7, R7, Field::double(o.task_fs));
     a.jump_if(Condition::Equal, R7, 0, none);
-    a.add(R7, i32::from(o.fs_pwd.offset));
+    a.add(R7, i32::from(o.fs_pwd));
     path(a, files);
     a.jump(found);
     a.bind(given);

@@ -3,11 +3,11 @@
 use super::*;
 use crate::bpf::layout::RecentFile;
 
-/// Goes to `known` where the file on the stack is that of the place of the call in `index`: its names were noted then. R1, R2 and R4 are
-/// lost.
-pub(super) fn if_known(a: &mut Assembler, index: Register, known: Label) {
+/// Goes to `known` where the file on the stack is that of the call's place: its names were noted then. `index` is where the call's index is
+/// on the stack. R1 to R4 are lost.
+pub(super) fn if_known(a: &mut Assembler, index: i16, known: Label) {
     let (at, unknown) = (R4, a.label());
-    place(a, at, HERE, index, field!(Lane, files), size_of::<RecentFile>());
+    place_of(a, at, index, ID);
     a.load(R1, at, field!(RecentFile, count));
     a.jump_if(Condition::Equal, R1, 0, unknown);
     for half in [0, 8] {
@@ -19,14 +19,21 @@ pub(super) fn if_known(a: &mut Assembler, index: Register, known: Label) {
     a.bind(unknown);
 }
 
+/// `at` = the place for a call and a file, of which several may be in turn. R1 and R2 are lost.
+fn place_of(a: &mut Assembler, at: Register, index: i16, id: i16) {
+    a.load(R1, FRAME, stack(index));
+    a.load(R2, FRAME, on_stack(id, field!(FileId, inode)));
+    a.add(R1, R2);
+    place(a, at, HERE, R1, field!(Lane, files), size_of::<RecentFile>());
+}
+
 /// Adds the call to its place, by the [`FileKey`] on the stack. R0 to R7 and R9 are lost.
 pub(super) fn add_to_place(a: &mut Assembler, target: &Target, files: &Files) {
     let (other, empty, same, no_bytes) = (a.label(), a.label(), a.label(), a.label());
     let at = R7;
     a.load(R6, FRAME, stack(KEEP_R6));
     a.load(R9, FRAME, stack(KEEP_R9));
-    a.load(R1, FRAME, stack(KEEP_R7));
-    place(a, at, HERE, R1, field!(Lane, files), size_of::<RecentFile>());
+    place_of(a, at, KEEP_R7, KEY);
     a.load(R1, at, field!(RecentFile, count));
     a.jump_if(Condition::Equal, R1, 0, empty);
     for part in (0..size_of::<FileKey>() as i16).step_by(8) {

@@ -5,7 +5,7 @@ use crate::bpf::layout::RefusedRecord;
 use crate::direct::MOST_BUFFERS;
 
 /// The record, below all that [`super::at_exit`] has on the stack.
-const REFUSED: i16 = WHOLE + size_of::<RefusedRecord>() as i16;
+const REFUSED: i16 = NUMBERS + size_of::<RefusedRecord>() as i16;
 
 /// A call has returned whose [`FileKey`] is on the stack: notes it where it moves data, failed with EINVAL and its file was opened with
 /// O_DIRECT; goes to `none` where not. R0 to R7 and R9 are lost.
@@ -27,14 +27,14 @@ pub(super) fn note(a: &mut Assembler, files: &Files, none: Label) {
     a.load(R1, HERE, Field::double(field!(Lane, live.arguments).offset));
     a.store(FRAME, Field::word(-DESCRIPTOR), R1);
     file_of_descriptor(a, files, none);
-    read(a, files, R1, R7, o.file_flags, Width::Word);
+    read(a, files, R1, R7, Field::word(o.file_flags));
     a.jump_if(Condition::AnyBit, R1, libc::O_DIRECT, is_direct);
     a.jump(none);
     a.bind(is_direct);
     lookup(a, files.refused, -KEY);
     a.jump_if(Condition::NotEqual, R0, 0, found);
     clear(a, FRAME, stack(REFUSED), size_of::<RefusedRecord>());
-    read(a, files, R1, R7, o.file_pos, Width::Double);
+    read(a, files, R1, R7, Field::double(o.file_pos));
     let at = |field: Field| Field::double(field.offset - REFUSED);
     a.store(FRAME, at(field!(RefusedRecord, position)), R1);
     a.load(R1, CONTEXT, argument(0));
