@@ -158,10 +158,22 @@ fn add_up_remaining(target: &Target) -> Result<(), String> {
     sys::iterate(&load_as(&program, sys::TRACE_ITERATOR)?).map_err(|error| error.to_string())
 }
 
-/// All programs, with their names.
+/// All programs, with their names. The kernel verifies several at once, each in the thread that loads it.
 fn load_all(target: &Target) -> Result<Vec<(&'static str, OwnedFd)>, String> {
+    let programs = programs::attached(target);
     let load = |program: &Program| Ok((program.name, load_as(program, sys::TRACE_RAW_TRACEPOINT)?));
-    programs::attached(target).iter().map(load).collect()
+    std::thread::scope(|scope| {
+        let begun: Vec<_> = programs
+            .iter()
+            .map(|program| (program, std::thread::Builder::new().spawn_scoped(scope, move || load(program))))
+            .collect();
+        // Where there may be no other thread, this one does it.
+        let end = |(program, thread): (_, std::io::Result<std::thread::ScopedJoinHandle<_>>)| match thread {
+            Ok(thread) => thread.join().unwrap_or_else(|_| load(program)),
+            Err(_) => load(program),
+        };
+        begun.into_iter().map(end).collect()
+    })
 }
 
 fn load_as(program: &Program, attach_type: u32) -> Result<OwnedFd, String> {

@@ -7,6 +7,10 @@
 //! way, and calls without a slot are counted. One word counts the threads that run, are queued and block; an
 //! atomic addition tells its former value, and so the time in which no thread of the tree runs.
 //!
+//! Programs at the entry of a function (fentry) would spare processes that are not traced the slow path of the two tracepoints of calls. No
+//! function sees what strace(1) counts: the kernel calls `x64_sys_call` for numbers of its table alone, and since 6.15 that is built without
+//! the room at its beginning where programs are attached (arch/x86/entry/Makefile); the about 450 `__x64_sys_*` are attached one by one.
+//!
 //! A thread carries its state in task storage: PID namespaces, an exec by a thread that is not the leader
 //! and reused numbers need no care. To look that up takes as long as all the rest of an entry or a return, so what these need ([`Live`])
 //! lies in the processor's lane while the thread runs there: a switch of threads saves it and loads it as it does registers.
