@@ -2,17 +2,17 @@
 //! and whether it holds wherever a program loses the processor.
 //!
 //! - [`LOCKS`]: the locks; [`MUTANTS`]: the test-and-set with one part wrong.
-//! - [`price`]: one uncontended acquisition and release, in instructions, references of memory, and time.
+//! - [`measure`]: one uncontended acquisition and release, in instructions, references of memory, and time.
 //! - [`prove`]: the orders in which two or three programs can run, by the interpreter.
 
 mod list;
-mod price;
+mod measure;
 mod proof;
 #[cfg(test)]
 mod tests;
 
 pub use list::{Group, LOCKS, Lock, MUTANTS, Mutant, Subject};
-pub use price::{Price, Priced, price};
+pub use measure::{Results, Row, measure};
 pub use proof::{Bounds, Proof, prove, prove_all};
 
 use crate::LabError;
@@ -42,7 +42,7 @@ struct Work {
     kernel: Kernel,
     /// How often each takes its lock.
     rounds: u32,
-    /// Whether locks alone are priced, one after the other: there is no critical section, and each program is the first.
+    /// Whether locks alone are measured, one after the other: there is no critical section, and each program is the first.
     alone: bool,
 }
 

@@ -48,7 +48,7 @@ pub fn lab(args: &LabArgs) -> Result<(), Failure> {
         return locks::prove(args);
     }
     if let Some(chosen) = chosen::locks(&args.experiment)? {
-        return locks::price(&chosen, args);
+        return locks::measure(&chosen, args);
     }
     let chosen = chosen::chosen(&args.experiment)?;
     if let Some(path) = &args.image {

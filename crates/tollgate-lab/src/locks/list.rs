@@ -2,7 +2,7 @@
 
 use super::Kernel;
 
-/// What is priced.
+/// What is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Group {
     /// A lock, acquired and released without contention.
@@ -24,7 +24,7 @@ pub struct Lock {
     pub group: Group,
     /// Its place in `locks.s`.
     pub(super) program: usize,
-    /// The place of the program that does everything but what is priced.
+    /// The place of the program that does everything but what is measured.
     pub(super) baseline: usize,
 }
 

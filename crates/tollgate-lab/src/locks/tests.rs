@@ -14,7 +14,7 @@ fn mutant(name: &str) -> Subject {
 #[test]
 fn the_places_of_locks_are_the_first_ones() {
     let places: Vec<usize> = LOCKS.iter().map(|lock| lock.program).collect();
-    assert_eq!(places, (1..=LOCKS.len()).collect::<Vec<_>>(), "price() runs these and the loop");
+    assert_eq!(places, (1..=LOCKS.len()).collect::<Vec<_>>(), "measure() runs these and the loop");
 }
 
 #[test]
@@ -64,6 +64,6 @@ fn a_signal_ends_what_is_under_way() {
     let stopped = || Some(2);
     let tasks = [(lock("lock-xchg"), Bounds::TWO)];
     assert!(matches!(prove_all(&tasks, &stopped), Err(LabError::Interrupted { signal: 2 })));
-    let priced = price(&[], EngineChoice::Interpreter, None, &stopped);
-    assert!(matches!(priced, Err(LabError::Interrupted { signal: 2 })));
+    let results = measure(&[], EngineChoice::Interpreter, None, &stopped);
+    assert!(matches!(results, Err(LabError::Interrupted { signal: 2 })));
 }

@@ -1,7 +1,7 @@
 //! What the locks of the lab's guest take, as text and as JSON.
 
 use serde::Serialize;
-use tollgate_lab::locks::{Group, Price, Priced};
+use tollgate_lab::locks::{Group, Results, Row};
 use tollgate_lab::{EngineNote, Note};
 use tollgate_model::stats;
 
@@ -39,19 +39,19 @@ struct LockRecord {
 }
 
 impl Locks {
-    /// Of what was priced.
-    pub fn of(priced: &Priced) -> Self {
-        let unit = text::unit(Some(&priced.provenance));
+    /// Of what was results.
+    pub fn of(results: &Results) -> Self {
+        let unit = text::unit(Some(&results.provenance));
         let mut document = Self {
-            provenance: json::provenance(&priced.provenance),
-            maker: priced.maker.clone(),
+            provenance: json::provenance(&results.provenance),
+            maker: results.maker.clone(),
             unit,
-            locks: priced.prices.iter().map(|price| LockRecord::of(price, unit.is_some())).collect(),
+            locks: results.rows.iter().map(|row| LockRecord::of(row, unit.is_some())).collect(),
             remarks: Vec::new(),
-            executed: text::executed(&priced.provenance),
+            executed: text::executed(&results.provenance),
         };
         let note = |note: &EngineNote| text::note(&Note::Engine(note.clone()));
-        document.remarks = document.published().into_iter().chain(priced.notes.iter().map(note)).collect();
+        document.remarks = document.published().into_iter().chain(results.notes.iter().map(note)).collect();
         document
     }
 
@@ -102,8 +102,8 @@ impl Locks {
 }
 
 impl LockRecord {
-    fn of(price: &Price, has_figures: bool) -> Self {
-        let Price { lock, instructions, references, ticks } = price;
+    fn of(row: &Row, has_figures: bool) -> Self {
+        let Row { lock, instructions, references, ticks } = row;
         let samples = ticks.as_ref().map_or(&[][..], Vec::as_slice);
         Self {
             name: lock.name,

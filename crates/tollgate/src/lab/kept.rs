@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::SystemTime;
 
-use tollgate_lab::locks::Priced;
+use tollgate_lab::locks;
 use tollgate_lab::{Provenance as Executor, Results, Row, Status};
 use tollgate_model::measurement::ProcessRounds;
 use tollgate_model::{Case, Fact, Facts, Label, Measured, Measurement, Outcome, Provenance, Run, Unit};
@@ -56,22 +56,22 @@ pub fn imported(
 ///
 /// # Errors
 /// When no id is free.
-pub fn locks(priced: &Priced, began: SystemTime, label: Option<Label>) -> Result<Run, Failure> {
+pub fn locks(results: &locks::Results, began: SystemTime, label: Option<Label>) -> Result<Run, Failure> {
     let mut facts = tollgate_inspect::read_facts(&tollgate_inspect::Machine::here());
-    facts.extend(priced.maker.iter().map(|maker| vendor(maker)));
-    let unit = unit(&priced.provenance);
-    let measurements = priced.prices.iter().map(|price| {
-        let outcome = match (&price.ticks, unit) {
+    facts.extend(results.maker.iter().map(|maker| vendor(maker)));
+    let unit = unit(&results.provenance);
+    let measurements = results.rows.iter().map(|row| {
+        let outcome = match (&row.ticks, unit) {
             (Ok(samples), Some((unit, provenance))) => {
                 // A machine for each sample.
                 let rounds: Vec<_> =
                     samples.iter().map(|sample| vec![Some(*sample).filter(|it| *it > 0.0)]).collect();
-                measured(&rounds, priced.operations, unit, provenance)
+                measured(&rounds, results.operations, unit, provenance)
             }
             (Ok(_), None) => Outcome::Skipped { why: "its engine has no times".to_owned() },
             (Err(why), _) => Outcome::Skipped { why: why.clone() },
         };
-        Measurement { case: Case::plain(format!("{SUITE}/{}", price.lock.name)), outcome }
+        Measurement { case: Case::plain(format!("{SUITE}/{}", row.lock.name)), outcome }
     });
     document::of(began, label, facts, measurements.collect())
 }

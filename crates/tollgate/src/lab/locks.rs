@@ -18,11 +18,11 @@ use crate::{out, say};
 /// The exit status where a lock does not hold, or a mutant does.
 const SURPRISED: u8 = 1;
 
-/// Prices locks.
+/// Measures locks.
 ///
 /// # Errors
 /// An option that is for experiments; an engine that cannot be used; a file that cannot be written.
-pub fn price(locks: &[&'static Lock], args: &LabArgs) -> Result<(), Failure> {
+pub fn measure(locks: &[&'static Lock], args: &LabArgs) -> Result<(), Failure> {
     if let Some(option) = args.explain.then_some("--explain").or(args.image.is_some().then_some("--image")) {
         return Err(Failure::input(format!("{option} is for experiments, and not for locks")));
     }
@@ -31,11 +31,11 @@ pub fn price(locks: &[&'static Lock], args: &LabArgs) -> Result<(), Failure> {
     destination.say_doubt();
     interrupt::install();
     let vendor = args.vendor.map(Vendor::from);
-    let priced = locks::price(locks, engine(args.on)?, vendor, &interrupt::requested)?;
-    let mut run = kept::locks(&priced, began, args.label.clone())?;
+    let results = locks::measure(locks, engine(args.on)?, vendor, &interrupt::requested)?;
+    let mut run = kept::locks(&results, began, args.label.clone())?;
     run.facts.extend([facts::patterns(&args.experiment)]);
     go_on()?;
-    let document = Locks::of(&priced);
+    let document = Locks::of(&results);
     keep(&run, &destination, || match args.format {
         Format::Json => out::print_json(&document),
         Format::Table => out::print(&document.page(out::width())),

@@ -18,7 +18,7 @@
 .endm
 
 # A program. ebx is its number, rdi the shared words; r12d counts down. r15 is the kernel's. It yields in the critical section, so that
-# others get the processor there without the timer too. At \name\()_price it has none, and the lock alone is priced.
+# others get the processor there without the timer too. At \name\()_alone it has none, and the lock alone is measured.
 .macro tl_program name, acquire, release, before=""
     .balign 16, 0x90
 .Lp_\name:
@@ -35,13 +35,13 @@
     dec %r12d
     jnz .Lp_\name\()_again
     jmp .Lp_end
-.Lp_\name\()_price:
+.Lp_\name\()_alone:
     tl_begin "\before"
-.Lp_\name\()_price_again:
+.Lp_\name\()_alone_again:
     \acquire
     \release
     dec %r12d
-    jnz .Lp_\name\()_price_again
+    jnz .Lp_\name\()_alone_again
     jmp .Lp_end
 .endm
 
@@ -170,7 +170,7 @@ tollgate_guest_locks_end:
     .hidden tollgate_guest_lock_entries
 tollgate_guest_lock_entries:
     .irp name, none, restart, restart_test, cli, lamport, xchg, call, restarted, restarted_test, late, around
-    .long .Lp_\name - .Lp_begin, .Lp_\name\()_price - .Lp_begin
+    .long .Lp_\name - .Lp_begin, .Lp_\name\()_alone - .Lp_begin
     .endr
     .globl tollgate_guest_lock_entries_end
     .hidden tollgate_guest_lock_entries_end

@@ -16,7 +16,7 @@ const TIMED: u32 = 4000;
 
 /// What a lock takes.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Price {
+pub struct Row {
     /// The lock.
     pub lock: &'static Lock,
     /// Instructions, the kernel's included, by the interpreter.
@@ -30,7 +30,7 @@ pub struct Price {
 
 /// What locks take.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Priced {
+pub struct Results {
     /// The executor whose ticks they are.
     pub provenance: Provenance,
     /// The vendor string that CPUID shows in the guest.
@@ -38,27 +38,27 @@ pub struct Priced {
     /// Operations in each sample.
     pub operations: u32,
     /// In the order that was asked for.
-    pub prices: Vec<Price>,
+    pub rows: Vec<Row>,
     /// Remarks on the choice of the engine.
     pub notes: Vec<EngineNote>,
 }
 
-/// Prices locks, and restarts. `interrupted` is asked before each machine; a signal that it returns ends the run.
+/// Measures locks, and restarts. `interrupted` is asked before each machine; a signal that it returns ends the run.
 ///
 /// # Errors
 /// An engine that cannot be used; [`LabError::Interrupted`] with the signal.
-pub fn price(
+pub fn measure(
     locks: &[&'static Lock],
     choice: EngineChoice,
     vendor: Option<Vendor>,
     interrupted: &dyn Fn() -> Option<i32>,
-) -> Result<Priced, LabError> {
+) -> Result<Results, LabError> {
     let Chosen { engine, notes, emulated, rounds, .. } = choose(choice)?;
     let operations = if rounds > 1 { TIMED } else { COUNTED };
     let mut runs = Runs { engine: &*engine, machine: machine(vendor), interrupted, ran: None };
     let ticks = runs.ticks(operations, rounds)?;
     let counts: Vec<Counts> = (0..=LOCKS.len()).map(|place| runs.counts(place)).collect::<Result<_, _>>()?;
-    let price = |&lock: &&'static Lock| Price {
+    let row = |&lock: &&'static Lock| Row {
         lock,
         instructions: each(&counts, lock, |counts| counts.instructions),
         references: References {
@@ -68,10 +68,10 @@ pub fn price(
         },
         ticks: difference(&ticks, lock),
     };
-    let prices = locks.iter().map(price).collect();
+    let rows = locks.iter().map(row).collect();
     let (provenance, maker) = runs.ran.unwrap_or((Provenance::Interpreter, None));
     let provenance = emulated.map_or(provenance, |why| Provenance::KvmEmulated { why });
-    Ok(Priced { provenance, maker, operations, prices, notes })
+    Ok(Results { provenance, maker, operations, rows, notes })
 }
 
 /// Of each place in `locks.s` the ticks of one round in each sample, or why it has none.
