@@ -103,6 +103,17 @@ static inline long tg_lock(void *at, long pages) { return tg_syscall(TG_LOCK, (l
 /* Sets a word to 1 and returns what it was; nothing comes between the two. */
 static inline long tg_test_and_set(int *word) { return tg_syscall(TG_TEST_AND_SET, (long)word, 0, 0); }
 
+/*
+ * The same in ring 3, by the kernel's page, with --test-and-set. The kernel restarts it after a loss of the processor; R15 is the kernel's:
+ * build with -ffixed-r15. A function without calls may keep values in the 128 bytes below its stack.
+ */
+static inline long tg_page_test_and_set(int *word)
+{
+    long was = 0x3ffff000;
+    __asm__ volatile("lea -128(%%rsp), %%rsp\n\tcall *%0\n\tlea 128(%%rsp), %%rsp" : "+a"(was) : "D"(word) : "cc", "memory");
+    return was;
+}
+
 /* The I/O privilege level, 0 to 3, with --iopl: with 3 the program may use CLI and STI. */
 static inline long tg_iopl(long level) { return tg_syscall(TG_IOPL, level, 0, 0); }
 

@@ -17,15 +17,15 @@ pub use proof::{Bounds, Proof, prove, prove_all};
 
 use crate::LabError;
 use crate::guest::{Image, Parameters, entry_of, lock_programs};
-use crate::system::{ADDRESSES, Archive, Program, Timer};
+use crate::system::{ADDRESSES, Archive, Program, TEST_AND_SET, Timer};
 
 /// A setting of the kernel's part of the lock, as bits of the archive's options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Kernel(u32);
 
 impl Kernel {
-    const HOOK: u32 = 1 << 8;
-    const HANDLER: u32 = 1 << 9;
+    const HOOK: u32 = TEST_AND_SET[0];
+    const HANDLER: u32 = TEST_AND_SET[1];
     const WORDS: u32 = 1 << 10;
     const HOOK_OF_TIMER: u32 = 1 << 11;
     const RESUME: u32 = 1 << 12;

@@ -19,6 +19,7 @@ mod walk;
 
 use std::ops::Range;
 
+pub(crate) use archive::TEST_AND_SET;
 pub use archive::{Archive, ArchiveError, Timer};
 pub use assembler::AssemblerError;
 pub use elf::{ElfError, Gap};

@@ -5,7 +5,7 @@
 //! | 0 | 8 | `tgprog`, 0, 1 |
 //! | 8 | 4 | bytes of the archive |
 //! | 12 | 4 | programs |
-//! | 16 | 4 | options; bit 0: no timer |
+//! | 16 | 4 | options; bit 0: no timer; bits 8 and 9: [`TEST_AND_SET`] |
 //! | 20 | 4 | the timer's period, in counts of the PIT (1193182 a second); 0 for the kernel's own |
 //! | 24 | 40 | 0 |
 //! | 64 | 64 each | programs: name (24), entry (8), bytes of the stack (8), first segment (4), segments (4), argument (4), flags (4), 0 (8) |
@@ -20,6 +20,10 @@ const MAGIC: &[u8; 8] = b"tgprog\0\x01";
 const HEADER: usize = 64;
 const PROGRAM: usize = 64;
 const SEGMENT: usize = 40;
+
+/// The options by which the kernel guards the test-and-set of its page: what it does at a switch, and at a page fault
+/// (`guest/system/restart.s`).
+pub(crate) const TEST_AND_SET: [u32; 2] = [1 << 8, 1 << 9];
 
 /// The timer that takes the processor from one thread of control and gives it to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tollgate_x86::Vendor;
 
-use super::{Archive, Program, Ran, Timer};
+use super::{Archive, ArchiveError, Program, Ran, TEST_AND_SET, Timer};
 use crate::engines::{Chosen, EngineChoice, choose, machine};
 use crate::guest::{BASE, Image, Parameters};
 use crate::{LabError, Machine, Provenance};
@@ -14,6 +14,8 @@ use crate::{LabError, Machine, Provenance};
 pub struct Options {
     /// The timer that switches between threads of control.
     pub timer: Timer,
+    /// Whether the kernel guards the test-and-set of its page: programs use R15 for nothing else.
+    pub test_and_set: bool,
     /// The processor's vendor, where the engine can choose; none for the engine's usual one.
     pub vendor: Option<Vendor>,
     /// The limit of wall-clock time.
@@ -25,7 +27,22 @@ pub struct Options {
 impl Default for Options {
     /// Ten seconds, and more instructions than an engine executes in them.
     fn default() -> Self {
-        Self { timer: Timer::Usual, vendor: None, patience: Duration::from_secs(10), instructions: u64::MAX }
+        Self {
+            timer: Timer::Usual,
+            test_and_set: false,
+            vendor: None,
+            patience: Duration::from_secs(10),
+            instructions: u64::MAX,
+        }
+    }
+}
+
+impl Options {
+    /// The programs as the kernel reads them.
+    pub(super) fn archive(self, programs: &[Program]) -> Result<Archive, ArchiveError> {
+        let archive = Archive::new(programs, self.timer)?;
+        let bits = if self.test_and_set { TEST_AND_SET.iter().fold(0, |all, bit| all | bit) } else { 0 };
+        Ok(archive.with_options(bits))
     }
 }
 
@@ -34,7 +51,7 @@ impl Default for Options {
 /// # Errors
 /// Programs that do not fit into one machine; an engine that cannot be used.
 pub fn run(programs: &[Program], choice: EngineChoice, options: Options) -> Result<Ran, LabError> {
-    let archive = Archive::new(programs, options.timer)?;
+    let archive = options.archive(programs)?;
     let image = Image::with_programs(&Parameters::default(), archive.bytes());
     let Options { vendor, patience, instructions, .. } = options;
     let takes_turns = programs.len() > 1 && options.timer != Timer::Off;

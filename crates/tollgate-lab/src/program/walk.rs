@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tollgate_x86::walk::Exception;
 
-use super::{Archive, Cause, Fault, Options, Program};
+use super::{Cause, Fault, Options, Program};
 use crate::engines::machine;
 use crate::guest::{BASE, Image, Parameters};
 use crate::{Interpreter, LabError, Machine, Moment, Window};
@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// As of [`super::run`].
 pub fn walk(programs: &[Program], options: Options, fault: &Fault) -> Result<Option<Moment>, LabError> {
     let Cause::Exception { vector, .. } = fault.cause else { return Ok(None) };
-    let archive = Archive::new(programs, options.timer)?;
+    let archive = options.archive(programs)?;
     let image = Image::with_programs(&Parameters::default(), archive.bytes());
     let machine = Machine { patience: PATIENCE, ..machine(options.vendor) };
     let machine = Machine { instructions: options.instructions.min(machine.instructions), ..machine };

@@ -91,6 +91,10 @@ pub struct ProgramArgs {
     /// Switch between programs after this many counts of the timer, of 838 ns each; `off` for no timer [default: 1193]
     #[arg(long, value_name = "COUNTS", value_parser = parse_timer, requires = "program")]
     pub timer: Option<Timer>,
+    /// Guard the test-and-set at 3ffff000h: the kernel spoils R15 at every switch, and its page-fault handler restarts a program that
+    /// lost the processor there. Programs use R15 for nothing else (-ffixed-r15)
+    #[arg(long, requires = "program")]
+    pub test_and_set: bool,
     /// Stop the programs after this much time
     #[arg(long, value_name = "DURATION", value_parser = time::parse_time, default_value = "10s", requires = "program")]
     pub time: Duration,

@@ -28,6 +28,7 @@ pub fn run(args: &LabArgs, engine: EngineChoice) -> Result<(), Failure> {
     let programs = programs(&args.programs)?;
     let options = Options {
         timer: args.programs.timer.unwrap_or_default(),
+        test_and_set: args.programs.test_and_set,
         vendor: args.vendor.map(Vendor::from),
         patience: args.programs.time,
         ..Options::default()

@@ -130,6 +130,21 @@ fn output_is_the_programs_and_the_rest_stands_beside_it() {
     assert_eq!(home.files(), ["pages.s"], "nothing is kept");
 }
 
+#[test]
+fn the_test_and_set_of_the_page_is_for_programs_too() {
+    let home = Home::new();
+    home.file("spin.s", std::fs::read(docs().join("lab/spin.s")).expect("the example"));
+    for (guard, says) in [(&["--test-and-set"][..], "no addition is lost"), (&[], "additions are lost")] {
+        let all = [&["--program", "spin.s", "--timer", "2", "--quiet"], guard].concat();
+        let output = run(&home, &all);
+        if output.status.code() == Some(2) {
+            return println!("skipped: {}", one_line(&output.stderr));
+        }
+        assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), says, "{guard:?}");
+        assert!(page().contains(says), "the sample of the page");
+    }
+}
+
 /// Flat binaries: exit with the status in RDI, which is the argument; and one that has no end.
 const EXITS: &[u8] = &[0x31, 0xc0, 0x0f, 0x05];
 const ENDLESS: &[u8] = &[0xeb, 0xfe];
