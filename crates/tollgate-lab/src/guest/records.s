@@ -12,6 +12,7 @@
     .balign 4
 .Lk_checksum:     .long 0       # of the line so far
 .Lk_lines:        .long 0       # how many there were
+.Lk_patience:     .long 0x10000 # how often the port is asked whether the last byte is gone
     .subsection 0
 
 # A field.
@@ -175,12 +176,13 @@
     mov %edx, .Lk_checksum(%rip)
     push %rax
     mov $0x3fd, %edx                # line status: bit 5, the last byte is gone
-    mov $0x10000, %ecx              # one that never says so is not waited for for ever
+    mov .Lk_patience(%rip), %ecx
 1:  in %dx, %al
     test $0x20, %al
     jnz 2f
     dec %ecx
     jnz 1b
+    movl $1, .Lk_patience(%rip)     # one that never says so is waited for once: a run has 20,000 bytes
 2:  pop %rax
     mov $0x3f8, %edx
     out %al, %dx

@@ -27,13 +27,33 @@ fn home_with(image: &str) -> Option<Home> {
     Some(home)
 }
 
-/// Starts a machine of these devices, waits until the table is on the serial port, and checks both. Instructions are counted, so that the
-/// figures are known.
-fn check(home: &Home, devices: &[&str]) {
+/// The clock of a machine.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Clock {
+    /// Instructions are counted, so that the figures are known.
+    Instructions,
+    /// Time goes on, which takes less of it.
+    Time,
+}
+
+/// Starts a machine with this disk or CD, waits until the table is on the serial port, and checks both.
+fn check(home: &Home, clock: Clock, disk: &[&str]) {
     let mut command = Command::new("qemu-system-x86_64");
     command.args(["-nodefaults", "-display", "none", "-vga", "std", "-no-reboot", "-m", "64"]);
-    command.args(["-accel", "tcg", "-icount", "shift=0,sleep=off", "-cpu", "Haswell,check=off"]);
-    command.args(["-serial", "file:serial.txt", "-monitor", "stdio"]).args(devices);
+    command.args([
+        "-accel",
+        "tcg",
+        "-cpu",
+        "Haswell,check=off",
+        "-serial",
+        "file:serial.txt",
+        "-monitor",
+        "stdio",
+    ]);
+    if clock == Clock::Instructions {
+        command.args(["-icount", "shift=0,sleep=off"]);
+    }
+    command.args(disk);
     command.current_dir(home.path()).stdin(Stdio::piped()).stdout(Stdio::null());
     let mut machine = Program(command.spawn().expect("started"));
     let serial = wait_for("a table on the serial port", || {
@@ -45,9 +65,9 @@ fn check(home: &Home, devices: &[&str]) {
     write!(monitor, "pmemsave {:#x} {} screen\nquit\n", TEXT.0, TEXT.1).expect("a monitor");
     wait_for("the end of QEMU", || machine.0.try_wait().expect("a child"));
     let screen = lines(&std::fs::read(home.path().join("screen")).expect("the screen's memory"));
-    is_table(&screen);
+    is_table(&screen, clock);
     assert!(serial.ends_with(&format!("\n\n{}\n", screen.join("\n"))), "{serial}");
-    is_read(home);
+    is_read(home, clock);
 }
 
 /// The screen's lines.
@@ -59,7 +79,7 @@ fn lines(memory: &[u8]) -> Vec<String> {
 }
 
 /// Title, processor, the figures, and how they are read back.
-fn is_table(screen: &[String]) {
+fn is_table(screen: &[String], clock: Clock) {
     let all = screen.join("\n");
     assert!(screen[0].starts_with(" tollgate lab: ") && screen[0].ends_with(" done"), "{all}");
     assert!(screen[1].contains("Haswell") && screen[1].ends_with("in a guest of TCGTCGTCGTCG"), "{all}");
@@ -70,47 +90,52 @@ fn is_table(screen: &[String]) {
         .map(|cell| cell.split_whitespace().collect())
         .collect();
     for row in [
-        vec!["crossings"],
-        vec!["int", "3.0", "3.0"],
-        vec!["syscall", "3.0", "3.0"],
-        vec!["sysenter", "6.0", "6.0"],
-        vec!["ud-lock-mov", "wrong"],
-        vec!["ud1", "30.0", "30.0"],
-        vec!["general-protection", "5.0", "5.0"],
-        vec!["frame", "30.0", "30.0"],
-        vec!["iopl-halt", "202.0", "202.0"],
+        ["int", "3.0", "3.0"],
+        ["syscall", "3.0", "3.0"],
+        ["sysenter", "6.0", "6.0"],
+        ["ud1", "30.0", "30.0"],
+        ["general-protection", "5.0", "5.0"],
+        ["frame", "30.0", "30.0"],
+        ["iopl-halt", "202.0", "202.0"],
     ] {
-        assert!(cells.contains(&row), "{row:?} in\n{all}");
+        let found = cells.iter().find(|cell| cell.first() == row.first()).expect("a row");
+        match clock {
+            Clock::Instructions => assert_eq!(found, &row, "{all}"),
+            Clock::Time => {
+                assert!(found.len() == 3 && found[1..].iter().all(|it| it.parse::<f64>().is_ok()), "{all}")
+            }
+        }
     }
+    assert!(cells.contains(&vec!["crossings"]) && cells.contains(&vec!["cr3-pcid", "lacking"]), "{all}");
 }
 
 /// What the serial port wrote is a result like any other.
-fn is_read(home: &Home) {
+fn is_read(home: &Home, clock: Clock) {
     let document = home.json(["lab", "--read", "serial.txt", "--format", "json"]);
     assert_eq!(experiments(&document).len(), 31);
-    assert_eq!(named(&document, "int")["per_operation"], 3.0);
+    let ticks = named(&document, "int")["per_operation"].as_f64().expect("a figure");
+    assert!(ticks == 3.0 || clock == Clock::Time && ticks > 3.0, "{ticks}");
     assert_eq!(document["remarks"], serde_json::json!([]), "nothing is lost, and the table is no record");
 }
 
 #[test]
 fn a_disk_boots() {
     if let Some(home) = home_with("lab.img") {
-        check(&home, &["-drive", "file=lab.img,format=raw"]);
+        check(&home, Clock::Instructions, &["-drive", "file=lab.img,format=raw"]);
     }
 }
 
 #[test]
 fn a_cd_boots() {
     if let Some(home) = home_with("lab.iso") {
-        check(&home, &["-cdrom", "lab.iso"]);
+        check(&home, Clock::Instructions, &["-cdrom", "lab.iso"]);
     }
 }
 
 #[test]
-fn a_cd_s_image_boots_on_a_stick() {
+fn a_cd_s_image_boots_as_a_disk() {
     if let Some(home) = home_with("lab.iso") {
-        let drive = "if=none,id=stick,file=lab.iso,format=raw";
-        check(&home, &["-device", "qemu-xhci", "-drive", drive, "-device", "usb-storage,drive=stick"]);
+        check(&home, Clock::Time, &["-drive", "file=lab.iso,format=raw"]);
     }
 }
 
@@ -126,7 +151,7 @@ fn grub_boots_it() {
         Ok(output) if !output.status.success() => {
             println!("skipped: grub-mkrescue makes no image: {}", one_line(&output.stderr));
         }
-        Ok(_) => check(&home, &["-cdrom", "grub.iso"]),
+        Ok(_) => check(&home, Clock::Time, &["-cdrom", "grub.iso"]),
     }
 }
 
