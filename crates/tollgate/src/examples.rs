@@ -118,7 +118,6 @@ pub fn of(verb: &str) -> Examples {
             ("tollgate lab int --explain", "Follow one experiment instruction by instruction"),
             ("tollgate lab --explain boot", "Say what the kernel sets up, and what goes wrong otherwise"),
             ("tollgate lab --program hello.s", "Run a program in ring 3 under the lab's kernel"),
-            ("tollgate lab --image lab.iso", "Write an image that a PC boots, for a CD or a stick"),
         ],
         "report" => &[
             ("tollgate report last --out run.html", "Make a page of the newest run"),

@@ -66,19 +66,26 @@ struct Row {
 }
 
 /// How the table is divided.
+#[derive(Clone, Copy)]
 struct Columns {
     count: usize,
     has_minimum: bool,
+    /// Empty lines between groups.
+    gap: usize,
 }
 
 impl Columns {
-    /// Two with a minimum, where that is enough, or three without.
+    /// Two with a minimum, three without, three without empty lines as well.
+    const ALL: [Self; 3] = [
+        Self { count: 2, has_minimum: true, gap: 1 },
+        Self { count: 3, has_minimum: false, gap: 1 },
+        Self { count: 3, has_minimum: false, gap: 0 },
+    ];
+
+    /// The first of them that is enough; the last one where none is: those at the end are not shown then.
     fn of(chosen: &[&Experiment]) -> Self {
-        let two = Self { count: 2, has_minimum: true };
-        match places(chosen, two.count).iter().all(|(column, ..)| *column < two.count) {
-            true => two,
-            false => Self { count: 3, has_minimum: false },
-        }
+        let is_enough = |columns: &Self| places(chosen, columns).iter().all(|(at, ..)| *at < columns.count);
+        Self::ALL.into_iter().find(is_enough).unwrap_or(Self::ALL[2])
     }
 
     /// Where one begins, and how many cells it has.
@@ -123,7 +130,7 @@ impl Screen {
         for column in 0..columns.count {
             self.head(&columns, column);
         }
-        let placed = places(chosen, columns.count);
+        let placed = places(chosen, &columns);
         for (column, row, line) in &placed {
             if *column < columns.count {
                 self.line(&columns, *column, FIRST + row, line);
@@ -212,16 +219,16 @@ impl Row {
     }
 }
 
-/// Column and row of every line: groups follow one another with an empty line between, and a group that fits whole into the next
-/// column, but not into what is left of this one, begins there.
-fn places<'a>(chosen: &[&'a Experiment], columns: usize) -> Vec<(usize, usize, Line<'a>)> {
+/// Column and row of every line. Where there is room for gaps, a group that fits whole into the next column, but not into what is left
+/// of this one, begins there.
+fn places<'a>(chosen: &[&'a Experiment], columns: &Columns) -> Vec<(usize, usize, Line<'a>)> {
     let mut placed = Vec::new();
     let (mut column, mut row) = (0, 0);
     for group in chosen.chunk_by(|one, other| one.group == other.group) {
         let lines = group.len() + 1;
-        row += usize::from(row > 0);
+        row += if row > 0 { columns.gap } else { 0 };
         let fits = row + lines <= ROWS;
-        if !fits && (lines <= ROWS && column + 1 < columns || row + 1 >= ROWS) {
+        if !fits && (columns.gap > 0 && lines <= ROWS && column + 1 < columns.count || row + 1 >= ROWS) {
             (column, row) = (column + 1, 0);
         }
         let heads = group.iter().take(1).map(|experiment| Line::Group(experiment.group));

@@ -91,6 +91,25 @@ fn every_experiment_has_its_place_also_where_all_are_chosen() {
 }
 
 #[test]
+fn twenty_five_wrong_set_ups_have_their_places() {
+    let (wrong, measured): (Vec<&Experiment>, Vec<_>) =
+        EXPERIMENTS.iter().partition(|it| it.group == Group::Wrong);
+    let many: Vec<&Experiment> = measured.into_iter().chain(wrong.into_iter().cycle().take(25)).collect();
+    let columns = Columns::of(&many);
+    assert_eq!((columns.count, columns.gap), (3, 0));
+    let places = places(&many, &columns);
+    assert_eq!(places.len(), many.len() + 5);
+    for (at, (column, row, line)) in places.iter().enumerate() {
+        assert!(*column < 3 && *row < ROWS);
+        assert!(at == 0 || (places[at - 1].0, places[at - 1].1) < (*column, *row));
+        assert!(
+            *row + 1 < ROWS || matches!(line, Line::Experiment(_)),
+            "a head alone at the end of a column"
+        );
+    }
+}
+
+#[test]
 fn what_the_processor_lacks_and_what_went_wrong_is_said() {
     let image = Image::with_screen(&Parameters { operations: 3, rounds: 2, ..Parameters::default() });
     let mut bytes = image.bytes().to_vec();
