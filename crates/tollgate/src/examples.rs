@@ -115,8 +115,10 @@ pub fn of(verb: &str) -> Examples {
         ],
         "lab" => &[
             ("tollgate lab", "Run every experiment of the lab's own kernel"),
-            ("tollgate lab int --explain", "Follow one experiment instruction by instruction"),
-            ("tollgate lab --explain boot", "Say what the kernel sets up, and what goes wrong otherwise"),
+            (
+                "tollgate lab --explain boot int",
+                "Say what the kernel sets up and why, and follow one experiment instruction by instruction",
+            ),
             ("tollgate lab --program hello.s", "Run a program in ring 3 under the lab's kernel"),
         ],
         "report" => &[

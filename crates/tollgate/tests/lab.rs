@@ -191,6 +191,50 @@ fn an_explanation_stops_at_the_fault() {
 }
 
 #[test]
+fn what_the_kernel_sets_up_is_told_in_its_order() {
+    let home = Home::new();
+    let document = home.json(["lab", "int", "--explain", "boot", "--format", "json"]);
+    assert_eq!(document[1]["experiment"], "int", "experiments follow");
+    let writes = document[0]["writes"].as_array().expect("a list");
+    let places: Vec<&str> = writes.iter().map(|it| it["place"].as_str().expect("a place")).collect();
+    let at = |place: &str| places.iter().position(|it| it.contains(place)).expect(place);
+    let order = ["CR4", "CR3", "EFER", "CR0", "GDTR", "GDT 28", "rsp0", "IDT 00", "IDTR", "LSTAR", "FMASK"];
+    assert!(order.map(at).is_sorted(), "{places:?}");
+    let star = &writes[at("STAR")]["otherwise"][0];
+    assert_eq!(
+        (&star["experiment"], &star["outcome"]),
+        (&Value::from("wrong-gdt-order"), &Value::from("#GP(28) in ring 0, as the manual says"),)
+    );
+
+    let page = home.output(["lab", "--explain", "boot"]);
+    assert!(page.lines().all(|line| line.chars().count() <= 80), "{page}");
+    // The sample of docs/lab.md, but for numbers of lines.
+    let bare = |line: &str| line.trim_start_matches(|it: char| it == ' ' || it.is_ascii_digit()).to_owned();
+    let printed: Vec<String> = page.lines().map(bare).collect();
+    let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/lab.md");
+    let docs = std::fs::read_to_string(docs).expect("the page");
+    let sample = docs.split_once("$ tollgate lab --explain boot\n").expect("the sample").1;
+    let sample = sample.split_once("```").expect("its end").0;
+    for line in sample.lines().filter(|line| *line != "…") {
+        assert!(printed.contains(&bare(line)), "{line} is not in\n{page}");
+    }
+    let refused = home.tollgate(["lab", "boot"]).output().expect("started");
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(common::one_line(&refused.stderr).contains("--explain boot"));
+}
+
+#[test]
+fn every_wrong_set_up_is_followed_to_its_fault() {
+    let home = Home::new();
+    for document in home.json(["lab", "wrong-*", "--explain", "--format", "json"]).as_array().expect("a list")
+    {
+        assert!(document["instructions"].as_array().is_some_and(|it| !it.is_empty()), "{document}");
+        let ended = document["ended"].as_str().expect("a sentence");
+        assert!(ended.contains("on Intel as its manual says"), "{}: {ended}", document["experiment"]);
+    }
+}
+
+#[test]
 fn the_guest_s_tables_are_read_back() {
     let home = Home::new();
     let text = home.output(["lab", "--dump", "--on", "interpreter", "--out", "-"]);

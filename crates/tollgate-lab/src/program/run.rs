@@ -7,7 +7,7 @@ use tollgate_x86::Vendor;
 use super::{Archive, ArchiveError, Program, Ran, TEST_AND_SET, Timer};
 use crate::engines::{Chosen, EngineChoice, choose, machine};
 use crate::guest::{BASE, Image, Parameters};
-use crate::{LabError, Machine, Provenance};
+use crate::{LabError, Machine};
 
 /// How programs are run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,11 +57,17 @@ pub fn run(programs: &[Program], choice: EngineChoice, options: Options) -> Resu
     let takes_turns = programs.len() > 1 && options.timer != Timer::Off;
     let Chosen { engine, notes, emulated, .. } = choose(with_timer(choice, takes_turns)?)?;
     let machine = Machine { patience, instructions, ..machine(vendor) };
-    let mut output = engine.run(image.bytes(), BASE, image.entry(), machine)?;
     if let Some(why) = emulated {
-        output.provenance = Provenance::KvmEmulated { why };
+        return Err(refused(&why));
     }
+    let output = engine.run(image.bytes(), BASE, image.entry(), machine)?;
     Ok(Ran::of(programs, &output, notes))
+}
+
+/// KVM that emulates ring 0 gives programs faults that no processor has: they are not run there.
+fn refused(why: &str) -> LabError {
+    let why = format!("it emulates ring 0 here, which breaks programs ({why}); choose another engine");
+    LabError::Unavailable { engine: "KVM", why }
 }
 
 /// The engine for programs that take turns by the timer, which KVM's machine of the lab has none of.

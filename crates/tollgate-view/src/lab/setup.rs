@@ -5,7 +5,7 @@ mod reasons;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use tollgate_lab::guest::{Experiment, Fault};
@@ -140,7 +140,7 @@ fn mode(mode: Mode) -> &'static str {
 pub fn boot(document: &Boot, width: usize) -> String {
     let mut page = heading(&format!("{}: {}", document.experiment, document.about), width);
     let mut mode = "";
-    let mut number = 0;
+    let mut said = Said::default();
     for part in document.writes.chunk_by(|one, other| one.again == other.again) {
         let again = part.iter().filter(|write| write.again).count();
         if again > MANY {
@@ -154,8 +154,7 @@ pub fn boot(document: &Boot, width: usize) -> String {
                 page.push('\n');
                 page.push_str(&paragraph(&format!("In {mode}, ring 0:"), width, ""));
             }
-            number += 1;
-            page.push_str(&one(write, number, width));
+            page.push_str(&said.write(write, width));
         }
     }
     let rest = format!(
@@ -177,25 +176,46 @@ fn repeated(writes: usize) -> String {
     )
 }
 
-fn one(write: &WriteRecord, number: usize, width: usize) -> String {
-    let WriteRecord { place, value, decoded, address, text, instructions, .. } = write;
-    let value = value.as_ref().map_or_else(String::new, |value| format!(" = {value}"));
-    let mut page = paragraph(&format!("{place}{value}: {decoded}"), width, &format!("{number:3} "));
-    let times = match instructions {
-        1 => String::new(),
-        more => format!("; {more} instructions"),
-    };
-    page.push_str(&paragraph(&format!("at {address}  {text}{times}"), width, "      "));
-    if write.again {
-        page.push_str(&paragraph("As before.", width, "    "));
-        return page;
+/// What the text has said already: a reason and an experiment are described once.
+#[derive(Default)]
+struct Said<'a> {
+    number: usize,
+    reasons: BTreeMap<&'a str, usize>,
+    experiments: BTreeSet<&'a str>,
+}
+
+impl<'a> Said<'a> {
+    fn write(&mut self, write: &'a WriteRecord, width: usize) -> String {
+        self.number += 1;
+        let WriteRecord { place, value, decoded, address, text, instructions, .. } = write;
+        let value = value.as_ref().map_or_else(String::new, |value| format!(" = {value}"));
+        let hang = format!("{:3} ", self.number);
+        let mut page = paragraph(&format!("{place}{value}: {decoded}"), width, &hang);
+        let times = match instructions {
+            1 => String::new(),
+            more => format!("; {more} instructions"),
+        };
+        page.push_str(&paragraph(&format!("at {address}  {text}{times}"), width, "      "));
+        if write.again {
+            page.push_str(&paragraph("As before.", width, "    "));
+            return page;
+        }
+        if let Some((reason, manual)) = write.reason.as_deref().zip(write.manual) {
+            let number = self.number;
+            let first = *self.reasons.entry(reason).or_insert(number);
+            let reason = match first == number {
+                true => format!("{reason} ({manual})"),
+                false => format!("For the reason of {first}."),
+            };
+            page.push_str(&paragraph(&reason, width, "    "));
+        }
+        for Otherwise { experiment, about, outcome, .. } in &write.otherwise {
+            let about = match self.experiments.insert(experiment) {
+                true => format!("{}: ", about.trim_end_matches('.')),
+                false => String::new(),
+            };
+            page.push_str(&paragraph(&format!("{experiment}: {about}{outcome}."), width, "    ! "));
+        }
+        page
     }
-    if let Some((reason, manual)) = write.reason.as_ref().zip(write.manual) {
-        page.push_str(&paragraph(&format!("{reason} ({manual})"), width, "    "));
-    }
-    for Otherwise { experiment, about, outcome, .. } in &write.otherwise {
-        let about = about.trim_end_matches('.');
-        page.push_str(&paragraph(&format!("{experiment}: {about}: {outcome}."), width, "    ! "));
-    }
-    page
 }

@@ -99,6 +99,20 @@ fn the_examples_do_the_same_on_both_engines() {
     assert_eq!(json(&home, "qemu", &all)["programs"], json(&home, "interpreter", &all)["programs"]);
 }
 
+#[test]
+fn kvm_runs_programs_or_says_why_not() {
+    let home = Home::new();
+    home.file("exits", EXITS);
+    let output = home.tollgate(["lab", "--program", "exits", "--argument", "3", "--on", "kvm"]).output();
+    let output = output.expect("started");
+    if output.status.code() == Some(2) {
+        let why = one_line(&output.stderr);
+        assert!(why.starts_with("KVM cannot be used: "), "{why}");
+        return println!("skipped: {why}");
+    }
+    assert_eq!(output.status.code(), Some(3));
+}
+
 /// The words of a line, and the number at its end.
 fn row(line: &str) -> (&str, u64) {
     let (words, number) = line.rsplit_once(' ').expect("a number");

@@ -51,7 +51,7 @@ pub(super) fn value(item: &Item) -> Option<String> {
         Item::Control { value, .. } | Item::Msr { value, .. } => format!("{value:016x}"),
         Item::Task { field, value } => format!("{value:0digits$x}", digits = 2 * field.size),
         Item::Kernel { value, .. } | Item::Pages { value, .. } => format!("{value:016x}"),
-        Item::Table { base, limit, .. } => format!("{base:x}:{limit:x}"),
+        Item::Table { base, limit, .. } => format!("base {base:x}, limit {limit:x}"),
         Item::Segments { selector, .. } => selector.to_string(),
         Item::Descriptor { bytes, .. } => spelled(bytes),
         Item::Gates { gate, .. } => spelled(&gate.encode()),
@@ -79,15 +79,15 @@ pub(super) fn decoded(item: &Item) -> String {
             decode::control(&format!("cr{number}"), *value).unwrap_or_else(|| format!("{value:x}"))
         }
         Item::Msr { msr, value } => decode::sentences(&Decoded::Msr(*msr, *value)).join(" "),
-        Item::Table { register, base, limit } => {
+        Item::Table { register, limit, .. } => {
             let (size, what) = match register {
                 TableRegister::Gdtr => (8, "entries of 8 bytes"),
                 TableRegister::Idtr => (16, "gates of 16 bytes"),
             };
-            format!("{} {what} at {base:x}", (u32::from(*limit) + 1) / size)
+            format!("{} {what}", (u32::from(*limit) + 1) / size)
         }
         Item::Segments { registers, hidden, .. } if registers[..] == [SegmentRegister::Tr] => format!(
-            "{} at {:x}, last byte {:x}",
+            "{}, at {:x}, last byte {:x}",
             decode::segment(&hidden.descriptor, Width::Long),
             hidden.base,
             hidden.descriptor.effective_limit()
@@ -135,7 +135,7 @@ fn descriptor(selector: u16, bytes: &[u8]) -> String {
                     format!("{what} to {}:{:x}, DPL {}", gate.low.selector, gate.offset(), gate.low.dpl)
                 }
                 Some(Decoded::System(_, it)) => {
-                    format!("{what} at {:x}, last byte {:x}", it.base(), it.low.effective_limit())
+                    format!("{what}, at {:x}, last byte {:x}", it.base(), it.low.effective_limit())
                 }
                 _ => what,
             }

@@ -21,10 +21,14 @@ fn reason(why: &'static str, manual: &'static str, otherwise: &'static [&'static
     Some(Reason { why: why.into(), manual, otherwise })
 }
 
-/// The selectors that instructions compute, from the MSRs that were written.
+/// What other writes say of a segment or a table: the selectors that instructions compute from MSRs, those of gates, and CR3.
 pub(super) struct Sums {
     star: Option<Star>,
     sysenter: Option<SysenterCs>,
+    /// The segments that gates lead through.
+    gates: Vec<Selector>,
+    /// The page table that CR3 leads to.
+    root: Option<u64>,
 }
 
 impl Sums {
@@ -35,10 +39,23 @@ impl Sums {
                 _ => None,
             })
         };
-        Self { star: of(Msr::Star).map(Star), sysenter: of(Msr::SysenterCs).map(SysenterCs) }
+        let gates = setup.writes.iter().filter_map(|write| match &write.item {
+            Item::Gates { gate, .. } => Some(gate.low.selector),
+            _ => None,
+        });
+        let root = setup.writes.iter().find_map(|write| match write.item {
+            Item::Control { number: 3, value } => Some(value & !0xfff),
+            _ => None,
+        });
+        Self {
+            star: of(Msr::Star).map(Star),
+            sysenter: of(Msr::SysenterCs).map(SysenterCs),
+            gates: gates.collect(),
+            root,
+        }
     }
 
-    /// The loads that come to this entry of the GDT, whatever privilege level they ask for.
+    /// The loads that come to this entry of the GDT, whatever privilege level they ask for, by the sums of STAR and SYSENTER_CS.
     fn loads(&self, selector: Selector) -> Vec<&'static str> {
         let star = self.star.map(|star| {
             [
@@ -60,7 +77,11 @@ impl Sums {
             ]
         });
         let all = star.iter().flatten().chain(sysenter.iter().flatten());
-        all.filter(|(_, it)| it.offset() == selector.offset()).map(|(what, _)| *what).collect()
+        let mut loads: Vec<&str> =
+            all.filter(|(_, it)| it.offset() == selector.offset()).map(|(what, _)| *what).collect();
+        let is_of_gates = self.gates.iter().any(|gate| gate.offset() == selector.offset());
+        loads.extend(is_of_gates.then_some("CS of what comes through the IDT"));
+        loads
     }
 }
 
@@ -84,7 +105,9 @@ pub(super) fn of(item: &Item, sums: &Sums) -> Option<Reason> {
         Item::Table { register, .. } => Some(table(*register)),
         Item::Segments { registers, selector, .. } => segments(registers, *selector),
         Item::Cleared { place, .. } => cleared(*place),
-        Item::Pages { level, value, count, first, .. } => pages(*level, *value, *count, *first),
+        Item::Pages { level, table, value, count, first, .. } => {
+            pages(*level, *value, *count, *first, sums.root == Some(*table))
+        }
         Item::Descriptor { selector, bytes } => descriptor(*selector, bytes, sums),
         Item::Task { field, .. } => task(field.name),
         Item::Gates { gate, .. } if gate.low.dpl == 3 => reason(
@@ -165,8 +188,8 @@ fn register(msr: Msr, value: u64) -> Option<Reason> {
             &["wrong-gdt-order"],
         ),
         Msr::Lstar => reason(
-            "SYSCALL asks nothing of the address but that it is canonical, and arrives in ring 0 on the caller's stack. What the \
-             handler does with RCX before SYSRET is its own care.",
+            "WRMSR asks that the address is canonical, and SYSCALL asks nothing: it arrives there in ring 0, on the caller's stack. \
+             The way back is in RCX, and the handler's to check.",
             FAST,
             &["wrong-lstar", "wrong-return"],
         ),
@@ -243,7 +266,7 @@ fn segments(registers: &[SegmentRegister], selector: Selector) -> Option<Reason>
             &[],
         ),
         _ if selector.is_null() => reason(
-            "Null: the base becomes 0. In 64-bit mode only the bases of these two count.",
+            "Null: no segment of the loader stays. In 64-bit mode only the bases of these two count, and MSRs hold them.",
             "SDM 3A, \"Segment loading instructions in IA-32e mode\"",
             &[],
         ),
@@ -280,7 +303,7 @@ fn cleared(place: Place) -> Option<Reason> {
     }
 }
 
-fn pages(level: u8, value: u64, count: u16, first: u16) -> Option<Reason> {
+fn pages(level: u8, value: u64, count: u16, first: u16, is_root: bool) -> Option<Reason> {
     const USER: u64 = 1 << 2;
     match (level, value) {
         (_, value) if value & 1 == 0 => reason(
@@ -288,9 +311,16 @@ fn pages(level: u8, value: u64, count: u16, first: u16) -> Option<Reason> {
             "SDM 3A, \"Interrupt 14: page-fault exception\"",
             &["wrong-lstar"],
         ),
-        (3 | 4, _) => reason(
-            "Ring 3 needs its bit on every level. Here it is set for all, so that the page directory decides. The second root, \
-             with the same entry, is for the experiments that change CR3.",
+        (4, _) if is_root => reason(
+            "Ring 3 needs its bit on every level. Here it is set for all that lies below, so that the page directory decides.",
+            RIGHTS,
+            &["wrong-user-page"],
+        ),
+        (4, _) => {
+            reason("A second root with the same mappings, for the experiments that change CR3.", PAGING, &[])
+        }
+        (3, _) => reason(
+            "The first GiB, by one page directory; of this level too ring 3 needs the bit.",
             RIGHTS,
             &["wrong-user-page"],
         ),
@@ -328,22 +358,16 @@ fn descriptor(selector: Selector, bytes: &[u8], sums: &Sums) -> Option<Reason> {
             "SDM 3A, \"TSS descriptor in 64-bit mode\"",
             &["wrong-tss-limit"],
         ),
-        _ if loads.is_empty() => reason(
-            "No instruction needs it: wrong set-ups write over it.",
-            "SDM 3A, \"Segment descriptors\"",
-            &["wrong-segment-absent"],
-        ),
+        _ if loads.is_empty() => {
+            reason("Nothing loads it: wrong set-ups write over it.", "SDM 3A, \"Segment descriptors\"", &[])
+        }
         kind => {
             let otherwise: &'static [&'static str] = match (kind, low.dpl) {
                 (Kind::Code { .. }, 0) => &["wrong-segment-absent"],
                 (_, 3) => &["wrong-gdt-order"],
                 _ => &[],
             };
-            Some(Reason {
-                why: format!("By their sums it is {}.", listed(&loads)).into(),
-                manual: ORDER,
-                otherwise,
-            })
+            Some(Reason { why: format!("It is {}.", listed(&loads)).into(), manual: ORDER, otherwise })
         }
     }
 }

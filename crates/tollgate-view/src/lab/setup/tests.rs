@@ -1,1 +1,56 @@
+use tollgate_lab::EngineChoice;
+use tollgate_lab::guest::Group;
+use tollgate_lab::setup::setup;
+use tollgate_x86::Vendor;
 
+use super::*;
+
+fn document(vendor: Option<Vendor>) -> Boot {
+    let setup = setup(vendor).expect("a kernel");
+    let results = tollgate_lab::run(&shown_by(&setup), EngineChoice::Interpreter, vendor, &|| None);
+    Boot::new(&setup, &results.expect("the interpreter"))
+}
+
+#[test]
+fn every_write_has_its_reason() {
+    for vendor in [Vendor::Intel, Vendor::Amd] {
+        for write in document(Some(vendor)).writes {
+            assert!(write.reason.is_some_and(|why| why.ends_with('.')), "{}", write.place);
+            assert!(
+                write.manual.is_some_and(|it| ["SDM", "APM", "Intel"].iter().any(|by| it.starts_with(by)))
+            );
+        }
+    }
+}
+
+#[test]
+fn what_goes_wrong_otherwise_is_the_outcome_of_an_experiment() {
+    for vendor in [Vendor::Intel, Vendor::Amd] {
+        let document = document(Some(vendor));
+        let shown: Vec<&Otherwise> = document.writes.iter().flat_map(|write| &write.otherwise).collect();
+        assert!(shown.iter().all(|it| it.as_expected), "{vendor}");
+        for it in &shown {
+            let experiment = Experiment::of(it.experiment).expect(it.experiment);
+            // All but one are refused: what IOPL 3 is worth shows by being done.
+            let is_refused = it.outcome.starts_with('#') && it.outcome.contains(" in ring ");
+            assert_eq!(is_refused, experiment.group == Group::Wrong, "{}: {}", it.experiment, it.outcome);
+        }
+        let wrong = tollgate_lab::guest::EXPERIMENTS.iter().filter(|it| it.group == Group::Wrong);
+        for experiment in wrong {
+            assert!(shown.iter().any(|it| it.experiment == experiment.name), "{}", experiment.name);
+        }
+        let reads = document.writes.iter().filter(|write| !write.again && write.otherwise.is_empty()).count();
+        assert!(2 * reads < document.writes.iter().filter(|write| !write.again).count(), "{reads}");
+    }
+}
+
+#[test]
+fn segments_are_told_by_what_loads_them() {
+    let document = document(None);
+    let reason = |place: &str| {
+        let write = document.writes.iter().find(|write| write.place == place).expect(place);
+        write.reason.clone().expect("a reason")
+    };
+    assert_eq!(reason("GDT 08"), "It is CS of SYSCALL, CS of SYSENTER and CS of what comes through the IDT.");
+    assert_eq!(reason("GDT 30"), "It is SS of SYSEXIT to 64-bit code.");
+}
