@@ -51,22 +51,25 @@ pub fn of_throughput() -> (Vec<Params>, Vec<Params>) {
     all(|means| means.is_queue).into_iter().partition(|case| word(case, "between") == PROCESSES)
 }
 
-/// The boundaries that any case crosses.
-pub const CROSSES: &[Boundary] = &[
+/// The boundaries that messages cross which are kept for a receiver.
+pub const KEPT: &[Boundary] = CROSSED.split_at(CROSSED.len() - 2).0;
+
+/// The boundaries that any message crosses. The last two are of channels that keep none.
+pub const CROSSED: &[Boundary] = &[
     KernelEntry,
     SystemCall,
     KernelCode,
     UserCopy,
     Socket,
     KernelAllocation,
-    IoUring,
-    SignalSend,
     MemoryAccess,
     WakeUp,
     ContextSwitch,
     CacheLine,
     InterProcessorInterrupt,
     IdleExit,
+    IoUring,
+    SignalSend,
 ];
 
 /// Whether a case crosses a boundary.

@@ -86,8 +86,8 @@ impl Message {
         let memory = Mapping::anonymous(length, libc::MAP_PRIVATE);
         let memory = memory.map_err(|error| Refusal::of("mmap(2) is refused", &error))?;
         let mut message = Self { memory, length };
-        for (at, byte) in message.bytes_mut().iter_mut().enumerate() {
-            *byte = body(at);
+        for piece in message.bytes_mut().chunks_mut(PERIOD) {
+            piece.copy_from_slice(&BODY[..piece.len()]);
         }
         message.number(0);
         Ok(message)
@@ -143,19 +143,33 @@ impl Message {
         self.bytes_mut().fill(0);
     }
 
-    /// Whether its body is that of every message.
+    /// Whether its body, between its numbers, is that of every message.
     pub fn has_body(&self) -> bool {
         let bytes = self.bytes();
+        let body = |at: usize, from: usize, to: usize| {
+            bytes.get(from..to).is_none_or(|own| own == &BODY[at..at + own.len()])
+        };
         let end = bytes.len().saturating_sub(1);
-        (8..end).all(|at| bytes[at] == body(at))
+        let starts = (0..bytes.len()).step_by(PERIOD);
+        starts
+            .map(|start| (start, start.max(8), end.min(start + PERIOD)))
+            .all(|(start, from, to)| body(from - start, from, to))
     }
 }
 
-/// The byte of every message at this place, between its numbers. The period is no power of two, so a piece that is moved by a page does
-/// not fit.
-fn body(at: usize) -> u8 {
-    (at % 251) as u8
-}
+/// The bytes of every message repeat after so many. It is no power of two, so a piece that is moved by a page does not fit.
+const PERIOD: usize = 251;
+
+/// What repeats in every message.
+static BODY: [u8; PERIOD] = {
+    let mut body = [0; PERIOD];
+    let mut at = 0;
+    while at < PERIOD {
+        body[at] = at as u8;
+        at += 1;
+    }
+    body
+};
 
 #[cfg(test)]
 mod tests {

@@ -181,9 +181,17 @@ impl Peer {
         wake(&board.job);
     }
 
-    /// Waits until it has taken the messages of the warm-up (1), or those that were timed (2).
-    pub fn has_taken(&self, which: u32) -> Outcome {
+    /// Waits until it has taken the messages of the warm-up (1), or those that were timed (2). It polls first where the peer has a
+    /// processor of its own: a wake-up would take as long as several messages.
+    pub fn has_taken(&self, which: u32, polls: bool) -> Outcome {
+        /// About a millisecond.
+        const POLLS: u32 = 1 << 15;
         let progress = &self.board.progress;
+        let mut left = if polls { POLLS } else { 0 };
+        while left > 0 && progress.load(SeqCst) < which {
+            std::hint::spin_loop();
+            left -= 1;
+        }
         match wait_until(|| progress.load(SeqCst) >= which, progress, LONG) {
             true if progress.load(SeqCst) == FAILED => Err(Fault::Closed),
             true => Ok(()),

@@ -1,6 +1,6 @@
 //! Round trips of a message: lmbench's lat_pipe, lat_unix, lat_tcp and lat_udp, perf bench sched pipe.
 
-use super::cases::{CROSSES, PROCESSES, crossed_in, is_one_of, of_round_trips, timed};
+use super::cases::{CROSSED, PROCESSES, SAME, crossed_in, is_one_of, of_round_trips, timed};
 use super::peer::Part;
 use super::talk::{COUNTERS, Talk};
 use crate::prelude::*;
@@ -13,13 +13,18 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     operation: "One message of so many bytes to a peer and its answer, the same message. Both ends sleep until theirs comes; by=shm-spin polls.",
     avoid: "Send several messages at a time, share memory, keep both ends on one processor or let them poll on two.",
     source: "pipe(7); unix(7); tcp(7); mq_overview(7); McVoy and Staelin, lmbench, USENIX 1996 (lat_pipe, lat_unix, lat_tcp, lat_udp)",
-    crosses: CROSSES,
+    crosses: CROSSED,
     crossed_in,
     timed,
     counters: COUNTERS,
     bytes: |params| Some(2 * number(params, "bytes")),
     cases: || of_round_trips().0,
     thorough_cases: || of_round_trips().1,
+    headlines: &[Headline {
+        section: Section::Processes,
+        name: "TCP round trip, loopback",
+        params: &[("by", "tcp"), ("bytes", "1"), ("between", PROCESSES), ("cpus", SAME)],
+    }],
     in_everything: |params| {
         let on_one = ["pipe", "unix", "tcp", "shm-futex"].map(|by| (by, PROCESSES, true));
         is_one_of(params, 1, &on_one)

@@ -113,7 +113,7 @@ impl Talk {
             Part::Answer => self.side.ask(&mut self.message, numbers),
             Part::Take => {
                 self.side.give(&mut self.message, numbers)?;
-                self.peer.has_taken(step)
+                self.peer.has_taken(step, self.is_apart)
             }
         }
     }

@@ -85,6 +85,15 @@ impl Slots {
 }
 
 impl End for Slots {
+    /// Writes to each page, without a change: a child has no page tables of shared memory, and the first use of each page would be a
+    /// page fault among the messages.
+    fn enter(&mut self) {
+        for at in (0..2 * stride(self.bytes)).step_by(4096) {
+            // SAFETY: an aligned word within the mapping; zeros are valid.
+            unsafe { &*self.memory.address().add(at).cast::<AtomicU32>() }.fetch_or(0, SeqCst);
+        }
+    }
+
     #[inline(always)]
     fn send(&mut self, message: &[u8]) -> Outcome {
         let lane = self.lane(self.into);
