@@ -14,6 +14,7 @@ mod rdtsc;
 mod results;
 pub(crate) mod returns;
 mod seccomp;
+mod short_call;
 mod speculation;
 mod syscall;
 mod syscall_clock;
@@ -35,6 +36,7 @@ pub(crate) static SUITE: Suite = Suite {
         &syscall::BENCHMARK,
         &syscall_getpid::BENCHMARK,
         &syscall_clock::BENCHMARK,
+        &short_call::BENCHMARK,
         &libc_call::BENCHMARK,
         &returns::BENCHMARK,
         &seccomp::BENCHMARK,
