@@ -15,6 +15,7 @@ use tollgate_os::memfd;
 use tollgate_os::process::{self, Child};
 
 use super::clock::Clock;
+use super::events::Tally;
 use super::refusal::{OrRefused, Refusal, Result};
 use super::runner::{Batch, Order, Runner};
 
@@ -101,24 +102,25 @@ struct Answer {
     ticks: [u64; 3],
     /// Each loop began and ended on the same processor.
     stayed: bool,
-    /// The program was not switched out.
-    unswitched: bool,
+    /// Its switches, minor and major faults in between.
+    usage: [u64; 3],
     result: u32,
 }
 
 impl Answer {
-    const BYTES: usize = 56;
+    const BYTES: usize = 72;
 
     fn parse(bytes: &[u8; Self::BYTES]) -> Self {
         let word = |at: usize| {
             u32::from_le_bytes([bytes[4 * at], bytes[4 * at + 1], bytes[4 * at + 2], bytes[4 * at + 3]])
         };
         let ticks = |at: usize| u64::from(word(at)) | u64::from(word(at + 1)) << 32;
+        let added = |at: usize| u64::from(word(at + 4).wrapping_sub(word(at)));
         Self {
             ticks: [ticks(0), ticks(3), ticks(6)],
             stayed: [2, 5, 8].into_iter().all(|at| word(at) == 0),
-            unswitched: word(9) == word(11) && word(10) == word(12),
-            result: word(13),
+            usage: [added(9) + added(10), added(11), added(12)],
+            result: word(17),
         }
     }
 }
@@ -182,9 +184,10 @@ impl Runner for Program {
             let why = "a 32-bit program needs the TSC as its clock, which is not usable here (see the fact run.clock)";
             return Err(Refusal::Skip(why.to_owned()));
         }
-        let Answer { ticks: [empty, work, empty_again], stayed, unswitched, result } = self.ask(order)?;
+        let Answer { ticks: [empty, work, empty_again], stayed, usage, result } = self.ask(order)?;
         (self.check)(result).map_err(Refusal::Fail)?;
-        Ok(Batch::new(work, empty.min(empty_again), stayed && unswitched))
+        let tally = Tally::of_operations(usage, 1, 1);
+        Ok(Batch { tally, ..Batch::new(work, empty.min(empty_again), stayed && usage[0] == 0) })
     }
 }
 

@@ -4,8 +4,8 @@
 #
 # An order on descriptor 0: iterations, and more of them for the benchmark's loop alone.
 # An answer on descriptor 1: three spans (the empty loop, the benchmark's, the empty one again), each ticks
-# low, high, and 0 if the processor stayed the same; voluntary and involuntary switches before, the same
-# after; what the benchmark's loop returned.
+# low, high, and 0 if the processor stayed the same; voluntary and involuntary switches, minor and
+# major faults before, the same after; what the benchmark's loop returned.
 
 .pushsection .rodata.tollgate_compat, "a", @progbits
 .balign 64
@@ -43,8 +43,8 @@ tollgate_compat_begin:
     .set .Ltg_extra, 68
     .set .Ltg_answer, 128
     .set .Ltg_switches_before, 128 + 36
-    .set .Ltg_switches_after, 128 + 44
-    .set .Ltg_result, 128 + 52
+    .set .Ltg_switches_after, 128 + 52
+    .set .Ltg_result, 128 + 68
     .set .Ltg_start, 256
     .set .Ltg_returned, 268
     .set .Ltg_usage, 320
@@ -116,7 +116,7 @@ tollgate_compat_begin:
     call .Ltg_switches
 
     lea ecx, [ebp + .Ltg_answer]
-    mov edx, 56
+    mov edx, 72
     call .Ltg_write
     jmp .Ltg_serve
 
@@ -156,7 +156,8 @@ tollgate_compat_begin:
     mov [ebx + 8], ecx
     ret
 
-# getrusage(RUSAGE_SELF): ru_nvcsw and ru_nivcsw, its 17th and 18th words, go to edx.
+# getrusage(RUSAGE_SELF): ru_nvcsw and ru_nivcsw, its 17th and 18th words, and ru_minflt and ru_majflt, its 9th and 10th,
+# go to edx.
 .Ltg_switches:
     push edx
     mov eax, 77
@@ -168,6 +169,10 @@ tollgate_compat_begin:
     mov [edx], eax
     mov eax, [ebp + .Ltg_usage + 68]
     mov [edx + 4], eax
+    mov eax, [ebp + .Ltg_usage + 32]
+    mov [edx + 8], eax
+    mov eax, [ebp + .Ltg_usage + 36]
+    mov [edx + 12], eax
     ret
 
     .balign 64, 0x90

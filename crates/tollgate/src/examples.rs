@@ -34,10 +34,6 @@ pub fn of(verb: &str) -> Examples {
                 "tollgate show before files --sort latency",
                 "Show the files of the run labelled `before`, the slowest first",
             ),
-            (
-                "tollgate show last entry --counters",
-                "Show what was counted beside the latencies of kernel entry",
-            ),
             ("tollgate show last --by file", "Show the newest traced command's time by file"),
         ],
         "explain" => &[
