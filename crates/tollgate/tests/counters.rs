@@ -77,7 +77,11 @@ fn expect_reason_or_source(document: &Value) -> String {
     let fact = &document["facts"]["run.counters"];
     match fact["status"].as_str() {
         Some("known") => fact["value"].as_str().expect("events").to_owned(),
-        _ => fact["why"].as_str().filter(|why| why.len() > 20).expect("a reason").to_owned(),
+        _ => {
+            let (_, why) = fact["why"].as_str().and_then(|why| why.split_once(": ")).expect("a reason");
+            assert!(why.len() > 20, "{why}");
+            why.to_owned()
+        }
     }
 }
 
