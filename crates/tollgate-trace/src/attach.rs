@@ -1,16 +1,18 @@
 //! Processes that run already: traced from now on, until they end, or for a time, or until a signal asks this process to end. They are
 //! neither stopped nor changed, and go on when the trace ends.
 //!
-//! [`given`] says which processes they are, [`wait`] waits for the end.
+//! [`given`] and [`group`] say which processes they are, [`wait`] waits for the end, [`interval`] is a part of a trace.
 
 mod given;
+mod group;
+mod interval;
 mod wait;
 
 use std::io;
 use std::os::fd::AsFd;
 
 use tollgate_model::Traced;
-use tollgate_model::traced::{Attached, Backend, Ended, TimesFrom, Until};
+use tollgate_model::traced::{Attached, Backend, Ended, MOST_ENTRIES, TimesFrom, Until};
 
 use crate::bpf::{Bpf, Costs};
 use crate::outcome::{Collected, Trace, TraceError, Used};
@@ -18,78 +20,200 @@ use crate::ptrace::still_running;
 use crate::request::{Choice, Request, Running};
 use crate::run::check_names;
 use given::Given;
-use wait::Signals;
+use group::Directory;
+pub use interval::Interval;
+use wait::{Next, Signals};
 
-/// Traces processes that run already, with their threads and the children that they make from now on.
+/// Traces processes that run already, with their threads and the children that they make from now on. Each interval of `running.every` is
+/// shown when it is over, and the last one at the end.
 ///
 /// # Errors
 /// See [`TraceError`]: a process that is not there or cannot be traced, or a backend that cannot work here.
-pub fn attach(request: &Request, running: &Running) -> Result<Trace, TraceError> {
+pub fn attach(request: &Request, running: &Running, show: impl FnMut(Interval)) -> Result<Trace, TraceError> {
     check_names(request)?;
-    let given = Given::all(&running.processes)?;
     if request.by == Choice::Ptrace {
         let why = "ptrace(2) stops what it traces: processes that run already are traced with BPF only";
         return Err(TraceError::Unavailable(why.to_owned()));
     }
-    let system = |what: &'static str| move |error: io::Error| TraceError::System(what, error);
-    let signals = Signals::hold().map_err(system("signalfd(2)"))?;
+    let group = running.cgroup.as_deref().map(Directory::find).transpose().map_err(TraceError::Request)?;
+    let given = match &group {
+        Some(group) => Given::in_group(group).map_err(TraceError::Request)?,
+        None => Given::all(&running.processes)?,
+    };
+    let signals = Signals::hold().map_err(|error| TraceError::System("signalfd(2)", error))?;
     let refused = |why: String| {
         TraceError::Unavailable(format!("BPF cannot trace here: {}", given::with_owners(&given, why)))
     };
-    let request = Request { running: true, command: Vec::new(), ..request.clone() };
+    let request = Request {
+        running: true,
+        cgroup: group.as_ref().and_then(Directory::group),
+        command: Vec::new(),
+        ..request.clone()
+    };
     let bpf = Bpf::load(&request).map_err(refused)?;
-    let began_ns = bpf.begin();
-    let wanted = given.iter().map(|one| (one.pid, one.name.as_str(), one.descriptor.as_fd()));
-    bpf.take(wanted).map_err(refused)?;
-    let limits = wait::Limits { time: running.time, linger: request.linger };
-    let until = wait::wait(&given, &limits, &signals, || bpf.alive()).map_err(system("poll(2)"))?;
-    let (costs, alive) = (bpf.costs(), bpf.alive());
-    let mut collected = bpf.finish();
-    if until == Until::Exited && alive > 0 {
-        collected.notes.push(still_running(usize::try_from(alive).ok()));
-    }
-    let events = std::mem::take(&mut collected.events);
-    let traced = traced(&given, until, costs, began_ns, collected);
-    Ok(Trace { traced, used: Used::default(), events, ended: Ended::Exit(0) })
+    let mut session = Session::begin(bpf, Subject { given, group, processors: 0 }, show)
+        .map_err(|why| TraceError::Unavailable(format!("BPF cannot trace here: {why}")))?;
+    let limits = wait::Limits { time: running.time, every: running.every, linger: request.linger };
+    let until = session.wait(&limits, &signals).map_err(|error| TraceError::System("poll(2)", error))?;
+    Ok(session.end(until, running.every.is_some()))
 }
 
-/// The result of the trace of these processes, which began then.
-fn traced(given: &[Given], until: Until, costs: Costs, began_ns: u64, collected: Collected) -> Traced {
-    let processors = tollgate_os::affinity::allowed(given.first().map_or(0, |first| first.pid.cast_signed()));
-    // What they had used before is in none of these.
-    let (user_ns, sys_ns, times_from) = match collected.processor_time(Backend::Bpf) {
-        Some((user_ns, sys_ns)) => (user_ns, sys_ns, TimesFrom::Trace),
-        None => (0, 0, TimesFrom::Unknown),
-    };
-    Traced {
-        command: match given {
-            [one] => one.command.clone(),
+/// What is traced.
+struct Subject {
+    given: Vec<Given>,
+    group: Option<Directory>,
+    /// Of the first process's affinity mask.
+    processors: u32,
+}
+
+/// A trace that is going on.
+struct Session<F> {
+    bpf: Bpf,
+    subject: Subject,
+    began_ns: u64,
+    /// The totals at the end of the last interval, and how many there were.
+    last: Collected,
+    intervals: u64,
+    show: F,
+}
+
+impl<F: FnMut(Interval)> Session<F> {
+    fn begin(bpf: Bpf, mut subject: Subject, show: F) -> Result<Self, String> {
+        let first = subject.given.first().map_or(0, |first| first.pid.cast_signed());
+        let processors = tollgate_os::affinity::allowed(first).map_or(0, |allowed| allowed.len());
+        subject.processors = u32::try_from(processors).unwrap_or(u32::MAX);
+        let began_ns = bpf.begin();
+        take(&bpf, &subject.given)?;
+        let last = Collected { stopped_ns: began_ns, ..Collected::default() };
+        let mut session = Self { bpf, subject, began_ns, last, intervals: 0, show };
+        session.take_newcomers()?;
+        Ok(session)
+    }
+
+    /// Takes processes of the control group that were made, or came in, while the others were taken.
+    fn take_newcomers(&mut self) -> Result<(), String> {
+        const MOST_PASSES: usize = 10;
+        let Some(group) = &self.subject.group else { return Ok(()) };
+        for _ in 0..MOST_PASSES {
+            let known: Vec<u32> = self.subject.given.iter().map(|one| one.pid).collect();
+            let all = Given::in_group(group).unwrap_or_default();
+            let new: Vec<Given> = all.into_iter().filter(|one| !known.contains(&one.pid)).collect();
+            if new.is_empty() {
+                break;
+            }
+            take(&self.bpf, &new)?;
+            self.subject.given.extend(new);
+        }
+        Ok(())
+    }
+
+    fn wait(&mut self, limits: &wait::Limits, signals: &Signals) -> io::Result<Until> {
+        // Of a control group the threads say whether something is left; those that come are not known by number.
+        let is_group = self.subject.group.is_some();
+        let awaited = if is_group { &[][..] } else { &self.subject.given[..] };
+        let awaited = awaited.iter().map(|one| one.descriptor.try_clone()).collect::<io::Result<_>>()?;
+        let mut wait = wait::Wait::begin(awaited, limits);
+        let mut arrived = self.bpf.arrived();
+        loop {
+            match wait.next(signals, is_group, || self.bpf.alive())? {
+                Next::End(until) => return Ok(until),
+                Next::Interval => {
+                    let now = self.bpf.so_far();
+                    self.close_interval(now);
+                }
+                Next::Look => {
+                    let now = self.bpf.arrived();
+                    if now != arrived {
+                        arrived = now;
+                        // Refused, it is tried again when the next one comes.
+                        let _ = self.bpf.take(std::iter::empty());
+                    }
+                }
+            }
+        }
+    }
+
+    fn close_interval(&mut self, now: Collected) {
+        let added = interval::difference(&now, &self.last);
+        let (from, to) = (self.last.stopped_ns, now.stopped_ns);
+        self.last = now;
+        self.intervals += 1;
+        let traced = self.subject.traced(None, self.bpf.costs(), to.saturating_sub(from), added);
+        let since = |moment: u64| moment.saturating_sub(self.began_ns);
+        (self.show)(Interval { number: self.intervals, from_ns: since(from), to_ns: since(to), traced });
+    }
+
+    fn end(mut self, until: Until, has_intervals: bool) -> Trace {
+        let (costs, alive) = (self.bpf.costs(), self.bpf.alive());
+        let sees_arrivals = self.subject.group.is_none() || self.bpf.sees_arrivals();
+        let mut collected = self.bpf.finish();
+        if until == Until::Exited && alive > 0 {
+            collected.notes.push(still_running(usize::try_from(alive).ok()));
+        }
+        if !sees_arrivals {
+            let note = "this kernel does not tell which processes come into a control group: those that were in it, and \
+                        their children, were traced";
+            collected.notes.push(note.to_owned());
+        }
+        let wall_ns = collected.stopped_ns.saturating_sub(self.began_ns);
+        if has_intervals {
+            let since = |moment: u64| moment.saturating_sub(self.began_ns);
+            let (from, to) = (self.last.stopped_ns, collected.stopped_ns);
+            let added = interval::difference(&collected, &self.last);
+            let traced = self.subject.traced(None, costs, to.saturating_sub(from), added);
+            let number = self.intervals + 1;
+            (self.show)(Interval { number, from_ns: since(from), to_ns: since(to), traced });
+        }
+        let events = std::mem::take(&mut collected.events);
+        let traced = self.subject.traced(Some(until), costs, wall_ns, collected);
+        Trace { traced, used: Used::default(), events, ended: Ended::Exit(0) }
+    }
+}
+
+fn take(bpf: &Bpf, given: &[Given]) -> Result<(), String> {
+    bpf.take(given.iter().map(|one| (one.pid, one.name.as_str(), one.descriptor.as_fd())))
+}
+
+impl Subject {
+    /// The result of a trace that took so long; `until` is None while it goes on.
+    fn traced(&self, until: Option<Until>, costs: Costs, wall_ns: u64, collected: Collected) -> Traced {
+        // What they had used before is in none of these.
+        let (user_ns, sys_ns, times_from) = match collected.processor_time(Backend::Bpf) {
+            Some((user_ns, sys_ns)) => (user_ns, sys_ns, TimesFrom::Trace),
+            None => (0, 0, TimesFrom::Unknown),
+        };
+        let command = match (&self.given[..], &self.group) {
+            ([one], None) => one.command.clone(),
             _ => Vec::new(),
-        },
-        backend: Backend::Bpf,
-        attached: Some(Attached {
-            processes: given.iter().map(|one| one.pid).collect(),
-            cgroup: None,
-            until,
-        }),
-        ended: None,
-        processors: processors.map_or(0, |allowed| u32::try_from(allowed.len()).unwrap_or(u32::MAX)),
-        wall_ns: collected.stopped_ns.saturating_sub(began_ns),
-        user_ns,
-        sys_ns,
-        times_from,
-        busy_ns: collected.busy_ns,
-        idle: collected.idle,
-        processes: collected.processes,
-        threads: collected.threads,
-        calls: collected.calls,
-        outside: collected.outside,
-        tree: collected.tree,
-        files: collected.files,
-        misaligned: collected.misaligned,
-        cost_per_call_ns: costs.traced,
-        cost_to_others_ns: costs.others,
-        missed: collected.missed,
-        notes: collected.notes,
+        };
+        let cgroup = self.group.as_ref().map(|group| group.path().display().to_string());
+        Traced {
+            command,
+            backend: Backend::Bpf,
+            attached: Some(Attached {
+                processes: self.given.iter().map(|one| one.pid).take(MOST_ENTRIES).collect(),
+                cgroup,
+                until,
+            }),
+            ended: None,
+            processors: self.processors,
+            wall_ns,
+            user_ns,
+            sys_ns,
+            times_from,
+            busy_ns: collected.busy_ns,
+            idle: collected.idle,
+            processes: collected.processes,
+            threads: collected.threads,
+            calls: collected.calls,
+            outside: collected.outside,
+            tree: collected.tree,
+            files: collected.files,
+            misaligned: collected.misaligned,
+            cost_per_call_ns: costs.traced,
+            cost_to_others_ns: costs.others,
+            missed: collected.missed,
+            notes: collected.notes,
+        }
     }
 }

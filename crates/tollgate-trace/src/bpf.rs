@@ -56,7 +56,7 @@ impl Bpf {
         let maps = Maps::new(request)?;
         let subject = cost::Subject::new().ok();
         let mut kernel = Kernel::here(request.files)?;
-        let marks = request.running.then(Marks::new).transpose()?;
+        let marks = request.running.then(|| Marks::new(request.cgroup)).transpose()?;
         let target = |kernel: Kernel| Target {
             kernel,
             maps: maps.for_programs(&kernel),
@@ -115,6 +115,25 @@ impl Bpf {
     ) -> Result<(), String> {
         let running = self.running.as_ref().ok_or("the programs were loaded for a command")?;
         running.take(&self.maps, processes)
+    }
+
+    /// Processes that came into the control group so far.
+    pub fn arrived(&self) -> u64 {
+        self.maps.arrived()
+    }
+
+    /// Whether processes are seen that come into the control group.
+    pub fn sees_arrivals(&self) -> bool {
+        self.target.running.is_some_and(|running| running.cgroup.is_some())
+    }
+
+    /// The totals until now, without trees, files and single calls.
+    pub fn so_far(&self) -> Collected {
+        if let Some(running) = &self.running {
+            // Without it the time outside of calls is that of threads that have ended.
+            let _ = running.glance(&self.maps);
+        }
+        collect::so_far(&self.maps, crate::clock::now())
     }
 
     /// Threads of the tree that have not ended.

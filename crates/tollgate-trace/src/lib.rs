@@ -26,8 +26,8 @@ mod run;
 
 pub use tollgate_os::calls;
 
-pub use attach::attach;
+pub use attach::{Interval, attach};
 pub use launch::ending::end_like;
 pub use outcome::{Calibration, Event, Trace, TraceError, Used};
-pub use request::{Choice, Request, Running};
+pub use request::{Choice, Group, Request, Running};
 pub use run::{calibrate, trace, trace_nothing};

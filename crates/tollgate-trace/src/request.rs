@@ -25,8 +25,19 @@ pub struct Request {
     pub events: usize,
     /// Processes that run already are traced, by [`attach`](crate::attach), and not a command.
     pub running: bool,
+    /// With `running`, processes that come into this control group are traced as well.
+    pub cgroup: Option<Group>,
     /// When the command itself has ended, so long is waited for the processes that it left.
     pub linger: Duration,
+}
+
+/// A control group, as the kernel knows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Group {
+    /// The number of its hierarchy, see cgroups(7); 0 is that of version 2.
+    pub hierarchy: u32,
+    /// Its number there, which is also the inode of its directory.
+    pub id: u64,
 }
 
 /// Processes that run already, and how long they are traced.
@@ -38,6 +49,8 @@ pub struct Running {
     pub cgroup: Option<PathBuf>,
     /// So long at most; None until they end or a signal comes.
     pub time: Option<Duration>,
+    /// A summary is given each time that so much is over.
+    pub every: Option<Duration>,
 }
 
 /// The choice of a backend.
@@ -67,6 +80,7 @@ impl Request {
             files: false,
             events: 0,
             running: false,
+            cgroup: None,
             linger: Self::LINGER,
         }
     }

@@ -23,7 +23,7 @@ use tollgate_model::{Case, Run, Traced};
 
 pub(crate) use calls::ranked;
 pub use json::Record;
-pub use page::page;
+pub use page::{interval, page};
 pub use text::grouped;
 pub use view::{By, View};
 

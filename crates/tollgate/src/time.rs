@@ -26,6 +26,19 @@ pub fn parse_wait(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// `--every` of a trace: from 10 ms to a day.
+///
+/// # Errors
+/// The fault, and a correct value.
+pub fn parse_interval(text: &str) -> Result<Duration, String> {
+    const LEAST: f64 = 0.01;
+    match parse_seconds(text)? {
+        seconds if seconds < LEAST => Err("it is less than 10ms".to_owned()),
+        seconds if seconds > MOST_SECONDS => Err("it is more than 24 h".to_owned()),
+        seconds => Ok(Duration::from_secs_f64(seconds)),
+    }
+}
+
 /// `--every`: from a minute to a day. A build for tests takes a second.
 ///
 /// # Errors

@@ -15,7 +15,7 @@ use tollgate_inspect::Machine;
 use tollgate_model::traced::{Backend, Ended};
 use tollgate_model::{Facts, Label, Run, RunId, Traced};
 use tollgate_store::writing::{self, Existing, Until};
-use tollgate_trace::{Calibration, Choice, Event, Request, Running, Trace, TraceError};
+use tollgate_trace::{Calibration, Choice, Event, Interval, Request, Running, Trace, TraceError};
 use tollgate_view::show::text::whereabouts;
 use tollgate_view::trace::{Record, calibration, command_of, grouped, page, timeline};
 
@@ -36,6 +36,9 @@ pub fn trace(args: &TraceArgs) -> Result<(), Failure> {
     if let Some(file) = &args.from {
         return log::trace_log(args, file);
     }
+    if !attaches(args) && (args.time.is_some() || args.every.is_some()) {
+        return Err(Failure::input("--for and --every need --pid or --cgroup"));
+    }
     if args.command.is_empty() && !attaches(args) {
         let calibration = calibrate()?;
         return match args.format {
@@ -52,7 +55,7 @@ pub fn trace(args: &TraceArgs) -> Result<(), Failure> {
     let calibration = if args.calibrate { Some(calibrate()?) } else { None };
     let began = SystemTime::now();
     let trace = match attaches(args) {
-        true => tollgate_trace::attach(&request, &running(args)),
+        true => tollgate_trace::attach(&request, &running(args), |interval| show_interval(args, interval)),
         false => tollgate_trace::trace(&request),
     };
     let trace = trace.map_err(failure)?;
@@ -62,11 +65,27 @@ pub fn trace(args: &TraceArgs) -> Result<(), Failure> {
 
 /// Whether processes are traced that run already.
 fn attaches(args: &TraceArgs) -> bool {
-    !args.pid.is_empty()
+    !args.pid.is_empty() || args.cgroup.is_some()
 }
 
 fn running(args: &TraceArgs) -> Running {
-    Running { processes: args.pid.clone(), cgroup: None, time: args.time }
+    Running { processes: args.pid.clone(), cgroup: args.cgroup.clone(), time: args.time, every: args.every }
+}
+
+/// Shows a part of a trace that goes on. A reader that is gone does not end the trace.
+fn show_interval(args: &TraceArgs, interval: Interval) {
+    let Interval { number, from_ns, to_ns, traced } = interval;
+    match args.format {
+        Format::Json => {
+            let bounds = Bounds { number, from_s: from_ns as f64 / 1e9, to_s: to_ns as f64 / 1e9 };
+            let _ = out::print_json_line(&Part { interval: bounds, traced: Record::of(&traced) });
+        }
+        Format::Table if args.quiet => {}
+        Format::Table => {
+            let view = args.view_of(&traced);
+            say::warn(&tollgate_view::trace::interval(&traced, (from_ns, to_ns), &view, out::width_beside()));
+        }
+    }
 }
 
 fn request(args: &TraceArgs) -> Result<Request, Failure> {
@@ -230,6 +249,22 @@ impl Report<'_> {
             Ok(()) => {}
         }
     }
+}
+
+/// A line of `--every` in JSON.
+#[derive(Serialize)]
+struct Part<'a> {
+    interval: Bounds,
+    #[serde(flatten)]
+    traced: Record<'a>,
+}
+
+/// Since the trace began.
+#[derive(Serialize)]
+struct Bounds {
+    number: u64,
+    from_s: f64,
+    to_s: f64,
 }
 
 /// The output of `--format json`.

@@ -13,8 +13,8 @@ pub struct Attached {
     /// The control group that they were found in. None where they were given by number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cgroup: Option<String>,
-    /// What ended the trace.
-    pub until: Until,
+    /// What ended the trace; None of a part of it that was shown while it went on.
+    pub until: Option<Until>,
 }
 
 /// What ended the trace of processes that ran before. They go on but in the first case.

@@ -8,6 +8,7 @@ use std::{fs, io};
 use tollgate_model::text::plainly;
 use tollgate_os::process;
 
+use super::group::Directory;
 use crate::outcome::TraceError;
 
 /// `PF_KTHREAD` of include/linux/sched.h, in the flags of proc_pid_stat(5).
@@ -35,6 +36,19 @@ impl Given {
             return Err(TraceError::Request("there is no process to trace".to_owned()));
         }
         pids.into_iter().map(|pid| Self::of(pid).map_err(TraceError::Request)).collect()
+    }
+
+    /// The processes of a control group that can be traced: all but this one, threads of the kernel and those that have just ended.
+    pub fn in_group(group: &Directory) -> Result<Vec<Self>, String> {
+        let all = group.processes()?;
+        let given: Vec<Self> = all.iter().filter_map(|pid| Self::of(*pid).ok()).collect();
+        match (given.is_empty(), all.len()) {
+            (false, _) => Ok(given),
+            (true, 0) => Err(format!("control group {} has no process", group.path().display())),
+            (true, _) => {
+                Err(format!("control group {} has no process that can be traced", group.path().display()))
+            }
+        }
     }
 
     /// Finds one of them, or says why it cannot be traced.

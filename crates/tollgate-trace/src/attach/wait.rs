@@ -8,12 +8,12 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tollgate_model::traced::Until;
 use tollgate_os::signals::{Disposition, Set};
 
-use super::given::Given;
-
 /// Signals that end the trace: of a terminal, and of those who end processes.
 const ENDING: [libc::c_int; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
 /// So often it is looked whether threads are left, once the processes that were given have ended.
 const LOOK: Duration = Duration::from_millis(5);
+/// Longer than a trace lasts.
+const DAYS: Duration = Duration::from_secs(10_000 * 24 * 3600);
 
 /// As long as it lives, the signals that end the trace are read from a descriptor.
 pub(super) struct Signals {
@@ -48,48 +48,94 @@ impl Drop for Signals {
 /// How long it is waited.
 pub(super) struct Limits {
     pub time: Option<Duration>,
+    pub every: Option<Duration>,
     /// For children of the processes that have ended.
     pub linger: Duration,
 }
 
-/// Waits for the end. `alive`: threads that are traced and have not ended.
-pub(super) fn wait(
-    given: &[Given],
-    limits: &Limits,
-    signals: &Signals,
-    alive: impl Fn() -> u64,
-) -> io::Result<Until> {
-    let end = limits.time.and_then(|time| Instant::now().checked_add(time));
-    let mut left: Vec<&OwnedFd> = given.iter().map(|one| &one.descriptor).collect();
-    let mut patience: Option<Instant> = None;
-    loop {
+/// What comes next.
+pub(super) enum Next {
+    /// The trace ends.
+    End(Until),
+    /// An interval is over.
+    Interval,
+    /// Nothing: it is time to look whether processes have come.
+    Look,
+}
+
+/// Waiting for these processes, by their descriptors.
+pub(super) struct Wait {
+    left: Vec<OwnedFd>,
+    end: Option<Instant>,
+    interval: Option<(Instant, Duration)>,
+    linger: Duration,
+    patience: Option<Instant>,
+}
+
+impl Wait {
+    pub fn begin(left: Vec<OwnedFd>, limits: &Limits) -> Self {
         let now = Instant::now();
-        if left.is_empty() {
-            let until = *patience.get_or_insert(now + limits.linger);
-            if alive() == 0 || now >= until {
-                return Ok(Until::Exited);
+        Self {
+            left,
+            end: limits.time.and_then(|time| now.checked_add(time)),
+            interval: limits.every.and_then(|every| Some((now.checked_add(every)?, every))),
+            linger: limits.linger,
+            patience: None,
+        }
+    }
+
+    /// Waits for what comes next. `alive`: threads that are traced and have not ended. `looks`: whether they alone say when all is over.
+    pub fn next(&mut self, signals: &Signals, looks: bool, alive: impl Fn() -> u64) -> io::Result<Next> {
+        loop {
+            let now = Instant::now();
+            if self.left.is_empty() {
+                let linger = if looks { Duration::MAX } else { self.linger };
+                let until = *self.patience.get_or_insert(now.checked_add(linger).unwrap_or(now + DAYS));
+                if alive() == 0 || now >= until {
+                    return Ok(Next::End(Until::Exited));
+                }
+            }
+            if self.end.is_some_and(|end| now >= end) {
+                return Ok(Next::End(Until::Time));
+            }
+            if let Some((next, every)) = &mut self.interval
+                && now >= *next
+            {
+                // One that was missed, as while this process was stopped, is a part of the next.
+                while *next <= now {
+                    *next += *every;
+                }
+                return Ok(Next::Interval);
+            }
+            if self.poll(signals, now)? {
+                return Ok(Next::End(Until::Signal));
+            }
+            if looks {
+                return Ok(Next::Look);
             }
         }
-        if end.is_some_and(|end| now >= end) {
-            return Ok(Until::Time);
-        }
-        let look = left.is_empty().then(|| now + LOOK);
-        let next = end.into_iter().chain(look).min();
+    }
+
+    /// Waits until a process ends, a moment comes, or a signal: then it is true.
+    fn poll(&mut self, signals: &Signals, now: Instant) -> io::Result<bool> {
+        let look = self.left.is_empty().then(|| now + LOOK);
+        let moments = self.end.into_iter().chain(self.interval.map(|(next, _)| next)).chain(look);
+        let timeout = moments.min().map(|next| timespec(next.saturating_duration_since(now)));
         let mut ends = vec![PollFd::new(&signals.descriptor, PollFlags::IN)];
-        ends.extend(left.iter().map(|process| PollFd::new(*process, PollFlags::IN)));
-        let timeout = next.map(|next| timespec(next.saturating_duration_since(now)));
+        ends.extend(self.left.iter().map(|process| PollFd::new(process, PollFlags::IN)));
         match poll(&mut ends, timeout.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
         if !ends[0].revents().is_empty() && signals.take() {
-            return Ok(Until::Signal);
+            return Ok(true);
         }
         // A process's descriptor is readable when all of its threads have ended (pidfd_open(2)).
-        let has_ended: Vec<bool> = ends[1..].iter().map(|end| !end.revents().is_empty()).collect();
+        let mut have_ended =
+            ends[1..].iter().map(|end| !end.revents().is_empty()).collect::<Vec<_>>().into_iter();
         drop(ends);
-        let mut has_ended = has_ended.into_iter();
-        left.retain(|_| !has_ended.next().unwrap_or(false));
+        self.left.retain(|_| !have_ended.next().unwrap_or(false));
+        Ok(false)
     }
 }
 

@@ -49,6 +49,24 @@ pub(super) fn collect(maps: &Maps, end: End) -> Collected {
     }
 }
 
+/// Reads what changes with every call, while threads go on.
+pub(super) fn so_far(maps: &Maps, now: u64) -> Collected {
+    let Some(totals) = maps.totals() else { return Collected::default() };
+    let (calls, outside) = calls(maps, &totals);
+    let (busy_ns, idle) = real_time(&totals, now);
+    let there = parts(totals.glance, totals.glance_spent);
+    Collected {
+        stopped_ns: now,
+        idle: Some(idle),
+        busy_ns: Some(busy_ns),
+        processes: totals.processes,
+        threads: totals.threads,
+        calls,
+        outside: maps.traces_all().then_some(outside.plus(there)),
+        ..Collected::default()
+    }
+}
+
 /// Real time in which a thread ran, and idle by cause: the stretches that have ended, and the one that lasts until now.
 fn real_time(totals: &Totals, now: u64) -> (u64, Idle) {
     let mut stretches = totals.stretches;

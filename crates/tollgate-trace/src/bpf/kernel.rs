@@ -223,14 +223,55 @@ pub(super) struct TaskOffsets {
     pub group_leader: i16,
 }
 
+/// What leads from a task to its control group, and from there up.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CgroupOffsets {
+    /// The tracepoint of a process that is moved.
+    pub attach_task: u32,
+    pub root: i16,
+    pub hierarchy: i16,
+    pub node: i16,
+    pub id: i16,
+    /// `cgroup.self.parent`, which is the address of the parent as well: `self` is its first member.
+    pub parent: i16,
+    /// `css_set.dfl_cgrp`, and a task's `css_set`.
+    pub default: i16,
+    pub task: i16,
+    pub comm: i16,
+}
+
+/// Reads them from the kernel's description; those of control groups where it has all of them.
+pub(super) fn running_offsets() -> Result<(TaskOffsets, Option<CgroupOffsets>), String> {
+    let description = description()?;
+    let btf = Btf::parse(description.bytes()).map_err(|error| format!("{PATH} cannot be read: {error}"))?;
+    let [task, attach_task, cgroup, root, node, set] = btf.find([
+        (Kind::Struct, "task_struct"),
+        (Kind::Typedef, "btf_trace_cgroup_attach_task"),
+        (Kind::Struct, "cgroup"),
+        (Kind::Struct, "cgroup_root"),
+        (Kind::Struct, "kernfs_node"),
+        (Kind::Struct, "css_set"),
+    ]);
+    let at = |structure: Option<u32>, path: &[&str]| offset(&btf, structure?, path);
+    let groups = || {
+        Some(CgroupOffsets {
+            attach_task: attach_task?,
+            root: at(cgroup, &["root"])?,
+            hierarchy: at(root, &["hierarchy_id"])?,
+            node: at(cgroup, &["kn"])?,
+            id: at(node, &["id"])?,
+            parent: at(cgroup, &["self", "parent"])?,
+            default: at(set, &["dfl_cgrp"])?,
+            task: at(task, &["cgroups"])?,
+            comm: at(task, &["comm"])?,
+        })
+    };
+    Ok((TaskOffsets::of(&btf, task)?, groups()))
+}
+
 impl TaskOffsets {
-    pub fn here() -> Result<Self, String> {
-        let description = description()?;
-        let btf =
-            Btf::parse(description.bytes()).map_err(|error| format!("{PATH} cannot be read: {error}"))?;
-        let [task] = btf.find([(Kind::Struct, "task_struct")]);
-        let field =
-            |name: &str| task.and_then(|id| offset(&btf, id, &[name])).ok_or_else(|| missing(&[name]));
+    fn of(btf: &Btf, task: Option<u32>) -> Result<Self, String> {
+        let field = |name: &str| task.and_then(|id| offset(btf, id, &[name])).ok_or_else(|| missing(&[name]));
         Ok(Self {
             flags: field("flags")?,
             state: field("__state").or_else(|_| field("state"))?,

@@ -115,7 +115,8 @@ impl Thread {
 #[repr(C)]
 pub(super) struct Mark {
     pub serial: u32,
-    pub padding: u32,
+    /// Not 0 once the number is there.
+    pub known: u32,
 }
 
 /// The totals of a call on one processor.
@@ -214,6 +215,11 @@ pub(super) struct Totals {
     pub lost_pairs: u64,
     pub lost_files: u64,
     pub lost_names: u64,
+    /// Processes that came into the control group since the trace began.
+    pub arrived: u64,
+    /// Time outside of calls of the threads that are there, as of [`Lane::outside`]: made anew each time that it is asked for.
+    pub glance: u64,
+    pub glance_spent: [u64; 4],
     /// The slot of each call from 1, 0 for none yet, or [`Totals::UNWANTED`].
     pub slot_of: [u16; CALLS],
     /// The call of each slot. Two slots have the same where two processors gave them at once.

@@ -268,6 +268,19 @@ impl Maps {
         self.unwanted.is_empty()
     }
 
+    /// Processes that came into the control group so far.
+    pub fn arrived(&self) -> u64 {
+        self.total(field!(Totals, arrived).offset).load(Ordering::Acquire)
+    }
+
+    /// Before the time of the threads that are there is added up anew.
+    pub fn forget_glance(&self) {
+        let spent = (0..4).map(|at| field!(Totals, glance_spent).offset + 8 * at);
+        for offset in spent.chain([field!(Totals, glance).offset]) {
+            self.total(offset).store(0, Ordering::Release);
+        }
+    }
+
     /// Threads that were traced so far.
     pub fn seen(&self) -> u64 {
         self.total(field!(Totals, threads).offset).load(Ordering::Acquire)

@@ -98,6 +98,12 @@ pub(super) fn attached(target: &Target) -> Vec<Program> {
     if target.maps.tree.is_some() {
         programs.push(program("tollgate_exec", points.sched_process_exec, |a| life::exec(a, target)));
     }
+    if let Some(running) = &target.running
+        && let Some(cgroup) = &running.cgroup
+    {
+        let id = cgroup.offsets.attach_task;
+        programs.push(program("tollgate_arrive", id, |a| running::arrive(a, target, running, cgroup)));
+    }
     if let (Some(files), Some(id)) = (&target.maps.files, points.mm_filemap_fault) {
         programs.push(program("tollgate_fault", id, |a| files::fault(a, target, files)));
     }
@@ -114,6 +120,12 @@ pub(super) fn remaining(target: &Target) -> Option<Program> {
 pub(super) fn taking(target: &Target) -> Option<Program> {
     let (id, running) = (target.kernel.tracepoints.iter_task?, target.running.as_ref()?);
     Some(program("tollgate_take", id, |a| running::take(a, target, running)))
+}
+
+/// The program that adds up the time outside of calls of the threads that are there: an iterator over all tasks.
+pub(super) fn glance(target: &Target) -> Option<Program> {
+    let id = target.kernel.tracepoints.iter_task?;
+    Some(program("tollgate_glance", id, |a| running::glance(a, target)))
 }
 
 fn program(name: &'static str, attach_id: u32, write: impl FnOnce(&mut Assembler)) -> Program {

@@ -4,11 +4,13 @@ use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
 use tollgate_model::text::plainly;
 
-use super::kernel::TaskOffsets;
+use super::kernel::{self, TaskOffsets};
 use super::layout::{Mark, Plain};
 use super::maps::Maps;
-use super::programs::{self, Target, running::Running as ForPrograms};
+use super::programs::running::{Cgroup, Running as ForPrograms};
+use super::programs::{self, Target};
 use super::sys::{self, Map, MapKind};
+use crate::request::Group;
 
 /// So often all tasks are gone through at most: threads that were not taken yet may make others meanwhile.
 const MOST_PASSES: usize = 20;
@@ -17,18 +19,24 @@ const MOST_PASSES: usize = 20;
 pub(super) struct Marks {
     map: Map,
     task: TaskOffsets,
+    cgroup: Option<Cgroup>,
     program: Option<OwnedFd>,
+    /// The program that adds up the time of threads that are there, see `Totals::glance`.
+    glance: Option<OwnedFd>,
 }
 
 impl Marks {
-    pub fn new() -> Result<Self, String> {
+    /// For processes by number, and those that come into a control group.
+    pub fn new(group: Option<Group>) -> Result<Self, String> {
         let map = Map::new(MapKind::TaskStorage, "tollgate_marks", 4, size_of::<Mark>(), 0)
             .map_err(|error| format!("the kernel refused a BPF map: {}", plainly(&error)))?;
-        Ok(Self { map, task: TaskOffsets::here()?, program: None })
+        let (task, cgroup) = kernel::running_offsets()?;
+        let cgroup = group.zip(cgroup).map(|(group, offsets)| Cgroup { group, offsets });
+        Ok(Self { map, task, cgroup, program: None, glance: None })
     }
 
     pub fn for_programs(&self) -> ForPrograms {
-        ForPrograms { marks: self.map.raw(), task: self.task }
+        ForPrograms { marks: self.map.raw(), task: self.task, cgroup: self.cgroup }
     }
 
     /// With its program, which names the maps of the others.
@@ -36,7 +44,8 @@ impl Marks {
         let program = programs::taking(target)
             .ok_or("this kernel cannot iterate over tasks (Linux 5.8 and later can)")?;
         let program = super::load_as(&program, sys::TRACE_ITERATOR)?;
-        Ok(Self { program: Some(program), ..self })
+        let glance = programs::glance(target).map(|program| super::load_as(&program, sys::TRACE_ITERATOR));
+        Ok(Self { program: Some(program), glance: glance.transpose()?, ..self })
     }
 
     /// Takes all threads of these processes.
@@ -47,7 +56,7 @@ impl Marks {
     ) -> Result<(), String> {
         let refused = |error| format!("a process was not taken: {}", plainly(&error));
         for (pid, name, descriptor) in processes {
-            let mark = Mark { serial: maps.enter(pid, name).map_err(refused)?, padding: 0 };
+            let mark = Mark { serial: maps.enter(pid, name).map_err(refused)?, known: 1 };
             match self.map.update(&descriptor.as_raw_fd().to_ne_bytes(), mark.bytes()) {
                 // It has ended.
                 Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
@@ -58,6 +67,12 @@ impl Marks {
         let taken = self.pass_until_none_is_new(maps);
         maps.taking(false);
         taken.map_err(refused)
+    }
+
+    /// Adds up the time outside of calls of all threads that are there.
+    pub fn glance(&self, maps: &Maps) -> std::io::Result<()> {
+        maps.forget_glance();
+        self.glance.as_ref().map_or(Ok(()), sys::iterate)
     }
 
     fn pass_until_none_is_new(&self, maps: &Maps) -> std::io::Result<()> {

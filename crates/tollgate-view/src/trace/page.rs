@@ -37,6 +37,13 @@ pub fn page(traced: &Traced, view: &View, width: usize) -> String {
     text
 }
 
+/// A part of a trace that goes on: its bounds in time, and what was added.
+pub fn interval(traced: &Traced, bounds: (u64, u64), view: &View, width: usize) -> String {
+    let (from, to) = bounds;
+    let title = format!("from {} to {}", text::time(from), text::time(to));
+    format!("{}{}{}", heading(&title, width), head(traced, width), body(traced, view, width))
+}
+
 /// A heading, a text, and an empty line.
 fn section(title: &str, text: &str, width: usize) -> String {
     format!("{}{text}\n", heading(title, width))
@@ -110,7 +117,7 @@ fn head(traced: &Traced, width: usize) -> String {
 /// The command, how it ended, and its processes and threads.
 fn subject(traced: &Traced) -> String {
     let mut words = vec![match (&traced.attached, traced.ended) {
-        (Some(attached), _) => text::until(attached.until).to_owned(),
+        (Some(attached), _) => attached.until.map_or("goes on", text::until).to_owned(),
         (None, Some(ended)) => text::ended(ended),
         (None, None) => "its end is not known".to_owned(),
     }];

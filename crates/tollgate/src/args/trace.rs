@@ -16,15 +16,24 @@ use crate::{examples, time};
 #[command(after_help = examples::help("trace", TRACE_AFTER))]
 pub struct TraceArgs {
     /// The command and its arguments, after `--`
-    #[arg(required_unless_present_any = ["calibrate", "from", "pid"], trailing_var_arg = true, value_hint = ValueHint::CommandWithArguments)]
+    #[arg(required_unless_present_any = ["calibrate", "from", "pid", "cgroup"], trailing_var_arg = true, value_hint = ValueHint::CommandWithArguments)]
     pub command: Vec<OsString>,
     /// Trace these processes, which run already, with all threads and the children that they make from now on, until they end or Ctrl-C
     #[arg(long, short, value_name = "PID,…", value_delimiter = ',', value_parser = parse_pid)]
     #[arg(conflicts_with_all = ["command", "from", "calibrate"])]
     pub pid: Vec<u32>,
-    /// With --pid: end after this time; the processes go on
-    #[arg(long = "for", value_name = "TIME", value_parser = time::parse_wait, requires = "pid")]
+    /// Trace the processes of this control group, those that run already and those that come into it, until none is left or Ctrl-C
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::DirPath)]
+    #[arg(conflicts_with_all = ["command", "from", "calibrate", "pid"])]
+    pub cgroup: Option<PathBuf>,
+    /// With --pid or --cgroup: end after this time; the processes go on
+    #[arg(long = "for", value_name = "TIME", value_parser = time::parse_wait)]
+    #[arg(conflicts_with_all = ["command", "from", "calibrate"])]
     pub time: Option<Duration>,
+    /// With --pid or --cgroup: print a summary of the last interval each time that so much is over, and of the whole at the end
+    #[arg(long, value_name = "TIME", value_parser = time::parse_interval)]
+    #[arg(conflicts_with_all = ["command", "from", "calibrate"])]
+    pub every: Option<Duration>,
     /// How to show it
     #[command(flatten)]
     pub view: ViewArgs,

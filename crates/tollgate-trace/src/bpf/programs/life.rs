@@ -15,10 +15,10 @@ const RECORD: i16 = 24 + size_of::<ProcessRecord>() as i16;
 ///
 /// Workers of io_uring come by here as well. They have CLONE_THREAD, and are threads of their process as in /proc.
 pub(super) fn new(a: &mut Assembler, target: &Target) {
-    let leave = a.label();
+    let (leave, stranger) = (a.label(), a.label());
     let parent = R7;
     a.mov(CONTEXT, R1);
-    current_thread(a, target, leave);
+    current_thread(a, target, stranger);
     if_flagged(a, THREAD, Thread::ARMED | Thread::ENDED, leave);
     a.mov(parent, THREAD);
     a.load(R2, CONTEXT, argument(0));
@@ -61,6 +61,15 @@ pub(super) fn new(a: &mut Assembler, target: &Target) {
     a.constant(R0, 1 << 20);
     take_census(a, target);
     a.bind(leave);
+    a.exit();
+
+    // A thread that is not of the tree may make one in a control group that is (CLONE_INTO_CGROUP of clone3(2)).
+    a.bind(stranger);
+    if let Some(running) = &target.running
+        && let Some(cgroup) = &running.cgroup
+    {
+        running::born(a, target, running, cgroup);
+    }
     a.exit();
 }
 

@@ -6,8 +6,9 @@
 use super::life::CREATE;
 use super::sched::kind_of_sleep;
 use super::*;
-use crate::bpf::kernel::TaskOffsets;
-use crate::bpf::layout::{NO_CALL, ProcessRecord, TABLE};
+use crate::bpf::kernel::{CgroupOffsets, TaskOffsets};
+use crate::bpf::layout::{Mark, NO_CALL, ProcessRecord, TABLE};
+use crate::request::Group;
 
 /// What only these programs need.
 #[derive(Debug, Clone, Copy)]
@@ -15,6 +16,15 @@ pub(in crate::bpf) struct Running {
     /// The serial number of each wanted process, in the storage of its first thread.
     pub marks: i32,
     pub task: TaskOffsets,
+    /// Processes that come into this control group are taken as well.
+    pub cgroup: Option<Cgroup>,
+}
+
+/// A control group, and how to find whether another one lies within.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::bpf) struct Cgroup {
+    pub group: Group,
+    pub offsets: CgroupOffsets,
 }
 
 // task_struct.flags: include/linux/sched.h.
@@ -52,7 +62,9 @@ pub(super) fn take(a: &mut Assembler, target: &Target, running: &Running) {
     a.mov(R4, 0);
     a.call(Helper::TaskStorageGet);
     a.jump_if(Condition::Equal, R0, 0, leave);
-    a.load(R1, R0, Field::word(0));
+    a.load(R1, R0, field!(Mark, known));
+    a.jump_if(Condition::Equal, R1, 0, leave);
+    a.load(R1, R0, field!(Mark, serial));
     a.store(FRAME, Field::word(-SERIAL), R1);
     thread_of(a, target, TASK);
     a.jump_if(Condition::NotEqual, R0, 0, leave);
@@ -180,3 +192,184 @@ fn join_census(a: &mut Assembler, target: &Target, doing: Register, leaves: bool
     a.bind(known);
     take_census(a, target);
 }
+
+/// Control groups within each other are gone through so far.
+const DEEPEST: usize = 24;
+// The stack of the programs for control groups, above [`MADE`].
+const READ: i16 = MADE + 8;
+const RECORD: i16 = READ + size_of::<ProcessRecord>() as i16;
+
+/// cgroup_attach_task(group, path, task, all of its threads): a process comes into a control group.
+pub(super) fn arrive(a: &mut Assembler, target: &Target, running: &Running, cgroup: &Cgroup) {
+    let leave = a.label();
+    a.mov(CONTEXT, R1);
+    a.load(R8, CONTEXT, argument(0));
+    leave_unless_within(a, cgroup, leave);
+    a.load(TASK, CONTEXT, argument(2));
+    thread_of(a, target, TASK);
+    a.jump_if(Condition::NotEqual, R0, 0, leave);
+    serial_of_task(a, target, running, cgroup, leave);
+    now(a);
+    call_now(a, target, running);
+    doing_now(a, running);
+    make(a, target);
+    announce(a, target);
+    a.bind(leave);
+    a.exit();
+}
+
+/// task_newtask(task, flags) of a thread that is not of the tree: the new one may be made in the control group. R6 is the context.
+pub(super) fn born(a: &mut Assembler, target: &Target, running: &Running, cgroup: &Cgroup) {
+    let leave = a.label();
+    a.load(TASK, CONTEXT, argument(0));
+    read(a, R8, TASK, Field::double(cgroup.offsets.task));
+    a.jump_if(Condition::Equal, R8, 0, leave);
+    read(a, R8, R8, Field::double(cgroup.offsets.default));
+    a.jump_if(Condition::Equal, R8, 0, leave);
+    leave_unless_within(a, cgroup, leave);
+    serial_of_task(a, target, running, cgroup, leave);
+    now(a);
+    a.mov(R8, NO_CALL as i32);
+    a.mov(R5, Doing::Queued as i32);
+    make(a, target);
+    a.bind(leave);
+}
+
+/// Goes to `leave` unless the control group in R8 is the one that is traced, or below it. R8 and R0 to R5 are lost.
+fn leave_unless_within(a: &mut Assembler, cgroup: &Cgroup, leave: Label) {
+    let within = a.label();
+    let offsets = &cgroup.offsets;
+    read(a, R9, R8, Field::double(offsets.root));
+    read(a, R9, R9, Field::word(offsets.hierarchy));
+    a.jump_if(Condition::NotEqual, R9, cgroup.group.hierarchy.cast_signed(), leave);
+    for _ in 0..DEEPEST {
+        read(a, R9, R8, Field::double(offsets.node));
+        read(a, R9, R9, Field::double(offsets.id));
+        a.constant(R1, cgroup.group.id);
+        a.jump_if(Condition::Equal, R9, R1, within);
+        read(a, R8, R8, Field::double(offsets.parent));
+        a.jump_if(Condition::Equal, R8, 0, leave);
+    }
+    a.jump(leave);
+    a.bind(within);
+}
+
+/// `to` = the word at an address of the kernel, or what was there before where the address is invalid. R0 to R5 are lost.
+fn read(a: &mut Assembler, to: Register, base: Register, field: Field) {
+    let bytes = if field.width == Width::Double { 8 } else { 4 };
+    a.store(FRAME, stack(READ), 0);
+    a.mov(R3, base);
+    a.add(R3, i32::from(field.offset));
+    a.on_stack(R1, -READ);
+    a.mov(R2, bytes);
+    a.call(Helper::ProbeReadKernel);
+    a.load(to, FRAME, Field { offset: -READ, width: field.width });
+}
+
+/// Puts the number of the process of the task in R7 on the stack, and marks the process where it is new. R0 to R5, R8 and R9 are lost.
+fn serial_of_task(a: &mut Assembler, target: &Target, running: &Running, cgroup: &Cgroup, leave: Label) {
+    let known = a.label();
+    a.load(R2, TASK, Field::double(running.task.group_leader));
+    a.jump_if(Condition::Equal, R2, 0, leave);
+    a.map(R1, running.marks);
+    a.mov(R3, 0);
+    a.mov(R4, CREATE);
+    a.call(Helper::TaskStorageGet);
+    a.jump_if(Condition::Equal, R0, 0, leave);
+    a.mov(R8, R0);
+    a.load(R1, R8, field!(Mark, known));
+    a.jump_if(Condition::NotEqual, R1, 0, known);
+    a.value(R1, target.maps.totals, field!(Totals, processes).offset as u32);
+    a.mov(R2, 1);
+    a.atomic(Atomic::FetchAdd, R1, Field::double(0), R2);
+    a.store(R8, field!(Mark, serial), R2);
+    a.store(R8, field!(Mark, known), 1);
+    if let Some(tree) = target.maps.tree {
+        record(a, target, tree, cgroup);
+    }
+    a.bind(known);
+    a.load(R1, R8, field!(Mark, serial));
+    a.store(FRAME, Field::word(-SERIAL), R1);
+}
+
+/// Makes the record of the process of the task in R7, whose mark is in R8: it is its own parent, as one that the trace began with.
+fn record(a: &mut Assembler, target: &Target, tree: Tree, cgroup: &Cgroup) {
+    let on_stack = |field: Field| field.at(-RECORD);
+    now(a);
+    clear(a, FRAME, stack(RECORD), size_of::<ProcessRecord>());
+    a.load(R1, R8, field!(Mark, serial));
+    a.store(FRAME, Field::word(-8), R1);
+    a.store(FRAME, on_stack(field!(ProcessRecord, parent)), R1);
+    a.load(R1, TASK, Field::word(target.kernel.task.tgid));
+    a.store(FRAME, on_stack(field!(ProcessRecord, pid)), R1);
+    a.store(FRAME, on_stack(field!(ProcessRecord, began)), NOW);
+    a.mov(R3, TASK);
+    a.add(R3, i32::from(cgroup.offsets.comm));
+    a.on_stack(R1, on_stack(field!(ProcessRecord, name)).offset);
+    a.mov(R2, 16);
+    a.call(Helper::ProbeReadKernel);
+    a.map(R1, tree.processes);
+    a.on_stack(R2, -8);
+    a.on_stack(R3, -RECORD);
+    a.mov(R4, 0);
+    a.call(Helper::MapUpdate);
+    a.unless(Condition::Equal, R0, 0, |a| a.count(target.maps.totals, field!(Totals, lost_processes)));
+}
+
+/// The thread in R7 may be on a processor: on this one its next call looks for it, and the tracer is told to look at the others, and at the
+/// other threads of its process.
+fn announce(a: &mut Assembler, target: &Target) {
+    let elsewhere = a.label();
+    a.count(target.maps.totals, field!(Totals, arrived));
+    a.call(Helper::GetCurrentTaskBtf);
+    a.jump_if(Condition::NotEqual, R0, TASK, elsewhere);
+    lane(a, target);
+    a.jump_if(Condition::Equal, R0, 0, elsewhere);
+    a.load(R1, R0, field!(Lane, unsure));
+    a.or(R1, 1);
+    a.store(R0, field!(Lane, unsure), R1);
+    a.bind(elsewhere);
+}
+
+/// An iterator's program, for each task of the machine: adds the time outside of calls of a thread that is there, and changes nothing of it.
+/// The last switch of a thread on another processor may be half noted: that is some microseconds, once.
+pub(super) fn glance(a: &mut Assembler, target: &Target) {
+    let (leave, in_call, add) = (a.label(), a.label(), a.label());
+    a.load(TASK, R1, argument(1));
+    a.jump_if(Condition::Equal, TASK, 0, leave);
+    thread_of(a, target, TASK);
+    a.jump_if(Condition::Equal, R0, 0, leave);
+    a.mov(R6, R0);
+    for at in (0..size_of::<Thread>() as i16).step_by(8) {
+        a.load(R1, R6, Field::double(at));
+        a.store(FRAME, Field::double(at - GLANCED), R1);
+    }
+    a.on_stack(THREAD, -GLANCED);
+    fetch(a, target, THREAD, TASK);
+    if_flagged(a, THREAD, Thread::ENDED | Thread::ARMED, leave);
+    now(a);
+    a.load(R1, THREAD, field!(Thread, live.call));
+    a.jump_if(Condition::NotEqual, R1, NO_CALL as i32, in_call);
+    // It is outside of calls until now.
+    charge(a, THREAD);
+    a.store(THREAD, field!(Thread, live.entered), NOW);
+    add_spent(a, THREAD, field!(Thread, outside), field!(Thread, spent), false);
+    a.jump(add);
+    a.bind(in_call);
+    // What passed between its last call and this one is among the time outside already.
+    a.bind(add);
+    a.load(R7, THREAD, field!(Thread, live.entered));
+    a.load(R1, THREAD, field!(Thread, began));
+    a.sub(R7, R1);
+    a.load(R1, THREAD, field!(Thread, live.in_calls));
+    a.sub(R7, R1);
+    a.value(R5, target.maps.totals, field!(Totals, glance).offset as u32);
+    a.atomic(Atomic::Add, R5, Field::double(0), R7);
+    a.value(R5, target.maps.totals, 0);
+    add_spent(a, R5, field!(Totals, glance_spent), field!(Thread, outside), true);
+    a.bind(leave);
+    a.exit();
+}
+
+/// A copy of a [`Thread`], below what [`fetch`] uses.
+const GLANCED: i16 = 96 + size_of::<Thread>() as i16;
