@@ -349,10 +349,12 @@ fn keep_event(a: &mut Assembler, target: &Target, events: i32, room: u32) {
     a.store(R0, field!(EventRecord, call), R7);
     a.load(R1, CONTEXT, argument(1));
     a.store(R0, field!(EventRecord, result), R1);
+    a.store(FRAME, stack(INDEX), R7);
     a.mov(R7, R0);
     a.call(Helper::GetCurrentTaskBtf);
     a.load(R1, R0, Field::word(target.kernel.task.pid));
     a.store(R7, field!(EventRecord, thread), R1);
     a.store(R7, field!(EventRecord, written), 1);
+    a.load(R7, FRAME, stack(INDEX));
     a.bind(full);
 }

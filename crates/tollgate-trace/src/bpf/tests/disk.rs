@@ -130,3 +130,53 @@ fn pages_of_a_cold_mapped_file_are_waited_for() {
     assert!(fault.count >= 64 && fault.parts.disk_ns > 0, "{fault:?}");
     assert!(fault.parts.disk_ns <= outcome.collected.outside.unwrap().disk_ns);
 }
+
+/// Calls that come again are added up beside the maps, in places that others take from them.
+#[test]
+fn calls_on_many_files_in_turn_are_counted_by_file_and_by_process() {
+    let directory = tempfile::tempdir().unwrap();
+    let source = r#"
+        #include <fcntl.h>
+        #include <stdio.h>
+        #include <sys/wait.h>
+        #include <unistd.h>
+        int main(int argc, char **argv) {
+            char b[64];
+            int f[20];
+            chdir(argv[1]);
+            for (int n = 0; n < 20; n++) {
+                sprintf(b, "file%d", n);
+                f[n] = open(b, O_CREAT | O_RDWR, 0600);
+                write(f[n], b, 64);
+            }
+            if (!fork()) { for (int k = 0; k < 30; k++) pread(f[k % 3], b, 9, 0); _exit(0); }
+            for (int k = 0; k < 50; k++) for (int n = 0; n < 20; n++) { pread(f[n], b, n + 1, 0); pwrite(f[n], b, 1, 0); }
+            pwrite(f[0], b, 1, -1);
+            wait(0);
+            return 0;
+        }
+    "#;
+    let root = directory.path().canonicalize().unwrap();
+    let with_all = |request: &mut Request| (request.files, request.tree) = (true, true);
+    let Some(outcome) = run_traced_c(source, &[root.to_str().unwrap()], with_all) else { return };
+    sums_hold(&outcome);
+    assert_eq!(outcome.collected.missed, []);
+    for n in 0..20u64 {
+        let path = format!("{}/file{n}", root.display());
+        let file = outcome.collected.files.iter().find(|file| file.path == path).unwrap();
+        let of = |name: &str| file.operations.iter().find(|operation| operation.operation == name).unwrap();
+        let by_child = if n < 3 { 10 } else { 0 };
+        let read = of("read");
+        assert_eq!((read.count, read.bytes), (50 + by_child, 50 * (n + 1) + 9 * by_child), "{n}");
+        let (write, failed) = (of("write"), u64::from(n == 0));
+        assert_eq!((write.count, write.errors, write.bytes), (51 + failed, failed, 64 + 50), "{n}");
+    }
+    let tree = &outcome.collected.tree;
+    let reads = |process: usize| tree[process].calls.iter().find(|call| call.name == "pread64").unwrap();
+    assert_eq!((reads(0).count - reads(1).count, reads(1).count), (1000 - 30 + 2, 30));
+    for process in tree {
+        for call in &process.calls {
+            assert!(call.max_ns <= call.total_ns && call.count >= call.errors, "{call:?}");
+        }
+    }
+}

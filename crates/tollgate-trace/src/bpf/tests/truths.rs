@@ -257,3 +257,22 @@ fn the_overhead_of_tracing_is_measured_and_not_counted() {
     assert!(outcome.others.is_some());
     assert_eq!(outcome.count("getppid"), 0);
 }
+
+/// All that can be asked for at once; and the same as on a kernel that has neither the cast nor the loop.
+#[test]
+fn programs_are_accepted_with_and_without_the_functions_of_newer_kernels() {
+    use super::super::{Kernel, Maps, Target, load_all, programs};
+    let mut request = command(&["/bin/true"]);
+    (request.files, request.tree, request.events) = (true, true, 10);
+    let (Ok(maps), Ok(mut kernel)) = (Maps::new(&request), Kernel::here(true)) else {
+        println!("skipped: BPF cannot be used here");
+        return;
+    };
+    loop {
+        let target = Target { kernel, maps: maps.for_programs(&kernel), only_some: false };
+        assert_eq!(load_all(&target).unwrap().len(), programs::attached(&target).len());
+        if !kernel.forget_functions() {
+            return;
+        }
+    }
+}
