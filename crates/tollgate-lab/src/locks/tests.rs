@@ -2,6 +2,8 @@ use tollgate_schedules::Harm;
 
 use super::*;
 use crate::EngineChoice;
+use crate::engines::machine;
+use crate::interpreter::{Explorer, State, Stop};
 
 fn lock(name: &str) -> Subject {
     Subject::Lock(LOCKS.iter().find(|lock| lock.name == name).expect(name))
@@ -57,6 +59,40 @@ fn one_preemption_is_enough_for_a_mutant_and_its_way_is_told() {
     // The right one has the same preemption and is restarted.
     let proof = prove(lock("lock-restart"), once).expect("it ends");
     assert!(proof.violation.is_none() && proof.is_complete && proof.restarts > 0);
+}
+
+#[test]
+fn a_state_goes_on_the_same_whatever_was_looked_at_before() {
+    let kernel = Kernel::RIGHT;
+    let work = Work { programs: vec![1; 3], kernel, rounds: 3, alone: false };
+    let explorer = || Explorer::new(&work.image().expect("it fits"), machine(None), 3).expect("it begins");
+    let ((mut straight, mut one), (mut astray, mut other)) = (explorer(), explorer());
+    let step = |explorer: &mut Explorer, state, preempts| match preempts {
+        true => explorer.preempt(state).expect("it goes on"),
+        false => explorer.execute(state).expect("it goes on"),
+    };
+    let mut seen: Vec<State> = Vec::new();
+    let mut random = 1_u32;
+    let mut draw = |below: usize| {
+        random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (random >> 8) as usize % below
+    };
+    while straight.place(one) == Stop::Program {
+        let preempts = draw(8) == 0 && straight.can_be_interrupted(one);
+        one = step(&mut straight, one, preempts);
+        seen.push(other);
+        let elsewhere = seen[draw(seen.len())];
+        step(&mut astray, elsewhere, draw(2) == 0);
+        other = step(&mut astray, other, preempts);
+        let look = |explorer: &Explorer, state| {
+            let registers: Vec<u64> = (0..16).map(|number| explorer.register(state, number)).collect();
+            let shared: Vec<u32> = (0..9).map(|word| explorer.shared(state, word)).collect();
+            (explorer.place(state), explorer.thread(state), explorer.rip(state), registers, shared)
+        };
+        assert_eq!(look(&straight, one), look(&astray, other), "after {} steps", seen.len());
+    }
+    assert!(straight.place(one) == Stop::Over && seen.len() > 200, "{}", seen.len());
+    assert_eq!(straight.shared(one, 2), 9, "three programs, three times each");
 }
 
 #[test]
