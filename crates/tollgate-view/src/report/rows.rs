@@ -2,6 +2,7 @@
 
 use crate::page::{Cell, EstimateRow, Estimates, Group, Text};
 use tollgate_lab::guest::EXPERIMENTS;
+use tollgate_lab::locks::LOCKS;
 use tollgate_model::measurement::pairs;
 use tollgate_model::{Case, Provenance};
 
@@ -57,7 +58,9 @@ fn of_no_benchmark(suite: &str, name: &str) -> Option<&'static str> {
         VERSUS => versus::about(name),
         LAB => {
             let name = name.strip_prefix(LAB)?.strip_prefix('/')?;
-            EXPERIMENTS.iter().find(|experiment| experiment.name == name).map(|experiment| experiment.about)
+            let experiments = EXPERIMENTS.iter().map(|experiment| (experiment.name, experiment.about));
+            let mut all = experiments.chain(LOCKS.iter().map(|lock| (lock.name, lock.about)));
+            all.find(|(known, _)| *known == name).map(|(_, about)| about)
         }
         _ => None,
     }
