@@ -136,3 +136,46 @@ impl LockRecord {
 fn per_operation(samples: &[f64]) -> Option<f64> {
     stats::median(&samples.iter().copied().filter(|&sample| sample > 0.0).collect::<Vec<_>>())
 }
+
+#[cfg(test)]
+mod tests {
+    use tollgate_lab::locks::LOCKS;
+    use tollgate_lab::{Provenance, References};
+
+    use super::*;
+
+    /// Rows with these ticks, under KVM.
+    fn document(ticks: &[(&str, Result<&[f64], &str>)]) -> Locks {
+        let row = |(name, ticks): &(&str, Result<&[f64], &str>)| Row {
+            lock: LOCKS.iter().find(|lock| lock.name == *name).expect("a lock"),
+            instructions: 110,
+            references: References { reads: 43, writes: 29, page_walks: 0 },
+            ticks: ticks.map(<[f64]>::to_vec).map_err(str::to_owned),
+        };
+        Locks::of(&Results {
+            provenance: Provenance::Kvm,
+            maker: None,
+            operations: 4000,
+            rows: ticks.iter().map(row).collect(),
+            notes: Vec::new(),
+        })
+    }
+
+    #[test]
+    fn cycles_stand_beside_the_instructions() {
+        let ticks = [("lock-restart", Ok(&[30.0, -5.0, 32.0, 34.0][..])), ("lock-call", Ok(&[320.0]))];
+        let text = document(&ticks).page(80);
+        assert!(text.contains("cycles  instructions  reads  writes"), "{text}");
+        // A sample below zero was disturbed.
+        let row = text.lines().find(|line| line.contains("lock-restart ")).expect("a row");
+        assert_eq!(row.split_whitespace().collect::<Vec<_>>(), ["lock-restart", "32", "110", "43", "29"]);
+        assert!(text.contains("lock-call takes 10.0 × the cycles of lock-restart"), "{text}");
+    }
+
+    #[test]
+    fn an_engine_that_did_not_come_to_the_end_has_no_figure() {
+        let text = document(&[("lock-cli", Err("#PF ended its program at 102420"))]).page(80);
+        assert!(text.contains("not here") && text.contains("#PF ended its program at 102420"), "{text}");
+        assert!(!text.contains("lock-call takes"), "{text}");
+    }
+}
