@@ -1,9 +1,12 @@
 //! The guest as a file that another machine boots: for a loader of multiboot, on a disk, on a CD.
 //!
-//! - `sector`: the loader, which a BIOS finds in the first sector. `disk`, `iso`, `elf`: the forms.
+//! - `sector`: the loader that a BIOS finds in the first sector. `efi`, `fat`: the one that UEFI finds, and the volume that it is on.
+//!   `disk`, `iso`, `elf`: the forms.
 
 mod disk;
+mod efi;
 mod elf;
+mod fat;
 mod iso;
 mod sector;
 #[cfg(test)]
@@ -16,8 +19,8 @@ use crate::guest::Image;
 
 /// Bytes of a disk's sector.
 const SECTOR: usize = 512;
-/// Disks are so large, or a multiple: firmware takes a smaller one for a diskette, and cylinders end there.
-const DISK: usize = 1 << 20;
+/// Where the volume for UEFI begins on a disk and on a CD, behind all that the loader of a BIOS can read.
+const VOLUME: usize = 512 << 10;
 
 /// What a file is, so that something boots it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -1,7 +1,7 @@
-//! A disk: the loader, and behind it the kernel.
+//! A disk: the loader of a BIOS, the kernel, and the volume for UEFI.
 
 use super::sector::{self, Kernel};
-use super::{DISK, SECTOR};
+use super::{SECTOR, VOLUME, efi, fat};
 use crate::LabError;
 use crate::guest::Image;
 
@@ -12,10 +12,10 @@ use crate::guest::Image;
 pub(super) fn file(image: &Image) -> Result<Vec<u8>, LabError> {
     let kernel = image.bytes();
     let mut loader = sector::loader(Kernel { from: 1, bytes: kernel.len(), sector: SECTOR })?;
-    let length = (SECTOR + kernel.len()).next_multiple_of(DISK);
-    sector::partition(&mut loader, (length / SECTOR) as u32);
+    sector::partitions(&mut loader);
     let mut disk = loader.to_vec();
     disk.extend(kernel);
-    disk.resize(length, 0);
+    disk.resize(VOLUME, 0);
+    disk.extend(fat::volume(&efi::file(image)).ok_or_else(|| sector::too_large(kernel.len()))?);
     Ok(disk)
 }

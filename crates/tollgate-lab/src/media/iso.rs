@@ -2,7 +2,7 @@
 //! system, what boots it as a disk. There are no dates in it: the same image is the same file.
 
 use super::sector::{self, Kernel};
-use super::{DISK, SECTOR as DISK_SECTOR};
+use super::{SECTOR as DISK_SECTOR, VOLUME, efi, fat};
 use crate::LabError;
 use crate::guest::Image;
 
@@ -29,11 +29,13 @@ const PATH: u32 = 10;
 pub(super) fn file(image: &Image) -> Result<Vec<u8>, LabError> {
     let kernel = image.bytes();
     let bytes = kernel.len();
-    let length = (KERNEL * SECTOR + bytes).next_multiple_of(DISK);
     let on_disk = (KERNEL * (SECTOR / DISK_SECTOR)) as u32;
     let mut first = sector::loader(Kernel { from: on_disk, bytes, sector: DISK_SECTOR })?;
-    sector::partition(&mut first, (length / DISK_SECTOR) as u32);
+    sector::partitions(&mut first);
     let loader = sector::loader(Kernel { from: KERNEL as u32, bytes, sector: SECTOR })?;
+
+    let volume = fat::volume(&efi::file(image)).ok_or_else(|| sector::too_large(bytes))?;
+    let length = VOLUME + volume.len();
 
     let mut cd = first.to_vec();
     let mut add = |at: usize, what: &[u8]| {
@@ -49,7 +51,7 @@ pub(super) fn file(image: &Image) -> Result<Vec<u8>, LabError> {
     add(CATALOG, &catalog());
     add(LOADER, &loader);
     add(KERNEL, kernel);
-    cd.resize(length, 0);
+    add(VOLUME / SECTOR, &volume);
     Ok(cd)
 }
 
@@ -94,11 +96,14 @@ fn boot_record() -> Vec<u8> {
     text
 }
 
-/// The catalog: the validation entry, and the one of the loader, which is no diskette ("no emulation").
+/// The catalog: the validation entry, the one of the loader, which is no diskette ("no emulation"), and a section with the volume for
+/// UEFI (UEFI Specification 2.10, 13.3.2.1).
 fn catalog() -> Vec<u8> {
     const BOOTABLE: u8 = 0x88;
     /// Sectors of 512 bytes: one of the CD, for the loader reads the rest.
     const LOADED: u16 = 4;
+    const LAST_SECTION: u8 = 0x91;
+    const UEFI: u8 = 0xef;
     let mut text = vec![1, 0, 0, 0]; // for 80x86
     text.extend(b"tollgate");
     text.resize(0x1c, 0);
@@ -109,6 +114,12 @@ fn catalog() -> Vec<u8> {
     text.extend([BOOTABLE, 0, 0, 0, 0, 0]); // to 07C0h:0
     text.extend(LOADED.to_le_bytes());
     text.extend((LOADER as u32).to_le_bytes());
+    text.resize(64, 0);
+    text.extend([LAST_SECTION, UEFI, 1, 0]); // with one entry
+    text.resize(96, 0);
+    text.extend([BOOTABLE, 0, 0, 0, 0, 0]);
+    text.extend((fat::SECTORS as u16).to_le_bytes());
+    text.extend(((VOLUME / SECTOR) as u32).to_le_bytes());
     text
 }
 

@@ -1,10 +1,10 @@
-//! The first sector: the loader of `boot.s`, with where the kernel is, and a table of one partition.
+//! The first sector: the loader of `boot.s`, with where the kernel is, and the partition table.
 
 #![allow(unsafe_code)] // The bytes lie between symbols of the assembled section.
 
 use std::arch::global_asm;
 
-use super::SECTOR;
+use super::{SECTOR, VOLUME, fat};
 use crate::LabError;
 
 global_asm!(include_str!("boot.s"), options(att_syntax, raw));
@@ -25,7 +25,7 @@ const FROM: usize = 0x1a8;
 const SECTORS: usize = 0x1b0;
 const PARAGRAPHS: usize = 0x1b2;
 const WORDS: usize = 0x1b4;
-/// The first of the four entries of the partition table.
+/// The partition table.
 const PARTITION: usize = 0x1be;
 
 /// Where the kernel is.
@@ -45,9 +45,8 @@ pub(super) struct Kernel {
 /// [`LabError::TooLarge`]
 pub(super) fn loader(kernel: Kernel) -> Result<[u8; SECTOR], LabError> {
     let Kernel { from, bytes, sector } = kernel;
-    let too_large = LabError::TooLarge { image: bytes, base: LOADED as u64, memory: LOADED_END };
     if bytes > LOADED_END - LOADED - sector {
-        return Err(too_large);
+        return Err(too_large(bytes));
     }
     // SAFETY: the symbol is the first byte of a section of this program's read-only data, of 512 bytes, which is never written.
     let mut loader = unsafe { tollgate_boot_begin };
@@ -58,18 +57,29 @@ pub(super) fn loader(kernel: Kernel) -> Result<[u8; SECTOR], LabError> {
     Ok(loader)
 }
 
-/// Adds a partition that is marked as active, from the second sector to the end: a BIOS may look for one before it takes a stick for a
-/// disk. Its type, DAh, is that of no file system.
-pub(super) fn partition(loader: &mut [u8; SECTOR], sectors: u32) {
+/// The error of a kernel of so many bytes.
+pub(super) fn too_large(bytes: usize) -> LabError {
+    LabError::TooLarge { image: bytes, base: LOADED as u64, memory: LOADED_END }
+}
+
+/// Adds two partitions: one with the kernel, of no file system (DAh), that is marked as active, for a BIOS may look for one before it takes
+/// a stick for a disk; and the volume for UEFI (EFh).
+pub(super) fn partitions(loader: &mut [u8; SECTOR]) {
     const ACTIVE: u8 = 0x80;
     const NO_FILE_SYSTEM: u8 = 0xda;
-    /// Cylinder, head and sector of what is only found by its number.
-    const NUMBERED: [u8; 3] = [0xfe, 0xff, 0xff];
-    let mut entry = vec![ACTIVE, 0, 2, 0, NO_FILE_SYSTEM];
-    entry.extend(NUMBERED);
-    entry.extend(1_u32.to_le_bytes());
-    entry.extend(sectors.saturating_sub(1).to_le_bytes());
-    put(loader, PARTITION, &entry);
+    const EFI_SYSTEM: u8 = 0xef;
+    const ENTRY: usize = 16;
+    let volume = (VOLUME / SECTOR) as u32;
+    put(loader, PARTITION, &partition(ACTIVE, NO_FILE_SYSTEM, 1, volume - 1));
+    put(loader, PARTITION + ENTRY, &partition(0, EFI_SYSTEM, volume, fat::SECTORS as u32));
+}
+
+/// An entry of the table. Cylinder, head and sector are those of what is only found by its number.
+fn partition(mark: u8, kind: u8, from: u32, sectors: u32) -> Vec<u8> {
+    let mut entry = vec![mark, 0xfe, 0xff, 0xff, kind, 0xfe, 0xff, 0xff];
+    entry.extend(from.to_le_bytes());
+    entry.extend(sectors.to_le_bytes());
+    entry
 }
 
 fn put(sector: &mut [u8; SECTOR], at: usize, bytes: &[u8]) {

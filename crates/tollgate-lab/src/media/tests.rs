@@ -32,12 +32,15 @@ fn a_form_is_chosen_by_the_end_of_a_name() {
 fn the_loader_is_one_sector_with_a_signature_and_an_active_partition() {
     assert_eq!(sector::assembled(), SECTOR);
     let disk = Form::Disk.file(&image()).unwrap();
-    assert_eq!(disk.len() % DISK, 0);
+    assert_eq!(disk.len(), 1 << 20);
     assert_eq!(disk[510..512], [0x55, 0xaa]);
-    assert_eq!((disk[0x1be], disk[0x1c2]), (0x80, 0xda));
-    let (from, count) = (word(&disk, 0x1c6), word(&disk, 0x1ca));
-    assert_eq!((from, (from + count) as usize * SECTOR), (1, disk.len()));
-    assert!(disk[0x1ce..0x1fe].iter().all(|byte| *byte == 0), "one partition");
+    let partition =
+        |at: usize| (disk[at], disk[at + 4], word(&disk, at + 8) as usize, word(&disk, at + 12) as usize);
+    let (first, second) = (partition(0x1be), partition(0x1ce));
+    assert_eq!((first.0, first.1, first.2), (0x80, 0xda, 1));
+    assert_eq!((second.0, second.1, second.2), (0, 0xef, first.2 + first.3), "one behind the other");
+    assert_eq!((second.2 + second.3) * SECTOR, disk.len());
+    assert!(disk[0x1de..0x1fe].iter().all(|byte| *byte == 0), "two partitions");
     // Jumps over what a BIOS may write.
     let mut decoder = Decoder::new(16, &disk[..3], DecoderOptions::NONE);
     assert_eq!(decoder.decode().near_branch_target(), 0x40);
@@ -55,6 +58,7 @@ fn a_kernel_that_the_loader_cannot_read_is_refused() {
         assert!(matches!(form.file(&large), Err(LabError::TooLarge { .. })));
     }
     let fits = Image::with_programs(&Parameters::default(), &vec![0; 400 << 10]);
+    assert!(fat::volume(&vec![0; fat::SECTORS * SECTOR]).is_none() && fat::volume(&[]).is_none());
     assert!(Form::Disk.file(&fits).is_ok() && Form::Iso.file(&fits).is_ok());
 }
 
