@@ -612,7 +612,13 @@ tollgate_guest_loader_info:
     movq $.LPIXELS_PD + 3, .LPDPT(,%rdi,8)
     movq $.LPIXELS_PD + 4096 + 3, .LPDPT + 8(,%rdi,8)
 
-2:  lea .Lk_info + .LINFO_COLOURS(%rip), %rbp   # red, green and blue to where they are here
+2:  mov .Lk_info + .LINFO_ADDRESS(%rip), %rdi  # nothing else is on it
+    mov .Lk_info + .LINFO_HEIGHT(%rip), %ecx
+    imul %r8, %rcx
+    shr $2, %rcx
+    xor %eax, %eax
+    rep stosl
+    lea .Lk_info + .LINFO_COLOURS(%rip), %rbp   # red, green and blue to where they are here
     cmpb $0, 1(%rbp)
     jne 3f
     add $2, %rbp

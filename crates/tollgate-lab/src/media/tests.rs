@@ -99,3 +99,59 @@ fn an_elf_file_has_the_image_as_its_segment() {
     assert!(offset < 8192 - 32 && memory >= bytes);
     assert_eq!(Form::Multiboot.file(&image).unwrap(), image.bytes());
 }
+
+#[test]
+fn uefi_finds_an_application_with_the_kernel_behind_it() {
+    let image = image();
+    let disk = Form::Disk.file(&image).unwrap();
+    let cd = Form::Iso.file(&image).unwrap();
+    let volume = &disk[VOLUME..];
+    assert_eq!(volume, &cd[VOLUME..], "the same one");
+    // The catalog's last section is UEFI's, and leads to it.
+    let catalog = &cd[word(&cd[17 * 2048..], 0x47) as usize * 2048..];
+    assert_eq!((catalog[64], catalog[65], catalog[66]), (0x91, 0xef, 1));
+    assert_eq!(word(catalog, 96 + 8) as usize * 2048, VOLUME);
+
+    let file = file_of(volume, &[b"EFI        ", b"BOOT       ", b"BOOTX64 EFI"]);
+    assert_eq!(file, efi::file(&image));
+    assert_eq!(&file[..2], b"MZ");
+    let head = word(&file, 60) as usize;
+    assert_eq!((&file[head..head + 4], word(&file, head + 4)), (&b"PE\0\0"[..], 0x0001_8664));
+    let optional = head + 24;
+    let (entry, whole) = (word(&file, optional + 16) as usize, word(&file, optional + 56) as usize);
+    assert_eq!((file[optional + 68], whole), (10, file.len()));
+    let section = &file[optional + 240..];
+    assert_eq!(&section[..6], b".text\0");
+    let [bytes, address, stored, at] = [8, 12, 16, 20].map(|field| word(section, field) as usize);
+    assert_eq!((address, at, bytes, stored, entry), (4096, 4096, whole - 4096, whole - 4096, 4096));
+    let (kernel, length) = (word(&file, entry + 8) as usize, word(&file, entry + 12) as usize);
+    assert_eq!(&file[entry + kernel..][..length], image.bytes());
+}
+
+/// The file at this path of a FAT12 volume.
+fn file_of(volume: &[u8], path: &[&[u8; 11]]) -> Vec<u8> {
+    let word16 = |bytes: &[u8], at: usize| usize::from(u16::from_le_bytes([bytes[at], bytes[at + 1]]));
+    let (reserved, tables, roots, table) =
+        (word16(volume, 14), usize::from(volume[16]), word16(volume, 17), word16(volume, 22));
+    assert_eq!((word16(volume, 11), volume[13], word16(volume, 19) * SECTOR), (SECTOR, 1, volume.len()));
+    let first = |at: usize| &volume[(reserved + at * table) * SECTOR..][..table * SECTOR];
+    assert_eq!(first(0), first(1));
+    let root = (reserved + tables * table) * SECTOR;
+    let data = root + roots * 32;
+    let mut bytes = volume[root..data].to_vec();
+    for name in path {
+        let entry = bytes.chunks(32).find(|entry| &entry[..11] == *name).unwrap();
+        let (mut cluster, length) = (word16(entry, 26), word(entry, 28) as usize);
+        bytes = Vec::new();
+        while cluster < 0xff8 {
+            assert!(cluster >= 2);
+            bytes.extend(&volume[data + (cluster - 2) * SECTOR..][..SECTOR]);
+            let pair = word16(first(0), cluster * 3 / 2);
+            cluster = if cluster % 2 == 0 { pair & 0xfff } else { pair >> 4 };
+        }
+        if length > 0 {
+            bytes.truncate(length);
+        }
+    }
+    bytes
+}
