@@ -141,8 +141,8 @@ fn write_image(path: &Path, parameters: &Parameters) -> Result<(), Failure> {
     write_whole(path, &file, Existing::Replace)
         .map_err(|error| Failure::input(format!("--image: {}: {}", path.display(), plainly(&error))))?;
     let booted = match form {
-        Form::Disk => "the image of a disk or a USB stick, which a PC's BIOS boots",
-        Form::Iso => "the image of a CD, a disk or a USB stick, which a PC's BIOS boots",
+        Form::Disk => "the image of a disk or a USB stick, which a PC boots by BIOS or UEFI",
+        Form::Iso => "the image of a CD, a disk or a USB stick, which a PC boots by BIOS or UEFI",
         Form::Elf => {
             "an ELF file for any loader of multiboot 1, such as GRUB's `multiboot` or QEMU's -kernel"
         }

@@ -45,8 +45,8 @@ pub struct LabArgs {
     /// Show the guest's own descriptor tables and MSRs; with --out keep the text that `tollgate decode` reads
     #[arg(long, conflicts_with_all = ["experiment", "image", "read"])]
     pub dump: bool,
-    /// Write the guest to this file instead, for another machine: `.img` is a disk and `.iso` a CD that a BIOS boots, `.elf` an ELF
-    /// file and any other a flat file for a loader of multiboot
+    /// Write the guest to this file instead, for another machine: `.img` is a disk and `.iso` a CD that BIOS and UEFI boot, `.elf`
+    /// an ELF file and any other a flat file for a loader of multiboot
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "read")]
     pub image: Option<PathBuf>,
     /// Give the run a label by which show and compare find it

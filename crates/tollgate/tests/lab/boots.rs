@@ -38,8 +38,17 @@ enum Clock {
 
 /// Starts a machine with this disk or CD, waits until the table is on the serial port, and checks both.
 fn check(home: &Home, clock: Clock, disk: &[&str]) {
+    let serial = run(home, clock, disk, &format!("pmemsave {:#x} {} screen", TEXT.0, TEXT.1));
+    let screen = lines(&std::fs::read(home.path().join("screen")).expect("the screen's memory"));
+    is_table(&screen, clock);
+    assert!(serial.ends_with(&format!("\n\n{}\n", screen.join("\n"))), "{serial}");
+    is_read(home, clock);
+}
+
+/// What the serial port has written when the table is on it. Then the monitor is given a command.
+fn run(home: &Home, clock: Clock, arguments: &[&str], order: &str) -> String {
     let mut command = Command::new("qemu-system-x86_64");
-    command.args(["-nodefaults", "-display", "none", "-vga", "std", "-no-reboot", "-m", "64"]);
+    command.args(["-nodefaults", "-display", "none", "-vga", "std", "-no-reboot", "-m", "128"]);
     command.args([
         "-accel",
         "tcg",
@@ -53,7 +62,7 @@ fn check(home: &Home, clock: Clock, disk: &[&str]) {
     if clock == Clock::Instructions {
         command.args(["-icount", "shift=0,sleep=off"]);
     }
-    command.args(disk);
+    command.args(arguments);
     command.current_dir(home.path()).stdin(Stdio::piped()).stdout(Stdio::null());
     let mut machine = Program(command.spawn().expect("started"));
     let serial = wait_for("a table on the serial port", || {
@@ -62,12 +71,9 @@ fn check(home: &Home, clock: Clock, disk: &[&str]) {
         Some(String::from_utf8_lossy(&bytes).into_owned()).filter(|text| text.ends_with(&format!("{LAST}\n")))
     });
     let mut monitor = machine.0.stdin.take().expect("a pipe");
-    write!(monitor, "pmemsave {:#x} {} screen\nquit\n", TEXT.0, TEXT.1).expect("a monitor");
+    write!(monitor, "{order}\nquit\n").expect("a monitor");
     wait_for("the end of QEMU", || machine.0.try_wait().expect("a child"));
-    let screen = lines(&std::fs::read(home.path().join("screen")).expect("the screen's memory"));
-    is_table(&screen, clock);
-    assert!(serial.ends_with(&format!("\n\n{}\n", screen.join("\n"))), "{serial}");
-    is_read(home, clock);
+    serial
 }
 
 /// The screen's lines.
@@ -137,6 +143,26 @@ fn a_cd_s_image_boots_as_a_disk() {
     if let Some(home) = home_with("lab.iso") {
         check(&home, Clock::Time, &["-drive", "file=lab.iso,format=raw"]);
     }
+}
+
+/// The firmware takes longer than the guest, and it is the one that machines have.
+#[test]
+fn uefi_boots_a_disk() {
+    const FIRMWARE: [&str; 3] =
+        ["/usr/share/ovmf/OVMF.fd", "/usr/share/edk2/x64/OVMF.fd", "/usr/share/qemu/OVMF.fd"];
+    let Some(firmware) = FIRMWARE.iter().find(|path| Path::new(path).exists()) else {
+        return println!("skipped: there is no firmware of UEFI for QEMU (ovmf)");
+    };
+    let Some(home) = home_with("lab.img") else { return };
+    let arguments = ["-bios", firmware, "-drive", "file=lab.img,format=raw"];
+    let serial = run(&home, Clock::Time, &arguments, "screendump screen.ppm");
+    let table = serial.rsplit_once("\n\n").expect("a table").1;
+    is_table(&table.lines().map(str::to_owned).collect::<Vec<_>>(), Clock::Time);
+    is_read(&home, Clock::Time);
+    // It is drawn: the first and the last line are blue, each a 25th of 80 times 25 cells.
+    let picture = std::fs::read(home.path().join("screen.ppm")).expect("a picture");
+    let blue = picture.windows(3).filter(|pixel| *pixel == [0, 0, 0xaa]).count();
+    assert!(blue > 2 * 80 * 6 * 10 / 2, "{blue} blue pixels");
 }
 
 #[test]
