@@ -5,8 +5,8 @@
 //! Crossings, exceptions included, are walked by [`tollgate_x86::walk`]; iced decodes. The two
 //! interrupt controllers and channel 0 of the timer are there; nothing else comes from outside. Alignment is checked where CR0.AM and RFLAGS.AC ask for it. Not modelled: real-address and
 //! virtual-8086 mode, 16-bit code, paging outside long mode, tasks, debug registers, x87 and SSE. An
-//! instruction outside the model ends the run, or the program in ring 3 whose kernel has asked to be told, and is named with its bytes; only one that every processor refuses, or that
-//! CPUID does not offer, is #UD. Arithmetic is compared with the processor at hand, and all counts with QEMU's.
+//! instruction outside the model ends the run, or the program in ring 3 whose kernel has asked to be told, and is named with its bytes; only one that every processor refuses, or whose
+//! registers beside the general ones CPUID does not offer, is #UD. Arithmetic is compared with the processor at hand, and all counts with QEMU's.
 
 mod access;
 mod arithmetic;

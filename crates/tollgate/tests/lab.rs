@@ -224,6 +224,27 @@ fn what_the_kernel_sets_up_is_told_in_its_order() {
 }
 
 #[test]
+fn what_is_not_walked_of_fred_and_of_shadow_stacks_is_said() {
+    let home = Home::new();
+    let tables = home.output(["lab", "--dump", "--on", "interpreter", "--out", "-"]);
+    let walk = |cr4: u64, way: &str| {
+        let file = home.file("tables.txt", format!("{tables}cr4={cr4:016x}\n"));
+        let document = home.json(["decode", "--walk", way, "--format", "json", &file]);
+        document["systems"][0]["readings"][0]["walks"][0].clone()
+    };
+    for way in ["int:80", "syscall"] {
+        let shadow = walk(0x80_0020, way);
+        let step = shadow["steps"][1].as_str().expect("a sentence");
+        assert!(step.contains("shadow-stack pointer") && shadow["crosses"] == true, "{shadow}");
+        let fred = walk(0x1_0000_0020, way);
+        let outcome = fred["outcome"].as_str().expect("a sentence");
+        assert!(outcome.contains("not modelled: delivery by FRED") && fred["crosses"] == false, "{fred}");
+    }
+    let refused = home.tollgate(["decode", "--walk", "eretu", "tables.txt"]).output().expect("started");
+    assert!(common::one_line(&refused.stderr).contains("FRED delivers, which is not walked"));
+}
+
+#[test]
 fn every_wrong_set_up_is_followed_to_its_fault() {
     let home = Home::new();
     for document in home.json(["lab", "wrong-*", "--explain", "--format", "json"]).as_array().expect("a list")

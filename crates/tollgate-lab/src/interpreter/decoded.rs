@@ -122,13 +122,35 @@ impl Decoded {
             .any(|feature| matches!(feature, CpuidFeature::FPU | CpuidFeature::FPU287 | CpuidFeature::FPU387))
     }
 
+    /// Whether it belongs to an extension of the general registers that most processors have, and this one has not.
+    pub(super) fn is_elsewhere(&self) -> bool {
+        let features = self.code.cpuid_features();
+        features.iter().any(|feature| ELSEWHERE.contains(feature))
+            && features.iter().all(|feature| ELSEWHERE.contains(feature) || OFFERED.contains(feature))
+    }
+
     /// Whether it belongs to an extension that CPUID does not offer: #UD.
     pub(super) fn is_foreign(&self) -> bool {
         !self.code.cpuid_features().iter().all(|feature| OFFERED.contains(feature))
     }
 }
 
-/// The parts of an instruction that an operand may need.
+/// Extensions that CPUID does not offer here, and whose instructions use the general registers and memory alone: most processors have
+/// them, so that a program's compiler may count on them. Those that VEX encodes are not decoded at all and are #UD.
+const ELSEWHERE: [CpuidFeature; 10] = [
+    CpuidFeature::POPCNT,
+    CpuidFeature::LZCNT,
+    CpuidFeature::BMI1,
+    CpuidFeature::BMI2,
+    CpuidFeature::ADX,
+    CpuidFeature::MOVBE,
+    CpuidFeature::RDRAND,
+    CpuidFeature::RDSEED,
+    CpuidFeature::CMPXCHG16B,
+    CpuidFeature::RDPID,
+];
+
+/// The extensions that CPUID offers.
 const OFFERED: [CpuidFeature; 18] = [
     CpuidFeature::INTEL8086,
     CpuidFeature::INTEL186,

@@ -132,6 +132,7 @@ impl Processor {
             _ if i.is_x87() && self.cr0.0 & Cr0::EM.with(Cr0::TS).0 != 0 => {
                 Err(Trap::Refused(self.exception(Exception(7), None)))
             }
+            _ if i.is_elsewhere() => Err(self.unknown()),
             _ if i.is_foreign() => Err(self.invalid_opcode()),
             _ => Err(self.unknown()),
         }

@@ -5,7 +5,7 @@ mod kit;
 mod wild;
 
 use tollgate_lab::guest::{BASE, Ending, Outcomes, Report, Serial};
-use tollgate_lab::{Engine, Qemu};
+use tollgate_lab::{Engine, EngineChoice, Qemu, system};
 use tollgate_x86::Vendor;
 
 use super::machine;
@@ -111,6 +111,24 @@ fn an_unknown_instruction_ends_its_program_and_is_named() {
     let reports = whole(&archive);
     assert!(matches!(reports[0], Report::Unknown { rip: 0x4000_0000, cs: 0x2b, .. }), "{reports:?}");
     assert_eq!(statuses(&archive), [(1, 42)]);
+}
+
+#[test]
+fn what_most_processors_have_is_unknown_and_no_trap() {
+    let programs: [(&[u8], &str); 3] = [
+        (&[0xf3, 0x0f, 0xb8, 0xc1], "popcnt eax,ecx"),
+        (&[0x0f, 0x38, 0xf0, 0x07], "movbe eax,[rdi]"),
+        (&[0x48, 0x0f, 0xc7, 0x0f], "cmpxchg16b [rdi]"),
+    ];
+    for (code, text) in programs {
+        let program = system::Program::flat("unknown", code).unwrap();
+        let ran = system::run(&[program], EngineChoice::Interpreter, system::Options::default()).unwrap();
+        let fault = ran.fault(0).expect(text);
+        assert_eq!(
+            (fault.cause, fault.text.as_str(), fault.bytes.as_slice()),
+            (system::Cause::Unknown, text, code)
+        );
+    }
 }
 
 #[test]

@@ -83,6 +83,9 @@ impl FromStr for Entry {
         if text == "none" {
             return Ok(Self::None);
         }
+        if ["eretu", "erets"].contains(&text) {
+            return Err("ERETU and ERETS return from what FRED delivers, which is not walked".to_owned());
+        }
         let (way, narrow) = match text.strip_suffix(":32").filter(|way| *way != "int" && *way != "call") {
             Some(way) => (way, true),
             None => (text, false),
@@ -124,6 +127,7 @@ mod tests {
     fn entries_by_their_names() {
         let walk = |way, narrow| Ok(Entry::Walk { way, narrow });
         assert_eq!("int:2e".parse(), walk(Way::Int(0x2e), false));
+        assert!("eretu".parse::<Entry>().is_err_and(|why| why.contains("FRED")));
         assert_eq!("int:0x80:32".parse(), walk(Way::Int(0x80), true));
         assert_eq!("int:32".parse(), walk(Way::Int(0x32), false), "a vector, not a mode");
         assert_eq!("syscall:32".parse(), walk(Way::Syscall, true));

@@ -30,7 +30,8 @@ impl Display for Step {
                 write!(f, ", on {vendor}")
             }
             Self::WithoutCet => f.write_str(
-                "CR4.CET is set: what shadow stacks and branch tracking add to the following is left out",
+                "CR4.CET is set: left out of the following are what is saved, pushed and checked of the shadow-stack pointer \
+                 (SDM 1, \"Shadow stacks\") and the wait for ENDBRANCH (SDM 1, \"Indirect branch tracking\")",
             ),
             Self::Entry { directory, index, scale, base, address, limit, within } => {
                 write!(f, "{directory} entry {index:x}")?;

@@ -158,7 +158,8 @@ fn why(cause: &Cause, rip: u64) -> String {
     match exception.0 {
         7 => format!("{name}: the kernel keeps no x87 state; build for the general registers only"),
         6 => format!(
-            "{name}: no instruction, or one of MMX, SSE or AVX, whose registers the kernel does not keep"
+            "{name}: no instruction, one that this processor's CPUID does not offer, or one of MMX, SSE or AVX, whose \
+             registers the kernel does not keep"
         ),
         13 => format!("{name}: an instruction, an address or a selector that is not for ring 3"),
         _ => name.to_owned(),

@@ -160,7 +160,8 @@ fn control(number: u8, value: u64) -> Option<Reason> {
         ),
         4 if Cr4(value).has(Cr4::PAE) => reason(
             "Long mode's page tables have entries of 8 bytes: without PAE the write to CR0 that begins it is #GP. Other bits \
-             are 0: no process-context identifiers, no SMEP, no SMAP.",
+             are 0: no process-context identifiers, no SMEP, no SMAP. CET and FRED stay off: no shadow stack \
+             is written, and events go by the IDT.",
             LONG_MODE,
             &[],
         ),

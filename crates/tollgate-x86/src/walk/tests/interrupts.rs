@@ -340,6 +340,8 @@ fn what_is_not_walked_is_said() {
     let mut model = Model::user(Width::Long);
     model.set_value(Register::Cr4, Cr4::FRED.0);
     assert_eq!(model.walk(int(0x80)), Outcome::NotModelled(NotModelled::Fred));
+    let sentence = std::format!("{}", NotModelled::Fred);
+    assert!(["FRED", "IA32_FRED_CONFIG", "ERETU"].iter().all(|name| sentence.contains(name)), "{sentence}");
     let mut model = Model::user(Width::Legacy);
     model.set_value(Register::Rflags, 0x2_0202);
     assert_eq!(model.walk(int(0x80)), Outcome::NotModelled(NotModelled::Virtual8086));
@@ -350,6 +352,11 @@ fn what_is_not_walked_is_said() {
     model.set_gate(0x80, gate(GateKind::Trap, KERNEL_CODE, 3, 0));
     model.done(int(0x80));
     assert!(model.steps[1].starts_with("CR4.CET is set"), "{:?}", model.steps);
+    assert!(
+        ["shadow-stack pointer", "ENDBRANCH"].iter().all(|it| model.steps[1].contains(it)),
+        "{:?}",
+        model.steps
+    );
 }
 
 #[test]
