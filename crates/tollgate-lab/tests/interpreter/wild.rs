@@ -1,5 +1,7 @@
 //! Wild programs: random bytes in ring 3. None of them takes the kernel, or the program beside it, down.
 
+#![allow(clippy::panic, reason = "a test may stop at the first surprise")]
+
 use std::collections::BTreeMap;
 
 use tollgate_lab::EngineChoice;
