@@ -6,6 +6,7 @@ mod curves;
 mod differences;
 mod dots;
 mod environment;
+mod ipc;
 mod known;
 mod levels;
 mod locks;

@@ -8,7 +8,7 @@ use tollgate_model::{Case, ParamValue, Unit};
 use super::curves::CREATIONS;
 use super::panels::{keys, panels};
 use super::subject::{Subject, figures_of_all, is_drawn, mark};
-use super::{bandwidth, scaling};
+use super::{bandwidth, ipc, scaling};
 use crate::figures;
 use crate::pictures::{bill, curve, matrix, trade};
 
@@ -33,6 +33,7 @@ pub fn of(subjects: &[Subject], suite: &str, cases: &[&Case]) -> Option<Figure> 
         let benchmark = case.benchmark.as_str();
         let is_of_matrix = benchmark == matrix::BENCHMARK && super::matrix::is_drawn(subjects);
         ELSEWHERE.contains(&benchmark)
+            || ipc::MESSAGES.contains(&benchmark)
             || case.suite() == scaling::SUITE
             || CREATIONS.contains(&benchmark)
             || is_of_matrix

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::subject::Subject;
 use super::suites::{about, cases, suite_of, suites};
-use super::{bandwidth, bars, curves, dots, levels, locks, matrix, rows, scaling};
+use super::{bandwidth, bars, curves, dots, ipc, levels, locks, matrix, rows, scaling};
 use crate::comparison::Comparison;
 use crate::page::{Figure, Section, Table, Text};
 use crate::pictures;
@@ -30,6 +30,7 @@ fn section(suite: &'static str, subjects: &[Subject], comparisons: &[Comparison]
         ],
         "locks" => vec![locks::of(subjects)],
         scaling::SUITE => vec![scaling::of(subjects)],
+        ipc::SUITE => vec![ipc::of(subjects)],
         "processes" => vec![curves::creation(subjects)],
         "files" => vec![bars::bill(subjects)],
         _ => Vec::new(),

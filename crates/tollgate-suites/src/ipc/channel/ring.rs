@@ -26,8 +26,28 @@ pub fn rings() -> Result<Ends> {
         ring.descriptor().try_clone_to_owned().or_refused("fcntl(2), F_DUPFD_CLOEXEC, is refused")
     };
     let (to_home, to_peer) = (copy(&home)?, copy(&peer)?);
-    let home = Messages { ring: home, other: to_peer };
-    Ok((Box::new(home), Box::new(Messages { ring: peer, other: to_home })))
+    let mut home = Messages { ring: home, other: to_peer };
+    let mut peer = Messages { ring: peer, other: to_home };
+    home.is_known_to_the_kernel(&mut peer)?;
+    Ok((Box::new(home), Box::new(peer)))
+}
+
+impl Messages {
+    /// Sends a message and receives it, so that what this kernel does not know is a skip.
+    fn is_known_to_the_kernel(&mut self, other: &mut Self) -> Result<()> {
+        let mut message = [0; 8];
+        let sent = self.send(&message);
+        let mut failed = 0;
+        self.ring.take_completions(|_, result| failed = result.min(failed));
+        match (sent, failed) {
+            (Ok(()), 0) => other.receive(&mut message).map_err(|fault| fail!("{}", fault.in_words())),
+            (Ok(()), error) if error == -libc::EINVAL => {
+                Err(skip!("this kernel has no messages between rings (IORING_OP_MSG_RING, since Linux 5.18)"))
+            }
+            (Ok(()), error) => Err(fail!("{}", Fault::of(i64::from(error)).in_words())),
+            (Err(fault), _) => Err(fail!("{}", fault.in_words())),
+        }
+    }
 }
 
 fn fault(error: &io::Error) -> Fault {

@@ -1,0 +1,75 @@
+//! The round trips of the suite `ipc`: a row for each channel and size of messages, on one processor and on two.
+
+use tollgate_model::Case;
+
+use crate::figures;
+use crate::page::{Axis, Drawing, Figure, Key, Mark, Row, Rows, Sign, Text};
+use crate::summary::Figures;
+
+use super::panels::panels;
+use super::subject::{Subject, is_drawn, mark};
+
+/// The suite.
+pub const SUITE: &str = "ipc";
+/// The benchmarks of messages: the one that is drawn, and the one whose bytes a second are in the table alone.
+pub const MESSAGES: [&str; 2] = ["ipc/round-trip", "ipc/throughput"];
+
+/// A row for each channel and size, with a sign for one processor and one for two.
+pub fn of(subjects: &[Subject]) -> Option<Figure> {
+    let found: Vec<Vec<Row>> = subjects.iter().map(rows).collect();
+    let marks = found.iter().flatten().flat_map(|row| &row.marks);
+    let axis = Axis::of_times(marks.flat_map(Mark::reach), None)?;
+    let draw = |subject: &Subject| {
+        let rows = found.get(subject.look)?.clone();
+        (!rows.is_empty())
+            .then(|| Drawing::Rows(Rows { axis: axis.clone(), rows, level: None, is_by_environment: false }))
+    };
+    let key = |look, name: &str| Key { sign: Sign::Look(look), name: name.into() };
+    Some(Figure {
+        title: "ipc: a message to another process and its answer".into(),
+        description: "On two processors a message wakes the other one, which takes longer than a switch where that is idle; what polls \
+                      has no wake-up."
+            .into(),
+        keys: vec![key(0, "both on one processor"), key(1, "on two processors")],
+        panels: panels(subjects, draw),
+        ..Figure::default()
+    })
+}
+
+/// The marks of one row: on one processor, and on two.
+type Pair<'a> = [Option<&'a Figures<'a>>; 2];
+
+fn rows(subject: &Subject) -> Vec<Row> {
+    let mut found: Vec<(String, Pair)> = Vec::new();
+    let is_shown = |case: &Case, figures: &Figures| {
+        case.benchmark == MESSAGES[0] && case.word("between") == Some("processes") && is_drawn(figures)
+    };
+    for (case, figures) in subject.summary.measured().filter(|(case, figures)| is_shown(case, figures)) {
+        let name = name(case);
+        let which = usize::from(case.word("cpus") != Some("same"));
+        let at = found.iter().position(|(known, _)| *known == name).unwrap_or_else(|| {
+            found.push((name, [None; 2]));
+            found.len() - 1
+        });
+        // Of several relations of processors the closest one comes first.
+        found[at].1[which].get_or_insert(figures);
+    }
+    let row = |(name, pair): (String, Pair)| {
+        let value = match pair {
+            [Some(one), Some(two)] => figures::from_to(&one.in_words(), &two.in_words()),
+            [one, two] => one.or(two).map(Figures::in_words).unwrap_or_default(),
+        };
+        let marks = pair.iter().enumerate().filter_map(|(look, figures)| Some(mark(look, (*figures)?)));
+        Row { name: Text::label(&name), value: value.into(), verdict: None, marks: marks.collect() }
+    };
+    found.into_iter().map(row).collect()
+}
+
+/// `pipe, 4 KiB`.
+fn name(case: &Case) -> String {
+    let size = match case.number("bytes").unwrap_or(0) {
+        bytes if bytes >= 1024 => format!("{} KiB", bytes >> 10),
+        bytes => format!("{bytes} B"),
+    };
+    format!("{}, {size}", case.word("by").unwrap_or_default())
+}
