@@ -228,7 +228,7 @@ pub static ALL: &[Means] = &[
     },
     Means {
         name: "shm-futex",
-        calls: "memory, futex(2)",
+        calls: "futex(2)",
         bytes: SIZES,
         crosses: &[KernelEntry, SystemCall, KernelCode, MemoryAccess],
         sleeps: true,
@@ -237,7 +237,7 @@ pub static ALL: &[Means] = &[
     },
     Means {
         name: "shm-spin",
-        calls: "memory",
+        calls: "loads and stores",
         bytes: SIZES,
         crosses: &[MemoryAccess],
         sleeps: false,

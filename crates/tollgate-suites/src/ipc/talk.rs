@@ -86,9 +86,7 @@ impl Talk {
         self.peer.begin(job);
         self.exchange(warm_up, 1).map_err(|fault| self.refusal(fault))?;
 
-        let mut nothing = LoopContext::default();
-        let mut empty = || clock.time(|| run_empty(times, &mut nothing));
-        let emptied = empty();
+        let emptied = clock.time(|| ());
         let queued = self.queued();
         let switches = cpu::switches();
         let cpu_share = cpu::CpuShare::begin_with(self.peer.child());
@@ -99,7 +97,7 @@ impl Talk {
             if self.is_apart { self.queued() <= queued + MOST_QUEUED * times } else { cpu_share.was_full() };
         let own = cpu::switches().saturating_sub(switches);
         outcome.map_err(|fault| self.refusal(fault))?;
-        let emptied_again = empty();
+        let emptied_again = clock.time(|| ());
 
         self.exchange(last, 0).map_err(|fault| self.refusal(fault))?;
         let theirs = self.peer.ended().map_err(|fault| fail!("at the peer: {}", fault.in_words()))?;
