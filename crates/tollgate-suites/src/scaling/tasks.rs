@@ -1,4 +1,4 @@
-//! Calls of tasks: the shortest one, a wake-up of nobody, a signal, a child.
+//! Calls of tasks: the shortest one, a wake-up of no thread, a signal, a child.
 
 use std::io;
 use std::sync::OnceLock;
@@ -28,8 +28,8 @@ pub static GETPPID: Benchmark = Benchmark {
 
 pub static FUTEX: Benchmark = Benchmark {
     name: "scaling/futex",
-    operation: "FUTEX_WAKE of a word of its own, on which nobody sleeps, by each user.",
-    avoid: "Wake only where the word says that somebody sleeps.",
+    operation: "FUTEX_WAKE of a word of its own, on which no thread sleeps, by each user.",
+    avoid: "Wake only where the word says that a thread sleeps.",
     source: "futex(2); will-it-scale, futex1.c; perf bench futex hash",
     crosses: &[KernelEntry, SystemCall, KernelCode, CacheLine],
     crossed_in: |params, boundary| boundary != CacheLine || has_others(params),
