@@ -1,35 +1,6 @@
 //! The cases: how many users, and of which kind.
 
-use std::rc::Rc;
-
-use tollgate_engine::users::{self, Kind as UserKind, Operation};
-
-use super::{descriptors, memory, messages, tasks};
-use crate::files::data_dir::DataDir;
 use crate::prelude::*;
-
-/// The operations, in the order of their numbers below. Every bench process has the same table.
-static TABLE: [Operation; 19] = [
-    tasks::DOES_GETPPID,
-    descriptors::DOES_OPEN,
-    descriptors::DOES_STAT,
-    descriptors::DOES_READ,
-    descriptors::DOES_DUP,
-    descriptors::DOES_PIPE,
-    memory::DOES_FAULT,
-    memory::DOES_MMAP,
-    memory::DOES_BRK,
-    tasks::DOES_FUTEX,
-    tasks::DOES_SIGNAL,
-    tasks::DOES_FORK,
-    messages::DOES_EVENTFD,
-    messages::DOES_UNIX,
-    messages::DOES_POLL,
-    tasks::DOES_YIELD,
-    messages::DOES_FILE_LOCK,
-    descriptors::DOES_WRITE,
-    descriptors::DOES_CREATE,
-];
 
 /// What the benchmarks of this suite have in common.
 pub const SCALED: Benchmark = Benchmark {
@@ -110,34 +81,6 @@ pub fn each_with(cases: Vec<Params>, name: &str, values: &[&str]) -> Vec<Params>
         case
     };
     values.iter().flat_map(|value| cases.iter().map(move |case| with(case, value))).collect()
-}
-
-/// The instance of a case of operation number `operation`; `variant` is the operation's own number.
-pub fn instance(operation: usize, variant: u64, params: &Params, context: &mut Context) -> Result<Instance> {
-    let kind = match word(params, "kind") {
-        "threads" => UserKind::Threads,
-        "processes" => UserKind::Processes,
-        other => return Err(fail!("users of the kind {other} are unknown")),
-    };
-    let users = number(params, "users").max(1) as usize;
-    let directory = directory(context);
-    tasks::install_handler()?;
-    let needs_files = descriptors::NEED_FILES.contains(&operation);
-    let directory = match directory {
-        Err(why) if needs_files => return Err(why),
-        directory => directory.map_or(0, |directory| directory.descriptor() as u64),
-    };
-    let case = users::Case { users, operation, words: [directory, variant, 0, 0] };
-    users::instance(context, kind, &TABLE, case)
-}
-
-/// The directory of the files. It is opened before any user is forked, so that all have its descriptor.
-fn directory(context: &mut Context) -> Result<Rc<DataDir>> {
-    context.shared("scaling directory", |context| {
-        let directory = DataDir::of(context)?;
-        descriptors::make_shared_file(&directory)?;
-        Ok(directory)
-    })
 }
 
 #[cfg(test)]

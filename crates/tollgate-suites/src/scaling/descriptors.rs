@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use tollgate_engine::users::{Operation, Seat, Work};
 
-use super::cases::{SCALED, each_with, every_kind, has_others, instance, numbers_here, threads_at_both_ends};
+use super::cases::{SCALED, each_with, every_kind, has_others, numbers_here, threads_at_both_ends};
 use super::work::{both, calls};
 use crate::files::data_dir::DataDir;
 use crate::prelude::*;
@@ -20,7 +20,7 @@ const BYTES: usize = 4096;
 /// The operations that need the directory of files, by their numbers.
 pub const NEED_FILES: [usize; 5] = [1, 2, 3, 17, 18];
 
-pub static OPEN: Benchmark = Benchmark {
+pub const OPEN: Benchmark = Benchmark {
     name: "scaling/open",
     operation: "openat and close of a cached file by each user: all of one file, or each of a file of its own.",
     avoid: "Keep files open, and have each worker work on files and directories of its own.",
@@ -31,16 +31,18 @@ pub static OPEN: Benchmark = Benchmark {
     cases: || each_with(every_kind(&numbers_here().0), "file", &FILES),
     thorough_cases: || each_with(every_kind(&numbers_here().1), "file", &FILES),
     in_everything: threads_at_both_ends,
-    kind: Kind::Instance(|_, params, context| {
-        instance(1, u64::from(word(params, "file") == FILES[1]), params, context)
-    }),
     ..SCALED
 };
 
 /// Of all users, or of each.
 const FILES: [&str; 2] = ["shared", "own"];
 
-pub static STAT: Benchmark = Benchmark {
+/// For the words of a case: whether each user has a file of its own.
+pub fn variant(params: &Params) -> u64 {
+    u64::from(word(params, "file") == FILES[1])
+}
+
+pub const STAT: Benchmark = Benchmark {
     name: "scaling/stat",
     operation: "newfstatat of the same cached file by each user.",
     avoid: "Ask an open file (fstat), or keep what was asked.",
@@ -48,11 +50,10 @@ pub static STAT: Benchmark = Benchmark {
     crosses: &[KernelEntry, SystemCall, KernelCode, PathLookup, UserCopy, CacheLine],
     crossed_in: |params, boundary| boundary != CacheLine || has_others(params),
     timed: |_| Timed::Whole("newfstatat(2)"),
-    kind: Kind::Instance(|_, params, context| instance(2, 0, params, context)),
     ..SCALED
 };
 
-pub static READ: Benchmark = Benchmark {
+pub const READ: Benchmark = Benchmark {
     name: "scaling/read",
     operation: "pread64 of the same cached page of 4 KiB by each user, who has opened the file.",
     avoid: "Map the file, or read larger pieces.",
@@ -60,11 +61,10 @@ pub static READ: Benchmark = Benchmark {
     crosses: &[KernelEntry, SystemCall, KernelCode, PageCache, UserCopy, CacheLine],
     crossed_in: |params, boundary| boundary != CacheLine || has_others(params),
     timed: |_| Timed::Whole("pread64(2)"),
-    kind: Kind::Instance(|_, params, context| instance(3, 0, params, context)),
     ..SCALED
 };
 
-pub static DUP: Benchmark = Benchmark {
+pub const DUP: Benchmark = Benchmark {
     name: "scaling/dup",
     operation: "dup and close of a descriptor of its own by each user; threads share the table of descriptors.",
     avoid: "Give workers that open and close much a table of their own (unshare(CLONE_FILES)), or make them processes.",
@@ -72,11 +72,10 @@ pub static DUP: Benchmark = Benchmark {
     crosses: &[KernelEntry, SystemCall, KernelCode, CacheLine],
     crossed_in: |params, boundary| boundary != CacheLine || has_others(params),
     timed: |_| Timed::Whole("dup(2), close(2)"),
-    kind: Kind::Instance(|_, params, context| instance(4, 0, params, context)),
     ..SCALED
 };
 
-pub static PIPE: Benchmark = Benchmark {
+pub const PIPE: Benchmark = Benchmark {
     name: "scaling/pipe",
     operation: "A write of one byte into a pipe of its own and the read of it by each user.",
     avoid: "Pass what one thread needs itself in its own memory.",
@@ -84,11 +83,10 @@ pub static PIPE: Benchmark = Benchmark {
     crosses: &[KernelEntry, SystemCall, KernelCode, UserCopy, CacheLine],
     crossed_in: |params, boundary| boundary != CacheLine || has_others(params),
     timed: |_| Timed::Whole("write(2), read(2)"),
-    kind: Kind::Instance(|_, params, context| instance(5, 0, params, context)),
     ..SCALED
 };
 
-pub static WRITE: Benchmark = Benchmark {
+pub const WRITE: Benchmark = Benchmark {
     name: "scaling/write",
     operation: "pwrite64 of a page of its own in the page cache by each user: all of one file, or each of a file of its own.",
     avoid: "Give each writer a file of its own: writes to one file wait for each other (inode lock).",
@@ -98,13 +96,10 @@ pub static WRITE: Benchmark = Benchmark {
     timed: |_| Timed::Whole("pwrite64(2)"),
     cases: || each_with(every_kind(&numbers_here().0), "file", &FILES),
     thorough_cases: || each_with(every_kind(&numbers_here().1), "file", &FILES),
-    kind: Kind::Instance(|_, params, context| {
-        instance(17, u64::from(word(params, "file") == FILES[1]), params, context)
-    }),
     ..SCALED
 };
 
-pub static CREATE: Benchmark = Benchmark {
+pub const CREATE: Benchmark = Benchmark {
     name: "scaling/create",
     operation: "openat that creates an empty file, close and unlinkat of it by each user, all in one directory.",
     avoid: "Give each worker a directory of its own: changes of one directory wait for each other.",
@@ -112,7 +107,6 @@ pub static CREATE: Benchmark = Benchmark {
     crosses: &[KernelEntry, SystemCall, KernelCode, PathLookup, FileSystem, CacheLine],
     crossed_in: |params, boundary| boundary != CacheLine || has_others(params),
     timed: |_| Timed::Whole("openat(2), close(2), unlinkat(2)"),
-    kind: Kind::Instance(|_, params, context| instance(18, 0, params, context)),
     ..SCALED
 };
 

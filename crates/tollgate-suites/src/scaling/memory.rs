@@ -4,12 +4,12 @@ use std::io;
 
 use tollgate_engine::users::{Operation, Seat, Work};
 
-use super::cases::{SCALED, has_others, instance, numbers_here, processes_only, threads_at_both_ends};
+use super::cases::{SCALED, has_others, numbers_here, processes_only, threads_at_both_ends};
 use super::work::{both, calls};
 use crate::prelude::*;
 use crate::syscall::call;
 
-pub static FAULT: Benchmark = Benchmark {
+pub const FAULT: Benchmark = Benchmark {
     name: "scaling/page-fault",
     operation: "The first store to a page of 4 KiB of private memory by each user; after 256 of them madvise gives the pages back.",
     avoid: "Reuse memory, touch it before it is needed (MAP_POPULATE), and use huge pages.",
@@ -18,11 +18,10 @@ pub static FAULT: Benchmark = Benchmark {
     crossed_in: of_one_address_space,
     timed: |_| Timed::Whole("a store; madvise(2) MADV_DONTNEED"),
     in_everything: threads_at_both_ends,
-    kind: Kind::Instance(|_, params, context| instance(6, 0, params, context)),
     ..SCALED
 };
 
-pub static MMAP: Benchmark = Benchmark {
+pub const MMAP: Benchmark = Benchmark {
     name: "scaling/mmap",
     operation: "mmap and munmap of 128 MiB of private memory that is not touched, by each user.",
     avoid: "Keep mappings, and let an allocator hand out parts of them.",
@@ -30,11 +29,10 @@ pub static MMAP: Benchmark = Benchmark {
     crosses: &[KernelEntry, SystemCall, KernelCode, KernelAllocation, CacheLine],
     crossed_in: |params, boundary| boundary != CacheLine || has_others(params),
     timed: |_| Timed::Whole("mmap(2), munmap(2)"),
-    kind: Kind::Instance(|_, params, context| instance(7, 0, params, context)),
     ..SCALED
 };
 
-pub static BRK: Benchmark = Benchmark {
+pub const BRK: Benchmark = Benchmark {
     name: "scaling/brk",
     operation: "brk to a page more and back by each user, a process: the break of threads is that of this program's own heap.",
     avoid: "Use an allocator that keeps freed memory (M_TRIM_THRESHOLD).",
@@ -44,7 +42,6 @@ pub static BRK: Benchmark = Benchmark {
     timed: |_| Timed::Whole("brk(2)"),
     cases: || processes_only(&numbers_here().0),
     thorough_cases: || processes_only(&numbers_here().1),
-    kind: Kind::Instance(|_, params, context| instance(8, 0, params, context)),
     ..SCALED
 };
 

@@ -7,13 +7,13 @@ use std::os::unix::net::UnixStream;
 use tollgate_engine::users::{Operation, Seat, Work};
 use tollgate_os::memfd;
 
-use super::cases::{SCALED, has_others, instance};
+use super::cases::{SCALED, has_others};
 use super::work::{both, calls};
 use crate::prelude::*;
 use crate::processes::raw;
 use crate::syscall::call;
 
-pub static EVENTFD: Benchmark = Benchmark {
+pub const EVENTFD: Benchmark = Benchmark {
     name: "scaling/eventfd",
     operation: "A write that adds one to an eventfd of its own and the read of it by each user.",
     avoid: "Count in memory, and tell others only where they sleep.",
@@ -21,11 +21,10 @@ pub static EVENTFD: Benchmark = Benchmark {
     crosses: &[KernelEntry, SystemCall, KernelCode, UserCopy, CacheLine],
     crossed_in: |params, boundary| boundary != CacheLine || has_others(params),
     timed: |_| Timed::Whole("write(2), read(2)"),
-    kind: Kind::Instance(|_, params, context| instance(12, 0, params, context)),
     ..SCALED
 };
 
-pub static UNIX: Benchmark = Benchmark {
+pub const UNIX: Benchmark = Benchmark {
     name: "scaling/unix",
     operation: "A write of one byte into a UNIX stream socket of its own and the read of it by each user.",
     avoid: "Pass what one thread needs itself in its own memory.",
@@ -33,11 +32,10 @@ pub static UNIX: Benchmark = Benchmark {
     crosses: &[KernelEntry, SystemCall, KernelCode, KernelAllocation, UserCopy, Socket, CacheLine],
     crossed_in: |params, boundary| boundary != CacheLine || has_others(params),
     timed: |_| Timed::Whole("write(2), read(2)"),
-    kind: Kind::Instance(|_, params, context| instance(13, 0, params, context)),
     ..SCALED
 };
 
-pub static POLL: Benchmark = Benchmark {
+pub const POLL: Benchmark = Benchmark {
     name: "scaling/poll",
     operation: "poll of an eventfd of its own that can be read by each user.",
     avoid: "Use epoll or io_uring where there are many descriptors.",
@@ -45,11 +43,10 @@ pub static POLL: Benchmark = Benchmark {
     crosses: &[KernelEntry, SystemCall, KernelCode, UserCopy, CacheLine],
     crossed_in: |params, boundary| boundary != CacheLine || has_others(params),
     timed: |_| Timed::Whole("poll(2)"),
-    kind: Kind::Instance(|_, params, context| instance(14, 0, params, context)),
     ..SCALED
 };
 
-pub static FILE_LOCK: Benchmark = Benchmark {
+pub const FILE_LOCK: Benchmark = Benchmark {
     name: "scaling/file-lock",
     operation: "F_OFD_SETLK of a record of a file of its own and its unlock by each user.",
     avoid: "Between threads or processes that share memory, use a futex.",
@@ -57,7 +54,6 @@ pub static FILE_LOCK: Benchmark = Benchmark {
     crosses: &[KernelEntry, SystemCall, KernelCode, KernelAllocation, UserCopy, CacheLine],
     crossed_in: |params, boundary| boundary != CacheLine || has_others(params),
     timed: |_| Timed::Whole("fcntl(2)"),
-    kind: Kind::Instance(|_, params, context| instance(16, 0, params, context)),
     ..SCALED
 };
 

@@ -8,6 +8,7 @@ use crate::prelude::*;
 
 mod cases;
 mod descriptors;
+mod instance;
 mod memory;
 mod messages;
 mod tasks;
@@ -15,29 +16,39 @@ mod work;
 
 pub(crate) use cases::processors;
 
+/// A benchmark with the number of its operation in the table.
+macro_rules! scaled {
+    ($number:literal, $benchmark:expr) => {
+        Benchmark {
+            kind: Kind::Instance(|_, params, context| instance::instance($number, params, context)),
+            ..$benchmark
+        }
+    };
+}
+
 pub(crate) static SUITE: Suite = Suite {
     name: "scaling",
     about: "One operation by several threads or processes at the same time.",
     benchmarks: &[
-        &tasks::GETPPID,
-        &descriptors::OPEN,
-        &descriptors::STAT,
-        &descriptors::READ,
-        &descriptors::DUP,
-        &descriptors::PIPE,
-        &messages::EVENTFD,
-        &messages::UNIX,
-        &messages::POLL,
-        &messages::FILE_LOCK,
-        &descriptors::WRITE,
-        &descriptors::CREATE,
-        &memory::FAULT,
-        &memory::MMAP,
-        &memory::BRK,
-        &tasks::FUTEX,
-        &tasks::SIGNAL,
-        &tasks::YIELD,
-        &tasks::FORK,
+        &scaled!(0, tasks::GETPPID),
+        &scaled!(1, descriptors::OPEN),
+        &scaled!(2, descriptors::STAT),
+        &scaled!(3, descriptors::READ),
+        &scaled!(4, descriptors::DUP),
+        &scaled!(5, descriptors::PIPE),
+        &scaled!(12, messages::EVENTFD),
+        &scaled!(13, messages::UNIX),
+        &scaled!(14, messages::POLL),
+        &scaled!(16, messages::FILE_LOCK),
+        &scaled!(17, descriptors::WRITE),
+        &scaled!(18, descriptors::CREATE),
+        &scaled!(6, memory::FAULT),
+        &scaled!(7, memory::MMAP),
+        &scaled!(8, memory::BRK),
+        &scaled!(9, tasks::FUTEX),
+        &scaled!(10, tasks::SIGNAL),
+        &scaled!(15, tasks::YIELD),
+        &scaled!(11, tasks::FORK),
     ],
     control: None,
 };

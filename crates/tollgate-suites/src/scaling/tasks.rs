@@ -9,12 +9,12 @@ use tollgate_engine::users::{Operation, Seat, Work};
 use tollgate_os::process::own_pid;
 use tollgate_os::signals::{Disposition, Set};
 
-use super::cases::{SCALED, has_others, instance, threads_at_both_ends};
+use super::cases::{SCALED, has_others, threads_at_both_ends};
 use super::work::calls;
 use crate::prelude::*;
 use crate::syscall::call;
 
-pub static GETPPID: Benchmark = Benchmark {
+pub const GETPPID: Benchmark = Benchmark {
     name: "scaling/getppid",
     operation: "getppid by each user: nothing of it is shared, so what differs is the processors.",
     avoid: "Nothing is to be avoided: other rows of this suite are compared with it.",
@@ -22,11 +22,10 @@ pub static GETPPID: Benchmark = Benchmark {
     crosses: &[KernelEntry, SystemCall],
     timed: |_| Timed::Whole("getppid(2)"),
     in_everything: threads_at_both_ends,
-    kind: Kind::Instance(|_, params, context| instance(0, 0, params, context)),
     ..SCALED
 };
 
-pub static FUTEX: Benchmark = Benchmark {
+pub const FUTEX: Benchmark = Benchmark {
     name: "scaling/futex",
     operation: "FUTEX_WAKE of a word of its own, on which no thread sleeps, by each user.",
     avoid: "Wake only where the word says that a thread sleeps.",
@@ -35,11 +34,10 @@ pub static FUTEX: Benchmark = Benchmark {
     crossed_in: |params, boundary| boundary != CacheLine || has_others(params),
     timed: |_| Timed::Whole("futex(2)"),
     in_everything: threads_at_both_ends,
-    kind: Kind::Instance(|_, params, context| instance(9, 0, params, context)),
     ..SCALED
 };
 
-pub static SIGNAL: Benchmark = Benchmark {
+pub const SIGNAL: Benchmark = Benchmark {
     name: "scaling/signal",
     operation: "A signal of each user to itself, with a handler that counts it; threads share the lock of their process's signals.",
     avoid: "Notify by an eventfd or a futex.",
@@ -47,22 +45,20 @@ pub static SIGNAL: Benchmark = Benchmark {
     crosses: &[KernelEntry, SystemCall, Signal, SignalSend, CacheLine],
     crossed_in: |params, boundary| boundary != CacheLine || has_others(params),
     timed: |_| Timed::Whole("tgkill(2), rt_sigreturn(2)"),
-    kind: Kind::Instance(|_, params, context| instance(10, 0, params, context)),
     ..SCALED
 };
 
-pub static YIELD: Benchmark = Benchmark {
+pub const YIELD: Benchmark = Benchmark {
     name: "scaling/yield",
     operation: "sched_yield by each user, with nothing else to run on its processor.",
     avoid: "Wait by futex for what another thread has to do.",
     source: "sched_yield(2); will-it-scale, sched_yield.c; kernel/sched/syscalls.c",
     crosses: &[KernelEntry, SystemCall, KernelCode],
     timed: |_| Timed::Whole("sched_yield(2)"),
-    kind: Kind::Instance(|_, params, context| instance(15, 0, params, context)),
     ..SCALED
 };
 
-pub static FORK: Benchmark = Benchmark {
+pub const FORK: Benchmark = Benchmark {
     name: "scaling/fork",
     operation: "A child that exits at once, and the wait for it, by each user: on its processor.",
     avoid: "Keep workers, and start programs by posix_spawn.",
@@ -78,7 +74,6 @@ pub static FORK: Benchmark = Benchmark {
     ],
     crossed_in: |params, boundary| boundary != CacheLine || has_others(params),
     timed: |_| Timed::Whole("clone(2), exit_group(2), wait4(2)"),
-    kind: Kind::Instance(|_, params, context| instance(11, 0, params, context)),
     ..SCALED
 };
 
