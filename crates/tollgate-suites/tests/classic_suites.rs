@@ -45,7 +45,7 @@ fn every_program_of_the_suites_has_a_row() {
         ),
         (
             "perf bench",
-            "messaging pipe basic memcpy memset find_bit mem hash wake wake-parallel requeue lock-pi wait ctl thread \
+            "messaging pipe seccomp-notify basic getpgid fork execve memcpy memset mmap find_bit mem hash wake wake-parallel requeue lock-pi wait ctl thread \
              enable uprobe internals",
         ),
         (
