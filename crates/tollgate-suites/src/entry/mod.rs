@@ -14,6 +14,7 @@ mod rdtsc;
 mod results;
 pub(crate) mod returns;
 mod seccomp;
+mod seccomp_notify;
 mod short_call;
 mod speculation;
 mod syscall;
@@ -40,6 +41,7 @@ pub(crate) static SUITE: Suite = Suite {
         &libc_call::BENCHMARK,
         &returns::BENCHMARK,
         &seccomp::BENCHMARK,
+        &seccomp_notify::BENCHMARK,
         &user_dispatch::BENCHMARK,
         &speculation::BENCHMARK,
         &io_uring_nop::BENCHMARK,

@@ -1,0 +1,242 @@
+//! A call that a seccomp filter hands to a supervisor in user mode (perf bench sched seccomp-notify).
+
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread::{self, JoinHandle};
+use std::{io, mem::offset_of};
+
+use crate::prelude::*;
+use crate::processes::raw::eventfd;
+
+// include/uapi/linux/seccomp.h
+const SECCOMP_FILTER_FLAG_NEW_LISTENER: libc::c_ulong = 1 << 3;
+const SECCOMP_RET_USER_NOTIF: u32 = 0x7fc0_0000;
+const SECCOMP_IOCTL_NOTIF_RECV: libc::c_ulong = 0xc050_2100;
+const SECCOMP_IOCTL_NOTIF_SEND: libc::c_ulong = 0xc018_2101;
+
+/// What the supervisor answers: no process is the parent of anything by this number (PID_MAX_LIMIT is 2^22).
+const ANSWER: u64 = 0x7467_7467;
+
+timed_loop! {
+    /// getppid(2), number 110.
+    getppid: "mov eax, 110", "syscall"
+}
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "entry/seccomp-notify",
+    operation: "One getppid that a seccomp filter hands to a supervisor, a thread on the same processor, which answers it: poll, SECCOMP_IOCTL_NOTIF_RECV, SECCOMP_IOCTL_NOTIF_SEND.",
+    avoid: "Let the filter itself decide, and hand over rare calls alone.",
+    source: "seccomp_unotify(2); perf bench sched seccomp-notify; kernel/seccomp.c",
+    crosses: &[KernelEntry, SystemCall, KernelCode, SeccompFilter, UserCopy, WakeUp, ContextSwitch],
+    timed: |_| Timed::once("syscall", TimedLoop::Long(getppid)),
+    counts: Some("notifications"),
+    in_everything: |_| false,
+    kind: Kind::Instance(|timed, _, _| {
+        let supervised = Arc::new(Mutex::new(None));
+        let hooks = Supervision(Arc::clone(&supervised));
+        let timed = Loop::without_context(timed, answered)?.with_hooks(hooks);
+        timed.in_thread(move || {
+            *locked(&supervised) = Some(Supervisor::start()?);
+            Ok(())
+        })
+    }),
+    ..PLAIN
+};
+
+fn answered(result: u64) -> Result<(), String> {
+    match result {
+        ANSWER => Ok(()),
+        other => Err(format!("the call returned {} and not the supervisor's answer", other as i64)),
+    }
+}
+
+/// struct seccomp_notif.
+#[repr(C)]
+#[derive(Default)]
+struct Notification {
+    id: u64,
+    pid: u32,
+    flags: u32,
+    /// struct seccomp_data.
+    data: [u64; 8],
+}
+
+/// struct seccomp_notif_resp.
+#[repr(C)]
+struct Response {
+    id: u64,
+    value: u64,
+    error: i32,
+    flags: u32,
+}
+
+// The sizes are part of the numbers of the ioctls.
+const _: () = {
+    assert!(size_of::<Notification>() == 0x50 && size_of::<Response>() == 0x18);
+    assert!(offset_of!(Notification, data) == 16);
+};
+
+/// A thread that answers, and what ends it.
+struct Supervisor {
+    handle: Option<JoinHandle<()>>,
+    stop: Arc<OwnedFd>,
+    answered: Arc<AtomicU64>,
+}
+
+impl Supervisor {
+    /// Starts it for the calling thread, whose calls of getppid it answers from now on.
+    fn start() -> Result<Self> {
+        let stop = Arc::new(eventfd(0, 0).or_refused("eventfd2(2) is refused")?);
+        let answered = Arc::new(AtomicU64::new(0));
+        let (give, take) = mpsc::channel::<OwnedFd>();
+        let (stopped, counted) = (Arc::clone(&stop), Arc::clone(&answered));
+        // It starts before the filter is there, and does not have it. It alone owns the listener: where it ends early, each call that
+        // waits for it fails with ENOSYS.
+        let body = move || {
+            if let Ok(listener) = take.recv() {
+                let _ = serve(&listener, &stopped, &counted);
+            }
+        };
+        let handle = thread::Builder::new().stack_size(128 << 10).spawn(body);
+        let handle = Some(handle.or_refused("no thread can be started")?);
+        let supervisor = Self { handle, stop, answered };
+        let listener = listen().map_err(|error| match error.raw_os_error() {
+            Some(libc::EBUSY) => skip!("this process has a seccomp supervisor already (EBUSY)"),
+            _ => Refusal::of("a seccomp filter with a listener is refused (Linux 5.0)", &error),
+        })?;
+        give.send(listener).map_err(|_| fail!("the supervisor ended early"))?;
+        Ok(supervisor)
+    }
+}
+
+impl Drop for Supervisor {
+    fn drop(&mut self) {
+        let one: u64 = 1;
+        // SAFETY: `one` is valid for reading 8 bytes.
+        unsafe { libc::write(self.stop.as_raw_fd(), (&raw const one).cast(), 8) };
+        if let Some(handle) = self.handle.take() {
+            // Without a listener the thread has ended already; a panic shows in the results.
+            let _ = handle.join();
+        }
+    }
+}
+
+/// Installs the filter on this thread, for its lifetime. Returns the supervisor's descriptor.
+fn listen() -> io::Result<OwnedFd> {
+    let one = |code: u32, k: u32, jf: u8| libc::sock_filter { code: code as u16, jt: 0, jf, k };
+    let filter = [
+        // The number of the call, at 0 of struct seccomp_data.
+        one(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0),
+        one(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, libc::SYS_getppid as u32, 1),
+        one(libc::BPF_RET | libc::BPF_K, SECCOMP_RET_USER_NOTIF, 0),
+        one(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW, 0),
+    ];
+    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_ptr().cast_mut() };
+    // SAFETY: PR_SET_NO_NEW_PRIVS takes plain numbers; `program` points to so many instructions, which the kernel copies.
+    let listener = unsafe {
+        checked(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))?;
+        let mode = libc::SECCOMP_SET_MODE_FILTER;
+        libc::syscall(libc::SYS_seccomp, mode, SECCOMP_FILTER_FLAG_NEW_LISTENER, &raw const program)
+    };
+    crate::ipc::owned(checked(listener)? as libc::c_int)
+}
+
+/// Answers each notification, until the eventfd is written.
+fn serve(listener: &OwnedFd, stop: &OwnedFd, counted: &AtomicU64) -> io::Result<()> {
+    let ask = |on: &OwnedFd| libc::pollfd { fd: on.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    let mut asked = [ask(listener), ask(stop)];
+    loop {
+        // SAFETY: `asked` is valid for its number of entries.
+        let ready = unsafe { libc::poll(asked.as_mut_ptr(), asked.len() as libc::nfds_t, -1) };
+        if ready < 0 {
+            let error = io::Error::last_os_error();
+            if error.kind() != io::ErrorKind::Interrupted {
+                return Err(error);
+            }
+        } else if asked[1].revents != 0 || asked[0].revents & libc::POLLHUP != 0 {
+            return Ok(());
+        } else {
+            answer(listener, counted)?;
+        }
+    }
+}
+
+fn answer(listener: &OwnedFd, counted: &AtomicU64) -> io::Result<()> {
+    // The kernel refuses a structure that is not zeroed (EINVAL).
+    let mut notification = Notification::default();
+    // SAFETY: the structure is seccomp_notif as the kernel defines it.
+    checked(unsafe { libc::ioctl(listener.as_raw_fd(), SECCOMP_IOCTL_NOTIF_RECV, &mut notification) })?;
+    // The answer wakes the caller, which may run at once and look at the count.
+    counted.fetch_add(1, SeqCst);
+    let mut response = Response { id: notification.id, value: ANSWER, error: 0, flags: 0 };
+    // SAFETY: the structure is seccomp_notif_resp as the kernel defines it.
+    checked(unsafe { libc::ioctl(listener.as_raw_fd(), SECCOMP_IOCTL_NOTIF_SEND, &mut response) }).map(drop)
+}
+
+/// Hooks of the loop, which count the answers of a batch. The supervisor is made by the thread that it supervises, and ends with it.
+struct Supervision(Arc<Mutex<Option<Supervisor>>>);
+
+impl BatchHooks for Supervision {
+    fn before(&mut self, _: &mut LoopContext, _: u64) -> Result<()> {
+        match &*locked(&self.0) {
+            Some(supervisor) => supervisor.answered.store(0, SeqCst),
+            None => return Err(fail!("there is no supervisor")),
+        }
+        Ok(())
+    }
+
+    fn after(&mut self, _: &LoopContext) -> Result<Option<u64>> {
+        Ok(locked(&self.0).as_ref().map(|supervisor| supervisor.answered.load(SeqCst)))
+    }
+
+    fn blocks(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::processes::raw::tests::{comes_to_threads, in_a_process_of_its_own, threads};
+    use crate::testing::{pinned, ready};
+
+    #[test]
+    fn each_call_is_answered_once_and_the_supervisor_ends_with_the_instance() {
+        in_a_process_of_its_own(|| {
+            pinned();
+            let Some(before) = threads() else { return eprintln!("skipped: no /proc") };
+            let Kind::Instance(make) = BENCHMARK.kind else { panic!("it has instances") };
+            let params = Params::new();
+            let made = make((BENCHMARK.timed)(&params), &params, &mut Context::here());
+            let Some(mut instance) = ready("a supervisor", made) else { return };
+            for _ in 0..3 {
+                let batch = instance.batch(Clock::Kernel, Order::of(20)).expect("a batch");
+                assert_eq!(batch.counted, Some(20));
+            }
+            drop(instance);
+            comes_to_threads(before, "the timed thread and the supervisor");
+        });
+    }
+
+    #[test]
+    fn a_call_without_a_supervisor_fails() {
+        let outcome = thread::spawn(|| {
+            let listener = match listen() {
+                Ok(listener) => listener,
+                Err(error) => {
+                    eprintln!("skipped: {error}");
+                    return None;
+                }
+            };
+            drop(listener);
+            let mut timed =
+                Loop::without_context((BENCHMARK.timed)(&Params::new()), answered).expect("a loop");
+            Some(answered(timed.try_once()))
+        });
+        if let Some(outcome) = outcome.join().expect("no panic") {
+            let enosys = libc::ENOSYS;
+            assert!(outcome.is_err_and(|why| why.contains(&format!("-{enosys} "))));
+        }
+    }
+}
