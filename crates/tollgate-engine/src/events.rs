@@ -245,6 +245,11 @@ impl<'a> Counting<'a> {
 
     /// The counts until now.
     pub fn end(self) -> Tally {
+        self.end_with_usage().0
+    }
+
+    /// The same, and what getrusage(2) said at the beginning and says now.
+    pub fn end_with_usage(self) -> (Tally, [Usage; 2]) {
         let now = usage(self.of);
         let since = |now: u64, then: u64| now.saturating_sub(then);
         let mut tally = Tally::default();
@@ -257,7 +262,7 @@ impl<'a> Counting<'a> {
         if let (Some(pmu), Some(worked)) = (self.pmu, self.worked) {
             tally.add_pmu(pmu, &worked.less(self.overhead.as_ref()));
         }
-        tally
+        (tally, [self.usage, now])
     }
 }
 

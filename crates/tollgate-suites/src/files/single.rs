@@ -7,8 +7,6 @@
 
 use std::io;
 
-use tollgate_os::rusage::Usage;
-
 use crate::prelude::*;
 
 /// One operation, with its untimed preparation and check.
@@ -59,10 +57,8 @@ pub(super) fn time<T>(clock: Clock, work: impl FnOnce() -> T) -> (Option<T>, Bat
     let mut answer = None;
     let mut counting = Counting::begin(Of::Thread);
     let emptied = counting.empty(|| clock.time(|| ()));
-    let before = Usage::of_thread();
     let span = counting.work(|| clock.time(|| answer = Some(work())));
-    let after = Usage::of_thread();
-    let tally = counting.end();
+    let (tally, [before, after]) = counting.end_with_usage();
     let emptied_again = clock.time(|| ());
     let empty = emptied.ticks.min(emptied_again.ticks);
     let undisturbed = span.same_processor && before.nivcsw == after.nivcsw;
