@@ -10,10 +10,12 @@ use crate::bounded;
 
 mod attached;
 pub mod blame;
+mod blocked;
 mod misaligned;
 
 pub use crate::bounded::MOST_ENTRIES;
 pub use attached::{Attached, Until};
+pub use blocked::{Blocked, WokenBy};
 pub use misaligned::{Misaligned, Misfit, Needs};
 
 /// One execution of a command, from its start to the end of its last process.
@@ -58,6 +60,9 @@ pub struct Traced {
     /// The time of its threads outside of system calls. None where the backend does not know.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outside: Option<Parts>,
+    /// What sleeping threads were woken by, the longest sleeps first. Empty unless requested.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "bounded::entries")]
+    pub blocked: Vec<Blocked>,
     /// By process, in the order of their start: a parent before its children. Empty unless requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "bounded::entries")]
     pub tree: Vec<Process>,
@@ -389,6 +394,7 @@ impl Traced {
             self.calls.len(),
             self.tree.len(),
             self.files.len(),
+            self.blocked.len(),
             self.misaligned.len(),
             self.command.len(),
             self.notes.len(),

@@ -87,6 +87,7 @@ impl<F: FnMut(Interval)> Session<F> {
         let last = Collected { stopped_ns: began_ns, ..Collected::default() };
         let mut session = Self { bpf, subject, began_ns, last, intervals: 0, show };
         session.take_newcomers()?;
+        session.look();
         Ok(session)
     }
 
@@ -105,6 +106,13 @@ impl<F: FnMut(Interval)> Session<F> {
             self.subject.given.extend(new);
         }
         Ok(())
+    }
+
+    /// Looks at what the processes have mapped: at first and at the end.
+    fn look(&mut self) {
+        for one in &self.subject.given {
+            self.bpf.look_at(one.pid);
+        }
     }
 
     fn wait(&mut self, limits: &wait::Limits, signals: &Signals) -> io::Result<Until> {
@@ -144,6 +152,7 @@ impl<F: FnMut(Interval)> Session<F> {
     }
 
     fn end(mut self, until: Until, has_intervals: bool) -> Trace {
+        self.look();
         let (costs, alive) = (self.bpf.costs(), self.bpf.alive());
         let sees_arrivals = self.subject.group.is_none() || self.bpf.sees_arrivals();
         let mut collected = self.bpf.finish();
@@ -164,9 +173,9 @@ impl<F: FnMut(Interval)> Session<F> {
             let number = self.intervals + 1;
             (self.show)(Interval { number, from_ns: since(from), to_ns: since(to), traced });
         }
-        let events = std::mem::take(&mut collected.events);
+        let (events, stacks) = (std::mem::take(&mut collected.events), std::mem::take(&mut collected.stacks));
         let traced = self.subject.traced(Some(until), costs, wall_ns, collected);
-        Trace { traced, used: Used::default(), events, ended: Ended::Exit(0) }
+        Trace { traced, used: Used::default(), events, stacks, ended: Ended::Exit(0) }
     }
 }
 
@@ -207,6 +216,7 @@ impl Subject {
             threads: collected.threads,
             calls: collected.calls,
             outside: collected.outside,
+            blocked: collected.blocked,
             tree: collected.tree,
             files: collected.files,
             misaligned: collected.misaligned,

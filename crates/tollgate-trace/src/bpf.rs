@@ -9,6 +9,7 @@
 //! [`collect`] reads their totals. [`running`] takes threads that were there before. Maps, programs and links are descriptors of this process: nothing outlives it.
 
 mod asm;
+mod blocked;
 mod btf;
 mod collect;
 mod cost;
@@ -26,7 +27,9 @@ mod tests;
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 
+use crate::symbols::Images;
 use crate::{outcome::Collected, request::Request};
+use blocked::Blocks;
 pub(crate) use cost::Costs;
 use kernel::Kernel;
 use maps::Maps;
@@ -43,6 +46,8 @@ pub(crate) struct Bpf {
     attached: Vec<Attached>,
     costs: Costs,
     running: Option<Marks>,
+    blocks: Option<Blocks>,
+    images: Images,
 }
 
 struct Attached {
@@ -57,11 +62,13 @@ impl Bpf {
         let subject = cost::Subject::new().ok();
         let mut kernel = Kernel::here(request.files)?;
         let marks = request.running.then(|| Marks::new(request.cgroup)).transpose()?;
+        let blocks = Blocks::new(request)?;
         let target = |kernel: Kernel| Target {
             kernel,
             maps: maps.for_programs(&kernel),
             only_some: request.only.is_some(),
             running: marks.as_ref().map(Marks::for_programs),
+            blocked: blocks.as_ref().map(Blocks::for_programs),
         };
         let mut chosen = target(kernel);
         let loaded = match load_all(&chosen) {
@@ -85,7 +92,10 @@ impl Bpf {
             None => Costs::default(),
         };
         maps.reset()?;
-        Ok(Self { target, maps, attached, costs, running })
+        if let Some(blocks) = &blocks {
+            blocks.clear().map_err(|error| plainly(&error))?;
+        }
+        Ok(Self { target, maps, attached, costs, running, blocks, images: Images::default() })
     }
 
     /// The overhead of a call, measured when the programs were loaded, in a process of its own.
@@ -117,6 +127,13 @@ impl Bpf {
         running.take(&self.maps, processes)
     }
 
+    /// Looks at the files that a process has mapped, by which its stacks are named.
+    pub fn look_at(&mut self, pid: u32) {
+        if self.blocks.is_some() {
+            self.images.look(pid);
+        }
+    }
+
     /// Processes that came into the control group so far.
     pub fn arrived(&self) -> u64 {
         self.maps.arrived()
@@ -143,7 +160,7 @@ impl Bpf {
 
     /// Stops tracing, and returns the totals.
     pub fn finish(self) -> Collected {
-        let Self { target, maps, attached, costs: _, running } = self;
+        let Self { target, maps, attached, costs: _, running, blocks, images } = self;
         let mut now = crate::clock::now();
         let mut notes = Vec::new();
         if maps.files.is_some() && target.kernel.files.is_none() {
@@ -167,7 +184,15 @@ impl Bpf {
         {
             notes.push(format!("what threads did that were still there at the end is not counted: {why}"));
         }
-        collect::collect(&maps, collect::End { now, misses, notes })
+        let mut collected = collect::collect(&maps, collect::End { now, misses, notes });
+        match blocks.map(|blocks| blocks.read(&images)).transpose() {
+            Ok(Some((blocked, stacks))) => (collected.blocked, collected.stacks) = (blocked, stacks),
+            Ok(None) => {}
+            Err(error) => {
+                collected.notes.push(format!("what ended sleeps could not be read: {}", plainly(&error)));
+            }
+        }
+        collected
     }
 }
 

@@ -23,6 +23,7 @@ pub mod outcome;
 mod ptrace;
 pub mod request;
 mod run;
+mod symbols;
 
 pub use tollgate_os::calls;
 

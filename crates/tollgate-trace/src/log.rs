@@ -266,6 +266,7 @@ fn nothing() -> Traced {
         threads: 0,
         calls: Vec::new(),
         outside: None,
+        blocked: Vec::new(),
         tree: Vec::new(),
         files: Vec::new(),
         misaligned: Vec::new(),

@@ -2,7 +2,7 @@
 
 use tollgate_model::Traced;
 use tollgate_model::traced::{
-    Backend, Call, Ended, FileOperation, FileTime, Idle, Misaligned, Missed, Parts, Process,
+    Backend, Blocked, Call, Ended, FileOperation, FileTime, Idle, Misaligned, Missed, Parts, Process,
 };
 
 /// An execution of a command that was traced.
@@ -14,6 +14,9 @@ pub struct Trace {
     pub used: Used,
     /// Single calls, in the order of their beginnings, where they were asked for.
     pub events: Vec<Event>,
+    /// Where threads slept, where that was asked for: the thread's name, its user frames and those of the kernel, from the root, with `;` between
+    /// them; and for how many nanoseconds in all.
+    pub stacks: Vec<(String, u64)>,
     /// How this process is to end: as the command did, whose core was dumped where it could be; or by a signal that was sent to this
     /// process when the command had just ended.
     pub ended: Ended,
@@ -94,6 +97,9 @@ pub(crate) struct Collected {
     pub threads: u64,
     pub calls: Vec<Call>,
     pub outside: Option<Parts>,
+    pub blocked: Vec<Blocked>,
+    /// See [`Trace::stacks`].
+    pub stacks: Vec<(String, u64)>,
     pub tree: Vec<Process>,
     pub files: Vec<FileTime>,
     pub misaligned: Vec<Misaligned>,

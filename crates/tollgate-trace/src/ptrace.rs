@@ -253,6 +253,8 @@ impl Tracer {
         }
         Collected {
             stopped_ns: crate::clock::now(),
+            blocked: Vec::new(),
+            stacks: Vec::new(),
             idle: None,
             busy_ns: None,
             processes: tree.processes,

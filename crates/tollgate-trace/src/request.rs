@@ -23,6 +23,10 @@ pub struct Request {
     pub files: bool,
     /// Keep at most so many single calls with their times, for a timeline; 0 for none.
     pub events: usize,
+    /// Add up what sleeping threads were woken by.
+    pub blocked: bool,
+    /// Add up the stacks with which they went to sleep.
+    pub stacks: bool,
     /// Processes that run already are traced, by [`attach`](crate::attach), and not a command.
     pub running: bool,
     /// With `running`, processes that come into this control group are traced as well.
@@ -79,6 +83,8 @@ impl Request {
             tree: false,
             files: false,
             events: 0,
+            blocked: false,
+            stacks: false,
             running: false,
             cgroup: None,
             linger: Self::LINGER,

@@ -230,6 +230,7 @@ impl Record {
             threads: collected.threads,
             calls: collected.calls,
             outside: collected.outside,
+            blocked: collected.blocked,
             tree: collected.tree,
             files: collected.files,
             misaligned: collected.misaligned,
@@ -239,7 +240,7 @@ impl Record {
             notes,
         };
         let ended = watch.late().map_or(finished.ended, Ended::Signal);
-        Ok(Trace { traced, used, events: collected.events, ended })
+        Ok(Trace { traced, used, events: collected.events, stacks: collected.stacks, ended })
     }
 }
 

@@ -1,6 +1,7 @@
 //! A traced command as text, as JSON and as a timeline, and two of them side by side.
 
 pub(crate) mod blame;
+mod blocked;
 pub mod calibration;
 mod calls;
 pub(crate) mod division;

@@ -73,6 +73,7 @@ fn traced(wall_ns: u64, idle: Option<u64>) -> Traced {
         threads: 1,
         calls: Vec::new(),
         outside: None,
+        blocked: Vec::new(),
         tree: Vec::new(),
         files: Vec::new(),
         misaligned: Vec::new(),

@@ -7,6 +7,7 @@ mod kept;
 mod log;
 
 use std::collections::BTreeSet;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -50,6 +51,10 @@ pub fn trace(args: &TraceArgs) -> Result<(), Failure> {
     let named = args.out.as_deref().map(|file| Destination::choose(Some(file))).transpose()?;
     if let Some(file) = &args.timeline {
         check_timeline(file)?;
+    }
+    if let Some(file) = &args.stacks {
+        let refused = |why| Failure::input(format!("--stacks {}: {why}", file.display()));
+        writing::check(file).map_err(refused)?;
     }
     let request = request(args)?;
     let calibration = if args.calibrate { Some(calibrate()?) } else { None };
@@ -106,6 +111,8 @@ fn request(args: &TraceArgs) -> Result<Request, Failure> {
         tree: wants_tree(&args.view) || args.timeline.is_some(),
         files: args.view.by == Some(By::File),
         events: if args.timeline.is_some() { timeline::MOST_EVENTS } else { 0 },
+        blocked: args.blocked,
+        stacks: args.stacks.is_some(),
         linger: args.linger.unwrap_or(Request::LINGER),
         ..Request::new(args.command.clone())
     })
@@ -158,7 +165,16 @@ impl Report<'_> {
     /// Shows and keeps the trace. Errors from here on are reported and change nothing: the command's own end is
     /// what counts.
     fn show(&self, trace: Trace) -> Ended {
-        let Trace { mut traced, events, ended, .. } = trace;
+        let Trace { mut traced, events, stacks, ended, .. } = trace;
+        if (self.args.blocked || self.args.stacks.is_some()) && traced.backend != Backend::Bpf {
+            traced.notes.push("what ended sleeps, and their stacks, are known with BPF only".to_owned());
+        }
+        if let Some(file) = &self.args.stacks {
+            write_stacks(file, &stacks);
+        }
+        if !self.args.blocked {
+            traced.blocked.clear();
+        }
         traced.notes.extend(selection(&only(self.args).collect::<Vec<_>>(), traced.backend));
         // The facts are read now: before the start they would delay the command. Most of them are for a run that is kept.
         let is_kept = self.named.is_some() || self.args.label.is_some();
@@ -248,6 +264,24 @@ impl Report<'_> {
             )),
             Ok(()) => {}
         }
+    }
+}
+
+/// Writes stacks as flame graphs take them: frames, a space, and whole microseconds; what rounding leaves over goes to the next one, so that the
+/// sum is that of all.
+fn write_stacks(file: &Path, stacks: &[(String, u64)]) {
+    let (mut text, mut rest) = (String::new(), 0);
+    for (frames, ns) in stacks {
+        let ns = ns.saturating_add(rest);
+        rest = ns % 1000;
+        if ns >= 1000 {
+            text.push_str(&format!("{frames} {}\n", ns / 1000));
+        }
+    }
+    let written = writing::write_soon(file, Existing::Replace, |file| file.write_all(text.as_bytes()));
+    if let Err(error) = written {
+        let (file, why) = (file.display(), plainly(&error));
+        say::say(&format!("the stacks were not written: {file}: {why}"));
     }
 }
 

@@ -40,6 +40,8 @@ pub(super) fn collect(maps: &Maps, end: End) -> Collected {
         threads: totals.threads,
         calls,
         outside: maps.traces_all().then_some(outside),
+        blocked: Vec::new(),
+        stacks: Vec::new(),
         tree,
         files,
         misaligned,
@@ -142,6 +144,7 @@ fn missed(totals: &Totals, maps: &Maps, misses: u64) -> Vec<Missed> {
         (totals.lost_pairs, "calls of processes for which there was no room in the tree"),
         (totals.lost_files, "operations on files for which there was no room"),
         (totals.lost_names, "names of files for which there was no room"),
+        (totals.lost_blocks, "sleeps of kinds for which there was no room"),
         (events, "single calls for which there was no room in the timeline"),
         (misses, "events that the kernel did not report, because they came within another one"),
     ];

@@ -215,6 +215,7 @@ pub(super) struct Totals {
     pub lost_pairs: u64,
     pub lost_files: u64,
     pub lost_names: u64,
+    pub lost_blocks: u64,
     /// Processes that came into the control group since the trace began.
     pub arrived: u64,
     /// Time outside of calls of the threads that are there, as of [`Lane::outside`]: made anew each time that it is asked for.
@@ -231,6 +232,48 @@ impl Totals {
     pub const UNWANTED: u16 = u16::MAX;
     /// The bit of [`Totals::census`] that says that the cause is unknown.
     pub const UNKNOWN: u64 = 1 << 63;
+}
+
+/// A thread that sleeps: its stacks, as numbers in the map of stacks, negative where there is none.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C)]
+pub(super) struct Asleep {
+    pub kernel: i32,
+    pub user: i32,
+}
+
+/// Sleeps that are added up together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[repr(C)]
+pub(super) struct BlockKey {
+    pub stacks: [i32; 2],
+    /// The stack of the interrupt that ended them, negative where a thread did.
+    pub interrupt: i32,
+    pub call: u32,
+    /// The number of the sleeping process, and the name of the thread, where stacks are asked for.
+    pub process: u32,
+    /// The number of the thread that ended them.
+    pub waker: u32,
+    /// `THREAD` and others.
+    pub kind: u32,
+    pub padding: u32,
+    pub name: [u64; 2],
+    pub waker_name: [u64; 2],
+}
+
+impl BlockKey {
+    pub const THREAD: i32 = 0;
+    pub const INTERRUPT: i32 = 1;
+    pub const SOFT_INTERRUPT: i32 = 2;
+    pub const UNKNOWN: i32 = 3;
+}
+
+/// How many there were, and how long they took.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C)]
+pub(super) struct BlockRecord {
+    pub count: u64,
+    pub total: u64,
 }
 
 /// A process, by its serial number.
@@ -378,6 +421,9 @@ plain!(
     Live,
     Thread,
     Mark,
+    Asleep,
+    BlockKey,
+    BlockRecord,
     Slot,
     Lane,
     RecentPair,

@@ -15,6 +15,7 @@
 //! and reused numbers need no care. To look that up takes as long as all the rest of an entry or a return, so what these need ([`Live`])
 //! lies in the processor's lane while the thread runs there: a switch of threads saves it and loads it as it does registers.
 
+pub(super) mod blocked;
 mod bucket;
 mod calls;
 pub(super) mod files;
@@ -73,6 +74,8 @@ pub(super) struct Target {
     pub only_some: bool,
     /// Threads that run already are traced, and not a command.
     pub running: Option<running::Running>,
+    /// What sleeping threads are woken by is added up.
+    pub blocked: Option<blocked::Blocked>,
 }
 
 /// A program that was written.
@@ -103,6 +106,10 @@ pub(super) fn attached(target: &Target) -> Vec<Program> {
     {
         let id = cgroup.offsets.attach_task;
         programs.push(program("tollgate_arrive", id, |a| running::arrive(a, target, running, cgroup)));
+    }
+    if let Some(blocked) = &target.blocked {
+        let id = blocked.offsets.sched_waking;
+        programs.push(program("tollgate_waking", id, |a| blocked::waking(a, target, blocked)));
     }
     if let (Some(files), Some(id)) = (&target.maps.files, points.mm_filemap_fault) {
         programs.push(program("tollgate_fault", id, |a| files::fault(a, target, files)));

@@ -63,6 +63,7 @@ pub(crate) fn checkout() -> Traced {
             never,
         ],
         outside: Some(parts(3_500, 0, 0, 30)),
+        blocked: Vec::new(),
         tree: Vec::new(),
         files: Vec::new(),
         misaligned: Vec::new(),

@@ -3,8 +3,8 @@
 use serde::Serialize;
 use tollgate_model::Traced;
 use tollgate_model::traced::{
-    Attached, Backend, Call, Ended, FileOperation, FileTime, Misaligned, Missed, Parts, Process, TimesFrom,
-    blame::Account,
+    Attached, Backend, Blocked, Call, Ended, FileOperation, FileTime, Misaligned, Missed, Parts, Process,
+    TimesFrom, WokenBy, blame::Account,
 };
 
 use super::{calls, page};
@@ -28,6 +28,7 @@ pub struct Record<'a> {
     processors: Option<u32>,
     calls: Vec<CallRecord<'a>>,
     outside: Option<Split>,
+    blocked: Vec<BlockedRecord<'a>>,
     rule: Rule,
     cost: Cost,
     missed: &'a [Missed],
@@ -69,6 +70,32 @@ struct CallRecord<'a> {
     p99_s: Option<f64>,
     max_s: Option<f64>,
     blocking: bool,
+}
+
+/// Sleeps that one thread or interrupt ended.
+#[derive(Debug, Serialize)]
+struct BlockedRecord<'a> {
+    call: Option<&'a str>,
+    channel: Option<&'a str>,
+    by: WokenBy,
+    name: &'a str,
+    thread: Option<u32>,
+    count: u64,
+    total_s: f64,
+}
+
+impl<'a> BlockedRecord<'a> {
+    fn of(blocked: &'a Blocked) -> Self {
+        Self {
+            call: blocked.call.as_deref(),
+            channel: blocked.channel.as_deref(),
+            by: blocked.by,
+            name: &blocked.name,
+            thread: (blocked.thread > 0).then_some(blocked.thread),
+            count: blocked.count,
+            total_s: seconds(blocked.total_ns),
+        }
+    }
 }
 
 /// Waiting by the published rule.
@@ -157,6 +184,7 @@ impl<'a> Record<'a> {
             processors: Some(traced.processors).filter(|&number| number > 0),
             calls: traced.calls.iter().map(call).collect(),
             outside: traced.outside.map(|parts| Split::of(parts, kinds)),
+            blocked: traced.blocked.iter().map(BlockedRecord::of).collect(),
             rule: Rule { one_core_s: by_rule(1), all_cores_s: by_rule(traced.processors) },
             cost: Cost {
                 per_call_ns: traced.cost_per_call_ns,

@@ -6,7 +6,7 @@ use tollgate_model::traced::{Backend, TimesFrom};
 use tollgate_model::{Traced, Unit};
 
 use super::view::{By, View};
-use super::{calls, division, files, histogram, processes, rule, text, tree};
+use super::{blocked, calls, division, files, histogram, processes, rule, text, tree};
 use crate::figures;
 use crate::table::{heading, paragraph};
 
@@ -25,6 +25,9 @@ pub fn page(traced: &Traced, view: &View, width: usize) -> String {
     text.push_str(&body(traced, view, width));
     if view.histogram {
         text.push_str(&histogram::text(traced, view.top, width));
+    }
+    if !traced.blocked.is_empty() {
+        text.push_str(&section("sleeps", &blocked::text(traced, view.top, width), width));
     }
     if view.tree {
         text.push_str(&section("processes", &tree::text(traced, view.top, width), width));
@@ -172,13 +175,15 @@ fn cost_to_command(traced: &Traced) -> Option<String> {
         return Some("to the command: more than its real time, by these figures".to_owned());
     }
     // Calls of several threads are slowed side by side.
+    let whose = if traced.attached.is_some() { "to them" } else { "to the command" };
+    let real = if traced.attached.is_some() { "the" } else { "its" };
     let about = match (share < 1e-4, traced.threads) {
         (true, _) => "",
         (false, 0 | 1) => "about ",
         (false, _) => "at most ",
     };
     let ns = text::time((share * traced.wall_ns as f64).round() as u64);
-    Some(format!("{about}{ns} to the command, {} of its real time", figures::percent(share)))
+    Some(format!("{about}{ns} {whose}, {} of {real} real time", figures::percent(share)))
 }
 
 /// The overhead of a call of a process that is not traced, in nanoseconds.

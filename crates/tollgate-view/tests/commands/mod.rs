@@ -102,6 +102,7 @@ fn traced(side: &Side, noise: f64) -> Traced {
         threads: 1,
         calls: vec![unlink, read, openat, call("exit_group", 0, 0, 0)],
         outside: Some(outside),
+        blocked: Vec::new(),
         tree: Vec::new(),
         files: Vec::new(),
         misaligned: Vec::new(),

@@ -50,6 +50,12 @@ pub struct TraceArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     #[arg(conflicts_with_all = ["command", "backend", "linger", "calibrate"])]
     pub from: Option<PathBuf>,
+    /// Show what sleeping threads were woken by: which thread, timer or device, and in which function of the kernel they slept
+    #[arg(long, conflicts_with = "from")]
+    pub blocked: bool,
+    /// Write the stacks with which threads fell asleep to this file, folded for flame graphs, with the microseconds that they slept
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "from")]
+    pub stacks: Option<PathBuf>,
     /// Write single calls to this file as Chrome trace JSON, for a viewer of timelines
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub timeline: Option<PathBuf>,

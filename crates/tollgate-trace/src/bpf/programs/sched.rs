@@ -55,6 +55,9 @@ pub(super) fn switch(a: &mut Assembler, target: &Target) {
     if_flagged(a, previous, Thread::ARMED, no_previous);
     a.store(previous, field!(Thread, since), NOW);
     why_switched(a, target, previous);
+    if let Some(blocked) = &target.blocked {
+        blocked::falls_asleep(a, blocked);
+    }
     change_doing(a, previous);
     a.store(FRAME, stack(CHANGE), R0);
     a.bind(no_previous);

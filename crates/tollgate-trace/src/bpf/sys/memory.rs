@@ -19,6 +19,7 @@ pub(in crate::bpf) enum MapKind {
     Hash = 1,
     Array = 2,
     PerCpuArray = 6,
+    StackTrace = 7,
     TaskStorage = 29,
 }
 
@@ -46,7 +47,7 @@ impl Map {
         let flags = match kind {
             MapKind::Hash | MapKind::TaskStorage => NO_PREALLOC,
             MapKind::Array => MMAPABLE,
-            MapKind::PerCpuArray => 0,
+            MapKind::PerCpuArray | MapKind::StackTrace => 0,
         };
         let mut attributes = Attributes::new()
             .word(0, kind as u32)

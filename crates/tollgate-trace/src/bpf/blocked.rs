@@ -1,0 +1,213 @@
+//! What ended the sleeps of threads: the maps, and what is read from them.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+
+use tollgate_model::text::plainly;
+use tollgate_model::traced::{Blocked, MOST_ENTRIES, WokenBy};
+
+use super::kernel;
+use super::layout::{Asleep, BlockKey, BlockRecord, NO_CALL, Plain};
+use super::names;
+use super::programs::blocked::Blocked as ForPrograms;
+use super::sys::{Map, MapKind};
+use crate::request::Request;
+use crate::symbols::{Images, Kernel};
+
+/// The most frames of a stack (`kernel.perf_event_max_stack`), stacks, and sleeps that are told apart.
+const FRAMES: usize = 127;
+const MOST_STACKS: u32 = 16_384;
+const MOST_BLOCKS: u32 = 65_536;
+
+/// The maps.
+pub(super) struct Blocks {
+    asleep: Map,
+    stacks: Map,
+    blocks: Map,
+    offsets: kernel::WakingOffsets,
+    with_users: bool,
+}
+
+impl Blocks {
+    /// Those that a request needs.
+    pub fn new(request: &Request) -> Result<Option<Self>, String> {
+        if !request.blocked && !request.stacks {
+            return Ok(None);
+        }
+        let map = |kind, name, key, value, entries| {
+            Map::new(kind, name, key, value, entries)
+                .map_err(|error| format!("the kernel refused a BPF map: {}", plainly(&error)))
+        };
+        let (key, record) = (size_of::<BlockKey>(), size_of::<BlockRecord>());
+        Ok(Some(Self {
+            asleep: map(MapKind::TaskStorage, "tollgate_asleep", 4, size_of::<Asleep>(), 0)?,
+            stacks: map(MapKind::StackTrace, "tollgate_stacks", 4, 8 * FRAMES, MOST_STACKS)?,
+            blocks: map(MapKind::Hash, "tollgate_blocks", key, record, MOST_BLOCKS)?,
+            offsets: kernel::waking_offsets()?,
+            with_users: request.stacks,
+        }))
+    }
+
+    pub fn for_programs(&self) -> ForPrograms {
+        ForPrograms {
+            offsets: self.offsets,
+            asleep: self.asleep.raw(),
+            stacks: self.stacks.raw(),
+            blocks: self.blocks.raw(),
+            with_users: self.with_users,
+        }
+    }
+
+    pub fn clear(&self) -> io::Result<()> {
+        self.blocks.clear()
+    }
+
+    /// What ended sleeps, and with which stacks threads fell asleep, each the longest first.
+    pub fn read(&self, images: &Images) -> io::Result<(Vec<Blocked>, Vec<(String, u64)>)> {
+        let mut records = Vec::new();
+        self.blocks.entries(MOST_BLOCKS as usize, |key, record| {
+            records.extend(BlockKey::read(key).zip(BlockRecord::read(record)));
+        })?;
+        let mut reader = Reader { stacks: &self.stacks, kernel: Kernel::here(), known: HashMap::new() };
+        let mut sums: BTreeMap<Cause, BlockRecord> = BTreeMap::new();
+        let mut folded: BTreeMap<String, u64> = BTreeMap::new();
+        for (key, record) in &records {
+            let sum = sums.entry(reader.cause(key)).or_default();
+            sum.count += record.count;
+            sum.total += record.total;
+            if self.with_users {
+                *folded.entry(reader.line(key, images)).or_default() += record.total;
+            }
+        }
+        let mut blocked: Vec<Blocked> = sums.into_iter().map(|(cause, sum)| cause.with(sum)).collect();
+        blocked.sort_by_key(|one| std::cmp::Reverse(one.total_ns));
+        blocked.truncate(MOST_ENTRIES);
+        let mut folded: Vec<(String, u64)> = folded.into_iter().collect();
+        folded.sort_by_key(|line| std::cmp::Reverse(line.1));
+        Ok((blocked, folded))
+    }
+}
+
+/// Sleeps that a reader takes for the same.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Cause {
+    call: Option<String>,
+    channel: Option<String>,
+    by: WokenBy,
+    name: String,
+    thread: u32,
+}
+
+impl Cause {
+    fn with(self, sum: BlockRecord) -> Blocked {
+        let Self { call, channel, by, name, thread } = self;
+        Blocked { call, channel, by, name, thread, count: sum.count, total_ns: sum.total }
+    }
+}
+
+/// Reads stacks, each once.
+struct Reader<'a> {
+    stacks: &'a Map,
+    kernel: Kernel,
+    known: HashMap<i32, Vec<u64>>,
+}
+
+impl Reader<'_> {
+    /// The addresses of a stack, the innermost first.
+    fn stack(&mut self, id: i32) -> &[u64] {
+        self.known.entry(id).or_insert_with(|| {
+            let mut bytes = vec![0u8; 8 * FRAMES];
+            if id < 0 || self.stacks.lookup(&id.to_ne_bytes(), &mut bytes).is_err() {
+                return Vec::new();
+            }
+            let words = bytes.chunks_exact(8).map(|word| word.try_into().map_or(0, u64::from_ne_bytes));
+            words.take_while(|address| *address != 0).collect()
+        })
+    }
+
+    /// The names of the kernel's functions of a stack, the innermost first, without those of tracing and the scheduler.
+    fn functions(&mut self, id: i32) -> Vec<String> {
+        let addresses = self.stack(id).to_vec();
+        self.kernel.functions(&addresses)
+    }
+
+    fn cause(&mut self, key: &BlockKey) -> Cause {
+        let channel = self.functions(key.stacks[0]).into_iter().next();
+        let (by, name) = match key.kind.cast_signed() {
+            BlockKey::THREAD => (WokenBy::Thread, text(key.waker_name)),
+            BlockKey::UNKNOWN => (WokenBy::Unknown, text(key.waker_name)),
+            _ => interrupt(&self.functions(key.interrupt)),
+        };
+        Cause { call: call(key), channel, by, name, thread: key.waker }
+    }
+
+    fn line(&mut self, key: &BlockKey, images: &Images) -> String {
+        let mut frames = vec![clean(&text(key.name))];
+        let users = self.stack(key.stacks[1]).to_vec();
+        frames.extend(users.iter().rev().map(|address| clean(&images.name(key.process, *address))));
+        frames.extend(self.functions(key.stacks[0]).iter().rev().map(|name| clean(name)));
+        frames.join(";")
+    }
+}
+
+/// The handler of an interrupt, by the functions of its stack, the innermost first.
+fn interrupt(functions: &[String]) -> (WokenBy, String) {
+    let is_timer = |name: &String| {
+        name.contains("hrtimer") || name.contains("run_timer_softirq") || name.contains("call_timer_fn")
+    };
+    if functions.iter().any(is_timer) {
+        return (WokenBy::Timer, String::new());
+    }
+    // The function that the kernel's dispatcher called.
+    let is_dispatcher = |name: &String| {
+        let dispatchers = ["__handle_irq_event_percpu", "handle_softirqs", "__do_softirq", "irq_thread_fn"];
+        dispatchers.contains(&name.as_str())
+    };
+    let handler = functions.iter().position(is_dispatcher).and_then(|at| functions.get(at.checked_sub(1)?));
+    match (handler, functions.iter().find(|name| name.contains("sysvec_"))) {
+        (Some(handler), _) => (WokenBy::Device, handler.clone()),
+        (None, Some(entry)) => (WokenBy::Interrupt, entry.clone()),
+        (None, None) => (WokenBy::Interrupt, functions.last().cloned().unwrap_or_default()),
+    }
+}
+
+fn call(key: &BlockKey) -> Option<String> {
+    (key.call != NO_CALL).then(|| names::shown(key.call as usize))
+}
+
+fn text(name: [u64; 2]) -> String {
+    let bytes: Vec<u8> =
+        name.iter().flat_map(|word| word.to_ne_bytes()).take_while(|byte| *byte != 0).collect();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// A frame's name without what divides frames and lines.
+fn clean(name: &str) -> String {
+    name.chars().map(|c| if c == ';' || c.is_whitespace() || c.is_control() { '_' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn functions(names: &str) -> Vec<String> {
+        names.split(' ').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn an_interrupt_is_named_by_its_handler() {
+        let of = |names: &str| interrupt(&functions(names));
+        let timer = "hrtimer_wakeup __hrtimer_run_queues hrtimer_interrupt sysvec_apic_timer_interrupt";
+        assert_eq!(of(timer), (WokenBy::Timer, String::new()));
+        let disk = "virtblk_done vring_interrupt __handle_irq_event_percpu handle_irq_event common_interrupt";
+        assert_eq!(of(disk), (WokenBy::Device, "vring_interrupt".to_owned()));
+        assert_eq!(of("sock_def_readable net_rx_action handle_softirqs").1, "net_rx_action");
+        assert_eq!(of("irq_work_run sysvec_irq_work").0, WokenBy::Interrupt);
+        assert_eq!(interrupt(&[]), (WokenBy::Interrupt, String::new()));
+    }
+
+    #[test]
+    fn a_frame_divides_nothing() {
+        assert_eq!(clean("a b;c\n"), "a_b_c_");
+    }
+}

@@ -1,0 +1,155 @@
+//! Names of addresses: functions of the kernel by /proc/kallsyms, user code by the files that processes map (proc_pid_maps(5)).
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+
+/// The largest table of symbols and list of mappings that is read.
+const MOST_BYTES: u64 = 128 << 20;
+const MOST_MAPS: u64 = 16 << 20;
+
+/// The kernel's functions.
+pub(crate) struct Kernel {
+    /// By address.
+    functions: Vec<(u64, Box<str>)>,
+    /// The scheduler's own functions (`in_sched_functions` of kernel/sched/core.c).
+    scheduler: std::ops::Range<u64>,
+}
+
+impl Kernel {
+    /// Those of this kernel; none where /proc/kallsyms may not be read or has no addresses (kernel.kptr_restrict).
+    pub fn here() -> Self {
+        match File::open("/proc/kallsyms") {
+            Ok(file) => Self::read(BufReader::with_capacity(1 << 18, file.take(MOST_BYTES))),
+            Err(_) => Self { functions: Vec::new(), scheduler: 0..0 },
+        }
+    }
+
+    fn read(table: impl BufRead) -> Self {
+        let mut functions = Vec::new();
+        let mut scheduler = 0..0;
+        for line in table.lines().map_while(Result::ok) {
+            let mut words = line.split_ascii_whitespace();
+            let (Some(address), Some(kind), Some(name)) = (words.next(), words.next(), words.next()) else {
+                continue;
+            };
+            let Ok(address) = u64::from_str_radix(address, 16) else { continue };
+            match name {
+                _ if address == 0 => {}
+                "__sched_text_start" => scheduler.start = address,
+                "__sched_text_end" => scheduler.end = address,
+                _ if matches!(kind, "t" | "T" | "w" | "W") => functions.push((address, name.into())),
+                _ => {}
+            }
+        }
+        functions.sort_unstable_by_key(|(address, _)| *address);
+        Self { functions, scheduler }
+    }
+
+    /// The names of functions that are neither the scheduler's nor a part of tracing, of addresses in this order.
+    pub fn functions(&self, addresses: &[u64]) -> Vec<String> {
+        let others = addresses.iter().filter(|address| !self.scheduler.contains(*address));
+        others.map(|address| self.name(*address)).filter(|name| !is_of_tracing(name)).collect()
+    }
+
+    fn name(&self, address: u64) -> String {
+        let behind = self.functions.partition_point(|(begin, _)| *begin <= address);
+        match behind.checked_sub(1).and_then(|at| self.functions.get(at)) {
+            Some((_, name)) => name.to_string(),
+            None => format!("{address:#x}"),
+        }
+    }
+}
+
+fn is_of_tracing(name: &str) -> bool {
+    ["bpf_", "__bpf_", "__traceiter_", "__probestub_", "trace_event_raw_", "try_to_wake_up"]
+        .iter()
+        .any(|begin| name.starts_with(begin))
+}
+
+/// The files that processes have mapped, as far as they were looked at while they ran.
+#[derive(Default)]
+pub(crate) struct Images(HashMap<u32, BTreeMap<u64, Mapping>>);
+
+struct Mapping {
+    end: u64,
+    offset: u64,
+    name: String,
+}
+
+impl Images {
+    /// Looks at a process; mappings that it had when it was looked at before stay where there are no others now.
+    pub fn look(&mut self, pid: u32) {
+        let Ok(file) = File::open(format!("/proc/{pid}/maps")) else { return };
+        let known = self.0.entry(pid).or_default();
+        for line in BufReader::new(file.take(MOST_MAPS)).lines().map_while(Result::ok) {
+            if let Some((begin, mapping)) = mapping(&line) {
+                known.insert(begin, mapping);
+            }
+        }
+    }
+
+    /// An address as `file+0xoffset`; as a plain number where no mapping is known.
+    pub fn name(&self, pid: u32, address: u64) -> String {
+        let below = self.0.get(&pid).and_then(|maps| maps.range(..=address).next_back());
+        match below {
+            Some((begin, mapping)) if address < mapping.end => {
+                format!("{}+{:#x}", mapping.name, address - begin + mapping.offset)
+            }
+            _ => format!("{address:#x}"),
+        }
+    }
+}
+
+/// A line of proc_pid_maps(5) with code in it.
+fn mapping(line: &str) -> Option<(u64, Mapping)> {
+    let mut words = line.split_ascii_whitespace();
+    let (begin, end) = words.next()?.split_once('-')?;
+    let number = |text: &str| u64::from_str_radix(text, 16).ok();
+    if !words.next()?.contains('x') {
+        return None;
+    }
+    let offset = number(words.next()?)?;
+    let path = words.nth(2).unwrap_or("[anonymous]");
+    let name = path.rsplit('/').next().unwrap_or(path).to_owned();
+    Some((number(begin)?, Mapping { end: number(end)?, offset, name }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_function_that_is_not_the_schedulers_is_where_a_thread_waits() {
+        let table = "\
+ffffffff81000100 T __schedule
+ffffffff81000200 T schedule
+ffffffff81000000 T __sched_text_start
+ffffffff81000300 T __sched_text_end
+ffffffff81000300 t pipe_read
+ffffffff81000400 T vfs_read
+ffffffff81000500 d some_data
+nonsense
+";
+        let kernel = Kernel::read(table.as_bytes());
+        let functions = kernel.functions(&[
+            0xffff_ffff_8100_0110,
+            0xffff_ffff_8100_0204,
+            0xffff_ffff_8100_0342,
+            0xffff_ffff_8100_0401,
+        ]);
+        assert_eq!(functions, ["pipe_read", "vfs_read"]);
+        assert_eq!(kernel.functions(&[0x10]), ["0x10"]);
+    }
+
+    #[test]
+    fn user_code_is_named_by_its_file() {
+        let mut images = Images::default();
+        images.look(std::process::id());
+        let address = user_code_is_named_by_its_file as fn() as usize as u64;
+        let name = images.name(std::process::id(), address);
+        assert!(name.contains("+0x") && !name.starts_with("0x"), "{name}");
+        assert_eq!(images.name(std::process::id(), 16), "0x10");
+        assert_eq!(images.name(0, address), format!("{address:#x}"));
+    }
+}
