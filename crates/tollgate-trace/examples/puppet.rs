@@ -6,7 +6,8 @@
 //! `calls32 N`: N calls of getppid(2) by `int $0x80`. `read FILE`: drops a file from memory and reads it. `copy FILE`: copies it by copy_file_range(2)
 //! to a file next to it. `removed FILE`: makes a file, removes it and writes to it, then a child does. `ignored`: prints which signals are ignored and blocked.
 //! `count FILE`: counts signals until none has come for a while, and writes the numbers to FILE; FILE.ready is there when it begins. `own-filter`: prints
-//! the result of getppid(2) under a filter of its own that answers `SECCOMP_RET_TRACE`.
+//! the result of getppid(2) under a filter of its own that answers `SECCOMP_RET_TRACE`. `on-order N`: for each byte of its input it sleeps 2 ms, makes N calls of
+//! getppid(2) in each of two threads and in a child, and writes a byte.
 
 use std::fs;
 use std::io;
@@ -47,6 +48,7 @@ fn main() {
         "removed" => removed(arguments.get(1).map_or("", String::as_str)),
         "count" => count(arguments.get(1).map_or("", String::as_str)),
         "own-filter" => own_filter(),
+        "on-order" => on_order(number),
         "ignored" => {
             let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
             for line in status.lines().filter(|line| line.starts_with("SigIgn") || line.starts_with("SigBlk"))
@@ -86,6 +88,27 @@ fn busy(ms: u64) {
         for _ in 0..10_000 {
             x = std::hint::black_box(x.wrapping_mul(3));
         }
+    }
+}
+
+fn on_order(calls: u64) {
+    use io::{Read, Write};
+    let (order, orders) = std::sync::mpsc::channel::<()>();
+    let (tell, told) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        while orders.recv().is_ok() {
+            (0..calls).for_each(|_| getppid());
+            let _ = tell.send(());
+        }
+    });
+    let mut byte = [0];
+    while matches!(io::stdin().read(&mut byte), Ok(1)) {
+        std::thread::sleep(Duration::from_millis(2));
+        (0..calls).for_each(|_| getppid());
+        let _ = order.send(());
+        let _ = told.recv();
+        let _ = fork(|| (0..calls).for_each(|_| getppid())).wait();
+        let _ = io::stdout().write_all(&byte).and_then(|()| io::stdout().flush());
     }
 }
 

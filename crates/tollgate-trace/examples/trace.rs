@@ -1,6 +1,8 @@
 //! Traces a command and prints the result, a line for each call: for tests, which need a process of its own.
 //!
-//! `trace [ptrace|bpf|best] [only=A,B] [tree] [files] [events=N] [linger=SECONDS] [user=NUMBER] [out=FILE] -- COMMAND…`, or `trace calibrate`.
+//! `trace [ptrace|bpf|best] [only=A,B] [tree] [files] [events=N] [linger=SECONDS] [user=NUMBER] [blocked] [stacks] [out=FILE] -- COMMAND…`, or
+//! `trace calibrate`; with `[pid=A,B] [cgroup=PATH] [for=SECONDS] [every=SECONDS]` and no command of processes that run already: each interval is a line
+//! of standard output.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -8,12 +10,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
 use tollgate_os::identity::Identity;
-use tollgate_trace::{Choice, Request, TraceError, calibrate, end_like, trace};
+use tollgate_trace::{Choice, Interval, Request, Running, TraceError, attach, calibrate, end_like, trace};
 
 fn main() {
     let mut arguments = std::env::args_os().skip(1);
     let mut request = Request::new(Vec::new());
     let mut out = None;
+    let mut running = Running::default();
+    let time = |seconds: &str| Some(Duration::from_secs_f64(seconds.parse().unwrap_or(0.0)));
     for argument in arguments.by_ref() {
         let text = String::from_utf8_lossy(argument.as_bytes()).into_owned();
         match text.split_once('=').unwrap_or((&text, "")) {
@@ -24,6 +28,12 @@ fn main() {
             ("best", _) => request.by = Choice::Best,
             ("only", names) => request.only = Some(names.split(',').map(str::to_owned).collect()),
             ("tree", _) => request.tree = true,
+            ("blocked", _) => request.blocked = true,
+            ("stacks", _) => request.stacks = true,
+            ("pid", pids) => running.processes = pids.split(',').filter_map(|pid| pid.parse().ok()).collect(),
+            ("cgroup", path) => running.cgroup = Some(path.into()),
+            ("for", seconds) => running.time = time(seconds),
+            ("every", seconds) => running.every = time(seconds),
             ("files", _) => request.files = true,
             ("events", number) => request.events = number.parse().unwrap_or(0),
             ("linger", seconds) => request.linger = Duration::from_secs_f64(seconds.parse().unwrap_or(0.0)),
@@ -35,7 +45,8 @@ fn main() {
         }
     }
     request.command = arguments.collect::<Vec<OsString>>();
-    let trace = match trace(&request) {
+    let attaches = !running.processes.is_empty() || running.cgroup.is_some();
+    let trace = match if attaches { attach(&request, &running, show) } else { trace(&request) } {
         Ok(trace) => trace,
         Err(error) => {
             eprintln!("{error}");
@@ -106,6 +117,20 @@ fn main() {
         );
     }
     let _ = writeln!(text, "outside={:?} idle={:?} missed={:?}", t.outside, t.idle, t.missed);
+    if let Some(attached) = &t.attached {
+        let _ = writeln!(text, "until {:?}", attached.until);
+    }
+    for b in &t.blocked {
+        let (call, channel) = (b.call.as_deref().unwrap_or("-"), b.channel.as_deref().unwrap_or("-"));
+        let _ = writeln!(
+            text,
+            "blocked {call} {channel} by={:?} thread={} count={} total={}",
+            b.by, b.thread, b.count, b.total_ns
+        );
+    }
+    for (frames, ns) in &trace.stacks {
+        let _ = writeln!(text, "stack {frames} {ns}");
+    }
     for note in &t.notes {
         let _ = writeln!(text, "note {note}");
     }
@@ -121,4 +146,15 @@ fn main() {
         None => eprint!("{text}"),
     }
     end_like(trace.ended)
+}
+
+fn show(interval: Interval) {
+    let calls =
+        interval.traced.calls.iter().map(|call| format!("{}={}:{}", call.name, call.count, call.total_ns));
+    println!(
+        "interval {} wall={} {}",
+        interval.number,
+        interval.traced.wall_ns,
+        calls.collect::<Vec<_>>().join(" ")
+    );
 }

@@ -123,7 +123,6 @@ pub(crate) enum Helper {
     GetCurrentTaskBtf = 158,
     TaskPtRegs = 175,
     GetStackId = 27,
-    ThisCpuPtr = 154,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -144,7 +143,6 @@ const EXIT: u8 = 0x90;
 // The kinds of a 64-bit constant, in its source register.
 const PSEUDO_MAP_FD: u8 = 1;
 const PSEUDO_MAP_VALUE: u8 = 2;
-const PSEUDO_BTF_ID: u8 = 3;
 /// The kind of a call, in its source register.
 const PSEUDO_KFUNC: u8 = 2;
 
@@ -219,11 +217,6 @@ impl Assembler {
     /// The address of the only value of an array map, `offset` bytes into it.
     pub fn value(&mut self, to: Register, fd: i32, offset: u32) {
         self.push_constant(to, PSEUDO_MAP_VALUE, fd as u32, offset);
-    }
-
-    /// The address of a variable of the kernel, by its number among the kernel's types.
-    pub fn variable(&mut self, to: Register, id: u32) {
-        self.push_constant(to, PSEUDO_BTF_ID, id, 0);
     }
 
     pub fn load(&mut self, to: Register, base: Register, field: Field) {

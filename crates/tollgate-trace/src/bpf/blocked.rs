@@ -17,12 +17,16 @@ use crate::symbols::{Images, Kernel};
 /// The most frames of a stack (`kernel.perf_event_max_stack`), stacks, and sleeps that are told apart.
 const FRAMES: usize = 127;
 const MOST_STACKS: u32 = 16_384;
+/// Of what wakes a thread the innermost frames say what it is. There are many such stacks: an interrupt comes in the middle of anything.
+const WAKING_FRAMES: usize = 24;
+const MOST_WAKING: u32 = 65_536;
 const MOST_BLOCKS: u32 = 65_536;
 
 /// The maps.
 pub(super) struct Blocks {
     asleep: Map,
     stacks: Map,
+    wakings: Map,
     blocks: Map,
     offsets: kernel::WakingOffsets,
     with_users: bool,
@@ -42,6 +46,7 @@ impl Blocks {
         Ok(Some(Self {
             asleep: map(MapKind::TaskStorage, "tollgate_asleep", 4, size_of::<Asleep>(), 0)?,
             stacks: map(MapKind::StackTrace, "tollgate_stacks", 4, 8 * FRAMES, MOST_STACKS)?,
+            wakings: map(MapKind::StackTrace, "tollgate_waking", 4, 8 * WAKING_FRAMES, MOST_WAKING)?,
             blocks: map(MapKind::Hash, "tollgate_blocks", key, record, MOST_BLOCKS)?,
             offsets: kernel::waking_offsets()?,
             with_users: request.stacks,
@@ -53,6 +58,7 @@ impl Blocks {
             offsets: self.offsets,
             asleep: self.asleep.raw(),
             stacks: self.stacks.raw(),
+            wakings: self.wakings.raw(),
             blocks: self.blocks.raw(),
             with_users: self.with_users,
         }
@@ -68,7 +74,7 @@ impl Blocks {
         self.blocks.entries(MOST_BLOCKS as usize, |key, record| {
             records.extend(BlockKey::read(key).zip(BlockRecord::read(record)));
         })?;
-        let mut reader = Reader { stacks: &self.stacks, kernel: Kernel::here(), known: HashMap::new() };
+        let mut reader = Reader { blocks: self, kernel: Kernel::here(), known: HashMap::new() };
         let mut sums: BTreeMap<Cause, BlockRecord> = BTreeMap::new();
         let mut folded: BTreeMap<String, u64> = BTreeMap::new();
         for (key, record) in &records {
@@ -107,56 +113,74 @@ impl Cause {
 
 /// Reads stacks, each once.
 struct Reader<'a> {
-    stacks: &'a Map,
+    blocks: &'a Blocks,
     kernel: Kernel,
-    known: HashMap<i32, Vec<u64>>,
+    /// Functions by number, of stacks of either map.
+    known: HashMap<(bool, i32), Vec<String>>,
 }
 
 impl Reader<'_> {
-    /// The addresses of a stack, the innermost first.
-    fn stack(&mut self, id: i32) -> &[u64] {
-        self.known.entry(id).or_insert_with(|| {
-            let mut bytes = vec![0u8; 8 * FRAMES];
-            if id < 0 || self.stacks.lookup(&id.to_ne_bytes(), &mut bytes).is_err() {
-                return Vec::new();
-            }
-            let words = bytes.chunks_exact(8).map(|word| word.try_into().map_or(0, u64::from_ne_bytes));
-            words.take_while(|address| *address != 0).collect()
+    /// The names of the kernel's functions of a stack, the innermost first, without those of tracing and the scheduler.
+    fn functions(&mut self, is_waking: bool, id: i32) -> &[String] {
+        let Self { blocks, kernel, known } = self;
+        known.entry((is_waking, id)).or_insert_with(|| {
+            let (map, frames) = match is_waking {
+                true => (&blocks.wakings, WAKING_FRAMES),
+                false => (&blocks.stacks, FRAMES),
+            };
+            kernel.functions(&stack(map, frames, id))
         })
     }
 
-    /// The names of the kernel's functions of a stack, the innermost first, without those of tracing and the scheduler.
-    fn functions(&mut self, id: i32) -> Vec<String> {
-        let addresses = self.stack(id).to_vec();
-        self.kernel.functions(&addresses)
-    }
-
     fn cause(&mut self, key: &BlockKey) -> Cause {
-        let channel = self.functions(key.stacks[0]).into_iter().next();
-        let (by, name) = match key.kind.cast_signed() {
-            BlockKey::THREAD => (WokenBy::Thread, text(key.waker_name)),
-            BlockKey::UNKNOWN => (WokenBy::Unknown, text(key.waker_name)),
-            _ => interrupt(&self.functions(key.interrupt)),
+        let channel = self.functions(false, key.stacks[0]).first().cloned();
+        let functions = self.functions(true, key.waking);
+        let (by, name) = match interrupt(functions) {
+            Some(interrupt) => interrupt,
+            None if functions.is_empty() => (WokenBy::Unknown, text(key.waker_name)),
+            None => (WokenBy::Thread, text(key.waker_name)),
         };
-        Cause { call: call(key), channel, by, name, thread: key.waker }
+        let is_thread = matches!(by, WokenBy::Thread | WokenBy::Unknown);
+        Cause { call: call(key), channel, by, name, thread: if is_thread { key.waker } else { 0 } }
     }
 
     fn line(&mut self, key: &BlockKey, images: &Images) -> String {
         let mut frames = vec![clean(&text(key.name))];
-        let users = self.stack(key.stacks[1]).to_vec();
+        let users = stack(&self.blocks.stacks, FRAMES, key.stacks[1]);
         frames.extend(users.iter().rev().map(|address| clean(&images.name(key.process, *address))));
-        frames.extend(self.functions(key.stacks[0]).iter().rev().map(|name| clean(name)));
+        frames.extend(self.functions(false, key.stacks[0]).iter().rev().map(|name| clean(name)));
         frames.join(";")
     }
 }
 
-/// The handler of an interrupt, by the functions of its stack, the innermost first.
-fn interrupt(functions: &[String]) -> (WokenBy, String) {
+/// The addresses of a stack, the innermost first. Of user code that keeps no frame pointers some are none, and what follows means nothing.
+fn stack(map: &Map, frames: usize, id: i32) -> Vec<u64> {
+    let mut bytes = vec![0u8; 8 * frames];
+    if id < 0 || map.lookup(&id.to_ne_bytes(), &mut bytes).is_err() {
+        return Vec::new();
+    }
+    let words = bytes.chunks_exact(8).map(|word| word.try_into().map_or(0, u64::from_ne_bytes));
+    words.take_while(|address| *address != 0 && is_canonical(*address)).collect()
+}
+
+/// Whether an address may be one, with four or five levels of page tables.
+fn is_canonical(address: u64) -> bool {
+    matches!(address >> 56, 0 | 0xff)
+}
+
+/// The interrupt that these functions serve, the innermost first: a timer, or by the handler. None where a thread does it; also where what
+/// interrupts had put off (softirq) is done by a thread that has just allowed it again, as one that sends over loopback: it made it.
+fn interrupt(functions: &[String]) -> Option<(WokenBy, String)> {
+    let is_entry = |name: &&String| {
+        let entries = ["common_interrupt", "run_ksoftirqd", "exc_nmi", "irq_thread", "__irq_exit_rcu"];
+        name.starts_with("sysvec_") || name.starts_with("__sysvec_") || entries.contains(&name.as_str())
+    };
+    let entry = functions.iter().find(is_entry)?;
     let is_timer = |name: &String| {
         name.contains("hrtimer") || name.contains("run_timer_softirq") || name.contains("call_timer_fn")
     };
     if functions.iter().any(is_timer) {
-        return (WokenBy::Timer, String::new());
+        return Some((WokenBy::Timer, String::new()));
     }
     // The function that the kernel's dispatcher called.
     let is_dispatcher = |name: &String| {
@@ -164,11 +188,10 @@ fn interrupt(functions: &[String]) -> (WokenBy, String) {
         dispatchers.contains(&name.as_str())
     };
     let handler = functions.iter().position(is_dispatcher).and_then(|at| functions.get(at.checked_sub(1)?));
-    match (handler, functions.iter().find(|name| name.contains("sysvec_"))) {
-        (Some(handler), _) => (WokenBy::Device, handler.clone()),
-        (None, Some(entry)) => (WokenBy::Interrupt, entry.clone()),
-        (None, None) => (WokenBy::Interrupt, functions.last().cloned().unwrap_or_default()),
-    }
+    Some(match handler {
+        Some(handler) => (WokenBy::Device, handler.clone()),
+        None => (WokenBy::Interrupt, entry.clone()),
+    })
 }
 
 fn call(key: &BlockKey) -> Option<String> {
@@ -198,12 +221,17 @@ mod tests {
     fn an_interrupt_is_named_by_its_handler() {
         let of = |names: &str| interrupt(&functions(names));
         let timer = "hrtimer_wakeup __hrtimer_run_queues hrtimer_interrupt sysvec_apic_timer_interrupt";
-        assert_eq!(of(timer), (WokenBy::Timer, String::new()));
+        assert_eq!(of(timer), Some((WokenBy::Timer, String::new())));
         let disk = "virtblk_done vring_interrupt __handle_irq_event_percpu handle_irq_event common_interrupt";
-        assert_eq!(of(disk), (WokenBy::Device, "vring_interrupt".to_owned()));
-        assert_eq!(of("sock_def_readable net_rx_action handle_softirqs").1, "net_rx_action");
-        assert_eq!(of("irq_work_run sysvec_irq_work").0, WokenBy::Interrupt);
-        assert_eq!(interrupt(&[]), (WokenBy::Interrupt, String::new()));
+        assert_eq!(of(disk), Some((WokenBy::Device, "vring_interrupt".to_owned())));
+        let net = of("sock_def_readable net_rx_action handle_softirqs __irq_exit_rcu common_interrupt");
+        assert_eq!(net.map(|(_, name)| name).as_deref(), Some("net_rx_action"));
+        assert_eq!(of("irq_work_run sysvec_irq_work").map(|(by, _)| by), Some(WokenBy::Interrupt));
+        assert_eq!(
+            of("sock_def_readable net_rx_action handle_softirqs __local_bh_enable_ip tcp_sendmsg"),
+            None
+        );
+        assert_eq!((of("__wake_up_sync_key pipe_write vfs_write"), interrupt(&[])), (None, None));
     }
 
     #[test]

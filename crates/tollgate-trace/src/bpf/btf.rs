@@ -11,7 +11,6 @@ pub(crate) enum Kind {
     Struct = 4,
     Typedef = 8,
     Function = 12,
-    Variable = 14,
 }
 
 // The others that are met on the way.

@@ -230,27 +230,16 @@ pub(super) struct WakingOffsets {
     pub sched_waking: u32,
     /// `task_struct.comm`.
     pub comm: i16,
-    /// The variable of each processor that holds `preempt_count`, and the field in it. None where it was not found.
-    pub preempt_count: Option<(u32, i16)>,
 }
 
 /// Reads them from the kernel's description.
 pub(super) fn waking_offsets() -> Result<WakingOffsets, String> {
     let description = description()?;
     let btf = Btf::parse(description.bytes()).map_err(|error| format!("{PATH} cannot be read: {error}"))?;
-    let [task, waking, count, hot, hot_type] = btf.find([
-        (Kind::Struct, "task_struct"),
-        (Kind::Typedef, "btf_trace_sched_waking"),
-        // Of Linux 6.15 and later, and 6.1 and before; in between it is a field of another one.
-        (Kind::Variable, "__preempt_count"),
-        (Kind::Variable, "pcpu_hot"),
-        (Kind::Struct, "pcpu_hot"),
-    ]);
-    let in_hot = || Some((hot?, offset(&btf, hot_type?, &["preempt_count"])?));
+    let [task, waking] = btf.find([(Kind::Struct, "task_struct"), (Kind::Typedef, "btf_trace_sched_waking")]);
     Ok(WakingOffsets {
         sched_waking: waking.ok_or("this kernel describes no tracepoint sched_waking for BPF programs")?,
         comm: task.and_then(|id| offset(&btf, id, &["comm"])).ok_or_else(|| missing(&["comm"]))?,
-        preempt_count: count.map(|id| (id, 0)).or_else(in_hot),
     })
 }
 

@@ -247,25 +247,15 @@ pub(super) struct Asleep {
 #[repr(C)]
 pub(super) struct BlockKey {
     pub stacks: [i32; 2],
-    /// The stack of the interrupt that ended them, negative where a thread did.
-    pub interrupt: i32,
+    /// The stack of what ended them.
+    pub waking: i32,
     pub call: u32,
     /// The number of the sleeping process, and the name of the thread, where stacks are asked for.
     pub process: u32,
-    /// The number of the thread that ended them.
+    /// The number of the thread that ended them, or in the middle of which an interrupt did.
     pub waker: u32,
-    /// `THREAD` and others.
-    pub kind: u32,
-    pub padding: u32,
     pub name: [u64; 2],
     pub waker_name: [u64; 2],
-}
-
-impl BlockKey {
-    pub const THREAD: i32 = 0;
-    pub const INTERRUPT: i32 = 1;
-    pub const SOFT_INTERRUPT: i32 = 2;
-    pub const UNKNOWN: i32 = 3;
 }
 
 /// How many there were, and how long they took.

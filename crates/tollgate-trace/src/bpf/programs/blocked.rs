@@ -1,8 +1,8 @@
 //! What ends the sleep of a thread.
 //!
 //! sched_switch notes the stack of a thread that goes to sleep. sched_waking runs where it is woken: in the thread that does so, or in an
-//! interrupt in the middle of any thread, which `preempt_count` tells apart (include/linux/preempt.h). sched_wakeup would not do: it may run
-//! on the processor that the woken thread goes to.
+//! interrupt in the middle of any thread. The stack there tells them apart. (`preempt_count` does too, but its address is known only to
+//! kernels with CONFIG_KALLSYMS_ALL.) sched_wakeup would not do: it may run on the processor that the woken thread goes to.
 
 use super::life::CREATE;
 use super::*;
@@ -15,8 +15,9 @@ pub(in crate::bpf) struct Blocked {
     pub offsets: WakingOffsets,
     /// [`Asleep`] of each thread.
     pub asleep: i32,
-    /// Stacks by number.
+    /// Stacks of threads that fall asleep by number, and of what wakes them.
     pub stacks: i32,
+    pub wakings: i32,
     /// [`BlockRecord`]s by [`BlockKey`].
     pub blocks: i32,
     /// Sleeps are told apart by the stack of user code, the process and the name of the thread.
@@ -26,10 +27,6 @@ pub(in crate::bpf) struct Blocked {
 /// Flags of bpf_get_stackid: equal hashes are equal stacks; the stack of user code.
 const FAST_COMPARE: i32 = 1 << 9;
 const USER: i32 = 1 << 8;
-
-// `preempt_count`: in an interrupt that cannot be masked or a device's; in what was put off from one.
-const HARD: i32 = 0x00ff_0000;
-const SOFT: i32 = 0x0000_0100;
 
 // The stack. That of sched_switch has its own data elsewhere.
 const DOING: i16 = 32;
@@ -51,7 +48,7 @@ pub(super) fn falls_asleep(a: &mut Assembler, blocked: &Blocked) {
     a.jump_if(Condition::Equal, R0, 0, restore);
     a.store(FRAME, stack(PLACE), R0);
     let mut note = |field: Field, flags: i32| {
-        stack_id(a, blocked, flags);
+        stack_id(a, blocked.stacks, flags);
         a.load(R1, FRAME, stack(PLACE));
         a.store(R1, field, R0);
     };
@@ -65,9 +62,9 @@ pub(super) fn falls_asleep(a: &mut Assembler, blocked: &Blocked) {
 }
 
 /// R0 = the number of the stack here, negative where there is no room for it.
-fn stack_id(a: &mut Assembler, blocked: &Blocked, flags: i32) {
+fn stack_id(a: &mut Assembler, stacks: i32, flags: i32) {
     a.mov(R1, CONTEXT);
-    a.map(R2, blocked.stacks);
+    a.map(R2, stacks);
     a.mov(R3, flags);
     a.call(Helper::GetStackId);
 }
@@ -123,32 +120,14 @@ pub(super) fn waking(a: &mut Assembler, target: &Target, blocked: &Blocked) {
 
 /// Puts what runs here into the key.
 fn waker(a: &mut Assembler, target: &Target, blocked: &Blocked) {
-    let (interrupt, known, thread) = (a.label(), a.label(), a.label());
-    a.store(FRAME, key(field!(BlockKey, interrupt)), -1);
-    a.store(FRAME, key(field!(BlockKey, kind)), BlockKey::UNKNOWN);
-    if let Some((variable, offset)) = blocked.offsets.preempt_count {
-        a.variable(R1, variable);
-        a.call(Helper::ThisCpuPtr);
-        a.load(R1, R0, Field::word(offset));
-        a.store(FRAME, key(field!(BlockKey, kind)), BlockKey::INTERRUPT);
-        a.jump_if(Condition::AnyBit, R1, HARD, interrupt);
-        a.store(FRAME, key(field!(BlockKey, kind)), BlockKey::SOFT_INTERRUPT);
-        a.jump_if(Condition::AnyBit, R1, SOFT, interrupt);
-        a.store(FRAME, key(field!(BlockKey, kind)), BlockKey::THREAD);
-    }
-    a.jump(thread);
-    a.bind(interrupt);
-    stack_id(a, blocked, FAST_COMPARE);
-    a.store(FRAME, key(field!(BlockKey, interrupt)), R0);
-    a.jump(known);
-    a.bind(thread);
+    stack_id(a, blocked.wakings, FAST_COMPARE);
+    a.store(FRAME, key(field!(BlockKey, waking)), R0);
     a.call(Helper::GetCurrentTaskBtf);
     a.load(R1, R0, Field::word(target.kernel.task.pid));
     a.store(FRAME, key(field!(BlockKey, waker)), R1);
     a.on_stack(R1, key(field!(BlockKey, waker_name)).offset);
     a.mov(R2, 16);
     a.call(Helper::GetCurrentComm);
-    a.bind(known);
 }
 
 /// Adds a sleep of R9 nanoseconds to the record under the key.

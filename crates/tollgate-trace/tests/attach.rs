@@ -1,0 +1,237 @@
+//! Processes that run already: counted from when the trace begins, not disturbed, and left as they are.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use common::{Report, puppet, send, state};
+
+/// Calls that the puppet makes in each of two threads and a child, for each order.
+const CALLS: u64 = 70;
+
+/// A puppet that waits for orders. It is killed when this is dropped.
+struct Subject {
+    process: Child,
+    orders: Option<ChildStdin>,
+    done: ChildStdout,
+}
+
+impl Subject {
+    fn start() -> Option<Self> {
+        let mut process = Command::new(puppet()?)
+            .args(["on-order", &CALLS.to_string()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let (orders, done) = (process.stdin.take(), process.stdout.take().expect("a pipe"));
+        let mut subject = Self { process, orders, done };
+        // Its second thread is there.
+        subject.order();
+        Some(subject)
+    }
+
+    fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// One order, carried out.
+    fn order(&mut self) {
+        self.orders.as_mut().expect("it runs").write_all(b"x").expect("a pipe");
+        self.done.read_exact(&mut [0]).expect("an answer");
+    }
+
+    /// Ends it, as it ends by itself.
+    fn end(&mut self) {
+        self.orders = None;
+        assert!(self.process.wait().expect("its end").success());
+    }
+}
+
+impl Drop for Subject {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// A trace of processes that run already.
+struct Tracer {
+    process: Child,
+    lines: BufReader<ChildStdout>,
+    directory: tempfile::TempDir,
+    /// Calls that returned, and their time, in the intervals that were shown so far.
+    intervals: Vec<BTreeMap<String, (u64, u64)>>,
+}
+
+impl Tracer {
+    /// Starts it and waits until it traces. None where it cannot, which is said.
+    fn start(options: &[&str]) -> Option<Self> {
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut process = Command::new(puppet()?.with_file_name("trace"))
+            .args(options)
+            .args(["bpf", "every=0.03", &format!("out={}", directory.path().join("out").display())])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let lines = BufReader::new(process.stdout.take().expect("a pipe"));
+        let mut tracer = Self { process, lines, directory, intervals: Vec::new() };
+        if tracer.interval() {
+            return Some(tracer);
+        }
+        let mut why = String::new();
+        let _ = tracer.process.stderr.take().expect("a pipe").read_to_string(&mut why);
+        assert!(!why.contains("refused the program"), "{why}");
+        println!("skipped: {why}");
+        None
+    }
+
+    /// Reads the next interval. Whether there was one.
+    fn interval(&mut self) -> bool {
+        let mut line = String::new();
+        let read = self.lines.read_line(&mut line).expect("a pipe");
+        let calls = line.split_whitespace().filter_map(|word| {
+            let (name, numbers) = word.split_once('=')?;
+            let (count, total) = numbers.split_once(':')?;
+            Some((name.to_owned(), (count.parse().ok()?, total.parse().ok()?)))
+        });
+        self.intervals.push(calls.collect());
+        read > 0
+    }
+
+    /// Its report, once it has ended by itself.
+    fn end(&mut self) -> Report {
+        while self.interval() {}
+        assert!(self.process.wait().expect("its end").success());
+        Report::of(&self.directory.path().join("out"))
+    }
+}
+
+fn until(report: &Report) -> &str {
+    report.lines.iter().find_map(|line| line.strip_prefix("until ")).expect("its end")
+}
+
+#[test]
+fn calls_of_threads_and_later_children_are_counted_from_when_the_trace_begins() {
+    let Some(mut subject) = Subject::start() else { return };
+    let Some(mut tracer) = Tracer::start(&[&format!("pid={}", subject.pid()), "tree"]) else { return };
+    (0..3).for_each(|_| subject.order());
+    subject.end();
+    let report = tracer.end();
+    assert_eq!(until(&report), "Some(Exited)");
+    assert_eq!(report.call("getppid", "count"), 3 * 3 * CALLS, "{report:?}");
+    assert_eq!((report.number("processes"), report.number("threads")), (4, 5), "{report:?}");
+    // Between orders it waits in read(2), in which it was when the trace began: that call counts.
+    assert_eq!(report.call("read", "count"), 4, "{report:?}");
+    assert!(report.number("user") + report.number("sys") < 3 * report.number("wall"), "{report:?}");
+    let first = report.lines.iter().find(|line| line.starts_with("process 0 ")).expect("the tree");
+    assert!(first.contains(&format!("parent=None pid={}", subject.pid())), "{first}");
+    // Intervals add up to the whole.
+    let mut sums: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+    for (name, (count, total)) in tracer.intervals.iter().flatten() {
+        let sum = sums.entry(name.clone()).or_default();
+        *sum = (sum.0 + count, sum.1 + total);
+    }
+    for (name, call) in &report.calls {
+        let sum = sums.get(name).copied().unwrap_or_default();
+        assert_eq!(sum, (call["count"], call["total"]), "{name}: {:?}", tracer.intervals);
+    }
+}
+
+#[test]
+fn a_trace_ends_in_time_or_by_a_signal_and_what_was_traced_goes_on() {
+    let Some(mut subject) = Subject::start() else { return };
+    let pid = format!("pid={}", subject.pid());
+    let Some(mut tracer) = Tracer::start(&[&pid, "for=0.1"]) else { return };
+    let report = tracer.end();
+    assert_eq!(until(&report), "Some(Time)");
+    assert!(report.number("wall") >= 100_000_000, "{report:?}");
+    let Some(mut tracer) = Tracer::start(&[&pid]) else { return };
+    send(tracer.process.id().cast_signed(), libc::SIGINT);
+    assert_eq!(until(&tracer.end()), "Some(Signal)");
+    // Neither stopped nor traced, and it does as it is told.
+    assert_ne!(state(subject.pid().cast_signed()), 'T');
+    subject.order();
+    subject.end();
+}
+
+#[test]
+fn a_sleep_is_ended_by_the_thread_that_writes_or_by_a_timer() {
+    let Some(mut subject) = Subject::start() else { return };
+    let pid = format!("pid={}", subject.pid());
+    let Some(mut tracer) = Tracer::start(&[&pid, "blocked", "stacks"]) else { return };
+    (0..3).for_each(|_| subject.order());
+    let writer = rustix::thread::gettid().as_raw_nonzero().get();
+    subject.end();
+    let report = tracer.end();
+    let blocked: Vec<&String> = report.lines.iter().filter(|line| line.starts_with("blocked ")).collect();
+    let has = |call: &str, by: &str| {
+        blocked.iter().any(|line| line.starts_with(&format!("blocked {call} ")) && line.contains(by))
+    };
+    assert!(has("read", &format!("by=Thread thread={writer} ")), "{writer}: {blocked:#?}");
+    assert!(has("clock_nanosleep", "by=Timer "), "{blocked:#?}");
+    let last = |line: &str| line.rsplit([' ', '=']).next().and_then(|number| number.parse::<u64>().ok());
+    let stacks: Vec<&String> = report.lines.iter().filter(|line| line.starts_with("stack ")).collect();
+    let [of_stacks, of_sleeps] =
+        [&stacks, &blocked].map(|lines| lines.iter().filter_map(|line| last(line)).sum::<u64>());
+    assert!(of_sleeps > 0 && of_stacks == of_sleeps, "{stacks:#?} {blocked:#?}");
+    assert!(stacks.iter().all(|line| line.starts_with("stack puppet")), "{stacks:#?}");
+}
+
+/// A control group of this test. It is removed when this is dropped.
+struct Group(std::path::PathBuf);
+
+impl Group {
+    fn new(hierarchy: &Path) -> Option<Self> {
+        let path = hierarchy.join(format!("tollgate-test-{}", std::process::id()));
+        std::fs::create_dir(&path).ok().map(|()| Self(path))
+    }
+
+    fn add(&self, pid: u32) -> std::io::Result<()> {
+        std::fs::write(self.0.join("cgroup.procs"), pid.to_string())
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        for _ in 0..1000 {
+            if std::fs::remove_dir(&self.0).is_ok() {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+    }
+}
+
+#[test]
+fn what_is_in_a_control_group_or_comes_into_it_is_traced() {
+    let hierarchies = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/pids"].map(Path::new);
+    let mut tried = false;
+    for hierarchy in hierarchies.into_iter().filter(|path| path.join("cgroup.procs").exists()) {
+        let Some(group) = Group::new(hierarchy) else { continue };
+        let (Some(mut first), Some(mut second)) = (Subject::start(), Subject::start()) else { return };
+        if group.add(first.pid()).is_err() {
+            continue;
+        }
+        tried = true;
+        let Some(mut tracer) = Tracer::start(&[&format!("cgroup={}", group.0.display())]) else { return };
+        group.add(second.pid()).expect("as the first");
+        // The other threads of a process that comes are taken a little later.
+        (0..2).for_each(|_| assert!(tracer.interval()));
+        first.order();
+        second.order();
+        first.end();
+        second.end();
+        let report = tracer.end();
+        assert_eq!(until(&report), "Some(Exited)", "{report:?}");
+        assert_eq!(report.call("getppid", "count"), 2 * 3 * CALLS, "{}: {report:?}", hierarchy.display());
+        assert_eq!(report.number("processes"), 4, "{report:?}");
+    }
+    if !tried {
+        println!("skipped: no control group can be made here");
+    }
+}
