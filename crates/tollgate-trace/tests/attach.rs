@@ -164,7 +164,11 @@ fn a_sleep_is_ended_by_the_thread_that_writes_or_by_a_timer() {
     let Some(mut subject) = Subject::start() else { return };
     let pid = format!("pid={}", subject.pid());
     let Some(mut tracer) = Tracer::start(&[&pid, "blocked", "stacks"]) else { return };
-    (0..3).for_each(|_| subject.order());
+    for _ in 0..3 {
+        // It has come to wait for the next one.
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        subject.order();
+    }
     let writer = rustix::thread::gettid().as_raw_nonzero().get();
     subject.end();
     let report = tracer.end();

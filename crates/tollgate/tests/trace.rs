@@ -384,6 +384,11 @@ fn wrong_usage_is_refused_in_one_line() {
     home.refusal(["trace"]);
     home.refusal(["trace", "--linger=-1", "--", "true"]);
     home.refusal(["trace", "--by=colour", "--", "true"]);
+    assert!(home.refusal(["trace", "--for=1", "--", "true"]).contains("--for"));
+    assert!(home.refusal(["trace", "-p", "4294967295"]).contains("there is no process 4294967295"));
+    assert!(home.refusal(["trace", "-p", "1,x"]).contains("not the number of a process"));
+    assert!(home.refusal(["trace", "--cgroup=/tmp"]).contains("/tmp is no control group"));
+    home.refusal(["trace", "-p", "1", "--", "true"]);
     assert!(home.refusal(["trace", "--only=,", "--", "true"]).contains("names no system call"));
     let absent = home.refusal(["trace", "--timeline=/absent/file.json", "--", "true"]);
     assert!(absent.contains("--timeline /absent/file.json"), "{absent}");

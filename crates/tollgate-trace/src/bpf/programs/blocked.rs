@@ -90,14 +90,17 @@ pub(super) fn waking(a: &mut Assembler, target: &Target, blocked: &Blocked) {
     a.mov(R3, 0);
     a.mov(R4, 0);
     a.call(Helper::TaskStorageGet);
-    // It slept already when the trace began.
-    a.jump_if(Condition::Equal, R0, 0, leave);
     clear(a, FRAME, stack(KEY), size_of::<BlockKey>());
-    a.load(R1, R0, field!(Asleep, kernel));
     let stacks = field!(BlockKey, stacks).offset;
-    a.store(FRAME, key(Field::word(stacks)), R1);
-    a.load(R1, R0, field!(Asleep, user));
-    a.store(FRAME, key(Field::word(stacks + 4)), R1);
+    // One that slept already when the trace began has no stacks.
+    a.store(FRAME, key(Field::word(stacks)), -1);
+    a.store(FRAME, key(Field::word(stacks + 4)), -1);
+    a.unless(Condition::Equal, R0, 0, |a| {
+        a.load(R1, R0, field!(Asleep, kernel));
+        a.store(FRAME, key(Field::word(stacks)), R1);
+        a.load(R1, R0, field!(Asleep, user));
+        a.store(FRAME, key(Field::word(stacks + 4)), R1);
+    });
     a.load(R1, THREAD, field!(Thread, live.call));
     a.store(FRAME, key(field!(BlockKey, call)), R1);
     now(a);
