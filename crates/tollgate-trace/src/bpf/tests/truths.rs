@@ -269,7 +269,13 @@ fn programs_are_accepted_with_and_without_the_functions_of_newer_kernels() {
         return;
     };
     loop {
-        let target = Target { kernel, maps: maps.for_programs(&kernel), only_some: false };
+        let target = Target {
+            kernel,
+            maps: maps.for_programs(&kernel),
+            only_some: false,
+            running: None,
+            blocked: None,
+        };
         assert_eq!(load_all(&target).unwrap().len(), programs::attached(&target).len());
         if !kernel.forget_functions() {
             return;
