@@ -99,6 +99,10 @@ tollgate_guest_loader_info:
     jz 9f
     add $.LBASE, %esi
     mov %rsi, .Lk_page(%rip)
+# Firmware may have used the local APIC, which no mask of the 8259A reaches, and programs in ring 3 have interrupts on: with the highest
+# priority of the task it delivers none (SDM 3A, "Task priority in IA-32e mode").
+    mov $15, %eax
+    mov %rax, %cr8
     mov $.LSCREEN, %edi
     mov $.LCELLS / 2, %ecx
     rep movsl
