@@ -77,7 +77,6 @@ pub fn of(verb: &str) -> Examples {
         ],
         "trace" => &[
             ("tollgate trace -- make -j4", "Show which system calls a build spends its time in"),
-            ("tollgate trace --by file -- git status", "Show which files a command waits for"),
             (
                 "tollgate trace -p 1234 --for 10s --blocked",
                 "Show what a running process does for 10 s, and what its threads wait for",

@@ -55,6 +55,9 @@ fn section(title: &str, text: &str, width: usize) -> String {
 fn body(traced: &Traced, view: &View, width: usize) -> String {
     let text = match view.by {
         By::Call if traced.backend == Backend::Rusage => return String::new(),
+        By::Call if traced.calls.is_empty() && traced.attached.is_some() => {
+            paragraph("No system call that was to be traced was made or returned.", width, "")
+        }
         By::Call if traced.calls.is_empty() => {
             paragraph("The command made no system call that was to be traced.", width, "")
         }
