@@ -161,8 +161,7 @@ pub(super) fn own(of: Of) -> Option<&'static Pmu> {
 /// # Errors
 /// Why there is none.
 pub(crate) fn open(processor: Option<usize>, switches: bool) -> Result<String, NoPmu> {
-    let found =
-        permitted().and_then(|()| find(processor, switches, |scope, events| Group::open(scope, events)));
+    let found = permitted().and_then(|()| find(processor, switches, Group::open));
     let said = found.as_ref().map(Pmu::describe).map_err(Clone::clone);
     // A process opens it once; a second time would find the first.
     let _ = OWN.set(found.ok());
@@ -353,7 +352,7 @@ pub(super) mod tests {
 
     #[test]
     fn what_opens_here_counts_and_what_does_not_has_a_reason() {
-        match find(None, false, |scope, events| Group::open(scope, events)) {
+        match find(None, false, Group::open) {
             Err(none) => {
                 assert!(!none.why.is_empty());
                 eprintln!("skipped: {}", none.why);
