@@ -37,6 +37,7 @@ use programs::{Program, Target};
 use running::Marks;
 use sys::{Refused, ToLoad};
 use tollgate_model::text::plainly;
+use tollgate_model::traced::Idle;
 
 /// The programs, loaded and attached, and the maps that they add up in. Dropping it removes all of them.
 pub(crate) struct Bpf {
@@ -163,6 +164,13 @@ impl Bpf {
         let Self { target, maps, attached, costs: _, running, blocks, images } = self;
         let mut now = crate::clock::now();
         let mut notes = Vec::new();
+        let mut real = None;
+        if running.is_some() {
+            match stop_counting(&target, &maps) {
+                Ok((moment, until_then)) => (now, real) = (moment, Some(until_then)),
+                Err(why) => notes.push(uncounted(&why)),
+            }
+        }
         if maps.files.is_some() && target.kernel.files.is_none() {
             notes.push("the layout of this kernel's files is unknown, so files are not reported".to_owned());
         }
@@ -175,16 +183,13 @@ impl Bpf {
         let programs: Vec<OwnedFd> =
             attached.into_iter().map(|Attached { program, _link }| program).collect();
         let misses = programs.iter().map(|program| sys::misses(program).unwrap_or(0)).sum();
-        if running.is_some() {
-            // Its threads go on: they are seen until the programs are detached.
-            now = crate::clock::now();
-        }
-        if maps.alive() > 0
+        if running.is_none()
+            && maps.alive() > 0
             && let Err(why) = add_up_remaining(&target)
         {
-            notes.push(format!("what threads did that were still there at the end is not counted: {why}"));
+            notes.push(uncounted(&why));
         }
-        let mut collected = collect::collect(&maps, collect::End { now, misses, notes });
+        let mut collected = collect::collect(&maps, collect::End { now, real, misses, notes });
         match blocks.map(|blocks| blocks.read(&images)).transpose() {
             Ok(Some((blocked, stacks))) => (collected.blocked, collected.stacks) = (blocked, stacks),
             Ok(None) => {}
@@ -196,10 +201,29 @@ impl Bpf {
     }
 }
 
+fn uncounted(why: &str) -> String {
+    format!("what threads did that were still there at the end is not counted: {why}")
+}
+
 fn add_up_remaining(target: &Target) -> Result<(), String> {
+    sys::iterate(&load_remaining(target)?).map_err(|error| error.to_string())
+}
+
+fn load_remaining(target: &Target) -> Result<OwnedFd, String> {
     let program =
         programs::remaining(target).ok_or("this kernel cannot iterate over tasks (5.8 and later can)")?;
-    sys::iterate(&load_as(&program, sys::TRACE_ITERATOR)?).map_err(|error| error.to_string())
+    load_as(&program, sys::TRACE_ITERATOR)
+}
+
+/// Threads that go on are added up while the programs are still attached, and are seen by them no longer: to detach programs takes some
+/// 20 ms, in which some of them would be there and others not. Returns the moment, and the real time until then.
+fn stop_counting(target: &Target, maps: &Maps) -> Result<(u64, (u64, Idle)), String> {
+    let program = load_remaining(target)?;
+    let now = crate::clock::now();
+    let real = collect::real_time_of(maps, now);
+    sys::iterate(&program).map_err(|error| error.to_string())?;
+    maps.empty_lanes();
+    Ok((now, real))
 }
 
 /// All programs, with their names. The kernel verifies several at once, each in the thread that loads it.

@@ -22,6 +22,9 @@ const WAKING_FRAMES: usize = 24;
 const MOST_WAKING: u32 = 65_536;
 const MOST_BLOCKS: u32 = 65_536;
 
+/// Stacks and how long threads slept with each, see [`Trace::stacks`](crate::Trace::stacks).
+type Folded = Vec<(String, u64)>;
+
 /// The maps.
 pub(super) struct Blocks {
     asleep: Map,
@@ -69,7 +72,7 @@ impl Blocks {
     }
 
     /// What ended sleeps, and with which stacks threads fell asleep, each the longest first.
-    pub fn read(&self, images: &Images) -> io::Result<(Vec<Blocked>, Vec<(String, u64)>)> {
+    pub fn read(&self, images: &Images) -> io::Result<(Vec<Blocked>, Folded)> {
         let mut records = Vec::new();
         self.blocks.entries(MOST_BLOCKS as usize, |key, record| {
             records.extend(BlockKey::read(key).zip(BlockRecord::read(record)));

@@ -16,6 +16,8 @@ use crate::outcome::{Collected, Event, slowest_first};
 pub(super) struct End {
     /// When tracing stopped, by CLOCK_MONOTONIC.
     pub now: u64,
+    /// The busy and the idle real time until then, where they were read then.
+    pub real: Option<(u64, Idle)>,
     /// Runs of programs that the kernel left out.
     pub misses: u64,
     pub notes: Vec<String>,
@@ -25,7 +27,7 @@ pub(super) struct End {
 pub(super) fn collect(maps: &Maps, end: End) -> Collected {
     let Some(totals) = maps.totals() else { return Collected::default() };
     let (calls, outside) = calls(maps, &totals);
-    let (busy_ns, idle) = real_time(&totals, end.now);
+    let (busy_ns, idle) = end.real.unwrap_or_else(|| real_time(&totals, end.now));
     let mut missed = missed(&totals, maps, end.misses);
     let lanes: Vec<Lane> = maps.lanes(0).map(|(lane, _)| lane).collect();
     let tree =
@@ -67,6 +69,11 @@ pub(super) fn so_far(maps: &Maps, now: u64) -> Collected {
         outside: maps.traces_all().then_some(outside.plus(there)),
         ..Collected::default()
     }
+}
+
+/// See [`real_time`], of the totals as they are.
+pub(super) fn real_time_of(maps: &Maps, now: u64) -> (u64, Idle) {
+    maps.totals().map(|totals| real_time(&totals, now)).unwrap_or_default()
 }
 
 /// Real time in which a thread ran, and idle by cause: the stretches that have ended, and the one that lasts until now.

@@ -253,6 +253,15 @@ impl Maps {
         }
     }
 
+    /// The thread on each processor is of the tree no longer.
+    pub fn empty_lanes(&self) {
+        let flags = field!(Lane, live.flags).offset;
+        for word in self.of_lanes(flags) {
+            // The word holds `call` as well.
+            word.store(0, Ordering::SeqCst);
+        }
+    }
+
     /// A word of each processor's lane.
     fn of_lanes(&self, offset: i16) -> impl Iterator<Item = &AtomicU64> {
         let lanes = self.shared_lanes.words().chunks_exact(self.lane_words()).take(self.processors);
