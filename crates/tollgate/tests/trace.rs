@@ -195,7 +195,9 @@ fn programs_get_the_parts_of_every_call() {
     let shown = kept().json(["show", "slow", "--format=json"]);
     let traced = &shown["measurements"][0]["traced"][0];
     let fields = [
+        "attached",
         "backend",
+        "blocked",
         "calls",
         "command",
         "cost",

@@ -4,7 +4,7 @@ use serde::Serialize;
 use tollgate_model::Traced;
 use tollgate_model::traced::{
     Attached, Backend, Blocked, Call, Ended, FileOperation, FileTime, Misaligned, Missed, Parts, Process,
-    TimesFrom, WokenBy, blame::Account,
+    TimesFrom, Until, WokenBy, blame::Account,
 };
 
 use super::{calls, page};
@@ -13,7 +13,7 @@ use super::{calls, page};
 #[derive(Debug, Serialize)]
 pub struct Record<'a> {
     command: &'a [String],
-    attached: Option<&'a Attached>,
+    attached: Option<AttachedRecord<'a>>,
     ended: Option<Ended>,
     wall_s: Option<f64>,
     user_s: Option<f64>,
@@ -70,6 +70,21 @@ struct CallRecord<'a> {
     p99_s: Option<f64>,
     max_s: Option<f64>,
     blocking: bool,
+}
+
+/// Processes that ran before they were traced.
+#[derive(Debug, Serialize)]
+struct AttachedRecord<'a> {
+    processes: &'a [u32],
+    cgroup: Option<&'a str>,
+    until: Option<Until>,
+}
+
+impl<'a> AttachedRecord<'a> {
+    fn of(attached: &'a Attached) -> Self {
+        let Attached { processes, cgroup, until } = attached;
+        Self { processes, cgroup: cgroup.as_deref(), until: *until }
+    }
 }
 
 /// Sleeps that one thread or interrupt ended.
@@ -165,7 +180,7 @@ impl<'a> Record<'a> {
         let file = |file: &'a FileTime| FileRecord::of(file, kinds);
         Self {
             command: &traced.command,
-            attached: traced.attached.as_ref(),
+            attached: traced.attached.as_ref().map(AttachedRecord::of),
             ended: traced.ended,
             wall_s: real(traced.wall_ns),
             user_s: processor(traced.user_ns),
