@@ -266,9 +266,8 @@ impl Ring {
         let nothing = std::ptr::null::<libc::c_void>();
         let flags = if wait > 0 { IORING_ENTER_GETEVENTS } else { 0 };
         // SAFETY: the entries are prepared; no signal mask.
-        let submitted = unsafe {
-            libc::syscall(libc::SYS_io_uring_enter, descriptor, submit, wait, flags, nothing, 0)
-        };
+        let submitted =
+            unsafe { libc::syscall(libc::SYS_io_uring_enter, descriptor, submit, wait, flags, nothing, 0) };
         u32::try_from(submitted).map_err(|_| io::Error::last_os_error())
     }
 

@@ -25,7 +25,9 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     // Each process deletes and waits for more than a second.
     thorough_cases: || each_word("after", &["deletes"]),
     baseline_params: |_| Some(params(&[("after", "nothing".into())])),
-    kind: Kind::Instance(|_, params, context| make(&DataDir::of(context)?, word(params, "after") == "deletes")),
+    kind: Kind::Instance(|_, params, context| {
+        make(&DataDir::of(context)?, word(params, "after") == "deletes")
+    }),
     ..FILE
 };
 

@@ -73,7 +73,8 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         queue.remove("figure");
         let words: Vec<String> = queue.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let dir = DataDir::of(context)?;
-        let experiment = Shared::once(context, &format!("queue {}", words.join(" ")), |_| Full::new(&dir, &queue))?;
+        let experiment =
+            Shared::once(context, &format!("queue {}", words.join(" ")), |_| Full::new(&dir, &queue))?;
         let instance = experiment.question(which).with_most(1).with_notes(dir.kind().note());
         Ok(if which == 0 { instance.with_ops(operations(number(params, "depth"))) } else { instance })
     }),
@@ -294,7 +295,8 @@ impl Full {
         done.clear();
         self.ring.take_completions(|tag, result| {
             taken += 1;
-            let (index, is_write_of_pair) = ((tag & u64::from(u32::MAX)) as usize, tag & IS_WRITE_OF_PAIR != 0);
+            let (index, is_write_of_pair) =
+                ((tag & u64::from(u32::MAX)) as usize, tag & IS_WRITE_OF_PAIR != 0);
             let expected = match self.sync {
                 Sync::Fsync if !is_write_of_pair => 0,
                 _ => SMALL as i32,
