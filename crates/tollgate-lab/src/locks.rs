@@ -2,7 +2,7 @@
 //! and whether it holds wherever a program loses the processor.
 //!
 //! - [`LOCKS`]: the locks; [`MUTANTS`]: the test-and-set with one part wrong.
-//! - [`measure`]: one uncontended acquisition and release, in instructions, references of memory, and time.
+//! - [`measure()`]: one uncontended acquisition and release, in instructions, references of memory, and time.
 //! - [`prove`]: the orders in which two or three programs can run, by the interpreter.
 
 mod list;

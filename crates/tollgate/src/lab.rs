@@ -41,14 +41,14 @@ pub fn lab(args: &LabArgs) -> Result<(), Failure> {
     if !args.programs.program.is_empty() {
         return programs::run(args, engine(args.on)?);
     }
-    if args.explain {
-        return explain::explain(args);
-    }
     if args.prove {
         return locks::prove(args);
     }
     if let Some(chosen) = chosen::locks(&args.experiment)? {
         return locks::measure(&chosen, args);
+    }
+    if args.explain {
+        return explain::explain(args);
     }
     let chosen = chosen::chosen(&args.experiment)?;
     if let Some(path) = &args.image {

@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// of programs that another engine gave other times; none for an instruction that is not known.
 ///
 /// # Errors
-/// As of [`super::run`].
+/// As of [`super::run()`].
 pub fn walk(programs: &[Program], options: Options, fault: &Fault) -> Result<Option<Moment>, LabError> {
     let Cause::Exception { vector, .. } = fault.cause else { return Ok(None) };
     let archive = options.archive(programs)?;
