@@ -27,7 +27,7 @@ pub struct Request {
     pub blocked: bool,
     /// Add up the stacks with which they went to sleep.
     pub stacks: bool,
-    /// Processes that run already are traced, by [`attach`](crate::attach), and not a command.
+    /// Processes that run already are traced, by [`attach`](crate::attach()), and not a command.
     pub running: bool,
     /// With `running`, processes that come into this control group are traced as well.
     pub cgroup: Option<Group>,
