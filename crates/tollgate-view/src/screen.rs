@@ -1,4 +1,4 @@
-//! The first screen of a run: at most 40 lines of at most 80 columns that say what is expensive here, why, what to do about it, and
+//! The first screen of a run: at most 43 lines of at most 80 columns that say what is expensive here, why, what to do about it, and
 //! how far the figures can be trusted.
 
 mod machine;
@@ -18,7 +18,7 @@ use crate::table::{cut, heading, wrap};
 use unicode_width::UnicodeWidthStr;
 
 /// The lines of the first screen.
-const LINES: usize = 40;
+const LINES: usize = 43;
 /// Its columns, where the terminal has as many.
 const COLUMNS: usize = 80;
 /// The expensive things that are shown at most.

@@ -41,11 +41,6 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     },
     in_everything: says_most,
     bytes: |params| Some(PAGE * number(params, "threads").max(1)),
-    headlines: &[Headline {
-        section: Section::Memory,
-        name: "read 4 KiB from memory",
-        params: &[("op", "read"), ("page", "2m")],
-    }],
     kind: Kind::Instance(|_, params, context| instance(params, context)),
     uncounted: Some(TIME_OF_MEMORY),
     ..PLAIN

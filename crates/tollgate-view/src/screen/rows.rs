@@ -21,6 +21,9 @@ const LAYOUTS_OF_COUNTS: &[&[usize]] = &[&[0, 1, 2], &[0, 1], &[0]];
 /// The columns for a name with its mark: the most and the fewest.
 const NAMES: [usize; 2] = [34, 26];
 
+/// Before the name of a row that is not noisy.
+const MARK: &str = "  ";
+
 pub(super) struct Rows<'a> {
     sections: Vec<(String, Vec<Shown<'a>>)>,
     loads: Option<String>,
@@ -58,22 +61,28 @@ impl<'a> Rows<'a> {
         rows
     }
 
-    /// The other rows too, where all of them fit so many lines. Without headlines as many as fit.
+    /// The other rows too, where more than half of them fit so many lines: those of some suites. Without headlines as many as fit.
     pub(super) fn fill(&mut self, summary: &'a Summary, room: usize) {
         let of_headlines = headlines(summary);
         let is_headline = |row: &Row| of_headlines.iter().any(|(_, known, _)| known.case == row.case);
         let others = summary.rows.iter().filter(|row| row.figures().is_some() && !is_headline(row));
+        let others: Vec<&Row> = others.collect();
         let mut all = Self { sections: self.sections.clone(), loads: self.loads.clone(), ..*self };
-        let mut others = others.peekable();
-        while let Some(row) = others.next_if(|_| all.lines() + 3 <= room) {
+        let mut added = 0;
+        for row in &others {
             let suite = row.case.suite();
             let section = section_of(suite).map_or(suite.to_owned(), |section| title(section, summary));
-            let name = row.case.to_string();
-            let name = name.strip_prefix(suite).and_then(|name| name.strip_prefix('/')).unwrap_or(&name);
-            all.add(section, name.to_owned(), row);
+            let heading = usize::from(all.sections.iter().all(|(title, _)| *title != section));
+            let hidden = usize::from(added + 1 < others.len());
+            if all.lines() + heading + 1 + hidden > room {
+                break;
+            }
+            let name = name_among(row.case, &others, self.name.saturating_sub(MARK.len()));
+            all.add(section, name, row);
+            added += 1;
         }
-        let hidden = others.count();
-        if hidden == 0 || of_headlines.is_empty() {
+        let hidden = others.len() - added;
+        if hidden < added || hidden == 0 || of_headlines.is_empty() {
             *self = Self { hidden, ..all };
         }
     }
@@ -127,7 +136,10 @@ impl<'a> Rows<'a> {
             text.push_str(&styled(Look::Heading, &cut(&format!("{MEMORY}   {loads}"), self.width)));
         }
         if self.hidden > 0 {
-            text.push_str(&format!("  {} more rows: tollgate show --all\n", self.hidden));
+            text.push_str(&format!(
+                "  {}: tollgate show --all\n",
+                figures::count(self.hidden, "more row", "more rows")
+            ));
         }
         text
     }
@@ -137,7 +149,7 @@ impl<'a> Rows<'a> {
     }
 
     fn line(&self, row: &Shown) -> String {
-        let mark = if row.is_noisy { "~ " } else { "  " };
+        let mark = if row.is_noisy { "~ " } else { MARK };
         let cells = match self.is_counted {
             true => of_count(row.figures).to_vec(),
             false => cells(row.figures).to_vec(),
@@ -158,6 +170,26 @@ impl<'a> Rows<'a> {
         }
         cut(line.trim_end(), self.width)
     }
+}
+
+/// A case's name without its suite, in so many columns where that is possible: what it has in common with the other rows of its benchmark
+/// is left out, and then the names of the parameters.
+fn name_among(case: &Case, others: &[&Row], width: usize) -> String {
+    let benchmark = case.benchmark.rsplit('/').next().unwrap_or_default();
+    let differs = |name: &String| {
+        let same = others.iter().filter(|row| row.case.benchmark == case.benchmark);
+        same.into_iter().any(|row| row.case.params.get(name) != case.params.get(name))
+    };
+    let own = || case.params.iter().filter(|(name, _)| differs(name));
+    let named: Vec<String> = case.params.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let named_own: Vec<String> = own().map(|(name, value)| format!("{name}={value}")).collect();
+    let values: Vec<String> = own().map(|(_, value)| value.to_string()).collect();
+    let with = |params: &[String]| match params {
+        [] => benchmark.to_owned(),
+        params => format!("{benchmark}{{{}}}", params.join(", ")),
+    };
+    let names = [with(&named), with(&named_own)];
+    names.into_iter().find(|name| name.width() <= width).unwrap_or_else(|| with(&values))
 }
 
 /// Every column with its width.
