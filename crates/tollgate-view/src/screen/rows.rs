@@ -84,6 +84,25 @@ impl<'a> Rows<'a> {
         let hidden = others.len() - added;
         if hidden < added || hidden == 0 || of_headlines.is_empty() {
             *self = Self { hidden, ..all };
+            self.widen();
+        }
+    }
+
+    /// Leaves out columns where names are longer than the room for them.
+    fn widen(&mut self) {
+        let names = self.sections.iter().flat_map(|(_, rows)| rows).map(|row| row.name.width() + MARK.len());
+        let longest = names.max().unwrap_or(0);
+        let narrower = layouts(self.is_counted).iter().filter(|columns| columns.len() < self.columns.len());
+        let fits = |columns: &&'static [usize]| {
+            self.width.saturating_sub(taken(self.is_counted, columns)) >= longest
+        };
+        // The median and its interval stay.
+        let chosen = narrower.copied().filter(|columns| columns.len() > 1).collect::<Vec<_>>();
+        if let Some(columns) =
+            chosen.iter().find(|columns| fits(columns)).or(chosen.last()).filter(|_| longest > self.name)
+        {
+            self.columns = columns;
+            self.name = self.width.saturating_sub(taken(self.is_counted, columns)).min(longest);
         }
     }
 
@@ -199,12 +218,19 @@ fn all(is_counted: bool) -> &'static [(&'static str, usize)] {
 
 /// The columns that fit, and the width of the names.
 fn layout(is_counted: bool, width: usize) -> (&'static [usize], usize) {
-    let layouts = if is_counted { LAYOUTS_OF_COUNTS } else { LAYOUTS };
     let [most, fewest] = NAMES;
-    let taken = |columns: &[usize]| columns.iter().map(|column| all(is_counted)[*column].1).sum::<usize>();
-    let fits = |columns: &&'static [usize]| fewest + taken(columns) <= width;
-    let columns = layouts.iter().copied().find(fits).unwrap_or(&[0]);
-    (columns, width.saturating_sub(taken(columns)).min(most))
+    let fits = |columns: &&'static [usize]| fewest + taken(is_counted, columns) <= width;
+    let columns = layouts(is_counted).iter().copied().find(fits).unwrap_or(&[0]);
+    (columns, width.saturating_sub(taken(is_counted, columns)).min(most))
+}
+
+fn layouts(is_counted: bool) -> &'static [&'static [usize]] {
+    if is_counted { LAYOUTS_OF_COUNTS } else { LAYOUTS }
+}
+
+/// The columns of the terminal that these columns take.
+fn taken(is_counted: bool, columns: &[usize]) -> usize {
+    columns.iter().map(|column| all(is_counted)[*column].1).sum()
 }
 
 const MEMORY: &str = "Memory";
