@@ -98,6 +98,23 @@ impl Program {
         Self { name, entry, segments, stack: 0, argument: 0, iopl: false, is_32_bit: false }
     }
 
+    /// The address of the instruction that raised an exception, by the RIP that was saved. Of the traps #BP and #OF it is before that:
+    /// `int3` and `into` have one byte, `int 3` and `int 4` two. Of #DB it is not known, because a single step may come behind a jump.
+    fn raised(&self, vector: u8, rip: u64) -> Option<u64> {
+        const DEBUG: u8 = 1;
+        const BREAKPOINT: u8 = 3;
+        const OVERFLOW: u8 = 4;
+        let before = match vector {
+            DEBUG => return None,
+            BREAKPOINT | OVERFLOW => {
+                let one = self.bytes_at(rip.checked_sub(1)?, 1);
+                if matches!(one, [0xcc | 0xce]) { 1 } else { 2 }
+            }
+            _ => 0,
+        };
+        rip.checked_sub(before)
+    }
+
     /// At most so many of its bytes from an address on, as it was loaded.
     pub fn bytes_at(&self, address: u64, most: usize) -> &[u8] {
         let segment = self.segments.iter().find(|segment| segment.holds(address));

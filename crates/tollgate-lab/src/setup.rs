@@ -23,6 +23,8 @@ use places::Places;
 /// What was written until the first program runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setup {
+    /// The processor's vendor.
+    pub vendor: Vendor,
     /// The writes, in order.
     pub writes: Vec<Write>,
     /// How many more there were: to the kernel's stack and variables, and to the serial port.
@@ -120,7 +122,12 @@ fn gather(vendor: Option<Vendor>) -> Result<(Setup, Output), LabError> {
     let begin = BASE as usize;
     memory[begin..begin + image.bytes().len()].copy_from_slice(image.bytes());
     let places = Places::of(&steps, &memory);
-    let mut told = Teller { places, memory, setup: Setup { writes: Vec::new(), others: 0 }, group: None };
+    let mut told = Teller {
+        places,
+        memory,
+        setup: Setup { vendor: vendor.unwrap_or(Vendor::Intel), writes: Vec::new(), others: 0 },
+        group: None,
+    };
     for step in &steps {
         told.step(step);
     }

@@ -45,7 +45,7 @@ pub enum ArchiveError {
     Empty,
     #[error("{0} programs are too many: one machine runs {MAX_PROGRAMS} at most")]
     TooMany(usize),
-    #[error("the programs take {0} bytes together; {MAX_ARCHIVE} are the most")]
+    #[error("the programs take {0} bytes together with their table; {MAX_ARCHIVE} are the most")]
     TooLarge(usize),
 }
 

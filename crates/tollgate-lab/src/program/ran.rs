@@ -97,13 +97,16 @@ pub struct Fault {
     pub cause: Cause,
     /// CS: 1b where it was 32-bit code.
     pub cs: u16,
-    /// The address of its instruction.
+    /// RIP, as it was saved: the address of the instruction, but of a trap (#DB, #BP, #OF) the one behind it. SDM 3A, "Program or
+    /// task restart".
     pub rip: u64,
+    /// The address of the instruction. None of #DB, which may come behind a jump.
+    pub at: Option<u64>,
     /// RSP, RFLAGS, and the ticks until then.
     pub place: Place,
     /// RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8 to R15; none where the line was lost.
     pub general: Option<[u64; 16]>,
-    /// The instruction, from the file of the program; none where it ran elsewhere.
+    /// The instruction, from the file of the program; none where it ran elsewhere, or where its address is not known.
     pub bytes: Vec<u8>,
     /// How it reads, in Intel's syntax; empty without bytes.
     pub text: String,
@@ -149,10 +152,14 @@ impl Ran {
     fn report(&mut self, report: &Report, programs: &[Program]) {
         let fault = |thread: Thread, cause, cs, rip, place| {
             let program = programs.get(usize::from(thread.program));
-            let bytes = program.map_or_else(Default::default, |program| program.bytes_at(rip, LONGEST));
-            let (length, text) = written(bytes, cs != CODE_32, rip);
+            let at = match cause {
+                Cause::Exception { vector, .. } => program.and_then(|program| program.raised(vector, rip)),
+                Cause::Unknown => Some(rip),
+            };
+            let bytes = program.zip(at).map_or_else(Default::default, |(it, at)| it.bytes_at(at, LONGEST));
+            let (length, text) = written(bytes, cs != CODE_32, at.unwrap_or(rip));
             let bytes = bytes.get(..length).unwrap_or_default().to_vec();
-            End::Fault(Box::new(Fault { cause, cs, rip, place, general: None, bytes, text }))
+            End::Fault(Box::new(Fault { cause, cs, rip, at, place, general: None, bytes, text }))
         };
         match *report {
             Report::Out { program, ref text } => self.write(program.into(), text),
@@ -225,9 +232,14 @@ impl Ran {
         })
     }
 
+    /// The end of a program's first thread of control, number 0. None where it had not ended, also where later ones had.
+    pub fn first(&self, program: usize) -> Option<&Control> {
+        self.programs.get(program)?.first().filter(|control| control.number == 0)
+    }
+
     /// The status of a program: that of its first thread of control. None where that did not end by itself.
     pub fn status(&self, program: usize) -> Option<u64> {
-        match self.programs.get(program)?.first()?.end {
+        match self.first(program)?.end {
             End::Exit { status, .. } => Some(status),
             End::Fault(_) | End::Stuck => None,
         }

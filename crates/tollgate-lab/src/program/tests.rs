@@ -47,6 +47,32 @@ fn a_fault_ends_its_program_and_is_walked() {
     assert!(walked.steps.len() > 10 && walked.bytes == FAULTS, "{walked:?}");
 }
 
+/// nop; int3. nop; int 3. int1
+const BREAKPOINTS: [&[u8]; 3] = [&[0x90, 0xcc], &[0x90, 0xcd, 3], &[0xf1]];
+/// pushfq; or dword [rsp], 100h; popfq; jmp to the last byte: TF is set, and the single step comes behind the jump
+const STEPS: &[u8] = &[0x9c, 0x81, 0x0c, 0x24, 0, 1, 0, 0, 0x9d, 0xeb, 2, 0x90, 0x90, 0x90];
+
+/// What a trap saves is the address behind its instruction, or where that one jumped to.
+#[test]
+fn a_trap_is_that_of_the_instruction_before() {
+    let [one, two, icebp] = BREAKPOINTS;
+    for (code, vector, rip, at, known, text) in [
+        (one, 3, 2, 1, true, "int3"),
+        (two, 3, 3, 1, true, "int 3"),
+        (icebp, 1, 1, 0, false, "int1"),
+        (STEPS, 1, 13, 9, false, "jmp short 000000004000000Dh"),
+    ] {
+        let ran = ran(&[code]);
+        let fault = ran.fault(0).unwrap();
+        assert!(matches!(fault.cause, Cause::Exception { vector: own, .. } if own == vector), "{fault:?}");
+        assert_eq!((fault.rip, fault.at), (0x4000_0000 + rip, known.then_some(0x4000_0000 + at)), "{text}");
+        assert_eq!(fault.text, if known { text } else { "" });
+        let walked = walk(&programs(&[code]), Options::default(), fault).unwrap().expect(text);
+        assert_eq!((walked.before.rip, walked.text.as_str()), (0x4000_0000 + at, text));
+        assert!(walked.steps.len() > 10, "{walked:?}");
+    }
+}
+
 #[test]
 fn one_without_an_end_is_stopped_and_the_others_output_stays() {
     let ran = ran(&[ENDLESS, HELLO]);

@@ -91,8 +91,9 @@ impl Orders {
 
     fn sentences(&self, with_steps: bool) -> Vec<String> {
         let mut sentences = vec![
-            "At a point the timer takes the processor from the running program, before its next instruction. Every point is tried. \
-             Executed by the interpreter, each program one acquisition."
+            "At a point the timer takes the processor from the running program, before its next instruction. Of a lock \
+             that holds every point is tried, with no more preemptions than the column says; the search of a mutant ends at a \
+             violation. Executed by the interpreter, each program one acquisition."
                 .to_owned(),
         ];
         let restarted =

@@ -74,7 +74,7 @@ impl ProgramRecord {
         let controls = ran.programs.get(at).map(Vec::as_slice).unwrap_or_default();
         let fault = ran.fault(at);
         let unloaded = ran.unloaded.iter().find(|(which, _)| which.is_none_or(|which| which == at));
-        let outcome = match (unloaded, fault, controls.first()) {
+        let outcome = match (unloaded, fault, ran.first(at)) {
             (Some(_), ..) => "not-loaded",
             (_, Some(fault), _) => fault::outcome(fault),
             (.., Some(first)) => outcome(first),
@@ -97,6 +97,14 @@ impl ProgramRecord {
             why,
             output: String::from_utf8_lossy(&bytes).into_owned(),
             output_hex: (!is_text).then(|| bytes.iter().map(|byte| format!("{byte:02x}")).collect()),
+        }
+    }
+
+    /// The thread of control that its row tells of: the one that faulted, or the first, number 0. None where that had not ended.
+    fn main(&self) -> Option<&ThreadRecord> {
+        match self.fault {
+            Some(_) => self.threads.iter().find(|thread| thread.outcome == self.outcome),
+            None => self.threads.iter().find(|thread| thread.number == 0),
         }
     }
 
@@ -176,6 +184,9 @@ fn remarks(ran: &Ran, programs: usize) -> Vec<String> {
     if !lines.is_empty() {
         remarks.push(format!("Lines of the serial port that could not be read: {}.", listed(&lines)));
     }
+    if let Some(why) = &ran.cut_short {
+        remarks.push(format!("The programs were stopped before all of them had ended: {why}."));
+    }
     if programs > 1 && text::unit(Some(&ran.provenance)).is_some() {
         remarks.push("What a program has spent counts from its first instruction to its end, also where others had the processor.".to_owned());
     }
@@ -187,10 +198,11 @@ pub fn ended(document: &Programs, width: usize) -> String {
     let mut table = Table::new(&["program", "status", document.unit.unwrap_or("ticks"), "calls", "switches"]);
     for program in &document.programs {
         let (look, status, remarks) = program.told();
-        let [ticks, calls, switches] =
-            program.threads.first().map_or_else(Default::default, ThreadRecord::cells);
+        let main = program.main();
+        let [ticks, calls, switches] = main.map_or_else(Default::default, ThreadRecord::cells);
         table.row(look, &[program.name.clone(), status, ticks, calls, switches], &remarks);
-        for thread in program.threads.iter().skip(1) {
+        let number = main.map(|main| main.number);
+        for thread in program.threads.iter().filter(|thread| Some(thread.number) != number) {
             let [ticks, calls, switches] = thread.cells();
             let status = thread.status.map_or_else(|| thread.outcome.to_owned(), signed);
             table.row(

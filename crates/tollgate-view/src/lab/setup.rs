@@ -115,6 +115,10 @@ impl Otherwise {
                 (format!("{}, and not as the manual says", at(fault)), false)
             }
             Status::Done(rounds) => match rounds.last() {
+                // The value of this one is what PUSHF in ring 3 found.
+                Some(round) if row.experiment.name == "iopl-halt" => {
+                    (format!("it is done, with {:x} in RFLAGS", round.value), true)
+                }
                 Some(round) => (format!("it is done, and leaves {:x}", round.value), true),
                 None => ("it is done".to_owned(), true),
             },
@@ -205,7 +209,7 @@ impl<'a> Said<'a> {
             let first = *self.reasons.entry(reason).or_insert(number);
             let reason = match first == number {
                 true => format!("{reason} ({manual})"),
-                false => format!("For the reason of {first}."),
+                false => format!("The reason is that of {first}."),
             };
             page.push_str(&paragraph(&reason, width, "    "));
         }

@@ -17,7 +17,7 @@ pub fn chosen(names: &[String]) -> Result<Vec<&'static Experiment>, Failure> {
         return Ok(EXPERIMENTS.iter().filter(|experiment| experiment.is_measured()).collect());
     }
     if names.iter().any(|name| name == BOOT) {
-        return Err(Failure::input("boot is no experiment; --explain boot says what the kernel sets up"));
+        return Err(Failure::input(NO_EXPERIMENT));
     }
     if let Some(name) = names.iter().find(|name| !EXPERIMENTS.iter().any(|it| wildcard(name, it.name))) {
         return Err(Failure::input(unknown(name)));
@@ -25,6 +25,8 @@ pub fn chosen(names: &[String]) -> Result<Vec<&'static Experiment>, Failure> {
     let is_meant = |experiment: &&Experiment| names.iter().any(|name| wildcard(name, experiment.name));
     Ok(EXPERIMENTS.iter().filter(is_meant).collect())
 }
+
+const NO_EXPERIMENT: &str = "boot is no experiment; --explain boot says what the kernel sets up";
 
 /// The name that stands for all locks.
 const ALL_LOCKS: &str = "locks";
@@ -38,19 +40,17 @@ pub fn locks(names: &[String]) -> Result<Option<Vec<&'static Lock>>, Failure> {
     let is_lock = |name: &String| !is_experiment(name) && LOCKS.iter().any(|lock| is_meant(&lock, name));
     let Some(lock) = names.iter().find(|name| is_lock(name)) else {
         let mutant = names.iter().find(|name| !is_experiment(name) && is_mutant(name));
-        return mutant.map_or(Ok(None), |name| {
-            Err(Failure::input(format!(
-                "{name:?} is a lock with one part wrong, which has no latency; try --prove"
-            )))
-        });
+        return mutant.map_or(Ok(None), |name| Err(Failure::input(without_latency(name))));
     };
     if let Some(other) = names.iter().find(|name| !is_lock(name)) {
-        return match is_experiment(other) {
-            true => Err(Failure::input(format!(
-                "{other:?} is an experiment and {lock:?} is a lock; ask for them one after the other"
-            ))),
-            false => Err(Failure::input(unknown(other))),
-        };
+        return Err(Failure::input(match is_experiment(other) {
+            true => {
+                format!("{other:?} is an experiment and {lock:?} is a lock; ask for them one after the other")
+            }
+            false if is_mutant(other) => without_latency(other),
+            false if other == BOOT => NO_EXPERIMENT.to_owned(),
+            false => unknown(other),
+        }));
     }
     let chosen = LOCKS.iter().filter(|lock| names.iter().any(|name| is_meant(lock, name)));
     Ok(Some(chosen.collect()))
@@ -81,6 +81,10 @@ fn is_experiment(name: &str) -> bool {
 
 fn is_mutant(name: &str) -> bool {
     MUTANTS.iter().any(|mutant| wildcard(name, mutant.name))
+}
+
+fn without_latency(name: &str) -> String {
+    format!("{name:?} is a lock with one part wrong, which has no latency; try --prove")
 }
 
 fn unknown(name: &str) -> String {

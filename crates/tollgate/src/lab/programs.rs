@@ -107,10 +107,15 @@ fn warn_of_foreign(program: &Program) {
     }
 }
 
-/// The first status that is not 0, as a shell would show it.
+/// The first status that is not 0, as a shell would show it. Where every program's first thread of control ended with 0, another one
+/// may still have run.
 fn status(ran: &Ran) -> u8 {
-    let of = |at| of_program(ran, at);
-    (0..ran.programs.len()).map(of).find(|&status| status != 0).unwrap_or(u8::from(ran.broken.is_some()))
+    let of_none = match (&ran.broken, &ran.cut_short) {
+        (Some(_), _) => 1,
+        (None, Some(_)) => STOPPED,
+        (None, None) => 0,
+    };
+    (0..ran.programs.len()).map(|at| of_program(ran, at)).find(|&status| status != 0).unwrap_or(of_none)
 }
 
 fn of_program(ran: &Ran, at: usize) -> u8 {
@@ -122,7 +127,7 @@ fn of_program(ran: &Ran, at: usize) -> u8 {
     if let Some(fault) = ran.fault(at) {
         return SIGNALLED + signal(fault.cause);
     }
-    match ran.programs.get(at).and_then(|controls| controls.first()).map(|control| &control.end) {
+    match ran.first(at).map(|control| &control.end) {
         // Of a number a shell shows the lowest byte; 0 would be no failure.
         Some(End::Exit { status, .. }) if *status != 0 => (*status as u8).max(1),
         Some(End::Exit { .. }) => 0,

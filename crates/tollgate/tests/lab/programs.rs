@@ -184,6 +184,40 @@ fn the_status_is_the_first_that_is_not_0() {
     assert!(said.contains("stopped after 1 s"), "{said}");
 }
 
+/// Two threads of control. The first spawns the second, at the offset in byte 6, with the end of the page as its stack (`mov eax,4;
+/// mov edi,…; xor esi,esi; mov r8d,40001000h; syscall`). Then one of them exits with 0 and the other one has no end.
+fn two_threads(second: u8, ends: &[&[u8]]) -> Vec<u8> {
+    let spawn = [
+        &[0xb8, 4, 0, 0, 0, 0xbf, second, 0, 0, 0x40][..],
+        &[0x31, 0xf6, 0x41, 0xb8, 0, 0x10, 0, 0x40, 0x0f, 0x05],
+    ];
+    [&spawn[..], ends].concat().concat()
+}
+
+/// xor edi,edi; exit
+const EXITS_WITH_0: &[u8] = &[0x31, 0xff, 0x31, 0xc0, 0x0f, 0x05];
+
+#[test]
+fn a_program_with_a_thread_that_has_no_end_was_stopped() {
+    let home = Home::new();
+    home.file("first-goes-on", two_threads(22, &[ENDLESS, EXITS_WITH_0]));
+    home.file("second-goes-on", two_threads(26, &[EXITS_WITH_0, ENDLESS]));
+    for (name, outcome, ended) in [("first-goes-on", "stopped", 1), ("second-goes-on", "exit", 0)] {
+        let limits = ["--timer", "10", "--time", "1s", "--program", name];
+        let output = home.tollgate(["lab", "--on", "interpreter", "--format", "json"].iter().chain(&limits));
+        let output = output.output().expect("started");
+        assert_eq!(output.status.code(), Some(124), "{name}");
+        let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let program = &document["programs"][0];
+        assert_eq!(program["outcome"], outcome, "{program}");
+        let numbers: Vec<_> = program["threads"].as_array().expect("a list").iter().collect();
+        assert_eq!(numbers.len(), 1, "{program}");
+        assert_eq!(numbers[0]["number"], ended, "{program}");
+        let said = document["remarks"].to_string();
+        assert!(said.contains("were stopped before all of them had ended: "), "{said}");
+    }
+}
+
 #[test]
 fn what_is_no_program_is_refused() {
     let home = Home::new();

@@ -1,5 +1,7 @@
 //! A fault that ended a program: its instruction, its registers, and what the processor did.
 
+use std::ops::Range;
+
 use serde::Serialize;
 use tollgate_lab::Moment;
 use tollgate_lab::system::{ADDRESSES, Cause, Fault};
@@ -24,6 +26,9 @@ pub(super) struct FaultRecord {
     bytes: String,
     instruction: String,
     why: String,
+    /// The address by which the text names the fault: that of the instruction, or RIP where that is not known.
+    #[serde(skip)]
+    at: String,
     walk: Option<Walked>,
 }
 
@@ -46,6 +51,9 @@ const PRESENT: u32 = 1;
 const WRITE: u32 = 1 << 1;
 const RESERVED: u32 = 1 << 3;
 const FETCH: u32 = 1 << 4;
+
+/// The page of every address space that has the test-and-set; it may be read and executed.
+const TEST_AND_SET: Range<u64> = 0x3fff_f000..0x4000_0000;
 
 /// The outcome of a program with this fault, in a word.
 pub(super) fn outcome(fault: &Fault) -> &'static str {
@@ -84,6 +92,7 @@ impl FaultRecord {
             bytes: bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" "),
             instruction: instruction.clone(),
             why: why(&fault.cause, fault.rip),
+            at: format!("{:x}", moment.map(|moment| moment.before.rip).or(fault.at).unwrap_or(fault.rip)),
             walk: moment.zip(vector).map(|(moment, vector)| walked(fault, moment, vector, error)),
         }
     }
@@ -95,12 +104,12 @@ impl FaultRecord {
 
     /// In a clause, for a row.
     pub(super) fn about(&self) -> String {
-        format!("at {}: {}", bare(&self.rip), self.why)
+        format!("at {}: {}", self.at, self.why)
     }
 
     /// All of it.
     pub(super) fn page(&self, program: &str, width: usize) -> String {
-        let mut page = heading(&format!("{program}: {} at {}", self.name(), bare(&self.rip)), width);
+        let mut page = heading(&format!("{program}: {} at {}", self.name(), self.at), width);
         if !self.bytes.is_empty() {
             page.push_str(&format!("  {}  [{}]\n", clean(&self.instruction), self.bytes));
         }
@@ -161,6 +170,7 @@ fn why(cause: &Cause, rip: u64) -> String {
             "{name}: no instruction, one that this processor's CPUID does not offer, or one of MMX, SSE or AVX, whose \
              registers the kernel does not keep"
         ),
+        1 | 3 | 4 => format!("{name}: a trap, whose RIP is behind the instruction"),
         13 => format!("{name}: an instruction, an address or a selector that is not for ring 3"),
         _ => name.to_owned(),
     }
@@ -176,6 +186,9 @@ fn of_a_page(error: u32, cr2: u64, rip: u64) -> String {
     let page = match (has(PRESENT), has(RESERVED)) {
         (false, _) => "where no page is mapped",
         (true, true) => "where the page table's entry has a reserved bit",
+        (true, false) if TEST_AND_SET.contains(&cr2) => {
+            "in the page of the test-and-set, which may not be written"
+        }
         (true, false) if !ADDRESSES.contains(&cr2) => "in a page that is not for ring 3",
         (true, false) if has(WRITE) => "in a page that may not be written",
         (true, false) if has(FETCH) => "in a page that may not be executed",

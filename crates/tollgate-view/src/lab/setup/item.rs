@@ -97,7 +97,7 @@ pub(super) fn decoded(item: &Item) -> String {
         Item::Pages { level, count, value, step, .. } => pages(*level, *count, *value, *step),
         Item::Descriptor { selector, bytes } => descriptor(selector.0, bytes),
         Item::Task { field, value } => match field.name {
-            "iomap" => format!("a map of ports would begin {value:x} bytes behind the beginning"),
+            "iomap" => format!("a map of ports would begin {value:x}h bytes behind the beginning"),
             _ => format!("a stack that ends at {value:x}"),
         },
         Item::Gates { count, gate, step, .. } => gates(*count, gate, *step),

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use tollgate_lab::setup::{Item, Place, Setup};
 use tollgate_model::text::listed;
 use tollgate_x86::walk::{SegmentRegister, TableRegister};
-use tollgate_x86::{Cr4, Descriptor, Efer, Kind, Msr, Selector, Star, SysenterCs, SystemKind};
+use tollgate_x86::{Cr4, Descriptor, Efer, Kind, Msr, Selector, Star, SysenterCs, SystemKind, Vendor};
 
 /// Why something is written.
 pub(super) struct Reason {
@@ -23,6 +23,7 @@ fn reason(why: &'static str, manual: &'static str, otherwise: &'static [&'static
 
 /// What other writes say of a segment or a table: the selectors that instructions compute from MSRs, those of gates, and CR3.
 pub(super) struct Sums {
+    vendor: Vendor,
     star: Option<Star>,
     sysenter: Option<SysenterCs>,
     /// The segments that gates lead through.
@@ -48,6 +49,7 @@ impl Sums {
             _ => None,
         });
         Self {
+            vendor: setup.vendor,
             star: of(Msr::Star).map(Star),
             sysenter: of(Msr::SysenterCs).map(SysenterCs),
             gates: gates.collect(),
@@ -101,6 +103,15 @@ pub(super) fn of(item: &Item, sums: &Sums) -> Option<Reason> {
             &[],
         ),
         Item::Control { number, value } => control(*number, *value),
+        Item::Msr { msr: Msr::SysenterCs | Msr::SysenterEsp | Msr::SysenterEip, .. }
+            if sums.vendor == Vendor::Amd =>
+        {
+            reason(
+                "On AMD's processors SYSENTER is #UD in long mode: this is for Intel's.",
+                "APM 3, SYSENTER",
+                &[],
+            )
+        }
         Item::Msr { msr, value } => register(*msr, *value),
         Item::Table { register, .. } => Some(table(*register)),
         Item::Segments { registers, selector, .. } => segments(registers, *selector),
@@ -148,8 +159,8 @@ pub(super) fn of(item: &Item, sums: &Sums) -> Option<Reason> {
 fn control(number: u8, value: u64) -> Option<Reason> {
     match number {
         0 => reason(
-            "PG with EFER.LME begins long mode: the processor sets EFER.LMA. WP holds the kernel to read-only pages, NE makes \
-             #MF of an x87 error.",
+            "PG with EFER.LME begins long mode: the processor sets EFER.LMA. WP: the kernel cannot write to \
+             read-only pages either. NE: an x87 error is #MF.",
             LONG_MODE,
             &[],
         ),
@@ -242,11 +253,11 @@ fn table(register: TableRegister) -> Reason {
             why: "Selectors are offsets in this table; one beyond its limit is #GP. The far jump into 64-bit mode needs a first \
                   one; from then on it is the copy in the kernel's memory, which wrong set-ups may write over."
                 .into(),
-            manual: "SDM 3A, \"Global descriptor table\"",
+            manual: "SDM 3A, \"Segment descriptor tables\"",
             otherwise: &["wrong-gdt-limit"],
         },
         TableRegister::Idtr => Reason {
-            why: "Vectors are counted in this table. It is loaded once its gates are there.".into(),
+            why: "A vector is the number of a gate in this table. It is loaded once its gates are there.".into(),
             manual: IDT,
             otherwise: &["wrong-idt-limit"],
         },
@@ -277,7 +288,8 @@ fn segments(registers: &[SegmentRegister], selector: Selector) -> Option<Reason>
             &[],
         ),
         _ => reason(
-            "The loader's segments end here. SS must be writable data of ring 0; in 64-bit mode DS and ES are not looked at.",
+            "The loader's segments end here. SS must be writable data of ring 0, or null in 64-bit mode; DS and ES \
+             are not looked at there.",
             "SDM 2B, MOV, \"Loading a segment register while in protected mode\"",
             &[],
         ),

@@ -36,7 +36,9 @@ fn what_goes_wrong_otherwise_is_the_outcome_of_an_experiment() {
             assert_eq!(is_refused, experiment.group == Group::Wrong, "{}: {}", it.experiment, it.outcome);
         }
         let wrong = tollgate_lab::guest::EXPERIMENTS.iter().filter(|it| it.group == Group::Wrong);
-        for experiment in wrong {
+        // Those of SYSENTER show nothing where it is #UD in any case.
+        let is_shown = |name: &str| vendor == Vendor::Intel || !name.starts_with("wrong-sysenter-");
+        for experiment in wrong.filter(|it| is_shown(it.name)) {
             assert!(shown.iter().any(|it| it.experiment == experiment.name), "{}", experiment.name);
         }
         let reads = document.writes.iter().filter(|write| !write.again && write.otherwise.is_empty()).count();
