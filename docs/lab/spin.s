@@ -1,6 +1,6 @@
 # Two threads of control add to one counter, 2000 times each, with a lock around it: the test-and-set of the kernel's page. Run it with
-# --test-and-set and a short turn. Without that option the kernel does not restart who loses the processor in the page, and additions
-# are lost.
+# --test-and-set and a short turn. Without that option the kernel does not restart a thread that loses the processor in the page, and
+# additions are lost.
 
         .set EXIT, 0
         .set WRITE, 1

@@ -3,7 +3,7 @@
 //! A state is all that the next steps depend on, in words. It is taken between two instructions of ring 3, where the kernel holds
 //! nothing but what `tollgate_guest_system_state` lists: its stack is empty then, and of the thread that runs the saved registers are
 //! those of its last entry. Left out are clocks and counters, which no step asks for; CR2, which the kernel reads behind the fault that
-//! has set it; and the bits of page tables that say that a page was used, which no one reads.
+//! has set it; and the bits of page tables that say that a page was used, which the kernel does not read.
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
@@ -298,7 +298,7 @@ impl Explorer {
 }
 
 /// The words of a state, as a key. The hash of the standard library takes as long for a word as the interpreter for an instruction;
-/// states come from no one who could choose them.
+/// no input chooses the states.
 #[derive(PartialEq, Eq)]
 struct Words(Rc<[u64]>);
 

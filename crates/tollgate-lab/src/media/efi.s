@@ -108,20 +108,44 @@ tollgate_efi_begin:
     dec %ebp
     jnz 1b
 2:  lea .Le_text_exit(%rip), %rdx
-    jmp .Le_fail
+    cmp $3, %ebp
+    je .Le_fail
+# Behind an attempt the firmware may have no other service left than these two (7.4): neither its text output nor a return is safe.
+    cli
+    call .Le_port
+    lea .Le_text_exit(%rip), %rsi
+4:  lodsw
+    test %ax, %ax
+    jz 6f
+    mov %eax, %ecx
+    mov $0x3fd, %edx                # until it can take a byte
+5:  in %dx, %al
+    test $0x20, %al
+    jz 5b
+    mov %ecx, %eax
+    mov $0x3f8, %edx
+    out %al, %dx
+    jmp 4b
+6:  hlt
+    jmp 6b
 
 3:  cli
+    call .Le_port
+    mov $.LE_LAST, %eax
+    jmp *%rax
+
+# Sets the speed and the form of the first serial port.
+.Le_port:
     lea .Le_serial(%rip), %rsi
     mov $.Le_serial_pairs, %ecx
     mov $0x3f8, %edx
-4:  lodsw
+1:  lodsw
     mov %al, %dl
     mov %ah, %al
     out %al, %dx
     dec %ecx
-    jnz 4b
-    mov $.LE_LAST, %eax
-    jmp *%rax
+    jnz 1b
+    ret
 
 # Says what is in rdx, for five seconds, and goes back: the firmware tries what it finds next.
 .Le_fail:

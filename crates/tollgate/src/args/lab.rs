@@ -26,7 +26,7 @@ pub struct LabArgs {
     pub vendor: Option<Maker>,
     /// Step one operation of an experiment in the interpreter, instruction by instruction, with what each crossing checks
     /// and loads; `boot` for what the kernel sets up, with the reason for each write
-    #[arg(long, requires = "experiment", conflicts_with_all = ["dump", "image", "read"])]
+    #[arg(long, requires = "experiment", conflicts_with_all = ["on", "dump", "image", "read", "label", "out"])]
     pub explain: bool,
     /// Preempt the programs of locks before every instruction, in the interpreter: which locks hold, and which mutants of the
     /// test-and-set do not. With the name of a mutant its counterexample too
@@ -37,17 +37,17 @@ pub struct LabArgs {
     )]
     pub prove: bool,
     /// Stop the explanation at this address
-    #[arg(long, value_name = "ADDRESS", value_parser = parse_address, requires = "explain")]
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_address, requires = "explain", conflicts_with_all = ["dump", "image", "read"])]
     pub until: Option<u64>,
     /// Stop the explanation after this many instructions
-    #[arg(long, value_name = "N", default_value_t = 200, requires = "explain")]
+    #[arg(long, value_name = "N", default_value_t = 200, requires = "explain", conflicts_with_all = ["dump", "image", "read"])]
     pub steps: u64,
     /// Show the guest's own descriptor tables and MSRs; with --out keep the text that `tollgate decode` reads
-    #[arg(long, conflicts_with_all = ["experiment", "image", "read"])]
+    #[arg(long, conflicts_with_all = ["experiment", "image", "read", "label"])]
     pub dump: bool,
     /// Write the guest to this file instead, for another machine: `.img` is a disk and `.iso` a CD that BIOS and UEFI boot, `.elf`
     /// an ELF file and any other a flat file for a loader of multiboot
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "read")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["on", "vendor", "read", "label", "out", "format"])]
     pub image: Option<PathBuf>,
     /// Give the run a label by which show and compare find it
     #[arg(long, value_name = "LABEL")]
@@ -56,7 +56,7 @@ pub struct LabArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub out: Option<PathBuf>,
     /// Show the results of a guest that ran elsewhere, from a file with its serial port's output; `-` is standard input
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "experiment")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["experiment", "vendor"])]
     pub read: Option<PathBuf>,
     /// How to print
     #[arg(long, value_enum, default_value_t)]
@@ -65,6 +65,10 @@ pub struct LabArgs {
     #[command(flatten)]
     pub programs: ProgramArgs,
 }
+
+/// The arguments that stand for anything but programs. Each option of programs names them: what conflicts with `--program` no longer
+/// requires it.
+const OTHER_TASKS: [&str; 8] = ["experiment", "explain", "prove", "dump", "image", "read", "label", "out"];
 
 /// Programs that `tollgate lab` runs in ring 3.
 #[derive(Debug, Args)]
@@ -76,30 +80,30 @@ pub struct ProgramArgs {
         long,
         value_name = "FILE",
         value_hint = ValueHint::FilePath,
-        conflicts_with_all = ["experiment", "explain", "prove", "dump", "image", "read", "label", "out"]
+        conflicts_with_all = OTHER_TASKS
     )]
     pub program: Vec<PathBuf>,
     /// Run each program this many times at once
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=16), requires = "program")]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=16), requires = "program", conflicts_with_all = OTHER_TASKS)]
     pub copies: u8,
     /// Give the programs this number in RDI; once for all of them, or once for each
-    #[arg(long, value_name = "N", requires = "program")]
+    #[arg(long, value_name = "N", requires = "program", conflicts_with_all = OTHER_TASKS)]
     pub argument: Vec<u32>,
     /// Let the programs take I/O privilege level 3
-    #[arg(long, requires = "program")]
+    #[arg(long, requires = "program", conflicts_with_all = OTHER_TASKS)]
     pub iopl: bool,
     /// Switch between programs after this many counts of the timer, of 838 ns each; `off` for no timer [default: 1193]
-    #[arg(long, value_name = "COUNTS", value_parser = parse_timer, requires = "program")]
+    #[arg(long, value_name = "COUNTS", value_parser = parse_timer, requires = "program", conflicts_with_all = OTHER_TASKS)]
     pub timer: Option<Timer>,
     /// Guard the test-and-set at 3ffff000h: the kernel spoils R15 at every switch, and its page-fault handler restarts a program that
     /// lost the processor there. Programs use R15 for nothing else (-ffixed-r15)
-    #[arg(long, requires = "program")]
+    #[arg(long, requires = "program", conflicts_with_all = OTHER_TASKS)]
     pub test_and_set: bool,
     /// Stop the programs after this much time
-    #[arg(long, value_name = "DURATION", value_parser = time::parse_time, default_value = "10s", requires = "program")]
+    #[arg(long, value_name = "DURATION", value_parser = time::parse_time, default_value = "10s", requires = "program", conflicts_with_all = OTHER_TASKS)]
     pub time: Duration,
     /// Print the programs' output alone
-    #[arg(short, long, requires = "program", conflicts_with = "format")]
+    #[arg(short, long, requires = "program", conflicts_with_all = OTHER_TASKS, conflicts_with = "format")]
     pub quiet: bool,
 }
 

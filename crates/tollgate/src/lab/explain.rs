@@ -31,6 +31,9 @@ enum Page {
 pub fn explain(args: &LabArgs) -> Result<(), Failure> {
     let (boots, names): (Vec<String>, Vec<String>) =
         args.experiment.iter().cloned().partition(|name| name == BOOT);
+    if !boots.is_empty() && args.until.is_some() {
+        return Err(Failure::input("--until is for experiments, and not for boot"));
+    }
     let mut pages = Vec::new();
     if !boots.is_empty() {
         pages.push(Page::Boot(set_up(args.vendor.map(Vendor::from))?));

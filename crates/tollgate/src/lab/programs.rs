@@ -5,6 +5,7 @@ use std::path::Path;
 use rustix::process::Signal;
 use tollgate_lab::EngineChoice;
 use tollgate_lab::system::{self, Cause, End, FileError, Options, Program, Ran, foreign};
+use tollgate_view::figures::count;
 use tollgate_view::lab::{Programs, ended};
 use tollgate_x86::Vendor;
 
@@ -58,7 +59,8 @@ fn programs(args: &ProgramArgs) -> Result<Vec<Program>, Failure> {
     let (given, wanted) = (args.argument.len(), args.program.len());
     if given > 1 && given != wanted {
         return Err(Failure::input(format!(
-            "--argument: {given} numbers for {wanted} programs; give one for all of them, or one for each"
+            "--argument: {given} numbers for {}; give one for all of them, or one for each",
+            count(wanted, "program", "programs")
         )));
     }
     let mut programs = Vec::new();

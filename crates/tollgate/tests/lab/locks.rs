@@ -119,6 +119,8 @@ fn locks_and_experiments_are_not_mixed() {
         (&["int", "lock-xchg"][..], "one after the other"),
         (&["loks"], "did you mean locks?"),
         (&["no-hook"], "try --prove"),
+        (&["no-hook", "locks"], "try --prove"),
+        (&["locks", "boot"], "--explain boot"),
         (&["int", "--prove"], "no lock \"int\""),
         (&["locks", "--explain"], "--explain is for experiments"),
         (&["locks", "--image", "x"], "--image is for experiments"),

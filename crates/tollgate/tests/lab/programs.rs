@@ -40,6 +40,12 @@ fn built() -> Option<Home> {
     Some(home)
 }
 
+/// Why a text was not assembled, where the tool for it is missing.
+fn no_assembler(output: &Output) -> Option<String> {
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output.status.code() == Some(2) && said.contains("not along PATH")).then_some(said)
+}
+
 fn run(home: &Home, arguments: &[&str]) -> Output {
     let all = ["lab", "--on", "interpreter"].into_iter().chain(arguments.iter().copied());
     home.tollgate(all).output().expect("started")
@@ -124,18 +130,18 @@ fn output_is_the_programs_and_the_rest_stands_beside_it() {
     let home = Home::new();
     home.file("pages.s", std::fs::read(docs().join("lab/pages.s")).expect("the example"));
     let output = run(&home, &["--program", "pages.s"]);
-    if output.status.code() == Some(2) {
-        return println!("skipped: {}", one_line(&output.stderr));
+    if let Some(why) = no_assembler(&output) {
+        return println!("skipped: {why}");
     }
     assert_eq!(output.status.code(), Some(128 + 11));
     let [said, beside] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).expect("text"));
     assert_eq!(said.lines().count(), 4, "{said}");
-    // The sample of the page, but for the row with its instructions.
+    // The sample of the page, with its instructions, which are the same on every machine.
     let page = page();
     let sample =
         page.split_once("$ tollgate lab --program pages.s --on interpreter\n").expect("the sample").1;
     let sample = sample.split_once("```").expect("its end").0;
-    for line in sample.lines().filter(|line| !line.is_empty() && *line != "…" && !line.starts_with("~ ")) {
+    for line in sample.lines().filter(|line| !line.is_empty() && *line != "…") {
         assert!(format!("{said}{beside}").lines().any(|own| own == line), "{line} is not in\n{beside}");
     }
     assert!(beside.lines().all(|line| line.chars().count() <= 80), "{beside}");
@@ -151,11 +157,14 @@ fn the_test_and_set_of_the_page_is_for_programs_too() {
     for (guard, says) in [(&["--test-and-set"][..], "no addition is lost"), (&[], "additions are lost")] {
         let all = [&["--program", "spin.s", "--timer", "2", "--quiet"], guard].concat();
         let output = run(&home, &all);
-        if output.status.code() == Some(2) {
-            return println!("skipped: {}", one_line(&output.stderr));
+        if let Some(why) = no_assembler(&output) {
+            return println!("skipped: {why}");
         }
         assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), says, "{guard:?}");
-        assert!(page().contains(says), "the sample of the page");
+        let command = ["$ tollgate lab", &all[..4].join(" "), "--on interpreter"].join(" ");
+        let command = guard.iter().fold(command, |command, option| format!("{command} {option}"));
+        let sample = format!("{command}\n{says}\n");
+        assert!(page().contains(&sample), "{sample}");
     }
 }
 
@@ -203,9 +212,8 @@ fn a_program_with_a_thread_that_has_no_end_was_stopped() {
     home.file("first-goes-on", two_threads(22, &[ENDLESS, EXITS_WITH_0]));
     home.file("second-goes-on", two_threads(26, &[EXITS_WITH_0, ENDLESS]));
     for (name, outcome, ended) in [("first-goes-on", "stopped", 1), ("second-goes-on", "exit", 0)] {
-        let limits = ["--timer", "10", "--time", "1s", "--program", name];
-        let output = home.tollgate(["lab", "--on", "interpreter", "--format", "json"].iter().chain(&limits));
-        let output = output.output().expect("started");
+        let all = ["--format", "json", "--timer", "10", "--time", "1s", "--program", name];
+        let output = run(&home, &all);
         assert_eq!(output.status.code(), Some(124), "{name}");
         let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
         let program = &document["programs"][0];
@@ -250,8 +258,56 @@ fn what_is_no_program_is_refused() {
         "2",
     ];
     assert!(home.refusal(three).starts_with("--argument: 2 numbers for 3 programs"));
+    let one = home.refusal(["lab", "--program", "exits", "--argument", "1", "--argument", "2"]);
+    assert!(one.starts_with("--argument: 2 numbers for 1 program; "), "{one}");
+}
+
+#[test]
+fn no_option_is_ignored() {
+    let home = Home::new();
+    home.file("exits", EXITS);
     home.tollgate(["lab", "int", "--program", "exits"]).assert().code(2);
-    home.tollgate(["lab", "--copies", "2"]).assert().code(2);
+    let of_programs: [&[&str]; 7] = [
+        &["--copies", "2"],
+        &["--argument", "1"],
+        &["--iopl"],
+        &["--timer", "3"],
+        &["--test-and-set"],
+        &["--time", "1s"],
+        &["--quiet"],
+    ];
+    for option in of_programs {
+        home.tollgate(["lab"].iter().chain(option).copied()).assert().code(2);
+        for task in [&["int"][..], &["--dump"], &["--image", "lab.img"], &["locks", "--prove"]] {
+            home.tollgate(["lab"].iter().chain(task).chain(option).copied()).assert().code(2);
+        }
+    }
+    let of_others: [(&[&str], &[&[&str]]); 4] = [
+        (
+            &["--explain", "boot"],
+            &[&["--on", "qemu"], &["--label", "x"], &["--out", "x"], &["--until", "1000"]],
+        ),
+        (&["--dump"], &[&["--label", "x"], &["--until", "1000"], &["--steps", "3"]]),
+        (
+            &["--image", "lab.img"],
+            &[
+                &["--on", "qemu"],
+                &["--vendor", "amd"],
+                &["--label", "x"],
+                &["--out", "x"],
+                &["--format", "json"],
+                &["--until", "1000"],
+                &["--steps", "3"],
+            ],
+        ),
+        (&["--read", "exits"], &[&["--vendor", "amd"], &["--until", "1000"], &["--steps", "3"]]),
+    ];
+    for (task, options) in of_others {
+        for option in options {
+            home.tollgate(["lab"].iter().chain(task).chain(*option).copied()).assert().code(2);
+        }
+    }
+    assert_eq!(home.files(), ["exits"]);
 }
 
 #[test]
@@ -260,10 +316,10 @@ fn a_refused_text_comes_with_its_command_and_messages() {
     home.file("wrong.s", "nop\nno such instruction\n");
     let output = run(&home, &["--program", "wrong.s"]);
     assert_eq!(output.status.code(), Some(2));
-    let said = String::from_utf8(output.stderr).expect("text");
-    if said.contains("not along PATH") {
-        return println!("skipped: {said}");
+    if let Some(why) = no_assembler(&output) {
+        return println!("skipped: {why}");
     }
+    let said = String::from_utf8(output.stderr).expect("text");
     assert!(said.contains("wrong.s:2: Error: no such instruction"), "{said}");
     assert!(said.contains("-Ttext-segment=0x40000000 -o "), "{said}");
 }

@@ -92,7 +92,7 @@ fn calls_answer() {
         ([6, 0, 0, 0], 0),                      // self
         ([4, 0x1000, 0, 0], -14),               // spawn where nothing can be
         ([5, 0, 0, 0], -35),                    // wait for itself,
-        ([5, 9, 0, 0], -3),                     // and for nobody
+        ([5, 9, 0, 0], -3),                     // and for a thread that there is not
         ([7, page, 2, 6], 0),                   // map
         ([7, page + 0x1000, 1, 6], -17),        // what is there,
         ([7, page + 1, 1, 6], -22),             // what is no page,

@@ -1,4 +1,4 @@
-//! Programs of bytes that nobody has thought of, and of pieces that kernels have stumbled over: the kernel goes on.
+//! Programs of random bytes, and of pieces that kernels have stumbled over: the kernel goes on.
 
 use std::time::Duration;
 
