@@ -86,12 +86,31 @@ impl Tally {
         self
     }
 
+    /// The same and the page faults of another process that took part.
+    pub fn with_faults(mut self, minor: u64, major: u64) -> Self {
+        self.0[word::MINOR] = self.0[word::MINOR].saturating_add(minor);
+        self.0[word::MAJOR] = self.0[word::MAJOR].saturating_add(major);
+        self
+    }
+
+    /// Page faults of both kinds.
+    pub fn faults(&self) -> u64 {
+        self.0[word::MINOR].saturating_add(self.0[word::MAJOR])
+    }
+
+    /// Of counts of so many operations, the part of a batch that states fewer or more of them. Migrations are of batches.
+    #[must_use]
+    pub fn scaled(mut self, operations: u64, stated: u64) -> Self {
+        let events = [word::SWITCHES, word::MINOR, word::MAJOR];
+        for at in events.into_iter().chain(word::PMU..WORDS) {
+            self.0[at] = scaled(self.0[at], operations, stated);
+        }
+        self
+    }
+
     /// Of events that `operations` operations had, the part of one batch that states fewer or more of them.
     pub(crate) fn of_operations(usage: [u64; 3], operations: u64, stated: u64) -> Self {
-        let part = |number: u64| {
-            let scaled = u128::from(number) * u128::from(stated) + u128::from(operations) / 2;
-            u64::try_from(scaled / u128::from(operations.max(1))).unwrap_or(u64::MAX)
-        };
+        let part = |number: u64| scaled(number, operations, stated);
         let mut tally = Self::default();
         tally.0[word::OF_PROCESS] = 1;
         tally.0[word::SWITCHES] = part(usage[0]);
@@ -282,6 +301,12 @@ fn usage(of: Of) -> Usage {
     }
 }
 
+/// Of a number for so many operations, the part of those that are stated, rounded to the nearest.
+pub(crate) fn scaled(number: u64, operations: u64, stated: u64) -> u64 {
+    let scaled = u128::from(number) * u128::from(stated) + u128::from(operations) / 2;
+    u64::try_from(scaled / u128::from(operations.max(1))).unwrap_or(u64::MAX)
+}
+
 /// Runs batches, and counts the events of those that were not counted where they were made: of the whole call, with its untimed parts.
 pub(crate) fn around(run: impl FnOnce() -> Result<Vec<Batch>>) -> Result<Vec<Batch>> {
     let counting = Counting::with(Of::Process, None);
@@ -382,6 +407,10 @@ mod tests {
         let events = tally.counts(64);
         assert_eq!(per_operation(&events, MINOR_FAULTS), Some(1.0));
         assert_eq!(per_operation(&events, MAJOR_FAULTS), Some(0.0));
+        let most = Tally::of_operations([300, 200, 100], 1, 1).scaled(3, 2);
+        assert_eq!((most.switches(), most.faults()), (200, 200));
+        let batch = crate::Batch::new(1_100, 100, true).scaled(80, 64);
+        assert_eq!((batch.work, batch.empty), (900, 100));
         assert_eq!(Tally::of_operations([u64::MAX; 3], 0, u64::MAX).switches(), u64::MAX);
     }
 

@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::clock::{Clock, Span};
-use super::{events::Tally, heartbeat::Heartbeat, refusal::Result, timed::LoopContext};
+use super::{events::Tally, events::scaled, heartbeat::Heartbeat, refusal::Result, timed::LoopContext};
 
 /// An order: so many iterations of the loop, and as many of the empty loop before and after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,6 +63,14 @@ impl Batch {
     pub fn between([emptied, worked, emptied_again]: [Span; 3], undisturbed: bool) -> Self {
         let stayed = [emptied, worked, emptied_again].iter().all(|span| span.same_processor);
         Self::new(worked.ticks, emptied.ticks.min(emptied_again.ticks), undisturbed && stayed)
+    }
+
+    /// The part of a batch of so many operations that is of those that its case states: its time beyond the empty loop's, and its tally.
+    #[must_use]
+    pub fn scaled(self, operations: u64, stated: u64) -> Self {
+        let beyond = self.work.saturating_sub(self.empty);
+        let work = self.work.min(self.empty).saturating_add(scaled(beyond, operations, stated));
+        Self { work, tally: self.tally.scaled(operations, stated), ..self }
     }
 }
 

@@ -10,6 +10,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tollgate_os::process::{self, Child, own_pid};
+use tollgate_os::rusage::Usage;
 use tollgate_os::signals::{Disposition, Set};
 use tollgate_os::timer::Timer;
 
@@ -71,8 +72,27 @@ struct Board {
     timed: AtomicU64,
     /// The fault that ended the job, see [`Fault::packed`].
     fault: AtomicU64,
-    /// The peer's context switches while messages were timed.
+    /// What the peer's thread used while messages were timed.
     switches: AtomicU64,
+    minor_faults: AtomicU64,
+    major_faults: AtomicU64,
+}
+
+impl Board {
+    /// Leaves what the peer's thread has used between two readings.
+    fn used(&self, before: &Usage, after: &Usage) {
+        self.switches.store(after.switches().saturating_sub(before.switches()), SeqCst);
+        self.minor_faults.store(after.minflt.saturating_sub(before.minflt), SeqCst);
+        self.major_faults.store(after.majflt.saturating_sub(before.majflt), SeqCst);
+    }
+}
+
+/// Context switches and page faults of a peer's thread while messages were timed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Used {
+    pub switches: u64,
+    pub minor_faults: u64,
+    pub major_faults: u64,
 }
 
 /// [`Board::progress`] of a job that a fault has ended.
@@ -199,18 +219,23 @@ impl Peer {
         }
     }
 
-    /// Waits until it has ended its job, but not for long: its context switches while messages were timed.
-    pub fn ended(&self) -> Result<u64, Fault> {
+    /// Waits until it has ended its job, but not for long: what it used while messages were timed.
+    pub fn ended(&self) -> Result<Used, Fault> {
         self.ended_within(LONG)
     }
 
     /// The same, within so many waits.
-    pub fn ended_within(&self, waits: u32) -> Result<u64, Fault> {
+    pub fn ended_within(&self, waits: u32) -> Result<Used, Fault> {
         let board = &self.board;
         if !wait_until(|| board.done.load(SeqCst) == board.job.load(SeqCst), &board.done, waits) {
             return Err(Fault::Silent);
         }
-        Fault::unpacked(board.fault.load(SeqCst)).map_or_else(|| Ok(board.switches.load(SeqCst)), Err)
+        let used = || Used {
+            switches: board.switches.load(SeqCst),
+            minor_faults: board.minor_faults.load(SeqCst),
+            major_faults: board.major_faults.load(SeqCst),
+        };
+        Fault::unpacked(board.fault.load(SeqCst)).map_or_else(|| Ok(used()), Err)
     }
 
     /// Nanoseconds that it has waited for its processor, see [`queued`].
@@ -278,13 +303,13 @@ fn serve(board: &Board, side: &mut dyn Side, message: &mut Message) -> Outcome {
     }
 }
 
-/// Its switches count from the answer before the first timed message on, so that each sleep for one is among them.
+/// What it uses counts from the answer before the first timed message on, so that each sleep for one is among them.
 fn answer(board: &Board, side: &mut dyn Side, message: &mut Message, numbers: [Numbers; 3]) -> Outcome {
     let [warm_up, timed, last] = numbers;
-    let (mut before, mut after) = (0, 0);
-    side.answer(message, warm_up, &mut || before = cpu::switches())?;
-    side.answer(message, timed, &mut || after = cpu::switches())?;
-    board.switches.store(after.saturating_sub(before), SeqCst);
+    let (mut before, mut after) = (Usage::default(), Usage::default());
+    side.answer(message, warm_up, &mut || before = Usage::of_thread())?;
+    side.answer(message, timed, &mut || after = Usage::of_thread())?;
+    board.used(&before, &after);
     side.answer(message, last, &mut || ())
 }
 
@@ -295,10 +320,10 @@ fn take(board: &Board, side: &mut dyn Side, message: &mut Message, numbers: [Num
         wake(&board.progress);
     };
     side.take(message, warm_up)?;
-    let before = cpu::switches();
+    let before = Usage::of_thread();
     has_taken();
     side.take(message, timed)?;
-    board.switches.store(cpu::switches().saturating_sub(before), SeqCst);
+    board.used(&before, &Usage::of_thread());
     has_taken();
     side.take(message, last)
 }

@@ -86,12 +86,14 @@ impl Talk {
         self.peer.begin(job);
         self.exchange(warm_up, 1).map_err(|fault| self.refusal(fault))?;
 
-        let emptied = clock.time(|| ());
+        let mut counting = Counting::begin(Of::Process);
+        let emptied = counting.empty(|| clock.time(|| ()));
         let queued = self.queued();
         let switches = cpu::switches();
         let cpu_share = cpu::CpuShare::begin_with(self.peer.child());
         let mut outcome: Outcome = Ok(());
-        let worked = clock.time(|| outcome = self.exchange(timed, 2));
+        let worked = counting.work(|| clock.time(|| outcome = self.exchange(timed, 2)));
+        let tally = counting.end();
         // Disturbance on one processor is time that neither thread used; on two, time that either was runnable and waited.
         let alone =
             if self.is_apart { self.queued() <= queued + MOST_QUEUED * times } else { cpu_share.was_full() };
@@ -102,7 +104,14 @@ impl Talk {
         self.exchange(last, 0).map_err(|fault| self.refusal(fault))?;
         let theirs = self.peer.ended().map_err(|fault| fail!("at the peer: {}", fault.in_words()))?;
         let batch = Batch::between([emptied, worked, emptied_again], alone);
-        Ok(Batch { counters: [own + theirs, 0, 0, 0], ..batch })
+        let switches = own + theirs.switches;
+        let tally = tally.with_switches(switches);
+        // The process's own faults have those of its threads; those of a child that still runs are nowhere else.
+        let tally = match self.peer.child() {
+            [] => tally,
+            _ => tally.with_faults(theirs.minor_faults, theirs.major_faults),
+        };
+        Ok(Batch { counters: [switches, 0, 0, 0], tally, ..batch })
     }
 
     /// Sends messages until all are answered or taken; `step` is what the peer says of those that it takes.

@@ -72,6 +72,7 @@ fn on_one_processor_each_message_is_a_switch() {
         preferred();
         patiently(&format!("{case:?}: two switches a round trip"), || {
             let batch = talk.batch(Clock::Kernel, Order::of(1)).expect("a batch");
+            assert_eq!(batch.tally.switches(), batch.counters[0], "{case:?}");
             (batch.counters[0] == 2 * TRIPS).then_some(())
         });
     });
