@@ -36,7 +36,7 @@ const FIGURES: [&str; 2] = ["operation", "latency"];
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "files/queue",
     operation: "4 KiB with O_DIRECT in a queue of this depth that stays full (io_uring): the time for one operation (figure=operation, the reciprocal of operations a second), or from one operation's submission until its completion (figure=latency).",
-    avoid: "Raise the depth until operations a second stop to rise: from there on only the latency does. Group writes under one flush.",
+    avoid: "Raise the depth while operations per second still rise. Beyond that only the latency rises. Group writes under one flush.",
     source: "io_uring_enter(2); open(2), O_DIRECT; pwritev2(2), RWF_DSYNC; fio(1), iodepth",
     crosses: &[IoUring, KernelCode, BlockRead, BlockWrite, DeviceFlush, IdleExit],
     crossed_in: |params, boundary| match boundary {
@@ -269,9 +269,9 @@ impl Full {
         Err(self.give_up(fail!("io_uring_enter(2) took {submitted} of {put} operations")))
     }
 
-    /// Completes so many operations, and replaces each by another. Returns with the operation that is watched, if there is one, and replaces
-    /// none that completed with it.
-    fn exchange(&mut self, operations: u64) -> Result<()> {
+    /// Completes so many operations or more, since several complete at a time, and replaces each by another: how many completed. Returns
+    /// with the operation that is watched, if there is one, and replaces none that completed with it.
+    fn exchange(&mut self, operations: u64) -> Result<u64> {
         let (mut completed, mut put, mut done) = (0, 0, Vec::with_capacity(self.slots.len()));
         while completed < operations {
             self.submit(put, 1)?;
@@ -280,13 +280,14 @@ impl Full {
             completed += done.len() as u64;
             if done.iter().any(|&(_, is_watched)| is_watched) {
                 // Its time ends here. A submission takes longer than a system call where it ends in an exit of the virtual machine.
-                return Ok(());
+                return Ok(completed);
             }
             for &(index, _) in &done {
                 put += self.put(index, 0)?;
             }
         }
-        self.submit(put, 0)
+        self.submit(put, 0)?;
+        Ok(completed)
     }
 
     /// Leaves the buffers of the operations that have completed since in `done`, each checked, and whether it is the watched one.
@@ -387,7 +388,9 @@ impl Experiment for Full {
         // The device's thread and the processor were idle: see direct reads.
         self.exchange(operations / 2)?;
         let (outcome, throughput, _) = time(clock, || self.exchange(operations));
-        outcome.unwrap_or_else(|| Err(fail!("the operations did not run")))?;
+        let completed = outcome.unwrap_or_else(|| Err(fail!("the operations did not run")))?;
+        // The queue is full at both ends of the time: it is that of as many operations as completed.
+        let throughput = throughput.scaled(completed, operations);
         let latency = self.watch(clock)?;
         self.drain()?;
         Ok(vec![throughput, latency])
@@ -426,6 +429,25 @@ mod tests {
                 assert!(batches.iter().all(|batch| batch.work > 0), "{case:?}");
             }
         }
+    }
+
+    #[test]
+    fn each_operation_that_completes_is_counted_and_replaced() {
+        let own = Own::with_limit(16 << 20);
+        let all = BENCHMARK.cases_in(Extent::Usual);
+        let is_asked = |case: &&Params| number(case, "depth") == 16 && word(case, "order") == "sequential";
+        let case = all.iter().find(is_asked).expect("a deep queue");
+        let Some(mut full) = ready(case, Full::new(&own.dir, case)) else { return };
+        full.fill().expect("a full queue");
+        for asked in [1, 3, 64] {
+            let begun = |full: &Full| full.slots.iter().map(|slot| slot.offset / SMALL as u64).max();
+            let before = begun(&full).expect("slots");
+            let completed = full.exchange(asked).expect("operations");
+            assert!((asked..asked + 16).contains(&completed), "{completed} of {asked}");
+            assert_eq!(begun(&full), Some(before + completed));
+            assert_eq!(full.in_flight, 16);
+        }
+        full.drain().expect("no more");
     }
 
     #[test]
