@@ -131,7 +131,7 @@ impl User {
     }
 }
 
-/// Leaves the error, and arrives: nobody waits for this user.
+/// Leaves the error, and arrives, so that the others do not wait for it.
 fn refuse(board: &Board, slot: &Slot, error: Option<i32>) {
     slot.error.store(error.unwrap_or(libc::EIO), SeqCst);
     arrive(board);
@@ -158,7 +158,7 @@ fn clock_of(board: &Board) -> Clock {
     }
 }
 
-/// When the window begins; None where it is abandoned. Who gave the job abandons it after a while, and ends with its users; the
+/// When the window begins; None where it is abandoned. The thread that gave the job abandons it after a while, and ends with its users; the
 /// bound here is for what cannot be foreseen.
 fn wait_for_window(board: &Board, clock: Clock) -> Option<u64> {
     /// Between looks at the clock.

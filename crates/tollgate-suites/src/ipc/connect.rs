@@ -12,6 +12,7 @@ use crate::prelude::*;
 timed_loop! {
     /// socket(2), connect(2), accept4(2), and close(2) of the accepted end and then of the other. Word 0: the listener; 1: its address;
     /// 2: the address's bytes; 3: its family; 4: all results, combined by OR: negative if any is.
+    /// Without a connection the accept is of no descriptor: of the listener it would wait for a time limit in each iteration left.
     connect_and_close:
         // SOCK_STREAM | SOCK_CLOEXEC
         "mov edi, [r13 + 24]", "mov esi, 0x80001", "xor edx, edx", "mov eax, 41",
@@ -21,7 +22,7 @@ timed_loop! {
         "syscall",
         "or [r13 + 32], rax",
         // SOCK_CLOEXEC
-        "mov rdi, [r13]", "xor esi, esi", "xor edx, edx", "mov r10d, 0x80000", "mov eax, 288",
+        "mov rdi, [r13]", "or rdi, rax", "xor esi, esi", "xor edx, edx", "mov r10d, 0x80000", "mov eax, 288",
         "syscall",
         "or [r13 + 32], rax",
         "mov rdi, rax", "mov eax, 3",
@@ -158,6 +159,26 @@ mod tests {
         // SAFETY: the storage is as large as the address of any family; of another one these are other bytes.
         let address = unsafe { &*(listener.address()[0] as *const libc::sockaddr_in) };
         format!("0100007F:{:04X}", u16::from_be(address.sin_port))
+    }
+
+    #[test]
+    fn without_a_connection_no_accept_waits() {
+        const TIMES: u64 = 1_000;
+        each(|by, connections| {
+            let mut words = connections.words();
+            // Too short for an address.
+            words[2] = 1;
+            // SAFETY: as in the benchmark.
+            let timed = unsafe { Loop::new((BENCHMARK.timed)(&Params::new()), words, None, any) };
+            let mut timed = timed.expect("a loop").with_hooks(Verified::new(connections)).here();
+            let began = std::time::Instant::now();
+            let Err(Refusal::Fail(why)) = timed.batch(Clock::Kernel, Order::of(TIMES)) else {
+                panic!("{by}: a failure")
+            };
+            assert!(why.contains("failed in one of"), "{by}: {why}");
+            // With waits of two seconds it would be half an hour.
+            assert!(began.elapsed().as_secs() < 60, "{by}");
+        });
     }
 
     #[test]

@@ -66,8 +66,7 @@ impl Listener {
             unsafe { std::ptr::from_mut(address).cast::<libc::sockaddr_in>().write(inet) };
             size_of::<libc::sockaddr_in>()
         })?;
-        let at_once = libc::linger { l_onoff: 1, l_linger: 0 };
-        set(&listener.socket, libc::SO_LINGER, &at_once)?;
+        reset_at_close(&listener.socket)?;
         Ok(listener)
     }
 
@@ -139,6 +138,13 @@ impl Listener {
     }
 }
 
+/// A connection of this socket, or one that it accepts from now on, ends by a reset when it is closed: neither end stays in TIME_WAIT
+/// (SO_LINGER with a time of 0, socket(7)).
+pub(super) fn reset_at_close(socket: &impl AsRawFd) -> io::Result<()> {
+    let at_once = libc::linger { l_onoff: 1, l_linger: 0 };
+    set(socket, libc::SO_LINGER, &at_once)
+}
+
 /// Whether something is there to be read, or to be accepted.
 pub fn is_readable(descriptor: RawFd) -> bool {
     let mut asked = libc::pollfd { fd: descriptor, events: libc::POLLIN, revents: 0 };
@@ -159,7 +165,7 @@ fn stream(family: libc::c_int) -> io::Result<OwnedFd> {
     owned(unsafe { libc::socket(family, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0) })
 }
 
-fn set<T>(socket: &OwnedFd, option: libc::c_int, value: &T) -> io::Result<()> {
+fn set<T>(socket: &impl AsRawFd, option: libc::c_int, value: &T) -> io::Result<()> {
     let (at, length) = (std::ptr::from_ref(value).cast(), size_of::<T>() as libc::socklen_t);
     // SAFETY: the value is valid for reading so many bytes.
     checked(unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, option, at, length) }).map(drop)

@@ -11,7 +11,7 @@ pub enum Fault {
     Part(u32),
     /// The other end is closed.
     Closed,
-    /// No message came for so long that none will.
+    /// No message came for so long that none will, see [`super::peer::Alarm`].
     Silent,
     /// A message with another number came than the one behind the last: some message was lost, or came twice.
     Number,
@@ -67,7 +67,7 @@ impl Fault {
             Self::Call(error) => tollgate_model::text::plainly(&std::io::Error::from_raw_os_error(error)),
             Self::Part(bytes) => format!("{bytes} bytes of a message came"),
             Self::Closed => "the other end is closed".to_owned(),
-            Self::Silent => "no message came for a second".to_owned(),
+            Self::Silent => "no message came in time".to_owned(),
             Self::Number => "a message was lost or came twice".to_owned(),
             Self::Body => "a message came with other bytes than were sent".to_owned(),
         }

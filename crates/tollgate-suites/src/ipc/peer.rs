@@ -4,7 +4,7 @@
 //! waits for it, so neither its death nor its silence stops the run.
 
 use std::io;
-use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -21,6 +21,10 @@ use crate::syscall::call;
 
 /// No message takes as long.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// Beyond that, for each message of a batch: longer than both ends wait for a processor on a loaded or an emulated machine.
+const FOR_A_MESSAGE: Duration = Duration::from_millis(10);
+/// No batch takes as long.
+const MOST: Duration = Duration::from_secs(60);
 /// Between two interrupts of a call that waits: the first may come just before it.
 const AGAIN: Duration = Duration::from_millis(20);
 /// So often a wait of [`AGAIN`] is made again until nothing is expected any more.
@@ -65,8 +69,8 @@ struct Board {
     takes: AtomicU32,
     /// One more after the messages of the warm-up and after those that were timed, where it takes them; [`FAILED`] after a fault.
     progress: AtomicU32,
-    /// The peer's thread; 0 until it has begun, negative where that failed.
-    thread: AtomicI32,
+    /// The peer's thread; 0 until it has begun, a negative number (`i32`) where that failed.
+    thread: AtomicU32,
     first: AtomicU64,
     warm_up: AtomicU64,
     timed: AtomicU64,
@@ -169,8 +173,8 @@ impl Peer {
 
     fn wait_for_start(&mut self) -> Result<()> {
         let begun = || self.board.thread.load(SeqCst) != 0;
-        wait_until(begun, &self.board.done, LONG);
-        match self.board.thread.load(SeqCst) {
+        wait_until(begun, &self.board.thread, LONG);
+        match self.board.thread.load(SeqCst).cast_signed() {
             0 => Err(fail!("the peer did not start within a second")),
             error if error < 0 => Err(Refusal::of(
                 "the peer's processor is refused (sched_setaffinity(2))",
@@ -271,8 +275,8 @@ fn live(board: &Board, side: &mut dyn Side, message: &mut Message, processor: Op
     let pinned = processor.map_or(Ok(()), cpu::pin);
     side.begin();
     let error = pinned.as_ref().err().map(|error| error.raw_os_error().unwrap_or(libc::EINVAL));
-    board.thread.store(error.map_or_else(cpu::own_thread, |error| -error), SeqCst);
-    wake(&board.done);
+    board.thread.store(error.map_or_else(cpu::own_thread, |error| -error).cast_unsigned(), SeqCst);
+    wake(&board.thread);
     let mut seen = 0;
     while pinned.is_ok() && board.leave.load(SeqCst) == 0 {
         let number = board.job.load(SeqCst);
@@ -328,16 +332,23 @@ fn take(board: &Board, side: &mut dyn Side, message: &mut Message, numbers: [Num
     side.take(message, last)
 }
 
-/// While it lives, a call of this thread that waits for longer than [`PATIENCE`] is interrupted.
+/// While it lives, a call of this thread is interrupted that still waits when a batch has taken [`PATIENCE`] and its messages' time.
 pub struct Alarm {
     _timer: Timer,
 }
 
 impl Alarm {
-    pub fn set() -> Result<Self> {
-        let timer = Timer::new(SIGNAL).and_then(|timer| timer.set(PATIENCE, AGAIN).map(|()| timer));
+    /// For a batch of so many messages.
+    pub fn set(messages: u64) -> Result<Self> {
+        let after = patience(messages);
+        let timer = Timer::new(SIGNAL).and_then(|timer| timer.set(after, AGAIN).map(|()| timer));
         Ok(Self { _timer: timer.or_refused("no timer can be set (timer_create(2))")? })
     }
+}
+
+fn patience(messages: u64) -> Duration {
+    let messages = u32::try_from(messages).unwrap_or(u32::MAX);
+    PATIENCE.saturating_add(FOR_A_MESSAGE.saturating_mul(messages)).min(MOST)
 }
 
 /// Handles the signal from now on, in this process and the children that it forks: it only interrupts what waits.
@@ -390,4 +401,15 @@ fn wake(word: &AtomicU32) {
     let arguments = [word.as_ptr() as u64, libc::FUTEX_WAKE as u64, i32::MAX as u64, 0];
     // SAFETY: the kernel only takes the word's address.
     unsafe { call(libc::SYS_futex, arguments) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_of_many_messages_has_more_time_but_not_for_ever() {
+        assert!(patience(1) > PATIENCE && patience(100) > patience(10));
+        assert_eq!(patience(u64::MAX), MOST);
+    }
 }

@@ -77,8 +77,8 @@ impl Talk {
     }
 
     fn run(&mut self, clock: Clock, times: u64) -> Result<Batch> {
-        let _alarm = Alarm::set()?;
         let job = Job { part: self.part, first: self.next, warm_up: warm_up(self.part, times), timed: times };
+        let _alarm = Alarm::set(job.warm_up.saturating_add(times))?;
         let warm_up = Numbers { first: job.first, count: job.warm_up, whole: true };
         let timed = Numbers { first: job.first + job.warm_up, count: times, whole: false };
         let last = Numbers { first: timed.first + times, count: 1, whole: true };

@@ -158,7 +158,7 @@ fn sleep_while(count: &Count, flags: libc::c_int, stops: impl Fn(u32) -> bool) -
     if !stops(count.value.load(SeqCst)) {
         return Ok(());
     }
-    // Before the count is read once more: who changes it behind that sees the mark.
+    // Before the count is read once more: an end that changes it later sees the mark.
     count.is_awaited.store(1, SeqCst);
     let mut outcome = Ok(());
     loop {

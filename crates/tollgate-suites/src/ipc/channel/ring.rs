@@ -75,17 +75,21 @@ impl End for Messages {
 
     #[inline(always)]
     fn receive(&mut self, message: &mut [u8]) -> Outcome {
-        let (mut number, mut failed) = (None, 0);
+        let (mut number, mut is_doubled, mut failed) = (None, false, 0);
         loop {
             self.ring.take_completions(|tag, result| {
                 if tag == OWN {
                     failed = failed.min(result);
                 } else {
-                    number = Some(tag);
+                    is_doubled |= number.replace(tag).is_some();
                 }
             });
             if failed < 0 {
                 return Err(Fault::of(i64::from(failed)));
+            }
+            if is_doubled {
+                // One message is on its way at a time.
+                return Err(Fault::Number);
             }
             if let (Some(number), Some(bytes)) = (number, message.first_chunk_mut()) {
                 *bytes = u64::to_le_bytes(number);

@@ -7,6 +7,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
+use super::super::endpoint::reset_at_close;
 use super::{End, Ends, Fault, Outcome};
 use crate::files::data_dir::DataDir;
 use crate::prelude::*;
@@ -55,25 +56,29 @@ pub fn unix(context: &mut Context) -> Result<Ends> {
 }
 
 /// A connection over loopback, to a port that the kernel chose. Without Nagle's algorithm (TCP_NODELAY), as programs have it that
-/// exchange messages.
+/// exchange messages. Its close is a reset, which leaves no TIME_WAIT.
 pub fn tcp() -> Result<Ends> {
-    let connect = || -> io::Result<(TcpStream, TcpStream)> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-        let home = TcpStream::connect(listener.local_addr()?)?;
-        let own = home.local_addr()?;
-        // Another program may have connected before.
-        let peer = loop {
-            let (peer, from) = listener.accept()?;
-            if from == own {
-                break peer;
-            }
-        };
-        home.set_nodelay(true)?;
-        peer.set_nodelay(true)?;
-        Ok((home, peer))
-    };
-    let (home, peer) = connect().or_refused("a connection over loopback is refused")?;
+    let (home, peer) = connection().or_refused("a connection over loopback is refused")?;
     Ok(connected(home, peer))
+}
+
+/// Its two ends.
+fn connection() -> io::Result<(TcpStream, TcpStream)> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let home = TcpStream::connect(listener.local_addr()?)?;
+    let own = home.local_addr()?;
+    // Another program may have connected before.
+    let peer = loop {
+        let (peer, from) = listener.accept()?;
+        if from == own {
+            break peer;
+        }
+    };
+    home.set_nodelay(true)?;
+    peer.set_nodelay(true)?;
+    reset_at_close(&home)?;
+    reset_at_close(&peer)?;
+    Ok((home, peer))
 }
 
 fn connected(home: impl Into<OwnedFd>, peer: impl Into<OwnedFd>) -> Ends {
@@ -130,4 +135,25 @@ fn read_all(out: &OwnedFd, message: &mut [u8]) -> Outcome {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_over_loopback_leaves_no_time_wait() {
+        let (home, peer) = connection().expect("a connection");
+        let ports = [&home, &peer].map(|end| end.local_addr().expect("an address").port());
+        let left = || {
+            let table = std::fs::read_to_string("/proc/net/tcp").ok()?;
+            let is_own =
+                |line: &&str| ports.iter().any(|port| line.contains(&format!("0100007F:{port:04X}")));
+            Some(table.lines().filter(is_own).count())
+        };
+        let Some(before) = left() else { return eprintln!("skipped: no /proc/net/tcp") };
+        assert!(before >= 2, "{before} ends are listed");
+        drop((home, peer));
+        assert_eq!(left(), Some(0));
+    }
 }
