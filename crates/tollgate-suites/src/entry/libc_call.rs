@@ -15,7 +15,7 @@ timed_loop! {
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "entry/libc",
     operation: "One getppid (number 110 in the 64-bit table): by a SYSCALL in the loop, or by the C library's function, which is called, enters the kernel and returns.",
-    avoid: "Nothing avoids the return after a kernel entry, which is mispredicted; make fewer calls. entry/return has the latency of deeper calls.",
+    avoid: "Make fewer calls. The return after a kernel entry is mispredicted in every program. entry/return has the latency of deeper calls.",
     source: "getppid(2); Linux Documentation/admin-guide/hw-vuln/srso.rst",
     crosses: &[Call, KernelEntry, SystemCall, KernelCode],
     crossed_in: |params, boundary| boundary != Call || word(params, "by") == "wrapper",

@@ -85,6 +85,8 @@ pub fn each_with(cases: Vec<Params>, name: &str, values: &[&str]) -> Vec<Params>
 
 #[cfg(test)]
 mod tests {
+    use tollgate_model::Case;
+
     use super::*;
 
     #[test]
@@ -107,6 +109,4 @@ mod tests {
             }
         }
     }
-
-    use tollgate_model::Case;
 }

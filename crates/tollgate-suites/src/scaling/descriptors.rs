@@ -45,7 +45,7 @@ pub fn variant(params: &Params) -> u64 {
 pub const STAT: Benchmark = Benchmark {
     name: "scaling/stat",
     operation: "newfstatat of the same cached file by each user.",
-    avoid: "Ask an open file (fstat), or keep what was asked.",
+    avoid: "Ask an open file (fstat), or keep the answer.",
     source: "stat(2); Documentation/filesystems/path-lookup.rst",
     crosses: &[KernelEntry, SystemCall, KernelCode, PathLookup, UserCopy, CacheLine],
     crossed_in: |params, boundary| boundary != CacheLine || has_others(params),
@@ -78,7 +78,7 @@ pub const DUP: Benchmark = Benchmark {
 pub const PIPE: Benchmark = Benchmark {
     name: "scaling/pipe",
     operation: "A write of one byte into a pipe of its own and the read of it by each user.",
-    avoid: "Pass what one thread needs itself in its own memory.",
+    avoid: "Do not send data to the same thread through a pipe; keep it in memory.",
     source: "pipe(7); will-it-scale, pipe1.c",
     crosses: &[KernelEntry, SystemCall, KernelCode, UserCopy, CacheLine],
     crossed_in: |params, boundary| boundary != CacheLine || has_others(params),

@@ -27,7 +27,7 @@ pub const EVENTFD: Benchmark = Benchmark {
 pub const UNIX: Benchmark = Benchmark {
     name: "scaling/unix",
     operation: "A write of one byte into a UNIX stream socket of its own and the read of it by each user.",
-    avoid: "Pass what one thread needs itself in its own memory.",
+    avoid: "Do not send data to the same thread through a socket; keep it in memory.",
     source: "unix(7); will-it-scale, unix1.c; perf bench sched messaging",
     crosses: &[KernelEntry, SystemCall, KernelCode, KernelAllocation, UserCopy, Socket, CacheLine],
     crossed_in: |params, boundary| boundary != CacheLine || has_others(params),

@@ -16,8 +16,8 @@ use crate::syscall::call;
 
 pub const GETPPID: Benchmark = Benchmark {
     name: "scaling/getppid",
-    operation: "getppid by each user: nothing of it is shared, so what differs is the processors.",
-    avoid: "Nothing is to be avoided: other rows of this suite are compared with it.",
+    operation: "getppid by each user. The calls share nothing: a difference comes from the processors.",
+    avoid: "This row is the reference for the other rows of this suite.",
     source: "getppid(2); will-it-scale, getppid1.c",
     crosses: &[KernelEntry, SystemCall],
     timed: |_| Timed::Whole("getppid(2)"),
