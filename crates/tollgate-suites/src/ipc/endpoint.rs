@@ -165,7 +165,8 @@ fn stream(family: libc::c_int) -> io::Result<OwnedFd> {
     owned(unsafe { libc::socket(family, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0) })
 }
 
-fn set<T>(socket: &impl AsRawFd, option: libc::c_int, value: &T) -> io::Result<()> {
+/// Sets an option of the socket itself (SOL_SOCKET, socket(7)).
+pub(super) fn set<T>(socket: &impl AsRawFd, option: libc::c_int, value: &T) -> io::Result<()> {
     let (at, length) = (std::ptr::from_ref(value).cast(), size_of::<T>() as libc::socklen_t);
     // SAFETY: the value is valid for reading so many bytes.
     checked(unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, option, at, length) }).map(drop)

@@ -4,6 +4,7 @@ use std::io;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
+use super::super::endpoint::set;
 use super::{End, Ends, Fault, Outcome};
 use crate::prelude::*;
 use crate::syscall::call;
@@ -25,6 +26,37 @@ pub fn socketpair(kind: libc::c_int) -> Result<Ends> {
     Ok((Box::new(home), Box::new(peer)))
 }
 
+/// Datagrams that may wait at a receiver.
+const DATAGRAMS: u64 = 16;
+
+/// Bytes of a receive buffer that holds so many datagrams of 4 KiB. Each counts as about 8.5 KiB, since it lies in 8 KiB beside its
+/// `struct sk_buff`, and of those that were read a quarter of the buffer may still count (net/ipv4/udp.c, udp_rmem_release()).
+const ROOM: libc::c_int = 192 << 10;
+
+/// Sees to room for a window. The usual buffer has 208 KiB (/proc/sys/net/core/rmem_default), and stays as it is.
+fn make_room(socket: &UdpSocket) -> Result<()> {
+    if room(socket).or_refused("getsockopt(2) is refused")? >= ROOM {
+        return Ok(());
+    }
+    // The kernel doubles it, up to twice net.core.rmem_max (socket(7), SO_RCVBUF).
+    set(socket, libc::SO_RCVBUF, &(ROOM / 2)).or_refused("setsockopt(2), SO_RCVBUF, is refused")?;
+    match room(socket).or_refused("getsockopt(2) is refused")? {
+        enough if enough >= ROOM => Ok(()),
+        bytes => Err(skip!(
+            "a receive buffer has at most {bytes} bytes here, and {ROOM} are needed (net.core.rmem_max)"
+        )),
+    }
+}
+
+/// Bytes of a receive buffer.
+fn room(socket: &UdpSocket) -> io::Result<libc::c_int> {
+    let mut bytes: libc::c_int = 0;
+    let mut length = size_of::<libc::c_int>() as libc::socklen_t;
+    let (level, option, at) = (libc::SOL_SOCKET, libc::SO_RCVBUF, (&raw mut bytes).cast());
+    // SAFETY: the kernel writes at most so many bytes.
+    checked(unsafe { libc::getsockopt(socket.as_raw_fd(), level, option, at, &mut length) }).map(|_| bytes)
+}
+
 /// Two sockets of UDP over loopback, each connected to the other, on ports that the kernel chose.
 pub fn udp() -> Result<Ends> {
     let connect = || -> io::Result<(UdpSocket, UdpSocket)> {
@@ -35,6 +67,8 @@ pub fn udp() -> Result<Ends> {
         Ok((home, peer))
     };
     let (home, peer) = connect().or_refused("sockets of UDP over loopback are refused")?;
+    make_room(&home)?;
+    make_room(&peer)?;
     Ok((Box::new(Network(home.into())), Box::new(Network(peer.into()))))
 }
 
@@ -51,8 +85,7 @@ impl End for Local {
 }
 
 impl End for Network {
-    /// So many datagrams of 4 KiB fit into the usual buffer of 208 KiB (/proc/sys/net/core/rmem_default) twice.
-    const WINDOW: Option<u64> = Some(16);
+    const WINDOW: Option<u64> = Some(DATAGRAMS);
 
     #[inline(always)]
     fn send(&mut self, message: &[u8]) -> Outcome {
@@ -83,4 +116,31 @@ fn read(out: &OwnedFd, message: &mut [u8]) -> Outcome {
 #[inline(always)]
 pub(super) fn whole(moved: i64, bytes: usize) -> Outcome {
     if moved == bytes as i64 { Ok(()) } else { Err(Fault::of(moved)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::ready;
+
+    #[test]
+    fn a_small_buffer_is_made_large_enough_for_a_window() {
+        let [from, to] = [(); 2].map(|()| UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a socket"));
+        set(&to, libc::SO_RCVBUF, &4096).expect("a small buffer");
+        assert!(room(&to).expect("its size") < ROOM);
+        if ready("a buffer", make_room(&to)).is_none() {
+            return;
+        }
+        from.connect(to.local_addr().expect("an address")).expect("connected");
+        to.set_nonblocking(true).expect("no wait");
+        // The second time some of those that were read may still count.
+        for _ in 0..2 {
+            for _ in 0..DATAGRAMS {
+                from.send(&[1; 4096]).expect("sent");
+            }
+            for number in 0..DATAGRAMS {
+                assert_eq!(to.recv(&mut [0; 4096]).ok(), Some(4096), "datagram {number}");
+            }
+        }
+    }
 }
