@@ -1,7 +1,8 @@
-//! The home of memory: the node whose memory controller and directory answer for a line, whoever uses it.
+//! The home of memory: the node whose memory controller and directory answer for a line, for all processors.
 //!
 //! The pages are bound to a node before they are touched, and the kernel is asked where they came to lie: a case whose pages
-//! lie elsewhere is not measured.
+//! lie elsewhere is not measured. There is no row for a line that a third processor touched first: the first touch only decides on
+//! which node the page lies, and that is what is bound here.
 
 use std::fs;
 
@@ -46,6 +47,14 @@ fn cases(nodes: usize) -> Vec<Params> {
 struct Node {
     number: usize,
     processors: Vec<usize>,
+    /// The distance to each node that is online, by number.
+    distances: Vec<(usize, u64)>,
+}
+
+impl Node {
+    fn distance(&self, other: usize) -> u64 {
+        self.distances.iter().find(|(number, _)| *number == other).map_or(u64::MAX, |(_, distance)| *distance)
+    }
 }
 
 const NODES: &str = "/sys/devices/system/node";
@@ -53,11 +62,22 @@ const NODES: &str = "/sys/devices/system/node";
 /// The nodes that have memory (Documentation/ABI/stable/sysfs-devices-node).
 fn nodes() -> Vec<Node> {
     let list = |path: String| cpu::parse_list(&fs::read_to_string(path).unwrap_or_default());
-    let node = |number| Node { number, processors: list(format!("{NODES}/node{number}/cpulist")) };
+    // A node's file has a distance for each node that is online, in their order.
+    let online = list(format!("{NODES}/online"));
+    let distances = |number: usize| {
+        let text = fs::read_to_string(format!("{NODES}/node{number}/distance")).unwrap_or_default();
+        let distances = text.split_whitespace().map_while(|word| word.parse().ok());
+        online.iter().copied().zip(distances).collect()
+    };
+    let node = |number| Node {
+        number,
+        processors: list(format!("{NODES}/node{number}/cpulist")),
+        distances: distances(number),
+    };
     list(format!("{NODES}/has_memory")).into_iter().map(node).collect()
 }
 
-/// The node of a processor, or the nearest other one by number.
+/// The node of a processor, or the other one at the least distance, of several the first.
 fn chosen(nodes: &[Node], processor: usize, home: &str) -> Result<usize> {
     let own = nodes.iter().find(|node| node.processors.contains(&processor));
     let own =
@@ -66,7 +86,7 @@ fn chosen(nodes: &[Node], processor: usize, home: &str) -> Result<usize> {
         return Ok(own.number);
     }
     let others = nodes.iter().filter(|node| node.number != own.number);
-    let nearest = others.min_by_key(|node| node.number.abs_diff(own.number));
+    let nearest = others.min_by_key(|node| (own.distance(node.number), node.number));
     nearest.map(|node| node.number).ok_or_else(|| skip!("this machine has one memory node"))
 }
 
@@ -145,14 +165,18 @@ mod tests {
     use crate::testing::{pinned, ready};
 
     fn machine() -> Vec<Node> {
-        let node = |number, processors: &[usize]| Node { number, processors: processors.to_vec() };
-        vec![node(0, &[0, 1]), node(1, &[2, 3]), node(4, &[])]
+        let node = |number, processors: &[usize], distances: [u64; 3]| Node {
+            number,
+            processors: processors.to_vec(),
+            distances: [0, 1, 4].into_iter().zip(distances).collect(),
+        };
+        vec![node(0, &[0, 1], [10, 21, 21]), node(1, &[2, 3], [21, 10, 17]), node(4, &[], [21, 17, 10])]
     }
 
     #[test]
     fn the_other_home_is_the_nearest_node_with_memory() {
         let nodes = machine();
-        assert_eq!((chosen(&nodes, 2, "same"), chosen(&nodes, 2, "other")), (Ok(1), Ok(0)));
+        assert_eq!((chosen(&nodes, 2, "same"), chosen(&nodes, 2, "other")), (Ok(1), Ok(4)));
         assert_eq!(chosen(&nodes, 0, "other"), Ok(1));
         assert_eq!(chosen(&nodes[..1], 0, "other"), Err(skip!("this machine has one memory node")));
         assert!(chosen(&nodes, 9, "same").is_err());
