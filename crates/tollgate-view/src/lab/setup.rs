@@ -117,7 +117,7 @@ impl Otherwise {
             Status::Done(rounds) => match rounds.last() {
                 // The value of this one is what PUSHF in ring 3 found.
                 Some(round) if row.experiment.name == "iopl-halt" => {
-                    (format!("it is done, with {:x} in RFLAGS", round.value), true)
+                    (format!("it is done, with {:x}h in RFLAGS", round.value), true)
                 }
                 Some(round) => (format!("it is done, and leaves {:x}", round.value), true),
                 None => ("it is done".to_owned(), true),

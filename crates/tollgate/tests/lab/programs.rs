@@ -193,6 +193,28 @@ fn the_status_is_the_first_that_is_not_0() {
     assert!(said.contains("stopped after 1 s"), "{said}");
 }
 
+/// nop; int3. mov [3ffff000h], ecx: the page of the test-and-set
+const BREAKPOINT: &[u8] = &[0x90, 0xcc];
+const STORES: &[u8] = &[0x89, 0x0c, 0x25, 0, 0xf0, 0xff, 0x3f];
+
+#[test]
+fn a_fault_is_told_by_its_instruction() {
+    let home = Home::new();
+    home.file("breakpoint", BREAKPOINT);
+    home.file("stores", STORES);
+    let said = |name| {
+        let output = run(&home, &["--program", name]);
+        (output.status.code(), String::from_utf8(output.stderr).expect("text"))
+    };
+    let (status, trap) = said("breakpoint");
+    assert_eq!(status, Some(128 + 5));
+    assert!(trap.contains("breakpoint: #BP at 40000001\n  int3  [cc]\n"), "{trap}");
+    assert!(trap.contains("  rip 0000000040000002 ") && trap.contains("1. int3 in 64-bit mode"), "{trap}");
+    let (status, fault) = said("stores");
+    assert_eq!(status, Some(128 + 11));
+    assert!(fault.contains("in the page of the test-and-set, which may"), "{fault}");
+}
+
 /// Two threads of control. The first spawns the second, at the offset in byte 6, with the end of the page as its stack (`mov eax,4;
 /// mov edi,…; xor esi,esi; mov r8d,40001000h; syscall`). Then one of them exits with 0 and the other one has no end.
 fn two_threads(second: u8, ends: &[&[u8]]) -> Vec<u8> {

@@ -47,6 +47,24 @@ fn what_goes_wrong_otherwise_is_the_outcome_of_an_experiment() {
 }
 
 #[test]
+fn sysenter_is_intel_s() {
+    for (vendor, is_shown) in [(Vendor::Intel, true), (Vendor::Amd, false)] {
+        let document = document(Some(vendor));
+        let writes: Vec<_> = document
+            .writes
+            .iter()
+            .filter(|write| write.place.contains("SYSENTER_") && !write.again)
+            .collect();
+        assert_eq!(writes.len(), 3);
+        for write in writes {
+            assert_eq!(!write.otherwise.is_empty(), is_shown, "{}", write.place);
+            let why = write.reason.as_deref().expect("a reason");
+            assert_eq!(why.contains("#UD"), !is_shown, "{why}");
+        }
+    }
+}
+
+#[test]
 fn segments_are_told_by_what_loads_them() {
     let document = document(None);
     let reason = |place: &str| {
