@@ -7,7 +7,8 @@
 //! to a file next to it. `removed FILE`: makes a file, removes it and writes to it, then a child does. `ignored`: prints which signals are ignored and blocked.
 //! `count FILE`: counts signals until none has come for a while, and writes the numbers to FILE; FILE.ready is there when it begins. `own-filter`: prints
 //! the result of getppid(2) under a filter of its own that answers `SECCOMP_RET_TRACE`. `on-order N`: for each byte of its input it sleeps 2 ms, makes N calls of
-//! getppid(2) in each of two threads and in a child, and writes a byte.
+//! getppid(2) in each of two threads and in a child, and writes a byte. `sleepers N`: N threads that sleep 150 µs again and again. `forking N`: N
+//! processes one after the other that end at once.
 
 use std::fs;
 use std::io;
@@ -48,6 +49,8 @@ fn main() {
         "removed" => removed(arguments.get(1).map_or("", String::as_str)),
         "count" => count(arguments.get(1).map_or("", String::as_str)),
         "own-filter" => own_filter(),
+        "sleepers" => sleepers(number),
+        "forking" => (0..number).for_each(|_| drop(fork(|| ()).wait())),
         "on-order" => on_order(number),
         "ignored" => {
             let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -110,6 +113,17 @@ fn on_order(calls: u64) {
         let _ = fork(|| (0..calls).for_each(|_| getppid())).wait();
         let _ = io::stdout().write_all(&byte).and_then(|()| io::stdout().flush());
     }
+}
+
+/// Threads that sleep 150 µs again and again, until the process is killed.
+fn sleepers(number: u64) {
+    let sleep = || {
+        loop {
+            std::thread::sleep(Duration::from_micros(150));
+        }
+    };
+    let threads: Vec<_> = (0..number).map(|_| std::thread::spawn(sleep)).collect();
+    threads.into_iter().for_each(|thread| drop(thread.join()));
 }
 
 fn exec_from_a_thread() {

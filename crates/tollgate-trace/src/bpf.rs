@@ -219,9 +219,10 @@ fn load_remaining(target: &Target) -> Result<OwnedFd, String> {
 /// 20 ms, in which some of them would be there and others not. Returns the moment, and the real time until then.
 fn stop_counting(target: &Target, maps: &Maps) -> Result<(u64, (u64, Idle)), String> {
     let program = load_remaining(target)?;
+    sys::iterate(&program).map_err(|error| error.to_string())?;
+    // Later than the last thread was added up: no thread has more time than the trace took.
     let now = crate::clock::now();
     let real = collect::real_time_of(maps, now);
-    sys::iterate(&program).map_err(|error| error.to_string())?;
     maps.empty_lanes();
     Ok((now, real))
 }

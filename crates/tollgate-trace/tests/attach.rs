@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use common::{Report, puppet, send, state};
 
@@ -186,12 +188,56 @@ fn a_sleep_is_ended_by_the_thread_that_writes_or_by_a_timer() {
     assert!(stacks.iter().all(|line| line.starts_with("stack puppet")), "{stacks:#?}");
 }
 
+/// A puppet that needs no orders. It is killed when this is dropped.
+struct Busy(Child);
+
+impl Busy {
+    fn start(arguments: [&str; 2]) -> Option<Self> {
+        Some(Self(Command::new(puppet()?).args(arguments).spawn().expect("it starts")))
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_call_counts_once_where_the_trace_ends() {
+    const THREADS: u64 = 20;
+    let Some(sleepers) = Busy::start(["sleepers", &THREADS.to_string()]) else { return };
+    let threads = Path::new("/proc").join(sleepers.0.id().to_string()).join("task");
+    let begun = || std::fs::read_dir(&threads).map_or(0, Iterator::count) as u64 > THREADS;
+    assert!(
+        (0..2000).any(|_| {
+            std::thread::sleep(Duration::from_millis(1));
+            begun()
+        }),
+        "it has its threads"
+    );
+    for _ in 0..3 {
+        let Some(mut tracer) = Tracer::start(&[&format!("pid={}", sleepers.0.id()), "for=0.05"]) else {
+            return;
+        };
+        let report = tracer.end();
+        assert_eq!(report.number("threads"), THREADS + 1, "{report:?}");
+        // Its first thread waits for the others in a call that does not return.
+        let returned: u64 = report.calls.values().map(|call| call["total"]).sum();
+        assert!(returned <= THREADS * report.number("wall"), "{report:?}");
+    }
+}
+
 /// A control group of this test. It is removed when this is dropped.
 struct Group(std::path::PathBuf);
 
 impl Group {
     fn new(hierarchy: &Path) -> Option<Self> {
-        let path = hierarchy.join(format!("tollgate-test-{}", std::process::id()));
+        // Tests may run at once in one process.
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = hierarchy.join(format!("tollgate-test-{}-{number}", std::process::id()));
         std::fs::create_dir(&path).ok().map(|()| Self(path))
     }
 
@@ -211,11 +257,45 @@ impl Drop for Group {
     }
 }
 
+fn hierarchies() -> impl Iterator<Item = &'static Path> {
+    let paths = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/pids"].map(Path::new);
+    paths.into_iter().filter(|path| path.join("cgroup.procs").exists())
+}
+
+#[test]
+fn processes_of_a_control_group_may_end_while_they_are_taken() {
+    let mut tried = false;
+    for hierarchy in hierarchies() {
+        let Some(group) = Group::new(hierarchy) else { continue };
+        let Some(first) = Busy::start(["forking", "1000000"]) else { return };
+        let Some(second) = Busy::start(["forking", "1000000"]) else { return };
+        if [&first, &second].into_iter().any(|process| group.add(process.0.id()).is_err()) {
+            continue;
+        }
+        tried = true;
+        for _ in 0..5 {
+            let options = [&format!("cgroup={}", group.0.display()), "tree", "for=0.03"];
+            let Some(mut tracer) = Tracer::start(&options) else { return };
+            let report = tracer.end();
+            let processes: Vec<&String> =
+                report.lines.iter().filter(|line| line.starts_with("process ")).collect();
+            assert_eq!(report.number("processes"), processes.len() as u64, "{report:?}");
+            // Each has one thread, and is there once.
+            assert_eq!(report.number("threads"), processes.len() as u64, "{report:?}");
+            assert!(processes.iter().all(|line| line.contains("threads=1 ")), "{processes:#?}");
+        }
+        // Whatever they have made ends before the group is removed.
+        drop((first, second));
+    }
+    if !tried {
+        println!("skipped: no control group can be made here");
+    }
+}
+
 #[test]
 fn what_is_in_a_control_group_or_comes_into_it_is_traced() {
-    let hierarchies = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/pids"].map(Path::new);
     let mut tried = false;
-    for hierarchy in hierarchies.into_iter().filter(|path| path.join("cgroup.procs").exists()) {
+    for hierarchy in hierarchies() {
         let Some(group) = Group::new(hierarchy) else { continue };
         let (Some(mut first), Some(mut second)) = (Subject::start(), Subject::start()) else { return };
         if group.add(first.pid()).is_err() {

@@ -42,6 +42,8 @@ pub(super) struct Maps {
     pub files: Option<Files>,
     /// Calls that are not to be traced.
     unwanted: Vec<usize>,
+    /// Serial numbers of processes that were given to none.
+    unused: AtomicU64,
     shared_totals: Shared,
     shared_lanes: Shared,
 }
@@ -98,6 +100,7 @@ impl Maps {
             processors,
             slots,
             unwanted,
+            unused: AtomicU64::new(0),
             shared_totals,
             shared_lanes,
         };
@@ -231,6 +234,25 @@ impl Maps {
         Ok(serial)
     }
 
+    /// Takes a process out again that was entered and has no thread. Its number is given again, unless another one was given since.
+    pub fn take_back(&self, serial: u32) -> io::Result<()> {
+        if let Some(tree) = &self.tree {
+            tree.processes.remove(&serial.to_ne_bytes())?;
+        }
+        let number = u64::from(serial);
+        let processes = self.total(field!(Totals, processes).offset);
+        if processes.compare_exchange(number + 1, number, Ordering::AcqRel, Ordering::Acquire).is_err() {
+            self.unused.fetch_add(1, Ordering::AcqRel);
+        }
+        Ok(())
+    }
+
+    /// Whether the first thread of a process is of the tree.
+    pub fn has_taken(&self, process: BorrowedFd) -> bool {
+        let mut thread = [0; size_of::<Thread>()];
+        self.threads.lookup(&process.as_raw_fd().to_ne_bytes(), &mut thread).is_ok()
+    }
+
     /// While running threads are taken, each processor looks at each of its threads for one that was.
     pub fn taking(&self, is_going_on: bool) {
         self.look_again();
@@ -306,7 +328,9 @@ impl Maps {
 
     /// The totals of all processors.
     pub fn totals(&self) -> Option<Totals> {
-        Totals::read(&bytes(self.shared_totals.words()))
+        let mut totals = Totals::read(&bytes(self.shared_totals.words()))?;
+        totals.processes = totals.processes.saturating_sub(self.unused.load(Ordering::Acquire));
+        Some(totals)
     }
 
     /// The totals of each processor: its lane, and those of its slots that were given to calls.

@@ -207,12 +207,12 @@ fn thread_on_lane(a: &mut Assembler, target: &Target, leave: Label) {
     a.jump_if(Condition::Equal, R0, 0, leave);
     a.mov(THREAD, R0);
     a.load(R2, FRAME, stack(LANE));
-    save_live(a, THREAD, R2);
+    save_unless_ended(a, THREAD, R2);
 }
 
 /// Makes the lane in R8 that of the task in R7, which is on the processor. Nearly always it is already. R0 to R5 are lost.
 fn claim(a: &mut Assembler, target: &Target) {
-    let (other, nobody, look, known) = (a.label(), a.label(), a.label(), a.label());
+    let (other, empty, look, known) = (a.label(), a.label(), a.label(), a.label());
     a.load(R1, R8, field!(Lane, task));
     a.jump_if(Condition::NotEqual, R1, TASK, other);
     // A thread that was on this processor when it was taken into the tree.
@@ -225,11 +225,11 @@ fn claim(a: &mut Assembler, target: &Target) {
     // A switch was not seen: another thread is still in the lane.
     a.bind(other);
     a.load(R2, R8, field!(Lane, live.flags));
-    a.jump_if(Condition::Equal, R2, 0, nobody);
+    a.jump_if(Condition::Equal, R2, 0, empty);
     a.store(R8, field!(Lane, left_task), R1);
     copy_live(a, (R8, field!(Lane, left)), (R8, field!(Lane, live)));
     a.store(R8, field!(Lane, live.flags), 0);
-    a.bind(nobody);
+    a.bind(empty);
     a.store(R8, field!(Lane, task), TASK);
     a.bind(look);
     be_sure(a, R8);
@@ -293,6 +293,14 @@ fn be_sure(a: &mut Assembler, lane: Register) {
 /// What calls changed of the thread that runs on the processor with this lane. R1 is lost.
 fn save_live(a: &mut Assembler, thread: Register, lane: Register) {
     copy_live(a, (thread, field!(Thread, live)), (lane, field!(Lane, live)));
+}
+
+/// The same, unless the thread was added up meanwhile ([`remaining`]), from which on it is not traced: the lane does not know that.
+fn save_unless_ended(a: &mut Assembler, thread: Register, lane: Register) {
+    let ended = a.label();
+    if_flagged(a, thread, Thread::ENDED, ended);
+    save_live(a, thread, lane);
+    a.bind(ended);
 }
 
 fn copy_live(a: &mut Assembler, to: (Register, Field), from: (Register, Field)) {

@@ -48,7 +48,7 @@ impl Marks {
         Ok(Self { program: Some(program), glance: glance.transpose()?, ..self })
     }
 
-    /// Takes all threads of these processes.
+    /// Takes all threads of these processes, but for those that have ended or are of the tree already.
     pub fn take<'a>(
         &self,
         maps: &Maps,
@@ -56,17 +56,34 @@ impl Marks {
     ) -> Result<(), String> {
         let refused = |error| format!("a process was not taken: {}", plainly(&error));
         for (pid, name, descriptor) in processes {
-            let mark = Mark { serial: maps.enter(pid, name).map_err(refused)?, known: 1 };
-            match self.map.update(&descriptor.as_raw_fd().to_ne_bytes(), mark.bytes()) {
-                // It has ended.
-                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
-                marked => marked.map_err(refused)?,
+            // A child of one that was taken before.
+            if maps.has_taken(descriptor) {
+                continue;
+            }
+            let serial = maps.enter(pid, name).map_err(refused)?;
+            match self.mark(descriptor, serial) {
+                Ok(true) => {}
+                Ok(false) => maps.take_back(serial).map_err(refused)?,
+                Err(error) => return Err(refused(error)),
             }
         }
         maps.taking(true);
         let taken = self.pass_until_none_is_new(maps);
         maps.taking(false);
         taken.map_err(refused)
+    }
+
+    /// Marks a process. Whether it was there, and had no mark: one that came into the control group has its own.
+    fn mark(&self, process: BorrowedFd, serial: u32) -> std::io::Result<bool> {
+        let mark = Mark { serial, known: 1 };
+        match self.map.insert(&process.as_raw_fd().to_ne_bytes(), mark.bytes()) {
+            Ok(()) => Ok(true),
+            // bpf(2) says ENOENT of a descriptor whose process is gone, and ESRCH of one whose process goes.
+            Err(error) if matches!(error.raw_os_error(), Some(libc::EEXIST | libc::ESRCH | libc::ENOENT)) => {
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Adds up the time outside of calls of all threads that are there.

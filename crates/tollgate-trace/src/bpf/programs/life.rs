@@ -193,6 +193,8 @@ pub(super) fn remaining(a: &mut Assembler, target: &Target) {
     charge(a, THREAD);
     add_up(a, target);
     set_flags(a, THREAD, Thread::ENDED);
+    // It may return from its call before the programs are detached, and the call was counted.
+    a.store(THREAD, field!(Thread, live.call), NO_CALL as i32);
     a.bind(leave);
     a.exit();
 }

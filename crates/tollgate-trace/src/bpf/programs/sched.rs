@@ -89,7 +89,7 @@ pub(super) fn switch(a: &mut Assembler, target: &Target) {
 /// The thread leaves the lane on the stack. R1 and R2 are lost.
 fn save_and_leave(a: &mut Assembler, thread: Register) {
     a.load(R2, FRAME, stack(LANE));
-    save_live(a, thread, R2);
+    save_unless_ended(a, thread, R2);
     a.store(thread, field!(Thread, lane), 0);
 }
 

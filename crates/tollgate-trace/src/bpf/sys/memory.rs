@@ -23,6 +23,8 @@ pub(in crate::bpf) enum MapKind {
     TaskStorage = 29,
 }
 
+/// `BPF_NOEXIST`: make a new entry only.
+const NO_EXIST: u64 = 1;
 /// Entries are allocated when they are made.
 const NO_PREALLOC: u32 = 1;
 /// Its memory can be mapped.
@@ -73,8 +75,17 @@ impl Map {
 
     /// Puts a value under a key.
     pub fn update(&self, key: &[u8], value: &[u8]) -> io::Result<()> {
+        self.put(key, value, 0)
+    }
+
+    /// Puts a value under a key that has none; fails with EEXIST where it has one.
+    pub fn insert(&self, key: &[u8], value: &[u8]) -> io::Result<()> {
+        self.put(key, value, NO_EXIST)
+    }
+
+    fn put(&self, key: &[u8], value: &[u8], flags: u64) -> io::Result<()> {
         self.fits(key.len() == self.key && value.len() == self.value && self.copies == 1)?;
-        let mut attributes = self.entry(key).double(16, value.as_ptr() as u64);
+        let mut attributes = self.entry(key).double(16, value.as_ptr() as u64).double(24, flags);
         // SAFETY: key and value are as long as the map's, and are only read.
         unsafe { attributes.call(MAP_UPDATE, 32) }.map(drop)
     }
@@ -153,11 +164,14 @@ impl Map {
     pub fn clear(&self) -> io::Result<()> {
         let mut keys = Vec::new();
         self.entries(usize::MAX, |key, _| keys.extend_from_slice(key))?;
-        for key in keys.chunks_exact(self.key) {
-            // SAFETY: the key is as long as the map's, and is only read.
-            unsafe { self.entry(key).call(MAP_DELETE, 16) }?;
-        }
-        Ok(())
+        keys.chunks_exact(self.key).try_for_each(|key| self.remove(key))
+    }
+
+    /// Takes out what is under a key.
+    pub fn remove(&self, key: &[u8]) -> io::Result<()> {
+        self.fits(key.len() == self.key)?;
+        // SAFETY: the key is as long as the map's, and is only read.
+        unsafe { self.entry(key).call(MAP_DELETE, 16) }.map(drop)
     }
 
     fn entry(&self, key: &[u8]) -> Attributes {
