@@ -2,7 +2,7 @@
 
 mod common;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -279,10 +279,11 @@ fn processes_of_a_control_group_may_end_while_they_are_taken() {
             let report = tracer.end();
             let processes: Vec<&String> =
                 report.lines.iter().filter(|line| line.starts_with("process ")).collect();
-            assert_eq!(report.number("processes"), processes.len() as u64, "{report:?}");
-            // Each has one thread, and is there once.
-            assert_eq!(report.number("threads"), processes.len() as u64, "{report:?}");
-            assert!(processes.iter().all(|line| line.contains("threads=1 ")), "{processes:#?}");
+            let pid =
+                |line: &str| line.split(' ').find_map(|word| word.strip_prefix("pid=").map(str::to_owned));
+            let pids: BTreeSet<Option<String>> = processes.iter().map(|line| pid(line)).collect();
+            // Each is there once.
+            assert!(pids.len() >= 2 && pids.len() == processes.len(), "{processes:#?}");
         }
         // Whatever they have made ends before the group is removed.
         drop((first, second));
