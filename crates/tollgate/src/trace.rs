@@ -40,6 +40,9 @@ pub fn trace(args: &TraceArgs) -> Result<(), Failure> {
     if !attaches(args) && (args.time.is_some() || args.every.is_some()) {
         return Err(Failure::input("--for and --every need --pid or --cgroup"));
     }
+    if args.backend == Follow::Ptrace && (args.blocked || args.stacks.is_some()) {
+        return Err(Failure::input("--blocked and --stacks need BPF: --backend ptrace cannot do that"));
+    }
     if args.command.is_empty() && !attaches(args) {
         let calibration = calibrate()?;
         return match args.format {
@@ -169,7 +172,10 @@ impl Report<'_> {
         if (self.args.blocked || self.args.stacks.is_some()) && traced.backend != Backend::Bpf {
             traced.notes.push("what ended sleeps, and their stacks, are known with BPF only".to_owned());
         }
-        if let Some(file) = &self.args.stacks {
+        // With another backend there are none, and a file that is there stays as it is.
+        if let Some(file) = &self.args.stacks
+            && traced.backend == Backend::Bpf
+        {
             write_stacks(file, &stacks);
         }
         if !self.args.blocked {
