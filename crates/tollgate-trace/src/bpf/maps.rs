@@ -80,6 +80,10 @@ impl Maps {
                 if is_refusal(&error) {
                     return needs_privileges();
                 }
+                // Too many open files say nothing about the kernel.
+                if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) {
+                    return no_map(error);
+                }
                 format!(
                     "this kernel cannot keep storage for tasks, which Linux 5.11 and later can: {}",
                     tollgate_model::text::plainly(&error)
