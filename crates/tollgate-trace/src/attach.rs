@@ -87,6 +87,7 @@ impl<F: FnMut(Interval)> Session<F> {
         let last = Collected { stopped_ns: began_ns, ..Collected::default() };
         let mut session = Self { bpf, subject, began_ns, last, intervals: 0, show };
         session.take_newcomers()?;
+        session.check_that_each_is_taken()?;
         session.look();
         Ok(session)
     }
@@ -106,6 +107,20 @@ impl<F: FnMut(Interval)> Session<F> {
             self.subject.given.extend(new);
         }
         Ok(())
+    }
+
+    /// A process that was named, runs and is not of the tree would be a trace without a call.
+    fn check_that_each_is_taken(&self) -> Result<(), String> {
+        if self.subject.group.is_some() {
+            return Ok(());
+        }
+        let is_missing = |one: &&Given| !self.bpf.has_taken(one.descriptor.as_fd()) && one.runs();
+        match self.subject.given.iter().find(is_missing) {
+            Some(one) => {
+                Err(format!("the kernel let no thread of process {} ({}) be taken", one.pid, one.name))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Looks at what the processes have mapped: at first and at the end.

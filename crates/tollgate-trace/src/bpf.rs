@@ -154,6 +154,11 @@ impl Bpf {
         collect::so_far(&self.maps, crate::clock::now())
     }
 
+    /// Whether the first thread of a process is of the tree.
+    pub fn has_taken(&self, process: BorrowedFd) -> bool {
+        self.maps.has_taken(process)
+    }
+
     /// Threads of the tree that have not ended.
     pub fn alive(&self) -> u64 {
         self.maps.alive()

@@ -81,6 +81,11 @@ impl Given {
         let command = command_line(pid).unwrap_or_else(|| vec![stat.name.clone()]);
         Ok(Self { pid, name: stat.name, command, descriptor })
     }
+
+    /// Whether it has not ended.
+    pub fn runs(&self) -> bool {
+        Stat::of(self.pid).is_some_and(|stat| !matches!(stat.state, 'Z' | 'X'))
+    }
 }
 
 fn no_process(pid: u32) -> String {
