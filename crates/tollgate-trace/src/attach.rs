@@ -11,6 +11,7 @@ mod wait;
 use std::io;
 use std::os::fd::AsFd;
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tollgate_model::Traced;
 use tollgate_model::traced::{Attached, Backend, Ended, MOST_ENTRIES, TimesFrom, Until};
 
@@ -31,6 +32,7 @@ use wait::{Next, Signals};
 /// See [`TraceError`]: a process that is not there or cannot be traced, or a backend that cannot work here.
 pub fn attach(request: &Request, running: &Running, show: impl FnMut(Interval)) -> Result<Trace, TraceError> {
     check_names(request)?;
+    allow_descriptors();
     if request.by == Choice::Ptrace {
         let why = "ptrace(2) stops what it traces: processes that run already are traced with BPF only";
         return Err(TraceError::Unavailable(why.to_owned()));
@@ -56,6 +58,14 @@ pub fn attach(request: &Request, running: &Running, show: impl FnMut(Interval)) 
     let limits = wait::Limits { time: running.time, every: running.every, linger: request.linger };
     let until = session.wait(&limits, &signals).map_err(|error| TraceError::System("poll(2)", error))?;
     Ok(session.end(until, running.every.is_some()))
+}
+
+/// Allows this process as many descriptors as it may allow itself: each process that is traced has one. No command is started that would
+/// inherit it.
+fn allow_descriptors() {
+    let limit = getrlimit(Resource::Nofile);
+    // Refused, the usual limit stays, and running out of it is reported.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }
 
 /// What is traced.
