@@ -306,7 +306,7 @@ fn what_is_in_a_control_group_or_comes_into_it_is_traced() {
         let Some(mut tracer) = Tracer::start(&[&format!("cgroup={}", group.0.display())]) else { return };
         group.add(second.pid()).expect("as the first");
         // The other threads of a process that comes are taken a little later.
-        (0..2).for_each(|_| assert!(tracer.interval()));
+        (0..6).for_each(|_| assert!(tracer.interval()));
         first.order();
         second.order();
         first.end();
