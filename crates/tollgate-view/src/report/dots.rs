@@ -97,6 +97,7 @@ pub fn sharing(subjects: &[Subject]) -> Option<Figure> {
     };
     let key = |look, name: &str| Key { sign: Sign::Look(look), name: name.into() };
     Some(Figure {
+        is_folded: true,
         title: "memory/thrash: a store where another core stores to the same lines".into(),
         description: "Nanoseconds a line, by how much memory is gone through, in which order and on which pages. The distance of \
                       the two signs is the latency of sharing. The table of this suite has the figures."

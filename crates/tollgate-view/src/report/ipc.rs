@@ -26,6 +26,7 @@ pub fn of(subjects: &[Subject]) -> Option<Figure> {
     };
     let key = |look, name: &str| Key { sign: Sign::Look(look), name: name.into() };
     Some(Figure {
+        is_folded: true,
         title: "ipc: a message to another process and its answer".into(),
         description: "On two processors a message wakes the other one, which takes longer than a switch where that is idle; what polls \
                       has no wake-up."

@@ -29,6 +29,7 @@ pub fn of(subjects: &[Subject]) -> Option<Figure> {
     };
     let key = |look, name: &str| Key { sign: Sign::Look(look), name: name.into() };
     Some(Figure {
+        is_folded: true,
         title: "scaling: what a user waits for an operation, by the number of users".into(),
         description: "Where the signs of a row lie on each other, users do not slow each other down. The figures are operations a second \
                       of all users together: of one user, and of the most."
