@@ -205,7 +205,7 @@ fn many_sessions_killed_while_environments_start_and_stop_leave_nothing() {
 #[test]
 #[ignore = "slow: .ci/run runs it"]
 fn many_killed_sessions_leave_nothing() {
-    kill(&OF_CALLS, 8..40, &working());
+    kill(&OF_CALLS, 8..24, &working());
 }
 
 #[test]
