@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::page::{Axis, Drawing, Figure, Key, Mark, Row, Rows, Sign, Text};
+use crate::page::{Axis, Drawing, Figure, Mark, Row, Rows, Text};
 use tollgate_model::{Case, ParamValue, Unit};
 
 use super::curves::CREATIONS;
-use super::panels::{keys, panels};
+use super::panels::{keys, rows_of_times, signs};
 use super::subject::{Subject, figures_of_all, is_drawn, mark};
 use super::{bandwidth, ipc, scaling};
 use crate::figures;
@@ -87,23 +87,15 @@ type Key3 = (String, String, u64);
 
 /// Stores to lines that another core stores to as well, compared with stores to other lines.
 pub fn sharing(subjects: &[Subject]) -> Option<Figure> {
-    let found: Vec<_> = subjects.iter().map(pairs_of).collect();
-    let marks = found.iter().flat_map(|rows| rows.iter().flat_map(|row| &row.marks));
-    let axis = Axis::of_times(marks.flat_map(Mark::reach), None)?;
-    let draw = |subject: &Subject| {
-        let rows = found.get(subject.look)?.clone();
-        (!rows.is_empty())
-            .then(|| Drawing::Rows(Rows { axis: axis.clone(), rows, level: None, is_by_environment: false }))
-    };
-    let key = |look, name: &str| Key { sign: Sign::Look(look), name: name.into() };
+    let panels = rows_of_times(subjects, pairs_of)?;
     Some(Figure {
         is_folded: true,
         title: "memory/thrash: a store where another core stores to the same lines".into(),
         description: "Nanoseconds a line, by how much memory is gone through, in which order and on which pages. The distance of \
                       the two signs is the latency of sharing. The table of this suite has the figures."
             .into(),
-        keys: vec![key(0, "other lines"), key(1, "the same lines")],
-        panels: panels(subjects, draw),
+        keys: signs(&["other lines", "the same lines"]),
+        panels,
         ..Figure::default()
     })
 }

@@ -3,10 +3,10 @@
 use tollgate_model::Case;
 
 use crate::figures;
-use crate::page::{Axis, Drawing, Figure, Key, Mark, Row, Rows, Sign, Text};
+use crate::page::{Figure, Row, Text};
 use crate::summary::Figures;
 
-use super::panels::panels;
+use super::panels::{rows_of_times, signs};
 use super::subject::{Subject, is_drawn, mark};
 
 /// The suite.
@@ -16,23 +16,15 @@ pub const MESSAGES: [&str; 2] = ["ipc/round-trip", "ipc/throughput"];
 
 /// A row for each channel and size, with a sign for one processor and one for two.
 pub fn of(subjects: &[Subject]) -> Option<Figure> {
-    let found: Vec<Vec<Row>> = subjects.iter().map(rows).collect();
-    let marks = found.iter().flatten().flat_map(|row| &row.marks);
-    let axis = Axis::of_times(marks.flat_map(Mark::reach), None)?;
-    let draw = |subject: &Subject| {
-        let rows = found.get(subject.look)?.clone();
-        (!rows.is_empty())
-            .then(|| Drawing::Rows(Rows { axis: axis.clone(), rows, level: None, is_by_environment: false }))
-    };
-    let key = |look, name: &str| Key { sign: Sign::Look(look), name: name.into() };
+    let panels = rows_of_times(subjects, rows)?;
     Some(Figure {
         is_folded: true,
         title: "ipc: a message to another process and its answer".into(),
         description: "On two processors a message wakes the other one, which takes longer than a switch where that is idle; what polls \
                       has no wake-up."
             .into(),
-        keys: vec![key(0, "both on one processor"), key(1, "on two processors")],
-        panels: panels(subjects, draw),
+        keys: signs(&["both on one processor", "on two processors"]),
+        panels,
         ..Figure::default()
     })
 }

@@ -1,7 +1,7 @@
 //! Pictures side by side, one for each environment.
 
 use super::subject::Subject;
-use crate::page::{Drawing, Key, MAX_ENVIRONMENTS, Panel, Sign, Text};
+use crate::page::{Axis, Drawing, Key, MAX_ENVIRONMENTS, Mark, Panel, Row, Rows, Sign, Text};
 
 /// The signs of the environments, where there are several.
 pub fn keys(subjects: &[Subject]) -> Vec<Key> {
@@ -23,4 +23,23 @@ pub fn panels<'a, 'b>(
         })
     };
     subjects.iter().filter_map(panel).collect()
+}
+
+/// Rows of latencies of each environment, on one axis; None where none of them has a sign.
+pub fn rows_of_times(subjects: &[Subject], rows: impl Fn(&Subject) -> Vec<Row>) -> Option<Vec<Panel>> {
+    let found: Vec<Vec<Row>> = subjects.iter().map(rows).collect();
+    let marks = found.iter().flatten().flat_map(|row| &row.marks);
+    let axis = Axis::of_times(marks.flat_map(Mark::reach), None)?;
+    let draw = |subject: &Subject| {
+        let rows = found.get(subject.look)?.clone();
+        (!rows.is_empty())
+            .then(|| Drawing::Rows(Rows { axis: axis.clone(), rows, level: None, is_by_environment: false }))
+    };
+    Some(panels(subjects, draw))
+}
+
+/// Keys of signs, in their order.
+pub fn signs(names: &[&'static str]) -> Vec<Key> {
+    let key = |(look, name): (usize, &&'static str)| Key { sign: Sign::Look(look), name: (*name).into() };
+    names.iter().enumerate().map(key).collect()
 }

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use tollgate_model::Case;
 
 use crate::figures;
-use crate::page::{Axis, Drawing, Figure, Key, Mark, Row, Rows, Sign, Text};
+use crate::page::{Figure, Row, Text};
 use crate::summary::Figures;
 
-use super::panels::panels;
+use super::panels::{rows_of_times, signs};
 use super::subject::{Subject, is_drawn, mark};
 
 /// The suite.
@@ -19,23 +19,15 @@ type ByUsers<'a> = BTreeMap<u64, &'a Figures<'a>>;
 
 /// A row for each operation and kind of users: one user, two, and the most.
 pub fn of(subjects: &[Subject]) -> Option<Figure> {
-    let found: Vec<Vec<Row>> = subjects.iter().map(rows).collect();
-    let marks = found.iter().flatten().flat_map(|row| &row.marks);
-    let axis = Axis::of_times(marks.flat_map(Mark::reach), None)?;
-    let draw = |subject: &Subject| {
-        let rows = found.get(subject.look)?.clone();
-        (!rows.is_empty())
-            .then(|| Drawing::Rows(Rows { axis: axis.clone(), rows, level: None, is_by_environment: false }))
-    };
-    let key = |look, name: &str| Key { sign: Sign::Look(look), name: name.into() };
+    let panels = rows_of_times(subjects, rows)?;
     Some(Figure {
         is_folded: true,
         title: "scaling: what a user waits for an operation, by the number of users".into(),
         description: "Where the signs of a row lie on each other, users do not slow each other down. The figures are operations a second \
                       of all users together: of one user, and of the most."
             .into(),
-        keys: vec![key(0, "1 user"), key(1, "2 users"), key(2, "a user on every processor")],
-        panels: panels(subjects, draw),
+        keys: signs(&["1 user", "2 users", "a user on every processor"]),
+        panels,
         ..Figure::default()
     })
 }
