@@ -223,32 +223,18 @@ impl Subject {
         let cgroup = self.group.as_ref().map(|group| group.path().display().to_string());
         Traced {
             command,
-            backend: Backend::Bpf,
             attached: Some(Attached {
                 processes: self.given.iter().map(|one| one.pid).take(MOST_ENTRIES).collect(),
                 cgroup,
                 until,
             }),
-            ended: None,
             processors: self.processors,
-            wall_ns,
             user_ns,
             sys_ns,
             times_from,
-            busy_ns: collected.busy_ns,
-            idle: collected.idle,
-            processes: collected.processes,
-            threads: collected.threads,
-            calls: collected.calls,
-            outside: collected.outside,
-            blocked: collected.blocked,
-            tree: collected.tree,
-            files: collected.files,
-            misaligned: collected.misaligned,
             cost_per_call_ns: costs.traced,
             cost_to_others_ns: costs.others,
-            missed: collected.missed,
-            notes: collected.notes,
+            ..collected.into_traced(Backend::Bpf, wall_ns)
         }
     }
 }

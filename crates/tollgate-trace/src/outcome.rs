@@ -3,6 +3,7 @@
 use tollgate_model::Traced;
 use tollgate_model::traced::{
     Backend, Blocked, Call, Ended, FileOperation, FileTime, Idle, Misaligned, Missed, Parts, Process,
+    TimesFrom,
 };
 
 /// An execution of a command that was traced.
@@ -116,6 +117,38 @@ impl Collected {
         let outside = self.outside.filter(|_| is_whole)?;
         let in_calls = self.calls.iter().map(|call| call.parts.on_cpu_ns).fold(0, u64::saturating_add);
         Some((outside.on_cpu_ns, in_calls))
+    }
+}
+
+impl Collected {
+    /// The result with these totals, of a trace by a backend that took so long. What was traced, how it ended, its times and its
+    /// cost are for the caller to say.
+    pub fn into_traced(self, backend: Backend, wall_ns: u64) -> Traced {
+        Traced {
+            command: Vec::new(),
+            backend,
+            attached: None,
+            ended: None,
+            processors: 0,
+            wall_ns,
+            user_ns: 0,
+            sys_ns: 0,
+            times_from: TimesFrom::Unknown,
+            busy_ns: self.busy_ns,
+            idle: self.idle,
+            processes: self.processes,
+            threads: self.threads,
+            calls: self.calls,
+            outside: self.outside,
+            blocked: self.blocked,
+            tree: self.tree,
+            files: self.files,
+            misaligned: self.misaligned,
+            cost_per_call_ns: None,
+            cost_to_others_ns: None,
+            missed: self.missed,
+            notes: self.notes,
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 mod calibration;
 mod untraced;
 
-use std::io;
+use std::{io, mem};
 
 use tollgate_model::Traced;
 use tollgate_model::traced::{Backend, Ended, TimesFrom};
@@ -180,7 +180,7 @@ impl Record {
         child: &Child,
         watch: &Watch,
         finished: Finished,
-        collected: Collected,
+        mut collected: Collected,
     ) -> Result<Trace, Failure> {
         self.descendants.wait_for_the_dead();
         watch.dismiss_observer();
@@ -212,35 +212,21 @@ impl Record {
             memory: (peak > peak_before + PEAK_KNOWN_TO_KIB).then_some(peak << 10),
             faults: less(Usage::faults).saturating_sub(faults_before),
         };
-        let mut notes = collected.notes;
-        notes.extend(finished.notes);
+        let (events, stacks) = (mem::take(&mut collected.events), mem::take(&mut collected.stacks));
+        collected.notes.extend(finished.notes);
         let traced = Traced {
             command: self.command,
-            backend: self.backend,
-            attached: None,
             ended: Some(finished.ended),
             processors: self.processors,
-            wall_ns: finished.wall_ns,
             user_ns,
             sys_ns,
             times_from,
-            busy_ns: collected.busy_ns,
-            idle: collected.idle,
-            processes: collected.processes,
-            threads: collected.threads,
-            calls: collected.calls,
-            outside: collected.outside,
-            blocked: collected.blocked,
-            tree: collected.tree,
-            files: collected.files,
-            misaligned: collected.misaligned,
             cost_per_call_ns: self.costs.traced,
             cost_to_others_ns: self.costs.others,
-            missed: collected.missed,
-            notes,
+            ..collected.into_traced(self.backend, finished.wall_ns)
         };
         let ended = watch.late().map_or(finished.ended, Ended::Signal);
-        Ok(Trace { traced, used, events: collected.events, stacks: collected.stacks, ended })
+        Ok(Trace { traced, used, events, stacks, ended })
     }
 }
 
