@@ -59,9 +59,8 @@ struct Attached {
 impl Bpf {
     /// Loads the programs that a request needs, and measures their overhead in a process of its own.
     pub fn load(request: &Request) -> Result<Self, String> {
-        let maps = Maps::new(request)?;
-        let subject = cost::Subject::new().ok();
-        let mut kernel = Kernel::here(request.files)?;
+        let (maps, subject, kernel) = prepare(request);
+        let (maps, mut kernel) = (maps?, kernel?);
         let marks = request.running.then(|| Marks::new(request.cgroup)).transpose()?;
         let blocks = Blocks::new(request)?;
         let target = |kernel: Kernel| Target {
@@ -72,22 +71,16 @@ impl Bpf {
             blocked: blocks.as_ref().map(Blocks::for_programs),
         };
         let mut chosen = target(kernel);
-        let loaded = match load_all(&chosen) {
+        let attached = match attach_all(&chosen) {
             // A kernel may have the function and refuse what it is used for.
             Err(_) if kernel.forget_functions() => {
                 chosen = target(kernel);
-                load_all(&chosen)?
+                attach_all(&chosen)?
             }
-            loaded => loaded?,
+            attached => attached?,
         };
         let target = chosen;
         let running = marks.map(|marks| marks.with_program(&target)).transpose()?;
-        let mut attached = Vec::with_capacity(loaded.len());
-        for (name, program) in loaded {
-            let link = sys::attach(&program)
-                .map_err(|error| format!("the program {name} could not be attached: {}", plainly(&error)))?;
-            attached.push(Attached { program, _link: link });
-        }
         let costs = match subject {
             Some(subject) => subject.measure(|process| maps.adopt(process, false)),
             None => Costs::default(),
@@ -232,22 +225,44 @@ fn stop_counting(target: &Target, maps: &Maps) -> Result<(u64, (u64, Idle)), Str
     Ok((now, real))
 }
 
-/// All programs, with their names. The kernel verifies several at once, each in the thread that loads it.
-fn load_all(target: &Target) -> Result<Vec<(&'static str, OwnedFd)>, String> {
-    let programs = programs::attached(target);
-    let load = |program: &Program| Ok((program.name, load_as(program, sys::TRACE_RAW_TRACEPOINT)?));
+/// The maps, the process that overhead is measured in, and the kernel's properties. To go through its types takes as long as the other two
+/// together, so another thread does it.
+fn prepare(request: &Request) -> (Result<Maps, String>, Option<cost::Subject>, Result<Kernel, String>) {
     std::thread::scope(|scope| {
-        let begun: Vec<_> = programs
-            .iter()
-            .map(|program| (program, std::thread::Builder::new().spawn_scoped(scope, move || load(program))))
-            .collect();
-        // Where there may be no other thread, this one does it.
-        let end = |(program, thread): (_, std::io::Result<std::thread::ScopedJoinHandle<_>>)| match thread {
-            Ok(thread) => thread.join().unwrap_or_else(|_| load(program)),
-            Err(_) => load(program),
-        };
-        begun.into_iter().map(end).collect()
+        let kernel = beside(scope, || Kernel::here(request.files));
+        let maps = Maps::new(request);
+        let subject = maps.as_ref().ok().and_then(|_| cost::Subject::new().ok());
+        (maps, subject, kernel())
     })
+}
+
+/// Loads all programs and attaches them, each in a thread of its own: the kernel verifies several at once.
+fn attach_all(target: &Target) -> Result<Vec<Attached>, String> {
+    let programs = programs::attached(target);
+    std::thread::scope(|scope| {
+        let begun: Vec<_> = programs.iter().map(|program| beside(scope, || attach(program))).collect();
+        begun.into_iter().map(|end| end()).collect()
+    })
+}
+
+fn attach(program: &Program) -> Result<Attached, String> {
+    let loaded = load_as(program, sys::TRACE_RAW_TRACEPOINT)?;
+    let link = sys::attach(&loaded).map_err(|error| {
+        format!("the program {} could not be attached: {}", program.name, plainly(&error))
+    })?;
+    Ok(Attached { program: loaded, _link: link })
+}
+
+/// Begins something in another thread; the result waits for its end. Where there may be no other thread, this one does it then.
+fn beside<'scope, T: Send + 'scope>(
+    scope: &'scope std::thread::Scope<'scope, '_>,
+    work: impl Fn() -> T + Copy + Send + 'scope,
+) -> impl FnOnce() -> T {
+    let begun = std::thread::Builder::new().spawn_scoped(scope, work);
+    move || match begun.map(std::thread::ScopedJoinHandle::join) {
+        Ok(Ok(done)) => done,
+        Ok(Err(_)) | Err(_) => work(),
+    }
 }
 
 fn load_as(program: &Program, attach_type: u32) -> Result<OwnedFd, String> {

@@ -261,7 +261,7 @@ fn the_overhead_of_tracing_is_measured_and_not_counted() {
 /// All that can be asked for at once; and the same as on a kernel that has neither the cast nor the loop.
 #[test]
 fn programs_are_accepted_with_and_without_the_functions_of_newer_kernels() {
-    use super::super::{Kernel, Maps, Target, load_all, programs};
+    use super::super::{Kernel, Maps, Target, attach_all, programs};
     let mut request = command(&["/bin/true"]);
     (request.files, request.tree, request.events) = (true, true, 10);
     let (Ok(maps), Ok(mut kernel)) = (Maps::new(&request), Kernel::here(true)) else {
@@ -276,7 +276,7 @@ fn programs_are_accepted_with_and_without_the_functions_of_newer_kernels() {
             running: None,
             blocked: None,
         };
-        assert_eq!(load_all(&target).unwrap().len(), programs::attached(&target).len());
+        assert_eq!(attach_all(&target).unwrap().len(), programs::attached(&target).len());
         if !kernel.forget_functions() {
             return;
         }
