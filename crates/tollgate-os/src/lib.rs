@@ -11,7 +11,7 @@
 //!   process, and which of them were there before it began. [`rusage`]: what they used. [`shared`]: memory that they share.
 //! - [`signals`]: dispositions and masks. [`timer`]: timers that send one. [`affinity`]: the processors that a thread may run on. [`memfd`]: files in memory.
 //!   [`namespaces`]: namespaces of this process's own.
-//! - [`cpuid`]: the instruction. [`perf`]: groups of hardware events.
+//! - [`cpuid`]: the instruction. [`perf`]: groups of hardware events, and records of what processes map.
 //! - [`direct`]: the alignment that direct I/O needs.
 //! - [`calls`]: the kernel's tables of system calls. [`seccomp`]: filters of them.
 

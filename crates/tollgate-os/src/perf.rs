@@ -1,7 +1,9 @@
-//! Groups of hardware events: perf_event_open(2).
+//! Groups of hardware events, and [`records`] of what processes map: perf_event_open(2).
 //!
 //! The events of a group count at the same time, or not at all: where the kernel gives the counters of the processor to several groups in
 //! turn, the time in which a group counted is shorter than the time in which it was enabled.
+
+pub mod records;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -154,6 +156,10 @@ fn open(scope: Scope, event: Event, group: RawFd) -> io::Result<File> {
         flags: excluded | EXCLUDE_HYPERVISOR,
         ..Attributes::default()
     };
+    open_with(&attributes, scope, group)
+}
+
+fn open_with(attributes: &Attributes, scope: Scope, group: RawFd) -> io::Result<File> {
     let (thread, processor): (libc::pid_t, libc::c_int) = match scope {
         Scope::Thread => (0, -1),
         Scope::Processor(number) => {
@@ -164,7 +170,7 @@ fn open(scope: Scope, event: Event, group: RawFd) -> io::Result<File> {
     let descriptor = unsafe {
         libc::syscall(
             libc::SYS_perf_event_open,
-            &raw const attributes,
+            attributes as *const Attributes,
             thread,
             processor,
             group,

@@ -27,7 +27,7 @@ mod tests;
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-use crate::symbols::Images;
+use crate::symbols::{Images, Watch};
 use crate::{outcome::Collected, request::Request};
 use blocked::Blocks;
 pub(crate) use cost::Costs;
@@ -49,6 +49,8 @@ pub(crate) struct Bpf {
     running: Option<Marks>,
     blocks: Option<Blocks>,
     images: Images,
+    /// Keeps what processes map, or why that cannot be; for user code of stacks.
+    watch: Option<Result<Watch, String>>,
 }
 
 struct Attached {
@@ -89,7 +91,9 @@ impl Bpf {
         if let Some(blocks) = &blocks {
             blocks.clear().map_err(|error| plainly(&error))?;
         }
-        Ok(Self { target, maps, attached, costs, running, blocks, images: Images::default() })
+        let watch =
+            request.stacks.then(|| Watch::begin(0..maps.processors()).map_err(|error| plainly(&error)));
+        Ok(Self { target, maps, attached, costs, running, blocks, images: Images::default(), watch })
     }
 
     /// The overhead of a call, measured when the programs were loaded, in a process of its own.
@@ -159,7 +163,7 @@ impl Bpf {
 
     /// Stops tracing, and returns the totals.
     pub fn finish(self) -> Collected {
-        let Self { target, maps, attached, costs: _, running, blocks, images } = self;
+        let Self { target, maps, attached, costs: _, running, blocks, mut images, watch } = self;
         let mut now = crate::clock::now();
         let mut notes = Vec::new();
         let mut real = None;
@@ -188,7 +192,8 @@ impl Bpf {
             notes.push(uncounted(&why));
         }
         let mut collected = collect::collect(&maps, collect::End { now, real, misses, notes });
-        match blocks.map(|blocks| blocks.read(&images)).transpose() {
+        collected.notes.extend(watch.and_then(|watch| know(&mut images, watch)));
+        match blocks.map(|blocks| blocks.read(&mut images)).transpose() {
             Ok(Some((blocked, stacks))) => (collected.blocked, collected.stacks) = (blocked, stacks),
             Ok(None) => {}
             Err(error) => {
@@ -197,6 +202,18 @@ impl Bpf {
         }
         collected
     }
+}
+
+/// Adds what was recorded; a note where not all was.
+fn know(images: &mut Images, watch: Result<Watch, String>) -> Option<String> {
+    match watch.map(Watch::end) {
+        Ok(recorded) => images.merge(recorded),
+        Err(why) => {
+            return Some(format!("user code of processes that have ended is [unknown] in the stacks: {why}"));
+        }
+    }
+    let lost = images.lost();
+    (lost > 0).then(|| format!("{lost} mappings of code were not recorded: it is [unknown] in the stacks"))
 }
 
 fn uncounted(why: &str) -> String {

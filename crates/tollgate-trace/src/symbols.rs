@@ -1,12 +1,17 @@
-//! Names of addresses: functions of the kernel by /proc/kallsyms, user code by the files that processes map (proc_pid_maps(5)).
+//! Names of addresses: functions of the kernel by /proc/kallsyms, user code by the files that processes map ([`images`]).
 
-use std::collections::{BTreeMap, HashMap};
+mod functions;
+mod images;
+mod watch;
+
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 
-/// The largest table of symbols and list of mappings that is read.
+pub(crate) use images::Images;
+pub(crate) use watch::Watch;
+
+/// The largest table of symbols that is read.
 const MOST_BYTES: u64 = 128 << 20;
-const MOST_MAPS: u64 = 16 << 20;
 
 /// The kernel's functions.
 pub(crate) struct Kernel {
@@ -67,54 +72,6 @@ fn is_of_tracing(name: &str) -> bool {
         .any(|begin| name.starts_with(begin))
 }
 
-/// The files that processes have mapped, as far as they were looked at while they ran.
-#[derive(Default)]
-pub(crate) struct Images(HashMap<u32, BTreeMap<u64, Mapping>>);
-
-struct Mapping {
-    end: u64,
-    offset: u64,
-    name: String,
-}
-
-impl Images {
-    /// Looks at a process; mappings that it had when it was looked at before stay where there are no others now.
-    pub fn look(&mut self, pid: u32) {
-        let Ok(file) = File::open(format!("/proc/{pid}/maps")) else { return };
-        let known = self.0.entry(pid).or_default();
-        for line in BufReader::new(file.take(MOST_MAPS)).lines().map_while(Result::ok) {
-            if let Some((begin, mapping)) = mapping(&line) {
-                known.insert(begin, mapping);
-            }
-        }
-    }
-
-    /// An address as `file+0xoffset`; as a plain number where no mapping is known.
-    pub fn name(&self, pid: u32, address: u64) -> String {
-        let below = self.0.get(&pid).and_then(|maps| maps.range(..=address).next_back());
-        match below {
-            Some((begin, mapping)) if address < mapping.end => {
-                format!("{}+{:#x}", mapping.name, address - begin + mapping.offset)
-            }
-            _ => format!("{address:#x}"),
-        }
-    }
-}
-
-/// A line of proc_pid_maps(5) with code in it.
-fn mapping(line: &str) -> Option<(u64, Mapping)> {
-    let mut words = line.split_ascii_whitespace();
-    let (begin, end) = words.next()?.split_once('-')?;
-    let number = |text: &str| u64::from_str_radix(text, 16).ok();
-    if !words.next()?.contains('x') {
-        return None;
-    }
-    let offset = number(words.next()?)?;
-    let path = words.nth(2).unwrap_or("[anonymous]");
-    let name = path.rsplit('/').next().unwrap_or(path).to_owned();
-    Some((number(begin)?, Mapping { end: number(end)?, offset, name }))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -140,16 +97,5 @@ nonsense
         ]);
         assert_eq!(functions, ["pipe_read", "vfs_read"]);
         assert_eq!(kernel.functions(&[0x10]), ["0x10"]);
-    }
-
-    #[test]
-    fn user_code_is_named_by_its_file() {
-        let mut images = Images::default();
-        images.look(std::process::id());
-        let address = user_code_is_named_by_its_file as fn() as usize as u64;
-        let name = images.name(std::process::id(), address);
-        assert!(name.contains("+0x") && !name.starts_with("0x"), "{name}");
-        assert_eq!(images.name(std::process::id(), 16), "0x10");
-        assert_eq!(images.name(0, address), format!("{address:#x}"));
     }
 }

@@ -594,6 +594,31 @@ fn files_and_processes_are_added_up_where_they_are_asked_for() {
 }
 
 #[test]
+fn stacks_of_programs_that_have_ended_have_names() {
+    let home = Home::new();
+    let file = home.path().join("stacks");
+    let arguments = ["trace", "--backend=bpf", "--stacks", file.to_str().expect("text"), "--", "sh", "-c"];
+    let output =
+        home.tollgate(arguments.into_iter().chain(["sleep 0.05; sleep 0.05"])).output().expect("started");
+    if output.status.code() == Some(2) || text(&output.stderr).contains("is [unknown] in the stacks") {
+        return eprintln!("skipped: {}", text(&output.stderr));
+    }
+    let stacks = std::fs::read_to_string(&file).expect("the stacks");
+    let slept: Vec<Vec<&str>> = stacks
+        .lines()
+        .filter(|line| line.starts_with("sleep;"))
+        .map(|line| line.split(';').collect())
+        .collect();
+    let in_timer = |frames: &&Vec<&str>| frames.iter().any(|frame| frame.contains("nanosleep"));
+    // Both executions lie at addresses of their own, and are one line.
+    let [frames] = slept.iter().filter(in_timer).collect::<Vec<_>>()[..] else { panic!("{stacks}") };
+    let micros =
+        frames.last().and_then(|last| last.rsplit(' ').next()).and_then(|number| number.parse::<u64>().ok());
+    assert!(micros >= Some(100_000), "{stacks}");
+    assert!(!frames[1].starts_with("0x") && frames[1] != "[unknown]", "{stacks}");
+}
+
+#[test]
 fn only_the_calls_that_are_asked_for_are_counted() {
     for backend in ["--backend=bpf", "--backend=ptrace"] {
         let home = Home::new();

@@ -72,7 +72,7 @@ impl Blocks {
     }
 
     /// What ended sleeps, and with which stacks threads fell asleep, each the longest first.
-    pub fn read(&self, images: &Images) -> io::Result<(Vec<Blocked>, Folded)> {
+    pub fn read(&self, images: &mut Images) -> io::Result<(Vec<Blocked>, Folded)> {
         let mut records = Vec::new();
         self.blocks.entries(MOST_BLOCKS as usize, |key, record| {
             records.extend(BlockKey::read(key).zip(BlockRecord::read(record)));
@@ -147,10 +147,10 @@ impl Reader<'_> {
         Cause { call: call(key), channel, by, name, thread: if is_thread { key.waker } else { 0 } }
     }
 
-    fn line(&mut self, key: &BlockKey, images: &Images) -> String {
+    fn line(&mut self, key: &BlockKey, images: &mut Images) -> String {
         let mut frames = vec![clean(&text(key.name))];
         let users = stack(&self.blocks.stacks, FRAMES, key.stacks[1]);
-        frames.extend(users.iter().rev().map(|address| clean(&images.name(key.process, *address))));
+        frames.extend(images.frames(key.process, &users).iter().rev().map(|name| clean(name)));
         frames.extend(self.functions(false, key.stacks[0]).iter().rev().map(|name| clean(name)));
         frames.join(";")
     }

@@ -112,6 +112,11 @@ impl Maps {
         Ok(maps)
     }
 
+    /// The processors that there are, those with lower numbers than others that are offline counted.
+    pub fn processors(&self) -> usize {
+        self.processors
+    }
+
     /// The same, as programs name them.
     pub fn for_programs(&self, kernel: &Kernel) -> programs::Maps {
         programs::Maps {
