@@ -35,12 +35,8 @@ pub(super) fn enter(a: &mut Assembler, target: &Target) {
     a.bind(ours);
 
     // The call's index: its number, in the table that it came through.
-    let (odd, compat, known) = (a.label(), a.label(), a.label());
     a.load(number, CONTEXT, argument(1));
-    a.load(R1, TASK, Field::word(target.kernel.task.status));
-    a.jump_if(Condition::AnyBit, R1, TS_COMPAT, compat);
-    a.jump_if(Condition::AtLeast, number, TABLE as i32, odd);
-    a.bind(known);
+    let tables = OtherTables::unless_first(a, target, number);
     let unwanted = a.label();
     if target.only_some {
         slot_of_call(a, target, number);
@@ -70,19 +66,7 @@ pub(super) fn enter(a: &mut Assembler, target: &Target) {
     a.jump_if(Condition::Equal, R1, 0, leave);
     a.jump(ours);
 
-    // The rest of the two tables, and the other two: none of it is worth a hurry.
-    a.bind(odd);
-    a.and(number, !X32_BIT);
-    a.unless(Condition::AtLeast, number, TABLE as i32, |a| {
-        a.add(number, 2 * TABLE as i32);
-        a.jump(known);
-    });
-    a.mov(number, TABLE as i32 - 1);
-    a.jump(known);
-    a.bind(compat);
-    a.unless(Condition::Below, number, TABLE as i32, |a| a.mov(number, TABLE as i32 - 1));
-    a.add(number, TABLE as i32);
-    a.jump(known);
+    tables.write(a, number);
 
     // It was off the processor outside of calls, or it is to become the command.
     a.bind(slow);
@@ -119,6 +103,41 @@ pub(super) fn enter(a: &mut Assembler, target: &Target) {
         release(a, target);
         take_flags(a);
         a.exit();
+    }
+}
+
+/// The instructions for numbers that are not below [`TABLE`] in the table of 64-bit calls. They lie apart: nearly every call goes past them.
+pub(super) struct OtherTables {
+    odd: Label,
+    compat: Label,
+    known: Label,
+}
+
+impl OtherTables {
+    /// Makes an index of a call's number, in the table that the task in R7 came through. R1 is lost.
+    pub fn unless_first(a: &mut Assembler, target: &Target, number: Register) -> Self {
+        let others = Self { odd: a.label(), compat: a.label(), known: a.label() };
+        a.load(R1, TASK, Field::word(target.kernel.task.status));
+        a.jump_if(Condition::AnyBit, R1, TS_COMPAT, others.compat);
+        a.jump_if(Condition::AtLeast, number, TABLE as i32, others.odd);
+        a.bind(others.known);
+        others
+    }
+
+    /// The rest of the two tables, and the other two: none of it is worth a hurry. The instructions before do not come by here.
+    pub fn write(self, a: &mut Assembler, number: Register) {
+        a.bind(self.odd);
+        a.and(number, !X32_BIT);
+        a.unless(Condition::AtLeast, number, TABLE as i32, |a| {
+            a.add(number, 2 * TABLE as i32);
+            a.jump(self.known);
+        });
+        a.mov(number, TABLE as i32 - 1);
+        a.jump(self.known);
+        a.bind(self.compat);
+        a.unless(Condition::Below, number, TABLE as i32, |a| a.mov(number, TABLE as i32 - 1));
+        a.add(number, TABLE as i32);
+        a.jump(self.known);
     }
 }
 

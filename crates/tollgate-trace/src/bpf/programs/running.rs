@@ -3,11 +3,12 @@
 //! A mark in the storage of a process's first thread says that the process is wanted. An iterator over all tasks takes its threads: at any
 //! moment, in whatever state each is. From there on the other programs see its switches, wake-ups and calls as those of any thread.
 
+use super::calls::OtherTables;
 use super::life::CREATE;
 use super::sched::kind_of_sleep;
 use super::*;
 use crate::bpf::kernel::{CgroupOffsets, TaskOffsets};
-use crate::bpf::layout::{Mark, NO_CALL, ProcessRecord, TABLE};
+use crate::bpf::layout::{Mark, NO_CALL, ProcessRecord};
 use crate::request::Group;
 
 /// What only these programs need.
@@ -35,10 +36,6 @@ const PF_WORKER: i32 = 0x10 | 0x4000;
 const WAKING: i32 = 0x200;
 /// `struct pt_regs` of x86: the call's number, negative where the kernel was entered by an interrupt or a fault.
 const ORIG_AX: i16 = 120;
-/// `TS_COMPAT` of thread_info.status.
-const TS_COMPAT: i32 = 2;
-/// `__X32_SYSCALL_BIT` of a call's number.
-const X32_BIT: i32 = 0x4000_0000;
 
 /// A [`Thread`] on the stack, and above it the number of its process.
 const MADE: i16 = 16 + size_of::<Thread>() as i16;
@@ -84,7 +81,7 @@ fn made(field: Field) -> Field {
 /// R8 = the index of the call that the task in R7 is in, or [`NO_CALL`]. Of a thread on a processor it is not known: the registers that it
 /// entered the kernel with may be of another time.
 fn call_now(a: &mut Assembler, target: &Target, running: &Running) {
-    let (none, done, known, compat, odd) = (a.label(), a.label(), a.label(), a.label(), a.label());
+    let (none, done) = (a.label(), a.label());
     a.load(R1, TASK, Field::word(running.task.flags));
     a.jump_if(Condition::AnyBit, R1, PF_WORKER, none);
     let in_kernel = a.label();
@@ -99,29 +96,14 @@ fn call_now(a: &mut Assembler, target: &Target, running: &Running) {
     a.jump_if(Condition::Equal, R0, 0, none);
     a.load(R8, R0, Field::double(ORIG_AX));
     a.jump_if(Condition::Negative, R8, 0, none);
-    a.load(R1, TASK, Field::word(target.kernel.task.status));
-    a.jump_if(Condition::AnyBit, R1, TS_COMPAT, compat);
-    a.jump_if(Condition::AtLeast, R8, TABLE as i32, odd);
-    a.bind(known);
+    let tables = OtherTables::unless_first(a, target, R8);
     if target.only_some {
         calls::slot_of_call(a, target, R8);
         a.jump_if(Condition::Equal, R2, i32::from(Totals::UNWANTED), none);
     }
     a.jump(done);
 
-    a.bind(odd);
-    a.and(R8, !X32_BIT);
-    a.unless(Condition::AtLeast, R8, TABLE as i32, |a| {
-        a.add(R8, 2 * TABLE as i32);
-        a.jump(known);
-    });
-    a.mov(R8, TABLE as i32 - 1);
-    a.jump(known);
-    a.bind(compat);
-    a.unless(Condition::Below, R8, TABLE as i32, |a| a.mov(R8, TABLE as i32 - 1));
-    a.add(R8, TABLE as i32);
-    a.jump(known);
-
+    tables.write(a, R8);
     a.bind(none);
     a.mov(R8, NO_CALL as i32);
     a.bind(done);
