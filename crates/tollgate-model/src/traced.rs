@@ -197,6 +197,10 @@ pub struct Call {
     /// Calls that did not return: their thread ended in them, or was still in them at the end.
     #[serde(skip_serializing_if = "is_zero")]
     pub unfinished: u64,
+    /// Those of `count` that were stopped before they began, as by a filter of seccomp(2): their time is not known, and in none of the
+    /// fields below. With [`Backend::Ptrace`] and [`Backend::Strace`], which know the time of every call, always 0.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub stopped: u64,
     /// From entry to return, the sum of those that returned.
     pub total_ns: u64,
     /// The longest.
@@ -239,6 +243,7 @@ with_parts! {
         count: u64,
         errors: u64,
         #[serde(default)] unfinished: u64,
+        #[serde(default)] stopped: u64,
         total_ns: u64,
         max_ns: u64,
         #[serde(default, deserialize_with = "histogram")] histogram: Vec<(u32, u64)>,
@@ -367,9 +372,14 @@ impl Call {
         None
     }
 
-    /// The mean of the calls that returned, in nanoseconds.
+    /// Calls whose time is known: those that returned and were not stopped.
+    pub fn timed(&self) -> u64 {
+        self.count.saturating_sub(self.stopped)
+    }
+
+    /// The mean of the calls whose time is known, in nanoseconds.
     pub fn mean_ns(&self) -> Option<f64> {
-        (self.count > 0).then(|| self.total_ns as f64 / self.count as f64)
+        (self.timed() > 0).then(|| self.total_ns as f64 / self.timed() as f64)
     }
 }
 
@@ -383,6 +393,11 @@ impl Traced {
     /// charges idle cores of a serial stretch as waiting, and may be negative.
     pub fn wait_by_rule_ns(&self, cores: u32) -> f64 {
         self.wall_ns as f64 - (self.user_ns as f64 + self.sys_ns as f64) / f64::from(cores.max(1))
+    }
+
+    /// Calls that were stopped before they began, see [`Call::stopped`].
+    pub fn stopped(&self) -> u64 {
+        self.calls.iter().map(|call| call.stopped).fold(0, u64::saturating_add)
     }
 
     /// Checks an execution of an untrusted document.
@@ -440,7 +455,17 @@ mod tests {
 
     fn call(max_ns: u64, histogram: Vec<(u32, u64)>) -> Call {
         let (name, parts) = ("read".to_owned(), Parts::default());
-        Call { name, count: 1, errors: 0, unfinished: 0, total_ns: max_ns, max_ns, parts, histogram }
+        Call {
+            name,
+            count: 1,
+            errors: 0,
+            unfinished: 0,
+            stopped: 0,
+            total_ns: max_ns,
+            max_ns,
+            parts,
+            histogram,
+        }
     }
 
     #[test]

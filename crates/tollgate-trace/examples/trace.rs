@@ -68,11 +68,12 @@ fn main() {
         let p = call.parts;
         let _ = writeln!(
             text,
-            "call {} count={} errors={} unfinished={} total={} max={} on={} sleep={} disk={} ready={} unknown={} p50={}",
+            "call {} count={} errors={} unfinished={} stopped={} total={} max={} on={} sleep={} disk={} ready={} unknown={} p50={}",
             call.name.replace(' ', "_"),
             call.count,
             call.errors,
             call.unfinished,
+            call.stopped,
             call.total_ns,
             call.max_ns,
             p.on_cpu_ns,

@@ -129,6 +129,8 @@ fn calls_of_threads_and_later_children_are_counted_from_when_the_trace_begins() 
     assert_eq!((report.number("processes"), report.number("threads")), (4, 5), "{report:?}");
     // Between orders it waits in read(2), in which it was when the trace began: that call counts.
     assert_eq!(report.call("read", "count"), 4, "{report:?}");
+    let stopped: u64 = report.calls.values().map(|call| call["stopped"]).sum();
+    assert_eq!(stopped, 0, "a call that began before the trace is none that a filter stopped: {report:?}");
     assert!(report.number("user") + report.number("sys") < 3 * report.number("wall"), "{report:?}");
     let first = report.lines.iter().find(|line| line.starts_with("process 0 ")).expect("the tree");
     assert!(first.contains(&format!("parent=None pid={}", subject.pid())), "{first}");
@@ -277,6 +279,8 @@ fn processes_of_a_control_group_may_end_while_they_are_taken() {
             let options = [&format!("cgroup={}", group.0.display()), "tree", "for=0.03"];
             let Some(mut tracer) = Tracer::start(&options) else { return };
             let report = tracer.end();
+            let stopped: u64 = report.calls.values().map(|call| call["stopped"]).sum();
+            assert_eq!(stopped, 0, "{report:?}");
             let processes: Vec<&String> =
                 report.lines.iter().filter(|line| line.starts_with("process ")).collect();
             let pid =

@@ -87,6 +87,36 @@ fn a_kept_command_is_shown_as_when_it_was_made() {
     assert!(words(&kept().output(["show", "slow", "--tree"])).contains("Its processes were not added up"));
 }
 
+#[test]
+fn calls_that_a_filter_stopped_are_counted_without_a_time() {
+    let home = kept();
+    let mut filtered = traced(300);
+    let stopped = json!({"name": "socket", "count": 7, "errors": 7, "stopped": 7, "total_ns": 0, "max_ns": 0,
+        "on_cpu_ns": 0, "sleep_ns": 0, "disk_ns": 0, "runqueue_ns": 0});
+    filtered["calls"].as_array_mut().expect("calls").push(stopped);
+    filtered["calls"][0]["stopped"] = 2000.into();
+    home.keep(&document("20261121-015430-0003", "filtered", "trace/command", &[filtered]));
+    let text = home.output(["show", "filtered"]);
+    assert!(
+        text.contains("note: 2,007 calls were stopped by a filter (seccomp): counted, without a time\n"),
+        "{text}"
+    );
+    let rows: Vec<String> = text.lines().map(words).collect();
+    let row = rows.iter().position(|line| line.starts_with("socket ")).expect("its row");
+    assert_eq!(rows[row..row + 2], ["socket 7 7", "7 stopped by a filter"], "{text}");
+    let shown = home.json(["show", "filtered", "--format=json"]);
+    let call = |number: usize| shown["measurements"][0]["traced"][0]["calls"][number].clone();
+    assert_eq!(
+        (&call(3)["stopped"], &call(3)["mean_s"], &call(3)["max_s"]),
+        (&7.into(), &Value::Null, &Value::Null)
+    );
+    // 380 ms in the other 2,000 of 4,000 calls.
+    assert!((seconds(&call(0)["mean_s"]) - 190e-6).abs() < 1e-12, "{shown}");
+    assert_eq!(call(1)["stopped"], 0);
+    let compared = words(&home.output(["compare", "slow", "filtered"]));
+    assert!(compared.contains("stopped 0 calls in the base, 2,007 in the other"), "{compared}");
+}
+
 /// A build: thirty working calls, and reads from pipes that slept.
 fn busy() -> Value {
     let mut busy = traced(30);
@@ -235,6 +265,7 @@ fn programs_get_the_parts_of_every_call() {
         "p99_s",
         "runqueue_s",
         "sleep_s",
+        "stopped",
         "total_s",
         "unfinished",
         "unknown_s",

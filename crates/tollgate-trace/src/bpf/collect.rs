@@ -130,14 +130,15 @@ impl Slot {
         self.sums.total += other.sums.total;
         self.sums.max = self.sums.max.max(other.sums.max);
         self.sums.unfinished += other.sums.unfinished;
+        self.sums.stopped += other.sums.stopped;
         add(&mut self.sums.spent, &other.sums.spent);
         add(&mut self.histogram, &other.histogram);
     }
 
     fn call(&self, index: u16) -> Call {
         let histogram = (0u32..).zip(self.histogram).filter(|(_, calls)| *calls > 0).collect();
-        let count = self.histogram.iter().sum();
-        Call { count, histogram, ..self.sums.call(names::shown(index.into())) }
+        let sums = PairRecord { count: self.histogram.iter().sum(), ..self.sums };
+        Call { histogram, ..sums.call(names::shown(index.into())) }
     }
 }
 
@@ -239,9 +240,10 @@ impl PairRecord {
     fn call(&self, name: String) -> Call {
         Call {
             name,
-            count: self.count,
+            count: self.count + self.stopped,
             errors: self.errors,
             unfinished: self.unfinished,
+            stopped: self.stopped,
             total_ns: self.total,
             max_ns: self.max,
             parts: parts(self.total, self.spent),

@@ -108,6 +108,9 @@ impl Thread {
     pub const ENDED: i32 = 4;
     /// It is of the tree, which every thread is that has a storage.
     pub const TRACED: i32 = 8;
+    /// It may be in a call that was not seen to begin: it was made by one, or was on a processor when it was taken. Until the next entry or
+    /// return of a call.
+    pub const FRESH: i32 = 16;
 }
 
 /// The mark of a process that is to be traced and runs already: its serial number.
@@ -123,7 +126,7 @@ pub(super) struct Mark {
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub(super) struct Slot {
-    /// Without the count, which is that of the histogram.
+    /// Without the count of calls that were not stopped, which is that of the histogram.
     pub sums: PairRecord,
     pub histogram: [u64; BUCKETS as usize],
 }
@@ -290,6 +293,8 @@ pub(super) struct PairRecord {
     pub total: u64,
     pub max: u64,
     pub unfinished: u64,
+    /// Calls that were stopped before they began, see `programs::stopped`. They are not in `count`.
+    pub stopped: u64,
     /// Time off the processor by [`Doing`]; the first is not used.
     pub spent: [u64; 4],
 }

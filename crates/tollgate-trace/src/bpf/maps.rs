@@ -200,7 +200,7 @@ impl Maps {
 
     /// Enters a process into the tree: as the command that it is about to execute, or as it is.
     pub fn adopt(&self, process: BorrowedFd, armed: bool) -> io::Result<()> {
-        let flags = Thread::TRACED | if armed { Thread::ARMED } else { 0 };
+        let flags = Thread::TRACED | if armed { Thread::ARMED } else { Thread::FRESH };
         let now = crate::clock::now();
         let live = Live { call: NO_CALL, flags: flags as u32, ..Live::default() };
         let thread = Thread { live, began: now, since: now, ..Thread::default() };

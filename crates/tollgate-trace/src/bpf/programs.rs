@@ -23,6 +23,7 @@ mod life;
 mod recent;
 pub(super) mod running;
 mod sched;
+mod stopped;
 
 use super::asm::{
     Assembler, Atomic, Condition, FRAME, Field, Helper, Label, R0, R1, R2, R3, R4, R5, R6, R7, R8, R9,
@@ -424,13 +425,13 @@ fn add_spent(a: &mut Assembler, to: Register, to_array: Field, from_array: Field
     }
 }
 
-/// Clears the thread's times, which have been added up. R1 is lost.
+/// Clears the thread's times, which have been added up. What it does from here on is seen from its beginning. R1 is lost.
 fn forget_spent(a: &mut Assembler) {
     for doing in [Doing::Running, Doing::Queued, Doing::Disk, Doing::Sleeping] {
         a.store(THREAD, by_doing(field!(Thread, spent), doing), 0);
     }
     a.load(R1, THREAD, field!(Thread, live.flags));
-    a.and(R1, !Thread::WAITED);
+    a.and(R1, !(Thread::WAITED | Thread::FRESH));
     a.store(THREAD, field!(Thread, live.flags), R1);
 }
 
@@ -442,7 +443,7 @@ fn take_flags(a: &mut Assembler) {
 }
 
 /// R0 = the [`PairRecord`] of the thread's process and the call in R7, made where there is none; goes to `lost` where there
-/// is no room. R1 to R5 are lost, and the stack's 96 bytes at the end.
+/// is no room. R1 to R5 are lost, and the stack's 88 bytes at the end.
 fn pair(a: &mut Assembler, target: &Target, tree: Tree, lost: Label) {
     let (full, found) = (a.label(), a.label());
     a.store(FRAME, Field::word(-PAIR), R7);
@@ -457,7 +458,7 @@ fn pair(a: &mut Assembler, target: &Target, tree: Tree, lost: Label) {
 }
 
 /// The key of a [`PairRecord`] on the stack.
-const PAIR: i16 = 16;
+const PAIR: i16 = 8;
 
 /// The same by the key on the stack. Nothing is counted where there is no room.
 fn pair_of_key(a: &mut Assembler, tree: Tree, full: Label) {

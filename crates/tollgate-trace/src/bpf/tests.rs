@@ -5,4 +5,5 @@
 mod counts;
 mod disk;
 mod harness;
+mod stopped;
 mod truths;

@@ -107,6 +107,7 @@ impl Table {
             count: 0,
             errors: 0,
             unfinished: 0,
+            stopped: 0,
             total_ns: 0,
             max_ns: 0,
             parts: Parts::default(),

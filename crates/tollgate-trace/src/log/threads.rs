@@ -112,6 +112,7 @@ impl Sums {
             count: sum.count,
             errors: sum.errors,
             unfinished: sum.unfinished,
+            stopped: 0,
             total_ns: sum.total_ns,
             max_ns: sum.max_ns,
             parts: Parts { unknown_ns: sum.total_ns, ..Parts::default() },

@@ -118,6 +118,7 @@ impl Sums {
             count: self.count,
             errors: self.errors,
             unfinished: self.unfinished,
+            stopped: 0,
             total_ns: self.parts.total_ns(),
             max_ns: self.max_ns,
             parts: self.parts,

@@ -146,6 +146,13 @@ impl<'a> Held<'a> {
                 "Traced with {base} in the base and with {other} in the other: the overhead of tracing is in the difference."
             ));
         }
+        let stopped = [base, other].map(|side| side.traced.stopped());
+        if stopped != [0, 0] {
+            let [base, other] = stopped.map(text::grouped);
+            remarks.push(format!(
+                "A filter (seccomp) stopped {base} calls in the base, {other} in the other: they are counted, without a time."
+            ));
+        }
         if !(base.traced.missed.is_empty() && other.traced.missed.is_empty()) {
             remarks.push("Not everything was counted: `tollgate show` lists the missed events.".to_owned());
         }

@@ -58,7 +58,8 @@ pub(crate) fn table(traced: &Traced, top: usize, blocking: usize, width: usize) 
     table.heading("");
     match traced.outside {
         Some(outside) => {
-            let row = Row { count: None, errors: None, parts: outside, total_ns: outside.total_ns() };
+            let total_ns = outside.total_ns();
+            let row = Row { count: None, errors: None, parts: outside, total_ns, is_timed: true };
             columns.put(&mut table, Look::Plain, "outside calls", &row, &[], &[]);
             let all = Row {
                 parts: inside.parts.plus(outside),
@@ -105,6 +106,8 @@ struct Row {
     errors: Option<u64>,
     total_ns: u64,
     parts: Parts,
+    /// False where all of its calls were stopped: no time is known.
+    is_timed: bool,
 }
 
 impl Row {
@@ -114,6 +117,7 @@ impl Row {
             errors: Some(call.errors),
             total_ns: call.total_ns,
             parts: call.parts,
+            is_timed: call.stopped == 0 || call.timed() > 0,
         }
     }
 
@@ -124,15 +128,18 @@ impl Row {
             errors: Some(add(|call| call.errors)),
             total_ns: add(|call| call.total_ns),
             parts: calls.iter().fold(Parts::default(), |sum, call| sum.plus(call.parts)),
+            is_timed: true,
         }
     }
 }
 
-fn remark(unfinished: u64) -> Vec<String> {
-    match unfinished {
-        0 => Vec::new(),
-        number => vec![format!("{} did not return", text::grouped(number))],
-    }
+/// What the columns do not say of calls.
+fn remarks(calls: &[&Call]) -> Vec<String> {
+    let sum = |of: fn(&Call) -> u64| calls.iter().map(|call| of(call)).fold(0, u64::saturating_add);
+    let said =
+        [(sum(|call| call.unfinished), "did not return"), (sum(|call| call.stopped), "stopped by a filter")];
+    let said = said.into_iter().filter(|(number, _)| *number > 0);
+    said.map(|(number, what)| format!("{} {what}", text::grouped(number))).collect()
 }
 
 /// Which columns there are.
@@ -192,29 +199,22 @@ impl Columns {
 
     fn section(self, table: &mut Table, calls: &[&Call], top: usize) {
         for call in calls.iter().take(top) {
+            let row = Row::of(call);
             let quantile = |q: f64| call.quantile_ns(q).map(text::time).unwrap_or_default();
             let mut distribution = Vec::new();
             if self.quantiles {
                 distribution.extend([quantile(0.5), quantile(0.99)]);
             }
             if self.longest {
-                distribution.push(text::time(call.max_ns));
+                distribution.push(if row.is_timed { text::time(call.max_ns) } else { String::new() });
             }
             distribution.push(call.mean_ns().map(|mean| text::time(mean.round() as u64)).unwrap_or_default());
-            self.put(
-                table,
-                Look::Plain,
-                &text::sentence(&call.name),
-                &Row::of(call),
-                &distribution,
-                &remark(call.unfinished),
-            );
+            self.put(table, Look::Plain, &text::sentence(&call.name), &row, &distribution, &remarks(&[call]));
         }
         let others = calls.get(top..).unwrap_or_default();
         if !others.is_empty() {
             let name = text::counted(others.len() as u64, "other", "others");
-            let unfinished = others.iter().map(|call| call.unfinished).fold(0, u64::saturating_add);
-            self.put(table, Look::Faint, &name, &Row::sum(others), &[], &remark(unfinished));
+            self.put(table, Look::Faint, &name, &Row::sum(others), &[], &remarks(others));
         }
         if calls.len() > 1 && top > 0 {
             self.put(table, Look::Plain, "  together", &Row::sum(calls), &[], &[]);
@@ -231,12 +231,16 @@ impl Columns {
         remarks: &[String],
     ) {
         let number = |number: Option<u64>| number.map(text::grouped).unwrap_or_default();
-        let part = |ns: u64| if self.times { text::time(ns) } else { text::share(ns, row.total_ns) };
+        let part = |ns: u64| match (row.is_timed, self.times) {
+            (false, _) => String::new(),
+            (true, true) => text::time(ns),
+            (true, false) => text::share(ns, row.total_ns),
+        };
         let mut cells = vec![name.to_owned(), number(row.count)];
         if self.errors {
             cells.push(row.errors.filter(|errors| *errors > 0).map(text::grouped).unwrap_or_default());
         }
-        cells.push(text::time(row.total_ns));
+        cells.push(if row.is_timed { text::time(row.total_ns) } else { String::new() });
         if self.cpu {
             cells.push(part(row.parts.on_cpu_ns));
         }

@@ -24,6 +24,7 @@ fn call(name: &str, count: u64, parts: Parts) -> Call {
         count,
         errors: 0,
         unfinished: 0,
+        stopped: 0,
         total_ns: parts.total_ns(),
         max_ns: mean * 40,
         parts,

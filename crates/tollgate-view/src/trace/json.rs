@@ -62,6 +62,7 @@ struct CallRecord<'a> {
     count: u64,
     errors: u64,
     unfinished: u64,
+    stopped: u64,
     total_s: f64,
     #[serde(flatten)]
     split: Split,
@@ -249,12 +250,14 @@ impl<'a> CallRecord<'a> {
             count: call.count,
             errors: call.errors,
             unfinished: call.unfinished,
+            stopped: call.stopped,
             total_s: seconds(call.total_ns),
             split: Split::of(call.parts, kinds),
             mean_s: call.mean_ns().map(|mean| mean / 1e9),
             p50_s: call.quantile_ns(0.5).map(seconds),
             p99_s: call.quantile_ns(0.99).map(seconds),
-            max_s: (call.max_ns > 0 || call.total_ns == 0).then(|| seconds(call.max_ns)),
+            max_s: (call.max_ns > 0 || (call.total_ns == 0 && call.stopped == 0))
+                .then(|| seconds(call.max_ns)),
             blocking: calls::is_blocking(call),
         }
     }

@@ -211,6 +211,9 @@ fn doubts(traced: &Traced, width: usize) -> String {
         let line = format!("{} {}", text::grouped(missed.number), text::sentence(&missed.what));
         text.push_str(&paragraph(&line, width, "missed: "));
     }
+    if let Some(note) = stopped(traced) {
+        text.push_str(&paragraph(&note, width, "note: "));
+    }
     if let Some(doubt) = division::doubt(traced) {
         text.push_str(&paragraph(&doubt, width, "note: "));
     }
@@ -222,6 +225,16 @@ fn doubts(traced: &Traced, width: usize) -> String {
         text.push_str(&paragraph(&format!("{more} more are in the run document"), width, "note: "));
     }
     text
+}
+
+/// Calls that were stopped before they began.
+fn stopped(traced: &Traced) -> Option<String> {
+    let were = match traced.stopped() {
+        0 => return None,
+        1 => "1 call was".to_owned(),
+        number => format!("{} calls were", text::grouped(number)),
+    };
+    Some(format!("{were} stopped by a filter (seccomp): counted, without a time"))
 }
 
 #[cfg(test)]

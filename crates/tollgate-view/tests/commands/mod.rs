@@ -67,6 +67,7 @@ fn call(name: &str, count: u64, on_cpu_ns: u64, disk_ns: u64) -> Call {
         count,
         errors: 0,
         unfinished: 0,
+        stopped: 0,
         total_ns: on_cpu_ns + disk_ns,
         max_ns: on_cpu_ns,
         parts: Parts { on_cpu_ns, disk_ns, ..Parts::default() },

@@ -23,6 +23,7 @@ fn call(name: &str, parts: Parts) -> Call {
         count: 10,
         errors: 0,
         unfinished: 0,
+        stopped: 0,
         total_ns: parts.total_ns(),
         max_ns: parts.total_ns(),
         parts,

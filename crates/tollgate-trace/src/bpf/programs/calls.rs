@@ -14,7 +14,7 @@ const TS_COMPAT: i32 = 2;
 /// `__X32_SYSCALL_BIT` of a call's number.
 const X32_BIT: i32 = 0x4000_0000;
 /// SIGKILL among pending signals.
-const SIGKILL_PENDING: i32 = 1 << (libc::SIGKILL - 1);
+pub(super) const SIGKILL_PENDING: i32 = 1 << (libc::SIGKILL - 1);
 
 /// sys_enter(regs, number): notes which call begins and when.
 ///
@@ -178,7 +178,7 @@ pub(super) fn slot_of_call(a: &mut Assembler, target: &Target, index: Register) 
 
 /// sys_exit(regs, result): adds up the call that ends.
 pub(super) fn exit(a: &mut Assembler, target: &Target) {
-    let leave = a.label();
+    let (leave, stopped) = (a.label(), a.label());
     let (index, duration, lane_here) = (R7, R9, R8);
     a.mov(CONTEXT, R1);
     lane(a, target);
@@ -194,10 +194,9 @@ pub(super) fn exit(a: &mut Assembler, target: &Target) {
     a.load(R1, lane_here, field!(Lane, live.flags));
     a.jump_if(Condition::Equal, R1, 0, leave);
 
-    // A thread that comes from a fork, or that was let go, returns from a call that was not seen to begin.
     let no_call = NO_CALL as i32;
     a.load(R1, lane_here, field!(Lane, live.call));
-    a.jump_if(Condition::Equal, R1, no_call, leave);
+    a.jump_if(Condition::Equal, R1, no_call, stopped);
     a.call(Helper::KtimeGetNs);
     a.mov(duration, R0);
     a.load(R1, lane_here, field!(Lane, live.entered));
@@ -274,6 +273,9 @@ pub(super) fn exit(a: &mut Assembler, target: &Target) {
     a.count(target.maps.totals, field!(Totals, lost_calls));
     whole_thread(a, target, index, leave);
     a.jump(forget);
+
+    a.bind(stopped);
+    stopped::at_exit(a, target, leave);
 }
 
 /// Where the slot of a call, and its index, are kept while the thread is looked for.
@@ -281,7 +283,7 @@ const SLOT: i16 = 24;
 const INDEX: i16 = 32;
 
 /// R8 = the current thread, as [`current_thread`], of a call's return in whose way it was not needed so far. `index` stays.
-fn whole_thread(a: &mut Assembler, target: &Target, index: Register, leave: Label) {
+pub(super) fn whole_thread(a: &mut Assembler, target: &Target, index: Register, leave: Label) {
     a.store(FRAME, stack(INDEX), index);
     current_thread(a, target, leave);
     a.load(index, FRAME, stack(INDEX));

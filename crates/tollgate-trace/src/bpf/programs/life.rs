@@ -30,7 +30,8 @@ pub(super) fn new(a: &mut Assembler, target: &Target) {
     a.mov(THREAD, R0);
     now(a);
     a.store(THREAD, field!(Thread, live.call), NO_CALL as i32);
-    a.store(THREAD, field!(Thread, live.flags), Thread::TRACED);
+    // Its first return is that of the call that made it.
+    a.store(THREAD, field!(Thread, live.flags), Thread::TRACED | Thread::FRESH);
     a.store(THREAD, field!(Thread, began), NOW);
     a.store(THREAD, field!(Thread, since), NOW);
 

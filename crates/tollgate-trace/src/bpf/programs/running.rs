@@ -134,6 +134,9 @@ fn make(a: &mut Assembler, target: &Target) {
         a.store(FRAME, made(moment), NOW);
     }
     a.store(FRAME, made(field!(Thread, live.flags)), Thread::TRACED);
+    a.unless(Condition::NotEqual, R8, NO_CALL as i32, |a| {
+        a.store(FRAME, made(field!(Thread, live.flags)), Thread::TRACED | Thread::FRESH);
+    });
     a.store(FRAME, made(field!(Thread, doing)), R5);
     a.load(R1, FRAME, Field::word(-SERIAL));
     a.store(FRAME, made(field!(Thread, process)), R1);

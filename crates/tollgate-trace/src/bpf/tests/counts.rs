@@ -54,7 +54,7 @@ fn same(command: &[&str]) {
 
 /// Several times: random calls of a command differ from one time to the other. `by_chance` are calls whose number the
 /// moment of a signal decides.
-fn same_but(command: &[&str], by_chance: &[&str]) {
+pub fn same_but(command: &[&str], by_chance: &[&str]) {
     let command: Vec<OsString> = command.iter().map(Into::into).collect();
     let mut seen = Vec::new();
     for _ in 0..4 {
