@@ -226,13 +226,7 @@ fn read(a: &mut Assembler, files: &Files, to: Register, base: Register, field: F
         a.load(to, R0, Field { offset: 0, width: field.width });
         return;
     }
-    let bytes = if field.width == Width::Double { 8 } else { 4 };
-    a.mov(R3, base);
-    a.add(R3, i32::from(field.offset));
-    a.on_stack(R1, -TEMPORARY);
-    a.mov(R2, bytes);
-    a.call(Helper::ProbeReadKernel);
-    a.load(to, FRAME, Field { offset: -TEMPORARY, width: field.width });
+    probe(a, to, base, field, TEMPORARY);
 }
 
 /// Adds the call to the [`FileRecord`] under the key in R7. R0 to R5 and R9 are lost.

@@ -140,11 +140,8 @@ pub(super) fn end(a: &mut Assembler, target: &Target) {
     if_flagged(a, THREAD, Thread::ARMED, gone);
     now(a);
     add_up(a, target);
-    a.mov(R3, TASK);
-    copy_from(a, Field::double(target.kernel.task.signal));
-    a.load(R3, FRAME, stack(COPIED));
-    copy_from(a, Field::word(target.kernel.task.live));
-    a.load(R1, FRAME, Field::word(-COPIED));
+    probe(a, R3, TASK, Field::double(target.kernel.task.signal), PROBED);
+    probe(a, R1, R3, Field::word(target.kernel.task.live), PROBED);
     a.jump_if(Condition::NotEqual, R1, 0, gone);
     if let Some(tree) = target.maps.tree {
         with_record(a, tree, |a| a.store(R0, field!(ProcessRecord, ended), NOW));
@@ -167,17 +164,8 @@ pub(super) fn end(a: &mut Assembler, target: &Target) {
     a.exit();
 }
 
-/// Where a copied field is.
-const COPIED: i16 = 16;
-
-/// Copies a field of the structure at R3. To load a pointer itself is no work for the program, and much for the verifier: for each it goes
-/// through all types of the kernel by their names, three times (`type_is_trusted` of kernel/bpf/verifier.c), in 2 ms. R0 to R5 are lost.
-fn copy_from(a: &mut Assembler, field: Field) {
-    a.add(R3, i32::from(field.offset));
-    a.on_stack(R1, -COPIED);
-    a.mov(R2, if field.width == Width::Double { 8 } else { 4 });
-    a.call(Helper::ProbeReadKernel);
-}
+/// By where on the stack fields are read.
+const PROBED: i16 = 16;
 
 /// An iterator's program, for each task of the machine: adds up the threads that are still there.
 pub(super) fn remaining(a: &mut Assembler, target: &Target) {

@@ -239,16 +239,9 @@ fn leave_unless_within(a: &mut Assembler, cgroup: &Cgroup, leave: Label) {
     a.bind(within);
 }
 
-/// `to` = the word at an address of the kernel, or what was there before where the address is invalid. R0 to R5 are lost.
+/// See [`probe`].
 fn read(a: &mut Assembler, to: Register, base: Register, field: Field) {
-    let bytes = if field.width == Width::Double { 8 } else { 4 };
-    a.store(FRAME, stack(READ), 0);
-    a.mov(R3, base);
-    a.add(R3, i32::from(field.offset));
-    a.on_stack(R1, -READ);
-    a.mov(R2, bytes);
-    a.call(Helper::ProbeReadKernel);
-    a.load(to, FRAME, Field { offset: -READ, width: field.width });
+    probe(a, to, base, field, READ);
 }
 
 /// Puts the number of the process of the task in R7 on the stack, and marks the process where it is new. R0 to R5, R8 and R9 are lost.
