@@ -49,10 +49,10 @@ pub(super) fn new(a: &mut Assembler, target: &Target) {
     a.bind(same_process);
     a.load(R1, parent, field!(Thread, process));
     a.store(THREAD, field!(Thread, process), R1);
+    a.bind(has_process);
     if let Some(tree) = target.maps.tree {
         with_record(a, tree, |a| a.increase_shared(R0, field!(ProcessRecord, threads), 1));
     }
-    a.bind(has_process);
 
     for total in [field!(Totals, threads), field!(Totals, alive)] {
         a.count(target.maps.totals, total);
@@ -76,23 +76,35 @@ pub(super) fn new(a: &mut Assembler, target: &Target) {
 
 /// Makes the record of the process of R8, whose parent's thread is R7.
 fn add_process(a: &mut Assembler, target: &Target, tree: Tree, parent: Register) {
-    let on_stack = |field: Field| field.at(-RECORD);
-    clear(a, FRAME, stack(RECORD), size_of::<ProcessRecord>());
-    a.load(R1, parent, field!(Thread, process));
-    a.store(FRAME, on_stack(field!(ProcessRecord, parent)), R1);
     a.load(R1, CONTEXT, argument(0));
+    a.load(R2, parent, field!(Thread, process));
+    a.load(R3, THREAD, field!(Thread, process));
+    // Until it executes something it has its parent's name.
+    enter_process(a, target, tree, RECORD, |a| a.call(Helper::GetCurrentComm));
+}
+
+/// Enters the process of the task in R1 into the tree, with its parent's number in R2 and its own in R3. It begins now and has no thread yet.
+/// `name` puts R2 bytes of its name at R1. The record is made on the stack, so far from its end. R0 to R5 are lost.
+pub(super) fn enter_process(
+    a: &mut Assembler,
+    target: &Target,
+    tree: Tree,
+    record: i16,
+    name: impl FnOnce(&mut Assembler),
+) {
+    let on_stack = |field: Field| field.at(-record);
+    clear(a, FRAME, stack(record), size_of::<ProcessRecord>());
     a.load(R1, R1, Field::word(target.kernel.task.tgid));
     a.store(FRAME, on_stack(field!(ProcessRecord, pid)), R1);
-    a.store(FRAME, on_stack(field!(ProcessRecord, threads)), 1);
+    a.store(FRAME, on_stack(field!(ProcessRecord, parent)), R2);
     a.store(FRAME, on_stack(field!(ProcessRecord, began)), NOW);
-    // Until it executes something it has its parent's name.
+    a.store(FRAME, Field::word(-8), R3);
     a.on_stack(R1, on_stack(field!(ProcessRecord, name)).offset);
     a.mov(R2, 16);
-    a.call(Helper::GetCurrentComm);
-    process_key(a);
+    name(a);
     a.map(R1, tree.processes);
     a.on_stack(R2, -8);
-    a.on_stack(R3, -RECORD);
+    a.on_stack(R3, -record);
     a.mov(R4, 0);
     a.call(Helper::MapUpdate);
     a.unless(Condition::Equal, R0, 0, |a| a.count(target.maps.totals, field!(Totals, lost_processes)));

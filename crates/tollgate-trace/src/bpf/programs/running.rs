@@ -4,7 +4,7 @@
 //! moment, in whatever state each is. From there on the other programs see its switches, wake-ups and calls as those of any thread.
 
 use super::calls::OtherTables;
-use super::life::CREATE;
+use super::life::{CREATE, enter_process};
 use super::sched::kind_of_sleep;
 use super::*;
 use crate::bpf::kernel::{CgroupOffsets, TaskOffsets};
@@ -272,26 +272,15 @@ fn serial_of_task(a: &mut Assembler, target: &Target, running: &Running, cgroup:
 
 /// Makes the record of the process of the task in R7, whose mark is in R8: it is its own parent, as one that the trace began with.
 fn record(a: &mut Assembler, target: &Target, tree: Tree, cgroup: &Cgroup) {
-    let on_stack = |field: Field| field.at(-RECORD);
     now(a);
-    clear(a, FRAME, stack(RECORD), size_of::<ProcessRecord>());
-    a.load(R1, R8, field!(Mark, serial));
-    a.store(FRAME, Field::word(-8), R1);
-    a.store(FRAME, on_stack(field!(ProcessRecord, parent)), R1);
-    a.load(R1, TASK, Field::word(target.kernel.task.tgid));
-    a.store(FRAME, on_stack(field!(ProcessRecord, pid)), R1);
-    a.store(FRAME, on_stack(field!(ProcessRecord, began)), NOW);
-    a.mov(R3, TASK);
-    a.add(R3, i32::from(cgroup.offsets.comm));
-    a.on_stack(R1, on_stack(field!(ProcessRecord, name)).offset);
-    a.mov(R2, 16);
-    a.call(Helper::ProbeReadKernel);
-    a.map(R1, tree.processes);
-    a.on_stack(R2, -8);
-    a.on_stack(R3, -RECORD);
-    a.mov(R4, 0);
-    a.call(Helper::MapUpdate);
-    a.unless(Condition::Equal, R0, 0, |a| a.count(target.maps.totals, field!(Totals, lost_processes)));
+    a.mov(R1, TASK);
+    a.load(R2, R8, field!(Mark, serial));
+    a.mov(R3, R2);
+    enter_process(a, target, tree, RECORD, |a| {
+        a.mov(R3, TASK);
+        a.add(R3, i32::from(cgroup.offsets.comm));
+        a.call(Helper::ProbeReadKernel);
+    });
 }
 
 /// The thread in R7 may be on a processor: on this one its next call looks for it, and the tracer is told to look at the others, and at the
