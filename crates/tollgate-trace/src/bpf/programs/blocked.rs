@@ -5,6 +5,7 @@
 //! kernels with CONFIG_KALLSYMS_ALL.) sched_wakeup would not do: it may run on the processor that the woken thread goes to.
 
 use super::life::CREATE;
+use super::sched::sleeper;
 use super::*;
 use crate::bpf::kernel::WakingOffsets;
 use crate::bpf::layout::{Asleep, BlockKey, BlockRecord};
@@ -76,15 +77,7 @@ fn key(field: Field) -> Field {
 /// sched_waking(task): a thread is about to be woken, by what runs here.
 pub(super) fn waking(a: &mut Assembler, target: &Target, blocked: &Blocked) {
     let leave = a.label();
-    a.mov(CONTEXT, R1);
-    a.load(TASK, CONTEXT, argument(0));
-    thread_of(a, target, TASK);
-    a.jump_if(Condition::Equal, R0, 0, leave);
-    a.mov(THREAD, R0);
-    if_flagged(a, THREAD, Thread::ARMED | Thread::ENDED, leave);
-    // One that still runs, or is queued, did not sleep yet.
-    a.load(R1, THREAD, field!(Thread, doing));
-    a.jump_if(Condition::Below, R1, Doing::Disk as i32, leave);
+    sleeper(a, target, Thread::ARMED | Thread::ENDED, leave);
     a.map(R1, blocked.asleep);
     a.mov(R2, TASK);
     a.mov(R3, 0);

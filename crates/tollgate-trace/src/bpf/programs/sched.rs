@@ -135,15 +135,7 @@ pub(super) fn kind_of_sleep(a: &mut Assembler, call: impl FnOnce(&mut Assembler)
 /// sched_wakeup(task): a sleeping task is queued from here on.
 pub(super) fn wakeup(a: &mut Assembler, target: &Target) {
     let leave = a.label();
-    a.mov(CONTEXT, R1);
-    a.load(TASK, CONTEXT, argument(0));
-    thread_of(a, target, TASK);
-    a.jump_if(Condition::Equal, R0, 0, leave);
-    a.mov(THREAD, R0);
-    if_flagged(a, THREAD, Thread::ARMED, leave);
-    // A task that still runs, or is queued, was woken before it slept.
-    a.load(R1, THREAD, field!(Thread, doing));
-    a.jump_if(Condition::Below, R1, Doing::Disk as i32, leave);
+    sleeper(a, target, Thread::ARMED, leave);
     now(a);
     charge(a, THREAD);
     a.mov(R5, Doing::Queued as i32);
@@ -151,4 +143,17 @@ pub(super) fn wakeup(a: &mut Assembler, target: &Target) {
     take_census(a, target);
     a.bind(leave);
     a.exit();
+}
+
+/// R7 = the task that is woken, the first argument; R8 = its thread, where that sleeps and has none of these flags. Goes to `leave` otherwise.
+pub(super) fn sleeper(a: &mut Assembler, target: &Target, without: i32, leave: Label) {
+    a.mov(CONTEXT, R1);
+    a.load(TASK, CONTEXT, argument(0));
+    thread_of(a, target, TASK);
+    a.jump_if(Condition::Equal, R0, 0, leave);
+    a.mov(THREAD, R0);
+    if_flagged(a, THREAD, without, leave);
+    // A task that still runs, or is queued, was woken before it slept.
+    a.load(R1, THREAD, field!(Thread, doing));
+    a.jump_if(Condition::Below, R1, Doing::Disk as i32, leave);
 }
