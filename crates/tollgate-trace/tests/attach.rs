@@ -286,8 +286,9 @@ fn processes_of_a_control_group_may_end_while_they_are_taken() {
             let pid =
                 |line: &str| line.split(' ').find_map(|word| word.strip_prefix("pid=").map(str::to_owned));
             let pids: BTreeSet<Option<String>> = processes.iter().map(|line| pid(line)).collect();
-            // Each is there once.
+            // Each is there once, and all of them are: none from before the trace, or from when it ended.
             assert!(pids.len() >= 2 && pids.len() == processes.len(), "{processes:#?}");
+            assert_eq!(report.number("processes"), processes.len() as u64, "{processes:#?}");
         }
         // Whatever they have made ends before the group is removed.
         drop((first, second));

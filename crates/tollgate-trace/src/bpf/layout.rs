@@ -221,6 +221,9 @@ pub(super) struct Totals {
     pub lost_blocks: u64,
     /// Processes that came into the control group since the trace began.
     pub arrived: u64,
+    /// Not 0 while processes that come into the control group, or are made there, are taken: from the beginning of the trace to its end, and
+    /// not as long as the programs are attached.
+    pub takes_in: u64,
     /// Time outside of calls of the threads that are there, as of [`Lane::outside`]: made anew each time that it is asked for.
     pub glance: u64,
     pub glance_spent: [u64; 4],

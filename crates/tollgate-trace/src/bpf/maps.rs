@@ -226,6 +226,12 @@ impl Maps {
         let asleep = field!(Totals, stretches).offset + 8 * Doing::Sleeping as i16;
         self.total(asleep).fetch_sub(now, Ordering::AcqRel);
         self.total(field!(Totals, census).offset).store(0, Ordering::Release);
+        self.total(field!(Totals, takes_in).offset).store(1, Ordering::Release);
+    }
+
+    /// From now on no process is taken that comes into the control group.
+    pub fn take_none(&self) {
+        self.total(field!(Totals, takes_in).offset).store(0, Ordering::Release);
     }
 
     /// Enters a process that runs already, whose threads are then taken one by one. Returns its serial number.

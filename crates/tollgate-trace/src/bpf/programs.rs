@@ -439,13 +439,18 @@ fn add_spent(a: &mut Assembler, to: Register, to_array: Field, from_array: Field
     }
 }
 
-/// Clears the thread's times, which have been added up. What it does from here on is seen from its beginning. R1 is lost.
+/// Clears the thread's times, which have been added up. R1 is lost.
 fn forget_spent(a: &mut Assembler) {
     for doing in [Doing::Running, Doing::Queued, Doing::Disk, Doing::Sleeping] {
         a.store(THREAD, by_doing(field!(Thread, spent), doing), 0);
     }
+    clear_flags(a, Thread::WAITED);
+}
+
+/// Clears flags of the thread in R8. R1 is lost.
+fn clear_flags(a: &mut Assembler, flags: i32) {
     a.load(R1, THREAD, field!(Thread, live.flags));
-    a.and(R1, !(Thread::WAITED | Thread::FRESH));
+    a.and(R1, !flags);
     a.store(THREAD, field!(Thread, live.flags), R1);
 }
 

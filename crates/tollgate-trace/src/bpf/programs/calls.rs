@@ -68,7 +68,7 @@ pub(super) fn enter(a: &mut Assembler, target: &Target) {
 
     tables.write(a, number);
 
-    // It was off the processor outside of calls, or it is to become the command.
+    // It was off the processor outside of calls, this is its first call, or it is to become the command.
     a.bind(slow);
     let armed = a.label();
     a.jump_if(Condition::AnyBit, R1, Thread::ENDED, leave);
@@ -82,6 +82,7 @@ pub(super) fn enter(a: &mut Assembler, target: &Target) {
     }
     add_spent(a, THREAD, field!(Thread, outside), field!(Thread, spent), false);
     forget_spent(a);
+    clear_flags(a, Thread::FRESH);
     let resume = a.label();
     a.bind(resume);
     take_flags(a);

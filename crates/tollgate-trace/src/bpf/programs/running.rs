@@ -188,6 +188,7 @@ const RECORD: i16 = READ + size_of::<ProcessRecord>() as i16;
 pub(super) fn arrive(a: &mut Assembler, target: &Target, running: &Running, cgroup: &Cgroup) {
     let leave = a.label();
     a.mov(CONTEXT, R1);
+    leave_unless_it_takes_in(a, target, leave);
     a.load(R8, CONTEXT, argument(0));
     leave_unless_within(a, cgroup, leave);
     a.load(TASK, CONTEXT, argument(2));
@@ -206,6 +207,7 @@ pub(super) fn arrive(a: &mut Assembler, target: &Target, running: &Running, cgro
 /// task_newtask(task, flags) of a thread that is not of the tree: the new one may be made in the control group. R6 is the context.
 pub(super) fn born(a: &mut Assembler, target: &Target, running: &Running, cgroup: &Cgroup) {
     let leave = a.label();
+    leave_unless_it_takes_in(a, target, leave);
     a.load(TASK, CONTEXT, argument(0));
     read(a, R8, TASK, Field::double(cgroup.offsets.task));
     a.jump_if(Condition::Equal, R8, 0, leave);
@@ -218,6 +220,13 @@ pub(super) fn born(a: &mut Assembler, target: &Target, running: &Running, cgroup
     a.mov(R5, Doing::Queued as i32);
     make(a, target);
     a.bind(leave);
+}
+
+/// Goes to `leave` before the trace begins and when it has ended, see [`Totals::takes_in`]. R1 is lost.
+fn leave_unless_it_takes_in(a: &mut Assembler, target: &Target, leave: Label) {
+    a.value(R1, target.maps.totals, field!(Totals, takes_in).offset as u32);
+    a.load(R1, R1, Field::double(0));
+    a.jump_if(Condition::Equal, R1, 0, leave);
 }
 
 /// Goes to `leave` unless the control group in R8 is the one that is traced, or below it. R8 and R0 to R5 are lost.
