@@ -288,7 +288,8 @@ fn processes_of_a_control_group_may_end_while_they_are_taken() {
             let pids: BTreeSet<Option<String>> = processes.iter().map(|line| pid(line)).collect();
             // Each is there once, and all of them are: none from before the trace, or from when it ended.
             assert!(pids.len() >= 2 && pids.len() == processes.len(), "{processes:#?}");
-            assert_eq!(report.number("processes"), processes.len() as u64, "{processes:#?}");
+            let counted = [report.number("processes"), report.number("threads")];
+            assert_eq!(counted, [processes.len() as u64; 2], "{processes:#?}");
         }
         // Whatever they have made ends before the group is removed.
         drop((first, second));

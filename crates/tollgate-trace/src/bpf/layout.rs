@@ -91,6 +91,8 @@ pub(super) struct Thread {
     pub process: u32,
     /// The number of its lane from 1, while `live` is there; 0 while it is here.
     pub lane: u64,
+    /// How often it was taken into the tree while it ran: programs may do so at once, and the first one counts it.
+    pub taken: u64,
     /// Time off the processor since it last entered or left a call, by [`Doing`].
     pub spent: [u64; 4],
     /// The same, of all stretches outside of calls.

@@ -126,7 +126,7 @@ fn doing_now(a: &mut Assembler, running: &Running) {
 
 /// Makes the thread of the task in R7, which does what is in R5, in the call in R8.
 fn make(a: &mut Assembler, target: &Target) {
-    let (made_it, leave) = (a.label(), a.label());
+    let (made_it, leave, not_counted) = (a.label(), a.label(), a.label());
     clear(a, FRAME, stack(MADE), size_of::<Thread>());
     a.store(FRAME, made(field!(Thread, live.call)), R8);
     // A call that is going on began, for the trace, when that did.
@@ -149,10 +149,14 @@ fn make(a: &mut Assembler, target: &Target) {
     a.call(Helper::TaskStorageGet);
     a.jump_if(Condition::NotEqual, R0, 0, made_it);
     a.count(target.maps.totals, field!(Totals, lost_threads));
+    a.bind(not_counted);
     a.load(R5, FRAME, made(field!(Thread, doing)));
     join_census(a, target, R5, true);
     a.jump(leave);
     a.bind(made_it);
+    a.mov(R1, 1);
+    a.atomic(Atomic::FetchAdd, R0, field!(Thread, taken), R1);
+    a.jump_if(Condition::NotEqual, R1, 0, not_counted);
     for total in [field!(Totals, threads), field!(Totals, alive)] {
         a.count(target.maps.totals, total);
     }
