@@ -8,6 +8,7 @@ mod group;
 mod interval;
 mod wait;
 
+use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::AsFd;
 
@@ -20,7 +21,7 @@ use crate::outcome::{Collected, Trace, TraceError, Used};
 use crate::ptrace::still_running;
 use crate::request::{Choice, Request, Running};
 use crate::run::check_names;
-use given::Given;
+use given::{Found, Given};
 use group::Directory;
 pub use interval::Interval;
 use wait::{Next, Signals};
@@ -38,13 +39,13 @@ pub fn attach(request: &Request, running: &Running, show: impl FnMut(Interval)) 
         return Err(TraceError::Unavailable(why.to_owned()));
     }
     let group = running.cgroup.as_deref().map(Directory::find).transpose().map_err(TraceError::Request)?;
-    let given = match &group {
-        Some(group) => Given::in_group(group).map_err(TraceError::Request)?,
-        None => Given::all(&running.processes)?,
+    let found = match &group {
+        Some(group) => Found::first(group).map_err(TraceError::Request)?,
+        None => Found { given: Given::all(&running.processes)?, left_out: 0 },
     };
     let signals = Signals::hold().map_err(|error| TraceError::System("signalfd(2)", error))?;
     let refused = |why: String| {
-        TraceError::Unavailable(format!("BPF cannot trace here: {}", given::with_owners(&given, why)))
+        TraceError::Unavailable(format!("BPF cannot trace here: {}", given::with_owners(&found.given, why)))
     };
     let request = Request {
         running: true,
@@ -53,7 +54,7 @@ pub fn attach(request: &Request, running: &Running, show: impl FnMut(Interval)) 
         ..request.clone()
     };
     let bpf = Bpf::load(&request).map_err(refused)?;
-    let mut session = Session::begin(bpf, Subject { given, group, processors: 0 }, show)
+    let mut session = Session::begin(bpf, Subject { found, group, processors: 0 }, show)
         .map_err(|why| TraceError::Unavailable(format!("BPF cannot trace here: {why}")))?;
     let limits = wait::Limits { time: running.time, every: running.every, linger: request.linger };
     let until = session.wait(&limits, &signals).map_err(|error| TraceError::System("poll(2)", error))?;
@@ -70,7 +71,7 @@ fn allow_descriptors() {
 
 /// What is traced.
 struct Subject {
-    given: Vec<Given>,
+    found: Found,
     group: Option<Directory>,
     /// Of the first process's affinity mask.
     processors: u32,
@@ -89,11 +90,11 @@ struct Session<F> {
 
 impl<F: FnMut(Interval)> Session<F> {
     fn begin(bpf: Bpf, mut subject: Subject, show: F) -> Result<Self, String> {
-        let first = subject.given.first().map_or(0, |first| first.pid.cast_signed());
+        let first = subject.found.given.first().map_or(0, |first| first.pid.cast_signed());
         let processors = tollgate_os::affinity::allowed(first).map_or(0, |allowed| allowed.len());
         subject.processors = u32::try_from(processors).unwrap_or(u32::MAX);
         let began_ns = bpf.begin();
-        take(&bpf, &subject.given)?;
+        take(&bpf, &subject.found.given)?;
         let last = Collected { stopped_ns: began_ns, ..Collected::default() };
         let mut session = Self { bpf, subject, began_ns, last, intervals: 0, show };
         session.take_newcomers()?;
@@ -107,14 +108,15 @@ impl<F: FnMut(Interval)> Session<F> {
         const MOST_PASSES: usize = 10;
         let Some(group) = &self.subject.group else { return Ok(()) };
         for _ in 0..MOST_PASSES {
-            let known: Vec<u32> = self.subject.given.iter().map(|one| one.pid).collect();
-            let all = Given::in_group(group).unwrap_or_default();
-            let new: Vec<Given> = all.into_iter().filter(|one| !known.contains(&one.pid)).collect();
-            if new.is_empty() {
+            let known: BTreeSet<u32> = self.subject.found.given.iter().map(|one| one.pid).collect();
+            let Ok(new) = Found::in_group(group, &known) else { break };
+            // Those that are left out are found each time.
+            self.subject.found.left_out = new.left_out;
+            if new.given.is_empty() {
                 break;
             }
-            take(&self.bpf, &new)?;
-            self.subject.given.extend(new);
+            take(&self.bpf, &new.given)?;
+            self.subject.found.given.extend(new.given);
         }
         Ok(())
     }
@@ -125,7 +127,7 @@ impl<F: FnMut(Interval)> Session<F> {
             return Ok(());
         }
         let is_missing = |one: &&Given| !self.bpf.has_taken(one.descriptor.as_fd()) && one.runs();
-        match self.subject.given.iter().find(is_missing) {
+        match self.subject.found.given.iter().find(is_missing) {
             Some(one) => {
                 Err(format!("the kernel let no thread of process {} ({}) be taken", one.pid, one.name))
             }
@@ -135,7 +137,7 @@ impl<F: FnMut(Interval)> Session<F> {
 
     /// Looks at what the processes have mapped: at first and at the end.
     fn look(&mut self) {
-        for one in &self.subject.given {
+        for one in &self.subject.found.given {
             self.bpf.look_at(one.pid);
         }
     }
@@ -143,7 +145,7 @@ impl<F: FnMut(Interval)> Session<F> {
     fn wait(&mut self, limits: &wait::Limits, signals: &Signals) -> io::Result<Until> {
         // Of a control group the threads say whether something is left; those that come are not known by number.
         let is_group = self.subject.group.is_some();
-        let awaited = if is_group { &[][..] } else { &self.subject.given[..] };
+        let awaited = if is_group { &[][..] } else { &self.subject.found.given[..] };
         let awaited = awaited.iter().map(|one| one.descriptor.try_clone()).collect::<io::Result<_>>()?;
         let mut wait = wait::Wait::begin(awaited, limits);
         let mut arrived = self.bpf.arrived();
@@ -184,6 +186,7 @@ impl<F: FnMut(Interval)> Session<F> {
         if until == Until::Exited && alive > 0 {
             collected.notes.push(still_running(usize::try_from(alive).ok()));
         }
+        collected.notes.extend(self.subject.found.note());
         if !sees_arrivals {
             let note = "this kernel does not tell which processes come into a control group: those that were in it, and \
                         their children, were traced";
@@ -216,7 +219,7 @@ impl Subject {
             Some((user_ns, sys_ns)) => (user_ns, sys_ns, TimesFrom::Trace),
             None => (0, 0, TimesFrom::Unknown),
         };
-        let command = match (&self.given[..], &self.group) {
+        let command = match (&self.found.given[..], &self.group) {
             ([one], None) => one.command.clone(),
             _ => Vec::new(),
         };
@@ -224,7 +227,7 @@ impl Subject {
         Traced {
             command,
             attached: Some(Attached {
-                processes: self.given.iter().map(|one| one.pid).take(MOST_ENTRIES).collect(),
+                processes: self.found.given.iter().map(|one| one.pid).take(MOST_ENTRIES).collect(),
                 cgroup,
                 until,
             }),

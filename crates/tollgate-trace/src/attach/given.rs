@@ -1,10 +1,11 @@
 //! The processes that are to be traced: each is there, and one that can be traced.
 
 use std::collections::BTreeSet;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::{fs, io};
 
+use rustix::process::{Resource, getrlimit};
 use tollgate_model::text::plainly;
 use tollgate_os::process;
 
@@ -15,6 +16,9 @@ use crate::outcome::TraceError;
 const KERNEL_THREAD: u64 = 0x0020_0000;
 /// As much of its command line is kept.
 const MOST_BYTES: usize = 1 << 16;
+
+/// So many descriptors are left for programs, maps and files.
+const RESERVED: u64 = 64;
 
 /// A process that was found.
 #[derive(Debug)]
@@ -36,19 +40,6 @@ impl Given {
             return Err(TraceError::Request("there is no process to trace".to_owned()));
         }
         pids.into_iter().map(|pid| Self::of(pid).map_err(TraceError::Request)).collect()
-    }
-
-    /// The processes of a control group that can be traced: all but this one, threads of the kernel and those that have just ended.
-    pub fn in_group(group: &Directory) -> Result<Vec<Self>, String> {
-        let all = group.processes()?;
-        let given: Vec<Self> = all.iter().filter_map(|pid| Self::of(*pid).ok()).collect();
-        match (given.is_empty(), all.len()) {
-            (false, _) => Ok(given),
-            (true, 0) => Err(format!("control group {} has no process", group.path().display())),
-            (true, _) => {
-                Err(format!("control group {} has no process that can be traced", group.path().display()))
-            }
-        }
     }
 
     /// Finds one of them, or says why it cannot be traced.
@@ -86,6 +77,59 @@ impl Given {
     pub fn runs(&self) -> bool {
         Stat::of(self.pid).is_some_and(|stat| !matches!(stat.state, 'Z' | 'X'))
     }
+}
+
+/// The processes of a control group.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// Those that can be traced: all but this one, threads of the kernel and those that have just ended.
+    pub given: Vec<Given>,
+    /// How many are left out because this process may have no more descriptors.
+    pub left_out: usize,
+}
+
+impl Found {
+    /// Finds them, but for those that are known already.
+    pub fn in_group(group: &Directory, known: &BTreeSet<u32>) -> Result<Self, String> {
+        let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX).saturating_sub(RESERVED);
+        let mut found = Self::default();
+        for pid in group.processes()?.difference(known) {
+            let Ok(given) = Given::of(*pid) else { continue };
+            // It is the lowest free number: so many are in use.
+            match u64::from(given.descriptor.as_raw_fd().unsigned_abs()) < limit {
+                true => found.given.push(given),
+                false => found.left_out += 1,
+            }
+        }
+        Ok(found)
+    }
+
+    /// The processes that a trace begins with.
+    ///
+    /// # Errors
+    /// A sentence where there is none.
+    pub fn first(group: &Directory) -> Result<Self, String> {
+        let found = Self::in_group(group, &BTreeSet::new())?;
+        let path = group.path().display();
+        match (found.given.is_empty(), found.left_out) {
+            (false, _) => Ok(found),
+            (true, 0) if group.processes()?.is_empty() => Err(format!("control group {path} has no process")),
+            (true, 0) => Err(format!("control group {path} has no process that can be traced")),
+            (true, left_out) => Err(format!("control group {path}: {}", note_of(left_out))),
+        }
+    }
+
+    /// What is said of those that are left out.
+    pub fn note(&self) -> Option<String> {
+        (self.left_out > 0).then(|| note_of(self.left_out))
+    }
+}
+
+fn note_of(left_out: usize) -> String {
+    let were = if left_out == 1 { "1 process was".to_owned() } else { format!("{left_out} processes were") };
+    format!(
+        "{were} not traced, each of which needs a descriptor: the limit of descriptors was reached (RLIMIT_NOFILE of getrlimit(2))"
+    )
 }
 
 fn no_process(pid: u32) -> String {
