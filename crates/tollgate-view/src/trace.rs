@@ -26,7 +26,7 @@ pub(crate) use calls::ranked;
 pub use json::Record;
 pub use page::{interval, page};
 pub use text::grouped;
-pub use view::{By, View};
+pub use view::{By, Stage, View};
 
 /// The one case of a run that `tollgate trace` made.
 pub const CASE: &str = "trace/command";

@@ -5,17 +5,13 @@ use tollgate_model::traced::{FileOperation, FileTime, Parts};
 
 use super::{misaligned, text};
 use crate::figures;
-use crate::table::{Look, Table, paragraph};
+use crate::table::{Look, Table};
 
 /// The most operations of a file that are shown.
 const MOST_OPERATIONS: usize = 6;
 
-/// The table, or why there is none.
+/// The table.
 pub(crate) fn text(traced: &Traced, top: usize, width: usize) -> String {
-    if traced.files.is_empty() {
-        let why = "No files were added up: `tollgate trace --by file` does that, where its backend can.";
-        return paragraph(why, width, "");
-    }
     let mut files: Vec<(&FileTime, Parts)> = traced.files.iter().map(|file| (file, parts(file))).collect();
     files.sort_by_key(|(_, parts)| std::cmp::Reverse(parts.total_ns()));
     let mut table = Table::new(&["file", "total", "cpu", "disk", "other waiting"]).with_dispensable(1);

@@ -5,7 +5,7 @@ use tollgate_model::traced::blame::Account;
 use tollgate_model::traced::{Backend, TimesFrom};
 use tollgate_model::{Traced, Unit};
 
-use super::view::{By, View};
+use super::view::{By, Stage, View};
 use super::{blocked, calls, division, files, histogram, processes, rule, text, tree};
 use crate::figures;
 use crate::table::{heading, paragraph};
@@ -30,7 +30,11 @@ pub fn page(traced: &Traced, view: &View, width: usize) -> String {
         text.push_str(&section("sleeps", &blocked::text(traced, view.top, width), width));
     }
     if view.tree {
-        text.push_str(&section("processes", &tree::text(traced, view.top, width), width));
+        let tree = match traced.tree.is_empty() {
+            true => paragraph(view.stage.without_processes(), width, ""),
+            false => tree::text(traced, view.top, width),
+        };
+        text.push_str(&section("processes", &tree, width));
     }
     if view.rule {
         text.push_str(&paragraph(&rule::in_words(traced), width, ""));
@@ -44,7 +48,8 @@ pub fn page(traced: &Traced, view: &View, width: usize) -> String {
 pub fn interval(traced: &Traced, bounds: (u64, u64), view: &View, width: usize) -> String {
     let (from, to) = bounds;
     let title = format!("from {} to {}", text::time(from), text::time(to));
-    format!("{}{}{}", heading(&title, width), head(traced, width), body(traced, view, width))
+    let view = View { stage: Stage::GoesOn, ..*view };
+    format!("{}{}{}", heading(&title, width), head(traced, width), body(traced, &view, width))
 }
 
 /// A heading, a text, and an empty line.
@@ -68,7 +73,9 @@ fn body(traced: &Traced, view: &View, width: usize) -> String {
             }
             text
         }
+        By::Process if traced.tree.is_empty() => paragraph(view.stage.without_processes(), width, ""),
         By::Process => processes::text(traced, view.top, width),
+        By::File if traced.files.is_empty() => paragraph(view.stage.without_files(), width, ""),
         By::File => files::text(traced, view.top, width),
     };
     format!("{text}\n")
@@ -244,7 +251,34 @@ mod tests {
     use super::*;
     use crate::trace::examples;
 
-    const ALL: View = View { top: 12, blocking: 12, by: By::Call, tree: true, histogram: true, rule: true };
+    const ALL: View = View {
+        top: 12,
+        blocking: 12,
+        by: By::Call,
+        tree: true,
+        histogram: true,
+        rule: true,
+        stage: Stage::Kept,
+    };
+
+    #[test]
+    fn sums_that_were_asked_for_are_not_said_to_be_asked_for() {
+        let (mut traced, view) = (examples::build(), View { by: By::File, ..ALL });
+        (traced.files, traced.tree) = (Vec::new(), Vec::new());
+        let says = |text: String, sentence: &str| {
+            let words: Vec<&str> = text.split_whitespace().collect();
+            assert!(words.join(" ").contains(sentence), "{text}");
+        };
+        says(text_of(&traced, &view), "`tollgate trace --by file` does that");
+        let fresh = View { stage: Stage::Traced, ..view };
+        says(text_of(&traced, &fresh), "No call that was traced worked on a file");
+        assert!(!text_of(&traced, &fresh).contains("does that"));
+        let part = anstream::adapter::strip_str(&interval(&traced, (0, 1), &fresh, 80)).to_string();
+        says(part, "Files are added up over the whole time, and shown at the end.");
+        let by_process = View { by: By::Process, ..fresh };
+        let part = anstream::adapter::strip_str(&interval(&traced, (0, 1), &by_process, 80)).to_string();
+        says(part, "Processes are added up over the whole time, and shown at the end.");
+    }
 
     fn plain(traced: &Traced, view: &View, width: usize) -> String {
         anstream::adapter::strip_str(&page(traced, view, width)).to_string()

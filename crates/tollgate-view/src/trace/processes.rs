@@ -4,7 +4,7 @@ use tollgate_model::Traced;
 use tollgate_model::traced::{Call, Parts, Process};
 
 use super::{calls, text};
-use crate::table::{Look, Table, paragraph};
+use crate::table::{Look, Table};
 
 /// How all threads of a process passed their time.
 pub(crate) fn parts(process: &Process) -> Parts {
@@ -39,15 +39,8 @@ pub(crate) fn real(process: &Process) -> Option<u64> {
     process.ended_ns.map(|ended| ended.saturating_sub(process.began_ns))
 }
 
-/// The table, or why there is none.
+/// The table.
 pub(crate) fn text(traced: &Traced, top: usize, width: usize) -> String {
-    if traced.tree.is_empty() {
-        return paragraph(
-            "Its processes were not added up: `tollgate trace --by process` or `--tree` does that, where its backend can.",
-            width,
-            "",
-        );
-    }
     let mut processes: Vec<(&Process, Parts)> =
         traced.tree.iter().map(|process| (process, parts(process))).collect();
     // By processor time, then by waiting.

@@ -12,13 +12,8 @@ use crate::table::{Look, Table, paragraph};
 const DEEPEST: usize = 12;
 const LONGEST_NAME: usize = 20;
 
-/// The tree with so many lines beneath each, or why there is none.
+/// The tree with so many lines beneath each, and none where no process is known.
 pub(crate) fn text(traced: &Traced, top: usize, width: usize) -> String {
-    if traced.tree.is_empty() {
-        let why =
-            "Its processes were not added up: `tollgate trace --tree` does that, where its backend can.";
-        return paragraph(why, width, "");
-    }
     let forest = Forest::of(traced);
     let header = [&["process", "real"], processes::time_columns(traced), &["top call"]].concat();
     let mut table = Table::new(&header).with_words(&["top call"]).with_dispensable(1);

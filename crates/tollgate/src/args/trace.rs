@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum, ValueHint};
 use tollgate_model::{Label, Traced};
-use tollgate_view::trace::{self, View};
+use tollgate_view::trace::{self, Stage, View};
 
 use super::Format;
 use crate::{examples, time};
@@ -87,7 +87,7 @@ fn parse_pid(text: &str) -> Result<u32, String> {
 impl TraceArgs {
     /// The view that was asked for.
     pub fn view_of(&self, traced: &Traced) -> View {
-        let view = self.view.of(traced);
+        let view = View { stage: Stage::Traced, ..self.view.of(traced) };
         if self.all { view.with_all_rows() } else { view }
     }
 }
@@ -125,7 +125,7 @@ impl ViewArgs {
         let tree = self.tree || (self.by.is_none() && !traced.tree.is_empty());
         // With these a usual terminal has room for the whole.
         let (top, blocking) = self.top.map_or((10, 4), |top| (top, top));
-        View { top, blocking, by, tree, histogram: self.histogram, rule: self.rule }
+        View { top, blocking, by, tree, histogram: self.histogram, rule: self.rule, stage: Stage::Kept }
     }
 }
 
