@@ -169,8 +169,8 @@ impl Report<'_> {
     /// what counts.
     fn show(&self, trace: Trace) -> Ended {
         let Trace { mut traced, events, stacks, ended, .. } = trace;
-        if (self.args.blocked || self.args.stacks.is_some()) && traced.backend != Backend::Bpf {
-            traced.notes.push("what ended sleeps, and their stacks, are known with BPF only".to_owned());
+        if traced.backend != Backend::Bpf {
+            traced.notes.extend(self.without_bpf());
         }
         // With another backend there are none, and a file that is there stays as it is.
         if let Some(file) = &self.args.stacks
@@ -210,6 +210,19 @@ impl Report<'_> {
         // The process is about to end: freeing a million events would only delay it.
         std::mem::forget(events);
         ended
+    }
+
+    /// What was asked for and is known with BPF only, where another backend traced.
+    fn without_bpf(&self) -> Vec<String> {
+        let blocked = self
+            .args
+            .blocked
+            .then(|| "what ended sleeps is known with BPF only, and is not shown".to_owned());
+        let stacks = self.args.stacks.as_deref().map(|file| {
+            let old = if file.exists() { "; the file that is there is an older one" } else { "" };
+            format!("the stacks of sleeps are known with BPF only: {} was not written{old}", file.display())
+        });
+        blocked.into_iter().chain(stacks).collect()
     }
 
     fn keep(&self, facts: Facts, traced: Traced) -> Result<(), Failure> {

@@ -650,6 +650,41 @@ fn stacks_of_programs_that_have_ended_have_names() {
 }
 
 #[test]
+fn what_another_backend_does_not_know_is_said_by_the_option_that_asks_for_it() {
+    let home = Home::new();
+    let directory = tempfile::tempdir().expect("a directory");
+    let [new, old] = ["new", "old"].map(|name| directory.path().join(name));
+    std::fs::write(&old, "of before").expect("a file");
+    let options = |stacks: &std::path::Path| [format!("--stacks={}", stacks.display())];
+    let said = |options: &[String]| {
+        let plain = home.tollgate(["trace", "--format=json"]);
+        // Root without the rights to load programs.
+        let mut without = std::process::Command::new("setpriv");
+        without
+            .arg("--bounding-set=-bpf,-perfmon,-sys_admin")
+            .arg(plain.get_program())
+            .args(plain.get_args());
+        without.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let output = without.args(options).args(["--", "true"]).output().ok()?;
+        let document: Value = serde_json::from_slice(&output.stdout).ok()?;
+        (document["backend"] != "bpf").then(|| document["notes"].to_string())
+    };
+    let blocked = ["--blocked".to_owned()];
+    let (Some(blocked), Some(stacks), Some(kept)) =
+        (said(&blocked), said(&options(&new)), said(&options(&old)))
+    else {
+        return eprintln!("skipped: setpriv(1) cannot take the rights to load BPF programs away");
+    };
+    assert!(
+        blocked.contains("what ended sleeps is known with BPF only") && !blocked.contains("stacks"),
+        "{blocked}"
+    );
+    assert!(stacks.contains("new was not written\"") && !stacks.contains("what ended"), "{stacks}");
+    assert!(kept.contains("old was not written; the file that is there is an older one"), "{kept}");
+    assert!(!new.exists() && std::fs::read_to_string(&old).expect("a file") == "of before");
+}
+
+#[test]
 fn only_the_calls_that_are_asked_for_are_counted() {
     for backend in ["--backend=bpf", "--backend=ptrace"] {
         let home = Home::new();
