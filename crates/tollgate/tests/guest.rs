@@ -80,19 +80,14 @@ fn fact<'a>(run: &'a Value, name: &str) -> &'a Value {
 fn an_independent_program_counts_the_same() {
     let _alone = alone_or_skip!();
     let home = Home::new();
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/vm/counts.c");
-    let init = home.path().join("init");
-    let built = Command::new("cc").args(["-static", "-O2", "-o"]).args([&init, &source]).output();
-    match built {
-        Err(error) => return println!("skipped: there is no C compiler: {error}"),
-        Ok(built) => assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr)),
-    }
+    let Some(init) = common::guest::compiled(home.path(), "counts.c") else { return };
     let benchmarks = COUNTED.map(|(benchmark, _)| benchmark);
     let out = home.path().join("run.json").display().to_string();
     let words = [&["run", "--verbose", "--out", &out], &benchmarks[..], &["--in", "vm:exact"]].concat();
     let said = home.tollgate(words).assert().success().get_output().stderr.clone();
     let ours: Value = serde_json::from_slice(&fs::read(&out).expect("a run")).expect("JSON");
-    let theirs = counted(home.path(), &init, &String::from_utf8_lossy(&said));
+    let said = String::from_utf8_lossy(&said);
+    let theirs = common::guest::says(home.path(), &said, &[("init", &init)], "counts: ");
     for (benchmark, name) in COUNTED {
         let of_program =
             theirs.split_whitespace().find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
@@ -100,53 +95,6 @@ fn an_independent_program_counts_the_same() {
         println!("{benchmark}: {of_program} by the independent program");
         assert_eq!(figure(&ours, benchmark), of_program, "{benchmark}: {theirs}");
     }
-}
-
-/// What the program prints as `/init`, with the arguments that tollgate says it gave QEMU.
-fn counted(directory: &Path, init: &Path, said: &str) -> String {
-    let (_, rest) = said.split_once(": command: ").expect("the command");
-    let line = rest.lines().next().expect("a line");
-    let words = Command::new("sh").args(["-c", &format!("printf '%s\\n' {line}")]).output().expect("a shell");
-    let mut words: Vec<String> =
-        String::from_utf8(words.stdout).expect("text").lines().map(str::to_owned).collect();
-    let (image, console) = (directory.join("initramfs"), directory.join("console"));
-    fs::write(&image, archive(&fs::read(init).expect("the program"))).expect("written");
-    let at = words.iter().position(|word| word == "-initrd").expect("an initramfs");
-    words[at + 1] = image.display().to_string();
-    let at = words.iter().position(|word| word.starts_with("file,id=console,path=")).expect("a console");
-    words[at] = format!("file,id=console,path={}", console.display());
-    // The monitor's protocol goes over a descriptor of tollgate's.
-    for monitor in ["socket,id=monitor,", "chardev=monitor,"] {
-        let at = words.iter().position(|word| word.starts_with(monitor)).expect("a monitor");
-        words.drain(at - 1..=at);
-    }
-    let mut timed = Command::new("timeout");
-    timed.arg("300").args(&words).stdin(Stdio::null());
-    let output = timed.output().expect("started");
-    let text = fs::read_to_string(&console).unwrap_or_default();
-    let counts = text.lines().find_map(|line| Some(line.split_once("counts: ")?.1.to_owned()));
-    counts.unwrap_or_else(|| panic!("no counts: {text}\n{}", String::from_utf8_lossy(&output.stderr)))
-}
-
-/// An archive in the format newc of cpio(5): a console, as the kernel gives its first process, and the program.
-fn archive(init: &[u8]) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let mut entry = |name: &str, mode: u32, device: [u32; 2], content: &[u8]| {
-        let size = u32::try_from(content.len()).expect("small");
-        let length = u32::try_from(name.len() + 1).expect("short");
-        let fields = [1, mode, 0, 0, 1, 0, size, 0, 0, device[0], device[1], length, 0];
-        bytes.extend(b"070701");
-        fields.iter().for_each(|field| bytes.extend(format!("{field:08x}").bytes()));
-        for part in [&[name.as_bytes(), b"\0"].concat()[..], content] {
-            bytes.extend(part);
-            bytes.resize(bytes.len().next_multiple_of(4), 0);
-        }
-    };
-    entry("dev", 0o040_755, [0, 0], b"");
-    entry("dev/console", 0o020_600, [5, 1], b"");
-    entry("init", 0o100_755, [0, 0], init);
-    entry("TRAILER!!!", 0, [0, 0], b"");
-    bytes
 }
 
 #[test]

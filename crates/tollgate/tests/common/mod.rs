@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 #![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
 
+pub mod guest;
 #[path = "../../../../tests/inherited.rs"]
 mod inherited;
 pub mod marked;

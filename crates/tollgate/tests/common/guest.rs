@@ -1,0 +1,71 @@
+//! A guest whose first process is a program of ours, on the machine that tollgate makes for `--in vm`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// A program of tests/vm, compiled to one static file. None where there is no compiler, which is said.
+pub fn compiled(directory: &Path, source: &str) -> Option<PathBuf> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/vm").join(source);
+    let program = directory.join("program");
+    let built =
+        Command::new("cc").args(["-static", "-O2", "-pthread", "-o"]).args([&program, &source]).output();
+    match built {
+        Err(error) => {
+            println!("skipped: there is no C compiler: {error}");
+            return None;
+        }
+        Ok(built) => assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr)),
+    }
+    Some(program)
+}
+
+/// The rest of the line that the guest's first process, `init`, prints after `mark`. `said` is what tollgate said of a run with `--verbose`: the
+/// guest has the arguments that it gave QEMU, and these files.
+pub fn says(directory: &Path, said: &str, files: &[(&str, &Path)], mark: &str) -> String {
+    let (_, rest) = said.split_once(": command: ").expect("the command");
+    let line = rest.lines().next().expect("a line");
+    let words = Command::new("sh").args(["-c", &format!("printf '%s\\n' {line}")]).output().expect("a shell");
+    let mut words: Vec<String> =
+        String::from_utf8(words.stdout).expect("text").lines().map(str::to_owned).collect();
+    let (image, console) = (directory.join("initramfs"), directory.join("console"));
+    fs::write(&image, archive(files)).expect("written");
+    let at = words.iter().position(|word| word == "-initrd").expect("an initramfs");
+    words[at + 1] = image.display().to_string();
+    let at = words.iter().position(|word| word.starts_with("file,id=console,path=")).expect("a console");
+    words[at] = format!("file,id=console,path={}", console.display());
+    // The monitor's protocol goes over a descriptor of tollgate's.
+    for monitor in ["socket,id=monitor,", "chardev=monitor,"] {
+        let at = words.iter().position(|word| word.starts_with(monitor)).expect("a monitor");
+        words.drain(at - 1..=at);
+    }
+    let mut timed = Command::new("timeout");
+    timed.arg("300").args(&words).stdin(Stdio::null());
+    let output = timed.output().expect("started");
+    let text = fs::read_to_string(&console).unwrap_or_default();
+    let line = text.lines().find_map(|line| Some(line.split_once(mark)?.1.to_owned()));
+    line.unwrap_or_else(|| panic!("no {mark:?}: {text}\n{}", String::from_utf8_lossy(&output.stderr)))
+}
+
+/// An archive in the format newc of cpio(5): a console, as the kernel gives its first process, and programs.
+fn archive(files: &[(&str, &Path)]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut entry = |name: &str, mode: u32, device: [u32; 2], content: &[u8]| {
+        let size = u32::try_from(content.len()).expect("small");
+        let length = u32::try_from(name.len() + 1).expect("short");
+        let fields = [1, mode, 0, 0, 1, 0, size, 0, 0, device[0], device[1], length, 0];
+        bytes.extend(b"070701");
+        fields.iter().for_each(|field| bytes.extend(format!("{field:08x}").bytes()));
+        for part in [&[name.as_bytes(), b"\0"].concat()[..], content] {
+            bytes.extend(part);
+            bytes.resize(bytes.len().next_multiple_of(4), 0);
+        }
+    };
+    entry("dev", 0o040_755, [0, 0], b"");
+    entry("dev/console", 0o020_600, [5, 1], b"");
+    for (name, file) in files {
+        entry(name, 0o100_755, [0, 0], &fs::read(file).expect("the program"));
+    }
+    entry("TRAILER!!!", 0, [0, 0], b"");
+    bytes
+}

@@ -1,0 +1,82 @@
+//! `tollgate trace` on other kernels: in guests, which need QEMU and a kernel with its modules, such as Debian's package linux-image-cloud-amd64
+//! unpacked into the directory that TOLLGATE_KERNELS names. One processor is all that they have, and threads of the kernel are preempted there.
+
+#![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
+
+mod common;
+
+use std::path::Path;
+
+use common::{Home, guest, program};
+use serde_json::Value;
+
+/// Preemption anywhere in the kernel, and a time stamp counter that counts instructions.
+const ENVIRONMENT: &str = "vm:exact,append=preempt=full";
+
+/// The line that the first process of such a guest, one of tests/vm, prints after a mark. None where there is none, which is said.
+fn line(source: &str, mark: &str, more: &[(&str, &Path)]) -> Option<String> {
+    let home = Home::new();
+    if let Some(why) = home.no_guest() {
+        println!("skipped: {why}");
+        return None;
+    }
+    let init = guest::compiled(home.path(), source)?;
+    let words = ["run", "entry/syscall", "--quick", "--verbose", "--in", ENVIRONMENT];
+    let said = home.tollgate(words).assert().success().get_output().stderr.clone();
+    let files = [&[("init", &*init)], more].concat();
+    Some(guest::says(home.path(), &String::from_utf8_lossy(&said), &files, mark))
+}
+
+/// Returned, failed and not returned.
+fn counts(calls: &Value, name: &str) -> [u64; 3] {
+    let all = calls.as_array().expect("calls");
+    let of =
+        |call: &Value| ["count", "errors", "unfinished"].map(|field| call[field].as_u64().expect("a number"));
+    all.iter().find(|call| call["name"] == name).map(of).unwrap_or_default()
+}
+
+/// The numbers are those of tests/vm/traced.c.
+#[test]
+#[ignore = "slow: .ci/run runs it"]
+fn each_call_is_counted_where_the_kernel_may_be_preempted_anywhere() {
+    let Some(line) = line("traced.c", "traced: ", &[("tollgate", &program())]) else { return };
+    let trace: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
+    assert_eq!((&trace["backend"], &trace["ended"]["exit"]), (&"bpf".into(), &0.into()), "{line}");
+    assert_eq!((&trace["processes"], &trace["threads"]), (&8.into(), &12.into()), "{line}");
+    assert_eq!(trace["missed"], Value::Array(Vec::new()), "{line}");
+    for (name, expected) in [
+        ("getppid", [304_000, 0, 0]),
+        ("getppid (32-bit)", [7, 0, 0]),
+        ("call 1000", [5, 5, 0]),
+        // -1 is the largest number.
+        ("call 1023 and above", [4, 4, 0]),
+        ("execve", [4, 0, 0]),
+        ("pause", [0, 0, 1]),
+        ("exit", [0, 0, 4]),
+        ("exit_group", [0, 0, 7]),
+    ] {
+        assert_eq!(counts(&trace["calls"], name), expected, "{name}: {line}");
+    }
+}
+
+/// What crates/tollgate-trace/src/bpf/programs.rs says of functions. Where this fails the kernel has become better, and they are worth another
+/// look.
+#[test]
+#[ignore = "slow: .ci/run runs it"]
+fn functions_of_the_kernel_are_no_place_for_programs() {
+    let Some(line) = line("points.c", "points: ", &[]) else { return };
+    println!("{line}");
+    let figure = |name: &str| -> u64 {
+        let words = line.split_whitespace().filter_map(|word| word.split_once('='));
+        let found = words.filter(|(word, _)| *word == name).find_map(|(_, figure)| figure.parse().ok());
+        found.unwrap_or_else(|| panic!("no {name}: {line}"))
+    };
+    assert!(figure("alone") < figure("tracepoints"), "{line}");
+    assert!(
+        figure("tracepoints") < figure("functions"),
+        "a traced call takes no longer by functions: {line}"
+    );
+    assert_eq!(figure("missed"), 0, "{line}");
+    assert!(figure("missed-functions") > 0, "functions miss no call: {line}");
+    assert_eq!(figure("left"), 1, "nothing is left of a function that a process did not leave: {line}");
+}
