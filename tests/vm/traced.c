@@ -89,6 +89,18 @@ static void call_by_number(void)
 		__asm__ volatile("int $0x80" : "=a"(result) : "a"(GETPPID_OF_I386) : "memory");
 }
 
+static void trace(const char *mark, char *option)
+{
+	printf("%s", mark);
+	fflush(stdout);
+	if (!fork()) {
+		execl("/tollgate", "tollgate", "trace", "--format=json", option, "--", "/init", "calls", (char *)NULL);
+		perror("stopped: /tollgate");
+		_exit(1);
+	}
+	wait_for_all();
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 1) {
@@ -104,13 +116,7 @@ int main(int argc, char **argv)
 	mkdir("/tmp", 0755);
 	if (mount("proc", "/proc", "proc", 0, NULL) || mount("sysfs", "/sys", "sysfs", 0, NULL))
 		perror("stopped: mount");
-	printf("traced: ");
-	fflush(stdout);
-	if (!fork()) {
-		execl("/tollgate", "tollgate", "trace", "--by", "process", "--format=json", "--", "/init", "calls", (char *)NULL);
-		perror("stopped: /tollgate");
-		_exit(1);
-	}
-	wait_for_all();
+	trace("traced: ", "--all");
+	trace("only: ", "--only=execve");
 	reboot(RB_AUTOBOOT);
 }

@@ -84,7 +84,10 @@ impl Bpf {
         let target = chosen;
         let running = marks.map(|marks| marks.with_program(&target)).transpose()?;
         let costs = match subject {
-            Some(subject) => subject.measure(|process| maps.adopt(process, false)),
+            Some(subject) => subject.measure(|process| {
+                maps.want(cost::CALL);
+                maps.adopt(process, false)
+            }),
             None => Costs::default(),
         };
         maps.reset()?;

@@ -87,7 +87,7 @@ fn an_independent_program_counts_the_same() {
     let said = home.tollgate(words).assert().success().get_output().stderr.clone();
     let ours: Value = serde_json::from_slice(&fs::read(&out).expect("a run")).expect("JSON");
     let said = String::from_utf8_lossy(&said);
-    let theirs = common::guest::says(home.path(), &said, &[("init", &init)], "counts: ");
+    let [theirs] = common::guest::says(home.path(), &said, &[("init", &init)], ["counts: "]);
     for (benchmark, name) in COUNTED {
         let of_program =
             theirs.split_whitespace().find_map(|word| word.strip_prefix(name)?.strip_prefix('='));

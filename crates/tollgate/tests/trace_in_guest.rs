@@ -13,8 +13,8 @@ use serde_json::Value;
 /// Preemption anywhere in the kernel, and a time stamp counter that counts instructions.
 const ENVIRONMENT: &str = "vm:exact,append=preempt=full";
 
-/// The line that the first process of such a guest, one of tests/vm, prints after a mark. None where there is none, which is said.
-fn line(source: &str, mark: &str, more: &[(&str, &Path)]) -> Option<String> {
+/// What the first process of such a guest, one of tests/vm, prints after marks. None where there is no guest, which is said.
+fn lines<const N: usize>(source: &str, marks: [&str; N], more: &[(&str, &Path)]) -> Option<[String; N]> {
     let home = Home::new();
     if let Some(why) = home.no_guest() {
         println!("skipped: {why}");
@@ -24,7 +24,7 @@ fn line(source: &str, mark: &str, more: &[(&str, &Path)]) -> Option<String> {
     let words = ["run", "entry/syscall", "--quick", "--verbose", "--in", ENVIRONMENT];
     let said = home.tollgate(words).assert().success().get_output().stderr.clone();
     let files = [&[("init", &*init)], more].concat();
-    Some(guest::says(home.path(), &String::from_utf8_lossy(&said), &files, mark))
+    Some(guest::says(home.path(), &String::from_utf8_lossy(&said), &files, marks))
 }
 
 /// Returned, failed and not returned.
@@ -35,15 +35,24 @@ fn counts(calls: &Value, name: &str) -> [u64; 3] {
     all.iter().find(|call| call["name"] == name).map(of).unwrap_or_default()
 }
 
+fn parsed(line: &str) -> Value {
+    serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))
+}
+
+/// Instructions that are added to a call of the command, and to one of another process.
+fn costs(trace: &Value) -> [f64; 2] {
+    ["per_call_ns", "others_per_call_ns"].map(|name| trace["cost"][name].as_f64().expect("a number"))
+}
+
 /// The numbers are those of tests/vm/traced.c.
 #[test]
 #[ignore = "slow: .ci/run runs it"]
 fn each_call_is_counted_where_the_kernel_may_be_preempted_anywhere() {
-    let Some(line) = line("traced.c", "traced: ", &[("tollgate", &program())]) else { return };
-    let trace: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
-    assert_eq!((&trace["backend"], &trace["ended"]["exit"]), (&"bpf".into(), &0.into()), "{line}");
-    assert_eq!((&trace["processes"], &trace["threads"]), (&8.into(), &12.into()), "{line}");
-    assert_eq!(trace["missed"], Value::Array(Vec::new()), "{line}");
+    let marks = ["traced: ", "only: "];
+    let Some([all, only]) = lines("traced.c", marks, &[("tollgate", &program())]) else { return };
+    let (all, only) = (parsed(&all), parsed(&only));
+    assert_eq!((&all["backend"], &all["ended"]["exit"]), (&"bpf".into(), &0.into()), "{all}");
+    assert_eq!((&all["processes"], &all["threads"]), (&8.into(), &12.into()), "{all}");
     for (name, expected) in [
         ("getppid", [304_000, 0, 0]),
         ("getppid (32-bit)", [7, 0, 0]),
@@ -55,8 +64,21 @@ fn each_call_is_counted_where_the_kernel_may_be_preempted_anywhere() {
         ("exit", [0, 0, 4]),
         ("exit_group", [0, 0, 7]),
     ] {
-        assert_eq!(counts(&trace["calls"], name), expected, "{name}: {line}");
+        assert_eq!(counts(&all["calls"], name), expected, "{name}: {all}");
     }
+    for trace in [&all, &only] {
+        assert_eq!(trace["missed"], Value::Array(Vec::new()), "{trace}");
+    }
+    let names: Vec<_> =
+        only["calls"].as_array().expect("calls").iter().filter_map(|call| call["name"].as_str()).collect();
+    assert_eq!((names, counts(&only["calls"], "execve")), (vec!["execve"], [4, 0, 0]), "{only}");
+    // The call that is timed is not the one that was asked for, and costs the same.
+    let ([traced, others], [of_only, beside]) = (costs(&all), costs(&only));
+    println!(
+        "{traced} instructions to a call, {others} to one of another process; with --only {of_only} and {beside}"
+    );
+    assert!(0.0 < others && others < traced && beside < of_only && of_only < 1.2 * traced, "{all} {only}");
+    assert!(traced < 1.2 * of_only, "{all} {only}");
 }
 
 /// What crates/tollgate-trace/src/bpf/programs.rs says of functions. Where this fails the kernel has become better, and they are worth another
@@ -64,7 +86,7 @@ fn each_call_is_counted_where_the_kernel_may_be_preempted_anywhere() {
 #[test]
 #[ignore = "slow: .ci/run runs it"]
 fn functions_of_the_kernel_are_no_place_for_programs() {
-    let Some(line) = line("points.c", "points: ", &[]) else { return };
+    let Some([line]) = lines("points.c", ["points: "], &[]) else { return };
     println!("{line}");
     let figure = |name: &str| -> u64 {
         let words = line.split_whitespace().filter_map(|word| word.split_once('='));

@@ -11,6 +11,8 @@ use tollgate_os::shared::Shared;
 
 use crate::clock;
 
+/// The call of which the overhead is measured, by its index.
+pub(super) const CALL: usize = libc::SYS_getppid as usize;
 /// Stretches of one measurement, of which the median counts, and calls in each.
 const STRETCHES: usize = 9;
 const CALLS: u64 = 100;
@@ -18,7 +20,7 @@ const CALLS: u64 = 100;
 /// Nanoseconds that are added to a call, where they could be measured.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Costs {
-    /// Of a process that is traced.
+    /// Of a process that is traced, where the call was asked for.
     pub traced: Option<f64>,
     /// Of one that is not.
     pub others: Option<f64>,

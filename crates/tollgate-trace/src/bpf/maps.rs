@@ -198,6 +198,14 @@ impl Maps {
         }
     }
 
+    /// Traces a call until [`Self::reset`], also where it was not asked for.
+    pub fn want(&self, index: usize) {
+        let byte = field!(Totals, slot_of).offset as usize + 2 * (index % CALLS);
+        if let Some(word) = self.shared_totals.words().get(byte / 8) {
+            word.fetch_and(!(u64::from(Totals::UNWANTED) << (byte % 8 * 8)), Ordering::Relaxed);
+        }
+    }
+
     /// Enters a process into the tree: as the command that it is about to execute, or as it is.
     pub fn adopt(&self, process: BorrowedFd, armed: bool) -> io::Result<()> {
         let flags = Thread::TRACED | if armed { Thread::ARMED } else { Thread::FRESH };

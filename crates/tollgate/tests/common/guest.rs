@@ -20,9 +20,14 @@ pub fn compiled(directory: &Path, source: &str) -> Option<PathBuf> {
     Some(program)
 }
 
-/// The rest of the line that the guest's first process, `init`, prints after `mark`. `said` is what tollgate said of a run with `--verbose`: the
-/// guest has the arguments that it gave QEMU, and these files.
-pub fn says(directory: &Path, said: &str, files: &[(&str, &Path)], mark: &str) -> String {
+/// What the guest's first process, `init`, prints: for each mark the rest of the line after it. `said` is what tollgate said of a run with
+/// `--verbose`: the guest has the arguments that it gave QEMU, and these files.
+pub fn says<const N: usize>(
+    directory: &Path,
+    said: &str,
+    files: &[(&str, &Path)],
+    marks: [&str; N],
+) -> [String; N] {
     let (_, rest) = said.split_once(": command: ").expect("the command");
     let line = rest.lines().next().expect("a line");
     let words = Command::new("sh").args(["-c", &format!("printf '%s\\n' {line}")]).output().expect("a shell");
@@ -43,8 +48,10 @@ pub fn says(directory: &Path, said: &str, files: &[(&str, &Path)], mark: &str) -
     timed.arg("300").args(&words).stdin(Stdio::null());
     let output = timed.output().expect("started");
     let text = fs::read_to_string(&console).unwrap_or_default();
-    let line = text.lines().find_map(|line| Some(line.split_once(mark)?.1.to_owned()));
-    line.unwrap_or_else(|| panic!("no {mark:?}: {text}\n{}", String::from_utf8_lossy(&output.stderr)))
+    marks.map(|mark| {
+        let line = text.lines().find_map(|line| Some(line.split_once(mark)?.1.to_owned()));
+        line.unwrap_or_else(|| panic!("no {mark:?}: {text}\n{}", String::from_utf8_lossy(&output.stderr)))
+    })
 }
 
 /// An archive in the format newc of cpio(5): a console, as the kernel gives its first process, and programs.
