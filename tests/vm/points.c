@@ -5,9 +5,11 @@
  *
  * It prints, after "points: ":
  *     alone, tracepoints, functions    instructions of getppid(2): by itself, and with an empty program at its entry and at its return
- *     started, ended                   microseconds to attach the two programs to the function, and to detach them
+ *     start, end, start-functions, end-functions
+ *                                      microseconds to load and attach the two programs, and to detach them
  *     of, missed, missed-functions     calls of three processes on one processor, and those that programs which read the clock did not see
- *     left                             trampolines that stay in the kernel when x64_sys_call had programs while a process ended
+ *     left                             trampolines that stay in the kernel when x64_sys_call had programs while a process ended; -1 where it
+ *                                      may have none
  *
  *     cc -static -O2 -o init points.c
  */
@@ -99,7 +101,8 @@ struct points {
 	int programs[2], links[2];
 };
 
-static struct points attach(const char *entry, const char *exit, int clock)
+/* Where the kernel refuses that a link is negative. */
+static struct points try_to_attach(const char *entry, const char *exit, int clock)
 {
 	int is_function = entry == exit;
 	const char *names[] = { entry, exit };
@@ -112,9 +115,16 @@ static struct points attach(const char *entry, const char *exit, int clock)
 		points.programs[i] = program(type, find(is_function ? FUNCTION : TYPEDEF, names[i]), clock);
 		attributes.raw_tracepoint.prog_fd = points.programs[i];
 		points.links[i] = bpf(BPF_RAW_TRACEPOINT_OPEN, &attributes);
-		if (points.links[i] < 0)
-			stop(names[i]);
 	}
+	return points;
+}
+
+static struct points attach(const char *entry, const char *exit, int clock)
+{
+	struct points points = try_to_attach(entry, exit, clock);
+
+	if (points.links[0] < 0 || points.links[1] < 0)
+		stop(entry);
 	return points;
 }
 
@@ -205,6 +215,19 @@ static uint64_t missed_of_many(struct points points)
 	return missed(points.programs[0]) + missed(points.programs[1]) - before;
 }
 
+/* What the programs add to a call, and to the run that has them. */
+static void added(const char *entry, const char *exit, const char *name, const char *suffix)
+{
+	uint64_t began = microseconds();
+	struct points points = attach(entry, exit, 0);
+
+	printf("start%s=%u ", suffix, (unsigned)(microseconds() - began));
+	printf("%s=%u ", name, instructions());
+	began = microseconds();
+	detach(points);
+	printf("end%s=%u ", suffix, (unsigned)(microseconds() - began));
+}
+
 static int trampolines(void)
 {
 	FILE *file = fopen("/proc/kallsyms", "r");
@@ -227,15 +250,17 @@ static int left(void)
 	return trampolines();
 }
 
-/* Of a function that each process enters at its end and never leaves. */
+/* Of a function that each process enters at its end and never leaves; -1 where no program may be there. */
 static int left_behind(void)
 {
-	detach(attach("x64_sys_call", "x64_sys_call", 0));
+	struct points points = try_to_attach("x64_sys_call", "x64_sys_call", 0);
+
+	if (points.links[0] < 0 || points.links[1] < 0)
+		return -1;
+	detach(points);
 	if (left())
 		stop("a trampoline is left without the end of a process");
-
-	struct points points = attach("x64_sys_call", "x64_sys_call", 0);
-
+	points = attach("x64_sys_call", "x64_sys_call", 0);
 	if (!fork())
 		_exit(0);
 	wait(NULL);
@@ -246,7 +271,7 @@ static int left_behind(void)
 int main(void)
 {
 	static const char *ENTER = "btf_trace_sys_enter", *EXIT = "btf_trace_sys_exit", *FUNCTION_OF_CALL = "__do_sys_getppid";
-	uint64_t began;
+	struct points points;
 
 	mkdir("/proc", 0755);
 	mkdir("/sys", 0755);
@@ -254,18 +279,8 @@ int main(void)
 		stop("mount");
 	read_types();
 	printf("points: alone=%u ", instructions());
-
-	struct points points = attach(ENTER, EXIT, 0);
-	printf("tracepoints=%u ", instructions());
-	detach(points);
-
-	began = microseconds();
-	points = attach(FUNCTION_OF_CALL, FUNCTION_OF_CALL, 0);
-	printf("started=%u ", (unsigned)(microseconds() - began));
-	printf("functions=%u ", instructions());
-	began = microseconds();
-	detach(points);
-	printf("ended=%u ", (unsigned)(microseconds() - began));
+	added(ENTER, EXIT, "tracepoints", "");
+	added(FUNCTION_OF_CALL, FUNCTION_OF_CALL, "functions", "-functions");
 
 	points = attach(ENTER, EXIT, 1);
 	printf("of=%d missed=%u ", PROCESSES * CALLS, (unsigned)missed_of_many(points));

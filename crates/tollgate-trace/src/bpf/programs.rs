@@ -7,9 +7,14 @@
 //! way, and calls without a slot are counted. One word counts the threads that run, are queued and block; an
 //! atomic addition tells its former value, and so the time in which no thread of the tree runs.
 //!
-//! Programs at the entry of a function (fentry) would spare processes that are not traced the slow path of the two tracepoints of calls. No
-//! function sees what strace(1) counts: the kernel calls `x64_sys_call` for numbers of its table alone, and since 6.15 that is built without
-//! the room at its beginning where programs are attached (arch/x86/entry/Makefile); the about 450 `__x64_sys_*` are attached one by one.
+//! Programs at functions of the kernel (fentry, fexit) would spare processes that are not traced the slow path of the two tracepoints of
+//! calls. They are the worse place, for `--only` too; docs/trace.md has the figures, and tests/vm/points.c counts them anew:
+//! - A preemptible kernel preempts them. It leaves out a program that is at work on the processor, so that all calls of other threads there
+//!   are missed until it goes on. Programs at tracepoints are not preempted.
+//! - To attach and to detach one the kernel waits for grace periods of RCU tasks, some tenths of a second.
+//! - The trampoline of a function is never freed where a thread does not leave the function: with each trace one of `x64_sys_call`, through
+//!   which all calls go, exit(2) too. Since 6.15 nothing can be attached to it (arch/x86/entry/Makefile).
+//! - A traced call takes longer by them. One that goes on when the trace begins, or that a filter stops, is not seen to return.
 //!
 //! A thread carries its state in task storage: PID namespaces, an exec by a thread that is not the leader
 //! and reused numbers need no care. To look that up takes as long as all the rest of an entry or a return, so what these need ([`Live`])
