@@ -389,6 +389,11 @@ impl Traced {
         self.calls.iter().map(|call| call.count).fold(0, u64::saturating_add)
     }
 
+    /// Whether some calls only were asked for, and the others take longer as well (BPF). How many those were is not known.
+    pub fn leaves_calls_out(&self) -> bool {
+        self.backend == Backend::Bpf && self.outside.is_none()
+    }
+
     /// The rule of the published comparison of 2017 (Satoru Takeuchi, "WSL vs VM"): real - (user + sys) / cores, in nanoseconds. It
     /// charges idle cores of a serial stretch as waiting, and may be negative.
     pub fn wait_by_rule_ns(&self, cores: u32) -> f64 {

@@ -70,7 +70,12 @@ pub(crate) fn table(traced: &Traced, top: usize, blocking: usize, width: usize) 
         }
         None => {
             columns.put(&mut table, Look::Plain, "all calls", &inside, &[], &[]);
-            table.row(Look::Faint, &["outside calls".to_owned()], &["unknown to this backend".to_owned()]);
+            let why = if traced.leaves_calls_out() {
+                "unknown, as calls were left out"
+            } else {
+                "unknown to this backend"
+            };
+            table.row(Look::Faint, &["outside calls".to_owned()], &[why.to_owned()]);
         }
     }
     table

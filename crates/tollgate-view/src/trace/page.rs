@@ -171,6 +171,9 @@ fn cost(traced: &Traced, width: usize) -> String {
     lines.extend(cost_to_command(traced));
     lines.push(match cost_to_others(traced) {
         Some(0.0) => "nothing to other processes".to_owned(),
+        Some(ns) if traced.leaves_calls_out() => {
+            format!("{} to each call that was left out, and of every other process meanwhile", each(ns))
+        }
         Some(ns) => format!("{} to each call of every other process meanwhile", each(ns)),
         None => "to other processes: could not be measured".to_owned(),
     });
@@ -205,8 +208,11 @@ pub(crate) fn cost_to_others(traced: &Traced) -> Option<f64> {
     }
 }
 
-/// The share of the real time that tracing took, had all calls been made one after the other.
+/// The share of the real time that tracing took, had all calls been made one after the other. None where their number is not known.
 pub(crate) fn cost_share(traced: &Traced) -> Option<f64> {
+    if traced.leaves_calls_out() {
+        return None;
+    }
     let cost = traced.cost_per_call_ns?.max(0.0) * traced.count() as f64;
     (traced.wall_ns > 0).then(|| cost / traced.wall_ns as f64).filter(|share| share.is_finite())
 }
@@ -355,6 +361,15 @@ Tracing with BPF added, measured in this run:
         assert!(text.contains("call calls errors total cpu off p50"), "{text}");
         assert!(text.contains("outside calls unknown to this backend"), "{text}");
         assert!(text.contains("this backend cannot measure it"), "{text}");
+    }
+
+    #[test]
+    fn calls_that_were_left_out_take_longer_too_and_their_number_is_unknown() {
+        let some = Traced { outside: None, ..examples::checkout() };
+        let text = text_of(&some, &View { tree: false, histogram: false, ..ALL });
+        assert!(text.contains("180 ns to each call that was left out, and of every other process"), "{text}");
+        assert!(!text.contains("to the command") && cost_share(&some).is_none(), "{text}");
+        assert!(text.contains("outside calls unknown, as calls were left out"), "{text}");
     }
 
     #[test]
