@@ -8,6 +8,7 @@
 
 mod checks;
 pub mod command;
+mod descriptor;
 #[cfg(test)]
 mod disassembly;
 mod entry;

@@ -1,9 +1,10 @@
 //! io_uring(7): a ring shared with the kernel.
 
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::{io, sync::atomic::AtomicU32};
 
+use crate::descriptor::owned;
 use crate::prelude::*;
 
 // include/uapi/linux/io_uring.h
@@ -79,12 +80,8 @@ impl Ring {
     pub fn new(entries: u32) -> io::Result<Self> {
         let mut parameters = Parameters::default();
         // SAFETY: the structure is io_uring_params as the kernel defines it (120 bytes).
-        let descriptor = unsafe { libc::syscall(libc::SYS_io_uring_setup, entries, &mut parameters) };
-        if descriptor < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the descriptor is new and has no other owner.
-        let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor as i32) };
+        let made = unsafe { libc::syscall(libc::SYS_io_uring_setup, entries, &mut parameters) };
+        let descriptor = owned(made)?;
         if parameters.features & IORING_FEAT_SINGLE_MMAP == 0 {
             return Err(io::Error::other("the kernel is older than 5.4"));
         }

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread::{self, JoinHandle};
 use std::{io, mem::offset_of};
 
+use crate::descriptor::{eventfd, owned};
 use crate::prelude::*;
-use crate::processes::raw::eventfd;
 
 // include/uapi/linux/seccomp.h
 const SECCOMP_FILTER_FLAG_NEW_LISTENER: libc::c_ulong = 1 << 3;
@@ -139,7 +139,7 @@ fn listen() -> io::Result<OwnedFd> {
         let mode = libc::SECCOMP_SET_MODE_FILTER;
         libc::syscall(libc::SYS_seccomp, mode, SECCOMP_FILTER_FLAG_NEW_LISTENER, &raw const program)
     };
-    crate::ipc::owned(checked(listener)? as libc::c_int)
+    owned(listener)
 }
 
 /// Answers each notification, until the eventfd is written.

@@ -1,12 +1,13 @@
 //! The data directory: the working directory, opened once, and the names in it.
 
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::{ffi::CStr, io, mem, rc::Rc};
 
 use tollgate_os::signals::{Changed, Disposition};
 use tollgate_os::workdir::{Workdir, WorkdirError};
 
 use super::refusal::refused;
+use crate::descriptor::owned;
 use crate::prelude::*;
 
 /// An open directory in which this process may write.
@@ -148,9 +149,7 @@ pub(crate) fn opened(directory: &Workdir) -> Result<OwnedFd> {
 /// openat(2); a new file is for its owner alone.
 fn open_at(directory: RawFd, name: &CStr, flags: libc::c_int) -> io::Result<OwnedFd> {
     // SAFETY: a C string; the mode is read only for a new file.
-    let descriptor = checked(unsafe { libc::openat(directory, name.as_ptr(), flags, 0o600) })?;
-    // SAFETY: the descriptor is new and has no other owner.
-    Ok(unsafe { OwnedFd::from_raw_fd(descriptor as RawFd) })
+    owned(unsafe { libc::openat(directory, name.as_ptr(), flags, 0o600) })
 }
 
 /// A scratch file of an instance, unlinked on drop.

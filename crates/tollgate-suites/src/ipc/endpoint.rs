@@ -2,8 +2,9 @@
 
 use std::io;
 use std::mem::size_of;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
+use crate::descriptor::owned;
 use crate::prelude::*;
 
 /// What a loop works on. Its checks stand outside of the timed region.
@@ -151,13 +152,6 @@ pub fn is_readable(descriptor: RawFd) -> bool {
     // SAFETY: one structure, valid for writing; the call does not wait.
     let ready = unsafe { libc::poll(&mut asked, 1, 0) };
     ready > 0 && asked.revents & libc::POLLIN != 0
-}
-
-/// A new descriptor, or the calling thread's last error.
-pub fn owned(descriptor: libc::c_int) -> io::Result<OwnedFd> {
-    checked(descriptor)?;
-    // SAFETY: the descriptor is new and has no other owner.
-    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
 fn stream(family: libc::c_int) -> io::Result<OwnedFd> {

@@ -2,10 +2,10 @@
 
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use super::endpoint::{self, Subject, Verified};
+use super::endpoint::{Subject, Verified};
 use crate::checks::{any, killed_by_filter};
+use crate::descriptor::{eventfd, owned};
 use crate::prelude::*;
-use crate::processes::raw;
 
 // Words of both loops. 0: the epoll instance; 1: the descriptor; 2: the struct epoll_event; 4: the results, combined by OR.
 
@@ -68,10 +68,10 @@ struct Watched {
 
 impl Watched {
     fn new(is_there: bool) -> Result<Self> {
-        let eventfd = |_| raw::eventfd(0, libc::EFD_NONBLOCK);
+        let eventfd = |_| eventfd(0, libc::EFD_NONBLOCK);
         let files = (0..=OTHERS).map(eventfd).collect::<std::io::Result<Vec<_>>>();
         // SAFETY: epoll_create1(2) takes a number.
-        let instance = endpoint::owned(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) });
+        let instance = owned(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) });
         let watched = Self {
             instance: instance.or_refused("epoll_create1(2) is refused")?,
             files: files.or_refused("eventfd2(2) is refused")?,

@@ -19,8 +19,6 @@ mod tests;
 mod throughput;
 mod wait;
 
-pub(crate) use endpoint::owned;
-
 pub(crate) static SUITE: Suite = Suite {
     name: "ipc",
     about: "Communication between threads and between processes.",

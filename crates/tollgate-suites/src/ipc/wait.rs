@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 
 use super::endpoint::{Subject, Verified};
 use crate::checks::{any, killed_by_filter};
+use crate::descriptor::{eventfd, owned};
 use crate::prelude::*;
-use crate::processes::raw;
 use crate::uring::{self, Ring};
 
 timed_loop! {
@@ -150,7 +150,7 @@ impl Asked {
         let mut files = Vec::with_capacity(count);
         for number in 1..=count {
             let ready = libc::c_uint::from(number == count);
-            let file = raw::eventfd(ready, libc::EFD_NONBLOCK).map_err(|error| refused(count, &error))?;
+            let file = eventfd(ready, libc::EFD_NONBLOCK).map_err(|error| refused(count, &error))?;
             files.push(file);
         }
         let call = match by {
@@ -232,7 +232,7 @@ impl Call {
 
     fn epoll(files: &[OwnedFd]) -> Result<Self> {
         // SAFETY: epoll_create1(2) takes a number.
-        let instance = super::endpoint::owned(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) });
+        let instance = owned(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) });
         let instance = instance.map_err(|error| refused(files.len(), &error))?;
         for file in files {
             let file = file.as_raw_fd();

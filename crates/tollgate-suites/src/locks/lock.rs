@@ -9,8 +9,8 @@ use std::{io, mem, ptr};
 
 use super::layout::{Guard, MEMBERS, Member, Sembuf, Words};
 use super::{code::Code, method::Method, rseq, semaphore::Semaphore};
+use crate::descriptor::eventfd;
 use crate::prelude::*;
-use crate::processes::raw::eventfd;
 
 /// The processors of a lock's users.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! System calls without the C library, and the kernel's counts of them.
 
 use std::io;
-use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{OwnedFd, RawFd};
 
 use crate::syscall::call;
 pub(super) use crate::syscall::sched_yield;
@@ -50,17 +50,6 @@ pub(super) fn queued(thread: libc::pid_t) -> Option<u64> {
 /// A pipe: its read end and its write end, both closed on exec.
 pub(super) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     io::pipe().map(|(out, into)| (out.into(), into.into()))
-}
-
-/// An eventfd with this count, closed on exec.
-pub(crate) fn eventfd(count: libc::c_uint, flags: libc::c_int) -> io::Result<OwnedFd> {
-    // SAFETY: eventfd(2) takes two numbers.
-    let descriptor = unsafe { libc::eventfd(count, libc::EFD_CLOEXEC | flags) };
-    if descriptor < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the descriptor is new and has no other owner.
-    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
 #[cfg(test)]

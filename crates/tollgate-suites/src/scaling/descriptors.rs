@@ -2,12 +2,13 @@
 
 use std::ffi::{CStr, CString};
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use tollgate_engine::users::{Operation, Seat, Work};
 
 use super::cases::{SCALED, each_with, every_kind, has_others, numbers_here, threads_at_both_ends};
 use super::work::{both, calls};
+use crate::descriptor::owned;
 use crate::files::data_dir::DataDir;
 use crate::prelude::*;
 use crate::syscall::call;
@@ -138,9 +139,7 @@ fn make_file(directory: RawFd, name: &CStr) -> io::Result<OwnedFd> {
 fn open(directory: RawFd, name: &CStr, flags: libc::c_int) -> io::Result<OwnedFd> {
     let flags = flags | libc::O_CLOEXEC | libc::O_NOFOLLOW;
     // SAFETY: a C string; the mode is read only for a new file.
-    let descriptor = checked(unsafe { libc::openat(directory, name.as_ptr(), flags, 0o600) })?;
-    // SAFETY: the descriptor is new and has no other owner.
-    Ok(unsafe { OwnedFd::from_raw_fd(descriptor as RawFd) })
+    owned(unsafe { libc::openat(directory, name.as_ptr(), flags, 0o600) })
 }
 
 fn close(descriptor: i64) -> i64 {

@@ -9,8 +9,8 @@ use tollgate_os::memfd;
 
 use super::cases::{SCALED, has_others};
 use super::work::{both, calls};
+use crate::descriptor::eventfd;
 use crate::prelude::*;
-use crate::processes::raw;
 use crate::syscall::call;
 
 pub const EVENTFD: Benchmark = Benchmark {
@@ -74,7 +74,7 @@ fn pass(give: i32, take: i32, bytes: &mut [u8]) -> i64 {
 }
 
 fn counts(_: Seat) -> io::Result<Box<dyn Work>> {
-    let counter = raw::eventfd(0, libc::EFD_NONBLOCK)?;
+    let counter = eventfd(0, libc::EFD_NONBLOCK)?;
     let mut count = 1_u64.to_ne_bytes();
     calls(move || pass(counter.as_raw_fd(), counter.as_raw_fd(), &mut count))
 }
@@ -87,7 +87,7 @@ fn sockets(_: Seat) -> io::Result<Box<dyn Work>> {
 }
 
 fn polls(_: Seat) -> io::Result<Box<dyn Work>> {
-    let counter = raw::eventfd(1, libc::EFD_NONBLOCK)?;
+    let counter = eventfd(1, libc::EFD_NONBLOCK)?;
     let mut asked = Box::new(libc::pollfd { fd: counter.as_raw_fd(), events: libc::POLLIN, revents: 0 });
     calls(move || {
         // SAFETY: one structure, valid for writing. The descriptor lives as long as this.

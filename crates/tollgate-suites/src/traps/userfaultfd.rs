@@ -8,8 +8,8 @@ use std::{io, mem, sync::Arc, sync::mpsc};
 use super::handler::{TRAP, tried};
 use super::memory::{FILLING, PAGE, Region, filled};
 use super::touched;
+use crate::descriptor::eventfd;
 use crate::prelude::*;
-use crate::processes::raw::eventfd;
 
 // include/uapi/linux/userfaultfd.h
 const UFFD_USER_MODE_ONLY: libc::c_int = 1;

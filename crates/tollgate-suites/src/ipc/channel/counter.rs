@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::datagram::whole;
 use super::{End, Ends, Outcome};
+use crate::descriptor::eventfd;
 use crate::prelude::*;
-use crate::processes::raw::eventfd;
 use crate::syscall::call;
 
 /// An end that adds to one counter and reads another, which makes it 0.

@@ -2,12 +2,13 @@
 
 use std::ffi::CString;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use super::datagram::whole;
 use super::{End, Ends, Outcome};
+use crate::descriptor::owned;
 use crate::prelude::*;
 use crate::syscall::call6;
 
@@ -43,9 +44,7 @@ fn queue(bytes: usize) -> io::Result<OwnedFd> {
     // SAFETY: a C string and attributes that are valid for reading.
     let made =
         unsafe { libc::syscall(libc::SYS_mq_open, name.as_ptr(), flags, 0o600, &raw const attributes) };
-    let descriptor = checked(made)?;
-    // SAFETY: the descriptor is new and has no other owner.
-    let queue = unsafe { OwnedFd::from_raw_fd(descriptor as i32) };
+    let queue = owned(made)?;
     // SAFETY: a C string.
     checked(unsafe { libc::syscall(libc::SYS_mq_unlink, name.as_ptr()) })?;
     Ok(queue)

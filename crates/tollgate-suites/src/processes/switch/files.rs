@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 use super::super::raw::{self, TOKEN};
 use super::{Means, Side};
+use crate::descriptor::eventfd;
 use crate::prelude::*;
 
 timed_loop! {
@@ -36,8 +37,8 @@ pub(super) fn pipes() -> Result<Means> {
 /// One counter there, one back.
 pub(super) fn counters() -> Result<Means> {
     let refused = |error| Refusal::of("eventfd2 is refused", &error);
-    let there = Arc::new(raw::eventfd(0, 0).map_err(refused)?);
-    let back = Arc::new(raw::eventfd(0, 0).map_err(refused)?);
+    let there = Arc::new(eventfd(0, 0).map_err(refused)?);
+    let back = Arc::new(eventfd(0, 0).map_err(refused)?);
     Ok(means(Ends { give: Arc::clone(&there), take: Arc::clone(&back) }, Ends { give: back, take: there }))
 }
 
