@@ -22,6 +22,7 @@ mod processes;
 pub mod registry;
 mod scaling;
 pub mod selection;
+mod server;
 mod syscall;
 #[cfg(test)]
 mod testing;

@@ -3,11 +3,11 @@
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, mpsc};
-use std::thread::{self, JoinHandle};
 use std::{io, mem::offset_of};
 
-use crate::descriptor::{eventfd, owned};
+use crate::descriptor::owned;
 use crate::prelude::*;
+use crate::server::Server;
 
 // include/uapi/linux/seccomp.h
 const SECCOMP_FILTER_FLAG_NEW_LISTENER: libc::c_ulong = 1 << 3;
@@ -77,48 +77,34 @@ const _: () = {
     assert!(offset_of!(Notification, data) == 16);
 };
 
-/// A thread that answers, and what ends it.
+/// A thread that answers.
 struct Supervisor {
-    handle: Option<JoinHandle<()>>,
-    stop: Arc<OwnedFd>,
     answered: Arc<AtomicU64>,
+    _server: Server,
 }
 
 impl Supervisor {
     /// Starts it for the calling thread, whose calls of getppid it answers from now on.
     fn start() -> Result<Self> {
-        let stop = Arc::new(eventfd(0, 0).or_refused("eventfd2(2) is refused")?);
         let answered = Arc::new(AtomicU64::new(0));
         let (give, take) = mpsc::channel::<OwnedFd>();
-        let (stopped, counted) = (Arc::clone(&stop), Arc::clone(&answered));
+        let counted = Arc::clone(&answered);
         // It starts before the filter is there, and does not have it. It alone owns the listener: where it ends early, each call that
         // waits for it fails with ENOSYS.
-        let body = move || {
+        let server = Server::start(move |stop| {
             if let Ok(listener) = take.recv() {
-                let _ = serve(&listener, &stopped, &counted);
+                let _ = stop.serve(&listener, || answer(&listener, &counted));
             }
-        };
-        let handle = thread::Builder::new().stack_size(128 << 10).spawn(body);
-        let handle = Some(handle.or_refused("no thread can be started")?);
-        let supervisor = Self { handle, stop, answered };
-        let listener = listen().map_err(|error| match error.raw_os_error() {
-            Some(libc::EBUSY) => skip!("this process has a seccomp supervisor already (EBUSY)"),
-            _ => Refusal::of("a seccomp filter with a listener is refused (Linux 5.0)", &error),
         })?;
-        give.send(listener).map_err(|_| fail!("the supervisor ended early"))?;
-        Ok(supervisor)
-    }
-}
-
-impl Drop for Supervisor {
-    fn drop(&mut self) {
-        let one: u64 = 1;
-        // SAFETY: `one` is valid for reading 8 bytes.
-        unsafe { libc::write(self.stop.as_raw_fd(), (&raw const one).cast(), 8) };
-        if let Some(handle) = self.handle.take() {
-            // Without a listener the thread has ended already; a panic shows in the results.
-            let _ = handle.join();
-        }
+        // Without a listener the thread waits for one until `give` is dropped, and the server is joined after that.
+        let given = listen().map(move |listener| give.send(listener)).map_err(|error| {
+            match error.raw_os_error() {
+                Some(libc::EBUSY) => skip!("this process has a seccomp supervisor already (EBUSY)"),
+                _ => Refusal::of("a seccomp filter with a listener is refused (Linux 5.0)", &error),
+            }
+        })?;
+        given.map_err(|_| fail!("the supervisor ended early"))?;
+        Ok(Self { answered, _server: server })
     }
 }
 
@@ -142,26 +128,7 @@ fn listen() -> io::Result<OwnedFd> {
     owned(listener)
 }
 
-/// Answers each notification, until the eventfd is written.
-fn serve(listener: &OwnedFd, stop: &OwnedFd, counted: &AtomicU64) -> io::Result<()> {
-    let ask = |on: &OwnedFd| libc::pollfd { fd: on.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-    let mut asked = [ask(listener), ask(stop)];
-    loop {
-        // SAFETY: `asked` is valid for its number of entries.
-        let ready = unsafe { libc::poll(asked.as_mut_ptr(), asked.len() as libc::nfds_t, -1) };
-        if ready < 0 {
-            let error = io::Error::last_os_error();
-            if error.kind() != io::ErrorKind::Interrupted {
-                return Err(error);
-            }
-        } else if asked[1].revents != 0 || asked[0].revents & libc::POLLHUP != 0 {
-            return Ok(());
-        } else {
-            answer(listener, counted)?;
-        }
-    }
-}
-
+/// Answers one notification.
 fn answer(listener: &OwnedFd, counted: &AtomicU64) -> io::Result<()> {
     // The kernel refuses a structure that is not zeroed (EINVAL).
     let mut notification = Notification::default();
@@ -197,6 +164,8 @@ impl BatchHooks for Supervision {
 
 #[cfg(test)]
 mod tests {
+    use std::thread;
+
     use super::*;
     use crate::processes::raw::tests::{comes_to_threads, in_a_process_of_its_own, threads};
     use crate::testing::{pinned, ready};
@@ -216,6 +185,21 @@ mod tests {
             }
             drop(instance);
             comes_to_threads(before, "the timed thread and the supervisor");
+        });
+    }
+
+    #[test]
+    fn a_second_supervisor_is_refused_and_its_thread_ends() {
+        in_a_process_of_its_own(|| {
+            let Some(before) = threads() else { return eprintln!("skipped: no /proc") };
+            // The filter is of this thread, which ends here.
+            let of_one_thread = thread::spawn(|| {
+                let Some(_first) = ready("a supervisor", Supervisor::start()) else { return };
+                let second = Supervisor::start().map(drop);
+                assert!(second.as_ref().is_err_and(|refusal| refusal.why().contains("EBUSY")), "{second:?}");
+            });
+            of_one_thread.join().expect("no panic");
+            comes_to_threads(before, "both supervisors");
         });
     }
 

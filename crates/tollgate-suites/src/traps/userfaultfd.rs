@@ -1,15 +1,15 @@
 //! userfaultfd(2).
 
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::thread::{self, JoinHandle};
 use std::{io, mem, sync::Arc, sync::mpsc};
 
 use super::handler::{TRAP, tried};
 use super::memory::{FILLING, PAGE, Region, filled};
 use super::touched;
-use crate::descriptor::eventfd;
+use crate::descriptor::owned;
 use crate::prelude::*;
+use crate::server::{Server, Stop};
 
 // include/uapi/linux/userfaultfd.h
 const UFFD_USER_MODE_ONLY: libc::c_int = 1;
@@ -94,16 +94,11 @@ struct Message {
 /// Hooks around a batch of faults: a registered region, and during the batch the handling thread. Between batches
 /// there is no thread, so that other instances have the process to themselves.
 struct Pager {
+    /// The first field, so that it ends before the region is unmapped.
+    server: Option<Server>,
     region: Region,
     watch: Arc<OwnedFd>,
     handled: Arc<AtomicU64>,
-    thread: Option<Thread>,
-}
-
-/// The thread, and the eventfd that ends it.
-struct Thread {
-    handle: JoinHandle<()>,
-    stop: Arc<OwnedFd>,
 }
 
 impl Pager {
@@ -123,36 +118,26 @@ impl Pager {
         // SAFETY: the structure is uffdio_register as the kernel defines it, the range the region's.
         checked(unsafe { libc::ioctl(watch.as_raw_fd(), UFFDIO_REGISTER, &mut register) })
             .or_refused("ioctl(UFFDIO_REGISTER) is refused")?;
-        Ok(Self { region, watch: Arc::new(watch), handled: Arc::default(), thread: None })
+        Ok(Self { server: None, region, watch: Arc::new(watch), handled: Arc::default() })
     }
 
     fn start(&mut self) -> Result<()> {
-        let stop = eventfd(0, 0).or_refused("eventfd(2) is refused")?;
-        let stop = Arc::new(stop);
         let (ready, started) = mpsc::sync_channel(1);
-        let (watch, stopped, handled) = (self.watch.clone(), stop.clone(), self.handled.clone());
+        let (watch, handled) = (self.watch.clone(), self.handled.clone());
         handled.store(0, Relaxed);
         let range = [self.region.start(), self.region.length() as u64];
-        let body = move || {
-            if ready.send(()).is_ok() && serve(&watch, &stopped, &handled).is_err() {
+        let serve = move |stop: &Stop| {
+            let fill = || bring(&watch).map(|brought| _ = handled.fetch_add(u64::from(brought), Relaxed));
+            if ready.send(()).is_ok() && stop.serve(&watch, fill).is_err() {
                 give_up(&watch, range);
             }
         };
-        let handle = thread::Builder::new()
-            .stack_size(128 * 1024)
-            .spawn(body)
-            .or_refused("no thread can be started")?;
-        self.thread = Some(Thread { handle, stop });
+        self.server = Some(Server::start(serve)?);
         started.recv().map_err(|_| fail!("the thread that fills pages ended early"))
     }
 
     fn stop(&mut self) {
-        if let Some(Thread { handle, stop }) = self.thread.take() {
-            let one: u64 = 1;
-            // SAFETY: `one` is valid for reading 8 bytes.
-            unsafe { libc::write(stop.as_raw_fd(), (&raw const one).cast(), 8) };
-            let _ = handle.join();
-        }
+        self.server = None;
     }
 }
 
@@ -178,48 +163,16 @@ impl BatchHooks for Pager {
     }
 }
 
-impl Drop for Pager {
-    fn drop(&mut self) {
-        self.stop();
-    }
-}
-
 fn open() -> Result<OwnedFd> {
     let flags = libc::O_CLOEXEC | libc::O_NONBLOCK;
-    let call = |flags: libc::c_int| {
-        // SAFETY: the call takes flags only.
-        match unsafe { libc::syscall(libc::SYS_userfaultfd, flags) } {
-            -1 => Err(io::Error::last_os_error()),
-            // SAFETY: the descriptor is new and has no other owner.
-            descriptor => Ok(unsafe { OwnedFd::from_raw_fd(descriptor as i32) }),
-        }
-    };
+    // SAFETY: the call takes flags only.
+    let call = |flags: libc::c_int| owned(unsafe { libc::syscall(libc::SYS_userfaultfd, flags) });
     // Before Linux 5.11 there was no flag for user faults only.
     let opened = call(flags | UFFD_USER_MODE_ONLY).or_else(|error| match error.raw_os_error() {
         Some(libc::EINVAL) => call(flags),
         _ => Err(error),
     });
     opened.or_refused("userfaultfd(2) is refused")
-}
-
-/// The thread's main function: waits for an event, reads it and fills the page, until the eventfd is written.
-fn serve(watch: &OwnedFd, stop: &OwnedFd, handled: &AtomicU64) -> io::Result<()> {
-    let ask = |on: &OwnedFd| libc::pollfd { fd: on.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-    let mut asked = [ask(watch), ask(stop)];
-    loop {
-        // SAFETY: `asked` is valid for its number of entries.
-        let ready = unsafe { libc::poll(asked.as_mut_ptr(), asked.len() as libc::nfds_t, -1) };
-        if ready < 0 {
-            let error = io::Error::last_os_error();
-            if error.kind() != io::ErrorKind::Interrupted {
-                return Err(error);
-            }
-        } else if asked[1].revents != 0 {
-            return Ok(());
-        } else if bring(watch)? {
-            handled.store(handled.load(Relaxed) + 1, Relaxed);
-        }
-    }
 }
 
 /// Unregisters the region, which wakes a waiting load: a wrong page is detected, a missing one would hang.
@@ -259,7 +212,7 @@ mod tests {
             Err(refusal) => return eprintln!("skipped: {refusal:?}"),
         };
         let (watch, range) = (pager.watch.clone(), [pager.region.start(), pager.region.length() as u64]);
-        let quitter = thread::spawn(move || {
+        let quitter = std::thread::spawn(move || {
             // The fault is pending.
             let mut asked = libc::pollfd { fd: watch.as_raw_fd(), events: libc::POLLIN, revents: 0 };
             // SAFETY: one entry, valid for writing.
