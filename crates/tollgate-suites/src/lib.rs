@@ -19,6 +19,7 @@ mod locks;
 mod memory;
 mod prelude;
 mod processes;
+mod record_lock;
 pub mod registry;
 mod scaling;
 pub mod selection;

@@ -12,6 +12,7 @@ use tollgate_os::memfd;
 use super::endpoint::{Subject, Verified};
 use crate::checks::{any, killed_by_filter};
 use crate::prelude::*;
+use crate::record_lock;
 
 timed_loop! {
     /// fcntl(2) that locks and fcntl(2) that unlocks. Word 0: the file; 1: the command; 2 and 3: the struct flock of each; 4: the results,
@@ -78,15 +79,8 @@ impl Locks {
             "open-file" => Some(libc::F_OFD_SETLK),
             _ => None,
         };
-        let record = |kind: libc::c_int| libc::flock {
-            l_type: kind as libc::c_short,
-            l_whence: libc::SEEK_SET as libc::c_short,
-            l_start: 0,
-            l_len: 1,
-            l_pid: 0,
-        };
         let file = memfd::create("tollgate-lock").or_refused("memfd_create(2) is refused")?;
-        let locks = Self { file, command, records: Box::new([libc::F_WRLCK, libc::F_UNLCK].map(record)) };
+        let locks = Self { file, command, records: record_lock::first_byte() };
         for at in [0, 1] {
             locks.once(at).or_refused("a lock of a file in memory is refused")?;
         }

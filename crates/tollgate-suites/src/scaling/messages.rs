@@ -11,6 +11,7 @@ use super::cases::{SCALED, has_others};
 use super::work::{both, calls};
 use crate::descriptor::eventfd;
 use crate::prelude::*;
+use crate::record_lock;
 use crate::syscall::call;
 
 pub const EVENTFD: Benchmark = Benchmark {
@@ -99,14 +100,7 @@ fn polls(_: Seat) -> io::Result<Box<dyn Work>> {
 
 fn locks(_: Seat) -> io::Result<Box<dyn Work>> {
     let file = memfd::create("tollgate-lock")?;
-    let record = |kind: libc::c_int| libc::flock {
-        l_type: kind as libc::c_short,
-        l_whence: libc::SEEK_SET as libc::c_short,
-        l_start: 0,
-        l_len: 1,
-        l_pid: 0,
-    };
-    let records = Box::new([libc::F_WRLCK, libc::F_UNLCK].map(record));
+    let records = record_lock::first_byte();
     calls(move || {
         let operate = |record: &libc::flock| {
             let arguments =
