@@ -9,11 +9,9 @@ use super::{End, Ends, Fault, Outcome};
 use crate::prelude::*;
 use crate::syscall::call;
 
-/// An end that loses no datagram: a sender waits while the receiver's queue is full (unix(7)).
-struct Local(OwnedFd);
-
-/// An end over loopback: a datagram for which the receiver's buffer has no room is dropped (udp(7)).
-struct Network(OwnedFd);
+/// A socket of this machine. A local sender waits while the receiver's queue is full (unix(7)); over loopback a datagram for which the
+/// receiver's buffer has no room is lost (udp(7)).
+struct Socket<const LOSES: bool>(OwnedFd);
 
 /// A pair of sockets of this type: SOCK_DGRAM or SOCK_SEQPACKET.
 pub fn socketpair(kind: libc::c_int) -> Result<Ends> {
@@ -22,7 +20,7 @@ pub fn socketpair(kind: libc::c_int) -> Result<Ends> {
     checked(unsafe { libc::socketpair(libc::AF_UNIX, kind | libc::SOCK_CLOEXEC, 0, ends.as_mut_ptr()) })
         .or_refused("socketpair(2) is refused")?;
     // SAFETY: the descriptors are new and have no other owner.
-    let [home, peer] = ends.map(|end| Local(unsafe { OwnedFd::from_raw_fd(end) }));
+    let [home, peer] = ends.map(|end| Socket::<false>(unsafe { OwnedFd::from_raw_fd(end) }));
     Ok((Box::new(home), Box::new(peer)))
 }
 
@@ -69,47 +67,25 @@ pub fn udp() -> Result<Ends> {
     let (home, peer) = connect().or_refused("sockets of UDP over loopback are refused")?;
     make_room(&home)?;
     make_room(&peer)?;
-    Ok((Box::new(Network(home.into())), Box::new(Network(peer.into()))))
+    Ok((Box::new(Socket::<true>(home.into())), Box::new(Socket::<true>(peer.into()))))
 }
 
-impl End for Local {
+impl<const LOSES: bool> End for Socket<LOSES> {
+    const WINDOW: Option<u64> = if LOSES { Some(DATAGRAMS) } else { None };
+
     #[inline(always)]
     fn send(&mut self, message: &[u8]) -> Outcome {
-        write(&self.0, message)
+        let arguments = [self.0.as_raw_fd() as u64, message.as_ptr() as u64, message.len() as u64, 0];
+        // SAFETY: the kernel reads so many bytes.
+        whole(unsafe { call(libc::SYS_write, arguments) }, message.len())
     }
 
     #[inline(always)]
     fn receive(&mut self, message: &mut [u8]) -> Outcome {
-        read(&self.0, message)
+        let arguments = [self.0.as_raw_fd() as u64, message.as_mut_ptr() as u64, message.len() as u64, 0];
+        // SAFETY: the kernel writes at most so many bytes.
+        whole(unsafe { call(libc::SYS_read, arguments) }, message.len())
     }
-}
-
-impl End for Network {
-    const WINDOW: Option<u64> = Some(DATAGRAMS);
-
-    #[inline(always)]
-    fn send(&mut self, message: &[u8]) -> Outcome {
-        write(&self.0, message)
-    }
-
-    #[inline(always)]
-    fn receive(&mut self, message: &mut [u8]) -> Outcome {
-        read(&self.0, message)
-    }
-}
-
-#[inline(always)]
-fn write(into: &OwnedFd, message: &[u8]) -> Outcome {
-    let arguments = [into.as_raw_fd() as u64, message.as_ptr() as u64, message.len() as u64, 0];
-    // SAFETY: the kernel reads so many bytes.
-    whole(unsafe { call(libc::SYS_write, arguments) }, message.len())
-}
-
-#[inline(always)]
-fn read(out: &OwnedFd, message: &mut [u8]) -> Outcome {
-    let arguments = [out.as_raw_fd() as u64, message.as_mut_ptr() as u64, message.len() as u64, 0];
-    // SAFETY: the kernel writes at most so many bytes.
-    whole(unsafe { call(libc::SYS_read, arguments) }, message.len())
 }
 
 /// Whether a call moved a message of so many bytes.
