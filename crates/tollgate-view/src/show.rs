@@ -4,6 +4,8 @@ pub(crate) mod cells;
 pub mod counters;
 pub mod csv;
 pub mod json;
+mod names;
+mod rates;
 pub mod text;
 
 use tollgate_model::Unit;

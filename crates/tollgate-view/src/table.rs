@@ -102,7 +102,6 @@ impl Table {
 
     /// The table for a terminal of this width, each line ended.
     pub fn render(&self, width: usize) -> String {
-        let widest = |lines: &[String]| lines.iter().map(|line| line.width()).max().unwrap_or(0);
         let all = self.header.len();
         let few = all - self.dispensable;
         let layouts = (few..=all).rev().flat_map(|number| [(0..number, 2), (0..number, 1)]);
@@ -154,7 +153,6 @@ impl Table {
     /// and remarks are shown as far as there is room; `whole` remarks are longer than the line where they must be.
     pub fn lines(&self, width: Option<usize>, whole: bool) -> String {
         let room = width.unwrap_or(usize::MAX);
-        let widest = |lines: &[String]| lines.iter().map(|line| line.width()).max().unwrap_or(0);
         let all = self.header.len();
         let few = all - self.dispensable;
         let layouts = (few..=all).rev().flat_map(|number| [(0..number, 2), (0..number, 1)]);
@@ -181,6 +179,13 @@ impl Table {
             push_line(&mut text, style(row.map(|row| row.look)), &line);
         }
         text
+    }
+
+    /// Columns of the terminal for names beside the first so many columns of the table, where not all names fit.
+    pub fn room_for_names(&self, width: usize, columns: usize) -> Option<usize> {
+        let widest = |columns| widest(&self.columns(columns, 1, usize::MAX));
+        let columns = columns.min(self.header.len());
+        (widest(0..columns) > width).then(|| width.saturating_sub(widest(1..columns) + 1))
     }
 
     /// The same with names of at most so many columns.
@@ -240,6 +245,10 @@ impl Table {
         };
         format!("{mark}{}", cut(name, LONGEST_NAME))
     }
+}
+
+fn widest(lines: &[String]) -> usize {
+    lines.iter().map(|line| line.width()).max().unwrap_or(0)
 }
 
 /// The beginning of a text that is longer than this many columns.

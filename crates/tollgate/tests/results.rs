@@ -727,3 +727,64 @@ fn the_document_itself_goes_to_standard_output_where_it_is_asked_for() {
     assert!(document["measurements"][0]["samples"].is_array(), "{document}");
     assert!(home.files().is_empty(), "{:?}", home.files());
 }
+
+/// Rows with the longest names of suites that move bytes and of suites with several users.
+fn rates() -> Value {
+    let mut document = document("20261121-015427-0001", Some("rates"), 1.0);
+    let rows = document["measurements"].as_array_mut().expect("measurements");
+    let mut add = |benchmark: &str, params: Value, more: Value, ns: f64| {
+        let mut row = measured(benchmark, ns, &[]);
+        row["params"] = params;
+        more.as_object().expect("fields").iter().for_each(|(name, value)| row[name] = value.clone());
+        rows.push(row);
+    };
+    for (by, op, ns) in [("avx2", "write-nt", 2e6), ("rep", "copy", 4e6)] {
+        let case = serde_json::json!({"by": by, "kib": 1_966_080, "op": op, "page": "4k", "threads": 1});
+        add("memory/bandwidth", case, serde_json::json!({"bytes_per_op": 8 << 20}), ns);
+    }
+    add("memory/latency", serde_json::json!({"kib": 4, "page": "4k"}), serde_json::json!({}), 1.2);
+    for (by, cpus, ns) in [("socketpair-seqpacket", "same", 6e3), ("pipe", "llc", 6e4)] {
+        let case = serde_json::json!({"between": "processes", "by": by, "bytes": 65_536, "cpus": cpus});
+        add("ipc/round-trip", case, serde_json::json!({"bytes_per_op": 131_072}), ns);
+    }
+    let users = |users: u64| serde_json::json!({"file": "shared", "kind": "processes", "users": users});
+    add("scaling/open", users(1), serde_json::json!({}), 500.0);
+    let alone = serde_json::json!({"baseline": {"benchmark": "scaling/open", "params": users(1)}});
+    add("scaling/open", users(2), alone, 1000.0);
+    document
+}
+
+#[test]
+fn rates_have_a_column_where_names_are_long() {
+    let home = Home::new();
+    home.keep(&rates());
+    let table = home.output(["show", "rates", "--all", "--width=80"]);
+    println!("{table}");
+    assert!(table.lines().all(|line| line.chars().count() <= 80 && !line.contains('…')), "{table}");
+    let words: Vec<String> =
+        table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    let has = |line: &str| assert!(words.iter().any(|found| found.starts_with(line)), "{line:?} in\n{table}");
+    has("benchmark median 95 % CI bytes/s");
+    // Values alone where the names do not fit, below the names.
+    has("memory/bandwidth{by, kib, op, page, threads}");
+    has("ipc/round-trip{between, by, bytes, cpus}");
+    let of = |name: &str| {
+        words.iter().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{name} in\n{table}"))
+    };
+    assert!(of("avx2, 1966080, write-nt, 4k, 1 2.0").contains(" 3.90 GiB"), "{table}");
+    assert!(of("processes, socketpair-seqpacket, 65536, same 6.0").contains(" 20.3 GiB"), "{table}");
+    has("benchmark median 95 % CI × 1 user");
+    assert!(of("file=shared, kind=processes, users=2 1.00 µs").contains(" ×2.00"), "{table}");
+    // A program finds whole names, and the rate in its column alone.
+    let whole = home.output(["show", "rates", "--all"]);
+    let row = whole.lines().find(|line| line.contains("op=write-nt")).expect("a row");
+    assert!(
+        row.starts_with("memory/bandwidth{by=avx2, kib=1966080, op=write-nt, page=4k, threads=1} "),
+        "{row}"
+    );
+    assert_eq!(row.matches("GiB").count(), 1, "{row}");
+    for width in [30, 40, 60, 100] {
+        let narrow = home.output(["show", "rates", "--all", &format!("--width={width}")]);
+        assert!(narrow.lines().all(|line| line.chars().count() <= width), "{width}:\n{narrow}");
+    }
+}

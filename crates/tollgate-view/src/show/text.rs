@@ -1,14 +1,15 @@
 //! The rows of a run as lines, with the pictures and sentences that are made of them.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::path::Path;
 
-use tollgate_model::measurement::pairs;
 use tollgate_model::text::clean;
 use tollgate_model::{Case, Facts, Run, Unit, own};
 
 use super::cells::{Columns, Scale};
-use crate::summary::{Figures, Row, State, Summary};
+use super::names::Names;
+use super::rates::Rate;
+use crate::summary::{Figures, Note, Row, State, Summary};
 use crate::table::{Look, Table, paragraph};
 use crate::{advice, counts, expensive, facts, figures, findings, pictures};
 use tollgate_model::measurement::Status;
@@ -91,22 +92,43 @@ fn in_order<'a, 'b>(summary: &'b Summary<'a>, order: Option<Order>) -> Vec<Vec<&
 }
 
 fn table(rows: &[&Row], summary: &Summary, options: Options, needed: &HashSet<Case>) -> Table {
+    let with = |names: &Names| named(names, rows, summary, options, needed);
+    let Some(width) = options.width else {
+        // A program finds the whole name on each line.
+        return with(&Names::default());
+    };
+    let names = match options.order {
+        None => Names::beneath_headings(rows),
+        Some(_) => Names::default(),
+    };
+    let table = with(&names);
+    match table.room_for_names(width, NEEDED) {
+        Some(room) => with(&names.within(room, rows)),
+        None => table,
+    }
+}
+
+/// The columns that stay where names are long: the name, the median, its interval and a rate.
+const NEEDED: usize = 4;
+
+fn named(names: &Names, rows: &[&Row], summary: &Summary, options: Options, needed: &HashSet<Case>) -> Table {
     let columns = Columns::of(rows.iter().copied());
-    let names: Vec<&str> = std::iter::once("benchmark").chain(columns.names().iter().copied()).collect();
-    let mut table = Table::new(&names).with_dispensable(if columns == Columns::Multiple { 2 } else { 1 });
-    // A program finds the whole name on each line.
-    let long =
-        if options.width.is_some() && options.order.is_none() { long_names(rows) } else { HashSet::new() };
+    // The distribution of single operations takes the place of a rate.
+    let rates = if columns == Columns::Distribution { Vec::new() } else { Rate::of(rows) };
+    let mut header = vec!["benchmark"];
+    header.extend(columns.names());
+    // Behind the median and its interval.
+    header.splice(3..3, rates.iter().map(|rate| rate.name()));
+    let dispensable = if columns == Columns::Multiple { 2 } else { 1 };
+    let mut table = Table::new(&header).with_dispensable(dispensable + rates.len());
     let mut headed = None;
     for row in rows {
         let benchmark = row.case.benchmark.as_str();
-        let is_long = long.contains(benchmark);
-        if is_long && headed != Some(benchmark) {
-            table.heading(benchmark);
+        if headed != Some(benchmark) {
+            names.heading(benchmark).iter().for_each(|heading| table.heading(heading));
         }
         headed = Some(benchmark);
-        let name = if is_long { format!("  {}", pairs(&row.case.params)) } else { row.case.to_string() };
-        let (look, cells) = match &row.state {
+        let (look, mut cells) = match &row.state {
             State::Without(Status::Failed, _) => (Look::Coloured, vec![row.status().to_owned()]),
             State::Without(..) => (Look::Faint, vec![row.status().to_owned()]),
             State::Measured(figures) => {
@@ -116,8 +138,14 @@ fn table(rows: &[&Row], summary: &Summary, options: Options, needed: &HashSet<Ca
                 (look, columns.cells_in(figures, scale(figures, summary, options)))
             }
         };
-        let cells: Vec<String> = std::iter::once(name).chain(cells).collect();
-        let notes: Vec<String> = row.notes().iter().map(ToString::to_string).collect();
+        // A row without figures has one cell.
+        if cells.len() > 1 {
+            cells.splice(2..2, rates.iter().map(|rate| rate.cell(row)));
+        }
+        let cells: Vec<String> = std::iter::once(names.name(row.case)).chain(cells).collect();
+        let notes = row.notes();
+        let is_said = |note: &&Note| !rates.iter().any(|rate| rate.replaces(note));
+        let notes: Vec<String> = notes.iter().filter(is_said).map(ToString::to_string).collect();
         table.row(look, &cells, &notes);
     }
     table
@@ -129,19 +157,6 @@ fn scale(figures: &Figures, summary: &Summary, options: Options) -> Scale {
         true => Scale { factor: figures.measured.clock_hz as f64 / 1e9, unit: Unit::Cycles },
         false => Scale::of_measured(figures),
     }
-}
-
-/// Benchmarks of several rows with long names: each gets a heading, and its rows show the parameters only.
-fn long_names<'a>(all: &[&'a Row]) -> HashSet<&'a str> {
-    const LONG: usize = 33;
-    let mut rows: HashMap<&'a str, (usize, usize)> = HashMap::new();
-    for row in all {
-        let (number, longest) = rows.entry(&row.case.benchmark).or_default();
-        *number += 1;
-        *longest = row.case.to_string().chars().count().max(*longest);
-    }
-    let long = rows.into_iter().filter(|(_, (number, longest))| *number > 1 && *longest > LONG);
-    long.map(|(benchmark, _)| benchmark).collect()
 }
 
 /// The clock of the run and its storage.

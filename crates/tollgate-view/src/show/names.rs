@@ -1,0 +1,77 @@
+//! The names of rows: whole, or beneath a heading without what all rows of a benchmark have in common.
+
+use std::collections::{BTreeSet, HashMap};
+
+use tollgate_model::Case;
+use tollgate_model::measurement::pairs;
+
+use crate::summary::Row;
+
+/// How the rows of a table are named.
+#[derive(Default)]
+pub struct Names<'a> {
+    of_benchmark: HashMap<&'a str, Form>,
+}
+
+enum Form {
+    /// The parameters beneath the benchmark's name.
+    Pairs,
+    /// Their values alone, in this order, beneath the benchmark's name and theirs.
+    Values(Vec<String>),
+}
+
+impl<'a> Names<'a> {
+    /// Each benchmark of several rows with long names gets a heading, so that its rows show the parameters only.
+    pub fn beneath_headings(rows: &[&'a Row]) -> Self {
+        const LONG: usize = 33;
+        let whole = Self::default();
+        let is_long = |rows: &[&'a Row]| rows.len() > 1 && whole.longest(rows) > LONG;
+        let of_long = of_each(rows).into_iter().filter(|(_, rows)| is_long(rows));
+        Self { of_benchmark: of_long.map(|(benchmark, _)| (benchmark, Form::Pairs)).collect() }
+    }
+
+    /// The same, where rows that would be wider than this show the values of the parameters only.
+    pub fn within(mut self, columns: usize, rows: &[&'a Row]) -> Self {
+        let wide: Vec<(&str, Vec<&Row>)> =
+            of_each(rows).into_iter().filter(|(_, rows)| self.longest(rows) > columns).collect();
+        for (benchmark, rows) in wide {
+            if let Some(form) = self.of_benchmark.get_mut(benchmark) {
+                let names: BTreeSet<&String> = rows.iter().flat_map(|row| row.case.params.keys()).collect();
+                *form = Form::Values(names.into_iter().cloned().collect());
+            }
+        }
+        self
+    }
+
+    /// The line above the rows of a benchmark.
+    pub fn heading(&self, benchmark: &str) -> Option<String> {
+        self.of_benchmark.get(benchmark).map(|form| match form {
+            Form::Pairs => benchmark.to_owned(),
+            Form::Values(names) => format!("{benchmark}{{{}}}", names.join(", ")),
+        })
+    }
+
+    pub fn name(&self, case: &Case) -> String {
+        match self.of_benchmark.get(case.benchmark.as_str()) {
+            None => case.to_string(),
+            Some(Form::Pairs) => format!("  {}", pairs(&case.params)),
+            Some(Form::Values(names)) => {
+                let value = |name| case.params.get(name).map_or_else(|| "-".to_owned(), ToString::to_string);
+                format!("  {}", names.iter().map(value).collect::<Vec<_>>().join(", "))
+            }
+        }
+    }
+
+    fn longest(&self, rows: &[&Row]) -> usize {
+        rows.iter().map(|row| self.name(row.case).chars().count()).max().unwrap_or(0)
+    }
+}
+
+/// The rows of each benchmark.
+fn of_each<'a, 'b>(rows: &[&'b Row<'a>]) -> HashMap<&'b str, Vec<&'b Row<'a>>> {
+    let mut of_each: HashMap<&'b str, Vec<&'b Row<'a>>> = HashMap::new();
+    for row in rows {
+        of_each.entry(&row.case.benchmark).or_default().push(row);
+    }
+    of_each
+}
