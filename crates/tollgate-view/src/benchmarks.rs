@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use tollgate_engine::Timed;
 use tollgate_model::measurement::pairs;
-use tollgate_model::{Params, Reach, Unit};
+use tollgate_model::{ParamValue, Params, Reach, Unit};
 use tollgate_suites::{Benchmark, SUITES};
 
 use crate::table::{heading, paragraph};
@@ -98,14 +98,16 @@ fn over(benchmark: &Benchmark) -> Option<Params> {
 
 /// ` Cases: instructions = 1, 32, 256.`; nothing where there is one case without parameters.
 fn in_words(what: &str, cases: &[Params]) -> Option<String> {
-    let mut values: BTreeMap<&String, Vec<String>> = BTreeMap::new();
+    let mut values: BTreeMap<&String, Vec<&ParamValue>> = BTreeMap::new();
     for (name, value) in cases.iter().flatten() {
         let values = values.entry(name).or_default();
-        let value = value.to_string();
         if !values.contains(&value) {
             values.push(value);
         }
     }
+    // Numbers stand in their order, words in that of the cases.
+    let is_number = |value: &&ParamValue| matches!(value, ParamValue::Number(_));
+    values.values_mut().filter(|values| values.iter().all(is_number)).for_each(|values| values.sort());
     let of_each: Vec<String> =
         values.iter().map(|(name, values)| format!("{name} = {}", enumerated(values))).collect();
     // Not every combination is a case.
@@ -115,13 +117,13 @@ fn in_words(what: &str, cases: &[Params]) -> Option<String> {
 }
 
 /// All values; of many the first, the last and the number.
-fn enumerated(values: &[String]) -> String {
+fn enumerated(values: &[&ParamValue]) -> String {
     const MANY: usize = 20;
     match values {
         [first, second, third, .., last] if values.len() > MANY => {
             format!("{first}, {second}, {third}, … {last} ({} values)", values.len())
         }
-        _ => values.join(", "),
+        _ => values.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
     }
 }
 
@@ -174,5 +176,21 @@ impl Record {
             baseline: benchmark.baseline,
             over: over(benchmark),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_stand_in_their_order_and_words_in_that_of_the_cases() {
+        let case =
+            |by: &str, bytes: u64| Params::from([("by".into(), by.into()), ("bytes".into(), bytes.into())]);
+        let cases = [case("pipe", 1), case("pipe", 65536), case("eventfd", 8), case("futex", 4)];
+        let said = " Cases: by = pipe, eventfd, futex; bytes = 1, 4, 8, 65536 (4 in all).";
+        assert_eq!(in_words(" Cases: ", &cases).as_deref(), Some(said));
+        let mixed = [case("pipe", 64), Params::from([("bytes".into(), "all".into())]), case("pipe", 8)];
+        assert!(in_words("", &mixed).is_some_and(|said| said.contains("bytes = 64, all, 8")), "mixed");
     }
 }
