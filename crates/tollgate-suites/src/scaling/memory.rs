@@ -5,7 +5,7 @@ use std::io;
 use tollgate_engine::users::{Operation, Seat, Work};
 
 use super::cases::{SCALED, has_others, numbers_here, processes_only, threads_at_both_ends};
-use super::work::{both, calls};
+use super::work::calls;
 use crate::prelude::*;
 use crate::syscall::call;
 
@@ -102,14 +102,24 @@ fn maps(_: Seat) -> io::Result<Box<dyn Work>> {
 }
 
 fn breaks(_: Seat) -> io::Result<Box<dyn Work>> {
-    // SAFETY: the call takes an address; with another break than the allocator's last one nothing is taken from it, since
-    // it ends where it was.
-    let brk = |to: u64| unsafe { call(libc::SYS_brk, [to, 0, 0, 0]) };
-    calls(move || {
+    Ok(Box::new(Breaks))
+}
+
+/// Between two windows the allocator of this process may move the break, so that each begins where it is.
+struct Breaks;
+
+impl Work for Breaks {
+    fn make(&mut self, times: u64) -> Result<(), i32> {
+        // SAFETY: the call takes an address; nothing is taken from the allocator, since the break ends where it was.
+        let brk = |to: u64| unsafe { call(libc::SYS_brk, [to, 0, 0, 0]) };
         let now = brk(0);
         let more = now + PAGE as i64;
-        // The call returns the break, also where it did not move.
-        let moved = |to: i64| if brk(to as u64) == to { 0 } else { -i64::from(libc::ENOMEM) };
-        both(moved(more), moved(now))
-    })
+        for _ in 0..times {
+            // The call returns the break, also where it did not move.
+            if [brk(more as u64), brk(now as u64)] != [more, now] {
+                return Err(libc::ENOMEM);
+            }
+        }
+        Ok(())
+    }
 }
