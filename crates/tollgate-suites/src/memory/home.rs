@@ -1,8 +1,9 @@
 //! The home of memory: the node whose memory controller and directory answer for a line, for all processors.
 //!
 //! The pages are bound to a node before they are touched, and the kernel is asked where they came to lie: a case whose pages
-//! lie elsewhere is not measured. There is no row for a line that a third processor touched first: the first touch only decides on
-//! which node the page lies, and that is what is bound here.
+//! lie elsewhere is not measured. There is no row for a line that a third processor touched first. Its touch decides on which node
+//! the page lies, and that is bound here; its copy of the line is gone when another processor has stored to it, or has read a region
+//! of four times the last-level cache.
 
 use std::fs;
 
