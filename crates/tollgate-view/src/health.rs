@@ -81,8 +81,8 @@ const BUSY: f64 = 0.25;
 const PRESSED: f64 = 5.0;
 /// A share of all processors' time that a hypervisor gave to others.
 const STOLEN: f64 = 0.01;
-/// A trap that takes more than this multiple of a system call is emulated.
-const EMULATED_TRAP: f64 = 10.0;
+/// An INT 80h that takes more than this multiple of a system call has a VM exit in it, or is emulated.
+const SLOW_INT80: f64 = 10.0;
 /// A VM exit that takes longer, in nanoseconds, goes through more than one hypervisor.
 const NESTED_EXIT: f64 = 1000.0;
 /// Ticks a second in /proc/stat: USER_HZ, which x86-64 Linux fixes.
@@ -354,10 +354,10 @@ fn traps(summary: &Summary) -> Judged {
         return Judged::new(State::Absent, reason(summary, "entry/int80"));
     };
     let found = format!("int 0x80 takes {} × syscall", figures::significant(multiple, 2));
-    match multiple > EMULATED_TRAP {
+    match multiple > SLOW_INT80 {
         false => good(found),
-        true => poor(format!("{found}: software delivers interrupts here")).remedy(
-            "Latencies of traps and interrupts are this hypervisor's, not the processor's; compare only with such.",
+        true => poor(format!("{found}: a VM exit in it, or emulated")).remedy(
+            "Its latency is this hypervisor's, not the processor's; traps/breakpoint goes through a gate of the same table.",
         ),
     }
 }

@@ -146,7 +146,7 @@ fn the_screen_answers_what_a_new_user_asks() {
         "AMD EPYC 9R14 96-Core, 2 vCPU | L1d 32K L2 1M | TSC 2.00 GHz, measured on CPU 1",
         "in KVM/Firecracker, nested | PTI off, retpolines",
         "System call 112 ns, 225 cycles: not slow",
-        "Interrupts 53 × a call: nested hypervisor; use SYSCALL or poll (entry/int80)",
+        "INT 80h 53 × a call: nested hypervisor; use SYSCALL (entry/int80)",
         "per MiB written: copies page tables, nested hypervisor; posix_spawn starts a program",
         "in huge pages 281 ns, MAP_POPULATE 1.70 µs (traps/minor-fault)",
         "Quality: good",
@@ -184,7 +184,7 @@ fn no_finding_is_made_of_a_difference_within_the_noise() {
         json!([row("entry/syscall", &json!({}), 112.0, 1.0), row("entry/int80", &json!({}), 150.0, 1.0),]);
     assert!(!screen(&noisy, "80").contains("Interrupts"));
     noisy["measurements"][1] = row("entry/int80", &json!({}), 150.0 * 10.0, 1.0);
-    assert!(words(&screen(&noisy, "80")).contains("Interrupts 10 × a call"), "{}", screen(&noisy, "80"));
+    assert!(words(&screen(&noisy, "80")).contains("INT 80h 10 × a call"), "{}", screen(&noisy, "80"));
     // With few processes nothing is decided.
     for at in [0, 1] {
         noisy["measurements"][at]["processes"] =

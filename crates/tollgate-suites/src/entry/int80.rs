@@ -21,7 +21,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "entry/int80",
     operation: "One INT 80h with number -1, which the kernel refuses with ENOSYS, from 64-bit code.",
     avoid: "Use SYSCALL from 64-bit code: INT goes through a gate of the IDT and returns by IRET.",
-    source: "Intel SDM vol. 2, INT n; Linux arch/x86/entry/entry_64_compat.S",
+    source: "Intel SDM vol. 2, INT n; Linux arch/x86/entry/entry_64_compat.S, int80_is_external()",
     crosses: &[KernelEntry, SystemCall, KernelCode, CompatEntry, Exception],
     timed: |_| Timed::once("int", TimedLoop::Long(refused_interrupt)),
     headlines: &[Headline { section: Section::Entry, name: "int 0x80", params: &[] }],

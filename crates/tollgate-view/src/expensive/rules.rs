@@ -118,13 +118,13 @@ fn clock(summary: &Summary) -> Option<Expense> {
     Some(found.caused_by(summary, clock.case, ""))
 }
 
-/// An interrupt gate over SYSCALL: the way of interrupts and exceptions.
+/// INT 80h over SYSCALL. That says nothing of other gates: its handler reads the local APIC since Linux 6.7, in a guest a VM exit.
 fn interrupt(summary: &Summary) -> Option<Expense> {
     const SLOW: f64 = 2.5;
     let gate = known(summary, "entry/int80", &[])?;
     let (times, from) = pair(&gate, row(summary, BASELINE, &[])?, SLOW)?;
-    let what = format!("Interrupts {} a call", times.in_words);
-    let action = "use SYSCALL or poll".to_owned();
+    let what = format!("INT 80h {} a call", times.in_words);
+    let action = "use SYSCALL".to_owned();
     let found = expense("entry/int80", times.times, 1.5, from, [what, String::new(), action]);
     Some(found.caused_by(summary, gate.case, "gate, stack switch and IRET"))
 }
