@@ -4,7 +4,7 @@
 //! What a read takes depends on what was before it. In a nested virtual machine (EPYC, virtio) a read behind others took 39 µs, as in
 //! fio; with the buffer cleared before each read and two getrusage(2) around it, as many; after 0.1 ms of another program's
 //! work or of sleep 50 to 58 µs; after 1 ms of sleep 80 µs. A device's thread in the host, and the processor, go idle between. So a
-//! read of a round, which comes behind other cases, is no read of a loop.
+//! read of a round, which comes after other cases, is no read of a loop.
 
 use std::os::fd::OwnedFd;
 use std::{io, rc::Rc, time::Duration};
@@ -18,7 +18,7 @@ use crate::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "files/direct-read",
-    operation: "One pread of a block with O_DIRECT, into an aligned buffer or an unaligned one (a byte later): behind other cases, right behind eight such reads (gap=none), or after 1 ms of sleep (gap=idle).",
+    operation: "One pread of a block with O_DIRECT, into an aligned buffer or an unaligned one (a byte later): after other cases, right after eight such reads (gap=none), or after 1 ms of sleep (gap=idle).",
     avoid: "Keep several reads in flight, so that neither the device nor the processor goes idle. Align buffers to the block size that statx reports (STATX_DIOALIGN), or read through the page cache.",
     source: "open(2), O_DIRECT; statx(2), STATX_DIOALIGN",
     crosses: &[KernelEntry, SystemCall, KernelCode, BlockRead, IdleExit],
