@@ -6,7 +6,10 @@ mod session;
 
 pub use functions::functions;
 
+use std::borrow::Cow;
+
 use tollgate_engine::Timed;
+use tollgate_model::measurement::pairs;
 use tollgate_model::stats::quantile;
 use tollgate_model::{Case, Effect, Fact, Facts, Reach};
 use tollgate_suites::Benchmark;
@@ -17,6 +20,7 @@ use crate::causes;
 use crate::findings::{self, Finding};
 use crate::session::Session;
 use crate::show::cells::Columns;
+use crate::show::names::{every_name, values};
 use crate::summary::{Figures, Summary};
 use crate::table::{Look, Table, cut, heading, paragraph};
 use crate::{counts, figures};
@@ -142,7 +146,10 @@ fn measured(
         .iter()
         .zip(columns.cells(figures))
         .filter(|(_, cell)| !cell.is_empty())
-        .map(|(name, cell)| format!("{name} {cell}"))
+        .map(|(name, cell)| match cell.strip_prefix('×') {
+            Some(times) => format!("{times} {name}"),
+            None => format!("{name} {cell}"),
+        })
         .collect();
     let here = format!("{}; run {}{label}", words.join(", "), run.id);
     let name = if rows.len() > 1 { format!("{case}: ") } else { String::new() };
@@ -154,18 +161,37 @@ fn measured(
         text.push_str(&histogram(figures, width));
     }
     if rows.len() > 1 {
-        let mut table = Table::new(&[&["case"][..], columns.names()].concat());
-        for (case, figures) in rows.iter().take(ROWS) {
-            let name = tollgate_model::measurement::pairs(&case.params);
-            let cells: Vec<String> = std::iter::once(name).chain(columns.cells(figures)).collect();
-            table.row(Look::Plain, &cells, &[]);
-        }
-        text.push_str(&table.lines(Some(width), false));
+        text.push_str(&cases(rows.get(..ROWS).unwrap_or(rows), columns, width));
         if rows.len() > ROWS {
             text.push_str(&format!("and {} more cases\n", rows.len() - ROWS));
         }
     }
     text
+}
+
+/// A line for each case: its parameters, or, where they are too wide, their values below their names.
+fn cases(rows: &[(&Case, &Figures)], columns: Columns, width: usize) -> String {
+    let table = |head: String, name: &dyn Fn(&Case) -> String| {
+        let names =
+            std::iter::once(Cow::Owned(head)).chain(columns.names().iter().copied().map(Cow::Borrowed));
+        let dispensable = columns.names().len().saturating_sub(2);
+        let mut table = Table::of_columns(names.collect()).with_dispensable(dispensable);
+        for (case, figures) in rows {
+            let cells: Vec<String> = std::iter::once(name(case)).chain(columns.cells(figures)).collect();
+            table.row(Look::Plain, &cells, &[]);
+        }
+        table
+    };
+    let named = table("case".to_owned(), &|case| pairs(&case.params));
+    // The case, its median and the interval stay.
+    let table = match named.room_for_names(width, 3) {
+        None => named,
+        Some(_) => {
+            let names = every_name(rows.iter().map(|(case, _)| *case));
+            table(names.join(", "), &|case| values(&names, &case.params))
+        }
+    };
+    table.lines(Some(width), false)
 }
 
 /// The findings that begin with a case of the benchmark.
@@ -214,7 +240,8 @@ fn histogram(figures: &Figures, width: usize) -> String {
         operations => format!("each the mean of {operations} operations"),
     };
     let samples = figures::count(sorted.len(), "sample", "samples");
-    let processes = figures::count(measured.processes.len(), "process", "processes");
+    // Not of those that measured other cases only.
+    let processes = figures::count(figures.estimate.process_medians.len(), "process", "processes");
     text + &paragraph(&format!("{samples} of {processes}, {of}"), width, "             ")
 }
 

@@ -4,7 +4,7 @@ pub(crate) mod cells;
 pub mod counters;
 pub mod csv;
 pub mod json;
-mod names;
+pub(crate) mod names;
 mod rates;
 pub mod text;
 

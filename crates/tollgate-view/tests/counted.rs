@@ -234,7 +234,7 @@ fn a_benchmark_is_explained_by_its_count() {
     let mut summary = Summary::of(&runs[1]);
     summary.retain(|case| case.benchmark == benchmark.name);
     let text = plain(&explain::text(benchmark, Some(&summary), Some(&session), &runs[1].facts, 80));
-    assert!(text.contains("Here         instructions 187, batches exact, × syscall ×1.00;"), "{text}");
+    assert!(text.contains("Here         instructions 187, batches exact, 1.00 × syscall;"), "{text}");
     assert!(text.contains("209 → 187 instructions, -10.5 %, faster"), "{text}");
     let mixed = mixed_runs();
     let session = Session::of(&mixed).expect("a session");

@@ -775,6 +775,10 @@ fn rates_have_a_column_where_names_are_long() {
     assert!(of("processes, socketpair-seqpacket, 65536, same 6.0").contains(" 20.3 GiB"), "{table}");
     has("benchmark median 95 % CI × 1 user");
     assert!(of("file=shared, kind=processes, users=2 1.00 µs").contains(" ×2.00"), "{table}");
+    let explained = home.output(["explain", "ipc/round-trip", "rates"]);
+    assert!(explained.contains("between, by, bytes, cpus "), "{explained}");
+    assert!(explained.contains("\nprocesses, socketpair-seqpacket, 65536, same "), "{explained}");
+    assert!(explained.contains(", 75.0 × syscall;") && !explained.contains('…'), "{explained}");
     // A program finds whole names, and the rate in its column alone.
     let whole = home.output(["show", "rates", "--all"]);
     let row = whole.lines().find(|line| line.contains("op=write-nt")).expect("a row");

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use tollgate_model::Case;
 use tollgate_model::measurement::pairs;
+use tollgate_model::{Case, Params};
 
 use crate::summary::Row;
 
@@ -36,8 +36,7 @@ impl<'a> Names<'a> {
             of_each(rows).into_iter().filter(|(_, rows)| self.longest(rows) > columns).collect();
         for (benchmark, rows) in wide {
             if let Some(form) = self.of_benchmark.get_mut(benchmark) {
-                let names: BTreeSet<&String> = rows.iter().flat_map(|row| row.case.params.keys()).collect();
-                *form = Form::Values(names.into_iter().cloned().collect());
+                *form = Form::Values(every_name(rows.into_iter().map(|row| row.case)));
             }
         }
         self
@@ -55,16 +54,25 @@ impl<'a> Names<'a> {
         match self.of_benchmark.get(case.benchmark.as_str()) {
             None => case.to_string(),
             Some(Form::Pairs) => format!("  {}", pairs(&case.params)),
-            Some(Form::Values(names)) => {
-                let value = |name| case.params.get(name).map_or_else(|| "-".to_owned(), ToString::to_string);
-                format!("  {}", names.iter().map(value).collect::<Vec<_>>().join(", "))
-            }
+            Some(Form::Values(names)) => format!("  {}", values(names, &case.params)),
         }
     }
 
     fn longest(&self, rows: &[&Row]) -> usize {
         rows.iter().map(|row| self.name(row.case).chars().count()).max().unwrap_or(0)
     }
+}
+
+/// The names of the parameters that any of these cases has.
+pub fn every_name<'a>(cases: impl Iterator<Item = &'a Case>) -> Vec<String> {
+    let names: BTreeSet<&String> = cases.flat_map(|case| case.params.keys()).collect();
+    names.into_iter().cloned().collect()
+}
+
+/// `pipe, 4096, same`: the values of these parameters, in this order.
+pub fn values(names: &[String], params: &Params) -> String {
+    let value = |name| params.get(name).map_or_else(|| "-".to_owned(), ToString::to_string);
+    names.iter().map(value).collect::<Vec<_>>().join(", ")
 }
 
 /// The rows of each benchmark.
