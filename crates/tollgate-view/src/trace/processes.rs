@@ -29,9 +29,10 @@ pub(crate) fn time_cells(traced: &Traced, parts: Parts) -> Vec<String> {
     }
 }
 
-/// The call that took longest; a blocking call only where there is no other.
+/// The call that took longest; a blocking call only where there is no other, and none where the time of none is known.
 pub(crate) fn top_call(calls: &[Call]) -> Option<&Call> {
-    calls.iter().max_by_key(|call| (!calls::is_blocking(call), call.total_ns))
+    let timed = calls.iter().filter(|call| call.timed() > 0);
+    timed.max_by_key(|call| (!calls::is_blocking(call), call.total_ns))
 }
 
 /// How long it was there, where it ended.
@@ -72,4 +73,22 @@ pub(crate) fn text(traced: &Traced, top: usize, width: usize) -> String {
 /// `openat 12.3 ms`.
 pub(crate) fn in_words(call: &Call) -> String {
     format!("{} {}", text::cut(&call.name, 24), text::time(call.total_ns))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::examples;
+
+    #[test]
+    fn the_top_call_is_one_whose_time_is_known() {
+        let mut wait = examples::checkout().calls[0].clone();
+        wait.name = "wait4".to_owned();
+        let parts = Parts::default();
+        let stopped =
+            Call { name: "socket".to_owned(), count: 7, stopped: 7, total_ns: 0, parts, ..wait.clone() };
+        let top = |calls: &[Call]| top_call(calls).map(|call| call.name.clone());
+        assert_eq!(top(&[stopped.clone(), wait]).as_deref(), Some("wait4"));
+        assert_eq!(top(&[stopped]), None);
+    }
 }
