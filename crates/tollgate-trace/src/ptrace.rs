@@ -48,6 +48,9 @@ const LEAVING: Duration = Duration::from_secs(1);
 
 /// Why a command's own ptrace(2) fails.
 const NO_SECOND: &str = "ptrace(2) failed in the command: a process that is traced by ptrace(2) cannot be traced twice; BPF has no such limit";
+/// Which calls are missing where only some are asked for.
+const NOT_SEEN: &str = "the command made a filter of its own (seccomp): calls that it stopped are not counted, because ptrace(2) asks for \
+    some calls by a filter as well, and the kernel obeys the one that stops them; BPF sees them";
 /// Why set-user-ID programs gain no privileges, see execve(2).
 const NO_RIGHTS: &str =
     "the kernel gives none to a program that is traced by ptrace(2) without CAP_SYS_PTRACE";
@@ -61,6 +64,8 @@ pub(crate) struct Tracer {
     with_filter: bool,
     /// It has, and calls stop only where that says so.
     filtered: bool,
+    /// The command has a filter of its own.
+    has_own_filter: bool,
     /// The numbers that are asked for; None for all.
     only: Option<BTreeSet<(u32, bool)>>,
     sums: sums::Table,
@@ -104,6 +109,7 @@ impl Tracer {
             early: HashMap::new(),
             with_filter: filter,
             filtered: false,
+            has_own_filter: false,
             only: request.only.as_ref().map(filter::numbers),
             sums: sums::Table::with_histograms(),
             tree: tree::Tree::new(request.tree),
@@ -235,6 +241,9 @@ impl Tracer {
             self.files.as_ref().map_or(0, |files| files.unresolved),
         );
         let mut notes = self.notes;
+        if self.filtered && self.has_own_filter {
+            notes.push(NOT_SEEN.to_owned());
+        }
         if self.sums.has_failed("ptrace") {
             notes.push(NO_SECOND.to_owned());
         }

@@ -131,7 +131,7 @@ fn by_ptrace(request: &Request, program: &Program) -> Result<Trace, Failure> {
     let costs = Costs { traced: Some(cost), others: None };
     let record = Record::begin(request, Backend::Ptrace, costs);
     let watch = Watch::begin();
-    let mut filter = request.only.as_ref().and_then(|only| filter::for_calls(&filter::numbers(only)));
+    let mut filter = request.only.as_ref().and_then(|only| filter::for_calls(&filter::stopping(only)));
     let mut child = Child::start(program, request.identity, filter.as_mut(), &watch.inherited())
         .map_err(Failure::system("fork(2)"))?;
     let mut tracer = Tracer::seize(&child, request, filter.is_some()).map_err(|error| {

@@ -310,6 +310,10 @@ fn a_filter_of_the_commands_own_says_what_it_says_alone() {
         let Some(report) = trace_puppet(&["ptrace", only], &["own-filter"]) else { return };
         let output = report.output.as_ref().expect("it ran");
         assert_eq!(String::from_utf8_lossy(&output.stdout), "0 -1 true\n", "{only}: {report:?}");
+        if report.head["backend"] == "Ptrace" {
+            assert!(report.has_note("the command made a filter of its own"), "{only}: {report:?}");
+            assert_eq!(report.call("seccomp", "count") + report.call("prctl", "count"), 0, "not asked for");
+        }
         if report.head["backend"] == "Ptrace" && only.contains("getppid") {
             assert_eq!(
                 (report.call("getppid", "count"), report.call("getppid", "errors")),
@@ -318,6 +322,8 @@ fn a_filter_of_the_commands_own_says_what_it_says_alone() {
             );
         }
     }
+    let Some(report) = trace_puppet(&["ptrace", "only=getppid"], &["calls", "3"]) else { return };
+    assert!(!report.has_note("a filter of its own"), "it made none: {report:?}");
 }
 
 #[test]

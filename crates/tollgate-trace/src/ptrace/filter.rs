@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use tollgate_os::seccomp::{Answers, Filter, Rules};
 
+use super::sums::Key;
 use crate::calls;
 
 /// The data of our filter's `SECCOMP_RET_TRACE` (`SECCOMP_RET_DATA`, 16 bits), which distinguishes its stops from those of a
@@ -19,6 +20,24 @@ pub fn numbers(names: &BTreeSet<String>) -> BTreeSet<(u32, bool)> {
             long.chain(numbers.i386.map(|number| (number, true)))
         })
         .collect()
+}
+
+/// The calls that make a filter.
+const MAKERS: [&str; 2] = ["seccomp", "prctl"];
+
+/// Numbers of calls that stop where some are asked for: these, and those that make a filter.
+pub fn stopping(names: &BTreeSet<String>) -> BTreeSet<(u32, bool)> {
+    numbers(&names.iter().cloned().chain(MAKERS.map(str::to_owned)).collect())
+}
+
+/// Whether a call makes a filter, should it succeed. Of two filters the one that stops a call is obeyed (seccomp(2)), and ours has no stop
+/// then.
+pub fn is_made_by(key: Key, arguments: &[u64; 6]) -> bool {
+    match key.base_name() {
+        Some("seccomp") => arguments[0] == u64::from(libc::SECCOMP_SET_MODE_FILTER),
+        Some("prctl") => arguments[0] == libc::PR_SET_SECCOMP as u64,
+        _ => false,
+    }
 }
 
 /// The filter for some calls. None where there are more than a filter has room for.

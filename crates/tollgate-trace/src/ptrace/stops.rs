@@ -109,6 +109,7 @@ impl Tracer {
 
     fn enters(&mut self, pid: libc::pid_t, key: Key, arguments: [u64; 6], now: u64, child: &Child) {
         let counts = self.is_asked_for(key);
+        self.has_own_filter |= self.filtered && filter::is_made_by(key, &arguments);
         let Some(thread) = self.threads.get_mut(&pid) else { return };
         let stretch = std::mem::take(&mut thread.stretch);
         if matches!(thread.doing, Doing::Before) {
