@@ -274,10 +274,11 @@ fn serial_of_task(a: &mut Assembler, target: &Target, running: &Running, cgroup:
     a.mov(R2, 1);
     a.atomic(Atomic::FetchAdd, R1, Field::double(0), R2);
     a.store(R8, field!(Mark, serial), R2);
-    a.store(R8, field!(Mark, known), 1);
     if let Some(tree) = target.maps.tree {
         record(a, target, tree, cgroup);
     }
+    // Who sees the mark from here on finds the record, and counts the thread there.
+    a.store(R8, field!(Mark, known), 1);
     a.bind(known);
     a.load(R1, R8, field!(Mark, serial));
     a.store(FRAME, Field::word(-SERIAL), R1);
