@@ -176,6 +176,7 @@ impl Bpf {
                 Err(why) => notes.push(uncounted(&why)),
             }
         }
+        maps.end();
         if maps.files.is_some() && target.kernel.files.is_none() {
             notes.push("the layout of this kernel's files is unknown, so files are not reported".to_owned());
         }
@@ -236,9 +237,9 @@ fn load_remaining(target: &Target) -> Result<OwnedFd, String> {
 /// Threads that go on are added up while the programs are still attached, and are seen by them no longer: to detach programs takes some
 /// 20 ms, in which some of them would be there and others not. Returns the moment, and the real time until then.
 fn stop_counting(target: &Target, maps: &Maps) -> Result<(u64, (u64, Idle)), String> {
-    // One that was made by a thread which is seen no longer would be new.
-    maps.take_none();
     let program = load_remaining(target)?;
+    // A process that is made by a thread which is seen no longer is not new.
+    maps.end();
     sys::iterate(&program).map_err(|error| error.to_string())?;
     // Later than the last thread was added up: no thread has more time than the trace took.
     let now = crate::clock::now();

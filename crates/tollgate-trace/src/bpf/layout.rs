@@ -226,6 +226,8 @@ pub(super) struct Totals {
     /// Not 0 while processes that come into the control group, or are made there, are taken: from the beginning of the trace to its end, and
     /// not as long as the programs are attached.
     pub takes_in: u64,
+    /// Not 0 when the trace has ended: programs are detached one by one, and of a call the return may be seen alone.
+    pub over: u64,
     /// Time outside of calls of the threads that are there, as of [`Lane::outside`]: made anew each time that it is asked for.
     pub glance: u64,
     pub glance_spent: [u64; 4],

@@ -237,9 +237,10 @@ impl Maps {
         self.total(field!(Totals, takes_in).offset).store(1, Ordering::Release);
     }
 
-    /// From now on no process is taken that comes into the control group.
-    pub fn take_none(&self) {
+    /// The trace has ended, and the programs are about to be detached.
+    pub fn end(&self) {
         self.total(field!(Totals, takes_in).offset).store(0, Ordering::Release);
+        self.total(field!(Totals, over).offset).store(1, Ordering::Release);
     }
 
     /// Enters a process that runs already, whose threads are then taken one by one. Returns its serial number.

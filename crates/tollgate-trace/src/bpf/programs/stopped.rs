@@ -21,6 +21,9 @@ pub(super) fn at_exit(a: &mut Assembler, target: &Target, leave: Label) {
     a.load(R1, HERE, field!(Lane, live.flags));
     a.jump_if(Condition::AnyBit, R1, Thread::FRESH, fresh);
     a.jump_if(Condition::AnyBit, R1, Thread::ARMED | Thread::ENDED, leave);
+    a.value(R1, target.maps.totals, field!(Totals, over).offset as u32);
+    a.load(R1, R1, Field::double(0));
+    a.jump_if(Condition::NotEqual, R1, 0, leave);
     a.load(R1, TASK, Field::double(target.kernel.task.pending));
     a.jump_if(Condition::AnyBit, R1, SIGKILL_PENDING, leave);
     a.load(R1, CONTEXT, argument(0));

@@ -180,3 +180,26 @@ fn of_calls_that_were_not_asked_for_none_counts_as_stopped() {
     let Some(outcome) = traced(&["errno"], |request| request.only = only(&["wait4"])) else { return };
     assert_eq!(outcome.collected.calls.len(), 1, "{:?}", outcome.collected.calls);
 }
+
+/// Programs are detached one after the other, that of the entries first.
+#[test]
+fn calls_of_what_goes_on_when_the_trace_ends_are_not_stopped() {
+    let source = r#"
+        #include <unistd.h>
+        #include <sys/syscall.h>
+        int main(void) { if (!fork()) for (int n = 0; n < 3000000; n++) syscall(SYS_getppid); return 0; }
+    "#;
+    for _ in 0..3 {
+        let Some(outcome) = run_traced_c(source, &[], |request| request.linger = std::time::Duration::ZERO)
+        else {
+            return;
+        };
+        assert!(
+            outcome.count("getppid") > 0 || outcome.collected.threads == 2,
+            "{:?}",
+            outcome.collected.calls
+        );
+        let stopped: u64 = outcome.collected.calls.iter().map(|call| call.stopped).sum();
+        assert_eq!(stopped, 0, "{:?}", outcome.collected.calls);
+    }
+}
