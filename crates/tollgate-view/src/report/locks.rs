@@ -33,7 +33,7 @@ pub fn of(subjects: &[Subject]) -> Option<Figure> {
         .flat_map(|(_, name)| [format!("{name}, fewest threads"), format!("{name}, most threads")]);
     let keys = kinds.enumerate().map(|(look, name)| Key { sign: Sign::Look(look), name: name.into() });
     Some(Figure {
-        is_folded: false,
+        is_folded: true,
         title: format!("{}: throughput by lock", trade::BENCHMARK).into(),
         description: format!(
             "Items that producers hand to consumers in a second, as multiples of the system call {}, which is the line at \
