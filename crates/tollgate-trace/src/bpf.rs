@@ -26,6 +26,8 @@ mod sys;
 mod tests;
 
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use crate::symbols::{Images, Watch};
 use crate::{outcome::Collected, request::Request};
@@ -251,7 +253,7 @@ fn stop_counting(target: &Target, maps: &Maps) -> Result<(u64, (u64, Idle)), Str
 /// The maps, the process that overhead is measured in, and the kernel's properties. To go through its types takes as long as the other two
 /// together, so another thread does it.
 fn prepare(request: &Request) -> (Result<Maps, String>, Option<cost::Subject>, Result<Kernel, String>) {
-    std::thread::scope(|scope| {
+    thread::scope(|scope| {
         let kernel = beside(scope, || Kernel::here(request.files));
         let maps = Maps::new(request);
         let subject = maps.as_ref().ok().and_then(|_| cost::Subject::new().ok());
@@ -259,13 +261,27 @@ fn prepare(request: &Request) -> (Result<Maps, String>, Option<cost::Subject>, R
     })
 }
 
-/// Loads all programs and attaches them, each in a thread of its own: the kernel verifies several at once.
+/// Loads all programs and attaches them. The kernel verifies several at once, one for each thread that loads them: no more threads than may run,
+/// each of which takes the next program.
 fn attach_all(target: &Target) -> Result<Vec<Attached>, String> {
     let programs = programs::attached(target);
-    std::thread::scope(|scope| {
-        let begun: Vec<_> = programs.iter().map(|program| beside(scope, || attach(program))).collect();
-        begun.into_iter().map(|end| end()).collect()
-    })
+    let next = AtomicUsize::new(0);
+    let take = || {
+        let number = next.fetch_add(1, Ordering::Relaxed);
+        programs.get(number).map(|program| attach(program).map(|attached| (number, attached)))
+    };
+    let some = || std::iter::from_fn(take).collect::<Result<Vec<_>, String>>();
+    let others = thread::available_parallelism().map_or(1, usize::from).min(programs.len()).saturating_sub(1);
+    let mut attached = thread::scope(|scope| {
+        let begun: Vec<_> = (0..others).map(|_| beside(scope, some)).collect();
+        let here = some()?;
+        begun.into_iter().try_fold(here, |mut all, end| {
+            all.extend(end()?);
+            Ok::<_, String>(all)
+        })
+    })?;
+    attached.sort_by_key(|(number, _)| *number);
+    Ok(attached.into_iter().map(|(_, attached)| attached).collect())
 }
 
 fn attach(program: &Program) -> Result<Attached, String> {
@@ -278,11 +294,11 @@ fn attach(program: &Program) -> Result<Attached, String> {
 
 /// Begins something in another thread; the result waits for its end. Where there may be no other thread, this one does it then.
 fn beside<'scope, T: Send + 'scope>(
-    scope: &'scope std::thread::Scope<'scope, '_>,
+    scope: &'scope thread::Scope<'scope, '_>,
     work: impl Fn() -> T + Copy + Send + 'scope,
 ) -> impl FnOnce() -> T {
-    let begun = std::thread::Builder::new().spawn_scoped(scope, work);
-    move || match begun.map(std::thread::ScopedJoinHandle::join) {
+    let begun = thread::Builder::new().spawn_scoped(scope, work);
+    move || match begun.map(thread::ScopedJoinHandle::join) {
         Ok(Ok(done)) => done,
         Ok(Err(_)) | Err(_) => work(),
     }
