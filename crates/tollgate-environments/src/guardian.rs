@@ -7,10 +7,10 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Write};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::{fs::File, mem};
+use std::{fs::File, iter, mem};
 
 use rustix::pipe::PipeFlags;
 use serde::{Deserialize, Serialize};
@@ -54,8 +54,16 @@ impl Guardian {
     /// # Errors
     /// Those of pipe2(2) and fork(2).
     pub fn begin() -> io::Result<Self> {
+        Self::holding(&[])
+    }
+
+    /// As [`Self::begin`]. These files stay open until it ends, and with them the locks of flock(2) on what it undoes.
+    ///
+    /// # Errors
+    /// Those of [`Self::begin`].
+    pub fn holding(files: &[BorrowedFd<'_>]) -> io::Result<Self> {
         let (from, to) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
-        let child = process::fork(|| guard(from))?;
+        let child = process::fork(|| guard(from, files))?;
         let inner =
             Inner { pipe: Mutex::new(Some(to.into())), next: AtomicU64::new(0), child: Mutex::new(child) };
         Ok(Self(Arc::new(inner)))
@@ -143,14 +151,14 @@ impl Drop for Promise {
 }
 
 /// The guardian's life.
-fn guard(from: OwnedFd) -> i32 {
+fn guard(from: OwnedFd, files: &[BorrowedFd<'_>]) -> i32 {
     IGNORED.into_iter().for_each(signals::ignore);
     signals::default(&[libc::SIGCHLD]);
     let _ = rustix::process::setsid();
     let _ = rustix::thread::set_name(c"tollgate-guard");
     // No directory is in use because of it.
     let _ = std::env::set_current_dir("/");
-    close_all_but(from.as_raw_fd());
+    close_all_but([from.as_fd()].iter().chain(files).map(|kept| kept.as_raw_fd().cast_unsigned()).collect());
     let mut lines = BufReader::new(File::from(from));
     let mut promised: BTreeMap<u64, Vec<Undo>> = BTreeMap::new();
     loop {
@@ -176,12 +184,16 @@ fn guard(from: OwnedFd) -> i32 {
 
 /// Closes every other descriptor, and opens the standard streams on /dev/null: a reader of the command's output does not wait for the
 /// guardian.
-fn close_all_but(own: i32) {
-    let own = own.cast_unsigned();
-    for (first, last) in [(0, own.saturating_sub(1)), (own + 1, u32::MAX)] {
-        if first > last || first == own {
-            continue;
-        }
+fn close_all_but(mut kept: Vec<u32>) {
+    kept.sort_unstable();
+    let firsts = iter::once(0).chain(kept.iter().map(|kept| kept + 1));
+    let ends = kept.iter().copied().map(Some).chain([None]);
+    for (first, end) in firsts.zip(ends) {
+        let last = match end {
+            Some(end) if end == first => continue,
+            Some(end) => end - 1,
+            None => u32::MAX,
+        };
         // SAFETY: close_range(2) takes numbers. The descriptors are those of a copied process: their owners never run here.
         let closed = unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
         // Before Linux 5.9.

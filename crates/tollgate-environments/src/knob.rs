@@ -1,8 +1,8 @@
 //! A setting of the machine that a session alternates between its present value and another one.
 
 use std::io::{self, Read};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::{fs, fs::File};
 
 use rustix::io::Errno;
@@ -13,6 +13,10 @@ use crate::error::{EnvironmentError, unusable};
 use crate::guardian::{Guardian, Promise};
 use crate::prepared::Undo;
 use crate::undo::write_setting;
+
+use claim::Claim;
+
+mod claim;
 
 /// The longest value, in bytes. Files of /sys have a page at the most.
 const MOST: usize = 4096;
@@ -36,7 +40,7 @@ const ORDERS: [(&str, &str); 11] = [
 const ORDER_NAMES: [&str; 9] =
     ["remove", "rescan", "reset", "delete", "unbind", "bind", "uevent", "new_id", "remove_id"];
 
-/// A setting, its value now, and another one.
+/// A setting, its value now, and another one. No other session has it at the same time.
 #[derive(Debug)]
 pub struct KnobSetting {
     path: PathBuf,
@@ -44,17 +48,18 @@ pub struct KnobSetting {
     value: String,
     is_on: bool,
     promise: Option<Promise>,
+    /// Behind the promise: the value is back when it is dropped.
+    claim: Claim,
 }
 
-impl FromStr for KnobSetting {
-    type Err = EnvironmentError;
-
+impl KnobSetting {
     /// Reads `PATH=VALUE`. PATH is a file in /proc/sys or /sys, or a name of sysctl(8) such as `kernel.numa_balancing`. Nothing is
-    /// changed.
+    /// changed; the setting is locked until this is dropped and the guardian that has [`Self::lock`] has ended.
     ///
     /// # Errors
-    /// A sentence: it is no such file, cannot be read or written, is an order and no setting, or has the value already.
-    fn from_str(text: &str) -> Result<Self, EnvironmentError> {
+    /// A sentence: it is no such file, cannot be read or written, is an order and no setting, has the value already, or another
+    /// session changes it.
+    pub fn claim(text: &str) -> Result<Self, EnvironmentError> {
         let wrong = |why: String| unusable!("{}: {why}", excerpt(text));
         let (name, value) = text
             .split_once('=')
@@ -65,6 +70,8 @@ impl FromStr for KnobSetting {
             return Err(wrong("the value is one line of text".to_owned()));
         }
         let path = file_of(name).map_err(&wrong)?;
+        // The value before a change of this session's, and not of another one's.
+        let claim = Claim::of(&path).map_err(&wrong)?;
         let was = present(&path).map_err(&wrong)?;
         if let Some(words) = &was.words
             && !words.iter().any(|word| word == value)
@@ -74,12 +81,14 @@ impl FromStr for KnobSetting {
         if is_same(&was.value, value) {
             return Err(wrong(format!("it is {} already; name another value", excerpt(&was.value))));
         }
-        File::options().write(true).open(&path).map_err(|error| wrong(unwritable(&error)))?;
-        Ok(Self { path, was: was.value, value: value.to_owned(), is_on: false, promise: None })
+        Ok(Self { path, was: was.value, value: value.to_owned(), is_on: false, promise: None, claim })
     }
-}
 
-impl KnobSetting {
+    /// The lock, for the guardian that sets the value back where this process is killed.
+    pub fn lock(&self) -> BorrowedFd<'_> {
+        self.claim.as_fd()
+    }
+
     /// What is about to be done, for the user to read before it is.
     pub fn sentence(&self) -> String {
         format!(

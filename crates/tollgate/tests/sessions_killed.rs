@@ -234,6 +234,32 @@ fn knob() -> String {
 }
 
 #[test]
+fn a_second_session_does_not_take_the_value_of_the_first_for_the_original() {
+    if !is_root() {
+        return println!("skipped: needs root (a setting of the machine)");
+    }
+    let _alone = alone();
+    let was = knob();
+    let [first, second] = [1, 2].map(|more| (was.parse::<u32>().expect("a number") + more).to_string());
+    for number in 0..3 {
+        let session = Session::begin(2100 + number, &["--knob", &format!("{KNOB}={first}")]);
+        wait_for("the other value", || (knob() == first).then_some(()));
+        // It keeps the other value now, for as long as the second session wants to begin.
+        let pid = Pid::from_child(&session.child);
+        kill_process(pid, Signal::STOP).expect("our own child");
+        let alias = format!("/proc/sys/kernel/../kernel/printk_ratelimit_burst={second}");
+        let words = ["run", "entry/call", "--time", "2", "--knob", &alias];
+        let refused = Home::new().tollgate(words).output().expect("the program starts");
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert_eq!(refused.status.code(), Some(2), "{said}");
+        assert!(said.contains(&format!("process {} (", pid.as_raw_nonzero())), "{said}");
+        kill_process(pid, Signal::KILL).expect("our own child");
+        assert_eq!(session.expect_nothing("two sessions"), Some(Signal::KILL.as_raw()));
+        wait_for("the value before", || (knob() == was).then_some(()));
+    }
+}
+
+#[test]
 fn a_setting_is_put_back_however_the_run_ends() {
     if !is_root() {
         return println!("skipped: needs root (a setting of the machine)");

@@ -72,9 +72,9 @@ pub fn heard(from: &mut impl Read) -> io::Result<String> {
 /// Prepares and starts these environments, says so, and holds them until it is asked to stop.
 pub fn command(specs: &[String]) -> i32 {
     interrupt::install();
-    let guardian = Guardian::begin().unwrap();
+    let mut knob = std::env::var(KNOB).ok().map(|knob| KnobSetting::claim(&knob).unwrap());
+    let guardian = Guardian::holding(knob.as_ref().map(KnobSetting::lock).as_slice()).unwrap();
     let stop = || interrupt::requested().is_some();
-    let mut knob = std::env::var(KNOB).ok().map(|knob| knob.parse::<KnobSetting>().unwrap());
     if let Some(knob) = &mut knob {
         knob.promise(&guardian).unwrap();
     }

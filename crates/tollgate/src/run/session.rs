@@ -35,7 +35,7 @@ pub fn session(args: &RunArgs, selection: &Selection) -> Result<(), Failure> {
     let asked = Asked::of(args, selection)?;
     interrupt::install();
     // A copy of this process, which must have no other threads.
-    let guardian = Guardian::begin().map_err(|error| {
+    let guardian = Guardian::holding(asked.lock().as_slice()).map_err(|error| {
         Failure::input(format!("no process can be made that clears up: {}", plainly(&error)))
     })?;
     let destination = match &args.store {

@@ -1,6 +1,7 @@
 //! The environments of `tollgate run --in`, as they are asked for and as they are prepared.
 
 use std::cell::RefCell;
+use std::os::fd::BorrowedFd;
 use std::rc::Rc;
 
 use tollgate_engine::session::{Life, Side};
@@ -94,6 +95,11 @@ impl Asked {
     /// How many sides the session has.
     pub fn number(&self) -> usize {
         if self.knob.is_some() { 2 } else { self.named.len() }
+    }
+
+    /// The lock of the setting, which the guardian holds as well.
+    pub fn lock(&self) -> Option<BorrowedFd<'_>> {
+        self.knob.as_ref().map(KnobSetting::lock)
     }
 }
 
@@ -191,7 +197,7 @@ fn knob_of(knob: &str, environments: usize) -> Result<KnobSetting, Failure> {
             "--knob compares one environment with itself under another setting; name at most one with --in",
         ));
     }
-    knob.parse().map_err(|error: EnvironmentError| Failure::input(format!("--knob {error}")))
+    KnobSetting::claim(knob).map_err(|error| Failure::input(format!("--knob {error}")))
 }
 
 /// The environments as they are prepared. All that was made and changed for them is undone when this is dropped.

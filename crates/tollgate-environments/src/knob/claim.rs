@@ -1,0 +1,92 @@
+//! The claim to a setting: while a session has it, no other one changes that setting, or takes its value for the original.
+//!
+//! It is flock(2) of the setting's own file. All names of a setting are one lock so, those of two network namespaces are two, and
+//! nothing is made that could be left. The lock belongs to the open file, which the command has and its guardian: the kernel frees
+//! it when both have ended. Each mount of proc has inodes of its own (proc(5)): sessions that see the setting through different mounts,
+//! such as those of two containers, do not see each other's locks.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use rustix::fs::{FlockOperation, flock, major, minor};
+use tollgate_model::text::{excerpt, plainly};
+
+/// A setting's file, locked.
+#[derive(Debug)]
+pub(super) struct Claim(File);
+
+impl Claim {
+    /// Takes it, or says which process has it.
+    pub(super) fn of(path: &Path) -> Result<Self, String> {
+        let file = File::options().write(true).open(path).map_err(|error| super::unwritable(&error))?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(io::Error::from) {
+            Ok(()) => Ok(Self(file)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(held(&file)),
+            Err(error) => Err(format!("it cannot be locked: {}", plainly(&error))),
+        }
+    }
+}
+
+impl Drop for Claim {
+    /// Frees it in each copy of the open file: the value is back. Where this process is killed, the guardian's copy keeps the lock.
+    fn drop(&mut self) {
+        let _ = flock(&self.0, FlockOperation::Unlock);
+    }
+}
+
+impl AsFd for Claim {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// Says which process has a lock on this file.
+fn held(file: &File) -> String {
+    let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
+    let pid = file.metadata().ok().and_then(|of| holder(&locks, of.dev(), of.ino()));
+    let Some(pid) = pid else {
+        return "a process that is not seen here has it locked; two sessions do not change one setting"
+            .to_owned();
+    };
+    let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let words = String::from_utf8_lossy(&words).replace('\0', " ");
+    match words.trim() {
+        "" => format!(
+            "process {pid} had it locked and was killed; its guardian sets the value back, so try again in a moment"
+        ),
+        words => format!(
+            "process {pid} ({}) has it locked; two sessions do not change one setting",
+            excerpt(words)
+        ),
+    }
+}
+
+/// The process that took the lock of flock(2) on this file, as /proc/locks has it (proc(5)):
+/// `1: FLOCK  ADVISORY  WRITE 708 00:15:69100 0 EOF`.
+fn holder(locks: &str, device: u64, inode: u64) -> Option<i32> {
+    let file = format!("{:02x}:{:02x}:{inode}", major(device), minor(device));
+    locks.lines().find_map(|line| {
+        let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+        match fields.as_slice() {
+            [_, "FLOCK", _, _, pid, of, ..] if *of == file => pid.parse().ok(),
+            _ => None,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_holder_of_a_lock_is_found_by_the_file() {
+        let locks = "1: POSIX  ADVISORY  WRITE 7 00:15:69100 0 EOF\n2: FLOCK  ADVISORY  WRITE 708 00:15:69100 0 EOF\n\
+            2: -> FLOCK  ADVISORY  WRITE 709 00:15:69100 0 EOF\n3: FLOCK  ADVISORY  READ 21 fe:00:9977874 0 EOF\n";
+        assert_eq!(holder(locks, rustix::fs::makedev(0, 0x15), 69_100), Some(708));
+        assert_eq!(holder(locks, rustix::fs::makedev(0xfe, 0), 9_977_874), Some(21));
+        assert_eq!(holder(locks, rustix::fs::makedev(0, 0x15), 6_910), None);
+    }
+}
