@@ -18,6 +18,7 @@ use tollgate_model::Facts;
 use super::{benchmark::Benchmark, limits::Limits, storage::Storage, versus};
 
 pub use protocol::MAGIC;
+pub use protocol::PATIENCE;
 pub use protocol::PROTOCOL;
 pub use serve::serve;
 

@@ -2,8 +2,9 @@
 //! that answers is kept.
 
 use std::ffi::OsString;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use tollgate_engine::agent::PATIENCE;
 use tollgate_model::text::excerpt;
 
 use crate::agent::Agent;
@@ -15,9 +16,6 @@ use crate::known_directory;
 use crate::prepared::Undo;
 use crate::started::{self, Start, Started};
 use crate::upload;
-
-/// The time in which an agent greets: a machine far away is reached in less, and a container's image is loaded.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How this program comes to be there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,6 +109,8 @@ fn start_within(
 ) -> Result<Started, EnvironmentError> {
     let mut others: Vec<String> = Vec::new();
     let mut said: Vec<String> = Vec::new();
+    // All ways together are silent for so long at most.
+    let mut heard = Instant::now();
     for way in known.as_ref().map_or(reach.ways(), std::slice::from_ref) {
         let name = upload::name()?;
         let command = reach.command(*way, agent, &name)?;
@@ -125,12 +125,12 @@ fn start_within(
             Reach::Prefix(_) => error,
         })?;
         let early = match way {
-            Way::Upload => upload::write(agent, &started.to, &started.from, stop)?,
+            Way::Upload => upload::write(agent, &started.to, &started.from, &mut heard, patience, stop)?,
             Way::Path | Way::Name => None,
         };
         let seen = match early {
             Some(seen) => seen,
-            None => greeting::look(&started.from, patience, stop)
+            None => greeting::look(&started.from, patience.saturating_sub(heard.elapsed()), stop)
                 .map_err(|error| unusable!("the command's output: {}", plainly(error)))?,
         };
         match seen {

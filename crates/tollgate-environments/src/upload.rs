@@ -16,8 +16,6 @@ use crate::greeting::{self, Seen};
 
 /// Where it is tried to put the program, as a shell names the directories.
 const DIRECTORIES: [&str; 4] = ["${TMPDIR:-/tmp}", "/var/tmp", "/dev/shm", "$HOME"];
-/// The time in which some bytes must be taken.
-const STALL: Duration = Duration::from_secs(30);
 
 /// A script of a POSIX shell that takes exactly so many bytes into a file of its own and becomes that program.
 ///
@@ -58,11 +56,14 @@ pub(crate) fn name() -> Result<String, EnvironmentError> {
     Ok(format!(".tollgate-{}-{:016x}", process::own_pid(), u64::from_ne_bytes(bytes)))
 }
 
-/// Writes the program to the command. Returns early where the command answers or ends.
+/// Writes the program to the command. Returns early where the command answers, ends, or has given no sign of life for so long since
+/// `heard`: bytes that it takes are one.
 pub(crate) fn write(
     agent: &Agent,
     to: &OwnedFd,
     from: &OwnedFd,
+    heard: &mut Instant,
+    patience: Duration,
     stop: &dyn Fn() -> bool,
 ) -> Result<Option<Seen>, EnvironmentError> {
     let (mut file, _) = agent.open()?;
@@ -70,7 +71,7 @@ pub(crate) fn write(
     let before = rustix::fs::fcntl_getfl(to).map_err(|error| EnvironmentError::of("pipe", error))?;
     let set = |flags| rustix::fs::fcntl_setfl(to, flags).map_err(|error| EnvironmentError::of("pipe", error));
     set(before | OFlags::NONBLOCK)?;
-    let written = pump(&mut file, to, from, stop).map_err(fault);
+    let written = pump(&mut file, to, from, heard, patience, stop).map_err(fault);
     set(before)?;
     written
 }
@@ -83,11 +84,12 @@ fn pump(
     file: &mut impl Read,
     to: &OwnedFd,
     from: &OwnedFd,
+    heard: &mut Instant,
+    patience: Duration,
     stop: &dyn Fn() -> bool,
 ) -> io::Result<Option<Seen>> {
     let mut buffer = vec![0; 64 << 10];
     let mut pipe = std::fs::File::from(to.try_clone()?);
-    let mut progress = Instant::now();
     loop {
         let read = file.read(&mut buffer)?;
         if read == 0 {
@@ -98,7 +100,7 @@ fn pump(
             match pipe.write(rest) {
                 Ok(written) => {
                     rest = &rest[written..];
-                    progress = Instant::now();
+                    *heard = Instant::now();
                     continue;
                 }
                 // Its end, or its answer, is seen by the one who looks for that.
@@ -113,7 +115,7 @@ fn pump(
             if stop() {
                 return Ok(Some(Seen::Stopped));
             }
-            if progress.elapsed() >= STALL {
+            if heard.elapsed() >= patience {
                 return Ok(Some(Seen::Nothing));
             }
             greeting::wait(&mut [PollFd::new(to, PollFlags::OUT)])?;

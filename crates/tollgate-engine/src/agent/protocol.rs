@@ -22,6 +22,10 @@ pub const PROTOCOL: u32 = 1;
 /// The first bytes of an agent. No program prints them by chance.
 pub const MAGIC: [u8; 8] = *b"\x89tollg8\n";
 
+/// An agent that is silent for so long is given up, also before its first byte: a machine far away is reached in less, a container's
+/// image is loaded, and all facts are read. In a test of this crate less: its agents are copies of the test.
+pub const PATIENCE: Duration = Duration::from_secs(if cfg!(test) { 6 } else { 30 });
+
 /// While a request takes longer than this, the agent says so again and again.
 pub const SIGN: Duration = Duration::from_millis(250);
 

@@ -6,7 +6,7 @@ use tollgate_model::bounded::MAX_FACTS;
 use tollgate_model::{Fact, FactValue, Facts};
 
 use super::super::agent::Moment;
-use super::super::agent::protocol::{Answer, Hello, Job, Request};
+use super::super::agent::protocol::{Answer, Hello, Job, PATIENCE, Request};
 use super::super::clock::Clock;
 use super::super::ending::Ending;
 use super::super::record::ProcessRecord;
@@ -15,10 +15,6 @@ use super::super::{interrupt, measure};
 use super::Side;
 use super::connection::{Connection, Gone, Stop, plain};
 
-/// An environment starts, and an agent answers, within this time.
-const PATIENCE: Duration = Duration::from_secs(if cfg!(test) { 6 } else { 20 });
-/// Reading all facts takes about a second.
-const FACTS: Duration = Duration::from_secs(60);
 /// Beyond the time that a request may take.
 const MARGIN: Duration = Duration::from_secs(10);
 /// Seconds of this machine in which a counting environment's clock goes on by one, at most: QEMU's translator makes 20 to 100 million of
@@ -115,7 +111,7 @@ impl<'s, 'a> AgentSide<'s, 'a> {
         self.connection = None;
         self.started += 1;
         let link = (self.side.start)().map_err(Gone::Lost)?;
-        let (connection, hello) = Connection::greeted(link, PATIENCE * self.slower())?;
+        let (connection, hello) = Connection::greeted(link, self.patience())?;
         (self.connection, self.hello) = (Some(connection), hello);
         Ok(())
     }
@@ -124,7 +120,7 @@ impl<'s, 'a> AgentSide<'s, 'a> {
     pub fn look_inside(&mut self) -> Result<(), Gone> {
         let Some(life) = &mut self.side.life else { return Ok(()) };
         let link = life.start(&mut || {}).map_err(Gone::Lost)?;
-        let (connection, hello) = Connection::greeted(link, PATIENCE * self.slower())?;
+        let (connection, hello) = Connection::greeted(link, self.patience())?;
         (self.connection, self.hello, self.started) = (Some(connection), hello, 1);
         self.read_facts(Moment::Before)?;
         self.read_facts(Moment::After)
@@ -133,6 +129,11 @@ impl<'s, 'a> AgentSide<'s, 'a> {
     /// How many times the usual time a message of it may take.
     fn slower(&self) -> u32 {
         if self.side.is_counting { SLOWER } else { 1 }
+    }
+
+    /// A message of it comes within this time.
+    fn patience(&self) -> Duration {
+        PATIENCE * self.slower()
     }
 
     /// Calls what the side's turns need first.
@@ -148,9 +149,8 @@ impl<'s, 'a> AgentSide<'s, 'a> {
             let allowed = allowed.join(", ");
             return Err(Gone::Lost(format!("processor {asked} is not allowed in it; allowed are {allowed}")));
         }
-        let margin = MARGIN * self.slower();
-        self.send(&Request::Settle { cpu }, margin)?;
-        match self.receive(margin)? {
+        self.send(&Request::Settle { cpu }, self.patience())?;
+        match self.receive(self.patience())? {
             Answer::Settled { isolation } => {
                 let isolation = plain(&isolation, 40);
                 self.note("run.isolation", Fact::known(isolation, "fork(2), execveat(2)"));
@@ -165,8 +165,8 @@ impl<'s, 'a> AgentSide<'s, 'a> {
         if let (Moment::After, Some(outside)) = (moment, &self.side.outside) {
             self.facts.extend(outside());
         }
-        self.send(&Request::Facts(moment), MARGIN * self.slower())?;
-        match self.receive(FACTS * self.slower())? {
+        self.send(&Request::Facts(moment), self.patience())?;
+        match self.receive(self.patience())? {
             Answer::Facts(facts) => {
                 self.facts.extend(facts.into_iter().filter_map(settled).take(MAX_FACTS / 2));
                 Ok(())
@@ -233,13 +233,13 @@ impl<'s, 'a> AgentSide<'s, 'a> {
         instances: usize,
         tick: &mut dyn FnMut(Option<usize>),
     ) -> Result<Option<(Ending, ProcessRecord)>, Gone> {
-        self.send(request, MARGIN * self.slower())?;
+        self.send(request, self.patience())?;
         let most = if self.side.is_counting { most * SLOWEST } else { most };
         let last = Instant::now() + most + MARGIN * self.slower();
         loop {
             // Signs of life come four times a second; a machine that is very busy delays them.
             let left = last.saturating_duration_since(Instant::now());
-            match self.receive(left.min(PATIENCE * self.slower()))? {
+            match self.receive(left.min(self.patience()))? {
                 Answer::Running(instance) => tick(instance.filter(|&instance| instance < instances)),
                 Answer::Ready | Answer::Done => return Ok(None),
                 Answer::Ended { ending, record } => {

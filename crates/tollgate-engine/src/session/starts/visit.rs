@@ -8,7 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tollgate_model::text::plainly;
 use tollgate_os::children::Inherited;
 
-use super::super::super::agent::protocol::{Answer, Request};
+use super::super::super::agent::protocol::{Answer, PATIENCE, Request};
 use super::super::super::aspect::{Aspect, Memory};
 use super::super::super::refusal::Refusal;
 use super::super::super::{interrupt, memory};
@@ -25,8 +25,6 @@ pub const PAGES: u64 = 8192;
 const STARTING: Duration = Duration::from_secs(120);
 /// Its processes end within this time of the end of its input.
 const ENDING: Duration = Duration::from_secs(20);
-/// The agent answers within this time.
-const ANSWERING: Duration = Duration::from_secs(60);
 /// Requests without pages, whose shortest is subtracted from that with pages.
 const EMPTY: usize = 5;
 
@@ -115,8 +113,8 @@ fn taken(
             Err(skip!("it has no kernel of its own: /proc/meminfo in it is that of the whole machine"))
         }
         Memory::Inside => {
-            connection.send(&Request::Memory, ANSWERING)?;
-            match connection.receive(ANSWERING)? {
+            connection.send(&Request::Memory, PATIENCE)?;
+            match connection.receive(PATIENCE)? {
                 Answer::Used(bytes) => Ok(bytes as f64),
                 Answer::Failed(why) => Err(Refusal::Skip(plain(&why, 400))),
                 other => return Err(unexpected(other)),
@@ -137,8 +135,8 @@ fn plainly_of(error: &std::io::Error) -> String {
 fn touch(connection: &mut Connection) -> Result<Result<f64, Refusal>, Gone> {
     let mut took = |pages| -> Result<Result<Duration, Refusal>, Gone> {
         let began = Instant::now();
-        connection.send(&Request::Touch { pages }, ANSWERING)?;
-        match connection.receive(ANSWERING)? {
+        connection.send(&Request::Touch { pages }, PATIENCE)?;
+        match connection.receive(PATIENCE)? {
             Answer::Done => Ok(Ok(began.elapsed())),
             Answer::Failed(why) => Ok(Err(Refusal::Skip(plain(&why, 400)))),
             other => Err(unexpected(other)),
