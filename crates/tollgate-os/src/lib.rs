@@ -5,7 +5,8 @@
 //! - [`trust`]: which other user can exchange the entries of a directory.
 //! - [`identity`]: the identity of another user, for file access or for a program.
 //! - [`workdir`]: a working directory that several processes use, and that none of them takes for another one.
-//! - [`temporary`]: a directory with a temporary name, which goes when its maker does.
+//! - [`temporary`]: a directory with a temporary name, which goes when its maker does. [`private`]: one whose path other programs may be
+//!   given, as no other user can exchange a directory on it; the only way to a directory for temporary files.
 //! - [`users`]: names of users, and the groups that a user shares with others.
 //! - [`process`]: fork(2), wait4(2), and what prctl(2) changes for a child. [`group`]: process groups. [`children`]: the children of this
 //!   process, and which of them were there before it began. [`rusage`]: what they used. [`shared`]: memory that they share.
@@ -26,6 +27,7 @@ pub mod memfd;
 pub mod namespaces;
 pub mod paths;
 pub mod perf;
+pub mod private;
 pub mod process;
 pub mod rusage;
 pub mod seccomp;

@@ -5,18 +5,23 @@
 //! effective user and no other user can rename it. That is stricter than the kernel's rule for sticky directories
 //! (`fs.protected_symlinks`, proc_sys_fs(5)) and also holds in directories that another user owns.
 //!
-//! A file that is there already is replaced by rename(2), never written. In a sticky directory that others may write, a file of
-//! another user is refused (`fs.protected_regular`), a FIFO of another user everywhere (`fs.protected_fifos`).
+//! `reading`: files that another user may have made. `writing`: outputs.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
-use std::{collections::VecDeque, fs::File, io, os::unix::ffi::OsStringExt};
+use std::{collections::VecDeque, io, os::unix::ffi::OsStringExt};
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use crate::users;
+
+mod reading;
+mod writing;
+
+pub use reading::{open_regular, read_regular};
+pub use writing::{Output, open_emptied, open_stream};
 
 /// As many links as the kernel follows (path_resolution(7)).
 const MAX_LINKS: usize = 40;
@@ -38,6 +43,15 @@ pub enum PathError {
     /// A FIFO of another user, and its owner.
     #[error("{} is a FIFO of {}; it is not written: name another file", .0.display(), .1)]
     ForeignFifo(PathBuf, String),
+    /// A file with another name, in a directory of another user, and who that is.
+    #[error("{} has a second name (hard link), which {} may have given it; it is not emptied: name another file", .0.display(), .1)]
+    SecondName(PathBuf, String),
+    /// Something else where a regular file is read.
+    #[error("{} is {}; a regular file would be right", .0.display(), .1)]
+    NotRegular(PathBuf, &'static str),
+    /// A file that is longer than what is read of its kind, in bytes.
+    #[error("{} has more than {} bytes, the most that are read of such a file", .0.display(), .1)]
+    TooLarge(PathBuf, u64),
     /// The kernel's error.
     #[error("{0}")]
     Io(#[from] io::Error),
@@ -74,103 +88,6 @@ impl From<PathError> for io::Error {
 pub struct Directory {
     fd: OwnedFd,
     path: PathBuf,
-}
-
-/// The target of an output path.
-#[derive(Debug)]
-pub enum Output {
-    /// A name in a directory, of a regular file or of nothing yet.
-    File {
-        /// Where.
-        directory: Directory,
-        /// Its name there.
-        name: OsString,
-        /// The permission bits that a file written in its place gets: those of a file of the effective user that is there
-        /// already, without the set-user-ID, set-group-ID and execute bits.
-        mode: Option<Mode>,
-    },
-    /// A device, FIFO or socket, which is written as it is.
-    Stream {
-        /// The directory that it is in.
-        directory: Directory,
-        /// Its name there.
-        name: OsString,
-        /// It is a descriptor of this process in `/proc`, which the kernel follows.
-        is_descriptor: bool,
-    },
-}
-
-impl Output {
-    /// Finds the target of a path, for writing. Nothing is made or changed.
-    pub fn find(path: &Path) -> Result<Self, PathError> {
-        let mut walk = Walk::begin(path)?;
-        let Some(found) = walk.last(Missing::Refused)? else {
-            return Err(io::Error::from(io::ErrorKind::IsADirectory).into());
-        };
-        let directory = Directory { fd: walk.at, path: walk.path };
-        let whole = directory.path.join(&found.name);
-        let Some(stat) = found.stat else {
-            return Ok(Self::File { directory, name: found.name, mode: None });
-        };
-        let own = rustix::process::geteuid().as_raw();
-        match FileType::from_raw_mode(stat.st_mode) {
-            FileType::Directory => Err(io::Error::from(io::ErrorKind::IsADirectory).into()),
-            FileType::RegularFile => {
-                let around = rustix::fs::fstat(&directory.fd)?;
-                let is_shared = around.st_mode & 0o1000 != 0 && around.st_mode & 0o022 != 0;
-                if is_shared && stat.st_uid != own && stat.st_uid != around.st_uid {
-                    return Err(PathError::Foreign(whole, users::describe(stat.st_uid)));
-                }
-                let mode = (stat.st_uid == own).then(|| Mode::from_raw_mode(stat.st_mode & 0o666));
-                Ok(Self::File { directory, name: found.name, mode })
-            }
-            FileType::Fifo if !found.is_descriptor && stat.st_uid != own && stat.st_uid != 0 => {
-                Err(PathError::ForeignFifo(whole, users::describe(stat.st_uid)))
-            }
-            _ => Ok(Self::Stream { directory, name: found.name, is_descriptor: found.is_descriptor }),
-        }
-    }
-
-    /// The directory, for a message or a test write.
-    pub fn directory(&self) -> &Directory {
-        match self {
-            Self::File { directory, .. } | Self::Stream { directory, .. } => directory,
-        }
-    }
-}
-
-/// Opens an output path for writing, as `>` of a shell does: a regular file is made, or emptied.
-///
-/// # Errors
-/// As [`Output::find`] and [`open_stream`]; the kernel's.
-pub fn open_emptied(path: &Path) -> Result<File, PathError> {
-    match Output::find(path)? {
-        Output::File { directory, name, .. } => {
-            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC;
-            let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
-            let file = rustix::fs::openat(&directory.fd, &name, flags, Mode::from_raw_mode(0o666))?;
-            rustix::fs::fcntl_setfl(&file, OFlags::empty())?;
-            Ok(File::from(file))
-        }
-        Output::Stream { directory, name, is_descriptor } => open_stream(&directory, &name, is_descriptor),
-    }
-}
-
-/// Opens a device, FIFO or socket for writing. A FIFO without a reader is an error; waiting for one could take for
-/// ever.
-///
-/// # Errors
-/// The error of open(2); that it has become a regular file meanwhile.
-pub fn open_stream(directory: &Directory, name: &OsStr, is_descriptor: bool) -> Result<File, PathError> {
-    let follow = if is_descriptor { OFlags::empty() } else { OFlags::NOFOLLOW };
-    let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY | follow;
-    let file = rustix::fs::openat(&directory.fd, name, flags, Mode::empty())?;
-    let stat = rustix::fs::fstat(&file)?;
-    if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile && !is_descriptor {
-        return Err(Errno::AGAIN.into());
-    }
-    rustix::fs::fcntl_setfl(&file, OFlags::empty())?;
-    Ok(File::from(file))
 }
 
 impl Directory {

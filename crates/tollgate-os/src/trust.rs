@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-use crate::{identity::Identity, paths::Directory, users};
+use crate::paths::{Directory, PathError};
+use crate::{identity::Identity, users};
 
 /// Directories above one another, at the most: PATH_MAX allows half as many.
 const MAX_DEPTH: usize = 4096;
@@ -37,9 +38,22 @@ pub enum TrustError {
     /// Others may write it or one above it, with these permission bits.
     #[error("{} may be written by others (mode {:04o}), who could exchange what is used there; {}", .0.display(), .1, remedy(*.1))]
     Writable(PathBuf, u32),
+    /// A link on the way that another user controls.
+    #[error(transparent)]
+    Link(PathError),
     /// The kernel's error.
     #[error("{}: {}", .0.display(), .1)]
     Io(PathBuf, std::io::Error),
+}
+
+impl TrustError {
+    /// Why the directory of this path is not found.
+    pub(crate) fn of_search(path: &Path, why: PathError) -> Self {
+        match why {
+            PathError::Io(why) => Self::Io(path.to_owned(), why),
+            other => Self::Link(other),
+        }
+    }
 }
 
 fn remedy(mode: u32) -> String {

@@ -1,0 +1,116 @@
+//! Files that another user may have made, read without waiting and within bounds.
+//!
+//! Under a name in a shared directory may be a FIFO, whose open(2) waits for a writer, a device, which may have no end, or a link to one.
+//! So the file is found as this module's parent finds outputs, through no link that another user controls, and opened only where it is a
+//! regular file: without waiting, also for a lease of its owner (fcntl(2), `F_SETLEASE`). What it holds is still another user's.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
+
+use super::{Missing, PathError, Walk};
+
+/// Opens a regular file for reading.
+///
+/// # Errors
+/// As [`PathError`] says; where it is no regular file.
+pub fn open_regular(path: &Path) -> Result<File, PathError> {
+    let mut walk = Walk::begin(path)?;
+    let found = walk.last(Missing::Refused)?.ok_or(Errno::ISDIR)?;
+    let whole = walk.path.join(&found.name);
+    // Before open(2), which alone may do something to a device.
+    expect_regular(&found.stat.ok_or(Errno::NOENT)?, &whole)?;
+    let follow = if found.is_descriptor { OFlags::empty() } else { OFlags::NOFOLLOW };
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC | follow;
+    let file = rustix::fs::openat(&walk.at, &found.name, flags, Mode::empty())?;
+    // It may be another one by now.
+    expect_regular(&rustix::fs::fstat(&file)?, &whole)?;
+    Ok(File::from(file))
+}
+
+/// Reads a regular file of at most `most` bytes.
+///
+/// # Errors
+/// As [`open_regular`]; where it is longer.
+pub fn read_regular(path: &Path, most: u64) -> Result<Vec<u8>, PathError> {
+    let mut bytes = Vec::new();
+    open_regular(path)?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > most {
+        true => Err(PathError::TooLarge(path.to_owned(), most)),
+        false => Ok(bytes),
+    }
+}
+
+fn expect_regular(stat: &Stat, path: &Path) -> Result<(), PathError> {
+    let kind = match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => return Ok(()),
+        FileType::Directory => return Err(Errno::ISDIR.into()),
+        FileType::Symlink => return Err(PathError::AnyLink(path.to_owned())),
+        FileType::Fifo => "a FIFO",
+        FileType::Socket => "a socket",
+        _ => "a device",
+    };
+    Err(PathError::NotRegular(PathBuf::from(path), kind))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{FileExt, lchown, symlink};
+
+    use rustix::fs::CWD;
+
+    use super::*;
+
+    fn why(path: &Path) -> String {
+        read_regular(path, 100).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_regular_file_is_read_to_its_bound() {
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join("file");
+        fs::write(&file, [7; 100]).unwrap();
+        assert_eq!(read_regular(&file, 100).unwrap(), [7; 100]);
+        assert!(matches!(read_regular(&file, 99), Err(PathError::TooLarge(_, 99))));
+        // A file without blocks takes no memory.
+        File::options().write(true).open(&file).unwrap().write_all_at(b"x", 1 << 40).unwrap();
+        assert!(matches!(read_regular(&file, 100), Err(PathError::TooLarge(..))));
+        symlink("file", place.path().join("link")).unwrap();
+        let link = read_regular(&place.path().join("link"), 100);
+        assert!(matches!(link, Err(PathError::TooLarge(..))), "a link of one's own is followed");
+        assert!(open_regular(Path::new("/proc/self/exe")).is_ok());
+        assert!(!read_regular(Path::new("/proc/self/status"), 1 << 16).unwrap().is_empty());
+    }
+
+    #[test]
+    fn nothing_is_waited_for_and_no_device_is_read() {
+        let place = tempfile::tempdir().unwrap();
+        let fifo = place.path().join("fifo");
+        rustix::fs::mknodat(CWD, &fifo, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        assert!(why(&fifo).ends_with("fifo is a FIFO; a regular file would be right"), "{}", why(&fifo));
+        let zero = place.path().join("zero");
+        symlink("/dev/zero", &zero).unwrap();
+        assert!(why(&zero).contains("/dev/zero is a device"), "{}", why(&zero));
+        assert!(why(place.path()).starts_with("Is a directory"), "{}", why(place.path()));
+        assert!(why(&place.path().join("none")).starts_with("No such file"));
+        assert!(why(&place.path().join("..")).starts_with("Is a directory"));
+    }
+
+    #[test]
+    fn no_link_of_another_user_is_followed() {
+        if !rustix::process::geteuid().is_root() {
+            println!("skipped: needs root (to give a link to another user)");
+            return;
+        }
+        let place = tempfile::tempdir().unwrap();
+        let link = place.path().join("link");
+        symlink("/etc/passwd", &link).unwrap();
+        assert!(open_regular(&link).is_ok());
+        lchown(&link, Some(54_321), None).unwrap();
+        assert!(why(&link).contains("is a symbolic link that uid 54321 controls"), "{}", why(&link));
+    }
+}

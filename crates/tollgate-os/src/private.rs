@@ -1,0 +1,265 @@
+//! Private directories whose paths other programs may be given.
+//!
+//! This program holds a directory by its descriptor; a compiler, a container runtime or make(1) goes by its path, and is led elsewhere by
+//! whoever can exchange a directory on it. So a [`PrivateDirectory`] is made in a [`Place`] only, which was judged up to the root
+//! ([`trust::guard`]), and its path is the one that the kernel has for what was judged: no directory on it belongs to another user, and
+//! none may be written by others without the sticky bit.
+//!
+//! This is the only way to a directory for temporary files.
+
+use std::ffi::OsStr;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::{fs, io, process::Command};
+
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatVfsMountFlags};
+use rustix::io::Errno;
+
+use crate::paths::Directory;
+use crate::temporary::{PREFIX, Temporary, new_name};
+use crate::trust::{self, Guard, TrustError};
+use crate::users;
+
+/// The variable that names the directory for temporary files (POSIX, Base Definitions, 8.3).
+const TMPDIR: &str = "TMPDIR";
+/// Where they are, where it does not say.
+const USUAL: &str = "/tmp";
+/// Where they are as well: hier(7), shm_overview(7).
+const OTHERS: [&str; 2] = ["/var/tmp", "/dev/shm"];
+
+/// A directory whose entries root and the effective user alone can exchange, as is every directory above it.
+#[derive(Debug)]
+pub struct Place {
+    /// Open to be read.
+    fd: OwnedFd,
+    path: PathBuf,
+}
+
+impl Place {
+    /// Judges a directory that is there.
+    ///
+    /// # Errors
+    /// Another user could exchange what is used there; the kernel's.
+    pub fn open(path: &Path) -> Result<Self, TrustError> {
+        let directory = Directory::open(path).map_err(|why| TrustError::of_search(path, why))?;
+        if let Guard::Other(identity) = trust::guard(&directory)? {
+            return Err(TrustError::Foreign(path.to_owned(), users::describe(identity.uid)));
+        }
+        let fault = |why: io::Error| TrustError::Io(path.to_owned(), why);
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let fd = rustix::fs::openat(&directory, ".", flags, Mode::empty()).map_err(|why| fault(why.into()))?;
+        // Not by the path that was given: `..` behind another user's directory may lead elsewhere by now.
+        let path = fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd())).map_err(fault)?;
+        Ok(Self { fd, path })
+    }
+
+    /// Its path from the root.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether a program in it can be executed, as far as its mount says.
+    pub fn can_execute(&self) -> bool {
+        !rustix::fs::fstatvfs(&self.fd).is_ok_and(|stat| stat.f_flag.contains(StatVfsMountFlags::NOEXEC))
+    }
+}
+
+impl AsFd for Place {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// The places for temporary files, in the order in which they are tried: `$TMPDIR`, or else /tmp; /var/tmp; /dev/shm. A directory that
+/// another user could exchange is none of them.
+pub fn temporary_places() -> impl Iterator<Item = Place> {
+    let named = std::env::var_os(TMPDIR).filter(|named| !named.is_empty());
+    let first = named.map_or_else(|| USUAL.into(), PathBuf::from);
+    std::iter::once(first).chain(OTHERS.map(PathBuf::from)).filter_map(|path| Place::open(&path).ok())
+}
+
+/// A directory of this process alone in a [`Place`]; removed with all that is in it when it is dropped.
+#[derive(Debug)]
+pub struct PrivateDirectory {
+    own: Temporary,
+    path: PathBuf,
+}
+
+impl PrivateDirectory {
+    /// Makes one in the first of [`temporary_places`] that takes it.
+    ///
+    /// # Errors
+    /// The error of the last that was tried; `PermissionDenied` with a sentence where there is none.
+    pub fn temporary() -> io::Result<Self> {
+        let mut why = None;
+        for place in temporary_places() {
+            match Self::make(&place) {
+                Ok(made) => return Ok(made),
+                Err(error) => why = Some(error.into()),
+            }
+        }
+        let no_place = "other users could exchange what is used in each directory for temporary files ($TMPDIR, /var/tmp, /dev/shm); \
+            set TMPDIR to a directory of your own";
+        Err(why.unwrap_or_else(|| io::Error::new(io::ErrorKind::PermissionDenied, no_place)))
+    }
+
+    /// Makes one, and removes those that killed programs of this user left there.
+    ///
+    /// # Errors
+    /// As [`Self::named`].
+    pub fn make(place: &Place) -> Result<Self, Errno> {
+        drop(Self::left(place, PREFIX));
+        Self::named(place, new_name(PREFIX)?)
+    }
+
+    /// Makes one with a name that [`new_name`] gave.
+    ///
+    /// # Errors
+    /// As [`Temporary::named`]; `STALE` where its path does not lead to it, as behind a later mount.
+    pub fn named(place: &Place, name: String) -> Result<Self, Errno> {
+        let made = Self::of(place, Temporary::named(place, name, own_user())?);
+        let id = |stat: rustix::fs::Stat| (stat.st_dev, stat.st_ino);
+        let found = rustix::fs::statat(CWD, &made.path, AtFlags::SYMLINK_NOFOLLOW)?;
+        if id(found) == id(rustix::fs::fstat(&made)?) { Ok(made) } else { Err(Errno::STALE) }
+    }
+
+    /// Those in a place that killed programs of this user left, now this process's own.
+    pub fn left(place: &Place, prefix: &str) -> Vec<Self> {
+        let left = Temporary::left(place, prefix, own_user());
+        left.into_iter().map(|own| Self::of(place, own)).collect()
+    }
+
+    fn of(place: &Place, own: Temporary) -> Self {
+        Self { path: place.path.join(own.name()), own }
+    }
+
+    /// Its path from the root, for other programs too: it leads to this directory as long as this exists.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The command line of another program, which makes its temporary files here.
+    pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = Command::new(program);
+        let (name, value) = self.variable();
+        command.env(name, value);
+        command
+    }
+
+    /// The variable that has another program make its temporary files here.
+    pub fn variable(&self) -> (&'static str, &Path) {
+        (TMPDIR, &self.path)
+    }
+
+    /// Leaves it to the next run, which has to know what is in it.
+    pub fn leave(&self) {
+        self.own.leave();
+    }
+}
+
+/// It is its descriptor as well.
+impl AsFd for PrivateDirectory {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.own.as_fd()
+    }
+}
+
+fn own_user() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
+
+    use super::*;
+
+    const OTHER: u32 = 54_321;
+
+    fn moded(path: &Path, mode: u32) {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    #[test]
+    fn its_path_leads_to_it_and_it_goes_when_it_is_dropped() {
+        let under = tempfile::tempdir().unwrap();
+        let link = under.path().join("link");
+        let real = under.path().join("real");
+        fs::create_dir(&real).unwrap();
+        symlink("real", &link).unwrap();
+        let made = PrivateDirectory::make(&Place::open(&link).unwrap()).unwrap();
+        let metadata = fs::symlink_metadata(made.path()).unwrap();
+        assert_eq!(metadata.ino(), rustix::fs::fstat(&made).unwrap().st_ino);
+        assert_eq!(metadata.mode() & 0o7777, 0o700);
+        assert_eq!(made.path().parent(), Some(fs::canonicalize(&real).unwrap().as_path()));
+        fs::write(made.path().join("file"), "").unwrap();
+        let path = made.path().to_owned();
+        drop(made);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_program_makes_its_temporary_files_there() {
+        let made = PrivateDirectory::temporary().unwrap();
+        let said = made.command("/bin/sh").args(["-c", "printf %s \"$TMPDIR\""]).output().unwrap();
+        assert_eq!(String::from_utf8(said.stdout).unwrap(), made.path().to_str().unwrap());
+    }
+
+    #[test]
+    fn what_a_killed_program_left_is_removed_by_the_next() {
+        let under = tempfile::tempdir().unwrap();
+        let place = Place::open(under.path()).unwrap();
+        let left = PrivateDirectory::make(&place).unwrap();
+        left.leave();
+        drop(left);
+        let next = PrivateDirectory::make(&place).unwrap();
+        let names: Vec<_> = fs::read_dir(under.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+        assert_eq!(names, [next.path()]);
+    }
+
+    #[test]
+    fn no_place_is_below_a_directory_that_others_can_exchange() {
+        let under = tempfile::tempdir().unwrap();
+        let above = under.path().join("above");
+        let inner = above.join("inner");
+        fs::create_dir_all(&inner).unwrap();
+        assert!(Place::open(&inner).is_ok());
+        for (mode, is_place) in [(0o777, false), (0o775, true), (0o1777, true), (0o755, true)] {
+            if mode == 0o775 && !rustix::process::geteuid().is_root() {
+                continue;
+            }
+            moded(&above, mode);
+            assert_eq!(Place::open(&inner).is_ok(), is_place, "{mode:o}");
+        }
+        if !rustix::process::geteuid().is_root() {
+            println!("skipped: needs root (to give a directory to another user)");
+            return;
+        }
+        // A sticky directory too: its owner may rename what is in it.
+        for mode in [0o755, 0o1777] {
+            moded(&above, mode);
+            chown(&above, Some(OTHER), None).unwrap();
+            let why = Place::open(&inner).unwrap_err().to_string();
+            assert!(why.contains("uid 54321") && why.contains("could exchange"), "{why}");
+        }
+        chown(&above, Some(0), None).unwrap();
+        std::os::unix::fs::lchown(&above, Some(0), Some(OTHER)).unwrap();
+        moded(&above, 0o770);
+        assert!(Place::open(&inner).is_err(), "a group of others may write it");
+    }
+
+    #[test]
+    fn a_link_of_another_user_leads_to_no_place() {
+        if !rustix::process::geteuid().is_root() {
+            println!("skipped: needs root (to give a link to another user)");
+            return;
+        }
+        let under = tempfile::tempdir().unwrap();
+        let link = under.path().join("link");
+        symlink("/var/tmp", &link).unwrap();
+        assert!(Place::open(&link).is_ok());
+        std::os::unix::fs::lchown(&link, Some(OTHER), None).unwrap();
+        let why = Place::open(&link).unwrap_err().to_string();
+        assert!(why.contains("symbolic link"), "{why}");
+    }
+}
