@@ -1,11 +1,12 @@
 //! Runs mkfs, modprobe and rmmod, with a time limit. Their output is an error's reason.
 
 use std::io::{Read, Seek};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
-use std::{ffi::OsStr, fs::File, os::unix::fs::PermissionsExt, time::Duration};
+use std::{ffi::OsStr, fs::File, time::Duration};
 
 use tollgate_model::text::said_by;
+pub(crate) use tollgate_os::programs::{find, named};
 use tollgate_os::{memfd, process};
 
 use crate::error::{EnvironmentError, unusable};
@@ -16,20 +17,6 @@ const LOOK: Duration = Duration::from_millis(5);
 const LOOKS: u32 = 6000;
 /// The most that is read of its output.
 const MAX_SAID: u64 = 1 << 16;
-/// Where administrators' programs are, where PATH does not say.
-const USUAL: &str = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin";
-
-/// The program's file, by the absolute directories of PATH and then the usual ones.
-pub(crate) fn find(program: &str) -> Option<PathBuf> {
-    let named = std::env::var_os("PATH").unwrap_or_default();
-    let directories = std::env::split_paths(&named).chain(std::env::split_paths(USUAL));
-    let files =
-        directories.filter(|directory| directory.is_absolute()).map(|directory| directory.join(program));
-    let can_run = |file: &PathBuf| {
-        file.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
-    };
-    files.into_iter().find(can_run)
-}
 
 /// Runs a program to its end; the first line of its output.
 ///
@@ -124,10 +111,5 @@ mod tests {
     #[test]
     fn who_says_much_is_not_kept_waiting() {
         assert_eq!(shell("head -c 1000000 /dev/zero; echo", &|| false), Ok(String::new()));
-    }
-
-    #[test]
-    fn what_is_not_there_is_not_found() {
-        assert_eq!(find("tollgate-no-such-program"), None);
     }
 }

@@ -10,6 +10,8 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+use tollgate_os::private::PrivateDirectory;
+
 use crate::agent::Agent;
 use crate::commands;
 use crate::error::{EnvironmentError, unusable};
@@ -43,9 +45,26 @@ pub(crate) const SHELL: [&str; 3] = ["/bin/sh", "-c", "echo"];
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Paths<'a> {
     /// For what the runtime makes.
-    pub private: &'a Path,
+    private: &'a Path,
     /// For the files that are measured; None for one in the other.
-    pub work: Option<&'a Path>,
+    work: Option<&'a Path>,
+}
+
+impl<'a> Paths<'a> {
+    /// Those of directories that other programs may be given.
+    pub fn of(private: &'a PrivateDirectory, work: Option<&'a PrivateDirectory>) -> Self {
+        Self { private: private.path(), work: work.map(PrivateDirectory::path) }
+    }
+
+    /// For what the runtime makes.
+    pub fn private(self) -> &'a Path {
+        self.private
+    }
+
+    /// For the files that are measured, which are in the other one where there is none for them.
+    pub fn work(self) -> &'a Path {
+        self.work.unwrap_or(self.private)
+    }
 }
 
 /// What a runtime is to start, and where it may keep what it makes.

@@ -15,9 +15,9 @@ use std::{rc::Rc, time::Duration};
 
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
+use tollgate_os::private::PrivateDirectory;
 
 use crate::commands;
-use crate::directory::Private;
 use crate::error::{EnvironmentError, plainly, unusable};
 
 mod looped;
@@ -51,7 +51,7 @@ fn answered(answer: impl Into<libc::c_long>) -> Result<libc::c_long, Errno> {
 #[derive(Debug)]
 pub(crate) struct Brd {
     record: Record,
-    home: Rc<Private>,
+    home: Rc<PrivateDirectory>,
 }
 
 impl Brd {
@@ -65,7 +65,7 @@ impl Brd {
     /// When it was interrupted; where there is no such module, where it is loaded already or is part of the kernel, or where what was
     /// loaded is not what was asked for: a sentence.
     pub(crate) fn load(
-        home: &Rc<Private>,
+        home: &Rc<PrivateDirectory>,
         size: u64,
         stop: &dyn Fn() -> bool,
     ) -> Result<Self, EnvironmentError> {
@@ -151,12 +151,12 @@ impl Record {
         Some(Self { boot: boot()?, kib: (size >> 20 << 10).saturating_add(odd) })
     }
 
-    fn write(&self, home: &Private) -> std::io::Result<()> {
+    fn write(&self, home: &PrivateDirectory) -> std::io::Result<()> {
         write_note(home, Brd::RECORD, &self.to_text())
     }
 
     /// The note of a private directory, where it has one.
-    pub(crate) fn read(home: &Private) -> Option<Self> {
+    pub(crate) fn read(home: &PrivateDirectory) -> Option<Self> {
         let text = read_note(home, Brd::RECORD)?;
         Self::parse(&text)
     }
@@ -195,13 +195,13 @@ impl Record {
 }
 
 /// Writes a note in a private directory, in place of a former one.
-fn write_note(home: &Private, name: &str, text: &str) -> std::io::Result<()> {
+fn write_note(home: &PrivateDirectory, name: &str, text: &str) -> std::io::Result<()> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = rustix::fs::openat(home, name, flags, Mode::RUSR | Mode::WUSR)?;
     File::from(file).write_all(text.as_bytes())
 }
 
-fn read_note(home: &Private, name: &str) -> Option<String> {
+fn read_note(home: &PrivateDirectory, name: &str) -> Option<String> {
     /// Longer is none.
     const MOST: u64 = 256;
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;

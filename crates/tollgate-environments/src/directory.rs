@@ -14,14 +14,14 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use tollgate_os::identity::{FileAccess, Identity, IdentityError};
-use tollgate_os::paths::{Directory, PathError};
-use tollgate_os::temporary::{PREFIX, Temporary, new_name};
+use tollgate_os::temporary::{PREFIX, Temporary};
 use tollgate_os::trust::{self, Guard, TrustError};
 use tollgate_os::{users, workdir::Workdir};
 
 use crate::error::{EnvironmentError, bytes, plainly, unusable};
 
-/// A directory of this process alone; removed with all that is in it when it is dropped.
+/// A directory of this process alone, for files that are measured; removed with all that is in it when it is dropped. A directory that
+/// other programs get by its path is a [`PrivateDirectory`](tollgate_os::private::PrivateDirectory): this one may be another user's.
 #[derive(Debug)]
 pub struct Private {
     /// None once it is being dropped.
@@ -39,32 +39,11 @@ impl Private {
     /// exchange what is used there.
     pub fn make(under: &Path) -> Result<Self, EnvironmentError> {
         let parent = Parent::open(under)?;
-        if let Some(name) = network(parent.fd.as_fd()) {
-            return Err(unusable!(
-                "{} is on a network file system ({name}): tollgate measures this machine only",
-                under.display()
-            ));
-        }
-        drop(left(&parent, PREFIX));
-        Self::new(parent, PREFIX)
-    }
-
-    /// Makes one whose name begins with `prefix`.
-    fn new(parent: Parent, prefix: &str) -> Result<Self, EnvironmentError> {
-        let name = new_name(prefix).map_err(|error| EnvironmentError::of("getrandom(2)", error))?;
-        Self::named(parent, name)
-    }
-
-    /// Makes one with a name that [`new_name`] gave.
-    pub(crate) fn named(parent: Parent, name: String) -> Result<Self, EnvironmentError> {
-        let under = parent.shown.as_path();
-        let _access = parent.enter()?;
-        let own = Temporary::named(&parent.fd, name, parent.user()).map_err(|error| match error {
-            Errno::WOULDBLOCK => {
-                unusable!("{}: a directory made there cannot be locked (flock(2))", under.display())
-            }
-            error => parent.refusal(error),
-        })?;
+        expect_local(&parent.fd, under)?;
+        let _access = enter(under, parent.identity)?;
+        drop(Temporary::left(&parent.fd, PREFIX, parent.user()));
+        let own = Temporary::make(&parent.fd, PREFIX, parent.user())
+            .map_err(|error| unmade(under, error, parent.identity))?;
         let made =
             Self::of(own, &parent).map_err(|error| unusable!("{}: {}", under.display(), plainly(error)))?;
         // Other processes find it by its path.
@@ -89,13 +68,6 @@ impl Private {
     /// Where the file system does not say what is free.
     pub fn limit(&self) -> Result<(u64, String), EnvironmentError> {
         writable(&self.fd, self.workdir.path())
-    }
-
-    /// Leaves it to the next run, which has to know what is written in it.
-    pub(crate) fn leave(&self) {
-        if let Some(own) = &self.own {
-            own.leave();
-        }
     }
 }
 
@@ -131,14 +103,12 @@ pub(crate) fn writable(directory: impl AsFd, shown: &Path) -> Result<(u64, Strin
 
 /// A directory in which private ones are made.
 #[derive(Debug)]
-pub(crate) struct Parent {
+struct Parent {
     /// Open to be read.
     fd: OwnedFd,
-    /// As it was named.
-    shown: PathBuf,
     /// From the root.
     whole: PathBuf,
-    /// The identity of the other user who can exchange its entries, see [`trust::guard`].
+    /// The identity of the other user who can exchange its entries, see [`trust::judge`].
     identity: Option<Identity>,
 }
 
@@ -147,36 +117,18 @@ impl Parent {
     ///
     /// # Errors
     /// As [`Private::make`].
-    pub fn open(under: &Path) -> Result<Self, EnvironmentError> {
-        let directory = Directory::open(under).map_err(|error| match error {
-            PathError::Io(why) => refusal(under, code(&why)),
-            other => EnvironmentError::Unsafe(other.to_string()),
-        })?;
-        let identity = match trust::guard(&directory) {
-            Ok(Guard::Own) => None,
-            Ok(Guard::Other(identity)) => Some(identity),
-            Err(TrustError::Io(_, why)) => return Err(refusal(under, code(&why))),
-            Err(error) => return Err(EnvironmentError::Unsafe(error.to_string())),
+    fn open(under: &Path) -> Result<Self, EnvironmentError> {
+        let (directory, guard) = trust::judge(under).map_err(|error| distrusted(under, &error))?;
+        let identity = match guard {
+            Guard::Own => None,
+            Guard::Other(identity) => Some(identity),
         };
         let _access = enter(under, identity)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let fault = |error: Errno| refusal_as(under, error, identity);
         let fd = rustix::fs::openat(&directory, ".", flags, Mode::empty()).map_err(fault)?;
         let whole = fs::canonicalize(under).map_err(|error| fault(code(&error)))?;
-        Ok(Self { fd, shown: under.to_owned(), whole, identity })
-    }
-
-    /// Whether no other user can exchange what lies in it.
-    pub fn is_own(&self) -> bool {
-        self.identity.is_none()
-    }
-
-    fn enter(&self) -> Result<Option<FileAccess>, EnvironmentError> {
-        enter(&self.shown, self.identity)
-    }
-
-    fn refusal(&self, error: Errno) -> EnvironmentError {
-        refusal_as(&self.shown, error, self.identity)
+        Ok(Self { fd, whole, identity })
     }
 
     /// The user whose private directories are made here.
@@ -198,11 +150,35 @@ pub(crate) fn code(error: &std::io::Error) -> Errno {
     error.raw_os_error().map_or(Errno::INVAL, Errno::from_raw_os_error)
 }
 
-/// The directories in `parent` that killed programs of this user left, now this process's own. Those of other users stay.
-pub(crate) fn left(parent: &Parent, prefix: &str) -> Vec<Private> {
-    let Ok(_access) = parent.enter() else { return Vec::new() };
-    let left = Temporary::left(&parent.fd, prefix, parent.user());
-    left.into_iter().filter_map(|own| Private::of(own, parent).ok()).collect()
+/// Why a directory is not worked in, in a sentence.
+pub(crate) fn distrusted(under: &Path, error: &TrustError) -> EnvironmentError {
+    match error {
+        TrustError::Io(_, why) => refusal(under, code(why)),
+        other => EnvironmentError::Unsafe(other.to_string()),
+    }
+}
+
+/// Why no directory was made there, with the identity that was in force.
+pub(crate) fn unmade(under: &Path, error: Errno, identity: Option<Identity>) -> EnvironmentError {
+    match error {
+        Errno::WOULDBLOCK => {
+            unusable!("{}: a directory made there cannot be locked (flock(2))", under.display())
+        }
+        error => refusal_as(under, error, identity),
+    }
+}
+
+/// Refuses a directory on a network file system.
+///
+/// # Errors
+/// A sentence that names both.
+pub(crate) fn expect_local(directory: impl AsFd, under: &Path) -> Result<(), EnvironmentError> {
+    network(directory.as_fd()).map_or(Ok(()), |name| {
+        Err(unusable!(
+            "{} is on a network file system ({name}): tollgate measures this machine only",
+            under.display()
+        ))
+    })
 }
 
 /// Why no directory can be made, in a sentence.

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use tollgate_engine::interrupt;
 use tollgate_engine::session::{Link, Mark, Outside};
 use tollgate_os::affinity::{self, Pinned};
+use tollgate_os::private::{Place, PrivateDirectory};
 
 use crate::agent::Agent;
 use crate::container::Paths;
-use crate::directory::Parent;
 use crate::error::{EnvironmentError, unusable};
 use crate::exec::{self, Reach, Way};
 use crate::guardian::{Guardian, Promise};
@@ -19,7 +19,7 @@ use crate::spec::{Host, Spec};
 use crate::started::{self, Start};
 use crate::undo::undo_all;
 use crate::vm::{self, Guest, GuestLog, Launch};
-use crate::{Private, apply, container, gvisor, shell};
+use crate::{apply, container, gvisor, shell};
 
 /// A prepared environment. Dropped, it has ended, and what was made for it is gone.
 pub struct Environment {
@@ -31,7 +31,7 @@ pub struct Environment {
     /// Of the last start that was measured.
     marks: Vec<Mark>,
     _made: Vec<Promise>,
-    private: Vec<Private>,
+    private: Vec<PrivateDirectory>,
     guardian: Guardian,
     spec: Spec,
     /// The processors that it may run on. The session takes one of them for itself, and not from what it starts.
@@ -80,10 +80,7 @@ impl Environment {
                 let own = private_directory(guardian, &mut made)?;
                 // A guest with a disk has it where the host measures files too.
                 let files = vm::has_disk(vm)?.then(|| here(guardian, &mut made)).flatten();
-                let paths = Paths {
-                    private: own.workdir().path(),
-                    work: files.as_ref().map(|files| files.workdir().path()),
-                };
+                let paths = Paths::of(&own, files.as_ref());
                 let guest = Guest::prepare(vm, paths, stop)?;
                 private.extend([Some(own), files].into_iter().flatten());
                 How::Guest(Box::new(guest))
@@ -91,10 +88,7 @@ impl Environment {
             Spec::Container(_) | Spec::Gvisor(_) => {
                 let own = private_directory(guardian, &mut made)?;
                 let files = here(guardian, &mut made);
-                let paths = Paths {
-                    private: own.workdir().path(),
-                    work: files.as_ref().map(|files| files.workdir().path()),
-                };
+                let paths = Paths::of(&own, files.as_ref());
                 let prepared = in_private(spec, paths, guardian, stop)?;
                 made.push(promised(guardian, &prepared.undo)?);
                 private.extend([Some(own), files].into_iter().flatten());
@@ -116,7 +110,7 @@ impl Environment {
     /// A sentence; or `stop` said so.
     pub fn bring_module(&mut self, stop: &dyn Fn() -> bool) -> Result<(), EnvironmentError> {
         match (&mut self.how, self.private.first()) {
-            (How::Guest(guest), Some(own)) => guest.add_module(own.workdir().path(), &self.guardian, stop),
+            (How::Guest(guest), Some(own)) => guest.add_module(own, &self.guardian, stop),
             _ => Ok(()),
         }
     }
@@ -195,9 +189,9 @@ impl Environment {
 
     fn prepare_shell(&self) -> Result<Shell, EnvironmentError> {
         let paths = || {
-            let mut paths = self.private.iter().map(|private| private.workdir().path());
-            let private = paths.next().ok_or_else(|| unusable!("{}: it has no directory", self.spec))?;
-            Ok(Paths { private, work: paths.next() })
+            let private = self.private.first();
+            let private = private.ok_or_else(|| unusable!("{}: it has no directory", self.spec))?;
+            Ok(Paths::of(private, self.private.get(1)))
         };
         let prepared = shell::prepare(&self.spec, self.runtime(), &paths)?;
         let made = promised(&self.guardian, &prepared.undo)?;
@@ -354,38 +348,18 @@ fn in_private(
 
 /// A directory in the current one, where the host's agents measure files too; None where only another user's identity would be safe
 /// there, which a container's processes do not have, or where no files are measured.
-fn here(guardian: &Guardian, made: &mut Vec<Promise>) -> Option<Private> {
-    let current = Path::new(".");
-    Parent::open(current).ok().filter(Parent::is_own)?;
-    let (private, promises) = known_directory::make(current, guardian).ok()?;
+fn here(guardian: &Guardian, made: &mut Vec<Promise>) -> Option<PrivateDirectory> {
+    let (private, promises) = known_directory::make(&Place::open(Path::new(".")).ok()?, guardian).ok()?;
     made.extend(promises);
     Some(private)
 }
 
 /// A directory of this environment alone, from which programs can be executed.
-fn private_directory(guardian: &Guardian, made: &mut Vec<Promise>) -> Result<Private, EnvironmentError> {
-    let mut why = None;
-    for under in [std::env::temp_dir(), "/var/tmp".into(), "/dev/shm".into()] {
-        // Below another user's directory only that user's identity would be safe, and root runs the programs that use it.
-        let is_fit = Parent::open(&under).is_ok_and(|parent| parent.is_own()) && !is_noexec(&under);
-        match is_fit.then(|| known_directory::make(&under, guardian)) {
-            Some(Ok((private, promises))) => {
-                made.extend(promises);
-                return Ok(private);
-            }
-            Some(Err(error)) => why = why.or(Some(error)),
-            None => {}
-        }
-    }
-    Err(why.unwrap_or_else(|| {
-        unusable!(
-            "neither {} nor /var/tmp nor /dev/shm takes a program that can be executed; set TMPDIR to a directory that does",
-            std::env::temp_dir().display()
-        )
-    }))
-}
-
-fn is_noexec(directory: &Path) -> bool {
-    rustix::fs::statvfs(directory)
-        .is_ok_and(|stat| stat.f_flag.contains(rustix::fs::StatVfsMountFlags::NOEXEC))
+fn private_directory(
+    guardian: &Guardian,
+    made: &mut Vec<Promise>,
+) -> Result<PrivateDirectory, EnvironmentError> {
+    let (private, promises) = known_directory::temporary(guardian, Place::can_execute)?;
+    made.extend(promises);
+    Ok(private)
 }

@@ -161,9 +161,9 @@ fn start_within(
 
 /// Has the copy removed.
 fn promised(guardian: &Guardian, name: &str) -> Result<Promise, EnvironmentError> {
-    let words = ["rm", "-f", "--"].into_iter().map(OsString::from);
-    let files = upload::files_here(name).into_iter().map(OsString::from);
-    known_directory::promised(guardian, &[Undo::Program(words.chain(files).collect())])
+    let words = ["rm", "-rf", "--"].into_iter().map(OsString::from);
+    let directories = upload::directories_here(name).into_iter().map(OsString::from);
+    known_directory::promised(guardian, &[Undo::Program(words.chain(directories).collect())])
 }
 
 /// Why no way led there.

@@ -21,7 +21,7 @@ pub(crate) const PLATFORMS: [&str; 3] = ["systrap", "ptrace", "kvm"];
 /// # Errors
 /// A sentence: it is not installed.
 pub(crate) fn prepare(spec: &Gvisor, agent: &Agent, paths: Paths<'_>) -> Result<Prepared, EnvironmentError> {
-    let program = agent_file(agent, paths.private)?;
+    let program = agent_file(agent, paths.private())?;
     let order = Order::of(&program, agent.arguments(), paths, "gvisor", &Seccomp::None);
     of_order(spec, &order).map_err(|why| unusable!("gvisor: {why}"))
 }
@@ -35,7 +35,7 @@ pub(crate) fn prepare_shell(
     agent: &Agent,
     paths: Paths<'_>,
 ) -> Result<Prepared, EnvironmentError> {
-    let program = agent_file(agent, paths.private)?;
+    let program = agent_file(agent, paths.private())?;
     let order = Order::of(&program, &[], paths, "gvisor-shell", &Seccomp::None).with_shell();
     of_order(spec, &order).map_err(|why| unusable!("gvisor: {why}"))
 }
@@ -51,7 +51,7 @@ pub(crate) fn try_out(
     guardian: &Guardian,
     stop: &dyn Fn() -> bool,
 ) -> Result<(), EnvironmentError> {
-    let program = agent_file(agent, paths.private)?;
+    let program = agent_file(agent, paths.private())?;
     let arguments = [container::TRIED.into()];
     let name = format!("gvisor-{}-tried", spec.platform.as_deref().unwrap_or("default"));
     let order = Order::of(&program, &arguments, paths, &name, &Seccomp::None);

@@ -1,28 +1,53 @@
 //! Private directories that the guardian knows of, from before they are made.
 
-use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use tollgate_os::private::{Place, PrivateDirectory, temporary_places};
 
-use crate::directory::Private;
+use crate::directory::{expect_local, unmade};
 use crate::error::{EnvironmentError, plainly, unusable};
 use crate::guardian::{Guardian, Promise};
 use crate::prepared::Undo;
 
-/// Makes a private directory in `under`, as [`Private::make`] does, with what undoes it. Its number in the file system is known when it is
+/// Makes a private directory, as [`PrivateDirectory::make`] does, with what undoes it. Its number in the file system is known when it is
 /// made, and this program can be killed in between: so what it leaves there is promised first.
 ///
 /// # Errors
-/// As [`Private::make`], and where the guardian is not reached.
-pub(crate) fn make(under: &Path, guardian: &Guardian) -> Result<(Private, [Promise; 2]), EnvironmentError> {
-    let of = |error| unusable!("{}: {}", under.display(), plainly(error));
-    let absolute = std::path::absolute(under).map_err(of)?;
-    let left = promised(guardian, &[Undo::Left { under: absolute, pid: std::process::id().cast_signed() }])?;
-    let private = Private::make(under)?;
-    let path = private.workdir().path().to_owned();
-    let metadata = path.metadata().map_err(of)?;
-    let (device, inode) = (metadata.dev(), metadata.ino());
-    let directory = promised(guardian, &[Undo::Directory { path, device, inode }])?;
+/// As [`PrivateDirectory::make`]; a place on a network; where the guardian is not reached.
+pub(crate) fn make(
+    place: &Place,
+    guardian: &Guardian,
+) -> Result<(PrivateDirectory, [Promise; 2]), EnvironmentError> {
+    let under = place.path();
+    expect_local(place, under)?;
+    let left =
+        promised(guardian, &[Undo::Left { under: under.to_owned(), pid: std::process::id().cast_signed() }])?;
+    let private = PrivateDirectory::make(place).map_err(|error| unmade(under, error, None))?;
+    let path = private.path().to_owned();
+    let stat = rustix::fs::fstat(&private).map_err(|error| EnvironmentError::of(path.display(), error))?;
+    let directory = promised(guardian, &[Undo::Directory { path, device: stat.st_dev, inode: stat.st_ino }])?;
     Ok((private, [left, directory]))
+}
+
+/// Makes one in the first of the places for temporary files that is `fit` and takes it.
+///
+/// # Errors
+/// As [`make`]; no place is fit.
+pub(crate) fn temporary(
+    guardian: &Guardian,
+    fit: impl Fn(&Place) -> bool,
+) -> Result<(PrivateDirectory, [Promise; 2]), EnvironmentError> {
+    let mut why = None;
+    for place in temporary_places().filter(fit) {
+        match make(&place, guardian) {
+            Ok(made) => return Ok(made),
+            Err(error) => why = why.or(Some(error)),
+        }
+    }
+    Err(why.unwrap_or_else(|| {
+        unusable!(
+            "neither $TMPDIR (or else /tmp) nor /var/tmp nor /dev/shm takes a program that can be executed and that no other user can \
+             exchange; set TMPDIR to a directory that does"
+        )
+    }))
 }
 
 /// Tells the guardian what is to be undone.
@@ -41,8 +66,8 @@ mod tests {
     fn it_goes_with_its_promises() {
         let under = tempfile::tempdir().unwrap();
         let guardian = Guardian::begin().unwrap();
-        let (private, promises) = make(under.path(), &guardian).unwrap();
-        assert!(private.workdir().path().is_dir());
+        let (private, promises) = make(&Place::open(under.path()).unwrap(), &guardian).unwrap();
+        assert!(private.path().is_dir());
         drop(promises);
         assert_eq!(std::fs::read_dir(under.path()).unwrap().count(), 0);
         drop(private);

@@ -5,7 +5,7 @@
 //! namespace can be had, and for the private directory and the module brd, the next run removes what this one left.
 //!
 //! mount(2), umount(2) and mkfs take paths. Theirs begin in a directory of root's alone, below which root alone can
-//! rename ([`Parent::is_own`](crate::directory::Parent::is_own)); where there is none, no device is made.
+//! rename ([`Place`](tollgate_os::private::Place)); where there is none, no device is made.
 //!
 //! - [`home`]: the private directories, and what killed programs left. [`mounted`]: mounts. [`block`]: the device.
 
@@ -17,10 +17,11 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::thread::CapabilitySet;
 use tollgate_model::Fact;
+use tollgate_os::private::PrivateDirectory;
 use tollgate_os::{namespaces, workdir::Workdir};
 
 use crate::commands;
-use crate::directory::{self, Private};
+use crate::directory;
 use crate::error::{EnvironmentError, bytes, unusable};
 
 mod block;
@@ -100,7 +101,7 @@ pub(crate) struct Disk {
     // In this order they are dropped.
     mounted: Option<Mounted>,
     device: Option<Device>,
-    home: Rc<Private>,
+    home: Rc<PrivateDirectory>,
     /// The first line of `mkfs.… -V`.
     made_by: Option<String>,
 }
@@ -138,7 +139,7 @@ impl Disk {
 
     /// The mounted file system, or else the device.
     pub fn path(&self) -> &Path {
-        let device = || self.device.as_ref().map_or(self.home.workdir().path(), Device::path);
+        let device = || self.device.as_ref().map_or(self.home.path(), Device::path);
         self.mounted.as_ref().map_or_else(device, Mounted::path)
     }
 

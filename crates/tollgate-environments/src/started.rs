@@ -13,6 +13,7 @@ use tollgate_model::text::excerpt;
 use tollgate_os::signals::{self, Disposition};
 use tollgate_os::{memfd, process};
 
+use crate::commands;
 use crate::error::{EnvironmentError, plainly, unusable};
 use crate::guardian::{Guardian, Promise};
 use crate::prepared::Undo;
@@ -107,13 +108,15 @@ pub(crate) fn start(
     begin: &mut dyn FnMut(),
 ) -> Result<Started, EnvironmentError> {
     let (name, arguments) = start.command.split_first().ok_or_else(|| unusable!("there is no command"))?;
+    let program =
+        commands::named(name).ok_or_else(|| unusable!("{}: there is no such program", name.display()))?;
     let fault = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => unusable!("{}: there is no such program", name.display()),
         _ => unusable!("{}: it could not be started: {}", name.display(), plainly(error)),
     };
     let said = memfd::create_bounded("said", MOST_SAID).map_err(fault)?;
-    let mut command = Command::new(name);
-    command.args(arguments).envs(start.variables.iter().map(|(name, value)| (name, value)));
+    let mut command = Command::new(program);
+    command.arg0(name).args(arguments).envs(start.variables.iter().map(|(name, value)| (name, value)));
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(said.try_clone().map_err(fault)?);
     command.process_group(0);
     signals::start_with(&mut command, Disposition::default_with(0), &SIGNALS);

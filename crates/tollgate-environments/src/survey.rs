@@ -5,11 +5,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use tollgate_model::text::listed;
+use tollgate_os::private::{Place, PrivateDirectory};
 
 use crate::agent::Agent;
 use crate::commands;
 use crate::container::{self, Paths};
-use crate::directory::Private;
 use crate::error::{EnvironmentError, plainly, unusable};
 use crate::guardian::Guardian;
 use crate::gvisor;
@@ -102,8 +102,8 @@ fn container(runtime: Runtime, guardian: &Guardian, agent: &Agent) -> Result<Str
     let stop = until(Instant::now());
     runtime.find()?;
     with_private(guardian, |private| {
-        let paths = Paths { private: private.workdir().path(), work: None };
-        let version = runtime.version(paths.private, &stop)?;
+        let paths = Paths::of(private, None);
+        let version = runtime.version(private.path(), &stop)?;
         container::try_out(runtime, agent, paths, guardian, &stop)?;
         Ok(version)
     })
@@ -117,7 +117,7 @@ fn sandbox(guardian: &Guardian, agent: &Agent) -> Result<String, EnvironmentErro
         }
         let spec = Gvisor { platform: Some(platform.to_owned()) };
         with_private(guardian, |private| {
-            let paths = Paths { private: private.workdir().path(), work: None };
+            let paths = Paths::of(private, None);
             gvisor::try_out(&spec, agent, paths, guardian, &until(Instant::now()))
         })
     });
@@ -145,9 +145,9 @@ fn cause(said: &str) -> &str {
 /// A private directory that goes when `run` has run, or when this program ends before.
 fn with_private<T>(
     guardian: &Guardian,
-    run: impl FnOnce(&Private) -> Result<T, EnvironmentError>,
+    run: impl FnOnce(&PrivateDirectory) -> Result<T, EnvironmentError>,
 ) -> Result<T, EnvironmentError> {
-    let (private, _promises) = known_directory::make(&std::env::temp_dir(), guardian)?;
+    let (private, _promises) = known_directory::temporary(guardian, Place::can_execute)?;
     run(&private)
 }
 

@@ -68,10 +68,7 @@ fn undo(one: &Undo) -> Result<(), EnvironmentError> {
 /// Runs a program to its end, within the time that the programs of this crate have. Its failure is no error.
 fn program(words: &[OsString]) {
     let Some((name, arguments)) = words.split_first() else { return };
-    let path = Path::new(name);
-    let file =
-        if path.is_absolute() { Some(path.to_owned()) } else { commands::find(&name.to_string_lossy()) };
-    if let Some(file) = file {
+    if let Some(file) = commands::named(name) {
         let _ = commands::run(&file, arguments, &|| false);
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
-use tollgate_os::process;
+use tollgate_os::temporary::new_name;
 
 use crate::agent::Agent;
 use crate::error::EnvironmentError;
@@ -19,41 +19,52 @@ const DIRECTORIES: [&str; 4] = ["${TMPDIR:-/tmp}", "/var/tmp", "/dev/shm", "$HOM
 
 /// A script of a POSIX shell that takes exactly so many bytes into a file of its own and becomes that program.
 ///
-/// It makes the file under this name in the first directory from which a program can be executed, and removes the name before the
-/// bytes come: whatever is killed then, nothing is left. It begins with a command that does nothing: where the words are joined
-/// and a second shell reads them, as ssh(1) does, `sh -c :` is all that the inner one gets.
+/// The file is made in a directory of this name and mode 0700, in the first of [`DIRECTORIES`] from which a program can be executed and
+/// whose entries no other user can exchange: one of root's or of the user's own that others may not write, or a sticky one. The shell enters
+/// what it has made and looks again: in a directory of the user's alone every name is the user's, whoever renames it. File and directory
+/// lose their names before the bytes come: whatever is killed then, nothing is left. The program is executed by its descriptor.
+///
+/// In a user namespace root's directories have the overflow id (user_namespaces(7)). The script begins with a command that does nothing:
+/// where the words are joined and a second shell reads them, as ssh(1) does, `sh -c :` is all that the inner one gets.
 pub(crate) fn script(name: &str, bytes: u64) -> String {
     let directories = DIRECTORIES.map(|directory| format!("\"{directory}\"")).join(" ");
     [
-        ":; umask 077; f=; trap 'rm -f \"$f\"' 0; trap 'exit 1' 1 2 13 15",
-        &format!("for d in {directories}; do f=\"$d/{name}\""),
-        "(set -C; echo '#!/bin/sh' >\"$f\") 2>/dev/null || continue",
-        "chmod 700 \"$f\" && \"$f\" </dev/null 2>/dev/null && break",
-        "rm -f \"$f\"; f=; done",
-        "if [ -z \"$f\" ]; then echo no directory there takes a program that can be executed >&2; exit 1; fi",
+        ":; umask 077; set -f; CDPATH=; u=$(id -u); o=0; p=; i=; w=$PWD",
+        "trap 'if [ \"$i\" ]; then rm -f f; fi; if [ \"$p\" ]; then rmdir \"$p\"; fi' 0; trap 'exit 1' 1 2 13 15",
+        "if (exec 5<.) 2>/dev/null; then exec 5<.; w=/proc/self/fd/5; fi",
+        "read a b c </proc/self/uid_map",
+        "case \"$a $b $c\" in '0 0 4294967295') ;; *) read o </proc/sys/kernel/overflowuid ;; esac",
+        &format!("for d in {directories}; do case \"$d\" in /*) ;; *) continue ;; esac"),
+        // Mode, links, owner.
+        "set -- $(ls -ldn \"$d/.\" 2>/dev/null)",
+        "case \"$3\" in 0|\"$u\"|\"$o\") ;; *) continue ;; esac",
+        "case \"$1\" in d????????[tT]*) ;; d????w*|d???????w*) continue ;; esac",
+        &format!("p=\"$d/{name}\"; mkdir -m 700 \"$p\" 2>/dev/null || {{ p=; continue; }}"),
+        "if cd -P \"$p\" 2>/dev/null; then set -- $(ls -ldn .)",
+        "case \"$1 $3\" in drwx--[-S]---*\" $u\") if [ -z \"$(ls -A)\" ]; then i=1; fi ;; esac; fi",
+        "if [ \"$i\" ] && echo '#!/bin/sh' >f && chmod 700 f && ./f </dev/null 2>/dev/null; then break; fi",
+        "if [ \"$i\" ]; then rm -f f; i=; fi; cd -P \"$w\"; rmdir \"$p\" 2>/dev/null; p=; done",
+        "if [ -z \"$p\" ]; then echo no directory there takes a program that can be executed and that no other user can exchange >&2; exit 1; fi",
+        "exec 3>f; rm -f f; i=; cd -P \"$w\"; rmdir \"$p\"; p=",
         // A program that is open for writing cannot be executed (ETXTBSY of execve(2)): it is opened anew, by its descriptor.
-        "exec 3>\"$f\"; rm -f \"$f\"",
-        &format!("head -c {bytes} >&3; exec 4</proc/self/fd/3; exec 3>&-"),
+        &format!("head -c {bytes} >&3; exec 4</proc/self/fd/3; exec 3>&-; exec 5<&-"),
         &format!("if [ \"$(wc -c </proc/self/fd/4)\" -eq {bytes} ]; then exec /proc/self/fd/4 agent; fi"),
         "echo tollgate could not be copied there >&2; exit 1",
     ]
     .join("; ")
 }
 
-/// The files that a script of this name may have made, if it ran on this machine with these variables.
-pub(crate) fn files_here(name: &str) -> Vec<PathBuf> {
+/// The directories that a script of this name may have made, if it ran on this machine with these variables.
+pub(crate) fn directories_here(name: &str) -> Vec<PathBuf> {
     let value = |variable: &str| std::env::var_os(variable).map(PathBuf::from);
     let temporary = value("TMPDIR").unwrap_or_else(|| "/tmp".into());
     let directories = [Some(temporary), Some("/var/tmp".into()), Some("/dev/shm".into()), value("HOME")];
     directories.into_iter().flatten().filter(|path| path.is_absolute()).map(|path| path.join(name)).collect()
 }
 
-/// A name that no other program chooses.
+/// A name that no other program chooses. It is none of a private directory: the next run would take this for one that was left.
 pub(crate) fn name() -> Result<String, EnvironmentError> {
-    let mut bytes = [0; 8];
-    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
-        .map_err(|error| EnvironmentError::of("getrandom(2)", error))?;
-    Ok(format!(".tollgate-{}-{:016x}", process::own_pid(), u64::from_ne_bytes(bytes)))
+    new_name(".tollgate-copy-").map_err(|error| EnvironmentError::of("getrandom(2)", error))
 }
 
 /// Writes the program to the command. Returns early where the command answers, ends, or has given no sign of life for so long since
@@ -122,3 +133,6 @@ fn pump(
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

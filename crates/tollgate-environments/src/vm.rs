@@ -39,6 +39,7 @@ use std::rc::Rc;
 use tollgate_engine::aspect::Phase;
 use tollgate_engine::session::{Mark, Outside};
 use tollgate_model::Fact;
+use tollgate_os::private::PrivateDirectory;
 
 use crate::agent::Agent;
 use crate::container::Paths;
@@ -98,7 +99,7 @@ impl Guest {
     /// # Errors
     /// A sentence: what is missing, with its package.
     pub fn prepare(spec: &Vm, paths: Paths<'_>, stop: &dyn Fn() -> bool) -> Result<Self, EnvironmentError> {
-        let private = paths.private;
+        let private = paths.private();
         let qemu = Qemu::find()?;
         let kernel = Kernel::find(spec.kernel.as_deref())?;
         let kvm::Chosen { accel, remark } = kvm::choose(spec)?;
@@ -160,7 +161,7 @@ impl Guest {
     /// A sentence: the root file system cannot be changed; or `stop` said so.
     pub fn add_module(
         &mut self,
-        private: &Path,
+        private: &PrivateDirectory,
         guardian: &Guardian,
         stop: &dyn Fn() -> bool,
     ) -> Result<(), EnvironmentError> {

@@ -1,31 +1,11 @@
 //! Shared parts of the engines that run the guest in another program or the kernel.
 
-use std::ffi::OsStr;
-use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crate::{LabError, Machine};
 
 /// Bytes that a guest may write to its serial port. A run of all experiments writes a few thousand.
 pub(crate) const MAX_SERIAL: usize = 1 << 20;
-
-/// Where programs are, where PATH does not say.
-const USUAL: &str = "/usr/local/bin:/usr/bin:/bin";
-
-/// A program that may be run, along PATH.
-pub(crate) fn find(program: &str) -> Option<PathBuf> {
-    find_in(program, &std::env::var_os("PATH").unwrap_or_default())
-}
-
-/// The first such program that may be run, in the absolute directories of `path` and then in the usual ones.
-pub(crate) fn find_in(program: &str, path: &OsStr) -> Option<PathBuf> {
-    let directories = std::env::split_paths(path).chain(std::env::split_paths(USUAL));
-    let mut files = directories.filter(|at| at.is_absolute()).map(|at| at.join(program));
-    files.find(|file| {
-        file.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
-    })
-}
 
 /// Whether an image fits into the machine's memory.
 ///

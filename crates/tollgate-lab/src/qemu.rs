@@ -16,10 +16,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-use tollgate_os::memfd;
+use tollgate_os::{memfd, programs::find_in};
 use tollgate_x86::Vendor;
 
-use crate::host::{find_in, fits, out_of_patience, plainly, written};
+use crate::host::{fits, out_of_patience, plainly, written};
 use crate::{Engine, LabError, Machine, Output, Provenance};
 use process::{End, Process};
 

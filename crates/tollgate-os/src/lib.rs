@@ -8,6 +8,7 @@
 //! - [`temporary`]: a directory with a temporary name, which goes when its maker does. [`private`]: one whose path other programs may be
 //!   given, as no other user can exchange a directory on it; the only way to a directory for temporary files.
 //! - [`users`]: names of users, and the groups that a user shares with others.
+//! - [`programs`]: the file of a program that is named.
 //! - [`process`]: fork(2), wait4(2), and what prctl(2) changes for a child. [`group`]: process groups. [`children`]: the children of this
 //!   process, and which of them were there before it began. [`rusage`]: what they used. [`shared`]: memory that they share.
 //! - [`signals`]: dispositions and masks. [`timer`]: timers that send one. [`affinity`]: the processors that a thread may run on. [`memfd`]: files in memory.
@@ -29,6 +30,7 @@ pub mod paths;
 pub mod perf;
 pub mod private;
 pub mod process;
+pub mod programs;
 pub mod rusage;
 pub mod seccomp;
 pub mod shared;

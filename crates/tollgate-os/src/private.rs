@@ -15,7 +15,6 @@ use std::{fs, io, process::Command};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatVfsMountFlags};
 use rustix::io::Errno;
 
-use crate::paths::Directory;
 use crate::temporary::{PREFIX, Temporary, new_name};
 use crate::trust::{self, Guard, TrustError};
 use crate::users;
@@ -41,13 +40,14 @@ impl Place {
     /// # Errors
     /// Another user could exchange what is used there; the kernel's.
     pub fn open(path: &Path) -> Result<Self, TrustError> {
-        let directory = Directory::open(path).map_err(|why| TrustError::of_search(path, why))?;
-        if let Guard::Other(identity) = trust::guard(&directory)? {
+        let (directory, guard) = trust::judge(path)?;
+        if let Guard::Other(identity) = guard {
             return Err(TrustError::Foreign(path.to_owned(), users::describe(identity.uid)));
         }
         let fault = |why: io::Error| TrustError::Io(path.to_owned(), why);
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NONBLOCK;
-        let fd = rustix::fs::openat(&directory, ".", flags, Mode::empty()).map_err(|why| fault(why.into()))?;
+        let fd =
+            rustix::fs::openat(&directory, ".", flags, Mode::empty()).map_err(|why| fault(why.into()))?;
         // Not by the path that was given: `..` behind another user's directory may lead elsewhere by now.
         let path = fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd())).map_err(fault)?;
         Ok(Self { fd, path })
@@ -56,6 +56,11 @@ impl Place {
     /// Its path from the root.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Whether other users may make entries in it, as in a sticky /tmp: what is found there may be theirs.
+    pub fn is_shared(&self) -> bool {
+        rustix::fs::fstat(&self.fd).map_or(true, |stat| trust::is_shared(self.fd.as_fd(), &stat))
     }
 
     /// Whether a program in it can be executed, as far as its mount says.
@@ -224,12 +229,13 @@ mod tests {
         let inner = above.join("inner");
         fs::create_dir_all(&inner).unwrap();
         assert!(Place::open(&inner).is_ok());
-        for (mode, is_place) in [(0o777, false), (0o775, true), (0o1777, true), (0o755, true)] {
-            if mode == 0o775 && !rustix::process::geteuid().is_root() {
-                continue;
-            }
+        for (mode, is_place) in [(0o777, false), (0o1777, true), (0o755, true)] {
             moded(&above, mode);
             assert_eq!(Place::open(&inner).is_ok(), is_place, "{mode:o}");
+            assert_eq!(
+                Place::open(&above).map(|place| place.is_shared()).ok(),
+                is_place.then_some(mode != 0o755)
+            );
         }
         if !rustix::process::geteuid().is_root() {
             println!("skipped: needs root (to give a directory to another user)");

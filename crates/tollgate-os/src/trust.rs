@@ -46,19 +46,22 @@ pub enum TrustError {
     Io(PathBuf, std::io::Error),
 }
 
-impl TrustError {
-    /// Why the directory of this path is not found.
-    pub(crate) fn of_search(path: &Path, why: PathError) -> Self {
-        match why {
-            PathError::Io(why) => Self::Io(path.to_owned(), why),
-            other => Self::Link(other),
-        }
-    }
-}
-
 fn remedy(mode: u32) -> String {
     let who = if mode & 0o002 != 0 { 'o' } else { 'g' };
     format!("take that right away (chmod {who}-w), set the sticky bit (chmod +t), or name another directory")
+}
+
+/// Finds a directory, and the users who can exchange its entries.
+///
+/// # Errors
+/// As [`Directory::open`] and [`guard`].
+pub fn judge(path: &Path) -> Result<(Directory, Guard), TrustError> {
+    let directory = Directory::open(path).map_err(|why| match why {
+        PathError::Io(why) => TrustError::Io(path.to_owned(), why),
+        other => TrustError::Link(other),
+    })?;
+    let guard = guard(&directory)?;
+    Ok((directory, guard))
 }
 
 /// Finds the users who can exchange the entries of a directory.
@@ -83,8 +86,7 @@ pub fn guard(directory: &Directory) -> Result<Guard, TrustError> {
                 return Err(TrustError::Foreign(step.path, users::describe(uid)));
             }
         }
-        let is_shared = mode & 0o002 != 0 || (mode & 0o020 != 0 && !is_private(&step));
-        if is_shared && mode & 0o1000 == 0 {
+        if is_shared(step.fd.as_fd(), &step.stat) && mode & 0o1000 == 0 {
             return Err(TrustError::Writable(step.path, mode & 0o7777));
         }
     }
@@ -93,12 +95,16 @@ pub fn guard(directory: &Directory) -> Result<Guard, TrustError> {
     }))
 }
 
+/// Whether other users than its owner and root may make entries in a directory.
+pub(crate) fn is_shared(directory: BorrowedFd<'_>, stat: &Stat) -> bool {
+    stat.st_mode & 0o002 != 0 || (stat.st_mode & 0o020 != 0 && !is_private(directory, stat))
+}
+
 /// Whether a directory that its group may write is its owner's alone. With an access control list the group's bits are a mask for
 /// other users as well (acl(5)).
-fn is_private(step: &Step) -> bool {
-    let (uid, gid) = (step.stat.st_uid, step.stat.st_gid);
-    let is_alone = gid == 0 || users::is_private_group(gid, uid);
-    is_alone && !has_access_list(step.fd.as_fd())
+fn is_private(directory: BorrowedFd<'_>, stat: &Stat) -> bool {
+    let is_alone = stat.st_gid == 0 || users::is_private_group(stat.st_gid, stat.st_uid);
+    is_alone && !has_access_list(directory)
 }
 
 fn has_access_list(directory: BorrowedFd<'_>) -> bool {

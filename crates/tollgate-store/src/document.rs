@@ -12,6 +12,7 @@ use tollgate_model::bounded::{self, Bounded};
 use tollgate_model::run::{MAX_BYTES, ReadError, SCHEMA, seconds_between};
 use tollgate_model::text::{plainly, shorten};
 use tollgate_model::{Environment, Fact, FactValue, Label, Part, Run, RunId, own};
+use tollgate_os::paths::open_regular;
 
 use crate::kind::Kind;
 
@@ -56,7 +57,19 @@ pub struct KeepError {
 /// # Errors
 /// A file that is no run.
 pub fn open(path: &Path) -> Result<Run, OpenError> {
-    let file = File::open(path).map_err(|error| match error.kind() {
+    read(path, File::open(path))
+}
+
+/// Reads a run document that was found and not named: a file that is there, and not a pipe or device that another user may have put there.
+///
+/// # Errors
+/// As [`open`].
+pub(crate) fn open_found(path: &Path) -> Result<Run, OpenError> {
+    read(path, open_regular(path).map_err(io::Error::from))
+}
+
+fn read(path: &Path, opened: io::Result<File>) -> Result<Run, OpenError> {
+    let file = opened.map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => OpenError::Absent,
         _ => OpenError::Unreadable(error),
     })?;
@@ -164,7 +177,7 @@ impl Outline {
 
 /// Some fields of a document.
 fn part<T: DeserializeOwned>(path: &Path) -> Result<T, OpenError> {
-    let file = File::open(path).map_err(OpenError::Unreadable)?;
+    let file = open_regular(path).map_err(|why| OpenError::Unreadable(why.into()))?;
     Ok(serde_json::from_reader(BufReader::new(Bounded::new(file)))?)
 }
 

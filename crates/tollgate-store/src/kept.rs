@@ -1,14 +1,15 @@
 //! The directory of kept runs, and how a run or the runs of a session are found by file, label, id or `last`.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use tollgate_model::text::plainly;
 use tollgate_model::{Run, RunId};
+use tollgate_os::paths::open_regular;
 
-use crate::document::{EXTENSION, Head, OpenError, Outline, head_of, open};
+use crate::document::{EXTENSION, Head, OpenError, Outline, head_of, open, open_found};
 use crate::fleet::layout::{DOCUMENTS, is_store};
 use crate::kind::Kind;
 use crate::meant::{Found, among};
@@ -136,7 +137,7 @@ impl Entry {
     /// # Errors
     /// As [`open`], and where it is not the run that its file's name says.
     pub fn open(&self) -> Result<Run, OpenError> {
-        let run = open(&self.path)?;
+        let run = open_found(&self.path)?;
         if run.id == self.id { Ok(run) } else { Err(OpenError::AnotherRun(run.id)) }
     }
 
@@ -160,7 +161,7 @@ impl Entry {
     }
 
     pub(crate) fn head(&self) -> Head {
-        File::open(&self.path).map_or_else(|_| Head::default(), head_of)
+        open_regular(&self.path).map_or_else(|_| Head::default(), head_of)
     }
 }
 

@@ -13,6 +13,7 @@ impl Directory {
     pub(crate) fn new() -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Relaxed);
+        #[expect(clippy::disallowed_methods, reason = "a test's own, which no other program gets")]
         let path = std::env::temp_dir().join(format!("tollgate-suites-{}-{number}", std::process::id()));
         std::fs::create_dir(&path).expect("a new directory");
         Self(path)

@@ -5,6 +5,7 @@ use std::io::{BufWriter, IsTerminal, StdoutLock, Write};
 use std::process::{Command, Stdio};
 
 use serde::Serialize;
+use tollgate_os::programs;
 
 use crate::failure::Failure;
 use crate::say::{clean, commands_a_terminal};
@@ -43,7 +44,8 @@ fn through_pager(text: &str) -> Option<()> {
     let named = std::env::var("PAGER").unwrap_or_else(|_| "less -FRX".to_owned());
     let mut words = named.split_whitespace();
     let program = words.next().filter(|program| *program != "cat")?;
-    let mut pager = Command::new(program).args(words).stdin(Stdio::piped()).spawn().ok()?;
+    let mut pager =
+        Command::new(programs::named(program.as_ref())?).args(words).stdin(Stdio::piped()).spawn().ok()?;
     // The pager answers Ctrl-C itself and shares the terminal until it ends.
     tollgate_engine::interrupt::install();
     let mut text = Cow::Borrowed(text);

@@ -469,3 +469,45 @@ fn a_device_in_memory_is_mounted_where_no_other_user_can_exchange_it() {
     let line = refusal(&output);
     assert!(line.contains("/tmp may be written by others (mode 0777)"), "{line}");
 }
+
+/// Renames what root makes in this directory, and puts a link to another one in its place.
+fn lead_elsewhere(theirs: &Path, elsewhere: &Path) {
+    for name in names(theirs) {
+        let (path, aside) = (theirs.join(&name), theirs.join(format!("aside-{name}")));
+        let is_new =
+            !name.starts_with("aside-") && fs::symlink_metadata(&path).is_ok_and(|is| !is.is_symlink());
+        if is_new && fs::rename(&path, aside).is_ok() {
+            let to =
+                if name.starts_with(".tollgate-") { elsewhere.to_owned() } else { elsewhere.join(&name) };
+            let _ = symlink(to, path);
+        }
+    }
+}
+
+#[test]
+fn an_assembler_that_root_runs_is_led_nowhere() {
+    /// More than enough: without a private directory each of them is led elsewhere.
+    const RUNS: usize = 5;
+    if !is_root() {
+        return;
+    }
+    let scene = Scene::new();
+    let text = scene.path("x.s");
+    fs::write(&text, ".globl _start\n_start: hlt\n").expect("a new file");
+    let theirs = scene.directory("theirs", OTHER.uid, 0o755);
+    let elsewhere = scene.directory("elsewhere", 0, 0o700);
+    let run = || {
+        let mut command = Command::new(program());
+        command.args(["lab", "--on", "interpreter", "--program"]).arg(&text).env("TMPDIR", &theirs);
+        output(command)
+    };
+    let ended = while_running(|| lead_elsewhere(&theirs, &elsewhere), || [(); RUNS].map(|()| run()));
+    if ended.iter().any(|output| said(output).contains("to be assembled, which is not along PATH")) {
+        return println!("skipped: there is no assembler");
+    }
+    for output in &ended {
+        assert!(String::from_utf8_lossy(&output.stdout).contains("#GP"), "{}", said(output));
+    }
+    assert_eq!(names(&elsewhere), [""; 0]);
+    assert_eq!(names(&theirs), [""; 0], "nothing is made there");
+}

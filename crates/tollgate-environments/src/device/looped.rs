@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::{os::fd::AsRawFd, rc::Rc};
 
 use rustix::io::Errno;
+use tollgate_os::private::PrivateDirectory;
 
 use super::{answered, boot, patiently, read_note, write_note};
-use crate::directory::Private;
 use crate::error::EnvironmentError;
 
 /// A loop device over a file; freed when it is dropped and unmounted.
@@ -22,7 +22,7 @@ pub(crate) struct Loop {
     /// Whether the kernel had to add it for us.
     is_added: bool,
     control: File,
-    home: Rc<Private>,
+    home: Rc<PrivateDirectory>,
 }
 
 /// `struct loop_info64` in linux/loop.h.
@@ -66,7 +66,7 @@ impl Loop {
     ///
     /// # Errors
     /// A sentence: there are no loop devices here, or they may not be used.
-    pub(crate) fn over(file: &File, home: &Rc<Private>) -> Result<Self, EnvironmentError> {
+    pub(crate) fn over(file: &File, home: &Rc<PrivateDirectory>) -> Result<Self, EnvironmentError> {
         /// Others may take a device between the question and the claim.
         const CLAIMS: u32 = 16;
         let open = |path: &Path| {
@@ -116,7 +116,7 @@ impl Loop {
     ///
     /// # Errors
     /// Where it is in use.
-    pub(crate) fn remove_noted(home: &Private) -> Result<(), Errno> {
+    pub(crate) fn remove_noted(home: &PrivateDirectory) -> Result<(), Errno> {
         let number = read_note(home, Self::RECORD).and_then(|text| {
             let (then, number) = text.trim_end().split_once(' ')?;
             if boot()? == then { number.parse::<libc::c_int>().ok() } else { None }
@@ -150,7 +150,7 @@ impl Drop for Loop {
 }
 
 /// Removes a device that was added for this private directory, unless another program has taken it since.
-fn remove_loop(control: &File, number: libc::c_int, home: &Private) -> Result<(), Errno> {
+fn remove_loop(control: &File, number: libc::c_int, home: &PrivateDirectory) -> Result<(), Errno> {
     // SAFETY: the argument is a number; the kernel refuses while the device is in use.
     match answered(unsafe { libc::ioctl(control.as_raw_fd(), LOOP_CTL_REMOVE, number) }) {
         Ok(_) | Err(Errno::NODEV) => Ok(()),
@@ -166,9 +166,9 @@ fn path_of(number: libc::c_int) -> PathBuf {
 /// The name that a loop device has for its file: that of the private directory, which no other has.
 type Mark = [[u8; 32]; 2];
 
-fn mark(home: &Private) -> Mark {
+fn mark(home: &PrivateDirectory) -> Mark {
     let mut mark = Mark::default();
-    let name = home.workdir().path().file_name().unwrap_or_default().as_encoded_bytes();
+    let name = home.path().file_name().unwrap_or_default().as_encoded_bytes();
     // The last byte is NUL.
     for (to, from) in mark.as_flattened_mut().iter_mut().take(63).zip(name) {
         *to = *from;

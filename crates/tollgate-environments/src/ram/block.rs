@@ -5,11 +5,12 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::rc::Rc;
 
+use tollgate_os::private::PrivateDirectory;
+
 use super::Driver;
 use super::home::MEMORY;
 use super::mounted::{Mounted, subdirectory};
 use crate::device::{Brd, Loop, taken};
-use crate::directory::Private;
 use crate::error::{EnvironmentError, bytes, plainly, unusable};
 
 /// A block device in memory.
@@ -32,7 +33,7 @@ pub(super) enum Device {
 impl Device {
     /// One of `size` bytes by this driver, which takes at most `bound` bytes of memory where the driver can hold to that.
     pub fn make(
-        home: &Rc<Private>,
+        home: &Rc<PrivateDirectory>,
         driver: Driver,
         size: u64,
         bound: u64,
@@ -51,7 +52,7 @@ impl Device {
         Self::over_tmpfs(home, size, bound)
     }
 
-    fn over_tmpfs(home: &Rc<Private>, size: u64, bound: u64) -> Result<Self, EnvironmentError> {
+    fn over_tmpfs(home: &Rc<PrivateDirectory>, size: u64, bound: u64) -> Result<Self, EnvironmentError> {
         let options = format!("size={bound},nr_inodes=16,mode=0700");
         let target = subdirectory(home, MEMORY)?;
         let memory = Mounted::mount(Path::new("tollgate"), &target, "tmpfs", &options)?;

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use rustix::mount::{UnmountFlags, unmount};
 use tollgate_model::Fact;
+use tollgate_os::private::{Place, PrivateDirectory};
 use tollgate_os::{process, temporary};
 
 use crate::device::{Loop, Record};
-use crate::directory::{self, Parent, Private};
+use crate::directory::{distrusted, unmade};
 use crate::error::{EnvironmentError, plainly, unusable};
 
 /// The prefix of its private directories: they are removed with more care than others.
@@ -30,11 +31,11 @@ pub fn clean() {
     if !rustix::process::geteuid().is_root() {
         return;
     }
-    for parent in PARENTS.into_iter().filter_map(|under| parent(under).ok()) {
-        for home in directory::left(&parent, PREFIX) {
+    for place in PARENTS.into_iter().filter_map(|under| Place::open(Path::new(under)).ok()) {
+        for home in PrivateDirectory::left(&place, PREFIX) {
             for name in [FILES, MEMORY] {
                 // Not a mount point, in most cases. A directory in use is left to the next run.
-                let _ = unmount(home.workdir().join(name), UnmountFlags::NOFOLLOW);
+                let _ = unmount(home.path().join(name), UnmountFlags::NOFOLLOW);
             }
             let removed = Loop::remove_noted(&home);
             let unloaded = Record::read(&home).map_or(Ok(()), |record| record.unload());
@@ -85,19 +86,11 @@ pub fn left() -> Fact {
 }
 
 /// A private directory of this name where root keeps what lasts no longer than the machine is up.
-pub(super) fn home(name: &str) -> Result<Private, EnvironmentError> {
-    let [first, second] = PARENTS;
-    let make = |under: &str| Private::named(parent(under)?, name.to_owned());
+pub(super) fn home(name: &str) -> Result<PrivateDirectory, EnvironmentError> {
+    let [first, second] = PARENTS.map(Path::new);
+    let make = |under: &Path| {
+        let place = Place::open(under).map_err(|error| distrusted(under, &error))?;
+        PrivateDirectory::named(&place, name.to_owned()).map_err(|error| unmade(under, error, None))
+    };
     make(first).or_else(|_| make(second))
-}
-
-/// One of [`PARENTS`], where no user but root can exchange what lies in it.
-fn parent(under: &str) -> Result<Parent, EnvironmentError> {
-    let parent = Parent::open(Path::new(under))?;
-    if parent.is_own() {
-        return Ok(parent);
-    }
-    Err(EnvironmentError::Unsafe(format!(
-        "{under} belongs to another user, who could exchange what is mounted there; give it to root (chown root {under})"
-    )))
 }

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, UnmountFlags, unmount};
+use tollgate_os::private::PrivateDirectory;
 
 use crate::device::patiently;
-use crate::directory::Private;
 use crate::error::{EnvironmentError, plainly, unusable};
 
 /// Something that was mounted here; unmounted when it is dropped.
@@ -66,8 +66,8 @@ impl Drop for Mounted {
     }
 }
 
-pub(super) fn subdirectory(home: &Private, name: &str) -> Result<PathBuf, EnvironmentError> {
-    let path = home.workdir().join(name);
+pub(super) fn subdirectory(home: &PrivateDirectory, name: &str) -> Result<PathBuf, EnvironmentError> {
+    let path = home.path().join(name);
     make_directory(home, name, &path).map(|()| path)
 }
 

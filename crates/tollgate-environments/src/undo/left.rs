@@ -4,9 +4,10 @@ use std::path::Path;
 use std::time::Duration;
 use std::{fs, thread};
 
+use tollgate_os::private::{Place, PrivateDirectory};
 use tollgate_os::temporary::PREFIX;
 
-use crate::directory::{self, Parent};
+use crate::directory::distrusted;
 use crate::error::EnvironmentError;
 
 /// A program that is being killed closes its files one after the other: the lock of a directory can be the last of them.
@@ -21,7 +22,8 @@ pub(super) fn remove(under: &Path, pid: i32) -> Result<(), EnvironmentError> {
     }
     let own = format!("{PREFIX}{pid}-");
     for _ in 0..LOOKS {
-        drop(directory::left(&Parent::open(under)?, PREFIX));
+        let place = Place::open(under).map_err(|error| distrusted(under, &error))?;
+        drop(PrivateDirectory::left(&place, PREFIX));
         let mut entries = fs::read_dir(under).into_iter().flatten().flatten();
         if !entries.any(|entry| entry.file_name().to_string_lossy().starts_with(&own)) {
             return Ok(());
@@ -34,17 +36,16 @@ pub(super) fn remove(under: &Path, pid: i32) -> Result<(), EnvironmentError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::directory::Private;
 
     #[test]
     fn what_a_program_left_goes_and_what_one_uses_stays() {
         let under = tempfile::tempdir().unwrap();
-        let used = Private::make(under.path()).unwrap();
+        let used = PrivateDirectory::make(&Place::open(under.path()).unwrap()).unwrap();
         // No process has such a number, and nothing has the lock.
         let left = under.path().join(format!("{PREFIX}4194305-0123456789abcdef"));
         fs::create_dir(&left).unwrap();
         fs::set_permissions(&left, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
         remove(under.path(), 4_194_305).unwrap();
-        assert!(!left.exists() && used.workdir().path().exists());
+        assert!(!left.exists() && used.path().exists());
     }
 }

@@ -33,7 +33,7 @@ impl Devices {
             let why = "it is for a guest with a disk: under KVM, or with cache=".to_owned();
             return Ok(Self { disk: None, share: Err(why) });
         }
-        let disk = Disk::prepare(spec, kernel, modules, paths.work.unwrap_or(paths.private))?;
+        let disk = Disk::prepare(spec, kernel, modules, paths.work())?;
         Ok(Self { disk, share: Share::prepare(modules) })
     }
 

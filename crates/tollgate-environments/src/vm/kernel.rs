@@ -1,11 +1,12 @@
 //! The kernel that a guest boots.
 
 use std::fmt;
-use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use tollgate_model::text::excerpt;
+use tollgate_os::paths::{PathError, open_regular, read_regular};
 
 use crate::error::{EnvironmentError, plainly, unusable};
 
@@ -79,10 +80,8 @@ impl Kernel {
         /// No configuration is as long.
         const MOST: u64 = 4 << 20;
         let name = format!("config-{}", self.release);
-        let beside = self.file.with_file_name(&name);
-        let mut bytes = Vec::new();
-        let read = File::open(beside).and_then(|file| file.take(MOST).read_to_end(&mut bytes));
-        if read.is_ok() { vec![(format!("boot/{name}"), bytes)] } else { Vec::new() }
+        let read = read_regular(&self.file.with_file_name(&name), MOST);
+        read.map_or_else(|_| Vec::new(), |bytes| vec![(format!("boot/{name}"), bytes)])
     }
 }
 
@@ -136,17 +135,14 @@ fn version(release: &str) -> (Vec<u64>, bool) {
 
 /// The release of a kernel's file.
 fn release(file: &Path) -> Result<String, String> {
-    let metadata = fs::metadata(file).map_err(plainly)?;
-    if !metadata.is_file() {
-        return Err("it is no file; a bzImage or a vmlinux would be right".to_owned());
-    }
-    let mut bytes = Vec::new();
-    let opened = File::open(file).map_err(|error| match error.kind() {
-        std::io::ErrorKind::PermissionDenied => {
+    let opened = open_regular(file).map_err(|error| match error.kind() {
+        io::ErrorKind::IsADirectory => "it is no file; a bzImage or a vmlinux would be right".to_owned(),
+        io::ErrorKind::PermissionDenied if matches!(error, PathError::Io(_)) => {
             "only root may read it; a copy that you may read, or kernel=FILE, would be right".to_owned()
         }
         _ => plainly(error),
     })?;
+    let mut bytes = Vec::new();
     opened.take(MOST_HEAD).read_to_end(&mut bytes).map_err(plainly)?;
     let found = if bytes.starts_with(b"\x7fELF") { of_vmlinux(&bytes) } else { of_bzimage(&bytes) };
     found.ok_or_else(|| "it is no kernel for x86; a bzImage or a vmlinux would be right".to_owned())
@@ -223,6 +219,24 @@ mod tests {
         let found = newest(directory.path()).unwrap();
         assert_eq!(found.release, "6.1.0-10-cloud-amd64");
         assert!(newest(&directory.path().join("none")).is_none());
+    }
+
+    #[test]
+    fn a_fifo_beside_a_kernel_or_in_its_place_is_not_waited_for() {
+        use rustix::fs::{CWD, FileType, Mode};
+        let directory = tempfile::tempdir().unwrap();
+        let place = |name: &str| directory.path().join(name);
+        let fifo = |name: &str| {
+            rustix::fs::mknodat(CWD, place(name), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        };
+        fs::write(place("vmlinuz"), bzimage("9.9")).unwrap();
+        fifo("config-9.9");
+        assert_eq!(Kernel::of(&place("vmlinuz")).unwrap().facts(), []);
+        fs::remove_file(place("config-9.9")).unwrap();
+        fs::write(place("config-9.9"), "CONFIG_X86=y\n").unwrap();
+        assert_eq!(Kernel::of(&place("vmlinuz")).unwrap().facts().len(), 1);
+        fifo("vmlinuz-fifo");
+        assert!(Kernel::of(&place("vmlinuz-fifo")).unwrap_err().contains("is a FIFO"));
     }
 
     #[test]

@@ -7,6 +7,8 @@ use std::fs;
 use std::path::Path;
 
 use tollgate_model::text::excerpt;
+use tollgate_os::paths;
+use tollgate_os::private::PrivateDirectory;
 
 use crate::commands;
 use crate::error::{EnvironmentError, plainly, unusable};
@@ -34,7 +36,7 @@ const MOST_BYTES: u64 = 8 << 20;
 pub(crate) fn build(
     kernel_image: &Path,
     release: &str,
-    private: &Path,
+    private: &PrivateDirectory,
     guardian: &Guardian,
     stop: &dyn Fn() -> bool,
 ) -> Result<Vec<u8>, EnvironmentError> {
@@ -42,7 +44,7 @@ pub(crate) fn build(
     let roots = Roots::of(kernel_image)?;
     let headers = Headers::find(&roots, kernel_image, release)?;
     let compiler = compiler(&headers)?;
-    let own = private.join("module");
+    let own = private.path().join("module");
     let fault = |error: std::io::Error| unusable!("{}: {}", own.display(), plainly(error));
     fs::create_dir(&own).map_err(fault)?;
     let tree = tree::lay(&roots, &headers, &own.join("headers"))?;
@@ -52,11 +54,12 @@ pub(crate) fn build(
     fs::write(source.join("Kbuild"), KBUILD).map_err(fault)?;
     let built = source.join(NAME).with_extension("ko");
     make::run(
-        &make::Order { make: &make, compiler: &compiler, tree: &tree, source: &source },
+        &make::Order { make: &make, compiler: &compiler, tree: &tree, source: &source, private },
         guardian,
         stop,
     )?;
-    let bytes = read(&built).map_err(|error| unusable!("{}: {}", built.display(), plainly(error)))?;
+    let bytes = paths::read_regular(&built, MOST_BYTES)
+        .map_err(|error| unusable!("{}: {}", built.display(), plainly(error)))?;
     is_for(&bytes, release)?;
     Ok(bytes)
 }
@@ -68,13 +71,6 @@ fn compiler(headers: &Headers) -> Result<std::path::PathBuf, EnvironmentError> {
     let others: &[&str] = if named.starts_with("clang") { &["clang"] } else { &["gcc", "cc"] };
     let found = commands::find(&named).or_else(|| others.iter().find_map(|name| commands::find(name)));
     found.ok_or_else(|| unusable!("{} is missing (package {})", excerpt(&named), excerpt(&named)))
-}
-
-fn read(built: &Path) -> std::io::Result<Vec<u8>> {
-    use std::io::Read;
-    let mut bytes = Vec::new();
-    fs::File::open(built)?.take(MOST_BYTES).read_to_end(&mut bytes)?;
-    Ok(bytes)
 }
 
 /// Whether the kernel of this release takes the module: its first word of vermagic (include/linux/vermagic.h) is the release.

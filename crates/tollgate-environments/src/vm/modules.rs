@@ -1,9 +1,10 @@
 //! The modules that a guest needs, with those that they need, in the order in which they are to be loaded.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use tollgate_os::paths::read_regular;
 
 use super::kernel::Kernel;
 
@@ -11,6 +12,8 @@ use super::kernel::Kernel;
 const MOST_FILES: usize = 1 << 16;
 /// Directories below one another.
 const DEEPEST: usize = 16;
+/// Bytes of the list of what is built in; a distribution's has 20 KiB.
+const MOST_LIST: u64 = 4 << 20;
 /// Bytes of a module: debug information is not in it.
 const MOST_BYTES: u64 = 64 << 20;
 /// Modules that one of them needs, and they, and so on.
@@ -42,7 +45,8 @@ impl Modules {
         let Some(directory) = kernel.modules() else { return Self::default() };
         let mut files = BTreeMap::new();
         collect(&directory, DEEPEST, &mut files);
-        let listed = fs::read_to_string(directory.join("modules.builtin")).unwrap_or_default();
+        let listed = read_regular(&directory.join("modules.builtin"), MOST_LIST).unwrap_or_default();
+        let listed = String::from_utf8_lossy(&listed);
         let built_in = listed.lines().filter_map(|line| name(Path::new(line))).collect();
         Self { files, built_in, chosen: Vec::new() }
     }
@@ -117,9 +121,7 @@ fn collect(directory: &Path, depth: usize, files: &mut BTreeMap<String, PathBuf>
 }
 
 fn read(file: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let read = File::open(file)?.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
-    if read as u64 > MOST_BYTES { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(bytes) }
+    Ok(read_regular(file, MOST_BYTES)?)
 }
 
 /// The modules that one needs: `depends=` in its section .modinfo, a list of texts that end in a zero. The text is looked for in the whole
@@ -180,6 +182,19 @@ mod tests {
             (Has::BuiltIn, Has::Module, Has::No)
         );
         assert_eq!(modules.choose("none").unwrap_err(), "the kernel has no module none");
+    }
+
+    #[test]
+    fn a_fifo_in_the_place_of_the_list_is_not_waited_for() {
+        use rustix::fs::{CWD, FileType, Mode};
+        let (directory, _) = tree(&[("base", "")]);
+        let root = directory.path();
+        let list = root.join("lib/modules/6.1/modules.builtin");
+        fs::remove_file(&list).unwrap();
+        rustix::fs::mknodat(CWD, &list, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        let kernel = Kernel { file: root.join("vmlinuz"), release: "6.1".to_owned(), root: root.to_owned() };
+        let modules = Modules::of(&kernel);
+        assert_eq!((modules.has("base"), modules.has("8250")), (Has::Module, Has::No));
     }
 
     #[test]

@@ -3,14 +3,12 @@
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{ExitStatus, Stdio};
 use std::{fs::File, time::Duration};
 
-use tollgate_os::paths::{Directory, PathError};
-use tollgate_os::temporary::{PREFIX, Temporary};
-use tollgate_os::{memfd, process};
-
-use crate::host::find;
+use tollgate_os::private::PrivateDirectory;
+use tollgate_os::programs::find;
+use tollgate_os::{memfd, paths, process};
 
 /// What puts a program to the first address that it may have.
 const PLACE: &str = "-Ttext-segment=0x40000000";
@@ -98,33 +96,23 @@ impl Syntax {
 /// No assembler; its refusal, with the command line.
 pub(super) fn assemble(path: &Path, syntax: Syntax) -> Result<Vec<u8>, AssemblerError> {
     let io = |what| move |why| AssemblerError::Io { what, why };
-    let no_directory = |why: PathError| io("no directory")(why.into());
-    let parent = Directory::open(&std::env::temp_dir()).map_err(no_directory)?;
-    let owner = rustix::process::geteuid().as_raw();
-    let own = Temporary::make(&parent, PREFIX, owner).map_err(|why| io("no directory")(why.into()))?;
-    let place = |name: &str| parent.path().join(own.name()).join(name);
-    let (object, out) = (place("object"), place("program"));
+    let own = PrivateDirectory::temporary().map_err(io("no directory"))?;
+    let (object, out) = (own.path().join("object"), own.path().join("program"));
     // A name that begins with a dash would be an option.
     let text = if path.is_absolute() { path.to_owned() } else { Path::new(".").join(path) };
     for command in syntax.commands(&text, &object, &out)? {
-        run(&command)?;
+        run(&own, &command)?;
     }
-    // By its directory's descriptor: the path may lead elsewhere by now.
-    let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::CLOEXEC;
-    let made = rustix::fs::openat(&own, "program", flags, rustix::fs::Mode::empty());
-    let mut bytes = Vec::new();
-    let file = made.map(File::from).map_err(|why| io("no output")(why.into()))?;
-    file.take(super::file::MOST).read_to_end(&mut bytes).map_err(io("no output"))?;
-    Ok(bytes)
+    paths::read_regular(&out, super::file::MOST).map_err(|why| io("no output")(why.into()))
 }
 
-fn run(words: &[OsString]) -> Result<(), AssemblerError> {
+fn run(own: &PrivateDirectory, words: &[OsString]) -> Result<(), AssemblerError> {
     let io = |what| move |why| AssemblerError::Io { what, why };
     let shown = || shown(words);
     let (program, arguments) = words.split_first().ok_or(AssemblerError::Missing("an assembler"))?;
     // A file, not a pipe: long output needs no reader.
     let mut said = memfd::create("said").map_err(io("no memory"))?;
-    let mut command = Command::new(program);
+    let mut command = own.command(program);
     command.args(arguments).env("LC_ALL", "C").stdin(Stdio::null());
     command.stdout(said.try_clone().map_err(io("no output"))?);
     command.stderr(said.try_clone().map_err(io("no output"))?);

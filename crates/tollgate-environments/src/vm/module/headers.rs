@@ -5,8 +5,8 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-use tollgate_os::paths::Directory;
-use tollgate_os::trust::{self, Guard};
+use tollgate_os::paths::read_regular;
+use tollgate_os::private::Place;
 
 use crate::error::{EnvironmentError, plainly, unusable};
 
@@ -14,6 +14,8 @@ use crate::error::{EnvironmentError, plainly, unusable};
 const MOST_NEIGHBOURS: usize = 256;
 /// Directories above a kernel image in which its own build may have been made: arch/x86/boot/bzImage.
 const MOST_ABOVE: usize = 5;
+/// The most that is read of a build's release: it has up to 64 bytes.
+const MOST_RELEASE: u64 = 1 << 10;
 /// The most that is read of a configuration: Debian's has 270 KiB.
 const MOST_CONFIG: u64 = 4 << 20;
 
@@ -65,8 +67,10 @@ fn neighbours(above: &Path) -> Vec<PathBuf> {
     found
 }
 
+/// Whether all that is in a directory is root's or the effective user's. In a sticky one other users can exchange nothing, and can add a
+/// Makefile.
 fn is_own(directory: &Path) -> bool {
-    Directory::open(directory).is_ok_and(|directory| matches!(trust::guard(&directory), Ok(Guard::Own)))
+    Place::open(directory).is_ok_and(|place| !place.is_shared())
 }
 
 /// A kernel's headers, with its configuration and its build rules.
@@ -103,11 +107,7 @@ impl Headers {
 
     /// The compiler that the kernel was built with, by its configuration; `gcc` where that does not say.
     pub fn compiler(&self) -> String {
-        let config = fs::File::open(self.found.join(".config")).and_then(|file| {
-            let mut text = Vec::new();
-            std::io::Read::read_to_end(&mut std::io::Read::take(file, MOST_CONFIG), &mut text).map(|_| text)
-        });
-        let config = config.unwrap_or_default();
+        let config = read_regular(&self.found.join(".config"), MOST_CONFIG).unwrap_or_default();
         let line = String::from_utf8_lossy(&config)
             .lines()
             .find_map(|line| line.strip_prefix("CONFIG_CC_VERSION_TEXT=\"").map(str::to_owned));
@@ -123,20 +123,18 @@ impl Headers {
     }
 }
 
-/// The directory of a kernel's own build, where the image is in one of this release.
+/// The directory of a kernel's own build, where the image is in one of this release. Whose a directory is comes first: nothing is read in
+/// one that others may write.
 fn own_build(kernel_image: &Path, release: &str) -> Option<PathBuf> {
     let image = fs::canonicalize(kernel_image).ok()?;
     let is_build = |above: &&Path| {
-        let named = fs::read_to_string(above.join("include/config/kernel.release")).unwrap_or_default();
-        named.trim() == release && above.join("Makefile").is_file() && above.join("Module.symvers").is_file()
+        let named = read_regular(&above.join("include/config/kernel.release"), MOST_RELEASE);
+        named.is_ok_and(|named| named.trim_ascii() == release.as_bytes())
+            && above.join("Makefile").is_file()
+            && above.join("Module.symvers").is_file()
     };
-    image
-        .ancestors()
-        .skip(1)
-        .take(MOST_ABOVE)
-        .find(is_build)
-        .filter(|above| is_own(above))
-        .map(Path::to_owned)
+    let mut all = image.ancestors().skip(1).take(MOST_ABOVE).filter(|above| is_own(above));
+    all.find(is_build).map(Path::to_owned)
 }
 
 /// Where the links that would be installed as `link` lead, and the directory itself where it is none.

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use tollgate_model::text::excerpt;
+use tollgate_os::private::PrivateDirectory;
 
 use crate::error::{EnvironmentError, plainly, unusable};
 use crate::guardian::Guardian;
@@ -27,6 +28,8 @@ pub(super) struct Order<'a> {
     pub tree: &'a Path,
     /// The module's directory.
     pub source: &'a Path,
+    /// For what the compiler makes on the way.
+    pub private: &'a PrivateDirectory,
 }
 
 /// Builds the module in its directory.
@@ -43,7 +46,9 @@ pub(super) fn run(
     let variables =
         ["MAKEFLAGS", "MFLAGS", "MAKELEVEL", "KBUILD_OUTPUT", "KBUILD_EXTMOD", "KCFLAGS", "W", "C"];
     let variables: Vec<(OsString, OsString)> = variables.map(|name| (name.into(), OsString::new())).into();
-    let variables = [variables, vec![("LC_ALL".into(), "C".into())]].concat();
+    let (tmpdir, private) = order.private.variable();
+    let variables =
+        [variables, vec![("LC_ALL".into(), "C".into()), (tmpdir.into(), private.into())]].concat();
     let started = started::start(
         &Start { command: &command, variables: &variables, is_bound: true, files: &[] },
         guardian,

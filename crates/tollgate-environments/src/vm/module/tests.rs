@@ -25,8 +25,8 @@ fn release_of(made: &str) -> Result<(), String> {
 #[test]
 fn it_is_built_for_the_kernel_of_a_guest() {
     let Some(kernel) = kernel() else { return };
-    let private = tempfile::tempdir().unwrap();
-    match build(&kernel.file, &kernel.release, private.path(), &guardian(), &|| false) {
+    let private = PrivateDirectory::temporary().unwrap();
+    match build(&kernel.file, &kernel.release, &private, &guardian(), &|| false) {
         Ok(module) => {
             assert!(module.starts_with(b"\x7fELF"));
             // The kernel gives notifiers to no module without the GPL.
@@ -42,8 +42,8 @@ fn it_is_built_for_the_kernel_of_a_guest() {
 #[test]
 fn a_caller_who_wants_to_stop_is_obeyed() {
     let Some(kernel) = kernel() else { return };
-    let private = tempfile::tempdir().unwrap();
-    let why = build(&kernel.file, &kernel.release, private.path(), &guardian(), &|| true).unwrap_err();
+    let private = PrivateDirectory::temporary().unwrap();
+    let why = build(&kernel.file, &kernel.release, &private, &guardian(), &|| true).unwrap_err();
     assert!(why == EnvironmentError::Interrupted || why.to_string().contains("(package "), "{why}");
 }
 
@@ -127,7 +127,8 @@ fn a_package_that_is_not_there_is_named() {
     fs::create_dir(none.path().join("boot")).unwrap();
     let image = none.path().join("boot/vmlinuz-9.9");
     fs::write(&image, "").unwrap();
-    let why = build(&image, "9.9", none.path(), &guardian(), &|| false).unwrap_err().to_string();
+    let private = PrivateDirectory::temporary().unwrap();
+    let why = build(&image, "9.9", &private, &guardian(), &|| false).unwrap_err().to_string();
     assert!(why.contains("(package linux-headers-9.9)") || why.contains("(package make)"), "{why}");
     let why = Unpacked::new().with_common().lay().unwrap_err();
     assert!(why.contains("(package linux-kbuild-9.9)"), "{why}");
@@ -164,18 +165,60 @@ fn what_others_may_write_is_not_executed() {
     assert!(unpacked.lay().unwrap_err().contains("linux-kbuild-9.9"));
 }
 
+/// The build of a kernel around `image`, with a Makefile that would be executed.
+fn built_around(unpacked: &Unpacked) -> PathBuf {
+    unpacked.file("tree/arch/x86/boot/bzImage", "");
+    unpacked.file("tree/include/config/kernel.release", "9.9\n");
+    unpacked.file("tree/Makefile", "modules:\n");
+    unpacked.file("tree/Module.symvers", "");
+    unpacked.path("tree/arch/x86/boot/bzImage")
+}
+
+fn found(unpacked: &Unpacked, image: &Path) -> Option<PathBuf> {
+    let roots = Roots::of(image).unwrap();
+    Headers::find(&roots, image, "9.9").ok().map(|headers| headers.found).filter(|found| {
+        let packages = unpacked.path("headers/usr/src/linux-headers-9.9");
+        *found != packages
+    })
+}
+
+#[test]
+fn a_build_around_the_kernel_is_taken_unless_others_may_write_there() {
+    use std::os::unix::fs::PermissionsExt;
+    let unpacked = Unpacked::new();
+    let image = built_around(&unpacked);
+    let tree = fs::canonicalize(unpacked.path("tree")).unwrap();
+    assert_eq!(found(&unpacked, &image), Some(tree.clone()));
+    // In a sticky directory a user could have put all of it.
+    for mode in [0o1777, 0o777] {
+        fs::set_permissions(&tree, fs::Permissions::from_mode(mode)).unwrap();
+        assert_eq!(found(&unpacked, &image), None, "{mode:o}");
+    }
+}
+
+#[test]
+fn nothing_that_stands_in_for_a_release_is_waited_for_or_read_whole() {
+    use rustix::fs::{CWD, FileType, Mode};
+    let unpacked = Unpacked::new();
+    let image = built_around(&unpacked);
+    let release = unpacked.path("tree/include/config/kernel.release");
+    fs::remove_file(&release).unwrap();
+    rustix::fs::mknodat(CWD, &release, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    assert_eq!(found(&unpacked, &image), None, "a FIFO");
+    fs::remove_file(&release).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", &release).unwrap();
+    assert_eq!(found(&unpacked, &image), None, "no end");
+}
+
 #[test]
 fn a_failed_build_says_the_compilers_sentence() {
     let Some(make) = commands::find("make") else { return println!("skipped: make is not installed") };
     let run = |rules: &str, stop: &dyn Fn() -> bool| {
-        let directory = tempfile::tempdir().unwrap();
-        fs::write(directory.path().join("Makefile"), rules).unwrap();
-        let order = make::Order {
-            make: &make,
-            compiler: Path::new("cc"),
-            tree: directory.path(),
-            source: directory.path(),
-        };
+        let private = PrivateDirectory::temporary().unwrap();
+        let source = private.path();
+        fs::write(source.join("Makefile"), rules).unwrap();
+        let compiler = Path::new("cc");
+        let order = make::Order { make: &make, compiler, tree: source, source, private: &private };
         make::run(&order, &guardian(), stop).map_err(|error| error.to_string())
     };
     let failed = run(
@@ -184,6 +227,9 @@ fn a_failed_build_says_the_compilers_sentence() {
     );
     assert_eq!(failed.unwrap_err(), "make: x.c:1: error: no such thing");
     assert_eq!(run("modules:\n\t@true\n", &|| false).unwrap_err(), "make: it built nothing");
+    // The compiler's files are where no other user can exchange them.
+    let beside = "modules:\n\t@test $$TMPDIR = $(M) && touch $(M)/tollgate_emulate.ko\n";
+    assert_eq!(run(beside, &|| false), Ok(()));
     assert_eq!(run("modules:\n\t@touch $(M)/tollgate_emulate.ko; cat\n", &|| false), Ok(()));
     assert_eq!(run("modules:\n\t@sleep 100\n", &|| true).unwrap_err(), "interrupted");
 }

@@ -4,9 +4,10 @@
 //! includes another by its absolute path is copied with the path of that one's links.
 
 use std::fs;
-use std::io::Read;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+
+use tollgate_os::paths::read_regular;
 
 use crate::error::{EnvironmentError, plainly, unusable};
 
@@ -65,10 +66,8 @@ impl Links<'_> {
 
     /// A Makefile as `own`, with what it includes by an absolute path among the links.
     fn makefile(&mut self, makefile: &Path, own: &Path) -> Result<(), EnvironmentError> {
-        let mut text = String::new();
-        let read =
-            fs::File::open(makefile).and_then(|file| file.take(MOST_MAKEFILE).read_to_string(&mut text));
-        read.map_err(|error| fault(makefile, error))?;
+        let text = read_regular(makefile, MOST_MAKEFILE).map_err(|error| fault(makefile, error.into()))?;
+        let text = String::from_utf8_lossy(&text);
         let mut lines = Vec::new();
         let mut is_other = false;
         for line in text.lines() {

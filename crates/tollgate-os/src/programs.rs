@@ -1,0 +1,87 @@
+//! Programs of this machine, by the names that a shell takes.
+//!
+//! execvp(3) takes an empty or relative part of PATH for a directory below the current one, which another user may own: such parts are
+//! passed by here.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// Where administrators' and other programs are, where PATH does not say.
+const USUAL: &str = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin";
+
+/// The file of a program, by the absolute directories of PATH and then the usual ones.
+pub fn find(program: impl AsRef<Path>) -> Option<PathBuf> {
+    find_in(program, &path())
+}
+
+/// The same with `path` in the place of PATH.
+pub fn find_in(program: impl AsRef<Path>, path: &OsStr) -> Option<PathBuf> {
+    let directories = std::env::split_paths(path).chain(std::env::split_paths(USUAL));
+    let mut files = directories.filter(|at| at.is_absolute()).map(|at| at.join(&program));
+    files.find(|file| {
+        file.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+    })
+}
+
+/// The file of a program that is named as for a shell: by a path, which has a slash, or by a name that is looked up as [`find`] does.
+pub fn named(program: &OsStr) -> Option<PathBuf> {
+    named_in(program, &path())
+}
+
+fn named_in(program: &OsStr, path: &OsStr) -> Option<PathBuf> {
+    match program.as_encoded_bytes().contains(&b'/') {
+        true => Some(program.into()),
+        false => find_in(program, path),
+    }
+}
+
+fn path() -> OsString {
+    std::env::var_os("PATH").unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// A program in a directory of its own.
+    fn program(mode: u32) -> tempfile::TempDir {
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join(NAME);
+        fs::write(&file, "#!/bin/sh\n").unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
+        place
+    }
+
+    const NAME: &str = "tollgate-test-program";
+    /// Set where this program has a directory with the other one for its current directory.
+    const INSIDE: &str = "TOLLGATE_TEST_INSIDE";
+
+    #[test]
+    fn a_name_is_looked_up_and_a_path_is_taken() {
+        let place = program(0o755);
+        assert_eq!(find_in(NAME, place.path().as_os_str()), Some(place.path().join(NAME)));
+        assert_eq!(find_in(NAME, program(0o644).path().as_os_str()), None, "it cannot be executed");
+        assert_eq!(named_in("a/b".as_ref(), "".as_ref()), Some(PathBuf::from("a/b")));
+        assert_eq!(named_in(NAME.as_ref(), place.path().as_os_str()), Some(place.path().join(NAME)));
+        assert!(find("sh").is_some_and(|shell| shell.is_absolute()));
+    }
+
+    #[test]
+    fn no_part_of_path_is_the_current_directory() {
+        if std::env::var_os(INSIDE).is_some() {
+            assert!(Path::new(NAME).exists());
+            for path in ["", ":", ".", ":/nowhere:", "./"] {
+                assert_eq!(named_in(NAME.as_ref(), path.as_ref()), None, "{path:?}");
+            }
+            return;
+        }
+        let place = program(0o755);
+        let mut inside = std::process::Command::new(std::env::current_exe().unwrap());
+        inside.args(["--exact", "programs::tests::no_part_of_path_is_the_current_directory"]);
+        let ended = inside.env(INSIDE, "1").current_dir(place.path()).output().unwrap();
+        assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stdout));
+    }
+}
