@@ -133,7 +133,7 @@ impl CaseState {
         };
         self.state = State::Refused(match (absence, ending) {
             (Some(why), _) => Refusal::Skip(why.to_owned()),
-            (None, Ending::OutOfTime) => Refusal::NotMeasured(ending.describe(stall)),
+            (None, Ending::OutOfTime) => Refusal::OutOfTime(ending.describe(stall)),
             (None, _) => Refusal::Fail(ending.describe(stall)),
         });
     }
@@ -250,6 +250,15 @@ impl CaseState {
     fn counters(&self) -> Vec<Counter> {
         let numbers = self.benchmark.counters.iter().zip(&self.events[1..OWN_EVENTS]);
         numbers.map(|(what, &number)| Counter { what: (*what).to_owned(), number }).collect()
+    }
+
+    /// Whether the time was over before a batch of it was kept.
+    pub fn lacks_time(&self) -> bool {
+        match &self.state {
+            State::Waiting => true,
+            State::Running => self.batches.is_empty(),
+            State::Refused(refusal) => matches!(refusal, Refusal::OutOfTime(_)),
+        }
     }
 
     /// Its measurement. `cut` says why the measuring ended early, where it did.

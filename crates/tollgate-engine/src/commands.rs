@@ -39,13 +39,16 @@ pub(crate) struct Terms {
     pub least: usize,
     /// where every interval's half width is within this share of its median, or of 1 for a ratio of two sides.
     pub precision: f64,
+    /// With so many repetitions they end whatever the intervals are.
+    pub most: usize,
     /// Of the random order.
     pub seed: u64,
 }
 
 impl Terms {
     pub(crate) fn of(plan: &Plan, deadline: Instant, seed: u64) -> Self {
-        Self { deadline, least: plan.least_processes, precision: plan.precision, seed }
+        let most = plan.processes.unwrap_or(plan.most_processes);
+        Self { deadline, least: plan.least_processes, precision: plan.precision, most, seed }
     }
 
     fn left(&self) -> Duration {
@@ -261,10 +264,12 @@ impl Run<'_, '_> {
                 (None, None, Some(_)) => Some("interrupted".to_owned()),
                 (None, None, None) => None,
             };
+            let lacks_time = records.iter().zip(cases).find(|(record, _)| record.lacks_time());
+            let out_of_time = lacks_time.map(|(_, (benchmark, params))| benchmark.case(params.clone()));
             let measurements = records.into_iter().zip(cases);
             let measurements =
                 measurements.map(|(record, case)| record.conclude(case, ended.as_deref())).collect();
-            let findings = Findings { measurements, facts, interrupted };
+            let findings = Findings { measurements, facts, interrupted, out_of_time };
             found.push(OnSide { findings, lost, is_over: over == Some(side) });
         }
         found

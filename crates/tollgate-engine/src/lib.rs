@@ -91,7 +91,7 @@ pub use own::OWN_BENCHMARKS;
 pub use plan::Plan;
 pub use random::Random;
 pub use refusal::{OrRefused, Refusal, Result, checked};
-pub use run::{BenchError, Decided, Findings, Place, Progress, RunContext};
+pub use run::{BenchError, Decided, Findings, Length, Place, Progress, RunContext};
 pub use runner::{Batch, BatchHooks, Counters, Order, Runner, until_undisturbed};
 pub use selection::{Group, Selection};
 pub use shared::MAX_INSTANCES;

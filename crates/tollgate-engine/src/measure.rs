@@ -34,7 +34,7 @@ pub const INTERRUPTED: &str = "run.interrupted";
 /// run, the findings are those until then.
 ///
 /// # Errors
-/// See [`BenchError`]: if nothing can be measured, or the user stops the run before anything is.
+/// See [`BenchError`]: if nothing can be measured, or the time is over or the user stops the run before anything is.
 pub fn measure(
     selection: &Selection,
     plan: &Plan,
@@ -51,9 +51,10 @@ pub fn measure(
         measurements: Vec::new(),
         facts: vec![
             ("run.seed".to_owned(), Fact::known(format!("{seed:016x}"), "getrandom(2)")),
-            ("run.budget_s".to_owned(), Fact::known(plan.budget.as_secs_f64(), "--time")),
+            plan.fact(),
         ],
         interrupted: None,
+        out_of_time: None,
     };
     // Rounds and commands share the budget in proportion to their default times.
     let usual = selection.usual_time().as_secs_f64();
@@ -82,8 +83,12 @@ pub fn measure(
     }
     let elsewhere = of_environments.iter().flat_map(|group| &group.cases);
     findings.measurements.extend(elsewhere.map(of_an_environment));
-    let Some(signal) = findings.interrupted else { return Ok(findings) };
-    if !findings.measurements.iter().any(|measurement| measurement.outcome.measured().is_some()) {
+    let is_measured = findings.has_figures();
+    let Some(signal) = findings.interrupted else {
+        let no_time = findings.no_time(plan.budget).filter(|_| !is_measured);
+        return no_time.map_or(Ok(findings), Err);
+    };
+    if !is_measured {
         return Err(BenchError::Interrupted(signal));
     }
     findings.facts.push((INTERRUPTED.to_owned(), Fact::known(signal_name(signal), "signal(7)")));
@@ -120,9 +125,10 @@ fn measure_rounds(
         Err(BenchError::Interrupted(signal)) => Some(signal),
         ended => ended.map(|()| None)?,
     };
+    let out_of_time = groups.iter().find_map(Schedule::out_of_time);
     let conclude = |group: Schedule| group.conclude(run.clock, interrupted.map(|_| "interrupted"));
     let measurements = groups.into_iter().flat_map(conclude).collect();
-    Ok(Findings { measurements, facts: run.facts, interrupted })
+    Ok(Findings { measurements, facts: run.facts, interrupted, out_of_time })
 }
 
 struct RoundsRun<'a> {
@@ -139,6 +145,8 @@ struct RoundsRun<'a> {
     start_up: Duration,
     random: Random,
     facts: Vec<(String, Fact)>,
+    /// Processes of rounds that the suite has had which runs.
+    done: usize,
     /// First figures that are not reported yet.
     decided: Vec<Decided>,
     /// Keeps this process off the measured processor.
@@ -174,6 +182,7 @@ impl<'a> RoundsRun<'a> {
             start_up: Duration::ZERO,
             random: Random::new(seed),
             facts,
+            done: 0,
             decided: Vec::new(),
             other_cpus: OtherCpus::except(cpu, allowed),
             _subreaper: Subreaper::begin(),
@@ -242,6 +251,7 @@ impl<'a> RoundsRun<'a> {
                 break;
             };
             let began = Instant::now();
+            self.done = group.processes;
             self.run_process(group)?;
             group.taken += began.elapsed();
             group.settle(self.plan);
@@ -292,17 +302,10 @@ impl<'a> RoundsRun<'a> {
             work,
         };
         let mut worker = Worker::start(&task, &self.isolation, self.find)?;
-        let (began, budget) = (self.began, self.plan.budget);
+        let (began, length) = (self.began, self.plan.length(self.done));
         let ending = worker.watch(self.plan.stall, deadline, |shared| {
             let decided = std::mem::take(&mut self.decided);
-            (self.watch)(&Progress {
-                what: what(shared),
-                elapsed: began.elapsed(),
-                budget,
-                suite,
-                decided,
-                counted: None,
-            });
+            (self.watch)(&Progress { what: what(shared), elapsed: began.elapsed(), length, suite, decided });
         });
         match super::interrupt::requested() {
             Some(signal) => Err(BenchError::Interrupted(signal)),

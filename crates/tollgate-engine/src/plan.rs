@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use tollgate_model::Fact;
+
+use super::run::{Length, Place};
 use super::{limits::Limits, storage::Storage};
 
 /// How a run spends its time. More time means narrower CIs, never other benchmarks.
@@ -9,6 +12,8 @@ use super::{limits::Limits, storage::Storage};
 pub struct Plan {
     /// For everything, from start to end.
     pub budget: Duration,
+    /// Each case is measured in so many processes, however long that takes; None where the time ends the run.
+    pub processes: Option<usize>,
     /// Rounds end early when the half width of every CI is within this share of its median.
     pub precision: f64,
     /// Least number of processes: with fewer, no comparison of two runs could be significant.
@@ -42,14 +47,22 @@ impl Plan {
     pub const STARTS: Duration = Duration::from_secs(20);
     /// 10 minutes.
     pub const THOROUGH: Duration = Duration::from_secs(600);
+    /// A day, the longest.
+    pub const LONGEST: Duration = Duration::from_secs(24 * 3600);
+    /// The most processes of a case.
+    pub const MOST_PROCESSES: usize = 2000;
+
+    /// A process may keep no batch of a case: so many are tried for each that is asked for.
+    const TRIES: usize = 5;
 
     /// A plan for any budget.
     pub fn within(budget: Duration) -> Self {
         Self {
             budget,
+            processes: None,
             precision: 0.005,
             least_processes: if budget < Self::STANDARD / 2 { 8 } else { 10 },
-            most_processes: 2000,
+            most_processes: Self::MOST_PROCESSES,
             // With less, a starved instance would count as hanging; with more, a hanging one would take the whole
             // budget.
             stall: (budget / 4).clamp(Duration::from_millis(750), Duration::from_secs(10)),
@@ -57,6 +70,33 @@ impl Plan {
             executes: false,
             limits: Limits::default(),
             storage: Err("no directory for files was named".to_owned()),
+        }
+    }
+
+    /// A plan for a number of processes of each case, at least 1.
+    pub fn of_processes(number: usize) -> Self {
+        Self {
+            processes: Some(number),
+            least_processes: number,
+            // A case whose batches are always discarded does not hold the others up for ever.
+            most_processes: (number * Self::TRIES).min(Self::MOST_PROCESSES),
+            ..Self::within(Self::LONGEST)
+        }
+    }
+
+    /// The same, where so many processes of a suite are done.
+    pub(super) fn length(&self, done: usize) -> Length {
+        match self.processes {
+            Some(of) => Length::Number("process", Place { number: (done + 1).min(of), of }),
+            None => Length::Time(self.budget),
+        }
+    }
+
+    /// What ends the run, as a fact of it.
+    pub(super) fn fact(&self) -> (String, Fact) {
+        match self.processes {
+            Some(number) => ("run.processes".to_owned(), Fact::known(number as i64, "--processes")),
+            None => ("run.budget_s".to_owned(), Fact::known(self.budget.as_secs_f64(), "--time")),
         }
     }
 }

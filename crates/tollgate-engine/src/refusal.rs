@@ -12,6 +12,8 @@ pub enum Refusal {
     Refuse(String),
     /// It exists here, and no figure of it would be true.
     NotMeasured(String),
+    /// It exists here, and the run had no time for it.
+    OutOfTime(String),
     /// It exists here and failed.
     Fail(String),
 }
@@ -46,20 +48,28 @@ impl Refusal {
         match self {
             Self::Skip(why) => Outcome::Skipped { why },
             Self::Refuse(why) => Outcome::Refused { why },
-            Self::NotMeasured(why) => Outcome::NotMeasured { why },
+            Self::NotMeasured(why) | Self::OutOfTime(why) => Outcome::NotMeasured { why },
             Self::Fail(error) => Outcome::Failed { error },
         }
     }
 
     /// The reason, as a sentence.
     pub fn why(&self) -> &str {
-        let (Self::Skip(why) | Self::Refuse(why) | Self::NotMeasured(why) | Self::Fail(why)) = self;
+        let (Self::Skip(why)
+        | Self::Refuse(why)
+        | Self::NotMeasured(why)
+        | Self::OutOfTime(why)
+        | Self::Fail(why)) = self;
         why
     }
 
     /// The reason, as a sentence.
     pub(super) fn why_mut(&mut self) -> &mut String {
-        let (Self::Skip(why) | Self::Refuse(why) | Self::NotMeasured(why) | Self::Fail(why)) = self;
+        let (Self::Skip(why)
+        | Self::Refuse(why)
+        | Self::NotMeasured(why)
+        | Self::OutOfTime(why)
+        | Self::Fail(why)) = self;
         why
     }
 }

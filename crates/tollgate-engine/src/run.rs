@@ -16,6 +16,8 @@ pub struct Findings {
     pub facts: Vec<(String, Fact)>,
     /// The signal that stopped the run early. What was measured before is here, and the other cases say so.
     pub interrupted: Option<i32>,
+    /// The first chosen case that the run had no time for.
+    pub out_of_time: Option<Case>,
 }
 
 impl Findings {
@@ -23,6 +25,20 @@ impl Findings {
         self.measurements.extend(other.measurements);
         self.facts.extend(other.facts);
         self.interrupted = self.interrupted.or(other.interrupted);
+        self.out_of_time = self.out_of_time.take().or(other.out_of_time);
+    }
+
+    /// Whether a chosen case was measured: the engine's own benchmarks tell nothing without one.
+    pub(super) fn has_figures(&self) -> bool {
+        let of_engine = |case: &Case| case.benchmark.starts_with("bench/");
+        self.measurements.iter().any(|one| one.outcome.measured().is_some() && !of_engine(&one.case))
+    }
+
+    /// Why the first case that the time was too short for has no figure.
+    pub(super) fn no_time(&self, budget: Duration) -> Option<BenchError> {
+        let case = self.out_of_time.clone()?;
+        let why = self.measurements.iter().find(|one| one.case == case)?.outcome.why()?.to_owned();
+        Some(BenchError::NoTime { budget, case, why })
     }
 }
 
@@ -33,17 +49,24 @@ pub struct Progress {
     pub what: String,
     /// Time since the run began.
     pub elapsed: Duration,
-    /// Time that the run may take.
-    pub budget: Duration,
+    /// What ends the run.
+    pub length: Length,
     /// The suite of that case. Suites take turns.
     pub suite: Place,
     /// First figures of cases on the first screen, each reported once.
     pub decided: Vec<Decided>,
-    /// While instructions are counted, which takes none of that time: the case's place among all that are.
-    pub counted: Option<Place>,
 }
 
-/// A place among the suites of a run, or among the cases that are counted, from 1.
+/// What ends a run, or a part of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Length {
+    /// This time since it began.
+    Time(Duration),
+    /// A number of these, such as `process`; this is the one that goes on.
+    Number(&'static str, Place),
+}
+
+/// A place among the suites of a run, or among others of a kind, from 1.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Place {
     /// Its number.
@@ -86,6 +109,16 @@ pub enum BenchError {
     /// No environment of a session gave a measurement. Each with the reason.
     #[error("nothing was measured: {0}")]
     NoEnvironment(String),
+    /// The time was over before any case was measured.
+    #[error("nothing was measured in {} s: {case}: {why}", budget.as_secs_f64())]
+    NoTime {
+        /// The time of the run.
+        budget: Duration,
+        /// A case that it was too short for.
+        case: Case,
+        /// What it was over before.
+        why: String,
+    },
     /// The user asked to stop before anything was measured.
     #[error("interrupted; nothing was kept")]
     Interrupted(i32),
@@ -112,9 +145,9 @@ pub struct RunContext<'a> {
 impl RunContext<'_> {
     /// Reports the current step.
     pub fn say(&mut self, what: &str) {
-        let (elapsed, budget) = (self.began.elapsed(), self.plan.budget);
+        let (elapsed, length) = (self.began.elapsed(), self.plan.length(0));
         let (what, suite) = (what.to_owned(), self.suite);
-        (self.watch)(&Progress { what, elapsed, budget, suite, decided: Vec::new(), counted: None });
+        (self.watch)(&Progress { what, elapsed, length, suite, decided: Vec::new() });
     }
 
     /// Time until the step ends.

@@ -12,7 +12,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use tollgate_model::measurement::{Measurement, Params};
+use tollgate_model::measurement::{Case, Measurement, Params};
 use tollgate_model::{ParamValue, estimate::ENOUGH_PROCESSES};
 
 use super::benchmark::Benchmark;
@@ -27,6 +27,9 @@ use super::run::{Decided, Place};
 use super::selection::Group;
 use super::worker::InstanceOrder;
 
+/// A process takes so many times what one batch of each of its instances needs.
+const TIMES_NEED: u32 = 3;
+
 /// The cases of one suite, which share their rounds.
 pub(super) struct Schedule {
     pub suite: &'static str,
@@ -34,6 +37,8 @@ pub(super) struct Schedule {
     pub cases: Vec<CaseState>,
     pub processes: usize,
     pub settled: bool,
+    /// The processes that each case is to have, where these end the run.
+    pub wanted: Option<usize>,
     /// Its share of the time for rounds, and how much of that it has taken.
     pub share: Duration,
     pub taken: Duration,
@@ -78,6 +83,7 @@ impl Schedule {
             cases,
             processes: 0,
             settled: false,
+            wanted: None,
             share: Duration::ZERO,
             taken: Duration::ZERO,
         }
@@ -104,6 +110,7 @@ impl Schedule {
             cases,
             processes: 0,
             settled: false,
+            wanted: None,
             share,
             taken: share,
         }
@@ -146,10 +153,20 @@ impl Schedule {
         gather(alone, |index| self.cases[index].ready.experiment.as_deref())
     }
 
-    /// Groups the running cases' experiments by fixture. A process runs all experiments of a fixture or none.
+    /// Groups the running cases' experiments by fixture. A process runs all experiments of a fixture or none. Where processes end the run,
+    /// those are left out that have theirs.
     fn fixtures(&self) -> Vec<Vec<usize>> {
         let experiments = self.experiments(&self.indices(&State::Running));
-        gather(experiments, |index| self.cases[index].ready.fixture.as_deref())
+        let mut fixtures = gather(experiments, |index| self.cases[index].ready.fixture.as_deref());
+        let is_open = |index: &usize| self.cases[*index].decides() && !self.has_its_processes(*index);
+        let is_own = |index: &usize| !self.cases[*index].decides();
+        fixtures.retain(|fixture| fixture.iter().any(is_open) || fixture.iter().all(is_own));
+        fixtures
+    }
+
+    /// Whether a case has kept a batch in as many processes as it is to have; never where the time ends the run.
+    fn has_its_processes(&self, index: usize) -> bool {
+        self.wanted.is_some_and(|number| self.cases[index].medians.len() >= number)
     }
 
     /// Time of an experiment's batch, untimed parts included: the case that ran first in the calibration has it.
@@ -310,12 +327,15 @@ impl Schedule {
         self.processes.saturating_sub(with_rounds)
     }
 
-    /// Time of a process: a few times what it needs for its preparation and one batch of each instance. It is shorter,
-    /// with some of the instances, where the suite's share has no time for the least number of such processes, and longer
+    /// Time of a process: a few times what it needs for its preparation and one batch of each instance. Where the time ends the run, it
+    /// is shorter, with some of the instances, where the suite's share has no time for the least number of such processes, and longer
     /// where it has time for too many.
     pub fn slice(&self, plan: &Plan) -> Duration {
-        const TIMES_NEED: u32 = 3;
-        let wanted = (self.need() * TIMES_NEED).max(self.share / plan.most_processes as u32);
+        let wanted = self.need() * TIMES_NEED;
+        if plan.processes.is_some() {
+            return wanted.max(SLICE);
+        }
+        let wanted = wanted.max(self.share / plan.most_processes as u32);
         let missing = plan.least_processes.saturating_sub(self.processes).max(1);
         let fitting = match self.processes < plan.least_processes {
             // The first process may have taken more than its part.
@@ -334,21 +354,39 @@ impl Schedule {
         if first { slice.max(whole) } else { slice }
     }
 
-    /// The share of its time that it has taken.
+    /// The share of its time that it has taken, or of its processes.
     pub fn progress(&self) -> f64 {
-        self.taken.as_secs_f64() / self.share.as_secs_f64().max(f64::MIN_POSITIVE)
+        match self.wanted {
+            Some(number) => self.processes as f64 / number as f64,
+            None => self.taken.as_secs_f64() / self.share.as_secs_f64().max(f64::MIN_POSITIVE),
+        }
     }
 
-    /// Settles the schedule when every CI is narrow, or when there were enough processes.
+    /// Settles the schedule when every CI is narrow, or every case has its processes, or when there were enough processes.
     pub fn settle(&mut self, plan: &Plan) {
         /// Autocorrelations take time, so they are looked at after so many processes.
         const EVERY: usize = 8;
-        if self.processes < plan.least_processes || !self.processes.is_multiple_of(EVERY) {
-            return;
-        }
-        let decides = |state: &&CaseState| state.state == State::Running && state.decides();
-        let narrow = || self.cases.iter().filter(decides).all(|state| state.is_narrow(plan.precision));
-        self.settled = self.processes >= plan.most_processes || narrow();
+        let is_done = match self.wanted {
+            Some(number) => self.has_kept(number),
+            None if self.processes < plan.least_processes || !self.processes.is_multiple_of(EVERY) => return,
+            None => self.deciding().all(|state| state.is_narrow(plan.precision)),
+        };
+        self.settled = is_done || self.processes >= plan.most_processes;
+    }
+
+    /// Whether each case that runs kept a batch in so many processes.
+    pub fn has_kept(&self, number: usize) -> bool {
+        self.deciding().all(|state| state.medians.len() >= number)
+    }
+
+    /// The first chosen case of which no batch was kept for want of time.
+    pub fn out_of_time(&self) -> Option<Case> {
+        self.cases.iter().find(|state| state.decides() && state.lacks_time()).map(CaseState::case)
+    }
+
+    /// The cases that rounds continue for.
+    fn deciding(&self) -> impl Iterator<Item = &CaseState> {
+        self.cases.iter().filter(|state| state.state == State::Running && state.decides())
     }
 
     /// First figures of its cases on the first screen.
@@ -364,9 +402,16 @@ impl Schedule {
 }
 
 /// Divides the time for rounds among the suites: each gets the least number of its processes, the small ones first where
-/// there is no time for all, and all get equal parts of the rest.
+/// there is no time for all, and all get equal parts of the rest. Where processes end the run, each gets what they take.
 pub(super) fn share(groups: &mut [Schedule], time: Duration, plan: &Plan, start_up: Duration) {
     let floor = |group: &Schedule| (group.need() + start_up).max(SLICE) * plan.least_processes as u32;
+    if plan.processes.is_some() {
+        for group in groups {
+            group.share = floor(group) * TIMES_NEED;
+            group.wanted = plan.processes;
+        }
+        return;
+    }
     let mut order: Vec<(Duration, usize)> = groups.iter().map(floor).zip(0..).collect();
     order.sort_unstable();
     let number = order.len() as u32;
@@ -425,6 +470,7 @@ mod tests {
             cases,
             processes: 0,
             settled: false,
+            wanted: None,
             share,
             taken: share,
         }
@@ -495,6 +541,29 @@ mod tests {
     fn a_long_batch_takes_a_millisecond_of_a_round_on_average() {
         let strides = [0, 999, 1_000, 1_001, 48_000, 10_000_000].map(|us| stride(Duration::from_micros(us)));
         assert_eq!(strides, [1, 1, 1, 2, 64, 1024]);
+    }
+
+    #[test]
+    fn a_case_that_has_its_processes_runs_in_no_other() {
+        let mut schedule = schedule(&[(&BASE, 10 * MS), (&OTHER, 20 * MS)]);
+        let plan = Plan::of_processes(2);
+        share(std::slice::from_mut(&mut schedule), Duration::MAX, &plan, Duration::ZERO);
+        assert_eq!((schedule.slice(&plan).as_millis(), schedule.progress()), (90, 0.0));
+        assert_eq!(indices(&schedule, 90).0, [0, 1]);
+        // The other was discarded in one of the two.
+        (schedule.cases[0].medians, schedule.cases[1].medians) = (vec![1.0; 2], vec![1.0]);
+        schedule.processes = 2;
+        schedule.settle(&plan);
+        assert!(!schedule.settled);
+        assert_eq!(indices(&schedule, 90).0, [1]);
+        schedule.cases[1].medians.push(1.0);
+        schedule.settle(&plan);
+        assert!(schedule.settled);
+        // It is not waited for without end.
+        schedule.cases[1].medians.clear();
+        schedule.processes = plan.most_processes;
+        schedule.settle(&plan);
+        assert!(schedule.settled);
     }
 
     #[test]

@@ -102,6 +102,10 @@ pub struct RunArgs {
     #[arg(long, value_name = "DURATION", value_parser = time::parse_time, allow_negative_numbers = true)]
     #[arg(conflicts_with_all = ["quick", "thorough"])]
     pub time: Option<Duration>,
+    /// Measure each case in this many processes, however long that takes, in place of a time
+    #[arg(long, value_name = "N", value_parser = parse_processes, allow_negative_numbers = true)]
+    #[arg(conflicts_with_all = ["time", "quick", "thorough"])]
+    pub processes: Option<usize>,
     /// Spend 10 seconds: the cases of the first screen, or those that match
     #[arg(long, conflicts_with = "thorough")]
     pub quick: bool,
@@ -774,6 +778,14 @@ fn parse_machine(text: &str) -> Result<String, String> {
         false => Err(format!(
             "a machine's name has 1 to {LONGEST} of A-Z a-z 0-9 . _ : - and begins with a letter or digit"
         )),
+    }
+}
+
+fn parse_processes(text: &str) -> Result<usize, String> {
+    let most = tollgate_engine::Plan::MOST_PROCESSES;
+    match text.parse() {
+        Ok(number) if (1..=most).contains(&number) => Ok(number),
+        _ => Err(format!("it is not a number of processes, from 1 to {most}")),
     }
 }
 

@@ -79,8 +79,11 @@ fn check(experiments: &[Experiment], hand: &Hand, args: &ClaimsArgs) -> Result<O
         let cases = tollgate_view::figures::count(selection.cases().count(), "case is", "cases are");
         say::say(&format!("{cases} measured, with those that they are compared with"));
     }
-    let plan =
-        Plan { storage: workplace.storage(), ..Plan::within(args.time.unwrap_or(selection.usual_time())) };
+    let plan = match args.processes {
+        Some(number) => Plan::of_processes(number),
+        None => Plan::within(args.time.unwrap_or(selection.usual_time())),
+    };
+    let plan = Plan { storage: workplace.storage(), ..plan };
     let mut made = run::make(&selection, &plan, None, !args.quiet)?;
     made.facts.extend([tollgate_view::facts::patterns(&patterns(&selection))]);
     made.facts.extend(workplace.facts());

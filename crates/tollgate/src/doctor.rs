@@ -1,7 +1,5 @@
 //! `tollgate doctor`: what disturbs measurements on this machine, and the remedies.
 
-use std::time::Duration;
-
 use tollgate_engine::{Plan, interrupt};
 use tollgate_suites::{Extent, Size};
 
@@ -12,8 +10,8 @@ use crate::{out, run};
 use tollgate_view::doctor::Diagnosis;
 use tollgate_view::summary::{BASELINE, Summary};
 
-/// Long enough to recognize emulated traps and stolen time.
-const LOOK: Duration = Duration::from_secs(2);
+/// Enough to recognize emulated traps and stolen time: a second or two, and longer on a machine that is busy.
+const PROCESSES: usize = 16;
 
 /// Examines the machine: its facts, and a short run of the benchmarks that show emulation.
 ///
@@ -24,7 +22,7 @@ pub fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
     let selection = tollgate_suites::select(&cases, Extent::Usual, Size::Small)
         .map_err(|unknown| Failure::input(unknown.to_string()))?;
     interrupt::install();
-    let run = run::make(&selection, &Plan::within(LOOK), None, true)?;
+    let run = run::make(&selection, &Plan::of_processes(PROCESSES), None, true)?;
     go_on()?;
     let diagnosis = Diagnosis::of(&Summary::of(&run));
     match args.format {

@@ -1,6 +1,6 @@
 //! `tollgate run`: measure here, show, keep.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use tollgate_engine::{
     self, Allowed, BenchError, Findings, Group, INTERRUPTED, Limits, Plan, Selection, interrupt,
@@ -79,7 +79,7 @@ fn once(args: &RunArgs) -> Result<(), Failure> {
     if !args.quiet {
         destination.say_doubt();
     }
-    let plan = Plan { storage: workplace.storage(), ..plan(args, &selection) };
+    let plan = Plan { storage: workplace.storage(), ..plan(args, || selection.usual_time()) };
     let mut run = make(&selection, &plan, args.label.clone(), !args.quiet)?;
     run.facts.extend([facts::patterns(&args.pattern)]);
     run.facts.extend(workplace.facts());
@@ -168,14 +168,16 @@ pub fn limits(machine: &Machine) -> Limits {
     Limits { processes: allowance.processes.map(allowed), memory: allowance.memory.map(allowed) }
 }
 
-fn plan(args: &RunArgs, selection: &Selection) -> Plan {
-    let budget = match (args.time, args.quick, args.thorough) {
-        (Some(time), ..) => time,
-        (None, true, _) => Plan::QUICK,
-        (None, _, true) => Plan::THOROUGH,
-        (None, ..) => selection.usual_time(),
+/// The plan as it is asked for, with this time where nothing is said of it.
+fn plan(args: &RunArgs, usual: impl FnOnce() -> Duration) -> Plan {
+    let plan = match (args.processes, args.time, args.quick, args.thorough) {
+        (Some(number), ..) => Plan::of_processes(number),
+        (None, Some(time), ..) => Plan::within(time),
+        (None, None, true, _) => Plan::within(Plan::QUICK),
+        (None, None, _, true) => Plan::within(Plan::THOROUGH),
+        (None, None, ..) => Plan::within(usual()),
     };
-    Plan { cpu: args.cpu, ..Plan::within(budget) }
+    Plan { cpu: args.cpu, ..plan }
 }
 
 /// Every chosen case, skipped.
@@ -187,7 +189,7 @@ fn not_measured(selection: &Selection) -> Findings {
 
 /// Runs the engine and shows its progress.
 fn measure(selection: &Selection, plan: &Plan, visible: bool) -> Result<Findings, Failure> {
-    let mut shown = Shown::new(plan.budget, visible);
+    let mut shown = Shown::new(visible);
     let findings = tollgate_engine::measure(selection, plan, &mut |progress| shown.update(progress));
     shown.end();
     findings.map_err(failed)
@@ -200,6 +202,9 @@ fn failed(error: BenchError) -> Failure {
         BenchError::NoSuchCpu { .. } | BenchError::CpuNotAllowed { .. } => {
             Failure::input(format!("--cpu: {error}"))
         }
+        BenchError::NoTime { .. } => Failure::input(format!(
+            "{error}; give it more with --time, or ask for --processes 1, which takes the time that it needs"
+        )),
         BenchError::NoProcess(_) | BenchError::NoEnvironment(_) => Failure::input(error.to_string()),
     }
 }

@@ -6,7 +6,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use common::{Home, one_line, program, wait_for};
+use common::{Home, one_line, program, until_decided, wait_for};
 use rustix::process::{Pid, Signal, kill_process};
 
 fn tollgate(home: &Home, arguments: &[&str]) -> Command {
@@ -74,7 +74,7 @@ fn a_run_that_is_repeated_waits_until_a_signal() {
     let home = Home::new();
     let store = home.path().join("fleet");
     let store = store.to_str().expect("text");
-    let every = ["run", "entry/syscall", "--time", "1", "--quiet", "--store", store, "--every", "1h"];
+    let every = ["run", "entry/syscall", "--processes", "1", "--quiet", "--store", store, "--every", "1h"];
     let mut run = tollgate(&home, &every).stdout(Stdio::null()).spawn().expect("started");
     wait_for("the first run", || (stored(&home) == 1).then_some(()));
     wait_for("the end of its processes", || children(run.id()).is_empty().then_some(()));
@@ -93,7 +93,7 @@ fn a_run_is_repeated_at_every_interval() {
     let every = [
         "run",
         "entry/syscall",
-        "--time",
+        "--processes",
         "1",
         "--quiet",
         "--store",
@@ -121,29 +121,18 @@ fn interrupted_it_keeps_what_was_measured_until_then() {
     let home = Home::new();
     let out = home.path().join("partial.json");
     let path = out.display().to_string();
-    // A loaded machine may not have measured anything yet.
-    for seconds in [3, 10, 40] {
-        let mut command =
-            tollgate(&home, &["run", "entry/call", "entry/rdtsc", "--time", "600", "--out", &path]);
-        let run = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
-        std::thread::sleep(Duration::from_secs(seconds));
-        kill_process(Pid::from_child(&run), Signal::INT).expect("our own child");
-        let output = run.wait_with_output().expect("waited");
-        assert_eq!(output.status.signal(), Some(libc::SIGINT));
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        let Ok(text) = std::fs::read_to_string(&out) else {
-            assert!(said.contains("nothing was kept"), "{said}");
-            continue;
-        };
-        assert!(said.contains("the run until then was kept"), "{said}");
-        assert!(!output.stdout.is_empty());
-        let run: serde_json::Value = serde_json::from_str(&text).expect("JSON");
-        assert_eq!(run["facts"]["run.interrupted"]["value"], "SIGINT", "{}", run["facts"]["run.interrupted"]);
-        let measured = run["measurements"].as_array().expect("a list").iter();
-        assert!(measured.filter(|case| case["status"] == "measured").count() > 0);
-        return;
-    }
-    panic!("no run was kept");
+    let mut command = tollgate(&home, &["run", "entry/syscall", "--time", "600", "--out", &path]);
+    let mut run = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
+    let before = until_decided(&mut run);
+    kill_process(Pid::from_child(&run), Signal::INT).expect("our own child");
+    let output = run.wait_with_output().expect("waited");
+    assert_eq!(output.status.signal(), Some(libc::SIGINT));
+    let said = before + &String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("the run until then was kept"), "{said}");
+    assert!(!output.stdout.is_empty());
+    let run: serde_json::Value = serde_json::from_slice(&std::fs::read(&out).expect("a run")).expect("JSON");
+    assert_eq!(run["facts"]["run.interrupted"]["value"], "SIGINT", "{}", run["facts"]["run.interrupted"]);
+    assert_eq!(common::row(&run, "entry/syscall")["status"], "measured");
 }
 
 #[test]
@@ -177,6 +166,29 @@ fn kill_while_it_writes(after: Duration) {
     run.wait().expect("waited");
     home.output(["show", &out]);
     assert!(home.files().iter().all(|file| file == "mine.json"), "{:?}", home.files());
+}
+
+/// The time is over while the program is stopped: it has found its clock, and calibrated nothing.
+#[test]
+fn a_time_that_is_over_before_anything_is_measured_is_an_error_of_the_time() {
+    let home = Home::new();
+    let stopped = || {
+        let mut command = tollgate(&home, &["run", "entry/call", "--time", "1", "--quiet"]);
+        let run = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
+        wait_for("measuring", || (!children(run.id()).is_empty()).then_some(()));
+        kill_process(Pid::from_child(&run), Signal::STOP).expect("our own child");
+        std::thread::sleep(Duration::from_millis(1200));
+        kill_process(Pid::from_child(&run), Signal::CONT).expect("our own child");
+        run.wait_with_output().expect("waited")
+    };
+    // One that is stopped late has measured.
+    let output = (0..20).map(|_| stopped()).find(|output| !output.status.success()).expect("one in time");
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(output.stdout.is_empty());
+    let line = one_line(&output.stderr);
+    for part in ["in 1 s", "entry/call", "before its", "--time", "--processes"] {
+        assert!(line.contains(part), "{line}");
+    }
 }
 
 /// Stops a program after a while, so that it has not ended, sends it signals, and lets it go on. None where it had ended.
@@ -258,7 +270,7 @@ fn a_signal_that_comes_twice_at_once_stops_it_once() {
 #[test]
 fn a_signal_that_was_ignored_at_the_start_stays_ignored() {
     let home = Home::new();
-    let mut command = tollgate(&home, &["run", "entry/call", "--time", "1", "--out", "/dev/null"]);
+    let mut command = tollgate(&home, &["run", "entry/call", "--processes", "8", "--out", "/dev/null"]);
     // SAFETY: signal(2) may be called between fork and exec.
     unsafe {
         command.pre_exec(|| {

@@ -114,5 +114,5 @@ fn of_kind(cases: &[Chosen]) -> Option<&'static Commands> {
 }
 
 fn no_time() -> Refusal {
-    Refusal::NotMeasured(NO_TIME.to_owned())
+    Refusal::OutOfTime(NO_TIME.to_owned())
 }

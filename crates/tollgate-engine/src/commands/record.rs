@@ -44,7 +44,7 @@ impl Record {
             Attempt::Passed => {}
             Attempt::Refused(why) => self.refused = Some(why),
             Attempt::OutOfTime if self.repetitions.is_empty() => {
-                self.refused = Some(Refusal::NotMeasured(Ending::OutOfTime.describe(given)));
+                self.refused = Some(Refusal::OutOfTime(Ending::OutOfTime.describe(given)));
             }
             // Earlier repetitions stay.
             Attempt::OutOfTime => self.over = true,
@@ -94,6 +94,14 @@ impl Record {
                 kept.iter().map(|traced| traced.wall_ns as f64).collect(),
             )
         })
+    }
+
+    /// Whether the time was over before its first repetition.
+    pub fn lacks_time(&self) -> bool {
+        match &self.refused {
+            Some(refusal) => matches!(refusal, Refusal::OutOfTime(_)),
+            None => self.repetitions.is_empty(),
+        }
     }
 
     /// Its measurement; `ended` is why the run ended early, if it did.

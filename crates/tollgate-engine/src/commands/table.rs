@@ -68,15 +68,17 @@ impl Table {
         left / if is_first && others_wait { 2 } else { 1 } / sides.max(1) as u32
     }
 
-    /// Whether the interval of every case is as narrow as required.
+    /// Whether the interval of every case is as narrow as required, or it had its repetitions.
     pub fn is_settled(&self, cases: &[Chosen], of: &[usize], terms: &Terms) -> bool {
-        of.iter().all(|&case| !self.is_open(case) || self.is_narrow(case, &cases[case], terms))
+        of.iter().all(|&case| !self.is_open(case) || self.is_decided(case, &cases[case], terms))
     }
 
-    fn is_narrow(&self, case: usize, chosen: &Chosen, terms: &Terms) -> bool {
+    fn is_decided(&self, case: usize, chosen: &Chosen, terms: &Terms) -> bool {
         let sides: Vec<usize> = self.open(case).collect();
-        if self.repetitions(case) < terms.least {
-            return false;
+        match self.repetitions(case) {
+            few if few < terms.least => return false,
+            enough if enough >= terms.most => return true,
+            _ => {}
         }
         match sides.split_first() {
             Some((&only, [])) => {

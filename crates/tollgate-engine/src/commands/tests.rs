@@ -132,7 +132,13 @@ fn traced() -> Traced {
 }
 
 fn terms(ms: u64, least: usize, precision: f64) -> Terms {
-    Terms { deadline: Instant::now() + Duration::from_millis(ms), least, precision, seed: 7 }
+    Terms {
+        deadline: Instant::now() + Duration::from_millis(ms),
+        least,
+        precision,
+        most: usize::MAX,
+        seed: 7,
+    }
 }
 
 fn samples(side: &OnSide, case: usize) -> Vec<f64> {
@@ -295,6 +301,16 @@ fn executions_end_with_the_time_of_their_fixture() {
     let found = measure(&group(1, 1), &mut [&mut one, &mut other], &terms(0, 8, 0.1)).expect("measured");
     let why = |side: &OnSide| side.findings.measurements[1].outcome.why() == Some(NO_TIME);
     assert!(found.iter().all(why));
+}
+
+#[test]
+fn executions_end_with_as_many_repetitions_as_were_asked_for() {
+    let told = Told::default();
+    let wide = |_: u64, repetition: usize| took(1_000_000 * (1 + repetition as u64 % 3));
+    let mut one = Fake::new(0, &told, wide);
+    let terms = Terms { most: 3, ..terms(60_000, 3, 1e-9) };
+    let found = measure(&group(1, 1), &mut [&mut one], &terms).expect("measured");
+    assert_eq!([0, 1].map(|case| samples(&found[0], case).len()), [3, 3]);
 }
 
 #[test]

@@ -81,7 +81,7 @@ pub fn execute_in(
         side.close();
     }
     let found = |side: AgentSide<'_, '_>| Found {
-        findings: Findings { measurements: Vec::new(), facts: side.of_measuring, interrupted },
+        findings: Findings { facts: side.of_measuring, interrupted, ..Findings::default() },
         facts: side.facts,
         lost: side.lost,
     };

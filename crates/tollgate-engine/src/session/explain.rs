@@ -11,6 +11,7 @@ use tollgate_model::{Outcome, Unit};
 use super::super::agent::protocol::{Answer, Job, Request};
 use super::super::ending::Ending;
 use super::super::instance::loop_address;
+use super::super::plan::Plan;
 use super::super::refusal::Refusal;
 use super::super::run::{BenchError, Place, Progress};
 use super::super::selection::Group;
@@ -73,7 +74,9 @@ pub fn explain_in(
     }
     let place = Place { number: 1, of: 1 };
     let schedules = vec![counting::schedule(group, place)];
-    let mut teller = Teller::new(watch, Duration::ZERO);
+    // What is counted takes none of a run's time.
+    let plan = Plan::within(Duration::ZERO);
+    let mut teller = Teller::new(watch, &plan);
     let mut side = AgentSide::new(side, schedules);
     let found = side.explain(log, &mut |what| teller.say(what, place));
     found.map_err(|gone| match gone {

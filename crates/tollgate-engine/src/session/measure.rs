@@ -71,10 +71,10 @@ pub fn measure_in(
             })
             .collect(),
         random: Random::new(seed),
-        teller: Teller::new(watch, plan.budget),
+        teller: Teller::new(watch, plan),
         facts: vec![
             ("run.seed".to_owned(), Fact::known(format!("{seed:016x}"), "getrandom(2)")),
-            ("run.budget_s".to_owned(), Fact::known(plan.budget.as_secs_f64(), "--time")),
+            plan.fact(),
         ],
         commands: Commands::new(commands.iter().copied().zip((rounds.len() + 1..).map(place)).collect()),
         starts: Starts::new(
@@ -94,7 +94,7 @@ pub fn measure_in(
         Ok(()) | Err(Stop::Over) => None,
         Err(Stop::Interrupted(signal)) => Some(signal),
     };
-    judge(session.conclude(signal), signal, sides)
+    judge(session.conclude(signal), signal, sides, plan.budget)
 }
 
 /// The findings, if there are any.
@@ -102,11 +102,13 @@ fn judge(
     findings: SessionFindings,
     signal: Option<i32>,
     sides: &[Side<'_>],
+    budget: Duration,
 ) -> Result<SessionFindings, BenchError> {
-    let mut measurements = findings.found.iter().flat_map(|found| &found.findings.measurements);
-    let is_measured = measurements.any(|measurement| measurement.outcome.measured().is_some());
+    let is_measured = findings.found.iter().any(|found| found.findings.has_figures());
+    let no_time = || findings.found.iter().find_map(|found| found.findings.no_time(budget));
     match signal {
         Some(signal) if !is_measured => return Err(BenchError::Interrupted(signal)),
+        None if !is_measured && let Some(no_time) = no_time() => return Err(no_time),
         _ if is_measured || findings.found.iter().any(|found| found.lost.is_none()) => {}
         _ => {
             let why = |(found, side): (&Found, &Side<'_>)| {
@@ -148,7 +150,7 @@ impl Session<'_, '_, '_> {
         // An environment starts with all processors.
         self._other_cpus = None;
         let deadline = self.teller.began + self.plan.budget.mul_f64(END_SHARE);
-        self.starts.measure(&mut self.sides, deadline, &mut self.random, &mut self.teller)
+        self.starts.measure(&mut self.sides, (self.plan, deadline), &mut self.random, &mut self.teller)
     }
 
     /// All that is timed but starts.
@@ -309,12 +311,16 @@ impl Session<'_, '_, '_> {
         let mut turns = (!paired.is_empty()).then(|| TurnTrack::new(self, paired, time));
         let began = Instant::now();
         let whole = deadline.saturating_duration_since(began);
+        let mut done = 0.0;
         let stopped = loop {
             let left = deadline.saturating_duration_since(Instant::now());
             if left < TOO_SHORT {
                 break Ok(());
             }
-            if let Err(stop) = self.restart_some(began.elapsed().as_secs_f64() / whole.as_secs_f64()) {
+            if self.plan.processes.is_none() {
+                done = began.elapsed().as_secs_f64() / whole.as_secs_f64();
+            }
+            if let Err(stop) = self.restart_some(done) {
                 break Err(stop);
             }
             // None is the track of turns.
@@ -323,6 +329,7 @@ impl Session<'_, '_, '_> {
             let progress = |&at: &usize| Some((self.sides[at].progress()?, Some(at)));
             open.extend(alone.iter().filter_map(progress));
             let next = open.into_iter().min_by(|one, other| one.0.total_cmp(&other.0));
+            done = next.map_or(done, |(least, _)| least);
             let step = match (next, &mut turns) {
                 (Some((_, Some(at))), _) => {
                     let done = self.whole_process(at, deadline);
@@ -341,7 +348,7 @@ impl Session<'_, '_, '_> {
         stopped
     }
 
-    /// Starts anew what has to be, when this part of the time has passed.
+    /// Starts anew what has to be, when this part of the time, or of the processes, has passed.
     fn restart_some(&mut self, passed: f64) -> Result<(), Stop> {
         for at in 0..self.sides.len() {
             let side = &self.sides[at];
@@ -373,11 +380,15 @@ impl Session<'_, '_, '_> {
             let clock = side.clock;
             let of_starts = starts.measurements(at, &side, cut);
             let schedules = std::mem::take(&mut side.schedules);
+            let lacks_time = || schedules.iter().find_map(Schedule::out_of_time);
+            // One that was lost says why.
+            let out_of_time = if cut.is_none() { lacks_time() } else { None };
             let conclude = |schedule: Schedule| schedule.conclude(clock, cut);
             let of_rounds = schedules.into_iter().flat_map(conclude);
             let of_commands = commands.measurements(place, cut);
             let measurements = of_rounds.chain(of_commands).chain(of_starts).collect();
-            let findings = Findings { measurements, facts: side.of_measuring, interrupted: signal };
+            let findings =
+                Findings { measurements, facts: side.of_measuring, interrupted: signal, out_of_time };
             Found { facts: side.facts, findings, lost: side.lost }
         };
         let found = self.sides.into_iter().enumerate().map(conclude).collect();

@@ -14,6 +14,7 @@ use tollgate_os::children::{Inherited, Subreaper};
 
 use super::super::aspect::Aspect;
 use super::super::benchmark::Chosen;
+use super::super::plan::Plan;
 use super::super::random::Random;
 use super::super::refusal::Refusal;
 use super::super::run::Place;
@@ -60,14 +61,14 @@ impl<'c> Starts<'c> {
         self.cases.is_empty()
     }
 
-    /// Starts and ends every environment in rounds until the deadline; each at least once. Their agents are gone by then.
+    /// Starts and ends every environment in rounds until the deadline, or so often as the plan has it; each at least once. Their agents are gone by then.
     ///
     /// # Errors
     /// The user's signal.
     pub fn measure(
         &mut self,
         sides: &mut [AgentSide<'_, '_>],
-        deadline: Instant,
+        (plan, deadline): (&Plan, Instant),
         random: &mut Random,
         teller: &mut Teller<'_>,
     ) -> Result<(), Stop> {
@@ -93,7 +94,8 @@ impl<'c> Starts<'c> {
         let before = Inherited::now();
         let mut failures = vec![0; sides.len()];
         let mut longest = std::time::Duration::ZERO;
-        while self.rounds < MOST {
+        let most = plan.processes.map_or(MOST, |number| number.min(MOST));
+        while self.rounds < most {
             let began = Instant::now();
             let mut order: Vec<usize> = (0..sides.len()).filter(|&at| sides[at].lost.is_none()).collect();
             if order.is_empty() {
@@ -102,6 +104,7 @@ impl<'c> Starts<'c> {
             random.shuffle(&mut order);
             for at in order {
                 let number = self.rounds + 1;
+                teller.done = self.rounds;
                 teller.say(format!("start {number} of {}", sides[at].side.name), self.place);
                 match self.visit(at, &mut sides[at], &before) {
                     Ok(()) => failures[at] = 0,

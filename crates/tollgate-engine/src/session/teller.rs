@@ -2,32 +2,38 @@
 
 use std::time::{Duration, Instant};
 
-use super::super::run::{Decided, Place, Progress};
+use super::super::plan::Plan;
+use super::super::run::{Decided, Length, Place, Progress};
 
 /// Receives what is to be told.
 pub struct Teller<'a> {
     watch: &'a mut dyn FnMut(&Progress),
     pub began: Instant,
-    budget: Duration,
+    plan: &'a Plan,
     latest: Option<Instant>,
     /// First figures that are not reported yet.
     pub decided: Vec<Decided>,
-    /// The place among the cases that are counted, meanwhile.
+    /// Processes that the suite or the environment has had which is at work.
+    pub done: usize,
+    /// The place among the cases whose instructions are counted, meanwhile: that takes none of the time.
     pub counted: Option<Place>,
 }
 
 impl<'a> Teller<'a> {
-    pub fn new(watch: &'a mut dyn FnMut(&Progress), budget: Duration) -> Self {
-        Self { watch, began: Instant::now(), budget, latest: None, decided: Vec::new(), counted: None }
+    pub fn new(watch: &'a mut dyn FnMut(&Progress), plan: &'a Plan) -> Self {
+        let (began, decided) = (Instant::now(), Vec::new());
+        Self { watch, began, plan, latest: None, decided, done: 0, counted: None }
     }
 
     /// Tells what goes on now.
     pub fn say(&mut self, what: String, suite: Place) {
         self.latest = Some(Instant::now());
         let decided = std::mem::take(&mut self.decided);
-        let (elapsed, budget) = (self.began.elapsed(), self.budget);
-        let counted = self.counted;
-        (self.watch)(&Progress { what, elapsed, budget, suite, decided, counted });
+        let length = match self.counted {
+            Some(place) => Length::Number("case", place),
+            None => self.plan.length(self.done),
+        };
+        (self.watch)(&Progress { what, elapsed: self.began.elapsed(), length, suite, decided });
     }
 
     /// The same, unless something was told a moment ago.

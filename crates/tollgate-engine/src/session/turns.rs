@@ -81,6 +81,7 @@ impl TurnTrack {
     pub fn pair(&mut self, session: &mut Session<'_, '_, '_>, deadline: Instant) -> Result<(), Stop> {
         let Some(group) = self.next() else { return Ok(()) };
         let (here, began) = (self.here(session), Instant::now());
+        session.teller.done = self.joint[group].processes;
         let plan = &plan(session.plan);
         let joint = &mut self.joint[group];
         joint::refresh(joint, &schedules(&session.sides, &here, group));
@@ -127,7 +128,7 @@ impl TurnTrack {
             self.pairs[group].add(began.elapsed(), turning, rounds);
         }
         self.joint[group].taken += began.elapsed();
-        self.settle(group, plan);
+        self.settle(session, group, plan);
         let base = &mut session.sides[self.sides[0]];
         session.teller.decided.extend(base.schedules[group].newly_decided(base.clock));
         Ok(())
@@ -176,14 +177,17 @@ impl TurnTrack {
         }
     }
 
-    /// A suite is settled when every ratio is decided, or there were enough pairs.
-    fn settle(&mut self, group: usize, plan: &Plan) {
+    /// A suite is settled when every ratio is decided, or every case has its pairs, or there were enough pairs.
+    fn settle(&mut self, session: &Session<'_, '_, '_>, group: usize, plan: &Plan) {
         /// A fifth of the precision of a median: nothing is left to be found.
         const PART: f64 = 0.2;
         /// The share of decided ratios with which a suite needs less time than the others.
         const MOST: f64 = 0.85;
         let (joint, pairs) = (&mut self.joint[group], &mut self.pairs[group]);
-        if pairs.number.is_multiple_of(EVERY) {
+        if let Some(wanted) = plan.processes {
+            let mut here = self.sides.iter().map(|&at| &session.sides[at]).filter(|side| side.is_here());
+            joint.settled = here.all(|side| side.schedules[group].has_kept(wanted));
+        } else if pairs.number.is_multiple_of(EVERY) {
             pairs.is_nearly_decided = pairs.decided(NARROW) >= MOST;
             joint.settled = pairs.number >= LEAST_PAIRS && pairs.decided(plan.precision * PART) >= 1.0;
         }
@@ -311,6 +315,9 @@ impl Pair {
 
 /// The plan of pairs: enough of them, and no others.
 fn plan(plan: &Plan) -> Plan {
+    if plan.processes.is_some() {
+        return plan.clone();
+    }
     Plan { least_processes: plan.least_processes.max(LEAST_PAIRS / 2), ..plan.clone() }
 }
 

@@ -25,6 +25,7 @@ impl Session<'_, '_, '_> {
         }
         // A fixture's first process may exceed its share, but not the remaining time.
         let within = slice.min(left);
+        teller.done = schedule.processes;
         let (name, place) = (side.side.name.clone(), schedule.place);
         let job = Job::Rounds { clock: side.clock, instances: batch_order.orders.clone(), seed, within };
         // The process ends by itself; the margin allows for a long last batch.

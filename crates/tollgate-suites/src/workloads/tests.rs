@@ -116,9 +116,12 @@ fn a_program_that_fails_is_quoted_and_one_that_takes_too_long_is_ended() {
     assert!(!marker.exists(), "a child survived");
 }
 
-fn reasons(storage: Result<Storage, String>, seconds: u64) -> Vec<String> {
-    let selection = select(&["workloads/grep".to_owned()], Extent::Usual, Size::Small).expect("registered");
-    let plan = Plan { storage, ..Plan::within(Duration::from_secs(seconds)) };
+fn greps() -> Selection {
+    select(&["workloads/grep".to_owned()], Extent::Usual, Size::Small).expect("registered")
+}
+
+fn reasons(storage: Result<Storage, String>) -> Vec<String> {
+    let (selection, plan) = (greps(), Plan { storage, ..Plan::of_processes(1) });
     let findings = measure(&selection, &plan, &mut |_| ()).expect("answers");
     assert_eq!(findings.measurements.len(), selection.cases().count());
     let reason = |measurement: Measurement| match measurement.outcome {
@@ -132,15 +135,16 @@ fn reasons(storage: Result<Storage, String>, seconds: u64) -> Vec<String> {
 #[test]
 fn a_missing_directory_limit_or_time_is_the_reason() {
     let own = Directory::new();
-    assert!(reasons(Err("nowhere".to_owned()), 5).iter().all(|why| why == "nowhere"));
+    assert!(reasons(Err("nowhere".to_owned())).iter().all(|why| why == "nowhere"));
     let storage =
         |limit| Ok(Storage { directory: workdir(&own), limit, by: "what the test allows".to_owned() });
-    let why = reasons(storage(1 << 20), 5);
+    let why = reasons(storage(1 << 20));
     assert!(
         why.iter().all(|why| why.ends_with("MiB of files would be more than what the test allows")),
         "{why:?}"
     );
-    let why = reasons(storage(u64::MAX), 0);
-    assert!(why.iter().all(|why| why.contains("time was over")), "{why:?}");
+    let plan = Plan { storage: storage(u64::MAX), ..Plan::within(Duration::ZERO) };
+    let error = measure(&greps(), &plan, &mut |_| ()).expect_err("there is no time");
+    assert!(matches!(error, BenchError::NoTime { .. }), "{error}");
     assert_eq!(std::fs::read_dir(&own.0).expect("ours").count(), 0);
 }

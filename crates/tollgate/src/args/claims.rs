@@ -26,6 +26,10 @@ pub struct ClaimsArgs {
     /// Spend this much time on that, from 1s to 24h; a bare number is seconds [default: 60s]
     #[arg(long, value_name = "DURATION", value_parser = time::parse_time, allow_negative_numbers = true, requires = "check")]
     pub time: Option<Duration>,
+    /// Measure each of them in this many processes, however long that takes, in place of a time
+    #[arg(long, value_name = "N", value_parser = super::parse_processes, allow_negative_numbers = true)]
+    #[arg(requires = "check", conflicts_with = "time")]
+    pub processes: Option<usize>,
     /// How to print
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,

@@ -1,7 +1,5 @@
 //! `tollgate ram --compare`: file calls on each way to have files in memory, one way after the other.
 
-use std::time::Duration;
-
 use tollgate_engine::{Plan, Storage, interrupt};
 use tollgate_environments::{Driver, EnvironmentError, RamDisk};
 use tollgate_model::Run;
@@ -12,8 +10,8 @@ use crate::args::{Format, ram::RamArgs};
 use crate::failure::{Failure, go_on};
 use crate::{out, run, storage};
 
-/// The time for each way.
-const EACH: Duration = Duration::from_secs(4);
+/// The processes of each case on each way: a few seconds, and longer on a machine that is busy.
+const PROCESSES: usize = 40;
 
 /// Measures [`CASES`] on each way that works here and shows one table.
 ///
@@ -41,7 +39,7 @@ pub fn compare(args: &RamArgs) -> Result<(), Failure> {
             Ok(disk) => {
                 let (limit, by) = disk.limit();
                 let storage = Storage { directory: disk.directory().clone(), limit, by };
-                let plan = Plan { storage: Ok(storage), ..Plan::within(EACH) };
+                let plan = Plan { storage: Ok(storage), ..Plan::of_processes(PROCESSES) };
                 let mut run = run::make(&selection, &plan, None, !args.quiet)?;
                 run.facts.extend(disk.facts());
                 Ok(run)

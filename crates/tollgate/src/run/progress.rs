@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use tollgate_engine::{Decided, Place, Progress};
+use tollgate_engine::{Decided, Length, Place, Progress};
 use tollgate_view::figures;
 
 use crate::{out, say};
@@ -13,6 +13,9 @@ use crate::{out, say};
 const NARROW: usize = 54;
 /// A reader that is no terminal gets a line so often.
 const OFTEN: Duration = Duration::from_secs(10);
+
+/// The positions of the bar.
+const STEPS: u64 = 10_000;
 
 /// The progress on standard error: on a terminal a line that is drawn again, with the figures of the first screen above it as they are
 /// decided; elsewhere plain lines.
@@ -24,24 +27,25 @@ pub struct Shown {
 }
 
 impl Shown {
-    /// Of a run that may take this long.
-    pub fn new(budget: Duration, visible: bool) -> Self {
+    /// Of a run, seen or not.
+    pub fn new(visible: bool) -> Self {
         let is_dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb" || term.is_empty());
         let is_drawn = std::io::stderr().is_terminal() && !is_dumb;
-        let bar = progress_bar(budget, visible && is_drawn);
+        let bar = progress_bar(visible && is_drawn);
         Self { bar, lines: visible && !is_drawn, last: Duration::ZERO }
     }
 
     /// Shows what the engine reports.
     pub fn update(&mut self, progress: &Progress) {
-        let left = progress.budget.saturating_sub(progress.elapsed);
         // The time of what is timed begins when all is counted.
         self.last = self.last.min(progress.elapsed);
-        let (left, position) = match progress.counted {
-            None => (format!("{} left", figures::time_left(left)), millis(progress.elapsed)),
-            Some(Place { number, of }) => {
-                let part = number as f64 / of.max(1) as f64;
-                (format!("{number} of {of}"), millis(progress.budget.mul_f64(part.min(1.0))))
+        let (left, of_what, part) = match progress.length {
+            Length::Time(whole) => {
+                let left = format!("{} left", figures::time_left(whole.saturating_sub(progress.elapsed)));
+                (left, String::new(), progress.elapsed.as_secs_f64() / whole.as_secs_f64())
+            }
+            Length::Number(of_what, Place { number, of }) => {
+                (format!("{number} of {of}"), format!("{of_what} "), number as f64 / of.max(1) as f64)
             }
         };
         let place = match progress.suite {
@@ -56,14 +60,13 @@ impl Shown {
         }
         if self.lines && !progress.what.is_empty() && progress.elapsed >= self.last + OFTEN {
             self.last = progress.elapsed;
-            let of_what = if progress.counted.is_some() { "case " } else { "" };
             say::say(&format!("{place}{}, {of_what}{left}", progress.what));
         }
         self.bar.set_prefix(left);
         if !progress.what.is_empty() {
             self.bar.set_message(format!("{place}{}", progress.what));
         }
-        self.bar.set_position(position.min(millis(progress.budget)));
+        self.bar.set_position((part.clamp(0.0, 1.0) * STEPS as f64) as u64);
     }
 
     /// Takes the line away.
@@ -84,7 +87,7 @@ fn decided(decided: &Decided) -> Option<String> {
 }
 
 /// On a terminal. It is drawn only when the engine reports progress: a drawing thread would disturb the measurement.
-fn progress_bar(budget: Duration, visible: bool) -> ProgressBar {
+fn progress_bar(visible: bool) -> ProgressBar {
     let target = if visible { ProgressDrawTarget::stderr_with_hz(8) } else { ProgressDrawTarget::hidden() };
     // A line that is broken cannot be drawn over.
     let template = match out::width_of_errors() {
@@ -92,15 +95,11 @@ fn progress_bar(budget: Duration, visible: bool) -> ProgressBar {
         _ => "{bar:24} {prefix:>9}  {wide_msg}",
     };
     let style = ProgressStyle::with_template(template);
-    let bar = ProgressBar::with_draw_target(Some(millis(budget)), target);
+    let bar = ProgressBar::with_draw_target(Some(STEPS), target);
     match style {
         Ok(style) => bar.with_style(style.progress_chars("━╸─")),
         Err(_) => bar,
     }
-}
-
-fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

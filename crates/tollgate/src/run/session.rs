@@ -15,7 +15,7 @@ use tollgate_view::session::{self, Session};
 use tollgate_view::summary::Summary;
 
 use super::sides::{Asked, Prepared, reason};
-use super::{Shown, failed, not_measured};
+use super::{Shown, failed, not_measured, plan};
 use crate::args::{Format, RunArgs};
 use crate::destination::{Destination, expect_seen};
 use crate::failure::{Failure, go_on, plainly};
@@ -55,7 +55,10 @@ pub fn session(args: &RunArgs, selection: &Selection) -> Result<(), Failure> {
         prepared.details()?.iter().for_each(|line| say::say(line));
     }
     go_on()?;
-    let plan = Plan { executes: true, ..plan(args, selection, &prepared) };
+    let plan = Plan {
+        executes: true,
+        ..plan(args, || usual_time(selection, prepared.number()) + starts_of_guests(selection, &prepared))
+    };
     let found = measured(selection, &plan, &mut prepared, !args.quiet);
     let only_starts = selection.groups.iter().all(Group::is_of_environments);
     let parts = prepared.parts(&new_id(began)?, only_starts);
@@ -105,7 +108,7 @@ fn measured(
     prepared: &mut Prepared,
     visible: bool,
 ) -> Result<SessionFindings, Failure> {
-    let mut shown = Shown::new(plan.budget, visible);
+    let mut shown = Shown::new(visible);
     let mut sides = prepared.sides();
     let found = measure_in(&mut sides, selection, plan, &mut |progress| shown.update(progress));
     shown.end();
@@ -225,17 +228,6 @@ fn judge(args: &RunArgs, runs: &[Run], lost: &[String]) -> Result<(), Failure> {
             tollgate_model::text::listed(lost)
         ))),
     }
-}
-
-/// The time of a session, and the rest of its plan.
-fn plan(args: &RunArgs, selection: &Selection, prepared: &Prepared) -> Plan {
-    let budget = match (args.time, args.quick, args.thorough) {
-        (Some(time), ..) => time,
-        (None, true, _) => Plan::QUICK,
-        (None, _, true) => Plan::THOROUGH,
-        (None, ..) => usual_time(selection, prepared.number()) + starts_of_guests(selection, prepared),
-    };
-    Plan { cpu: args.cpu, ..Plan::within(budget) }
 }
 
 /// Starts of guests take longer than those of others.

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use tollgate_engine::versus::{Doing, Plan};
-use tollgate_engine::{Place, Progress};
+use tollgate_engine::{Length, Place, Progress};
 use tollgate_view::figures;
 
 /// What is seen while commands are executed.
 pub struct Shown {
     shown: crate::run::progress::Shown,
-    budget: Duration,
+    time: Duration,
     /// Where the number of rounds is known, it tells how much is done.
     rounds: Option<u32>,
 }
@@ -17,9 +17,7 @@ pub struct Shown {
 impl Shown {
     pub fn new(plan: &Plan, visible: bool) -> Self {
         let rounds = (plan.rounds.least == plan.rounds.most).then_some(plan.rounds.most);
-        // Progress by rounds is shown as progress in a time that does not matter.
-        let budget = if rounds.is_some() { Duration::from_secs(1) } else { plan.time };
-        Self { shown: crate::run::progress::Shown::new(budget, visible), budget, rounds }
+        Self { shown: crate::run::progress::Shown::new(visible), time: plan.time, rounds }
     }
 
     pub fn update(&mut self, doing: &Doing<'_>) {
@@ -35,14 +33,13 @@ impl Shown {
             doing.what.replace('\n', " ")
         );
         let number = doing.rounds as usize;
-        let counted = self.rounds.map(|of| Place { number, of: of as usize });
+        let of_rounds = |of: u32| Length::Number("round", Place { number, of: of as usize });
         self.shown.update(&Progress {
             what,
             elapsed: doing.elapsed,
-            budget: self.budget,
+            length: self.rounds.map_or(Length::Time(self.time), of_rounds),
             suite: Place::default(),
             decided: Vec::new(),
-            counted,
         });
     }
 

@@ -13,24 +13,24 @@ use super::program;
 /// Two runs at a time would be each other's noise.
 pub static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// A run of some suites, marked so that leftover files and processes are found.
+/// A run of some suites in so many processes of each case, marked so that leftover files and processes are found.
 pub struct Marked {
     pub command: Command,
     mark: String,
 }
 
 impl Marked {
-    pub fn new(patterns: &[&str], seconds: u32) -> Self {
-        Self::of(Command::new(program()), patterns, seconds)
+    pub fn new(patterns: &[&str], processes: u32) -> Self {
+        Self::of(Command::new(program()), patterns, processes)
     }
 
-    pub fn of(mut command: Command, patterns: &[&str], seconds: u32) -> Self {
+    pub fn of(mut command: Command, patterns: &[&str], processes: u32) -> Self {
         static NUMBER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let mark = format!("TOLLGATE_TEST_MARK={}-{number}", std::process::id());
         let (name, value) = mark.split_once('=').expect("a name and a value");
         command.arg("run").args(patterns).args(["--format=json", "--quiet", "--out"]).arg("/dev/null");
-        command.args(["--time", &seconds.to_string()]).env(name, value);
+        command.args(["--processes", &processes.to_string()]).env(name, value);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         Self { command, mark }
     }
@@ -118,16 +118,16 @@ impl Claims {
     }
 }
 
-/// Checks that each claim holds in one of up to four runs, each twice as long as the one before.
+/// Checks that each claim holds in one of up to four runs, each of twice as many processes as the one before.
 pub fn expect_in_one_of_four(
-    seconds: u32,
+    processes: u32,
     mut run: impl FnMut(u32) -> Rows,
     mut check: impl FnMut(&Rows, &mut Claims),
 ) {
     let mut open: Option<BTreeMap<String, String>> = None;
     for attempt in 0..4 {
         let mut claims = Claims::default();
-        check(&run(seconds << attempt), &mut claims);
+        check(&run(processes << attempt), &mut claims);
         let still = match open {
             Some(open) => claims.0.into_iter().filter(|(what, _)| open.contains_key(what)).collect(),
             None => claims.0,

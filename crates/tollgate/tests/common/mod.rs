@@ -8,6 +8,7 @@ pub mod guest;
 mod inherited;
 pub mod marked;
 
+use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -36,6 +37,19 @@ pub fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
         }
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// Reads what a run says on standard error, which is a pipe, until it has decided its first figure. What it said.
+pub fn until_decided(run: &mut std::process::Child) -> String {
+    let mut said = String::new();
+    let stderr = run.stderr.as_mut().expect("a pipe");
+    // Byte by byte: the rest is for another reader.
+    let mut byte = [0];
+    while !said.lines().any(|line| line.starts_with("  ")) || !said.ends_with('\n') {
+        assert!(stderr.read(&mut byte).is_ok_and(|read| read == 1), "nothing was decided: {said}");
+        said.push(char::from(byte[0]));
+    }
+    said
 }
 
 /// A copy of the program in a directory, which every user may execute.

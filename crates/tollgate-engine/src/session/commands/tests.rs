@@ -16,6 +16,7 @@ use crate::agent::serve::Streams;
 use crate::benchmark::{self, Benchmark, Kind, PLAIN, Suite, params};
 use crate::commands::Line as _;
 use crate::fixture::{self, Execution, Fixture};
+use crate::plan::Plan;
 use crate::run::RunContext;
 use crate::session::{Link, Side};
 
@@ -139,9 +140,10 @@ fn found(sides: &mut [Side<'_>]) -> Found {
     sides.iter_mut().for_each(|side| side.start().expect("greeted"));
     let mut all = Commands::new(vec![(&group, Place::default())]);
     let deadline = Instant::now() + Duration::from_secs(60);
-    let terms = Terms { deadline, least: 8, precision: 0.1, seed: 3 };
+    let terms = Terms { deadline, least: 8, precision: 0.1, most: usize::MAX, seed: 3 };
     let mut watch = |_: &crate::run::Progress| ();
-    let ended = all.measure(&mut sides, &terms, &mut Teller::new(&mut watch, Duration::from_secs(60)));
+    let ended =
+        all.measure(&mut sides, &terms, &mut Teller::new(&mut watch, &Plan::within(Duration::from_secs(60))));
     let measured = (0..sides.len()).map(|at| all.measurements(Some(at), None)).collect();
     (measured, sides.iter().map(|side| side.lost.clone()).collect(), ended)
 }
