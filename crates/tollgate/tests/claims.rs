@@ -147,7 +147,7 @@ fn wrong_names_say_what_would_be_right() {
 #[test]
 fn check_measures_what_is_missing_once() {
     let home = Home::new();
-    let check = ["claims", ONE, "--check", "--time", "2s", "--quiet", "--format", "json"];
+    let check = ["claims", ONE, "--check", "--processes", "6", "--quiet", "--format", "json"];
     let document = home.json(check);
     let told = document["experiments"][0]["tables"][0]["rows"].to_string();
     assert!(!told.contains("--check"), "{told}");

@@ -14,7 +14,8 @@ use std::sync::{Mutex, PoisonError};
 use common::{is_root, program, readable_copy};
 use serde_json::Value;
 
-const RUN: [&str; 4] = ["run", "--format", "json", "--quiet"];
+const RUN: [&str; 9] =
+    ["run", "entry", "traps", "files", "scaling", "--processes=1", "--format", "json", "--quiet"];
 
 #[test]
 fn in_an_empty_root() {
@@ -84,21 +85,16 @@ fn in_gvisor() {
         return println!("skipped: the sandbox ran two threads on one processor: {affinity}");
     }
     assert_eq!(affinity["value"], "does not bind", "{affinity}");
-    // In a short run of everything the time is over before most are tried.
-    let tried = ["10", "20", "40"].iter().find_map(|seconds| {
-        let mut command = Command::new(&runsc);
-        command.args(["--network=none", "--ignore-cgroups", "do"]).arg(program()).args(PINNED);
-        let output = command.args(["--time", seconds]).output().expect("the program starts");
-        let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-        let rows = document["measurements"].as_array().expect("measurements").clone();
-        let refused = rows.iter().filter(|row| row["status"] == "refused").count();
-        let binds = document["facts"]["run.affinity"]["value"] == "binds";
-        (refused > 20 || binds).then_some((rows, binds))
-    });
-    let (rows, binds) = tried.expect("what needs one processor is refused");
-    if binds {
+    let mut command = Command::new(&runsc);
+    command.args(["--network=none", "--ignore-cgroups", "do"]).arg(program()).args(PINNED);
+    let output = command.output().expect("the program starts");
+    let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    if document["facts"]["run.affinity"]["value"] == "binds" {
         return println!("skipped: the sandbox ran two threads on one processor");
     }
+    let rows = document["measurements"].as_array().expect("measurements").clone();
+    let refused = rows.iter().filter(|row| row["status"] == "refused").count();
+    assert!(refused > 20, "what needs one processor is refused: {refused}");
     let on_one = |row: &&Value| {
         let params = &row["params"];
         row["benchmark"] == "processes/ring"
@@ -118,13 +114,14 @@ fn in_gvisor() {
 }
 
 /// What needs one processor, and what does not.
-const PINNED: [&str; 8] = [
+const PINNED: [&str; 9] = [
     "run",
     "locks/handover",
     "locks/uncontended",
     "processes/ring",
     "processes/switch",
     "entry/syscall",
+    "--processes=1",
     "--format=json",
     "--quiet",
 ];
@@ -132,25 +129,17 @@ const PINNED: [&str; 8] = [
 /// Two runs at a time would be each other's noise.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// Runs it, each time twice as long, until system calls are measured: the document, in which each row has a median or a
-/// reason, and how the program ended.
-fn measured(command: impl Fn() -> Command) -> (Value, ExitStatus) {
+/// Runs it: the document, in which each row has a median or a reason, and how the program ended.
+fn measured(mut command: impl FnMut() -> Command) -> (Value, ExitStatus) {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut seconds = 3;
-    loop {
-        let output = command().args(["--time", &seconds.to_string()]).output().expect("the program starts");
-        let document: Value = serde_json::from_slice(&output.stdout)
-            .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
-        let rows = document["measurements"].as_array().expect("measurements");
-        assert!(rows.len() > 15, "only {} rows", rows.len());
-        rows.iter().for_each(common::expect_answer);
-        let syscall = common::row(&document, "entry/syscall");
-        if syscall["status"] == "measured" {
-            return (document, output.status);
-        }
-        assert!(seconds < 60, "{syscall}");
-        seconds *= 2;
-    }
+    let output = command().output().expect("the program starts");
+    let document: Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
+    let rows = document["measurements"].as_array().expect("measurements");
+    assert!(rows.len() > 100, "only {} rows", rows.len());
+    rows.iter().for_each(common::expect_answer);
+    assert_eq!(common::row(&document, "entry/syscall")["status"], "measured");
+    (document, output.status)
 }
 
 fn unsafe_pre_exec(

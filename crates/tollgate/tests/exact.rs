@@ -95,7 +95,7 @@ fn the_host_is_timed_beside_a_guest_that_is_counted() {
     if let Some(why) = home.no_guest() {
         return println!("skipped: {why}");
     }
-    home.output(["run", "entry/syscall", "--in", "host", "--in", "vm:exact", "--time", "5", "--quiet"]);
+    home.output(["run", "entry/syscall", "--in", "host", "--in", "vm:exact", "--processes", "1", "--quiet"]);
     let documents: Vec<Value> = common::entries(&home.runs())
         .iter()
         .map(|path| serde_json::from_slice(&std::fs::read(path).expect("a run")).expect("JSON"))

@@ -12,8 +12,8 @@ use common::program;
 use serde_json::{Value, json};
 
 /// A run of the suite in a directory.
-fn measured_in(directory: &Path, seconds: u32) -> Rows {
-    let mut marked = Marked::of(Command::new(program()), &["files"], seconds);
+fn measured_in(directory: &Path, processes: u32) -> Rows {
+    let mut marked = Marked::of(Command::new(program()), &["files"], processes);
     marked.command.arg("--dir").arg(directory);
     marked.rows()
 }
@@ -29,7 +29,7 @@ fn every_row_is_answered_and_nothing_is_left() {
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory");
     expect_in_one_of_four(
         6,
-        |seconds| measured_in(directory.path(), seconds),
+        |processes| measured_in(directory.path(), processes),
         |rows, claims| {
             let answered: Vec<(Value, Value)> =
                 rows.0.iter().map(|row| (row["benchmark"].clone(), row["params"].clone())).collect();
@@ -81,8 +81,8 @@ fn in_memory_there_is_nothing_to_read_from_beneath() {
         return println!("skipped: no directory can be made in {}", shared_memory.display());
     };
     expect_in_one_of_four(
-        3,
-        |seconds| measured_in(directory.path(), seconds),
+        1,
+        |processes| measured_in(directory.path(), processes),
         |rows, claims| {
             let row = rows.find("files/read", &json!({"state": "uncached", "block": "4k"}));
             claims.claim("uncached", row["status"] == "skipped", row);
@@ -96,7 +96,7 @@ fn in_memory_there_is_nothing_to_read_from_beneath() {
 #[test]
 fn interrupted_it_leaves_no_file() {
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory");
-    let mut marked = Marked::of(Command::new(program()), &["files"], 20);
+    let mut marked = Marked::of(Command::new(program()), &["files"], 100);
     // Standard error has no reader, so the interrupted run must not wait for one.
     marked.command.arg("--dir").arg(directory.path()).stdout(Stdio::null()).stderr(Stdio::null());
     for after in [300, 1500] {

@@ -51,7 +51,7 @@ fn a_run_is_stored_in_the_layout_and_found_again() {
         "run",
         "entry/syscall",
         "entry/call",
-        "--time",
+        "--processes",
         "1",
         "--quiet",
         "--store",

@@ -187,10 +187,12 @@ fn is_there(program: &str) -> bool {
 fn kvm_is_taken_where_it_executes_ring_0_or_a_line_says_why_not() {
     let _alone = alone_or_skip!();
     let home = Home::new();
-    let asked =
-        home.tollgate(["run", "entry/syscall", "--quick", "--in", "vm:accel=kvm"]).output().expect("ended");
+    let asked = home
+        .tollgate(["run", "entry/syscall", "--processes", "1", "--in", "vm:accel=kvm"])
+        .output()
+        .expect("ended");
     let out = home.path().join("run.json").display().to_string();
-    let words = ["run", "entry/syscall", "--quick", "--in", "vm", "--out", &out];
+    let words = ["run", "entry/syscall", "--processes", "1", "--in", "vm", "--out", &out];
     let said = home.tollgate(words).assert().success().get_output().stderr.clone();
     let said = String::from_utf8_lossy(&said);
     let why = said.lines().find(|line| line.contains("QEMU's translator is taken"));

@@ -95,10 +95,10 @@ impl Scene {
         command
     }
 
-    /// A run of some cases with `--dir`, whose document it prints.
-    fn run(&self, patterns: &[&str], seconds: &str, within: &Path) -> Command {
+    /// A run of some cases in so many processes, with `--dir`, whose document it prints.
+    fn run(&self, patterns: &[&str], processes: &str, within: &Path) -> Command {
         let within = within.to_str().expect("text");
-        let options = ["--time", seconds, "--dir", within, "--out", "-"];
+        let options = ["--processes", processes, "--dir", within, "--out", "-"];
         self.tollgate(&program(), &[&["run"], patterns, &options].concat())
     }
 }
@@ -122,23 +122,10 @@ fn statuses(output: &Output) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Seconds that a run gets, one after the other, until it comes to an end of what is asked: other programs may have the processors.
-const TRIES: [&str; 4] = ["1", "3", "9", "27"];
-
-/// Checks that a run measures cases, and that the rest ran out of time.
-fn expect_measured(run: impl Fn(&str) -> Command) {
-    let is_late = |status: &str| status.contains(" time ") || status.contains("progress");
-    let is_measured = |status: &str| status == "measured";
-    let mut tried = Vec::new();
-    for seconds in TRIES {
-        let statuses = statuses(&output(run(seconds)));
-        assert!(statuses.iter().all(|(_, status)| is_measured(status) || is_late(status)), "{statuses:?}");
-        if statuses.iter().any(|(_, status)| is_measured(status)) {
-            return;
-        }
-        tried.push(statuses);
-    }
-    panic!("{tried:?}");
+/// Checks that a run measures every case.
+fn expect_measured(run: Command) {
+    let statuses = statuses(&output(run));
+    assert!(statuses.iter().all(|(_, status)| status == "measured"), "{statuses:?}");
 }
 
 /// The one line with which it refuses, and that it ends as for other wrong input.
@@ -210,18 +197,16 @@ fn in_another_users_directory_all_is_done_as_that_user() {
         std::thread::sleep(Duration::from_millis(1));
     };
     while_running(look, || {
-        expect_measured(|seconds| scene.run(&["files/stat", "files/create"], seconds, &theirs));
-        expect_measured(|seconds| {
-            let mut commands = scene.run(&["workloads/unpack", "workloads/grep"], seconds, &theirs);
-            commands.env("PATH", &path);
-            commands
-        });
+        expect_measured(scene.run(&["files/stat", "files/create"], "1", &theirs));
+        let mut commands = scene.run(&["workloads/unpack", "workloads/grep"], "1", &theirs);
+        commands.env("PATH", &path);
+        expect_measured(commands);
     });
     assert_eq!(seen, BTreeSet::from([(OTHER.uid, OTHER.gid)]));
     expect_only_the_other(&log);
     assert_eq!(names(&theirs), [""; 0]);
     // Other cases of the run keep the rights of root.
-    expect_measured(|seconds| scene.run(&["entry/syscall", "files/stat"], seconds, &theirs));
+    expect_measured(scene.run(&["entry/syscall", "files/stat"], "1", &theirs));
 }
 
 #[test]
@@ -237,7 +222,7 @@ fn the_files_of_a_killed_run_in_another_users_directory_are_removed() {
     let roots = theirs.join(".tollgate-1-0123456789abcdef");
     fs::create_dir(&roots).expect("a new directory");
     fs::set_permissions(&roots, fs::Permissions::from_mode(0o700)).expect("our own");
-    let mut killed = scene.run(&["files/create"], "600", &theirs).spawn().expect("it starts");
+    let mut killed = scene.run(&["files/create"], "2000", &theirs).spawn().expect("it starts");
     let own = |name: &String| name.starts_with(&format!(".tollgate-{}-", killed.id()));
     let left = wait_for("a file of a measuring process", || {
         let left = names(&theirs).into_iter().find(own).map(|name| theirs.join(name));
@@ -248,7 +233,7 @@ fn the_files_of_a_killed_run_in_another_users_directory_are_removed() {
     assert!(left.exists());
     wait_for("the end of the measuring process with its parent", || (!is_used(&left)).then_some(()));
     symlink(&precious, left.join("link")).expect("a new link");
-    expect_measured(|seconds| scene.run(&["files/stat"], seconds, &theirs));
+    expect_measured(scene.run(&["files/stat"], "1", &theirs));
     assert_eq!(names(&theirs), [".tollgate-1-0123456789abcdef"], "that of root was never this user's");
     assert_eq!(names(&precious), ["file"]);
 }
@@ -327,8 +312,8 @@ fn one_that_is_exchanged_during_a_run_gives_nothing() {
     while_running(
         || exchanger.exchange(),
         || {
-            let run = |patterns: [&str; 2], seconds: &str| {
-                let mut run = scene.run(&patterns, seconds, &theirs);
+            let run = |patterns: [&str; 2], processes: &str| {
+                let mut run = scene.run(&patterns, processes, &theirs);
                 run.env("PATH", &path);
                 let output = output(run);
                 let said = said(&output);
@@ -337,12 +322,12 @@ fn one_that_is_exchanged_during_a_run_gives_nothing() {
                 assert!(said.lines().count() <= 1, "{said}");
             };
             for _ in 0..3 {
-                run(["files/create", "files/small-file"], "1");
+                run(["files/create", "files/small-file"], "12");
             }
-            // The last two only where there was not time for any program.
-            for (at, seconds) in ["1", "1", "2", "9", "27"].into_iter().enumerate() {
+            // The last ones only where each before was refused at once.
+            for at in 0..12 {
                 if at < 3 || fs::read(&log).is_ok_and(|log| log.is_empty()) {
-                    run(["workloads/build", "workloads/unpack"], seconds);
+                    run(["workloads/build", "workloads/unpack"], "1");
                 }
             }
         },
@@ -371,17 +356,17 @@ fn a_parent_that_all_may_write_needs_the_sticky_bit() {
         assert!(line.contains("chmod +t"), "{line}");
     }
     // The current directory is not what files are about alone: its cases are skipped with the reason.
-    let arguments = ["run", "files/stat", "entry/syscall", "--time", "1", "--out", "-"];
+    let arguments = ["run", "files/stat", "entry/syscall", "--processes", "1", "--out", "-"];
     let mut run = scene.tollgate(&program(), &arguments);
     run.current_dir(&below);
     let rows = statuses(&output(run));
     let status = |benchmark: &str| &rows.iter().find(|(name, _)| name == benchmark).expect("its row").1;
     assert!(status("files/stat").starts_with("skipped"), "{rows:?}");
     assert!(status("files/stat").contains("may be written by others"), "{rows:?}");
-    assert!(!status("entry/syscall").starts_with("skipped"), "{rows:?}");
+    assert_eq!(status("entry/syscall"), "measured", "{rows:?}");
     assert_eq!((names(&open), names(&below)), (vec!["below".to_owned()], Vec::new()));
     let sticky = scene.directory("sticky", 0, 0o1777);
-    expect_measured(|seconds| scene.run(&["files/stat"], seconds, &sticky));
+    expect_measured(scene.run(&["files/stat"], "1", &sticky));
     assert_eq!(names(&sticky), [""; 0]);
 }
 
@@ -396,7 +381,7 @@ fn a_user_is_refused_in_another_users_directory() {
     let theirs = scene.directory("theirs", OTHER.uid + 1, 0o1777);
     let within = theirs.to_str().expect("text");
     let mut run =
-        scene.tollgate(&program, &["run", "files/stat", "--time", "1", "--dir", within, "--out", "-"]);
+        scene.tollgate(&program, &["run", "files/stat", "--processes", "1", "--dir", within, "--out", "-"]);
     run.uid(OTHER.uid).gid(OTHER.gid);
     let line = refusal(&output(run));
     assert!(line.contains("belongs to uid 54322"), "{line}");
@@ -404,12 +389,10 @@ fn a_user_is_refused_in_another_users_directory() {
     assert_eq!(names(&theirs), [""; 0]);
     let own = scene.directory("own", OTHER.uid, 0o755);
     let within = own.to_str().expect("text");
-    expect_measured(|seconds| {
-        let options = ["run", "files/stat", "--time", seconds, "--dir", within, "--out", "-"];
-        let mut run = scene.tollgate(&program, &options);
-        run.uid(OTHER.uid).gid(OTHER.gid);
-        run
-    });
+    let options = ["run", "files/stat", "--processes", "1", "--dir", within, "--out", "-"];
+    let mut run = scene.tollgate(&program, &options);
+    run.uid(OTHER.uid).gid(OTHER.gid);
+    expect_measured(run);
     assert_eq!(names(&own), [""; 0]);
 }
 
@@ -432,7 +415,7 @@ fn a_link_of_another_user_is_not_followed() {
     }
     let link = scene.path("own");
     symlink(&treasure, &link).expect("a new link");
-    expect_measured(|seconds| scene.run(&["files/stat"], seconds, &link));
+    expect_measured(scene.run(&["files/stat"], "1", &link));
     assert_eq!(names(&treasure), [""; 0]);
 }
 
@@ -450,7 +433,7 @@ fn a_device_in_memory_is_mounted_where_no_other_user_can_exchange_it() {
         exec 9<"$1"; cd /
         mount -t tmpfs -o uid=54321,mode=755 none /run && mount -t tmpfs -o mode=777 none /tmp || exit 77
         mkdir -m 700 /run/.tollgate-ram-1-0123456789abcdef
-        /proc/self/fd/9 run files/stat --on ram --time 1 --quiet --out - || status=$?
+        /proc/self/fd/9 run files/stat --on ram --processes 1 --quiet --out - || status=$?
         [ "$(echo /run/.tollgate-* /tmp/.tollgate-*)" = "/run/.tollgate-ram-1-0123456789abcdef /tmp/.tollgate-*" ] || exit 78
         exit $status"#;
     let mut hidden = Command::new("unshare");

@@ -62,7 +62,7 @@ fn a_processor_that_is_not_allowed_is_refused() {
     let output = std::process::Command::new("taskset")
         .args(["-c", &first.to_string()])
         .arg(common::program())
-        .args(["run", "entry/call", "--time", "1", "--cpu", &last.to_string()])
+        .args(["run", "entry/call", "--processes", "1", "--cpu", &last.to_string()])
         .env("XDG_DATA_HOME", home.path())
         .output();
     let Ok(output) = output else {
@@ -168,7 +168,7 @@ fn a_run_that_cannot_be_kept_is_shown_all_the_same() {
     let home = Home::new();
     let file = home.file("file", "");
     let run = || {
-        let mut command = home.tollgate(["run", "entry/call", "--time", "1"]);
+        let mut command = home.tollgate(["run", "entry/call", "--processes", "1"]);
         command.env_remove("XDG_DATA_HOME").env_remove("HOME");
         command
     };

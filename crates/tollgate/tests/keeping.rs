@@ -100,7 +100,7 @@ fn no_run_is_lost_to_a_closed_output() {
     let kept = |home: &Home| std::fs::read_dir(home.runs()).map_or(0, Iterator::count);
     let said = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
 
-    for (number, verb) in [(1, "lab --on interpreter"), (2, "run entry/call --time 1s --quiet")] {
+    for (number, verb) in [(1, "lab --on interpreter"), (2, "run entry/call --processes 1 --quiet")] {
         let closed = by_shell(&home, &format!("\"$TOLLGATE\" {verb} >&-"));
         assert!(closed.status.success(), "{}", said(&closed));
         assert_eq!(kept(&home), number, "{verb}");

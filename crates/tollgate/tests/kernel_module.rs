@@ -91,7 +91,7 @@ fn a_module_emulates_an_invalid_opcode_in_both_rings() {
 #[test]
 fn outside_a_guest_there_is_no_module() {
     let home = Home::new();
-    let document = home.json(["run", "traps/invalid-opcode", "--time", "5", "--quiet", "--format=json"]);
+    let document = home.json(["run", "traps/invalid-opcode", "--processes", "1", "--quiet", "--format=json"]);
     for by in ["module-ring3", "module-ring0"] {
         let row = row(&document, "traps/invalid-opcode", &json!({"by": by}));
         assert_eq!(row["status"], "skipped");

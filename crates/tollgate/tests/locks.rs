@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 #[ignore = "slow: .ci/run runs it"]
 fn every_row_is_answered_and_locks_at_user_level_beat_the_system_call() {
     expect_in_one_of_four(
-        10,
-        |seconds| Marked::new(&["locks"], seconds).rows(),
+        6,
+        |processes| Marked::new(&["locks"], processes).rows(),
         |rows, claims| {
             let answered: Vec<(Value, Value)> =
                 rows.0.iter().map(|row| (row["benchmark"].clone(), row["params"].clone())).collect();
@@ -37,8 +37,8 @@ fn is_noise(row: &Value) -> bool {
 
 #[test]
 fn a_restartable_sequence_needs_no_library_that_registers_it() {
-    let run = |seconds| {
-        let mut marked = Marked::new(&["locks/uncontended{by=rseq}"], seconds);
+    let run = |processes| {
+        let mut marked = Marked::new(&["locks/uncontended{by=rseq}"], processes);
         // Of glibc from 2.35 on; others never do.
         marked.command.env("GLIBC_TUNABLES", "glibc.pthread.rseq=0");
         marked.rows()

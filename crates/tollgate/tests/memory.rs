@@ -39,8 +39,8 @@ fn taken(row: &Value) -> (u64, u64) {
 #[ignore = "slow: .ci/run runs it"]
 fn every_row_is_answered_and_sharing_costs_where_lines_are_private() {
     expect_in_one_of_four(
-        10,
-        |seconds| Marked::new(&["memory"], seconds).rows(),
+        6,
+        |processes| Marked::new(&["memory"], processes).rows(),
         |rows, claims| {
             let answered: Vec<(Value, Value)> =
                 rows.0.iter().map(|row| (row["benchmark"].clone(), row["params"].clone())).collect();
@@ -157,12 +157,12 @@ fn on_one_processor_what_needs_two_says_so() {
     if Command::new("taskset").arg("--version").output().is_err() {
         return println!("skipped: no taskset");
     }
-    let run = |seconds| {
+    let run = |processes| {
         let mut one = Command::new("taskset");
         one.args(["-c", "0"]).arg(program());
-        Marked::of(one, &["memory/atomic", "memory/neighbour"], seconds).rows()
+        Marked::of(one, &["memory/atomic", "memory/neighbour"], processes).rows()
     };
-    expect_in_one_of_four(3, run, |rows, claims| {
+    expect_in_one_of_four(1, run, |rows, claims| {
         let alone = rows.find("memory/atomic", &json!({"op": "add", "threads": 1}));
         claims.claim("one thread", alone["status"] == "measured", alone);
         for (benchmark, params) in [
@@ -180,17 +180,12 @@ fn on_one_processor_what_needs_two_says_so() {
 #[ignore = "slow: .ci/run runs it"]
 fn the_curve_and_the_matrix_are_drawn_from_what_was_measured() {
     let home = Home::new();
-    // On a busy machine a short run measures too few cases to draw.
-    let is_drawn = |seconds: &&str| {
-        let patterns = ["run", "memory/latency{page=4k}", "memory/pingpong", "--quiet", "--time", seconds];
-        let screen = home.output(patterns);
-        assert!(screen.lines().all(|line| line.chars().count() <= 80), "{screen}");
-        let text = home.output(["show", "--all", "--width", "80"]);
-        println!("{text}");
-        let has_matrix = text.contains("memory/pingpong: ns per cache-line transfer");
-        text.contains("memory/latency: ns per dependent load")
-            && text.contains('●')
-            && (has_matrix || cases("memory/pingpong", &[]).is_empty())
-    };
-    assert!(["4", "8", "16", "32"].iter().any(is_drawn), "not drawn");
+    let screen =
+        home.output(["run", "memory/latency{page=4k}", "memory/pingpong", "--quiet", "--processes", "6"]);
+    assert!(screen.lines().all(|line| line.chars().count() <= 80), "{screen}");
+    let text = home.output(["show", "--all", "--width", "80"]);
+    println!("{text}");
+    let has_matrix = text.contains("memory/pingpong: ns per cache-line transfer");
+    assert!(text.contains("memory/latency: ns per dependent load") && text.contains('●'), "not drawn");
+    assert!(has_matrix || cases("memory/pingpong", &[]).is_empty(), "not drawn");
 }

@@ -76,7 +76,7 @@ fn a_list_says_the_kind_and_what_was_measured() {
 #[test]
 fn a_run_writes_its_patterns() {
     let home = Home::new();
-    home.output(["run", "entry/call", "--time", "1", "--quiet"]);
+    home.output(["run", "entry/call", "--processes", "1", "--quiet"]);
     let run = home.json(["runs", "--format=json"])["runs"][0].clone();
     assert_eq!((&run["kind"], &run["patterns"]), (&json!("run"), &json!(["entry/call"])));
 }

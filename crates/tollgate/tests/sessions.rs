@@ -16,9 +16,9 @@ fn after(script: &str) -> String {
     format!("exec:sh -c '{script}; exec \"$@\"' sh")
 }
 
-/// A session of two short cases, for this long.
-fn session(home: &Home, environments: &[&str], seconds: &str, rest: &[&str]) -> Output {
-    let mut words = vec!["run", "entry/call", "entry/syscall", "--quiet", "--time", seconds];
+/// A session of two short cases, in so many processes.
+fn session(home: &Home, environments: &[&str], processes: &str, rest: &[&str]) -> Output {
+    let mut words = vec!["run", "entry/call", "entry/syscall", "--quiet", "--processes", processes];
     environments.iter().for_each(|name| words.extend(["--in", name]));
     words.extend(rest);
     home.tollgate(words).output().expect("the program starts")
@@ -52,7 +52,7 @@ fn working(home: &Home, kind: &str) -> Result<String, String> {
 #[test]
 fn two_environments_are_compared_and_kept() {
     let home = Home::new();
-    let output = session(&home, &["host", "host"], "6", &["--label", "two", "--format=json"]);
+    let output = session(&home, &["host", "host"], "8", &["--label", "two", "--format=json"]);
     assert!(output.status.success(), "{}", said(&output));
     assert_eq!(said(&output), "");
     let shown = document(&output);
@@ -109,7 +109,7 @@ fn a_directory_gets_a_file_for_each() {
     let home = Home::new();
     let directory = home.path().join("made/here");
     let out = directory.display().to_string();
-    let output = session(&home, &["host", "host:nice=1"], "3", &["--out", &out]);
+    let output = session(&home, &["host", "host:nice=1"], "6", &["--out", &out]);
     assert!(output.status.success(), "{}", said(&output));
     assert_eq!(common::entries(&directory), ["1-host.json", "2-host.json"].map(|name| directory.join(name)));
     assert!(!home.runs().exists(), "nothing is kept beside");
@@ -127,7 +127,7 @@ fn a_directory_gets_a_file_for_each() {
 #[test]
 fn one_environment_is_a_run() {
     let home = Home::new();
-    let output = session(&home, &["host:nice=3"], "4", &["--format=json"]);
+    let output = session(&home, &["host:nice=3"], "1", &["--format=json"]);
     assert!(output.status.success(), "{}", said(&output));
     let run = document(&output);
     assert_eq!(common::row(&run, "entry/syscall")["status"], "measured");
@@ -149,7 +149,7 @@ fn a_container_is_compared_with_the_host() {
     let call = rows.iter().find(|row| row["benchmark"] == "entry/call").expect("a row");
     assert!(["same", "inconclusive"].contains(&call["verdict"].as_str().expect("a verdict")), "{call}");
     // One alone, by the same agent.
-    let output = session(&home, &[&container], "4", &["--format=json"]);
+    let output = session(&home, &[&container], "1", &["--format=json"]);
     let run = document(&output);
     assert_eq!(common::row(&run, "entry/syscall")["status"], "measured", "{}", said(&output));
 }
@@ -157,7 +157,7 @@ fn a_container_is_compared_with_the_host() {
 /// A session of the host, such an environment, and the host: the line that names the second.
 fn beside(environment: &str) -> String {
     let home = Home::new();
-    let output = session(&home, &["host", environment, "host"], "5", &["--format=json"]);
+    let output = session(&home, &["host", environment, "host"], "8", &["--format=json"]);
     assert!(output.status.success(), "{environment}: {}", said(&output));
     let shown = document(&output);
     let measured: Vec<&str> = environments(&shown).into_iter().filter(|name| *name == "host").collect();
@@ -203,8 +203,11 @@ fn an_environment_that_does_not_work_is_named_in_one_line_and_the_others_go_on()
 
 #[test]
 fn an_environment_that_dies_in_the_middle_costs_itself_only() {
-    let said = beside("exec:timeout -s KILL 3");
-    assert!(said.contains("exec:timeout"), "{said}");
+    // Killed a moment after its first measuring process began.
+    let script = "exec 3<&0; \"$@\" <&3 & agent=$!; until grep -q . /proc/$agent/task/$agent/children; do sleep 0.01; done; \
+        sleep 0.2; kill -KILL $agent; wait";
+    let said = beside(&format!("exec:sh -c '{script}' sh"));
+    assert!(said.contains("exec:sh"), "{said}");
 }
 
 #[test]
@@ -217,7 +220,7 @@ fn a_prefix_that_never_answers_is_given_up() {
 #[test]
 fn where_nothing_is_measured_the_status_is_2() {
     let home = Home::new();
-    let output = session(&home, &["exec:false", "exec:/nonexistent/prefix"], "3", &[]);
+    let output = session(&home, &["exec:false", "exec:/nonexistent/prefix"], "1", &[]);
     assert_eq!(output.status.code(), Some(2), "{}", said(&output));
     assert!(output.stdout.is_empty() && home.files().is_empty(), "{:?}", home.files());
     let said = said(&output);
@@ -272,7 +275,8 @@ fn a_runtime_that_refuses_is_named_with_its_reason() {
         let home = Home::new();
         let path = pretended(&home, runtime, complaint, 1);
         let container = format!("container:runtime={runtime}");
-        let mut command = home.tollgate(["run", "entry/call", "--time", "3", "--in", &container, "--quiet"]);
+        let mut command =
+            home.tollgate(["run", "entry/call", "--processes", "1", "--in", &container, "--quiet"]);
         let output = command.env("PATH", path).output().expect("the program starts");
         assert_eq!(output.status.code(), Some(2), "{}", said(&output));
         let said = one_line(&output.stderr);
@@ -289,7 +293,7 @@ fn what_is_not_installed_is_named_as_the_survey_does() {
     let mut missing = all.filter(|one| one["why"].as_str().is_some_and(|why| why.contains("not installed")));
     let Some(missing) = missing.next() else { return println!("skipped: everything is installed") };
     let name = missing["environment"].as_str().expect("a name");
-    let output = session(&home, &[name], "3", &[]);
+    let output = session(&home, &[name], "1", &[]);
     assert_eq!(output.status.code(), Some(2), "{}", said(&output));
     assert!(said(&output).contains("not installed"), "{}", said(&output));
 }
@@ -297,14 +301,14 @@ fn what_is_not_installed_is_named_as_the_survey_does() {
 #[test]
 fn a_condition_decides_the_status() {
     let home = Home::new();
-    let run = |rest: &[&str]| session(&home, &["host", "host"], "5", rest).status.code();
+    let run = |rest: &[&str]| session(&home, &["host", "host"], "8", rest).status.code();
     let status = run(&["--fail-on", "slower", "--threshold", "1000%"]);
     assert!(matches!(status, Some(0 | 3)), "{status:?}");
     // An environment that was lost may be slower.
     let output = session(
         &home,
         &["host", "host", "exec:false"],
-        "5",
+        "8",
         &["--fail-on", "slower", "--threshold", "1000%"],
     );
     assert_eq!(output.status.code(), Some(3), "{}", said(&output));
@@ -339,10 +343,11 @@ fn a_full_directory_is_reported_with_a_status_of_its_own() {
         return println!("skipped: needs root (a full file system)");
     }
     let home = Home::new();
-    // Room for the trial before the session and, once it is filled, for nothing after.
+    // Room for the trial before the session and, once it is filled, for nothing after. Behind the guardian comes an agent.
     let script = r#"mount -t tmpfs -o size=$1 none "$2" || exit 99
-        "$3" run entry/call --quiet --time 12 --in host --in host --out "$2/out" & program=$!
-        for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do [ -d "$2/out" ] || sleep 0.1; done; sleep 1
+        "$3" run entry/call --quiet --processes 60 --in host --in host --out "$2/out" & program=$!
+        over() { ! grep -q '^State:.[^Z]' /proc/$program/status 2> /dev/null; }
+        until over || [ "$(wc -w < /proc/$program/task/$program/children)" -ge 2 ]; do sleep 0.02; done
         dd if=/dev/zero of="$2/filler" bs=1k 2> /dev/null; wait $program; status=$?; ls -A "$2/out"; exit $status"#;
     for (size, status) in [("16k", 2), ("600k", 4)] {
         let full = home.path().join(size);

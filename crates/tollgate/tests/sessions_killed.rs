@@ -43,12 +43,17 @@ impl Session {
 
     /// One of these benchmarks.
     fn of(benchmarks: &[&str], number: usize, words: &[&str]) -> Self {
+        Self::heard(benchmarks, number, &[words, &["--quiet"]].concat(), Stdio::null())
+    }
+
+    /// One that says what it does.
+    fn heard(benchmarks: &[&str], number: usize, words: &[&str], stderr: Stdio) -> Self {
         let home = Home::new();
         let temporary = home.path().join("tmp");
         fs::create_dir(&temporary).expect("made");
         let mark = format!("{}-{number}", std::process::id());
         let mut command = Command::new(program());
-        command.arg("run").args(benchmarks).args(["--time", "600", "--quiet"]).args(words);
+        command.arg("run").args(benchmarks).args(["--time", "600"]).args(words);
         command
             .env("XDG_DATA_HOME", home.path())
             .env("TMPDIR", &temporary)
@@ -56,12 +61,8 @@ impl Session {
             .current_dir(home.path());
         // A shell has what it starts in its background ignore SIGINT.
         signals::start_with(&mut command, Disposition::default_with(0), &[libc::SIGINT]);
-        let child = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("started");
+        let child =
+            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(stderr).spawn().expect("started");
         Self { home, mark, child }
     }
 
@@ -211,22 +212,15 @@ fn many_killed_sessions_leave_nothing() {
 #[test]
 fn interrupted_it_keeps_the_session_until_then() {
     let _alone = alone();
-    for seconds in [6, 20, 60] {
-        // Of more cases than can be decided before it is interrupted: a session of two would end by itself.
-        let mut session = Session::begin(1000, &["entry", "traps", "memory", "--in", "host", "--in", "host"]);
-        session.wait_for_agents(2);
-        std::thread::sleep(Duration::from_secs(seconds));
-        kill_process(Pid::from_child(&session.child), Signal::INT).expect("our own child");
-        let runs = session.home.runs();
-        wait_for("the end", || session.child.try_wait().expect("our own child"));
-        let kept = common::entries(&runs).len();
-        assert_eq!(session.expect_nothing("interrupted"), Some(libc::SIGINT));
-        if kept == 2 {
-            return;
-        }
-        assert_eq!(kept, 0, "a part of a session is kept");
-    }
-    panic!("no session was kept");
+    // Of more cases than can be decided before it is interrupted: a session of two would end by itself.
+    let benchmarks = ["entry", "traps", "memory"];
+    let mut session = Session::heard(&benchmarks, 1000, &["--in", "host", "--in", "host"], Stdio::piped());
+    common::until_decided(&mut session.child);
+    kill_process(Pid::from_child(&session.child), Signal::INT).expect("our own child");
+    let runs = session.home.runs();
+    wait_for("the end", || session.child.try_wait().expect("our own child"));
+    assert_eq!(common::entries(&runs).len(), 2, "a run of each environment is kept");
+    assert_eq!(session.expect_nothing("interrupted"), Some(libc::SIGINT));
 }
 
 fn knob() -> String {
@@ -277,7 +271,8 @@ fn a_setting_is_put_back_however_the_run_ends() {
     }
     // Of a whole run, in two environments that differ by it alone.
     let home = Home::new();
-    let words = ["run", "entry/call", "entry/syscall", "--time", "5", "--knob", &setting, "--format=json"];
+    let words =
+        ["run", "entry/call", "entry/syscall", "--processes", "6", "--knob", &setting, "--format=json"];
     let output = home.tollgate(words).output().expect("the program starts");
     assert!(output.status.success(), "{output:?}");
     assert_eq!(knob(), was);

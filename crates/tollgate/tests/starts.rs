@@ -27,7 +27,7 @@ fn median(run: &Value, benchmark: &str, of: Option<&str>) -> f64 {
 #[test]
 fn each_environment_has_a_run_and_starts_are_paired_by_round() {
     let home = Home::new();
-    let words = ["environments", "--in", "host", "--in", "host:nice=5", "--time", "8"];
+    let words = ["environments", "--in", "host", "--in", "host:nice=5", "--processes", "12"];
     let shown = session(&home, &words);
     let runs = shown["runs"].as_array().expect("runs");
     assert_eq!(runs.len(), 2);
@@ -76,7 +76,8 @@ fn a_container_starts_slower_than_a_process_and_one_environment_is_a_run() {
         return println!("skipped: no runtime of containers works here");
     };
     let home = Home::new();
-    let shown = session(&home, &["environments/start*", "--in", "host", "--in", container, "--time", "12"]);
+    let shown =
+        session(&home, &["environments/start*", "--in", "host", "--in", container, "--processes", "6"]);
     let runs = shown["runs"].as_array().expect("runs");
     for benchmark in ["environments/start", "environments/start-to-shell"] {
         let [host, inside] = [0, 1].map(|at| median(&runs[at], benchmark, None));
@@ -86,7 +87,7 @@ fn a_container_starts_slower_than_a_process_and_one_environment_is_a_run() {
         runs[0]["measurements"].as_array().is_some_and(|rows| rows.len() == 2),
         "only what was asked for"
     );
-    let alone = session(&home, &["environments/stop", "--in", container, "--time", "2"]);
+    let alone = session(&home, &["environments/stop", "--in", container, "--processes", "1"]);
     assert!(median(&alone, "environments/stop", None) > 0.0);
     assert!(alone["session"].is_null());
 }
@@ -100,7 +101,7 @@ fn a_usual_run_leaves_environments_out_and_says_how_to_measure_them() {
         assert!(listed.contains(&format!("environments/{name}")), "{listed}");
     }
     assert!(listed.contains("tollgate run environments"), "{listed}");
-    let run = session(&home, &["entry/syscall", "environments/start", "--time", "1"]);
+    let run = session(&home, &["entry/syscall", "environments/start", "--processes", "1"]);
     let start = row(&run, "environments/start", None);
     assert_eq!(start["status"], "not measured");
     assert!(start["why"].as_str().is_some_and(|why| why.contains("--in")), "{start}");

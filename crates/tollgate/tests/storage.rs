@@ -53,7 +53,7 @@ fn a_directory_is_known_and_left_as_it_was() {
     let home = Home::new();
     let temporary = tempfile::tempdir().expect("a directory");
     let directory = temporary.path().to_str().expect("text");
-    let run = home.json(["run", CASE, "--time", "1", "--format", "json", "--quiet", "--dir", directory]);
+    let run = home.json(["run", CASE, "--processes", "1", "--format", "json", "--quiet", "--dir", directory]);
     expect_answer(row(&run, CASE));
     assert_eq!(row(&run, CASE)["status"], "measured");
     assert!(entries(temporary.path()).is_empty(), "{:?}", entries(temporary.path()));
@@ -88,7 +88,7 @@ fn a_file_system_that_is_read_only_is_named() {
     }
     // Without a named directory the rest is measured all the same.
     let usual = run(&format!(
-        "cd \"$1\" && exec \"$2\" run entry/call {CASE} --time 1 --quiet --format json --out /dev/null"
+        "cd \"$1\" && exec \"$2\" run entry/call {CASE} --processes 1 --quiet --format json --out /dev/null"
     ));
     let run = document(&usual.expect("it ran before"));
     assert_eq!(row(&run, "entry/call")["status"], "measured");
@@ -111,7 +111,7 @@ fn the_next_run_removes_the_files_of_a_killed_one() {
         std::thread::sleep(Duration::from_millis(after));
         end(&mut run, Signal::KILL);
         assert_eq!(entries(temporary.path()).len(), 2, "what it made is there until the next run");
-        home.output(["run", CASE, "--time", "1", "--quiet", "--dir", directory]);
+        home.output(["run", CASE, "--processes", "1", "--quiet", "--dir", directory]);
         assert_eq!(entries(temporary.path()), std::slice::from_ref(&precious));
     }
     let mut run = start(&home, &["--dir", directory]);
@@ -149,7 +149,7 @@ fn an_unknown_file_system_is_refused() {
 fn memory_is_known_and_nothing_of_it_stays() {
     let Some(memory) = Memory::take() else { return };
     let home = Home::new();
-    let run = home.json(["run", CASE, "--time", "1", "--format", "json", "--quiet", "--on", "ram"]);
+    let run = home.json(["run", CASE, "--processes", "1", "--format", "json", "--quiet", "--on", "ram"]);
     memory.expect_nothing();
     memory.expect_no_directory();
     assert_eq!(row(&run, CASE)["status"], "measured", "{run}");
@@ -195,7 +195,7 @@ fn memory_is_given_back_at_once_when_the_run_is_interrupted() {
     // On a busy machine the kernel may hold a mount longer than a run waits: then the next run removes the directory.
     let once = removed.contains(&true) || (0..30).any(|_| leaves_none(Signal::INT, 200));
     assert!(once, "each run left its directory");
-    home.output(["run", CASE, "--time", "1", "--quiet", "--on", "ram"]);
+    home.output(["run", CASE, "--processes", "1", "--quiet", "--on", "ram"]);
     memory.expect_no_directory();
 }
 
@@ -211,7 +211,7 @@ fn memory_is_given_back_when_the_run_is_killed() {
         end(&mut run, Signal::KILL);
         memory.expect_nothing();
     }
-    home.output(["run", CASE, "--time", "1", "--quiet", "--on", "ram"]);
+    home.output(["run", CASE, "--processes", "1", "--quiet", "--on", "ram"]);
     memory.expect_nothing();
     memory.expect_no_directory();
 }
@@ -234,7 +234,7 @@ fn without_a_namespace_the_next_run_takes_away_what_a_killed_one_left() {
         }
         // The first run leaves files that a child of the killed run, such as mkfs, still uses.
         for _ in 0..3 {
-            home.output(["run", CASE, "--time", "1", "--quiet", next]);
+            home.output(["run", CASE, "--processes", "1", "--quiet", next]);
             if Memory::mounts().is_empty() && Memory::devices().is_empty() {
                 break;
             }
@@ -280,8 +280,10 @@ impl Memory {
         }
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let home = Home::new();
-        let output =
-            home.tollgate(["run", CASE, "--time", "1", "--quiet", "--on", "ram"]).output().expect("started");
+        let output = home
+            .tollgate(["run", CASE, "--processes", "1", "--quiet", "--on", "ram"])
+            .output()
+            .expect("started");
         let stderr = String::from_utf8_lossy(&output.stderr);
         let without = ["needs root", "loop", "mkfs.ext4", "no file system"];
         if output.status.code() == Some(2) && without.iter().any(|word| stderr.contains(word)) {

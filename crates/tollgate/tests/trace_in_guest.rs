@@ -21,7 +21,7 @@ fn lines<const N: usize>(source: &str, marks: [&str; N], more: &[(&str, &Path)])
         return None;
     }
     let init = guest::compiled(home.path(), source)?;
-    let words = ["run", "entry/syscall", "--quick", "--verbose", "--in", ENVIRONMENT];
+    let words = ["run", "entry/syscall", "--processes", "1", "--verbose", "--in", ENVIRONMENT];
     let said = home.tollgate(words).assert().success().get_output().stderr.clone();
     let files = [&[("init", &*init)], more].concat();
     Some(guest::says(home.path(), &String::from_utf8_lossy(&said), &files, marks))

@@ -172,15 +172,15 @@ fn five_percent_within_a_run_are_found() {
     }
 }
 
-/// Other work on the machine may spoil a pair of runs, or leave time for too few processes. So up to five pairs are
-/// tried, each twice as long as the one before; the slow-down is tenfold.
+/// Other work on the machine may spoil a pair of runs. So up to five pairs are tried, each of twice as many processes as the one before;
+/// the slow-down is tenfold.
 #[cfg(feature = "test-hooks")]
 #[test]
 fn a_tenfold_slow_down_of_a_real_run_is_found() {
     let home = Home::new();
-    let run = |name: &str, seconds: u32, slow: &str| {
-        let time = seconds.to_string();
-        let arguments = ["run", "entry/syscall", "--time", &time, "--quiet", "--out", name];
+    let run = |name: &str, processes: u32, slow: &str| {
+        let processes = processes.to_string();
+        let arguments = ["run", "entry/syscall", "--processes", &processes, "--quiet", "--out", name];
         home.tollgate(arguments).env("TOLLGATE_TEST_SLOW", slow).assert().success();
     };
     let verdict = |base: &str, other: &str| {
@@ -191,8 +191,8 @@ fn a_tenfold_slow_down_of_a_real_run_is_found() {
     };
     let found = |pair: &usize| {
         let [base, slow] = ["base", "slow"].map(|side| format!("{side}-{pair}"));
-        run(&base, 2 << pair, "");
-        run(&slow, 2 << pair, "entry/syscall=10");
+        run(&base, 8 << pair, "");
+        run(&slow, 8 << pair, "entry/syscall=10");
         verdict(&base, &slow) == "slower" && verdict(&slow, &base) == "faster"
     };
     assert!((0..5).any(|pair| found(&pair)), "not found in any of five pairs");

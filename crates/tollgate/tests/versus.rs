@@ -30,14 +30,14 @@ fn lines(home: &Home, name: &str) -> BTreeMap<String, usize> {
 fn a_command_and_several_are_timed_as_often_as_asked() {
     let home = Home::new();
     let log = home.file("log", "");
-    let (a, b) = (format!("echo a >> {log}"), format!("echo b >> {log}; sleep 0.03"));
+    let (a, b) = (format!("echo a >> {log}"), format!("echo b >> {log}; sleep 0.3"));
     let document = home.json(versus(&["--runs", "5", "--warmup", "3", &a, &b]));
     assert_eq!(commands(&document), [a.as_str(), &b]);
     assert_eq!(lines(&home, "log"), BTreeMap::from([("a".to_owned(), 8), ("b".to_owned(), 8)]));
     let row = &document["comparison"]["rows"][0];
     assert_eq!((&row["command"], &row["pairs"]), (&b.as_str().into(), &5.into()));
     let median = |at: usize| document["commands"][at]["median_s"].as_f64().expect("a time");
-    assert!(median(1) - median(0) > 0.02, "{document}");
+    assert!(median(1) - median(0) > 0.1, "{document}");
     let alone = home.json(versus(&["-r", "7", "-w0", "sleep 0.02"]));
     assert!(alone["commands"][0]["min_s"].as_f64().expect("a time") >= 0.015, "{alone}");
     assert_eq!(alone["comparison"]["rows"], Value::Array(Vec::new()));
@@ -164,8 +164,8 @@ fn names_and_a_reference_are_shown_and_compared_with() {
     let home = Home::new();
     let arguments = [
         "-r3",
-        "sleep 0.02",
-        "sleep 0.03",
+        "sleep 0.2",
+        "sleep 0.4",
         "-n",
         "two",
         "--reference",
@@ -176,29 +176,29 @@ fn names_and_a_reference_are_shown_and_compared_with() {
     let file = home.path().join("table.md").display().to_string();
     let document =
         home.json(versus(&[&arguments[..], &["--export-markdown", &file, "-u", "millisecond"]].concat()));
-    assert_eq!(commands(&document), ["sleep 0.01", "sleep 0.02", "sleep 0.03"]);
+    assert_eq!(commands(&document), ["sleep 0.01", "sleep 0.2", "sleep 0.4"]);
     let rows = document["comparison"]["rows"].as_array().expect("rows");
     assert!(rows.iter().all(|row| row["ratio"].as_f64().expect("a ratio") > 1.3), "{rows:?}");
     let table = fs::read_to_string(&file).expect("written");
     let names: Vec<&str> = table.lines().skip(2).filter_map(|line| line.split('`').nth(1)).collect();
-    assert_eq!(names, ["one", "two", "sleep 0.03"], "{table}");
+    assert_eq!(names, ["one", "two", "sleep 0.4"], "{table}");
     assert!(table.starts_with("| Command | Mean [ms] |"), "{table}");
 }
 
 #[test]
 fn a_kept_comparison_is_taken_by_the_other_verbs() {
     let home = Home::new();
-    let arguments = ["-r16", "--label", "sleeps", "sleep 0.01", "sleep 0.1", "--fail-on", "slower"];
+    let arguments = ["-r16", "--label", "sleeps", "sleep 0.01", "sleep 0.2", "--fail-on", "slower"];
     let output = home.tollgate(versus(&arguments)).output().expect("ran");
     assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(home.files().len(), 2);
     let shown = home.output(["show", "sleeps"]);
-    assert!(shown.contains("B  sleep 0.1") && shown.contains("B takes "), "{shown}");
+    assert!(shown.contains("B  sleep 0.2") && shown.contains("B takes "), "{shown}");
     assert!(home.output(["compare", "sleeps"]).contains("versus/real"));
     assert!(home.output(["runs"]).contains("sleep 0.01"));
     let page = home.path().join("page.html").display().to_string();
     home.output(["report", "sleeps", "--out", &page]);
-    assert!(fs::read_to_string(&page).expect("written").contains("sleep 0.1"));
+    assert!(fs::read_to_string(&page).expect("written").contains("sleep 0.2"));
     assert!(home.output(["export", "sleeps", "--format", "csv"]).contains("versus/real"));
     // Nothing is kept that is not asked for.
     let kept = home.files().len();

@@ -26,10 +26,17 @@ fn directory() -> tempfile::TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory")
 }
 
-/// A run of some cases in a directory.
-fn program(patterns: &[&str], seconds: u32, within: &Path) -> Command {
+/// A run of some cases in a directory, each so often.
+fn program(patterns: &[&str], processes: u32, within: &Path) -> Command {
+    let mut command = run_of(patterns, within);
+    command.args(["--processes", &processes.to_string()]);
+    command
+}
+
+/// The same without its end.
+fn run_of(patterns: &[&str], within: &Path) -> Command {
     let mut command = Command::new(common::program());
-    command.arg("run").args(patterns).args(["--quiet", "--time", &seconds.to_string()]);
+    command.arg("run").args(patterns).arg("--quiet");
     command.arg("--dir").arg(within).env("HOME", within);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
@@ -41,20 +48,6 @@ fn document(mut command: Command) -> Value {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
     serde_json::from_slice(&output.stdout).expect("a document")
-}
-
-/// The document of a run that measures a case, or may not: each gets twice as long as the one before.
-fn in_enough_time(benchmark: &str, command: impl Fn(u32) -> Command) -> Value {
-    let mut seconds = 3;
-    loop {
-        let run = document(command(seconds));
-        let failed = |row: &&Value| row["benchmark"] == benchmark && row["status"] == "failed";
-        match rows(&run).iter().find(failed) {
-            Some(row) => assert!(seconds < 40, "{row}"),
-            None => return run,
-        }
-        seconds *= 2;
-    }
 }
 
 fn rows(document: &Value) -> &Vec<Value> {
@@ -89,7 +82,7 @@ fn within(directory: &Path) -> Vec<String> {
 fn every_case_is_answered_and_nothing_is_left() {
     let _alone = alone();
     let temporary = directory();
-    let run = document(program(&["workloads"], 25, temporary.path()));
+    let run = document(program(&["workloads"], 1, temporary.path()));
     expect_empty(temporary.path());
     assert!(within(temporary.path()).is_empty());
     let small = |(_, params): &(Value, Value)| params["size"] == "small";
@@ -105,8 +98,7 @@ fn every_case_is_answered_and_nothing_is_left() {
                 let why = reason(row);
                 assert!(why.contains("install") || why.starts_with("a cold cache is not possible"), "{row}");
             }
-            // A slow machine has no time for each of the builds.
-            _ => assert!(row["benchmark"] == "workloads/build" && reason(row).contains("time"), "{row}"),
+            _ => panic!("{row}"),
         }
     }
     let versions = run["facts"].as_object().expect("facts").keys();
@@ -194,8 +186,7 @@ fn in_memory_nothing_is_cold() {
     let Ok(temporary) = tempfile::tempdir_in("/dev/shm") else {
         return println!("skipped: no directory can be made in /dev/shm");
     };
-    let run =
-        in_enough_time("workloads/grep", |seconds| program(&["workloads/grep"], seconds, temporary.path()));
+    let run = document(program(&["workloads/grep"], 1, temporary.path()));
     for row in rows(&run).iter().filter(|row| row["params"]["cache"] == "cold") {
         let is_named = reason(row).starts_with("a cold cache is not possible here");
         assert!(row["status"] == "skipped" && is_named, "{row}");
@@ -232,7 +223,7 @@ impl Programs {
 fn a_missing_program_is_named_with_its_package() {
     let _alone = alone();
     let (temporary, none) = (directory(), Programs::new());
-    let mut command = program(&["workloads"], 5, temporary.path());
+    let mut command = program(&["workloads"], 1, temporary.path());
     command.env("PATH", none.0.path());
     let run = document(command);
     let package = |benchmark: &str| match benchmark {
@@ -271,7 +262,7 @@ fn a_program_that_does_not_do_its_work_fails() {
             "while [ $# -gt 1 ]; do [ \"$1\" = -o ] && { : > \"$2\"; chmod 755 \"$2\"; }; shift; done",
         );
     let builds = ["make", "sh", "mkdir", "chmod"].iter().all(|name| programs.real(name));
-    let mut command = program(&["workloads"], 20, temporary.path());
+    let mut command = program(&["workloads"], 1, temporary.path());
     command.env("PATH", programs.0.path());
     let run = document(command);
     for row in rows(&run) {
@@ -300,13 +291,17 @@ fn a_program_that_hangs_takes_no_more_than_its_time() {
     if !programs.real("sleep") || !programs.real("grep") {
         return println!("skipped: no sleep, or no grep");
     }
-    // The sleep takes longer than the test would.
-    let run = in_enough_time("workloads/grep", |seconds| {
-        let patterns = ["workloads/unpack{cache=warm}", "workloads/grep{cache=warm}"];
-        let mut command = program(&patterns, seconds, temporary.path());
-        command.env("PATH", programs.0.path());
-        command
-    });
+    // The sleep takes longer than the test would. A time that is over before the other is measured is doubled.
+    let run = |seconds: &u32| {
+        let mut command =
+            run_of(&["workloads/unpack{cache=warm}", "workloads/grep{cache=warm}"], temporary.path());
+        command.env("PATH", programs.0.path()).args(["--time", &seconds.to_string(), "--out", "-"]);
+        let output = command.output().expect("the program starts");
+        serde_json::from_slice::<Value>(&output.stdout).ok()
+    };
+    let is_measured = |run: &Value| common::row(run, "workloads/grep")["status"] == "measured";
+    let run =
+        [3, 6, 12, 24, 48, 96].iter().filter_map(run).find(is_measured).expect("one that is long enough");
     assert!(reason(common::row(&run, "workloads/unpack")).contains("longer than the run had time"), "{run}");
     expect_empty(temporary.path());
     assert!(within(temporary.path()).is_empty());
@@ -314,7 +309,7 @@ fn a_program_that_hangs_takes_no_more_than_its_time() {
 
 /// A run in the middle of its work.
 fn begun(temporary: &Path, after: Duration) -> Child {
-    let mut command = program(&["workloads"], 600, temporary);
+    let mut command = program(&["workloads"], 2000, temporary);
     command.args(["--out", "/dev/null"]);
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let mut run = command.spawn().expect("the program starts");
@@ -360,9 +355,7 @@ fn killed_its_programs_end_and_the_next_run_takes_its_files_away() {
             rustix::fs::flock(&directory, rustix::fs::FlockOperation::NonBlockingLockShared).ok()
         });
     }
-    in_enough_time("workloads/grep", |seconds| {
-        program(&["workloads/grep{cache=warm}"], seconds, temporary.path())
-    });
+    document(program(&["workloads/grep{cache=warm}"], 1, temporary.path()));
     expect_empty(temporary.path());
 }
 
@@ -372,7 +365,7 @@ fn a_child_that_was_there_before_is_left_alone() {
     let temporary = directory();
     let pids = tempfile::tempdir().expect("a directory");
     let pid = pids.path().join("pid");
-    let command = program(&["workloads/grep{cache=warm}", "workloads/tags"], 3, temporary.path());
+    let command = program(&["workloads/grep{cache=warm}", "workloads/tags"], 1, temporary.path());
     let mut shell = Command::new("bash");
     let script = format!("sleep 300 & echo $! > {}; exec \"$@\"", pid.display());
     shell.args(["-c", &script, "bash"]).arg(command.get_program()).args(command.get_args());
