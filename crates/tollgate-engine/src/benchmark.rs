@@ -8,7 +8,7 @@ use super::aspect::Aspect;
 use super::fixture::{Fixture, Step};
 use super::run::RunContext;
 use super::timed::{EMPTY, Timed};
-use super::{context::Context, instance::Instance, refusal::Result};
+use super::{context::Context, instance::Instance, refusal::Result, topology::Topology};
 
 /// A set of benchmarks whose instances share their rounds.
 pub struct Suite {
@@ -95,14 +95,14 @@ pub struct Benchmark {
     pub baseline: Option<&'static str>,
     /// The parameters of the case of the same benchmark that is a case's baseline. A case is no baseline of itself.
     pub baseline_params: fn(&Params) -> Option<Params>,
-    /// Parameters of its cases; one empty set for a benchmark without parameters. They may depend on the machine,
-    /// never on a measurement.
-    pub cases: fn() -> Vec<Params>,
+    /// Parameters of its cases on a machine; one empty set for a benchmark without parameters. They depend on nothing
+    /// else, so that those of any machine are known everywhere.
+    pub cases: fn(&Topology) -> Vec<Params>,
     /// Parameters of the cases that run only in a thorough run, or when a pattern names them.
-    pub thorough_cases: fn() -> Vec<Params>,
+    pub thorough_cases: fn(&Topology) -> Vec<Params>,
     /// Whether a run without patterns measures a default case. It has a minute for all suites: of a curve or a family of calls it takes the
     /// cases that say most. A pattern that matches a case always means it.
-    pub in_everything: fn(&Params) -> bool,
+    pub in_everything: fn(&Params, &Topology) -> bool,
     /// Bytes that one operation of a case moves, where its throughput is of interest.
     pub bytes: fn(&Params) -> Option<u64>,
     /// Its cases on the first screen.
@@ -125,6 +125,15 @@ pub struct Headline {
     pub name: &'static str,
     /// Parameters with their values as text. The first case that has them all is meant.
     pub params: &'static [(&'static str, &'static str)],
+}
+
+impl Headline {
+    /// Whether a case has its parameters.
+    pub fn names(&self, params: &Params) -> bool {
+        let has =
+            |(name, value): &(&str, &str)| params.get(*name).is_some_and(|own| own.to_string() == *value);
+        self.params.iter().all(has)
+    }
 }
 
 /// The groups of rows on the first screen, in its order.
@@ -169,8 +178,8 @@ pub const PLAIN: Benchmark = Benchmark {
     baseline: None,
     baseline_params: |_| None,
     cases: one_case,
-    thorough_cases: Vec::new,
-    in_everything: |_| true,
+    thorough_cases: no_case,
+    in_everything: |_, _| true,
     bytes: |_| None,
     headlines: &[],
     kind: Kind::Instance(|_, _, _| Err(fail!("the benchmark has no instance"))),
@@ -199,28 +208,18 @@ impl Benchmark {
         self.crosses.iter().copied().filter(|boundary| (self.crossed_in)(params, *boundary))
     }
 
-    /// The cases of this extent.
-    pub fn cases_in(&self, extent: Extent) -> Vec<Params> {
-        let mut cases = (self.cases)();
+    /// The cases of this extent on a machine.
+    pub fn cases_in(&self, extent: Extent, machine: &Topology) -> Vec<Params> {
+        let mut cases = (self.cases)(machine);
         if extent == Extent::Thorough {
-            cases.extend((self.thorough_cases)());
+            cases.extend((self.thorough_cases)(machine));
         }
         cases
     }
 
-    /// The headline of its case with `params`, if it has one here.
-    pub fn headline_of(&self, params: &Params) -> Option<&'static Headline> {
-        self.headlines.iter().find(|headline| self.case_of(headline).as_ref() == Some(params))
-    }
-
-    /// The parameters of a headline's case on this machine.
-    pub fn case_of(&self, headline: &Headline) -> Option<Params> {
-        let is_meant = |params: &Params| {
-            let has =
-                |(name, value): &(&str, &str)| params.get(*name).is_some_and(|own| own.to_string() == *value);
-            headline.params.iter().all(has)
-        };
-        (self.cases)().into_iter().find(is_meant)
+    /// The parameters of a headline's case on a machine.
+    pub fn case_of(&self, headline: &Headline, machine: &Topology) -> Option<Params> {
+        (self.cases)(machine).into_iter().find(|params| headline.names(params))
     }
 
     /// The benchmark whose comparison this one belongs to: its baseline, or itself. All cases of a comparison have
@@ -254,8 +253,13 @@ impl Benchmark {
 }
 
 /// For [`Benchmark::cases`]: one case, no parameters.
-pub fn one_case() -> Vec<Params> {
+pub fn one_case(_machine: &Topology) -> Vec<Params> {
     vec![Params::new()]
+}
+
+/// For [`Benchmark::cases`] and [`Benchmark::thorough_cases`]: none.
+pub fn no_case(_machine: &Topology) -> Vec<Params> {
+    Vec::new()
 }
 
 /// For [`Benchmark::cases`]: one parameter with several values.

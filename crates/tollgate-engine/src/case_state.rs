@@ -13,7 +13,9 @@ use super::events::Tally;
 use super::record::InstanceRecord;
 use super::shared::{Events, InstanceState, OWN_EVENTS, Readiness};
 use super::worker::{InstanceOrder, iterations_for};
-use super::{benchmark::Benchmark, clock::Clock, ending::Ending, refusal::Refusal, run::Decided};
+use super::{
+    benchmark::Benchmark, benchmark::Headline, clock::Clock, ending::Ending, refusal::Refusal, run::Decided,
+};
 
 /// A case, from the choice to its measurement.
 #[derive(Clone)]
@@ -31,6 +33,8 @@ pub(super) struct CaseState {
     pub medians: Vec<f64>,
     /// When the first and the last process that kept a batch ended.
     pub ends: Option<(Instant, Instant)>,
+    /// Its row on the first screen.
+    pub headline: Option<&'static Headline>,
     /// Its first figure was reported.
     pub is_reported: bool,
 }
@@ -55,6 +59,7 @@ impl CaseState {
             processes: Vec::new(),
             medians: Vec::new(),
             ends: None,
+            headline: None,
             is_reported: false,
         }
     }
@@ -172,10 +177,10 @@ impl CaseState {
             return None;
         }
         self.is_reported = true;
-        self.benchmark.headline_of(&self.params)?;
+        let headline = self.headline?;
         let operations = self.iterations * self.ready.ops;
         let median_ns = clock.nanoseconds(stats::median(&self.medians)?) / operations as f64;
-        Some(Decided { case: self.case(), median_ns })
+        Some(Decided { case: self.case(), headline, median_ns })
     }
 
     /// Time from the end of its first process to that of its last.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::{Rc, Weak};
 
 use super::refusal::{Refusal, Result};
-use super::{cpu, heartbeat::Heartbeat, limits::Quota, storage::Storage};
+use super::{cpu, heartbeat::Heartbeat, limits::Quota, storage::Storage, topology::Topology};
 
 /// What a bench process may use, and what its instances share.
 pub struct Context {
@@ -72,6 +72,11 @@ impl Context {
         self.affinity.clone().map_err(Refusal::Refuse)?;
         let others = cpu::others(&self.processors);
         others.first().copied().ok_or_else(Refusal::one_processor)
+    }
+
+    /// What its processors share. Read on first use; a quota of processor time is not known to a pinned thread.
+    pub fn topology(&mut self) -> Rc<Topology> {
+        self.shared("topology", |context| Rc::new(Topology::of(context.processors.clone())))
     }
 
     /// The fixture of this type and key, made on first use. It stays until the process ends.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use tollgate_os::{affinity, process::Child, rusage::Usage};
 
-use super::refusal::Result;
+use super::{refusal::Result, topology};
 
 /// The processors that this thread may run on, ascending.
 pub fn allowed() -> Vec<usize> {
@@ -29,10 +29,7 @@ const TOPOLOGY: &str = "/sys/devices/system/cpu/cpu";
 /// The processor to measure on by default: the last of those allowed, since processor 0 serves most interrupts; on a
 /// processor with two kinds of cores the last of the fast ones.
 pub fn usual(allowed: &[usize]) -> Option<usize> {
-    // Only Intel's hybrid processors have this PMU (arch/x86/events/intel/core.c).
-    let fast = std::fs::read_to_string("/sys/devices/cpu_core/cpus").map(|text| parse_list(&text));
-    let last_fast = fast.ok().and_then(|fast| allowed.iter().rfind(|cpu| fast.contains(cpu)).copied());
-    last_fast.or(allowed.last().copied())
+    topology::usual(allowed, &topology::fast())
 }
 
 /// A list such as `0-3,8` (cpuset(7), list format). Malformed parts are skipped.

@@ -65,6 +65,7 @@ mod slow_down;
 mod storage;
 mod supervisor;
 pub mod timed;
+pub mod topology;
 pub mod users;
 pub mod versus;
 mod worker;
@@ -72,7 +73,7 @@ mod worker;
 pub use aspect::Aspect;
 pub use benchmark::{
     Benchmark, Chosen, Commands, Extent, Headline, Kind, PLAIN, Section, Share, Suite, TIME_OF_MEMORY, each,
-    each_word, never_absent, number, one_case, params, word,
+    each_word, never_absent, no_case, number, one_case, params, word,
 };
 pub use clock::{Clock, Span};
 pub use compat::Entry;
@@ -97,4 +98,5 @@ pub use selection::{Group, Selection};
 pub use shared::MAX_INSTANCES;
 pub use storage::Storage;
 pub use timed::{LongLoop, LoopContext, Timed, TimedLoop, run_empty};
+pub use topology::Topology;
 pub use worker::serve_if_worker;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use tollgate_model::text::said_by;
 use tollgate_model::{Case, Fact, Measurement};
 
-use super::plan::Plan;
+use super::{benchmark::Headline, plan::Plan};
 
 /// The results of a run.
 #[derive(Debug, Clone, Default)]
@@ -80,6 +80,8 @@ pub struct Place {
 pub struct Decided {
     /// The case.
     pub case: Case,
+    /// Its row on the first screen.
+    pub headline: &'static Headline,
     /// Its median so far, in nanoseconds for each operation. Zero and less are below the detection limit.
     pub median_ns: f64,
 }

@@ -69,8 +69,11 @@ impl BatchOrder {
 impl Schedule {
     /// The chosen cases, the engine's own, and the suite's A/A control if its baseline was chosen.
     pub fn new(group: &Group, place: Place) -> Self {
-        let mut cases: Vec<CaseState> =
-            group.cases.iter().map(|(benchmark, params)| CaseState::new(benchmark, params.clone())).collect();
+        let chosen = group.cases.iter().enumerate().map(|(at, (benchmark, params))| CaseState {
+            headline: group.headline(at),
+            ..CaseState::new(benchmark, params.clone())
+        });
+        let mut cases: Vec<CaseState> = chosen.collect();
         let chosen = |name: &str| group.cases.iter().any(|(benchmark, _)| benchmark.name == name);
         let control = group.suite.control.filter(|control| control.baseline.is_some_and(chosen));
         let own = OWN_BENCHMARKS.iter().copied().chain(control);
@@ -102,7 +105,10 @@ impl Schedule {
 
     /// The same cases, without what was found of them.
     pub fn without_results(&self) -> Self {
-        let cases = self.cases.iter().map(|state| CaseState::new(state.benchmark, state.params.clone()));
+        let cases = self.cases.iter().map(|state| CaseState {
+            headline: state.headline,
+            ..CaseState::new(state.benchmark, state.params.clone())
+        });
         let (cases, share) = (cases.collect(), Duration::ZERO);
         Self {
             suite: self.suite,

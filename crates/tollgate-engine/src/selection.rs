@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tollgate_model::Case;
 
-use super::benchmark::{Benchmark, Chosen, Commands, Kind, Suite};
+use super::benchmark::{Benchmark, Chosen, Commands, Headline, Kind, Suite};
 use super::plan::Plan;
 
 /// The benchmarks that a user asked for, and their baselines.
@@ -32,6 +32,16 @@ impl Group {
             Kind::Instance(_) | Kind::Environment(_) => None,
             Kind::Command(commands) => Some(commands),
         }
+    }
+
+    /// The headline of the case at this index: of several cases with a headline's parameters the first has it.
+    pub(super) fn headline(&self, at: usize) -> Option<&'static Headline> {
+        let (benchmark, params) = self.cases.get(at)?;
+        let before = || self.cases[..at].iter().filter(|(other, _)| other.name == benchmark.name);
+        let is_its = |headline: &&Headline| {
+            headline.names(params) && !before().any(|(_, params)| headline.names(params))
+        };
+        benchmark.headlines.iter().find(is_its)
     }
 
     /// Whether its cases are of environments themselves.

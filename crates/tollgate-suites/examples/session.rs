@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use tollgate_engine::agent::{Means, serve};
 use tollgate_engine::session::{Link, Side, measure_in};
-use tollgate_engine::{Limits, Plan, Storage, interrupt, serve_if_worker};
+use tollgate_engine::{Limits, Plan, Storage, Topology, interrupt, serve_if_worker};
 use tollgate_model::{Case, Facts, Measured, stats};
 use tollgate_os::workdir::Workdir;
 use tollgate_suites::{Extent, Size, find, select};
@@ -124,7 +124,7 @@ fn session(seconds: f64, sides: &str, patterns: &[String]) {
     interrupt::install();
     let mut sides: Vec<Side<'_>> = sides.split(',').map(side).collect();
     let extent = if patterns.is_empty() { Extent::Headlines } else { Extent::Usual };
-    let selection = select(patterns, extent, Size::Small).unwrap();
+    let selection = select(&Topology::here(), patterns, extent, Size::Small).unwrap();
     let plan = Plan { executes: true, ..Plan::within(Duration::from_secs_f64(seconds)) };
     let began = Instant::now();
     let mut told = Duration::ZERO;

@@ -16,6 +16,9 @@ mod environments;
 mod files;
 mod ipc;
 mod locks;
+#[cfg(test)]
+#[path = "../../../tests/machines.rs"]
+mod machines;
 mod memory;
 mod prelude;
 mod processes;
@@ -32,7 +35,7 @@ mod uring;
 mod workloads;
 
 pub use registry::{SUITES, find};
-pub use selection::{UnknownPattern, everything, large_files, matches, select, with_file_size};
+pub use selection::{UnknownPattern, large_files, matches, select, with_file_size};
 pub use tollgate_engine::benchmark::{Benchmark, Extent, Suite};
 pub use traps::needs_kernel_module;
 pub use workloads::Size;

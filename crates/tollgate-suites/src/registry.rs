@@ -25,7 +25,10 @@ pub fn find(name: &str) -> Option<&'static Benchmark> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
+    use crate::machines::MACHINES;
 
     /// One screen has room for 25 rows, and each row for its name.
     #[test]
@@ -35,15 +38,16 @@ mod tests {
         let rows = headlines.iter().filter(|headline| headline.section != Section::Loads).count();
         assert!((20..=25).contains(&(rows + 1)), "{rows}");
         assert!(headlines.iter().all(|headline| headline.name.len() <= 28));
-        let absent: Vec<&str> = all()
-            .flat_map(|benchmark| {
-                benchmark.headlines.iter().filter(|headline| benchmark.case_of(headline).is_none())
-            })
-            .map(|headline| headline.name)
-            .collect();
-        // With one processor there is no other to fight with.
-        if tollgate_engine::cpu::allowed().len() > 1 {
-            assert!(absent.is_empty(), "{absent:?}");
+        for simulated in &MACHINES {
+            let machine = simulated.topology();
+            let of_largest = (simulated.caches)(0).iter().map(|(.., kib, _)| kib * 4).max();
+            let absent = all().flat_map(|benchmark| {
+                benchmark.headlines.iter().filter(|headline| benchmark.case_of(headline, &machine).is_none())
+            });
+            let absent: Vec<&str> = absent.map(|headline| headline.name).collect();
+            // Working sets end at four times the last level.
+            let expected: &[&str] = if of_largest < Some(128 << 10) { &["128M"] } else { &[] };
+            assert_eq!(absent, expected, "{}", simulated.name);
         }
     }
 
@@ -58,22 +62,18 @@ mod tests {
     }
 
     #[test]
-    fn suites_fit_into_a_process_and_names_operations_and_baselines_are_sound() {
+    fn names_operations_and_baselines_are_sound() {
         let mut seen = std::collections::HashSet::new();
         for suite in SUITES {
-            let mut cases = 0;
             for benchmark in suite.benchmarks.iter().copied().chain(suite.control) {
                 let name = benchmark.name;
                 assert!(seen.insert(name), "{name} is registered twice");
-                let all = benchmark.cases_in(Extent::Thorough).len();
-                assert!(all > 0, "{name} has no case");
-                cases += all;
                 let is_instance = matches!(benchmark.kind, Kind::Instance(_));
                 assert_eq!(is_instance, !["workloads", "environments"].contains(&suite.name), "{name}");
                 assert!(benchmark.operation.ends_with('.') && benchmark.operation.len() > 20, "{name}");
                 if let Some(base) = benchmark.baseline {
                     let base = suite.benchmarks.iter().find(|other| other.name == base).expect("registered");
-                    assert_eq!((base.cases)().len(), 1, "{name}");
+                    assert_eq!((base.cases)(&Topology::default()).len(), 1, "{name}");
                     assert!(base.baseline.is_none(), "{name}: a baseline has no baseline of its own");
                 }
             }
@@ -82,17 +82,35 @@ mod tests {
                 "{}",
                 suite.name
             );
-            assert!(cases + OWN_BENCHMARKS.len() < MAX_INSTANCES, "{} has {cases} cases", suite.name);
+        }
+    }
+
+    #[test]
+    fn every_benchmark_has_cases_on_any_machine_and_those_of_a_suite_fit_into_a_process() {
+        for simulated in &MACHINES {
+            let machine = simulated.topology();
+            for suite in SUITES {
+                let numbers = suite.benchmarks.iter().map(|benchmark| {
+                    let cases = benchmark.cases_in(Extent::Thorough, &machine);
+                    let different: BTreeSet<String> = cases.iter().map(|case| format!("{case:?}")).collect();
+                    assert_eq!(different.len(), cases.len(), "{}: {}", simulated.name, benchmark.name);
+                    assert!(!cases.is_empty(), "{}: {} has no case", simulated.name, benchmark.name);
+                    cases.len()
+                });
+                let all = numbers.sum::<usize>() + OWN_BENCHMARKS.len();
+                assert!(all < MAX_INSTANCES, "{}: {} has {all} cases", simulated.name, suite.name);
+            }
         }
     }
 
     #[test]
     fn every_benchmark_and_every_case_crosses_a_boundary() {
+        let machine = MACHINES[2].topology();
         for benchmark in SUITES.iter().flat_map(|suite| suite.benchmarks.iter().copied().chain(suite.control))
         {
-            let distinct: std::collections::BTreeSet<_> = benchmark.crosses.iter().collect();
+            let distinct: BTreeSet<_> = benchmark.crosses.iter().collect();
             assert!(!distinct.is_empty() && distinct.len() == benchmark.crosses.len(), "{}", benchmark.name);
-            let cases = benchmark.cases_in(Extent::Thorough);
+            let cases = benchmark.cases_in(Extent::Thorough, &machine);
             for boundary in benchmark.crosses {
                 let is_crossed =
                     |params: &_| benchmark.crosses_in(params).any(|crossed| crossed == *boundary);

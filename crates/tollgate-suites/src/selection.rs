@@ -27,12 +27,7 @@ fn hint(near: &[String]) -> String {
     }
 }
 
-/// The default without patterns.
-pub fn everything() -> Selection {
-    select(&[], Extent::Usual, Size::Small).unwrap_or(Selection { groups: Vec::new(), find: registry::find })
-}
-
-/// The cases of this extent that match any of `patterns`: a suite (`entry`), a benchmark (`entry/syscall`), a case
+/// The cases that a machine has of this extent and that match any of `patterns`: a suite (`entry`), a benchmark (`entry/syscall`), a case
 /// (`entry/seccomp{instructions=32}`) or some of its parameters, or either with `*` for any characters. No pattern
 /// means everything but whole commands and environments themselves, see [`Kind`], or of that the [`Extent::Headlines`]; of the default cases those
 /// that are [`in_everything`](Benchmark::in_everything). A pattern also finds cases of
@@ -41,8 +36,13 @@ pub fn everything() -> Selection {
 ///
 /// # Errors
 /// The first pattern that matches nothing.
-pub fn select(patterns: &[String], extent: Extent, size: Size) -> Result<Selection, UnknownPattern> {
-    let candidates = candidates();
+pub fn select(
+    machine: &Topology,
+    patterns: &[String],
+    extent: Extent,
+    size: Size,
+) -> Result<Selection, UnknownPattern> {
+    let candidates = candidates(machine);
     let is_usual = |candidate: &Candidate| match Size::named(word(&candidate.params, Size::PARAMETER)) {
         Some(other) => other == size,
         None => !candidate.is_extra || extent == Extent::Thorough,
@@ -62,7 +62,7 @@ pub fn select(patterns: &[String], extent: Extent, size: Size) -> Result<Selecti
     for pattern in patterns {
         let found = chosen_by(pattern);
         if found.is_empty() {
-            return Err(UnknownPattern { pattern: pattern.clone(), near: hints(pattern) });
+            return Err(UnknownPattern { pattern: pattern.clone(), near: hints(machine, pattern) });
         }
         chosen.extend(found);
     }
@@ -70,10 +70,10 @@ pub fn select(patterns: &[String], extent: Extent, size: Size) -> Result<Selecti
         chosen.extend(chosen_by("*"));
         chosen.retain(|&at| matches!(candidates[at].benchmark.kind, Kind::Instance(_)));
         if extent == Extent::Usual {
-            chosen.retain(|&at| (candidates[at].benchmark.in_everything)(&candidates[at].params));
+            chosen.retain(|&at| (candidates[at].benchmark.in_everything)(&candidates[at].params, machine));
         }
         if extent == Extent::Headlines {
-            chosen.retain(|&at| candidates[at].benchmark.headline_of(&candidates[at].params).is_some());
+            chosen.retain(|&at| candidates[at].is_headline(machine));
         }
     }
     let base = |&at: &usize| candidates[at].benchmark.baseline_of(&candidates[at].params);
@@ -116,13 +116,20 @@ struct Candidate {
     is_extra: bool,
 }
 
+impl Candidate {
+    fn is_headline(&self, machine: &Topology) -> bool {
+        let mut headlines = self.benchmark.headlines.iter();
+        headlines.any(|headline| self.benchmark.case_of(headline, machine).as_ref() == Some(&self.params))
+    }
+}
+
 /// Every case of every suite, those of a benchmark together.
-fn candidates() -> Vec<Candidate> {
+fn candidates(machine: &Topology) -> Vec<Candidate> {
     let mut candidates = Vec::new();
     for suite in SUITES {
         for benchmark in suite.benchmarks {
-            let usual = (benchmark.cases)().into_iter().map(|params| (params, false));
-            let extra = (benchmark.thorough_cases)().into_iter().map(|params| (params, true));
+            let usual = (benchmark.cases)(machine).into_iter().map(|params| (params, false));
+            let extra = (benchmark.thorough_cases)(machine).into_iter().map(|params| (params, true));
             let candidate = |(params, is_extra)| Candidate { suite, benchmark, params, is_extra };
             candidates.extend(usual.chain(extra).map(candidate));
         }
@@ -165,10 +172,10 @@ pub fn wildcard(pattern: &str, text: &str) -> bool {
 }
 
 /// Names or cases similar to `pattern`.
-fn hints(pattern: &str) -> Vec<String> {
+fn hints(machine: &Topology, pattern: &str) -> Vec<String> {
     // The benchmark exists and its parameters do not match: list its cases.
     if let Some(benchmark) = pattern.split_once('{').and_then(|(name, _)| registry::find(name)) {
-        let cases = benchmark.cases_in(Extent::Thorough).into_iter();
+        let cases = benchmark.cases_in(Extent::Thorough, machine).into_iter();
         let cases: Vec<String> = cases.map(|params| benchmark.case(params).to_string()).collect();
         return nearest(pattern, cases.iter().map(String::as_str)).into_iter().map(str::to_owned).collect();
     }
@@ -220,12 +227,17 @@ fn distance(meant: &str, name: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::machines::MACHINES;
+
+    /// The cases that a pattern selects on a machine of two processors, or on all machines alike.
+    fn selected(patterns: &[&str], extent: Extent) -> Result<Selection, UnknownPattern> {
+        let patterns: Vec<String> = patterns.iter().map(ToString::to_string).collect();
+        select(&MACHINES[0].topology(), &patterns, extent, Size::Small)
+    }
 
     #[test]
     fn a_pattern_is_a_suite_a_benchmark_a_case_or_has_wildcards() {
-        let count = |pattern: &str| {
-            select(&[pattern.to_owned()], Extent::Usual, Size::Small).map(|s| s.cases().count())
-        };
+        let count = |pattern: &str| selected(&[pattern], Extent::Usual).map(|s| s.cases().count());
         assert_eq!(count("entry/call"), Ok(1));
         assert_eq!(count("entry/io-uring-nop"), Ok(3));
         assert_eq!(count("entry/io-uring-nop{batch=8}"), Ok(1));
@@ -242,39 +254,35 @@ mod tests {
 
     #[test]
     fn a_baseline_is_chosen_with_its_benchmark() {
-        let selection =
-            select(&["entry/user-dispatch".to_owned()], Extent::Usual, Size::Small).expect("registered");
+        let selection = selected(&["entry/user-dispatch"], Extent::Usual).expect("registered");
         let names: Vec<String> = selection.cases().map(|case| case.to_string()).collect();
         assert_eq!(names, ["entry/syscall", "entry/user-dispatch"]);
     }
 
     #[test]
     fn headlines_are_chosen_where_no_pattern_asks_for_others() {
-        let cases = |patterns: &[String]| {
-            let selection = select(patterns, Extent::Headlines, Size::Small).expect("registered");
-            selection.cases().collect::<Vec<Case>>()
+        let cases = |patterns: &[&str], extent| {
+            selected(patterns, extent).expect("registered").cases().collect::<Vec<Case>>()
         };
-        let chosen = cases(&[]);
-        let find = |case: &Case| registry::find(&case.benchmark).expect("registered");
-        let (headlines, others): (Vec<&Case>, Vec<&Case>) =
-            chosen.iter().partition(|case| find(case).headline_of(&case.params).is_some());
-        assert!((20..=30).contains(&headlines.len()), "{headlines:?}");
+        let is_headline = |case: &Case| {
+            let benchmark = registry::find(&case.benchmark).expect("registered");
+            benchmark.headlines.iter().any(|headline| headline.names(&case.params))
+        };
+        let (headlines, others): (Vec<Case>, Vec<Case>) =
+            cases(&[], Extent::Headlines).into_iter().partition(is_headline);
+        let marked = SUITES.iter().flat_map(|suite| suite.benchmarks.iter().map(|all| all.headlines.len()));
+        assert_eq!(headlines.len(), marked.sum::<usize>());
         let is_baseline = |other: &&Case| {
+            let find = |case: &Case| registry::find(&case.benchmark).expect("registered");
             headlines.iter().any(|case| find(case).baseline_of(&case.params).as_ref() == Some(*other))
         };
-        assert!(others.iter().all(is_baseline), "{others:?}");
-        let entry = cases(&["entry".to_owned()]);
-        assert_eq!(
-            entry.len(),
-            select(&["entry".to_owned()], Extent::Usual, Size::Small).unwrap().cases().count()
-        );
+        assert!(others.iter().all(|other| is_baseline(&other)), "{others:?}");
+        assert_eq!(cases(&["entry"], Extent::Headlines), cases(&["entry"], Extent::Usual));
     }
 
     #[test]
     fn an_unknown_pattern_names_similar_ones() {
-        let unknown = |pattern: &str| {
-            select(&[pattern.to_owned()], Extent::Usual, Size::Small).err().expect("unknown").near
-        };
+        let unknown = |pattern: &str| selected(&[pattern], Extent::Usual).err().expect("unknown").near;
         assert_eq!(unknown("entry/sysall")[0], "entry/syscall");
         assert_eq!(unknown("entri")[0], "entry");
         assert!(unknown("syscall").contains(&"entry/syscall".to_owned()));

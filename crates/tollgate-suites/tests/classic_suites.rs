@@ -1,5 +1,8 @@
 //! The page that says what corresponds to the classic suites names cases that exist, and every program of those suites.
 
+#[path = "../../../tests/machines.rs"]
+mod machines;
+
 use tollgate_suites::{Extent, SUITES, matches};
 
 const PAGE: &str = include_str!("../../../docs/classic-suites.md");
@@ -21,10 +24,11 @@ fn quoted(text: &str) -> impl Iterator<Item = &str> {
 fn every_case_that_is_named_exists() {
     let is_case = |quoted: &&str| quoted.contains('/') && !quoted.contains(' ');
     let cases: Vec<&str> = quoted(PAGE).filter(is_case).collect();
+    let machine = machines::MACHINES[0].topology();
     let benchmarks = SUITES.iter().flat_map(|suite| suite.benchmarks);
     let known: Vec<_> = benchmarks
         .flat_map(|benchmark| {
-            benchmark.cases_in(Extent::Thorough).into_iter().map(|params| benchmark.case(params))
+            benchmark.cases_in(Extent::Thorough, &machine).into_iter().map(|params| benchmark.case(params))
         })
         .collect();
     let exists = |named: &str| known.iter().any(|case| matches(named, case));

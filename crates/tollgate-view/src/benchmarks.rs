@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use tollgate_engine::Timed;
+use tollgate_engine::{Timed, Topology};
 use tollgate_model::measurement::pairs;
 use tollgate_model::{ParamValue, Params, Reach, Unit};
 use tollgate_suites::{Benchmark, SUITES};
@@ -34,7 +34,7 @@ struct Record {
     share: Option<&'static str>,
     /// Further counters.
     counters: &'static [&'static str],
-    /// One object per case; a benchmark without parameters has one case, an empty object.
+    /// One object per case on this machine; a benchmark without parameters has one case, an empty object.
     params: Vec<Params>,
     /// The cases that --thorough adds.
     thorough_params: Vec<Params>,
@@ -44,15 +44,16 @@ struct Record {
 }
 
 impl List {
-    /// The chosen benchmarks, in the order of the registry.
-    pub fn of(is_chosen: impl Fn(&Benchmark) -> bool) -> Self {
-        let all = SUITES.iter().flat_map(|suite| suite.benchmarks);
-        Self { benchmarks: all.filter(|benchmark| is_chosen(benchmark)).map(|all| Record::of(all)).collect() }
+    /// The chosen benchmarks with their cases on a machine, in the order of the registry.
+    pub fn of(machine: &Topology, is_chosen: impl Fn(&Benchmark) -> bool) -> Self {
+        let chosen =
+            SUITES.iter().flat_map(|suite| suite.benchmarks).filter(|benchmark| is_chosen(benchmark));
+        Self { benchmarks: chosen.map(|benchmark| Record::of(benchmark, machine)).collect() }
     }
 }
 
-/// The chosen benchmarks as text, suite by suite.
-pub fn text(is_chosen: impl Fn(&Benchmark) -> bool, width: usize) -> String {
+/// The chosen benchmarks with their cases on a machine as text, suite by suite.
+pub fn text(machine: &Topology, is_chosen: impl Fn(&Benchmark) -> bool, width: usize) -> String {
     let mut text = String::new();
     for suite in SUITES {
         let mut chosen = suite.benchmarks.iter().filter(|benchmark| is_chosen(benchmark)).peekable();
@@ -61,36 +62,37 @@ pub fn text(is_chosen: impl Fn(&Benchmark) -> bool, width: usize) -> String {
         }
         for benchmark in chosen {
             text.push_str(&format!("  {}\n", benchmark.name));
-            text.push_str(&paragraph(&about(benchmark), width, "      "));
+            text.push_str(&paragraph(&about(benchmark, machine), width, "      "));
         }
     }
     text
 }
 
 /// What a benchmark measures, with which instruction, in which cases, and its baseline.
-fn about(benchmark: &Benchmark) -> String {
+fn about(benchmark: &Benchmark, machine: &Topology) -> String {
     let with = |words: &str, what: Option<&str>| what.map(|what| format!(" {words}{what}."));
     let counters = (!benchmark.counters.is_empty()).then(|| benchmark.counters.join(", "));
     let share = benchmark.share.map(|share| format!("{} operations: {}", share.one_of, share.what));
     let said = [
-        with("Instruction: ", instruction(benchmark).as_deref()),
-        with("Through ", interface(benchmark).as_deref()),
+        with("Instruction: ", instruction(benchmark, machine).as_deref()),
+        with("Through ", interface(benchmark, machine).as_deref()),
         with("Counted: ", benchmark.counts),
         with("Counted for one in ", share.as_deref()),
         with("Also counted: ", counters.as_deref()),
         with("Crosses ", Some(&Reach::Boundaries(benchmark.crosses).to_string())),
-        in_words(" Cases: ", &(benchmark.cases)()),
-        in_words(" With --thorough also: ", &(benchmark.thorough_cases)()),
+        in_words(" Cases: ", &(benchmark.cases)(machine)),
+        in_words(" With --thorough also: ", &(benchmark.thorough_cases)(machine)),
         with("Baseline: ", benchmark.baseline),
-        with("Baseline: ", over(benchmark).as_ref().map(pairs).as_deref()),
+        with("Baseline: ", over(benchmark, machine).as_ref().map(pairs).as_deref()),
     ];
     std::iter::once(benchmark.operation.to_owned()).chain(said.into_iter().flatten()).collect()
 }
 
 /// The parameters of a benchmark's baseline case that differ from the others'.
-fn over(benchmark: &Benchmark) -> Option<Params> {
-    (benchmark.cases)().iter().find_map(|params| {
-        let mut over = (benchmark.baseline_params)(params)?;
+fn over(benchmark: &Benchmark, machine: &Topology) -> Option<Params> {
+    let cases = (benchmark.cases)(machine);
+    cases.iter().find_map(|params| {
+        let mut over = (benchmark.baseline_params)(params).filter(|base| cases.contains(base))?;
         over.retain(|name, value| params.get(name) != Some(value));
         (!over.is_empty()).then_some(over)
     })
@@ -128,27 +130,31 @@ fn enumerated(values: &[&ParamValue]) -> String {
 }
 
 /// The instructions that make the crossing, of all its cases.
-pub(crate) fn instruction(benchmark: &Benchmark) -> Option<String> {
-    each_once(benchmark, |timed| match timed {
+pub(crate) fn instruction(benchmark: &Benchmark, machine: &Topology) -> Option<String> {
+    each_once(benchmark, machine, |timed| match timed {
         Timed::Loop { instruction, .. } | Timed::Together { instruction, .. } => Some(instruction),
         Timed::Whole(_) => None,
     })
 }
 
 /// The interface that it calls, where it is no loop of instructions.
-pub(crate) fn interface(benchmark: &Benchmark) -> Option<String> {
-    each_once(benchmark, |timed| match timed {
+pub(crate) fn interface(benchmark: &Benchmark, machine: &Topology) -> Option<String> {
+    each_once(benchmark, machine, |timed| match timed {
         Timed::Whole(interface) => Some(interface),
         Timed::Loop { .. } | Timed::Together { .. } => None,
     })
 }
 
-fn each_once(benchmark: &Benchmark, name: fn(Timed) -> Option<&'static str>) -> Option<String> {
+fn each_once(
+    benchmark: &Benchmark,
+    machine: &Topology,
+    name: fn(Timed) -> Option<&'static str>,
+) -> Option<String> {
     let mut names = Vec::new();
     // A benchmark may have cases of --thorough alone.
-    let mut cases = (benchmark.cases)();
+    let mut cases = (benchmark.cases)(machine);
     if cases.is_empty() {
-        cases = (benchmark.thorough_cases)();
+        cases = (benchmark.thorough_cases)(machine);
     }
     for name in cases.iter().filter_map(|params| name((benchmark.timed)(params))) {
         if !names.contains(&name) {
@@ -159,22 +165,22 @@ fn each_once(benchmark: &Benchmark, name: fn(Timed) -> Option<&'static str>) -> 
 }
 
 impl Record {
-    fn of(benchmark: &'static Benchmark) -> Self {
+    fn of(benchmark: &'static Benchmark, machine: &Topology) -> Self {
         Self {
             name: benchmark.name,
             suite: benchmark.suite(),
             operation: benchmark.operation,
             crosses: benchmark.crosses.iter().map(|boundary| boundary.name()).collect(),
-            instruction: instruction(benchmark),
-            interface: interface(benchmark),
+            instruction: instruction(benchmark, machine),
+            interface: interface(benchmark, machine),
             unit: benchmark.unit,
             counts: benchmark.counts,
             share: benchmark.share.map(|share| share.what),
             counters: benchmark.counters,
-            params: (benchmark.cases)(),
-            thorough_params: (benchmark.thorough_cases)(),
+            params: (benchmark.cases)(machine),
+            thorough_params: (benchmark.thorough_cases)(machine),
             baseline: benchmark.baseline,
-            over: over(benchmark),
+            over: over(benchmark, machine),
         }
     }
 }

@@ -8,7 +8,7 @@ pub use functions::functions;
 
 use std::borrow::Cow;
 
-use tollgate_engine::Timed;
+use tollgate_engine::{Timed, Topology};
 use tollgate_model::measurement::pairs;
 use tollgate_model::stats::quantile;
 use tollgate_model::{Case, Effect, Fact, Facts, Reach};
@@ -33,9 +33,10 @@ const ROWS: usize = 12;
 const VALUE: usize = 44;
 
 /// The explanation of a benchmark, with its rows of a run where it has any, and what the environments of the run's session cost it. The
-/// facts are the run's, or this machine's.
+/// facts are the run's, or this machine's; the cases are those of the machine.
 pub fn text(
     benchmark: &Benchmark,
+    machine: &Topology,
     summary: Option<&Summary>,
     session: Option<&Session>,
     facts: &Facts,
@@ -46,14 +47,14 @@ pub fn text(
         text.push_str(&paragraph(words, width, &format!("{name:<13}")));
     };
     field("Operation", benchmark.operation);
-    if let Some(instruction) = instruction(benchmark) {
+    if let Some(instruction) = instruction(benchmark, machine) {
         field("Instruction", &instruction);
     }
-    if let Some(interface) = interface(benchmark) {
+    if let Some(interface) = interface(benchmark, machine) {
         field("Through", &interface);
     }
     let is_counted = summary.is_some_and(counts::is_counted);
-    field("Subtracted", if is_counted { OF_COUNTS } else { subtracted(benchmark) });
+    field("Subtracted", if is_counted { OF_COUNTS } else { subtracted(benchmark, machine) });
     if let Some(counts) = benchmark.counts {
         field("Counted", &format!("{counts}, exactly one an operation, or the case fails"));
     }
@@ -83,7 +84,8 @@ pub fn text(
         text.push_str(&session::text(benchmark, session, width));
     }
     let case = headline(benchmark, &rows).map(|(case, _)| case.clone());
-    let case = case.or_else(|| (benchmark.cases)().into_iter().next().map(|params| benchmark.case(params)));
+    let first = || (benchmark.cases)(machine).into_iter().next().map(|params| benchmark.case(params));
+    let case = case.or_else(first);
     text.push_str(&paragraph(benchmark.avoid, width, "To avoid it  "));
     text.push_str(&paragraph(benchmark.source, width, "See          "));
     if let Some(case) = case {
@@ -97,8 +99,8 @@ const OF_COUNTS: &str =
     "empty loops, and a batch of half the operations: what each batch has once is not counted";
 
 /// What is subtracted from a batch.
-fn subtracted(benchmark: &Benchmark) -> &'static str {
-    let timed = (benchmark.cases)().first().map(|params| (benchmark.timed)(params));
+fn subtracted(benchmark: &Benchmark, machine: &Topology) -> &'static str {
+    let timed = (benchmark.cases)(machine).first().map(|params| (benchmark.timed)(params));
     match timed {
         Some(Timed::Loop { .. } | Timed::Together { .. }) => {
             "the shorter of two empty loops that run before and after each batch"
@@ -113,10 +115,7 @@ fn headline<'a>(
     rows: &[(&'a Case, &'a Figures<'a>)],
 ) -> Option<(&'a Case, &'a Figures<'a>)> {
     let is_headline = |(case, _): &&(&Case, &Figures)| {
-        benchmark.headlines.iter().any(|headline| {
-            let mut params = headline.params.iter();
-            params.all(|(name, value)| case.params.get(*name).is_some_and(|own| own.to_string() == *value))
-        })
+        benchmark.headlines.iter().any(|headline| headline.names(&case.params))
     };
     rows.iter().find(is_headline).or(rows.first()).copied()
 }
@@ -299,13 +298,15 @@ mod tests {
             ("hypervisor.nesting".to_owned(), Fact::known(vec!["a mark".to_owned()], "test")),
         ]
         .into();
+        let machine = Topology::default();
         for benchmark in tollgate_suites::SUITES.iter().flat_map(|suite| suite.benchmarks) {
-            let text = anstream::adapter::strip_str(&text(benchmark, None, None, &facts, 60)).to_string();
+            let text =
+                anstream::adapter::strip_str(&text(benchmark, &machine, None, None, &facts, 60)).to_string();
             assert!(text.contains("Operation") && text.contains("See"), "{text}");
             assert!(text.lines().all(|line| line.chars().count() <= 60), "{text}");
         }
         let int80 = tollgate_suites::find("entry/int80").expect("registered");
-        let text = text(int80, None, None, &facts, 80);
+        let text = text(int80, &machine, None, None, &facts, 80);
         assert!(text.contains("! hypervisor.nesting is a mark"), "{text}");
         assert!(text.contains("! mitigation.pti is yes"), "{text}");
     }

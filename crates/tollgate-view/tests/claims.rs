@@ -1,6 +1,8 @@
 //! The published experiments: none of their figures and claims is absent, their counterparts exist, and verdicts follow from the runs at
 //! hand.
 
+#[path = "../../../tests/machines.rs"]
+mod machines;
 #[path = "claims/published.rs"]
 mod published;
 mod sessions;
@@ -8,6 +10,7 @@ mod sessions;
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use machines::MACHINES;
 use published::PUBLISHED;
 use sessions::{host, runs};
 use tollgate_model::{Case, Facts, Run};
@@ -31,9 +34,10 @@ fn all() -> Vec<Experiment> {
     Experiment::names().map(experiment).collect()
 }
 
-/// The cases of the machine of the tests.
+/// The cases of a machine of two processors.
 fn cases() -> Vec<Case> {
-    let selected = tollgate_suites::select(&["*".to_owned()], Extent::Thorough, Size::Small);
+    let machine = MACHINES[0].topology();
+    let selected = tollgate_suites::select(&machine, &["*".to_owned()], Extent::Thorough, Size::Small);
     selected.expect("everything").cases().collect()
 }
 
@@ -117,12 +121,13 @@ fn every_published_figure_and_claim_is_told() {
 
 #[test]
 fn every_counterpart_is_a_registered_benchmark_with_these_parameters() {
+    let machine = MACHINES[0].topology();
     for experiment in all() {
         for pattern in experiment.quantities().iter().flat_map(|quantity| quantity.patterns()) {
             let (name, params) = pattern.split_once('{').unwrap_or((pattern, "}"));
             let benchmark = tollgate_suites::find(name);
             let benchmark = benchmark.unwrap_or_else(|| panic!("{}: no benchmark {name}", experiment.id));
-            let cases = benchmark.cases_in(Extent::Thorough);
+            let cases = benchmark.cases_in(Extent::Thorough, &machine);
             for pair in params.trim_end_matches('}').split(',').filter(|pair| !pair.is_empty()) {
                 let (parameter, _) = pair.trim().split_once('=').expect("name=value");
                 let has = cases.iter().any(|params| params.contains_key(parameter));
@@ -145,7 +150,8 @@ fn what_takes_minutes_is_not_measured_unasked() {
         }
         if !patterns.is_empty() {
             let patterns: Vec<String> = patterns.into_iter().collect();
-            tollgate_suites::select(&patterns, Extent::Usual, Size::Small).expect("selected");
+            let machine = MACHINES[0].topology();
+            tollgate_suites::select(&machine, &patterns, Extent::Usual, Size::Small).expect("selected");
         }
     }
 }

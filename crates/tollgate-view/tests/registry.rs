@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use tollgate_engine::Topology;
 use tollgate_model::run::{SCHEMA, Tool};
 use tollgate_model::{
     Case, Environment, Fact, Facts, Measured, Measurement, Outcome, Params, ProcessRounds, Provenance, Run,
@@ -18,9 +19,9 @@ fn all() -> impl Iterator<Item = &'static Benchmark> {
     SUITES.iter().flat_map(|suite| suite.benchmarks).copied()
 }
 
-/// A benchmark's case; its first, where this machine has any.
+/// A benchmark's first case, where it has any without --thorough.
 fn case(benchmark: &Benchmark) -> Case {
-    let params: Params = (benchmark.cases)().into_iter().next().unwrap_or_default();
+    let params: Params = (benchmark.cases)(&Topology::default()).into_iter().next().unwrap_or_default();
     Case { benchmark: benchmark.name.to_owned(), params }
 }
 
@@ -77,8 +78,9 @@ fn plain(text: &str) -> &str {
 fn a_benchmark_is_in_every_list_page_and_export() {
     let run = run("20261121-015427-0001", 1.0, "base");
     let summary = Summary::of(&run);
-    let list = benchmarks::text(|_| true, WIDE);
-    let json = serde_json::to_string(&benchmarks::List::of(|_| true)).expect("JSON");
+    let machine = Topology::default();
+    let list = benchmarks::text(&machine, |_| true, WIDE);
+    let json = serde_json::to_string(&benchmarks::List::of(&machine, |_| true)).expect("JSON");
     let page = report::page_of(std::slice::from_ref(&run)).render().expect("a page");
     let rows = row::ndjson(&run).expect("JSON");
     let metrics = openmetrics::openmetrics(std::slice::from_ref(&run));

@@ -5,7 +5,7 @@ mod hand;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use tollgate_engine::{Plan, Selection, interrupt};
+use tollgate_engine::{Plan, Selection, Topology, interrupt};
 use tollgate_model::Run;
 use tollgate_store::writing::Until;
 use tollgate_suites::{Extent, Size};
@@ -108,7 +108,7 @@ fn missing(experiments: &[Experiment], hand: &Hand) -> Result<Option<Selection>,
         return Ok(None);
     }
     let patterns: Vec<String> = patterns.into_iter().collect();
-    tollgate_suites::select(&patterns, Extent::Usual, Size::Small)
+    tollgate_suites::select(&Topology::here(), &patterns, Extent::Usual, Size::Small)
         .map(Some)
         .map_err(|unknown| Failure::input(unknown.to_string()))
 }

@@ -1,6 +1,6 @@
 //! `tollgate doctor`: what disturbs measurements on this machine, and the remedies.
 
-use tollgate_engine::{Plan, interrupt};
+use tollgate_engine::{Plan, Topology, interrupt};
 use tollgate_suites::{Extent, Size};
 
 use crate::args::Format;
@@ -19,7 +19,7 @@ const PROCESSES: usize = 16;
 /// When it is interrupted, or no process can be measured at all; the condition of `--fail-on`.
 pub fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
     let cases = [BASELINE, "entry/int80", "entry/vm-exit"].map(str::to_owned);
-    let selection = tollgate_suites::select(&cases, Extent::Usual, Size::Small)
+    let selection = tollgate_suites::select(&Topology::here(), &cases, Extent::Usual, Size::Small)
         .map_err(|unknown| Failure::input(unknown.to_string()))?;
     interrupt::install();
     let run = run::make(&selection, &Plan::of_processes(PROCESSES), None, true)?;

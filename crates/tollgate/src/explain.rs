@@ -2,7 +2,7 @@
 
 mod functions;
 
-use tollgate_engine::Selection;
+use tollgate_engine::{Selection, Topology};
 use tollgate_inspect::Machine;
 use tollgate_store::Kind;
 use tollgate_suites::{Benchmark, Extent, Size, UnknownPattern};
@@ -19,7 +19,8 @@ use crate::out;
 /// # Errors
 /// When no benchmark or several are meant, or a run that was named cannot be read.
 pub fn explain(args: &ExplainArgs) -> Result<(), Failure> {
-    let (benchmark, selection) = chosen(&args.benchmark)?;
+    let machine = Topology::here();
+    let (benchmark, selection) = chosen(&machine, &args.benchmark)?;
     if let Some(environment) = &args.environment {
         return functions::explain(&args.benchmark, &selection, environment);
     }
@@ -49,7 +50,7 @@ pub fn explain(args: &ExplainArgs) -> Result<(), Failure> {
         }
     };
     let width = out::width();
-    out::page(&explain::text(benchmark, summary.as_ref(), session.as_ref(), facts, width))
+    out::page(&explain::text(benchmark, &machine, summary.as_ref(), session.as_ref(), facts, width))
 }
 
 /// As [`explain()`], for `tollgate run --explain BENCHMARK --in ENV`.
@@ -57,13 +58,13 @@ pub fn explain(args: &ExplainArgs) -> Result<(), Failure> {
 /// # Errors
 /// When no benchmark or several are meant, or it has no count there.
 pub fn explain_in(pattern: &str, environment: &str) -> Result<(), Failure> {
-    let (_, selection) = chosen(pattern)?;
+    let (_, selection) = chosen(&Topology::here(), pattern)?;
     functions::explain(pattern, &selection, environment)
 }
 
 /// The one benchmark whose cases a pattern means, and the selection of its cases.
-fn chosen(pattern: &str) -> Result<(&'static Benchmark, Selection), Failure> {
-    let select = tollgate_suites::select(&[pattern.to_owned()], Extent::Thorough, Size::Small);
+fn chosen(machine: &Topology, pattern: &str) -> Result<(&'static Benchmark, Selection), Failure> {
+    let select = tollgate_suites::select(machine, &[pattern.to_owned()], Extent::Thorough, Size::Small);
     let selection = select.map_err(|unknown: UnknownPattern| Failure::input(unknown.to_string()))?;
     // The selection has the baselines of the chosen ones as well.
     let cases = selection.cases().filter(|case| tollgate_suites::matches(pattern, case));

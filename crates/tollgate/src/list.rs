@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use tollgate_engine::Topology;
 use tollgate_suites::{Benchmark, Extent, Size};
 use tollgate_view::benchmarks;
 
@@ -17,12 +18,13 @@ pub fn list(args: &ListArgs) -> Result<(), Failure> {
     // Includes suites that are measured on request only.
     let everything = ["*".to_owned()];
     let patterns = if args.pattern.is_empty() { everything.as_slice() } else { &args.pattern };
-    let selection = tollgate_suites::select(patterns, Extent::Thorough, Size::Small)
+    let machine = Topology::here();
+    let selection = tollgate_suites::select(&machine, patterns, Extent::Thorough, Size::Small)
         .map_err(|unknown| Failure::input(unknown.to_string()))?;
     let chosen: HashSet<String> = selection.cases().map(|case| case.benchmark).collect();
     let is_chosen = |benchmark: &Benchmark| chosen.contains(benchmark.name);
     match args.format {
-        Format::Json => out::print_json(&benchmarks::List::of(is_chosen)),
-        Format::Table => out::print(&benchmarks::text(is_chosen, out::width())),
+        Format::Json => out::print_json(&benchmarks::List::of(&machine, is_chosen)),
+        Format::Table => out::print(&benchmarks::text(&machine, is_chosen, out::width())),
     }
 }

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use tollgate_engine::{
-    self, Allowed, BenchError, Findings, Group, INTERRUPTED, Limits, Plan, Selection, interrupt,
+    self, Allowed, BenchError, Findings, Group, INTERRUPTED, Limits, Plan, Selection, Topology, interrupt,
 };
 use tollgate_inspect::Machine;
 use tollgate_model::{Label, Measurement, Outcome, Run};
@@ -54,7 +54,7 @@ fn once(args: &RunArgs) -> Result<(), Failure> {
         Some(Size::Tree(size)) => size,
         _ => tollgate_suites::Size::default(),
     };
-    let mut selection = tollgate_suites::select(&patterns(args), extent, tree)
+    let mut selection = tollgate_suites::select(&Topology::here(), &patterns(args), extent, tree)
         .map_err(|unknown| Failure::input(unknown.to_string()))?;
     if let Some(Size::File(bytes)) = args.size
         && !tollgate_suites::with_file_size(&mut selection, bytes)
@@ -216,6 +216,7 @@ mod tests {
     #[test]
     fn what_an_emulator_executes_has_no_estimate_and_says_why() {
         let selection = tollgate_suites::select(
+            &Topology::default(),
             &["entry/syscall*".to_owned()],
             Extent::Usual,
             tollgate_suites::Size::Small,

@@ -140,8 +140,9 @@ fn chosen(args: &ShowArgs, kinds: &[Kind]) -> Result<(Vec<Run>, Vec<String>), Fa
 }
 
 fn is_pattern(word: &str) -> bool {
+    use tollgate_engine::Topology;
     use tollgate_suites::{Extent, Size, select};
-    select(&[word.to_owned()], Extent::Thorough, Size::Small).is_ok()
+    select(&Topology::here(), &[word.to_owned()], Extent::Thorough, Size::Small).is_ok()
 }
 
 /// Prints where a command's time went, as `trace` does.

@@ -2,6 +2,7 @@
 
 mod common;
 
+use common::machines::MACHINES;
 use common::{Home, document, measured};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -406,22 +407,17 @@ proptest! {
 
 #[test]
 fn the_page_of_a_run_of_everything_is_small() {
-    let home = Home::new();
-    let listed = home.json(["list", "--format", "json"]);
+    let (home, machine) = (Home::new(), MACHINES[0].topology());
     let mut run = document("20261121-015427-0001", Some("everything"), 1.0);
     let rows = run["measurements"].as_array_mut().expect("measurements");
     rows.clear();
     let mut estimate = 1.0;
-    for benchmark in listed["benchmarks"].as_array().expect("benchmarks") {
-        let found = tollgate_suites::find(benchmark["name"].as_str().expect("a name")).expect("registered");
-        let usual: Vec<Value> =
-            (found.cases)().into_iter().filter(found.in_everything).map(|case| json!(case)).collect();
-        for params in
-            benchmark["params"].as_array().expect("cases").iter().filter(|params| usual.contains(params))
-        {
+    for benchmark in tollgate_suites::SUITES.iter().flat_map(|suite| suite.benchmarks) {
+        let cases = (benchmark.cases)(&machine).into_iter();
+        for params in cases.filter(|params| (benchmark.in_everything)(params, &machine)) {
             estimate = if estimate > 1e7 { 1.0 } else { estimate * 1.05 };
-            let mut row = measured(benchmark["name"].as_str().expect("a name"), estimate, &[]);
-            row["params"] = params.clone();
+            let mut row = measured(benchmark.name, estimate, &[]);
+            row["params"] = json!(params);
             rows.push(row);
         }
     }

@@ -2,6 +2,7 @@
 
 mod common;
 
+use common::machines::MACHINES;
 use common::{Home, document, measured};
 use serde_json::{Value, json};
 use tollgate_suites::SUITES;
@@ -48,13 +49,13 @@ fn latency(benchmark: &str, params: &Value) -> f64 {
     }
 }
 
-/// A run of every case that `is_chosen`, in an environment of two hypervisors.
+/// A run of every case that `is_chosen` of a machine of two processors, in an environment of two hypervisors.
 fn run(is_chosen: impl Fn(&str, &Value) -> bool, noise: f64) -> Value {
-    let mut run = document(ID, None, 1.0);
+    let (mut run, machine) = (document(ID, None, 1.0), MACHINES[0].topology());
     let rows = SUITES
         .iter()
         .flat_map(|suite| suite.benchmarks)
-        .flat_map(|benchmark| (benchmark.cases)().into_iter().map(|params| (benchmark.name, json!(params))));
+        .flat_map(|of| (of.cases)(&machine).into_iter().map(move |params| (of.name, json!(params))));
     let rows = rows.filter(|(name, params)| is_chosen(name, params));
     let rows: Vec<Value> =
         rows.map(|(name, params)| row(name, &params, latency(name, &params), noise)).collect();
@@ -81,7 +82,8 @@ fn run(is_chosen: impl Fn(&str, &Value) -> bool, noise: f64) -> Value {
 
 fn is_headline(benchmark: &str, params: &Value) -> bool {
     let found = tollgate_suites::find(benchmark).expect("registered");
-    found.headlines.iter().any(|headline| found.case_of(headline).is_some_and(|case| json!(case) == *params))
+    let params = serde_json::from_value(params.clone()).expect("parameters");
+    found.headlines.iter().any(|headline| headline.names(&params))
 }
 
 /// The screen of a run at this width.

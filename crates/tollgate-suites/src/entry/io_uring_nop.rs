@@ -24,7 +24,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     source: "io_uring_enter(2); io_uring_setup(2)",
     crosses: &[KernelEntry, SystemCall, KernelCode, IoUring],
     timed: |_| Timed::once("syscall", TimedLoop::Long(submit_and_reap)),
-    cases: || each("batch", &[1, 8, 64]),
+    cases: |_| each("batch", &[1, 8, 64]),
     headlines: &[Headline {
         section: Section::Entry,
         name: "io_uring NOP, batch of 64",

@@ -23,7 +23,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         "wrapper" => Timed::once("call", TimedLoop::Long(wrapper)),
         _ => Timed::once("syscall", TimedLoop::Long(inline)),
     },
-    cases: || each_word("by", &["inline", "wrapper"]),
+    cases: |_| each_word("by", &["inline", "wrapper"]),
     baseline_params: |_| Some(params(&[("by", "inline".into())])),
     kind: Kind::Instance(|timed, params, _| {
         // SAFETY: getppid(2) has no preconditions.

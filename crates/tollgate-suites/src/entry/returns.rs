@@ -15,8 +15,8 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     source: "AMD APM vol. 2 and Intel SDM vol. 3, return predictors; Linux Documentation/admin-guide/hw-vuln/{srso,spectre}.rst",
     crosses: &[Call, KernelEntry, SystemCall, KernelCode],
     timed: |params| timed(number(params, "depth")).0,
-    cases: || each("depth", &[0, 1, 8, 24]),
-    in_everything: |params| [0, 8].contains(&number(params, "depth")),
+    cases: |_| each("depth", &[0, 1, 8, 24]),
+    in_everything: |params, _| [0, 8].contains(&number(params, "depth")),
     baseline_params: |_| Some(params(&[("depth", 0.into())])),
     kind: Kind::Instance(|_, params, _| {
         let (with, without) = timed(number(params, "depth"));

@@ -13,7 +13,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     source: "seccomp(2); Linux kernel/seccomp.c",
     crosses: &[KernelEntry, SystemCall, KernelCode, SeccompFilter, StoreForwarding],
     baseline: Some("entry/syscall"),
-    cases: || each("instructions", &[1, 32, 256]),
+    cases: |_| each("instructions", &[1, 32, 256]),
     kind: Kind::Instance(|_, params, _| {
         let instructions = number(params, "instructions") as usize;
         syscall::refused_loop()?.in_thread(move || install(instructions))

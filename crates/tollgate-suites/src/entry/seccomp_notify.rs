@@ -31,7 +31,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     crosses: &[KernelEntry, SystemCall, KernelCode, SeccompFilter, UserCopy, WakeUp, ContextSwitch],
     timed: |_| Timed::once("syscall", TimedLoop::Long(getppid)),
     counts: Some("notifications"),
-    in_everything: |_| false,
+    in_everything: |_, _| false,
     kind: Kind::Instance(|timed, _, _| {
         let supervised = Arc::new(Mutex::new(None));
         let hooks = Supervision(Arc::clone(&supervised));

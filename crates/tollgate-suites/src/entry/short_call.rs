@@ -19,8 +19,8 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     crosses: &[KernelEntry, SystemCall, KernelCode, UserCopy],
     crossed_in: |params, boundary| boundary != UserCopy || word(params, "call") != "write",
     timed: |_| Timed::once("syscall", TimedLoop::Long(call_of_three)),
-    cases: || each_word("call", &["read", "write", "fstat"]),
-    in_everything: |_| false,
+    cases: |_| each_word("call", &["read", "write", "fstat"]),
+    in_everything: |_, _| false,
     kind: Kind::Instance(|timed, params, _| {
         let (path, number, length) = match word(params, "call") {
             "read" => ("/dev/zero", libc::SYS_read, 1),
@@ -50,7 +50,7 @@ mod tests {
 
     #[test]
     fn each_call_does_what_it_says() {
-        for case in (BENCHMARK.cases)() {
+        for case in (BENCHMARK.cases)(&Topology::default()) {
             let Kind::Instance(make) = BENCHMARK.kind else { panic!("it has instances") };
             let made = make((BENCHMARK.timed)(&case), &case, &mut Context::here());
             let Some(mut instance) = ready(&case, made) else { continue };

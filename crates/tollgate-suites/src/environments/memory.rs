@@ -15,7 +15,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     },
     timed: |_| Timed::Whole("/proc/PID/smaps_rollup, /proc/meminfo"),
     unit: Unit::Bytes,
-    cases: || each_word(PARAMETER, &Memory::ALL.map(Memory::name)),
+    cases: |_| each_word(PARAMETER, &Memory::ALL.map(Memory::name)),
     kind: Kind::Environment(|params| {
         Memory::ALL.into_iter().find(|of| of.name() == word(params, PARAMETER)).map(Aspect::Memory)
     }),

@@ -16,7 +16,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         _ => matches!(boundary, VmExit | Exec | PageFault),
     },
     timed: |_| Timed::Whole("bytes of the firmware, of the kernel and of its first program"),
-    cases: || each_word(PARAMETER, &Phase::ALL.map(Phase::name)),
+    cases: |_| each_word(PARAMETER, &Phase::ALL.map(Phase::name)),
     kind: Kind::Environment(|params| {
         Phase::ALL.into_iter().find(|of| of.name() == word(params, PARAMETER)).map(Aspect::Phase)
     }),

@@ -21,9 +21,9 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     source: "open(2), O_CREAT and O_TMPFILE; Linux fs/ext4/ialloc.c, recently_deleted",
     crosses: &[KernelEntry, SystemCall, KernelCode, PathLookup, FileSystem, KernelAllocation],
     timed: |_| Timed::Whole("openat(2)"),
-    cases: || each_word("after", &["nothing"]),
+    cases: |_| each_word("after", &["nothing"]),
     // Each process deletes and waits for more than a second.
-    thorough_cases: || each_word("after", &["deletes"]),
+    thorough_cases: |_| each_word("after", &["deletes"]),
     baseline_params: |_| Some(params(&[("after", "nothing".into())])),
     kind: Kind::Instance(|_, params, context| {
         make(&DataDir::of(context)?, word(params, "after") == "deletes")

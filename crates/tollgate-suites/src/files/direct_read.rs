@@ -23,7 +23,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     source: "open(2), O_DIRECT; statx(2), STATX_DIOALIGN",
     crosses: &[KernelEntry, SystemCall, KernelCode, BlockRead, IdleExit],
     timed: |_| Timed::Whole("pread(2)"),
-    cases: || {
+    cases: |_| {
         let of = |buffer: &str| params(&[("buffer", buffer.into()), ("block", "4k".into())]);
         let mut cases = vec![of("aligned"), of("unaligned")];
         for gap in GAPS {
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn reads_of_every_gap_have_the_files_contents() {
         let own = Own::with_limit(8 << 20);
-        for case in (BENCHMARK.cases)().iter().filter(|case| case.contains_key("gap")) {
+        for case in (BENCHMARK.cases)(&Topology::default()).iter().filter(|case| case.contains_key("gap")) {
             let Some(mut instance) = crate::testing::ready(case, read(&own.dir, case)) else { return };
             for _ in 0..3 {
                 assert!(instance.batch(Clock::Kernel, Order::of(1)).expect("a batch").work > 0, "{case:?}");

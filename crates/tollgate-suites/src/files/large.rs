@@ -40,8 +40,8 @@ pub(super) static WRITTEN: Benchmark = Benchmark {
         _ => true,
     },
     timed: |_| Timed::Whole("openat(2), pwrite(2) of each MiB, and close(2)"),
-    cases: Vec::new,
-    thorough_cases: || {
+    cases: no_case,
+    thorough_cases: |_| {
         [("new", "buffered"), ("again", "buffered"), ("new", "direct")]
             .map(|(file, mode)| params(&[("file", file.into()), ("mode", mode.into()), (SIZE, USUAL.into())]))
             .to_vec()
@@ -63,8 +63,8 @@ pub(super) static READS: Benchmark = Benchmark {
         _ => true,
     },
     timed: |_| Timed::Whole("pread(2) of each 128 KiB"),
-    cases: Vec::new,
-    thorough_cases: || {
+    cases: no_case,
+    thorough_cases: |_| {
         ["cached", "readahead", "no-readahead"]
             .map(|state| params(&[("state", state.into()), (SIZE, USUAL.into())]))
             .to_vec()
@@ -369,7 +369,7 @@ mod tests {
             params.insert(SIZE.to_owned(), "3m".into());
             params
         };
-        (benchmark.thorough_cases)().into_iter().map(sized).collect()
+        (benchmark.thorough_cases)(&Topology::default()).into_iter().map(sized).collect()
     }
 
     #[test]

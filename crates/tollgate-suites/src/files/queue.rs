@@ -47,8 +47,8 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         _ => true,
     },
     timed: |_| Timed::Whole("io_uring_enter(2)"),
-    cases: || rows(&USUAL),
-    thorough_cases: || {
+    cases: |_| rows(&USUAL),
+    thorough_cases: |_| {
         let mut queues = Vec::new();
         for rw in ["read", "write", "mixed"] {
             for order in ["random", "sequential"] {
@@ -415,7 +415,7 @@ mod tests {
     fn each_kind_of_queue_runs_repeatedly_and_is_empty_between_batches() {
         let own = Own::with_limit(16 << 20);
         let sync = |queue: &Params| queue.contains_key("sync");
-        let all = BENCHMARK.cases_in(Extent::Thorough);
+        let all = BENCHMARK.cases_in(Extent::Thorough, &Topology::default());
         // Every depth of one kind, and every kind at one depth.
         let chosen = all.iter().filter(|case| {
             word(case, "figure") == "latency"
@@ -434,7 +434,7 @@ mod tests {
     #[test]
     fn each_operation_that_completes_is_counted_and_replaced() {
         let own = Own::with_limit(16 << 20);
-        let all = BENCHMARK.cases_in(Extent::Usual);
+        let all = BENCHMARK.cases_in(Extent::Usual, &Topology::default());
         let is_asked = |case: &&Params| number(case, "depth") == 16 && word(case, "order") == "sequential";
         let case = all.iter().find(is_asked).expect("a deep queue");
         let Some(mut full) = ready(case, Full::new(&own.dir, case)) else { return };
@@ -453,7 +453,7 @@ mod tests {
     #[test]
     fn a_wrong_answer_is_no_operation() {
         let own = Own::with_limit(16 << 20);
-        let case = &BENCHMARK.cases_in(Extent::Usual)[0];
+        let case = &BENCHMARK.cases_in(Extent::Usual, &Topology::default())[0];
         let Some(mut full) = ready(case, Full::new(&own.dir, case)) else { return };
         // The same file with other contents.
         full.reads.as_mut().expect("reads").contents = Some(Contents(77));

@@ -27,7 +27,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     },
     timed: |_| Timed::Whole("pread(2)"),
     counts: Some("reads with verified cache state"),
-    cases: || {
+    cases: |_| {
         let states = ["cached", "uncached"].into_iter();
         let blocks = |state: &'static str| {
             ["4k", "128k", "1m"].map(|block| params(&[("state", state.into()), ("block", block.into())]))
@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn every_read_is_certified() {
         let own = Own::with_limit(8 << 20);
-        for case in (BENCHMARK.cases)() {
+        for case in (BENCHMARK.cases)(&Topology::default()) {
             let Some(mut instance) = ready(&case, read(&own.dir, &case)) else { continue };
             for _ in 0..3 {
                 let batch = instance.batch(Clock::Kernel, Order::of(1)).expect("a batch");

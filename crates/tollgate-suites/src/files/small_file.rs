@@ -66,7 +66,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
             _ => "the nine system calls",
         })
     },
-    cases: || each_word("call", &CALLS),
+    cases: |_| each_word("call", &CALLS),
     kind: Kind::Instance(|_, params, context| {
         let dir = DataDir::of(context)?;
         dir.allows(2 * SMALL as u64)?;

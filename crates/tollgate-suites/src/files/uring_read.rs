@@ -17,7 +17,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     source: "io_uring_enter(2); io_uring_setup(2)",
     crosses: &[IoUring, KernelCode, BlockRead, IdleExit],
     timed: |_| Timed::Whole("io_uring_enter(2)"),
-    cases: || each("depth", &[1, 32]),
+    cases: |_| each("depth", &[1, 32]),
     bytes: |_| Some(SMALL as u64),
     kind: Kind::Instance(|_, params, context| read(&DataDir::of(context)?, params)),
     ..FILE

@@ -27,7 +27,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     timed: |params| {
         Timed::Whole(if word(params, "mode") == "dontcache" { "pwritev2(2)" } else { "pwrite(2)" })
     },
-    cases: || {
+    cases: |_| {
         let modes = ["buffered", "direct", "dontcache"].into_iter();
         let blocks = |mode: &'static str| {
             ["4k", "1m"].map(|block| params(&[("mode", mode.into()), ("block", block.into())]))
@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn writes_keep_the_files_length() {
         let own = Own::with_limit(8 << 20);
-        for case in (BENCHMARK.cases)() {
+        for case in (BENCHMARK.cases)(&Topology::default()) {
             let Some(mut instance) = ready(&case, write(&own.dir, &case)) else { continue };
             for _ in 0..3 {
                 instance.batch(Clock::Kernel, Order::of(1)).expect("a batch");

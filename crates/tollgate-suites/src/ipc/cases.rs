@@ -9,16 +9,16 @@ pub const SAME: &str = "same";
 pub const THREADS: &str = "threads";
 pub const PROCESSES: &str = "processes";
 
-/// The values of `cpus` on this machine: one processor, and two by what they share.
-fn processors() -> Vec<ParamValue> {
+/// The values of `cpus` on a machine: one processor, and two by what they share.
+fn processors(machine: &Topology) -> Vec<ParamValue> {
     let mut words = vec![SAME.into()];
-    words.extend(memory::relations());
+    words.extend(memory::relations(machine));
     words
 }
 
 /// Every case of the channels that `takes` names, in the order of tables.
-fn all(takes: fn(&Means) -> bool) -> Vec<Params> {
-    let processors = processors();
+fn all(machine: &Topology, takes: fn(&Means) -> bool) -> Vec<Params> {
+    let processors = processors(machine);
     let mut cases = Vec::new();
     for means in channel::ALL.iter().filter(|means| takes(means)) {
         for &bytes in means.bytes {
@@ -39,16 +39,18 @@ fn all(takes: fn(&Means) -> bool) -> Vec<Params> {
 }
 
 /// Every case of a round trip.
-pub fn of_round_trips() -> (Vec<Params>, Vec<Params>) {
+pub fn of_round_trips(machine: &Topology) -> (Vec<Params>, Vec<Params>) {
     let is_smallest = |case: &Params| {
         channel::means(case).is_some_and(|means| means.bytes.first() == Some(&number(case, "bytes")))
     };
-    all(|_| true).into_iter().partition(|case| word(case, "between") == PROCESSES || is_smallest(case))
+    all(machine, |_| true)
+        .into_iter()
+        .partition(|case| word(case, "between") == PROCESSES || is_smallest(case))
 }
 
 /// Every case of messages that are not answered: of channels that keep them.
-pub fn of_throughput() -> (Vec<Params>, Vec<Params>) {
-    all(|means| means.is_queue).into_iter().partition(|case| word(case, "between") == PROCESSES)
+pub fn of_throughput(machine: &Topology) -> (Vec<Params>, Vec<Params>) {
+    all(machine, |means| means.is_queue).into_iter().partition(|case| word(case, "between") == PROCESSES)
 }
 
 /// The boundaries that messages cross which are kept for a receiver.

@@ -43,7 +43,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     source: "connect(2); accept(2); tcp(7); unix(7); lmbench, lat_connect.c and lat_unix_connect.c",
     crosses: &[KernelEntry, SystemCall, KernelCode, KernelAllocation, Socket],
     timed: |_| Timed::Loop { code: TimedLoop::Long(connect_and_close), instruction: "syscall", times: 5 },
-    cases: || each_word("by", &["tcp", "unix"]),
+    cases: |_| each_word("by", &["tcp", "unix"]),
     kind: Kind::Instance(|timed, params, _| {
         let connections = Connections::new(word(params, "by"))?;
         let words = connections.words();

@@ -108,9 +108,9 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         };
         Timed::Loop { code: TimedLoop::Long(code), instruction: "syscall", times }
     },
-    cases: || rows(&[4 << 10, USUAL]),
-    thorough_cases: || rows(&[1 << 20]),
-    in_everything: |params| {
+    cases: |_| rows(&[4 << 10, USUAL]),
+    thorough_cases: |_| rows(&[1 << 20]),
+    in_everything: |params, _| {
         matches!(word(params, "by"), "read-write" | "splice") && number(params, "bytes") == USUAL
     },
     bytes: |params| Some(number(params, "bytes")),
@@ -355,7 +355,7 @@ mod tests {
 
     #[test]
     fn all_bytes_come_out_of_the_pipe() {
-        for case in BENCHMARK.cases_in(Extent::Thorough) {
+        for case in BENCHMARK.cases_in(Extent::Thorough, &Topology::default()) {
             let (by, bytes) = (word(&case, "by"), number(&case, "bytes") as usize);
             let Some(copies) = ready(&case, Copies::new(by, bytes)) else { continue };
             let batch = run(by, copies, 5);

@@ -44,8 +44,8 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         "modify" => Timed::once("syscall", TimedLoop::Long(modify)),
         _ => Timed::Loop { code: TimedLoop::Long(add_and_delete), instruction: "syscall", times: 2 },
     },
-    cases: || each_word("op", &["modify", "add-delete"]),
-    in_everything: |_| false,
+    cases: |_| each_word("op", &["modify", "add-delete"]),
+    in_everything: |_, _| false,
     kind: Kind::Instance(|timed, params, _| {
         let watched = Watched::new(word(params, "op") == "modify")?;
         let words = watched.words();
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn the_instance_is_as_before_and_a_failed_change_fails() {
-        for case in (BENCHMARK.cases)() {
+        for case in (BENCHMARK.cases)(&Topology::default()) {
             let is_there = word(&case, "op") == "modify";
             let Some(mut watched) = ready(&case, Watched::new(is_there)) else { continue };
             let mut context = LoopContext { words: watched.words(), result: 0 };

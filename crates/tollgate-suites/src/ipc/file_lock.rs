@@ -51,8 +51,8 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         let code = if word(params, "by") == "flock" { lock_file } else { lock_record };
         Timed::Loop { code: TimedLoop::Long(code), instruction: "syscall", times: 2 }
     },
-    cases: || each_word("by", &["record", "open-file", "flock"]),
-    in_everything: |_| false,
+    cases: |_| each_word("by", &["record", "open-file", "flock"]),
+    in_everything: |_, _| false,
     kind: Kind::Instance(|timed, params, _| {
         let locks = Locks::new(word(params, "by"))?;
         let words = locks.words();
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn each_kind_locks_and_unlocks_and_a_lock_that_stays_fails() {
-        for case in (BENCHMARK.cases)() {
+        for case in (BENCHMARK.cases)(&Topology::default()) {
             let Some(mut locks) = ready(&case, Locks::new(word(&case, "by"))) else { continue };
             let mut context = LoopContext { words: locks.words(), result: 0 };
             let Timed::Loop { code: TimedLoop::Long(code), .. } = (BENCHMARK.timed)(&case) else {

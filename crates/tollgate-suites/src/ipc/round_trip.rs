@@ -18,14 +18,14 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     timed,
     counters: COUNTERS,
     bytes: |params| Some(2 * number(params, "bytes")),
-    cases: || of_round_trips().0,
-    thorough_cases: || of_round_trips().1,
+    cases: |machine| of_round_trips(machine).0,
+    thorough_cases: |machine| of_round_trips(machine).1,
     headlines: &[Headline {
         section: Section::Processes,
         name: "TCP round trip, loopback",
         params: &[("by", "tcp"), ("bytes", "1"), ("between", PROCESSES), ("cpus", SAME)],
     }],
-    in_everything: |params| {
+    in_everything: |params, _| {
         let on_one = ["pipe", "unix", "tcp", "shm-futex"].map(|by| (by, PROCESSES, true));
         is_one_of(params, 1, &on_one)
             || is_one_of(params, 1, &[("shm-spin", PROCESSES, false)])

@@ -42,7 +42,7 @@ fn both((usual, others): (Vec<Params>, Vec<Params>)) -> Vec<Params> {
 
 #[test]
 fn every_round_trip_is_made_by_threads_and_by_processes() {
-    every(both(of_round_trips()), Part::Answer, 8, |case, talk| {
+    every(both(of_round_trips(&Topology::here())), Part::Answer, 8, |case, talk| {
         for _ in 0..2 {
             let batch = talk.batch(Clock::Kernel, Order::of(1));
             assert!(batch.as_ref().is_ok_and(|batch| batch.work > 0), "{case:?}: {batch:?}");
@@ -52,7 +52,7 @@ fn every_round_trip_is_made_by_threads_and_by_processes() {
 
 #[test]
 fn every_message_that_is_not_answered_arrives() {
-    every(both(of_throughput()), Part::Take, 40, |case, talk| {
+    every(both(of_throughput(&Topology::here())), Part::Take, 40, |case, talk| {
         for _ in 0..2 {
             let batch = talk.batch(Clock::Kernel, Order::of(1));
             assert!(batch.as_ref().is_ok_and(|batch| batch.work > 0), "{case:?}: {batch:?}");
@@ -67,7 +67,7 @@ fn on_one_processor_each_message_is_a_switch() {
         word(case, "cpus") == SAME
             && channel::means(case).is_some_and(|means| means.bytes.first() == Some(&number(case, "bytes")))
     };
-    let cases = both(of_round_trips()).into_iter().filter(smallest).collect();
+    let cases = both(of_round_trips(&Topology::here())).into_iter().filter(smallest).collect();
     every(cases, Part::Answer, TRIPS, |case, talk| {
         preferred();
         patiently(&format!("{case:?}: two switches a round trip"), || {

@@ -15,9 +15,9 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     timed,
     counters: COUNTERS,
     bytes: |params| Some(number(params, "bytes")),
-    cases: || of_throughput().0,
-    thorough_cases: || of_throughput().1,
-    in_everything: |params| {
+    cases: |machine| of_throughput(machine).0,
+    thorough_cases: |machine| of_throughput(machine).1,
+    in_everything: |params, _| {
         is_one_of(params, 64 << 10, &[("pipe", PROCESSES, false), ("tcp", PROCESSES, false)])
     },
     kind: Kind::Instance(|_, params, context| {

@@ -83,10 +83,10 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         "epoll" => Timed::once("syscall", TimedLoop::Long(epoll_wait)),
         _ => Timed::Together { code: poll_again, instruction: "syscall", times: 1 },
     },
-    cases: || rows(&[10, 100, 1000]),
+    cases: |_| rows(&[10, 100, 1000]),
     // More than an fd_set has bits, and more than a process may usually have open.
-    thorough_cases: || rows(&[4000]),
-    in_everything: |params| number(params, "descriptors") == 100 && word(params, "by") != "io_uring",
+    thorough_cases: |_| rows(&[4000]),
+    in_everything: |params, _| number(params, "descriptors") == 100 && word(params, "by") != "io_uring",
     kind: Kind::Instance(|timed, params, _| {
         let (by, count) = (word(params, "by").to_owned(), number(params, "descriptors") as usize);
         let made = Arc::new(Mutex::new(None));

@@ -24,7 +24,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ],
     timed: |_| Timed::Whole("fork(2), kill(2), waitpid(2) and the lock"),
     counters: &["free", "stayed held", "recoverable (EOWNERDEAD)", "acquisitions block"],
-    cases: || {
+    cases: |_| {
         let case = |by: Method, at: &str| params(&[("by", by.name().into()), ("at", at.into())]);
         let of = |at: &'static str| Method::LOCKS.into_iter().map(move |by| case(by, at));
         ["holding", "random"].into_iter().flat_map(of).collect()

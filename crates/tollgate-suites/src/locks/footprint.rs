@@ -15,7 +15,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     crossed_in: |params, _| word(params, "part") == "kernel",
     timed: |_| Timed::Whole("the addresses of its parts in this program, and /proc/kallsyms"),
     unit: Unit::Bytes,
-    cases: || {
+    cases: |_| {
         let case = |by: Method, part: &str| params(&[("by", by.name().into()), ("part", part.into())]);
         let own = Method::LOCKS.into_iter().flat_map(|by| [case(by, "code"), case(by, "data")]);
         let in_kernel = |by: &Method| !kernel_functions(*by).is_empty();

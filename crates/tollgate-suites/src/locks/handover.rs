@@ -48,7 +48,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     },
     timed: |_| Timed::Together { code: alternate, instruction: "call", times: 2 },
     counters: &["acquisitions restarted"],
-    cases: || {
+    cases: |_| {
         let case = |by: Method, cpus: &str| params(&[("by", by.name().into()), ("cpus", cpus.into())]);
         let of = |cpus: &'static str| Method::LOCKS.into_iter().map(move |by| case(by, cpus));
         ["one", "two"].into_iter().flat_map(of).collect()
@@ -236,7 +236,7 @@ mod tests {
             let all = cpu::allowed();
             let mut context = Context::here();
             cpu::pin(*all.last().expect("a processor")).expect("an allowed processor");
-            for case in (BENCHMARK.cases)() {
+            for case in (BENCHMARK.cases)(&Topology::default()) {
                 let Some(mut instance) = ready(&case, instance(&case, &mut context)) else { continue };
                 let batch = instance.batch(Clock::Kernel, Order::of(50)).expect("a batch");
                 assert!(batch.work > 0, "{case:?}");

@@ -17,8 +17,8 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     },
     timed: |_| Timed::Whole("sched_yield(2) and the lock"),
     counters: COUNTERS,
-    cases: || cases("one", &[2, 4, 8, 16, 32, 64]).into_iter().chain(cases("all", &[2, 16])).collect(),
-    thorough_cases: || cases("all", &[4, 8, 32, 64]),
+    cases: |_| cases("one", &[2, 4, 8, 16, 32, 64]).into_iter().chain(cases("all", &[2, 16])).collect(),
+    thorough_cases: |_| cases("all", &[4, 8, 32, 64]),
     baseline_params: |case| Some(Method::by_system_call(case)),
     kind: Kind::Instance(|_, params, context| instance(params, context)),
     ..PLAIN

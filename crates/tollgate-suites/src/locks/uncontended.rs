@@ -18,7 +18,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         }
         Err(_) => (PLAIN.timed)(params),
     },
-    cases: || each_word("by", &Method::LOCKS.map(Method::name)),
+    cases: |_| each_word("by", &Method::LOCKS.map(Method::name)),
     baseline_params: |case| Some(Method::by_system_call(case)),
     headlines: &[Headline {
         section: Section::Processes,

@@ -85,8 +85,8 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         let (code, _, instruction) = loops(params);
         Timed::Loop { code: TimedLoop::Long(code), instruction, times: operations(params) as usize }
     },
-    cases: || cases(&[1, 2]),
-    thorough_cases: || cases(&more_threads(cpu::allowed().len() as u64)),
+    cases: |_| cases(&[1, 2]),
+    thorough_cases: |machine| cases(&more_threads(machine.processors.len() as u64)),
     headlines: &[Headline {
         section: Section::Memory,
         name: "atomic add, 2 threads",

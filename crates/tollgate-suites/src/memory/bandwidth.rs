@@ -10,7 +10,6 @@ use std::sync::{Arc, Mutex};
 use super::region::{Amount, Page, Region};
 use super::topology::{Sizes, sharers};
 use crate::prelude::*;
-use crate::scaling::processors;
 
 mod loops;
 mod pass;
@@ -29,12 +28,12 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         Some((code, instruction, times)) => Timed::Together { code, instruction, times },
         None => Timed::Whole("no such instruction"),
     },
-    cases: || {
-        let caches = Sizes::here(&cpu::allowed());
-        usual(caches.last).into_iter().chain(of_all_processors(caches)).collect()
+    cases: |machine| {
+        let last = Sizes::of(machine).last;
+        usual(last).into_iter().chain(of_all_processors(machine)).collect()
     },
-    thorough_cases: || {
-        let last = Sizes::here(&cpu::allowed()).last;
+    thorough_cases: |machine| {
+        let last = Sizes::of(machine).last;
         let usual = usual(last);
         let every = all(last).into_iter();
         every.filter(|case| !usual.contains(case)).collect()
@@ -47,9 +46,9 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
 };
 
 /// Memory by each operation and by all processors, and reads from the caches of this core.
-fn says_most(params: &Params) -> bool {
+fn says_most(params: &Params, machine: &Topology) -> bool {
     let Some((op, by)) = chosen(params) else { return false };
-    let caches = Sizes::here(&cpu::allowed());
+    let caches = Sizes::of(machine);
     let kib = number(params, "kib");
     let is_memory = sizes(caches.last).last() == Some(&kib);
     match (op, word(params, "page") == Page::Small.word()) {
@@ -107,9 +106,9 @@ fn usual(last_level: u64) -> Vec<Params> {
 }
 
 /// Memory by all processors at the same time.
-fn of_all_processors(caches: Sizes) -> Vec<Params> {
-    let threads = processors();
-    let kib = of_each_thread(caches, sharers(&cpu::allowed()));
+fn of_all_processors(machine: &Topology) -> Vec<Params> {
+    let threads = machine.users() as u64;
+    let kib = of_each_thread(Sizes::of(machine), sharers(machine));
     let with = |op| case(op, usual_by(op), kib, Page::Small, threads);
     Op::ALL.into_iter().filter(|_| threads > 1).map(with).collect()
 }

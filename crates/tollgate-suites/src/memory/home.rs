@@ -5,13 +5,12 @@
 //! the page lies, and that is bound here; its copy of the line is gone when another processor has stored to it, or has read a region
 //! of four times the last-level cache.
 
-use std::fs;
-
 use super::pairing::two_cores;
 use super::region::{Page, Region};
 use super::topology::Sizes;
 use super::{bandwidth, latency, pingpong};
 use crate::prelude::*;
+use tollgate_engine::topology::Node;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "memory/home",
@@ -21,12 +20,11 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     crosses: &[MemoryAccess, CacheLine, Tlb],
     crossed_in: |params, boundary| (boundary == CacheLine) == (word(params, "of") == "pingpong"),
     timed: |_| Timed::Whole("mov, paddq: the loops of memory/latency, memory/pingpong and memory/bandwidth"),
-    cases: || cases(nodes().len()),
+    cases: |machine| cases(machine.nodes.len()),
     baseline_params: |params| {
         let mut base = params.clone();
         base.insert("home".to_owned(), "same".into());
-        let is_measured = nodes().len() > 1;
-        is_measured.then_some(base)
+        Some(base)
     },
     bytes: |params| (word(params, "of") == "bandwidth").then_some(4 << 10),
     kind: Kind::Instance(|_, params, context| instance(params, context)),
@@ -41,41 +39,6 @@ fn cases(nodes: usize) -> Vec<Params> {
     let homes: &[&str] = if nodes > 1 { &["same", "other"] } else { &["other"] };
     let case = |of: &str, home: &str| params(&[("of", of.into()), ("home", home.into())]);
     OF.iter().flat_map(|of| homes.iter().map(move |home| case(of, home))).collect()
-}
-
-/// A memory node, and its processors.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Node {
-    number: usize,
-    processors: Vec<usize>,
-    /// The distance to each node that is online, by number.
-    distances: Vec<(usize, u64)>,
-}
-
-impl Node {
-    fn distance(&self, other: usize) -> u64 {
-        self.distances.iter().find(|(number, _)| *number == other).map_or(u64::MAX, |(_, distance)| *distance)
-    }
-}
-
-const NODES: &str = "/sys/devices/system/node";
-
-/// The nodes that have memory (Documentation/ABI/stable/sysfs-devices-node).
-fn nodes() -> Vec<Node> {
-    let list = |path: String| cpu::parse_list(&fs::read_to_string(path).unwrap_or_default());
-    // A node's file has a distance for each node that is online, in their order.
-    let online = list(format!("{NODES}/online"));
-    let distances = |number: usize| {
-        let text = fs::read_to_string(format!("{NODES}/node{number}/distance")).unwrap_or_default();
-        let distances = text.split_whitespace().map_while(|word| word.parse().ok());
-        online.iter().copied().zip(distances).collect()
-    };
-    let node = |number| Node {
-        number,
-        processors: list(format!("{NODES}/node{number}/cpulist")),
-        distances: distances(number),
-    };
-    list(format!("{NODES}/has_memory")).into_iter().map(node).collect()
 }
 
 /// The node of a processor, or the other one at the least distance, of several the first.
@@ -93,7 +56,7 @@ fn chosen(nodes: &[Node], processor: usize, home: &str) -> Result<usize> {
 
 fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
     let processor = context.home()?;
-    let node = chosen(&nodes(), processor, word(params, "home"))?;
+    let node = chosen(&context.topology().nodes, processor, word(params, "home"))?;
     let caches = Sizes::shared(context);
     let of = word(params, "of");
     let bytes = if of == "pingpong" { HUGE as u64 } else { caches.last.saturating_mul(4) };
@@ -188,7 +151,9 @@ mod tests {
     fn memory_comes_from_the_node_that_it_is_bound_to() {
         let processor = pinned();
         let mut context = Context::here();
-        let Some(node) = ready("a node", chosen(&nodes(), processor, "same")) else { return };
+        let Some(node) = ready("a node", chosen(&context.topology().nodes, processor, "same")) else {
+            return;
+        };
         let Some(region) = ready("memory", on_node(4 << 20, node, &context.quota)) else { return };
         assert_eq!(node_of(region.address()), Ok(node));
         let caches = Sizes { l1: 32 << 10, l2: 512 << 10, last: 1 << 20 };
@@ -198,7 +163,7 @@ mod tests {
         let mut pass = bandwidth::of_region(region, caches).expect("an instance");
         pass.batch(Clock::Kernel, Order::of(16)).expect("the right sum");
         let other = params(&[("of", "latency".into()), ("home", "other".into())]);
-        if nodes().len() == 1 {
+        if context.topology().nodes.len() == 1 {
             let why = instance(&other, &mut context).err();
             assert_eq!(why, Some(skip!("this machine has one memory node")));
         }

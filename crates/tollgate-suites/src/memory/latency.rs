@@ -32,9 +32,9 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     source: "Intel Optimization Reference Manual, Memory; McVoy and Staelin, lmbench, USENIX 1996",
     crosses: &[MemoryAccess, Tlb],
     timed: |_| Timed::Loop { code: TimedLoop::Long(chase), instruction: "mov", times: LOADS },
-    cases: || cases(sizes(Sizes::here(&cpu::allowed()).last, 1)),
-    thorough_cases: || {
-        let last = Sizes::here(&cpu::allowed()).last;
+    cases: |machine| cases(sizes(Sizes::of(machine).last, 1)),
+    thorough_cases: |machine| {
+        let last = Sizes::of(machine).last;
         let usual = sizes(last, 1);
         cases(sizes(last, 8).into_iter().filter(|size| !usual.contains(size)).collect())
     },

@@ -36,7 +36,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         instruction: "lock add",
         times: OPERATIONS as usize,
     },
-    cases: || each("distance", &[8, 64, 128]),
+    cases: |_| each("distance", &[8, 64, 128]),
     kind: Kind::Instance(|_, params, context| {
         let pair = two_cores(context)?;
         let distance = (number(params, "distance") as usize / 8).min(WORDS - 1);

@@ -3,16 +3,16 @@
 use super::topology::{Pair, Relation, usual_pairs};
 use crate::prelude::*;
 
-/// The names of the relations that exist here; "unknown" if there is only one processor.
-pub(crate) fn words() -> Vec<ParamValue> {
+/// The names of the relations that exist on a machine; "unknown" if there is only one processor.
+pub(crate) fn words(machine: &Topology) -> Vec<ParamValue> {
     let words: Vec<ParamValue> =
-        usual_pairs(&cpu::allowed()).iter().map(|pair| pair.relation.word().into()).collect();
+        usual_pairs(machine).iter().map(|pair| pair.relation.word().into()).collect();
     if words.is_empty() { vec![Relation::Unknown.word().into()] } else { words }
 }
 
 /// The default pairs, for the instances of a bench process, of which many ask.
 pub(super) fn shared_pairs(context: &mut Context) -> Vec<Pair> {
-    context.shared("pairs", |context| usual_pairs(&context.processors))
+    context.shared("pairs", |context| usual_pairs(&context.topology()))
 }
 
 /// The default pair with this relation, this thread's processor first if it is one of them.

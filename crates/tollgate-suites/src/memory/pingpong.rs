@@ -62,19 +62,18 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         let (code, _, instruction) = loops(params);
         Timed::Together { code, instruction, times: 1 }
     },
-    cases: || match usual_pairs(&cpu::allowed()) {
+    cases: |machine| match usual_pairs(machine) {
         none if none.is_empty() => cases(&[(0, 0)]),
         pairs => cases(&pairs.iter().map(|pair| (pair.from, pair.to)).collect::<Vec<_>>()),
     },
-    thorough_cases: || {
-        let allowed = cpu::allowed();
-        let usual = usual_pairs(&allowed);
+    thorough_cases: |machine| {
+        let usual = usual_pairs(machine);
         let is_usual = |pair: &Pair| {
             usual
                 .iter()
                 .any(|other| [(pair.from, pair.to), (pair.to, pair.from)].contains(&(other.from, other.to)))
         };
-        let others = every_pair(&allowed).into_iter().filter(|pair| !is_usual(pair));
+        let others = every_pair(machine).into_iter().filter(|pair| !is_usual(pair));
         cases(&others.map(|pair| (pair.from, pair.to)).collect::<Vec<_>>())
     },
     headlines: &[Headline {
@@ -107,7 +106,7 @@ fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
         return Err(Refusal::one_processor());
     }
     let runner = hand_over(params, (from, to), Place::Own(Arc::default()), context);
-    let known = shared_pairs(context).into_iter().chain(every_pair(&context.processors));
+    let known = shared_pairs(context).into_iter().chain(every_pair(&context.topology()));
     let pair = known.into_iter().find(|pair| [(from, to), (to, from)].contains(&(pair.from, pair.to)));
     let notes =
         pair.map(|pair| pair.relation.in_words().to_owned()).into_iter().chain(left_out(&context.processors));
@@ -181,14 +180,17 @@ impl Contender for HandOver {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
+    use crate::machines::MACHINES;
     use crate::testing::{pinned, two_processors};
 
     #[test]
     fn every_hand_over_is_one() {
         let Some((all, clock)) = two_processors() else { return };
         // A thread that is pinned has no pair.
-        let (mut context, cases) = (Context::here(), (BENCHMARK.cases)());
+        let (mut context, cases) = (Context::here(), (BENCHMARK.cases)(&Topology::here()));
         pinned();
         for case in cases {
             let mut instance = instance(&case, &mut context).expect("two processors");
@@ -209,11 +211,10 @@ mod tests {
             let (from, to) = (number(params, "from"), number(params, "to"));
             (from.min(to), from.max(to), word(params, "protocol").to_owned())
         };
-        let mut pairs: Vec<_> =
-            BENCHMARK.cases_in(tollgate_engine::benchmark::Extent::Thorough).iter().map(pair).collect();
-        let number = pairs.len();
-        pairs.sort();
-        pairs.dedup();
-        assert_eq!(pairs.len(), number);
+        for machine in &MACHINES {
+            let cases = BENCHMARK.cases_in(Extent::Thorough, &machine.topology());
+            let pairs: BTreeSet<_> = cases.iter().map(pair).collect();
+            assert_eq!(pairs.len(), cases.len(), "{}", machine.name);
+        }
     }
 }

@@ -4,7 +4,6 @@
 use tollgate_engine::contended::Outcome;
 
 use crate::prelude::*;
-use crate::scaling::processors;
 
 timed_loop! {
     /// Takes the permission to write from a page, and gives it back: only the first has to be known elsewhere. Word 0:
@@ -57,13 +56,13 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         let (code, times) = loops(params);
         Timed::Together { code, instruction: "syscall", times }
     },
-    cases: || cases(&CALLS, &usual_threads()),
-    in_everything: |params| word(params, "call") == "munmap",
-    thorough_cases: || {
-        let usual = usual_threads();
+    cases: |machine| cases(&CALLS, &usual_threads(machine)),
+    in_everything: |params, _| word(params, "call") == "munmap",
+    thorough_cases: |machine| {
+        let (usual, users) = (usual_threads(machine), machine.users() as u64);
         let more = (1..16).map(|power| (1_u64 << power) - 1);
         let more: Vec<u64> =
-            more.take_while(|&threads| threads + 1 < processors()).filter(|n| !usual.contains(n)).collect();
+            more.take_while(|&threads| threads + 1 < users).filter(|n| !usual.contains(n)).collect();
         cases(&CALLS, &more)
     },
     baseline_params: |params| {
@@ -79,9 +78,10 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
 const CALLS: [&str; 3] = ["mprotect", "madvise", "munmap"];
 
 /// No other thread, one, and one on every other processor.
-fn usual_threads() -> Vec<u64> {
-    let mut threads = vec![0, 1, processors().saturating_sub(1)];
-    threads.retain(|&threads| threads < processors());
+fn usual_threads(machine: &Topology) -> Vec<u64> {
+    let users = machine.users() as u64;
+    let mut threads = vec![0, 1, users.saturating_sub(1)];
+    threads.retain(|&threads| threads < users);
     threads.dedup();
     threads
 }

@@ -72,8 +72,10 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     timed: |params| Timed::Together { code: loops(params).0, instruction: "mov", times: 1 },
     unit: Unit::NanosecondsPerLine,
     share: Some(Share { what: "sampled lines came from the other processor", one_of: LINES }),
-    cases: || cases(&[("sequential", Page::Huge), ("random", Page::Huge), ("random", Page::Small)]),
-    thorough_cases: || cases(&[("sequential", Page::Small)]),
+    cases: |machine| {
+        cases(machine, &[("sequential", Page::Huge), ("random", Page::Huge), ("random", Page::Small)])
+    },
+    thorough_cases: |machine| cases(machine, &[("sequential", Page::Small)]),
     kind: Kind::Instance(|_, params, context| instance(params, context)),
     uncounted: Some(TIME_OF_MEMORY),
     ..PLAIN
@@ -87,10 +89,10 @@ fn loops(params: &Params) -> (tollgate_engine::timed::LongLoop, ContendingLoop) 
     }
 }
 
-fn cases(kinds: &[(&str, Page)]) -> Vec<Params> {
-    let caches = Sizes::here(&cpu::allowed());
+fn cases(machine: &Topology, kinds: &[(&str, Page)]) -> Vec<Params> {
+    let caches = Sizes::of(machine);
     let mut cases = Vec::new();
-    for pair in pairing::words() {
+    for pair in pairing::words(machine) {
         for (order, page) in kinds {
             for kib in sizes(caches) {
                 for shared in [false, true] {
@@ -320,7 +322,7 @@ mod tests {
             for shared in [false, true] {
                 let word = shared_pairs(&mut context)[0].relation.word();
                 let case = params(&[
-                    ("kib", sizes(Sizes::here(&all))[0].into()),
+                    ("kib", sizes(Sizes::shared(&mut context))[0].into()),
                     ("shared", ParamValue::Flag(shared)),
                     ("pair", word.into()),
                     ("order", order.into()),

@@ -17,9 +17,9 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     source: "Intel SDM vol. 3, Paging; Documentation/admin-guide/mm/transhuge.rst",
     crosses: &[Tlb, MemoryAccess],
     timed: |_| Timed::Loop { code: TimedLoop::Long(CHASE), instruction: "mov", times: LOADS },
-    cases: || cases(&[32, 1024, 4096], &[4, 32]),
-    in_everything: |params| number(params, "pages") == 4096 && number(params, "stride_kib") == 4,
-    thorough_cases: || {
+    cases: |_| cases(&[32, 1024, 4096], &[4, 32]),
+    in_everything: |params, _| number(params, "pages") == 4096 && number(params, "stride_kib") == 4,
+    thorough_cases: |_| {
         let (usual, all) =
             (cases(&[32, 1024, 4096], &[4, 32]), cases(&[32, 128, 512, 1024, 2048, 4096], &[4, 8, 16, 32]));
         all.into_iter().filter(|case| !usual.contains(case)).collect()

@@ -12,7 +12,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     source: "execve(2); ld.so(8)",
     crosses: &[Exec, PageFault, Tlb, KernelAllocation, KernelCode],
     timed: |_| Timed::Whole("execve(2)"),
-    cases: || each_word("image", &IMAGES.map(|(name, _)| name)),
+    cases: |_| each_word("image", &IMAGES.map(|(name, _)| name)),
     kind: Kind::Instance(|_, params, context| {
         Ok(instance(What::Exec(Image::of(word(params, "image"))), params, context)?.with_ops(LINKS as u64))
     }),

@@ -25,7 +25,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         _ => true,
     },
     timed: |_| Timed::Whole("fork(3)"),
-    cases: || with(kinds(), "until", &["return", "exited"]),
+    cases: |_| with(kinds(), "until", &["return", "exited"]),
     headlines: &[Headline {
         section: Section::Processes,
         name: "fork + exit + wait",

@@ -21,7 +21,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         ProcessExit,
     ],
     timed: |_| Timed::Whole("fork(3), execve(2)"),
-    cases: || with(cases_of_images(), "until", &["exited"]),
+    cases: |_| with(cases_of_images(), "until", &["exited"]),
     kind: Kind::Instance(|_, params, context| {
         instance(What::ForkExec(Image::of(word(params, "image"))), params, context)
     }),

@@ -37,7 +37,7 @@ pub(super) static TIME: Benchmark = Benchmark {
     ],
     crossed_in: |params, boundary| boundary != AddressSpaceCopy || word(params, "of") == "process",
     timed: |_| Timed::Whole("fork(2), pthread_create(3)"),
-    cases,
+    cases: |_| cases(),
     kind: Kind::Instance(|_, params, context| of_one(params, 0, context)),
     ..PLAIN
 };

@@ -25,7 +25,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         _ => true,
     },
     timed: |_| Timed::Whole("posix_spawn(3)"),
-    cases: || with(cases_of_images(), "until", &["return", "exited"]),
+    cases: |_| with(cases_of_images(), "until", &["return", "exited"]),
     headlines: &[Headline {
         section: Section::Processes,
         name: "posix_spawn, dynamic",

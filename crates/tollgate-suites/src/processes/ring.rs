@@ -23,7 +23,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     crossed_in: |params, boundary| boundary != MemoryAccess || number(params, "kib") > 0,
     timed: |_| Timed::Whole("pipe(7)"),
     counts: Some("switches"),
-    cases: || {
+    cases: |_| {
         let case = |(n, kib): (u64, u64)| params(&[("processes", n.into()), ("kib", kib.into())]);
         CASES.into_iter().map(case).collect()
     },

@@ -14,9 +14,9 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     crosses: &[KernelEntry, SystemCall, KernelCode, Timer, Sleep, ContextSwitch, WakeUp, IdleExit],
     timed: |_| Timed::Whole("clock_nanosleep(2)"),
     counters: &["context switches"],
-    cases: || rows(&[1, 100]),
-    thorough_cases: || rows(&[10, 1000]),
-    in_everything: |_| false,
+    cases: |_| rows(&[1, 100]),
+    thorough_cases: |_| rows(&[10, 1000]),
+    in_everything: |_, _| false,
     kind: Kind::Instance(|_, params, _| Ok(Instance::new(Sleeps::of(params)).with_most(64))),
     uncounted: Some("an idle processor executes nothing"),
     absence: killed_by_filter,
@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn a_sleep_takes_at_least_the_time_asked_for_and_the_slack_is_restored() {
         let before = set_slack(30_000);
-        for case in BENCHMARK.cases_in(Extent::Thorough) {
+        for case in BENCHMARK.cases_in(Extent::Thorough, &Topology::default()) {
             let batch = Sleeps::of(&case).batch(Clock::Kernel, Order::of(3)).expect("a batch");
             assert!(batch.work >= 3_000 * number(&case, "us"), "{case:?}: {batch:?}");
             assert!(batch.counters[0] <= 100, "{case:?}: {batch:?}");

@@ -15,7 +15,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         _ => true,
     },
     timed: |_| Timed::Whole("pthread_create(3), pthread_join(3)"),
-    cases: || with(kinds(), "until", &["return", "exited"]),
+    cases: |_| with(kinds(), "until", &["return", "exited"]),
     headlines: &[Headline {
         section: Section::Processes,
         name: "thread create + join",

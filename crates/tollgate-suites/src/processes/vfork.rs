@@ -11,7 +11,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     source: "vfork(2); posix_spawn(3)",
     crosses: &[ProcessCreation, KernelAllocation, KernelCode, ContextSwitch, WakeUp, ProcessExit],
     timed: |_| Timed::Whole("vfork(2)"),
-    cases: || with(kinds(), "until", &["return", "exited"]),
+    cases: |_| with(kinds(), "until", &["return", "exited"]),
     kind: Kind::Instance(|_, params, context| instance(What::Vfork, params, context)),
     ..PLAIN
 };

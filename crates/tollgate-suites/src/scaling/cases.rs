@@ -4,16 +4,16 @@ use crate::prelude::*;
 
 /// What the benchmarks of this suite have in common.
 pub const SCALED: Benchmark = Benchmark {
-    cases: || every_kind(&numbers(processors()).0),
-    thorough_cases: || every_kind(&numbers(processors()).1),
+    cases: |machine| every_kind(&numbers(machine).0),
+    thorough_cases: |machine| every_kind(&numbers(machine).1),
     baseline_params: alone,
-    in_everything: |_| false,
+    in_everything: |_, _| false,
     ..PLAIN
 };
 
 /// For [`Benchmark::in_everything`]: one thread, and one on each processor.
-pub fn threads_at_both_ends(params: &Params) -> bool {
-    word(params, "kind") == "threads" && [1, processors()].contains(&number(params, "users"))
+pub fn threads_at_both_ends(params: &Params, machine: &Topology) -> bool {
+    word(params, "kind") == "threads" && [1, machine.users() as u64].contains(&number(params, "users"))
 }
 
 /// The same case with one user.
@@ -28,16 +28,11 @@ pub fn has_others(params: &Params) -> bool {
     number(params, "users") > 1
 }
 
-/// The processors that so many users may have: those of the affinity mask, or as many as the cgroup's quota of processor
-/// time fills (cpu.max), where that is less.
-pub fn processors() -> u64 {
-    std::thread::available_parallelism().map_or(1, std::num::NonZero::get) as u64
-}
-
 /// The numbers of users by default, and the others of a thorough run: powers of two, and on a small machine every number.
-fn numbers(processors: u64) -> (Vec<u64>, Vec<u64>) {
+pub fn numbers(machine: &Topology) -> (Vec<u64>, Vec<u64>) {
     /// Of processors, where every number of users is measured.
     const FEW: u64 = 16;
+    let processors = machine.users() as u64;
     let mut usual = vec![1, 2, processors];
     usual.retain(|&users| users <= processors);
     usual.dedup();
@@ -64,11 +59,6 @@ pub fn processes_only(users: &[u64]) -> Vec<Params> {
     of_kind("processes", users).collect()
 }
 
-/// The usual numbers of users on this machine, and the others.
-pub fn numbers_here() -> (Vec<u64>, Vec<u64>) {
-    numbers(processors())
-}
-
 fn of_kind<'a>(kind: &'a str, users: &'a [u64]) -> impl Iterator<Item = Params> + 'a {
     users.iter().map(move |&users| params(&[("users", users.into()), ("kind", kind.into())]))
 }
@@ -88,9 +78,12 @@ mod tests {
     use tollgate_model::Case;
 
     use super::*;
+    use crate::machines::MACHINES;
 
     #[test]
     fn few_numbers_of_users_by_default_and_powers_of_two_in_a_thorough_run() {
+        let numbers =
+            |processors| numbers(&Topology { processors: (0..processors).collect(), ..Topology::default() });
         assert_eq!(numbers(1), (vec![1], vec![]));
         assert_eq!(numbers(2), (vec![1, 2], vec![]));
         assert_eq!(numbers(6), (vec![1, 2, 6], vec![3, 4, 5]));
@@ -100,11 +93,12 @@ mod tests {
 
     #[test]
     fn a_case_is_compared_with_one_user_of_its_kind() {
+        let machine = MACHINES[2].topology();
         for benchmark in super::super::SUITE.benchmarks {
-            for case in benchmark.cases_in(Extent::Thorough) {
+            for case in benchmark.cases_in(Extent::Thorough, &machine) {
                 let base = benchmark.baseline_of(&case);
                 assert_eq!(base.is_some(), has_others(&case), "{case:?}");
-                let known = |base: &Case| (benchmark.cases)().contains(&base.params);
+                let known = |base: &Case| (benchmark.cases)(&machine).contains(&base.params);
                 assert!(base.as_ref().is_none_or(known), "{case:?}");
             }
         }

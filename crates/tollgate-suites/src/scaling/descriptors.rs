@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use tollgate_engine::users::{Operation, Seat, Work};
 
-use super::cases::{SCALED, each_with, every_kind, has_others, numbers_here, threads_at_both_ends};
+use super::cases::{SCALED, each_with, every_kind, has_others, numbers, threads_at_both_ends};
 use super::work::{both, calls};
 use crate::descriptor::owned;
 use crate::files::data_dir::DataDir;
@@ -29,8 +29,8 @@ pub const OPEN: Benchmark = Benchmark {
     crosses: &[KernelEntry, SystemCall, KernelCode, PathLookup, CacheLine],
     crossed_in: |params, boundary| boundary != CacheLine || has_others(params),
     timed: |_| Timed::Whole("openat(2), close(2)"),
-    cases: || each_with(every_kind(&numbers_here().0), "file", &FILES),
-    thorough_cases: || each_with(every_kind(&numbers_here().1), "file", &FILES),
+    cases: |machine| each_with(every_kind(&numbers(machine).0), "file", &FILES),
+    thorough_cases: |machine| each_with(every_kind(&numbers(machine).1), "file", &FILES),
     in_everything: threads_at_both_ends,
     ..SCALED
 };
@@ -95,8 +95,8 @@ pub const WRITE: Benchmark = Benchmark {
     crosses: &[KernelEntry, SystemCall, KernelCode, PageCache, UserCopy, FileSystem, CacheLine],
     crossed_in: |params, boundary| boundary != CacheLine || has_others(params),
     timed: |_| Timed::Whole("pwrite64(2)"),
-    cases: || each_with(every_kind(&numbers_here().0), "file", &FILES),
-    thorough_cases: || each_with(every_kind(&numbers_here().1), "file", &FILES),
+    cases: |machine| each_with(every_kind(&numbers(machine).0), "file", &FILES),
+    thorough_cases: |machine| each_with(every_kind(&numbers(machine).1), "file", &FILES),
     ..SCALED
 };
 

@@ -4,7 +4,7 @@ use std::io;
 
 use tollgate_engine::users::{Operation, Seat, Work};
 
-use super::cases::{SCALED, has_others, numbers_here, processes_only, threads_at_both_ends};
+use super::cases::{SCALED, has_others, numbers, processes_only, threads_at_both_ends};
 use super::work::calls;
 use crate::prelude::*;
 use crate::syscall::call;
@@ -40,8 +40,8 @@ pub const BRK: Benchmark = Benchmark {
     crosses: &[KernelEntry, SystemCall, KernelCode, KernelAllocation, CacheLine],
     crossed_in: |params, boundary| boundary != CacheLine || has_others(params),
     timed: |_| Timed::Whole("brk(2)"),
-    cases: || processes_only(&numbers_here().0),
-    thorough_cases: || processes_only(&numbers_here().1),
+    cases: |machine| processes_only(&numbers(machine).0),
+    thorough_cases: |machine| processes_only(&numbers(machine).1),
     ..SCALED
 };
 

@@ -14,8 +14,6 @@ mod messages;
 mod tasks;
 mod work;
 
-pub(crate) use cases::processors;
-
 /// A benchmark with the number of its operation in the table.
 macro_rules! scaled {
     ($number:literal, $benchmark:expr) => {
@@ -68,7 +66,9 @@ mod tests {
         let mut context = Context::here().with_storage(storage);
         pinned();
         for benchmark in SUITE.benchmarks {
-            for case in (benchmark.cases)().into_iter().filter(|case| number(case, "users") <= 2) {
+            for case in
+                (benchmark.cases)(&Topology::here()).into_iter().filter(|case| number(case, "users") <= 2)
+            {
                 let Kind::Instance(make) = benchmark.kind else { panic!("{} has instances", benchmark.name) };
                 let made = make((benchmark.timed)(&case), &case, &mut context);
                 let Some(mut instance) = ready(benchmark.case(case.clone()), made) else { continue };

@@ -41,7 +41,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         _ => SMALL,
     },
     counts: Some("pages"),
-    cases: || each_word("by", &["touch", "populate", "huge"]),
+    cases: |_| each_word("by", &["touch", "populate", "huge"]),
     headlines: &[Headline {
         section: Section::Faults,
         name: "fresh page in a huge page",

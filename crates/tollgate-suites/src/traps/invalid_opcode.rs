@@ -26,7 +26,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     avoid: "Choose the code by CPUID at start instead of emulating missing instructions in a handler.",
     source: "Intel SDM vol. 3, Interrupt 6; sigaction(2); do_error_trap(), arch/x86/kernel/traps.c",
     baseline: Some("traps/imul"),
-    cases: || {
+    cases: |_| {
         let by = [None, Some("module-ring3"), Some("module-ring0")];
         let of = |by: Option<&str>, opcode: Option<&str>| {
             let pairs = [("by", by), ("opcode", opcode)];

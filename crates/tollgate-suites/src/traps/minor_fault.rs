@@ -17,7 +17,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     crosses: &[KernelEntry, Exception, KernelCode, PageFault, Tlb],
     timed: |params| if word(params, "page") == "thp" { LARGE } else { SMALL },
     counts: Some("minor faults"),
-    cases: || each_word("page", &["4k", "thp"]),
+    cases: |_| each_word("page", &["4k", "thp"]),
     headlines: &[Headline {
         section: Section::Faults,
         name: "minor page fault, 4 KiB",

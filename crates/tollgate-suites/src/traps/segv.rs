@@ -29,7 +29,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     crossed_in: |params, boundary| boundary != SystemCall || word(params, "repair") == "mprotect",
     timed: |_| SMALL,
     counts: Some("signals"),
-    cases: || each_word("repair", &["skip", "mprotect"]),
+    cases: |_| each_word("repair", &["skip", "mprotect"]),
     kind: Kind::Instance(|timed, params, _| {
         let repairs = word(params, "repair") == "mprotect";
         let around = ReadOnly::new(timed, repairs)?;

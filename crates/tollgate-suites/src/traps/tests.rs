@@ -54,10 +54,9 @@ pub(super) fn died_of(work: impl FnOnce()) -> Option<libc::c_int> {
 }
 
 fn cases() -> impl Iterator<Item = (&'static Benchmark, Params)> {
-    SUITE
-        .benchmarks
-        .iter()
-        .flat_map(|&benchmark| (benchmark.cases)().into_iter().map(move |params| (benchmark, params)))
+    SUITE.benchmarks.iter().flat_map(|&benchmark| {
+        (benchmark.cases)(&Topology::default()).into_iter().map(move |params| (benchmark, params))
+    })
 }
 
 /// The instance of a case, if the environment supports it.
@@ -163,7 +162,7 @@ fn a_blocked_or_ignored_signal_is_restored() {
 fn first_touches_are_as_many_faults_as_pages() {
     let _alone = alone();
     let benchmark = &super::minor_fault::BENCHMARK;
-    for params in (benchmark.cases)() {
+    for params in (benchmark.cases)(&Topology::default()) {
         let Some(mut instance) = ready(benchmark, &params) else { continue };
         let (_, most) = instance.limits();
         for iterations in [1, most / 2, most - 1, most] {

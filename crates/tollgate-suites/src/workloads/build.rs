@@ -35,7 +35,7 @@ pub(super) static WORKLOAD: Workload = Workload {
             IdleExit,
         ],
         timed: |_| Timed::Whole("make -j"),
-        cases: || cases(&[params(&[("jobs", 1.into())]), params(&[("jobs", "all".into())])]),
+        cases: |_| cases(&[params(&[("jobs", 1.into())]), params(&[("jobs", "all".into())])]),
         ..COMMAND
     },
     ready,

@@ -31,7 +31,7 @@ pub(super) static WORKLOAD: Workload = Workload {
             IdleExit,
         ],
         timed: |_| Timed::Whole("git checkout"),
-        cases: || cases(&[Params::new()]),
+        cases: |_| cases(&[Params::new()]),
         ..COMMAND
     },
     ready,

@@ -28,7 +28,7 @@ pub(super) static WORKLOAD: Workload = Workload {
             IdleExit,
         ],
         timed: |_| Timed::Whole("grep -rn"),
-        cases: || cases(&[Params::new()]),
+        cases: |_| cases(&[Params::new()]),
         ..COMMAND
     },
     ready,

@@ -29,7 +29,7 @@ pub(super) static WORKLOAD: Workload = Workload {
             IdleExit,
         ],
         timed: |_| Timed::Whole("ctags -R"),
-        cases: || cases(&[Params::new()]),
+        cases: |_| cases(&[Params::new()]),
         ..COMMAND
     },
     ready,

@@ -12,7 +12,7 @@ use super::command::{Command, Home, Owner};
 use super::*;
 use crate::prelude::*;
 use crate::testing::Directory;
-use crate::{Extent, everything, select};
+use crate::{Extent, select};
 
 fn workdir(own: &Directory) -> Workdir {
     Workdir::find(&own.0).expect("just made")
@@ -48,9 +48,9 @@ fn of_suite(selection: &Selection) -> usize {
 fn they_are_measured_where_they_are_asked_for_in_the_size_that_is_asked_for() {
     let chosen = |patterns: &[&str], size| {
         let patterns: Vec<String> = patterns.iter().map(ToString::to_string).collect();
-        select(&patterns, Extent::Usual, size).expect("registered")
+        select(&Topology::default(), &patterns, Extent::Usual, size).expect("registered")
     };
-    assert_eq!(of_suite(&everything()), 0);
+    assert_eq!(of_suite(&chosen(&[], Size::Small)), 0);
     assert_eq!(of_suite(&chosen(&["entry"], Size::Large)), 0);
     let small = chosen(&["workloads"], Size::Small);
     assert_eq!((of_suite(&small), small.cases().count()), (12, 12));
@@ -61,7 +61,8 @@ fn they_are_measured_where_they_are_asked_for_in_the_size_that_is_asked_for() {
     assert_eq!(large.cases().count(), 2);
     assert_eq!(chosen(&["workloads/grep{size=large}", "workloads/grep"], Size::Small).cases().count(), 4);
     // More time gives more repetitions, not other cases.
-    let thorough = select(&["workloads".to_owned()], Extent::Thorough, Size::Small).expect("registered");
+    let thorough = select(&Topology::default(), &["workloads".to_owned()], Extent::Thorough, Size::Small)
+        .expect("registered");
     assert!(thorough.cases().eq(small.cases()));
 }
 
@@ -69,7 +70,7 @@ fn they_are_measured_where_they_are_asked_for_in_the_size_that_is_asked_for() {
 fn the_default_time_depends_on_the_selection() {
     let minutes = |patterns: &[&str], size| {
         let patterns: Vec<String> = patterns.iter().map(ToString::to_string).collect();
-        let selection = select(&patterns, Extent::Usual, size).expect("registered");
+        let selection = select(&Topology::default(), &patterns, Extent::Usual, size).expect("registered");
         selection.usual_time().as_secs() / 60
     };
     assert_eq!(minutes(&["entry"], Size::Small), 1);
@@ -117,7 +118,8 @@ fn a_program_that_fails_is_quoted_and_one_that_takes_too_long_is_ended() {
 }
 
 fn greps() -> Selection {
-    select(&["workloads/grep".to_owned()], Extent::Usual, Size::Small).expect("registered")
+    select(&Topology::default(), &["workloads/grep".to_owned()], Extent::Usual, Size::Small)
+        .expect("registered")
 }
 
 fn reasons(storage: Result<Storage, String>) -> Vec<String> {

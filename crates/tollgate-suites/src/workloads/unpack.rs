@@ -27,7 +27,7 @@ pub(super) static WORKLOAD: Workload = Workload {
             IdleExit,
         ],
         timed: |_| Timed::Whole("tar -x"),
-        cases: || cases(&[Params::new()]),
+        cases: |_| cases(&[Params::new()]),
         ..COMMAND
     },
     ready,

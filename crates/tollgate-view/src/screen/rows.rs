@@ -274,12 +274,8 @@ pub(crate) fn headlines<'a>(summary: &'a Summary) -> Vec<(Section, &'a Row<'a>, 
 
 /// The measured row of a headline. The run may come from another machine, whose cases are not this one's.
 fn row_of<'a>(summary: &'a Summary, benchmark: &Benchmark, headline: &Headline) -> Option<&'a Row<'a>> {
-    let has = |case: &Case| {
-        let mut params = headline.params.iter();
-        params.all(|(name, value)| case.params.get(*name).is_some_and(|own| own.to_string() == *value))
-    };
     let mut rows = summary.rows.iter();
-    rows.find(|row| row.case.benchmark == benchmark.name && has(row.case))
+    rows.find(|row| row.case.benchmark == benchmark.name && headline.names(&row.case.params))
         .filter(|row| row.figures().is_some())
 }
 

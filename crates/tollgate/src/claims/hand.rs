@@ -1,5 +1,6 @@
 //! What is at hand of this machine: kept runs, facts, and the kernel's configuration.
 
+use tollgate_engine::Topology;
 use tollgate_inspect::{Machine, running_config};
 use tollgate_model::{Case, Environment, Facts, Run};
 use tollgate_store::Kind;
@@ -55,8 +56,9 @@ impl Hand {
 
 /// Every case of this machine, also those of the large tree.
 fn cases() -> Vec<Case> {
+    let machine = Topology::here();
     let of = |size| {
-        let selected = tollgate_suites::select(&["*".to_owned()], Extent::Thorough, size);
+        let selected = tollgate_suites::select(&machine, &["*".to_owned()], Extent::Thorough, size);
         selected.map(|selection| selection.cases().collect::<Vec<Case>>()).unwrap_or_default()
     };
     [of(Size::Small), of(Size::Large)].concat()

@@ -71,12 +71,8 @@ fn group(pattern: &str, selection: &Selection) -> Result<Group, Failure> {
         |(benchmark, params): &&Chosen| tollgate_suites::matches(pattern, &benchmark.case(params.clone()));
     let found = selection.groups.iter().find_map(|group| {
         let mut meant = group.cases.iter().filter(is_meant);
-        let is_headline = |(benchmark, params): &&Chosen| {
-            benchmark.headlines.iter().any(|headline| {
-                let mut own = headline.params.iter();
-                own.all(|(name, value)| params.get(*name).is_some_and(|param| param.to_string() == *value))
-            })
-        };
+        let is_headline =
+            |(benchmark, params): &&Chosen| benchmark.headlines.iter().any(|headline| headline.names(params));
         let case = meant.clone().find(is_headline).or_else(|| meant.next())?;
         Some(Group { suite: group.suite, cases: vec![case.clone()] })
     });

@@ -1,6 +1,6 @@
 //! `tollgate ram --compare`: file calls on each way to have files in memory, one way after the other.
 
-use tollgate_engine::{Plan, Storage, interrupt};
+use tollgate_engine::{Plan, Storage, Topology, interrupt};
 use tollgate_environments::{Driver, EnvironmentError, RamDisk};
 use tollgate_model::Run;
 use tollgate_suites::{Extent, Size};
@@ -18,9 +18,9 @@ const PROCESSES: usize = 40;
 /// # Errors
 /// When it is interrupted, or nothing can be measured at all; the need of root.
 pub fn compare(args: &RamArgs) -> Result<(), Failure> {
-    let selection =
-        tollgate_suites::select(&CASES.map(|(case, _)| case.to_owned()), Extent::Usual, Size::Small)
-            .map_err(|unknown| Failure::input(unknown.to_string()))?;
+    let cases = CASES.map(|(case, _)| case.to_owned());
+    let selection = tollgate_suites::select(&Topology::here(), &cases, Extent::Usual, Size::Small)
+        .map_err(|unknown| Failure::input(unknown.to_string()))?;
     let stop = || interrupt::requested().is_some();
     let file_system = match args.fs.as_str() {
         "none" | "tmpfs" => "ext4",

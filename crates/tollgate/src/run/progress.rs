@@ -78,12 +78,11 @@ impl Shown {
 /// A figure of the first screen as it is decided, by its name there.
 fn decided(decided: &Decided) -> Option<String> {
     let benchmark = tollgate_suites::find(&decided.case.benchmark)?;
-    let headline = benchmark.headline_of(&decided.case.params)?;
     let figure = match decided.median_ns {
         above if above > 0.0 => figures::estimate(above, benchmark.unit),
         _ => "below the detection limit".to_owned(),
     };
-    Some(format!("  {:<28} {figure:>10}", headline.name))
+    Some(format!("  {:<28} {figure:>10}", decided.headline.name))
 }
 
 /// On a terminal. It is drawn only when the engine reports progress: a drawing thread would disturb the measurement.
@@ -109,7 +108,8 @@ mod tests {
     #[test]
     fn a_decided_figure_has_its_name_on_the_first_screen() {
         let of = |benchmark: &str, median_ns| {
-            decided(&Decided { case: tollgate_model::Case::plain(benchmark), median_ns })
+            let headline = tollgate_suites::find(benchmark)?.headlines.first()?;
+            decided(&Decided { case: tollgate_model::Case::plain(benchmark), headline, median_ns })
         };
         assert_eq!(of("entry/int80", 5_970.0).as_deref(), Some("  int 0x80                        5.97 µs"));
         assert!(of("entry/vdso-clock", -0.1).is_some_and(|line| line.ends_with("below the detection limit")));

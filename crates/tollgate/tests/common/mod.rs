@@ -6,6 +6,8 @@
 pub mod guest;
 #[path = "../../../../tests/inherited.rs"]
 mod inherited;
+#[path = "../../../../tests/machines.rs"]
+pub mod machines;
 pub mod marked;
 
 use std::io::Read;

@@ -52,8 +52,8 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         Timed::Loop { code, instruction: "syscall", times }
     },
     counts: Some("switches"),
-    cases,
-    in_everything: |params| word(params, "by") != "semop",
+    cases: |_| cases(),
+    in_everything: |params, _| word(params, "by") != "semop",
     headlines: &[
         Headline {
             section: Section::Processes,
