@@ -1,0 +1,237 @@
+/* Times reference loops: one case a process, pinned to one processor.
+ *
+ *   loops --list
+ *   loops [--time SECONDS] [--cpu N] [--other N] [--dir DIRECTORY] [--leaver PROGRAM] CASE
+ *
+ * Prints a line with tabs: the case; the median over stretches of nanoseconds an operation, with a call and a return around each; the
+ * same inline; 0 or 1: which of both is compared; stretches; operations in each; what a stretch finds. Or `case skipped why`.
+ *
+ * A stretch is some hundred microseconds of operations between two readings of the clock. Those of both forms take turns, after a
+ * tenth of the time as a warm-up. The time of the same loop around nothing is subtracted.
+ */
+#include "loops.h"
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#define STRETCH 150e3 /* nanoseconds */
+#define MOST_STRETCHES 20000
+
+extern const struct loop entry_loops[], trap_loops[], memory_loops[], lock_loops[], process_loops[], ipc_loops[], scaling_loops[],
+    file_loops[];
+static const struct loop *const tables[] = {
+    entry_loops, trap_loops, memory_loops, lock_loops, process_loops, ipc_loops, scaling_loops, file_loops,
+};
+#define TABLES (sizeof tables / sizeof *tables)
+
+const char *directory = ".", *leaver = "";
+int home = -1, other = -1;
+static const struct loop *chosen;
+
+void die(const char *what)
+{
+    fprintf(stderr, "%s: %s (%s)\n", chosen ? chosen->name : "loops", what, strerror(errno));
+    _exit(2);
+}
+
+void skip(const char *why)
+{
+    printf("%s\tskipped\t%s\n", chosen->name, why);
+    fflush(stdout);
+    _exit(0);
+}
+
+void pin(int cpu)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(cpu, &set);
+    must(sched_setaffinity(0, sizeof set, &set) == 0);
+}
+
+double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec * 1e9 + time.tv_nsec;
+}
+
+/* The last processor that is allowed is the loop's, as tollgate chooses it. */
+static void find_processors(void)
+{
+    cpu_set_t set;
+    must(sched_getaffinity(0, sizeof set, &set) == 0);
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+        if (CPU_ISSET(cpu, &set)) {
+            if (home >= 0 && other < 0)
+                other = home;
+            home = cpu;
+        }
+}
+
+struct body {
+    int cpu;
+    void (*body)(void);
+};
+
+static void *run(void *argument)
+{
+    struct body own = *(struct body *)argument;
+    free(argument);
+    pin(own.cpu);
+    own.body();
+    return NULL;
+}
+
+void in_thread(int cpu, void (*body)(void))
+{
+    struct body *own = malloc(sizeof *own);
+    must(own != NULL);
+    *own = (struct body){ cpu, body };
+    pthread_t thread;
+    must((errno = pthread_create(&thread, NULL, run, own)) == 0);
+}
+
+void in_child(int cpu, void (*body)(void))
+{
+    pid_t child = fork();
+    must(child >= 0);
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        pin(cpu);
+        body();
+        _exit(0);
+    }
+}
+
+static void sleep_on(void)
+{
+    for (;;)
+        pause();
+}
+
+void become_threaded(void) { in_thread(home, sleep_on); }
+
+OPERATION(nothing) {}
+
+static double timed(const struct loop *loop, void (*form)(long), void (*empty)(long), long n)
+{
+    if (loop->before)
+        loop->before(n);
+    double began = now();
+    form(n);
+    double took = now() - began;
+    if (loop->after)
+        loop->after(n);
+    began = now();
+    empty(n);
+    double overhead = now() - began;
+    return (took - overhead) / n / (loop->each > 0 ? loop->each : 1);
+}
+
+/* Operations that take about the time of a stretch. */
+static long length(const struct loop *loop)
+{
+    long most = loop->most > 0 ? loop->most : 1L << 24, n = 1;
+    for (;;) {
+        double each = loop->each > 0 ? loop->each : 1;
+        double took = timed(loop, loop->calls, nothing_calls, n) * n * each;
+        if (n >= most || took > STRETCH / 2)
+            return n;
+        n = n * 2 < most ? n * 2 : most;
+    }
+}
+
+static int upwards(const void *a, const void *b)
+{
+    double first = *(const double *)a, second = *(const double *)b;
+    return (first > second) - (first < second);
+}
+
+static double median(double *values, long count)
+{
+    qsort(values, count, sizeof *values, upwards);
+    return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+}
+
+static double called[MOST_STRETCHES], inlined[MOST_STRETCHES];
+
+static void measure(const struct loop *loop, double seconds)
+{
+    if (loop->prepare)
+        loop->prepare();
+    long n = 1, count = 0;
+    double each = loop->each > 0 ? loop->each : 1;
+    if (!loop->stretch)
+        n = length(loop);
+    double began = now(), warm = began + seconds * 1e8, end = began + seconds * 1e9;
+    while (count < 3 || (now() < end && count < MOST_STRETCHES)) {
+        if (loop->stretch) {
+            inlined[count] = called[count] = loop->stretch(&n) / n / each;
+        } else {
+            called[count] = timed(loop, loop->calls, nothing_calls, n);
+            inlined[count] = timed(loop, loop->straight, nothing_inline, n);
+        }
+        if (now() > warm || count > 0 || loop->most == 1)
+            count++;
+    }
+    printf("%s\t%.5g\t%.5g\t%d\t%ld\t%ld\t%s\n", loop->name, median(called, count), median(inlined, count), loop->is_user_code, count, n,
+           loop->state);
+}
+
+static const struct loop *find(const char *name)
+{
+    for (size_t table = 0; table < TABLES; table++)
+        for (const struct loop *loop = tables[table]; loop->name; loop++)
+            if (strcmp(loop->name, name) == 0)
+                return loop;
+    fprintf(stderr, "%s: there is no such loop; --list says which there are\n", name);
+    exit(2);
+}
+
+static void list(void)
+{
+    for (size_t table = 0; table < TABLES; table++)
+        for (const struct loop *loop = tables[table]; loop->name; loop++)
+            printf("%s\t%s\n", loop->name, loop->state);
+}
+
+int main(int count, char **arguments)
+{
+    double seconds = 0.3;
+    find_processors();
+    for (int at = 1; at < count; at++) {
+        const char *word = arguments[at], *value = at + 1 < count ? arguments[at + 1] : "";
+        if (strcmp(word, "--list") == 0) {
+            list();
+            return 0;
+        }
+        if (strncmp(word, "--", 2) != 0) {
+            chosen = find(word);
+            break;
+        }
+        at++;
+        if (strcmp(word, "--time") == 0)
+            seconds = atof(value);
+        else if (strcmp(word, "--cpu") == 0)
+            home = atoi(value);
+        else if (strcmp(word, "--other") == 0)
+            other = atoi(value);
+        else if (strcmp(word, "--dir") == 0)
+            directory = value;
+        else if (strcmp(word, "--leaver") == 0)
+            leaver = value;
+    }
+    if (!chosen) {
+        fprintf(stderr, "loops: no case is named; --list says which there are\n");
+        return 2;
+    }
+    pin(home);
+    measure(chosen, seconds);
+    fflush(stdout);
+    /* Threads may still wait for a message. */
+    _exit(0);
+}
