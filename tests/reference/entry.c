@@ -1,5 +1,6 @@
 /* Kernel entry, and calls that avoid it. */
 #include "loops.h"
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/io_uring.h>
@@ -17,19 +18,24 @@ OPERATION(call) { callee(); }
 
 OPERATION(rdtsc) { __asm__ volatile("rdtsc" ::: "eax", "edx"); }
 
-OPERATION(vdso_clock)
+/* The vDSO's functions, called without the C library's around them. */
+static int (*vdso_gettime)(clockid_t, struct timespec *);
+static int (*vdso_cpu)(unsigned *, unsigned *, void *);
+static void find_vdso(void)
 {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    __asm__ volatile("" ::"m"(time));
+    void *vdso = dlopen("linux-vdso.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    if (!vdso)
+        skip("there is no vDSO");
+    vdso_gettime = (int (*)(clockid_t, struct timespec *))dlsym(vdso, "__vdso_clock_gettime");
+    vdso_cpu = (int (*)(unsigned *, unsigned *, void *))dlsym(vdso, "__vdso_getcpu");
+    must(vdso_gettime && vdso_cpu);
 }
 
-OPERATION(vdso_getcpu)
-{
-    unsigned cpu;
-    getcpu(&cpu, NULL);
-    __asm__ volatile("" ::"m"(cpu));
-}
+static struct timespec time_now;
+OPERATION(vdso_clock) { vdso_gettime(CLOCK_MONOTONIC, &time_now); }
+
+static unsigned cpu;
+OPERATION(vdso_getcpu) { vdso_cpu(&cpu, NULL, NULL); }
 
 /* None of the six registers of arguments is set: the kernel looks at none. */
 OPERATION(refused)
@@ -168,8 +174,8 @@ OPERATION(no_operations)
 const struct loop entry_loops[] = {
     ROW("entry/call", call, "a predicted call", .is_user_code = 1),
     ROW("entry/rdtsc", rdtsc, "nothing in flight waits for it", .is_user_code = 1),
-    ROW("entry/vdso-clock", vdso_clock, "the vDSO's code and page in the first-level caches", .is_user_code = 1),
-    ROW("entry/vdso-getcpu", vdso_getcpu, "the same", .is_user_code = 1),
+    ROW("entry/vdso-clock", vdso_clock, "the vDSO's code and page in the first-level caches", .prepare = find_vdso, .is_user_code = 1),
+    ROW("entry/vdso-getcpu", vdso_getcpu, "the same", .prepare = find_vdso, .is_user_code = 1),
     ROW("entry/syscall", refused, WARM),
     ROW("entry/syscall-getpid", getpid_call, WARM),
     ROW("entry/syscall-clock", clock_call, WARM),

@@ -117,7 +117,8 @@ void become_threaded(void) { in_thread(home, sleep_on); }
 
 OPERATION(nothing) {}
 
-static double timed(const struct loop *loop, void (*form)(long), void (*empty)(long), long n)
+/* Nanoseconds of a stretch. */
+static double stretch(const struct loop *loop, void (*form)(long), long n)
 {
     if (loop->before)
         loop->before(n);
@@ -126,23 +127,28 @@ static double timed(const struct loop *loop, void (*form)(long), void (*empty)(l
     double took = now() - began;
     if (loop->after)
         loop->after(n);
-    began = now();
-    empty(n);
-    double overhead = now() - began;
-    return (took - overhead) / n / (loop->each > 0 ? loop->each : 1);
+    return took;
+}
+
+/* Nanoseconds of an operation, less those of the loop around it. */
+static double operation(const struct loop *loop, void (*form)(long), void (*empty)(long), long n)
+{
+    double took = stretch(loop, form, n);
+    if (!loop->is_chain) {
+        double began = now();
+        empty(n);
+        took -= now() - began;
+    }
+    return took / n;
 }
 
 /* Operations that take about the time of a stretch. */
 static long length(const struct loop *loop)
 {
     long most = loop->most > 0 ? loop->most : 1L << 24, n = 1;
-    for (;;) {
-        double each = loop->each > 0 ? loop->each : 1;
-        double took = timed(loop, loop->calls, nothing_calls, n) * n * each;
-        if (n >= most || took > STRETCH / 2)
-            return n;
+    while (n < most && stretch(loop, loop->calls, n) < STRETCH / 2)
         n = n * 2 < most ? n * 2 : most;
-    }
+    return n;
 }
 
 static int upwards(const void *a, const void *b)
@@ -165,15 +171,15 @@ static void measure(const struct loop *loop, double seconds)
         loop->prepare();
     long n = 1, count = 0;
     double each = loop->each > 0 ? loop->each : 1;
-    if (!loop->stretch)
+    if (!loop->itself)
         n = length(loop);
     double began = now(), warm = began + seconds * 1e8, end = began + seconds * 1e9;
     while (count < 3 || (now() < end && count < MOST_STRETCHES)) {
-        if (loop->stretch) {
-            inlined[count] = called[count] = loop->stretch(&n) / n / each;
+        if (loop->itself) {
+            inlined[count] = called[count] = loop->itself(&n) / n / each;
         } else {
-            called[count] = timed(loop, loop->calls, nothing_calls, n);
-            inlined[count] = timed(loop, loop->straight, nothing_inline, n);
+            called[count] = operation(loop, loop->calls, nothing_calls, n) / each;
+            inlined[count] = operation(loop, loop->straight, nothing_inline, n) / each;
         }
         if (now() > warm || count > 0 || loop->most == 1)
             count++;

@@ -52,7 +52,8 @@ struct loop {
     long most;                  /* operations of a stretch; 0: as many as fill its time */
     double each;                /* operations of tollgate in one of these; 0: 1 */
     int is_user_code;           /* the inline loop is what is compared: no kernel entry whose return predictions matter */
-    double (*stretch)(long *n); /* times itself: nanoseconds of n operations */
+    int is_chain;               /* each operation waits for the one before it, so that the loop around them takes no time of its own */
+    double (*itself)(long *n);  /* times itself: nanoseconds of n operations */
 };
 
 /* A row of the operation `id`. */
@@ -61,7 +62,7 @@ struct loop {
 
 /* What the tables may use. */
 extern const char *directory; /* for files */
-extern const char *leaver;    /* a program that ends with 0, or executes its first argument */
+extern const char *leaver;    /* a program that ends with 0, or executes its first argument; beside it `-bare`, without a C library */
 extern int home, other;       /* the processor of the loop, and another one; other is -1 where there is none */
 
 _Noreturn void die(const char *what);

@@ -96,27 +96,34 @@ INLINE char *next_chunk(void)
     return chunk;
 }
 
-static __attribute__((target("avx2"), noinline)) void read_chunks(long n)
+#define AVX2 __attribute__((target("avx2"), noinline))
+
+static AVX2 void read_chunks(long n)
 {
+    __m256i a = _mm256_setzero_si256(), b = a, c = a, d = a;
     while (n--) {
-        const __m256i *from = (const __m256i *)next_chunk();
-        __m256i sums[4] = { { 0 } };
-        for (int at = 0; at < PAGE / 32; at += 8)
-            for (int which = 0; which < 8; which++)
-                sums[which % 4] = _mm256_add_epi64(sums[which % 4], from[at + which]);
-        __m256i sum = _mm256_add_epi64(_mm256_add_epi64(sums[0], sums[1]), _mm256_add_epi64(sums[2], sums[3]));
-        __asm__ volatile("" ::"x"(sum));
+        const __m256i *from = (const __m256i *)next_chunk(), *end = from + PAGE / 32;
+        for (; from != end; from += 8) {
+            a = _mm256_add_epi64(a, from[0]), b = _mm256_add_epi64(b, from[1]);
+            c = _mm256_add_epi64(c, from[2]), d = _mm256_add_epi64(d, from[3]);
+            a = _mm256_add_epi64(a, from[4]), b = _mm256_add_epi64(b, from[5]);
+            c = _mm256_add_epi64(c, from[6]), d = _mm256_add_epi64(d, from[7]);
+        }
     }
+    __asm__ volatile("" ::"x"(a), "x"(b), "x"(c), "x"(d));
 }
 
-static __attribute__((target("avx2"), noinline)) void write_chunks(long n)
+static AVX2 void write_chunks(long n)
 {
     __m256i value = _mm256_set1_epi64x(0x5a5a5a5a5a5a5a5a);
     while (n--) {
-        __m256i *into = (__m256i *)next_chunk();
-        for (int at = 0; at < PAGE / 32; at += 8)
-            for (int which = 0; which < 8; which++)
-                _mm256_store_si256(into + at + which, value);
+        __m256i *into = (__m256i *)next_chunk(), *end = into + PAGE / 32;
+        for (; into != end; into += 8) {
+            _mm256_store_si256(into, value), _mm256_store_si256(into + 1, value);
+            _mm256_store_si256(into + 2, value), _mm256_store_si256(into + 3, value);
+            _mm256_store_si256(into + 4, value), _mm256_store_si256(into + 5, value);
+            _mm256_store_si256(into + 6, value), _mm256_store_si256(into + 7, value);
+        }
         __asm__ volatile("" ::: "memory");
     }
 }
@@ -186,10 +193,14 @@ OPERATION(hand_over)
 
 /* Changes of mappings. */
 static char *page;
+/* Between two pages that are not accessible: beside memory with the same protection it would be a part of one mapping, which each change
+ * divides and joins again. */
 static void one_page(void)
 {
-    page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    must(page != MAP_FAILED);
+    char *three = mmap(NULL, 3 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    must(three != MAP_FAILED);
+    page = three + PAGE;
+    must(mprotect(page, PAGE, PROT_READ | PROT_WRITE) == 0);
     *page = 1;
 }
 
@@ -214,7 +225,7 @@ OPERATION(map_touch_unmap)
 }
 
 #define CYCLE "all lines in one random cycle, which was followed before"
-#define FOLLOWS(name, make) { name, CYCLE, follow_all, follow_all, .prepare = make, .is_user_code = 1 }
+#define FOLLOWS(name, make) { name, CYCLE, follow_all, follow_all, .prepare = make, .is_user_code = 1, .is_chain = 1 }
 #define EACH_8 .each = 8, .is_user_code = 1
 
 const struct loop memory_loops[] = {
@@ -241,7 +252,7 @@ const struct loop memory_loops[] = {
     ROW("memory/neighbour{distance=128}", eight_additions, "the line, modified here", .prepare = neighbour_128, EACH_8),
     ROW("memory/pingpong{from=HOME,protocol=store,to=OTHER}", hand_over, "the line, modified by the other processor",
         .prepare = with_partner, .each = 2, .is_user_code = 1),
-    ROW("memory/shootdown{call=mprotect,threads=0}", protect_and_allow, "a page that is present and written; one thread",
+    ROW("memory/shootdown{call=mprotect,threads=0}", protect_and_allow, "a page that is present and written, a mapping of its own; one thread",
         .prepare = one_page),
     ROW("memory/shootdown{call=madvise,threads=0}", touch_and_discard, "the page that was given back last", .prepare = one_page),
     ROW("memory/shootdown{call=munmap,threads=0}", map_touch_unmap, "the page and the mapping's data that were given back last"),

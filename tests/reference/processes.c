@@ -70,11 +70,12 @@ OPERATION(thread_and_join)
 }
 
 static char *nothing[] = { 0 };
-static char *alone[2], *chain[6];
+static char *alone[2], *chain[6], bare[4096];
 static void name_program(void)
 {
     if (!*leaver)
         skip("no program to start was named (--leaver)");
+    snprintf(bare, sizeof bare, "%s-bare", leaver);
     alone[0] = (char *)leaver;
     for (int link = 0; link < 5; link++)
         chain[link] = (char *)leaver;
@@ -99,7 +100,7 @@ OPERATION(fork_exec_wait)
 
 OPERATION(shell)
 {
-    char *command[] = { "sh", "-c", (char *)leaver, NULL };
+    char *command[] = { "sh", "-c", bare, NULL };
     pid_t child = fork();
     if (child == 0) {
         execve("/bin/sh", command, nothing);
@@ -212,7 +213,7 @@ OPERATION(sleep_100us)
 
 const struct loop process_loops[] = {
     ROW("processes/fork{dirty_mib=0,until=exited}", fork_and_wait, SMALL),
-    { "processes/fork{dirty_mib=0,until=return}", SMALL, .stretch = until_return },
+    { "processes/fork{dirty_mib=0,until=return}", SMALL, .itself = until_return },
     ROW("processes/vfork{dirty_mib=0,until=exited}", vfork_and_wait, SMALL),
     ROW("processes/clone3{dirty_mib=0,until=exited}", clone_and_wait, SMALL),
     ROW("processes/thread{dirty_mib=0,until=exited}", thread_and_join, "a stack that the C library kept from the last thread"),
@@ -220,9 +221,9 @@ const struct loop process_loops[] = {
         .prepare = name_program),
     ROW("processes/fork-exec{dirty_mib=0,image=static,until=exited}", fork_exec_wait, "the program in the page cache",
         .prepare = name_program),
-    { "processes/exec{image=static}", "the program in the page cache; a chain of five less one of one", .stretch = four_executions,
+    { "processes/exec{image=static}", "the program in the page cache; a chain of five less one of one", .itself = four_executions,
         .prepare = name_program },
-    ROW("processes/shell", shell, "both programs in the page cache", .prepare = name_program),
+    ROW("processes/shell", shell, "the shell and the program, which has no C library, in the page cache", .prepare = name_program),
     ROW("processes/switch{by=yield,placement=same-cpu}", yield, "a partner that yields on the same processor", .prepare = yield_here,
         .each = 2),
     ROW("processes/switch{by=futex,placement=same-cpu}", wake_and_wait, SLEEPS, .prepare = futex_here, .each = 2),
