@@ -1,8 +1,13 @@
 //! Whether an affinity binds. A sandbox may accept sched_setaffinity(2) and place threads as it likes, as gVisor does.
 //!
 //! Two threads that are pinned to one processor hand a word over to each other and spin until it comes back. On one
-//! processor a thread spins for the rest of its time slice before the other one runs at all. On two processors the word is
+//! processor a thread spins until it is switched out before the other one runs at all. On two processors the word is
 //! back within a microsecond, whenever both run. Spins are counted: in a sandbox a reading of the clock may take longer.
+//!
+//! A quick return alone shows nothing. Each wake-up of a third thread on the processor may put the other one of the two in the
+//! place of the first: a thread that wakes ten thousand times a second brings the word back as often. So a return
+//! counts where the kernel has not switched the thread out since it handed the word over. A kernel that counts no switches has
+//! the rarity of preemptions instead ([`OFTEN`]).
 
 use std::sync::atomic::{AtomicU64, Ordering::AcqRel, Ordering::Acquire};
 use std::time::{Duration, Instant};
@@ -14,7 +19,8 @@ use super::cpu;
 
 /// Some microseconds: far less than a time slice.
 const FEW_SPINS: u64 = 1000;
-/// So often that preemptions right behind a handover do not explain it. The threads stop there.
+/// So often that preemptions right behind a handover, where the kernel does not count them, do not explain it. The threads stop
+/// there.
 const OFTEN: u64 = 100;
 /// Or after this time.
 const LONGEST: Duration = Duration::from_millis(12);
@@ -30,7 +36,7 @@ pub(super) struct Observed {
     pub pinned: usize,
     /// The processors that they ran on, as getcpu(2) says.
     pub ran_on: [Option<usize>; 2],
-    /// How often the word came back within [`FEW_SPINS`].
+    /// How often the word came back within [`FEW_SPINS`] to a thread that was not switched out.
     pub quick: u64,
     pub over: Duration,
 }
@@ -80,7 +86,7 @@ impl Observed {
     /// For a fact's source.
     pub fn describe(&self) -> String {
         format!(
-            "two threads pinned to processor {}: a word came back {} times within {FEW_SPINS} spins, in {} ms",
+            "two threads pinned to processor {}: a word came back {} times within {FEW_SPINS} spins and without a switch, in {} ms",
             self.pinned,
             self.quick,
             self.over.as_millis()
@@ -100,19 +106,37 @@ impl Game {
     fn play(&self, turn: u64) -> Option<usize> {
         /// Between looks at the clock.
         const SPINS: usize = 1 << 12;
-        let mut spins = u64::MAX;
+        let mut handed_over: Option<HandedOver> = None;
         while self.quick.load(Acquire) < OFTEN && self.began.elapsed() < LONGEST {
             for _ in 0..SPINS {
                 if self.word.load(Acquire) % 2 == turn {
-                    self.quick.fetch_add(u64::from(spins < FEW_SPINS), AcqRel);
-                    spins = 0;
+                    let is_quick = handed_over.is_some_and(|before| before.is_back_at_once(cpu::switches));
+                    self.quick.fetch_add(u64::from(is_quick), AcqRel);
+                    // Before the word is handed over: a switch right behind that counts.
+                    handed_over = Some(HandedOver { spins: 0, switches: cpu::switches() });
                     self.word.fetch_add(1, AcqRel);
                 }
-                spins = spins.saturating_add(1);
+                if let Some(before) = &mut handed_over {
+                    before.spins += 1;
+                }
                 std::hint::spin_loop();
             }
         }
         cpu::current()
+    }
+}
+
+/// What a thread knows since it handed the word over.
+struct HandedOver {
+    spins: u64,
+    /// Switches of the thread before.
+    switches: u64,
+}
+
+impl HandedOver {
+    /// Whether the other thread ran while this one spun. Switches are asked for where it may have.
+    fn is_back_at_once(&self, switches: impl FnOnce() -> u64) -> bool {
+        self.spins < FEW_SPINS && switches() == self.switches
     }
 }
 
@@ -140,6 +164,43 @@ mod tests {
         for ran_on in [[Some(0), Some(1)], [Some(1), Some(0)], [None, Some(0)]] {
             let why = observed(ran_on, 0).expect_err("elsewhere");
             assert!(why.ends_with("a thread pinned to processor 1 ran on processor 0"), "{why}");
+        }
+    }
+
+    #[test]
+    fn a_word_that_a_switch_brought_back_is_no_sign_of_two_processors() {
+        let after = |spins| HandedOver { spins, switches: 7 };
+        assert!(after(0).is_back_at_once(|| 7));
+        assert!(!after(0).is_back_at_once(|| 8), "switched out and in again");
+        assert!(!after(FEW_SPINS).is_back_at_once(|| 7), "late");
+    }
+
+    #[test]
+    fn a_third_thread_that_wakes_often_makes_two_bound_ones_look_no_less_bound() {
+        let all = cpu::allowed();
+        let Some(&last) = all.last() else { panic!("no processor allowed") };
+        cpu::pin(last).expect("an allowed processor");
+        let before = cpu::switches();
+        thread::sleep(REST);
+        let counts_switches = cpu::switches() > before;
+        let over = std::sync::atomic::AtomicBool::new(false);
+        let pair = thread::scope(|scope| {
+            scope.spawn(|| {
+                // SAFETY: PR_SET_TIMERSLACK takes a number (prctl(2)).
+                unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
+                while !over.load(Acquire) {
+                    thread::sleep(Duration::from_micros(20));
+                }
+            });
+            let pair = Observed::pair(last);
+            over.store(true, std::sync::atomic::Ordering::Release);
+            pair
+        });
+        cpu::allow(&all);
+        let pair = pair.expect("a thread");
+        match counts_switches {
+            true => assert_eq!(pair.quick, 0, "{pair:?}"),
+            false => println!("skipped: the kernel counts no switches here"),
         }
     }
 
