@@ -80,7 +80,7 @@ pub use compat::Entry;
 pub use contended::{Contended, Contender, ContendingLoop, Partner};
 pub use context::Context;
 pub use cpu::CpuShare;
-pub use ending::Ending;
+pub use ending::{Ending, signal_name};
 pub use experiment::{Experiment, Shared};
 pub use fixture::{Execution, Fixture, Step, Stop};
 pub use heartbeat::Heartbeat;

@@ -153,7 +153,7 @@ impl Environment {
                 self.marks = marks;
                 let start = Start { command: &command, variables: &[], is_bound: true, files: &files };
                 let mut started = started::start(&start, &self.guardian, begin)?;
-                started.said.also(guest.last_words());
+                started.said.also("QEMU", guest.last_words());
                 guest.pin(started.pid, &self.cpus).map_err(|why| unusable!("vm: {why}"))?;
                 started
             }

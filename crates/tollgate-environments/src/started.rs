@@ -7,9 +7,13 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use tollgate_engine::session::Link;
+use tollgate_engine::signal_name;
 use tollgate_model::text::excerpt;
+use tollgate_model::traced::Ended;
 use tollgate_os::signals::{self, Disposition};
 use tollgate_os::{memfd, process};
 
@@ -61,14 +65,17 @@ pub(crate) struct Started {
 impl Started {
     /// The pipes for a session, and the promise of its end.
     pub fn link(self) -> (Link, Promise) {
-        let said = self.said;
-        (Link { to: self.to, from: self.from, said: Box::new(move || said.first_line()) }, self.promise)
+        let (said, pid) = (self.said, self.pid);
+        let said = Box::new(move || said.killed(pid).or_else(|| said.first_line()));
+        (Link { to: self.to, from: self.from, said }, self.promise)
     }
 }
 
 /// What a command says on its standard error.
 pub(crate) struct Said {
     errors: File,
+    /// What its process is called.
+    process: &'static str,
     /// What else says why it ended.
     elsewhere: Option<LastWords>,
 }
@@ -77,9 +84,26 @@ pub(crate) struct Said {
 type LastWords = Box<dyn Fn() -> Option<String>>;
 
 impl Said {
-    /// Where its standard error is silent, this says why it ended.
-    pub fn also(&mut self, last_words: LastWords) {
+    /// Its process is called so, and where its standard error is silent, this says why it ended.
+    pub fn also(&mut self, process: &'static str, last_words: LastWords) {
+        self.process = process;
         self.elsewhere = Some(last_words);
+    }
+
+    /// Which signal killed its process, which has not been waited for.
+    fn killed(&self, pid: i32) -> Option<String> {
+        /// The kernel closes the pipes of a process just before its end can be seen.
+        const TRIES: u32 = 20;
+        for _ in 0..TRIES {
+            match process::peek_end(pid) {
+                Ok(Some(Ended::Signal(signal))) => {
+                    return Some(format!("{} was killed by {}", self.process, signal_name(signal)));
+                }
+                Ok(Some(Ended::Exit(_))) | Err(_) => return None,
+                Ok(None) => thread::sleep(Duration::from_millis(5)),
+            }
+        }
+        None
     }
 
     /// The first line that is not empty, without control characters.
@@ -139,7 +163,7 @@ pub(crate) fn start(
     Ok(Started {
         to: to.into(),
         from: from.into(),
-        said: Said { errors: said, elsewhere: None },
+        said: Said { errors: said, process: "its first process", elsewhere: None },
         promise,
         pid,
     })
@@ -208,6 +232,11 @@ mod tests {
         File::from(link.from).read_to_string(&mut text).unwrap();
         assert_eq!(text, "\nover\n");
         assert_eq!((link.said)().as_deref(), Some("no such"));
+        drop(promise);
+        let killed = shell("echo a warning >&2; kill -s KILL $$", &guardian);
+        let (mut link, promise) = killed.link();
+        File::from(link.from).read_to_string(&mut text).unwrap();
+        assert_eq!((link.said)().as_deref(), Some("its first process was killed by SIGKILL"));
         drop(promise);
         assert_eq!(shell("exit 1", &guardian).said.first_line(), None);
         let none = [OsString::from("tollgate-no-such-program")];

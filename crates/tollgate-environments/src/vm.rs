@@ -2,12 +2,13 @@
 //!
 //! `kernel`: the file that is booted, and its release. `modules`: what of the kernel's modules the guest needs. `initramfs`: its root file
 //! system, made in memory. `module`: a kernel module of this program's own. `qemu`: the monitor and its arguments. `monitor`: a running
-//! one, by its protocol (`qmp`) and its log of instructions (`log`). `init`: the guest's side, from `/init` to the agent. `layout`: what
+//! one, by its protocol (`qmp`) and its log of instructions (`log`). `console`: what a guest prints. `init`: the guest's side, from `/init` to the agent. `layout`: what
 //! both sides know of the guest's files and of the kernel's command line. `kvm`: whether the processor executes the guest. `pin`: where
 //! the monitor's threads run. `facts`: what the host knows of a guest. `inside`: what its agent says of them. `devices`: what a guest has
 //! beside its machine: `disk`, where it measures files, and `share`, the host's directories of programs. `on_ram`: a file system on a block
 //! device in its memory. `programs`: the host's programs for it. `file_system`: modules and packages of file systems.
 
+mod console;
 mod devices;
 mod disk;
 mod facts;
@@ -33,7 +34,7 @@ use std::cell::{OnceCell, RefCell};
 use std::ffi::OsString;
 use std::fs::File;
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
 
 use tollgate_engine::aspect::Phase;
@@ -47,6 +48,7 @@ use crate::error::{EnvironmentError, bytes, plainly, unusable};
 use crate::guardian::Guardian;
 use crate::spec::{Accel, Vm};
 
+use console::Console;
 use devices::Devices;
 pub use init::serve_if_init;
 use initramfs::Initramfs;
@@ -72,8 +74,8 @@ pub(crate) struct Guest {
     devices: Devices,
     /// What was started last.
     running: Rc<RefCell<Option<Running>>>,
-    /// The guest's messages: the kernel's, and those of `/init`.
-    console: PathBuf,
+    /// The messages of what was started last.
+    console: RefCell<Console>,
     /// The monitor of what was started last, where it was not started to be timed.
     monitored: Monitored,
 }
@@ -114,7 +116,7 @@ impl Guest {
         let machine = Machine::of(spec, accel, channel);
         let agent = Agent::with(&["--dir".into(), layout::WORK.into()])?;
         let (initramfs, contents) = root(&agent, &kernel, &modules, &machine, &devices, on.zip(ram))?;
-        let console = private.join("console");
+        let console = RefCell::default();
         let timed = OnceCell::new();
         let (running, monitored) = (Rc::default(), Monitored::default());
         Ok(Self {
@@ -142,11 +144,20 @@ impl Guest {
         let (monitor, ends) =
             Monitor::new().map_err(|error| unusable!("vm: its monitor: {}", plainly(error)))?;
         let devices = self.devices.arguments(self.machine.vmm());
-        let messages = Messages::File(&self.console);
+        let kept = self.new_console()?;
+        let messages = Messages::Kept(&kept);
         let mut command = self.qemu.command(&self.machine, &devices, &self.kernel, &initramfs, messages);
         command.extend(ends.arguments().into_iter().map(OsString::from));
         self.monitored.replace(Some(monitor));
-        Ok(Launch { command, files: vec![initramfs, ends.socket, ends.log] })
+        Ok(Launch { command, files: vec![initramfs, kept, ends.socket, ends.log] })
+    }
+
+    /// Begins to keep the messages of another start. Returns the file that they are written to.
+    fn new_console(&self) -> Result<File, EnvironmentError> {
+        let (console, to) =
+            Console::begin().map_err(|error| unusable!("vm: its console: {}", plainly(error)))?;
+        self.console.replace(console);
+        Ok(to)
     }
 
     /// The log of its instructions, where the translator executes them.
@@ -192,7 +203,8 @@ impl Guest {
         };
         let ((of_firmware, firmware), (of_console, console)) = (pipe()?, pipe()?);
         let devices = self.devices.arguments(self.machine.vmm());
-        let messages = Messages::Pipes { file: &self.console, console: &console, firmware: &firmware };
+        let kept = self.new_console()?;
+        let messages = Messages::Followed { kept: &kept, console: &console, firmware: &firmware };
         let machine = self.timed.get_or_init(|| self.machine.timed());
         let command = self.qemu.command(machine, &devices, &self.kernel, &initramfs, messages);
         let marks = vec![
@@ -202,7 +214,7 @@ impl Guest {
                 ends: vec![(Phase::Firmware, b""), (Phase::Kernel, layout::BEGUN.as_bytes())],
             },
         ];
-        Ok((Launch { command, files: vec![initramfs, console, firmware] }, marks))
+        Ok((Launch { command, files: vec![initramfs, kept, console, firmware] }, marks))
     }
 
     /// Whether QEMU's translator executes it.
@@ -275,8 +287,8 @@ impl Guest {
 
     /// The reader of the last words of a guest that ended.
     pub fn last_words(&self) -> Box<dyn Fn() -> Option<String>> {
-        let console = self.console.clone();
-        Box::new(move || qemu::last_words(&console))
+        let console = self.console.borrow().clone();
+        Box::new(move || console.last_words())
     }
 }
 

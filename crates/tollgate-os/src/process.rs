@@ -292,13 +292,34 @@ pub fn wait4(pid: libc::pid_t, flags: libc::c_int) -> io::Result<Option<Wait>> {
 /// # Errors
 /// As [`wait4`].
 pub fn peek(child: Option<libc::pid_t>, kinds: libc::c_int) -> io::Result<Option<libc::pid_t>> {
+    let info = event(child, kinds)?;
+    // SAFETY: waitid(2) sets the number, and 0 stands for none.
+    Ok(Some(unsafe { info.si_pid() }).filter(|pid| *pid != 0))
+}
+
+/// How a child ended, for which it is still waited for afterwards. None where it has not ended.
+///
+/// # Errors
+/// ECHILD where it was waited for already.
+pub fn peek_end(child: libc::pid_t) -> io::Result<Option<Ended>> {
+    let info = event(Some(child), libc::WEXITED | libc::WNOHANG)?;
+    // SAFETY: waitid(2) sets the two, or leaves zeroes.
+    let (pid, status) = unsafe { (info.si_pid(), info.si_status()) };
+    Ok(match info.si_code {
+        _ if pid == 0 => None,
+        libc::CLD_EXITED => Some(Ended::Exit(status)),
+        _ => Some(Ended::Signal(status)),
+    })
+}
+
+/// waitid(2) with WNOWAIT.
+fn event(child: Option<libc::pid_t>, kinds: libc::c_int) -> io::Result<libc::siginfo_t> {
     let (which, id) = child.map_or((libc::P_ALL, 0), |pid| (libc::P_PID, pid.cast_unsigned()));
     // SAFETY: zeroes are a valid answer, and the one that "not yet" leaves.
     let mut info: libc::siginfo_t = unsafe { mem::zeroed() };
     // SAFETY: the kernel writes to `info`.
     match unsafe { libc::waitid(which, id, &raw mut info, kinds | libc::WNOWAIT | libc::__WALL) } {
-        // SAFETY: waitid(2) sets the number, and 0 stands for none.
-        0 => Ok(Some(unsafe { info.si_pid() }).filter(|pid| *pid != 0)),
+        0 => Ok(info),
         _ => Err(io::Error::last_os_error()),
     }
 }
@@ -324,6 +345,10 @@ mod tests {
         let mut child = fork_bound(forever).unwrap();
         assert_eq!(child.try_wait().unwrap(), None);
         assert_eq!(peek(Some(child.pid()), libc::WEXITED | libc::WNOHANG).unwrap(), None);
+        assert_eq!(peek_end(child.pid()).unwrap(), None);
+        child.kill(libc::SIGKILL);
+        assert_eq!(peek(Some(child.pid()), libc::WEXITED).unwrap(), Some(child.pid()));
+        assert_eq!(peek_end(child.pid()).unwrap(), Some(Ended::Signal(libc::SIGKILL)));
         assert_eq!(child.end().unwrap(), Ended::Signal(libc::SIGKILL));
         assert!(child.is_reaped() && child.wait().is_err());
         let child = fork_bound(forever).unwrap();

@@ -3,15 +3,13 @@
 use std::ffi::OsString;
 use std::fmt;
 use std::fs::File;
-use std::io::Read;
 use std::os::fd::AsRawFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use tollgate_engine::clock::Clock;
-use tollgate_model::text::excerpt;
 
 use super::kernel::Kernel;
-use super::layout::{LINE, MARKS, PORT, SAYS};
+use super::layout::{LINE, MARKS, PORT};
 use super::modules::{Has, Modules};
 use crate::commands;
 use crate::error::{EnvironmentError, unusable};
@@ -24,8 +22,6 @@ const MEMORY: u64 = 512 << 20;
 /// The processor that the translator shows: one that Linux knows to need its mitigations, and whose features the translator has but for
 /// some that it leaves out (`check=off`).
 const TRANSLATED: &str = "Skylake-Client,check=off";
-/// Bytes of the console that are looked at for last words.
-const MOST_CONSOLE: u64 = 1 << 20;
 
 /// The program.
 #[derive(Debug, Clone)]
@@ -45,10 +41,10 @@ pub(super) enum Channel {
 /// Where a guest's messages go.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Messages<'a> {
-    /// The kernel's and those of `/init` to a file.
-    File(&'a Path),
-    /// To a file and to a pipe, and those of the firmware to another pipe: their write ends, which QEMU inherits.
-    Pipes { file: &'a Path, console: &'a File, firmware: &'a File },
+    /// The kernel's and those of `/init` to a pipe: its write end, which QEMU inherits.
+    Kept(&'a File),
+    /// To two pipes, and those of the firmware to another one.
+    Followed { kept: &'a File, console: &'a File, firmware: &'a File },
 }
 
 /// The machine of a guest.
@@ -101,14 +97,14 @@ impl Qemu {
 
 impl Messages<'_> {
     fn arguments(self) -> Vec<String> {
-        // A comma separates options, and two stand for one.
-        let named = |path: &Path| path.display().to_string().replace(',', ",,");
         let inherited = |file: &File| format!("/proc/self/fd/{}", file.as_raw_fd());
         match self {
-            Self::File(file) => vec!["-chardev".to_owned(), format!("file,id=console,path={}", named(file))],
-            Self::Pipes { file, console, firmware } => vec![
+            Self::Kept(kept) => {
+                vec!["-chardev".to_owned(), format!("file,id=console,path={}", inherited(kept))]
+            }
+            Self::Followed { kept, console, firmware } => vec![
                 "-chardev".to_owned(),
-                format!("file,id=console,path={},logfile={}", inherited(console), named(file)),
+                format!("file,id=console,path={},logfile={}", inherited(console), inherited(kept)),
                 "-chardev".to_owned(),
                 format!("file,id=firmware,path={}", inherited(firmware)),
                 "-device".to_owned(),
@@ -255,29 +251,6 @@ impl fmt::Display for Machine {
     }
 }
 
-/// The line of a console that says why the guest ended: that of a panic, or of `/init`, or else the last one.
-pub(super) fn last_words(console: &Path) -> Option<String> {
-    let mut bytes = Vec::new();
-    File::open(console).ok()?.take(MOST_CONSOLE).read_to_end(&mut bytes).ok()?;
-    words_of(&String::from_utf8_lossy(&bytes))
-}
-
-fn words_of(console: &str) -> Option<String> {
-    let lines = || {
-        console.lines().map(|line| line.trim().trim_start_matches(is_stamp)).filter(|line| !line.is_empty())
-    };
-    let of = |mark: &str| lines().find(|line| line.contains(mark));
-    let line =
-        of(SAYS).or_else(|| of("Kernel panic")).or_else(|| of("BUG:")).or_else(|| lines().next_back())?;
-    let plain: String = line.chars().filter(|c| !c.is_control()).collect();
-    Some(excerpt(plain.strip_prefix(SAYS).unwrap_or(&plain)).into_owned())
-}
-
-/// `[    0.123456] `, before a message of the kernel.
-fn is_stamp(c: char) -> bool {
-    c.is_ascii_digit() || "[]. ".contains(c)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -309,15 +282,5 @@ mod tests {
             !arguments.contains("icount") && arguments.contains("-cpu host") && arguments.contains("-smp 3")
         );
         assert!(!kvm.command_line().contains("tsc="));
-    }
-
-    #[test]
-    fn the_line_that_says_why_is_found() {
-        let panic =
-            "[    0.10] Run /init\n[    1.234567] Kernel panic - not syncing: no init\n[    1.3] Rebooting\n";
-        assert_eq!(words_of(panic).as_deref(), Some("Kernel panic - not syncing: no init"));
-        assert_eq!(words_of("a\ntollgate: no channel\nb\n").as_deref(), Some("no channel"));
-        assert_eq!(words_of("one\ntwo\n\n").as_deref(), Some("two"));
-        assert_eq!(words_of(""), None);
     }
 }
