@@ -4,8 +4,12 @@
 use tollgate_model::Unknown;
 
 use crate::machine::{Answer, Machine, found};
+use crate::mounts::{MOUNTS, Mount};
 
-const TRACING: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+const TRACING: &str = "/sys/kernel/tracing";
+/// Its place before Linux 4.1. Since then a look at a file below it mounts the file system, which stays (`trace_automount` of
+/// kernel/trace/trace.c).
+const BELOW_DEBUG: &str = "/sys/kernel/debug/tracing";
 
 /// Whether entries or exits of system calls are traced: `1`, `0`, or `X` where some are.
 pub(crate) fn system_calls(machine: &Machine) -> Answer<bool> {
@@ -31,9 +35,16 @@ pub(crate) fn kprobes(machine: &Machine) -> Answer<i64> {
 }
 
 pub(crate) fn in_tracing(machine: &Machine, file: &str) -> Answer<String> {
-    let [first, second] = TRACING.map(|directory| format!("{directory}/{file}"));
-    match machine.line(&first) {
-        Err(Unknown::Absent(_)) => machine.line(&second),
+    match machine.line(&format!("{TRACING}/{file}")) {
+        Err(Unknown::Absent(_)) if is_mounted(machine, BELOW_DEBUG)? => {
+            machine.line(&format!("{BELOW_DEBUG}/{file}"))
+        }
         answer => answer,
     }
+}
+
+/// Whether a file system is mounted at exactly this directory.
+fn is_mounted(machine: &Machine, directory: &str) -> Result<bool, Unknown> {
+    let mounts = machine.text(MOUNTS)?.value;
+    Ok(mounts.lines().filter_map(Mount::parse).any(|mount| mount.point == directory))
 }

@@ -494,14 +494,20 @@ fn a_clock_is_read_in_user_mode_where_the_vdso_knows_its_source() {
 #[test]
 fn traced_system_calls_are_known_where_the_files_may_be_read() {
     let tracing = "/sys/kernel/debug/tracing/events";
-    let fact = |raw: &str, named: &str| {
-        let tree = linux().with(&format!("{tracing}/raw_syscalls/enable"), raw);
+    let in_mounts = |mounts: &str, raw: &str, named: &str| {
+        let tree =
+            linux().with("/proc/self/mountinfo", mounts).with(&format!("{tracing}/raw_syscalls/enable"), raw);
         tree.with(&format!("{tracing}/syscalls/enable"), named).facts()["kernel.traced_system_calls"].clone()
     };
+    let debug = "24 1 0:7 / /sys/kernel/debug rw - debugfs debugfs rw\n";
+    let both = format!("{debug}25 24 0:12 / /sys/kernel/debug/tracing rw - tracefs tracefs rw\n");
+    let fact = |raw: &str, named: &str| in_mounts(&both, raw, named);
     assert_eq!(fact("0\n", "0\n").value(), Some(&FactValue::Flag(false)));
     assert_eq!(fact("0\n", "X\n").value(), Some(&FactValue::Flag(true)));
     assert!(is_unreadable(&fact("0\n", "?\n")));
     assert!(is_absent(&linux().facts()["kernel.traced_system_calls"]));
+    // A look below a mount point that has nothing mounted would mount it.
+    assert!(is_absent(&in_mounts(debug, "0\n", "0\n")));
 }
 
 /// A mount of a manager's file is the mark that an image cannot keep.
