@@ -4,6 +4,7 @@
 //!   of a file and every working directory starts here.
 //! - [`trust`]: which other user can exchange the entries of a directory.
 //! - [`identity`]: the identity of another user, for file access or for a program.
+//! - [`privileges`]: what this process may by its program's file, and gives up.
 //! - [`workdir`]: a working directory that several processes use, and that none of them takes for another one.
 //! - [`temporary`]: a directory with a temporary name, which goes when its maker does. [`private`]: one whose path other programs may be
 //!   given, as no other user can exchange a directory on it; the only way to a directory for temporary files.
@@ -29,6 +30,7 @@ pub mod namespaces;
 pub mod paths;
 pub mod perf;
 pub mod private;
+pub mod privileges;
 pub mod process;
 pub mod programs;
 pub mod rusage;

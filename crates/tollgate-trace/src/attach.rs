@@ -15,6 +15,7 @@ use std::os::fd::AsFd;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tollgate_model::Traced;
 use tollgate_model::traced::{Attached, Backend, Ended, MOST_ENTRIES, TimesFrom, Until};
+use tollgate_os::privileges;
 
 use crate::bpf::{Bpf, Costs};
 use crate::outcome::{Collected, Trace, TraceError, Used};
@@ -33,6 +34,9 @@ use wait::{Next, Signals};
 /// See [`TraceError`]: a process that is not there or cannot be traced, or a backend that cannot work here.
 pub fn attach(request: &Request, running: &Running, show: impl FnMut(Interval)) -> Result<Trace, TraceError> {
     check_names(request)?;
+    if privileges::are_of_file() {
+        return Err(TraceError::of_other_users("processes that run already are traced"));
+    }
     allow_descriptors();
     if request.by == Choice::Ptrace {
         let why = "ptrace(2) stops what it traces: processes that run already are traced with BPF only";

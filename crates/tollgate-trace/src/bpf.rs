@@ -40,6 +40,7 @@ use running::Marks;
 use sys::{Refused, ToLoad};
 use tollgate_model::text::plainly;
 use tollgate_model::traced::Idle;
+use tollgate_os::privileges;
 
 /// The programs, loaded and attached, and the maps that they add up in. Dropping it removes all of them.
 pub(crate) struct Bpf {
@@ -63,6 +64,7 @@ struct Attached {
 impl Bpf {
     /// Loads the programs that a request needs, and measures their overhead in a process of its own.
     pub fn load(request: &Request) -> Result<Self, String> {
+        privileges::raise();
         let (maps, subject, kernel) = prepare(request);
         let (maps, mut kernel) = (maps?, kernel?);
         let marks = request.running.then(|| Marks::new(request.cgroup)).transpose()?;

@@ -73,6 +73,15 @@ pub enum TraceError {
     System(&'static str, std::io::Error),
 }
 
+impl TraceError {
+    /// What is not traced by capabilities of this program's file, since it is or shows what other users do.
+    pub(crate) fn of_other_users(what: &str) -> Self {
+        Self::Unavailable(format!(
+            "{what} for root: the capabilities of this program's file are those of each user who executes it, and trace only the command that it starts"
+        ))
+    }
+}
+
 /// The overhead of tracing here.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Calibration {

@@ -8,6 +8,7 @@ use std::{io, mem};
 use tollgate_model::Traced;
 use tollgate_model::traced::{Backend, Ended, TimesFrom};
 use tollgate_os::identity::{Identity, IdentityError};
+use tollgate_os::privileges;
 use tollgate_os::rusage::Usage;
 
 use crate::descendants::{self, Descendants};
@@ -28,6 +29,9 @@ pub use calibration::calibrate;
 pub fn trace(request: &Request) -> Result<Trace, TraceError> {
     let _alone = descendants::alone();
     check_names(request)?;
+    if privileges::are_of_file() && (request.blocked || request.stacks) {
+        return Err(TraceError::of_other_users("stacks, and what wakes a thread, are traced"));
+    }
     let program = resolve(request)?;
     match trace_by_best(request, &program) {
         Err(Failure::UnknownFormat) => match trace_by_best(request, &program.as_script()?) {
@@ -107,6 +111,9 @@ fn trace_by_best(request: &Request, program: &Program) -> Result<Trace, Failure>
     Err(Failure::Refused(reasons.join("; ")))
 }
 
+/// Where this program's file has capabilities.
+const NO_NEW_PRIVILEGES: &str = "traced by capabilities of this program's file: the command was run with no_new_privs, so that it becomes no other user";
+
 fn by_bpf(request: &Request, program: &Program) -> Result<Trace, Failure> {
     let refused = |why: String| Failure::Refused(format!("BPF cannot trace here: {why}"));
     let bpf = Bpf::load(request).map_err(refused)?;
@@ -121,7 +128,10 @@ fn by_bpf(request: &Request, program: &Program) -> Result<Trace, Failure> {
         refused(format!("the command was not taken: {}", tollgate_model::text::plainly(&error)))
     })?;
     let finished = untraced::let_go(&mut child, &watch, &record.descendants, request.linger, || bpf.alive())?;
-    let collected = bpf.finish();
+    let mut collected = bpf.finish();
+    if privileges::are_of_file() {
+        collected.notes.push(NO_NEW_PRIVILEGES.to_owned());
+    }
     record.end(Some(program), &child, &watch, finished, collected)
 }
 

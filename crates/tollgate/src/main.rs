@@ -45,13 +45,24 @@ use args::Verb;
 use rustix::process::{Resource, getrlimit};
 
 fn main() -> ExitCode {
-    // First: a measuring process is this program too, and parses no arguments.
+    // Before anything is read that the user names.
+    let given_up = match tollgate_os::privileges::give_up() {
+        Ok(given_up) => given_up,
+        Err(error) => return failure::conclude(Err(failure::Failure::input(error.to_string()))),
+    };
+    // A measuring process is this program too, and parses no arguments.
     tollgate_engine::serve_if_worker(tollgate_suites::find);
     tollgate_inspect::aslr::serve_if_worker();
     tollgate_environments::serve_if_init();
     tollgate_engine::interrupt::ignore_file_size_signal();
     if let Err(failure) = expect_stack() {
         return failure::conclude(Err(failure));
+    }
+    if !given_up.is_empty() {
+        let names = given_up.join(", ");
+        say::say(&format!(
+            "the capabilities of this program's file are not used, but those to trace a command: {names}"
+        ));
     }
     failure::conclude(run_verb())
 }

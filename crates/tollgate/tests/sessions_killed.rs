@@ -244,10 +244,10 @@ fn a_second_session_does_not_take_the_value_of_the_first_for_the_original() {
         let alias = format!("/proc/sys/kernel/../kernel/printk_ratelimit_burst={second}");
         let words = ["run", "entry/call", "--time", "2", "--knob", &alias];
         let refused = Home::new().tollgate(words).output().expect("the program starts");
+        kill_process(pid, Signal::KILL).expect("our own child");
         let said = String::from_utf8_lossy(&refused.stderr).into_owned();
         assert_eq!(refused.status.code(), Some(2), "{said}");
         assert!(said.contains(&format!("process {} (", pid.as_raw_nonzero())), "{said}");
-        kill_process(pid, Signal::KILL).expect("our own child");
         assert_eq!(session.expect_nothing("two sessions"), Some(Signal::KILL.as_raw()));
         wait_for("the value before", || (knob() == was).then_some(()));
     }

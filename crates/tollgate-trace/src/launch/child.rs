@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::{io, ptr, sync::atomic::Ordering::Relaxed};
 
 use rustix::thread::CapabilitySet;
-use tollgate_os::{identity::Identity, process, rusage::Usage, shared::Shared};
+use tollgate_os::{identity::Identity, privileges, process, rusage::Usage, shared::Shared};
 
 use tollgate_os::seccomp::Filter;
 
@@ -47,6 +47,8 @@ enum What<'a> {
         /// Just before the program, and not when the copy begins.
         is_taken_late: bool,
         filter: Option<libc::sock_fprog>,
+        /// A tracer that has capabilities by its file would follow it to another user.
+        stays_the_user: bool,
     },
     /// The copy stores the function's result, and ends.
     Call(fn() -> u64),
@@ -76,7 +78,15 @@ impl Child {
         let is_taken_late = filter.is_some() || !can_trace_others;
         Self::fork(
             inherited,
-            What::Execute { path: &program.path, arguments, environment, identity, is_taken_late, filter },
+            What::Execute {
+                path: &program.path,
+                arguments,
+                environment,
+                identity,
+                is_taken_late,
+                filter,
+                stays_the_user: privileges::are_of_file(),
+            },
         )
     }
 
@@ -171,7 +181,18 @@ impl Orders<'_> {
                     note.0[RESULT].store(function(), Relaxed);
                     0
                 }
-                What::Execute { path, arguments, environment, identity, is_taken_late, filter } => {
+                What::Execute {
+                    path,
+                    arguments,
+                    environment,
+                    identity,
+                    is_taken_late,
+                    filter,
+                    stays_the_user,
+                } => {
+                    if *stays_the_user {
+                        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+                    }
                     if let Some(filter) = filter {
                         install(filter, note);
                     }
