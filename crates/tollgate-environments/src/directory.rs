@@ -90,6 +90,9 @@ impl Drop for Private {
     }
 }
 
+/// How much is written where a file system states no size, which may be memory.
+const WHERE_UNSTATED: u64 = 1 << 30;
+
 /// How many bytes may be written in a directory, and the reason: a tenth of the free space.
 ///
 /// # Errors
@@ -97,8 +100,10 @@ impl Drop for Private {
 pub(crate) fn writable(directory: impl AsFd, shown: &Path) -> Result<(u64, String), EnvironmentError> {
     let stat = rustix::fs::fstatvfs(directory)
         .map_err(|error| EnvironmentError::of(format_args!("{}: fstatvfs(3)", shown.display()), error))?;
-    let free = stat.f_bavail.saturating_mul(stat.f_frsize);
-    Ok((free / 10, format!("a tenth of the {} that are free there (statvfs(3))", bytes(free))))
+    Ok(match tollgate_os::space::free(&stat) {
+        Some(free) => (free / 10, format!("a tenth of the {} that are free there (statvfs(3))", bytes(free))),
+        None => (WHERE_UNSTATED, "the most where a file system states no size (statvfs(3))".to_owned()),
+    })
 }
 
 /// A directory in which private ones are made.
@@ -468,8 +473,13 @@ mod tests {
     fn the_limit_is_a_tenth() {
         let under = tempfile::tempdir().unwrap();
         let (bytes, by) = Private::make(under.path()).unwrap().limit().unwrap();
-        let free = rustix::fs::statvfs(under.path()).unwrap();
-        assert!(bytes <= free.f_blocks * free.f_frsize / 10);
-        assert!(by.starts_with("a tenth of the "), "{by}");
+        let stat = rustix::fs::statvfs(under.path()).unwrap();
+        match tollgate_os::space::free(&stat) {
+            Some(_) => {
+                assert!(bytes <= stat.f_blocks * stat.f_frsize / 10);
+                assert!(by.starts_with("a tenth of the "), "{by}");
+            }
+            None => assert_eq!(bytes, WHERE_UNSTATED),
+        }
     }
 }

@@ -93,10 +93,10 @@ pub(crate) fn mount_id(path: &Path) -> Option<u64> {
     known.then_some(stat.stx_mnt_id)
 }
 
-/// `statvfs(3)`: bytes that are free for users other than root.
-pub(crate) fn free_space(path: &Path) -> Option<i64> {
-    let stat = rustix::fs::statvfs(path).ok()?;
-    i64::try_from(stat.f_bavail.checked_mul(stat.f_frsize)?).ok()
+/// `statvfs(3)`: bytes that are free for users other than root; None where the file system states no size.
+pub(crate) fn free_space(path: &Path) -> Result<Option<u64>, i32> {
+    let stat = rustix::fs::statvfs(path).map_err(rustix::io::Errno::raw_os_error)?;
+    Ok(tollgate_os::space::free(&stat))
 }
 
 /// Whether RDTSC may be executed: `PR_GET_TSC` of `prctl(2)`. Where it may not, it ends the process.

@@ -8,6 +8,7 @@ use crate::machine::{Answer, Machine, found};
 use crate::text::{amount, digits};
 
 const STAT: &str = "/proc/stat";
+const LOADAVG: &str = "/proc/loadavg";
 
 pub(crate) fn uptime(machine: &Machine) -> Answer<f64> {
     let listed = first_of(machine, "/proc/uptime", "seconds");
@@ -15,8 +16,19 @@ pub(crate) fn uptime(machine: &Machine) -> Answer<f64> {
 }
 
 pub(crate) fn load(machine: &Machine) -> Answer<f64> {
-    let listed = first_of(machine, "/proc/loadavg", "load averages");
+    if let Ok(line) = machine.line(LOADAVG)
+        && has_no_task(&line.value)
+    {
+        return Err(Unknown::Absent(format!("{LOADAVG} counts no task, so its averages are no measurement")));
+    }
+    let listed = first_of(machine, LOADAVG, "load averages");
     machine.or_call(listed, "sysinfo(2) loads", || calls::sysinfo().map(|info| info.load))
+}
+
+/// Whether a line of load averages counts no task at all. Linux counts its reader; gVisor writes `0.00 0.00 0.00 0/0 0` always
+/// (pkg/sentry/fsimpl/proc/tasks_files.go).
+fn has_no_task(line: &str) -> bool {
+    line.split_whitespace().nth(3).and_then(|tasks| tasks.split_once('/')).is_some_and(|(_, all)| all == "0")
 }
 
 fn first_of(machine: &Machine, path: &str, what: &str) -> Answer<f64> {
@@ -53,10 +65,14 @@ impl Pressure {
     }
 }
 
-/// One field of the line that begins with `key`; the first after it is 1.
+/// One field of the line that begins with `key`; the first after it is 1. Linux has switched contexts before anything can read this, so a
+/// kernel without a switch (gVisor) writes zeros where it does not count.
 pub(crate) fn stat(machine: &Machine, key: &str, field: usize) -> Answer<i64> {
     let text = machine.text(STAT)?;
     match stat_field(&text.value, key, field) {
+        Some("0") if stat_field(&text.value, "ctxt", 1) == Some("0") => {
+            Err(Unknown::Absent(format!("{STAT} {key}: this kernel does not count it (ctxt is 0 there too)")))
+        }
         Some(value) => found(value.to_owned(), format!("{STAT} {key}"))?.parse("a whole number", digits),
         None => Err(Unknown::Absent(format!("{STAT} has no field {field} of {key:?}"))),
     }

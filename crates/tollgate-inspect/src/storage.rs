@@ -22,7 +22,11 @@ pub(crate) fn of_mount(machine: &Machine, directory: &Path, property: fn(Mount) 
 /// In bytes, for users other than root.
 pub(crate) fn free(machine: &Machine, directory: &Path) -> Answer<i64> {
     let name = format!("statvfs(3) {}", directory.display());
-    machine.call(&name, || calls::free_space(directory).ok_or(libc::EIO))
+    let stated = machine.call(&name, || calls::free_space(directory))?;
+    match stated.value.map(i64::try_from) {
+        Some(Ok(bytes)) => found(bytes, name),
+        _ => Err(Unknown::Absent(format!("{name}: the file system states no size"))),
+    }
 }
 
 pub(crate) fn device(machine: &Machine, directory: &Path) -> Answer<String> {
@@ -187,6 +191,21 @@ mod tests {
         let device = facts.into_iter().find(|(name, _)| name == "files.device").unwrap().1;
         assert_eq!(device, Fact::absent("tmpfs has no block device of its own"));
         assert_eq!(value(root.path(), "/over", "files.options").unwrap().to_string(), "rw,lowerdir=/a\\:b");
+    }
+
+    #[test]
+    fn a_size_that_the_file_system_does_not_state_is_absent() {
+        let free = |answer: &str| {
+            let record = format!(
+                r#"{{"format": 1, "directory": "/", "cpuid": [], "errors": {{}},
+                "calls": {{"statvfs(3) /srv": {answer}}}}}"#
+            );
+            let root = testing::tree(&[("tollgate.json", record)]);
+            free(&Machine::open(root.path()).unwrap(), Path::new("/srv"))
+        };
+        assert_eq!(free(r#"{"value": 4096}"#).unwrap().value, 4096);
+        assert!(matches!(free(r#"{"value": null}"#), Err(Unknown::Absent(why)) if why.contains("no size")));
+        assert!(matches!(free(r#"{"errno": 13}"#), Err(Unknown::Refused(_))));
     }
 
     #[test]

@@ -397,6 +397,29 @@ fn moments() {
     assert!(is_absent(&facts["pressure.cpu.after"]));
 }
 
+/// gVisor's files, old and new, as they are beside any load of the machine.
+#[test]
+fn what_a_sandbox_does_not_count_is_absent() {
+    let old = "cpu  0 0 0 0 0 0 0 0 0 0\ncpu0 0 0 0 0 0 0 0 0 0 0\nctxt 0\nprocesses 0\nprocs_running 0\n";
+    let new =
+        "cpu  3 0 6 127 0 0 0 0 0 0\ncpu0 3 0 6 127 0 0 0 0 0 0\nctxt 0\nprocesses 0\nprocs_running 1\n";
+    for (stat, running) in [(old, None), (new, Some(FactValue::Integer(1)))] {
+        let tree = Tree::new().with("/proc/loadavg", "0.00 0.00 0.00 0/0 0\n").with("/proc/stat", stat);
+        let facts: Facts = strain(&tree.machine(), "after").into_iter().collect();
+        for name in ["load.after", "steal.after", "switches.after"] {
+            assert!(is_absent(&facts[name]), "{name}: {:?}", facts[name]);
+        }
+        assert_eq!(facts["running.after"].value().cloned(), running);
+    }
+    // Linux without load: its reader is a task, and it has switched contexts.
+    let idle = Tree::new()
+        .with("/proc/loadavg", "0.00 0.00 0.00 1/90 1234\n")
+        .with("/proc/stat", "cpu  1 2 3 4 5 6 7 0 0 0\nctxt 77\nprocs_running 1\n");
+    let facts: Facts = strain(&idle.machine(), "after").into_iter().collect();
+    assert_eq!(facts["load.after"].value(), Some(&FactValue::Real(0.0)));
+    assert_eq!(facts["steal.after"].value(), Some(&FactValue::Integer(0)));
+}
+
 /// The files that facts are read from, each of which may hold anything.
 const FILES: [&str; 32] = [
     "/proc/cmdline",

@@ -15,7 +15,7 @@
 //! - [`signals`]: dispositions and masks. [`timer`]: timers that send one. [`affinity`]: the processors that a thread may run on. [`memfd`]: files in memory.
 //!   [`namespaces`]: namespaces of this process's own.
 //! - [`cpuid`]: the instruction. [`perf`]: groups of hardware events, and records of what processes map.
-//! - [`direct`]: the alignment that direct I/O needs.
+//! - [`direct`]: the alignment that direct I/O needs. [`space`]: what is free in a file system.
 //! - [`calls`]: the kernel's tables of system calls. [`seccomp`]: filters of them.
 
 pub mod affinity;
@@ -37,6 +37,7 @@ pub mod rusage;
 pub mod seccomp;
 pub mod shared;
 pub mod signals;
+pub mod space;
 pub mod temporary;
 pub mod timer;
 pub mod trust;

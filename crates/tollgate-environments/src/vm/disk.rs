@@ -64,10 +64,11 @@ impl Disk {
                 file_system::package(FILE_SYSTEM)
             )
         })?;
-        let free = rustix::fs::statvfs(directory)
+        let stat = rustix::fs::statvfs(directory)
             .map_err(|error| format!("{}: {}", directory.display(), plainly(error)))?;
         // The guest writes a tenth of it at most, as measuring does everywhere.
-        let size = (free.f_bavail.saturating_mul(free.f_frsize) >> 20 << 20).min(LARGEST);
+        let free = tollgate_os::space::free(&stat).unwrap_or(LARGEST);
+        let size = (free >> 20 << 20).min(LARGEST);
         if size < SMALLEST {
             return Err(format!(
                 "{} has {} left, and a disk takes {}",
