@@ -23,6 +23,8 @@ use threads::Threads;
 
 /// Of a longer line the rest is left out. `-s 65536` writes some 260 KiB of escaped bytes.
 const LONGEST_LINE: usize = 1 << 20;
+/// So much in a row that no line of strace's is in is no log. What a command prints may stand between two of its calls.
+const MOST_FOREIGN: u64 = 64 << 20;
 /// Signals that are named.
 const MOST_SIGNALS: usize = 64;
 
@@ -44,21 +46,30 @@ pub enum LogError {
     /// No line is one.
     #[error("no line is of a log of strace(1); `strace -f -T -tt -o FILE COMMAND` writes one")]
     NotALog,
+    /// Too much of it is something else.
+    #[error(
+        "{} MiB in a row have no line of a log of strace(1); `strace -f -T -tt -o FILE COMMAND` writes one without other output",
+        MOST_FOREIGN >> 20
+    )]
+    Foreign,
     /// It has calls, and no times.
     #[error("its calls have no times; `strace -T` adds them, as in `strace -f -T -tt -o FILE COMMAND`")]
     Untimed,
 }
 
-/// Reads a log to its end. At most `most_events` single calls are kept. `only` are the names of the calls that are counted; none for all.
+/// Reads a log to its end, however long it is, in memory that does not grow with it. At most `most_events` single calls are kept. `only` are
+/// the names of the calls that are counted; none for all.
 ///
 /// # Errors
 /// A text that is no such log.
 pub fn read(input: impl BufRead, only: &[&str], most_events: usize) -> Result<Log, LogError> {
     let mut reader = Reader { only, ..Reader::default() };
     reader.threads.most_events = most_events;
-    let mut lines = Lines { input, line: Vec::new() };
+    let mut lines = Lines { input, line: Vec::new(), foreign: 0 };
     while let Some(line) = lines.next()? {
-        reader.take(&line);
+        if reader.take(&line) {
+            lines.foreign = 0;
+        }
     }
     reader.finish()
 }
@@ -81,10 +92,14 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn take(&mut self, text: &str) {
+    /// Takes a line, and says whether it is of strace.
+    fn take(&mut self, text: &str) -> bool {
         let text = text.trim_end_matches(['\n', '\r']);
-        if text.is_empty() || self.table.take(text) || Table::is_head(text) {
-            return;
+        if text.is_empty() {
+            return false;
+        }
+        if self.table.take(text) || Table::is_head(text) {
+            return true;
         }
         let line = Line::parse(text);
         // What the command prints may begin with a number or a time of its own.
@@ -93,26 +108,27 @@ impl Reader<'_> {
         self.last_ns = self.last_ns.max(now_ns);
         if let Body::Attached(id) = line.body {
             self.threads.attached(id, now_ns);
-            return;
+            return true;
         }
         if let Body::Mode { thread, is_32_bit } = line.body {
             self.threads.mode(thread, is_32_bit);
-            return;
+            return true;
         }
         match line.body {
-            Body::Ignored => return,
+            Body::Ignored => return false,
             Body::Other => {
                 self.others += 1;
-                return;
+                return false;
             }
             Body::Continued { returned } => {
-                match self.broken.take() {
+                let broken = self.broken.take();
+                match broken {
                     Some(at) => {
                         returned.into_iter().for_each(|returned| self.threads.ended(at, "", "", returned))
                     }
                     None => self.others += 1,
                 }
-                return;
+                return broken.is_some();
             }
             _ => {}
         }
@@ -143,6 +159,7 @@ impl Reader<'_> {
             Body::Superseded(by) => self.threads.superseded(at, by, now_ns),
             _ => {}
         }
+        true
     }
 
     fn finish(mut self) -> Result<Log, LogError> {
@@ -151,7 +168,8 @@ impl Reader<'_> {
             return self.table_alone();
         }
         let (ended, ended_ns) = self.threads.end();
-        let (number, untimed, beyond) = (self.threads.number(), self.threads.untimed, self.threads.beyond);
+        let number = self.threads.number();
+        let (untimed, beyond, unkept) = (self.threads.untimed, self.threads.beyond, self.threads.unkept);
         let command = std::mem::take(&mut self.threads.command);
         let notes = self.notes(&command);
         let (tree, sums, events) = self.threads.processes();
@@ -165,6 +183,7 @@ impl Reader<'_> {
         let missed = [
             ("calls without a time", untimed),
             ("lines of further threads that were added to another one", beyond),
+            ("calls that are in no process of the tree, which is too long", unkept),
         ];
         let missed = missed.into_iter().filter(|(_, number)| *number > 0);
         let traced = Traced {
@@ -281,18 +300,20 @@ fn nothing() -> Traced {
 struct Lines<R> {
     input: R,
     line: Vec<u8>,
+    /// Bytes since the last line of strace's.
+    foreign: u64,
 }
 
 impl<R: BufRead> Lines<R> {
     /// The next line with its end, or None behind the last.
-    fn next(&mut self) -> io::Result<Option<String>> {
+    fn next(&mut self) -> Result<Option<String>, LogError> {
         self.line.clear();
         let mut is_any = false;
         loop {
             let buffer = match self.input.fill_buf() {
                 Ok(buffer) => buffer,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(error),
+                Err(error) => return Err(error.into()),
             };
             if buffer.is_empty() {
                 break;
@@ -303,6 +324,10 @@ impl<R: BufRead> Lines<R> {
             let room = LONGEST_LINE.saturating_sub(self.line.len());
             self.line.extend_from_slice(&buffer[..taken.min(room)]);
             self.input.consume(taken);
+            self.foreign += taken as u64;
+            if self.foreign > MOST_FOREIGN {
+                return Err(LogError::Foreign);
+            }
             if end.is_some() {
                 break;
             }

@@ -1,3 +1,6 @@
+use std::cell::Cell;
+use std::io::{BufReader, Read};
+
 use proptest::prelude::*;
 
 use super::*;
@@ -209,4 +212,41 @@ proptest! {
             prop_assert!(log.events.iter().all(|event| (event.process as usize) < log.traced.tree.len()));
         }
     }
+}
+
+/// The same bytes again and again, and how many were taken.
+struct Endless<'a> {
+    bytes: &'a [u8],
+    taken: &'a Cell<u64>,
+}
+
+impl Read for Endless<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let from = (self.taken.get() % self.bytes.len() as u64) as usize;
+        let read = (&self.bytes[from..]).read(buffer)?;
+        self.taken.set(self.taken.get() + read as u64);
+        Ok(read)
+    }
+}
+
+#[test]
+fn an_endless_text_that_is_no_log_ends() {
+    let (nothing, line) = ([0; 1 << 16], [&[b'x'; 1 << 16][..], b"\n"].concat());
+    let logged = b"12 close(3) = 0 <0.1>\n";
+    for (before, bytes) in [(&b""[..], &nothing[..]), (&logged[..], &nothing[..]), (&logged[..], &line[..])] {
+        let taken = Cell::new(0);
+        let endless = BufReader::with_capacity(1 << 16, Endless { bytes, taken: &taken });
+        let outcome = read(before.chain(endless), &[], 0);
+        assert!(matches!(outcome, Err(LogError::Foreign)), "{outcome:?}");
+        assert!(taken.get() <= MOST_FOREIGN + (1 << 17), "{}", taken.get());
+    }
+}
+
+#[test]
+fn a_log_that_is_longer_than_what_may_be_foreign_is_read_whole() {
+    let foreign = [&[b'x'; 1 << 20][..], b"\n"].concat().repeat(40);
+    let logged = &b"12 close(3) = 0 <0.1>\n"[..];
+    let input = logged.chain(&foreign[..]).chain(logged).chain(&foreign[..]).chain(logged);
+    assert!(2 * foreign.len() as u64 > MOST_FOREIGN);
+    assert_eq!(read(input, &[], 0).unwrap().traced.calls[0].count, 3);
 }

@@ -11,6 +11,9 @@ use crate::outcome::{Event, slowest_first};
 /// Names of calls in one log; no kernel has more.
 const MOST_NAMES: usize = 4096;
 
+/// Sums of a call of one thread, of all threads together: sixteen calls of each. Real threads have some twenty, and most logs are of fewer.
+const MOST_SUMS: usize = 1 << 20;
+
 /// Threads that started each other one after the other are followed so far.
 const LONGEST_CHAIN: usize = 1024;
 
@@ -36,7 +39,7 @@ struct Open {
     began_ns: u64,
     /// Of those that start a thread: whether it is one of the same process.
     shares: bool,
-    /// Of execve(2): the path and the arguments.
+    /// Of execve(2): the name that the thread gets by it, and the arguments, where they are those of the command.
     command: Option<(String, Vec<String>)>,
 }
 
@@ -75,6 +78,10 @@ pub(super) struct Threads {
     pub untimed: u64,
     /// Threads beyond the most that are kept, whose calls are added up all the same.
     pub beyond: u64,
+    /// Sums of threads that are kept.
+    kept: usize,
+    /// Calls of a thread that are not added up for it, but for the whole only.
+    pub unkept: u64,
 }
 
 impl Sums {
@@ -101,6 +108,19 @@ impl Sums {
             sum.max_ns = sum.max_ns.max(ns);
             if with_histogram {
                 *sum.histogram.entry(bucket(ns)).or_default() += 1;
+            }
+        }
+    }
+
+    /// Adds those of another thread.
+    fn absorb(&mut self, other: Self) {
+        for (name, other) in other.0 {
+            if let Some(sum) = self.of(&name) {
+                sum.count += other.count;
+                sum.errors += other.errors;
+                sum.unfinished += other.unfinished;
+                sum.total_ns = sum.total_ns.saturating_add(other.total_ns);
+                sum.max_ns = sum.max_ns.max(other.max_ns);
             }
         }
     }
@@ -200,7 +220,12 @@ impl Threads {
         self.note_first(name);
         // One that another call follows did not return.
         self.abandon(at);
-        self.all[at].open = Some(Open::of(name, arguments, now_ns));
+        let mut open = Open::of(name, arguments, now_ns);
+        if at > 0 || !self.command.is_empty() {
+            // As many threads as there are may be in the middle of an execve(2) of 1 MiB.
+            open.command.iter_mut().for_each(|(_, arguments)| *arguments = Vec::new());
+        }
+        self.all[at].open = Some(open);
     }
 
     /// A call whose beginning and end stand on one line.
@@ -217,15 +242,12 @@ impl Threads {
             return;
         };
         self.untimed += u64::from(returned.is_back && returned.took_ns.is_none());
-        let thread = &mut self.all[at];
-        let shown = thread.shown(&open);
-        thread.sums.returned(&shown, returned, false);
-        self.sums.returned(&shown, returned, true);
+        let shown = self.add(at, &open, returned);
         if let (Some(began_ns), Some(took_ns)) = (began_ns, returned.took_ns)
             && self.events.len() < self.most_events
         {
             let parts = Parts { unknown_ns: took_ns, ..Parts::default() };
-            let (process, thread, result) = (at as u32, thread.id, returned.result);
+            let (process, thread, result) = (at as u32, self.all[at].id, returned.result);
             self.events.push(Event { process, thread, call: shown, began_ns, parts, result });
         }
         if returned.is_back && !returned.is_error {
@@ -240,10 +262,8 @@ impl Threads {
             ("execve" | "execveat", command, _) => {
                 let thread = &mut self.all[at];
                 thread.execs += 1;
-                if let Some((path, arguments)) = command {
-                    let name = path.rsplit('/').next().unwrap_or(&path);
-                    // `TASK_COMM_LEN` is 16, with the end of the string.
-                    thread.comm = Some(name.chars().take(15).collect());
+                if let Some((name, arguments)) = command {
+                    thread.comm = Some(name);
                     if self.command.is_empty() && !self.was_attached && at == 0 {
                         self.command = arguments;
                     }
@@ -269,10 +289,23 @@ impl Threads {
 
     fn abandon(&mut self, at: usize) {
         let Some(open) = self.all[at].open.take() else { return };
-        let gone = Returned::default();
-        let shown = self.all[at].shown(&open);
-        self.all[at].sums.returned(&shown, gone, false);
-        self.sums.returned(&shown, gone, true);
+        self.add(at, &open, Returned::default());
+    }
+
+    /// Adds a call to the sums of its thread and of all, and says under which name.
+    fn add(&mut self, at: usize, open: &Open, returned: Returned) -> String {
+        let thread = &mut self.all[at];
+        let shown = thread.shown(open);
+        match thread.sums.0.contains_key(&shown) || self.kept < MOST_SUMS {
+            true => {
+                let before = thread.sums.0.len();
+                thread.sums.returned(&shown, returned, false);
+                self.kept += thread.sums.0.len() - before;
+            }
+            false => self.unkept += 1,
+        }
+        self.sums.returned(&shown, returned, true);
+        shown
     }
 
     pub fn mode(&mut self, id: u32, is_32_bit: bool) {
@@ -329,15 +362,18 @@ impl Threads {
         events.sort_by_key(|event| event.began_ns);
         let mut processes: Vec<Process> =
             order.iter().map(|&at| process(&all, &owner, &number, at)).collect();
+        let mut of_processes: Vec<Sums> = processes.iter().map(|_| Sums::default()).collect();
         for (at, thread) in all.into_iter().enumerate() {
-            let Some(process) = processes.get_mut(number[owner[at]] as usize) else { continue };
+            let of = number[owner[at]] as usize;
+            let Some((process, sums)) = processes.get_mut(of).zip(of_processes.get_mut(of)) else { continue };
             if owner[at] != at {
                 process.threads += 1;
                 process.execs += thread.execs;
                 process.ended_ns = process.ended_ns.zip(thread.ended_ns).map(|(one, other)| one.max(other));
             }
-            merge(&mut process.calls, thread.sums.calls());
+            sums.absorb(thread.sums);
         }
+        processes.iter_mut().zip(of_processes).for_each(|(process, sums)| process.calls = sums.calls());
         (processes, sums, events)
     }
 }
@@ -359,9 +395,17 @@ impl Open {
             name: name.to_owned(),
             began_ns,
             shares: starts && arguments.contains("CLONE_THREAD"),
-            command: if executes { text::execve(&arguments[from..]) } else { None },
+            command: if executes { executed(&arguments[from..]) } else { None },
         }
     }
+}
+
+/// The name and the arguments of an execve(2).
+fn executed(arguments: &str) -> Option<(String, Vec<String>)> {
+    let (path, arguments) = text::execve(arguments)?;
+    let name = path.rsplit('/').next().unwrap_or(&path);
+    // `TASK_COMM_LEN` is 16, with the end of the string.
+    Some((name.chars().take(15).collect(), arguments))
 }
 
 /// Of each thread the first one of its process.
@@ -398,19 +442,22 @@ fn process(all: &[Thread], owner: &[usize], number: &[u32], at: usize) -> Proces
     }
 }
 
-fn merge(into: &mut Vec<Call>, calls: Vec<Call>) {
-    for call in calls {
-        match into.iter_mut().find(|known| known.name == call.name) {
-            Some(known) => {
-                known.count += call.count;
-                known.errors += call.errors;
-                known.unfinished += call.unfinished;
-                known.total_ns = known.total_ns.saturating_add(call.total_ns);
-                known.max_ns = known.max_ns.max(call.max_ns);
-                known.parts = known.parts.plus(call.parts);
-            }
-            None => into.push(call),
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sums_of_threads_have_a_bound() {
+        let mut threads = Threads { kept: MOST_SUMS - 2, ..Threads::default() };
+        let returned = Returned { is_back: true, took_ns: Some(1), ..Returned::default() };
+        for (id, name) in [(1, "read"), (1, "read"), (2, "read"), (2, "write"), (2, "read"), (3, "read")] {
+            let at = threads.of(Some(id), None, false, 0);
+            threads.called(at, name, "", returned, 0);
         }
+        assert_eq!((threads.kept, threads.unkept), (MOST_SUMS, 2));
+        let (processes, sums, _) = threads.processes();
+        let of_process = |process: &Process| process.calls.iter().map(|call| call.count).sum::<u64>();
+        assert_eq!(processes.iter().map(of_process).collect::<Vec<_>>(), [2, 2, 0]);
+        assert_eq!(sums.calls().iter().map(|call| call.count).sum::<u64>(), 6);
     }
-    slowest_first(into);
 }
