@@ -14,8 +14,8 @@
 //! assert_eq!((gate.vector, gate.bytes.value.as_slice()), (0x2e, [0xcd, 0x55, 8, 0, 0, 0xee, 0x86, 0x80].as_slice()));
 //! ```
 //!
-//! Text is read line by line. The reader copies one line at a time, at most [`MAX_LINE`] bytes of it, and keeps at most
-//! [`MAX_PIECES`] pieces and [`MAX_BYTES`] bytes. It accepts prompts, quotation marks, colours, other languages, Windows
+//! Text is read line by line, [`MAX_LINES`] at most. The reader copies one line at a time, at most [`MAX_LINE`] bytes of it, and keeps
+//! at most [`MAX_PIECES`] pieces and [`MAX_BYTES`] bytes. It accepts prompts, quotation marks, colours, other languages, Windows
 //! line ends, UTF-16 and non-breaking spaces.
 //!
 //! Files, from the ground up: `markup` reads HTML, and `line` makes text of bytes; `number` reads digits; `piece`,
@@ -79,7 +79,7 @@ pub use piece::{
     Dump, Form, Heading, Hidden, Lines, Named, Piece, Register, SegmentRegister, Style, TableRegister, What,
 };
 pub use printed::{PrintedDescriptor, PrintedGate};
-pub use sink::{MAX_BYTES, MAX_COMPLAINTS, MAX_PIECES};
+pub use sink::{MAX_BYTES, MAX_COMPLAINTS, MAX_LINES, MAX_PIECES};
 pub use sourced::Sourced;
 
 use line::Line;

@@ -7,6 +7,8 @@ use crate::{format::Format, heading, structure::Structure};
 
 /// The most pieces that are kept. A table of the greatest length, entry by entry, has 8192.
 pub const MAX_PIECES: usize = 1 << 18;
+/// The most lines that are read, which takes seconds: a hundred sessions have fewer.
+pub const MAX_LINES: usize = 1 << 20;
 /// The most bytes of memory that are kept.
 pub const MAX_BYTES: usize = 8 << 20;
 /// The most complaints that are kept; of the rest the number.
@@ -229,9 +231,9 @@ impl Sink {
         words.contains(&word)
     }
 
-    /// Whether as much was found as is kept.
+    /// Whether as much was found as is kept, or read as is read.
     pub fn is_full(&self) -> bool {
-        self.dump.pieces.len() >= MAX_PIECES || self.bytes >= MAX_BYTES
+        self.dump.pieces.len() >= MAX_PIECES || self.bytes >= MAX_BYTES || self.dump.lines.total >= MAX_LINES
     }
 
     /// All that was found.

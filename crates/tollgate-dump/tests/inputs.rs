@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use rustix::time::{ClockId, clock_gettime};
-use tollgate_dump::{FORMATS, MAX_BYTES, MAX_LINE, MAX_PIECES, MAX_STATES, fuzz, join, read};
+use tollgate_dump::{FORMATS, MAX_BYTES, MAX_LINE, MAX_LINES, MAX_PIECES, MAX_STATES, fuzz, join, read};
 
 const DUMPS: [&str; 9] = [
     include_str!("dumps/article-ja.txt"),
@@ -225,6 +225,8 @@ fn the_promised_limits_hold_and_the_line_is_named() {
     assert_eq!((dump.pieces.len(), dump.cut), (MAX_PIECES, Some(MAX_PIECES + 1)));
     assert_eq!(dump.lines.total, MAX_PIECES);
     assert_eq!(read(row.as_bytes(), None).cut, None);
+    let dump = read(&vec![b'\n'; MAX_LINES + 10], None);
+    assert_eq!((dump.lines.total, dump.cut), (MAX_LINES, Some(MAX_LINES + 1)));
     if !cfg!(debug_assertions) {
         let line = format!("{}\n", "0".repeat(MAX_LINE));
         let dump = read(line.repeat(2 * MAX_BYTES / MAX_LINE + 2).as_bytes(), None);

@@ -48,6 +48,16 @@ pub const MAX_PROCESSES: u64 = 1 << 20;
 /// The most entries of all lists of texts of a run together: arguments of commands, notes, and facts that are lists.
 pub const MAX_TEXTS: u64 = 1 << 18;
 
+/// All bytes of a source; None where it has more than `most`, of which one more is taken to know that.
+///
+/// # Errors
+/// Those of the source.
+pub fn whole(source: impl Read, most: u64) -> io::Result<Option<Vec<u8>>> {
+    let mut bytes = Vec::new();
+    source.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    Ok((bytes.len() as u64 <= most).then_some(bytes))
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// It has more than [`MAX_BYTES`].

@@ -7,7 +7,7 @@ mod locks;
 mod programs;
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -15,7 +15,7 @@ use tollgate_engine::interrupt;
 use tollgate_lab::guest::{Command, Image, Parameters, Serial};
 use tollgate_lab::media::Form;
 use tollgate_lab::{EngineChoice, Provenance, Results};
-use tollgate_model::{Fact, Facts, Run};
+use tollgate_model::{Fact, Facts, Run, bounded};
 use tollgate_store::writing::{Existing, Until, write_whole};
 use tollgate_view::{facts, lab as view};
 use tollgate_x86::Vendor;
@@ -163,20 +163,16 @@ fn write_image(path: &Path, parameters: &Parameters) -> Result<(), Failure> {
 fn read(path: &Path) -> Result<Results, Failure> {
     let name = path.display();
     let refused = |error: &io::Error| Failure::input(format!("--read: {name}: {}", plainly(error)));
-    let mut bytes = Vec::new();
-    match path.as_os_str() == "-" {
-        true => io::stdin().lock().take(MOST + 1).read_to_end(&mut bytes).map_err(|error| refused(&error))?,
-        false => {
-            let file = File::open(path).map_err(|error| refused(&error))?;
-            file.take(MOST + 1).read_to_end(&mut bytes).map_err(|error| refused(&error))?
-        }
+    let bytes = match path.as_os_str() == "-" {
+        true => bounded::whole(io::stdin().lock(), MOST),
+        false => File::open(path).and_then(|file| bounded::whole(file, MOST)),
     };
-    if bytes.len() as u64 > MOST {
+    let Some(bytes) = bytes.map_err(|error| refused(&error))? else {
         return Err(Failure::input(format!(
             "--read: {name}: larger than {} MiB, which no guest writes",
             MOST >> 20
         )));
-    }
+    };
     let serial = Serial::read(&bytes);
     if serial.records.is_empty() {
         return Err(Failure::input(format!(

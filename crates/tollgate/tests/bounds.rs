@@ -173,6 +173,29 @@ fn hostile() -> Vec<Hostile> {
     ]
 }
 
+/// What names a file to be read, and bytes that reading an endless one may take beyond [`BASE`]: a small multiple of its bound.
+const READERS: [(&[&str], u64); 9] = [
+    (&["show", "/dev/zero"], 8 << 20),
+    (&["compare", "/dev/zero", "/dev/zero"], 8 << 20),
+    (&["decode", "/dev/zero"], 96 << 20),
+    (&["decode", "ffff", "/dev/zero", "/dev/zero"], 96 << 20),
+    (&["trace", "--from", "/dev/zero"], 8 << 20),
+    (&["inspect", "config", "/dev/zero"], 8 << 20),
+    (&["schedules", "/dev/zero"], 8 << 20),
+    (&["lab", "--read", "/dev/zero"], 48 << 20),
+    (&["lab", "--program", "/dev/zero"], 192 << 20),
+];
+
+#[test]
+fn an_endless_input_ends_in_one_line_and_within_its_memory() {
+    let home = Home::new();
+    for (arguments, most) in READERS {
+        let Cost { status, stderr, memory } = cost(&home, arguments);
+        assert_eq!((status, stderr.lines().count()), (2, 1), "{arguments:?}: {stderr}");
+        assert!(memory < BASE + most, "{arguments:?}: {} MiB", memory >> 20);
+    }
+}
+
 #[test]
 #[ignore = "slow: .ci/run runs it"]
 fn a_document_takes_at_most_four_times_its_size() {

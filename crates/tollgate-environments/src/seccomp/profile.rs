@@ -1,13 +1,13 @@
 //! Profiles: `linux.seccomp` of the OCI runtime specification (config-linux.md), and Docker's form of the same.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use tollgate_model::bounded;
 use tollgate_model::text::excerpt;
 use tollgate_os::calls;
+use tollgate_os::paths::{self, PathError};
 
 use crate::error::{EnvironmentError, plainly, unusable};
 
@@ -256,13 +256,13 @@ fn document(text: &[u8]) -> Result<Document, String> {
 }
 
 fn text(file: &Path) -> Result<Vec<u8>, EnvironmentError> {
-    let mut text = Vec::new();
-    let read = File::open(file).and_then(|open| open.take(MAX_BYTES + 1).read_to_end(&mut text));
-    read.map_err(|error| of_file(file, &plainly(error)))?;
-    if text.len() as u64 > MAX_BYTES {
-        return Err(of_file(file, "it is longer than a seccomp profile, of at most 1 MiB"));
-    }
-    Ok(text)
+    // A FIFO without a writer would be waited for, past every signal that a session handles.
+    let open = paths::open_regular(file).map_err(|error| match error {
+        PathError::Io(error) => of_file(file, &plainly(error)),
+        other => unusable!("{other}"),
+    })?;
+    let text = bounded::whole(open, MAX_BYTES).map_err(|error| of_file(file, &plainly(error)))?;
+    text.ok_or_else(|| of_file(file, "it is longer than a seccomp profile, of at most 1 MiB"))
 }
 
 fn of_file(file: &Path, why: &str) -> EnvironmentError {

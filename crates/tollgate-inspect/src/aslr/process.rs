@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use tollgate_model::bounded;
 use tollgate_model::text::plainly;
 
 use super::{Kind, Layout, elf_of};
@@ -119,14 +120,11 @@ fn open(path: &Path) -> io::Result<File> {
 }
 
 fn whole(path: &Path) -> Result<String, NoSide> {
-    let mut bytes = Vec::new();
     let read = match path.as_os_str() == "-" {
-        true => io::stdin().lock().take(MOST_BYTES + 1).read_to_end(&mut bytes),
-        false => open(path).and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut bytes)),
+        true => bounded::whole(io::stdin().lock(), MOST_BYTES),
+        false => open(path).and_then(|file| bounded::whole(file, MOST_BYTES)),
     };
-    read.map_err(|error| NoSide::Unreadable(path.to_owned(), error))?;
-    match bytes.len() as u64 > MOST_BYTES {
-        true => Err(NoSide::TooLong(path.to_owned())),
-        false => Ok(String::from_utf8_lossy(&bytes).into_owned()),
-    }
+    let bytes = read.map_err(|error| NoSide::Unreadable(path.to_owned(), error))?;
+    let bytes = bytes.ok_or_else(|| NoSide::TooLong(path.to_owned()))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -1,6 +1,5 @@
 //! Files that are programs: ELF, flat binaries, assembly text.
 
-use std::io::Read;
 use std::path::Path;
 
 use super::assembler::{self, AssemblerError, Syntax};
@@ -71,9 +70,7 @@ impl Program {
 fn read(path: &Path) -> Result<Vec<u8>, FileError> {
     let unreadable = |why: std::io::Error| FileError::Unreadable(plainly(why));
     let file = std::fs::File::open(path).map_err(unreadable)?;
-    let mut bytes = Vec::new();
-    file.take(MOST + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-    if bytes.len() as u64 > MOST { Err(FileError::TooLarge) } else { Ok(bytes) }
+    tollgate_model::bounded::whole(file, MOST).map_err(unreadable)?.ok_or(FileError::TooLarge)
 }
 
 /// Whether these bytes are lines that a person wrote.

@@ -5,11 +5,11 @@
 //! regular file: without waiting, also for a lease of its owner (fcntl(2), `F_SETLEASE`). What it holds is still another user's.
 
 use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
+use tollgate_model::bounded;
 
 use super::{Missing, PathError, Walk};
 
@@ -36,12 +36,7 @@ pub fn open_regular(path: &Path) -> Result<File, PathError> {
 /// # Errors
 /// As [`open_regular`]; where it is longer.
 pub fn read_regular(path: &Path, most: u64) -> Result<Vec<u8>, PathError> {
-    let mut bytes = Vec::new();
-    open_regular(path)?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
-    match bytes.len() as u64 > most {
-        true => Err(PathError::TooLarge(path.to_owned(), most)),
-        false => Ok(bytes),
-    }
+    bounded::whole(open_regular(path)?, most)?.ok_or_else(|| PathError::TooLarge(path.to_owned(), most))
 }
 
 fn expect_regular(stat: &Stat, path: &Path) -> Result<(), PathError> {

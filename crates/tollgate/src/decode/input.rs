@@ -4,10 +4,12 @@ use std::fs::File;
 use std::io::{self, IsTerminal, Read};
 use std::path::Path;
 
+use tollgate_model::bounded;
+
 use crate::failure::{Failure, plainly};
 
-/// The most that is read. A text of this length is decoded in a few seconds.
-const MAX_BYTES: u64 = 256 << 20;
+/// The most that is read of all inputs together: tables of a hundred machines. A text of this length is decoded in a few seconds.
+const MAX_BYTES: u64 = 32 << 20;
 
 /// All named inputs, one after the other: bytes in hexadecimal, and the text of files and of standard input. Standard
 /// input alone where nothing was named.
@@ -20,7 +22,7 @@ pub fn read(named: &[String]) -> Result<Vec<u8>, Failure> {
             true => Err(Failure::input(
                 "nothing to decode: name bytes in hexadecimal, a file, or paste into standard input",
             )),
-            false => standard_input(),
+            false => standard_input(MAX_BYTES),
         };
     }
     let mut text = Vec::new();
@@ -32,10 +34,11 @@ pub fn read(named: &[String]) -> Result<Vec<u8>, Failure> {
             text.push(if is_text && was_text { b' ' } else { b'\n' });
         }
         was_text = is_text;
+        let left = MAX_BYTES.saturating_sub(text.len() as u64);
         match name.as_str() {
-            "-" => text.extend(standard_input()?),
+            "-" => text.extend(standard_input(left)?),
             _ if is_text => text.extend_from_slice(name.as_bytes()),
-            _ => text.extend(file(name)?),
+            _ => text.extend(file(name, left)?),
         }
     }
     Ok(text)
@@ -50,30 +53,28 @@ fn is_bytes(name: &str) -> bool {
         && name.chars().all(fits)
 }
 
-fn standard_input() -> Result<Vec<u8>, Failure> {
-    whole(io::stdin().lock(), "standard input")
+fn standard_input(most: u64) -> Result<Vec<u8>, Failure> {
+    whole(io::stdin().lock(), "standard input", most)
 }
 
-fn file(name: &str) -> Result<Vec<u8>, Failure> {
+fn file(name: &str, most: u64) -> Result<Vec<u8>, Failure> {
     let file = File::open(name).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => Failure::input(format!(
             "{name}: neither bytes in hexadecimal, such as ffff0000009bcf00, nor a file that exists"
         )),
         _ => Failure::input(format!("{name}: {}", plainly(&error))),
     })?;
-    whole(file, name)
+    whole(file, name, most)
 }
 
-fn whole(input: impl Read, name: &str) -> Result<Vec<u8>, Failure> {
-    let mut text = Vec::new();
-    input
-        .take(MAX_BYTES + 1)
-        .read_to_end(&mut text)
-        .map_err(|error| Failure::input(format!("{name}: {}", plainly(&error))))?;
-    match text.len() as u64 > MAX_BYTES {
-        true => Err(Failure::input(format!("{name}: more than {} MiB is not read at once", MAX_BYTES >> 20))),
-        false => Ok(text),
-    }
+fn whole(input: impl Read, name: &str, most: u64) -> Result<Vec<u8>, Failure> {
+    let read = bounded::whole(input, most);
+    read.map_err(|error| Failure::input(format!("{name}: {}", plainly(&error))))?.ok_or_else(|| {
+        Failure::input(format!(
+            "{name}: `decode` reads at most {} MiB; cut out what a debugger printed of tables and registers",
+            MAX_BYTES >> 20
+        ))
+    })
 }
 
 #[cfg(test)]
@@ -95,5 +96,18 @@ mod tests {
         let text = read(&["ffff0000".to_owned(), "009bcf00".to_owned()]).expect("bytes");
         assert_eq!(text, b"ffff0000 009bcf00");
         assert!(read(&["no-such-file.txt".to_owned()]).is_err());
+    }
+
+    #[test]
+    fn all_inputs_together_have_a_bound() {
+        let zeros = || "/dev/zero".to_owned();
+        for named in [vec![zeros()], vec!["ff".to_owned(), zeros()]] {
+            assert!(matches!(read(&named), Err(Failure::Input(why)) if why.contains("at most 32 MiB")));
+        }
+        let half = tempfile::NamedTempFile::new().expect("a file");
+        half.as_file().set_len(MAX_BYTES / 2).expect("a hole");
+        let half = || half.path().display().to_string();
+        assert_eq!(read(&[half()]).expect("fits").len() as u64, MAX_BYTES / 2);
+        assert!(read(&[half(), half()]).is_err(), "the line between them is one byte too many");
     }
 }

@@ -1,9 +1,10 @@
 //! The chosen programs: built-in ones by name, and the user's own in files.
 
 use std::fs::File;
-use std::io::{ErrorKind, Read};
+use std::io::ErrorKind;
 use std::path::Path;
 
+use tollgate_model::bounded;
 use tollgate_model::text::shorten;
 use tollgate_schedules::Subject;
 use tollgate_suites::selection::near;
@@ -79,11 +80,8 @@ fn read(path: &Path) -> Result<String, String> {
         ErrorKind::NotFound => "does not exist".to_owned(),
         _ => cannot(error),
     })?;
-    let mut bytes = Vec::new();
-    file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(cannot)?;
-    if bytes.len() as u64 > MAX_BYTES {
-        return Err("is larger than 1 MiB; no program is".to_owned());
-    }
+    let bytes =
+        bounded::whole(file, MAX_BYTES).map_err(cannot)?.ok_or("is larger than 1 MiB; no program is")?;
     String::from_utf8(bytes).map_err(|error| {
         let good = error.utf8_error().valid_up_to();
         let line = error.as_bytes()[..good].iter().filter(|&&byte| byte == b'\n').count() + 1;
