@@ -13,9 +13,14 @@ const LENGTH: usize = size_of::<u32>();
 /// Why bytes are no message. A sentence without its subject, which is the writer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    /// The length is beyond [`MOST`].
-    #[error("announced a message of {0} bytes; the longest has {MOST}")]
-    TooLong(usize),
+    /// The length is beyond what may come.
+    #[error("announced a message of {length} bytes; the longest that may come has {most}")]
+    TooLong {
+        /// What was announced, in bytes.
+        length: usize,
+        /// The longest that may come.
+        most: usize,
+    },
     /// The JSON is not that of a known message.
     #[error("sent a message that cannot be read: {0}")]
     Unreadable(String),
@@ -31,7 +36,7 @@ pub fn framed(message: &impl Serialize) -> io::Result<Vec<u8>> {
     let length = bytes.len() - LENGTH;
     match u32::try_from(length) {
         Ok(number) if length <= MOST => bytes[..LENGTH].copy_from_slice(&number.to_le_bytes()),
-        _ => return Err(io::Error::other(Fault::TooLong(length))),
+        _ => return Err(io::Error::other(Fault::TooLong { length, most: MOST })),
     }
     Ok(bytes)
 }
@@ -46,14 +51,32 @@ pub fn write(to: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
 }
 
 /// Bytes that have come in, of which messages are made.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Inbox {
     bytes: Vec<u8>,
     /// Bytes at the front that were taken.
     taken: usize,
+    /// The longest message that may come.
+    most: usize,
+}
+
+impl Default for Inbox {
+    fn default() -> Self {
+        Self::up_to(MOST)
+    }
 }
 
 impl Inbox {
+    /// One in which messages of so many bytes may come.
+    pub fn up_to(most: usize) -> Self {
+        Self { bytes: Vec::new(), taken: 0, most }
+    }
+
+    /// Messages of so many bytes may come from now on, if longer ones may not already.
+    pub fn allow(&mut self, most: usize) {
+        self.most = self.most.max(most).min(MOST);
+    }
+
     /// Adds bytes.
     pub fn push(&mut self, bytes: &[u8]) {
         self.bytes.drain(..self.taken);
@@ -78,8 +101,8 @@ impl Inbox {
     pub fn next<T: DeserializeOwned>(&mut self) -> Result<Option<T>, Fault> {
         let Some((length, rest)) = self.rest().split_first_chunk::<LENGTH>() else { return Ok(None) };
         let length = u32::from_le_bytes(*length) as usize;
-        if length > MOST {
-            return Err(Fault::TooLong(length));
+        if length > self.most {
+            return Err(Fault::TooLong { length, most: self.most });
         }
         let Some(json) = rest.get(..length) else { return Ok(None) };
         let message = serde_json::from_slice(json).map_err(|error| Fault::Unreadable(error.to_string()))?;
@@ -112,9 +135,10 @@ mod tests {
 
     #[test]
     fn a_length_beyond_the_longest_is_refused_before_its_bytes_come() {
-        let mut inbox = Inbox::default();
-        inbox.push(&u32::MAX.to_le_bytes());
-        assert_eq!(inbox.next::<String>(), Err(Fault::TooLong(u32::MAX as usize)));
+        for (mut inbox, most) in [(Inbox::default(), MOST), (Inbox::up_to(10), 10)] {
+            inbox.push(&(most as u32 + 1).to_le_bytes());
+            assert_eq!(inbox.next::<String>(), Err(Fault::TooLong { length: most + 1, most }));
+        }
     }
 
     proptest! {

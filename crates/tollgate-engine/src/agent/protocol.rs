@@ -15,9 +15,13 @@ use super::super::record::ProcessRecord;
 use super::super::versus::{Cooled, Execution, Order};
 use super::super::worker::{InstanceOrder, TurnOrder};
 use super::Moment;
+use super::frame::MOST;
 
 /// The version of this protocol. Builds of the program that have the same one work together.
 pub const PROTOCOL: u32 = 1;
+
+/// The longest [`Hello`], in bytes. Linux on x86-64 has at most 8192 processors (CONFIG_NR_CPUS), whose numbers take 40 KiB.
+pub const LONGEST_HELLO: usize = 1 << 16;
 
 /// The first bytes of an agent. No program prints them by chance.
 pub const MAGIC: [u8; 8] = *b"\x89tollg8\n";
@@ -139,6 +143,23 @@ pub enum Job {
         /// What takes part.
         instances: Vec<InstanceOrder>,
     },
+}
+
+impl Request {
+    /// The longest answer to it, in bytes; None where what an earlier request began may answer.
+    pub fn longest_answer(&self) -> Option<usize> {
+        /// Of what is not the batches of an instance: texts.
+        const FLAT: usize = 1 << 20;
+        /// Of an instance: up to 4096 rounds as a number and a batch, in decimal digits, and notes.
+        const INSTANCE: usize = 1 << 18;
+        match self {
+            Self::Settle { .. } | Self::Cool { .. } | Self::Memory | Self::Touch { .. } => Some(FLAT),
+            Self::Facts(_) | Self::Functions(_) => Some(16 * FLAT),
+            Self::Start { job, .. } => Some(FLAT.saturating_add(job.instances().saturating_mul(INSTANCE))),
+            Self::Turn(_) | Self::End => None,
+            Self::Command(_) | Self::Execute { .. } => Some(MOST),
+        }
+    }
 }
 
 impl Job {

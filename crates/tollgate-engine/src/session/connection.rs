@@ -9,7 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tollgate_model::text::plainly;
 
 use super::super::agent::frame::{self, Inbox};
-use super::super::agent::protocol::{Answer, Hello, MAGIC, PROTOCOL, Request};
+use super::super::agent::protocol::{Answer, Hello, LONGEST_HELLO, MAGIC, PROTOCOL, Request};
 use super::super::interrupt;
 use super::Link;
 
@@ -53,7 +53,8 @@ impl Connection {
     /// A sentence that says what came in its place.
     pub fn greeted(link: Link, patience: Duration) -> Result<(Self, Hello), Gone> {
         let Link { to, from, said } = link;
-        let mut connection = Self { to: to.into(), from: from.into(), said, inbox: Inbox::default() };
+        let inbox = Inbox::up_to(LONGEST_HELLO);
+        let mut connection = Self { to: to.into(), from: from.into(), said, inbox };
         for file in [&connection.to, &connection.from] {
             let flags = rustix::fs::fcntl_getfl(file).unwrap_or(rustix::fs::OFlags::empty());
             let _ = rustix::fs::fcntl_setfl(file, flags | rustix::fs::OFlags::NONBLOCK);
@@ -86,6 +87,7 @@ impl Connection {
     /// The agent has ended, or takes nothing for so long.
     pub fn send(&mut self, request: &Request, patience: Duration) -> Result<(), Gone> {
         let bytes = frame::framed(request).map_err(|error| Gone::Lost(plainly(&error)))?;
+        request.longest_answer().into_iter().for_each(|most| self.inbox.allow(most));
         let mut left = bytes.as_slice();
         let until = Instant::now() + patience;
         while !left.is_empty() {

@@ -363,6 +363,16 @@ fn a_program_that_is_no_agent_is_named_by_what_it_did_and_the_other_environment_
             "its agent announced a message of 4294967295 bytes",
         ),
         (
+            [&MAGIC[..], &(62_u32 << 20).to_le_bytes()].concat(),
+            true,
+            "its agent announced a message of 65011712 bytes; the longest that may come has 65536",
+        ),
+        (
+            [greeting(PROTOCOL), (17_u32 << 20).to_le_bytes().to_vec()].concat(),
+            true,
+            "its agent announced a message of 17825792 bytes; the longest that may come has 16777216",
+        ),
+        (
             [greeting(PROTOCOL), vec![3, 0, 0, 0, b'x', b'y', b'z']].concat(),
             true,
             "its agent sent a message that cannot be read",
