@@ -29,6 +29,19 @@ pub fn named(program: &OsStr) -> Option<PathBuf> {
     named_in(program, &path())
 }
 
+/// PATH without its empty and relative parts, for a program that starts others, as cc(1) does with as(1) and ld(1).
+pub fn search_path() -> OsString {
+    absolute(&path())
+}
+
+fn absolute(path: &OsStr) -> OsString {
+    let directories = std::env::split_paths(path).filter(|directory| directory.is_absolute());
+    match std::env::join_paths(directories) {
+        Ok(path) if !path.is_empty() => path,
+        _ => USUAL.into(),
+    }
+}
+
 fn named_in(program: &OsStr, path: &OsStr) -> Option<PathBuf> {
     match program.as_encoded_bytes().contains(&b'/') {
         true => Some(program.into()),
@@ -67,6 +80,16 @@ mod tests {
         assert_eq!(named_in("a/b".as_ref(), "".as_ref()), Some(PathBuf::from("a/b")));
         assert_eq!(named_in(NAME.as_ref(), place.path().as_os_str()), Some(place.path().join(NAME)));
         assert!(find("sh").is_some_and(|shell| shell.is_absolute()));
+    }
+
+    #[test]
+    fn others_are_looked_for_in_absolute_directories() {
+        let left = |path: &str| absolute(path.as_ref()).into_string().unwrap();
+        assert_eq!(left("/a:/b"), "/a:/b");
+        assert_eq!(left(":/a:.:b/c::/b:"), "/a:/b");
+        for nothing in ["", ".", ":", "bin:.."] {
+            assert_eq!(left(nothing), USUAL);
+        }
     }
 
     #[test]

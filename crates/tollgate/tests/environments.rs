@@ -79,6 +79,14 @@ fn in_gvisor() {
         command
     });
     assert_eq!(document["environment"], "sandbox");
+    // Its CLOCK_MONOTONIC_RAW takes microseconds; RDTSCP takes what it takes outside.
+    let outside = common::Home::new().json(["run", "entry/call", "--time=10", "--format=json", "--quiet"]);
+    let is_trapped = |document: &Value| document["facts"]["run.clock"].to_string().contains("trapped");
+    assert_eq!(is_trapped(&document), is_trapped(&outside), "{}", document["facts"]["run.clock"]);
+    // What it does not count is no measurement.
+    for name in ["load.before", "steal.before", "switches.before"] {
+        assert_eq!(document["facts"][name]["status"], "unknown", "{name}");
+    }
     // It accepts an affinity and ignores it. Where processors are short two threads may not run at once.
     let affinity = &document["facts"]["run.affinity"];
     if affinity["value"] == "binds" {

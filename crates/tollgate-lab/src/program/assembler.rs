@@ -116,6 +116,8 @@ fn run(own: &PrivateDirectory, words: &[OsString]) -> Result<(), AssemblerError>
     command.args(arguments).env("LC_ALL", "C").stdin(Stdio::null());
     command.stdout(said.try_clone().map_err(io("no output"))?);
     command.stderr(said.try_clone().map_err(io("no output"))?);
+    // cc looks for as and ld there.
+    command.env("PATH", tollgate_os::programs::search_path());
     process::bind(&mut command, || Ok(()));
     let mut child = process::Program(command.spawn().map_err(io("no process"))?);
     for _ in 0..LOOKS {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use std::{fs::File, os::unix::process::CommandExt};
 
 use tollgate_model::{Traced, traced::Ended};
-use tollgate_os::{identity::FileAccess, workdir::Workdir};
+use tollgate_os::{identity::FileAccess, programs, workdir::Workdir};
 use tollgate_trace::{Choice, Request, TraceError};
 
 use crate::command::{answer::Answer, helper};
@@ -100,7 +100,7 @@ impl Home {
         let variable = |name: &str, value: &OsStr| (OsString::from(name), value.to_owned());
         let word = |name: &str, value: &str| variable(name, OsStr::new(value));
         let environment = vec![
-            variable("PATH", &path()),
+            variable("PATH", &programs::search_path()),
             variable("HOME", directory.as_os_str()),
             variable("TMPDIR", temporary.as_os_str()),
             word("LC_ALL", "C"),
@@ -254,16 +254,11 @@ fn regular(file: File) -> std::io::Result<File> {
     if file.metadata()?.is_file() { Ok(file) } else { Err(std::io::Error::other("not a regular file")) }
 }
 
-fn path() -> OsString {
-    std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into())
-}
-
 pub(super) fn is_here(program: &str) -> bool {
     let can_run = |file: PathBuf| {
         file.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
     };
-    std::env::split_paths(&path())
-        .any(|directory| directory.is_absolute() && can_run(directory.join(program)))
+    std::env::split_paths(&programs::search_path()).any(|directory| can_run(directory.join(program)))
 }
 
 /// The first non-empty line of a file, without control characters; empty if there is none.
