@@ -69,7 +69,7 @@ pub(crate) fn build(
 fn compiler(headers: &Headers) -> Result<std::path::PathBuf, EnvironmentError> {
     let named = headers.compiler();
     let others: &[&str] = if named.starts_with("clang") { &["clang"] } else { &["gcc", "cc"] };
-    let found = commands::find(&named).or_else(|| others.iter().find_map(|name| commands::find(name)));
+    let found = commands::find(&named).or_else(|| others.iter().find_map(commands::find));
     found.ok_or_else(|| unusable!("{} is missing (package {})", excerpt(&named), excerpt(&named)))
 }
 
