@@ -141,6 +141,27 @@ static void udp_same(void) { datagrams(), peer_here(); }
 static void counter_same(void) { counters(), peer_here(); }
 static void counter_apart(void) { counters(), peer_elsewhere(); }
 
+/* Many messages that the peer takes one by one, and a byte when it has all. */
+#define MANY 256
+static void take_many(void)
+{
+    for (;;) {
+        for (int number = 0; number < MANY; number++)
+            read_all(theirs[0]);
+        must(sys3(SYS_write, theirs[1], message, 1) == 1);
+    }
+}
+static void many_same(void) { length = 4096, pipes(), in_child(home, take_many); }
+static double give_many(long *n)
+{
+    double began = now();
+    for (int number = 0; number < MANY; number++)
+        must(sys3(SYS_write, mine[1], message, length) == length);
+    must(sys3(SYS_read, mine[0], message, 1) == 1);
+    *n = MANY;
+    return now() - began;
+}
+
 static mqd_t queues[2];
 static void answer_queue(void)
 {
@@ -406,6 +427,8 @@ const struct loop ipc_loops[] = {
     ROW(TRIP("shm-futex", "1", "same"), ask_shared, SLEEPS, .prepare = shared_same),
     ROW(TRIP("shm-spin", "1", "llc"), ask_shared, "a peer, a process, that polls on another processor", .prepare = shared_apart,
         .is_user_code = 1),
+    { "ipc/throughput{between=processes,by=pipe,bytes=4096,cpus=same}", "a peer, a process, that empties the pipe when it is full",
+        .itself = give_many, .prepare = many_same },
     ROW("ipc/connect{by=tcp}", connect_and_close, "a listener without connections", .prepare = listen_tcp),
     ROW("ipc/connect{by=unix}", connect_and_close, "a listener without connections", .prepare = listen_unix),
     ROW("ipc/descriptor", pass_descriptor, "an empty socket", .prepare = post),

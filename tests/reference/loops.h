@@ -63,6 +63,7 @@ struct loop {
 /* What the tables may use. */
 extern const char *directory; /* for files */
 extern const char *leaver;    /* a program that ends with 0, or executes its first argument; beside it `-bare`, without a C library */
+extern int is_lost;           /* set where the stretch does not count: a partner did not run */
 extern int home, other;       /* the processor of the loop, and another one; other is -1 where there is none */
 
 _Noreturn void die(const char *what);

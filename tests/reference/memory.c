@@ -162,6 +162,12 @@ static void with_neighbour(long distance)
     usleep(1000);
 }
 
+/* A partner that waits for its processor adds nothing. */
+static uint64_t had;
+static void count_theirs(long n) { (void)n, had = *theirs; }
+static void check_theirs(long n) { is_lost |= *theirs - had < (uint64_t)n * 8 / 16; }
+#define WITH_PARTNER .before = count_theirs, .after = check_theirs
+
 static void neighbour_8(void) { with_neighbour(8); }
 static void neighbour_64(void) { with_neighbour(64); }
 static void neighbour_128(void) { with_neighbour(128); }
@@ -247,9 +253,9 @@ const struct loop memory_loops[] = {
     ROW("memory/atomic{op=add,threads=1}", eight_additions, "the line, modified here", EACH_8),
     ROW("memory/atomic{op=xchg,threads=1}", eight_exchanges, "the line, modified here", EACH_8),
     ROW("memory/atomic{op=cas,threads=1}", eight_swaps, "the line, modified here", EACH_8),
-    ROW("memory/neighbour{distance=8}", eight_additions, "the line, modified by either", .prepare = neighbour_8, EACH_8),
-    ROW("memory/neighbour{distance=64}", eight_additions, "the line, modified here", .prepare = neighbour_64, EACH_8),
-    ROW("memory/neighbour{distance=128}", eight_additions, "the line, modified here", .prepare = neighbour_128, EACH_8),
+    ROW("memory/neighbour{distance=8}", eight_additions, "the line, modified by either", .prepare = neighbour_8, WITH_PARTNER, EACH_8),
+    ROW("memory/neighbour{distance=64}", eight_additions, "the line, modified here", .prepare = neighbour_64, WITH_PARTNER, EACH_8),
+    ROW("memory/neighbour{distance=128}", eight_additions, "the line, modified here", .prepare = neighbour_128, WITH_PARTNER, EACH_8),
     ROW("memory/pingpong{from=HOME,protocol=store,to=OTHER}", hand_over, "the line, modified by the other processor",
         .prepare = with_partner, .each = 2, .is_user_code = 1),
     ROW("memory/shootdown{call=mprotect,threads=0}", protect_and_allow, "a page that is present and written, a mapping of its own; one thread",
