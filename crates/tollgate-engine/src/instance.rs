@@ -5,7 +5,7 @@ use std::{any::Any, sync::mpsc, thread, time::Duration};
 use super::events::{self, Counting, Of};
 use super::refusal::{OrRefused, Refusal, Result};
 use super::runner::{Batch, BatchHooks, Order, Runner};
-use super::timed::{LongLoop, LoopContext, Timed, TimedLoop, run_empty};
+use super::timed::{LongLoop, LoopContext, Timed, TimedLoop};
 use super::{clock::Clock, compat, cpu, shared::Readiness};
 
 /// A case that is ready to run.
@@ -117,8 +117,8 @@ impl Instance {
 pub struct Loop {
     code: LongLoop,
     context: Box<LoopContext>,
-    /// The loop whose time is the overhead, where it is not the empty one.
-    overhead: Option<LongLoop>,
+    /// The loop whose time is the overhead.
+    overhead: LongLoop,
     check: Check,
     hooks: Option<Box<dyn BatchHooks>>,
     /// Owns what the context points to.
@@ -148,7 +148,8 @@ impl Loop {
             return Err(fail!("only a 64-bit loop can be called in a 64-bit process"));
         };
         let context = Box::new(LoopContext { words, result: 0 });
-        Ok(Self { code, context, overhead: None, check: Box::new(check), hooks: None, _owned: owned })
+        let overhead = code.empty();
+        Ok(Self { code, context, overhead, check: Box::new(check), hooks: None, _owned: owned })
     }
 
     /// `timed`, which uses no word of its context. `check` as in [`Loop::new`].
@@ -176,7 +177,7 @@ impl Loop {
         if overhead.uses_context() {
             return Err(fail!("a loop that is subtracted has no context"));
         }
-        self.overhead = Some(overhead);
+        self.overhead = overhead;
         Ok(self)
     }
 
@@ -240,11 +241,8 @@ impl Loop {
         let context: *mut LoopContext = &mut *self.context;
         let code = self.code;
         let overhead = self.overhead;
-        let mut empty = || match overhead {
-            None => clock.time(|| run_empty(empty_iterations, &mut nothing)),
-            // SAFETY: it uses no context, and such a loop is sound to run any number of times (`timed_loop!`).
-            Some(overhead) => clock.time(|| unsafe { overhead.run(empty_iterations, &mut nothing) }),
-        };
+        // SAFETY: it uses no context, and such a loop is sound to run any number of times (`timed_loop!`).
+        let mut empty = || clock.time(|| unsafe { overhead.run(empty_iterations, &mut nothing) });
 
         let mut counting = Counting::begin(if blocking { Of::Process } else { Of::Thread });
         let emptied = counting.empty(&mut empty);

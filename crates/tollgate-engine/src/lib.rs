@@ -88,7 +88,7 @@ pub use instance::{Instance, Loop};
 pub use isolated::Isolated;
 pub use limits::{Allowed, Limits, Quota, Reserved, Taken};
 pub use measure::{INTERRUPTED, measure};
-pub use own::OWN_BENCHMARKS;
+pub use own::{OWN_BENCHMARKS, REFUSED_CALL};
 pub use plan::Plan;
 pub use random::Random;
 pub use refusal::{OrRefused, Refusal, Result, checked};

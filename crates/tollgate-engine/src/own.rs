@@ -5,13 +5,23 @@ use std::time::Duration;
 use super::benchmark::{Benchmark, Kind, PLAIN};
 use super::instance::{Instance, Loop};
 use super::runner::{Batch, Order, Runner};
-use super::timed::{LoopContext, run_empty};
+use super::timed::{LoopContext, Timed, TimedLoop, run_empty, timed_loop};
 use super::{clock::Clock, cpu, refusal::Result};
-use tollgate_model::Boundary::{ClockSource, TimeStampCounter, VdsoClock};
+use tollgate_model::Boundary::{
+    ClockSource, KernelCode, KernelEntry, SystemCall, TimeStampCounter, VdsoClock,
+};
 use tollgate_model::own;
 
-/// Added to every group: detection limit, loop overhead, timer overhead.
-pub static OWN_BENCHMARKS: &[&Benchmark] = &[&EMPTY_LOOP, &EMPTY_LOOP_RAW, &CLOCK_PAIR];
+timed_loop! {
+    /// Number -1, which no system call has: the unit in which crossings are shown.
+    refused_call: called "mov rax, -1", "syscall"
+}
+
+/// The plainest kernel entry.
+pub const REFUSED_CALL: Timed = Timed::once("syscall", TimedLoop::Long(refused_call));
+
+/// Added to every group: detection limit, loop overhead, timer overhead, and the canary.
+pub static OWN_BENCHMARKS: &[&Benchmark] = &[&EMPTY_LOOP, &EMPTY_LOOP_RAW, &CLOCK_PAIR, &CANARY];
 
 /// The empty loop less the empty loop: all of its result is noise.
 static EMPTY_LOOP: Benchmark = Benchmark {
@@ -35,6 +45,21 @@ static CLOCK_PAIR: Benchmark = Benchmark {
     operation: "Two readings of the clock with nothing in between, as around every batch: the timer overhead.",
     crosses: &[TimeStampCounter, VdsoClock, ClockSource],
     kind: Kind::Instance(|_, _, _| Ok(Instance::new(ClockPairs))),
+    ..PLAIN
+};
+
+/// The unit itself, briefly.
+static CANARY: Benchmark = Benchmark {
+    name: own::CANARY,
+    operation: "One SYSCALL with number -1, a few microseconds of it in each round: a process in which it takes longer was disturbed.",
+    crosses: &[KernelEntry, SystemCall, KernelCode],
+    timed: |_| REFUSED_CALL,
+    kind: Kind::Instance(|timed, _, _| {
+        /// Some microseconds, so that rounds hardly become longer.
+        const MOST: u64 = 64;
+        Ok(Loop::without_context(timed, |_| Ok(()))?.here().with_most(MOST))
+    }),
+    absence: |signal| (signal == libc::SIGSYS).then_some("a seccomp filter kills unknown system calls"),
     ..PLAIN
 };
 

@@ -19,6 +19,7 @@ pub struct LoopContext {
 pub struct LongLoop {
     entry: unsafe extern "C" fn(iterations: u64, context: *mut LoopContext),
     uses_context: bool,
+    is_called: bool,
 }
 
 impl LongLoop {
@@ -32,8 +33,19 @@ impl LongLoop {
     pub const unsafe fn written(
         entry: unsafe extern "C" fn(u64, *mut LoopContext),
         instructions: &[&str],
+        is_called: bool,
     ) -> Self {
-        Self { entry, uses_context: uses_words(instructions, size_of::<LoopContext>()) }
+        Self { entry, uses_context: uses_words(instructions, size_of::<LoopContext>()), is_called }
+    }
+
+    /// Whether each iteration calls its body, which returns.
+    pub fn is_called(self) -> bool {
+        self.is_called
+    }
+
+    /// The loop without its operation: what is subtracted.
+    pub fn empty(self) -> Self {
+        if self.is_called { empty_called } else { empty_long }
     }
 
     /// Runs so many iterations, at least 1 (0 would mean 2^64).
@@ -144,9 +156,24 @@ impl Timed {
 /// In the body `r13` is the context and `r12` the counter, which must be kept; all else is free. Offsets from `r13` are
 /// checked at compile time. A loop that does not use `r13` must be sound to run in any process: it can be made an
 /// instance without `unsafe`, see [`Loop::without_context`](crate::Loop::without_context).
+///
+/// With `called` before the body, each iteration calls it and it returns, as a function of a program does; the empty loop that is
+/// subtracted makes the same call. Everything that enters the kernel is written so. Kernels with safe returns (SRSO), and processors that
+/// predict returns by a stack of the calls, give the kernel's own returns two times: one below a loop that makes no call, where every
+/// iteration leaves the predictors as the one before, and one below code that calls and returns, as all programs do.
 #[macro_export]
 macro_rules! timed_loop {
+    ($(#[$doc:meta])* $name:ident: called $($body:literal),*) => {
+        $crate::timed_loop! {
+            @ $(#[$doc])* $name: true; "call 9f"; after ".p2align 6", "9:", $($body,)* "ret"
+        }
+    };
     ($(#[$doc:meta])* $name:ident: $(first $($first:literal),+;)? $($body:literal),* $(; after $($after:literal),+)?) => {
+        $crate::timed_loop! {
+            @ $(#[$doc])* $name: false; $(first $($first),+;)? $($body),* $(; after $($after),+)?
+        }
+    };
+    (@ $(#[$doc:meta])* $name:ident: $called:literal; $(first $($first:literal),+;)? $($body:literal),* $(; after $($after:literal),+)?) => {
         $(#[$doc])*
         #[allow(non_upper_case_globals)] // It stands for a function.
         const $name: $crate::timed::LongLoop = {
@@ -174,7 +201,7 @@ macro_rules! timed_loop {
             const INSTRUCTIONS: &[&str] = &[$($($first,)+)? $($body,)* $($($after,)+)?];
             // SAFETY: these are its instructions. One that uses no `r13` answers for itself: its operation must be
             // sound in any process.
-            unsafe { $crate::timed::LongLoop::written(entry, INSTRUCTIONS) }
+            unsafe { $crate::timed::LongLoop::written(entry, INSTRUCTIONS, $called) }
         };
     };
 }
@@ -228,6 +255,11 @@ pub use crate::compat_loop;
 timed_loop! {
     /// The frame of every 64-bit loop, with an empty body.
     empty_long:
+}
+
+timed_loop! {
+    /// The same for loops that call their body.
+    empty_called: called
 }
 
 /// The empty loop.

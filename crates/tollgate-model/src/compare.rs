@@ -20,6 +20,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::disturbance::Disturbance;
 use crate::run::Run;
 use crate::stats::Interval;
 use index::Index;
@@ -45,13 +46,14 @@ pub fn compare(base: &Run, other: &Run) -> Comparison {
 /// The same where no relative difference of up to `asked` counts: no row's threshold is lower, and a row whose whole interval lies
 /// within `asked` is the same. Of times it changes nothing up to [`LEAST_THRESHOLD`], where turns alternated up to [`LEAST_ALTERNATED`]; counts have no other threshold.
 pub fn compare_above(base: &Run, other: &Run, asked: f64) -> Comparison {
-    let (base, other) = (Index::new(base), Index::new(other));
-    let is_counting = counted::is_counting(base.run) || counted::is_counting(other.run);
-    if alternated::share_turns(base.run, other.run) && !is_counting {
-        alternated::alternated(&base, &other, asked)
-    } else {
-        runs::unpaired(&base, &other, asked)
+    let is_counting = counted::is_counting(base) || counted::is_counting(other);
+    // What disturbs a turn disturbs its neighbour too.
+    if alternated::share_turns(base, other) && !is_counting {
+        return alternated::alternated(&Index::new(base), &Index::new(other), asked);
     }
+    let (disturbed_base, disturbed_other) = (Disturbance::of(base), Disturbance::of(other));
+    let (base, other) = (disturbed_base.left_out(base), disturbed_other.left_out(other));
+    runs::unpaired(&Index::new(&base), &Index::new(&other), asked)
 }
 
 /// The result of a comparison of two values.

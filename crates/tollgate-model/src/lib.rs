@@ -9,6 +9,7 @@
 //! - [`measurement`]: samples as they were taken, never a figure derived from them. [`events`]: what was counted beside them.
 //! - [`own`]: the names of the engine's own benchmarks.
 //! - [`stats`]: order statistics and distribution-free intervals.
+//! - [`disturbance`]: which processes something else slowed.
 //! - [`estimate`]: median, interval, min, modes and spread of one measurement.
 //! - [`text`]: untrusted text, made safe to show.
 //! - [`traced`]: the executions of traced commands.
@@ -21,6 +22,7 @@
 pub mod boundary;
 pub mod bounded;
 pub mod compare;
+pub mod disturbance;
 pub mod estimate;
 pub mod events;
 pub mod fact;

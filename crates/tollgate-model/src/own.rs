@@ -12,6 +12,9 @@ pub const RAW_LOOP: &str = "bench/empty-loop-raw";
 /// The timer overhead: two readings of the clock with nothing between.
 pub const CLOCK_PAIR: &str = "bench/clock-pair";
 
+/// The canary: the plainest system call, a few microseconds of it in each round. It shows what slowed a process from outside.
+pub const CANARY: &str = "bench/canary";
+
 /// The A/A control: a second instance of its baseline's code in the same rounds. The A/A difference is the error of a
 /// comparison.
 pub const CONTROL: &str = "bench/control";

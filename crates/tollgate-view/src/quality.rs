@@ -38,6 +38,8 @@ pub struct Quality {
 const RANGES: [f64; 2] = [0.05, 0.20];
 /// The median difference between the first and the second half of the processes, likewise.
 const DRIFTS: [f64; 2] = [0.03, 0.10];
+/// The share of processes that were left out because something else slowed them, likewise.
+const LEFT_OUT: [f64; 2] = [0.10, 0.50];
 /// The share of rows with too few processes for an interval, likewise.
 const FEW: [f64; 2] = [0.10, 0.50];
 
@@ -66,6 +68,11 @@ pub fn of(summary: &Summary) -> Quality {
     let few = above().filter(|figures| figures.estimate.interval.is_none()).count();
     let share = few as f64 / rows.len() as f64;
     judge(Some(share), FEW, &|_| format!("{few} of {} rows lack a CI", rows.len()));
+    let left_out = summary.disturbance.share();
+    let share = left_out.disturbed as f64 / left_out.of.max(1) as f64;
+    judge(Some(share), LEFT_OUT, &|_| {
+        format!("{} of {} processes disturbed, left out", left_out.disturbed, left_out.of)
+    });
     reasons.extend(disturbances(summary));
     reasons.sort_by_key(|(grade, _)| std::cmp::Reverse(*grade));
     let grade = reasons.first().map_or(Grade::Good, |(grade, _)| *grade);

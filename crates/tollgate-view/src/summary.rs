@@ -7,6 +7,7 @@ mod note;
 use std::collections::HashMap;
 
 use tollgate_model::compare::{Paired, paired_rows};
+use tollgate_model::disturbance::Disturbance;
 use tollgate_model::estimate::detection_limit;
 use tollgate_model::measurement::Status;
 use tollgate_model::{Case, Outcome, Run, Unit, own};
@@ -25,6 +26,8 @@ pub struct Summary<'a> {
     pub rows: Vec<Row<'a>>,
     /// The engine's own measurements.
     pub own: Vec<Row<'a>>,
+    /// Its processes that something else slowed. The figures are without them.
+    pub disturbance: Disturbance<'a>,
     by_case: HashMap<&'a Case, usize>,
 }
 
@@ -47,12 +50,13 @@ pub enum State<'a> {
 impl<'a> Summary<'a> {
     /// Summarizes the samples of a run.
     pub fn of(run: &'a Run) -> Self {
-        let mut paired: HashMap<Case, Paired> = paired_rows(run).into_iter().collect();
-        let baseline = level(run, BASELINE);
+        let disturbance = Disturbance::of(run);
+        let mut paired: HashMap<Case, Paired> = paired_rows(&disturbance.left_out(run)).into_iter().collect();
+        let baseline = level(run, BASELINE, &disturbance);
         let rows = run.measurements.iter().map(|measurement| {
             let case = &measurement.case;
             let state = match &measurement.outcome {
-                Outcome::Measured(measured) => match Figures::of(measured, run) {
+                Outcome::Measured(measured) => match Figures::of(measured, run, &disturbance) {
                     None => State::Without(Status::Failed, "it has no samples"),
                     Some(mut figures) => {
                         figures.paired = paired.remove(case);
@@ -67,7 +71,7 @@ impl<'a> Summary<'a> {
         let (own, rows): (Vec<Row>, Vec<Row>) =
             rows.partition(|row| row.case.benchmark.starts_with(own::SUITE));
         let by_case = rows.iter().enumerate().map(|(at, row)| (row.case, at)).collect();
-        Self { run, rows, own, by_case }
+        Self { run, rows, own, disturbance, by_case }
     }
 
     /// Leaves only the rows of these cases.
@@ -171,14 +175,16 @@ impl<'a> Row<'a> {
 
 /// The median of a benchmark's first case, in ns, where it is above the detection limit.
 pub fn latency(run: &Run, benchmark: &str) -> Option<f64> {
-    level(run, benchmark).filter(|(_, unit)| *unit == Unit::Nanoseconds).map(|(latency, _)| latency)
+    level(run, benchmark, &Disturbance::of(run))
+        .filter(|(_, unit)| *unit == Unit::Nanoseconds)
+        .map(|(latency, _)| latency)
 }
 
 /// The same in ns or in instructions.
-fn level(run: &Run, benchmark: &str) -> Option<(f64, Unit)> {
+fn level(run: &Run, benchmark: &str, disturbance: &Disturbance) -> Option<(f64, Unit)> {
     let measurement = run.measurements.iter().find(|measurement| measurement.case.benchmark == benchmark)?;
     let Outcome::Measured(measured) = &measurement.outcome else { return None };
-    let figures = Figures::of(measured, run).filter(|figures| figures.below.is_none())?;
+    let figures = Figures::of(measured, run, disturbance).filter(|figures| figures.below.is_none())?;
     let is_level = figures.measured.unit == Unit::Nanoseconds || figures.is_count();
     let level = (figures.estimate.median, figures.measured.unit);
     Some(level).filter(|(median, _)| is_level && *median > 0.0)

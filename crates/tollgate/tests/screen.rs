@@ -218,6 +218,30 @@ fn a_ratio_to_a_figure_below_its_limit_is_a_bound() {
 }
 
 #[test]
+fn processes_that_something_else_slowed_are_left_out_counted_and_said() {
+    let mut busy = run(|name, _| name == "entry/syscall", 0.0);
+    let rows = busy["measurements"].as_array_mut().expect("rows");
+    rows.push(row("bench/canary", &json!({"group": "entry"}), 112.0, 0.0));
+    for row in rows.iter_mut() {
+        row["group"] = "entry".into();
+        for (n, sample) in row["samples"].as_array_mut().expect("samples").iter_mut().enumerate() {
+            if [2, 5].contains(&(n / 60)) {
+                *sample = (sample.as_f64().expect("a number") * 1.4).into();
+            }
+        }
+    }
+    let home = Home::new();
+    home.keep(&busy);
+    let json = home.json(["show", "last", "--format=json"]);
+    assert_eq!(json["disturbed"], json!({"disturbed": 2, "of": 8}));
+    let call = &json["measurements"][0];
+    assert!(call["ci_high"].as_f64().is_some_and(|high| high < 114.0), "{call}");
+    assert!(call["max"].as_f64().is_some_and(|max| max < 114.0), "{call}");
+    let reasons = json["quality"]["reasons"].to_string();
+    assert!(reasons.contains("2 of 8 processes disturbed, left out"), "{reasons}");
+}
+
+#[test]
 fn patterns_choose_rows_of_every_format() {
     let home = Home::new();
     home.keep(&run(is_usual, 0.02));

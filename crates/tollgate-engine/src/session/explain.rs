@@ -15,6 +15,7 @@ use super::super::plan::Plan;
 use super::super::refusal::Refusal;
 use super::super::run::{BenchError, Place, Progress};
 use super::super::selection::Group;
+use super::super::timed::{Timed, TimedLoop};
 use super::super::worker::{InstanceOrder, TurnOrder};
 use super::agent_side::{AgentSide, unexpected};
 use super::connection::{Gone, plain};
@@ -95,6 +96,8 @@ struct Counted {
     order: InstanceOrder,
     /// Iterations of the longer batch of a sample.
     in_batch: u64,
+    /// Its loop calls its body.
+    is_called: bool,
 }
 
 /// A sample, and what was executed in about its time.
@@ -119,7 +122,8 @@ impl AgentSide<'_, '_> {
         let (samples, entry) = self.logged(&counted, log)?;
         let sample = samples.iter().min_by_key(|sample| sample.ticks.abs_diff(counted.ticks));
         let addresses = sample.map(|sample| sample.addresses.as_slice()).unwrap_or_default();
-        let all = iterations(addresses, entry, counted.in_batch as usize).map_err(Gone::Lost)?;
+        let all =
+            iterations(addresses, entry, counted.in_batch as usize, counted.is_called).map_err(Gone::Lost)?;
         // Those by which the longer batch of a sample is longer.
         let looked_at = &all[all.len().saturating_sub(counted.order.iterations as usize)..];
         let chosen = choose(looked_at, counted.per_operation * counted.order.ops as f64);
@@ -167,7 +171,9 @@ impl AgentSide<'_, '_> {
         let longer = iterations.saturating_mul(2);
         let in_batch = if longer <= state.ready.most { longer } else { iterations };
         let order = InstanceOrder { iterations, ..state.order(1) };
-        Ok(Counted { per_operation, range, ticks, order, in_batch })
+        let timed = (state.benchmark.timed)(&state.params);
+        let is_called = matches!(timed, Timed::Loop { code: TimedLoop::Long(code), .. } if code.is_called());
+        Ok(Counted { per_operation, range, ticks, order, in_batch, is_called })
     }
 
     /// Samples of this instance with the addresses that the environment executed meanwhile, and the one at which the loop begins.

@@ -10,11 +10,16 @@ const NEAR: u64 = 4096;
 pub const OVERHEAD: usize = 2;
 
 /// The iterations of the last call of a loop that begins at `entry` and makes so many: ranges of the addresses, without the loop's own
-/// instructions.
+/// instructions. A loop that `is_called` has a call and a return of its own around its body.
 ///
 /// # Errors
 /// A sentence: the loop was not executed, or not so often.
-pub fn iterations(addresses: &[u64], entry: u64, number: usize) -> Result<Vec<Range<usize>>, String> {
+pub fn iterations(
+    addresses: &[u64],
+    entry: u64,
+    number: usize,
+    is_called: bool,
+) -> Result<Vec<Range<usize>>, String> {
     let call = addresses.iter().rposition(|&address| address == entry);
     let call = call.ok_or("the log of instructions does not hold the loop")?;
     let heads = heads(addresses, call, entry, number);
@@ -25,7 +30,11 @@ pub fn iterations(addresses: &[u64], entry: u64, number: usize) -> Result<Vec<Ra
     let last = back.and_then(|back| addresses.iter().rposition(|&address| address == back));
     let end = last.filter(|&last| heads.last().is_some_and(|&head| last > head)).map(|last| last + 1);
     let ends = heads[1..].iter().copied().chain(end);
-    let iteration = |(&head, end): (&usize, usize)| head..end.saturating_sub(OVERHEAD).max(head);
+    let around = usize::from(is_called);
+    let iteration = |(&head, end): (&usize, usize)| {
+        let first = head + around;
+        first..end.saturating_sub(OVERHEAD + around).max(first)
+    };
     Ok(heads.iter().zip(ends).map(iteration).collect())
 }
 
@@ -149,7 +158,7 @@ mod tests {
     }
 
     fn lengths(addresses: &[u64], number: usize) -> Result<Vec<usize>, String> {
-        Ok(iterations(addresses, ENTRY, number)?.iter().map(Range::len).collect())
+        Ok(iterations(addresses, ENTRY, number, false)?.iter().map(Range::len).collect())
     }
 
     #[test]
@@ -159,6 +168,9 @@ mod tests {
         assert_eq!(lengths(&addresses, 4), Ok(vec![5, 5, 42, 5]));
         assert!(lengths(&addresses, 5).is_err() && lengths(&[], 2).is_err());
         assert!(lengths(&call(&[3]), 1).is_err(), "one iteration has no next one");
+        let called: Vec<usize> =
+            iterations(&addresses, ENTRY, 4, true).expect("four").iter().map(Range::len).collect();
+        assert_eq!(called, [3, 3, 40, 3], "less a call and a return");
     }
 
     #[test]
@@ -194,7 +206,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_log_panics(addresses in prop::collection::vec(0x40_1000_u64..0x40_1100, 0..200), number in 0_usize..10) {
-            if let Ok(found) = iterations(&addresses, ENTRY, number) {
+            if let Ok(found) = iterations(&addresses, ENTRY, number, number % 2 == 1) {
                 prop_assert!(found.iter().all(|range| range.end <= addresses.len()));
                 choose(&found, 1.0);
             }

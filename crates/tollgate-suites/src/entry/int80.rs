@@ -5,7 +5,7 @@ use crate::prelude::*;
 
 timed_loop! {
     /// Number -1 in the 32-bit table.
-    refused_interrupt: "mov eax, -1", "int 0x80"
+    refused_interrupt: called "mov eax, -1", "int 0x80"
 }
 
 /// The reason of a fault at `int 0x80`: without IA-32 emulation there is no gate for user mode.

@@ -9,7 +9,7 @@ timed_loop! {
     /// addresses).
     ///
     /// On x86 a plain store is a release and a plain load an acquire, as the ring's protocol requires.
-    submit_and_reap:
+    submit_and_reap: called
         "mov rcx, [r13 + 16]", "mov eax, [rcx]", "add eax, [r13 + 8]", "mov [rcx], eax",
         "mov rdi, [r13]", "mov rsi, [r13 + 8]", "mov rdx, rsi", "mov r10d, 1", "xor r8d, r8d", "xor r9d, r9d",
         "mov eax, 426",

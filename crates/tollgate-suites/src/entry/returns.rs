@@ -3,7 +3,9 @@
 //! A processor predicts the target of a RET by a stack of the latest calls (return stack buffer, return address predictor). The
 //! kernel's own calls and returns use it too, and mitigations overwrite it at kernel entry or exit (retbleed's untraining, the filling
 //! by SRSO's and RSB's mitigations: Documentation/admin-guide/hw-vuln). So the returns that follow a system call are
-//! mispredicted, as many as the stack would have held. A loop with a SYSCALL in its body has none of them; a program always has.
+//! mispredicted, as many as the stack would have held, and so are the kernel's own where it was entered with a stack that the last call left
+//! so. A loop with a bare SYSCALL in its body has none of them (depth 0); a program always has. All other benchmarks that enter the kernel
+//! call their operation once, which is depth 1.
 
 use super::results;
 use crate::prelude::*;
@@ -30,25 +32,20 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..PLAIN
 };
 
-/// The loop of a depth, and the same without the system call; none where nothing surrounds it.
+/// The loop of a depth, and the same without the system call; none where the empty loop makes its calls.
 fn timed(depth: u64) -> (Timed, Option<LongLoop>) {
     let below = |with, without| (Timed::once("call", TimedLoop::Long(with)), Some(without));
     match depth {
-        1 => below(entered_at_1, returned_from_1),
+        0 => (Timed::once("syscall", TimedLoop::Long(inline)), None),
         8 => below(entered_at_8, returned_from_8),
         24 => below(entered_at_24, returned_from_24),
-        _ => (super::syscall::TIMED, None),
+        _ => (REFUSED_CALL, None),
     }
 }
 
 timed_loop! {
-    /// One call to a SYSCALL.
-    entered_at_1: "call 3f"; after "3:", "mov rax, -1", "syscall", "ret"
-}
-
-timed_loop! {
-    /// One call.
-    returned_from_1: "call 3f"; after "3:", "mov rax, -1", "ret"
+    /// No call and no return: what no program does.
+    inline: "mov rax, -1", "syscall"
 }
 
 timed_loop! {

@@ -20,7 +20,7 @@ const ANSWER: u64 = 0x7467_7467;
 
 timed_loop! {
     /// getppid(2), number 110.
-    getppid: "mov eax, 110", "syscall"
+    getppid: called "mov eax, 110", "syscall"
 }
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {

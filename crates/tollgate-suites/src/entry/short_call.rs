@@ -7,7 +7,7 @@ use crate::prelude::*;
 
 timed_loop! {
     /// A call with three arguments. Word 0: its number; 1: the descriptor; 2: an address; 3: a length.
-    call_of_three:
+    call_of_three: called
         "mov rax, [r13]", "mov rdi, [r13 + 8]", "mov rsi, [r13 + 16]", "mov rdx, [r13 + 24]", "syscall"
 }
 

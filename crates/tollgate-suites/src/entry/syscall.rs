@@ -3,26 +3,18 @@
 use super::results;
 use crate::prelude::*;
 
-timed_loop! {
-    /// Number -1, which no system call has.
-    refused_call: "mov rax, -1", "syscall"
-}
-
-/// The loop, shared with every benchmark whose baseline this is.
-pub(super) const TIMED: Timed = Timed::once("syscall", TimedLoop::Long(refused_call));
-
 /// The instance's loop, for a thread that was prepared.
 pub(super) fn refused_loop() -> Result<Loop> {
-    Loop::without_context(TIMED, results::refused)
+    Loop::without_context(REFUSED_CALL, results::refused)
 }
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "entry/syscall",
-    operation: "One SYSCALL with number -1, which the kernel refuses with ENOSYS at once.",
+    operation: "One SYSCALL with number -1, in a function that is called, which the kernel refuses with ENOSYS at once; less the call.",
     avoid: "Do more in each call: readv, sendmmsg, io_uring; keep what does not change in user mode.",
     source: "Intel SDM vol. 2, SYSCALL; Linux arch/x86/entry/entry_64.S",
     crosses: &[KernelEntry, SystemCall, KernelCode],
-    timed: |_| TIMED,
+    timed: |_| REFUSED_CALL,
     headlines: &[Headline { section: Section::Entry, name: "syscall (unknown number)", params: &[] }],
     kind: Kind::Instance(|_, _, _| {
         let mut timed = refused_loop()?;

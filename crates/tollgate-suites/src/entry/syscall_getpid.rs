@@ -5,7 +5,7 @@ use crate::prelude::*;
 
 timed_loop! {
     /// Number 39 in the 64-bit table.
-    getpid: "mov eax, 39", "syscall"
+    getpid: called "mov eax, 39", "syscall"
 }
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {

@@ -13,7 +13,7 @@ timed_loop! {
     /// socket(2), connect(2), accept4(2), and close(2) of the accepted end and then of the other. Word 0: the listener; 1: its address;
     /// 2: the address's bytes; 3: its family; 4: all results, combined by OR: negative if any is.
     /// Without a connection the accept is of no descriptor: of the listener it would wait for a time limit in each iteration left.
-    connect_and_close:
+    connect_and_close: called
         // SOCK_STREAM | SOCK_CLOEXEC
         "mov edi, [r13 + 24]", "mov esi, 0x80001", "xor edx, edx", "mov eax, 41",
         "syscall",

@@ -20,7 +20,7 @@ use crate::prelude::*;
 
 timed_loop! {
     /// pread64(2) of the file, write(2), read(2). Word 3: the memory between.
-    read_write:
+    read_write: called
         "mov rdi, [r13]", "mov rsi, [r13 + 24]", "mov rdx, [r13 + 32]", "xor r10d, r10d", "mov eax, 17",
         "syscall",
         "add [r13 + 40], rax",
@@ -34,7 +34,7 @@ timed_loop! {
 
 timed_loop! {
     /// splice(2) of the file, from its begin on, read(2).
-    splice:
+    splice: called
         "xor eax, eax", "mov [r13 + 24], rax",
         // SPLICE_F_NONBLOCK
         "mov rdi, [r13]", "lea rsi, [r13 + 24]", "mov rdx, [r13 + 8]", "xor r10d, r10d", "mov r8, [r13 + 32]",
@@ -48,7 +48,7 @@ timed_loop! {
 
 timed_loop! {
     /// sendfile(2) of the file, from its begin on, read(2).
-    sendfile:
+    sendfile: called
         "xor eax, eax", "mov [r13 + 24], rax",
         "mov rdi, [r13 + 8]", "mov rsi, [r13]", "lea rdx, [r13 + 24]", "mov r10, [r13 + 32]", "mov eax, 40",
         "syscall",
@@ -60,7 +60,7 @@ timed_loop! {
 
 timed_loop! {
     /// vmsplice(2) of the sender's memory, read(2). Word 3: the iovec.
-    vmsplice:
+    vmsplice: called
         // SPLICE_F_NONBLOCK
         "mov rdi, [r13 + 8]", "mov rsi, [r13 + 24]", "mov edx, 1", "mov r10d, 2", "mov eax, 278",
         "syscall",
@@ -72,7 +72,7 @@ timed_loop! {
 
 timed_loop! {
     /// tee(2) of what is in another pipe and stays there, read(2). Word 0: that pipe.
-    tee:
+    tee: called
         // SPLICE_F_NONBLOCK
         "mov rdi, [r13]", "mov rsi, [r13 + 8]", "mov rdx, [r13 + 32]", "mov r10d, 2", "mov eax, 276",
         "syscall",

@@ -12,7 +12,7 @@ timed_loop! {
     /// sendmsg(2) of a number and a descriptor, recvmsg(2) of both, close(2) of the descriptor that came. Word 0: the socket that sends;
     /// 1: the one that receives; 2 and 3: the letters of both; 4: the numbers that came, added up; 5: the bytes that both calls returned,
     /// added up; 6: the results of close, combined by OR.
-    send_receive_close:
+    send_receive_close: called
         "mov rbx, [r13 + 16]", "add qword ptr [rbx + 96], 1",
         "mov rdi, [r13]", "mov rsi, rbx", "xor edx, edx", "mov eax, 46",
         "syscall",

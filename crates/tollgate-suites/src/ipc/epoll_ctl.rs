@@ -11,7 +11,7 @@ use crate::prelude::*;
 
 timed_loop! {
     /// epoll_ctl(2), EPOLL_CTL_MOD with the same events.
-    modify:
+    modify: called
         "mov rdi, [r13]", "mov esi, 3", "mov rdx, [r13 + 8]", "mov r10, [r13 + 16]", "mov eax, 233",
         "syscall",
         "or [r13 + 32], rax"
@@ -19,7 +19,7 @@ timed_loop! {
 
 timed_loop! {
     /// epoll_ctl(2) twice, EPOLL_CTL_ADD and EPOLL_CTL_DEL.
-    add_and_delete:
+    add_and_delete: called
         "mov rdi, [r13]", "mov esi, 1", "mov rdx, [r13 + 8]", "mov r10, [r13 + 16]", "mov eax, 233",
         "syscall",
         "or [r13 + 32], rax",

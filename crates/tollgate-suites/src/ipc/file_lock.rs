@@ -17,7 +17,7 @@ use crate::record_lock;
 timed_loop! {
     /// fcntl(2) that locks and fcntl(2) that unlocks. Word 0: the file; 1: the command; 2 and 3: the struct flock of each; 4: the results,
     /// combined by OR.
-    lock_record:
+    lock_record: called
         "mov rdi, [r13]", "mov rsi, [r13 + 8]", "mov rdx, [r13 + 16]", "mov eax, 72",
         "syscall",
         "or [r13 + 32], rax",
@@ -28,7 +28,7 @@ timed_loop! {
 
 timed_loop! {
     /// flock(2) twice. Word 0: the file; 2 and 3: the operations; 4: the results, combined by OR.
-    lock_file:
+    lock_file: called
         "mov rdi, [r13]", "mov rsi, [r13 + 16]", "mov eax, 73",
         "syscall",
         "or [r13 + 32], rax",

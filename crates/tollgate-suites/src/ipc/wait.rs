@@ -15,7 +15,7 @@ use crate::uring::{self, Ring};
 
 timed_loop! {
     /// poll(2) without a time to wait. Word 0: the array; 1: its length; 2: the results, added up.
-    poll:
+    poll: called
         "mov rdi, [r13]", "mov rsi, [r13 + 8]", "xor edx, edx", "mov eax, 7",
         "syscall",
         "add [r13 + 16], rax"
@@ -24,7 +24,7 @@ timed_loop! {
 timed_loop! {
     /// select(2) for what can be read, without a time to wait. Word 0: the highest descriptor and one more; 1: the set, which is kept;
     /// 2: its copy, from which the kernel takes what is not ready; 3: the time; 4: the results, added up.
-    select:
+    select: called
         // All 128 bytes of an fd_set, as a program copies it.
         "mov rbx, [r13 + 8]", "mov rsi, [r13 + 16]",
         "mov rax, [rbx]", "mov [rsi], rax", "mov rax, [rbx + 8]", "mov [rsi + 8], rax",
@@ -42,7 +42,7 @@ timed_loop! {
 
 timed_loop! {
     /// epoll_wait(2) for at most eight events, without a time to wait. Word 0: the epoll instance; 1: the events; 2: the results, added up.
-    epoll_wait:
+    epoll_wait: called
         "mov rdi, [r13]", "mov rsi, [r13 + 8]", "mov edx, 8", "xor r10d, r10d", "mov eax, 232",
         "syscall",
         "add [r13 + 16], rax"
@@ -52,7 +52,7 @@ timed_loop! {
     /// Submits the poll of one descriptor again, which completes at once, and consumes its completion. Word 0: the ring's descriptor;
     /// 1: submission tail; 2: completion head (both addresses); 3: the address of the completions; 4: their mask; 5: the results of the
     /// call and of its completion, added up.
-    poll_again:
+    poll_again: called
         "mov rbx, [r13 + 8]", "add dword ptr [rbx], 1",
         // IORING_ENTER_GETEVENTS, and no completion that is waited for.
         "mov rdi, [r13]", "mov esi, 1", "xor edx, edx", "mov r10d, 1", "xor r8d, r8d", "xor r9d, r9d", "mov eax, 426",

@@ -7,7 +7,7 @@ use crate::prelude::*;
 timed_loop! {
     /// A load from an odd address within the context, with AC set (Intel SDM vol. 3, interrupt 17; Linux sets
     /// CR0.AM).
-    odd_load:
+    odd_load: called
         "pushfq", "or dword ptr [rsp], 0x40000", "popfq", "mov rbx, [r13 + 1]"
 }
 

@@ -6,7 +6,7 @@ use crate::prelude::*;
 
 timed_loop! {
     /// #BP is a trap: the interrupted address is already behind it.
-    breakpoint: "int3"
+    breakpoint: called "int3"
 }
 
 handler! {

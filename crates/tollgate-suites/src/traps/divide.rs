@@ -5,7 +5,7 @@ use crate::prelude::*;
 
 timed_loop! {
     /// `div ecx` (two bytes).
-    divide: "mov eax, 1", "xor edx, edx", "xor ecx, ecx", ".byte 0xf7, 0xf1"
+    divide: called "mov eax, 1", "xor edx, edx", "xor ecx, ecx", ".byte 0xf7, 0xf1"
 }
 
 handler! {

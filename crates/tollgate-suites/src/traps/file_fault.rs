@@ -9,7 +9,7 @@ use crate::prelude::*;
 
 timed_loop! {
     /// Loads from a page and advances by a stride. Word 0: the page; word 1: the stride.
-    load:
+    load: called
         "xor ecx, ecx", "add rcx, [r13]", "mov rax, [rcx]",
         "xor edx, edx", "add rdx, [r13 + 8]", "add [r13], rdx"
 }

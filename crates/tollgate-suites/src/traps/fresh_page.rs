@@ -17,7 +17,7 @@ const MOST_HUGE: usize = 4;
 timed_loop! {
     /// mmap(2), number 9: 64 private anonymous pages at this address, populated (MAP_PRIVATE | MAP_ANONYMOUS |
     /// MAP_FIXED | MAP_POPULATE, for reading and writing); then advances. Word 0: the address.
-    populate:
+    populate: called
         "mov rdi, [r13]", "mov esi, 0x40000", "mov edx, 3", "mov r10d, 0x8032", "mov r8, -1",
         "xor r9d, r9d", "mov eax, 9",
         "syscall",

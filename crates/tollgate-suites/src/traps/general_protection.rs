@@ -5,7 +5,7 @@ use crate::checks;
 use crate::prelude::*;
 
 timed_loop! {
-    halt: "hlt"
+    halt: called "hlt"
 }
 
 handler! {

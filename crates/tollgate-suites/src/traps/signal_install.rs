@@ -7,7 +7,7 @@ use crate::prelude::*;
 timed_loop! {
     /// rt_sigaction(2), number 13, for SIGUSR1, without the old action. Words 0 to 3: the kernel's struct sigaction
     /// (handler, flags, restorer, mask of 8 bytes).
-    rt_sigaction:
+    rt_sigaction: called
         "mov edi, 10", "lea rsi, [r13]", "xor edx, edx", "mov r10d, 8", "mov eax, 13", "syscall"
 }
 

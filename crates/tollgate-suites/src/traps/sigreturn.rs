@@ -13,7 +13,7 @@ timed_loop! {
     /// unchanged and 1 in r14. Word 0: the frame's ucontext; word 1: how often r14 returned as 1.
     ///
     /// A ucontext has its registers from 40 on: r12, r13, then rsp and rip at the numbers 4, 5, 15 and 16.
-    rt_sigreturn:
+    rt_sigreturn: called
         "mov rcx, [r13]", "lea rdx, [rip + 3f]",
         "mov [rcx + 72], r12", "mov [rcx + 80], r13", "mov [rcx + 160], rsp", "mov [rcx + 168], rdx",
         "xor r14d, r14d",

@@ -7,7 +7,7 @@ use crate::prelude::*;
 timed_loop! {
     /// #DB comes after the instruction that follows the one that sets TF (Intel SDM vol. 3, single-step
     /// exception condition).
-    step: "pushfq", "or dword ptr [rsp], 0x100", "popfq", "nop"
+    step: called "pushfq", "or dword ptr [rsp], 0x100", "popfq", "nop"
 }
 
 handler! {

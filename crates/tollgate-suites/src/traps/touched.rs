@@ -7,13 +7,13 @@ use crate::prelude::*;
 
 timed_loop! {
     /// Stores to a small page and advances to the next. Word 0: the page.
-    touch_small:
+    touch_small: called
         "xor eax, eax", "add rax, [r13]", "mov byte ptr [rax], 1", "add qword ptr [r13], 4096"
 }
 
 timed_loop! {
     /// The same with a huge page.
-    touch_huge:
+    touch_huge: called
         "xor eax, eax", "add rax, [r13]", "mov byte ptr [rax], 1", "add qword ptr [r13], 0x200000"
 }
 

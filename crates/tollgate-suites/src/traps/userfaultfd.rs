@@ -26,7 +26,7 @@ const MOST: usize = 64;
 
 timed_loop! {
     /// Loads from a page and advances to the next. Word 0: the page.
-    load: "xor ecx, ecx", "add rcx, [r13]", "mov rax, [rcx]", "add qword ptr [r13], 4096"
+    load: called "xor ecx, ecx", "add rcx, [r13]", "mov rax, [rcx]", "add qword ptr [r13], 4096"
 }
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {

@@ -238,7 +238,7 @@ const MEMORY: &str = "Memory";
 fn title(section: Section, summary: &Summary) -> String {
     let facts = &summary.run.facts;
     match section {
-        Section::Entry => "Kernel entry".to_owned(),
+        Section::Entry => "Kernel entry, in a function".to_owned(),
         Section::Faults => "Faults and signals".to_owned(),
         Section::Loads | Section::Memory => MEMORY.to_owned(),
         Section::Processes => "Locks, scheduling, processes".to_owned(),

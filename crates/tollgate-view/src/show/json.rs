@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde::Serialize;
 use tollgate_model::compare::{Paired, Verdict};
+use tollgate_model::disturbance::Share;
 use tollgate_model::measurement::Status;
 use tollgate_model::run::Tool;
 use tollgate_model::stats::Mode;
@@ -38,6 +39,7 @@ pub struct Document<'a> {
     bench: Vec<Record<'a>>,
     findings: Vec<Finding>,
     quality: Quality,
+    disturbed: Share,
     expensive: Vec<Expense>,
     facts: &'a Facts,
     warnings: Vec<Advice>,
@@ -117,6 +119,7 @@ impl<'a> Document<'a> {
             bench: records(&summary.own),
             findings: findings::of(summary),
             quality: quality::of(summary),
+            disturbed: summary.disturbance.share(),
             expensive: expensive::of(summary),
             facts: &run.facts,
             warnings: advice::of(summary),

@@ -228,8 +228,10 @@ pub fn own_in_words(summary: &Summary, group: &str) -> Vec<String> {
     let limits = summary.detection_limits(group);
     let limits = limits.map(|(least, most)| [least, most].map(|ns| figures::estimate(ns, Unit::Nanoseconds)));
     let control = summary.own(own::CONTROL, group).and_then(|control| control.paired.as_ref());
+    let disturbed = summary.disturbance.share_of(group).disturbed;
     let words = [
         processes.map(|processes| figures::count(processes, "process", "processes")),
+        (disturbed > 0).then(|| format!("{disturbed} of them left out, disturbed")),
         estimate(own::CLOCK_PAIR).map(|pair| format!("timer overhead {pair}")),
         estimate(own::RAW_LOOP).map(|overhead| format!("loop overhead {overhead}, subtracted")),
         limits.map(|[least, most]| match least == most {

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use tollgate_model::compare::Paired;
+use tollgate_model::disturbance::Disturbance;
 use tollgate_model::estimate::{ENOUGH_PROCESSES, Estimate, Reading, reading};
 use tollgate_model::traced::blame::Account;
 use tollgate_model::{Measured, Provenance, Run, Traced, Unit};
@@ -43,13 +44,15 @@ pub enum Noise {
 }
 
 impl<'a> Figures<'a> {
-    pub(super) fn of(measured: &'a Measured, run: &Run) -> Option<Self> {
-        let (estimate, below) = match reading(measured, run)? {
+    /// Without the processes that were disturbed.
+    pub(super) fn of(measured: &'a Measured, run: &Run, disturbance: &Disturbance) -> Option<Self> {
+        let measured = disturbance.without(measured);
+        let (estimate, below) = match reading(&measured, run)? {
             Reading::Estimate(estimate) => (estimate, None),
-            Reading::BelowLimit(limit) => (Estimate::of(measured)?, Some(limit)),
+            Reading::BelowLimit(limit) => (Estimate::of(&measured)?, Some(limit)),
         };
-        let parts = parts_of(measured);
-        Some(Self { measured: Cow::Borrowed(measured), estimate, below, multiple: None, paired: None, parts })
+        let parts = parts_of(&measured);
+        Some(Self { measured, estimate, below, multiple: None, paired: None, parts })
     }
 
     /// Its median over that of [`super::BASELINE`], a time or a count.

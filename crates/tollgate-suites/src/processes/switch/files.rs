@@ -12,7 +12,7 @@ use crate::prelude::*;
 timed_loop! {
     /// Writes the token to one descriptor and reads it back from another. Word 0: the one; 1: the other; 2: the
     /// token; 3: the bytes that were written and read, added up.
-    write_and_read:
+    write_and_read: called
         "mov edi, [r13]", "lea rsi, [r13 + 16]", "mov edx, 8", "mov eax, 1",
         "syscall",
         "add [r13 + 24], rax",

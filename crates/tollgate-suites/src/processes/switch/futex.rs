@@ -14,7 +14,7 @@ timed_loop! {
     ///
     /// If the partner was faster the wait returns at once (EAGAIN). After a spurious wake-up the next wait returns at
     /// once.
-    wake_and_wait:
+    wake_and_wait: called
         "mov rdi, [r13]", "add dword ptr [rdi], 1",
         "mov esi, 129", "mov edx, 1", "mov eax, 202",
         "syscall",

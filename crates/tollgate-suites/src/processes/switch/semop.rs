@@ -11,7 +11,7 @@ use crate::syscall::call;
 timed_loop! {
     /// Adds one to the partner's semaphore and waits until it can take one from its own. Word 0: the number of the partner's set; 1: of its
     /// own; 2 and 3: the struct sembuf of each; 4: the results, combined by OR.
-    give_and_take:
+    give_and_take: called
         "mov rdi, [r13]", "lea rsi, [r13 + 16]", "mov edx, 1", "mov eax, 65",
         "syscall",
         "or [r13 + 32], rax",

@@ -9,7 +9,7 @@ use crate::prelude::*;
 
 timed_loop! {
     /// Number 24.
-    yield_once: "mov eax, 24", "syscall"
+    yield_once: called "mov eax, 24", "syscall"
 }
 
 pub(super) const LOOP: TimedLoop = TimedLoop::Long(yield_once);
