@@ -64,6 +64,16 @@ pub enum Extent {
     Thorough,
 }
 
+/// With which other benchmarks a benchmark's cases share their processes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Company {
+    /// Those of its suite: they share rounds, and can be paired.
+    Suite,
+    /// None. It leaves something behind that later batches of others pay, such as an exit to the hypervisor; or its figure depends on all
+    /// that its process holds, such as a fork of that process.
+    Own,
+}
+
 /// One measured operation.
 pub struct Benchmark {
     /// `suite/benchmark`.
@@ -109,6 +119,11 @@ pub struct Benchmark {
     pub headlines: &'static [Headline],
     /// How its cases are measured.
     pub kind: Kind,
+    /// With which other benchmarks its cases share their processes.
+    pub company: Company,
+    /// Whether an instance is made by forking the bench process. Such instances are made before all others, so that what the others map
+    /// and write is in no copy.
+    pub forks: fn(&Params) -> bool,
     /// Why a count of its instructions says nothing of the operation, where it does not: caches, storage or timers take its time, or
     /// what translates the guest executes it otherwise.
     pub uncounted: Option<&'static str>,
@@ -183,6 +198,8 @@ pub const PLAIN: Benchmark = Benchmark {
     bytes: |_| None,
     headlines: &[],
     kind: Kind::Instance(|_, _, _| Err(fail!("the benchmark has no instance"))),
+    company: Company::Suite,
+    forks: |_| false,
     uncounted: None,
     absence: never_absent,
 };
@@ -249,6 +266,14 @@ impl Benchmark {
     /// The suite's name.
     pub fn suite(&self) -> &'static str {
         self.name.split_once('/').map_or(self.name, |(suite, _)| suite)
+    }
+
+    /// The name of the [`Group`](crate::Group) of its cases.
+    pub fn group(&self) -> &'static str {
+        match self.company {
+            Company::Suite => self.suite(),
+            Company::Own => self.name,
+        }
     }
 }
 

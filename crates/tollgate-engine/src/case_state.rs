@@ -82,15 +82,9 @@ impl CaseState {
         iterations_for(self.ready.cost).min(self.ready.most)
     }
 
-    pub fn iterations_for_operations(&self, ops: u64) -> u64 {
-        /// A batch that is so many times too short is mostly timer overhead.
-        const TOO_SHORT: u64 = 32;
-        let shared = (ops / self.ready.ops).max(1);
-        if shared * TOO_SHORT < self.iterations_alone() {
-            self.iterations_alone()
-        } else {
-            shared.min(self.ready.most)
-        }
+    /// The operations of a batch that they fill.
+    pub fn operations_alone(&self) -> u64 {
+        self.iterations_alone() * self.ready.ops
     }
 
     /// Time of one batch, untimed parts included.

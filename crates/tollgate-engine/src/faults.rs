@@ -2,10 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use tollgate_model::{Measurement, Outcome, Params};
+use tollgate_model::{Measurement, Outcome, Params, Unit};
 use tollgate_os::signals;
 
+use super::experiment::Experiment;
 use super::instance::{Instance, Loop};
+use super::isolated::Isolated;
+use super::mapping::{HUGE, Mapping};
 use super::runner::{Batch, Order, Runner};
 use super::{BenchError, Findings, Plan, measure};
 use super::{clock::Clock, context::Context, refusal::Result, timed::Timed};
@@ -36,6 +39,16 @@ static SUITE: Suite = Suite {
         &Benchmark {
             counts: Some("drops"),
             ..fault("faults/miscounts", |_, _, _| Ok(Instance::new(Miscounts { batches: 0 })))
+        },
+        // Registered behind what maps.
+        &fault("faults/maps", |_, _, _| Ok(Instance::new(Maps(many_mappings()?)))),
+        &Benchmark {
+            unit: Unit::Bytes,
+            forks: |_| true,
+            ..fault("faults/mappings", |_, _, context| {
+                let experiments = || Ok(vec![Box::new(OwnMappings) as Box<dyn Experiment>]);
+                Ok(Instance::new(Mappings(Isolated::start(&context.quota, experiments)?)))
+            })
         },
         // The number of operations differs from process to process.
         &fault("faults/fickle", |_, _, _| Ok(Instance::new(Spin).with_ops(u64::from(std::process::id())))),
@@ -107,6 +120,41 @@ impl Runner for Miscounts {
         let counted = Some(order.iterations + self.batches / 8);
         Ok(Batch { counted, ..Spin.batch(clock, order)? })
     }
+}
+
+/// The mappings of a process that was forked for an instance.
+struct Mappings(Isolated);
+
+impl Runner for Mappings {
+    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch> {
+        let mut batches = self.0.experiment(0).run(clock, order)?;
+        batches.pop().ok_or_else(|| fail!("no batch"))
+    }
+}
+
+struct OwnMappings;
+
+impl Experiment for OwnMappings {
+    fn run(&mut self, _: Clock, order: Order) -> Result<Vec<Batch>> {
+        let maps = std::fs::read_to_string("/proc/self/maps").map_err(|error| skip!("no maps: {error}"))?;
+        Ok(vec![Batch::new(maps.lines().count() as u64 * order.iterations, 0, true)])
+    }
+}
+
+/// Has many mappings: neighbours of equal access would be one.
+struct Maps(#[expect(dead_code, reason = "they are held")] Vec<Mapping>);
+
+impl Runner for Maps {
+    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch> {
+        Spin.batch(clock, order)
+    }
+}
+
+fn many_mappings() -> Result<Vec<Mapping>> {
+    let access = |number: i32| if number % 2 == 0 { libc::PROT_READ } else { libc::PROT_NONE };
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    let mapped = |number| Mapping::aligned(HUGE, access(number), flags, -1);
+    (0..40).map(mapped).collect::<std::io::Result<_>>().map_err(|error| skip!("no mappings: {error}"))
 }
 
 fn tried(names: &[&str], plan: &Plan) -> Result<Findings, BenchError> {
@@ -215,4 +263,18 @@ fn samples_and_rounds_add_up() {
     assert_eq!(kept, measured.samples.len());
     let with_samples = measured.processes.iter().filter(|process| process.kept() > 0).count();
     assert_eq!(with_samples, 5, "as many as were asked for");
+}
+
+#[test]
+fn a_process_that_is_forked_for_an_instance_holds_nothing_of_the_others() {
+    let most = |names: &[&str]| {
+        let measurements = run_in_time(names, Duration::from_secs(2));
+        match outcome(&measurements, "faults/mappings") {
+            Outcome::Measured(measured) => measured.samples.iter().copied().fold(0.0, f64::max),
+            outcome => panic!("{outcome:?}"),
+        }
+    };
+    // The heap of one may have grown by a mapping more.
+    let (alone, beside) = (most(&["faults/mappings"]), most(&["faults/maps", "faults/mappings"]));
+    assert!(alone > 0.0 && beside < alone + 10.0, "{alone} mappings alone, {beside} beside 40 others");
 }

@@ -72,8 +72,8 @@ mod worker;
 
 pub use aspect::Aspect;
 pub use benchmark::{
-    Benchmark, Chosen, Commands, Extent, Headline, Kind, PLAIN, Section, Share, Suite, TIME_OF_MEMORY, each,
-    each_word, never_absent, no_case, number, one_case, params, word,
+    Benchmark, Chosen, Commands, Company, Extent, Headline, Kind, PLAIN, Section, Share, Suite,
+    TIME_OF_MEMORY, each, each_word, never_absent, no_case, number, one_case, params, word,
 };
 pub use clock::{Clock, Span};
 pub use compat::Entry;

@@ -1,8 +1,7 @@
 //! The schedule of one suite: calibrates its chosen cases, orders their batches and collects their samples.
 //!
-//! The cases of one comparison have the same operation count, and only those. A batch takes about 50 µs: a
-//! call of 1 ns and an interrupt of 4 µs cannot share a count. An instance whose batch would be 32 times too
-//! short to be timed has a count of its own.
+//! The cases of one comparison that are of one magnitude have the same operation count, and only those. A batch
+//! takes about 50 µs: a call of 1 ns and an interrupt of 4 µs cannot share a count.
 //!
 //! A slow instance is due seldom. Instances whose batch takes more than a millisecond take part in every
 //! second, fourth, … round; where a process has no time for all, in some processes only, those with the
@@ -78,10 +77,10 @@ impl Schedule {
         let control = group.suite.control.filter(|control| control.baseline.is_some_and(chosen));
         let own = OWN_BENCHMARKS.iter().copied().chain(control);
         // The engine's own benchmarks run in every group; the group's name distinguishes them.
-        let tag = Params::from([("group".to_owned(), ParamValue::Word(group.suite.name.to_owned()))]);
+        let tag = Params::from([("group".to_owned(), ParamValue::Word(group.name().to_owned()))]);
         cases.extend(own.map(|benchmark| CaseState::new(benchmark, tag.clone())));
         Self {
-            suite: group.suite.name,
+            suite: group.name(),
             place,
             cases,
             processes: 0,
@@ -122,27 +121,58 @@ impl Schedule {
         }
     }
 
+    /// Its part of the time beyond what each suite needs.
+    fn weight(&self) -> u32 {
+        /// More cases make a suite.
+        const WHOLE: usize = 8;
+        self.cases.iter().filter(|state| state.decides()).count().clamp(1, WHOLE) as u32
+    }
+
     /// The number of its cases.
     pub fn number(&self) -> usize {
         self.cases.len()
     }
 
-    /// Gives all cases of a comparison the same number of operations: as many as keep the slowest within a batch's
-    /// time. A case that is too fast for that number gets as many as fill its own batch.
+    /// Gives the cases of a comparison that are of one magnitude the same number of operations: as many as keep the slowest of them within
+    /// a batch's time. What a batch finds in caches and predictors, and what its ends cost, depend on its length: a case whose batch
+    /// were cut far below its own by a slower one would have another figure beside that one than alone.
     pub fn count_operations(&mut self) {
         let comparisons: BTreeSet<&str> =
             self.cases.iter().map(|state| state.benchmark.comparison()).collect();
         for comparison in comparisons {
-            let compared = || self.cases.iter().filter(|state| state.takes_part_in(comparison));
-            // The largest iteration must fit once; every smaller one divides it.
-            let batch = compared().map(|state| state.ready.ops).max().unwrap_or(1);
-            let fitting = compared().map(|state| state.iterations_alone() * state.ready.ops).min();
-            let ops = fitting.unwrap_or(1).next_multiple_of(batch);
-            for state in self.cases.iter_mut().filter(|state| state.takes_part_in(comparison)) {
-                state.iterations = state.iterations_for_operations(ops);
+            let compared =
+                (0..self.cases.len()).filter(|&index| self.cases[index].takes_part_in(comparison)).collect();
+            for alike in self.magnitudes(compared) {
+                let states = || alike.iter().map(|&index| &self.cases[index]);
+                // The largest iteration must fit once; every smaller one divides it.
+                let batch = states().map(|state| state.ready.ops).max().unwrap_or(1);
+                let fitting = states().map(CaseState::operations_alone).min().unwrap_or(1);
+                let ops = fitting.next_multiple_of(batch);
+                for &index in &alike {
+                    let state = &mut self.cases[index];
+                    state.iterations = (ops / state.ready.ops).clamp(1, state.ready.most);
+                }
             }
         }
         self.equalize_experiments();
+    }
+
+    /// Groups of these cases whose own batches have up to four times the operations of the shortest in the group.
+    fn magnitudes(&self, mut cases: Vec<usize>) -> Vec<Vec<usize>> {
+        const FAR: u64 = 4;
+        let operations = |index: usize| self.cases[index].operations_alone();
+        cases.sort_by_key(|&index| operations(index));
+        let mut groups: Vec<Vec<usize>> = Vec::new();
+        for index in cases {
+            let fits = |group: &&mut Vec<usize>| {
+                group.first().is_some_and(|&first| operations(index) <= operations(first).saturating_mul(FAR))
+            };
+            match groups.last_mut().filter(fits) {
+                Some(group) => group.push(index),
+                None => groups.push(vec![index]),
+            }
+        }
+        groups
     }
 
     /// Questions of one experiment need the same order, or it would run once for each.
@@ -408,7 +438,8 @@ impl Schedule {
 }
 
 /// Divides the time for rounds among the suites: each gets the least number of its processes, the small ones first where
-/// there is no time for all, and all get equal parts of the rest. Where processes end the run, each gets what they take.
+/// there is no time for all, and all get equal parts of the rest, but those of few cases: a benchmark with processes of its own is no suite.
+/// Where processes end the run, each gets what they take.
 pub(super) fn share(groups: &mut [Schedule], time: Duration, plan: &Plan, start_up: Duration) {
     let floor = |group: &Schedule| (group.need() + start_up).max(SLICE) * plan.least_processes as u32;
     if plan.processes.is_some() {
@@ -426,7 +457,8 @@ pub(super) fn share(groups: &mut [Schedule], time: Duration, plan: &Plan, start_
         groups[at].share = floor.min(rest / waiting);
         rest -= groups[at].share;
     }
-    groups.iter_mut().for_each(|group| group.share += rest / number);
+    let all: u32 = groups.iter().map(Schedule::weight).sum();
+    groups.iter_mut().for_each(|group| group.share += rest * group.weight() / all);
 }
 
 /// Joins the groups whose members have the same name; those without a name stay alone.
@@ -531,16 +563,24 @@ mod tests {
     }
 
     #[test]
-    fn compared_cases_have_equal_operations_unless_a_batch_would_be_too_short() {
+    fn compared_cases_of_one_magnitude_have_equal_operations_and_no_batch_is_cut_below_a_quarter() {
         let iterations = |costs: [u64; 2]| {
             let mut schedule = schedule(&[(&BASE, costs[0]), (&OTHER, costs[1])]);
             schedule.count_operations();
             [schedule.cases[0].iterations, schedule.cases[1].iterations]
         };
         // 50 µs are a batch.
-        assert_eq!(iterations([1_000, 5_000]), [10, 10]);
-        assert_eq!(iterations([1_000, 25_000]), [2, 2]);
+        assert_eq!(iterations([1_000, 4_000]), [12, 12]);
+        assert_eq!(iterations([1_000, 25_000]), [50, 2]);
         assert_eq!(iterations([5, 25_000]), [10_000, 2]);
+        // The costs of a handover between two threads: the sleeping lock took the batch of the spinning one from 708 operations to 22.
+        let mut handovers = schedule(&[(&BASE, 2_272), (&BASE, 71), (&BASE, 90), (&OTHER, 30)]);
+        for (index, most) in [(0, u64::MAX), (1, u64::MAX), (2, u64::MAX), (3, u64::MAX)] {
+            (handovers.cases[index].ready.ops, handovers.cases[index].ready.most) = (1, most);
+        }
+        handovers.count_operations();
+        let of_each: Vec<u64> = handovers.cases.iter().map(|state| state.iterations).collect();
+        assert_eq!(of_each, [22, 555, 555, 555]);
     }
 
     #[test]
@@ -584,5 +624,10 @@ mod tests {
         assert_eq!(shares(2), [(1520, 190), (480, 60)]);
         // Equal parts of the rest, in processes of about three times the need.
         assert_eq!(shares(40), [(21_760, 1500), (18_240, 182)]);
+        // A benchmark that is alone takes its part of it, and not that of a suite.
+        let mut groups = [schedule(&[(&BASE, MS)]), schedule(&[(&BASE, MS); 20])];
+        share(&mut groups, Duration::from_secs(90), &plan, Duration::ZERO);
+        let [alone, suite] = groups.map(|group| group.share.as_millis());
+        assert!(alone * 7 < suite && alone * 9 > suite, "{alone} {suite}");
     }
 }

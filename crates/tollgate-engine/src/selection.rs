@@ -16,7 +16,7 @@ pub struct Selection {
     pub find: fn(&str) -> Option<&'static Benchmark>,
 }
 
-/// The chosen cases of one suite; they share their rounds.
+/// The chosen cases of one suite that share their rounds: those of a benchmark that wants no company are alone.
 #[derive(Clone)]
 pub struct Group {
     /// The suite.
@@ -26,6 +26,14 @@ pub struct Group {
 }
 
 impl Group {
+    /// What its measurements and the engine's own are told apart by: the suite, or the benchmark that wants no company.
+    pub fn name(&self) -> &'static str {
+        match self.cases.first() {
+            Some((benchmark, _)) => benchmark.group(),
+            None => self.suite.name,
+        }
+    }
+
     /// What measures its cases, if they are whole commands.
     pub(super) fn commands(&self) -> Option<&'static Commands> {
         match self.cases.first()?.0.kind {

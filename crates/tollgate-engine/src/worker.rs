@@ -233,6 +233,16 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
+    /// The order in which instances are made: first those that fork this process, which then holds nothing of the others.
+    fn making_order(&self, orders: &[InstanceOrder]) -> Vec<usize> {
+        let forks = |order: &InstanceOrder| {
+            (self.find)(&order.benchmark).is_some_and(|benchmark| (benchmark.forks)(&order.params))
+        };
+        let mut order: Vec<usize> = (0..orders.len()).collect();
+        order.sort_by_key(|&index| !forks(&orders[index]));
+        order
+    }
+
     fn prepare(&mut self, order: &InstanceOrder) -> Result<(&'static Benchmark, Instance)> {
         let benchmark = (self.find)(&order.benchmark);
         let benchmark = benchmark.ok_or_else(|| fail!("no such benchmark"))?;
@@ -244,10 +254,11 @@ impl Bench<'_> {
     }
 
     fn calibration(&mut self, clock: Clock, instances: &[InstanceOrder], deadline: u64) {
-        for (index, order) in instances.iter().enumerate() {
+        for (made, index) in self.making_order(instances).into_iter().enumerate() {
+            let order = &instances[index];
             self.shared.enter(index);
             let began = clock::monotonic();
-            let share = deadline.saturating_sub(began) / (instances.len() - index) as u64;
+            let share = deadline.saturating_sub(began) / (instances.len() - made) as u64;
             let state = self.prepare(order).and_then(|(benchmark, instance)| {
                 let setup =
                     Duration::from_nanos(clock::monotonic() - began).saturating_sub(instance.spent_once);
@@ -274,7 +285,8 @@ impl Bench<'_> {
 
     fn make_ready(&mut self, orders: &[InstanceOrder]) -> Vec<Ready> {
         let mut instances = Vec::new();
-        for (index, order) in orders.iter().enumerate() {
+        for index in self.making_order(orders) {
+            let order = &orders[index];
             self.shared.enter(index);
             let state = self.prepare(order).and_then(|(benchmark, instance)| {
                 // A limit can change from process to process.

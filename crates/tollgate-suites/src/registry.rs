@@ -31,6 +31,18 @@ mod tests {
     use crate::machines::MACHINES;
 
     /// One screen has room for 25 rows, and each row for its name.
+    /// Round by round only cases of one group are compared.
+    #[test]
+    fn a_benchmark_without_company_has_no_baseline_but_its_own_cases() {
+        for benchmark in SUITES.iter().flat_map(|suite| suite.benchmarks) {
+            if benchmark.company == Company::Own {
+                assert_eq!(benchmark.baseline, None, "{}", benchmark.name);
+            }
+            let base = benchmark.baseline.and_then(find);
+            assert!(base.is_none_or(|base| base.group() == benchmark.group()), "{}", benchmark.name);
+        }
+    }
+
     #[test]
     fn headlines_are_cases_and_fit_on_a_screen() {
         let all = || SUITES.iter().flat_map(|suite| suite.benchmarks.iter().copied());

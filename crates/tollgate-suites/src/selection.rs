@@ -83,9 +83,9 @@ pub fn select(
         if !chosen.contains(&at) && !baseline_of.contains(&benchmark.case(params.clone())) {
             continue;
         }
-        match groups.last_mut() {
-            Some(group) if group.suite.name == suite.name => group.cases.push((benchmark, params)),
-            _ => groups.push(Group { suite, cases: vec![(benchmark, params)] }),
+        match groups.iter_mut().find(|group| group.name() == benchmark.group()) {
+            Some(group) => group.cases.push((benchmark, params)),
+            None => groups.push(Group { suite, cases: vec![(benchmark, params)] }),
         }
     }
     Ok(Selection { groups, find: registry::find })
@@ -257,6 +257,22 @@ mod tests {
         let selection = selected(&["entry/user-dispatch"], Extent::Usual).expect("registered");
         let names: Vec<String> = selection.cases().map(|case| case.to_string()).collect();
         assert_eq!(names, ["entry/syscall", "entry/user-dispatch"]);
+    }
+
+    #[test]
+    fn what_leaves_a_wake_or_copies_its_process_has_processes_of_its_own() {
+        let patterns = ["entry", "scaling"].map(str::to_owned);
+        let selection = select(&patterns, Extent::Usual, Size::Small).expect("registered");
+        let groups: Vec<(&str, usize)> =
+            selection.groups.iter().map(|group| (group.name(), group.cases.len())).collect();
+        let names: Vec<&str> = groups.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, ["entry", "entry/vm-exit", "scaling", "scaling/fork"]);
+        let is_alone = |name: &str| {
+            let group = selection.groups.iter().find(|group| group.name() == name).expect("one");
+            group.cases.iter().all(|(benchmark, _)| benchmark.name == name)
+        };
+        assert!(is_alone("entry/vm-exit") && is_alone("scaling/fork"), "{groups:?}");
+        assert!(!selection.groups[0].cases.iter().any(|(benchmark, _)| benchmark.name == "entry/vm-exit"));
     }
 
     #[test]

@@ -11,20 +11,6 @@ use super::turn_plan::{self, Unit};
 /// Costs that lie further apart get their own numbers of iterations.
 const FAR: f64 = 8.0;
 
-/// Gives a case as many iterations as fill its own batch, where those of its comparison are far from that. Environments are compared
-/// case by case: equal operations of different cases matter less than a batch that is neither too short to be timed nor so long that
-/// it takes the time of the others.
-pub fn fit(schedule: &mut Schedule) {
-    const FAR: u64 = 4;
-    for state in schedule.cases.iter_mut().filter(|state| state.state == State::Running) {
-        let own = state.iterations_alone();
-        if state.iterations.saturating_mul(FAR) < own || own.saturating_mul(FAR) < state.iterations {
-            state.iterations = own;
-        }
-    }
-    schedule.equalize_experiments();
-}
-
 /// Gives each case the same iterations in all environments where it costs about as much as in the first one that measures it. What an
 /// operation costs can depend on how many follow each other: faults around a fault map its neighbours.
 pub fn equalize(schedules: &mut [&mut Schedule]) {
@@ -128,7 +114,6 @@ mod tests {
             state.state = State::Running;
         }
         schedule.count_operations();
-        fit(&mut schedule);
         schedule
     }
 

@@ -255,7 +255,6 @@ impl Session<'_, '_, '_> {
             let paired = self.sides.iter_mut().filter(|side| side.side.is_paired && side.is_here());
             let mut paired: Vec<&mut Schedule> = paired.map(|side| &mut side.schedules[group]).collect();
             if paired.len() > 1 {
-                paired.iter_mut().for_each(|schedule| joint::fit(schedule));
                 joint::equalize(&mut paired);
             }
         }

@@ -24,6 +24,8 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         }
         Ok(Loop::without_context(timed, checks::any)?.here())
     }),
+    // Its wake is that of the hypervisor: predictors, caches and whatever ran there meanwhile.
+    company: Company::Own,
     absence: |signal| {
         (signal == libc::SIGSEGV).then_some("cpuid is forbidden to this process (CPUID faulting)")
     },

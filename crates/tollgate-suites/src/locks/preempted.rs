@@ -29,6 +29,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     timed: |_| Timed::Whole("timer_create(2), sched_yield(2)"),
     counters: &["forced switches", "acquisitions restarted", "holders preempted", "failed attempts"],
     cases: |_| each_word("by", &Method::LOCKS.map(Method::name)),
+    forks: |_| true,
     kind: Kind::Instance(|_, params, context| instance(params, context)),
     uncounted: Some("a guest under QEMU's translator has no times, and a timer is a part of this operation"),
     ..PLAIN

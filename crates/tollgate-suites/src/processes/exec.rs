@@ -13,6 +13,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     crosses: &[Exec, PageFault, Tlb, KernelAllocation, KernelCode],
     timed: |_| Timed::Whole("execve(2)"),
     cases: |_| each_word("image", &IMAGES.map(|(name, _)| name)),
+    forks: |_| true,
     kind: Kind::Instance(|_, params, context| {
         Ok(instance(What::Exec(Image::of(word(params, "image"))), params, context)?.with_ops(LINKS as u64))
     }),

@@ -31,6 +31,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         name: "fork + exit + wait",
         params: &[("dirty_mib", "0"), ("until", "exited")],
     }],
+    forks: |_| true,
     kind: Kind::Instance(|_, params, context| instance(What::Fork, params, context)),
     ..PLAIN
 };

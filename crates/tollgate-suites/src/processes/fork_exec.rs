@@ -22,6 +22,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ],
     timed: |_| Timed::Whole("fork(3), execve(2)"),
     cases: |_| with(cases_of_images(), "until", &["exited"]),
+    forks: |_| true,
     kind: Kind::Instance(|_, params, context| {
         instance(What::ForkExec(Image::of(word(params, "image"))), params, context)
     }),

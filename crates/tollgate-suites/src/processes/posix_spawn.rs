@@ -31,6 +31,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         name: "posix_spawn, dynamic",
         params: &[("dirty_mib", "0"), ("image", "dynamic"), ("until", "exited")],
     }],
+    forks: |_| true,
     kind: Kind::Instance(|_, params, context| {
         instance(What::Spawn(Image::of(word(params, "image"))), params, context)
     }),

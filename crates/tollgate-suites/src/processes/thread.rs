@@ -21,6 +21,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         name: "thread create + join",
         params: &[("dirty_mib", "0"), ("until", "exited")],
     }],
+    forks: |_| true,
     kind: Kind::Instance(|_, params, context| instance(What::Thread, params, context)),
     ..PLAIN
 };

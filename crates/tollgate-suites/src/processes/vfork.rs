@@ -12,6 +12,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     crosses: &[ProcessCreation, KernelAllocation, KernelCode, ContextSwitch, WakeUp, ProcessExit],
     timed: |_| Timed::Whole("vfork(2)"),
     cases: |_| with(kinds(), "until", &["return", "exited"]),
+    forks: |_| true,
     kind: Kind::Instance(|_, params, context| instance(What::Vfork, params, context)),
     ..PLAIN
 };

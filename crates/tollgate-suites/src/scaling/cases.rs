@@ -8,6 +8,7 @@ pub const SCALED: Benchmark = Benchmark {
     thorough_cases: |machine| every_kind(&numbers(machine).1),
     baseline_params: alone,
     in_everything: |_, _| false,
+    forks: |params| word(params, "kind") == "processes",
     ..PLAIN
 };
 

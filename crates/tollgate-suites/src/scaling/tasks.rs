@@ -74,6 +74,8 @@ pub const FORK: Benchmark = Benchmark {
     ],
     crossed_in: |params, boundary| boundary != CacheLine || has_others(params),
     timed: |_| Timed::Whole("clone(2), exit_group(2), wait4(2)"),
+    // A child copies the tables of all that the users of its process have mapped.
+    company: Company::Own,
     ..SCALED
 };
 

@@ -1,5 +1,6 @@
 //! `tollgate run --in`: environments that are measured in turns, or one. Each is served by an agent, which is this program.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
@@ -243,7 +244,8 @@ fn starts_of_guests(selection: &Selection, prepared: &Prepared) -> Duration {
 fn usual_time(selection: &Selection, environments: usize) -> Duration {
     let number = u32::try_from(environments).unwrap_or(u32::MAX).max(1);
     let commands: Duration = selection.groups.iter().filter_map(|group| group.usual_time()).sum();
-    let suites = selection.groups.iter().filter(|group| group.usual_time().is_none()).count();
+    let rounds = selection.groups.iter().filter(|group| group.usual_time().is_none());
+    let suites = rounds.map(|group| group.suite.name).collect::<BTreeSet<_>>().len();
     let rounds = match suites {
         0 => Duration::ZERO,
         1..=FEW_SUITES => Plan::STANDARD,
