@@ -268,7 +268,7 @@ fn samples_and_rounds_add_up() {
 #[test]
 fn a_process_that_is_forked_for_an_instance_holds_nothing_of_the_others() {
     let most = |names: &[&str]| {
-        let measurements = run_in_time(names, Duration::from_secs(2));
+        let measurements = run(names, 2);
         match outcome(&measurements, "faults/mappings") {
             Outcome::Measured(measured) => measured.samples.iter().copied().fold(0.0, f64::max),
             outcome => panic!("{outcome:?}"),

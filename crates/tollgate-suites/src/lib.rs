@@ -20,6 +20,8 @@ mod locks;
 #[path = "../../../tests/machines.rs"]
 mod machines;
 mod memory;
+#[cfg(test)]
+mod neighbours;
 mod prelude;
 mod processes;
 mod record_lock;
