@@ -12,7 +12,7 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use tollgate_model::measurement::{Case, Measurement, Params};
-use tollgate_model::{ParamValue, estimate::ENOUGH_PROCESSES};
+use tollgate_model::{ParamValue, estimate::ENOUGH_PROCESSES, own::EMPTY_LOOP};
 
 use super::benchmark::Benchmark;
 use super::case_state::{CaseState, State};
@@ -180,6 +180,20 @@ impl Schedule {
         for experiment in self.experiments(&self.indices(&State::Running)) {
             let iterations = experiment.iter().map(|&index| self.cases[index].iterations).min().unwrap_or(1);
             experiment.iter().for_each(|&index| self.cases[index].iterations = iterations);
+        }
+        self.shorten_empty_loop();
+    }
+
+    /// The empty loop has no more iterations than any loop of its suite: what it seems to take is the error of such a batch, and single
+    /// operations have a smaller one than thousands of iterations.
+    fn shorten_empty_loop(&mut self) {
+        let runs = |state: &&CaseState| state.state == State::Running && state.decides();
+        let Some(longest) = self.cases.iter().filter(runs).map(|state| state.iterations).max() else {
+            return;
+        };
+        let is_empty = |state: &&mut CaseState| state.benchmark.name == EMPTY_LOOP;
+        for state in self.cases.iter_mut().filter(is_empty) {
+            state.iterations = state.iterations_alone().min(longest);
         }
     }
 
@@ -581,6 +595,19 @@ mod tests {
         handovers.count_operations();
         let of_each: Vec<u64> = handovers.cases.iter().map(|state| state.iterations).collect();
         assert_eq!(of_each, [22, 555, 555, 555]);
+    }
+
+    #[test]
+    fn the_empty_loop_is_no_longer_than_the_longest_loop_of_its_suite() {
+        let iterations_beside = |most| {
+            let mut schedule = schedule(&[(&BASE, 500), (OWN_BENCHMARKS[0], 1)]);
+            schedule.cases[0].ready.most = most;
+            schedule.count_operations();
+            schedule.cases[1].iterations
+        };
+        assert_eq!(OWN_BENCHMARKS[0].name, EMPTY_LOOP);
+        // Single operations, and batches of 50 µs.
+        assert_eq!((iterations_beside(1), iterations_beside(u64::MAX)), (1, 100));
     }
 
     #[test]

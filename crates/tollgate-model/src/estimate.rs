@@ -133,17 +133,23 @@ pub fn paces(span_ns: Option<u64>) -> f64 {
 }
 
 /// The detection limit of `of`, in its unit: the 95 % quantile of |time of a batch| of the empty loop (`null`, of the
-/// same group), divided by the operations of a batch of `of`. 0 where either is not a time.
+/// same group) in the median of its processes, divided by the operations of a batch of `of`. 0 where either is not a time.
+///
+/// It is what the clock resolves in most processes. A quantile of all samples would be that of the disturbed ones as soon as these are a
+/// twentieth, which a long run meets sooner or later.
 pub fn detection_limit(null: &Measured, of: &Measured) -> f64 {
     batch_error(null).map_or(0.0, |error| error_per_operation(error, of))
 }
 
-/// The 95 % quantile of |time of a batch|, in ns.
+/// The 95 % quantile of |time of a batch| in the median of the processes, in ns.
 pub(crate) fn batch_error(null: &Measured) -> Option<f64> {
     let scale = nanoseconds_per_unit(null)? * null.ops_per_sample as f64;
-    let mut sizes: Vec<f64> = null.samples.iter().map(|sample| sample.abs()).collect();
-    sizes.sort_unstable_by(f64::total_cmp);
-    stats::quantile(&sizes, 0.95).map(|size| (size * scale).min(f64::MAX))
+    let of_process = |samples: &[f64]| {
+        let sizes: Vec<f64> = samples.iter().map(|sample| sample.abs()).collect();
+        stats::quantile(&stats::sorted(&sizes), 0.95)
+    };
+    let errors: Vec<f64> = null.by_process().filter_map(of_process).collect();
+    stats::median(&errors).map(|size| (size * scale).min(f64::MAX))
 }
 
 pub(crate) fn error_per_operation(batch_error: f64, of: &Measured) -> f64 {

@@ -159,6 +159,27 @@ fn an_inconclusive_row_says_why() {
     assert!(why(mixed, at_upper).contains("bimodal"));
 }
 
+/// Single operations of about 500 ns, beside an empty loop whose error is 20 ns in most processes, and 1.5 µs in a third of the later ones.
+#[test]
+fn more_processes_never_take_a_figure_away() {
+    let error = |size: f64| (0..41).map(|i| f64::from(i - 20) / 20.0 * size).collect::<Vec<f64>>();
+    for processes in [8, 12, 24, 48, 96, 192, 384] {
+        let single = |measured: Measured| Measured { ops_per_sample: 1, ..measured };
+        let errors = (0..processes).map(|at| error(if at >= 8 && at % 3 == 0 { 1_500.0 } else { 20.0 }));
+        let null = single(measured("files", &errors.collect::<Vec<_>>()));
+        let medians = (0..processes).map(|at| 500.0 + f64::from(at * 7 % 11));
+        let read = single(measured("files", &about(&medians.collect::<Vec<_>>())));
+        let limit = detection_limit(&null, &read);
+        assert!((15.0..25.0).contains(&limit), "{processes} processes: {limit} ns");
+        let run = run_with(&[(EMPTY_LOOP, null), ("files/read", read)]);
+        let (_, read) = run.measured().nth(1).expect("the read");
+        let Some(Reading::Estimate(estimate)) = reading(read, &run) else {
+            panic!("{processes} processes: below the detection limit");
+        };
+        assert!(estimate.interval.is_some(), "{processes} processes");
+    }
+}
+
 #[test]
 fn below_the_detection_limit_there_is_no_ratio() {
     let small = |estimate| [(EMPTY_LOOP, empty_loop()), ("entry/a", steady(estimate))];

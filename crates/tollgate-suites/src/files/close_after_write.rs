@@ -15,7 +15,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     source: "close(2)",
     crosses: &[KernelEntry, SystemCall, KernelCode, FileSystem],
     timed: |_| Timed::Whole("close(2)"),
-    kind: Kind::Instance(|_, _, context| on_names(context, call)),
+    kind: Kind::Instance(|_, params, context| on_names(params, context, call)),
     ..FILE
 };
 

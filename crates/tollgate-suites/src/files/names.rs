@@ -5,7 +5,7 @@ use std::{any::Any, ffi::CStr, io, rc::Rc};
 
 use super::data_dir::{DataDir, Scratch};
 use super::refusal::refused;
-use super::single::{FINE, Operation, Verdict, instance};
+use super::single::{FINE, Operation, Verdict, timed_as};
 use super::{block::SMALL, data::put};
 use crate::prelude::*;
 
@@ -57,12 +57,13 @@ where
 
 /// The instance of a call on names; `make` gets the data directory, which has room for a small file.
 pub(super) fn on_names<O: Operation + 'static>(
+    params: &Params,
     context: &mut Context,
     make: impl FnOnce(Rc<DataDir>) -> Result<O>,
 ) -> Result<Instance> {
     let dir = DataDir::of(context)?;
     dir.allows(SMALL as u64)?;
-    Ok(instance(make(dir)?))
+    Ok(timed_as(params, make(dir)?))
 }
 
 pub(super) fn close_result(descriptor: usize) -> Result<()> {
@@ -81,6 +82,7 @@ pub(super) fn close(file: Option<OwnedFd>) -> io::Result<usize> {
 #[cfg(test)]
 mod tests {
     use super::super::data_dir::tests::Own;
+    use super::super::single::{in_batches, instance};
     use super::super::{close_after_write, open, rename, stat, unlink};
     use super::*;
 
@@ -89,11 +91,12 @@ mod tests {
         let own = Own::new();
         let dir = || Rc::clone(&own.dir);
         let all = [
-            open::call(dir()).map(instance),
-            stat::call(dir()).map(instance),
+            open::call(dir(), open::NAMES[0]).map(instance),
+            stat::call(dir(), stat::NAMES[0]).map(instance),
             rename::call(dir()).map(instance),
             unlink::call(dir()).map(instance),
             close_after_write::call(dir()).map(instance),
+            open::call(dir(), open::NAMES[1]).map(|call| timed_as(&in_batches(Params::new()), call)),
         ];
         for made in all {
             let mut instance = made.expect("an instance");

@@ -6,7 +6,7 @@ use std::{io, rc::Rc};
 use super::data::{self, Contents, Offsets};
 use super::refusal::{FILE, pread, refused, whole};
 use super::residency::{PAGE, Residency, Trial, advise, drop_pages};
-use super::single::{Operation, Verdict, instance};
+use super::single::{Operation, Verdict, in_batches, timed_as};
 use super::{aligned::Aligned, data_dir::DataDir};
 use super::{block, data::Made};
 use crate::prelude::*;
@@ -16,7 +16,7 @@ use tollgate_os::rusage::Usage;
 // random page of a file of 28 MiB, which is what fio's random reads have.
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "files/read",
-    operation: "One pread of a block of a file: cached, or after its pages were dropped from the page cache.",
+    operation: "One pread of a block of a file: cached, alone or in a batch of them, or after its pages were dropped from the page cache.",
     avoid: "Read ahead (posix_fadvise, readahead), keep hot files in the page cache, and keep several reads in flight by io_uring.",
     source: "pread(2); posix_fadvise(2); io_uring_enter(2)",
     crosses: &[KernelEntry, SystemCall, KernelCode, UserCopy, PageCache, ReadAhead, BlockRead, IdleExit],
@@ -32,14 +32,16 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         let blocks = |state: &'static str| {
             ["4k", "128k", "1m"].map(|block| params(&[("state", state.into()), ("block", block.into())]))
         };
-        states.flat_map(blocks).collect()
+        let single = states.flat_map(blocks);
+        let short = params(&[("state", "cached".into()), ("block", "4k".into())]);
+        single.chain([in_batches(short)]).collect()
     },
     bytes: |params| Some(block::bytes(params) as u64),
     headlines: &[
         Headline {
             section: Section::Files,
             name: "pread 4 KiB, cached",
-            params: &[("block", "4k"), ("state", "cached")],
+            params: &[("block", "4k"), ("state", "cached"), ("timed", "batches")],
         },
         Headline {
             section: Section::Files,
@@ -91,7 +93,7 @@ fn read(dir: &Rc<DataDir>, params: &Params) -> Result<Instance> {
     if !cached {
         notes.extend(dir.kind().note());
     }
-    Ok(instance(read).spent_once(took).with_notes(notes))
+    Ok(timed_as(params, read).spent_once(took).with_notes(notes))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,7 @@
 //! tail. A thread that waits for storage is switched out in every operation, so only an involuntary switch
 //! disturbs. The state of a page is certified before each read by cachestat(2) or mincore(2).
 
-use std::io;
+use std::{ffi::CStr, io};
 
 use crate::prelude::*;
 
@@ -51,6 +51,36 @@ pub(super) fn instance(operation: impl Operation + 'static) -> Instance {
     Instance::new(Single(operation)).with_most(1)
 }
 
+/// The parameter of cases whose samples are stretches of operations, and its value.
+const TIMED: (&str, &str) = ("timed", "batches");
+
+/// The cases of a benchmark without other parameters: single operations, and stretches of them.
+pub(super) fn cases() -> Vec<Params> {
+    vec![Params::new(), in_batches(Params::new())]
+}
+
+/// The case of stretches of operations.
+pub(super) fn in_batches(mut params: Params) -> Params {
+    params.insert(TIMED.0.to_owned(), TIMED.1.into());
+    params
+}
+
+/// The instance of a case: of single operations, or of stretches, which say better what a short one takes.
+pub(super) fn timed_as(params: &Params, operation: impl Operation + 'static) -> Instance {
+    match word(params, TIMED.0) == TIMED.1 {
+        true => Instance::new(Stretch { operation, outcomes: Vec::new() }).with_most(MOST_IN_A_STRETCH),
+        false => instance(operation),
+    }
+}
+
+/// The name of a case's file: of single operations the first, since instances of both share a directory.
+pub(super) fn name(params: &Params, [single, in_batches]: [&'static CStr; 2]) -> &'static CStr {
+    if word(params, TIMED.0) == TIMED.1 { in_batches } else { single }
+}
+
+/// Operations in a stretch at most: each openat(2) leaves a descriptor until its end.
+const MOST_IN_A_STRETCH: u64 = 64;
+
 /// Times one operation alone. Waiting for storage is part of its time, so only preemption and migration count as
 /// disturbance. Returns its result, the batch, and the bytes that it read from storage.
 pub(super) fn time<T>(clock: Clock, work: impl FnOnce() -> T) -> (Option<T>, Batch, u64) {
@@ -94,6 +124,37 @@ impl<O: Operation> Runner for Single<O> {
             sum = together(sum, next);
         }
         Ok(sum)
+    }
+}
+
+/// Operations that are timed together, after one preparation.
+struct Stretch<O> {
+    operation: O,
+    outcomes: Vec<io::Result<usize>>,
+}
+
+impl<O: Operation> Stretch<O> {
+    /// So many operations, checked one by one.
+    fn run(&mut self, clock: Clock, number: u64) -> Result<Batch> {
+        let (operation, outcomes) = (&mut self.operation, &mut self.outcomes);
+        outcomes.reserve(number as usize);
+        let (_, batch, from_storage) =
+            time(clock, || (0..number).for_each(|_| outcomes.push(operation.call())));
+        let (mut counted, mut kept) = (Some(0), true);
+        for outcome in outcomes.drain(..) {
+            let verdict = operation.after(outcome, from_storage)?;
+            counted = counted.zip(verdict.counted).map(|(sum, counted)| sum + counted);
+            kept &= verdict.kept;
+        }
+        Ok(Batch { counted, undisturbed: batch.undisturbed && kept, ..batch })
+    }
+}
+
+impl<O: Operation> Runner for Stretch<O> {
+    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch> {
+        self.operation.before()?;
+        self.run(clock, (order.iterations / 16).max(1))?;
+        self.run(clock, order.all())
     }
 }
 
@@ -143,5 +204,16 @@ mod tests {
         // One of the next operations is invalid.
         let batch = instance.batch(Clock::Kernel, order).expect("a batch");
         assert!(!batch.undisturbed);
+    }
+
+    #[test]
+    fn a_stretch_times_many_operations_and_checks_each() {
+        let mut instance = timed_as(&in_batches(Params::new()), Waits(0));
+        assert_eq!(instance.limits(), (1, MOST_IN_A_STRETCH));
+        // One as a warm-up, two that are timed; then some that are not valid.
+        let batch = instance.batch(Clock::Kernel, Order::of(2)).expect("a batch");
+        assert!(batch.work >= 4_000_000 && batch.counted == Some(2), "{batch:?}");
+        assert!(!instance.batch(Clock::Kernel, Order::of(3)).expect("a batch").undisturbed);
+        assert_eq!(timed_as(&Params::new(), Waits(0)).limits(), (1, 1));
     }
 }

@@ -14,7 +14,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     source: "unlink(2)",
     crosses: &[KernelEntry, SystemCall, KernelCode, PathLookup, FileSystem, PageCache],
     timed: |_| Timed::Whole("unlinkat(2)"),
-    kind: Kind::Instance(|_, _, context| on_names(context, call)),
+    kind: Kind::Instance(|_, params, context| on_names(params, context, call)),
     ..FILE
 };
 
