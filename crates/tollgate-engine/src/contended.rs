@@ -136,6 +136,9 @@ pub trait Contender: Send {
     /// The failure. A partner that did not respond is [`Outcome::Incomplete`] instead.
     fn after(&mut self, context: &LoopContext, partners: &[Partner]) -> Result<Outcome>;
 
+    /// When the partners run, before the warm-up: `words` are those of the first one's side at this moment.
+    fn begun(&mut self, _context: &mut LoopContext, _words: [u64; WORDS]) {}
+
     /// After the warm-up, before the timed part: resets counts.
     fn begin(&mut self, _context: &mut LoopContext) {}
 
@@ -197,7 +200,7 @@ impl Contended {
         let iterations = order.all();
         let warm_up = (iterations / 16).max(self.contender.warm_up());
         self.contender.before(&mut self.context, &mut self.partners, warm_up + iterations);
-        let (code, context): (LongLoop, *mut LoopContext) = (self.code, &mut *self.context);
+        let code = self.code;
         let mut running: Vec<Running> = Vec::new();
         for (partner, thread) in self.partners.iter_mut().zip(partner_threads) {
             // SAFETY: by `Contended::new`'s contract; the side lives as long as this instance, and `Running` waits for the
@@ -207,6 +210,10 @@ impl Contended {
         if !running.iter().all(Running::has_begun) {
             return stopped(running).map(|_| Batch::new(1, 0, false));
         }
+        if let Some(first) = running.first() {
+            self.contender.begun(&mut self.context, first.words());
+        }
+        let context: *mut LoopContext = &mut *self.context;
         // SAFETY: by `Contended::new`'s contract.
         unsafe { code.run(warm_up, context) };
         self.contender.begin(&mut self.context);
@@ -357,6 +364,12 @@ impl Running {
     fn progress(&self) -> u64 {
         // SAFETY: the side outlives this; the loop changes it as a whole word.
         unsafe { (*self.side).progress.0.load(SeqCst) }
+    }
+
+    /// Its loop's words, each as it is now.
+    fn words(&self) -> [u64; WORDS] {
+        // SAFETY: the side outlives this; the loop changes each word as a whole.
+        std::array::from_fn(|at| unsafe { AtomicU64::from_ptr(&raw mut (*self.side).words[at]).load(SeqCst) })
     }
 
     fn stop(&self) {
@@ -588,6 +601,8 @@ mod tests {
     struct Counted {
         word: Arc<AtomicU64>,
         iterations: u64,
+        /// Its partner's first word, when that ran.
+        seen: Arc<AtomicU64>,
     }
 
     impl Contender for Counted {
@@ -596,6 +611,10 @@ mod tests {
             self.iterations = iterations;
             context.words[0] = self.word.as_ptr() as u64;
             partners.iter_mut().for_each(|partner| partner.side.words[0] = self.word.as_ptr() as u64);
+        }
+
+        fn begun(&mut self, _: &mut LoopContext, words: [u64; WORDS]) {
+            self.seen.store(words[0], SeqCst);
         }
 
         fn after(&mut self, _: &LoopContext, partners: &[Partner]) -> Result<Outcome> {
@@ -614,7 +633,8 @@ mod tests {
             return eprintln!("skipped: no time stamp counter");
         };
         let partner = Partner { cpu: other, code: count, side: Box::default() };
-        let contender = Counted { word: Arc::new(AtomicU64::new(0)), iterations: 0 };
+        let (word, seen) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+        let contender = Counted { word: Arc::clone(&word), iterations: 0, seen: Arc::clone(&seen) };
         // SAFETY: both loops only add to a word that lives as long as the instance.
         let mut contended =
             unsafe { Contended::new(&mut Context::here(), count_too, vec![partner], contender) };
@@ -623,6 +643,7 @@ mod tests {
         // The sum has every addition of both threads exactly once.
         assert!(batches.iter().all(|batch| matches!(batch.counted, None | Some(0))), "{batches:?}");
         assert!(batches.iter().any(|batch| batch.undisturbed), "{batches:?}");
+        assert_eq!(seen.load(SeqCst), word.as_ptr() as u64, "a partner's words are seen while it runs");
         assert_eq!(cpu::allowed(), [home]);
         cpu::allow(&all);
     }

@@ -1,11 +1,15 @@
 //! Two threads that store to every line of a buffer repeatedly: the published experiment (S. Takeuchi, "Cache
 //! thrashing on a Ryzen 1800X", 2017), with each thread on a processor of its own, pre-touched memory, changing
 //! values, and checks that both ran at the same time and took lines from each other.
+//!
+//! In sequential order both threads begin at the same line, as they do there. Then they stay together, and each store waits for a line
+//! that the other one has just written. Half a buffer apart each finds lines that the other wrote long before, which the prefetcher
+//! brings: with small pages in 128 KiB a store took 1.5 ns so, and 5.3 ns together.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
-use tollgate_engine::contended::Outcome;
+use tollgate_engine::contended::{Outcome, WORDS};
 
 use super::pairing::{self, related};
 use super::region::{Amount, Page, Region};
@@ -73,9 +77,12 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     unit: Unit::NanosecondsPerLine,
     share: Some(Share { what: "sampled lines came from the other processor", one_of: LINES }),
     cases: |machine| {
-        cases(machine, &[("sequential", Page::Huge), ("random", Page::Huge), ("random", Page::Small)])
+        let scaled = sizes(Sizes::of(machine));
+        let published = ("sequential", Page::Small, &PUBLISHED[..]);
+        let kinds = [("sequential", Page::Huge), ("random", Page::Huge), ("random", Page::Small)];
+        let of_the_levels = kinds.map(|(order, page)| (order, page, &scaled[..]));
+        cases(machine, &[&[published][..], &of_the_levels[..]].concat())
     },
-    thorough_cases: |machine| cases(machine, &[("sequential", Page::Small)]),
     kind: Kind::Instance(|_, params, context| instance(params, context)),
     uncounted: Some(TIME_OF_MEMORY),
     ..PLAIN
@@ -89,12 +96,15 @@ fn loops(params: &Params) -> (tollgate_engine::timed::LongLoop, ContendingLoop) 
     }
 }
 
-fn cases(machine: &Topology, kinds: &[(&str, Page)]) -> Vec<Params> {
-    let caches = Sizes::of(machine);
+/// The sizes of the published experiment, in KiB.
+const PUBLISHED: [u64; 4] = [8, 128, 2 << 10, 16 << 10];
+
+/// For each pair of a machine's processors, orders with a page size and sizes.
+fn cases(machine: &Topology, kinds: &[(&str, Page, &[u64])]) -> Vec<Params> {
     let mut cases = Vec::new();
     for pair in pairing::words(machine) {
-        for (order, page) in kinds {
-            for kib in sizes(caches) {
+        for (order, page, sizes) in kinds {
+            for &kib in *sizes {
                 for shared in [false, true] {
                     cases.push(params(&[
                         ("kib", kib.into()),
@@ -145,6 +155,7 @@ fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
         theirs: Position::new(theirs, bytes, 1),
         since: 0,
         shared,
+        meets: word(params, "order") == "sequential",
         fits: bytes <= caches.last,
     };
     let partner = Partner { cpu: pair.to, code: contending, side: Box::default() };
@@ -171,7 +182,8 @@ type Buffers = Arc<Both>;
 fn buffers(page: Page, amount: Amount, other: usize, context: &mut Context) -> Result<Buffers> {
     context.shared(&format!("{page:?} {amount:?}"), |context| {
         let (caches, quota) = (Sizes::shared(context), &context.quota);
-        let largest = amount.bytes(sizes(caches).last().copied().unwrap_or(4) << 10, caches);
+        let largest =
+            amount.bytes(sizes(caches).into_iter().chain(PUBLISHED).max().unwrap_or(4) << 10, caches);
         let ((shared, no_more), (own, _)) =
             (Region::at_most(largest, page, quota)?, Region::at_most(largest, page, quota)?);
         let regions = [touched_by(shared, other)?, own];
@@ -202,11 +214,14 @@ struct Position {
     who: u64,
 }
 
+/// The word of the current offset, of both loops.
+const OFFSET: usize = 2;
+
 /// The values of a batch have its number above these bits.
 const BATCH_SHIFT: u32 = 40;
 
 impl Position {
-    /// The first thread begins at the start, the second half a buffer ahead.
+    /// The first thread begins at the start, the second half a buffer ahead, unless they meet.
     fn new(buffer: u64, bytes: u64, who: u64) -> Self {
         let mut position = Self { buffer, bytes, offset: 0, who };
         if who == 1 {
@@ -239,7 +254,7 @@ impl Position {
     }
 
     fn read(&mut self, words: &[u64]) {
-        self.offset = words[2];
+        self.offset = words[OFFSET];
     }
 }
 
@@ -250,6 +265,8 @@ struct Storing {
     /// The other thread's earlier stores do not count.
     since: u64,
     shared: bool,
+    /// Whether both threads begin at the same line.
+    meets: bool,
     /// Whether the buffer fits into the last level.
     fits: bool,
 }
@@ -262,6 +279,12 @@ impl Contender for Storing {
         self.since = if self.shared { 0 } else { first };
         self.own.write(&mut context.words, first, self.since);
         partners.iter_mut().for_each(|partner| self.theirs.write(&mut partner.side.words, first, 0));
+    }
+
+    fn begun(&mut self, context: &mut LoopContext, words: [u64; WORDS]) {
+        if self.meets {
+            context.words[OFFSET] = words[OFFSET];
+        }
     }
 
     /// The warm-up brings what fits into the cache.

@@ -1,7 +1,7 @@
 //! A figure of this machine, beside a published one.
 
 use tollgate_model::Case;
-use tollgate_model::stats::Interval;
+use tollgate_model::stats::{Interval, Mode};
 
 use crate::figures;
 
@@ -21,6 +21,8 @@ pub struct Figure {
     pub value: f64,
     /// Its 95 % CI, where its estimator has one.
     pub interval: Option<Interval>,
+    /// Its modes, where its samples have two: the value lies between them, or is one of them.
+    pub modes: Option<[Mode; 2]>,
     /// On which side of the value it lies, where one of its parts is below the detection limit.
     pub bound: Option<Bound>,
     /// Whether it counts instructions.
@@ -47,6 +49,7 @@ impl Figure {
         self.interval = self
             .interval
             .map(|interval| Interval { low: interval.low * factor, high: interval.high * factor });
+        self.modes = self.modes.map(|modes| modes.map(|mode| Mode { at: mode.at * factor, ..mode }));
         self
     }
 
@@ -70,6 +73,7 @@ impl Figure {
         value.is_finite().then_some(Self {
             value,
             interval,
+            modes: None,
             bound,
             is_count,
             has_no_interval,
@@ -83,6 +87,7 @@ impl Figure {
         self.interval =
             interval.map(|(one, other)| Interval { low: one.low - other.high, high: one.high - other.low });
         self.value -= other.value;
+        self.modes = None;
         self.has_no_interval |= other.has_no_interval;
         let is_whole = self.bound.is_none() && other.bound.is_none();
         self.from.extend(other.from);
@@ -123,11 +128,45 @@ impl Figure {
 }
 
 impl Answer {
+    /// `two modes: 1.05 (60 %) and 5.4 (40 %)`, where it has them.
+    pub fn modes_in_words(&self) -> Option<String> {
+        let Self::Figure(Figure { modes: Some(modes), .. }) = self else { return None };
+        let [low, high] = modes
+            .map(|mode| format!("{} ({})", figures::significant(mode.at, 3), figures::percent(mode.share)));
+        Some(format!("two modes: {low} and {high}"))
+    }
+
     /// The figure or the words.
     pub fn in_short(&self) -> String {
         match self {
             Self::Figure(figure) => figure.in_short(),
             Self::Words(words) => words.clone(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_modes_are_said_with_their_shares_in_the_unit_of_the_figure() {
+        let modes = [Mode { at: 3.89, share: 0.4 }, Mode { at: 15.1, share: 0.6 }];
+        let store = Figure {
+            value: 15.0,
+            interval: None,
+            modes: Some(modes),
+            bound: None,
+            is_count: false,
+            has_no_interval: false,
+            from: Vec::new(),
+        };
+        let words = |figure: Figure| Answer::Figure(figure).modes_in_words();
+        assert_eq!(words(store.clone()).as_deref(), Some("two modes: 3.89 (40 %) and 15.1 (60 %)"));
+        assert_eq!(
+            words(store.clone().times(2.0)).as_deref(),
+            Some("two modes: 7.78 (40 %) and 30.2 (60 %)")
+        );
+        assert_eq!(store.clone().over(store).map(words), Some(None), "a ratio has one value");
     }
 }

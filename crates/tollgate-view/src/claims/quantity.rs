@@ -2,6 +2,7 @@
 //! `tollgate schedules`, an option of the kernel; ratios and differences of these.
 
 use serde::Deserialize;
+use tollgate_model::estimate::Estimate;
 use tollgate_model::stats::{Interval, trimmed_mean};
 use tollgate_model::traced::blame;
 use tollgate_model::{Fact, Unit};
@@ -286,6 +287,7 @@ impl Quantity {
         let plain = |value: f64, has_no_interval| Figure {
             value,
             interval: None,
+            modes: None,
             bound: None,
             is_count: figures.is_count() && figures.measured.unit == Unit::Instructions,
             has_no_interval,
@@ -320,7 +322,9 @@ impl Quantity {
             By::MeanOf20 => mean(20),
             By::TrimmedMean => Some(plain(trimmed_mean(samples)?, true)),
             By::Median => {
-                Some(Figure { interval: figures.estimate.interval, ..plain(figures.estimate.median, false) })
+                let Estimate { median, interval, modes, .. } = &figures.estimate;
+                let modes = modes.as_slice().try_into().ok();
+                Some(Figure { interval: *interval, modes, ..plain(*median, false) })
             }
         }
     }
@@ -357,6 +361,7 @@ fn per(mut figure: Figure, amount: f64) -> Figure {
         .filter(|interval| interval.low > 0.0)
         .map(|interval| Interval { low: turned(interval.high), high: turned(interval.low) });
     figure.bound = figure.bound.map(|_| Bound::AtLeast);
+    figure.modes = None;
     figure.value = turned(figure.value);
     figure
 }

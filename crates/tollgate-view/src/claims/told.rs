@@ -147,8 +147,11 @@ fn table(grid: &Grid, known: &Known) -> ToldTable {
     let mut cell = |cell: &Cell| match cell {
         Cell::Printed(text) => text.clone(),
         Cell::Here(quantity) => match quantity.evaluate(known) {
-            Ok((answer, 0)) => answer.in_short(),
-            Ok((answer, at)) => format!("{} [{}]", answer.in_short(), noted(known.whence(at))),
+            Ok((answer, at)) => {
+                let whence = (at > 0).then(|| known.whence(at));
+                let notes = answer.modes_in_words().into_iter().chain(whence);
+                notes.fold(answer.in_short(), |text, note| format!("{text} [{}]", noted(note)))
+            }
             Err(Missing { why, .. }) => format!("– [{}]", noted(why)),
         },
     };
