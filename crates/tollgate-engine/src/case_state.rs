@@ -89,7 +89,8 @@ impl CaseState {
 
     /// Time of one batch, untimed parts included.
     pub fn batch(&self) -> Duration {
-        self.ready.whole.saturating_mul(u32::try_from(self.iterations).unwrap_or(u32::MAX))
+        let iterations = u32::try_from(self.iterations).unwrap_or(u32::MAX);
+        self.ready.fixed.saturating_add(self.ready.whole.saturating_mul(iterations))
     }
 
     /// Processes in which it had a batch, kept or not.

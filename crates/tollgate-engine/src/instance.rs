@@ -5,6 +5,7 @@ use std::{any::Any, sync::mpsc, thread, time::Duration};
 use super::events::{self, Counting, Of};
 use super::refusal::{OrRefused, Refusal, Result};
 use super::runner::{Batch, BatchHooks, Order, Runner};
+use super::settling::Settling;
 use super::timed::{LongLoop, LoopContext, Timed, TimedLoop};
 use super::{clock::Clock, compat, cpu, shared::Readiness};
 
@@ -121,6 +122,7 @@ pub struct Loop {
     overhead: LongLoop,
     check: Check,
     hooks: Option<Box<dyn BatchHooks>>,
+    settling: Option<Settling>,
     /// Owns what the context points to.
     _owned: Option<Box<dyn Any + Send>>,
 }
@@ -149,7 +151,15 @@ impl Loop {
         };
         let context = Box::new(LoopContext { words, result: 0 });
         let overhead = code.empty();
-        Ok(Self { code, context, overhead, check: Box::new(check), hooks: None, _owned: owned })
+        Ok(Self {
+            code,
+            context,
+            overhead,
+            check: Box::new(check),
+            hooks: None,
+            settling: None,
+            _owned: owned,
+        })
     }
 
     /// `timed`, which uses no word of its context. `check` as in [`Loop::new`].
@@ -184,6 +194,12 @@ impl Loop {
     /// With hooks around each batch.
     pub fn with_hooks(mut self, hooks: impl BatchHooks + 'static) -> Self {
         self.hooks = Some(Box::new(hooks));
+        self
+    }
+
+    /// Each batch begins in the steady state of the loop.
+    pub fn settled(mut self, settling: Settling) -> Self {
+        self.settling = Some(settling);
         self
     }
 
@@ -233,6 +249,24 @@ impl Loop {
         self.hooks.as_mut().map_or(Ok(None), |hooks| hooks.after(context))
     }
 
+    /// After a thread switch the first operations find cold caches and predictors.
+    fn warm_up(&mut self, clock: Clock, order: Order) -> Result<()> {
+        let iterations = (order.iterations / 16).max(1);
+        if let Some(settling) = &self.settling {
+            if let Some(hooks) = &mut self.hooks {
+                hooks.unsettled(&mut self.context)?;
+            }
+            let (code, context): (LongLoop, *mut LoopContext) = (self.code, &mut *self.context);
+            // SAFETY: `Loop::new`'s contract; the context lives as long as the loop.
+            settling.settle(clock, |iterations| unsafe { code.run(iterations, context) });
+            return Ok(());
+        }
+        self.before(iterations)?;
+        // SAFETY: `Loop::new`'s contract.
+        unsafe { self.code.run(iterations, &mut *self.context) };
+        self.after().map(drop)
+    }
+
     /// The loop between two empty ones.
     fn time(&mut self, clock: Clock, empty_iterations: u64, iterations: u64) -> Batch {
         let blocking = self.hooks.as_ref().is_some_and(|hooks| hooks.blocks());
@@ -259,12 +293,7 @@ impl Loop {
 
 impl Runner for Loop {
     fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch> {
-        // After a thread switch the first operations find cold caches and predictors.
-        let warm_up = (order.iterations / 16).max(1);
-        self.before(warm_up)?;
-        // SAFETY: `Loop::new`'s contract.
-        unsafe { self.code.run(warm_up, &mut *self.context) };
-        self.after()?;
+        self.warm_up(clock, order)?;
 
         let iterations = order.all();
         self.before(iterations)?;

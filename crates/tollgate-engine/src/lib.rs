@@ -16,7 +16,7 @@
 //!   `runner` (the interface of everything that runs batches).
 //! - Ways to run a batch: `timed` (loops written in instructions), `compat` (the same in a 32-bit program), `contended`
 //!   (a loop with partners on other processors), `users` (threads or processes that make one operation at the same time),
-//!   `isolated` (instances in a process of their own), `experiment` (one action that gives several measurements).
+//!   `settling` (a loop in its steady state), `isolated` (instances in a process of their own), `experiment` (one action that gives several measurements).
 //! - Tools: `clock` (the only clock), `cpu` (affinity and switches), `affinity` (whether it binds), `random` (the order of a round), `own` (the
 //!   engine's measurements of itself: detection limit, loop overhead, timer overhead), `events` (what is counted beside the time).
 
@@ -60,6 +60,7 @@ mod runner;
 mod schedule;
 pub mod selection;
 pub mod session;
+mod settling;
 mod shared;
 mod slow_down;
 mod storage;
@@ -95,6 +96,7 @@ pub use refusal::{OrRefused, Refusal, Result, checked};
 pub use run::{BenchError, Decided, Findings, Length, Place, Progress, RunContext};
 pub use runner::{Batch, BatchHooks, Counters, Order, Runner, until_undisturbed};
 pub use selection::{Group, Selection};
+pub use settling::Settling;
 pub use shared::MAX_INSTANCES;
 pub use storage::Storage;
 pub use timed::{LongLoop, LoopContext, Timed, TimedLoop, run_empty};

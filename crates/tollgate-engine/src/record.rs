@@ -136,7 +136,7 @@ impl InstanceRecord {
         };
         match &mut self.state {
             Some(Ok(ready)) => {
-                for time in [&mut ready.cost, &mut ready.whole, &mut ready.setup] {
+                for time in [&mut ready.cost, &mut ready.whole, &mut ready.fixed, &mut ready.setup] {
                     *time = (*time).min(LONGEST);
                 }
                 ready.ops = ready.ops.clamp(1, MOST_OPERATIONS);

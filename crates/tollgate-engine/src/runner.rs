@@ -103,6 +103,12 @@ pub trait Runner {
 /// Untimed hooks around each batch of a loop: they install and remove a handler, give pages back to the kernel, count
 /// events.
 pub trait BatchHooks: Send {
+    /// Before a loop that is [`settled`](super::instance::Loop::settled) runs until it repeats itself: writes what it works on, where
+    /// other instances have written over it.
+    fn unsettled(&mut self, _context: &mut LoopContext) -> Result<()> {
+        Ok(())
+    }
+
     /// Before so many iterations of the loop. It may change the loop's context.
     fn before(&mut self, context: &mut LoopContext, iterations: u64) -> Result<()>;
 

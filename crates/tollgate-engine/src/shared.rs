@@ -122,8 +122,11 @@ pub type InstanceState = Option<Result<Readiness>>;
 pub struct Readiness {
     /// Time of one iteration of its loop.
     pub cost: Duration,
-    /// The same, with the untimed parts of a batch.
+    /// The same, with the untimed parts of a batch that are in proportion to its iterations.
     pub whole: Duration,
+    /// Time of the untimed parts that are not: a loop becomes steady, say.
+    #[serde(default)]
+    pub fixed: Duration,
     /// Time of its preparation.
     pub setup: Duration,
     /// Operations in one iteration.

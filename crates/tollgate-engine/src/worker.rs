@@ -334,6 +334,8 @@ fn try_out(
     };
     let mut iterations = 1;
     let mut shortest: (u64, u64) = takes(iterations)?;
+    // What one iteration leaves untimed, all of them may.
+    let mut fixed = shortest.1.saturating_sub(shortest.0);
     while shortest.0 < LONG_ENOUGH && shortest.1 < ENOUGH && iterations < most && clock::monotonic() < until {
         iterations = (iterations * 4).min(most);
         shortest = takes(iterations)?;
@@ -345,10 +347,12 @@ fn try_out(
             shortest = (shortest.0.min(timed), shortest.1.min(whole));
         }
     }
+    fixed = fixed.min(shortest.1.saturating_sub(shortest.0));
     // Rounded up: an iteration of less than a nanosecond must not become zero.
     let per_iteration = |time: u64| Duration::from_nanos(time.div_ceil(iterations).max(1));
-    let (cost, whole) = (per_iteration(shortest.0), per_iteration(shortest.1));
-    Ok(Readiness { cost, whole, setup, ..instance.ready })
+    let (cost, whole) = (per_iteration(shortest.0), per_iteration(shortest.1 - fixed));
+    let fixed = Duration::from_nanos(fixed);
+    Ok(Readiness { cost, whole, fixed, setup, ..instance.ready })
 }
 
 /// Runs one batch and checks its count of events.

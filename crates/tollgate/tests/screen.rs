@@ -152,7 +152,7 @@ fn the_screen_answers_what_a_new_user_asks() {
         "per MiB written: copies page tables, nested hypervisor; posix_spawn starts a program",
         "in huge pages 281 ns, MAP_POPULATE 1.70 µs (traps/minor-fault)",
         "Quality: good",
-        "dependent load: 16K 2.0",
+        "dependent load, 4K pages: 16K 2.0",
     ] {
         assert!(
             said.contains(&answer.replace("2.0 ", "2")) || said.contains(answer),

@@ -56,6 +56,7 @@ pub fn refresh(joint: &mut Schedule, schedules: &[&Schedule]) {
         };
         let ready = Readiness {
             whole: running().map(|state| turn_plan::time(state.batch(), state.iterations)).sum(),
+            fixed: std::time::Duration::ZERO,
             setup: running().map(|state| state.ready.setup).sum(),
             ..first.ready.clone()
         };

@@ -1,8 +1,8 @@
 //! Memory bandwidth: passes through working sets of growing size, by the instructions that move the bytes.
 //!
 //! The operation is 4 KiB of a pass, so that a batch moves the same bytes in each size and takes the time of other
-//! batches. The loop goes on where it stopped. Before each batch it passes once through the working set, or through as
-//! much as the last-level cache holds: so a small set is cached, and a large one finds the cache full of what the same
+//! batches. The loop goes on where it stopped. Before each batch it passes through the working set, or through as
+//! much as the last-level cache holds, until a stretch repeats: so a small set is cached, and a large one finds the cache full of what the same
 //! operation left there, modified lines among it, whose write-back belongs to what is measured.
 
 use std::sync::{Arc, Mutex};
@@ -162,31 +162,38 @@ fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
         let start = if matches!(op, Op::Read | Op::Copy) { read } else { written };
         (Set { op, start, to: written, bytes }, memory.read.notes().to_vec())
     };
-    let instance = passes(memory, set, code, caches)?;
+    let instance = passes(memory, set, code, caches, context)?;
     Ok(instance.on_fixture(format!("bandwidth {amount:?} {}", page.word())).with_notes(notes))
 }
 
 /// Reads of all of a region, whose words become their own numbers.
-pub(super) fn of_region(mut region: Region, caches: Sizes) -> Result<Instance> {
+pub(super) fn of_region(mut region: Region, caches: Sizes, context: &Context) -> Result<Instance> {
     let op = Op::Read;
     let (code, ..) = code(op, By::Sse2).ok_or_else(|| fail!("there is no such loop"))?;
     let set = Set { op, start: region.address(), to: region.address(), bytes: region.length() };
     number_words(region.words_mut());
     let notes = region.notes().to_vec();
     let memory = Memory { read: region, written: None, no_more: None };
-    Ok(passes(Arc::new(Mutex::new(memory)), set, code, caches)?.with_notes(notes))
+    Ok(passes(Arc::new(Mutex::new(memory)), set, code, caches, context)?.with_notes(notes))
 }
 
 /// Passes of this loop through a set.
-fn passes(memory: SharedMemory, set: Set, code: LongLoop, caches: Sizes) -> Result<Instance> {
-    let warm_up = set.bytes.min(caches.last).div_ceil(set.chunk());
-    let hooks = Passes { memory, set, code, warm_up, value: 0, expected: None, is_warm: false };
+fn passes(
+    memory: SharedMemory,
+    set: Set,
+    code: LongLoop,
+    caches: Sizes,
+    context: &Context,
+) -> Result<Instance> {
+    let passed = set.of_a_pass().min(caches.last).div_ceil(set.chunk());
+    let settling = Settling::after(passed, context.heartbeat.clone());
+    let hooks = Passes { memory, set, value: 0, expected: None };
     // SAFETY: the loop stays within the first `bytes` of the memory that the hooks own, and has the registers (`is_here`).
     let timed = unsafe {
         let timed = Timed::Together { code, instruction: "", times: 0 };
         Loop::new(timed, set.words(0, 0), None, |_| Ok(()))
     }?;
-    Ok(timed.with_hooks(hooks).here().with_ops(set.chunk() / PAGE))
+    Ok(timed.settled(settling).with_hooks(hooks).here().with_ops(set.chunk() / PAGE))
 }
 
 /// The memory of one page size: its words are their own numbers where it is read.
@@ -219,27 +226,17 @@ impl Memory {
     }
 }
 
-/// Passes through the working set before each batch, and checks what the batch moved.
+/// Checks what a batch moved.
 struct Passes {
     memory: SharedMemory,
     set: Set,
-    code: LongLoop,
-    /// Iterations of the pass before a batch.
-    warm_up: u64,
     /// What the latest batch stored: another number in each.
     value: u64,
     expected: Option<Moved>,
-    /// The pass before this batch has been made.
-    is_warm: bool,
 }
 
 impl BatchHooks for Passes {
     fn before(&mut self, context: &mut LoopContext, iterations: u64) -> Result<()> {
-        if !self.is_warm {
-            // SAFETY: the loop's own context, as in the batch.
-            unsafe { self.code.run(self.warm_up, context) };
-        }
-        self.is_warm = !self.is_warm;
         self.value = self.value.wrapping_add(1);
         let offset = context.words[2];
         context.words = self.set.words(offset, self.value);

@@ -62,8 +62,8 @@ fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
     let bytes = if of == "pingpong" { HUGE as u64 } else { caches.last.saturating_mul(4) };
     let region = on_node(bytes, node, &context.quota)?;
     let instance = match of {
-        "latency" => latency::of_region(region)?,
-        "bandwidth" => bandwidth::of_region(region, caches)?,
+        "latency" => latency::of_region(region, caches, context)?,
+        "bandwidth" => bandwidth::of_region(region, caches, context)?,
         _ => {
             let pair = two_cores(context)?;
             pingpong::of_region(region, (pair.from, pair.to), context).with_notes([pair.in_words()])
@@ -157,10 +157,10 @@ mod tests {
         let Some(region) = ready("memory", on_node(4 << 20, node, &context.quota)) else { return };
         assert_eq!(node_of(region.address()), Ok(node));
         let caches = Sizes { l1: 32 << 10, l2: 512 << 10, last: 1 << 20 };
-        let mut walk = latency::of_region(region).expect("an instance");
+        let mut walk = latency::of_region(region, caches, &context).expect("an instance");
         walk.batch(Clock::Kernel, Order::of(64)).expect("loads within the region");
         let region = on_node(4 << 20, node, &context.quota).expect("memory");
-        let mut pass = bandwidth::of_region(region, caches).expect("an instance");
+        let mut pass = bandwidth::of_region(region, caches, &context).expect("an instance");
         pass.batch(Clock::Kernel, Order::of(16)).expect("the right sum");
         let other = params(&[("of", "latency".into()), ("home", "other".into())]);
         if context.topology().nodes.len() == 1 {

@@ -1,8 +1,10 @@
 //! Memory latency: dependent loads at random lines of working sets of growing size.
 //!
-//! The path through memory is written anew for each batch. Writing touches every line once, which is the
-//! warm-up, and one buffer serves every size. The order is an invertible mixing of line numbers: it is
-//! written in address order and followed in one that no prefetcher predicts.
+//! A batch begins in the state of its own use. Before it the cycle of lines is followed, untimed: all of it, or as many lines as the
+//! caches hold, and then until a stretch repeats ([`Settling`]). One buffer serves every size of a page size; a size whose cycle is not
+//! there writes it first, and that alone would leave another state: of lines that were just written in address order more are cached
+//! than the walk keeps there, and fewer of the page tables' own. The order is an invertible mixing of line numbers, which no prefetcher
+//! predicts.
 
 use std::sync::{Arc, Mutex};
 
@@ -38,6 +40,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         let usual = sizes(last, 1);
         cases(sizes(last, 8).into_iter().filter(|size| !usual.contains(size)).collect())
     },
+    in_everything: says_most,
     headlines: &[
         Headline { section: Section::Loads, name: "16K", params: &[("kib", "16"), ("page", "4k")] },
         Headline { section: Section::Loads, name: "128K", params: &[("kib", "128"), ("page", "4k")] },
@@ -48,14 +51,14 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         let bytes = (number(params, "kib") << 10) as usize;
         let page = Page::from_word(word(params, "page"));
         let amount = Amount::of(bytes as u64, Sizes::shared(context));
-        let field = field(page, amount, context)?;
+        let (field, caches) = (field(page, amount, context)?, Sizes::shared(context));
         {
             let field = locked(&field);
             if let Some(why) = field.no_more.clone().filter(|_| bytes as u64 > field.region.length()) {
                 return Err(why);
             }
         }
-        let instance = walk(timed, field, bytes)?;
+        let instance = walk(timed, field, bytes, caches, context)?;
         Ok(instance.on_fixture(format!("latency {amount:?} {}", page.word())))
     }),
     uncounted: Some(TIME_OF_MEMORY),
@@ -63,14 +66,27 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
 };
 
 /// Loads from all of a region.
-pub(super) fn of_region(region: Region) -> Result<Instance> {
+pub(super) fn of_region(region: Region, caches: Sizes, context: &Context) -> Result<Instance> {
     let bytes = region.length() as usize;
-    let field = Arc::new(Mutex::new(Field { region, no_more: None, fresh: None }));
-    walk(Timed::Loop { code: TimedLoop::Long(chase), instruction: "mov", times: LOADS }, field, bytes)
+    let field = Arc::new(Mutex::new(Field { region, no_more: None, written: None }));
+    let timed = Timed::Loop { code: TimedLoop::Long(chase), instruction: "mov", times: LOADS };
+    walk(timed, field, bytes, caches, context)
+}
+
+/// Follows so many lines, or as many as the caches hold, before it is steady.
+pub(super) fn settling(lines: u64, caches: Sizes, context: &Context) -> Settling {
+    let followed = lines.min(caches.last.div_ceil(LINE as u64));
+    Settling::after(followed.div_ceil(LOADS as u64), context.heartbeat.clone())
 }
 
 /// Loads from the first bytes of a field.
-fn walk(timed: Timed, field: SharedField, bytes: usize) -> Result<Instance> {
+fn walk(
+    timed: Timed,
+    field: SharedField,
+    bytes: usize,
+    caches: Sizes,
+    context: &Context,
+) -> Result<Instance> {
     let (first, last, notes) = {
         let field = locked(&field);
         let first = field.region.address();
@@ -80,10 +96,12 @@ fn walk(timed: Timed, field: SharedField, bytes: usize) -> Result<Instance> {
         address if (first..last).contains(&address) && address % LINE as u64 == 0 => Ok(()),
         address => Err(format!("the last load returned {address:#x}, which is no line of the working set")),
     };
-    // SAFETY: `Walk` writes the cycle before each batch, all of it within the region that it owns, and the result is an
+    // SAFETY: `Walk` has the cycle written before each batch, all of it within the region that it owns, and the result is an
     // address in it.
     let timed = unsafe { Loop::new(timed, [0; 7], None, inside) }?;
-    Ok(timed.with_hooks(Walk { field, bytes }).here().with_ops(LOADS as u64).with_notes(notes))
+    let timed =
+        timed.settled(settling((bytes / LINE) as u64, caches, context)).with_hooks(Walk { field, bytes });
+    Ok(timed.here().with_ops(LOADS as u64).with_notes(notes))
 }
 
 const SMALLEST: u64 = 4 << 10;
@@ -103,6 +121,16 @@ fn sizes(last_level: u64, an_octave: u32) -> Vec<u64> {
     sizes
 }
 
+/// Every second size in small pages, with those of the first screen, and the largest in huge pages: each of the others beyond the caches
+/// would take a tenth of a second in each process.
+fn says_most(params: &Params) -> bool {
+    let kib = number(params, "kib");
+    let is_largest = sizes(Sizes::here(&cpu::allowed()).last, 1).last() == Some(&kib);
+    let is_drawn =
+        kib == 128 || (kib.is_power_of_two() && kib.trailing_zeros().is_multiple_of(2) && kib <= 4096);
+    is_largest || (is_drawn && word(params, "page") == Page::Small.word())
+}
+
 fn cases(sizes: Vec<u64>) -> Vec<Params> {
     let pages = [Page::Small, Page::Huge];
     let case = |page: Page, kib: u64| params(&[("kib", kib.into()), ("page", page.word().into())]);
@@ -112,13 +140,13 @@ fn cases(sizes: Vec<u64>) -> Vec<Params> {
 /// A line, in bytes: that of every x86-64 processor.
 const LINE: usize = 64;
 
-/// The memory of one page size. Each batch writes a cycle through its first bytes, so all sizes share it.
+/// The memory of one page size. All sizes share it: each writes its cycle through the first bytes.
 struct Field {
     region: Region,
     /// Why it is smaller than planned, if so.
     no_more: Option<Refusal>,
-    /// The size whose cycle was written for a warm-up and serves the batch after it.
-    fresh: Option<usize>,
+    /// The size whose cycle is written there.
+    written: Option<usize>,
 }
 
 type SharedField = Arc<Mutex<Field>>;
@@ -129,27 +157,27 @@ fn field(page: Page, amount: Amount, context: &mut Context) -> Result<SharedFiel
         let caches = Sizes::shared(context);
         let largest = sizes(caches.last, 1).last().copied().unwrap_or(SMALLEST >> 10) << 10;
         let (region, no_more) = Region::at_most(amount.bytes(largest, caches), page, &context.quota)?;
-        Ok(Arc::new(Mutex::new(Field { region, no_more, fresh: None })))
+        Ok(Arc::new(Mutex::new(Field { region, no_more, written: None })))
     })
 }
 
-/// Writes the cycle of a batch. This touches every line once, in address order: what fits into a cache is cached
-/// afterwards.
+/// Keeps the cycle of a size written while its batches follow it.
 struct Walk {
     field: SharedField,
     bytes: usize,
 }
 
 impl BatchHooks for Walk {
-    fn before(&mut self, context: &mut LoopContext, _iterations: u64) -> Result<()> {
+    fn unsettled(&mut self, context: &mut LoopContext) -> Result<()> {
         let mut field = locked(&self.field);
-        if field.fresh.take() != Some(self.bytes) {
-            field.make_round_trip(self.bytes);
-            field.fresh = Some(self.bytes);
-        }
+        field.write(self.bytes);
         if context.result == 0 {
             context.result = field.region.address();
         }
+        Ok(())
+    }
+
+    fn before(&mut self, _context: &mut LoopContext, _iterations: u64) -> Result<()> {
         Ok(())
     }
 
@@ -159,8 +187,11 @@ impl BatchHooks for Walk {
 }
 
 impl Field {
-    /// Writes to each of the first lines the address of its successor.
-    fn make_round_trip(&mut self, bytes: usize) {
+    /// Writes to each of the first lines the address of its successor, unless that stands there.
+    fn write(&mut self, bytes: usize) {
+        if self.written.replace(bytes) == Some(bytes) {
+            return;
+        }
         let start = self.region.address();
         let order = Order::of((bytes / LINE) as u64);
         for (line, words) in self.region.words_mut()[..bytes / 8].chunks_exact_mut(LINE / 8).enumerate() {

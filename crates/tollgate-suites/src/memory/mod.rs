@@ -9,6 +9,8 @@ mod latency;
 mod neighbour;
 mod pairing;
 mod pingpong;
+#[cfg(test)]
+mod reference;
 mod region;
 mod shootdown;
 mod thrash;

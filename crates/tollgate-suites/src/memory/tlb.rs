@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use super::latency::{self, CHASE, LOADS};
 use super::region::{Page, Region};
+use super::topology::Sizes;
 use crate::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
@@ -77,11 +78,11 @@ fn instance(timed: Timed, params: &Params, context: &mut Context) -> Result<Inst
         true => Ok(()),
         false => Err(format!("the last load returned {result:#x}, which is no line of the pages")),
     };
-    let chain = Chain { memory, lines, is_warm: false };
-    // SAFETY: `Chain` writes the cycle before each batch, all of it within the region that it owns, and the result is an
+    let settling = latency::settling(pages, Sizes::shared(context), context);
+    // SAFETY: `Chain` has the cycle written before each batch, all of it within the region that it owns, and the result is an
     // address in it.
     let timed = unsafe { Loop::new(timed, [0; 7], None, inside) }?;
-    let instance = timed.with_hooks(chain).here().with_ops(LOADS as u64);
+    let instance = timed.settled(settling).with_hooks(Chain { memory, lines }).here().with_ops(LOADS as u64);
     Ok(instance.on_fixture(format!("pages {}", page.word())).with_notes(notes))
 }
 
@@ -134,22 +135,20 @@ impl Lines {
     }
 }
 
-/// Before a batch the cycle is written, if other lines were used since, and followed once.
+/// Keeps the cycle of its lines written while its batches follow it.
 struct Chain {
     memory: Arc<Mutex<Memory>>,
     lines: Lines,
-    is_warm: bool,
 }
 
 impl BatchHooks for Chain {
-    fn before(&mut self, context: &mut LoopContext, _iterations: u64) -> Result<()> {
-        self.is_warm = !self.is_warm;
-        if self.is_warm {
-            locked(&self.memory).write(self.lines);
-            context.result = self.lines.address(0);
-            // SAFETY: the cycle is written, and its lines live as long as this.
-            unsafe { CHASE.run(self.lines.pages.div_ceil(LOADS as u64), context) };
-        }
+    fn unsettled(&mut self, context: &mut LoopContext) -> Result<()> {
+        locked(&self.memory).write(self.lines);
+        context.result = self.lines.address(0);
+        Ok(())
+    }
+
+    fn before(&mut self, _context: &mut LoopContext, _iterations: u64) -> Result<()> {
         Ok(())
     }
 

@@ -279,7 +279,7 @@ fn row_of<'a>(summary: &'a Summary, benchmark: &Benchmark, headline: &Headline) 
         .filter(|row| row.figures().is_some())
 }
 
-/// `dependent load: 16K 1.2 | 128K 4.0 | 4M 16 | 128M 483 ns`
+/// `dependent load, 4K pages: 16K 1.2 | 128K 4.0 | 4M 16 | 128M 183 ns`
 fn loads(headlines: &[(Section, &Row, &'static Headline)]) -> Option<String> {
     let load = |(section, row, headline): &(Section, &Row, &'static Headline)| {
         let is_time = |figures: &&Figures| figures.is_estimate() && !figures.is_count();
@@ -288,7 +288,10 @@ fn loads(headlines: &[(Section, &Row, &'static Headline)]) -> Option<String> {
         Some(format!("{} {below}{}", headline.name, figures::significant(figures.bounded(), 2)))
     };
     let all: Vec<String> = headlines.iter().filter_map(load).collect();
-    (!all.is_empty()).then(|| format!("dependent load: {} ns", all.join(" | ")))
+    let mut of_loads = headlines.iter().filter(|(section, ..)| *section == Section::Loads);
+    let page = of_loads.find_map(|(_, row, _)| row.case.params.get("page"));
+    let pages = page.map_or(String::new(), |page| format!(", {} pages", page.to_string().to_uppercase()));
+    (!all.is_empty()).then(|| format!("dependent load{pages}: {} ns", all.join(" | ")))
 }
 
 /// The cells of a row, one for each of [`COLUMNS`].

@@ -1,0 +1,185 @@
+//! Latency, page walks, bandwidth and two writers beside loops in C (`reference`), in turns.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use super::region::Page;
+use super::topology::Pair;
+use super::topology::Sizes;
+use super::{bandwidth, latency, pairing, thrash, tlb};
+use crate::prelude::*;
+use crate::testing::{Directory, pinned, ready};
+
+/// The loops in C, compiled; None, and the reason is printed, where that is not possible.
+fn compiled() -> Option<Directory> {
+    if !is_x86_feature_detected!("avx2") {
+        eprintln!("skipped: the processor or the kernel has no AVX2");
+        return None;
+    }
+    let directory = Directory::new();
+    for (name, text) in
+        [("memory", include_str!("reference/memory.c")), ("thrash", include_str!("reference/thrash.c"))]
+    {
+        let (source, program) = (directory.0.join(name).with_extension("c"), directory.0.join(name));
+        std::fs::write(&source, text).expect("a file");
+        let mut cc = Command::new("cc");
+        match cc.args(["-O3", "-mavx2", "-pthread", "-w", "-o"]).arg(program).arg(&source).status() {
+            Ok(status) => assert!(status.success(), "cc: {status}"),
+            Err(error) => {
+                eprintln!("skipped: cc: {error}");
+                return None;
+            }
+        }
+    }
+    Some(directory)
+}
+
+/// A reference loop that is ready, in a process of its own on this thread's processor.
+struct Reference {
+    child: Child,
+    orders: ChildStdin,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Reference {
+    fn start(directory: &Directory, program: &str, words: &[String]) -> Self {
+        let mut command = Command::new(directory.0.join(program));
+        let mut child = (command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn())
+            .expect("the compiled program");
+        let orders = child.stdin.take().expect("piped");
+        let answers = BufReader::new(child.stdout.take().expect("piped"));
+        Self { child, orders, answers }
+    }
+
+    /// Nanoseconds of an operation, as it finds them now.
+    fn measure(&mut self) -> f64 {
+        writeln!(self.orders).expect("it reads");
+        let mut line = String::new();
+        self.answers.read_line(&mut line).expect("a line");
+        line.trim().parse().expect("a number")
+    }
+}
+
+impl Drop for Reference {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A case with the arguments of its reference.
+struct Compared {
+    benchmark: &'static Benchmark,
+    case: Params,
+    program: &'static str,
+    reference: Vec<String>,
+}
+
+impl Compared {
+    /// None for what has no reference.
+    fn of(benchmark: &'static Benchmark, case: Params) -> Option<Self> {
+        let text = |name: &str| case.get(name).map(ToString::to_string).unwrap_or_default();
+        let words: Vec<String> = match benchmark.name {
+            "memory/latency" => vec!["latency".to_owned(), text("kib"), text("page")],
+            "memory/tlb" => vec!["tlb".to_owned(), text("pages"), text("stride_kib"), text("page")],
+            _ if text("threads") == "1" && text("by") == "avx2" => {
+                vec![text("op"), text("kib"), text("page")]
+            }
+            _ => return None,
+        };
+        (words[0] != "write-nt").then_some(Self { benchmark, case, program: "memory", reference: words })
+    }
+
+    /// Two writers in sequential order, on these two processors.
+    fn thrash(case: Params, pair: Pair) -> Option<Self> {
+        let text = |name: &str| case.get(name).map(ToString::to_string).unwrap_or_default();
+        let words =
+            vec![text("kib"), text("page"), text("shared"), pair.from.to_string(), pair.to.to_string()];
+        let is_published = text("order") == "sequential" && text("pair") == pair.relation.word();
+        is_published.then_some(Self {
+            benchmark: &thrash::BENCHMARK,
+            case,
+            program: "thrash",
+            reference: words,
+        })
+    }
+
+    fn latency(kib: u64, page: Page) -> Self {
+        let case = params(&[("kib", kib.into()), ("page", page.word().into())]);
+        Self::of(&latency::BENCHMARK, case).expect("it has a reference")
+    }
+
+    /// The median of the ratios to the reference in so many turns, and the medians of both, in ns; None where it is not here.
+    fn ratio(&self, turns: usize, directory: &Directory, context: &mut Context) -> Option<[f64; 3]> {
+        let clock = Clock::tsc().map_or(Clock::Kernel, |(clock, _)| clock);
+        let Kind::Instance(make) = self.benchmark.kind else {
+            panic!("{} has no instance", self.benchmark.name)
+        };
+        let timed = (self.benchmark.timed)(&self.case);
+        let mut instance = ready(&self.case, make(timed, &self.case, context))?;
+        let mut reference = Reference::start(directory, self.program, &self.reference);
+        let turns: Vec<[f64; 2]> =
+            (0..turns).map(|_| [per_operation(&mut instance, clock), reference.measure()]).collect();
+        let median = |of: fn(&[f64; 2]) -> f64| {
+            tollgate_model::stats::median(&turns.iter().map(of).collect::<Vec<f64>>()).expect("turns")
+        };
+        Some([median(|[own, theirs]| own / theirs), median(|turn| turn[0]), median(|turn| turn[1])])
+    }
+}
+
+/// Nanoseconds of an operation: the median of a few batches, as a process of a run has it.
+fn per_operation(instance: &mut Instance, clock: Clock) -> f64 {
+    const BATCHES: usize = 5;
+    let ops = instance.limits().0;
+    let iterations = (1_u64 << 12).div_ceil(ops).min(32);
+    let batches = (0..BATCHES).map(|_| {
+        let batch = instance.batch(clock, Order::of(iterations)).expect("a batch");
+        clock.nanoseconds(batch.work.saturating_sub(batch.empty) as f64) / (iterations * ops) as f64
+    });
+    tollgate_model::stats::median(&batches.collect::<Vec<f64>>()).expect("batches")
+}
+
+/// Latency of what was just written, or of what was just evicted, lies further away: 0.25 × and 2.5 × on one machine.
+#[test]
+fn a_load_takes_what_it_takes_in_a_loop_that_goes_on() {
+    let Some(directory) = compiled() else { return };
+    pinned();
+    let mut context = Context::here();
+    let last = Sizes::shared(&mut context).last >> 10;
+    let largest = (last * 4).min(256 << 10);
+    for kib in [16, last / 4, largest] {
+        let case = Compared::latency(kib, Page::Small);
+        let Some([ratio, own, theirs]) = case.ratio(5, &directory, &mut context) else { continue };
+        assert!((0.6..1.7).contains(&ratio), "{kib} KiB: {ratio:.2}; {own:.2} ns, in C {theirs:.2} ns");
+    }
+}
+
+/// The table of docs/statistics.md.
+#[test]
+#[ignore = "takes minutes; to be run by hand on a quiet machine: --ignored --nocapture a_table_of_memory"]
+fn a_table_of_memory_beside_loops_in_c() {
+    const TURNS: usize = 11;
+    let Some(directory) = compiled() else { return };
+    pinned();
+    let only = std::env::var("TOLLGATE_CASES").unwrap_or_default();
+    let benchmarks = [&latency::BENCHMARK, &tlb::BENCHMARK, &bandwidth::BENCHMARK];
+    let pair = pairing::two_cores(&mut Context::here());
+    let of_two = (thrash::BENCHMARK.cases)().into_iter();
+    let of_two = of_two.filter_map(|case| Compared::thrash(case, pair.clone().ok()?));
+    let cases = benchmarks.into_iter().flat_map(|benchmark| {
+        let cases = (benchmark.cases)().into_iter();
+        cases.filter_map(move |case| Compared::of(benchmark, case))
+    });
+    println!("| case | ns | in C | ratio |\n|---|---|---|---|");
+    for compared in cases.chain(of_two) {
+        let name = compared.benchmark.case(compared.case.clone()).to_string();
+        // What one case holds is given back before the next one is made.
+        let mut context = Context::here();
+        if !name.contains(&only) {
+            continue;
+        }
+        if let Some([ratio, own, theirs]) = compared.ratio(TURNS, &directory, &mut context) {
+            println!("| `{name}` | {own:.3} | {theirs:.3} | {ratio:.2} |");
+        }
+    }
+}
