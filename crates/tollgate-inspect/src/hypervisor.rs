@@ -20,6 +20,16 @@ const PRESENT: Bit = Bit { leaf: 1, subleaf: 0, register: Register::Ecx, number:
 const HYPERV_NESTED: u32 = 12;
 const HYPERV: &str = "Microsoft Hv";
 
+/// The layer around the visible ones, where something shows that they are in a virtual machine themselves.
+pub const OUTER: &str = "an outer hypervisor";
+/// A layer that is there and spells no name.
+const UNNAMED: &str = "unnamed";
+
+/// Whether a layer of `hypervisor.layers` is a name.
+pub fn is_named(layer: &str) -> bool {
+    ![OUTER, UNNAMED].contains(&layer)
+}
+
 /// The kernel lists the same bit where CPUID was not captured.
 pub(crate) fn is_present(machine: &Machine) -> Answer<bool> {
     cpuid(machine, &PRESENT.to_string(), |leaves| leaves.bit(PRESENT)).or_else(|_| {
@@ -149,11 +159,11 @@ pub(crate) fn layers(machine: &Machine) -> Answer<Vec<String>> {
     }
     let hints = nesting_hints(machine);
     if !hints.is_empty() {
-        layers.add("an outer hypervisor", &hints.join(", "));
+        layers.add(OUTER, &hints.join(", "));
     }
     match is_present(machine) {
         Ok(present) if present.value && layers.names.is_empty() => {
-            layers.add("unnamed", &present.source);
+            layers.add(UNNAMED, &present.source);
         }
         Ok(present) if layers.names.is_empty() => {
             layers.marks.push(format!("{} is not set, DMI names none", present.source));

@@ -80,6 +80,7 @@ mod uname;
 pub use allowance::{Allowance, Limit, allowance};
 pub use capture::{CaptureError, Captured, capture};
 pub use environment::{environment, read_environment};
+pub use hypervisor::{OUTER, is_named};
 pub use leaves::{Leaves, Registers};
 pub use machine::Machine;
 pub use mechanisms::{Mechanism, mechanisms};

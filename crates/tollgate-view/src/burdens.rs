@@ -1,6 +1,7 @@
 //! The state of a fact as a phrase, where that state makes a crossing slow. Which crossings it makes slow stands with the fact
 //! ([`tollgate_inspect::effect`]) and with the benchmark, by type.
 
+use tollgate_inspect::is_named;
 use tollgate_model::{Case, Fact, FactValue, Facts};
 
 use crate::causes;
@@ -67,8 +68,7 @@ fn state(name: &str, value: &FactValue) -> Option<(u8, String)> {
         "mitigation.pti" => some(2, flag == Some(true), "PTI"),
         "hypervisor.cpuid" => some(3, has("slow exit"), "slow VM exits"),
         "hypervisor.layers" if !items.is_empty() => {
-            let named: Vec<&str> =
-                items.iter().map(String::as_str).filter(|item| !item.contains(' ')).collect();
+            let named: Vec<&str> = items.iter().map(String::as_str).filter(|item| is_named(item)).collect();
             Some((4, if named.is_empty() { "hypervisor".to_owned() } else { named.join("/") }))
         }
         "seccomp.filters" if number == 1.0 => Some((3, "a seccomp filter".to_owned())),

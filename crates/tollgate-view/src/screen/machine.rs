@@ -1,8 +1,12 @@
 //! The machine and the environment of a run in two lines.
 
+use tollgate_inspect::{OUTER, is_named};
 use tollgate_model::{Fact, FactValue};
+use unicode_width::UnicodeWidthStr;
 
+use super::COLUMNS;
 use crate::summary::Summary;
+use crate::table::cut;
 use crate::{burdens, counts, facts, figures};
 
 /// `Intel Xeon, 2 vCPU | L1d 48K  L2 2M  L3 105M | TSC 2.00 GHz, measured on CPU 1`, and
@@ -28,26 +32,36 @@ pub(crate) fn lines(summary: &Summary) -> [String; 2] {
     let cache = |(name, fact): (&str, &str)| number(fact).map(|bytes| format!("{name} {}", size(bytes)));
     // A translator has no caches to speak of, and no processor of its own.
     let is_counted = counts::is_counted(summary);
-    let caches: Vec<String> = [("L1d", "cache.l1d"), ("L2", "cache.l2"), ("L3", "cache.l3")]
+    let caches = [("L1d", "cache.l1d"), ("L2", "cache.l2"), ("L3", "cache.l3")]
         .into_iter()
         .filter(|_| !is_counted)
         .filter_map(cache)
-        .collect();
+        .collect::<Vec<_>>()
+        .join("  ");
     let pace = number(facts::CLOCK_HZ).map(|hz| format!(" {}", figures::frequency(hz))).unwrap_or_default();
     let clock = match facts::clock_is_tsc(facts) {
         _ if is_counted => "instructions counted".to_owned(),
         true => format!("TSC{pace}"),
         false => text(facts::CLOCK).unwrap_or_default().to_owned(),
     };
-    let on = number(facts::CPU).filter(|_| !is_counted).map(|cpu| format!("measured on CPU {cpu}"));
-    let clock: Vec<String> = Some(clock).filter(|clock| !clock.is_empty()).into_iter().chain(on).collect();
+    let on = number(facts::CPU).filter(|_| !is_counted);
+    let machine = |brand: &str, words: &str| {
+        let on = on.map(|cpu| format!("{words} {cpu}"));
+        let clock: Vec<String> =
+            Some(clock.clone()).filter(|clock| !clock.is_empty()).into_iter().chain(on).collect();
+        joined([
+            format!("{brand}{}", processors.as_deref().unwrap_or_default()),
+            caches.clone(),
+            clock.join(", "),
+        ])
+    };
 
     let kernel = text("kernel.release").map_or("unknown kernel".to_owned(), |name| format!("Linux {name}"));
     let sandbox = text("sandbox.kernel").map(|name| format!(" ({name})")).unwrap_or_default();
-    // A layer without a name is a sign of nesting.
-    let (layers, unnamed): (Vec<&str>, Vec<&str>) =
-        list("hypervisor.layers").iter().map(String::as_str).partition(|layer| !layer.contains(' '));
-    let nested = if unnamed.is_empty() && list("hypervisor.nesting").is_empty() { "" } else { ", nested" };
+    let (layers, others): (Vec<&str>, Vec<&str>) =
+        list("hypervisor.layers").iter().map(String::as_str).partition(|layer| is_named(layer));
+    let is_nested = others.contains(&OUTER) || !list("hypervisor.nesting").is_empty();
+    let nested = if is_nested { ", nested" } else { "" };
     let within = match (is_guest, layers.is_empty()) {
         (true, false) => format!(" in {}{nested}", layers.join("/")),
         (true, true) => format!(" in a virtual machine{nested}"),
@@ -62,11 +76,7 @@ pub(crate) fn lines(summary: &Summary) -> [String; 2] {
         mitigations.insert(0, "PTI off".to_owned());
     }
     [
-        joined([
-            format!("{processor}{}", processors.unwrap_or_default()),
-            caches.join("  "),
-            clock.join(", "),
-        ]),
+        fitting(&processor, machine),
         joined([
             format!("{kernel}{sandbox}{within}"),
             containers,
@@ -74,6 +84,15 @@ pub(crate) fn lines(summary: &Summary) -> [String; 2] {
             mitigations.join(", "),
         ]),
     ]
+}
+
+/// The machine's line within the screen: where that is too narrow, with fewer words, then with the beginning of the brand. Where was
+/// measured is said in any case.
+fn fitting(brand: &str, line: impl Fn(&str, &str) -> String) -> String {
+    let lines = ["measured on CPU", "on CPU"].map(|words| line(brand, words));
+    let beyond = lines[1].width().saturating_sub(COLUMNS);
+    let shorter = || line(&cut(brand, brand.width().saturating_sub(beyond)), "on CPU");
+    lines.into_iter().find(|line| line.width() <= COLUMNS).unwrap_or_else(shorter)
 }
 
 fn joined<const N: usize>(parts: [String; N]) -> String {

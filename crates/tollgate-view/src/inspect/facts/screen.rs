@@ -111,17 +111,16 @@ fn caches(facts: &Facts, width: usize) -> String {
             1 => "1 CPU".to_owned(),
             several => format!("{several} CPUs ({list})"),
         });
-        let remark = match (list_of(facts, &format!("{fact}.sizes")), by_kernel) {
-            (Some(sizes), _) => Some(format!("sizes {}", sizes.join(", "))),
-            (None, None) => Some("by CPUID alone".to_owned()),
-            (None, Some(_)) => None,
-        };
-        let shared = [shared, remark].into_iter().flatten().collect::<Vec<_>>().join("; ");
+        let sizes = list_of(facts, &format!("{fact}.sizes"));
+        let sizes: Vec<String> =
+            sizes.map(|sizes| format!("sizes {}", sizes.join(", "))).into_iter().collect();
+        let of_cpuid = by_kernel.is_none().then(|| "by CPUID alone".to_owned());
+        let shared = [shared, of_cpuid].into_iter().flatten().collect::<Vec<_>>().join("; ");
         let or_none = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
         let cells =
             [format!("  L{name}"), sized(size as i64), or_none(of("ways")), or_none(of("instances")), shared];
         is_known = true;
-        table.row(Look::Plain, &cells.map(|cell| beginning(&cell, 40).into_owned()), &[]);
+        table.row(Look::Plain, &cells.map(|cell| beginning(&cell, 40).into_owned()), &sizes);
     }
     if is_known { table.render(width) } else { String::new() }
 }
