@@ -82,7 +82,7 @@ fn controls() -> Vec<Subject> {
         let fits = |params: &Params| {
             wanted.iter().all(|(name, value)| params.get(*name).is_some_and(|own| own.to_string() == *value))
         };
-        (benchmark.cases)().into_iter().find(fits).map(|params| (benchmark, params))
+        (benchmark.cases)(&Topology::here()).into_iter().find(fits).map(|params| (benchmark, params))
     };
     CONTROLS.iter().filter_map(case).collect()
 }
@@ -148,7 +148,8 @@ fn what_moves_controls() {
     let (clock, home) = (Clock::tsc().map_or(Clock::Kernel, |(clock, _)| clock), pinned());
     let names: Vec<&str> = controls().iter().map(|(benchmark, _)| benchmark.name).collect();
     println!("processor {home}, controls {names:?}: beside / alone, and behind / alone where it stays");
-    let chosen = crate::select(&[pattern], Extent::Usual, crate::Size::Small).expect("a known pattern");
+    let chosen = crate::select(&Topology::here(), &[pattern], Extent::Usual, crate::Size::Small)
+        .expect("a known pattern");
     for subject in chosen.groups.into_iter().flat_map(|group| group.cases) {
         if !matches!(subject.0.kind, Kind::Instance(_)) {
             continue;

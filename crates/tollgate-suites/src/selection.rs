@@ -261,8 +261,7 @@ mod tests {
 
     #[test]
     fn what_leaves_a_wake_or_copies_its_process_has_processes_of_its_own() {
-        let patterns = ["entry", "scaling"].map(str::to_owned);
-        let selection = select(&patterns, Extent::Usual, Size::Small).expect("registered");
+        let selection = selected(&["entry", "scaling"], Extent::Usual).expect("registered");
         let groups: Vec<(&str, usize)> =
             selection.groups.iter().map(|group| (group.name(), group.cases.len())).collect();
         let names: Vec<&str> = groups.iter().map(|(name, _)| *name).collect();

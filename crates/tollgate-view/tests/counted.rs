@@ -3,6 +3,7 @@
 mod sessions;
 
 use sessions::{Side, host, runs};
+use tollgate_engine::Topology;
 use tollgate_model::{Environment, Fact, Outcome, ProcessRounds, Provenance, Run, Unit};
 use tollgate_view::compare::condition::{Answer, Condition, answer};
 use tollgate_view::compare::{self, json};
@@ -233,12 +234,20 @@ fn a_benchmark_is_explained_by_its_count() {
     let benchmark = tollgate_suites::find("entry/syscall").expect("registered");
     let mut summary = Summary::of(&runs[1]);
     summary.retain(|case| case.benchmark == benchmark.name);
-    let text = plain(&explain::text(benchmark, Some(&summary), Some(&session), &runs[1].facts, 80));
+    let text = plain(&explain::text(
+        benchmark,
+        &Topology::default(),
+        Some(&summary),
+        Some(&session),
+        &runs[1].facts,
+        80,
+    ));
     assert!(text.contains("Here         instructions 187, batches exact, 1.00 × syscall;"), "{text}");
     assert!(text.contains("209 → 187 instructions, -10.5 %, faster"), "{text}");
     let mixed = mixed_runs();
     let session = Session::of(&mixed).expect("a session");
-    let text = plain(&explain::text(benchmark, None, Some(&session), &mixed[1].facts, 80));
+    let text =
+        plain(&explain::text(benchmark, &Topology::default(), None, Some(&session), &mixed[1].facts, 80));
     assert!(text.contains("209 instructions in vm:exact; not"), "{text}");
 }
 

@@ -3,6 +3,7 @@
 mod sessions;
 
 use sessions::{CASES, Side, filtered, host, runs};
+use tollgate_engine::Topology;
 use tollgate_model::{Environment, Knob, Run};
 use tollgate_view::compare::condition::{Answer, Condition, answer};
 use tollgate_view::compare::{json, text};
@@ -142,7 +143,9 @@ fn an_explanation_has_what_the_setting_costs() {
     let benchmark = tollgate_suites::find("entry/syscall").expect("a benchmark");
     let mut summary = Summary::of(&runs[0]);
     summary.retain(|case| case.benchmark == benchmark.name);
-    let shown = |session| plain(&explain::text(benchmark, Some(&summary), session, &runs[0].facts, 80));
+    let shown = |session| {
+        plain(&explain::text(benchmark, &Topology::default(), Some(&summary), session, &runs[0].facts, 80))
+    };
     let with = shown(Some(&session));
     assert!(with.contains("Costs here   Of seccomp, not set → default:\n"), "{with}");
     assert!(with.contains("             1.560 × (1.5"), "{with}");

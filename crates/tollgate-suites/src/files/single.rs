@@ -55,7 +55,7 @@ pub(super) fn instance(operation: impl Operation + 'static) -> Instance {
 const TIMED: (&str, &str) = ("timed", "batches");
 
 /// The cases of a benchmark without other parameters: single operations, and stretches of them.
-pub(super) fn cases() -> Vec<Params> {
+pub(super) fn cases(_machine: &Topology) -> Vec<Params> {
     vec![Params::new(), in_batches(Params::new())]
 }
 

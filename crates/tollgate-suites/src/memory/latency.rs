@@ -123,9 +123,9 @@ fn sizes(last_level: u64, an_octave: u32) -> Vec<u64> {
 
 /// Every second size in small pages, with those of the first screen, and the largest in huge pages: each of the others beyond the caches
 /// would take a tenth of a second in each process.
-fn says_most(params: &Params) -> bool {
+fn says_most(params: &Params, machine: &Topology) -> bool {
     let kib = number(params, "kib");
-    let is_largest = sizes(Sizes::here(&cpu::allowed()).last, 1).last() == Some(&kib);
+    let is_largest = sizes(Sizes::of(machine).last, 1).last() == Some(&kib);
     let is_drawn =
         kib == 128 || (kib.is_power_of_two() && kib.trailing_zeros().is_multiple_of(2) && kib <= 4096);
     is_largest || (is_drawn && word(params, "page") == Page::Small.word())

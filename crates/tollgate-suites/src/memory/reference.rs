@@ -164,10 +164,11 @@ fn a_table_of_memory_beside_loops_in_c() {
     let only = std::env::var("TOLLGATE_CASES").unwrap_or_default();
     let benchmarks = [&latency::BENCHMARK, &tlb::BENCHMARK, &bandwidth::BENCHMARK];
     let pair = pairing::two_cores(&mut Context::here());
-    let of_two = (thrash::BENCHMARK.cases)().into_iter();
+    let machine = Topology::here();
+    let of_two = (thrash::BENCHMARK.cases)(&machine).into_iter();
     let of_two = of_two.filter_map(|case| Compared::thrash(case, pair.clone().ok()?));
     let cases = benchmarks.into_iter().flat_map(|benchmark| {
-        let cases = (benchmark.cases)().into_iter();
+        let cases = (benchmark.cases)(&machine).into_iter();
         cases.filter_map(move |case| Compared::of(benchmark, case))
     });
     println!("| case | ns | in C | ratio |\n|---|---|---|---|");
