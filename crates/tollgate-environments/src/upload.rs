@@ -21,7 +21,7 @@ const DIRECTORIES: [&str; 4] = ["${TMPDIR:-/tmp}", "/var/tmp", "/dev/shm", "$HOM
 ///
 /// The file is made in a directory of this name and mode 0700, in the first of [`DIRECTORIES`] from which a program can be executed and
 /// whose entries no other user can exchange: one of root's or of the user's own that others may not write, or a sticky one. The shell enters
-/// what it has made and looks again: in a directory of the user's alone every name is the user's, whoever renames it. File and directory
+/// what it has made and looks again: in a directory of the user's alone every name is the user's, also where another user renames it. File and directory
 /// lose their names before the bytes come: whatever is killed then, nothing is left. The program is executed by its descriptor.
 ///
 /// In a user namespace root's directories have the overflow id (user_namespaces(7)). The script begins with a command that does nothing:

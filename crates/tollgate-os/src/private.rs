@@ -1,7 +1,7 @@
 //! Private directories whose paths other programs may be given.
 //!
 //! This program holds a directory by its descriptor; a compiler, a container runtime or make(1) goes by its path, and is led elsewhere by
-//! whoever can exchange a directory on it. So a [`PrivateDirectory`] is made in a [`Place`] only, which was judged up to the root
+//! a user who can exchange a directory on it. So a [`PrivateDirectory`] is made in a [`Place`] only, which was judged up to the root
 //! ([`trust::guard`]), and its path is the one that the kernel has for what was judged: no directory on it belongs to another user, and
 //! none may be written by others without the sticky bit.
 //!
