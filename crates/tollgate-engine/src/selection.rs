@@ -81,3 +81,21 @@ impl Selection {
         commands + if rounds { Plan::STANDARD } else { Duration::ZERO }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::benchmark::{PLAIN, Section, params};
+    use super::*;
+
+    const ROW: Headline = Headline { section: Section::Memory, name: "a row", params: &[("by", "store")] };
+    static BENCHMARK: Benchmark = Benchmark { name: "a/b", headlines: &[ROW], ..PLAIN };
+    static SUITE: Suite = Suite { name: "a", about: "", benchmarks: &[&BENCHMARK], control: None };
+
+    #[test]
+    fn of_several_cases_with_its_parameters_the_first_has_the_headline() {
+        let case = |by: &str, to: u64| (&BENCHMARK, params(&[("by", by.into()), ("to", to.into())]));
+        let cases = vec![case("cas", 1), case("store", 1), case("store", 2)];
+        let group = Group { suite: &SUITE, cases };
+        assert_eq!([0, 1, 2, 3].map(|at| group.headline(at)), [None, Some(&ROW), None, None]);
+    }
+}
