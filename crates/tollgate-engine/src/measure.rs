@@ -85,7 +85,7 @@ pub fn measure(
     findings.measurements.extend(elsewhere.map(of_an_environment));
     let is_measured = findings.has_figures();
     let Some(signal) = findings.interrupted else {
-        let no_time = findings.no_time(plan.budget).filter(|_| !is_measured);
+        let no_time = findings.no_time(plan).filter(|_| !is_measured);
         return no_time.map_or(Ok(findings), Err);
     };
     if !is_measured {

@@ -34,8 +34,12 @@ impl Findings {
         self.measurements.iter().any(|one| one.outcome.measured().is_some() && !of_engine(&one.case))
     }
 
-    /// Why the first case that the time was too short for has no figure.
-    pub(super) fn no_time(&self, budget: Duration) -> Option<BenchError> {
+    /// Why the first case that the time was too short for has no figure; None where the plan has no time that is over.
+    pub(super) fn no_time(&self, plan: &Plan) -> Option<BenchError> {
+        if plan.processes.is_some() {
+            return None;
+        }
+        let budget = plan.budget;
         let case = self.out_of_time.clone()?;
         let why = self.measurements.iter().find(|one| one.case == case)?.outcome.why()?.to_owned();
         Some(BenchError::NoTime { budget, case, why })

@@ -94,7 +94,7 @@ pub fn measure_in(
         Ok(()) | Err(Stop::Over) => None,
         Err(Stop::Interrupted(signal)) => Some(signal),
     };
-    judge(session.conclude(signal), signal, sides, plan.budget)
+    judge(session.conclude(signal), signal, sides, plan)
 }
 
 /// The findings, if there are any.
@@ -102,13 +102,13 @@ fn judge(
     findings: SessionFindings,
     signal: Option<i32>,
     sides: &[Side<'_>],
-    budget: Duration,
+    plan: &Plan,
 ) -> Result<SessionFindings, BenchError> {
     let is_measured = findings.found.iter().any(|found| found.findings.has_figures());
-    let no_time = || findings.found.iter().find_map(|found| found.findings.no_time(budget));
-    match signal {
-        Some(signal) if !is_measured => return Err(BenchError::Interrupted(signal)),
-        None if !is_measured && let Some(no_time) = no_time() => return Err(no_time),
+    let no_time = findings.found.iter().find_map(|found| found.findings.no_time(plan));
+    match (signal, no_time) {
+        (Some(signal), _) if !is_measured => return Err(BenchError::Interrupted(signal)),
+        (None, Some(no_time)) if !is_measured => return Err(no_time),
         _ if is_measured || findings.found.iter().any(|found| found.lost.is_none()) => {}
         _ => {
             let why = |(found, side): (&Found, &Side<'_>)| {
