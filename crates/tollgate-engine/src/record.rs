@@ -92,6 +92,11 @@ impl ProcessRecord {
 }
 
 impl InstanceRecord {
+    /// Whether it took part in a round, or says why it does not.
+    pub fn has_run(&self) -> bool {
+        matches!(self.state, Some(Err(_))) || self.ran.as_ref().is_none_or(|ran| !ran.is_empty())
+    }
+
     fn of(shared: &SharedResults, instance: usize, rounds: usize) -> Self {
         let (mut ran, mut discarded, mut ticks) = (Vec::new(), Vec::new(), Vec::new());
         for round in 0..rounds {

@@ -20,7 +20,7 @@ use super::clock::Clock;
 use super::ending::Ending;
 use super::own::OWN_BENCHMARKS;
 use super::plan::{Plan, SLICE};
-use super::record::ProcessRecord;
+use super::record::{InstanceRecord, ProcessRecord};
 use super::refusal::Refusal;
 use super::run::{Decided, Place};
 use super::selection::Group;
@@ -35,6 +35,10 @@ pub(super) struct Schedule {
     pub place: Place,
     pub cases: Vec<CaseState>,
     pub processes: usize,
+    /// Those of them whose first round was whole.
+    whole: usize,
+    /// So often the time of a process is doubled: processors are short.
+    doubled: u32,
     pub settled: bool,
     /// The processes that each case is to have, where these end the run.
     pub wanted: Option<usize>,
@@ -84,6 +88,8 @@ impl Schedule {
             place,
             cases,
             processes: 0,
+            whole: 0,
+            doubled: 0,
             settled: false,
             wanted: None,
             share: Duration::ZERO,
@@ -114,6 +120,8 @@ impl Schedule {
             place: self.place,
             cases,
             processes: 0,
+            whole: 0,
+            doubled: 0,
             settled: false,
             wanted: None,
             share,
@@ -362,7 +370,7 @@ impl Schedule {
             let instance = batch_order.indices.iter().position(|&other| other == index);
             state.collect(instance.and_then(|instance| record.instances.get(instance)), record.rounds);
         }
-        self.processes += 1;
+        self.count_process(record.rounds > 0 && record.instances.iter().all(InstanceRecord::has_run));
         // A process that ran out of time is no fault of an instance.
         if !matches!(ending, Ending::Finished | Ending::OutOfTime)
             && let Some(failed) = batch_order.index_now(record)
@@ -371,10 +379,17 @@ impl Schedule {
         }
     }
 
-    /// Processes that ended without one whole round.
-    pub fn empty_processes(&self) -> usize {
-        let with_rounds = self.cases.iter().map(|state| state.processes.len()).max().unwrap_or(0);
-        self.processes.saturating_sub(with_rounds)
+    /// Counts a process whose first round was whole, or not: then the next one gets twice the time, since processors are short.
+    pub fn count_process(&mut self, is_whole: bool) {
+        const MOST: u32 = 10;
+        self.processes += 1;
+        self.whole += usize::from(is_whole);
+        self.doubled = if is_whole { self.doubled.saturating_sub(1) } else { (self.doubled + 1).min(MOST) };
+    }
+
+    /// The least time of the next process.
+    pub fn least_slice(&self) -> Duration {
+        SLICE * (1 << self.doubled)
     }
 
     /// Time of a process: a few times what it needs for its preparation and one batch of each instance. Where the time ends the run, it
@@ -396,10 +411,10 @@ impl Schedule {
     }
 
     /// The time of the next process: its slice; of the first process all that its instances need; and more where processes ended
-    /// without one round, since processors are short.
+    /// without a whole round.
     pub fn length(&self, plan: &Plan, start_up: Duration) -> Duration {
-        let slice = self.slice(plan).max(SLICE * (1 << self.empty_processes().min(10)));
-        let first = self.processes == self.empty_processes();
+        let slice = self.slice(plan).max(self.least_slice());
+        let first = self.whole == 0;
         let whole = (self.need() + start_up).min(self.share / 2);
         if first { slice.max(whole) } else { slice }
     }
@@ -521,6 +536,8 @@ mod tests {
             place: Place::default(),
             cases,
             processes: 0,
+            whole: 0,
+            doubled: 0,
             settled: false,
             wanted: None,
             share,
@@ -614,6 +631,22 @@ mod tests {
     fn a_long_batch_takes_a_millisecond_of_a_round_on_average() {
         let strides = [0, 999, 1_000, 1_001, 48_000, 10_000_000].map(|us| stride(Duration::from_micros(us)));
         assert_eq!(strides, [1, 1, 1, 2, 64, 1024]);
+    }
+
+    #[test]
+    fn a_process_without_a_whole_round_is_followed_by_a_longer_one() {
+        let mut schedule = schedule(&[(&BASE, MS), (&OTHER, MS)]);
+        let plan = Plan::of_processes(3);
+        share(std::slice::from_mut(&mut schedule), Duration::MAX, &plan, Duration::ZERO);
+        let instance = |ran: Option<Vec<u32>>| InstanceRecord { ran, ..InstanceRecord::default() };
+        let lengths = [(0, None), (1, Some(vec![])), (3, Some(vec![0])), (3, None)].map(|(rounds, ran)| {
+            let order = schedule.only(&[0, 1]);
+            let instances = vec![instance(None), instance(ran)];
+            let record = ProcessRecord { rounds, instances, ..ProcessRecord::default() };
+            schedule.collect(&order, &record, Ending::Finished, Duration::ZERO);
+            schedule.length(&plan, Duration::ZERO).as_millis()
+        });
+        assert_eq!(lengths, [120, 240, 120, 60]);
     }
 
     #[test]

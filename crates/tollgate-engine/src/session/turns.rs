@@ -6,7 +6,7 @@ use tollgate_model::{Fact, ProcessRounds};
 
 use super::super::agent::protocol::{Job, Request};
 use super::super::ending::Ending;
-use super::super::plan::{Plan, SLICE};
+use super::super::plan::Plan;
 use super::super::record::ProcessRecord;
 use super::super::schedule::{self, BatchOrder, Schedule};
 use super::super::shared::MAX_ROUNDS;
@@ -87,7 +87,7 @@ impl TurnTrack {
         joint::refresh(joint, &schedules(&session.sides, &here, group));
         let left = deadline.saturating_duration_since(began);
         // A first pair of everything would leave a suite of long batches no time for others: each pair has some of the cases.
-        let length = joint.slice(plan).max(SLICE * (1 << joint.empty_processes().min(10)));
+        let length = joint.slice(plan).max(joint.least_slice());
         let (batch_order, time) = joint.running(length.min(left));
         if batch_order.is_empty() {
             joint.settled = true;
@@ -153,7 +153,7 @@ impl TurnTrack {
             records.push((side, batch_order, record));
         }
         let joint = &mut self.joint[group];
-        joint.processes += 1;
+        joint.count_process(rounds > 0);
         for (index, state) in joint.cases.iter_mut().enumerate() {
             let ran = (!indices.contains(&index)).then(Vec::new);
             if rounds > 0 {
