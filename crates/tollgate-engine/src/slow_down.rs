@@ -1,4 +1,4 @@
-//! Lets tests slow a benchmark down to check the verdict; never part of a release.
+//! Lets tests slow a benchmark down to check the verdict; never part of an optimized build, such as a release.
 //!
 //! The bench process reads the order from its own environment, so that a session can slow one of its environments.
 
@@ -16,7 +16,7 @@ pub(super) struct SlowDown {
 impl SlowDown {
     /// The order of this process's environment, `TOLLGATE_TEST_SLOW=benchmark=factor[,benchmark=factor]`. `*` is every benchmark,
     /// and the A/A control is slowed like its baseline.
-    #[cfg(feature = "test-hooks")]
+    #[cfg(debug_assertions)]
     pub fn of(benchmark: &Benchmark, iterations: u64) -> Self {
         let orders = std::env::var("TOLLGATE_TEST_SLOW").unwrap_or_default();
         let slowed = if benchmark.suite() == "bench" { benchmark.comparison() } else { benchmark.name };
@@ -29,7 +29,7 @@ impl SlowDown {
     }
 
     /// Nothing in a release.
-    #[cfg(not(feature = "test-hooks"))]
+    #[cfg(not(debug_assertions))]
     pub fn of(_benchmark: &Benchmark, _iterations: u64) -> Self {
         Self { extra: 0, stretch: 1.0 }
     }
@@ -40,13 +40,13 @@ impl SlowDown {
     }
 }
 
-#[cfg(all(test, not(feature = "test-hooks")))]
+#[cfg(test)]
 mod tests {
     use super::super::benchmark::PLAIN;
     use super::*;
 
     #[test]
-    fn a_release_slows_nothing_down() {
+    fn without_an_order_nothing_is_slowed() {
         assert_eq!(SlowDown::of(&PLAIN, 10), SlowDown { extra: 0, stretch: 1.0 });
         assert_eq!(SlowDown::of(&PLAIN, 10).net(-7), -7);
     }

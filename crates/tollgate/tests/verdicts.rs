@@ -1,5 +1,5 @@
 //! Verdicts of the program. Rates are those of seeded simulations, so the machine may be as noisy as it likes; of real
-//! runs, which need the feature `test-hooks`, a slow-down far beyond any noise is found.
+//! runs, which need a program that is not optimized, a slow-down far beyond any noise is found.
 
 #![allow(clippy::panic, clippy::unwrap_used)] // A test may stop at the first surprise, its helpers too.
 
@@ -174,7 +174,7 @@ fn five_percent_within_a_run_are_found() {
 
 /// Other work on the machine may spoil a pair of runs. So up to five pairs are tried, each of twice as many processes as the one before;
 /// the slow-down is tenfold.
-#[cfg(feature = "test-hooks")]
+#[cfg(debug_assertions)]
 #[test]
 fn a_tenfold_slow_down_of_a_real_run_is_found() {
     let home = Home::new();
