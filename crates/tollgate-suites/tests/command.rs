@@ -188,7 +188,7 @@ fn what_it_leaves_is_ended() {
     ];
     for (at, (line, leaves)) in lines.into_iter().enumerate() {
         let mark = marks(&at.to_string());
-        let execution = run(&shell(&line.replace("MARK", &mark.display().to_string())));
+        let execution = run(&shell(&line.replace("MARK", &format!("\"{}\"", mark.display()))));
         assert_eq!(execution.end, EXIT(0), "{line}: {}", execution.said);
         assert_eq!(execution.left > 0, leaves, "{line}: {}", execution.left);
         for pid in std::fs::read_to_string(&mark).unwrap_or_default().split_whitespace() {
@@ -205,7 +205,7 @@ fn what_is_to_stay_stays_until_the_end() {
     let mark = own.0.join("pid");
     for line in ["sleep 613 & echo $! > MARK", "setsid sleep 613 & echo $! > MARK"] {
         let mut here = Here::new();
-        let stays = Order { keeps: true, ..shell(&line.replace("MARK", &mark.display().to_string())) };
+        let stays = Order { keeps: true, ..shell(&line.replace("MARK", &format!("\"{}\"", mark.display()))) };
         let execution = here.execute(&stays, &mut || {}).expect("executed");
         assert_eq!((&execution.end, execution.left), (&EXIT(0), 0), "{line}");
         let pid = std::fs::read_to_string(&mark).expect("read").trim().parse().expect("a number");

@@ -116,7 +116,7 @@ fn ignored_signals_stay_ignored_and_no_others_are() {
 fn ready(backend: &str, script: &str) -> Option<(Child, [tempfile::TempDir; 2], std::path::PathBuf)> {
     let mark = tempfile::tempdir().expect("a directory");
     let path = mark.path().join("ready");
-    let script = script.replace("READY", &format!("echo $$ > {0}.new; mv {0}.new {0}", path.display()));
+    let script = script.replace("READY", &format!("echo $$ > '{0}.new'; mv '{0}.new' '{0}'", path.display()));
     let (mut tracing, directory) = tracing(&[backend], &["sh", "-c", &script])?;
     let child = tracing.stdout(Stdio::null()).process_group(0).spawn().expect("it starts");
     eventually("the command's start", || path.exists());
@@ -225,8 +225,10 @@ fn a_command_with_a_filter_is_traced_to_its_end() {
 fn what_is_let_go_goes_on_alone() {
     let directory = tempfile::tempdir().expect("a directory");
     let done = directory.path().join("done");
-    let script =
-        format!("(while [ ! -e {0}.go ]; do sleep 0.05; done; /bin/true; : > {0}) & exit 0", done.display());
+    let script = format!(
+        "(while [ ! -e '{0}.go' ]; do sleep 0.05; done; /bin/true; : > '{0}') & exit 0",
+        done.display()
+    );
     let Some((mut tracing, out)) = tracing(&["ptrace", "linger=0.1"], &["sh", "-c", &script]) else {
         return;
     };
@@ -345,7 +347,8 @@ fn where_no_file_may_grow_the_commands_status_is_passed_on() {
         limited = Command::new("sh");
         limited.args(["-c", r#"ulimit -f 0; exec "$@""#, "sh"]).arg(command.get_program());
         limited.args([backend, &out, "--", "sh", "-c"]);
-        limited.arg(format!("exec dd if=/dev/zero of={} count=1", directory.path().join("grown").display()));
+        limited
+            .arg(format!("exec dd if=/dev/zero of='{}' count=1", directory.path().join("grown").display()));
         let output = limited.output().expect("it starts");
         assert_eq!(output.status.signal(), Some(libc::SIGXFSZ), "{output:?}");
     }

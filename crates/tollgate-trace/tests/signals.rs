@@ -233,7 +233,8 @@ fn a_stop_of_the_terminal_stops_both_once() {
     for backend in BACKENDS {
         let directory = tempfile::tempdir().expect("a directory");
         let ready = directory.path().join("ready");
-        let text = format!(": > {}; while [ ! -e {0}.end ]; do sleep 0.02; done; exit 9", ready.display());
+        let text =
+            format!(": > '{0}'; while [ ! -e '{0}.end' ]; do sleep 0.02; done; exit 9", ready.display());
         let Some((mut command, _out)) = script(backend, &text) else { return };
         let mut child = command.process_group(0).spawn().expect("it starts");
         eventually("its start", || ready.exists());
@@ -258,7 +259,7 @@ fn children_that_were_there_before_are_left_alone() {
         let Some((trace, directory)) = tracing(&[backend], &["sh", "-c", command]) else { return };
         for before in ["sleep 300 & echo $! > PID", "sleep 300 & echo $! > PID; sleep 0.05 & true"] {
             let pid = directory.path().join("pid");
-            let script = format!("{}; exec \"$@\"", before.replace("PID", &pid.display().to_string()));
+            let script = format!("{}; exec \"$@\"", before.replace("PID", &format!("'{}'", pid.display())));
             let mut shell = Command::new("bash");
             shell.args(["-c", &script, "bash"]).arg(trace.get_program()).args(trace.get_args());
             let status = shell.stdout(Stdio::null()).status().expect("it starts");
@@ -380,7 +381,8 @@ fn a_signal_that_comes_when_the_command_has_ended_ends_the_tracer() {
     for backend in BACKENDS {
         let directory = tempfile::tempdir().expect("a directory");
         let done = directory.path().join("done");
-        let text = format!("(sleep 300) & echo $! $$ > {0}.new; mv {0}.new {0}; exit 0", done.display());
+        let text =
+            format!("(sleep 300) & echo $! $$ > '{0}.new'; mv '{0}.new' '{0}'; exit 0", done.display());
         let Some((mut trace, _out)) = tracing(&[backend, "linger=600"], &["sh", "-c", &text]) else { return };
         let mut child = trace.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("it starts");
         eventually("the command's start", || done.exists());

@@ -49,7 +49,7 @@ fn calls_of_the_32_bit_table_are_counted_by_themselves() {
 #[test]
 fn two_busy_processes_on_one_processor_wait_for_it() {
     let Some(puppet) = common::puppet() else { return };
-    let script = format!("{0} busy 300 & {0} busy 300; wait", puppet.display());
+    let script = format!("'{0}' busy 300 & '{0}' busy 300; wait", puppet.display());
     let Some(report) = run_traced(&["ptrace"], &["taskset", "-c", "0", "sh", "-c", &script]) else { return };
     if report.status().code() == Some(127) {
         return println!("skipped: there is no taskset");

@@ -75,7 +75,7 @@ impl Scene {
             let mut real = std::env::split_paths(&path).map(|directory| directory.join(program));
             let Some(real) = real.find(|real| real.is_file()) else { continue };
             let script = format!(
-                "#!/bin/sh\necho \"{program} $(id -u) $(id -G)\" >> {}\nexec {} \"$@\"\n",
+                "#!/bin/sh\necho \"{program} $(id -u) $(id -G)\" >> '{}'\nexec '{}' \"$@\"\n",
                 log.display(),
                 real.display()
             );
@@ -287,7 +287,7 @@ impl Exchanger<'_> {
         for tree in ["workloads-small/tree", "workloads-small/repository", "workloads-small/unpacked"] {
             let tree = private.join(tree);
             fs::create_dir_all(&tree)?;
-            let recipe = format!("\t@echo \"Makefile $$(id -u) $$(id -G)\" >> {}\n", self.log.display());
+            let recipe = format!("\t@echo \"Makefile $$(id -u) $$(id -G)\" >> '{}'\n", self.log.display());
             fs::write(tree.join("Makefile"), format!("all:\n{recipe}"))?;
         }
         // A descriptor of the process that opens it.

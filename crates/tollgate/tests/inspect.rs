@@ -195,7 +195,7 @@ fn no_variable_of_the_environment_is_captured() {
 #[test]
 fn a_capture_that_cannot_be_written_leaves_nothing() {
     let home = Home::new();
-    let script = format!("ulimit -f 0; exec {} inspect --capture tree", common::program().display());
+    let script = format!("ulimit -f 0; exec '{}' inspect --capture tree", common::program().display());
     let output = Command::new("sh").args(["-c", &script]).current_dir(home.path()).output().expect("sh");
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     let line = one_line(&output.stderr);

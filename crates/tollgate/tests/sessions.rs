@@ -156,8 +156,13 @@ fn a_container_is_compared_with_the_host() {
 
 /// A session of the host, such an environment, and the host: the line that names the second.
 fn beside(environment: &str) -> String {
+    beside_for("1", environment)
+}
+
+/// The same in so many processes.
+fn beside_for(processes: &str, environment: &str) -> String {
     let home = Home::new();
-    let output = session(&home, &["host", environment, "host"], "8", &["--format=json"]);
+    let output = session(&home, &["host", environment, "host"], processes, &["--format=json"]);
     assert!(output.status.success(), "{environment}: {}", said(&output));
     let shown = document(&output);
     let measured: Vec<&str> = environments(&shown).into_iter().filter(|name| *name == "host").collect();
@@ -206,7 +211,7 @@ fn an_environment_that_dies_in_the_middle_costs_itself_only() {
     // Killed a moment after its first measuring process began.
     let script = "exec 3<&0; \"$@\" <&3 & agent=$!; until grep -q . /proc/$agent/task/$agent/children; do sleep 0.01; done; \
         sleep 0.2; kill -KILL $agent; wait";
-    let said = beside(&format!("exec:sh -c '{script}' sh"));
+    let said = beside_for("12", &format!("exec:sh -c '{script}' sh"));
     assert!(said.contains("exec:sh"), "{said}");
 }
 

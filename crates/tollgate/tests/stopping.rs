@@ -293,7 +293,7 @@ fn limited(limit: &str, rest: &str) -> std::process::Output {
 fn a_file_size_limit_is_reported() {
     let temporary = tempfile::tempdir().expect("a directory");
     let file = temporary.path().join("out").display().to_string();
-    let output = limited("ulimit -f 0", &format!("list > {file}"));
+    let output = limited("ulimit -f 0", &format!("list > '{file}'"));
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     assert!(one_line(&output.stderr).contains("standard output cannot be written: File too large"));
 }

@@ -128,7 +128,7 @@ fn memory_for_others_than_root_is_one_line() {
     command
         .args(["run", CASE, "--on", "ram", "--time", "20"])
         .current_dir("/")
-        .env("XDG_DATA_HOME", temporary.path());
+        .env("XDG_DATA_HOME", temporary.path().join("data"));
     if is_root() {
         command.uid(65534).gid(65534).env_remove("XDG_DATA_HOME").env("HOME", "/nonexistent");
     }

@@ -522,7 +522,9 @@ fn a_command_that_cannot_start_says_why_with_the_shells_status() {
         return;
     }
     let refusal = |command: &str, status: i32| {
-        let output = home.tollgate(["trace", "--", command]).output().expect("started");
+        // A directory of PATH that this user may not search would be another reason.
+        let mut tracing = home.tollgate(["trace", "--", command]);
+        let output = tracing.env("PATH", "/usr/bin:/bin").output().expect("started");
         assert_eq!((output.status.code(), output.stdout.len()), (Some(status), 0));
         common::one_line(&output.stderr)
     };

@@ -30,7 +30,7 @@ fn lines(home: &Home, name: &str) -> BTreeMap<String, usize> {
 fn a_command_and_several_are_timed_as_often_as_asked() {
     let home = Home::new();
     let log = home.file("log", "");
-    let (a, b) = (format!("echo a >> {log}"), format!("echo b >> {log}; sleep 0.3"));
+    let (a, b) = (format!("echo a >> '{log}'"), format!("echo b >> '{log}'; sleep 0.3"));
     let document = home.json(versus(&["--runs", "5", "--warmup", "3", &a, &b]));
     assert_eq!(commands(&document), [a.as_str(), &b]);
     assert_eq!(lines(&home, "log"), BTreeMap::from([("a".to_owned(), 8), ("b".to_owned(), 8)]));
@@ -78,7 +78,7 @@ fn parameters_are_scanned_listed_and_combined() {
 fn what_is_executed_around_commands_comes_as_often_as_it_should() {
     let home = Home::new();
     let log = home.file("log", "");
-    let echo = |what: &str| format!("echo {what} >> {log}");
+    let echo = |what: &str| format!("echo {what} >> '{log}'");
     let (setup, cleanup, conclude) = (echo("setup"), echo("cleanup"), echo("conclude"));
     let prepares = [echo("prepare-a"), echo("prepare-b")];
     let around = ["--setup", &setup, "-p", &prepares[0], "-p", &prepares[1], "-C", &conclude, "-c", &cleanup];
@@ -92,7 +92,7 @@ fn what_is_executed_around_commands_comes_as_often_as_it_should() {
     home.json(versus(&[&each[..], &["true", "true"]].concat()));
     assert_eq!(lines(&home, "log").get("r"), Some(&1));
     // A command knows the number of its execution.
-    let numbered = format!("echo $HYPERFINE_ITERATION >> {}", home.file("numbers", ""));
+    let numbered = format!("echo $HYPERFINE_ITERATION >> '{}'", home.file("numbers", ""));
     home.json(versus(&["-r2", "-w1", &numbered]));
     let numbers = lines(&home, "numbers").into_keys().collect::<Vec<_>>();
     assert_eq!(numbers, ["0", "1", "warmup-0"]);
@@ -210,7 +210,7 @@ fn a_kept_comparison_is_taken_by_the_other_verbs() {
 fn options_that_do_not_go_together_are_refused_before_anything_is_executed() {
     let home = Home::new();
     let log = home.file("log", "");
-    let command = format!("echo executed >> {log}");
+    let command = format!("echo executed >> '{log}'");
     for wrong in [
         &["--output", "pip"][..],
         &["--export-json", "/nonexistent/file.json"],

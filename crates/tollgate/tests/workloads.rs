@@ -367,7 +367,7 @@ fn a_child_that_was_there_before_is_left_alone() {
     let pid = pids.path().join("pid");
     let command = program(&["workloads/grep{cache=warm}", "workloads/tags"], 1, temporary.path());
     let mut shell = Command::new("bash");
-    let script = format!("sleep 300 & echo $! > {}; exec \"$@\"", pid.display());
+    let script = format!("sleep 300 & echo $! > '{}'; exec \"$@\"", pid.display());
     shell.args(["-c", &script, "bash"]).arg(command.get_program()).args(command.get_args());
     shell.args(["--out", "/dev/null"]).env("HOME", temporary.path()).env_remove("XDG_DATA_HOME");
     let status = shell.stdin(Stdio::null()).stdout(Stdio::null()).status().expect("it starts");

@@ -106,7 +106,8 @@ fn only(pattern: &str, place: &Watched) -> String {
 
 pub fn a_prefix_is_reached_in_three_ways() {
     let place = Watched::new();
-    assert!(said("exec:nice -n 3").unwrap().starts_with("file there nice 3 "));
+    let nice = (rustix::process::getpriority_process(None).unwrap() + 3).min(19);
+    assert!(said("exec:nice -n 3").unwrap().starts_with(&format!("file there nice {nice} ")));
     assert!(said("exec:env TOLLGATE_TEST_X='a b'").unwrap().contains(" x a b "));
     // In an image that has it: a directory of PATH.
     let named = place.path().join("tollgate");

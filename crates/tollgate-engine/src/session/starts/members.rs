@@ -108,7 +108,9 @@ mod tests {
             let before = Inherited::now();
             let mut shell = Command::new("setsid");
             // The second process leaves the session, outlives the first, and starts another one at its end.
-            shell.args(["sh", "-c", "setsid sh -c 'sleep 0.2; sleep 0.1' & cat"]).stdin(Stdio::piped());
+            shell
+                .args(["sh", "-c", "exec 3<&0; setsid sh -c 'cat <&3; sleep 0.1' & cat"])
+                .stdin(Stdio::piped());
             let mut shell = shell.spawn().expect("setsid(1) of util-linux");
             while before.descendants().is_ok_and(|all| all.len() < 3) {
                 std::thread::sleep(Duration::from_millis(1));
