@@ -17,8 +17,8 @@ const TRACING: CapabilitySet = CapabilitySet::BPF.union(CapabilitySet::PERFMON);
 pub enum PrivilegesError {
     /// The real and the effective user differ.
     #[error(
-        "this program's file is set-user-ID: it would act as {} for {}, and everything that it does is what its user names; take the bit away (chmod u-s) and start it by sudo(8)",
-        users::describe(*.effective), users::describe(*.real)
+        "this program's file is set-user-ID: it would write files and run programs that {} names as {}; take the bit away (chmod u-s) and start it by sudo(8)",
+        users::describe(*.real), users::describe(*.effective)
     )]
     SetUserId {
         /// Who started it.
@@ -28,10 +28,10 @@ pub enum PrivilegesError {
     },
     /// The real and the effective group differ.
     #[error(
-        "this program's file is set-group-ID: it would act as group {effective} for group {real}, and everything that it does is what its user names; take the bit away (chmod g-s)"
+        "this program's file is set-group-ID: it would write files and run programs that a user of group {real} names with the rights of group {effective}; take the bit away (chmod g-s)"
     )]
     SetGroupId {
-        /// Of whoever started it.
+        /// Of the user who started it.
         real: u32,
         /// With whose rights it acts.
         effective: u32,

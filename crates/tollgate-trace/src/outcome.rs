@@ -77,7 +77,7 @@ impl TraceError {
     /// What is not traced by capabilities of this program's file, since it is or shows what other users do.
     pub(crate) fn of_other_users(what: &str) -> Self {
         Self::Unavailable(format!(
-            "{what} for root: the capabilities of this program's file are those of each user who executes it, and trace only the command that it starts"
+            "{what} for root only: the capabilities of this program's file are those of each user who executes it, and trace only the command that it starts"
         ))
     }
 }

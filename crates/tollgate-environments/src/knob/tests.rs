@@ -137,7 +137,7 @@ fn a_setting_has_one_session_by_whichever_name() {
 }
 
 #[test]
-fn who_gets_the_setting_of_a_killed_session_finds_the_value_before() {
+fn the_session_after_a_killed_one_finds_the_value_before() {
     let Some((_alone, was, other)) = locked() else { return };
     let now = || present(Path::new(LOCKED)).unwrap().value;
     for attempt in 0..12 {
