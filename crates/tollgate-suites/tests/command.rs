@@ -19,6 +19,7 @@ fn alone() -> MutexGuard<'static, ()> {
 struct Directory(PathBuf);
 
 impl Directory {
+    #[expect(clippy::disallowed_methods, reason = "a test's own, which no other program gets")]
     fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("tollgate-command-{}-{name}", std::process::id()));
         std::fs::create_dir(&path).expect("a new directory");

@@ -5,6 +5,7 @@ use super::truths::{command, sums_hold};
 use crate::request::Request;
 
 /// A directory that may be on a disk: that of the sources, where it exists.
+#[expect(clippy::disallowed_methods, reason = "a test's own files")]
 fn disk() -> std::path::PathBuf {
     let sources = std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     if sources.is_dir() { sources } else { std::env::temp_dir() }
