@@ -601,7 +601,7 @@ mod tests {
             [schedule.cases[0].iterations, schedule.cases[1].iterations]
         };
         // 50 µs are a batch.
-        assert_eq!(iterations([1_000, 4_000]), [12, 12]);
+        assert_eq!(iterations([1_000, 2_500]), [20, 20]);
         assert_eq!(iterations([1_000, 25_000]), [50, 2]);
         assert_eq!(iterations([5, 25_000]), [10_000, 2]);
         // The costs of a handover between two threads: the sleeping lock took the batch of the spinning one from 708 operations to 22.

@@ -17,8 +17,9 @@ use crate::stats;
 
 /// A process whose canary takes so much more than in the quiet processes of its group is disturbed.
 pub const DISTURBED: f64 = 0.05;
-/// The quantile of the processes' canaries that is the quiet ones' level: most processes may be disturbed on a busy machine.
-const QUIET: f64 = 0.1;
+/// The quantile of the processes' canaries that is the quiet ones' level: on a busy machine nearly all processes may be disturbed. Nothing
+/// makes a canary faster than the processor is.
+const QUIET: f64 = 0.02;
 
 /// The disturbed processes of a run.
 pub struct Disturbance<'a> {

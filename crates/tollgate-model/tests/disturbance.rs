@@ -80,11 +80,12 @@ fn runs_that_met_other_work_in_some_processes_are_compared_by_the_others() {
         let comparison = compare(base, other);
         comparison.rows.iter().find(|row| row.case.benchmark == "entry/a").map(|row| row.ratio).unwrap()
     };
-    assert!((ratio(&quiet, &busy) - 1.0).abs() < 0.02);
+    let of_quiet_processes = ratio(&quiet, &busy);
+    assert!((of_quiet_processes - 1.0).abs() < 0.006, "{of_quiet_processes}");
     let blind = |run: &Run| {
         let mut run = run.clone();
         run.measurements.retain(|measurement| measurement.case.benchmark != CANARY);
         run
     };
-    assert!(ratio(&blind(&quiet), &blind(&busy)) > 1.02);
+    assert!(ratio(&blind(&quiet), &blind(&busy)) > of_quiet_processes + 0.004);
 }

@@ -482,7 +482,7 @@ proptest! {
     fn any_record_of_an_agent_is_refused_or_does_no_harm(
         rounds in 0_usize..6,
         current in proptest::option::of(0_usize..6),
-        instances in proptest::collection::vec(instance(), 5),
+        instances in proptest::collection::vec(instance(), 6),
         hz in any::<u64>(),
     ) {
         let cases = SUITE.benchmarks.iter().map(|benchmark| (*benchmark, Params::new())).collect();
@@ -498,7 +498,7 @@ proptest! {
             ..record.clone()
         };
         let number = schedule.number();
-        prop_assert_eq!(number, 5);
+        prop_assert_eq!(number, 6);
         prop_assert!(record.clone().checked(number + 1).is_err());
         if let Ok(calibrated) = bare(&record).checked(number) {
             let batch_order = schedule.waiting();
