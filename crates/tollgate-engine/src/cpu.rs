@@ -113,13 +113,8 @@ impl CpuShare {
 
     /// From now on, with children that take part and keep running.
     pub fn begin_with(children: &[Child]) -> Self {
-        let clock = |child: &Child| {
-            let mut clock = 0;
-            // SAFETY: `clock` is valid for writing.
-            let outcome = unsafe { libc::clock_getcpuclockid(child.pid(), &mut clock) };
-            (outcome == 0).then_some(clock)
-        };
-        let clocks: Vec<libc::clockid_t> = children.iter().filter_map(clock).collect();
+        let clocks: Vec<libc::clockid_t> =
+            children.iter().filter_map(|child| clock_of(child.pid())).collect();
         let used = time_used() + time_of(&clocks);
         Self { began: Instant::now(), used, clocks }
     }
@@ -127,12 +122,47 @@ impl CpuShare {
     /// Whether this process, its reaped children and the participating ones used nearly all of the time since. True
     /// where the kernel does not account in microseconds.
     pub fn was_full(self) -> bool {
-        /// The two clocks are read one after the other, and one of them in whole microseconds.
-        const SLACK: Duration = Duration::from_micros(15);
-        let passed = self.began.elapsed();
-        let used = (time_used() + time_of(&self.clocks)).saturating_sub(self.used);
-        used.is_zero() || passed <= used + passed / 20 + SLACK
+        self.was_full_with(&[])
     }
+
+    /// The same with children that it has made since and that still run. Judged before they end: the end of many takes as long as
+    /// their making, and what disturbs it does not disturb that.
+    pub fn was_full_with(self, born: &[libc::pid_t]) -> bool {
+        let passed = self.began.elapsed();
+        let used = self.used_with(born);
+        used.is_zero() || is_little(passed.saturating_sub(used), passed)
+    }
+
+    fn used_with(&self, born: &[libc::pid_t]) -> Duration {
+        let born: Vec<libc::clockid_t> = born.iter().filter_map(|&pid| clock_of(pid)).collect();
+        (time_used() + time_of(&self.clocks) + time_of(&born)).saturating_sub(self.used)
+    }
+}
+
+/// Whether other work took so little of the time that passed that the time is still the operation's.
+fn is_little(others: Duration, passed: Duration) -> bool {
+    /// The two clocks are read one after the other, and one of them in whole microseconds.
+    const SLACK: Duration = Duration::from_micros(15);
+    others <= passed / 20 + SLACK
+}
+
+/// Whether threads on processors of their own had these to themselves while so many messages went from one to the other: how long they
+/// were runnable and waited for them.
+///
+/// An idle processor is free at once, and one on which the other end's last wake-up is still under way soon after. A long message has
+/// more such waits than a short one, so that a part of the time is allowed for as well.
+pub fn were_free(queued: Duration, passed: Duration, messages: u64) -> bool {
+    const EACH: Duration = Duration::from_micros(2);
+    let each = EACH.saturating_mul(u32::try_from(messages).unwrap_or(u32::MAX));
+    is_little(queued.saturating_sub(each), passed)
+}
+
+/// The clock of a process's processor time.
+fn clock_of(pid: libc::pid_t) -> Option<libc::clockid_t> {
+    let mut clock = 0;
+    // SAFETY: `clock` is valid for writing.
+    let outcome = unsafe { libc::clock_getcpuclockid(pid, &mut clock) };
+    (outcome == 0).then_some(clock)
 }
 
 /// Processor time of this process and of the children that it has waited for.
@@ -212,6 +242,40 @@ mod tests {
         let used = time_of(&cpu_share.clocks);
         drop(children);
         assert!(used > before);
+    }
+
+    #[test]
+    fn a_child_that_was_made_since_counts_while_it_runs() {
+        // In a process of its own: other tests' threads use time as well.
+        let child = process::fork_bound(|| {
+            const LONG: Duration = Duration::from_millis(60);
+            let spin = || {
+                loop {
+                    std::hint::spin_loop();
+                }
+            };
+            let share = CpuShare::begin();
+            let Ok(spinning) = process::fork_bound(spin) else { return 2 };
+            let Some(clock) = clock_of(spinning.pid()) else { return 2 };
+            let until = Instant::now() + Duration::from_secs(10);
+            while time_of(&[clock]) < LONG && Instant::now() < until {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            let without = share.used_with(&[]);
+            i32::from(share.used_with(&[spinning.pid()]) < without + LONG)
+        });
+        assert_eq!(child.and_then(|mut child| child.wait()).expect("it ends"), Ended::Exit(0));
+    }
+
+    #[test]
+    fn long_messages_may_wait_for_a_part_of_their_time() {
+        let us = Duration::from_micros;
+        // Eight round trips of 64 KiB that take 120 µs each, and of one byte that take 50 µs.
+        assert!(were_free(us(8 * 6), us(8 * 120), 8));
+        assert!(were_free(us(8 * 2), us(8 * 50), 8));
+        // One preemption.
+        assert!(!were_free(us(3_000), us(8 * 120 + 3_000), 8));
+        assert!(!were_free(us(300), us(8 * 50 + 300), 8));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! A batch of messages between the timed thread and its peer.
 
+use std::time::Duration;
+
 use tollgate_os::process::own_pid;
 
 use super::cases::{SAME, THREADS};
@@ -11,9 +13,6 @@ use crate::prelude::*;
 
 /// The counts beside the time.
 pub const COUNTERS: &[&str] = &["context switches"];
-
-/// Nanoseconds of a message that threads on two processors may wait for a processor: an idle one is free at once.
-const MOST_QUEUED: u64 = 2_000;
 
 /// What the timed thread does with its end, and its peer with the other.
 pub struct Talk {
@@ -95,8 +94,11 @@ impl Talk {
         let worked = counting.work(|| clock.time(|| outcome = self.exchange(timed, 2)));
         let tally = counting.end();
         // Disturbance on one processor is time that neither thread used; on two, time that either was runnable and waited.
-        let alone =
-            if self.is_apart { self.queued() <= queued + MOST_QUEUED * times } else { cpu_share.was_full() };
+        let passed = Duration::from_nanos(clock.nanoseconds(worked.ticks as f64) as u64);
+        let alone = match self.is_apart {
+            true => cpu::were_free(self.queued().saturating_sub(queued), passed, times),
+            false => cpu_share.was_full(),
+        };
         let own = cpu::switches().saturating_sub(switches);
         outcome.map_err(|fault| self.refusal(fault))?;
         let emptied_again = clock.time(|| ());
@@ -135,9 +137,10 @@ impl Talk {
         }
     }
 
-    /// Nanoseconds that both ends have waited for their processors, where these are two.
-    fn queued(&self) -> u64 {
-        if self.is_apart { peer::queued(own_pid(), cpu::own_thread()) + self.peer.queued() } else { 0 }
+    /// How long both ends have waited for their processors, where these are two.
+    fn queued(&self) -> Duration {
+        let both = || peer::queued(own_pid(), cpu::own_thread()) + self.peer.queued();
+        Duration::from_nanos(if self.is_apart { both() } else { 0 })
     }
 }
 

@@ -170,11 +170,9 @@ fn processes(population: &Population, clock: Clock, look: &mut dyn FnMut()) -> R
     let mut outcome = Ok(());
     let span = clock.time(|| outcome = children.make_all());
     outcome?;
+    let undisturbed = span.same_processor && cpu_share.was_full_with(&children.pids);
     look();
     let memory = children.pids.iter().map(|pid| footprint(pid).unwrap_or(0)).sum();
-    drop(children);
-    // The children's processor time is known only after they were reaped, and includes their exits.
-    let undisturbed = span.same_processor && cpu_share.was_full();
     let time = Batch::new(span.ticks, 0, undisturbed);
     Ok(Findings { time, memory })
 }

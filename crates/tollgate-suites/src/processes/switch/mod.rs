@@ -15,8 +15,6 @@ mod yielding;
 const TRIPS: u64 = 32;
 /// The same with an idle processor to be woken each time, which takes ten times as long in a virtual machine.
 const TRIPS_APART: u64 = 4;
-/// Nanoseconds of a round trip that threads on two processors may wait for a processor: an idle one is free at once.
-const MOST_QUEUED: u64 = 2_000;
 /// One-way switches in a round trip.
 const SWITCHES: u64 = 2;
 
@@ -222,8 +220,11 @@ impl Switch {
         let tally = counting.end();
         // Disturbance on one processor is time that neither thread used; on two, time that either was runnable and
         // waited.
-        let alone =
-            if self.other_cpu { self.queued() <= queued + MOST_QUEUED * trips } else { cpu_share.was_full() };
+        let passed = Duration::from_nanos(clock.nanoseconds(worked.ticks as f64) as u64);
+        let alone = match self.other_cpu {
+            true => cpu::were_free(self.queued().saturating_sub(queued), passed, trips),
+            false => cpu_share.was_full(),
+        };
         let counted = self.count(before + SWITCHES * trips).saturating_sub(before);
         let emptied_again = empty();
         self.side.check(&self.context, trips)?;
@@ -234,9 +235,10 @@ impl Switch {
         Ok(Batch { counted: Some(counted), tally: tally.with_switches(counted), ..batch })
     }
 
-    /// Nanoseconds that both threads have waited for their processors; 0 if unknown.
-    fn queued(&self) -> u64 {
-        if self.other_cpu { self.threads.iter().filter_map(|&thread| raw::queued(thread)).sum() } else { 0 }
+    /// How long both threads have waited for their processors; zero if unknown.
+    fn queued(&self) -> Duration {
+        let both = || self.threads.iter().filter_map(|&thread| raw::queued(thread)).sum();
+        Duration::from_nanos(if self.other_cpu { both() } else { 0 })
     }
 
     /// The switches of both threads so far. A partner on another processor may not sleep yet, so this waits for the
