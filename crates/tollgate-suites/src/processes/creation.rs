@@ -153,10 +153,7 @@ fn once(what: What, program: Option<&Program>, clock: Clock, quota: &Quota) -> R
             let of_chain = |arguments: &[*const c_char]| {
                 started("vfork", image, clock, quota, || calls::vfork_exec(&program.path, arguments))
             };
-            let (longer, shorter) = (of_chain(&long)?, of_chain(&short)?);
-            let undisturbed = longer.undisturbed && shorter.undisturbed;
-            let tally = longer.tally.less(&shorter.tally);
-            Ok(Times { less: shorter.exited, undisturbed, tally, ..longer })
+            beyond(|is_long| of_chain(if is_long { &long[..] } else { &short[..] }))
         }
         What::Shell => {
             let program = program()?;
@@ -168,6 +165,18 @@ fn once(what: What, program: Option<&Program>, clock: Clock, quota: &Quota) -> R
             started("fork", Image::Bare, clock, quota, || calls::fork_exec(shell, &words))
         }
     }
+}
+
+/// What a long chain takes beyond a short one, which runs before it and behind it. The shorter time of both counts, as of the empty loops
+/// around another loop: what delays one of them would make the rest too little, and a few such delays made it less than nothing.
+fn beyond(mut chain: impl FnMut(bool) -> Result<Times>) -> Result<Times> {
+    let before = chain(false)?;
+    let longer = chain(true)?;
+    let behind = chain(false)?;
+    let shorter = if behind.exited < before.exited { behind } else { before };
+    let undisturbed = longer.undisturbed && shorter.undisturbed;
+    let tally = longer.tally.less(&shorter.tally);
+    Ok(Times { less: shorter.exited, undisturbed, tally, ..longer })
 }
 
 /// Makes a child that exits at once, and reaps it.
@@ -258,6 +267,24 @@ mod tests {
             let [returned, exited] = [batches[0].work, batches[1].work];
             assert!(0 < returned && returned <= exited, "{what:?}: {returned}, {exited}");
         }
+    }
+
+    #[test]
+    fn a_delay_of_one_short_chain_takes_nothing_from_the_figure() {
+        let of = |exited| Ok(Times { exited, ..Times::default() });
+        // The short chains take 10 ticks, but for a delay; the long one takes 50.
+        for [before, behind] in [[10, 10], [10, 400], [400, 10]] {
+            let mut chains = [before, 50, behind].into_iter();
+            let times = beyond(|_| of(chains.next().unwrap_or_default())).expect("three chains");
+            assert_eq!((times.exited, times.less), (50, 10), "{before} and {behind}");
+        }
+        let mut order = Vec::new();
+        let chain = |is_long| {
+            order.push(is_long);
+            of(1)
+        };
+        beyond(chain).expect("three chains");
+        assert_eq!(order, [false, true, false]);
     }
 
     #[test]
