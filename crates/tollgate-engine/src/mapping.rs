@@ -53,18 +53,49 @@ impl Mapping {
         descriptor: libc::c_int,
     ) -> io::Result<Self> {
         let length = length.max(1);
+        Self::reserved(length, HUGE)?.within(
+            |first| first.next_multiple_of(HUGE),
+            length,
+            protection,
+            flags,
+            descriptor,
+        )
+    }
+
+    /// So many bytes of zeros between two pages that are not accessible. Beside memory of the same kind they would be a part of one
+    /// mapping, which a change of their protection divides and the next one joins.
+    pub fn alone(length: usize) -> io::Result<Self> {
+        const PAGE: usize = 4096;
+        let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        let length = length.max(1).next_multiple_of(PAGE);
+        Self::reserved(length, 2 * PAGE)?.within(|first| first + PAGE, length, access, flags, -1)
+    }
+
+    /// Addresses for so many bytes and more.
+    fn reserved(length: usize, more: usize) -> io::Result<Self> {
         let nothing = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        let reserved = length.checked_add(HUGE).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))?;
-        let reserved = Self::new(reserved, libc::PROT_NONE, nothing, -1, 0)?;
-        let address = (reserved.address as usize).next_multiple_of(HUGE) as *mut u8;
+        let length = length.checked_add(more).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))?;
+        Self::new(length, libc::PROT_NONE, nothing, -1, 0)
+    }
+
+    /// A mapping in the place of a part of these addresses, which begins where `place` says.
+    fn within(
+        self,
+        place: impl FnOnce(usize) -> usize,
+        length: usize,
+        protection: libc::c_int,
+        flags: libc::c_int,
+        descriptor: libc::c_int,
+    ) -> io::Result<Self> {
+        let address = place(self.address as usize) as *mut u8;
         // SAFETY: within the reservation, to which nothing else refers.
         let mapped =
             unsafe { libc::mmap(address.cast(), length, protection, flags | libc::MAP_FIXED, descriptor, 0) };
         if mapped == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        let whole = reserved.whole;
-        std::mem::forget(reserved);
+        let whole = self.whole;
+        std::mem::forget(self);
         Ok(Self { address, length, whole })
     }
 
@@ -111,6 +142,21 @@ mod tests {
             Mapping::aligned(usize::MAX, access, flags, -1).map_err(|error| error.raw_os_error()).err(),
             Some(Some(libc::ENOMEM))
         );
+    }
+
+    #[test]
+    fn a_mapping_alone_is_no_part_of_another_one() {
+        let both = [Mapping::alone(4096).expect("memory"), Mapping::alone(4096).expect("memory")];
+        let Ok(maps) = std::fs::read_to_string("/proc/self/maps") else {
+            return println!("skipped: no /proc");
+        };
+        for mapping in &both {
+            let first = mapping.address() as usize;
+            // SAFETY: the first byte of our own mapping, to which nothing else refers.
+            unsafe { mapping.address().write_volatile(1) };
+            let line = format!("{first:x}-{:x} rw-p", first + 4096);
+            assert!(maps.lines().any(|other| other.starts_with(&line)), "{line} is not in\n{maps}");
+        }
     }
 
     #[test]

@@ -110,7 +110,8 @@ fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
         ));
     }
     const PAGE: usize = 4096;
-    let page = Mapping::anonymous(PAGE, libc::MAP_PRIVATE);
+    // Other instances of the process have memory of the same kind.
+    let page = Mapping::alone(PAGE);
     let page = page.map_err(|error| Refusal::of("mmap(2) is refused", &error))?;
     // SAFETY: the first byte of the page.
     unsafe { page.address().write_volatile(1) };
