@@ -42,6 +42,8 @@ struct Slots {
     bytes: usize,
     put: u32,
     taken: u32,
+    /// What the other end had taken when this one looked.
+    seen_taken: u32,
     wait: Wait,
 }
 
@@ -49,7 +51,8 @@ struct Slots {
 pub fn slots(bytes: usize, wait: Wait) -> Result<Ends> {
     let length = 2 * stride(bytes);
     let memory = Arc::new(Mapping::anonymous(length, libc::MAP_SHARED).or_refused("mmap(2) is refused")?);
-    let end = |into| Slots { memory: Arc::clone(&memory), into, bytes, put: 0, taken: 0, wait };
+    let end =
+        |into| Slots { memory: Arc::clone(&memory), into, bytes, put: 0, taken: 0, seen_taken: 0, wait };
     Ok((Box::new(end(0)), Box::new(end(1))))
 }
 
@@ -76,6 +79,15 @@ impl Slots {
         unsafe { &*self.base(lane).cast::<Lane>() }
     }
 
+    /// Waits until the slot of the next message is free, since what was put there a round ago was taken. The messages that were taken.
+    ///
+    /// It looks at a line that the other end changes with each message: a transfer for one message in [`SLOTS`], not for each.
+    fn wait_for_slot(&self) -> Result<u32, Fault> {
+        let (taken, full) = (&self.lane(self.into).taken, self.put.wrapping_sub(SLOTS));
+        wait_while(taken, self.wait, |taken| taken == full)?;
+        Ok(taken.value.load(SeqCst))
+    }
+
     #[inline(always)]
     fn slot(&self, lane: usize, number: u32) -> *mut u8 {
         let at = size_of::<Lane>() + (number % SLOTS) as usize * slot(self.bytes);
@@ -96,10 +108,10 @@ impl End for Slots {
 
     #[inline(always)]
     fn send(&mut self, message: &[u8]) -> Outcome {
+        if self.put.wrapping_sub(self.seen_taken) == SLOTS {
+            self.seen_taken = self.wait_for_slot()?;
+        }
         let lane = self.lane(self.into);
-        // A slot is free when what was put there a round ago was taken.
-        let full = self.put.wrapping_sub(SLOTS);
-        wait_while(&lane.taken, self.wait, |taken| taken == full)?;
         let length = message.len().min(self.bytes);
         // SAFETY: the slot has so many bytes, and belongs to this end until it is put in.
         unsafe { std::ptr::copy_nonoverlapping(message.as_ptr(), self.slot(self.into, self.put), length) };
@@ -190,4 +202,29 @@ fn poll_while(count: &Count, stops: impl Fn(u32) -> bool) -> Outcome {
         std::hint::spin_loop();
     }
     Err(Fault::Silent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sender_looks_at_what_was_taken_where_it_has_no_slot_left() {
+        let mut end = Slots {
+            memory: Arc::new(Mapping::anonymous(2 * stride(1), libc::MAP_SHARED).expect("memory")),
+            into: 0,
+            bytes: 1,
+            put: 0,
+            taken: 0,
+            seen_taken: 0,
+            wait: Wait::Polling,
+        };
+        // As if nothing had been taken of the round before: a sender that looks waits for it in vain.
+        end.lane(0).taken.value.store(0_u32.wrapping_sub(SLOTS), SeqCst);
+        for _ in 0..SLOTS {
+            assert_eq!(end.send(&[1]), Ok(()));
+        }
+        end.lane(0).taken.value.store(3, SeqCst);
+        assert_eq!((end.send(&[1]), end.seen_taken), (Ok(()), 3));
+    }
 }
