@@ -13,7 +13,7 @@ use crate::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "files/write",
-    operation: "One overwrite of a block of a file: into the page cache, with O_DIRECT, or with RWF_DONTCACHE; without fsync.",
+    operation: "One overwrite of the next block of a file of up to 8 MiB, in order: into the page cache, with O_DIRECT, or with RWF_DONTCACHE; without fsync.",
     avoid: "Write larger blocks; let the page cache gather small ones.",
     source: "pwrite(2); open(2), O_DIRECT",
     crosses: &[KernelEntry, SystemCall, KernelCode, UserCopy, PageCache, FileSystem, BlockWrite, IdleExit],
