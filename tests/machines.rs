@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 
 use tollgate_engine::Topology;
 
+/// Level, kind, KiB, and the processors that share it.
+type Cache = (u8, &'static str, u64, Vec<usize>);
+
 /// A machine. What a processor shares is the list of the processors that share it, itself among them.
 pub struct Machine {
     /// What is special about it.
@@ -19,8 +22,8 @@ pub struct Machine {
     pub processors: usize,
     /// The hardware threads of a processor's core.
     pub core: fn(usize) -> Vec<usize>,
-    /// Level, kind, KiB, and the processors that share it.
-    pub caches: fn(usize) -> Vec<(u8, &'static str, u64, Vec<usize>)>,
+    /// Those that a processor uses.
+    pub caches: fn(usize) -> Vec<Cache>,
     /// The package and the memory node of a processor.
     pub package: fn(usize) -> usize,
     pub node: fn(usize) -> usize,

