@@ -100,21 +100,6 @@ fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
     })
 }
 
-/// The file of `#[path = "…"]`, relative to the directory of the file that names it.
-fn named_file(attributes: &[syn::Attribute]) -> Option<String> {
-    attributes.iter().find_map(|attribute| match &attribute.meta {
-        syn::Meta::NameValue(syn::MetaNameValue { path, value: syn::Expr::Lit(literal), .. })
-            if path.is_ident("path") =>
-        {
-            match &literal.lit {
-                syn::Lit::Str(name) => Some(name.value()),
-                _ => None,
-            }
-        }
-        _ => None,
-    })
-}
-
 /// The leaves of a `use`: the name that each gets, `*` for all, and its path.
 fn leaves(tree: &syn::UseTree, path: &[String], found: &mut Vec<(String, Names)>) {
     let with = |name: &syn::Ident| [path, &[name.to_string()]].concat();
@@ -182,6 +167,8 @@ impl House {
         let (mut uses, mut code) = (Vec::new(), Paths::default());
         for item in items {
             match item {
+                // What the tests of several crates share lies outside of each.
+                syn::Item::Mod(part) if part.attrs.iter().any(|named| named.path().is_ident("path")) => {}
                 syn::Item::Mod(part) => {
                     let name = part.ident.to_string();
                     let path = [path, std::slice::from_ref(&name)].concat();
@@ -190,11 +177,9 @@ impl House {
                     match part.content {
                         Some((_, items)) => self.items(items, file, &below, &path, for_tests),
                         None => {
-                            let usual = [below.with_extension("rs"), below.join("mod.rs")];
-                            let named = named_file(&part.attrs).map(|name| file.with_file_name(name));
-                            let mut files = named.into_iter().chain(usual);
-                            let found = files.find(|file| file.exists()).expect("the module's file");
-                            self.file(&found, &below, &path, for_tests);
+                            let files = [below.with_extension("rs"), below.join("mod.rs")];
+                            let found = files.iter().find(|file| file.exists()).expect("the module's file");
+                            self.file(found, &below, &path, for_tests);
                         }
                     }
                 }
