@@ -111,14 +111,17 @@ PASS(copy_chunks, COPY)
 
 static __attribute__((target("avx2"))) void read_chunks(long chunks)
 {
-    __m256i sums[4] = { sum, sum, sum, sum };
+    __m256i a = sum, b = sum, c = sum, d = sum;
     for (; chunks > 0; chunks--) {
-        const __m256i *from = (const __m256i *)(set + next());
-        for (long word = 0; word < CHUNK / 32; word += 4)
-            for (int n = 0; n < 4; n++)
-                sums[n] = _mm256_add_epi64(sums[n], _mm256_load_si256(from + word + n));
+        const __m256i *from = (const __m256i *)(set + next()), *end = from + CHUNK / 32;
+        for (; from != end; from += 8) {
+            a = _mm256_add_epi64(a, from[0]), b = _mm256_add_epi64(b, from[1]);
+            c = _mm256_add_epi64(c, from[2]), d = _mm256_add_epi64(d, from[3]);
+            a = _mm256_add_epi64(a, from[4]), b = _mm256_add_epi64(b, from[5]);
+            c = _mm256_add_epi64(c, from[6]), d = _mm256_add_epi64(d, from[7]);
+        }
     }
-    sum = _mm256_add_epi64(_mm256_add_epi64(sums[0], sums[1]), _mm256_add_epi64(sums[2], sums[3]));
+    sum = _mm256_add_epi64(_mm256_add_epi64(a, b), _mm256_add_epi64(c, d));
 }
 
 int main(int count, char **words)
