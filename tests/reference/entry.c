@@ -182,7 +182,7 @@ const struct loop entry_loops[] = {
     ROW("entry/short-call{call=read}", read_byte, "a file that one thread has open", .prepare = open_zero),
     ROW("entry/short-call{call=write}", write_byte, "a file that one thread has open", .prepare = open_null),
     ROW("entry/short-call{call=fstat}", fstat_file, "a file that one thread has open", .prepare = open_null),
-    ROW("entry/libc{by=inline}", getppid_call, WARM),
+    ROW("entry/libc{by=inline}", getppid_call, WARM, .is_user_code = 1),
     ROW("entry/libc{by=wrapper}", getppid_function, "the same; the C library's function is the call around it", .is_user_code = 1),
     ROW("entry/return{depth=1}", refused, "the same; the call around it is the one that is meant"),
     ROW("entry/seccomp{instructions=1}", refused, "the filter in the first-level caches", .prepare = filter_of_1),

@@ -88,9 +88,10 @@ OPERATION(by_semaphore)
 const struct loop lock_loops[] = {
     ROW("locks/uncontended{by=xchg}", by_exchange, OWN, .is_user_code = 1),
     ROW("locks/uncontended{by=cmpxchg}", by_swap, OWN, .is_user_code = 1),
-    ROW("locks/uncontended{by=futex-trylock-pi}", by_trylock_pi, OWN, .prepare = find_thread),
-    ROW("locks/uncontended{by=eventfd}", by_eventfd, "a file that one thread has open", .prepare = make_counter),
-    ROW("locks/uncontended{by=semop}", by_semop, "the set's data in the caches", .before = make_semaphores, .after = end_semaphores),
+    ROW("locks/uncontended{by=futex-trylock-pi}", by_trylock_pi, OWN, .prepare = find_thread, .is_user_code = 1),
+    ROW("locks/uncontended{by=eventfd}", by_eventfd, "a file that one thread has open", .prepare = make_counter, .is_user_code = 1),
+    ROW("locks/uncontended{by=semop}", by_semop, "the set's data in the caches", .before = make_semaphores, .after = end_semaphores,
+        .is_user_code = 1),
     ROW("locks/uncontended{by=pthread-trylock}", by_mutex, OWN, .is_user_code = 1),
     ROW("locks/uncontended{by=sem-trywait}", by_semaphore, OWN, .prepare = make_semaphore, .is_user_code = 1),
     END,

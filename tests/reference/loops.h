@@ -51,7 +51,7 @@ struct loop {
     void (*after)(long n);      /* behind it, not timed */
     long most;                  /* operations of a stretch; 0: as many as fill its time */
     double each;                /* operations of tollgate in one of these; 0: 1 */
-    int is_user_code;           /* the inline loop is what is compared: no kernel entry whose return predictions matter */
+    int is_user_code;           /* the inline loop is what is compared, as tollgate's has no call around the operation */
     int is_chain;               /* each operation waits for the one before it, so that the loop around them takes no time of its own */
     double (*itself)(long *n);  /* times itself: nanoseconds of n operations */
 };
