@@ -6,6 +6,7 @@ use tollgate_model::{Boundary, Case, ParamValue, Params, Unit};
 
 use super::aspect::Aspect;
 use super::fixture::{Fixture, Step};
+use super::headline::Headline;
 use super::run::RunContext;
 use super::timed::{EMPTY, Timed};
 use super::{context::Context, instance::Instance, refusal::Result, topology::Topology};
@@ -129,43 +130,6 @@ pub struct Benchmark {
     pub uncounted: Option<&'static str>,
     /// Why the operation does not exist in this environment, if this signal killed its process for that reason.
     pub absence: fn(signal: i32) -> Option<&'static str>,
-}
-
-/// A case on the first screen: a short run measures it, and the summary of any run shows it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Headline {
-    /// The group of rows that it belongs to.
-    pub section: Section,
-    /// The name of its row, at most 28 characters.
-    pub name: &'static str,
-    /// Parameters with their values as text. The first case that has them all is meant.
-    pub params: &'static [(&'static str, &'static str)],
-}
-
-impl Headline {
-    /// Whether a case has its parameters.
-    pub fn names(&self, params: &Params) -> bool {
-        let has =
-            |(name, value): &(&str, &str)| params.get(*name).is_some_and(|own| own.to_string() == *value);
-        self.params.iter().all(has)
-    }
-}
-
-/// The groups of rows on the first screen, in its order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Section {
-    /// System calls and their alternatives.
-    Entry,
-    /// Exceptions, page faults and signals.
-    Faults,
-    /// Loads by working-set size, on one line.
-    Loads,
-    /// Cache lines that are shared.
-    Memory,
-    /// Locks, scheduling, processes.
-    Processes,
-    /// Files in the directory of the run.
-    Files,
 }
 
 /// A property that is counted among a sample of the operations.

@@ -14,7 +14,7 @@ use super::record::InstanceRecord;
 use super::shared::{Events, InstanceState, OWN_EVENTS, Readiness};
 use super::worker::{InstanceOrder, iterations_for};
 use super::{
-    benchmark::Benchmark, benchmark::Headline, clock::Clock, ending::Ending, refusal::Refusal, run::Decided,
+    benchmark::Benchmark, clock::Clock, ending::Ending, headline::Headline, refusal::Refusal, run::Decided,
 };
 
 /// A case, from the choice to its measurement.

@@ -42,6 +42,7 @@ pub mod experiment;
 mod faults;
 mod fixture;
 pub mod group;
+mod headline;
 mod heartbeat;
 pub mod instance;
 pub mod interrupt;
@@ -73,8 +74,8 @@ mod worker;
 
 pub use aspect::Aspect;
 pub use benchmark::{
-    Benchmark, Chosen, Commands, Company, Extent, Headline, Kind, PLAIN, Section, Share, Suite,
-    TIME_OF_MEMORY, each, each_word, never_absent, no_case, number, one_case, params, word,
+    Benchmark, Chosen, Commands, Company, Extent, Kind, PLAIN, Share, Suite, TIME_OF_MEMORY, each, each_word,
+    never_absent, no_case, number, one_case, params, word,
 };
 pub use clock::{Clock, Span};
 pub use compat::Entry;
@@ -84,6 +85,7 @@ pub use cpu::CpuShare;
 pub use ending::{Ending, signal_name};
 pub use experiment::{Experiment, Shared};
 pub use fixture::{Execution, Fixture, Step, Stop};
+pub use headline::{Headline, Section};
 pub use heartbeat::Heartbeat;
 pub use instance::{Instance, Loop};
 pub use isolated::Isolated;

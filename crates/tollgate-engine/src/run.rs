@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use tollgate_model::text::said_by;
 use tollgate_model::{Case, Fact, Measurement};
 
-use super::{benchmark::Headline, plan::Plan};
+use super::{headline::Headline, plan::Plan};
 
 /// The results of a run.
 #[derive(Debug, Clone, Default)]

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use tollgate_model::Case;
 
-use super::benchmark::{Benchmark, Chosen, Commands, Headline, Kind, Suite};
+use super::benchmark::{Benchmark, Chosen, Commands, Kind, Suite};
+use super::headline::Headline;
 use super::plan::Plan;
 
 /// The benchmarks that a user asked for, and their baselines.
@@ -84,7 +85,8 @@ impl Selection {
 
 #[cfg(test)]
 mod tests {
-    use super::super::benchmark::{PLAIN, Section, params};
+    use super::super::benchmark::{PLAIN, params};
+    use super::super::headline::Section;
     use super::*;
 
     const ROW: Headline = Headline { section: Section::Memory, name: "a row", params: &[("by", "store")] };
