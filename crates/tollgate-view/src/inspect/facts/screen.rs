@@ -437,8 +437,9 @@ Mitigations   itlb_multihit  VMX unsupported
         let lines: Vec<String> =
             text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
         assert_eq!(lines[0], "Caches size ways instances shared by");
-        assert_eq!(lines[1], "L1d 48 KiB 12 14 2 CPUs (0-1); sizes 6 of 48K, 8 of 32K");
-        assert_eq!(lines[2], "L2 2 MiB – – by CPUID alone");
+        assert_eq!(lines[1], "L1d 48 KiB 12 14 2 CPUs (0-1)");
+        assert_eq!(lines[2], "sizes 6 of 48K, 8 of 32K");
+        assert_eq!(lines[3], "L2 2 MiB – – by CPUID alone");
         assert_eq!([processors_in("0-5,12-17"), processors_in("3"), processors_in("5-1")], [12, 1, 0]);
     }
 
