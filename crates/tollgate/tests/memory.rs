@@ -39,8 +39,8 @@ fn taken(row: &Value) -> (u64, u64) {
 #[ignore = "slow: .ci/run runs it"]
 fn every_row_is_answered_and_sharing_costs_where_lines_are_private() {
     expect_in_one_of_four(
-        6,
-        |processes| Marked::new(&["memory"], processes).rows(),
+        10,
+        |seconds| Marked::within(Command::new(program()), &["memory"], seconds).rows(),
         |rows, claims| {
             let answered: Vec<(Value, Value)> =
                 rows.0.iter().map(|row| (row["benchmark"].clone(), row["params"].clone())).collect();
@@ -157,12 +157,12 @@ fn on_one_processor_what_needs_two_says_so() {
     if Command::new("taskset").arg("--version").output().is_err() {
         return println!("skipped: no taskset");
     }
-    let run = |processes| {
+    let run = |seconds| {
         let mut one = Command::new("taskset");
         one.args(["-c", "0"]).arg(program());
-        Marked::of(one, &["memory/atomic", "memory/neighbour"], processes).rows()
+        Marked::within(one, &["memory/atomic", "memory/neighbour"], seconds).rows()
     };
-    expect_in_one_of_four(1, run, |rows, claims| {
+    expect_in_one_of_four(3, run, |rows, claims| {
         let alone = rows.find("memory/atomic", &json!({"op": "add", "threads": 1}));
         claims.claim("one thread", alone["status"] == "measured", alone);
         for (benchmark, params) in [

@@ -19,8 +19,8 @@ use serde_json::{Value, json};
 fn both_suites_answer_for_every_row_and_in_the_order_that_is_known() {
     let patterns = ["traps", "processes"];
     expect_in_one_of_four(
-        6,
-        |processes| Marked::new(&patterns, processes).rows(),
+        8,
+        |seconds| Marked::within(Command::new(program()), &patterns, seconds).rows(),
         |rows, claims| {
             let answered: Vec<(Value, Value)> =
                 rows.0.iter().map(|row| (row["benchmark"].clone(), row["params"].clone())).collect();
@@ -129,11 +129,11 @@ fn limited(program: &Path, limits: &'static [(libc::__rlimit_resource_t, u64)]) 
 
 #[test]
 fn where_little_memory_is_allowed_much_is_skipped_with_the_limit_named() {
-    let run = |processes| {
+    let run = |seconds| {
         let command = limited(&program(), &[(libc::RLIMIT_AS, 64 << 20)]);
-        Marked::of(command, &["traps", "processes"], processes).rows()
+        Marked::within(command, &["traps", "processes"], seconds).rows()
     };
-    expect_in_one_of_four(1, run, |rows, claims| {
+    expect_in_one_of_four(3, run, |rows, claims| {
         for mib in [64, 256] {
             let row =
                 rows.find("processes/fork", &json!({"dirty_mib": mib, "page": "4k", "until": "exited"}));
@@ -152,7 +152,7 @@ fn where_little_memory_is_allowed_much_is_skipped_with_the_limit_named() {
 #[test]
 #[ignore = "slow: .ci/run runs it"]
 fn free_memory_of_a_population_holds_a_difference_of_memfree_or_is_not_measured() {
-    let mut run = Marked::new(&["processes/population-free"], 6);
+    let mut run = Marked::within(Command::new(program()), &["processes/population-free"], 12);
     let rows = run.rows();
     let row = rows.find("processes/population-free", &json!({"of": "thread"}));
     let why = row["why"].as_str().unwrap_or_default();
@@ -209,13 +209,13 @@ fn where_few_processes_are_allowed_no_population_is_made() {
     }
     let directory = tempfile::tempdir().expect("a directory");
     let program = readable_copy(directory.path());
-    let run = |processes| {
+    let run = |seconds| {
         let mut command = limited(&program, &[(libc::RLIMIT_NPROC, 5)]);
         // A user of this test's own: others' processes would count against the limit.
         command.uid(64_777).gid(64_777);
-        Marked::of(command, &["traps", "processes"], processes).rows()
+        Marked::within(command, &["traps", "processes"], seconds).rows()
     };
-    expect_in_one_of_four(1, run, |rows, claims| {
+    expect_in_one_of_four(3, run, |rows, claims| {
         let row = rows.find("processes/population", &json!({"of": "process"}));
         assert_eq!(row["status"], "skipped", "{row}");
         assert!(row["why"].as_str().is_some_and(|why| why.contains("RLIMIT_NPROC")), "{row}");
