@@ -243,7 +243,9 @@ fn a_slow_batch_runs_in_few_rounds_and_the_others_in_all() {
     };
     let (sound, slow) = (measured("faults/sound"), measured("faults/slow"));
     assert!(!slow.samples.is_empty());
-    assert!(sound.samples.len() > 10 * slow.samples.len());
+    // It is due in the first round of each process, and then seldom.
+    let rounds: u32 = slow.processes.iter().map(|process| process.rounds).sum();
+    assert!(slow.samples.len() <= slow.processes.len() + rounds as usize / 10, "{rounds} rounds");
     // Rounds in which it was not due do not count as discarded, and processes stay aligned.
     assert_eq!((sound.discarded, slow.discarded), (0, 0));
     assert_eq!(sound.processes.len(), slow.processes.len());
