@@ -28,8 +28,9 @@ fn inside() {
         [WORK, "/tmp"].iter().filter(|at| std::fs::write(Path::new(at).join("file"), "x").is_ok()).count();
     let entries = std::fs::read_dir("/").map_or(0, Iterator::count);
     let cpus = of_status("Cpus_allowed_list");
+    // Where libtest has one thread it has begun a line with the test's name.
     let said = format!(
-        "ready seccomp={} devices={devices} files={files} entries={} cpus={cpus} pid={}\n",
+        "\nready seccomp={} devices={devices} files={files} entries={} cpus={cpus} pid={}\n",
         of_status("Seccomp"),
         if entries < 18 { "few" } else { "many" },
         std::process::id(),

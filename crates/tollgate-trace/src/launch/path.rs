@@ -95,7 +95,8 @@ impl Program {
     }
 }
 
-/// Looks along a search path. As execvp(3) does, it goes on behind a file that may not be executed, and remembers it.
+/// Looks along a search path. As execvp(3) does, it goes on behind a file that may not be executed, and remembers it; a directory that
+/// may not be searched has no such file.
 fn find(name: &OsStr, search: &OsStr) -> io::Result<PathBuf> {
     let mut denied = None;
     if name.is_empty() {
@@ -107,7 +108,7 @@ fn find(name: &OsStr, search: &OsStr) -> io::Result<PathBuf> {
         let candidate = Path::new(OsStr::from_bytes(directory)).join(name);
         match executable(&candidate) {
             Ok(()) => return Ok(candidate),
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            Err(error) if fs::metadata(&candidate).is_ok() => {
                 denied.get_or_insert(error);
             }
             Err(_) => {}

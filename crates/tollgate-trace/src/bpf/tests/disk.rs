@@ -4,11 +4,11 @@ use super::harness::{run_traced, run_traced_c};
 use super::truths::{command, sums_hold};
 use crate::request::Request;
 
-/// A directory that may be on a disk: that of the sources, where it exists.
+/// A directory that may be on a disk: that of the sources, where this user may write there.
 #[expect(clippy::disallowed_methods, reason = "a test's own files")]
 fn disk() -> std::path::PathBuf {
     let sources = std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    if sources.is_dir() { sources } else { std::env::temp_dir() }
+    if tempfile::tempfile_in(&sources).is_ok() { sources } else { std::env::temp_dir() }
 }
 
 #[test]
