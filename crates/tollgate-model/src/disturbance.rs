@@ -23,8 +23,13 @@ const QUIET: f64 = 0.02;
 
 /// The disturbed processes of a run.
 pub struct Disturbance<'a> {
-    /// For each process of a group whether it was disturbed.
-    by_group: HashMap<&'a str, Vec<bool>>,
+    /// For each process of a group its canary over that of the quiet ones; None where it has no sample of one.
+    by_group: HashMap<&'a str, Vec<Option<f64>>>,
+}
+
+/// Whether a process with this canary was disturbed.
+fn is_disturbed(level: Option<f64>) -> bool {
+    level.is_some_and(|level| level > 1.0 + DISTURBED)
 }
 
 /// How many processes were disturbed.
@@ -46,36 +51,39 @@ impl<'a> Disturbance<'a> {
     /// By the canaries of a run; a group without one has no disturbed process.
     pub fn of(run: &'a Run) -> Self {
         let canaries = run.measured().filter(|(case, canary)| case.benchmark == CANARY && !canary.is_count());
-        let by_group = canaries.map(|(_, canary)| (canary.group.as_str(), disturbed(canary))).collect();
+        let by_group = canaries.map(|(_, canary)| (canary.group.as_str(), levels(canary))).collect();
         Self { by_group }
     }
 
     /// Of all groups together.
     pub fn share(&self) -> Share {
         let all = self.by_group.values().flatten();
-        all.fold(Share::default(), |share, disturbed| share.with(*disturbed))
+        all.fold(Share::default(), |share, level| share.with(is_disturbed(*level)))
     }
 
     /// Of a group.
     pub fn share_of(&self, group: &str) -> Share {
         let all = self.by_group.get(group).into_iter().flatten();
-        all.fold(Share::default(), |share, disturbed| share.with(*disturbed))
+        all.fold(Share::default(), |share, level| share.with(is_disturbed(*level)))
     }
 
-    /// What was measured in the other processes. A case that would be left with fewer than [`ENOUGH_PROCESSES`] keeps all of them: a figure
-    /// of a busy machine says more than none.
+    /// What was measured in the other processes. A case that would be left with fewer than [`ENOUGH_PROCESSES`] keeps so many whose canaries
+    /// are the lowest: its figure is of the quiet ones where these are more than half of them, and its interval reaches to the others.
     pub fn without<'m>(&self, measured: &'m Measured) -> Cow<'m, Measured> {
-        let Some(disturbed) = self.by_group.get(measured.group.as_str()) else {
+        let Some(levels) = self.by_group.get(measured.group.as_str()) else {
             return Cow::Borrowed(measured);
         };
-        let is_quiet = |at: usize| !disturbed.get(at).copied().unwrap_or(false);
-        let with_samples = |at: &usize| measured.processes[*at].kept() > 0;
-        let (quiet, others): (Vec<usize>, Vec<usize>) =
-            (0..measured.processes.len()).filter(with_samples).partition(|at| is_quiet(*at));
-        if others.is_empty() || quiet.len() < ENOUGH_PROCESSES {
+        let level = |at: usize| levels.get(at).copied().flatten();
+        let mut by_level: Vec<usize> =
+            (0..measured.processes.len()).filter(|at| measured.processes[*at].kept() > 0).collect();
+        by_level.sort_by(|one, other| level(*one).unwrap_or(0.0).total_cmp(&level(*other).unwrap_or(0.0)));
+        let quiet = by_level.iter().filter(|at| !is_disturbed(level(**at))).count();
+        let kept = quiet.max(ENOUGH_PROCESSES);
+        if kept >= by_level.len() {
             return Cow::Borrowed(measured);
         }
-        Cow::Owned(only(measured, is_quiet))
+        by_level.truncate(kept);
+        Cow::Owned(only(measured, |at| by_level.contains(&at)))
     }
 
     /// The run without the samples of disturbed processes.
@@ -95,14 +103,12 @@ impl<'a> Disturbance<'a> {
     }
 }
 
-/// For each process whether its canary lies far above those of the quiet ones; not of one in which the canary had no sample.
-fn disturbed(canary: &Measured) -> Vec<bool> {
+/// For each process its canary over that of the quiet ones; None where it had no sample, or nothing is known of any.
+fn levels(canary: &Measured) -> Vec<Option<f64>> {
     let levels: Vec<Option<f64>> = canary.by_process().map(stats::median).collect();
     let known: Vec<f64> = levels.iter().copied().flatten().collect();
-    let Some(quiet) = stats::quantile(&stats::sorted(&known), QUIET).filter(|quiet| *quiet > 0.0) else {
-        return vec![false; levels.len()];
-    };
-    levels.iter().map(|level| level.is_some_and(|level| level > quiet * (1.0 + DISTURBED))).collect()
+    let quiet = stats::quantile(&stats::sorted(&known), QUIET).filter(|quiet| *quiet > 0.0);
+    levels.iter().map(|level| Some((*level)? / quiet?)).collect()
 }
 
 /// What was measured in these processes. The others keep their places, so that processes of one number stay neighbours in time.

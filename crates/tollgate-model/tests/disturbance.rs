@@ -61,11 +61,26 @@ fn processes_keep_their_numbers_so_that_neighbours_in_time_stay_neighbours() {
 }
 
 #[test]
-fn a_case_keeps_all_where_too_few_processes_were_quiet_and_where_there_is_no_canary() {
-    let busy: Vec<f64> = (0..14).map(|i| if i < 5 { 80.0 } else { 100.0 + f64::from(i) }).collect();
+fn a_case_keeps_the_six_quietest_processes_where_fewer_were_quiet() {
+    // Four quiet ones among fourteen, in the order of their numbers.
+    let busy: Vec<f64> = (0..14).map(|i| if i % 4 == 1 { 80.0 } else { 100.0 + f64::from(i) }).collect();
     let run = run_with(&[("entry/a", &busy), (CANARY, &busy)]);
     let disturbance = Disturbance::of(&run);
-    assert_eq!(disturbance.share().disturbed, 9);
+    assert_eq!(disturbance.share().disturbed, 10);
+    let estimate = Estimate::of(&disturbance.without(of(&run, "entry/a"))).unwrap();
+    let whole = Estimate::of(of(&run, "entry/a")).unwrap();
+    let interval = estimate.interval.unwrap();
+    // The two that are no quieter than they are belong to what is not known of the figure.
+    assert!(estimate.median < 81.0 && interval.low < 81.0 && interval.high > 99.0, "{estimate:?}");
+    assert!(whole.median > 100.0 && estimate.process_medians.len() == 6, "{whole:?}");
+}
+
+#[test]
+fn a_case_keeps_all_processes_where_there_are_no_more_than_six_and_where_there_is_no_canary() {
+    let busy = [80.0, 81.0, 100.0, 102.0, 104.0, 106.0];
+    let run = run_with(&[("entry/a", &busy), (CANARY, &busy)]);
+    let disturbance = Disturbance::of(&run);
+    assert_eq!(disturbance.share().disturbed, 4);
     assert_eq!(*disturbance.without(of(&run, "entry/a")), *of(&run, "entry/a"));
     let blind = run_with(&[("entry/a", &busy)]);
     assert_eq!(Disturbance::of(&blind).share(), Share::default());
