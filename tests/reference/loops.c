@@ -4,10 +4,12 @@
  *   loops [--time SECONDS] [--cpu N] [--other N] [--dir DIRECTORY] [--leaver PROGRAM] CASE
  *
  * Prints a line with tabs: the case; the median over stretches of nanoseconds an operation, with a call and a return around each; the
- * same inline; 0 or 1: which of both is compared; stretches; operations in each; what a stretch finds. Or `case skipped why`.
+ * same inline; 0 or 1: which of both is compared; stretches; operations in each; the median of the canary; what a stretch finds. Or
+ * `case skipped why`.
  *
  * A stretch is some hundred microseconds of operations between two readings of the clock. Those of both forms take turns, after a
- * tenth of the time as a warm-up. The time of the same loop around nothing is subtracted.
+ * tenth of the time as a warm-up. The time of the same loop around nothing is subtracted. The canary is the plainest system call, some
+ * microseconds of it before each stretch: where another thread of the core is busy it takes a tenth to a half more, as all else does.
  */
 #include "loops.h"
 #include <pthread.h>
@@ -163,7 +165,19 @@ static double median(double *values, long count)
     return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
-static double called[MOST_STRETCHES], inlined[MOST_STRETCHES];
+static double called[MOST_STRETCHES], inlined[MOST_STRETCHES], canaries[MOST_STRETCHES];
+
+/* Nanoseconds of a system call that the kernel refuses. */
+static double canary(void)
+{
+    enum { CALLS = 64 };
+    double began = now();
+    for (int at = 0; at < CALLS; at++) {
+        long number = -1;
+        __asm__ volatile("syscall" : "+a"(number) : : "rcx", "r11", "memory");
+    }
+    return (now() - began) / CALLS;
+}
 
 static void measure(const struct loop *loop, double seconds)
 {
@@ -178,6 +192,7 @@ static void measure(const struct loop *loop, double seconds)
         if (now() > last)
             skip("the other processor was busy");
         is_lost = 0;
+        canaries[count] = canary();
         if (loop->itself) {
             inlined[count] = called[count] = loop->itself(&n) / n / each;
         } else {
@@ -187,8 +202,8 @@ static void measure(const struct loop *loop, double seconds)
         if (!is_lost && (now() > warm || count > 0 || loop->most == 1))
             count++;
     }
-    printf("%s\t%.5g\t%.5g\t%d\t%ld\t%ld\t%s\n", loop->name, median(called, count), median(inlined, count), loop->is_user_code, count, n,
-           loop->state);
+    printf("%s\t%.5g\t%.5g\t%d\t%ld\t%ld\t%.5g\t%s\n", loop->name, median(called, count), median(inlined, count), loop->is_user_code,
+           count, n, median(canaries, count), loop->state);
 }
 
 static const struct loop *find(const char *name)
