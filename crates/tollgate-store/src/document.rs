@@ -116,8 +116,17 @@ struct Asked {
 #[derive(Debug, Deserialize)]
 struct Row {
     benchmark: String,
+    status: Status,
     #[serde(default, deserialize_with = "bounded::entries")]
     traced: Vec<Execution>,
+}
+
+#[derive(Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+enum Status {
+    Measured,
+    #[serde(other)]
+    Other,
 }
 
 #[derive(Debug, Deserialize)]
@@ -147,6 +156,11 @@ impl Outline {
     /// Its kind.
     pub fn kind(&self) -> Kind {
         Kind::by_first(self.measurements.first().map(|row| row.benchmark.as_str()))
+    }
+
+    /// Whether it has a figure of a benchmark.
+    pub fn measured(&self, benchmark: &str) -> bool {
+        self.measurements.iter().any(|row| row.benchmark == benchmark && row.status == Status::Measured)
     }
 
     /// How long it took, in seconds.

@@ -12,7 +12,7 @@ use tollgate_os::paths::open_regular;
 use crate::document::{EXTENSION, Head, OpenError, Outline, head_of, open, open_found};
 use crate::fleet::layout::{DOCUMENTS, is_store};
 use crate::kind::Kind;
-use crate::meant::{Found, among};
+use crate::meant::{Found, among, newest};
 
 /// The name of the newest run.
 pub const LAST: &str = "last";
@@ -190,6 +190,15 @@ pub fn find_of(meant: &str, kinds: &[Kind]) -> Result<Run, FindError> {
 /// As [`find`].
 pub fn find_runs(meant: &str, kinds: &[Kind]) -> Result<Vec<Run>, FindError> {
     locate(meant, kinds)?.open_all()
+}
+
+/// The newest kept run that has a figure of a benchmark, with the others of its session; None where no kept run has one.
+///
+/// # Errors
+/// When the directory of kept runs cannot be read, or a document is not a run.
+pub fn find_newest_of(benchmark: &str) -> Result<Option<Vec<Run>>, FindError> {
+    let has_figure = |entry: &Entry| entry.outline().is_ok_and(|outline| outline.measured(benchmark));
+    newest(kept()?, has_figure).map(|found| Located::Kept(found).open_all()).transpose()
 }
 
 /// The runs of the session that is meant, the base first; None where a run of none is meant, or one run of it.

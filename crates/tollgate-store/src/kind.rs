@@ -24,14 +24,19 @@ pub enum Kind {
 impl Kind {
     /// Every kind.
     pub const ALL: &[Self] = &[Self::Run, Self::Trace, Self::Lab, Self::Versus];
-    /// The kinds whose cases are measured often, and so have an interval.
-    pub const MEASURED: &[Self] = &[Self::Run, Self::Lab, Self::Versus];
-    /// The kinds that measured cases of benchmarks.
-    pub const OF_BENCHMARKS: &[Self] = &[Self::Run, Self::Lab];
+    /// What `last` means: this machine was measured, its cases often, so that they have intervals. The lab measures a machine of its own.
+    pub const MEASURED: &[Self] = &[Self::Run, Self::Versus];
+    /// What `last` means where benchmarks are asked for.
+    pub const OF_BENCHMARKS: &[Self] = &[Self::Run];
 
     /// The kind of a run.
     pub fn of(run: &Run) -> Self {
         Self::by_first(run.measurements.first().map(|measurement| measurement.case.benchmark.as_str()))
+    }
+
+    /// Whether its cases are of benchmarks.
+    pub fn has_benchmarks(self) -> bool {
+        matches!(self, Self::Run | Self::Lab)
     }
 
     /// By the name of its first benchmark: a trace has one, and the lab measures no others; the real time of a command is its first.
@@ -60,6 +65,6 @@ mod tests {
         let kinds =
             [None, Some("entry/syscall"), Some("lab/int"), Some(CASE), Some(REAL)].map(Kind::by_first);
         assert_eq!(kinds, [Kind::Run, Kind::Run, Kind::Lab, Kind::Trace, Kind::Versus]);
-        assert!(Kind::MEASURED.contains(&Kind::Versus) && !Kind::OF_BENCHMARKS.contains(&Kind::Versus));
+        assert!(kinds.map(Kind::has_benchmarks) == [true, true, true, false, false]);
     }
 }

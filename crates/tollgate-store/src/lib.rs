@@ -13,5 +13,5 @@ pub mod writing;
 
 pub use destination::Destination;
 pub use document::KeepError;
-pub use kept::{FindError, find, find_of, find_runs, find_session};
+pub use kept::{FindError, find, find_newest_of, find_of, find_runs, find_session};
 pub use kind::Kind;

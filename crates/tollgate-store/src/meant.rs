@@ -49,10 +49,7 @@ pub(crate) fn among(
         let is_meant = |entry: &Entry| {
             kinds == Kind::ALL || entry.outline().map_or(true, |outline| kinds.contains(&outline.kind()))
         };
-        return Ok(entries.iter().rposition(is_meant).map(|newest| {
-            let heads = entries.iter().map(Entry::head).collect();
-            whole(entries, heads, newest)
-        }));
+        return Ok(newest(entries, is_meant));
     }
     if let Some(exact) = entries.iter().position(|entry| entry.id.as_ref() == meant) {
         return Ok(Some(Found::Run(entries.swap_remove(exact))));
@@ -68,6 +65,13 @@ pub(crate) fn among(
         Some(labelled) => Ok(Some(whole(entries, heads, labelled))),
         None => beginning_with(entries, heads, meant),
     }
+}
+
+/// The newest of the runs that are meant, with the others of its session.
+pub(crate) fn newest(entries: Vec<Entry>, is_meant: impl Fn(&Entry) -> bool) -> Option<Found> {
+    let newest = entries.iter().rposition(is_meant)?;
+    let heads = entries.iter().map(Entry::head).collect();
+    Some(whole(entries, heads, newest))
 }
 
 /// The run at this place, with the others of its session.

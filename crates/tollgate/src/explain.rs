@@ -20,15 +20,20 @@ use crate::out;
 /// When no benchmark or several are meant, or a run that was named cannot be read.
 pub fn explain(args: &ExplainArgs) -> Result<(), Failure> {
     let machine = Topology::here();
-    let (benchmark, selection) = chosen(&machine, &args.benchmark)?;
+    let pattern = with_suite(&machine, &args.benchmark);
+    let (benchmark, selection) = chosen(&machine, &pattern)?;
     if let Some(environment) = &args.environment {
-        return functions::explain(&args.benchmark, &selection, environment);
+        return functions::explain(&pattern, &selection, environment);
     }
     let runs = match &args.run {
         Some(run) => tollgate_store::find_runs(run, Kind::MEASURED)?,
-        None => {
-            tollgate_store::find_runs(tollgate_store::kept::LAST, Kind::OF_BENCHMARKS).unwrap_or_default()
-        }
+        // A run without a figure still has the facts of its environment.
+        None => match tollgate_store::find_newest_of(benchmark.name) {
+            Ok(Some(runs)) => runs,
+            _ => {
+                tollgate_store::find_runs(tollgate_store::kept::LAST, Kind::OF_BENCHMARKS).unwrap_or_default()
+            }
+        },
     };
     let run = runs.first();
     // The id of a run means it alone; what its environment costs takes the others.
@@ -37,9 +42,7 @@ pub fn explain(args: &ExplainArgs) -> Result<(), Failure> {
     let session = others.as_deref().and_then(Session::of);
     let mut summary = run.map(Summary::of);
     if let Some(summary) = &mut summary {
-        summary.retain(|case| {
-            case.benchmark == benchmark.name && tollgate_suites::matches(&args.benchmark, case)
-        });
+        summary.retain(|case| case.benchmark == benchmark.name && tollgate_suites::matches(&pattern, case));
     }
     let here;
     let facts = match run {
@@ -58,8 +61,19 @@ pub fn explain(args: &ExplainArgs) -> Result<(), Failure> {
 /// # Errors
 /// When no benchmark or several are meant, or it has no count there.
 pub fn explain_in(pattern: &str, environment: &str) -> Result<(), Failure> {
-    let (_, selection) = chosen(&Topology::here(), pattern)?;
-    functions::explain(pattern, &selection, environment)
+    let machine = Topology::here();
+    let pattern = with_suite(&machine, pattern);
+    let (_, selection) = chosen(&machine, &pattern)?;
+    functions::explain(&pattern, &selection, environment)
+}
+
+/// `syscall` is `entry/syscall`: a benchmark's name without its suite, where one alone has it. Other patterns as they are.
+fn with_suite(machine: &Topology, pattern: &str) -> String {
+    let selected = tollgate_suites::select(machine, &[pattern.to_owned()], Extent::Thorough, Size::Small);
+    match selected.map_err(|unknown| unknown.near) {
+        Err(near) if near.len() == 1 && near[0].ends_with(&format!("/{pattern}")) => near[0].clone(),
+        _ => pattern.to_owned(),
+    }
 }
 
 /// The one benchmark whose cases a pattern means, and the selection of its cases.

@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
+use tollgate_engine::{Selection, Topology};
 use tollgate_model::{Run, Traced};
 use tollgate_store::Kind;
+use tollgate_suites::{Extent, Size, UnknownPattern, select};
 use tollgate_view::session::{self, Session};
 use tollgate_view::show::{counters, csv, json, text};
 use tollgate_view::{screen, trace, versus};
@@ -131,18 +133,22 @@ fn chosen(args: &ShowArgs, kinds: &[Kind]) -> Result<(Vec<Run>, Vec<String>), Fa
     let Some(first) = &args.run else { return Ok((find(LAST)?, Vec::new())) };
     match find(first) {
         Ok(runs) => Ok((runs, args.pattern.clone())),
-        Err(_) if is_pattern(first) => {
-            let patterns = std::iter::once(first).chain(&args.pattern).cloned().collect();
-            Ok((find(LAST)?, patterns))
-        }
-        Err(error) => Err(error.into()),
+        Err(error) => match selected(first) {
+            Ok(_) => {
+                let patterns = std::iter::once(first).chain(&args.pattern).cloned().collect();
+                Ok((find(LAST)?, patterns))
+            }
+            Err(unknown) if !unknown.near.is_empty() && !Path::new(first).exists() => {
+                Err(Failure::input(format!("no kept run is called {first}, and {unknown}")))
+            }
+            Err(_) => Err(error.into()),
+        },
     }
 }
 
-fn is_pattern(word: &str) -> bool {
-    use tollgate_engine::Topology;
-    use tollgate_suites::{Extent, Size, select};
-    select(&Topology::here(), &[word.to_owned()], Extent::Thorough, Size::Small).is_ok()
+/// The cases that a word means as a pattern.
+fn selected(word: &str) -> Result<Selection, UnknownPattern> {
+    select(&Topology::here(), &[word.to_owned()], Extent::Thorough, Size::Small)
 }
 
 /// Prints where a command's time went, as `trace` does.

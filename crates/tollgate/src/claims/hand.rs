@@ -98,7 +98,7 @@ fn is_of_benchmarks(entry: &Entry) -> bool {
         let is_usual = outline.session.as_ref().is_none_or(|part| {
             part.knob.is_none() && (part.environment == "host" || is_guest(&part.environment))
         });
-        Kind::OF_BENCHMARKS.contains(&outline.kind()) && is_usual
+        outline.kind().has_benchmarks() && is_usual
     })
 }
 
