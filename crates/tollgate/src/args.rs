@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use self::compare::FailOn;
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, ValueHint};
 use tollgate_model::{Boundary, Label};
 use tollgate_view::decode::{self, Entry, Kind};
@@ -670,7 +670,7 @@ pub fn parse() -> Result<Verb, Failure> {
     let parsed = command().try_get_matches().and_then(|matches| Arguments::from_arg_matches(&matches));
     let error = match parsed {
         Ok(arguments) => return Ok(arguments.verb),
-        Err(error) => error,
+        Err(error) => with_transposed(error),
     };
     match error.kind() {
         // The text is the result that was asked for; with it printed, all is done.
@@ -683,6 +683,19 @@ pub fn parse() -> Result<Verb, Failure> {
         }
         _ => Err(Failure::input(one_line(&error.render().to_string()))),
     }
+}
+
+/// clap compares letters at their places (Jaro): to `rnu` it proposes `runs`. Two letters that changed places come first.
+fn with_transposed(mut error: clap::Error) -> clap::Error {
+    let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) else { return error };
+    let verbs = Arguments::command();
+    let is_near = |verb: &&str| strsim::osa_distance(verb, typed) == 1 && verb.len() == typed.len();
+    let mut names = verbs.get_subcommands().map(clap::Command::get_name);
+    if let Some(verb) = names.find(is_near) {
+        let verb = ContextValue::Strings(vec![verb.to_owned()]);
+        error.insert(ContextKind::SuggestedSubcommand, verb);
+    }
+    error
 }
 
 /// clap's message in one line: what was wrong, and its tips, without the usage that `--help` has.

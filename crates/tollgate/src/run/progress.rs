@@ -60,7 +60,13 @@ impl Shown {
         }
         if self.lines && !progress.what.is_empty() && progress.elapsed >= self.last + OFTEN {
             self.last = progress.elapsed;
-            say::say(&format!("{place}{}, {of_what}{left}", progress.what));
+            let so_far = match progress.length {
+                Length::Time(whole) => {
+                    format!("{} of {}", figures::time_left(progress.elapsed), figures::time_left(whole))
+                }
+                Length::Number(..) => left.clone(),
+            };
+            say::say(&format!("{place}{}, {of_what}{so_far}", progress.what));
         }
         self.bar.set_prefix(left);
         if !progress.what.is_empty() {
