@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::counts;
 use crate::figures::count;
-use crate::health::{self, State};
+use crate::health;
 use crate::summary::{Noise, Summary};
 
 /// A warning and its remedy.
@@ -23,8 +23,8 @@ pub fn of(summary: &Summary) -> Vec<Advice> {
         return Vec::new();
     }
     const MORE_TIME: &str = "Give the run more --time, or the machine less to do.";
-    let poor = health::of_moment(summary.run).into_iter().filter(|check| check.judged.state == State::Poor);
-    let mut advice: Vec<Advice> = poor
+    let disturbing = health::of_moment(summary.run).into_iter().filter(health::Check::disturbs);
+    let mut advice: Vec<Advice> = disturbing
         .map(|check| Advice {
             warning: format!("{}: {}", check.name, check.judged.found),
             remedy: check.judged.remedy.unwrap_or_default(),

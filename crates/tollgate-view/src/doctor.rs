@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::export::word;
-use crate::health::{self, Check, Fix, State};
+use crate::health::{self, Check, Fix, Judged, State};
 use crate::summary::Summary;
 use crate::table::{Look, Table, paragraph};
 
@@ -17,45 +17,56 @@ pub struct Diagnosis {
 impl Diagnosis {
     /// Every check, by a run that was made there.
     pub fn of(summary: &Summary) -> Self {
-        let checks = health::checks(summary);
+        let mut checks = health::checks(summary);
+        checks.sort_by_key(|check| check.judged.given);
         Self { fit: checks.iter().all(|check| check.judged.state != State::Poor), checks }
     }
 
-    /// As a table.
+    /// As a table: what can be changed, and what is given here.
     pub fn text(&self, width: usize) -> String {
         let mut table = Table::new(&["check", "state"]).with_words(&["state"]);
-        for Check { name, judged } in &self.checks {
+        let first_given = self.checks.iter().position(|check| check.judged.given);
+        for (at, Check { name, judged }) in self.checks.iter().enumerate() {
+            if Some(at) == first_given {
+                table.heading("Part of this environment: nothing here changes it");
+            }
             let look = match judged.state {
                 State::Good | State::Fair => Look::Plain,
                 State::Poor => Look::Flagged,
                 State::Absent | State::Refused | State::Unreadable => Look::Faint,
             };
-            // The finding is a clause, the remedies are sentences.
-            let mut words = judged.found.clone();
-            for (joint, advice) in [". ", " "].iter().zip(judged.remedy.iter().chain(&judged.root)) {
-                words.push_str(&format!("{joint}{advice}"));
-            }
-            table.row(look, &[(*name).to_owned(), word(&judged.state)], &[words]);
+            table.row(look, &[(*name).to_owned(), word(&judged.state)], &[words(judged)]);
         }
-        let mut commands = String::new();
-        for Check { name, judged } in &self.checks {
-            if let Some(Fix { at, command, undo }) = &judged.fix {
-                // Whole lines: they are copied.
-                commands.push_str(&format!(
-                    "  {name}{}\n    {command}\n    undo: {undo}\n",
-                    at.unwrap_or_default()
-                ));
-            }
+        format!("{}{}\n{}", table.render(width), self.commands(), paragraph(&self.verdict(), width, ""))
+    }
+
+    /// The remedies that are commands, in whole lines: they are copied.
+    fn commands(&self) -> String {
+        let fixes = self.checks.iter().filter_map(|check| Some((check.name, check.judged.fix.as_ref()?)));
+        let lines = fixes.map(|(name, Fix { at, command, undo })| {
+            format!("  {name}{}\n    {command}\n    undo: {undo}\n", at.unwrap_or_default())
+        });
+        let lines: String = lines.collect();
+        if lines.is_empty() { lines } else { format!("\nTo copy:\n{lines}") }
+    }
+
+    fn verdict(&self) -> String {
+        let poor = self.poor();
+        if !poor.is_empty() {
+            return format!(
+                "Not fit for measuring: {}. Change that first, or compare only with runs of such an environment.",
+                poor.join(", ")
+            );
         }
-        if !commands.is_empty() {
-            commands.insert_str(0, "\nTo copy:\n");
+        let fair =
+            self.checks.iter().filter(|check| check.judged.state == State::Fair && !check.judged.given);
+        match fair.map(|check| check.name).collect::<Vec<_>>().as_slice() {
+            [] => "Fit for measuring.".to_owned(),
+            names => format!(
+                "Fit for measuring. Figures would be more precise, or lower, with these changed: {}.",
+                names.join(", ")
+            ),
         }
-        let verdict = if self.fit {
-            "Fit for measuring. Checks that are fair lower the precision or add to the latencies."
-        } else {
-            "Not fit for measuring: fix the checks that are poor, or compare only with runs of such an environment."
-        };
-        format!("{}{commands}\n{}", table.render(width), paragraph(verdict, width, ""))
     }
 
     /// The names of the checks that are poor.
@@ -65,20 +76,36 @@ impl Diagnosis {
     }
 }
 
+/// The finding, which is a clause, and the remedies, which are sentences.
+fn words(judged: &Judged) -> String {
+    let mut words = judged.found.clone();
+    for (joint, advice) in [". ", " "].iter().zip(judged.remedy.iter().chain(&judged.root)) {
+        words.push_str(&format!("{joint}{advice}"));
+    }
+    words
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::health::Judged;
 
     #[test]
     fn commands_stand_on_whole_lines_with_their_undo() {
         let command = "echo performance | sudo tee /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor";
         let undo = "echo powersave | sudo tee /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor";
         let fix = Fix { at: None, command: command.to_owned(), undo: undo.to_owned() };
-        let judged = |state, fix| Judged { state, found: "found".to_owned(), remedy: None, root: None, fix };
+        let judged = |state, fix| Judged {
+            state,
+            found: "found".to_owned(),
+            remedy: None,
+            root: None,
+            fix,
+            given: false,
+        };
         let checks = vec![
             Check { name: "governor", judged: judged(State::Fair, Some(fix)) },
-            Check { name: "load", judged: judged(State::Poor, None) },
+            Check { name: "steal", judged: judged(State::Poor, None) },
+            Check { name: "hypervisor", judged: Judged { given: true, ..judged(State::Fair, None) } },
         ];
         let diagnosis = Diagnosis { fit: false, checks };
         let text = diagnosis.text(40);
@@ -86,6 +113,12 @@ mod tests {
             text.contains(&format!("\nTo copy:\n  governor\n    {command}\n    undo: {undo}\n")),
             "{text}"
         );
-        assert_eq!(diagnosis.poor(), ["load"]);
+        assert_eq!(diagnosis.poor(), ["steal"]);
+        let at = |words: &str| text.find(words).expect(words);
+        assert!(at("steal") < at("Part of this") && at("Part of this") < at("hypervisor"), "{text}");
+        let verdict =
+            Diagnosis { checks: vec![diagnosis.checks[0].clone(), diagnosis.checks[2].clone()], fit: true }
+                .verdict();
+        assert!(verdict.ends_with("with these changed: governor."), "{verdict}");
     }
 }

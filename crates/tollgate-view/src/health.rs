@@ -26,6 +26,16 @@ pub struct Judged {
     pub root: Option<String>,
     /// The remedy as a command, where this machine has it.
     pub fix: Option<Fix>,
+    /// Whether it is a property of this environment, which nothing here changes.
+    pub given: bool,
+}
+
+impl Check {
+    /// Whether it disturbs figures at the moment: that lowers the quality of a run.
+    pub(crate) fn disturbs(&self) -> bool {
+        let is_of_others = matches!(self.name, "load" | "pressure") && self.judged.state == State::Fair;
+        is_of_others || self.judged.state == State::Poor
+    }
 }
 
 /// A command that changes a setting, and the one that undoes that.
@@ -97,7 +107,11 @@ pub fn checks(summary: &Summary) -> Vec<Check> {
 
 impl Judged {
     fn new(state: State, found: impl Into<String>) -> Self {
-        Self { state, found: found.into(), remedy: None, root: None, fix: None }
+        Self { state, found: found.into(), remedy: None, root: None, fix: None, given: false }
+    }
+
+    fn given(self) -> Self {
+        Self { given: true, ..self }
     }
 
     fn remedy(self, remedy: &str) -> Self {
@@ -127,6 +141,11 @@ fn poor(found: impl Into<String>) -> Judged {
 
 fn poor_where(is_poor: bool, found: String, remedy: &str) -> Judged {
     if is_poor { poor(found).remedy(remedy) } else { good(found) }
+}
+
+/// For what other work does: disturbed batches are discarded, and disturbed processes left out.
+fn fair_where(is_fair: bool, found: String, remedy: &str) -> Judged {
+    if is_fair { fair(found).remedy(remedy) } else { good(found) }
 }
 
 /// Judges a known value; an unknown one is passed on with its reason.
@@ -167,13 +186,13 @@ pub fn of_moment(run: &Run) -> Vec<Check> {
             let found = format!("{load:.2} tasks on average{}", beside.unwrap_or_default());
             // The average includes the last minutes, and our own last run: it counts only where other tasks run now.
             let others = facts::number(facts, "running.before").is_none_or(|running| running > 1.0);
-            let is_poor = others && load > BUSY * processors.unwrap_or(1.0);
-            poor_where(is_poor, found, "Stop what else runs, and wait a minute.")
+            let is_busy = others && load > BUSY * processors.unwrap_or(1.0);
+            fair_where(is_busy, found, "Stop what else runs, and wait a minute.")
         }),
         of_number(facts, "pressure", "pressure.cpu.before", |percent| {
             let found = format!("some task waited for a processor {percent:.1} % of the last ten seconds");
             let remedy = "Stop what else runs, or choose a quieter processor with --cpu.";
-            poor_where(percent > PRESSED, found, remedy)
+            fair_where(percent > PRESSED, found, remedy)
         }),
         of_number(facts, "quota", "throttled.after", |_| match grown(facts, "throttled") {
             Some(times) if times > 0.0 => {
@@ -199,6 +218,7 @@ pub fn of_moment(run: &Run) -> Vec<Check> {
                 true if facts::flag(facts, "hypervisor.present") == Some(true) => {
                     fair(format!("a virtual TSC ({source}): the hypervisor may scale or shift it"))
                         .remedy("Do not let the virtual machine be moved while it is measured.")
+                        .given()
                 }
                 true => good(format!("the TSC ({source})")),
             }
@@ -290,7 +310,8 @@ fn of_environment(summary: &Summary) -> Vec<Check> {
                 good("no hint of a hypervisor in a virtual machine")
             }
             hints => fair(format!("{hints}: a VM exit goes through two hypervisors"))
-                .remedy("It is part of every latency here; compare with a run made one layer further out."),
+                .remedy("It is part of every latency here; compare with a run made one layer further out.")
+                .given(),
         }),
         Check { name: "traps", judged: traps(summary) },
         Check { name: "exits", judged: exits(summary) },
@@ -311,7 +332,7 @@ fn of_environment(summary: &Summary) -> Vec<Check> {
 fn of_host(run: &Run, check: Check) -> Check {
     match (check.judged.state, run.environment) {
         (State::Absent, Environment::Vm) => {
-            let judged = check.judged.remedy("The host sets it: run `tollgate doctor` there.");
+            let judged = check.judged.remedy("The host sets it: run `tollgate doctor` there.").given();
             Check { judged, ..check }
         }
         _ => check,
@@ -338,12 +359,16 @@ fn hypervisor(facts: &Facts) -> Check {
     const NAME: &str = "hypervisor";
     if facts::emulated(facts) {
         let judged = poor("QEMU TCG emulates this processor: times are the emulator's");
-        return Check { name: NAME, judged: judged.remedy("Measure under KVM or on the machine itself.") };
+        return Check {
+            name: NAME,
+            judged: judged.remedy("Measure under KVM or on the machine itself.").given(),
+        };
     }
     of(facts, NAME, "hypervisor.layers", |layers| match layers {
         FactValue::List(layers) if layers.is_empty() => good("none visible"),
         layers => fair(format!("{layers}: intercepted instructions cause a VM exit"))
-            .remedy("It is part of every latency here; compare with a run made outside."),
+            .remedy("It is part of every latency here; compare with a run made outside.")
+            .given(),
     })
 }
 
@@ -356,9 +381,9 @@ fn traps(summary: &Summary) -> Judged {
     let found = format!("int 0x80 takes {} × syscall", figures::significant(multiple, 2));
     match multiple > SLOW_INT80 {
         false => good(found),
-        true => poor(format!("{found}: a VM exit in it, or emulated")).remedy(
-            "Its latency is this hypervisor's, not the processor's; traps/breakpoint goes through a gate of the same table.",
-        ),
+        true => fair(format!("{found}: a VM exit in it, or emulated"))
+            .remedy("Its latency is this hypervisor's, not the processor's; traps/breakpoint goes through a gate of the same table.")
+            .given(),
     }
 }
 
@@ -369,8 +394,9 @@ fn exits(summary: &Summary) -> Judged {
     let found = format!("cpuid takes {}", exit.in_words());
     match exit.estimate.median > NESTED_EXIT {
         false => good(found),
-        true => poor(format!("{found}, a slow VM exit: emulated, or forwarded by a nested hypervisor"))
-            .remedy("Page faults, devices and timers that trap are as slow here."),
+        true => fair(format!("{found}, a slow VM exit: emulated, or forwarded by a nested hypervisor"))
+            .remedy("Page faults, devices and timers that trap are as slow here.")
+            .given(),
     }
 }
 
@@ -453,7 +479,7 @@ mod tests {
             let online = Fact::known(4_i64, "test");
             judged("load", &[("cpu.online", online), ("load.before", Fact::known(load, "test"))]).state
         };
-        assert_eq!((state(0.9), state(1.1)), (State::Good, State::Poor));
+        assert_eq!((state(0.9), state(1.1)), (State::Good, State::Fair));
     }
 
     #[test]

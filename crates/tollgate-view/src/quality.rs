@@ -7,7 +7,7 @@ use tollgate_model::estimate::CONFIDENCE;
 use tollgate_model::stats::{self, median, quantile};
 
 use crate::figures::{count, percent};
-use crate::health::{self, State};
+use crate::health;
 use crate::summary::{Figures, Summary};
 use crate::{counts, facts};
 
@@ -94,12 +94,12 @@ fn drift(figures: &Figures) -> Option<f64> {
     Some(if drift.beyond_interval { drift.ratio - 1.0 } else { 0.0 })
 }
 
-/// What the checks of the moment find poor: load, steal, quota, a tracer, the clock.
+/// What disturbs at the moment: load, steal, quota, a tracer, the clock.
 fn disturbances(summary: &Summary) -> impl Iterator<Item = (Grade, String)> {
     let (run, facts) = (summary.run, &summary.run.facts);
     let number = |name: &str| facts::number(facts, name).unwrap_or_default();
-    let poor = health::of_moment(run).into_iter().filter(|check| check.judged.state == State::Poor);
-    poor.map(move |check| match check.name {
+    let disturbing = health::of_moment(run).into_iter().filter(health::Check::disturbs);
+    disturbing.map(move |check| match check.name {
         "load" => {
             let processors = count(health::online(facts).unwrap_or(1.0) as usize, "CPU", "CPUs");
             (Grade::Fair, format!("load {:.1} on {processors}", number("load.before")))

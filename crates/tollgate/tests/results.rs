@@ -683,7 +683,7 @@ fn the_doctor_judges_every_check_and_says_what_would_help() {
     let checks = diagnosis["checks"].as_array().expect("checks");
     let states = ["good", "fair", "poor", "absent", "refused", "unreadable"];
     for check in checks {
-        assert_eq!(keys(check), ["fix", "found", "name", "remedy", "root", "state"]);
+        assert_eq!(keys(check), ["fix", "found", "given", "name", "remedy", "root", "state"]);
         assert!(states.contains(&check["state"].as_str().expect("a state")), "{check}");
         assert!(!check["found"].as_str().expect("words").is_empty(), "{check}");
         assert!(check["state"] != "poor" || check["remedy"].is_string(), "no remedy: {check}");
