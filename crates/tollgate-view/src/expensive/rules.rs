@@ -89,15 +89,14 @@ fn system_call(summary: &Summary) -> Option<Expense> {
         Some(true) => format!("slow, usual are up to {limit}"),
         None => format!("usual are up to {limit}"),
     };
-    let batch = known(summary, "entry/io-uring-nop", &[("batch", "64")]);
+    // Only a program with many operations at once can use it: for one whose calls are slow.
+    let batch = known(summary, "entry/io-uring-nop", &[("batch", "64")]).filter(|_| is_slow == Some(true));
     let faster = batch.filter(|batch| batch.interval.high < call.interval.low);
-    // A loop of system calls has no return behind it that the processor predicts wrongly; a program has.
-    let in_program = known(summary, "entry/libc", &[("by", "wrapper")]);
-    let of_program = in_program.as_ref().map(|known| format!("{} in a program", known.in_words()));
-    let by_batch = faster.as_ref().map(|batch| format!("by io_uring {}", batch.in_words()));
-    let action = of_program.into_iter().chain(by_batch).collect::<Vec<_>>().join(", ");
-    let from =
-        std::iter::once(&call).chain(&faster).chain(&in_program).map(|known| known.case.clone()).collect();
+    let action = faster
+        .as_ref()
+        .map(|batch| format!("many at once by io_uring {} each", batch.in_words()))
+        .unwrap_or_default();
+    let from = std::iter::once(&call).chain(&faster).map(|known| known.case.clone()).collect();
     let case = call.case;
     let found = expense(BASELINE, f64::INFINITY, 1.0, from, [what, verdict, action]);
     Some(if is_slow == Some(false) { found } else { found.caused_by(summary, case, "") })
@@ -168,17 +167,8 @@ fn fork(summary: &Summary) -> Option<Expense> {
     const SLOW: f64 = 1.5;
     const NONE: [(&str, &str); 2] = [("dirty_mib", "0"), ("until", "exited")];
     let forked = known(summary, "processes/fork", &NONE)?;
-    let started = |mib: &str| {
-        let mut params = vec![("dirty_mib", mib), ("image", "bare"), ("until", "exited")];
-        params.extend((mib != "0").then_some(("page", "4k")));
-        let exec = known(summary, "processes/fork-exec", &params)?;
-        pair(&exec, row(summary, "processes/posix-spawn", &params)?, SLOW)
-    };
-    let (gain, of_gain, action) = match started("64").or_else(|| started("0")) {
-        Some((gain, from)) => {
-            let action = format!("posix_spawn starts a program {} as fast", gain.in_words);
-            (gain, from, action)
-        }
+    let (gain, of_gain, action) = match spawned(summary) {
+        Some(found) => found,
         None => {
             let (gain, from) = pair(&forked, row(summary, "processes/thread", &NONE)?, SLOW)?;
             let action = format!("{} a thread; to start a program use posix_spawn", gain.in_words);
@@ -194,6 +184,22 @@ fn fork(summary: &Summary) -> Option<Expense> {
     from.extend(of_gain);
     let texts = [what, "copies page tables".to_owned(), action];
     Some(expense("processes/fork", gain.times, 3.0, from, texts).caused_by(summary, forked.case, ""))
+}
+
+/// posix_spawn over fork and exec: for a usual program, and for a bare one by a process that has written 64 MiB.
+fn spawned(summary: &Summary) -> Option<(Times, Vec<Case>, String)> {
+    let started = |params: &[(&str, &str)], what: &str| {
+        let forked = known(summary, "processes/fork-exec", params)?;
+        let (gain, from) = pair(&forked, row(summary, "processes/posix-spawn", params)?, 1.0)?;
+        Some((format!("{what} {} faster", gain.in_words), gain, from))
+    };
+    let usual = started(&[("dirty_mib", "0"), ("image", "dynamic"), ("until", "exited")], "a program");
+    let large = [("dirty_mib", "64"), ("image", "bare"), ("page", "4k"), ("until", "exited")];
+    let found: Vec<_> = usual.into_iter().chain(started(&large, "a bare one with 64 MiB written")).collect();
+    let words: Vec<&str> = found.iter().map(|(words, ..)| words.as_str()).collect();
+    let action = format!("posix_spawn starts {}", words.join(", "));
+    let from = found.iter().flat_map(|(.., from)| from.clone()).collect();
+    found.into_iter().next().map(|(_, gain, _)| (gain, from, action))
 }
 
 /// The latency that each MiB adds which the caller of fork has written in small pages.

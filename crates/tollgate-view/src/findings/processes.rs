@@ -77,7 +77,7 @@ fn fork_or_spawn(summary: &Summary) -> Option<Finding> {
     }
     let last = points.last()?;
     let most = format!(
-        "with {} MiB it is {} times as fast",
+        "with {} MiB it is {} × faster",
         last.mib,
         figures::significant(last.fork.estimate / last.spawn.estimate, 3)
     );
@@ -94,12 +94,13 @@ fn fork_or_spawn(summary: &Summary) -> Option<Finding> {
         BreakEven::Never => {
             let most = last.mib;
             let sentence = format!(
-                "fork and exec is no slower than posix_spawn here up to {most} MiB of written memory."
+                "To start a bare program fork and exec is no slower than posix_spawn here up to {most} MiB of written memory."
             );
             return Some(Finding { sentence, from });
         }
     };
-    let sentence = format!("posix_spawn is faster than fork and exec here {when}; {most}.");
+    let sentence =
+        format!("To start a bare program posix_spawn is faster than fork and exec here {when}; {most}.");
     Some(Finding { sentence, from })
 }
 
