@@ -1,9 +1,9 @@
 //! Warnings: what makes a run's figures noisy, and the remedy.
 
 use serde::Serialize;
+use tollgate_output::figures::count;
 
 use crate::counts;
-use crate::figures::count;
 use crate::health;
 use crate::summary::{Noise, Summary};
 

@@ -6,9 +6,8 @@ use serde::Serialize;
 use tollgate_engine::{Timed, Topology};
 use tollgate_model::measurement::pairs;
 use tollgate_model::{ParamValue, Params, Reach, Unit};
+use tollgate_output::table::{heading, paragraph};
 use tollgate_suites::{Benchmark, SUITES};
-
-use crate::table::{heading, paragraph};
 
 /// The benchmarks as JSON.
 #[derive(Serialize)]

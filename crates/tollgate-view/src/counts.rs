@@ -1,9 +1,9 @@
 //! How counts of instructions are said: whole numbers, exact or with the range of their batches, and differences in percent.
 
 use tollgate_model::{Provenance, Unit};
+use tollgate_output::figures;
 
 use crate::comparison::{self, Comparison, Row};
-use crate::figures;
 use crate::summary::{Figures, Summary};
 
 /// The sign of a count that is the same in every batch.

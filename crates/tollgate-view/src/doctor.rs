@@ -1,11 +1,11 @@
 //! The checks of an environment, as `tollgate doctor` prints them.
 
 use serde::Serialize;
+use tollgate_output::table::{Look, Table, paragraph};
 
 use crate::export::word;
 use crate::health::{self, Check, Fix, Judged, State};
 use crate::summary::Summary;
-use crate::table::{Look, Table, paragraph};
 
 /// The result, also as JSON.
 #[derive(Serialize)]

@@ -8,9 +8,9 @@ mod rules;
 use serde::{Serialize, Serializer};
 use tollgate_model::stats::Interval;
 use tollgate_model::{Case, Unit};
+use tollgate_output::figures;
 
 use crate::burdens::{self, Burden};
-use crate::figures;
 use crate::summary::{Figures, Summary};
 
 /// One thing that is expensive here, or for a system call whether it is.

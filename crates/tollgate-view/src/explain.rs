@@ -4,26 +4,26 @@
 mod functions;
 mod session;
 
-pub use functions::functions;
-
 use std::borrow::Cow;
 
 use tollgate_engine::{Timed, Topology};
 use tollgate_model::measurement::pairs;
 use tollgate_model::stats::quantile;
 use tollgate_model::{Case, Effect, Fact, Facts, Reach};
+use tollgate_output::figures;
+use tollgate_output::table::{Look, Table, cut, heading, paragraph};
 use tollgate_suites::Benchmark;
 
 use crate::benchmarks::{instruction, interface};
 use crate::burdens::{self, Burden};
-use crate::causes;
 use crate::findings::{self, Finding};
 use crate::session::Session;
 use crate::show::cells::Columns;
 use crate::show::names::{every_name, values};
 use crate::summary::{Figures, Summary};
-use crate::table::{Look, Table, cut, heading, paragraph};
-use crate::{counts, figures};
+use crate::{causes, counts};
+
+pub use functions::functions;
 
 /// Facts that are shown beside those that make it slow.
 const FACTS: usize = 5;

@@ -3,9 +3,10 @@
 
 use serde::Serialize;
 use tollgate_model::{Environment, Fact, FactValue, Facts, Run, Unknown};
+use tollgate_output::figures;
 
+use crate::facts;
 use crate::summary::{BASELINE, Row, Summary};
-use crate::{facts, figures};
 
 /// One check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -1,5 +1,6 @@
 //! What is said of runs. A [`summary`] has all figures of a run; `findings`, `health` and `advice` judge them, [`causes`] explains
-//! differences, and text ([`table`], [`figures`], `pictures`), a page ([`page`]) and data for other systems ([`export`]) show them.
+//! differences, and text (`pictures`, in the tables and figures of [`tollgate_output`]), a page ([`page`]) and data for other systems
+//! ([`export`]) show them.
 //!
 //! All of it is pure: it turns runs into values and text, and reads and prints nothing.
 
@@ -19,7 +20,6 @@ pub mod expensive;
 pub mod explain;
 pub mod export;
 pub mod facts;
-pub mod figures;
 mod findings;
 mod health;
 pub mod inspect;
@@ -34,8 +34,6 @@ pub mod schedules;
 pub mod screen;
 pub mod session;
 pub mod show;
-mod spreadsheet;
 pub mod summary;
-pub mod table;
 pub mod trace;
 pub mod versus;

@@ -5,8 +5,8 @@ use std::fmt;
 use serde::Serialize;
 use tollgate_model::estimate::CONFIDENCE;
 use tollgate_model::stats::{self, median, quantile};
+use tollgate_output::figures::{count, percent};
 
-use crate::figures::{count, percent};
 use crate::health;
 use crate::summary::{Figures, Summary};
 use crate::{counts, facts};

@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 use tollgate_model::Run;
+use tollgate_output::table::{Look, Table, paragraph};
 
 use crate::summary::Summary;
-use crate::table::{Look, Table, paragraph};
 
 /// What is measured on each way, and its row's name.
 pub const CASES: [(&str, &str); 8] = [

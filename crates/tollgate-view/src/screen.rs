@@ -4,18 +4,18 @@
 mod machine;
 mod rows;
 
-pub(crate) use machine::lines as machine;
-pub(crate) use rows::headlines;
-
 use tollgate_model::measurement::Status;
 use tollgate_model::text::clean;
+use tollgate_output::figures::{count, time_left};
+use tollgate_output::table::{cut, heading, wrap};
+use unicode_width::UnicodeWidthStr;
 
 use crate::expensive::{self, Expense};
-use crate::figures::{count, time_left};
 use crate::quality;
 use crate::summary::{Row, State, Summary};
-use crate::table::{cut, heading, wrap};
-use unicode_width::UnicodeWidthStr;
+
+pub(crate) use machine::lines as machine;
+pub(crate) use rows::headlines;
 
 /// The lines of the first screen.
 const LINES: usize = 43;

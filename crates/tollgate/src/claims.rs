@@ -76,7 +76,7 @@ fn check(experiments: &[Experiment], hand: &Hand, args: &ClaimsArgs) -> Result<O
     go_on()?;
     if !args.quiet {
         destination.say_doubt();
-        let cases = tollgate_view::figures::count(selection.cases().count(), "case is", "cases are");
+        let cases = tollgate_output::figures::count(selection.cases().count(), "case is", "cases are");
         say::say(&format!("{cases} measured, with those that they are compared with"));
     }
     let plan = match args.processes {

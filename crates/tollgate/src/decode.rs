@@ -5,6 +5,7 @@ mod input;
 
 use tollgate_dump::{self as dump, Dump, What};
 use tollgate_inspect::Machine;
+use tollgate_output::figures;
 use tollgate_view::decode::{
     Document, Entry, Item, Kind, Live, Options, Readings, Record, expect_sound, items, items_of, render,
     turned,
@@ -14,7 +15,6 @@ use tollgate_x86::{Vendor, Width};
 use crate::args::{DecodeArgs, Format};
 use crate::failure::Failure;
 use crate::out;
-use tollgate_view::figures;
 
 /// Decodes the input, and prints it.
 ///

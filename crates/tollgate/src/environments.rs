@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use tollgate_environments::{Possibility, survey};
-use tollgate_view::table::{Look, Table};
+use tollgate_output::table::{Look, Table};
 
 use crate::args::Format;
 use crate::args::session::EnvironmentsArgs;

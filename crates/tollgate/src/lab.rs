@@ -16,6 +16,7 @@ use tollgate_lab::guest::{Command, Image, Parameters, Serial};
 use tollgate_lab::media::Form;
 use tollgate_lab::{EngineChoice, Provenance, Results};
 use tollgate_model::{Fact, Facts, Run, bounded};
+use tollgate_output::table::paragraph;
 use tollgate_store::writing::{Existing, Until, write_whole};
 use tollgate_view::{facts, lab as view};
 use tollgate_x86::Vendor;
@@ -25,7 +26,6 @@ use crate::args::lab::{LabArgs, On};
 use crate::destination::{Destination, expect_seen};
 use crate::failure::{Failure, go_on, plainly};
 use crate::{decode, out};
-use tollgate_view::table::paragraph;
 
 /// The longest text of a serial port that is read.
 const MOST: u64 = 16 << 20;

@@ -5,12 +5,12 @@ use std::time::Duration;
 use serde::Serialize;
 use tollgate_model::text::beginning;
 use tollgate_model::{Environment, Label, Part, RunId};
+use tollgate_output::figures;
+use tollgate_output::table::{Look, Table};
 use tollgate_store::document::Outline;
 use tollgate_store::edit::Keeping;
 use tollgate_store::kept::{Entry, kept};
 use tollgate_store::kind::Kind;
-use tollgate_view::figures;
-use tollgate_view::table::{Look, Table};
 
 use crate::args::Format;
 use crate::args::runs::{DeleteArgs, RenameArgs, RunsArgs, RunsVerb};

@@ -4,18 +4,18 @@ use std::path::Path;
 
 use tollgate_engine::{Selection, Topology};
 use tollgate_model::{Run, Traced};
+use tollgate_output::table::paragraph;
 use tollgate_store::Kind;
 use tollgate_suites::{Extent, Size, UnknownPattern, select};
 use tollgate_view::session::{self, Session};
 use tollgate_view::show::{counters, csv, json, text};
+use tollgate_view::summary::Summary;
 use tollgate_view::{screen, trace, versus};
 
 use crate::args::trace::ViewArgs;
 use crate::args::{ShowArgs, ShowFormat};
 use crate::failure::Failure;
 use crate::out;
-use tollgate_view::summary::Summary;
-use tollgate_view::table::paragraph;
 
 /// Shows a kept run: its first screen, or its rows.
 ///

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use tollgate_model::Run;
+use tollgate_output::figures;
+use tollgate_output::table::{Look, Table, paragraph};
 use tollgate_store::fleet::{self, Checked, Fault, Listed, Pruned, Why};
 use tollgate_store::{FindError, Kind};
 
@@ -11,10 +13,8 @@ use crate::args::{
     FailOnStore, Format, StoreAddArgs, StoreArgs, StoreCheckArgs, StoreListArgs, StorePruneArgs, StoreVerb,
 };
 use crate::failure::Failure;
-use crate::say::clean;
-use crate::{out, say};
-use tollgate_view::figures;
-use tollgate_view::table::{Look, Table, paragraph};
+use crate::out;
+use crate::say::{self, clean};
 
 /// Does what was asked with a directory of stored runs.
 ///

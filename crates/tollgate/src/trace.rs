@@ -15,8 +15,10 @@ use serde::Serialize;
 use tollgate_inspect::Machine;
 use tollgate_model::traced::{Backend, Ended};
 use tollgate_model::{Facts, Label, Run, RunId, Traced};
+use tollgate_output::table::paragraph;
 use tollgate_store::writing::{self, Existing, Until};
 use tollgate_trace::{Calibration, Choice, Event, Interval, Request, Running, Trace, TraceError};
+use tollgate_view::facts;
 use tollgate_view::show::text::whereabouts;
 use tollgate_view::trace::{Record, calibration, command_of, grouped, page, timeline};
 
@@ -25,8 +27,6 @@ use crate::args::trace::{By, Follow, TraceArgs, ViewArgs};
 use crate::destination::{Destination, expect_seen};
 use crate::failure::{Failure, plainly};
 use crate::{out, say};
-use tollgate_view::facts;
-use tollgate_view::table::paragraph;
 
 /// Runs a command, traces it, says where its time went and keeps that as a run. Where the command was started, this does not
 /// come back: the process ends as the command did, even after other errors.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use syn::visit::Visit;
 
 /// From the top: a crate imports from those that come after it.
-const FLOORS: [&str; 15] = [
+const FLOORS: [&str; 16] = [
     "tollgate",
     "tollgate-store",
     "tollgate-view",
@@ -23,6 +23,7 @@ const FLOORS: [&str; 15] = [
     "tollgate-dump",
     "tollgate-kconfig",
     "tollgate-schedules",
+    "tollgate-output",
     "tollgate-os",
     "tollgate-model",
     "tollgate-x86",

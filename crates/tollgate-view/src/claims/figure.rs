@@ -2,8 +2,7 @@
 
 use tollgate_model::Case;
 use tollgate_model::stats::{Interval, Mode};
-
-use crate::figures;
+use tollgate_output::figures;
 
 /// A figure or a word.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,11 +1,11 @@
 //! Whether a claim holds here.
 
 use serde::Serialize;
+use tollgate_output::figures;
 
 use super::data::{Claim, Condition};
 use super::figure::{Answer, Figure};
 use super::known::Known;
-use crate::figures;
 
 /// The verdict on a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -2,10 +2,11 @@
 
 use tollgate_model::Outcome;
 use tollgate_model::compare::{MOST_SAME, Verdict};
+use tollgate_output::figures;
 
 use super::need::{self, Need};
 use crate::comparison::{Comparison, Row};
-use crate::{counts, figures};
+use crate::counts;
 
 /// A row whose estimate differs by this factor is never passed as unchanged, however wide its interval.
 const GROSS: f64 = 2.0;

@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 use tollgate_model::compare::FactDifference;
 use tollgate_model::{Fact, Unknown};
+use tollgate_output::table::paragraph;
 
 use crate::comparison::{Comparison, Row};
-use crate::table::paragraph;
 
 /// At most this many of the facts that changed.
 const MOST_FACTS: usize = 8;

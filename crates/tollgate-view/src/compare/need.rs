@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use tollgate_model::compare::{MOST_SAME, Verdict};
 use tollgate_model::{Case, Run, own};
+use tollgate_output::figures;
 
 use super::alternating;
 use crate::comparison::{Comparison, Row};
-use crate::figures;
 
 /// The widest interval of turns within which a row is the same, where no other was asked for.
 const SAME: f64 = 0.01;

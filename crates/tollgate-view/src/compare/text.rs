@@ -2,15 +2,16 @@
 
 use tollgate_model::compare::{FactDifference, MOST_EXCUSE, Verdict};
 use tollgate_model::{Case, Run, Unit};
+use tollgate_output::figures;
+use tollgate_output::table::{Look, Table, heading, paragraph};
 
 use super::alternating;
 use super::facts::{facts_in_short, facts_text};
 use super::need::{self, Need};
 use crate::comparison::{Comparison, Row, name};
-use crate::table::{Look, Table, heading, paragraph};
+use crate::counts;
 use crate::trace::blame;
 use crate::versus::difference::Difference;
-use crate::{counts, figures};
 
 const UNPAIRED: &str =
     "Not alternated, unpaired: medians of processes; 95 % CIs, corrected for the number of rows.";

@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 use tollgate_dump::{self as dump, Dump, Piece, SegmentRegister, What};
 use tollgate_inspect::{Attempt, Mechanism, Ring3, TableRegister};
 use tollgate_model::{Fact, Unknown};
+use tollgate_output::table::{Look, Table, heading, paragraph};
 use tollgate_x86::{Cr0, Msr, Selector, WideDescriptor};
 
 use super::item::{Item, hex};
 use super::{tables, text};
-use crate::table::{Look, Table, heading, paragraph};
 
 /// `SIGFPE`, signal(7).
 const SIGFPE: i32 = 8;

@@ -1,6 +1,8 @@
 //! A machine's state, as far as the input has it, as text.
 
 use tollgate_dump::{Dump, Joined, Reason, Session, Table as TableRegister, WidthFound};
+use tollgate_output::figures;
+use tollgate_output::table::{Look, Table, heading, paragraph};
 use tollgate_x86::Width;
 
 use super::item::{Item, mode};
@@ -8,8 +10,6 @@ use super::remarks::remarks;
 use super::state::{Loose, handlers, items, loose, widths};
 use super::walks::{Options, Walked, walks};
 use super::{apart, star, tables, text};
-use crate::figures;
-use crate::table::{Look, Table, heading, paragraph};
 
 /// More gates than these are not all shown: those that differ from the others are.
 const MANY_GATES: usize = 40;

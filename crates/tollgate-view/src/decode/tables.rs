@@ -1,11 +1,11 @@
 //! Items as tables.
 
+use tollgate_output::figures;
+use tollgate_output::table::{Look, Table, paragraph};
 use tollgate_x86::{Descriptor, Tss32, Tss64};
 
 use super::item::{Item, Position};
 use super::text;
-use crate::figures;
-use crate::table::{Look, Table, paragraph};
 
 /// Items, in tables by kind, in the order of their first. With `explain` each is described in sentences instead.
 pub fn render(items: &[Item], explain: bool, width: usize) -> String {
@@ -159,7 +159,7 @@ fn is_of_entry(name: &str) -> bool {
 
 fn output(items: &[Item], width: usize) -> String {
     let output = items.iter().map(|item| {
-        let mut text = crate::table::heading(&title(item), width);
+        let mut text = tollgate_output::table::heading(&title(item), width);
         if let Item::Tss32(..) | Item::Tss64(..) = item {
             return text + &structure(item, true, width);
         }

@@ -2,8 +2,7 @@
 
 use tollgate_engine::session::{FunctionCount, Functions, Lengths};
 use tollgate_model::Case;
-
-use crate::table::{Look, Table, heading, paragraph};
+use tollgate_output::table::{Look, Table, heading, paragraph};
 
 /// Instructions of programs, and the sum.
 const PROGRAM: &str = "user space";

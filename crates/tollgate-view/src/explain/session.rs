@@ -1,12 +1,13 @@
 //! What the environments of a session, or a setting that it alternated, cost a benchmark.
 
 use tollgate_model::Case;
+use tollgate_output::figures;
+use tollgate_output::table::paragraph;
 use tollgate_suites::Benchmark;
 
 use crate::comparison::{Comparison, Row};
+use crate::counts;
 use crate::session::{Member, Session};
-use crate::table::paragraph;
-use crate::{counts, figures};
 
 /// Rows of an environment.
 const ROWS: usize = 6;

@@ -2,12 +2,12 @@
 
 use tollgate_model::Run;
 use tollgate_model::estimate::Estimate;
+use tollgate_output::spreadsheet::{Cell, Terminator, table};
 
 use super::environment::{KeyFacts, machine};
 use super::metric::{Metric, metrics};
 use super::session::{COLUMNS, InSession};
 use super::{short, word};
-use crate::spreadsheet::{Cell, Terminator, table};
 use crate::summary::{Figures, Summary};
 
 /// The first record.

@@ -1,7 +1,8 @@
 //! The page cache compared with storage, and fsync's share of a small file.
 
+use tollgate_output::figures;
+
 use super::finding::{Finding, case, find, of_pairs, times};
-use crate::figures;
 use crate::summary::Summary;
 
 pub(super) fn of(summary: &Summary) -> Vec<Finding> {

@@ -3,8 +3,8 @@
 use serde::{Serialize, Serializer};
 use tollgate_model::stats::Interval;
 use tollgate_model::{Case, ParamValue, Params};
+use tollgate_output::figures;
 
-use crate::figures;
 use crate::summary::{Figures, Summary};
 
 /// A sentence, and the rows that it is made from.

@@ -1,7 +1,8 @@
 //! A test-and-set in user mode compared with a system call.
 
+use tollgate_output::figures;
+
 use super::finding::{Finding, bounded_times, case, find};
-use crate::figures;
 use crate::summary::Summary;
 
 /// The system call of the published comparison, and the successor of its restartable sequence.

@@ -2,10 +2,11 @@
 
 use tollgate_model::text::listed;
 use tollgate_model::{Case, ParamValue, Unit};
+use tollgate_output::figures;
 
 use super::finding::{Finding, Known, apart, case, find};
+use crate::facts;
 use crate::summary::Summary;
-use crate::{facts, figures};
 
 pub(super) fn of(summary: &Summary) -> Vec<Finding> {
     sharing(summary).into_iter().chain(false_sharing(summary)).chain(levels(summary)).collect()

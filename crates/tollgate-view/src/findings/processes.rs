@@ -1,9 +1,9 @@
 //! The latency of process creation by the memory of the creator.
 
 use tollgate_model::{ParamValue, Unit};
+use tollgate_output::figures;
 
 use super::finding::{Finding, Known, apart, case, find};
-use crate::figures;
 use crate::summary::{Figures, Summary};
 
 pub(super) fn of(summary: &Summary) -> Vec<Finding> {

@@ -1,9 +1,9 @@
 //! What an emulated instruction costs, as the published experiment asked (Walter Zhou, "Simulate Invalid Opcode 的性能代价分析").
 
 use tollgate_model::{Case, Fact, FactValue, ParamValue, Unit};
+use tollgate_output::figures;
 
 use super::finding::{Finding, bounded_times, case};
-use crate::figures;
 use crate::summary::{Figures, Summary};
 
 pub(super) fn of(summary: &Summary) -> Vec<Finding> {

@@ -1,9 +1,9 @@
 //! The speed-up of commands by the page cache and by parallel jobs.
 
 use tollgate_model::{Case, ParamValue};
+use tollgate_output::figures;
 
 use super::finding::{Finding, of_pairs, times};
-use crate::figures;
 use crate::summary::Summary;
 
 pub(super) fn of(summary: &Summary) -> Vec<Finding> {

@@ -2,10 +2,11 @@
 
 use tollgate_lab::{Results, Status};
 use tollgate_model::{Run, Unit};
+use tollgate_output::figures;
 
 use super::text::per_operation;
+use crate::facts;
 use crate::summary::latency;
-use crate::{facts, figures};
 
 /// A crossing by itself, and the benchmark of Linux that uses it.
 const PAIRS: [(&str, &str); 5] = [

@@ -3,11 +3,11 @@
 use serde::Serialize;
 use tollgate_lab::guest::{Expected, Experiment};
 use tollgate_lab::{Change, Moment};
+use tollgate_output::table::{heading, paragraph};
 use tollgate_x86::Vendor;
 use tollgate_x86::walk::Fault;
 
 use super::text;
-use crate::table::{heading, paragraph};
 
 /// The trace of an operation.
 #[derive(Serialize)]

@@ -4,10 +4,10 @@ use serde::Serialize;
 use tollgate_lab::locks::{Group, Results, Row};
 use tollgate_lab::{EngineNote, Note};
 use tollgate_model::stats;
+use tollgate_output::figures;
+use tollgate_output::table::{Look, Table, paragraph};
 
 use super::{json, text};
-use crate::figures;
-use crate::table::{Look, Table, paragraph};
 
 /// What locks take.
 #[derive(Serialize)]

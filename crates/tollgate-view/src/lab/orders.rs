@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 use tollgate_lab::locks::{Bounds, Proof, Subject};
+use tollgate_output::figures;
+use tollgate_output::table::{Look, Table, heading, paragraph};
 use tollgate_schedules::{Counterexample, Harm};
 
-use crate::figures;
 use crate::schedules::{ScheduleRecord, draw};
-use crate::table::{Look, Table, heading, paragraph};
 
 /// What came of the orders of locks and mutants.
 #[derive(Serialize)]

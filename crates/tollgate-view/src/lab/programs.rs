@@ -2,14 +2,14 @@
 
 mod fault;
 
+use fault::FaultRecord;
 use serde::Serialize;
 use tollgate_lab::Moment;
 use tollgate_lab::system::{Control, End, Program, Ran};
 use tollgate_model::text::listed;
+use tollgate_output::table::{Look, Table, paragraph};
 
 use super::{json, text};
-use crate::table::{Look, Table, paragraph};
-use fault::FaultRecord;
 
 /// What came of programs.
 #[derive(Serialize)]

@@ -7,16 +7,16 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use reasons::Sums;
 use serde::Serialize;
 use tollgate_lab::guest::{Experiment, Fault};
 use tollgate_lab::setup::{Setup, Write};
 use tollgate_lab::{Results, Row, Status};
+use tollgate_output::figures;
+use tollgate_output::table::{heading, paragraph};
 use tollgate_x86::walk::Mode;
 
 use super::text;
-use crate::figures;
-use crate::table::{heading, paragraph};
-use reasons::Sums;
 
 /// The name that asks for it, beside those of experiments.
 pub const BOOT: &str = "boot";

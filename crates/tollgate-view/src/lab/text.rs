@@ -3,10 +3,9 @@
 use tollgate_lab::guest::{Ending, Fault, Group, Round};
 use tollgate_lab::{Defect, EngineNote, Mistake, Note, Obstacle, Provenance, Results, Row, Status};
 use tollgate_model::stats;
+use tollgate_output::figures;
+use tollgate_output::table::{Look, Table, paragraph};
 use tollgate_x86::walk::Exception;
-
-use crate::figures;
-use crate::table::{Look, Table, paragraph};
 
 /// The table, and its remarks.
 pub fn page(results: &Results, remarks: &[String], width: usize) -> String {

@@ -1,8 +1,9 @@
 //! The latency of one small file's life: of each call, and its share of the whole.
 
-use crate::figures;
+use tollgate_output::figures;
+use tollgate_output::table::heading;
+
 use crate::summary::Summary;
-use crate::table::heading;
 
 pub const BENCHMARK: &str = "files/small-file";
 /// The row that is all calls together.

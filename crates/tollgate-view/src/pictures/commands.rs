@@ -3,9 +3,9 @@
 use tollgate_model::traced::Call;
 use tollgate_model::traced::blame::{self, Account};
 use tollgate_model::{Case, Traced};
+use tollgate_output::table::{heading, paragraph};
 
 use crate::summary::Summary;
-use crate::table::{heading, paragraph};
 use crate::trace::{division, ranked, text};
 
 /// The longest bar.

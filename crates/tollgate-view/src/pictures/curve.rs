@@ -1,10 +1,11 @@
 //! The latency curve: a load's latency by the size of its buffer, both on logarithmic scales, with the sizes of the caches.
 
 use tollgate_model::Facts;
+use tollgate_output::figures;
+use tollgate_output::table::heading;
 
+use crate::facts;
 use crate::summary::Summary;
-use crate::table::heading;
-use crate::{facts, figures};
 
 pub const BENCHMARK: &str = "memory/latency";
 /// Lines of the picture between the axis and the top.

@@ -2,11 +2,12 @@
 //! model checks, with the evidence beneath each row.
 
 use tollgate_model::{Counter, ParamValue};
-use tollgate_schedules::{Limits, Verdict, subject::Wish};
+use tollgate_output::figures;
+use tollgate_output::table::{Look, Table, heading};
+use tollgate_schedules::subject::Wish;
+use tollgate_schedules::{Limits, Verdict};
 
-use crate::figures;
 use crate::summary::{Figures, Summary};
-use crate::table::{Look, Table, heading};
 
 /// The system call that the others are compared with.
 const SYSTEM_CALL: &str = "futex-trylock-pi";

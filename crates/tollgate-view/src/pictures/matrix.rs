@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::figures;
+use tollgate_output::figures;
+use tollgate_output::table::{heading, paragraph};
+
 use crate::summary::Summary;
-use crate::table::{heading, paragraph};
 
 pub const BENCHMARK: &str = "memory/pingpong";
 

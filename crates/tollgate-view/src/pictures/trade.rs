@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 
 use tollgate_model::stats::trimmed_mean;
+use tollgate_output::figures;
+use tollgate_output::table::heading;
 
-use crate::figures;
 use crate::summary::{Figures, Summary};
-use crate::table::heading;
 
 pub const BENCHMARK: &str = "locks/producer-consumer";
 /// The lock whose throughput is 1, as in the published comparison.

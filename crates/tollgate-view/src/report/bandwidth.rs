@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use crate::figures;
-use crate::page::{Axis, Curve, Curves, Drawing, Figure, Key, Point, Sign, Table, Text, Tick};
-use crate::pictures::curve;
+use tollgate_output::figures;
 
 use super::panels::panels;
 use super::subject::{Subject, is_drawn};
+use crate::page::{Axis, Curve, Curves, Drawing, Figure, Key, Point, Sign, Table, Text, Tick};
+use crate::pictures::curve;
 
 /// The benchmark.
 pub const BENCHMARK: &str = "memory/bandwidth";

@@ -1,14 +1,14 @@
 //! Parts of a whole: the latency of a small file's life by call, and the time of traced commands.
 
-use crate::page::{Bar, Bars, Drawing, Figure, Fill, Key, Part, Sign, Table, Text};
 use tollgate_model::traced::blame::{self, Account};
 use tollgate_model::traced::{Idle, TimesFrom};
 use tollgate_model::{Case, Traced, Unit};
+use tollgate_output::figures;
 
 use super::panels::panels;
 use super::subject::Subject;
 use super::suites::TRACE;
-use crate::figures;
+use crate::page::{Bar, Bars, Drawing, Figure, Fill, Key, Part, Sign, Table, Text};
 use crate::pictures::bill;
 use crate::trace::ranked;
 

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::page::{Axis, Curve, Curves, Drawing, Figure, Key, Plateau, Point, Sign, Table, Text, Tick};
 use tollgate_model::stats::median;
 use tollgate_model::{Case, Unit};
+use tollgate_output::figures;
 
 use super::panels::panels;
 use super::subject::{Subject, is_drawn};
-use crate::figures;
+use crate::page::{Axis, Curve, Curves, Drawing, Figure, Key, Plateau, Point, Sign, Table, Text, Tick};
 use crate::pictures::curve;
 
 fn ns(value: f64) -> String {

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use crate::page::{Table, Text};
 use tollgate_model::compare::{FactDifference, Verdict};
 use tollgate_model::{Case, Effect, Fact, Unit};
+use tollgate_output::figures;
 
 use super::known::LONGEST_EFFECT;
 use super::subject::Subject;
 use crate::comparison::{Comparison, Row};
-use crate::figures;
+use crate::page::{Table, Text};
 use crate::session::environments as session;
 use crate::trace::blame::Held;
 use crate::{causes, counts};

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use crate::page::{Axis, Drawing, Figure, Mark, Row, Rows, Text};
 use tollgate_model::{Case, ParamValue, Unit};
+use tollgate_output::figures;
 
 use super::curves::CREATIONS;
 use super::panels::{keys, rows_of_times, signs};
 use super::subject::{Subject, figures_of_all, is_drawn, mark};
 use super::{bandwidth, ipc, scaling};
-use crate::figures;
+use crate::page::{Axis, Drawing, Figure, Mark, Row, Rows, Text};
 use crate::pictures::{bill, curve, matrix, trade};
 
 /// More rows are no picture.

@@ -1,10 +1,11 @@
 //! A short description of an environment.
 
-use crate::page::{Environment, Text};
+use tollgate_output::figures;
 
 use super::subject::Subject;
 use super::verdict;
-use crate::{facts, figures, screen};
+use crate::page::{Environment, Text};
+use crate::{facts, screen};
 
 /// Characters of a value.
 const LONGEST: usize = 80;

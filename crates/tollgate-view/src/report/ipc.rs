@@ -1,13 +1,12 @@
 //! The round trips of the suite `ipc`: a row for each channel and size of messages, on one processor and on two.
 
 use tollgate_model::Case;
-
-use crate::figures;
-use crate::page::{Figure, Row, Text};
-use crate::summary::Figures;
+use tollgate_output::figures;
 
 use super::panels::{rows_of_times, signs};
 use super::subject::{Subject, is_drawn, mark};
+use crate::page::{Figure, Row, Text};
+use crate::summary::Figures;
 
 /// The suite.
 pub const SUITE: &str = "ipc";

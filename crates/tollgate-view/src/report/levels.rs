@@ -1,11 +1,11 @@
 //! Distributions of the bimodal cases.
 
-use crate::page::{Drawing, Figure, Levels, Panel, Seen, Text};
 use tollgate_model::Case;
+use tollgate_output::figures;
 
 use super::panels::keys;
 use super::subject::{Subject, is_drawn};
-use crate::figures;
+use crate::page::{Drawing, Figure, Levels, Panel, Seen, Text};
 
 /// The most that are drawn: those whose modes differ most.
 const MOST: usize = 4;

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::page::{Drawing, Figure, Key, Mark, Row, Rows, Sign, Table, Text};
+use tollgate_output::figures;
 
 use super::panels::panels;
 use super::subject::Subject;
-use crate::figures;
+use crate::page::{Drawing, Figure, Key, Mark, Row, Rows, Sign, Table, Text};
 use crate::pictures::trade;
 
 /// Where the threads run: the parameter and its name.

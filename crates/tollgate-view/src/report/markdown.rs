@@ -7,16 +7,17 @@ use std::fmt::Write;
 
 use tollgate_model::Run;
 use tollgate_model::compare::Verdict;
+use tollgate_output::figures;
 
 use super::subject::Subject;
 use super::{differences, environment, ruler, split, suites, verdict};
 use crate::comparison::{self, Comparison};
+use crate::counts;
 use crate::page::Text;
 use crate::session::environments as session;
 use crate::show::cells::Columns;
 use crate::summary::{Row, State};
 use crate::versus::split::Split;
-use crate::{counts, figures};
 
 /// More rows of one kind are counted. A job's summary has room for a MiB.
 const MOST: usize = 500;

@@ -3,11 +3,10 @@
 use std::collections::BTreeSet;
 
 use tollgate_model::Unit;
-
-use crate::page::{Drawing, Figure, Heat, HeatCell, Panel, Table, Text};
+use tollgate_output::figures;
 
 use super::subject::Subject;
-use crate::figures;
+use crate::page::{Drawing, Figure, Heat, HeatCell, Panel, Table, Text};
 use crate::pictures::matrix::{self, Matrix};
 
 /// With fewer processors there is one number and no picture.

@@ -1,13 +1,13 @@
 //! All ratios of a comparison around 1: those with a verdict first, the largest on top.
 
-use crate::page::{Axis, Drawing, Figure, Mark, Row, Rows, Table, Text, Tick};
 use tollgate_model::Case;
 use tollgate_model::compare::Verdict;
+use tollgate_output::figures;
 
 use super::panels::keys;
 use super::subject::Subject;
 use crate::comparison::{self, Comparison};
-use crate::figures;
+use crate::page::{Axis, Drawing, Figure, Mark, Row, Rows, Table, Text, Tick};
 
 /// More rows are no picture; the tables of the suites have all.
 const MOST: usize = 60;

@@ -1,18 +1,19 @@
 //! The table of a suite's estimates, each with its evidence.
 
-use crate::page::{Cell, EstimateRow, Estimates, Group, Text};
 use tollgate_lab::guest::EXPERIMENTS;
 use tollgate_lab::locks::LOCKS;
 use tollgate_model::measurement::pairs;
 use tollgate_model::{Case, Provenance};
+use tollgate_output::figures;
 
 use super::subject::Subject;
 use super::suites::{LAB, TRACE, VERSUS, suite_of};
 use crate::comparison::Comparison;
+use crate::page::{Cell, EstimateRow, Estimates, Group, Text};
 use crate::show::cells::Columns;
 use crate::show::text::own_in_words;
 use crate::summary::{Figures, Noise, Note, Row, State};
-use crate::{counts, facts, figures, versus};
+use crate::{counts, facts, versus};
 
 /// The command that measures a row again. The page's script writes the command of each row out.
 const AGAIN: &str =

@@ -1,13 +1,12 @@
 //! The headline cases of the registry on one axis, from fast to slow.
 
 use tollgate_engine::{Headline, Section};
-
-use crate::page::{self, Axis, Drawing, Figure, Key, Rows, Sign, Table, Text};
 use tollgate_model::Case;
+use tollgate_output::figures;
 
 use super::panels::keys;
 use super::subject::{Subject, figures_of_all};
-use crate::figures;
+use crate::page::{self, Axis, Drawing, Figure, Key, Rows, Sign, Table, Text};
 use crate::screen;
 use crate::summary::{Figures, Row, Summary};
 

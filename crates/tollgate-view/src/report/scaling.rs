@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 
 use tollgate_model::Case;
-
-use crate::figures;
-use crate::page::{Figure, Row, Text};
-use crate::summary::Figures;
+use tollgate_output::figures;
 
 use super::panels::{rows_of_times, signs};
 use super::subject::{Subject, is_drawn, mark};
+use crate::page::{Figure, Row, Text};
+use crate::summary::Figures;
 
 /// The suite.
 pub const SUITE: &str = "scaling";

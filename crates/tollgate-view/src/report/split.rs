@@ -1,10 +1,10 @@
 //! What the differences of commands consist of: the parts of the real time, and the system calls.
 
 use tollgate_model::traced::blame::Part;
+use tollgate_output::figures;
 
 use super::subject::Subject;
 use crate::comparison::Comparison;
-use crate::figures;
 use crate::page::{Table, Text};
 use crate::trace::blame::in_words_of_part;
 use crate::trace::text::{difference, signed};

@@ -1,9 +1,9 @@
 //! A run and its figures, one of several on a page.
 
 use tollgate_model::{Case, Run, Unit};
+use tollgate_output::figures;
 
 use crate::comparison::name;
-use crate::figures;
 use crate::findings::{self, Finding};
 use crate::page::{Mark, Text};
 use crate::session;

@@ -1,10 +1,12 @@
 //! The rows that changed between environments that took turns, what each adds, and how far its turns correlate; and those of
 //! counts of instructions. The tables of facts have their causes.
 
+use tollgate_output::figures;
+
 use super::subject::Subject;
 use crate::comparison::{Comparison, Row};
+use crate::counts;
 use crate::page::{Table, Text};
-use crate::{counts, figures};
 
 /// More rows are in the tables of the suites.
 const MOST_ROWS: usize = 40;

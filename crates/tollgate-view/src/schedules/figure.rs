@@ -2,9 +2,8 @@
 
 use anstyle::Style;
 use tollgate_model::text::clean;
+use tollgate_output::table::{paragraph, wrap};
 use tollgate_schedules::{Counterexample, Step};
-
-use crate::table::{paragraph, wrap};
 
 /// Where a column would be narrower than this, all processes share one.
 const NARROWEST: usize = 24;

@@ -1,13 +1,13 @@
 //! Checks and plays as text.
 
 use tollgate_model::text::clean;
+use tollgate_output::figures;
+use tollgate_output::table::{Look, Table, heading, paragraph};
 use tollgate_schedules::subject::{Correction, FinalState, Group, Wish};
 use tollgate_schedules::{Checked, Harm, Subject};
 
 use super::outcome::{Outcome, Played};
 use super::{figure, text};
-use crate::figures;
-use crate::table::{Look, Table, heading, paragraph};
 
 /// In front of a program's lines.
 const LISTING: &str = "    ";

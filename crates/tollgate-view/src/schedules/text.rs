@@ -1,11 +1,11 @@
 //! Verdicts and settings as text.
 
 use tollgate_model::Unit;
+use tollgate_output::figures;
 use tollgate_schedules::subject::{Group, Want};
 use tollgate_schedules::{Harm, Setting, Verdict};
 
 use super::outcome::Outcome;
-use crate::figures;
 
 /// The heading of a group of programs.
 pub(crate) fn group(group: Group) -> &'static str {

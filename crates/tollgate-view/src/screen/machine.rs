@@ -2,12 +2,13 @@
 
 use tollgate_inspect::{OUTER, is_named};
 use tollgate_model::{Fact, FactValue};
+use tollgate_output::figures;
+use tollgate_output::table::cut;
 use unicode_width::UnicodeWidthStr;
 
 use super::COLUMNS;
 use crate::summary::Summary;
-use crate::table::cut;
-use crate::{burdens, counts, facts, figures};
+use crate::{burdens, counts, facts};
 
 /// `Intel Xeon, 2 vCPU | L1d 48K  L2 2M  L3 105M | TSC 2.00 GHz, measured on CPU 1`, and
 /// `Linux 6.18.44 in KVM/Firecracker, nested | PTI off, retpolines`.

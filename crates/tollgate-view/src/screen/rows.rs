@@ -3,13 +3,14 @@
 use tollgate_engine::{Headline, Section};
 use tollgate_model::text::clean;
 use tollgate_model::{Case, Unit};
+use tollgate_output::figures;
+use tollgate_output::table::{Look, cut, styled};
 use tollgate_suites::{Benchmark, SUITES};
 use unicode_width::UnicodeWidthStr;
 
 use crate::expensive::Expense;
 use crate::summary::{Figures, Row, Summary};
-use crate::table::{Look, cut, styled};
-use crate::{counts, facts, figures};
+use crate::{counts, facts};
 
 /// The columns beside the name, with their widths.
 const COLUMNS: [(&str, usize); 4] = [("median", 9), ("95 % CI", 15), ("min", 10), ("× syscall", 11)];

@@ -3,10 +3,10 @@
 use std::cmp::Reverse;
 
 use tollgate_model::compare::FactDifference;
+use tollgate_output::figures::count;
 
 use crate::compare::facts::change;
 use crate::comparison::{Comparison, Row, is_change};
-use crate::figures::count;
 
 /// The kernel that stands in for another. Its other facts differ with it.
 const KERNEL: &str = "sandbox.kernel";

@@ -5,12 +5,12 @@ use std::collections::HashSet;
 
 use tollgate_model::Case;
 use tollgate_model::compare::{NotCompared, Verdict};
+use tollgate_output::table::{Look, Table};
 
 use super::rows::{in_short, look};
 use crate::comparison::{Comparison, Row};
 use crate::counts;
 use crate::summary::{Figures, Summary};
-use crate::table::{Look, Table};
 
 /// The columns beside the name of a case, and those with its causes.
 const FIGURES: [usize; 2] = [46, 52];

@@ -2,12 +2,13 @@
 
 use tollgate_model::text::clean;
 use tollgate_model::{Fact, FactValue, Facts, Run, versus};
+use tollgate_output::figures;
 use tollgate_suites::Benchmark;
 
 use super::{Member, Session};
 use crate::comparison::{Comparison, Row};
 use crate::screen::machine;
-use crate::{counts, facts, figures};
+use crate::{counts, facts};
 
 /// Intervals that are narrower by less are as wide as without alternation.
 const LEAST_NARROWED: f64 = 1.05;

@@ -4,14 +4,15 @@ use std::collections::HashSet;
 
 use tollgate_model::compare::{SAME_ALTERNATED, Verdict};
 use tollgate_model::{Case, Unit};
+use tollgate_output::figures;
+use tollgate_output::table::{Look, Table};
 use unicode_width::UnicodeWidthStr;
 
 use super::causes::Causes;
 use super::counted;
 use crate::compare::need::{self, Need};
 use crate::comparison::{Comparison, Row};
-use crate::table::{Look, Table};
-use crate::{counts, figures};
+use crate::counts;
 
 /// The changed rows that have room: those of the first screen's operations first, then the largest differences. They are in the
 /// order of their sizes.

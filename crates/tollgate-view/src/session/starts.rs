@@ -4,12 +4,12 @@ use tollgate_engine::Aspect;
 use tollgate_engine::aspect::{Memory, Phase};
 use tollgate_model::compare::Verdict;
 use tollgate_model::{Case, Unit};
+use tollgate_output::figures::{count, estimate, ratio};
+use tollgate_output::table::{Look, Table, heading, paragraph};
 
 use super::{Member, Session};
 use crate::comparison::Comparison;
-use crate::figures::{count, estimate, ratio};
 use crate::summary::Figures;
-use crate::table::{Look, Table, heading, paragraph};
 
 /// The columns, each with what it shows.
 const COLUMNS: [(&str, Aspect); 7] = [

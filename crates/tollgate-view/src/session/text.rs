@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use tollgate_model::compare::Verdict;
 use tollgate_model::text::clean;
+use tollgate_output::figures::{count, time_left};
+use tollgate_output::table::{cut, heading, paragraph};
 use unicode_width::UnicodeWidthStr;
 
 use super::causes::Causes;
 use super::counted::Beside;
 use super::{Member, Session, environments, rows, starts};
 use crate::comparison::{self, Comparison};
-use crate::figures::{count, time_left};
 use crate::screen::headlines;
-use crate::table::{cut, heading, paragraph};
 
 /// The lines of the screen.
 const LINES: usize = 40;

@@ -1,9 +1,9 @@
 //! The figures of a case as the cells of a row, for tables in a terminal and on a page.
 
 use tollgate_model::Unit;
+use tollgate_output::figures::{estimate, multiple, range};
 
 use crate::counts;
-use crate::figures::{estimate, multiple, range};
 use crate::summary::{Figures, Row};
 
 /// How samples become the figures that are shown.

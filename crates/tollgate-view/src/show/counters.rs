@@ -7,11 +7,11 @@ use tollgate_model::events::{
     MIGRATIONS, MINOR_FAULTS, USER_CYCLES, USER_INSTRUCTIONS, per_operation,
 };
 use tollgate_model::measurement::Measured;
+use tollgate_output::figures::{estimate, significant, thousands};
+use tollgate_output::table::{Look, Table, paragraph};
 
 use crate::facts;
-use crate::figures::{estimate, significant, thousands};
 use crate::summary::{Figures, Summary};
-use crate::table::{Look, Table, paragraph};
 
 /// The columns of the kernel's own counts, and of the PMU's.
 const BY_KERNEL: [(&str, &str); 4] = [

@@ -1,9 +1,9 @@
 //! A run as comma-separated values, one line a case.
 
 use tollgate_model::text::clean;
+use tollgate_output::spreadsheet::{Cell, Terminator, table};
 
 use super::cycles;
-use crate::spreadsheet::{Cell, Terminator, table};
 use crate::summary::{Figures, Row, Summary};
 
 const COLUMNS: [&str; 26] = [

@@ -1,6 +1,7 @@
 //! Columns of rates, which only some suites have.
 
-use crate::figures;
+use tollgate_output::figures;
+
 use crate::summary::{Note, Row};
 
 /// A column of a table that has a row with such a rate.

@@ -3,16 +3,17 @@
 use std::collections::HashSet;
 use std::path::Path;
 
+use tollgate_model::measurement::Status;
 use tollgate_model::text::clean;
 use tollgate_model::{Case, Facts, Run, Unit, own};
+use tollgate_output::figures;
+use tollgate_output::table::{Look, Table, paragraph};
 
 use super::cells::{Columns, Scale};
 use super::names::Names;
 use super::rates::Rate;
 use crate::summary::{Figures, Note, Row, State, Summary};
-use crate::table::{Look, Table, paragraph};
-use crate::{advice, counts, expensive, facts, figures, findings, pictures};
-use tollgate_model::measurement::Status;
+use crate::{advice, counts, expensive, facts, findings, pictures};
 
 /// How rows are shown.
 #[derive(Debug, Clone, Copy, Default)]

@@ -8,8 +8,7 @@ use tollgate_model::disturbance::Disturbance;
 use tollgate_model::estimate::{ENOUGH_PROCESSES, Estimate, Reading, reading};
 use tollgate_model::traced::blame::Account;
 use tollgate_model::{Measured, Provenance, Run, Traced, Unit};
-
-use crate::figures::{count, estimate, percent, range};
+use tollgate_output::figures::{count, estimate, percent, range};
 
 /// A row with a larger share of its samples discarded is noisy.
 const MANY_DISCARDED: f64 = 0.05;

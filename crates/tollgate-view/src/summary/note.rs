@@ -6,9 +6,9 @@ use tollgate_model::compare::{Paired, Verdict};
 use tollgate_model::measurement::pairs;
 use tollgate_model::stats::Mode;
 use tollgate_model::{Case, Counted, Counter, Unit};
+use tollgate_output::figures::{self, percent};
 
 use super::figures::{Figures, Noise};
-use crate::figures::{self, percent};
 
 /// A larger share of discarded samples gets a note.
 const NOTABLE_DISCARDS: f64 = 0.01;

@@ -4,13 +4,13 @@ use serde::Serialize;
 use tollgate_model::traced::blame::{self, Account, Blame, Difference, Part};
 use tollgate_model::traced::{Backend, Parts, TimesFrom};
 use tollgate_model::{Case, Measured, Params, RunId, Traced};
+use tollgate_output::figures;
+use tollgate_output::table::{Look, Table, heading, paragraph};
 use tollgate_trace::calls::is_blocking;
 
 use super::json::seconds;
 use super::text;
 use crate::comparison::Comparison;
-use crate::figures;
-use crate::table::{Look, Table, heading, paragraph};
 
 /// So many calls are ranked in the table; all of them are in the JSON.
 const MOST_CALLS: usize = 10;

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use tollgate_model::Traced;
 use tollgate_model::traced::{Blocked, WokenBy};
+use tollgate_output::table::{Look, Table, paragraph};
 
 use super::text;
-use crate::table::{Look, Table, paragraph};
 
 const LONGEST: usize = 28;
 

@@ -2,10 +2,9 @@
 
 use serde::Serialize;
 use tollgate_model::Unit;
+use tollgate_output::figures;
+use tollgate_output::table::{Look, Table, paragraph};
 use tollgate_trace::Calibration;
-
-use crate::figures;
-use crate::table::{Look, Table, paragraph};
 
 /// The output of `--format json`.
 #[derive(Debug, Serialize)]

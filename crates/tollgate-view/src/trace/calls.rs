@@ -2,9 +2,9 @@
 
 use tollgate_model::Traced;
 use tollgate_model::traced::{Backend, Call, Parts};
+use tollgate_output::table::{Look, Table};
 
 use super::text;
-use crate::table::{Look, Table};
 
 /// A terminal of so many columns has room for the parts as times; a narrower one for their shares of the total.
 const WIDE: usize = 112;

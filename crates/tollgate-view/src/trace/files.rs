@@ -2,10 +2,10 @@
 
 use tollgate_model::Traced;
 use tollgate_model::traced::{FileOperation, FileTime, Parts};
+use tollgate_output::figures;
+use tollgate_output::table::{Look, Table};
 
 use super::{misaligned, text};
-use crate::figures;
-use crate::table::{Look, Table};
 
 /// The most operations of a file that are shown.
 const MOST_OPERATIONS: usize = 6;

@@ -3,9 +3,9 @@
 use tollgate_model::Traced;
 use tollgate_model::text::clean;
 use tollgate_model::traced::{BUCKETS_PER_OCTAVE, Call, bucket_low};
+use tollgate_output::table::heading;
 
 use super::{calls, text};
-use crate::table::heading;
 
 const BARS: [char; 5] = ['▁', '▂', '▃', '▅', '▇'];
 const NAME: usize = 18;

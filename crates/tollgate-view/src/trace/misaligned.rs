@@ -2,9 +2,9 @@
 
 use tollgate_model::Traced;
 use tollgate_model::traced::{Misaligned, Misfit};
+use tollgate_output::table::paragraph;
 
 use super::text;
-use crate::table::paragraph;
 
 /// The most of them that are shown.
 const MOST: usize = 5;

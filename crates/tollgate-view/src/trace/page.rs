@@ -4,11 +4,11 @@ use anstyle::Style;
 use tollgate_model::traced::blame::Account;
 use tollgate_model::traced::{Backend, TimesFrom};
 use tollgate_model::{Traced, Unit};
+use tollgate_output::figures;
+use tollgate_output::table::{heading, paragraph};
 
 use super::view::{By, Stage, View};
 use super::{blocked, calls, division, files, histogram, processes, rule, text, tree};
-use crate::figures;
-use crate::table::{heading, paragraph};
 
 const BOLD: Style = Style::new().bold();
 /// More sentences are counted and not shown.
@@ -121,7 +121,7 @@ fn head(traced: &Traced, width: usize) -> String {
         }
     }
     let wrapped = lines.iter().flat_map(|line| match line.chars().count() > width {
-        true => crate::table::wrap(line, width),
+        true => tollgate_output::table::wrap(line, width),
         false => vec![line.clone()],
     });
     wrapped.map(|line| format!("{BOLD}{line}{BOLD:#}\n")).collect()

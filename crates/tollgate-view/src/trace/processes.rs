@@ -2,9 +2,9 @@
 
 use tollgate_model::Traced;
 use tollgate_model::traced::{Call, Parts, Process};
+use tollgate_output::table::{Look, Table};
 
 use super::{calls, text};
-use crate::table::{Look, Table};
 
 /// How all threads of a process passed their time.
 pub(crate) fn parts(process: &Process) -> Parts {

@@ -3,8 +3,7 @@
 use tollgate_model::Unit;
 use tollgate_model::text::signal_name;
 use tollgate_model::traced::{Attached, Backend, Ended, Parts, Until};
-
-use crate::figures;
+use tollgate_output::figures;
 
 /// A text from elsewhere is cut here before anything else is done with it.
 const LONGEST: usize = 400;

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use tollgate_model::Traced;
 use tollgate_model::traced::{Call, Parts, Process};
+use tollgate_output::table::{Look, Table, paragraph};
 
 use super::{calls, processes, text};
-use crate::table::{Look, Table, paragraph};
 
 /// Processes deeper than this are counted and not shown.
 const DEEPEST: usize = 12;

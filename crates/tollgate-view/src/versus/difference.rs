@@ -2,13 +2,13 @@
 
 use tollgate_model::text::clean;
 use tollgate_model::traced::blame::Part;
+use tollgate_output::figures::count;
+use tollgate_output::table::{Look, Table, cut, heading, paragraph};
 use unicode_width::UnicodeWidthStr;
 
 use super::said;
 use super::split::{Line, Split};
 use crate::comparison::{self, Comparison};
-use crate::figures::count;
-use crate::table::{Look, Table, cut, heading, paragraph};
 use crate::trace::blame::in_words_of_part;
 use crate::trace::text as words;
 

@@ -7,10 +7,10 @@ use serde::Serialize;
 use tollgate_model::stats;
 use tollgate_model::traced::Ended;
 use tollgate_model::versus::{MEMORY, REAL, SYS, USER};
+use tollgate_output::spreadsheet::{self, Terminator};
 
 use super::cells::{self, Cell};
 use crate::session::Session;
-use crate::spreadsheet::{self, Terminator};
 
 /// The unit of the times of a Markdown table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,12 +1,12 @@
 //! Several commands in several environments: one table of ratios.
 
 use tollgate_model::compare::Verdict;
+use tollgate_output::figures::ratio;
+use tollgate_output::table::{Look, Table, heading};
 
 use super::cells::{Cell, comparison_of, static_letter};
 use super::said::real;
-use crate::figures::ratio;
 use crate::session::Session;
-use crate::table::{Look, Table, heading};
 
 /// The ratios to the first command in the first environment; None where there are not several of both.
 pub(super) fn text(session: &Session, cells: &[Cell], width: usize) -> Option<String> {

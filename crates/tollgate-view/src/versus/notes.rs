@@ -2,10 +2,10 @@
 
 use tollgate_model::traced::Ended;
 use tollgate_model::versus::{Cold, REAL, SYS, USER};
+use tollgate_output::figures::count;
 
 use super::cells::Cell;
 use crate::facts;
-use crate::figures::count;
 use crate::session::Session;
 use crate::trace::text as words;
 

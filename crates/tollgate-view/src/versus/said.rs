@@ -4,10 +4,10 @@ use tollgate_model::compare::{LEAST_ALTERNATED, SAME_ALTERNATED, Verdict};
 use tollgate_model::stats::Interval;
 use tollgate_model::versus::REAL;
 use tollgate_model::{Case, Unit};
+use tollgate_output::figures;
 
 use crate::compare::need;
 use crate::comparison::{Comparison, Row};
-use crate::figures;
 
 /// From here on a ratio is said as a multiple and not in percent.
 const MULTIPLE: f64 = 1.995;

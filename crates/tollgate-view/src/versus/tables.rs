@@ -4,13 +4,13 @@ use tollgate_model::compare::Verdict;
 use tollgate_model::traced::blame::{Account, Part};
 use tollgate_model::versus::{FAULTS, MEMORY, REAL, SYS, USER};
 use tollgate_model::{Unit, stats};
+use tollgate_output::figures::{self, thousands};
+use tollgate_output::table::{Look, Table, heading};
 
 use super::cells::Cell;
 use super::said::real;
 use crate::comparison::Comparison;
-use crate::figures::{self, thousands};
 use crate::summary::Figures;
-use crate::table::{Look, Table, heading};
 
 /// What is not known.
 const NONE: &str = "–";

@@ -6,14 +6,14 @@ use std::time::Duration;
 use tollgate_model::compare::Verdict;
 use tollgate_model::text::clean;
 use tollgate_model::traced::Backend;
+use tollgate_output::figures::{count, time_left};
+use tollgate_output::table::{Look, cut, paragraph, styled};
 
 use super::cells::{self, Cell, letter, static_letter};
 use super::difference::Difference;
 use super::{matrix, notes, said, tables};
 use crate::comparison::Comparison;
-use crate::figures::{count, time_left};
 use crate::session::{Session, environments};
-use crate::table::{Look, cut, paragraph, styled};
 use crate::trace::text as words;
 
 /// The lines of the screen, and its columns where the terminal has as many.

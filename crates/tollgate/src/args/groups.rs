@@ -1,7 +1,7 @@
 //! The verbs in groups, as the main help shows them: clap has no groups of subcommands.
 
 use clap::Command;
-use tollgate_view::table::wrap;
+use tollgate_output::table::wrap;
 
 use crate::out;
 

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 
 use tollgate_inspect::{Machine, SUBJECTS};
 use tollgate_model::{Boundary, Facts};
-use tollgate_view::figures;
+use tollgate_output::figures;
+use tollgate_output::table::paragraph;
 use tollgate_view::inspect::facts::{Document, Group, NOW, WHEN, affecting, page, screen, sentence};
-use tollgate_view::table::paragraph;
 
 use super::machine::machine;
 use crate::args::{Format, InspectArgs};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tollgate_engine::{Decided, Length, Place, Progress};
-use tollgate_view::figures;
+use tollgate_output::figures;
 
 use crate::{out, say};
 

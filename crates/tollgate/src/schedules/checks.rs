@@ -6,13 +6,13 @@ use std::thread;
 use std::time::Instant;
 
 use tollgate_inspect::Machine;
+use tollgate_output::figures;
 use tollgate_schedules::subject::Wish;
 use tollgate_schedules::{Limits, Setting, Subject};
 use tollgate_view::schedules::Outcome;
 
 use super::chosen::Chosen;
 use crate::failure::Failure;
-use tollgate_view::figures;
 
 /// A search with less memory than this is not worth a thread of its own.
 const LEAST_BYTES: usize = 1 << 30;

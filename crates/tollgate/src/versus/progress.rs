@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tollgate_engine::versus::{Doing, Plan};
 use tollgate_engine::{Length, Place, Progress};
-use tollgate_view::figures;
+use tollgate_output::figures;
 
 /// What is seen while commands are executed.
 pub struct Shown {

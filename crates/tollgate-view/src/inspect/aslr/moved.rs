@@ -3,11 +3,11 @@
 use serde::Serialize;
 use tollgate_inspect::aslr::layout::{Move, Part, STACK_TOP, together};
 use tollgate_inspect::aslr::{Side, Whose};
+use tollgate_output::figures;
+use tollgate_output::table::{Look, Table, paragraph};
 
 use super::text::list;
-use crate::figures;
 use crate::inspect::kernel::signed;
-use crate::table::{Look, Table, paragraph};
 
 /// So many names are shown, and the rest is counted.
 const FEW: usize = 6;

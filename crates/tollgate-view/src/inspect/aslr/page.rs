@@ -2,9 +2,9 @@
 
 use tollgate_inspect::aslr::spread::{Bits, Spread};
 use tollgate_inspect::aslr::{Found, Study};
+use tollgate_output::table::{Look, Table, paragraph};
 
 use super::text;
-use crate::table::{Look, Table, paragraph};
 
 /// The answer, the regions, and those that move together.
 pub fn page(study: &Study, width: usize) -> String {

@@ -3,8 +3,7 @@
 use tollgate_inspect::aslr::allowed::Allowed;
 use tollgate_inspect::aslr::together::Link;
 use tollgate_inspect::aslr::{Found, How, Kind, Region, Study};
-
-use crate::figures;
+use tollgate_output::figures;
 
 /// The name in tables and sentences.
 pub(crate) fn region(region: Region) -> &'static str {

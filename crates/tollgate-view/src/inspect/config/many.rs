@@ -2,12 +2,12 @@
 //! latencies.
 
 use tollgate_kconfig::{Configuration, Counts, Difference, Kind, compare, counter, overridden};
+use tollgate_output::figures;
+use tollgate_output::table::{Look, Table, heading, paragraph};
 
 use super::asked::Asked;
 use super::chosen::Chosen;
 use super::text;
-use crate::figures;
-use crate::table::{Look, Table, heading, paragraph};
 
 /// The name of each in the tables.
 const LETTERS: [&str; 8] = ["A", "B", "C", "D", "E", "F", "G", "H"];

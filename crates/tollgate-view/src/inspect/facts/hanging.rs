@@ -2,8 +2,7 @@
 
 use anstyle::Style;
 use tollgate_model::text::clean;
-
-use crate::table::wrap;
+use tollgate_output::table::wrap;
 
 /// The style of secondary text.
 pub(crate) const FAINT: Style = Style::new().dimmed();

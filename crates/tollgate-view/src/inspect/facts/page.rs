@@ -4,12 +4,12 @@
 use anstyle::Style;
 use tollgate_model::text::clean;
 use tollgate_model::{Effect, Fact, FactValue, Facts};
+use tollgate_output::table::{heading, wrap};
 
 use super::group::Group;
 use super::hanging::{FAINT, INDENT, hanging};
 use super::reasons::reasons;
 use crate::facts;
-use crate::table::{heading, wrap};
 
 const STRONG: Style = Style::new().bold();
 const DEEPER: &str = "      ";

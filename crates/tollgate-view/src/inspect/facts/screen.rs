@@ -2,12 +2,12 @@
 
 use tollgate_model::text::{beginning, clean};
 use tollgate_model::{Fact, FactValue, Facts, Unknown};
+use tollgate_output::figures;
+use tollgate_output::table::{Look, Table, paragraph};
 
 use super::group::WHEN;
 use super::page::NOT_AFFECTED;
 use crate::facts::{flag, number, sized, text};
-use crate::figures;
-use crate::table::{Look, Table, paragraph};
 
 /// Labels are as wide as this.
 const LABEL: usize = 14;

@@ -1,9 +1,10 @@
 //! The environment, in a paragraph made of facts.
 
 use tollgate_model::{Fact, FactValue, Facts};
+use tollgate_output::figures;
+use tollgate_output::table::paragraph;
 
-use crate::table::paragraph;
-use crate::{facts, figures};
+use crate::facts;
 
 /// The paragraph, wrapped.
 pub fn sentence(facts: &Facts, width: usize) -> String {

@@ -6,11 +6,11 @@ use serde::Serialize;
 use tollgate_lab::Moment;
 use tollgate_lab::system::{ADDRESSES, Cause, Fault};
 use tollgate_model::text::clean;
+use tollgate_output::table::{heading, paragraph};
 use tollgate_x86::walk::Exception;
 
 use super::super::text;
 use crate::decode::{Walked, walk};
-use crate::table::{heading, paragraph};
 
 #[derive(Serialize)]
 pub(super) struct FaultRecord {

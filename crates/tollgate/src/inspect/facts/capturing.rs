@@ -5,12 +5,12 @@ use std::path::Path;
 use serde::Serialize;
 use tollgate_engine::interrupt;
 use tollgate_inspect::{CaptureError, Captured};
+use tollgate_output::figures;
+use tollgate_output::table::paragraph;
 
 use crate::args::Format;
 use crate::failure::{Failure, plainly};
 use crate::out;
-use tollgate_view::figures;
-use tollgate_view::table::paragraph;
 
 /// The content of a capture, for users who share it.
 const CONTENT: &str = "\

@@ -252,7 +252,7 @@ fn widest(lines: &[String]) -> usize {
 }
 
 /// The beginning of a text that is longer than this many columns.
-pub(crate) fn cut(text: &str, longest: usize) -> String {
+pub fn cut(text: &str, longest: usize) -> String {
     if text.width() <= longest {
         return text.to_owned();
     }
@@ -284,7 +284,7 @@ pub fn paragraph(text: &str, width: usize, hang: &str) -> String {
 }
 
 /// A line in the style of a row, ended. What commands a terminal is written out.
-pub(crate) fn styled(look: Look, line: &str) -> String {
+pub fn styled(look: Look, line: &str) -> String {
     let mut text = String::new();
     push_line(&mut text, style(Some(look)), &clean(line));
     text
