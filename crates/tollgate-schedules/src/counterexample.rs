@@ -9,20 +9,18 @@ use crate::search::Harm;
 pub struct Counterexample {
     /// The harm at its end; None where a schedule is only played forward.
     pub harm: Option<Harm>,
-    /// The steps, in the order of time.
-    pub steps: Vec<Step>,
-    /// From the last step on everything repeats from the step after this many; absent where it does not.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub back_to: Option<usize>,
     /// The outcome, in one sentence that names processes and instructions.
     pub so: String,
+    /// From the last step on everything repeats from the step after this many; None where it does not.
+    pub back_to: Option<usize>,
+    /// The steps, in the order of time.
+    pub steps: Vec<Step>,
 }
 
 /// One step of a schedule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Step {
-    /// The process of the step: 0 is process A. Absent for steps of the machine or the kernel.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The process of the step: 0 is process A. None for steps of the machine or the kernel.
     pub process: Option<u8>,
     /// The processor on which it happens, from 0.
     pub processor: u8,

@@ -5,12 +5,13 @@
 //! reach: a harm that is never reached cannot happen, and one that is reached is shown by the shortest schedule that
 //! leads to it ([`counterexample`]).
 //!
-//! A [`subject`] is checked: a program together with the machine that they run on.
+//! A [`subject`] is checked: a program together with the machine that they run on. [`output`] shows what came of it.
 #![forbid(unsafe_code)]
 
 pub mod counterexample;
 mod figures;
 pub mod mips;
+pub mod output;
 mod own;
 pub mod search;
 pub mod subject;

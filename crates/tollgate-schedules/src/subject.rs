@@ -7,7 +7,7 @@ use crate::counterexample::Counterexample;
 use crate::search::{End, Found, Harm, Limits, Machine};
 
 /// The processes and processors that run a program, and how often.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Setting {
     /// Processes, all of which run the same program.
     pub processes: u8,
@@ -66,8 +66,7 @@ fn range(least: u8, most: u8) -> String {
 }
 
 /// The answer to a check.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case", tag = "verdict", content = "of")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// In no order of steps does anything go wrong.
     Holds,
@@ -92,14 +91,13 @@ pub enum Want {
 }
 
 /// A subject that was checked.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checked {
     /// The subject's name.
     pub name: String,
     /// The setting in which it ran.
     pub setting: Setting,
     /// The answer.
-    #[serde(flatten)]
     pub verdict: Verdict,
     /// Was every state seen? Where not, harms that are not among the counterexamples are not excluded.
     pub complete: bool,

@@ -30,7 +30,6 @@ pub mod proven;
 pub mod quality;
 pub mod ram;
 pub mod report;
-pub mod schedules;
 pub mod screen;
 pub mod session;
 pub mod show;

@@ -5,8 +5,8 @@ mod chosen;
 mod plays;
 
 use tollgate_schedules::Limits;
+use tollgate_schedules::output::{Document, Record, detail, fault, table};
 use tollgate_schedules::subject::Wish;
-use tollgate_view::schedules::{Document, Record, detail, fault, table};
 
 use crate::args::{FailOnLock, Format, SchedulesArgs};
 use crate::failure::Failure;

@@ -4,9 +4,8 @@ use serde::Serialize;
 use tollgate_lab::locks::{Bounds, Proof, Subject};
 use tollgate_output::figures;
 use tollgate_output::table::{Look, Table, heading, paragraph};
+use tollgate_schedules::output::draw;
 use tollgate_schedules::{Counterexample, Harm};
-
-use crate::schedules::{ScheduleRecord, draw};
 
 /// What came of the orders of locks and mutants.
 #[derive(Serialize)]
@@ -32,8 +31,7 @@ struct ProofRecord {
     instructions_of_page: usize,
     restarts: usize,
     complete: bool,
-    counterexample: Option<ScheduleRecord>,
-    #[serde(skip)]
+    #[serde(rename = "counterexample")]
     violation: Option<Counterexample>,
 }
 
@@ -136,7 +134,6 @@ impl ProofRecord {
             instructions_of_page: proof.in_primitive,
             restarts: proof.restarts,
             complete: proof.is_complete,
-            counterexample: proof.violation.as_ref().map(ScheduleRecord::of),
             violation: proof.violation.clone(),
         }
     }

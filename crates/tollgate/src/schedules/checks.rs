@@ -7,9 +7,9 @@ use std::time::Instant;
 
 use tollgate_inspect::Machine;
 use tollgate_output::figures;
+use tollgate_schedules::output::Outcome;
 use tollgate_schedules::subject::Wish;
 use tollgate_schedules::{Limits, Setting, Subject};
-use tollgate_view::schedules::Outcome;
 
 use super::chosen::Chosen;
 use crate::failure::Failure;

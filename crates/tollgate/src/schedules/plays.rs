@@ -1,8 +1,7 @@
 //! `--preempt`: one schedule played forward, or one for each instruction before which a process can be preempted.
 
-use tollgate_schedules::Subject;
 use tollgate_schedules::subject::Rival;
-use tollgate_view::schedules as view;
+use tollgate_schedules::{Subject, output as view};
 
 use super::checks::conclude;
 use super::chosen::Chosen;

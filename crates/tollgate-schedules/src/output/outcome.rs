@@ -1,7 +1,7 @@
 //! What a check or a play found.
 
-use tollgate_schedules::subject::Wish;
-use tollgate_schedules::{Checked, Counterexample, Subject, Verdict};
+use crate::subject::Wish;
+use crate::{Checked, Counterexample, Subject, Verdict};
 
 /// A program that was checked.
 pub struct Outcome<'a> {

@@ -6,8 +6,7 @@ mod outcome;
 mod page;
 mod text;
 
-pub(crate) use figure::draw;
-pub(crate) use json::ScheduleRecord;
+pub use figure::draw;
 pub use json::{Document, Record};
 pub use outcome::{Outcome, Played};
 pub use page::{detail, plays, table};

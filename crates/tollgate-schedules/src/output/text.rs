@@ -2,10 +2,10 @@
 
 use tollgate_model::Unit;
 use tollgate_output::figures;
-use tollgate_schedules::subject::{Group, Want};
-use tollgate_schedules::{Harm, Setting, Verdict};
 
 use super::outcome::Outcome;
+use crate::subject::{Group, Want};
+use crate::{Harm, Setting, Verdict};
 
 /// The heading of a group of programs.
 pub(crate) fn group(group: Group) -> &'static str {
@@ -121,15 +121,13 @@ pub(crate) fn counter(outcomes: &[Outcome]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use tollgate_schedules::Subject;
-    use tollgate_schedules::subject::Wish;
-    use tollgate_schedules::{Checked, Limits};
-
     use super::*;
+    use crate::subject::Wish;
+    use crate::{Checked, Limits, Subject};
 
     fn outcome(name: &str, verdict: Verdict, wish: Wish) -> Outcome<'static> {
         let subject: &dyn Subject =
-            tollgate_schedules::subjects().find(|subject| subject.name() == name).expect("a program");
+            crate::subjects().find(|subject| subject.name() == name).expect("a program");
         let setting = subject.setting(wish).expect("a setting");
         let checked = subject.check(setting, Limits { states: 100, ..Limits::default() });
         Outcome { subject, checked: Checked { verdict, ..checked }, seconds: 0.5 }

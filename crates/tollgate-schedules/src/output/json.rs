@@ -1,10 +1,10 @@
 //! The results as JSON.
 
 use serde::Serialize;
-use tollgate_schedules::subject::{Correction, FinalState, Group, Want, Wish};
-use tollgate_schedules::{Counterexample, Harm, Setting, Step, Subject, Verdict};
 
 use super::outcome::{Outcome, Played};
+use crate::subject::{Correction, FinalState, Group, Want, Wish};
+use crate::{Counterexample, Harm, Setting, Subject, Verdict};
 
 /// The output of `--format json`.
 #[derive(Serialize)]
@@ -30,8 +30,8 @@ pub struct Record<'a> {
     complete: Option<bool>,
     states: Option<usize>,
     seconds: Option<f64>,
-    counterexample: Option<ScheduleRecord>,
-    other_counterexamples: Vec<ScheduleRecord>,
+    counterexample: Option<&'a Counterexample>,
+    other_counterexamples: Vec<&'a Counterexample>,
     preemptions: Vec<Preemption>,
     condition: Option<&'a str>,
     final_states: &'a [FinalState],
@@ -45,36 +45,18 @@ struct Answer {
     lacking: Option<Want>,
 }
 
-/// A schedule.
-#[derive(Serialize)]
-pub(crate) struct ScheduleRecord {
-    harm: Option<Harm>,
-    so: String,
-    back_to: Option<usize>,
-    steps: Vec<StepRecord>,
-}
-
-#[derive(Serialize)]
-struct StepRecord {
-    process: Option<u8>,
-    processor: u8,
-    place: String,
-    what: String,
-    changes: Vec<String>,
-}
-
 #[derive(Serialize)]
 struct Preemption {
     before: usize,
     #[serde(flatten)]
-    text: ScheduleRecord,
+    schedule: Counterexample,
 }
 
 impl<'a> Record<'a> {
     /// A program that was checked.
     pub fn of_check(outcome: &'a Outcome) -> Self {
         let checked = &outcome.checked;
-        let mut counterexamples = checked.counterexamples.iter().map(ScheduleRecord::of);
+        let mut counterexamples = checked.counterexamples.iter();
         Self {
             verdict: Answer::of(checked.verdict),
             expected: outcome.expected().map(Answer::of),
@@ -84,19 +66,15 @@ impl<'a> Record<'a> {
             seconds: Some(outcome.seconds),
             counterexample: counterexamples.next(),
             other_counterexamples: counterexamples.collect(),
-            preemptions: outcome
-                .subject
-                .shown()
-                .iter()
-                .map(|(point, schedule)| Preemption::of(*point, schedule))
-                .collect(),
+            preemptions: outcome.subject.shown().into_iter().map(Preemption::from).collect(),
             ..Self::of(outcome.subject, Some(checked.setting))
         }
     }
 
     /// A program that was played forward, as it is by itself.
     pub fn of_plays(subject: &'a dyn Subject, plays: &'a [Played]) -> Self {
-        let preemptions = plays.iter().map(|played| Preemption::of(played.point, &played.counterexample));
+        let preemptions =
+            plays.iter().map(|played| Preemption::from((played.point, played.counterexample.clone())));
         let setting = subject.setting(Wish::default()).ok();
         Self { preemptions: preemptions.collect(), ..Self::of(subject, setting) }
     }
@@ -138,20 +116,8 @@ impl Answer {
     }
 }
 
-impl Preemption {
-    fn of(before: usize, schedule: &Counterexample) -> Self {
-        Self { before, text: ScheduleRecord::of(schedule) }
-    }
-}
-
-impl ScheduleRecord {
-    /// Of a counterexample.
-    pub(crate) fn of(counterexample: &Counterexample) -> Self {
-        let Counterexample { harm, steps, back_to, so } = counterexample.clone();
-        let steps = steps.into_iter().map(|step| {
-            let Step { process, processor, place, what, changes } = step;
-            StepRecord { process, processor, place, what, changes }
-        });
-        Self { harm, so, back_to, steps: steps.collect() }
+impl From<(usize, Counterexample)> for Preemption {
+    fn from((before, schedule): (usize, Counterexample)) -> Self {
+        Self { before, schedule }
     }
 }

@@ -3,7 +3,8 @@
 use anstyle::Style;
 use tollgate_model::text::clean;
 use tollgate_output::table::{paragraph, wrap};
-use tollgate_schedules::{Counterexample, Step};
+
+use crate::{Counterexample, Step};
 
 /// Where a column would be narrower than this, all processes share one.
 const NARROWEST: usize = 24;
@@ -17,7 +18,7 @@ const LEAST_WORDS: usize = 16;
 const HEADER: Style = Style::new().bold();
 
 /// The steps of a schedule on so many processors, and their outcome.
-pub(crate) fn draw(counterexample: &Counterexample, processors: u8, width: usize) -> String {
+pub fn draw(counterexample: &Counterexample, processors: u8, width: usize) -> String {
     let layout = Layout::of(counterexample, processors, width);
     let mut text = layout.header();
     for (number, step) in (1..).zip(&counterexample.steps) {

@@ -3,11 +3,11 @@
 use tollgate_model::text::clean;
 use tollgate_output::figures;
 use tollgate_output::table::{Look, Table, heading, paragraph};
-use tollgate_schedules::subject::{Correction, FinalState, Group, Wish};
-use tollgate_schedules::{Checked, Harm, Subject};
 
 use super::outcome::{Outcome, Played};
 use super::{figure, text};
+use crate::subject::{Correction, FinalState, Group, Wish};
+use crate::{Checked, Harm, Subject};
 
 /// In front of a program's lines.
 const LISTING: &str = "    ";
