@@ -4,7 +4,8 @@
 //! [`read`] takes any text and never fails. It finds [`Piece`]s, each with its line and the [`Format`] that it was read
 //! as. It counts the lines that it does not understand, and reports data that is damaged as a [`Complaint`]. [`join()`]
 //! combines the pieces into the states of one or more machines ([`Joined`]), each value with its source lines, and
-//! reports contradictions ([`Contradiction`]) and values that a tool is known to print wrongly ([`Defect`]).
+//! reports contradictions ([`Contradiction`]) and values that a tool is known to print wrongly ([`Defect`]). [`output`] shows a state:
+//! its tables, and the walk that an entry makes through them.
 //!
 //! ```
 //! let text = b"kd> r idtr\nidtr=8003f400\nkd> db 8003f570 L8\n8003f570  cd 55 08 00 00 ee 86 80                          .U......\n";
@@ -53,6 +54,7 @@ mod linux;
 mod markup;
 mod memory;
 mod number;
+pub mod output;
 mod piece;
 mod printed;
 mod qemu;

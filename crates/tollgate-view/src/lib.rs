@@ -14,7 +14,6 @@ pub mod claims;
 pub mod compare;
 pub mod comparison;
 pub mod counts;
-pub mod decode;
 pub mod doctor;
 pub mod expensive;
 pub mod explain;

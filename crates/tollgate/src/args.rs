@@ -4,14 +4,14 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use self::compare::FailOn;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, ValueHint};
+use tollgate_dump::output::{Entry, Kind, kinds_for_help};
 use tollgate_model::{Boundary, Label};
-use tollgate_view::decode::{self, Entry, Kind};
 use tollgate_view::show::text::{Options, Order};
 use tollgate_x86::{Vendor, Width};
 
+use self::compare::FailOn;
 use crate::boundaries::Boundaries;
 use crate::failure::Failure;
 use crate::{examples, out, size, time};
@@ -409,7 +409,7 @@ pub struct ConfigArgs {
 
 /// `tollgate decode`.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = examples::help("decode", &decode::kinds_for_help()))]
+#[command(after_help = examples::help("decode", &kinds_for_help()))]
 pub struct DecodeArgs {
     /// Bytes in hexadecimal, files, or `-` for standard input, which is also the default
     pub input: Vec<String>,

@@ -3,13 +3,13 @@
 
 mod input;
 
-use tollgate_dump::{self as dump, Dump, What};
-use tollgate_inspect::Machine;
-use tollgate_output::figures;
-use tollgate_view::decode::{
+use tollgate_dump::output::{
     Document, Entry, Item, Kind, Live, Options, Readings, Record, expect_sound, items, items_of, render,
     turned,
 };
+use tollgate_dump::{self as dump, Dump, What};
+use tollgate_inspect::Machine;
+use tollgate_output::figures;
 use tollgate_x86::{Vendor, Width};
 
 use crate::args::{DecodeArgs, Format};

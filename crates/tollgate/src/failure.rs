@@ -3,19 +3,20 @@
 use std::io;
 use std::process::ExitCode;
 
+use tollgate_dump::output::Unfit;
 use tollgate_engine::interrupt;
 use tollgate_lab::LabError;
-pub use tollgate_model::text::plainly;
 use tollgate_model::traced::Ended;
 use tollgate_store::KeepError;
 use tollgate_store::destination::{HomeError, NoTime};
 use tollgate_store::edit::EditError;
 use tollgate_store::fleet::{ContentsError, PrepareError, PruneError};
 use tollgate_store::kept::FindError;
-use tollgate_view::decode::Unfit;
 use tollgate_view::inspect::config::NoSuchArea;
 
 use crate::say;
+
+pub use tollgate_model::text::plainly;
 
 /// The reason why a verb failed.
 #[derive(Debug)]

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use serde::Serialize;
+use tollgate_dump::output::{Walked, walk};
 use tollgate_lab::Moment;
 use tollgate_lab::system::{ADDRESSES, Cause, Fault};
 use tollgate_model::text::clean;
@@ -10,7 +11,6 @@ use tollgate_output::table::{heading, paragraph};
 use tollgate_x86::walk::Exception;
 
 use super::super::text;
-use crate::decode::{Walked, walk};
 
 #[derive(Serialize)]
 pub(super) struct FaultRecord {

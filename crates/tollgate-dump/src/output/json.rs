@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use tollgate_dump::{Dump, Joined, Session, Table};
 use tollgate_x86::Width;
 
 use super::apart::reason;
@@ -11,6 +10,7 @@ use super::item::{Record, hex, mode, order};
 use super::remarks::remarks;
 use super::walks::{Options, Walked, walks};
 use super::{star, state};
+use crate::{Dump, Joined, Session, Table};
 
 /// The output of `--format json` for a text.
 #[derive(Serialize)]
@@ -150,7 +150,7 @@ impl Document {
 
 /// The lines that look like damaged data.
 pub(crate) fn complaints(dump: &Dump) -> Vec<Complaint> {
-    let complaint = |it: &tollgate_dump::Complaint| Complaint {
+    let complaint = |it: &crate::Complaint| Complaint {
         line: it.line,
         format: it.format.name(),
         wrong: it.wrong.to_string(),

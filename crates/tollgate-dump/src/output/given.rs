@@ -1,10 +1,10 @@
 //! Items from bytes without an address, in the order of a table.
 
-use tollgate_dump::{self as dump, Dump, Format, What};
 use tollgate_model::text::clean;
 use tollgate_x86::{Descriptor, Gate, Kind, Msr, SystemKind, WideDescriptor, WideGate, Width};
 
 use super::item::{Item, Position};
+use crate::{Dump, Format, What};
 
 /// An input that is not of the kind that was named: a sentence.
 #[derive(Debug, thiserror::Error)]
@@ -27,10 +27,10 @@ pub fn items_of(kind: &'static str, input: &[u8]) -> Result<Vec<Item>, Unfit> {
         "msr" => registers(&text),
         "lar_lsl" => rights(&text).map(|item| vec![item]),
         _ => {
-            let dump = dump::read(input, None);
+            let dump = crate::read(input, None);
             expect_sound(&dump)?;
             // Digits that are too few to be recognised are bytes all the same where they were said to be.
-            let dump = if dump.pieces.is_empty() { dump::read(input, Some(Format::Hex)) } else { dump };
+            let dump = if dump.pieces.is_empty() { crate::read(input, Some(Format::Hex)) } else { dump };
             expect_sound(&dump)?;
             let bytes: Vec<u8> =
                 dump.pieces.iter().flat_map(|piece| bytes_of(&piece.what)).copied().collect();

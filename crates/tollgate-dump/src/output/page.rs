@@ -1,6 +1,5 @@
 //! A machine's state, as far as the input has it, as text.
 
-use tollgate_dump::{Dump, Joined, Reason, Session, Table as TableRegister, WidthFound};
 use tollgate_output::figures;
 use tollgate_output::table::{Look, Table, heading, paragraph};
 use tollgate_x86::Width;
@@ -10,6 +9,7 @@ use super::remarks::remarks;
 use super::state::{Loose, handlers, items, loose, widths};
 use super::walks::{Options, Walked, walks};
 use super::{apart, star, tables, text};
+use crate::{Dump, Joined, Reason, Session, Table as TableRegister, WidthFound};
 
 /// More gates than these are not all shown: those that differ from the others are.
 const MANY_GATES: usize = 40;
@@ -294,7 +294,7 @@ fn at_lines(lines: &[usize]) -> String {
 }
 
 /// A walk, step by step.
-pub(crate) fn walk(walked: &Walked, columns: usize) -> String {
+pub fn walk(walked: &Walked, columns: usize) -> String {
     let vendor = match walked.vendor {
         Some("amd") => ", AMD",
         Some(_) => ", Intel",

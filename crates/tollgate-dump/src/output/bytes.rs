@@ -1,13 +1,13 @@
 //! Bytes that may be a table of either width.
 
 use serde::Serialize;
-use tollgate_dump::{Dump, What};
 use tollgate_output::table::{heading, paragraph};
 use tollgate_x86::Width;
 
 use super::given::{as_numbers, bytes_of, has_64_bit_code, of_table};
 use super::item::{Item, Record, mode, order};
 use super::{json, page, tables};
+use crate::{Dump, What};
 
 /// Stretches of bytes, each read in the width that was asked for or in both.
 pub struct Readings {

@@ -1,6 +1,6 @@
 //! Why a machine's state is kept apart from the one before it.
 
-use tollgate_dump::Apart;
+use crate::Apart;
 
 /// The reason, in a sentence or two.
 pub(crate) fn reason(apart: Apart) -> String {

@@ -2,9 +2,8 @@
 
 use std::str::FromStr;
 
-use tollgate_dump::{FORMATS, Format};
-
 use super::given::KINDS;
+use crate::{FORMATS, Format};
 
 /// A whole text, in any forms.
 const SESSION: (&str, &str) = ("session", "a pasted text with any of these in it");

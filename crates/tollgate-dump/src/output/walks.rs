@@ -1,13 +1,13 @@
 //! The walks through a state.
 
 use serde::Serialize;
-use tollgate_dump::Joined;
 use tollgate_x86::walk::{Mode, Outcome, walk};
 use tollgate_x86::{Gate, GateKind, Msr, Star, Vendor, WideGate, Width};
 
 use super::entry::{Entry, Way};
 use super::item::Item;
 use super::walk_state::WalkState;
+use crate::Joined;
 
 /// No more walks than these are chosen by themselves.
 const MOST: usize = 8;
@@ -27,7 +27,7 @@ pub struct Options {
 
 /// A walk that was made.
 #[derive(Debug, Serialize)]
-pub(crate) struct Walked {
+pub struct Walked {
     /// The instruction.
     pub entry: String,
     /// The maker of the processor, where the two differ.

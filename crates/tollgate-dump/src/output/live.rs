@@ -1,7 +1,6 @@
 //! This machine's own tables, as far as it shows them.
 
 use serde_json::{Value, json};
-use tollgate_dump::{self as dump, Dump, Piece, SegmentRegister, What};
 use tollgate_inspect::{Attempt, Mechanism, Ring3, TableRegister};
 use tollgate_model::{Fact, Unknown};
 use tollgate_output::table::{Look, Table, heading, paragraph};
@@ -9,6 +8,7 @@ use tollgate_x86::{Cr0, Msr, Selector, WideDescriptor};
 
 use super::item::{Item, hex};
 use super::{tables, text};
+use crate::{Dump, Piece, SegmentRegister, What};
 
 /// `SIGFPE`, signal(7).
 const SIGFPE: i32 = 8;
@@ -36,7 +36,7 @@ impl Live {
                 pieces.push(What::Bytes { address: Some(region.address), bytes: region.bytes.clone() });
             }
             for (table, region) in
-                [(dump::TableRegister::Idt, &tables.idt), (dump::TableRegister::Gdt, &tables.gdt)]
+                [(crate::TableRegister::Idt, &tables.idt), (crate::TableRegister::Gdt, &tables.gdt)]
             {
                 let limit = u32::try_from(region.bytes.len()).ok().and_then(|size| size.checked_sub(1));
                 pieces.push(What::TableRegister { table, base: Some(region.address), limit });
@@ -53,7 +53,7 @@ impl Live {
         }
         let msrs = self.msrs.iter().filter_map(|(msr, value)| Some((msr.number(), *value.as_ref().ok()?)));
         pieces.extend(msrs.map(|(number, value)| What::Msr { number, value }));
-        let piece = |(at, what)| Piece { line: at + 1, format: dump::Format::Hex, block: at, what };
+        let piece = |(at, what)| Piece { line: at + 1, format: crate::Format::Hex, block: at, what };
         Dump { pieces: pieces.into_iter().enumerate().map(piece).collect(), ..Dump::default() }
     }
 

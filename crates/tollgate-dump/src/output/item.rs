@@ -56,7 +56,7 @@ pub struct Record {
 
 impl Item {
     /// An entry of a descriptor table: 8 bytes, or the 16 of long mode's system descriptors.
-    pub(crate) fn entry(selector: Option<Selector>, bytes: &[u8], width: Width) -> Option<Self> {
+    pub fn entry(selector: Option<Selector>, bytes: &[u8], width: Width) -> Option<Self> {
         let low = Descriptor::decode(*bytes.first_chunk()?);
         let is_gate = matches!(low.kind(), Kind::System(kind) if kind.is_gate());
         let position = selector.map_or(Position::Unknown, Position::Selector);

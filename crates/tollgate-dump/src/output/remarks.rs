@@ -1,10 +1,10 @@
 //! Common errors. Each of these is wrong in a published account of kernel entry
 //! (marbacka.net, "int 2E/sysenter/syscall", 2005 and 2017) and in others after it; the manuals have the right version.
 
-use tollgate_dump::{Joined, SegmentRegister};
 use tollgate_x86::{Kind, Msr, Rflags};
 
 use super::item::{Item, flags};
+use crate::{Joined, SegmentRegister};
 
 /// The remarks on a state, in sentences.
 pub(crate) fn remarks(state: &Joined, items: &[Item]) -> Vec<String> {

@@ -1,12 +1,12 @@
 //! The decoded parts of a state: the entries of its tables, its TSS and its registers, and the bytes that lie in no table.
 
-use tollgate_dump::{Joined, PrintedGate};
 use tollgate_x86::{
     Descriptor, Gate, Kind, Msr, Selector, SystemKind, Tss32, Tss64, WideDescriptor, WideGate, Width,
 };
 
 use super::given;
 use super::item::{Item, Position};
+use crate::{Joined, PrintedGate};
 
 /// The widths in which a state is read: its own, where that is known, or both.
 pub(crate) fn widths(state: &Joined) -> Vec<Width> {

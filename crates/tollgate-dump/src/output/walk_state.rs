@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_dump::{self as dump, Joined};
 use tollgate_x86::walk::{
     Bounds, By, Hidden, Machine, Miss, Mode, Register, Segment, SegmentRegister, Step, TableRegister,
 };
 use tollgate_x86::{Descriptor, Selector, Table, Vendor, Width};
+
+use crate::Joined;
 
 /// A state that a crossing changes, and the steps that it took.
 pub(crate) struct WalkState<'a> {
@@ -56,7 +57,7 @@ impl<'a> WalkState<'a> {
 
     /// Whether the registers in the text are of the moment in which the walk begins: its CS does not contradict that.
     fn is_the_moment(&self) -> bool {
-        let cs = self.text.segments.get(&dump::SegmentRegister::Cs);
+        let cs = self.text.segments.get(&crate::SegmentRegister::Cs);
         cs.is_none_or(|cs| cs.selector.value.rpl() == self.cpl)
     }
 
@@ -91,7 +92,7 @@ impl<'a> WalkState<'a> {
                 }
             }
             _ => {
-                let Some(ldtr) = self.text.segments.get(&dump::SegmentRegister::Ldtr) else {
+                let Some(ldtr) = self.text.segments.get(&crate::SegmentRegister::Ldtr) else {
                     return Segment::default();
                 };
                 let limit = ldtr.limit.as_ref().map(|limit| limit.value.into());
@@ -106,12 +107,12 @@ impl<'a> WalkState<'a> {
 
     fn known_segment(&self, register: SegmentRegister) -> Segment {
         let name = match register {
-            SegmentRegister::Cs => dump::SegmentRegister::Cs,
-            SegmentRegister::Ss => dump::SegmentRegister::Ss,
-            SegmentRegister::Ds => dump::SegmentRegister::Ds,
-            SegmentRegister::Es => dump::SegmentRegister::Es,
-            SegmentRegister::Fs => dump::SegmentRegister::Fs,
-            SegmentRegister::Gs => dump::SegmentRegister::Gs,
+            SegmentRegister::Cs => crate::SegmentRegister::Cs,
+            SegmentRegister::Ss => crate::SegmentRegister::Ss,
+            SegmentRegister::Ds => crate::SegmentRegister::Ds,
+            SegmentRegister::Es => crate::SegmentRegister::Es,
+            SegmentRegister::Fs => crate::SegmentRegister::Fs,
+            SegmentRegister::Gs => crate::SegmentRegister::Gs,
             SegmentRegister::Tr | SegmentRegister::Ldtr => return self.system_segment(register),
         };
         let text = self.text.segments.get(&name).filter(|_| self.is_the_moment());
@@ -153,7 +154,7 @@ impl Machine for WalkState<'_> {
             return *value;
         }
         let of = |name: &str| {
-            let value = dump::Register::of(name).and_then(|register| self.text.registers.get(&register));
+            let value = crate::Register::of(name).and_then(|register| self.text.registers.get(&register));
             value.map(|value| value.value)
         };
         let at_this_moment = |name: &str| of(name).filter(|_| self.is_the_moment());

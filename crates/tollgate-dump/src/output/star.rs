@@ -1,12 +1,11 @@
 //! STAR against the GDT. SYSCALL and SYSRET read no descriptor, so that a wrong table shows only when an interrupt
 //! returns to the program (SDM 3A, "Fast system calls in 64-bit mode"; APM 2, "SYSCALL and SYSRET").
 
-use tollgate_dump::Joined;
-use tollgate_x86::walk::Machine as _;
-use tollgate_x86::walk::{Crossing, Fault, Mode, Outcome, Piece, Register, Size, Sketch, walk};
+use tollgate_x86::walk::{Crossing, Fault, Machine as _, Mode, Outcome, Piece, Register, Size, Sketch, walk};
 use tollgate_x86::{Descriptor, Kind, Msr, Rflags, Selector, Star, Vendor, Width};
 
 use super::text;
+use crate::Joined;
 
 /// A selector that SYSCALL or SYSRET loads, and what its descriptor has to be.
 struct Use {
@@ -167,9 +166,8 @@ impl<'a> Gdt<'a> {
 
 #[cfg(test)]
 mod tests {
-    use tollgate_dump::{join, read};
-
     use super::*;
+    use crate::{join, read};
 
     /// A small kernel's table and STAR: null, kernel code and data, then `user`.
     fn said(user: [u64; 2], star: u64) -> Option<(String, bool)> {

@@ -8,7 +8,7 @@ use tollgate_x86::{
 use super::item::{Item, flags, mode};
 
 /// The short name of an item.
-pub(crate) fn what(item: &Item) -> String {
+pub fn what(item: &Item) -> String {
     match item {
         Item::Segment(_, descriptor) => segment(descriptor, Width::Legacy),
         Item::System(_, descriptor) => segment(&descriptor.low, Width::Long),
@@ -25,7 +25,7 @@ pub(crate) fn what(item: &Item) -> String {
 }
 
 /// The segment of a descriptor. `width` distinguishes a 32-bit system segment from a 64-bit one.
-pub(crate) fn segment(descriptor: &Descriptor, width: Width) -> String {
+pub fn segment(descriptor: &Descriptor, width: Width) -> String {
     if *descriptor == Descriptor::default() {
         return "null".to_owned();
     }
@@ -81,7 +81,7 @@ pub(crate) fn gate(gate: &Gate, width: Width) -> String {
 }
 
 /// An item in sentences: its bits, and their meaning.
-pub(crate) fn sentences(item: &Item) -> Vec<String> {
+pub fn sentences(item: &Item) -> Vec<String> {
     match item {
         Item::Segment(selector, descriptor) => {
             let mut text = found_by(*selector);
@@ -329,7 +329,7 @@ fn of_register(msr: Msr, value: u64) -> Vec<String> {
 }
 
 /// The bits of a control register or EFER that are set, by name.
-pub(crate) fn control(name: &str, value: u64) -> Option<String> {
+pub fn control(name: &str, value: u64) -> Option<String> {
     let bits = match name {
         "cr0" => Cr0::BITS,
         "cr4" => Cr4::BITS,
