@@ -3,7 +3,7 @@
 //!
 //! [`guest`] is that kernel and its experiments. Three engines run it: [`Kvm`], [`Qemu`], and an [`Interpreter`] that
 //! needs nothing; as [`media`] it boots elsewhere. [`run()`] chooses an engine, repeats the experiments on machine after machine, and returns typed
-//! [`Results`]; [`system::run`] runs programs of one's own in ring 3 under the same kernel. The crate prints nothing.
+//! [`Results`], and [`output`] shows them; [`system::run`] runs programs of one's own in ring 3 under the same kernel. The crate prints nothing.
 
 #![deny(unsafe_code)]
 
@@ -16,6 +16,7 @@ mod judgement;
 mod kvm;
 pub mod locks;
 pub mod media;
+pub mod output;
 mod program;
 mod qemu;
 mod references;

@@ -22,7 +22,6 @@ pub mod facts;
 mod findings;
 mod health;
 pub mod inspect;
-pub mod lab;
 pub mod page;
 mod pictures;
 pub mod proven;

@@ -30,8 +30,11 @@ use crate::page::{Page, Text};
 pub use markdown::markdown;
 use subject::Subject;
 
-/// The page of runs, of which there is at least one.
-pub fn page_of(runs: &[Run]) -> Page {
+/// What a case that is of no benchmark is, by its name, in a sentence.
+pub type About = fn(&str) -> Option<&'static str>;
+
+/// The page of runs, of which there is at least one. `other` knows cases that are of no suite.
+pub fn page_of(runs: &[Run], other: About) -> Page {
     let subjects = Subject::all(runs);
     let comparisons = differences::all(&subjects);
     let mut facts = known::of(&subjects, &comparisons);
@@ -53,7 +56,7 @@ pub fn page_of(runs: &[Run]) -> Page {
         ]
         .concat(),
         ruler: ruler::of(&subjects),
-        sections: sections::of(&subjects, &comparisons, &mut facts.by_suite),
+        sections: sections::of(&subjects, &comparisons, other, &mut facts.by_suite),
         facts: facts.others,
     }
 }

@@ -280,6 +280,6 @@ fn other_systems_get_instructions() {
     let (both, one) = (markdown(&runs), markdown(&runs[..1]));
     assert!(both.contains("| entry/syscall | 209 | 187 | -22 | -10.5 % | **faster** |"), "{both}");
     assert!(one.contains("| entry/syscall | 209 | exact |") && !one.contains("95 %"), "{one}");
-    let page = format!("{:?}", page_of(&runs));
+    let page = format!("{:?}", page_of(&runs, |_| None));
     assert!(page.contains("in instructions, compared with vm:exact") && page.contains("-10.5 %"), "{page}");
 }

@@ -254,7 +254,7 @@ fn all_rows_the_page_and_the_checks_are_shown_of_there() {
         expect_within(80, machine.name, &show::text::text(&summary, options));
         let table = show::csv::csv(&summary);
         assert_eq!(table.lines().count(), run.measurements.len() + 1, "{}", machine.name);
-        let page = report::page_of(std::slice::from_ref(&run)).render().expect("a page");
+        let page = report::page_of(std::slice::from_ref(&run), |_| None).render().expect("a page");
         for benchmark in run.measurements.iter().map(|row| &row.case.benchmark) {
             assert!(page.contains(benchmark.as_str()), "{}: {benchmark} is not on the page", machine.name);
         }

@@ -121,7 +121,7 @@ fn a_report_names_environments_and_begins_with_the_comparison() {
     assert!(text.contains("Alternated: 24 process pairs, 480 turns"), "{text}");
     assert!(text.contains("**Proven cause:** seccomp: not set → default"), "{text}");
     assert!(text.contains("| correlation | verdict |"), "{text}");
-    let page = page_of(&runs).render().expect("a page");
+    let page = page_of(&runs, |_| None).render().expect("a page");
     for part in [
         "<h1>host:seccomp=default compared with host</h1>",
         "Proven cause of each difference in host:seccomp=default",
@@ -130,9 +130,9 @@ fn a_report_names_environments_and_begins_with_the_comparison() {
     ] {
         assert!(page.contains(part), "{part}");
     }
-    let single = page_of(&runs[..1]).render().expect("a page");
+    let single = page_of(&runs[..1], |_| None).render().expect("a page");
     assert!(!single.contains("turn by turn"));
-    let before = page_of(&[alone(&runs[0])]).render().expect("a page");
+    let before = page_of(&[alone(&runs[0])], |_| None).render().expect("a page");
     assert!(!before.contains("Session"));
 }
 

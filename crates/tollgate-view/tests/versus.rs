@@ -262,7 +262,7 @@ fn kept_comparisons_are_compared_reported_and_exported_by_command() {
     let document = compare::json::Document::of(&runs[0], &comparisons, &traces);
     let document = serde_json::to_value(document).expect("JSON");
     assert!(document["splits"][0]["split"]["calls"].as_array().is_some_and(|calls| !calls.is_empty()));
-    let page = tollgate_view::report::page_of(&runs).render().expect("a page");
+    let page = tollgate_view::report::page_of(&runs, |_| None).render().expect("a page");
     for part in
         ["make -j2 in container", "consists of", "unlink", "The most memory that one of its processes"]
     {

@@ -6,6 +6,7 @@ mod kept;
 mod locks;
 mod programs;
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::path::Path;
@@ -14,11 +15,13 @@ use std::time::SystemTime;
 use tollgate_engine::interrupt;
 use tollgate_lab::guest::{Command, Image, Parameters, Serial};
 use tollgate_lab::media::Form;
+use tollgate_lab::output::{self as view, Entries};
 use tollgate_lab::{EngineChoice, Provenance, Results};
 use tollgate_model::{Fact, Facts, Run, bounded};
 use tollgate_output::table::paragraph;
 use tollgate_store::writing::{Existing, Until, write_whole};
-use tollgate_view::{facts, lab as view};
+use tollgate_view::facts;
+use tollgate_view::summary::latency;
 use tollgate_x86::Vendor;
 
 use crate::args::Format;
@@ -119,9 +122,18 @@ fn shares(results: &Results) -> Vec<String> {
     let model = |facts: &Facts| facts.get("cpu.model").and_then(Fact::value).cloned();
     let here = model(&tollgate_inspect::read_facts(&tollgate_inspect::Machine::here()));
     let kept = tollgate_store::kept::kept().unwrap_or_default();
-    let mut runs = kept.iter().rev().filter_map(|entry| entry.open().ok());
-    let run = runs.find(|run| here.is_some() && model(&run.facts) == here && view::has_entries(run));
-    run.map_or_else(Vec::new, |run| view::shares(results, &run))
+    let runs = kept.iter().rev().filter_map(|entry| entry.open().ok());
+    let mut entries =
+        runs.filter(|run| here.is_some() && model(&run.facts) == here).filter_map(|run| entries(&run));
+    entries.next().map_or_else(Vec::new, |entries| view::shares(results, &entries))
+}
+
+/// The entries of a run, where it has any and the frequency of its clock.
+fn entries(run: &Run) -> Option<Entries> {
+    let hertz = facts::number(&run.facts, facts::CLOCK_HZ).filter(|hertz| *hertz > 0.0)?;
+    let latencies = view::benchmarks().filter_map(|name| Some((name, latency(run, name)?)));
+    let latencies: BTreeMap<_, _> = latencies.collect();
+    (!latencies.is_empty()).then(|| Entries { run: run.id.to_string(), hertz, latencies })
 }
 
 /// Shows the results, with the remarks on them, and then the shares.

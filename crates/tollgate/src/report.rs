@@ -30,7 +30,9 @@ pub fn report(args: &ReportArgs) -> Result<(), Failure> {
     }
     let text = match args.format {
         ReportFormat::Md => markdown(&runs),
-        ReportFormat::Html => page_of(&runs).render().map_err(|error| Failure::input(error.to_string()))?,
+        ReportFormat::Html => page_of(&runs, tollgate_lab::output::about)
+            .render()
+            .map_err(|error| Failure::input(error.to_string()))?,
     };
     write(args.out.as_deref().unwrap_or(Path::new(STANDARD_OUTPUT)), &text)?;
     compare::check(args.fail_on.as_slice(), 0.0, &compared(&runs))

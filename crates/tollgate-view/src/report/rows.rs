@@ -1,13 +1,12 @@
 //! The table of a suite's estimates, each with its evidence.
 
-use tollgate_lab::guest::EXPERIMENTS;
-use tollgate_lab::locks::LOCKS;
 use tollgate_model::measurement::pairs;
 use tollgate_model::{Case, Provenance};
 use tollgate_output::figures;
 
+use super::About;
 use super::subject::Subject;
-use super::suites::{LAB, TRACE, VERSUS, suite_of};
+use super::suites::{TRACE, VERSUS, suite_of};
 use crate::comparison::Comparison;
 use crate::page::{Cell, EstimateRow, Estimates, Group, Text};
 use crate::show::cells::Columns;
@@ -19,7 +18,13 @@ use crate::{counts, facts, versus};
 const AGAIN: &str =
     "tollgate run 'benchmark{row}' measures a row again, tollgate run benchmark all rows of a benchmark.";
 
-pub fn of(subjects: &[Subject], suite: &str, cases: &[&Case], comparisons: &[Comparison]) -> Estimates {
+pub fn of(
+    subjects: &[Subject],
+    suite: &str,
+    cases: &[&Case],
+    comparisons: &[Comparison],
+    other: About,
+) -> Estimates {
     let rows = cases.iter().filter_map(|case| subjects.first()?.summary.row(case));
     let columns = Columns::of(rows.collect::<Vec<_>>());
     let mut groups: Vec<Group> = Vec::new();
@@ -28,7 +33,8 @@ pub fn of(subjects: &[Subject], suite: &str, cases: &[&Case], comparisons: &[Com
         let benchmark = tollgate_suites::find(&first.benchmark);
         let operation = benchmark
             .map(|benchmark| benchmark.operation)
-            .or_else(|| of_no_benchmark(suite, &first.benchmark));
+            .or_else(|| of_no_benchmark(suite, &first.benchmark))
+            .or_else(|| other(&first.benchmark));
         let rows = of_benchmark.iter().filter_map(|case| match subjects {
             [subject] => alone(subject, case, columns),
             subjects => Some(compared(subjects, case, comparisons)),
@@ -57,12 +63,6 @@ fn of_no_benchmark(suite: &str, name: &str) -> Option<&'static str> {
     match suite {
         TRACE => Some("The real time of a traced command."),
         VERSUS => versus::about(name),
-        LAB => {
-            let name = name.strip_prefix(LAB)?.strip_prefix('/')?;
-            let experiments = EXPERIMENTS.iter().map(|experiment| (experiment.name, experiment.about));
-            let mut all = experiments.chain(LOCKS.iter().map(|lock| (lock.name, lock.about)));
-            all.find(|(known, _)| *known == name).map(|(_, about)| about)
-        }
         _ => None,
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::About;
 use super::subject::Subject;
 use super::suites::{about, cases, suite_of, suites};
 use super::{bandwidth, bars, curves, dots, ipc, levels, locks, matrix, rows, scaling};
@@ -14,13 +15,15 @@ use tollgate_model::Case;
 pub fn of(
     subjects: &[Subject],
     comparisons: &[Comparison],
+    other: About,
     facts: &mut BTreeMap<&'static str, Table>,
 ) -> Vec<Section> {
-    let section = |suite| Section { facts: facts.remove(suite), ..section(suite, subjects, comparisons) };
+    let section =
+        |suite| Section { facts: facts.remove(suite), ..section(suite, subjects, comparisons, other) };
     suites(subjects).into_iter().map(section).collect()
 }
 
-fn section(suite: &'static str, subjects: &[Subject], comparisons: &[Comparison]) -> Section {
+fn section(suite: &'static str, subjects: &[Subject], comparisons: &[Comparison], other: About) -> Section {
     let mut figures: Vec<Figure> = match suite {
         "memory" => vec![
             curves::latency(subjects),
@@ -49,7 +52,7 @@ fn section(suite: &'static str, subjects: &[Subject], comparisons: &[Comparison]
         facts: None,
         figures,
         tables: if suite == "locks" { features(subjects) } else { Vec::new() },
-        estimates: rows::of(subjects, suite, &cases, comparisons),
+        estimates: rows::of(subjects, suite, &cases, comparisons, other),
     }
 }
 

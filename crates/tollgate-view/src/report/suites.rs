@@ -19,7 +19,7 @@ pub const VERSUS: &str = "versus";
 /// The section of commands that `tollgate trace` ran.
 pub const TRACE: &str = "trace";
 /// The section of the experiments of `tollgate lab`.
-pub const LAB: &str = "lab";
+const LAB: &str = "lab";
 /// The section of cases of unknown suites.
 const OTHER: &str = "other";
 

@@ -2,9 +2,9 @@
 
 use tollgate_lab::guest::{EXPERIMENTS, Experiment};
 use tollgate_lab::locks::{Group, LOCKS, Lock, MUTANTS, Subject};
+use tollgate_lab::output::BOOT;
 use tollgate_model::text::listed;
 use tollgate_suites::selection::{near, wildcard};
-use tollgate_view::lab::BOOT;
 
 use crate::failure::Failure;
 

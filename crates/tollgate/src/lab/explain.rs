@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 use serde::Serialize;
 use tollgate_engine::interrupt;
 use tollgate_lab::guest::{BASE, Experiment, Group, Image, Parameters};
+use tollgate_lab::output::{BOOT, Boot, Explained, Instruction, boot, explained, shown_by};
 use tollgate_lab::{EngineChoice, Interpreter, Moment, Window, machine, setup};
-use tollgate_view::lab::{BOOT, Boot, Explained, Instruction, boot, explained, shown_by};
 use tollgate_x86::Vendor;
 use tollgate_x86::walk::Fault;
 

@@ -3,18 +3,14 @@
 use std::path::Path;
 use std::time::SystemTime;
 
-use tollgate_lab::locks;
-use tollgate_lab::{Provenance as Executor, Results, Row, Status};
+use tollgate_lab::output::{self as text, SUITE};
+use tollgate_lab::{Provenance as Executor, Results, Row, Status, locks};
 use tollgate_model::measurement::ProcessRounds;
 use tollgate_model::{Case, Fact, Facts, Label, Measured, Measurement, Outcome, Provenance, Run, Unit};
-use tollgate_view::lab as text;
 
 use crate::args::lab::On;
 use crate::document;
 use crate::failure::Failure;
-
-/// The suite's name.
-const SUITE: &str = "lab";
 
 /// The document. Every experiment has a measurement, or why it has none.
 ///

@@ -4,8 +4,8 @@ use std::time::SystemTime;
 
 use tollgate_engine::interrupt;
 use tollgate_lab::locks::{self, Bounds, Lock, Subject};
+use tollgate_lab::output::{Locks, Orders};
 use tollgate_view::facts;
-use tollgate_view::lab::{Locks, Orders};
 use tollgate_x86::Vendor;
 
 use super::{chosen, engine, keep, kept};

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use rustix::process::Signal;
 use tollgate_lab::EngineChoice;
+use tollgate_lab::output::{Programs, ended};
 use tollgate_lab::system::{self, Cause, End, FileError, Options, Program, Ran, foreign};
 use tollgate_output::figures::count;
-use tollgate_view::lab::{Programs, ended};
 use tollgate_x86::Vendor;
 
 use crate::args::Format;

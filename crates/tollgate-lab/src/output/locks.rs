@@ -1,13 +1,13 @@
 //! What the locks of the lab's guest take, as text and as JSON.
 
 use serde::Serialize;
-use tollgate_lab::locks::{Group, Results, Row};
-use tollgate_lab::{EngineNote, Note};
 use tollgate_model::stats;
 use tollgate_output::figures;
 use tollgate_output::table::{Look, Table, paragraph};
 
 use super::{json, text};
+use crate::locks::{Group, Results, Row};
+use crate::{EngineNote, Note};
 
 /// What locks take.
 #[derive(Serialize)]
@@ -139,10 +139,9 @@ fn per_operation(samples: &[f64]) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use tollgate_lab::locks::LOCKS;
-    use tollgate_lab::{Provenance, References};
-
     use super::*;
+    use crate::locks::LOCKS;
+    use crate::{Provenance, References};
 
     /// Rows with these ticks, under KVM.
     fn document(ticks: &[(&str, Result<&[f64], &str>)]) -> Locks {

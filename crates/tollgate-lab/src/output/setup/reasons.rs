@@ -4,10 +4,11 @@
 
 use std::borrow::Cow;
 
-use tollgate_lab::setup::{Item, Place, Setup};
 use tollgate_model::text::listed;
 use tollgate_x86::walk::{SegmentRegister, TableRegister};
 use tollgate_x86::{Cr4, Descriptor, Efer, Kind, Msr, Selector, Star, SysenterCs, SystemKind, Vendor};
+
+use crate::setup::{Item, Place, Setup};
 
 /// Why something is written.
 pub(super) struct Reason {

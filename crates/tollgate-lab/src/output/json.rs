@@ -1,9 +1,9 @@
 //! A run of the guest as JSON.
 
 use serde::Serialize;
-use tollgate_lab::{Provenance, Results, Row, Status};
 
 use super::text;
+use crate::{Provenance, Results, Row, Status};
 
 /// The output of `--format json`.
 #[derive(Serialize)]

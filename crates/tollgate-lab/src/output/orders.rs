@@ -1,11 +1,12 @@
 //! The orders in which the programs of locks can run, and what came of them, as text and as JSON.
 
 use serde::Serialize;
-use tollgate_lab::locks::{Bounds, Proof, Subject};
 use tollgate_output::figures;
 use tollgate_output::table::{Look, Table, heading, paragraph};
 use tollgate_schedules::output::draw;
 use tollgate_schedules::{Counterexample, Harm};
+
+use crate::locks::{Bounds, Proof, Subject};
 
 /// What came of the orders of locks and mutants.
 #[derive(Serialize)]

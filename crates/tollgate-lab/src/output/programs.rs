@@ -4,12 +4,12 @@ mod fault;
 
 use fault::FaultRecord;
 use serde::Serialize;
-use tollgate_lab::Moment;
-use tollgate_lab::system::{Control, End, Program, Ran};
 use tollgate_model::text::listed;
 use tollgate_output::table::{Look, Table, paragraph};
 
 use super::{json, text};
+use crate::Moment;
+use crate::system::{Control, End, Program, Ran};
 
 /// What came of programs.
 #[derive(Serialize)]
@@ -172,7 +172,7 @@ fn refused(errno: u32) -> String {
 
 fn remarks(ran: &Ran, programs: usize) -> Vec<String> {
     let mut remarks: Vec<String> =
-        ran.notes.iter().map(|note| text::note(&tollgate_lab::Note::Engine(note.clone()))).collect();
+        ran.notes.iter().map(|note| text::note(&crate::Note::Engine(note.clone()))).collect();
     if let Some(fault) = ran.broken {
         remarks.push(format!(
             "The kernel of the lab itself met {} at {:x}, which is a defect of it.",

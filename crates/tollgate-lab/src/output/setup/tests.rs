@@ -1,13 +1,13 @@
-use tollgate_lab::EngineChoice;
-use tollgate_lab::guest::Group;
-use tollgate_lab::setup::setup;
 use tollgate_x86::Vendor;
 
 use super::*;
+use crate::EngineChoice;
+use crate::guest::Group;
+use crate::setup::setup;
 
 fn document(vendor: Option<Vendor>) -> Boot {
     let setup = setup(vendor).expect("a kernel");
-    let results = tollgate_lab::run(&shown_by(&setup), EngineChoice::Interpreter, vendor, &|| None);
+    let results = crate::run(&shown_by(&setup), EngineChoice::Interpreter, vendor, &|| None);
     Boot::new(&setup, &results.expect("the interpreter"))
 }
 
@@ -35,7 +35,7 @@ fn what_goes_wrong_otherwise_is_the_outcome_of_an_experiment() {
             let is_refused = it.outcome.starts_with('#') && it.outcome.contains(" in ring ");
             assert_eq!(is_refused, experiment.group == Group::Wrong, "{}: {}", it.experiment, it.outcome);
         }
-        let wrong = tollgate_lab::guest::EXPERIMENTS.iter().filter(|it| it.group == Group::Wrong);
+        let wrong = crate::guest::EXPERIMENTS.iter().filter(|it| it.group == Group::Wrong);
         // Those of SYSENTER show nothing where it is #UD in any case.
         let is_shown = |name: &str| vendor == Vendor::Intel || !name.starts_with("wrong-sysenter-");
         for experiment in wrong.filter(|it| is_shown(it.name)) {

@@ -9,14 +9,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use reasons::Sums;
 use serde::Serialize;
-use tollgate_lab::guest::{Experiment, Fault};
-use tollgate_lab::setup::{Setup, Write};
-use tollgate_lab::{Results, Row, Status};
 use tollgate_output::figures;
 use tollgate_output::table::{heading, paragraph};
 use tollgate_x86::walk::Mode;
 
 use super::text;
+use crate::guest::{Experiment, Fault};
+use crate::setup::{Setup, Write};
+use crate::{Results, Row, Status};
 
 /// The name that asks for it, beside those of experiments.
 pub const BOOT: &str = "boot";

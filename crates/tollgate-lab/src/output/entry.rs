@@ -1,12 +1,12 @@
 //! The guest's latencies compared with those of this machine's kernel: the processor's share, and the kernel's.
 
-use tollgate_lab::{Results, Status};
-use tollgate_model::{Run, Unit};
+use std::collections::BTreeMap;
+
+use tollgate_model::Unit;
 use tollgate_output::figures;
 
 use super::text::per_operation;
-use crate::facts;
-use crate::summary::latency;
+use crate::{Results, Status};
 
 /// A crossing by itself, and the benchmark of Linux that uses it.
 const PAIRS: [(&str, &str); 5] = [
@@ -17,27 +17,34 @@ const PAIRS: [(&str, &str); 5] = [
     ("compat-syscall", "entry/compat-fast"),
 ];
 
-/// Whether a run has what the guest's latencies are compared with.
-pub fn has_entries(run: &Run) -> bool {
-    PAIRS.iter().any(|pair| latency(run, pair.1).is_some())
+/// What a run on the same processor says of the entries into this machine's kernel.
+pub struct Entries {
+    /// The run, by its name.
+    pub run: String,
+    /// The frequency of the clock of its figures, and of the guest's.
+    pub hertz: f64,
+    /// The latency in ns of each of [`benchmarks`] that it has.
+    pub latencies: BTreeMap<&'static str, f64>,
 }
 
-/// The processor's share of the latency of each entry that a run on the same processor has, a sentence each.
-pub fn shares(results: &Results, run: &Run) -> Vec<String> {
-    let Some(hertz) = facts::number(&run.facts, facts::CLOCK_HZ).filter(|hertz| *hertz > 0.0) else {
-        return Vec::new();
-    };
+/// The benchmarks that the guest's latencies are compared with.
+pub fn benchmarks() -> impl Iterator<Item = &'static str> {
+    PAIRS.iter().map(|(_, benchmark)| *benchmark)
+}
+
+/// The processor's share of the latency of each entry, a sentence each.
+pub fn shares(results: &Results, entries: &Entries) -> Vec<String> {
     let text = PAIRS.iter().filter_map(|&(experiment, gate)| {
         let row = results.rows.iter().find(|row| row.experiment.name == experiment)?;
         let Status::Done(rounds) = &row.status else { return None };
-        let own = per_operation(rounds)? / hertz * 1e9;
-        let whole = latency(run, gate)?;
+        let own = per_operation(rounds)? / entries.hertz * 1e9;
+        let whole = *entries.latencies.get(gate)?;
         let shown = |value| figures::estimate(value, Unit::Nanoseconds);
         Some(match own <= whole {
             true => format!(
                 "{gate} takes {} here (run {}): the processor takes {} of it for {experiment}, {}, and the kernel {}.",
                 shown(whole),
-                run.id,
+                entries.run,
                 shown(own),
                 figures::percent(own / whole),
                 shown(whole - own)
@@ -46,7 +53,7 @@ pub fn shares(results: &Results, run: &Run) -> Vec<String> {
                 "{experiment} takes {} in the guest, and {gate} took {} (run {}): the processor's speed differed.",
                 shown(own),
                 shown(whole),
-                run.id
+                entries.run
             ),
         })
     });
@@ -55,49 +62,16 @@ pub fn shares(results: &Results, run: &Run) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use tollgate_lab::guest::{Experiment, Round};
-    use tollgate_lab::{Provenance, Row};
-    use tollgate_model::measurement::ProcessRounds;
-    use tollgate_model::run::{SCHEMA, Tool};
-    use tollgate_model::{Case, Environment, Fact, Measured, Measurement, Outcome, Provenance as Executor};
-
     use super::*;
+    use crate::guest::{Experiment, Round};
+    use crate::{Provenance, Row};
 
-    fn gate(estimate: f64) -> Run {
-        let measured = Measured {
-            unit: Unit::Nanoseconds,
-            provenance: Executor::Hardware,
-            ops_per_sample: 1,
-            clock_hz: 2_000_000_000,
-            samples: vec![estimate; 3],
-            discarded: 0,
-            processes: vec![ProcessRounds { rounds: 3, ran: None, discarded: Vec::new() }],
-            counted: None,
-            counters: Vec::new(),
-            events: Vec::new(),
-            bytes_per_op: None,
-            group: "entry".to_owned(),
-            baseline: None,
-            notes: Vec::new(),
-            span_ns: None,
-            traced: Vec::new(),
-        };
-        let measurement = Measurement {
-            case: Case::plain("entry/syscall"),
-            outcome: Outcome::Measured(Box::new(measured)),
-        };
-        let facts = [(facts::CLOCK_HZ.to_owned(), Fact::known(2_000_000_000_i64, "a clock"))];
-        Run {
-            schema: SCHEMA,
-            tool: Tool { name: "tollgate".to_owned(), version: "0".to_owned() },
-            id: "20261121-015427-3f2a91c4".parse().expect("an id"),
-            label: None,
-            environment: Environment::Host,
-            session: None,
-            started: "2026-11-21T01:54:27Z".to_owned(),
-            finished: "2026-11-21T01:54:28Z".to_owned(),
-            facts: facts.into_iter().collect(),
-            measurements: vec![measurement],
+    /// A run with one latency, in ns, whose clock has 2 GHz.
+    fn gate(latency: f64) -> Entries {
+        Entries {
+            run: "20261121-015427-3f2a91c4".to_owned(),
+            hertz: 2e9,
+            latencies: [("entry/syscall", latency)].into(),
         }
     }
 

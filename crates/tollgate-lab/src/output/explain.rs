@@ -1,13 +1,13 @@
 //! One operation of an experiment, instruction by instruction.
 
 use serde::Serialize;
-use tollgate_lab::guest::{Expected, Experiment};
-use tollgate_lab::{Change, Moment};
 use tollgate_output::table::{heading, paragraph};
 use tollgate_x86::Vendor;
 use tollgate_x86::walk::Fault;
 
 use super::text;
+use crate::guest::{Expected, Experiment};
+use crate::{Change, Moment};
 
 /// The trace of an operation.
 #[derive(Serialize)]

@@ -1,10 +1,11 @@
 //! What was written, and where, in words.
 
-use tollgate_dump::output::{self, Item as Decoded, Position};
-use tollgate_lab::setup::{Item, Place};
+use tollgate_dump::output::{self as decode, Item as Decoded, Position};
 use tollgate_model::text::listed;
 use tollgate_x86::walk::{SegmentRegister, TableRegister};
 use tollgate_x86::{Descriptor, Rflags, WideGate, Width};
+
+use crate::setup::{Item, Place};
 
 /// Entries of page tables. SDM 3A, "4-level paging".
 const PRESENT: u64 = 1;

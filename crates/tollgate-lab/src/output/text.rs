@@ -1,11 +1,12 @@
 //! A run of the guest as text.
 
-use tollgate_lab::guest::{Ending, Fault, Group, Round};
-use tollgate_lab::{Defect, EngineNote, Mistake, Note, Obstacle, Provenance, Results, Row, Status};
 use tollgate_model::stats;
 use tollgate_output::figures;
 use tollgate_output::table::{Look, Table, paragraph};
 use tollgate_x86::walk::Exception;
+
+use crate::guest::{Ending, Fault, Group, Round};
+use crate::{Defect, EngineNote, Mistake, Note, Obstacle, Provenance, Results, Row, Status};
 
 /// The table, and its remarks.
 pub fn page(results: &Results, remarks: &[String], width: usize) -> String {

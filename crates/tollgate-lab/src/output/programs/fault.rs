@@ -4,13 +4,13 @@ use std::ops::Range;
 
 use serde::Serialize;
 use tollgate_dump::output::{Walked, walk};
-use tollgate_lab::Moment;
-use tollgate_lab::system::{ADDRESSES, Cause, Fault};
 use tollgate_model::text::clean;
 use tollgate_output::table::{heading, paragraph};
 use tollgate_x86::walk::Exception;
 
 use super::super::text;
+use crate::Moment;
+use crate::system::{ADDRESSES, Cause, Fault};
 
 #[derive(Serialize)]
 pub(super) struct FaultRecord {
