@@ -14,7 +14,7 @@ use crate::expensive::{self, Expense};
 use crate::quality;
 use crate::summary::{Row, State, Summary};
 
-pub(crate) use machine::lines as machine;
+pub use machine::lines as machine;
 pub(crate) use rows::headlines;
 
 /// The lines of the first screen.

@@ -5,11 +5,12 @@ mod hand;
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use hand::Hand;
+use tollgate_claims::{Document, Experiment, page};
 use tollgate_engine::{Plan, Selection, Topology, interrupt};
 use tollgate_model::Run;
 use tollgate_store::writing::Until;
 use tollgate_suites::{Extent, Size};
-use tollgate_view::claims::{Document, Experiment, page};
 
 use crate::args::Format;
 use crate::args::claims::ClaimsArgs;
@@ -17,7 +18,6 @@ use crate::destination::Destination;
 use crate::failure::{Failure, go_on};
 use crate::storage::Workplace;
 use crate::{out, run, say};
-use hand::Hand;
 
 /// Shows experiments with the figures at hand, of `--check` after those that are missing were measured.
 ///

@@ -7,10 +7,10 @@ use clap::{Arg, Command};
 use clap_complete::engine::ValueCompleter;
 use clap_complete::env::Shells;
 use clap_complete::{ArgValueCompleter, CompleteEnv, CompletionCandidate, PathCompleter};
+use tollgate_claims::Experiment;
 use tollgate_environments::{Runtime, Sched};
 use tollgate_store::kept::kept;
 use tollgate_suites::SUITES;
-use tollgate_view::claims::Experiment;
 
 use crate::args::{CompletionsArgs, command};
 use crate::failure::Failure;

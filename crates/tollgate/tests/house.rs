@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 use syn::visit::Visit;
 
 /// From the top: a crate imports from those that come after it.
-const FLOORS: [&str; 16] = [
+const FLOORS: [&str; 17] = [
     "tollgate",
+    "tollgate-claims",
     "tollgate-store",
     "tollgate-view",
     "tollgate-suites",

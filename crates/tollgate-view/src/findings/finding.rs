@@ -10,6 +10,7 @@ use crate::summary::{Figures, Summary};
 /// A sentence, and the rows that it is made from.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding {
+    /// The sentence.
     pub sentence: String,
     /// The cases; in JSON as they are named in patterns.
     #[serde(serialize_with = "names")]

@@ -12,7 +12,7 @@ use crate::{burdens, counts, facts};
 
 /// `Intel Xeon, 2 vCPU | L1d 48K  L2 2M  L3 105M | TSC 2.00 GHz, measured on CPU 1`, and
 /// `Linux 6.18.44 in KVM/Firecracker, nested | PTI off, retpolines`.
-pub(crate) fn lines(summary: &Summary) -> [String; 2] {
+pub fn lines(summary: &Summary) -> [String; 2] {
     let facts = &summary.run.facts;
     let text = |name: &str| facts::text(facts, name);
     let number = |name: &str| facts::number(facts, name);

@@ -1,12 +1,12 @@
 //! What is at hand of this machine: kept runs, facts, and the kernel's configuration.
 
+use tollgate_claims::{Config, Experiment, Known};
 use tollgate_engine::Topology;
 use tollgate_inspect::{Machine, running_config};
 use tollgate_model::{Case, Environment, Facts, Run};
 use tollgate_store::Kind;
 use tollgate_store::kept::{Entry, kept};
 use tollgate_suites::{Extent, Size};
-use tollgate_view::claims::{Config, Experiment, Known};
 use tollgate_view::facts::text;
 use tollgate_view::summary::Summary;
 

@@ -4,13 +4,13 @@ use std::borrow::Cow;
 
 use tollgate_output::figures::count;
 use tollgate_output::table::{Look, Table, heading, paragraph, styled};
+use tollgate_view::screen;
 use unicode_width::UnicodeWidthStr;
 
-use super::data::Experiment;
-use super::known::Known;
-use super::told::{Answered, Told, ToldClaim, ToldTable, told};
-use super::verdict::Verdict;
-use crate::screen;
+use crate::data::Experiment;
+use crate::known::Known;
+use crate::told::{Answered, Told, ToldClaim, ToldTable, told};
+use crate::verdict::Verdict;
 
 /// The text of the experiments with what is at hand; of several the verdicts first.
 pub fn page(experiments: &[Experiment], known: &Known, width: usize) -> String {

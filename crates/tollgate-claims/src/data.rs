@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::quantity::Quantity;
+use crate::quantity::Quantity;
 
 /// A published experiment.
 #[derive(Debug, Deserialize)]
@@ -163,7 +163,7 @@ macro_rules! files {
     ($($name:literal)*) => {
         /// The files of `claims/`, each with its text.
         const FILES: &[(&str, &str)] =
-            &[$(($name, include_str!(concat!("../../claims/", $name, ".json")))),*];
+            &[$(($name, include_str!(concat!("../claims/", $name, ".json")))),*];
     };
 }
 

@@ -8,11 +8,11 @@ use tollgate_model::traced::blame;
 use tollgate_model::{Fact, Unit};
 use tollgate_schedules::subject::Wish;
 use tollgate_schedules::{Limits, Verdict};
+use tollgate_view::facts;
+use tollgate_view::summary::{Figures, Row, State, Summary};
 
-use super::figure::{Answer, Bound, Figure};
-use super::known::{Known, row};
-use crate::facts;
-use crate::summary::{Figures, Row, State, Summary};
+use crate::figure::{Answer, Bound, Figure};
+use crate::known::{Known, row};
 
 /// What is asked for. One of the fields without a default says what; the others how.
 #[derive(Debug, Default, Deserialize)]

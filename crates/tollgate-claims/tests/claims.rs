@@ -5,6 +5,7 @@
 mod machines;
 #[path = "claims/published.rs"]
 mod published;
+#[path = "../../tollgate-view/tests/sessions/mod.rs"]
 mod sessions;
 
 use std::collections::BTreeSet;
@@ -13,9 +14,9 @@ use std::path::Path;
 use machines::MACHINES;
 use published::PUBLISHED;
 use sessions::{host, runs};
+use tollgate_claims::{Config, Document, Experiment, Known, Told, page, told};
 use tollgate_model::{Case, Facts, Run};
 use tollgate_suites::{Extent, Size};
-use tollgate_view::claims::{Config, Document, Experiment, Known, Told, page, told};
 use tollgate_view::summary::Summary;
 
 /// Evaluates with these runs, on a machine with these cases.

@@ -4,6 +4,8 @@
 //! The data lies in `claims/` of this crate, a JSON file an experiment ([`data`]). A cell of a table is either a printed figure or a
 //! `quantity`, which names what is its counterpart here. [`told()`] evaluates an experiment once; text and JSON are written from that.
 
+#![forbid(unsafe_code)]
+
 pub mod data;
 mod figure;
 mod known;
@@ -16,3 +18,8 @@ pub use data::Experiment;
 pub use known::{Config, Known};
 pub use page::page;
 pub use told::{Document, Told, told};
+
+// The examples of the README are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -2,8 +2,7 @@
 
 use tollgate_kconfig::{Configuration, Counts};
 use tollgate_model::{Case, Facts};
-
-use crate::summary::{Row, Summary};
+use tollgate_view::summary::{Row, Summary};
 
 /// The configuration of the kernel that the runs were made on.
 pub type Config = Result<Configuration, String>;

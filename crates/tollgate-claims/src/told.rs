@@ -2,14 +2,14 @@
 
 use serde::Serialize;
 use tollgate_suites::matches;
+use tollgate_view::findings;
+use tollgate_view::summary::Summary;
 
-use super::data::{Cell, Experiment, Grid, Listing, Words};
-use super::figure::Answer;
-use super::known::Known;
-use super::quantity::Missing;
-use super::verdict::{Verdict, judged};
-use crate::findings;
-use crate::summary::Summary;
+use crate::data::{Cell, Experiment, Grid, Listing, Words};
+use crate::figure::Answer;
+use crate::known::Known;
+use crate::quantity::Missing;
+use crate::verdict::{Verdict, judged};
 
 /// An experiment with this machine's figures.
 #[derive(Debug, Serialize)]
@@ -186,7 +186,7 @@ fn found(pattern: &str, known: &Known) -> Vec<String> {
 }
 
 /// The sentence with its figures; where one is missing, why.
-fn filled(words: &str, with: &[super::quantity::Quantity], known: &Known) -> String {
+fn filled(words: &str, with: &[crate::quantity::Quantity], known: &Known) -> String {
     let mut text = String::new();
     let mut parts = words.split("{}");
     text.push_str(parts.next().unwrap_or_default());

@@ -3,9 +3,9 @@
 use serde::Serialize;
 use tollgate_output::figures;
 
-use super::data::{Claim, Condition};
-use super::figure::{Answer, Figure};
-use super::known::Known;
+use crate::data::{Claim, Condition};
+use crate::figure::{Answer, Figure};
+use crate::known::Known;
 
 /// The verdict on a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
