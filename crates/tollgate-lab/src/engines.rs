@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use tollgate_kvm::Kvm;
 use tollgate_x86::Vendor;
 
-use crate::{Accelerator, Engine, Interpreter, Kvm, LabError, Machine, Provenance, Qemu};
+use crate::kvm::provenance;
+use crate::{Accelerator, Engine, Interpreter, LabError, Machine, Provenance, Qemu};
 
 const MEMORY: usize = 16 << 20;
 /// A limit above what all experiments together execute.
@@ -94,7 +96,7 @@ fn interpreter(notes: Vec<EngineNote>) -> Chosen {
 
 fn kvm() -> Result<Chosen, LabError> {
     let kvm = Kvm::open()?;
-    let emulated = match kvm.calibrate().provenance() {
+    let emulated = match provenance(kvm.calibrate()) {
         Provenance::KvmEmulated { why } => Some(why),
         _ => None,
     };

@@ -1,11 +1,8 @@
-//! Shared parts of the engines that run the guest in another program or the kernel.
+//! Shared parts of the engines.
 
 use std::time::{Duration, Instant};
 
 use crate::{LabError, Machine};
-
-/// Bytes that a guest may write to its serial port. A run of all experiments writes a few thousand.
-pub(crate) const MAX_SERIAL: usize = 1 << 20;
 
 /// Whether an image fits into the machine's memory.
 ///
@@ -17,18 +14,6 @@ pub(crate) fn fits(image: &[u8], base: u64, machine: Machine) -> Result<(), LabE
         return Ok(());
     }
     Err(LabError::TooLarge { image: image.len(), base, memory: machine.memory })
-}
-
-/// Adds to what the guest wrote; a clause where that is too much.
-pub(crate) fn written(serial: &mut Vec<u8>, bytes: &[u8]) -> Option<String> {
-    let room = MAX_SERIAL.saturating_sub(serial.len());
-    serial.extend_from_slice(&bytes[..bytes.len().min(room)]);
-    (bytes.len() > room).then(|| format!("it wrote more than {MAX_SERIAL} bytes to its serial port"))
-}
-
-/// The time limit as a reason, in a clause.
-pub(crate) fn out_of_patience(patience: Duration) -> String {
-    format!("it was stopped after {patience:?}")
 }
 
 /// Bytes in hexadecimal, with spaces between them.
@@ -96,15 +81,6 @@ mod tests {
         fn no_address_overflows(len in 0usize..64, base: u64, memory: usize) {
             let fits = fits(&vec![0; len], base, machine(memory)).is_ok();
             prop_assert_eq!(fits, u128::from(base) + len as u128 <= memory as u128);
-        }
-
-        #[test]
-        fn what_is_written_has_a_bound(parts in proptest::collection::vec(0usize..(MAX_SERIAL / 2), 0..6)) {
-            let mut serial = Vec::new();
-            let refused = parts.iter().filter_map(|&part| written(&mut serial, &vec![1; part])).count();
-            let all: usize = parts.iter().sum();
-            prop_assert_eq!(serial.len(), all.min(MAX_SERIAL));
-            prop_assert_eq!(refused > 0, all > MAX_SERIAL);
         }
     }
 }

@@ -1,146 +1,38 @@
-//! KVM: a virtual machine with one processor, some memory and two ports, and no kernel image.
-//!
-//! - `vm`: the machine, from nothing to a processor that can be entered. `memory`: its memory.
-//! - `state`: the registers that a guest is entered with.
-//! - `run`: runs the guest, serves its ports, and says why it ended. `exit`: the reasons, in clauses.
-//! - `alarm`: the time limit of a guest.
-//! - `calibration`: whether the processor itself executes the guest's ring 0. `statistics`: KVM's counters.
-//!
-//! A run has a thread of its own, and a virtual machine that is gone when the thread ends.
-//!
-//! Source: the kernel's Documentation/virt/kvm/api.rst.
+//! KVM as an engine: the processor is the host's.
 
-mod alarm;
-mod calibration;
-mod exit;
-mod memory;
-mod run;
-mod state;
-mod statistics;
 #[cfg(test)]
 mod tests;
-mod vm;
 
-use std::io;
-use std::sync::OnceLock;
-use std::time::Duration;
+use tollgate_kvm::{Calibration, Guest, Kvm, KvmError, Left};
 
-use kvm_bindings::{CpuId, KVM_API_VERSION, KVM_MAX_CPUID_ENTRIES};
-use kvm_ioctls::Cap;
-
-pub use calibration::{Calibration, Counted};
-
-use crate::host::{fits, plainly};
-use crate::{Engine, LabError, Machine, Output};
-use alarm::Alarm;
-use vm::Vm;
-
-/// KVM, open.
-#[derive(Debug)]
-pub struct Kvm {
-    kvm: kvm_ioctls::Kvm,
-    /// The answer of KVM_GET_SUPPORTED_CPUID: all that this processor and this KVM can give a guest.
-    cpuid: CpuId,
-    calibration: OnceLock<Calibration>,
-}
-
-impl Kvm {
-    /// Opens /dev/kvm and asks for what a guest needs.
-    ///
-    /// # Errors
-    /// [`LabError::Unavailable`]: it is not there, may not be opened, or is of another kind than is known here.
-    pub fn open() -> Result<Self, LabError> {
-        let kvm = kvm_ioctls::Kvm::new().map_err(|error| unavailable(not_opened(error.errno())))?;
-        let version = kvm.get_api_version();
-        if u32::try_from(version) != Ok(KVM_API_VERSION) {
-            return Err(unavailable(format!("its interface is version {version}, not {KVM_API_VERSION}")));
-        }
-        for (cap, name) in [(Cap::UserMemory, "KVM_CAP_USER_MEMORY"), (Cap::ExtCpuid, "KVM_CAP_EXT_CPUID")] {
-            if !kvm.check_extension(cap) {
-                return Err(unavailable(format!("it does not offer {name}")));
-            }
-        }
-        let cpuid = kvm.get_supported_cpuid(KVM_MAX_CPUID_ENTRIES).map_err(of("KVM_GET_SUPPORTED_CPUID"))?;
-        Ok(Self { kvm, cpuid, calibration: OnceLock::new() })
-    }
-
-    /// Whether the processor itself executes a guest's ring 0: measured once, in some milliseconds.
-    pub fn calibrate(&self) -> &Calibration {
-        self.calibration.get_or_init(|| calibration::calibrate(self))
-    }
-
-    /// A virtual machine with so many bytes of memory is made in a thread of its own, where `work` may use it for as
-    /// long as `patience` lasts. The thread handles no signals, and whatever signal it gets ends with it.
-    fn with_vm<T: Send>(
-        &self,
-        memory: usize,
-        patience: Duration,
-        work: impl FnOnce(&mut Vm, &Alarm) -> Result<T, LabError> + Send,
-    ) -> Result<T, LabError> {
-        std::thread::scope(|scope| {
-            let thread = std::thread::Builder::new().name("vcpu".to_owned()).spawn_scoped(scope, || {
-                let alarm = Alarm::after(patience)
-                    .map_err(|error| unavailable(format!("no timer: {}", plainly(error))))?;
-                let mut vm = Vm::new(&self.kvm, &self.cpuid, memory)?;
-                alarm.reaches(&vm.vcpu).map_err(of_io("KVM_SET_SIGNAL_MASK"))?;
-                work(&mut vm, &alarm)
-            });
-            let thread = thread.map_err(of_io("no thread"))?;
-            thread.join().unwrap_or_else(|_| Err(unavailable("its thread has died".to_owned())))
-        })
-    }
-}
+use crate::host::fits;
+use crate::{Engine, LabError, Machine, Output, Provenance};
 
 impl Engine for Kvm {
-    /// The processor is the host's: `machine.vendor` and `machine.instructions` do not count here. Its thread may run
-    /// where the caller's may, so that a pinned caller pins it as well.
+    /// `machine.vendor` and `machine.instructions` do not count here. Its thread may run where the caller's may, so that a pinned
+    /// caller pins it as well.
     fn run(&self, image: &[u8], base: u64, entry: u64, machine: Machine) -> Result<Output, LabError> {
         fits(image, base, machine)?;
-        let provenance = self.calibrate().provenance();
-        self.with_vm(machine.memory, machine.patience, |vm, alarm| {
-            vm.load(image, base)?;
-            vm.enter(entry, state::protected)?;
-            let mut serial = Vec::new();
-            let cut_short = run::run(vm, alarm, &mut serial);
-            // Memory comes in whole pages; the guest gets the requested size.
-            let mut memory = vm.memory.copy();
-            memory.truncate(machine.memory);
-            Ok(Output {
-                serial,
-                provenance,
-                cut_short,
-                memory: Some(memory),
-                counts: None,
-                unknown: Vec::new(),
-            })
-        })
+        let provenance = provenance(self.calibrate());
+        let guest = Guest { image, base, entry, memory: machine.memory, patience: machine.patience };
+        let Left { serial, memory, cut_short } = Kvm::run(self, guest)?;
+        Ok(Output { serial, provenance, cut_short, memory: Some(memory), counts: None, unknown: Vec::new() })
     }
 }
 
-fn unavailable(why: String) -> LabError {
-    LabError::Unavailable { engine: "KVM", why }
+/// The provenance of guests on a KVM with this calibration.
+pub(crate) fn provenance(calibration: &Calibration) -> Provenance {
+    match calibration.is_emulated() {
+        true => Provenance::KvmEmulated { why: calibration.to_string() },
+        false => Provenance::Kvm,
+    }
 }
 
-/// Makes an error of a request that KVM refused.
-fn of(request: &'static str) -> impl Fn(kvm_ioctls::Error) -> LabError {
-    move |error| unavailable(format!("{request}: {}", plainly(io::Error::from_raw_os_error(error.errno()))))
-}
-
-fn of_io(what: &'static str) -> impl Fn(io::Error) -> LabError {
-    move |error| unavailable(format!("{what}: {}", plainly(error)))
-}
-
-/// Why /dev/kvm was not opened.
-fn not_opened(errno: i32) -> String {
-    let error = plainly(io::Error::from_raw_os_error(errno));
-    match errno {
-        libc::ENOENT => {
-            "there is no /dev/kvm: no virtualization by hardware, or the module is not loaded".to_owned()
+impl From<KvmError> for LabError {
+    fn from(error: KvmError) -> Self {
+        match error {
+            KvmError::TooLarge { image, base, memory } => Self::TooLarge { image, base, memory },
+            KvmError::Unavailable { why } => Self::Unavailable { engine: "KVM", why },
         }
-        libc::EACCES | libc::EPERM => {
-            format!("/dev/kvm may not be opened ({error}): the group kvm may, as a rule")
-        }
-        libc::ENODEV | libc::ENXIO => format!("/dev/kvm has no module behind it ({error})"),
-        _ => format!("/dev/kvm could not be opened ({error})"),
     }
 }

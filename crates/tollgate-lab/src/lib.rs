@@ -1,7 +1,7 @@
 //! A small kernel that sets up descriptor tables, a TSS and the MSRs of kernel entry, and crosses the rings by every
 //! mechanism without an operating system, so that the processor's share of a latency is known apart from the kernel's.
 //!
-//! [`guest`] is that kernel and its experiments. Three engines run it: [`Kvm`], [`Qemu`], and an [`Interpreter`] that
+//! [`guest`] is that kernel and its experiments. Three engines run it: [`Kvm`](tollgate_kvm::Kvm), [`Qemu`], and an [`Interpreter`] that
 //! needs nothing; as [`media`] it boots elsewhere. [`run()`] chooses an engine, repeats the experiments on machine after machine, and returns typed
 //! [`Results`], and [`output`] shows them; [`system::run`] runs programs of one's own in ring 3 under the same kernel. The crate prints nothing.
 
@@ -29,7 +29,6 @@ pub use engine::{Engine, LabError, Machine, Output, Provenance, Unknown};
 pub use engines::{EngineChoice, EngineNote, machine};
 pub use interpreter::{Change, Counts, Effect, Interpreter, Moment, Registers, Window};
 pub use judgement::{Defect, Mistake, Obstacle, Status};
-pub use kvm::{Calibration, Counted, Kvm};
 pub use qemu::{Accelerator, Qemu};
 pub use references::References;
 pub use schedule::{Note, Results, Row, run, serial};

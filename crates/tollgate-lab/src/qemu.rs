@@ -19,7 +19,9 @@ use std::time::{Duration, Instant};
 use tollgate_os::{memfd, programs::find_in};
 use tollgate_x86::Vendor;
 
-use crate::host::{fits, out_of_patience, plainly, written};
+use tollgate_kvm::{out_of_patience, written};
+
+use crate::host::{fits, plainly};
 use crate::{Engine, LabError, Machine, Output, Provenance};
 use process::{End, Process};
 

@@ -10,19 +10,20 @@ use std::path::{Path, PathBuf};
 use syn::visit::Visit;
 
 /// From the top: a crate imports from those that come after it.
-const FLOORS: [&str; 17] = [
+const FLOORS: [&str; 18] = [
     "tollgate",
     "tollgate-claims",
     "tollgate-store",
     "tollgate-view",
     "tollgate-suites",
-    "tollgate-environments",
     "tollgate-lab",
+    "tollgate-environments",
     "tollgate-engine",
     "tollgate-trace",
     "tollgate-dump",
     "tollgate-inspect",
     "tollgate-kconfig",
+    "tollgate-kvm",
     "tollgate-schedules",
     "tollgate-output",
     "tollgate-os",

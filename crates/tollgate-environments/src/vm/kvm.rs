@@ -1,9 +1,9 @@
 //! Whether a guest runs under KVM. There are machines on which KVM emulates the guest's ring 0: a Linux there would need hours, and its
-//! times would be the emulator's. So a loop is timed in ring 0 first, as the lab does it (`tollgate_lab::Calibration`).
+//! times would be the emulator's. So a loop is timed in ring 0 first, as the lab does it (`tollgate_kvm::Calibration`).
 
 use std::sync::OnceLock;
 
-use tollgate_lab::Kvm;
+use tollgate_kvm::Kvm;
 
 use crate::error::{EnvironmentError, unusable};
 use crate::spec::{Accel, Vm};

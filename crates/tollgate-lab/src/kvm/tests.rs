@@ -27,7 +27,7 @@ fn a_guest_writes_and_ends() {
     assert_eq!(memory.len(), 16 << 20);
     let code = &memory[usize::try_from(BASE).unwrap() + 32..][..HELLO.len()];
     assert_eq!(code, HELLO);
-    assert_eq!(output.provenance, kvm.calibrate().provenance());
+    assert_eq!(output.provenance, provenance(kvm.calibrate()));
     assert_eq!(run(&kvm, END, LONG).cut_short, None);
 }
 
@@ -36,7 +36,7 @@ fn the_loop_is_timed_or_the_reason_is_given() {
     let Some(kvm) = kvm() else { return };
     let calibration = kvm.calibrate();
     eprintln!("{calibration}");
-    match (calibration, calibration.provenance()) {
+    match (calibration, provenance(calibration)) {
         (Calibration::Ran { ticks, iterations, counted }, provenance) => {
             assert!(*ticks > u64::from(*iterations) / 8, "no processor makes eight iterations a tick");
             let counted_emulated = counted.is_some_and(|counted| counted.emulated * 2 > counted.instructions);
@@ -88,13 +88,13 @@ fn an_image_of_nothing_has_a_clause() {
     let Some(kvm) = kvm() else { return };
     // Zeroes are instructions: each adds AL to where EAX points, which is behind the memory.
     for image in [&[][..], &[0; 4096]] {
-        let output = kvm.run(image, BASE, BASE, machine(LONG)).unwrap();
+        let output = Engine::run(&kvm, image, BASE, BASE, machine(LONG)).unwrap();
         let why = output.cut_short.unwrap();
         assert!(why.contains("2badb002") || why.contains("emulate"), "{why}");
     }
     // Nothing is at these addresses, and 32-bit mode cannot express the second.
     for entry in [0xd000_0000, u64::MAX] {
-        let output = kvm.run(&[], BASE, entry, machine(SHORT)).unwrap();
+        let output = Engine::run(&kvm, &[], BASE, entry, machine(SHORT)).unwrap();
         assert!(output.cut_short.is_some_and(|why| !why.is_empty()), "{entry:x}");
     }
 }
@@ -104,12 +104,12 @@ fn what_does_not_fit_is_refused() {
     let Some(kvm) = kvm() else { return };
     let (image, entry) = bootable(HELLO);
     let small = Machine { memory: (1 << 20) + image.len() - 1, ..machine(LONG) };
-    assert!(matches!(kvm.run(&image, BASE, entry, small), Err(LabError::TooLarge { .. })));
+    assert!(matches!(Engine::run(&kvm, &image, BASE, entry, small), Err(LabError::TooLarge { .. })));
     let exact = Machine { memory: (1 << 20) + image.len(), ..machine(LONG) };
-    let output = kvm.run(&image, BASE, entry, exact).unwrap();
+    let output = Engine::run(&kvm, &image, BASE, entry, exact).unwrap();
     assert_eq!((output.cut_short, output.memory.map(|memory| memory.len())), (None, Some(exact.memory)));
     let huge = Machine { memory: 4 << 30, ..machine(LONG) };
-    let refused = kvm.run(&image, BASE, entry, huge).unwrap_err().to_string();
+    let refused = Engine::run(&kvm, &image, BASE, entry, huge).unwrap_err().to_string();
     assert!(refused.starts_with("KVM cannot be used: more than 3 GiB of memory"), "{refused}");
 }
 
@@ -145,11 +145,4 @@ fn no_handler_is_touched() {
     assert!(is_default(), "the signal's default disposition ends a process");
     assert!(run(&kvm, LOOP, SHORT).cut_short.is_some());
     assert!(is_default());
-}
-
-#[test]
-fn why_it_is_not_opened_is_said() {
-    assert!(not_opened(libc::ENOENT).starts_with("there is no /dev/kvm"));
-    assert!(not_opened(libc::EACCES).contains("(Permission denied)"));
-    assert!(not_opened(libc::EBUSY).ends_with("could not be opened (Device or resource busy)"));
 }

@@ -5,10 +5,9 @@
 use kvm_bindings::{CpuId, kvm_sregs, kvm_userspace_memory_region};
 use kvm_ioctls::{VcpuFd, VmFd};
 
-use super::memory::Memory;
-use super::state::registers;
-use super::{of, of_io, unavailable};
-use crate::LabError;
+use crate::memory::Memory;
+use crate::state::registers;
+use crate::{KvmError, of, of_io, unavailable};
 
 /// Above it, below 4 GiB, are the pages that KVM itself may take and the local APIC's.
 const MAX_MEMORY: usize = 3 << 30;
@@ -29,7 +28,7 @@ pub(super) struct Vm {
 
 impl Vm {
     /// Makes one with so many bytes of memory from address 0.
-    pub fn new(kvm: &kvm_ioctls::Kvm, cpuid: &CpuId, bytes: usize) -> Result<Self, LabError> {
+    pub fn new(kvm: &kvm_ioctls::Kvm, cpuid: &CpuId, bytes: usize) -> Result<Self, KvmError> {
         if bytes > MAX_MEMORY {
             return Err(unavailable(format!("more than 3 GiB of memory are asked for: {bytes} bytes")));
         }
@@ -52,15 +51,15 @@ impl Vm {
         Ok(Self { vcpu, _vm: vm, memory })
     }
 
-    pub fn load(&mut self, image: &[u8], base: u64) -> Result<(), LabError> {
+    pub fn load(&mut self, image: &[u8], base: u64) -> Result<(), KvmError> {
         if self.memory.write(base, image) {
             return Ok(());
         }
-        Err(LabError::TooLarge { image: image.len(), base, memory: self.memory.bytes })
+        Err(KvmError::TooLarge { image: image.len(), base, memory: self.memory.bytes })
     }
 
     /// The processor is to begin at `entry`, in the state that `set` gives it.
-    pub fn enter(&mut self, entry: u64, set: impl Fn(&mut kvm_sregs)) -> Result<(), LabError> {
+    pub fn enter(&mut self, entry: u64, set: impl Fn(&mut kvm_sregs)) -> Result<(), KvmError> {
         let mut sregs = self.vcpu.get_sregs().map_err(of("KVM_GET_SREGS"))?;
         set(&mut sregs);
         self.vcpu.set_sregs(&sregs).map_err(of("KVM_SET_SREGS"))?;

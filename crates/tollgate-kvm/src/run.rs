@@ -4,10 +4,14 @@ use std::io;
 
 use kvm_ioctls::VcpuExit;
 
-use super::alarm::Alarm;
-use super::exit;
-use super::vm::Vm;
-use crate::host::{plainly, written};
+use tollgate_model::text::plainly;
+
+use crate::alarm::Alarm;
+use crate::exit;
+use crate::vm::Vm;
+
+/// Bytes that a guest may write to its serial port. A run of all experiments of the lab writes a few thousand.
+const MAX_SERIAL: usize = 1 << 20;
 
 /// COM1: where the guest writes.
 const COM1: u16 = 0x3f8;
@@ -36,11 +40,36 @@ pub(super) fn run(vm: &mut Vm, alarm: &Alarm, serial: &mut Vec<u8>) -> Option<St
             Ok(exit) => Some(exit::clause(&exit)),
             Err(error) => match error.errno() {
                 libc::EINTR | libc::EAGAIN => alarm.rung(),
-                errno => Some(format!("KVM_RUN failed: {}", plainly(io::Error::from_raw_os_error(errno)))),
+                errno => Some(format!("KVM_RUN failed: {}", plainly(&io::Error::from_raw_os_error(errno)))),
             },
         };
         if why.is_some() {
             return why;
+        }
+    }
+}
+
+/// Adds to what a guest wrote; a clause where that is too much.
+pub fn written(serial: &mut Vec<u8>, bytes: &[u8]) -> Option<String> {
+    let room = MAX_SERIAL.saturating_sub(serial.len());
+    serial.extend_from_slice(&bytes[..bytes.len().min(room)]);
+    (bytes.len() > room).then(|| format!("it wrote more than {MAX_SERIAL} bytes to its serial port"))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn what_is_written_has_a_bound(parts in proptest::collection::vec(0usize..(MAX_SERIAL / 2), 0..6)) {
+            let mut serial = Vec::new();
+            let refused = parts.iter().filter_map(|&part| written(&mut serial, &vec![1; part])).count();
+            let all: usize = parts.iter().sum();
+            prop_assert_eq!(serial.len(), all.min(MAX_SERIAL));
+            prop_assert_eq!(refused > 0, all > MAX_SERIAL);
         }
     }
 }

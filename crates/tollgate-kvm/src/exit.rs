@@ -10,8 +10,7 @@ use kvm_bindings::{
 };
 use kvm_ioctls::VcpuExit;
 
-use super::vm::Vm;
-use crate::host::hex;
+use crate::vm::Vm;
 
 const LONGEST: usize = 15;
 
@@ -98,7 +97,14 @@ fn shown(bytes: &[u8], bits: u32, rip: u64) -> String {
         text.insert_str(0, ", ");
     }
     let len = if instruction.is_invalid() { bytes.len() } else { instruction.len() };
-    if bytes.is_empty() { String::new() } else { format!(": {}{text}", hex(&bytes[..len.min(bytes.len())])) }
+    if bytes.is_empty() {
+        String::new()
+    } else {
+        format!(
+            ": {}{text}",
+            bytes.iter().take(len).map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ")
+        )
+    }
 }
 
 #[cfg(test)]

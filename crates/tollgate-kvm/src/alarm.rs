@@ -16,7 +16,10 @@ use kvm_ioctls::VcpuFd;
 use tollgate_os::signals::Set;
 use tollgate_os::timer::Timer;
 
-use crate::host::out_of_patience;
+/// The time limit as a reason, in a clause.
+pub fn out_of_patience(patience: Duration) -> String {
+    format!("it was stopped after {patience:?}")
+}
 
 /// KVM_SET_SIGNAL_MASK, `_IOW(KVMIO, 0x8b, struct kvm_signal_mask)` in linux/kvm.h.
 const SET_SIGNAL_MASK: libc::c_ulong = 0x4004_ae8b;

@@ -1,0 +1,193 @@
+//! KVM: a virtual machine with one processor, some memory and two ports, and no kernel image.
+//!
+//! - `vm`: the machine, from nothing to a processor that can be entered. `memory`: its memory.
+//! - `state`: the registers that a guest is entered with.
+//! - `run`: runs the guest, serves its ports, and says why it ended. `exit`: the reasons, in clauses.
+//! - `alarm`: the time limit of a guest.
+//! - `calibration`: whether the processor itself executes the guest's ring 0. `statistics`: KVM's counters.
+//!
+//! A run has a thread of its own, and a virtual machine that is gone when the thread ends.
+//!
+//! Source: the kernel's Documentation/virt/kvm/api.rst.
+
+#![deny(unsafe_code)]
+
+mod alarm;
+mod calibration;
+mod exit;
+mod memory;
+mod run;
+mod state;
+mod statistics;
+mod vm;
+
+use std::io;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use kvm_bindings::{CpuId, KVM_API_VERSION, KVM_MAX_CPUID_ENTRIES};
+use kvm_ioctls::Cap;
+
+pub use alarm::out_of_patience;
+pub use calibration::{Calibration, Counted};
+pub use run::written;
+
+use alarm::Alarm;
+use tollgate_model::text::plainly;
+use vm::Vm;
+
+/// An image, and the machine that runs it.
+#[derive(Debug, Clone, Copy)]
+pub struct Guest<'a> {
+    /// Its bytes.
+    pub image: &'a [u8],
+    /// Where they lie.
+    pub base: u64,
+    /// The address that is entered first, in flat 32-bit protected mode as multiboot leaves it.
+    pub entry: u64,
+    /// Bytes of memory, from address 0.
+    pub memory: usize,
+    /// The limit of wall-clock time.
+    pub patience: Duration,
+}
+
+/// What a guest left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Left {
+    /// What it wrote to its serial port.
+    pub serial: Vec<u8>,
+    /// Its memory.
+    pub memory: Vec<u8>,
+    /// Why it ended, where it did not end itself by a byte to port F4h: a clause.
+    pub cut_short: Option<String>,
+}
+
+/// Why a guest was not run.
+#[expect(missing_docs, reason = "the sentence of a variant speaks of its fields")]
+#[derive(Debug, thiserror::Error)]
+pub enum KvmError {
+    /// The bytes of the image, loaded at its base, do not fit into the bytes of memory.
+    #[error("an image of {image} bytes at {base:x} does not fit into {memory} bytes of memory")]
+    TooLarge { image: usize, base: u64, memory: usize },
+    /// KVM is not there, or may not be used: why, in a clause.
+    #[error("KVM cannot be used: {why}")]
+    Unavailable { why: String },
+}
+
+/// KVM, open.
+#[derive(Debug)]
+pub struct Kvm {
+    kvm: kvm_ioctls::Kvm,
+    /// The answer of KVM_GET_SUPPORTED_CPUID: all that this processor and this KVM can give a guest.
+    cpuid: CpuId,
+    calibration: OnceLock<Calibration>,
+}
+
+impl Kvm {
+    /// Opens /dev/kvm and asks for what a guest needs.
+    ///
+    /// # Errors
+    /// [`KvmError::Unavailable`]: it is not there, may not be opened, or is of another kind than is known here.
+    pub fn open() -> Result<Self, KvmError> {
+        let kvm = kvm_ioctls::Kvm::new().map_err(|error| unavailable(not_opened(error.errno())))?;
+        let version = kvm.get_api_version();
+        if u32::try_from(version) != Ok(KVM_API_VERSION) {
+            return Err(unavailable(format!("its interface is version {version}, not {KVM_API_VERSION}")));
+        }
+        for (cap, name) in [(Cap::UserMemory, "KVM_CAP_USER_MEMORY"), (Cap::ExtCpuid, "KVM_CAP_EXT_CPUID")] {
+            if !kvm.check_extension(cap) {
+                return Err(unavailable(format!("it does not offer {name}")));
+            }
+        }
+        let cpuid = kvm.get_supported_cpuid(KVM_MAX_CPUID_ENTRIES).map_err(of("KVM_GET_SUPPORTED_CPUID"))?;
+        Ok(Self { kvm, cpuid, calibration: OnceLock::new() })
+    }
+
+    /// Whether the processor itself executes a guest's ring 0: measured once, in some milliseconds.
+    pub fn calibrate(&self) -> &Calibration {
+        self.calibration.get_or_init(|| calibration::calibrate(self))
+    }
+
+    /// Runs a guest on the host's processor. Its thread may run where the caller's may, so that a pinned caller pins it as well.
+    ///
+    /// # Errors
+    /// [`KvmError`] where it could not be run at all. That it was stopped is no error.
+    pub fn run(&self, guest: Guest<'_>) -> Result<Left, KvmError> {
+        self.with_vm(guest.memory, guest.patience, |vm, alarm| {
+            vm.load(guest.image, guest.base)?;
+            vm.enter(guest.entry, state::protected)?;
+            let mut serial = Vec::new();
+            let cut_short = run::run(vm, alarm, &mut serial);
+            // Memory comes in whole pages; the guest gets the requested size.
+            let mut memory = vm.memory.copy();
+            memory.truncate(guest.memory);
+            Ok(Left { serial, memory, cut_short })
+        })
+    }
+
+    /// A virtual machine with so many bytes of memory is made in a thread of its own, where `work` may use it for as
+    /// long as `patience` lasts. The thread handles no signals, and whatever signal it gets ends with it.
+    fn with_vm<T: Send>(
+        &self,
+        memory: usize,
+        patience: Duration,
+        work: impl FnOnce(&mut Vm, &Alarm) -> Result<T, KvmError> + Send,
+    ) -> Result<T, KvmError> {
+        std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new().name("vcpu".to_owned()).spawn_scoped(scope, || {
+                let alarm = Alarm::after(patience)
+                    .map_err(|error| unavailable(format!("no timer: {}", plainly(&error))))?;
+                let mut vm = Vm::new(&self.kvm, &self.cpuid, memory)?;
+                alarm.reaches(&vm.vcpu).map_err(of_io("KVM_SET_SIGNAL_MASK"))?;
+                work(&mut vm, &alarm)
+            });
+            let thread = thread.map_err(of_io("no thread"))?;
+            thread.join().unwrap_or_else(|_| Err(unavailable("its thread has died".to_owned())))
+        })
+    }
+}
+
+fn unavailable(why: String) -> KvmError {
+    KvmError::Unavailable { why }
+}
+
+/// Makes an error of a request that KVM refused.
+fn of(request: &'static str) -> impl Fn(kvm_ioctls::Error) -> KvmError {
+    move |error| unavailable(format!("{request}: {}", plainly(&io::Error::from_raw_os_error(error.errno()))))
+}
+
+fn of_io(what: &'static str) -> impl Fn(io::Error) -> KvmError {
+    move |error| unavailable(format!("{what}: {}", plainly(&error)))
+}
+
+/// Why /dev/kvm was not opened.
+fn not_opened(errno: i32) -> String {
+    let error = plainly(&io::Error::from_raw_os_error(errno));
+    match errno {
+        libc::ENOENT => {
+            "there is no /dev/kvm: no virtualization by hardware, or the module is not loaded".to_owned()
+        }
+        libc::EACCES | libc::EPERM => {
+            format!("/dev/kvm may not be opened ({error}): the group kvm may, as a rule")
+        }
+        libc::ENODEV | libc::ENXIO => format!("/dev/kvm has no module behind it ({error})"),
+        _ => format!("/dev/kvm could not be opened ({error})"),
+    }
+}
+
+// The examples of the README are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn why_it_is_not_opened_is_said() {
+        assert!(not_opened(libc::ENOENT).starts_with("there is no /dev/kvm"));
+        assert!(not_opened(libc::EACCES).contains("(Permission denied)"));
+        assert!(not_opened(libc::EBUSY).ends_with("could not be opened (Device or resource busy)"));
+    }
+}
