@@ -25,6 +25,7 @@
 //! - `running_config`: the configuration of the kernel that a machine runs, read by `tollgate-kconfig`.
 //! - `ring3`, `ring0`, `mechanisms`: the descriptor tables as each ring sees them, and the ways into the kernel.
 //! - [`kernel_base`]: whether the kernel itself was moved. [`aslr`]: the measured random bits of a program's addresses.
+//!   [`output`] shows both.
 
 #![deny(unsafe_code)]
 
@@ -53,6 +54,7 @@ mod memory;
 mod mitigation;
 mod moments;
 mod mounts;
+pub mod output;
 mod permission;
 mod power;
 mod process;

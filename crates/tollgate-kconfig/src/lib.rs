@@ -11,7 +11,8 @@
 //! Every input is untrusted: reads and unpacking are bounded, and no input makes this crate panic.
 //!
 //! Files, from the ground up: `compression` (recognised by its first bytes), `error`, `lz4`, `unpack`; `value` and `text`
-//! (the format); `image` and `embedded` (kernel images); `read`; `areas`, `compare`, `command_line`.
+//! (the format); `image` and `embedded` (kernel images); `read`; `areas`, `compare`, `command_line`; [`output`],
+//! which shows one configuration, or the differences of several.
 
 #![forbid(unsafe_code)]
 
@@ -23,6 +24,7 @@ mod embedded;
 mod error;
 mod image;
 mod lz4;
+pub mod output;
 mod read;
 mod text;
 mod unpack;

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use tollgate_dump::output::Unfit;
 use tollgate_engine::interrupt;
+use tollgate_kconfig::output::NoSuchArea;
 use tollgate_lab::LabError;
 use tollgate_model::traced::Ended;
 use tollgate_store::KeepError;
@@ -12,7 +13,6 @@ use tollgate_store::destination::{HomeError, NoTime};
 use tollgate_store::edit::EditError;
 use tollgate_store::fleet::{ContentsError, PrepareError, PruneError};
 use tollgate_store::kept::FindError;
-use tollgate_view::inspect::config::NoSuchArea;
 
 use crate::say;
 

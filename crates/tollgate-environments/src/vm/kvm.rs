@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn the_answer_of_this_machine_is_the_lab_s() {
+    fn the_answer_of_this_machine_is_that_of_the_timed_loop() {
         let is_executed = Kvm::open().is_ok_and(|kvm| !kvm.calibrate().is_emulated());
         match refusal() {
             None => assert!(is_executed),

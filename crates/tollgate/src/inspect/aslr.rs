@@ -4,15 +4,15 @@ mod bar;
 
 use std::path::{Path, PathBuf};
 
+use bar::Bar;
 use tollgate_engine::interrupt;
 use tollgate_inspect::Machine;
 use tollgate_inspect::aslr::{NoStudy, Side, Subject, study};
-use tollgate_view::inspect::aslr::{Document, Moved, page};
+use tollgate_inspect::output::aslr::{Document, Moved, page};
 
 use crate::args::{AslrArgs, Format};
 use crate::failure::Failure;
 use crate::out;
-use bar::Bar;
 
 /// Starts made unless another number is named.
 const STARTS: u32 = 1000;

@@ -2,7 +2,7 @@
 
 mod chosen;
 
-use tollgate_view::inspect::config::{Asked, Document, show};
+use tollgate_kconfig::output::{Asked, Document, show};
 
 use crate::args::{ConfigArgs, Format};
 use crate::failure::Failure;

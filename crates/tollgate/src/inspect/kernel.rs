@@ -1,7 +1,7 @@
 //! `tollgate inspect kernel`: whether the kernel itself was moved, and the evidence.
 
 use tollgate_inspect::kernel_base::{conclude, kernel_base};
-use tollgate_view::inspect::kernel::{Document, page};
+use tollgate_inspect::output::kernel::{Document, page};
 
 use super::machine::machine;
 use crate::args::{Format, KernelArgs};

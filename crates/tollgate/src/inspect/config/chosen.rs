@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use tollgate_inspect::{Machine, RunningConfig, Tried, running_config};
+use tollgate_kconfig::output::Chosen;
 use tollgate_model::Unknown;
-use tollgate_view::inspect::config::Chosen;
 
 use crate::failure::Failure;
 

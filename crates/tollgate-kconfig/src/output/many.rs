@@ -1,13 +1,13 @@
 //! Several configurations compared: counts by area, then the options that differ, first those that affect
 //! latencies.
 
-use tollgate_kconfig::{Configuration, Counts, Difference, Kind, compare, counter, overridden};
 use tollgate_output::figures;
 use tollgate_output::table::{Look, Table, heading, paragraph};
 
 use super::asked::Asked;
 use super::chosen::Chosen;
 use super::text;
+use crate::{Configuration, Counts, Difference, Kind, compare, counter, overridden};
 
 /// The name of each in the tables.
 const LETTERS: [&str; 8] = ["A", "B", "C", "D", "E", "F", "G", "H"];
@@ -82,7 +82,7 @@ fn counts(
         add("all", configurations.iter().map(|configuration| Counts::of(configuration)).collect(), None);
     }
     for area in &asked.areas {
-        let of_area = |counters: &Vec<tollgate_kconfig::Counter>| {
+        let of_area = |counters: &Vec<crate::Counter>| {
             let counter = counters.iter().find(|counter| counter.area.name == area.name);
             counter.map(|counter| counter.counts).unwrap_or_default()
         };

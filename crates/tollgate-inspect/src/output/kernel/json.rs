@@ -1,10 +1,10 @@
 //! The evidence as JSON.
 
 use serde::Serialize;
-use tollgate_inspect::kernel_base::{Conclusion, Evidence};
 use tollgate_model::Unknown;
 
 use super::evidence::{Found, Piece, Value, hexadecimal, pieces};
+use crate::kernel_base::{Conclusion, Evidence};
 
 /// The output of `--format json`.
 #[derive(Serialize)]

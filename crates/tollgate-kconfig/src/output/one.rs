@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_kconfig::{Area, Counts, Entry, Overridden, Value, counter, identity, overridden};
 use tollgate_output::table::{Look, Table, heading, paragraph};
 
 use super::affecting::{Options, affecting, row, table};
 use super::asked::Asked;
 use super::chosen::Chosen;
 use super::text;
+use crate::{Area, Counts, Entry, Overridden, Value, counter, identity, overridden};
 
 /// Everything about one configuration.
 pub(crate) fn show(chosen: &Chosen, asked: &Asked, width: usize) -> String {

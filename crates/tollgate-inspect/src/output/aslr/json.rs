@@ -1,8 +1,9 @@
 //! The study as JSON.
 
 use serde::Serialize;
-use tollgate_inspect::aslr::spread::{Bits, Spread};
-use tollgate_inspect::aslr::{Found, How, Region, Study};
+
+use crate::aslr::spread::{Bits, Spread};
+use crate::aslr::{Found, How, Region, Study};
 
 /// The output of `--format json`.
 #[derive(Serialize)]

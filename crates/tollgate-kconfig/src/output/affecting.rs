@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_kconfig::{Area, Entry, Overridden, Value};
 use tollgate_output::table::{Look, Table, heading, paragraph};
 
 use super::asked::Asked;
 use super::text;
+use crate::{Area, Entry, Overridden, Value};
 
 /// The value of an option that a configuration does not have.
 const NOT_OFFERED: &str = "not offered";

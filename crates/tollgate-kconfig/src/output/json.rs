@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use tollgate_kconfig::{
-    Configuration, Counts, Difference, Entry, Foreign, Kind, Overridden, Repeated, Source, compare, counter,
-    identity, overridden,
-};
 
 use super::asked::Asked;
 use super::chosen::Chosen;
 use super::text;
+use crate::{
+    Configuration, Counts, Difference, Entry, Foreign, Kind, Overridden, Repeated, Source, compare, counter,
+    identity, overridden,
+};
 
 /// The output of `--format json`.
 #[derive(Serialize)]

@@ -1,9 +1,10 @@
 //! The sentences of a study.
 
-use tollgate_inspect::aslr::allowed::Allowed;
-use tollgate_inspect::aslr::together::Link;
-use tollgate_inspect::aslr::{Found, How, Kind, Region, Study};
 use tollgate_output::figures;
+
+use crate::aslr::allowed::Allowed;
+use crate::aslr::together::Link;
+use crate::aslr::{Found, How, Kind, Region, Study};
 
 /// The name in tables and sentences.
 pub(crate) fn region(region: Region) -> &'static str {

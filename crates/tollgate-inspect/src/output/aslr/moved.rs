@@ -1,13 +1,13 @@
 //! Where the regions of one process are, or what moved between two, as text and as JSON.
 
 use serde::Serialize;
-use tollgate_inspect::aslr::layout::{Move, Part, STACK_TOP, together};
-use tollgate_inspect::aslr::{Side, Whose};
 use tollgate_output::figures;
 use tollgate_output::table::{Look, Table, paragraph};
 
 use super::text::list;
-use crate::inspect::kernel::signed;
+use crate::aslr::layout::{Move, Part, STACK_TOP, together};
+use crate::aslr::{Side, Whose};
+use crate::output::kernel::signed;
 
 /// So many names are shown, and the rest is counted.
 const FEW: usize = 6;

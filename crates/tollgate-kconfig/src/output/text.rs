@@ -1,10 +1,10 @@
 //! Texts that both views share.
 
-use tollgate_kconfig::{Configuration, Counts, Entry, Overridden, Source, Value, identity};
 use tollgate_output::figures;
 use tollgate_output::table::paragraph;
 
 use super::chosen::Chosen;
+use crate::{Configuration, Counts, Entry, Overridden, Source, Value, identity};
 
 /// The columns of a value in a table; a longer one is in a remark.
 const LONGEST_VALUE: usize = 12;

@@ -1,8 +1,9 @@
 //! The pieces of evidence, with what JSON and the table show of each.
 
 use serde::Serialize;
-use tollgate_inspect::kernel_base::{Boot, DirectMap, Evidence, Known, Options, Physical, Symbol, Symbols};
 use tollgate_model::Unknown;
+
+use crate::kernel_base::{Boot, DirectMap, Evidence, Known, Options, Physical, Symbol, Symbols};
 
 /// One piece.
 pub(crate) struct Piece<'a> {

@@ -1,6 +1,6 @@
 //! A configuration that was read.
 
-use tollgate_kconfig::Reading;
+use crate::Reading;
 
 /// A configuration that was read.
 pub struct Chosen {

@@ -1,6 +1,6 @@
 //! The extent of the output: options that affect latencies, certain areas, or everything.
 
-use tollgate_kconfig::{AREAS, Area};
+use crate::{AREAS, Area};
 
 /// The extent.
 pub struct Asked {

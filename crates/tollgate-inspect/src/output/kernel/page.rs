@@ -1,10 +1,10 @@
 //! The evidence behind the answer, as text.
 
-use tollgate_inspect::kernel_base::{Conclusion, Evidence, Verdict};
 use tollgate_output::figures;
 use tollgate_output::table::{Look, Table, paragraph};
 
 use super::evidence::{pieces, signed};
+use crate::kernel_base::{Conclusion, Evidence, Verdict};
 
 /// All of it.
 pub fn page(evidence: &Evidence, conclusion: &Conclusion, width: usize) -> String {

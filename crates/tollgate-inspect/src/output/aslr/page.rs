@@ -1,10 +1,10 @@
 //! A study as text.
 
-use tollgate_inspect::aslr::spread::{Bits, Spread};
-use tollgate_inspect::aslr::{Found, Study};
 use tollgate_output::table::{Look, Table, paragraph};
 
 use super::text;
+use crate::aslr::spread::{Bits, Spread};
+use crate::aslr::{Found, Study};
 
 /// The answer, the regions, and those that move together.
 pub fn page(study: &Study, width: usize) -> String {
