@@ -10,28 +10,6 @@ use tollgate_x86::{Descriptor, Kind, Msr, Selector, Star, SysenterCs, Width};
 use crate::joined::Joined;
 use crate::piece::{Dump, Heading, Named, Piece, Register, Style, What};
 
-/// Why a state is not joined to the one before.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Apart {
-    /// A line names another system or processor.
-    Named(usize),
-    /// A heading begins another section.
-    Section(usize),
-    /// Prose stands between, and nothing ties the two.
-    Prose(usize),
-    /// A value of which a machine has one is another one, from this line on.
-    Contradiction(usize),
-    /// The tables are of another width, from this line on.
-    Width(usize),
-}
-
-impl Apart {
-    /// Whether both may be of one machine all the same.
-    pub const fn is_doubtful(self) -> bool {
-        matches!(self, Self::Section(_) | Self::Prose(_))
-    }
-}
-
 /// The style whose headings part a text: the first that is used twice, for a title stands alone.
 pub(crate) fn outermost(headings: &[Heading]) -> Option<Style> {
     let styles = || headings.iter().filter_map(|heading| heading.style);

@@ -4,9 +4,9 @@ use std::collections::btree_map::Entry;
 
 use tollgate_x86::{Msr, Width};
 
-use crate::apart::{self, Apart};
+use crate::apart;
 use crate::evidence::{self, Sign};
-use crate::joined::{Joined, Segment, Table, Weight};
+use crate::joined::{Apart, Joined, Segment, Table, Weight};
 use crate::piece::{Dump, Heading, Hidden, Named, Piece, SegmentRegister, TableRegister, What};
 use crate::printed::{PrintedDescriptor, PrintedGate};
 use crate::{check, format::Format, sourced::Sourced};

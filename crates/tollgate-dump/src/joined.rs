@@ -6,7 +6,7 @@ use tollgate_x86::{AccessRights, Selector, Width};
 
 use crate::piece::{Heading, Register, SegmentRegister};
 use crate::printed::{PrintedDescriptor, PrintedGate};
-use crate::{apart::Apart, format::Format, memory::Memory, sourced::Sourced};
+use crate::{format::Format, memory::Memory, sourced::Sourced};
 
 /// One machine state: what one system, or one processor of it, holds according to the text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -47,6 +47,28 @@ pub struct Joined {
     pub contradictions: Vec<Contradiction>,
     /// Known defects of the tools that printed it.
     pub defects: Vec<Defect>,
+}
+
+/// Why a state is not joined to the one before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Apart {
+    /// A line names another system or processor.
+    Named(usize),
+    /// A heading begins another section.
+    Section(usize),
+    /// Prose stands between, and nothing ties the two.
+    Prose(usize),
+    /// A value of which a machine has one is another one, from this line on.
+    Contradiction(usize),
+    /// The tables are of another width, from this line on.
+    Width(usize),
+}
+
+impl Apart {
+    /// Whether both may be of one machine all the same.
+    pub const fn is_doubtful(self) -> bool {
+        matches!(self, Self::Section(_) | Self::Prose(_))
+    }
 }
 
 /// GDTR or IDTR.

@@ -67,12 +67,11 @@ mod testing;
 
 use std::ops::ControlFlow;
 
-pub use apart::Apart;
 pub use complaint::{Complaint, Wrong};
 pub use format::{FORMATS, Format, FormatSpec};
 pub use join::{MAX_STATES, Session, join};
 pub use joined::{
-    Contradiction, Defect, DefectOf, GdtEntry, IdtEntry, Joined, Origin, Reason, Segment, Table, Task,
+    Apart, Contradiction, Defect, DefectOf, GdtEntry, IdtEntry, Joined, Origin, Reason, Segment, Table, Task,
     Weight, WidthFound,
 };
 pub use line::MAX_LINE;

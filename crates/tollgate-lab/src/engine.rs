@@ -4,8 +4,6 @@ use std::time::Duration;
 
 use tollgate_x86::Vendor;
 
-use crate::interpreter::Counts;
-
 /// A machine that a guest is to run on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Machine {
@@ -50,6 +48,21 @@ pub struct Output {
     pub counts: Option<Counts>,
     /// Instructions of ring 3 that the engine does not know, in their order. The guest was told of each.
     pub unknown: Vec<Unknown>,
+}
+
+/// The counters of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Instructions that were completed, and those that were refused: see [`Interpreter`](crate::Interpreter).
+    pub instructions: u64,
+    /// Reads of memory by instructions and by crossings: of data, stacks and tables. Instruction fetches are not counted.
+    pub reads: u64,
+    /// Writes of memory by the same.
+    pub writes: u64,
+    /// Translations of a linear address that were not at hand, so that the page tables were walked.
+    pub page_walks: u64,
+    /// Entries of page tables that were read in them.
+    pub page_entries: u64,
 }
 
 /// An instruction that an engine does not know. It was not executed.

@@ -41,7 +41,6 @@ use crate::{Engine, LabError, Machine, Output, Provenance};
 
 pub use effect::Effect;
 pub(crate) use explore::{Explorer, Place as Stop, State};
-pub use state::Counts;
 pub(crate) use watch::written;
 pub use watch::{Change, Moment, Registers, Window};
 

@@ -25,9 +25,9 @@ mod sample;
 mod schedule;
 pub mod setup;
 
-pub use engine::{Engine, LabError, Machine, Output, Provenance, Unknown};
+pub use engine::{Counts, Engine, LabError, Machine, Output, Provenance, Unknown};
 pub use engines::{EngineChoice, EngineNote, machine};
-pub use interpreter::{Change, Counts, Effect, Interpreter, Moment, Registers, Window};
+pub use interpreter::{Change, Effect, Interpreter, Moment, Registers, Window};
 pub use judgement::{Defect, Mistake, Obstacle, Status};
 pub use qemu::{Accelerator, Qemu};
 pub use references::References;

@@ -12,10 +12,10 @@ use std::rc::Rc;
 use tollgate_x86::walk::Hidden;
 use tollgate_x86::{Rflags, Selector, Vendor};
 
-use super::Counts;
 use super::state::{End, Processor};
 use super::tlb::Access;
 use super::watch::written;
+use crate::engine::Counts;
 use crate::guest::{self, Image, system_state};
 use crate::{LabError, Machine};
 

@@ -9,7 +9,7 @@ use super::effect::Effect;
 use super::memory::Memory;
 use super::ports::Ports;
 use super::tlb::Translations;
-use crate::engine::Unknown;
+use crate::engine::{Counts, Unknown};
 
 /// Why an instruction was not completed.
 #[derive(Debug)]
@@ -33,21 +33,6 @@ pub(super) enum End {
 
 /// The result of an instruction, or of a part of it.
 pub(super) type Done<T = ()> = Result<T, Trap>;
-
-/// The counters of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Counts {
-    /// Instructions that were completed, and those that were refused: see [`Interpreter`](super::Interpreter).
-    pub instructions: u64,
-    /// Reads of memory by instructions and by crossings: of data, stacks and tables. Instruction fetches are not counted.
-    pub reads: u64,
-    /// Writes of memory by the same.
-    pub writes: u64,
-    /// Translations of a linear address that were not at hand, so that the page tables were walked.
-    pub page_walks: u64,
-    /// Entries of page tables that were read in them.
-    pub page_entries: u64,
-}
 
 /// The processor, with memory and ports.
 #[derive(Clone)]
