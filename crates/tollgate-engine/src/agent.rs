@@ -11,6 +11,7 @@ mod functions;
 pub(super) mod itself;
 pub(super) mod protocol;
 pub(super) mod serve;
+pub(super) mod streams;
 
 use serde::{Deserialize, Serialize};
 use tollgate_model::Facts;

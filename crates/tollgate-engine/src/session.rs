@@ -15,6 +15,7 @@ mod joint;
 mod life;
 mod measure;
 mod pairs;
+mod running;
 mod starts;
 mod teller;
 #[cfg(test)]

@@ -12,7 +12,7 @@ use super::super::run::BenchError;
 use super::super::versus::executor::Halt;
 use super::frame::{self, Inbox};
 use super::protocol::{Answer, Request, SIGN};
-use super::serve::Streams;
+use super::streams::Streams;
 
 /// The agent's streams, for whole commands.
 pub struct AgentLine<'a> {

@@ -3,9 +3,7 @@
 //! The end of its input ends the agent at once, whatever its bench process does: the coordinator has ended, and this environment
 //! is to be removed.
 
-use std::fs::File;
-use std::io::{self, Read};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::io;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -27,6 +25,7 @@ use super::frame::{self, Inbox};
 use super::functions;
 use super::itself;
 use super::protocol::{Answer, Hello, Job, MAGIC, PROTOCOL, Request, SIGN};
+use super::streams::Streams;
 use super::{Means, Moment};
 
 /// Serves as an agent until standard input ends. The exit status of the program.
@@ -41,46 +40,6 @@ pub fn serve(means: Means<'_>) -> i32 {
         Err(error) => {
             eprintln!("tollgate: agent: {}", said_by("agent", &error));
             1
-        }
-    }
-}
-
-/// Standard input and output, which bench processes do not get.
-pub struct Streams {
-    pub input: File,
-    pub output: File,
-}
-
-impl Streams {
-    fn take() -> io::Result<Self> {
-        let moved = |from: &dyn AsFd| -> io::Result<File> {
-            Ok(rustix::io::fcntl_dupfd_cloexec(from.as_fd(), 3)?.into())
-        };
-        let (input, output) = (moved(&io::stdin())?, moved(&io::stdout())?);
-        // An empty input and the standard error stream take their places.
-        let nothing: OwnedFd = match File::open("/dev/null") {
-            Ok(file) => file.into(),
-            Err(_) => io::pipe()?.0.into(),
-        };
-        // SAFETY: all are descriptors of this process.
-        unsafe {
-            libc::dup2(nothing.as_raw_fd(), 0);
-            libc::dup2(2, 1);
-        }
-        Ok(Self { input, output })
-    }
-
-    /// Reads what there is of the input. False at its end.
-    pub fn read_to(&mut self, inbox: &mut Inbox) -> io::Result<bool> {
-        let mut bytes = [0; 1 << 13];
-        match self.input.read(&mut bytes) {
-            Ok(0) => Ok(false),
-            Ok(read) => {
-                inbox.push(&bytes[..read]);
-                Ok(true)
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(true),
-            Err(error) => Err(error),
         }
     }
 }

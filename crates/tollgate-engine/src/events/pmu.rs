@@ -14,7 +14,6 @@ use tollgate_model::traced::Ended;
 use tollgate_os::perf::{Event, Group, Kind, Reading, Rings, Scope};
 use tollgate_os::process;
 
-use super::Of;
 use crate::cpu;
 
 /// The events, in the order of a tally. A group has the first two, four or six of them.
@@ -36,6 +35,15 @@ const LIST: [Event; EVENTS] = [
 const WITHOUT_MISSES: usize = 4;
 /// Ring 3 alone, which kernel.perf_event_paranoid=2 allows.
 const USER: usize = 2;
+
+/// Whose events are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Of {
+    /// Those of the calling thread.
+    Thread,
+    /// Those of this process, with all its threads, and of the children that it waits for.
+    Process,
+}
 
 /// Why there are no hardware events.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

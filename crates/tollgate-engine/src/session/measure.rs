@@ -22,6 +22,7 @@ use super::commands::Commands;
 use super::connection::{Gone, Stop};
 use super::counting;
 use super::joint;
+use super::running::Session;
 use super::starts::Starts;
 use super::teller::Teller;
 use super::turns::TurnTrack;
@@ -80,7 +81,7 @@ pub fn measure_in(
         starts: Starts::new(
             &starts.iter().copied().zip((selection.groups.len()..).map(place)).collect::<Vec<_>>(),
         ),
-        _other_cpus: None,
+        other_cpus: None,
     };
     // Rounds, commands and starts share the budget in proportion to their default times.
     let usual = selection.usual_time().as_secs_f64();
@@ -121,20 +122,6 @@ fn judge(
     Ok(findings)
 }
 
-/// A session that runs.
-pub struct Session<'p, 's, 'a> {
-    pub plan: &'p Plan,
-    pub sides: Vec<AgentSide<'s, 'a>>,
-    pub random: Random,
-    pub teller: Teller<'p>,
-    /// Facts of the session as a whole.
-    pub facts: Vec<(String, Fact)>,
-    commands: Commands<'p>,
-    pub starts: Starts<'p>,
-    /// Keeps this process off the measured processor.
-    _other_cpus: Option<OtherCpus>,
-}
-
 impl Session<'_, '_, '_> {
     /// Everything, from the first start of the environments to their last end. Rounds and starts take such parts of the budget.
     fn whole(&mut self, allowed: Vec<usize>, of_rounds: f64, of_starts: f64) -> Result<(), Stop> {
@@ -148,7 +135,7 @@ impl Session<'_, '_, '_> {
             }
         }
         // An environment starts with all processors.
-        self._other_cpus = None;
+        self.other_cpus = None;
         let deadline = self.teller.began + self.plan.budget.mul_f64(END_SHARE);
         self.starts.measure(&mut self.sides, (self.plan, deadline), &mut self.random, &mut self.teller)
     }
@@ -161,7 +148,7 @@ impl Session<'_, '_, '_> {
             session.sides[at].start()
         })?;
         let cpu = self.choose_cpu(&allowed);
-        self._other_cpus = Some(OtherCpus::except(cpu, allowed));
+        self.other_cpus = Some(OtherCpus::except(cpu, allowed));
         self.each(|session, at| {
             let name = session.sides[at].side.name.clone();
             session.teller.say(format!("reading facts in {name}"), Place::default());
@@ -179,23 +166,6 @@ impl Session<'_, '_, '_> {
         let terms = Terms::of(self.plan, last, self.random.next_u64());
         self.commands.measure(&mut self.sides, &terms, &mut self.teller)?;
         self.each(|session, at| session.sides[at].read_facts(Moment::After))
-    }
-
-    /// Does something in each environment that is there. One that fails is lost.
-    pub fn each(&mut self, mut step: impl FnMut(&mut Self, usize) -> Result<(), Gone>) -> Result<(), Stop> {
-        for at in 0..self.sides.len() {
-            let is_new = self.sides[at].started == 0 && !self.sides[at].side.is_counting;
-            if is_new || self.sides[at].is_here() {
-                let done = step(self, at);
-                self.settled(at, done)?;
-            }
-        }
-        if self.sides.iter().any(AgentSide::is_here) { Ok(()) } else { Err(Stop::Over) }
-    }
-
-    /// Notes that a side is lost, where it is.
-    pub fn settled<T>(&mut self, at: usize, outcome: Result<T, Gone>) -> Result<Option<T>, Stop> {
-        self.sides[at].settled(outcome)
     }
 
     /// The processor that was asked for, or the usual one of those that every environment of this machine may use.
@@ -227,8 +197,8 @@ impl Session<'_, '_, '_> {
     /// Starts an environment anew. Its cases stay calibrated.
     pub fn restart(&mut self, at: usize) -> Result<(), Gone> {
         let cpu = self.sides[at].cpu;
-        let Self { sides, _other_cpus, .. } = self;
-        match _other_cpus {
+        let Self { sides, other_cpus, .. } = self;
+        match other_cpus {
             Some(other_cpus) => other_cpus.lifted(|| sides[at].start())?,
             None => sides[at].start()?,
         }

@@ -14,8 +14,8 @@ use super::super::worker::{TurnOrder, WARM_UP_PART};
 use super::agent_side::AgentSide;
 use super::connection::Stop;
 use super::joint;
-use super::measure::Session;
 use super::pairs::{FIRST_GUESS, NARROW, Pairs};
+use super::running::Session;
 use super::turn_plan::{self, Order, Turn, Unit};
 
 /// With fewer pairs no interval that is corrected for the rows of a run could be narrow.

@@ -6,7 +6,7 @@ use super::super::agent::protocol::Job;
 use super::super::case_state::State;
 use super::agent_side::AgentSide;
 use super::connection::Gone;
-use super::measure::Session;
+use super::running::Session;
 
 impl Session<'_, '_, '_> {
     /// Runs one process of rounds in an environment whose turns pair with none.

@@ -12,7 +12,7 @@ use super::*;
 use crate::agent::commands::AgentLine;
 use crate::agent::frame::{self, Inbox};
 use crate::agent::protocol::{Hello, MAGIC, PROTOCOL};
-use crate::agent::serve::Streams;
+use crate::agent::streams::Streams;
 use crate::benchmark::{self, Benchmark, Kind, PLAIN, Suite, params};
 use crate::commands::Line as _;
 use crate::fixture::{self, Execution, Fixture};
