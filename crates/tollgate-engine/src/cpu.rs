@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use tollgate_os::{affinity, process::Child, rusage::Usage};
 
-use super::{refusal::Result, topology};
+use super::refusal::Result;
 
 /// The processors that this thread may run on, ascending.
 pub fn allowed() -> Vec<usize> {
@@ -25,12 +25,6 @@ pub fn others(allowed: &[usize]) -> Vec<usize> {
 }
 
 const TOPOLOGY: &str = "/sys/devices/system/cpu/cpu";
-
-/// The processor to measure on by default: the last of those allowed, since processor 0 serves most interrupts; on a
-/// processor with two kinds of cores the last of the fast ones.
-pub fn usual(allowed: &[usize]) -> Option<usize> {
-    topology::usual(allowed, &topology::fast())
-}
 
 /// A list such as `0-3,8` (cpuset(7), list format). Malformed parts are skipped.
 pub fn parse_list(text: &str) -> Vec<usize> {
@@ -202,7 +196,6 @@ mod tests {
         assert_eq!(parse_list("0-2,7\n"), [0, 1, 2, 7]);
         assert_eq!(parse_list("x,3,5-x,2-1"), [3]);
         assert_eq!(parse_list("0-18446744073709551615").len(), affinity::MOST + 1);
-        assert_eq!(usual(&[]), None);
     }
 
     #[test]

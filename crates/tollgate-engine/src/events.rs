@@ -10,7 +10,7 @@
 //! for a while (`time_running` is less than `time_enabled`) is not counted.
 
 mod pmu;
-mod tally;
+pub(crate) mod tally;
 
 use tollgate_model::Fact;
 use tollgate_os::rusage::Usage;
@@ -23,7 +23,7 @@ use pmu::{Between, Pmu};
 pub use pmu::Of;
 pub(crate) use pmu::{NoPmu, open};
 pub use tally::Tally;
-pub(crate) use tally::{WORDS, scaled};
+pub(crate) use tally::WORDS;
 
 /// Counts the events of one batch.
 pub struct Counting<'a> {

@@ -2,20 +2,25 @@
 
 use std::time::{Duration, Instant};
 
-use tollgate_model::{Fact, Measurement, Outcome, bounded::MAX_PROCESSES, text::plainly};
+use tollgate_model::bounded::MAX_PROCESSES;
+use tollgate_model::text::plainly;
+use tollgate_model::{Fact, Measurement, Outcome};
 use tollgate_os::children::{Inherited, Subreaper};
 
 use super::benchmark::Chosen;
 use super::clock::{self, Clock};
 use super::commands::{self, Local, Terms};
-use super::plan::Plan;
-use super::run::{BenchError, Decided, Findings, Place, Progress};
+use super::ending::{Ending, signal_name};
+use super::other_cpus::OtherCpus;
+use super::plan::{Place, Plan};
+use super::random::Random;
+use super::run::{BenchError, Decided, Findings, Progress};
 use super::schedule::{self, Schedule};
 use super::selection::{Group, Selection};
 use super::shared::{Report, SharedResults};
 use super::supervisor::{Isolation, Worker};
 use super::worker::{Find, Task, Work};
-use super::{cpu, ending::Ending, ending::signal_name, events, group, other_cpus::OtherCpus, random::Random};
+use super::{cpu, events, group, topology};
 
 /// The calibration's share of the remaining time. It needs a tenth of that, unless processors are short or instances
 /// hang.
@@ -165,7 +170,7 @@ impl<'a> RoundsRun<'a> {
         let allowed = cpu::allowed();
         let cpu = match plan.cpu {
             Some(asked) if !allowed.contains(&asked) => return Err(refuse_cpu(asked, allowed)),
-            chosen => chosen.or_else(|| cpu::usual(&allowed)),
+            chosen => chosen.or_else(|| topology::usual(&allowed)),
         };
         let isolation = Isolation::here(plan.executes);
         let facts =

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use tollgate_model::Fact;
 
-use super::run::{Length, Place};
 use super::{limits::Limits, storage::Storage};
 
 /// How a run spends its time. More time means narrower CIs, never other benchmarks.
@@ -22,7 +21,7 @@ pub struct Plan {
     pub most_processes: usize,
     /// An instance without progress for this long counts as hanging.
     pub stall: Duration,
-    /// The processor to stay on; None for the default, see [`super::cpu::usual`].
+    /// The processor to stay on; None for the default, see [`super::topology::usual`].
     pub cpu: Option<usize>,
     /// Whether the program's `main` begins with [`serve_if_worker`](crate::serve_if_worker): then bench processes are
     /// started anew from its file, with new addresses and pages. A test's program only forks them.
@@ -31,6 +30,24 @@ pub struct Plan {
     pub limits: Limits,
     /// The directory for files, or why there is none.
     pub storage: Result<Storage, String>,
+}
+
+/// What ends a run, or a part of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Length {
+    /// This time since it began.
+    Time(Duration),
+    /// A number of these, such as `process`; this is the one that goes on.
+    Number(&'static str, Place),
+}
+
+/// A place among the suites of a run, or among others of a kind, from 1.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Place {
+    /// Its number.
+    pub number: usize,
+    /// How many there are.
+    pub of: usize,
 }
 
 /// Time of a process whose preparation is short. Neighbouring processes share the machine's pace, which lasts for seconds:

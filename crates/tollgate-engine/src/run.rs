@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 use tollgate_model::text::said_by;
 use tollgate_model::{Case, Fact, Measurement};
 
-use super::{headline::Headline, plan::Plan};
+use super::headline::Headline;
+use super::plan::{Length, Place, Plan};
 
 /// The results of a run.
 #[derive(Debug, Clone, Default)]
@@ -59,24 +60,6 @@ pub struct Progress {
     pub suite: Place,
     /// First figures of cases on the first screen, each reported once.
     pub decided: Vec<Decided>,
-}
-
-/// What ends a run, or a part of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Length {
-    /// This time since it began.
-    Time(Duration),
-    /// A number of these, such as `process`; this is the one that goes on.
-    Number(&'static str, Place),
-}
-
-/// A place among the suites of a run, or among others of a kind, from 1.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Place {
-    /// Its number.
-    pub number: usize,
-    /// How many there are.
-    pub of: usize,
 }
 
 /// A case of which enough processes have run for an interval.

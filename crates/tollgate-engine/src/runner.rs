@@ -7,7 +7,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::clock::{Clock, Span};
-use super::{events::Tally, events::scaled, heartbeat::Heartbeat, refusal::Result, timed::LoopContext};
+use super::events::tally::{Tally, scaled};
+use super::{heartbeat::Heartbeat, refusal::Result, timed::LoopContext};
 
 /// An order: so many iterations of the loop, and as many of the empty loop before and after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -9,20 +9,23 @@
 //!
 //! Time is divided among processes, not benchmarks: more time means more processes for all.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::collections::BTreeSet;
+use std::time::Duration;
 
+use tollgate_model::ParamValue;
+use tollgate_model::estimate::ENOUGH_PROCESSES;
 use tollgate_model::measurement::{Case, Measurement, Params};
-use tollgate_model::{ParamValue, estimate::ENOUGH_PROCESSES, own::EMPTY_LOOP};
+use tollgate_model::own::EMPTY_LOOP;
 
 use super::benchmark::Benchmark;
 use super::case_state::{CaseState, State};
 use super::clock::Clock;
 use super::ending::Ending;
 use super::own::OWN_BENCHMARKS;
-use super::plan::{Plan, SLICE};
+use super::plan::{Place, Plan, SLICE};
 use super::record::{InstanceRecord, ProcessRecord};
 use super::refusal::Refusal;
-use super::run::{Decided, Place};
+use super::run::Decided;
 use super::selection::Group;
 use super::worker::InstanceOrder;
 

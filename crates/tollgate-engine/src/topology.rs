@@ -86,7 +86,7 @@ impl Topology {
     /// The machine whose `/sys` is below this directory, without CPUID and quotas.
     pub fn below(root: &Path, processors: Vec<usize>) -> Self {
         let sysfs = Sysfs::below(root);
-        let home = usual(&processors, &sysfs.fast());
+        let home = usual_of(&processors, &sysfs.fast());
         let threads = home.map(|home| sysfs.siblings(home)).unwrap_or_default();
         let known = around(&processors, home, &threads).into_iter().map(|cpu| (cpu, sysfs.processor(cpu)));
         Self { known: known.collect(), nodes: sysfs.nodes(), processors, home, ..Self::default() }
@@ -112,15 +112,15 @@ impl Topology {
 /// Greatest number of processors whose pairs are all measured: the pairs grow with its square.
 pub const MOST_PAIRED: usize = 24;
 
-/// The default processor, see [`cpu::usual`].
-pub(super) fn usual(allowed: &[usize], fast: &[usize]) -> Option<usize> {
-    let last_fast = allowed.iter().rfind(|cpu| fast.contains(cpu)).copied();
-    last_fast.or(allowed.last().copied())
+/// The processor to measure on by default: the last of those allowed, since processor 0 serves most interrupts; on a
+/// processor with two kinds of cores the last of the fast ones.
+pub fn usual(allowed: &[usize]) -> Option<usize> {
+    usual_of(allowed, &Sysfs::below(Path::new("/")).fast())
 }
 
-/// The fast processors of this machine, where it has two kinds of cores.
-pub(super) fn fast() -> Vec<usize> {
-    Sysfs::below(Path::new("/")).fast()
+fn usual_of(allowed: &[usize], fast: &[usize]) -> Option<usize> {
+    let last_fast = allowed.iter().rfind(|cpu| fast.contains(cpu)).copied();
+    last_fast.or(allowed.last().copied())
 }
 
 /// Processors for relations: those with the nearest numbers to `home`, its hardware threads, some evenly spaced ones, and
@@ -270,10 +270,10 @@ mod tests {
 
     #[test]
     fn the_default_processor_is_the_last_fast_one() {
-        assert_eq!(usual(&[0, 1, 2, 3], &[]), Some(3));
-        assert_eq!(usual(&[0, 1, 2, 3], &[0, 1]), Some(1));
-        assert_eq!(usual(&[2, 3], &[0, 1]), Some(3));
-        assert_eq!(usual(&[], &[0]), None);
+        assert_eq!(usual_of(&[0, 1, 2, 3], &[]), Some(3));
+        assert_eq!(usual_of(&[0, 1, 2, 3], &[0, 1]), Some(1));
+        assert_eq!(usual_of(&[2, 3], &[0, 1]), Some(3));
+        assert_eq!(usual_of(&[], &[0]), None);
     }
 
     #[test]
@@ -287,7 +287,7 @@ mod tests {
     #[test]
     fn this_machine_is_read_as_it_is() {
         let here = Topology::here();
-        assert_eq!((&here.processors, here.home), (&cpu::allowed(), cpu::usual(&cpu::allowed())));
+        assert_eq!((&here.processors, here.home), (&cpu::allowed(), usual(&cpu::allowed())));
         assert!(here.users() <= here.processors.len().max(1));
         for cache in here.known.values().flat_map(|processor| &processor.caches).chain(&caches_by_cpuid()) {
             assert!(cache.bytes >= 1 << 10 && cache.level < 8, "{cache:?}");

@@ -18,7 +18,7 @@ use super::super::storage::Storage;
 use super::super::supervisor::Isolation;
 use super::super::versus::{self, executor::Halt};
 use super::super::worker::Task;
-use super::super::{cpu, group, interrupt};
+use super::super::{cpu, group, interrupt, topology};
 use super::bench::Bench;
 use super::commands::AgentLine;
 use super::frame::{self, Inbox};
@@ -63,7 +63,7 @@ struct Agent<'a> {
 impl<'a> Agent<'a> {
     fn begin(means: Means<'a>, mut streams: Streams) -> io::Result<Self> {
         let allowed = cpu::allowed();
-        let usual = cpu::usual(&allowed);
+        let usual = topology::usual(&allowed);
         let version = means.version.to_owned();
         io::Write::write_all(&mut streams.output, &MAGIC)?;
         let hello = Hello { protocol: PROTOCOL, version, allowed: allowed.clone(), usual };

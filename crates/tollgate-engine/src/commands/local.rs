@@ -2,14 +2,15 @@
 
 use std::time::Instant;
 
-use tollgate_model::{Fact, traced::Backend};
+use tollgate_model::Fact;
+use tollgate_model::traced::Backend;
 
 use super::executor::{Attempt, Executor, Halt, NO_TIME, Phase};
 use crate::benchmark::{Chosen, Commands, Kind};
 use crate::fixture::{Fixture, Stop};
-use crate::plan::Plan;
+use crate::plan::{Place, Plan};
 use crate::refusal::Refusal;
-use crate::run::{Place, Progress, RunContext};
+use crate::run::{Progress, RunContext};
 
 /// Executes whole commands in this process.
 pub(crate) struct Local<'a> {

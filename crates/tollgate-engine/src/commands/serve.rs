@@ -11,10 +11,11 @@ use super::executor::{Attempt, Executor, Halt};
 use super::local::Local;
 use super::protocol::{CommandAnswer, CommandRequest};
 use crate::benchmark::{Benchmark, Chosen};
-use crate::plan::Plan;
+use crate::plan::{Place, Plan};
 use crate::refusal::Refusal;
-use crate::run::{BenchError, Place, Progress};
-use crate::{group, interrupt, storage::Storage};
+use crate::run::{BenchError, Progress};
+use crate::storage::Storage;
+use crate::{group, interrupt};
 
 /// The agent's end of the line to its coordinator.
 pub(crate) trait Line {

@@ -3,7 +3,8 @@
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
-use tollgate_model::{Fact, Measurement, Outcome, traced::Backend};
+use tollgate_model::traced::Backend;
+use tollgate_model::{Fact, Measurement, Outcome};
 
 use super::super::agent::protocol::{Answer, Request};
 use super::super::benchmark::{Chosen, TIME_OF_MEMORY};
@@ -11,8 +12,9 @@ use super::super::commands::{
     self, Attempt, CommandAnswer, CommandRequest, Executor, Halt, NO_TIME, Phase, Terms,
 };
 use super::super::interrupt;
+use super::super::plan::Place;
 use super::super::refusal::Refusal;
-use super::super::run::{BenchError, Place};
+use super::super::run::BenchError;
 use super::super::selection::Group;
 use super::agent_side::{AgentSide, unexpected};
 use super::connection::{Gone, Stop, plain};

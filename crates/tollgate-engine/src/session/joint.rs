@@ -94,12 +94,14 @@ pub fn units(
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use tollgate_model::Params;
+
     use super::super::super::benchmark::{Benchmark, PLAIN, Suite};
-    use super::super::super::run::Place;
+    use super::super::super::plan::Place;
     use super::super::super::selection::Group;
     use super::*;
-    use std::time::Duration;
-    use tollgate_model::Params;
 
     static BASE: Benchmark = Benchmark { name: "some/base", ..PLAIN };
     static OTHER: Benchmark = Benchmark { name: "some/other", baseline: Some("some/base"), ..PLAIN };

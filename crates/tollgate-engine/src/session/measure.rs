@@ -12,21 +12,20 @@ use super::super::cpu;
 use super::super::ending::signal_name;
 use super::super::measure::{CALIBRATION_SHARE, END_SHARE, INTERRUPTED, ROUNDS_SHARE, refuse_cpu};
 use super::super::other_cpus::OtherCpus;
-use super::super::plan::Plan;
+use super::super::plan::{Place, Plan};
 use super::super::random::Random;
-use super::super::run::{BenchError, Findings, Place, Progress};
+use super::super::run::{BenchError, Findings, Progress};
 use super::super::schedule::{self, Schedule};
 use super::super::selection::{Group, Selection};
+use super::super::topology;
 use super::agent_side::AgentSide;
 use super::commands::Commands;
 use super::connection::{Gone, Stop};
-use super::counting;
-use super::joint;
 use super::running::Session;
 use super::starts::Starts;
 use super::teller::Teller;
 use super::turns::TurnTrack;
-use super::{Found, SessionFindings, Side};
+use super::{Found, SessionFindings, Side, counting, joint};
 
 /// Processes that end as soon as this before the end are not started.
 const TOO_SHORT: Duration = Duration::from_millis(20);
@@ -176,7 +175,7 @@ impl Session<'_, '_, '_> {
             .copied()
             .filter(|cpu| here().all(|side| side.hello.allowed.contains(cpu)))
             .collect();
-        self.plan.cpu.or_else(|| cpu::usual(&common)).or_else(|| cpu::usual(allowed))
+        self.plan.cpu.or_else(|| topology::usual(&common)).or_else(|| topology::usual(allowed))
     }
 
     fn settle(&mut self, at: usize, cpu: Option<usize>) -> Result<(), Gone> {

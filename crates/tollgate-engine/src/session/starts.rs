@@ -9,22 +9,21 @@ mod visit;
 
 use std::time::Instant;
 
+use record::Record;
 use tollgate_model::{Fact, Measurement};
 use tollgate_os::children::{Inherited, Subreaper};
+use visit::{Found, Visit};
 
 use super::super::aspect::Aspect;
 use super::super::benchmark::Chosen;
-use super::super::plan::Plan;
+use super::super::plan::{Place, Plan};
 use super::super::random::Random;
 use super::super::refusal::Refusal;
-use super::super::run::Place;
 use super::super::selection::Group;
 use super::super::{group, interrupt};
 use super::agent_side::AgentSide;
 use super::connection::{Gone, Stop};
 use super::teller::Teller;
-use record::Record;
-use visit::{Found, Visit};
 
 /// The most rounds. More tell little: the median of so many starts is known to a tenth of their spread.
 const MOST: usize = 100;

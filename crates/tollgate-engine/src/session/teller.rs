@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use super::super::plan::Plan;
-use super::super::run::{Decided, Length, Place, Progress};
+use super::super::plan::{Length, Place, Plan};
+use super::super::run::{Decided, Progress};
 
 /// Receives what is to be told.
 pub struct Teller<'a> {

@@ -196,7 +196,7 @@ fn contended_paths_and_restarts_keep_mutual_exclusion() {
 #[test]
 fn a_lock_that_checks_its_processor_takes_nothing_elsewhere() {
     let allowed = cpu::allowed();
-    let home = cpu::usual(&allowed);
+    let home = tollgate_engine::topology::usual(&allowed);
     let Some(away) = allowed.into_iter().find(|&cpu| Some(cpu) != home) else {
         return eprintln!("skipped: one processor only");
     };

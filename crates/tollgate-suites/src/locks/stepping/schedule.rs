@@ -212,7 +212,7 @@ fn finish(process: &mut TracedProcess) -> Result<u64> {
 pub(super) fn with_each(methods: &[Method], each: impl Fn(Method, &mut Pair) -> Result<()> + Sync) {
     let outcome = thread::scope(|scope| {
         let work = || {
-            let home = cpu::usual(&cpu::allowed()).unwrap_or_default();
+            let home = tollgate_engine::topology::usual(&cpu::allowed()).unwrap_or_default();
             if let Err(error) = cpu::pin(home) {
                 return eprintln!("skipped: a thread cannot be pinned to one processor: {error}");
             }
