@@ -5,6 +5,7 @@
 pub mod destination;
 pub mod document;
 pub mod edit;
+mod find;
 pub mod fleet;
 pub mod kept;
 pub mod kind;
@@ -13,5 +14,6 @@ pub mod writing;
 
 pub use destination::Destination;
 pub use document::KeepError;
-pub use kept::{FindError, find, find_newest_of, find_of, find_runs, find_session};
+pub use find::{find, find_newest_of, find_of, find_runs, find_session};
+pub use kept::FindError;
 pub use kind::Kind;

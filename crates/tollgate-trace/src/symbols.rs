@@ -1,6 +1,7 @@
 //! Names of addresses: functions of the kernel by /proc/kallsyms, user code by the files that processes map ([`images`]).
 
 mod functions;
+mod image;
 mod images;
 mod watch;
 

@@ -4,21 +4,17 @@ use tollgate_kconfig::parameters;
 use tollgate_model::Unknown;
 
 use super::options::Options;
-use super::symbol::{self, START as START_OF_SYMBOLS, Symbol};
+use super::symbol::{self, IMAGE, IMAGE_SIZE, START as START_OF_SYMBOLS, SYMBOLS, Symbol};
 use crate::kcore::{self, Core};
 use crate::machine::{Answer, Found, Machine, found};
 use crate::{kernel::command_line_text, text::kernel_symbol, uname::release_text};
 use crate::{running_config, sandbox};
 
-pub(super) const SYMBOLS: &str = "/proc/kallsyms";
 const MEMORY: &str = "/proc/iomem";
 const CORE: &str = "/proc/kcore";
 const BOOT: &str = "/sys/kernel/boot_params/data";
 /// Headers and notes; the largest note is the kernel's record of a task, some 10 KiB.
 const START_OF_CORE: u64 = 64 << 10;
-/// Where the image begins in virtual memory: `__START_KERNEL_map`; it has one gigabyte (arch/x86/include/asm/page_64_types.h).
-pub(super) const IMAGE: u64 = 0xffff_ffff_8000_0000;
-pub(super) const IMAGE_SIZE: u64 = 1 << 30;
 
 /// A piece of evidence with its source, or the reason why there is none.
 pub type Known<T> = Result<Found<T>, Unknown>;

@@ -5,10 +5,13 @@ use std::collections::BTreeMap;
 
 use tollgate_model::Unknown;
 
-use super::evidence::{IMAGE, IMAGE_SIZE, SYMBOLS};
 use crate::machine::{Answer, Found, Machine, found};
 use crate::text::kernel_symbol;
 
+pub(super) const SYMBOLS: &str = "/proc/kallsyms";
+/// Where the image begins in virtual memory: `__START_KERNEL_map`; it has one gigabyte (arch/x86/include/asm/page_64_types.h).
+pub(super) const IMAGE: u64 = 0xffff_ffff_8000_0000;
+pub(super) const IMAGE_SIZE: u64 = 1 << 30;
 /// A kernel's first symbols are in so much of a list, behind some hundreds of the per-processor area.
 pub(super) const START: u64 = 256 << 10;
 /// A kernel with all of its modules has some 15 MiB of symbols.

@@ -3,8 +3,8 @@
 //! The verdict rests on addresses first, then on what the boot left and on the command line, never on the
 //! configuration alone.
 
-use super::evidence::{Evidence, IMAGE, IMAGE_SIZE, Physical, Symbols};
-use super::symbol::Symbol;
+use super::evidence::{Evidence, Physical, Symbols};
+use super::symbol::{IMAGE, IMAGE_SIZE, Symbol};
 use crate::uname::release_numbers;
 
 /// `LOAD_PHYSICAL_ADDR` with the default of CONFIG_PHYSICAL_START.

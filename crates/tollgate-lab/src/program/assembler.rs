@@ -10,6 +10,8 @@ use tollgate_os::private::PrivateDirectory;
 use tollgate_os::programs::find;
 use tollgate_os::{memfd, paths, process};
 
+/// Bytes of a file that are read, and of what an assembler makes: programs bring their symbols along.
+pub(super) const MOST: u64 = 64 << 20;
 /// What puts a program to the first address that it may have.
 const PLACE: &str = "-Ttext-segment=0x40000000";
 /// Bytes of the assembler's messages that are kept.
@@ -103,7 +105,7 @@ pub(super) fn assemble(path: &Path, syntax: Syntax) -> Result<Vec<u8>, Assembler
     for command in syntax.commands(&text, &object, &out)? {
         run(&own, &command)?;
     }
-    paths::read_regular(&out, super::file::MOST).map_err(|why| io("no output")(why.into()))
+    paths::read_regular(&out, MOST).map_err(|why| io("no output")(why.into()))
 }
 
 fn run(own: &PrivateDirectory, words: &[OsString]) -> Result<(), AssemblerError> {

@@ -2,13 +2,10 @@
 
 use std::path::Path;
 
-use super::assembler::{self, AssemblerError, Syntax};
+use super::assembler::{self, AssemblerError, MOST, Syntax};
 use super::elf::{self, ElfError};
 use super::{MAX_MEMORY, Program};
 use crate::host::plainly;
-
-/// Bytes of a file that are read: programs bring their symbols along.
-pub(super) const MOST: u64 = 64 << 20;
 
 /// Why a file is not run: what follows its name in a sentence.
 #[expect(missing_docs, reason = "the message says what the fields are")]

@@ -1,6 +1,6 @@
 //! The fast alternative to an emulated instruction: a call of the emulation.
 
-use super::{imul::TEN, invalid_opcode::twenty_seven, power::power};
+use super::{imul::TEN, opcode::twenty_seven, power::power};
 use crate::prelude::*;
 
 timed_loop! {

@@ -3,22 +3,11 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::handler::{self, Handled, SIGNAL, SIGNALS};
+use super::opcode::{Alone, Opcode, check_pairs, twenty_seven};
 use super::power::{decode, power};
 use super::{imul::TEN, locked::Locked, module_emulation};
 use crate::prelude::*;
 use tollgate_model::Case;
-
-timed_loop! {
-    /// `lock mov eax, ecx`, each with both operands reloaded.
-    ten_lock_movs:
-        ".rept 10", "mov eax, 3", "mov ecx, 3", ".byte 0xf0, 0x89, 0xc8", ".endr"
-}
-
-timed_loop! {
-    /// `ud1 ecx, eax`, each with both operands reloaded.
-    ten_ud1s:
-        ".rept 10", "mov eax, 3", "mov ecx, 3", ".byte 0x0f, 0xb9, 0xc8", ".endr"
-}
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "traps/invalid-opcode",
@@ -102,84 +91,6 @@ fn by_signal(timed: Timed, opcode: &Opcode) -> Result<Instance> {
     Ok(timed_loop.with_hooks(handled).here().with_ops(TEN).with_notes(note))
 }
 
-pub(super) struct Opcode {
-    code: TimedLoop,
-    mnemonic: &'static str,
-    /// The instruction alone, between a load of its operands and a return.
-    pub alone: Alone,
-    /// Its number in the orders of the kernel module.
-    pub number: u32,
-    /// Its effect where it does not trap.
-    otherwise: &'static str,
-}
-
-impl Opcode {
-    fn of(params: &Params) -> Self {
-        if word(params, "opcode") == "ud1" {
-            let otherwise = "0f b9 c8 does not trap here: it had no visible effect";
-            Self { code: TimedLoop::Long(ten_ud1s), mnemonic: "ud1", alone: ud1, number: 1, otherwise }
-        } else {
-            let otherwise = "f0 89 c8 does not trap here: it ran as a plain mov";
-            Self {
-                code: TimedLoop::Long(ten_lock_movs),
-                mnemonic: "lock mov",
-                alone: lock_mov,
-                number: 0,
-                otherwise,
-            }
-        }
-    }
-
-    fn entry(&self) -> usize {
-        match self.code {
-            TimedLoop::Long(code) => code.address(),
-            TimedLoop::Compat(_) => 0,
-        }
-    }
-}
-
-/// Returns the instruction's result in `rax`.
-pub(super) type Alone = unsafe extern "C" fn(rax: u64, rcx: u64) -> u64;
-
-/// `lock mov eax, ecx` alone.
-#[unsafe(naked)]
-unsafe extern "C" fn lock_mov(rax: u64, rcx: u64) -> u64 {
-    core::arch::naked_asm!("mov rax, rdi", "mov rcx, rsi", ".byte 0xf0, 0x89, 0xc8", "ret")
-}
-
-/// `ud1 ecx, eax` alone.
-#[unsafe(naked)]
-unsafe extern "C" fn ud1(rax: u64, rcx: u64) -> u64 {
-    core::arch::naked_asm!("mov rax, rdi", "mov rcx, rsi", ".byte 0x0f, 0xb9, 0xc8", "ret")
-}
-
-/// Checks that the instruction traps here, and that the emulation is right: on pairs at the edges, and on random ones, the same in each
-/// process. `emulated` gives a result and how often the instruction trapped.
-pub(super) fn check_pairs(
-    opcode: &Opcode,
-    mut emulated: impl FnMut(u32, u32) -> Result<(u64, u64)>,
-) -> Result<()> {
-    const EDGES: [(u32, u32); 7] =
-        [(3, 3), (0, 0), (7, 0), (0, 5), (2, 31), (65_537, 2), (u32::MAX, u32::MAX)];
-    const PAIRS: usize = 1000;
-    let mut random = Random::new(0);
-    let random = std::iter::repeat_with(|| {
-        let bits = random.next_u64();
-        (bits as u32, (bits >> 32) as u32)
-    });
-    for (base, exponent) in EDGES.into_iter().chain(random.take(PAIRS)) {
-        let (result, traps) = emulated(base, exponent)?;
-        match traps {
-            0 => return Err(skip!("{} and left {result:#x} in rax", opcode.otherwise)),
-            1 if result == u64::from(power(base, exponent)) => {}
-            _ => {
-                return Err(fail!("{base} to the power of {exponent} was {result:#x} after {traps} traps"));
-            }
-        }
-    }
-    Ok(())
-}
-
 /// The result of one emulated instruction, and its number of signals.
 fn emulated(alone: Alone, rax: u64, rcx: u64) -> Result<(u64, u64)> {
     let mut handled = Handled::of_code(libc::SIGILL, emulate, alone as usize);
@@ -187,13 +98,6 @@ fn emulated(alone: Alone, rax: u64, rcx: u64) -> Result<(u64, u64)> {
     // SAFETY: the instruction changes at most the two registers; if it traps, the handler steps over it.
     let result = unsafe { alone(rax, rcx) };
     Ok((result, handled.remove()))
-}
-
-pub(super) fn twenty_seven(result: u64) -> Result<(), String> {
-    match result {
-        27 => Ok(()),
-        other => Err(format!("3 to the power of 3 was {other}")),
-    }
 }
 
 /// The handler: eax becomes eax to the power of ecx, as a 32-bit operation does it (the upper half of rax is zero
@@ -216,6 +120,7 @@ unsafe extern "C" fn emulate(signal: libc::c_int, _: *mut libc::siginfo_t, conte
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::traps::opcode::{lock_mov, ud1};
     use crate::traps::power::power_by_hand;
     use crate::traps::tests::{alone, died_of};
     use proptest::prelude::*;

@@ -18,6 +18,7 @@ mod locked;
 mod memory;
 mod minor_fault;
 mod module_emulation;
+mod opcode;
 mod power;
 mod segv;
 mod signal_install;

@@ -5,7 +5,7 @@ use tollgate_os::process;
 
 use super::emulator::{self, Emulator, MOST_ITERATIONS, RingZero};
 use super::imul::TEN;
-use super::invalid_opcode::{Alone, Opcode, check_pairs, twenty_seven};
+use super::opcode::{Alone, Opcode, check_pairs, twenty_seven};
 use crate::prelude::*;
 
 /// The instance of `by=module-ring3`: the program's own loop, with the module watching this process.

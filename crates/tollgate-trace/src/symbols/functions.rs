@@ -9,7 +9,7 @@ use object::elf::{self, FileHeader64, ProgramHeader64, SectionHeader64, Sym64};
 use object::{LittleEndian as LE, pod};
 use rustix::fs::{FileType, Mode, OFlags};
 
-use super::images::Image;
+use super::image::Image;
 
 /// The largest table that is read.
 const MOST_BYTES: u64 = 64 << 20;

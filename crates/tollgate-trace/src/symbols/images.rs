@@ -9,6 +9,7 @@ use std::sync::Arc;
 use tollgate_os::perf::records::{Mapping, Record};
 
 use super::functions::Functions;
+use super::image::Image;
 
 /// The largest list of mappings that is read.
 const MOST_MAPS: u64 = 16 << 20;
@@ -43,25 +44,6 @@ struct Mapped {
     /// Where in the file it begins.
     offset: u64,
     image: Arc<Image>,
-}
-
-/// A file that is executed, or memory with a name of the kernel's.
-#[derive(Debug, PartialEq, Eq, Hash)]
-pub(super) struct Image {
-    pub path: Box<[u8]>,
-    pub device: (u32, u32),
-    pub inode: u64,
-}
-
-impl Image {
-    /// The last part of the path.
-    fn name(&self) -> String {
-        let name = self.path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
-        match name {
-            b"" | b"anon" => "[anonymous]".to_owned(),
-            name => String::from_utf8_lossy(name).into_owned(),
-        }
-    }
 }
 
 impl Images {

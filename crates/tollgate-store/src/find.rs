@@ -1,0 +1,135 @@
+//! How a run or the runs of a session are found by file, label, id or `last`.
+
+use std::path::{Path, PathBuf};
+
+use tollgate_model::Run;
+
+use crate::document::{EXTENSION, open};
+use crate::fleet::layout::{DOCUMENTS, is_store};
+use crate::kept::{Entry, FindError, LAST, entries, kept};
+use crate::kind::Kind;
+use crate::meant::{Found, among, newest};
+
+/// The run that a user means: a file where it looks like one, else a kept run by `last`, id, label (the newest that has it) or the
+/// beginning of an id, else a file after all. A directory of stored runs means the newest of them, `DIR:` before any of these one of
+/// them. `last` is the newest run that was measured, which no trace is. Where a session is meant, its base.
+///
+/// # Errors
+/// When there is none, when a beginning fits several, or when the document is not a run.
+pub fn find(meant: &str) -> Result<Run, FindError> {
+    find_of(meant, Kind::MEASURED)
+}
+
+/// The same where `last` is the newest kept run of these kinds.
+///
+/// # Errors
+/// As [`find`].
+pub fn find_of(meant: &str, kinds: &[Kind]) -> Result<Run, FindError> {
+    locate(meant, kinds)?.open_first()
+}
+
+/// All runs that a user means: those of a session, the base first, or one run, as [`find_of`] has it. A session is meant by its id, the
+/// beginning of it, and a label or `last` that means one of its runs. The id of one of its runs means that run alone.
+///
+/// # Errors
+/// As [`find`].
+pub fn find_runs(meant: &str, kinds: &[Kind]) -> Result<Vec<Run>, FindError> {
+    locate(meant, kinds)?.open_all()
+}
+
+/// The newest kept run that has a figure of a benchmark, with the others of its session; None where no kept run has one.
+///
+/// # Errors
+/// When the directory of kept runs cannot be read, or a document is not a run.
+pub fn find_newest_of(benchmark: &str) -> Result<Option<Vec<Run>>, FindError> {
+    let has_figure = |entry: &Entry| entry.outline().is_ok_and(|outline| outline.measured(benchmark));
+    newest(kept()?, has_figure).map(|found| Located::Kept(found).open_all()).transpose()
+}
+
+/// The runs of the session that is meant, the base first; None where a run of none is meant, or one run of it.
+///
+/// # Errors
+/// As [`find`].
+pub fn find_session(meant: &str) -> Result<Option<Vec<Run>>, FindError> {
+    let located = locate(meant, Kind::MEASURED)?;
+    match &located {
+        Located::Kept(Found::Session(..)) => located.open_all().map(Some),
+        _ => Ok(None),
+    }
+}
+
+/// The file of a run.
+enum Located {
+    /// In a file, which may be called anything.
+    File(PathBuf),
+    /// Among runs whose files have their ids as names.
+    Kept(Found),
+}
+
+impl Located {
+    fn open_first(self) -> Result<Run, FindError> {
+        match self {
+            Self::File(path) => open(&path).map_err(|why| FindError::Unusable(path, why)),
+            Self::Kept(found) => opened(found.first()),
+        }
+    }
+
+    fn open_all(self) -> Result<Vec<Run>, FindError> {
+        match self {
+            Self::Kept(Found::Session(first, others)) => {
+                std::iter::once(&first).chain(&others).map(opened).collect()
+            }
+            one => Ok(vec![one.open_first()?]),
+        }
+    }
+}
+
+fn opened(entry: &Entry) -> Result<Run, FindError> {
+    entry.open().map_err(|why| FindError::Unusable(entry.path.clone(), why))
+}
+
+fn locate(meant: &str, kinds: &[Kind]) -> Result<Located, FindError> {
+    let file = PathBuf::from(meant);
+    let is_called_so = || file.extension().is_some_and(|extension| extension == EXTENSION) && file.is_file();
+    if let Some((directory, run)) = in_store(meant) {
+        return locate_stored(directory, run);
+    }
+    if meant.contains('/') || is_called_so() {
+        return Ok(Located::File(file));
+    }
+    let entries = kept()?;
+    let is_any_kept = !entries.is_empty();
+    if let Some(found) = among(entries, meant, kinds)? {
+        return Ok(Located::Kept(found));
+    }
+    match meant {
+        _ if is_store(&file) => locate_stored(&file, LAST),
+        LAST if is_any_kept => {
+            let names: Vec<String> = kinds.iter().map(ToString::to_string).collect();
+            Err(FindError::NoneOfKind(names.join(" or ")))
+        }
+        LAST => Err(FindError::NoneKept),
+        _ if file.exists() => Ok(Located::File(file)),
+        _ => Err(FindError::Unknown(meant.to_owned())),
+    }
+}
+
+/// The directory of stored runs that is meant, and which of them. What has no `/` and no `:` may be a label.
+fn in_store(meant: &str) -> Option<(&Path, &str)> {
+    let whole = Path::new(meant);
+    if meant.contains('/') && is_store(whole) {
+        return Some((whole, LAST));
+    }
+    let (directory, run) = meant.rsplit_once(':')?;
+    let directory = Path::new(directory);
+    (!whole.exists() && is_store(directory)).then_some((directory, run))
+}
+
+fn locate_stored(directory: &Path, meant: &str) -> Result<Located, FindError> {
+    let entries = entries(&directory.join(DOCUMENTS))?;
+    if entries.is_empty() {
+        return Err(FindError::NoDocuments(directory.to_owned()));
+    }
+    let found = among(entries, meant, Kind::ALL)?.map(Located::Kept);
+    found.ok_or_else(|| FindError::UnknownThere(directory.to_owned(), meant.to_owned()))
+}
