@@ -1,5 +1,9 @@
 //! Comma-separated values (RFC 4180), safe to open in a spreadsheet.
 
+use serde_json::Value as Raw;
+
+use crate::column::Columns;
+
 pub use csv::Terminator;
 
 /// A field.
@@ -25,6 +29,39 @@ impl From<u64> for Cell {
     fn from(number: u64) -> Self {
         Self(number.to_string())
     }
+}
+
+impl From<Raw> for Cell {
+    /// A list has its values apart by `; `, an object its pairs `name=value` by blanks.
+    fn from(raw: Raw) -> Self {
+        let of = |raw: Raw| Self::from(raw).0;
+        match raw {
+            Raw::Null => Self(String::new()),
+            Raw::Bool(flag) => Self(flag.to_string()),
+            Raw::Number(number) if number.is_f64() => number.as_f64().into(),
+            Raw::Number(number) => Self(number.to_string()),
+            Raw::String(text) => Self::from(text.as_str()),
+            Raw::Array(values) => Self(values.into_iter().map(of).collect::<Vec<_>>().join("; ")),
+            Raw::Object(pairs) => {
+                let pairs = pairs.into_iter().map(|(name, value)| format!("{name}={}", of(value)));
+                Self(pairs.collect::<Vec<_>>().join(" "))
+            }
+        }
+    }
+}
+
+/// Rows, with the names of their fields as a header.
+pub fn of<R>(columns: &Columns<R>, data: impl IntoIterator<Item = R>, end: Terminator) -> String {
+    let header = columns.iter().flat_map(|column| column.fields()).map(|field| (*field).to_owned());
+    let record = |row: R| {
+        let cells = columns.iter().flat_map(|column| {
+            let value = column.value(&row);
+            let cells = (0..column.fields().len()).map(|at| Cell::from(value.raw(at)));
+            cells.collect::<Vec<_>>()
+        });
+        cells.collect()
+    };
+    rows(header.collect(), data.into_iter().map(record), end)
 }
 
 /// A table with a header.

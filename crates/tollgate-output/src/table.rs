@@ -13,6 +13,9 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use tollgate_model::text::clean;
 
+use crate::column::{Column, Columns};
+use crate::value::{Tone, Value};
+
 /// The first column is cut here: a name from elsewhere may be of any length.
 const LONGEST_NAME: usize = 76;
 /// A remark is cut here: a document's notes may be of any length.
@@ -55,7 +58,19 @@ pub struct Table {
 struct Row {
     look: Look,
     cells: Vec<String>,
+    /// What stands in the place of a name that has no room.
+    short: Option<String>,
     remarks: String,
+}
+
+impl From<Tone> for Look {
+    fn from(tone: Tone) -> Self {
+        match tone {
+            Tone::Plain => Self::Plain,
+            Tone::Changed => Self::Coloured,
+            Tone::Open => Self::Faint,
+        }
+    }
 }
 
 impl Table {
@@ -67,6 +82,21 @@ impl Table {
     /// A table whose columns are named by a document.
     pub fn of_columns(header: Vec<Cow<'static, str>>) -> Self {
         Self { header, words: Vec::new(), dispensable: 0, rows: Vec::new() }
+    }
+
+    /// A table of rows, each with what is remarked of it. The look of a row is that of its first value that has a tone.
+    pub fn of<R>(columns: &Columns<R>, rows: impl IntoIterator<Item = (R, Option<String>)>) -> Self {
+        let words = columns.iter().filter(|column| column.is_words);
+        let mut table = Self::of_columns(heads(columns.iter())).with_words_in(heads(words));
+        for (row, remark) in rows {
+            let values = columns.values(&row);
+            let tone = values.iter().map(Value::tone).find(|tone| *tone != Tone::Plain).unwrap_or_default();
+            let cells: Vec<String> = values.iter().map(|value| value.words().to_owned()).collect();
+            table.row(tone.into(), &cells, remark.as_slice());
+            let short = values.first().and_then(Value::short).map(|short| clean(short).into_owned());
+            table.rows.iter_mut().next_back().into_iter().for_each(|row| row.short = short.clone());
+        }
+        table
     }
 
     /// These columns hold words, which begin below each other; figures end below each other.
@@ -90,14 +120,14 @@ impl Table {
     /// Adds a line above the rows that belong together: what their names have in common.
     pub fn heading(&mut self, name: &str) {
         let cells = vec![clean(name).into_owned()];
-        self.rows.push(Row { look: Look::Plain, cells, remarks: String::new() });
+        self.rows.push(Row { look: Look::Plain, cells, short: None, remarks: String::new() });
     }
 
     /// Adds a row; cells beyond the last column are left out. Texts may come from anywhere.
     pub fn row(&mut self, look: Look, cells: &[String], remarks: &[String]) {
         let cells = cells.iter().take(self.header.len()).map(|cell| clean(cell).into_owned()).collect();
         let remarks: Vec<_> = remarks.iter().map(|remark| beginning(remark, LONGEST_REMARK)).collect();
-        self.rows.push(Row { look, cells, remarks: remarks.join("; ") });
+        self.rows.push(Row { look, cells, short: None, remarks: remarks.join("; ") });
     }
 
     /// The table for a terminal of this width, each line ended.
@@ -156,8 +186,10 @@ impl Table {
         let all = self.header.len();
         let few = all - self.dispensable;
         let layouts = (few..=all).rev().flat_map(|number| [(0..number, 2), (0..number, 1)]);
-        let mut layouts = layouts.map(|(columns, gap)| self.columns(columns, gap, usize::MAX));
-        let lines = layouts.find(|lines| widest(lines) <= room).unwrap_or_else(|| {
+        let named = layouts.map(|(columns, gap)| self.columns(columns, gap, usize::MAX));
+        let short =
+            [2, 1].into_iter().map(|gap| self.with_short_names(room, gap).columns(0..few, gap, usize::MAX));
+        let lines = named.chain(short).find(|lines| widest(lines) <= room).unwrap_or_else(|| {
             let figures = widest(&self.columns(1..few, 1, usize::MAX));
             let longest = room.saturating_sub(figures + 3).max(ENOUGH_FOR_NAMES);
             self.with_names_of(longest).columns(0..few, 1, usize::MAX)
@@ -188,12 +220,29 @@ impl Table {
         (widest(0..columns) > width).then(|| width.saturating_sub(widest(1..columns) + 1))
     }
 
+    /// The same with the short names of those that have no room beside figures which stand so far apart.
+    fn with_short_names(&self, room: usize, gap: u16) -> Self {
+        let few = self.header.len() - self.dispensable;
+        let longest = room.saturating_sub(widest(&self.columns(1..few, gap, usize::MAX)) + usize::from(gap));
+        self.with_names(|row, name| match &row.short {
+            Some(short) if self.marked(row.look, name).width() > longest => short.clone(),
+            _ => name.to_owned(),
+        })
+    }
+
     /// The same with names of at most so many columns.
     fn with_names_of(&self, longest: usize) -> Self {
+        self.with_names(|row, name| match &row.short {
+            Some(short) if name.width() > longest => cut(short, longest),
+            _ => cut(name, longest),
+        })
+    }
+
+    fn with_names(&self, named: impl Fn(&Row, &str) -> String) -> Self {
         let row = |row: &Row| {
             let mut cells = row.cells.clone();
-            cells.first_mut().into_iter().for_each(|name| *name = cut(name, longest));
-            Row { look: row.look, cells, remarks: String::new() }
+            cells.first_mut().into_iter().for_each(|name| *name = named(row, name));
+            Row { look: row.look, cells, short: None, remarks: String::new() }
         };
         let rows = self.rows.iter().map(row).collect();
         Self { header: self.header.clone(), words: self.words.clone(), dispensable: self.dispensable, rows }
@@ -245,6 +294,10 @@ impl Table {
         };
         format!("{mark}{}", cut(name, LONGEST_NAME))
     }
+}
+
+fn heads<'c, R: 'c>(columns: impl Iterator<Item = &'c Column<R>>) -> Vec<Cow<'static, str>> {
+    columns.map(|column| Cow::Borrowed(column.head)).collect()
 }
 
 fn widest(lines: &[String]) -> usize {
@@ -442,6 +495,19 @@ mod tests {
                 assert!(line.chars().count() <= width, "{width}: {line}");
             }
         }
+    }
+
+    #[test]
+    fn a_name_that_has_no_room_is_short_before_it_is_cut() {
+        let name = |row: &&'static str| Some(Value::text(*row).or_short("entry/x{3}"));
+        let columns = Columns::new([
+            Column::new("name", "benchmark", "", name),
+            Column::new("figure", "median", "", |_| Some(Value::figure(1.0, |_| "1.02 ns".to_owned()))),
+        ]);
+        let table = Table::of(&columns, [("entry/call", None), ("entry/x{instructions=3}", None)]);
+        let lines = |width| plain(&table.lines(Some(width), false));
+        assert!(lines(40).contains("entry/x{instructions=3}  1.02 ns"), "{}", lines(40));
+        assert!(lines(24).contains("entry/call  1.02 ns\nentry/x{3}  1.02 ns"), "{}", lines(24));
     }
 
     #[test]

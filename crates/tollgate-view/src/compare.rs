@@ -1,6 +1,7 @@
 //! Runs compared with a base, as `tollgate compare` prints them.
 
 pub(crate) mod alternating;
+pub mod columns;
 pub mod condition;
 pub(crate) mod facts;
 pub mod json;

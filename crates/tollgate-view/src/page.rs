@@ -13,9 +13,9 @@ mod levels;
 mod policy;
 mod rows;
 mod svg;
-mod text;
 
 use askama::Template;
+use tollgate_output::markup::escaped_between_tags;
 
 pub(crate) use axis::{Axis, Tick};
 pub(crate) use bars::{Bar, Bars, Fill, Part};
@@ -23,7 +23,8 @@ pub(crate) use curves::{Curve, Curves, Plateau, Point};
 pub(crate) use heat::{Cell as HeatCell, Heat};
 pub(crate) use levels::{Levels, Seen};
 pub(crate) use rows::{Mark, Row, Rows};
-pub(crate) use text::Text;
+pub(crate) use tollgate_output::html::Table;
+pub(crate) use tollgate_output::markup::Text;
 
 /// The most environments on a page.
 pub const MAX_ENVIRONMENTS: usize = 20;
@@ -162,24 +163,6 @@ pub(crate) enum Drawing {
     Levels(Levels),
 }
 
-#[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Table {
-    pub(crate) caption: Text,
-    pub(crate) head: Vec<Text>,
-    /// Its rows; the first cell of each names it.
-    pub(crate) rows: Vec<Vec<Text>>,
-    /// It is open from the beginning.
-    pub(crate) is_open: bool,
-}
-
-impl Table {
-    /// A folded table without rows.
-    pub(crate) fn new(caption: impl Into<Text>, head: impl IntoIterator<Item = impl Into<Text>>) -> Self {
-        let head = head.into_iter().map(Into::into).collect();
-        Self { caption: caption.into(), head, ..Self::default() }
-    }
-}
-
 /// The results of a suite, each with its evidence.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Estimates {
@@ -284,12 +267,12 @@ impl Document<'_> {
         FigureView { figure, id: id.into() }
     }
 
-    fn table<'b>(&self, table: &'b Table) -> TableView<'b> {
-        TableView { table }
+    fn table(&self, table: &Table) -> String {
+        table.render()
     }
 
     fn code(&self, command: &Text) -> String {
-        text::escaped_between_tags(command.as_str())
+        escaped_between_tags(command.as_str())
     }
 
     fn key(&self, look: &usize) -> String {
@@ -331,14 +314,8 @@ impl FigureView<'_> {
     }
 
     fn numbers(&self, table: &'_ Table) -> String {
-        TableView { table }.to_string()
+        table.render()
     }
-}
-
-#[derive(Template)]
-#[template(path = "table.html")]
-struct TableView<'a> {
-    table: &'a Table,
 }
 
 /// A sign, drawn by itself.

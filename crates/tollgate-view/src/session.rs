@@ -1,7 +1,7 @@
 //! A session as it is shown: several environments that were measured in alternation, the others compared with the first.
 
+mod beside;
 mod causes;
-mod counted;
 pub(crate) mod environments;
 pub mod json;
 mod rows;
@@ -10,6 +10,7 @@ pub mod text;
 
 use tollgate_model::{Case, Part, Run, RunId};
 
+use crate::compare::columns::Sides;
 use crate::comparison::{self, Comparison};
 use crate::summary::Summary;
 
@@ -78,6 +79,15 @@ impl<'a> Session<'a> {
     /// The environments that are compared with the first.
     pub fn others(&self) -> impl Iterator<Item = (&Member<'a>, &Comparison<'a>)> {
         self.members.iter().skip(1).zip(&self.comparisons)
+    }
+
+    /// Each comparison with the first, and what the two are called here.
+    pub(crate) fn compared(&self) -> impl Iterator<Item = (Sides<'_>, &Comparison<'a>)> {
+        let base = self.members.first().map_or("", |base| base.name.as_str());
+        self.others().map(move |(other, comparison)| {
+            let names = [base, other.name.as_str()].map(Into::into);
+            (Sides::named(comparison, names), comparison)
+        })
     }
 }
 

@@ -131,6 +131,10 @@ fn its_json_has_the_runs_and_the_comparison() {
     let syscall = rows.iter().find(|row| row["benchmark"] == "entry/syscall").expect("a row");
     let keys: Vec<&str> = syscall.as_object().expect("an object").keys().map(String::as_str).collect();
     let mut expected = vec![
+        "base_run",
+        "base_name",
+        "other_run",
+        "other_name",
         "benchmark",
         "params",
         "unit",
@@ -148,24 +152,23 @@ fn its_json_has_the_runs_and_the_comparison() {
         "narrowed",
         "pairs",
         "turns",
-        "base_environment",
-        "other_environment",
         "why",
         "causes",
+        "more_time",
     ];
     expected.sort_unstable();
     let mut keys = keys;
     keys.sort_unstable();
     assert_eq!(keys, expected);
     assert_eq!(syscall["verdict"], "slower");
-    assert_eq!(syscall["other_environment"], "container");
+    assert_eq!(syscall["other_name"], "container");
     let causes: Vec<&str> =
         syscall["causes"].as_array().expect("causes").iter().filter_map(|name| name.as_str()).collect();
     assert_eq!(causes, ["seccomp.filters", "seccomp.mode", "container.layers"]);
     let same = rows.iter().find(|row| row["benchmark"] == "traps/minor-fault").expect("a row");
     assert!(same["causes"].as_array().is_some_and(Vec::is_empty));
     let facts = json["comparison"]["facts"].as_array().expect("facts");
-    assert!(facts.iter().all(|fact| fact["other_environment"] == "container"));
+    assert!(facts.iter().all(|fact| fact["other_name"] == "container"));
 }
 
 #[test]

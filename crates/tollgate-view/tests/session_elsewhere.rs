@@ -120,7 +120,7 @@ fn a_report_names_environments_and_begins_with_the_comparison() {
     assert!(text.starts_with("# host&#58;seccomp=default compared with host\n"), "{text}");
     assert!(text.contains("Alternated: 24 process pairs, 480 turns"), "{text}");
     assert!(text.contains("**Proven cause:** seccomp: not set → default"), "{text}");
-    assert!(text.contains("| correlation | verdict |"), "{text}");
+    assert!(text.contains("| adds | verdict | correl. |"), "{text}");
     let page = page_of(&runs, |_| None).render().expect("a page");
     for part in [
         "<h1>host:seccomp=default compared with host</h1>",

@@ -227,7 +227,7 @@ fn several_environments_are_compared_with_verdicts() {
         "kernel.release differs, which is known to affect it.",
         "Of 3 cases in both, in vm 2 are slower than in native, 0 faster, 1 the same, 0 inconclusive.",
         "2 of 2 such cases differ.",
-        "<td class=vs>120 ns ×1.50 slower",
+        "<td class=vs>120 ns ×1.500 slower",
         "<td class=vn>1.00 ns same",
     ] {
         assert!(page.contains(text), "{text}");
@@ -476,7 +476,7 @@ fn the_summary_of_a_job_has_what_changed_and_the_status_of_compare() {
         "# vm compared with native\n",
         "**Quality:** ",
         "## vm: 2 slower, 0 faster, 1 same, 0 inconclusive\n",
-        "| entry/syscall | 80.2 ns | 120 ns | ×1.50 |",
+        "| entry/syscall | 80.2 ns | 120 ns | 1.500 |",
         "| **slower** |\n",
         "| kernel.release | 6.1.1 | 6.1.1.5 |\n",
         "<details><summary>vm: 1 same</summary>\n",

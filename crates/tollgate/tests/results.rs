@@ -40,8 +40,11 @@ const MEASUREMENT: [&str; 33] = [
     "ops_per_sample",
     "group",
 ];
-const ROW: [&str; 21] = [
+const ROW: [&str; 24] = [
+    "base_run",
+    "base_name",
     "other_run",
+    "other_name",
     "benchmark",
     "params",
     "unit",

@@ -115,7 +115,7 @@ fn doubt(condition: Condition, asked: f64, comparison: &Comparison) -> Option<St
     }
     let open: Vec<&Row> = comparison.rows.iter().filter(|row| condition.is_open(row, asked)).collect();
     if let Some(row) = open.iter().find(|row| condition.is_gross(row, asked)) {
-        let ratio = figures::significant(row.result.ratio, 2);
+        let ratio = figures::ratio(row.result.ratio);
         let why = Need::of(row).map(|need| need.found).unwrap_or_default();
         return Some(format!("undecided: {} takes {ratio} × as long, inconclusive ({why})", row.case()));
     }

@@ -1,12 +1,13 @@
 //! Comparisons of runs with a base, as JSON. With several others each list holds those of all, one run after the other.
 
 use serde::Serialize;
-use tollgate_model::compare::{FactDifference, NotCompared, Verdict};
+use tollgate_model::compare::{FactDifference, NotCompared};
 use tollgate_model::stats::Interval;
-use tollgate_model::{Case, Effect, Environment, Label, Part, Run, RunId, Unit};
+use tollgate_model::{Case, Effect, Environment, Label, Part, Run, RunId};
+use tollgate_output::json::Record;
 
 use super::alternating;
-use super::need::{self, Need};
+use super::columns::{self, Compared, Sides};
 use crate::comparison::Comparison;
 use crate::trace::blame::{self, Held};
 use crate::versus;
@@ -19,11 +20,8 @@ pub struct Document<'a> {
     others: Vec<Heading<'a>>,
     paired: bool,
     alternating: Option<String>,
-    rows: Vec<Row<'a>>,
-    only_base: Vec<Only<'a>>,
-    only_other: Vec<Only<'a>>,
-    not_compared: Vec<Apart<'a>>,
-    facts: Vec<FactRecord<'a>>,
+    #[serde(flatten)]
+    lists: Lists<'a>,
     traces: Vec<blame::Record<'a>>,
     /// What the differences of commands consist of.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -39,54 +37,41 @@ struct Heading<'a> {
     started: &'a str,
 }
 
+/// Something that is said of two sides.
 #[derive(Serialize)]
-struct Row<'a> {
-    other_run: &'a RunId,
+struct Between<T> {
     #[serde(flatten)]
-    case: &'a Case,
-    unit: Option<Unit>,
-    base: Option<f64>,
-    other: Option<f64>,
-    ratio: Option<f64>,
-    ratio_low: Option<f64>,
-    ratio_high: Option<f64>,
-    adds: Option<f64>,
-    adds_low: Option<f64>,
-    adds_high: Option<f64>,
-    correlation: Option<f64>,
-    narrowed: Option<f64>,
-    pairs: Option<usize>,
-    turns: Option<usize>,
-    verdict: Verdict,
-    threshold: f64,
-    why: Option<&'a str>,
-    causes: Vec<&'a str>,
-    more_time: Option<String>,
+    sides: Record,
+    #[serde(flatten)]
+    it: T,
 }
 
+/// A case that one of the two alone measured.
 #[derive(Serialize)]
 struct Only<'a> {
-    other_run: &'a RunId,
     #[serde(flatten)]
     case: &'a Case,
     why: &'a str,
 }
 
-/// A case that one side counted and the other timed.
-#[derive(Serialize)]
-struct Apart<'a> {
-    other_run: &'a RunId,
-    #[serde(flatten)]
-    apart: &'a NotCompared,
-}
-
 #[derive(Serialize)]
 struct FactRecord<'a> {
-    other_run: &'a RunId,
     #[serde(flatten)]
     fact: &'a FactDifference,
     affects: Option<String>,
+    /// It differs by the one setting that was changed.
     proven: bool,
+}
+
+/// What the documents of all verbs have of comparisons with one base.
+#[derive(Serialize)]
+pub(crate) struct Lists<'a> {
+    rows: Vec<Record>,
+    only_base: Vec<Between<Only<'a>>>,
+    only_other: Vec<Between<Only<'a>>>,
+    /// The cases that one side counted and the other timed.
+    not_compared: Vec<Between<&'a NotCompared>>,
+    facts: Vec<Between<FactRecord<'a>>>,
 }
 
 /// What the difference of two commands consists of.
@@ -115,11 +100,7 @@ impl<'a> Document<'a> {
             others: comparisons.iter().map(|comparison| Heading::of(comparison.other)).collect(),
             paired: !comparisons.is_empty() && comparisons.iter().all(|comparison| comparison.is_alternated),
             alternating: apart.map(|comparison| alternating::command(comparison.base, comparison.other)),
-            rows: comparisons.iter().flat_map(Row::all).collect(),
-            only_base: comparisons.iter().flat_map(|all| Only::all(all, &all.only_base)).collect(),
-            only_other: comparisons.iter().flat_map(|all| Only::all(all, &all.only_other)).collect(),
-            not_compared: comparisons.iter().flat_map(Apart::all).collect(),
-            facts: comparisons.iter().flat_map(FactRecord::all).collect(),
+            lists: Lists::of(comparisons.iter().map(|comparison| (Sides::of(comparison), comparison))),
             traces: traces.collect(),
             splits: comparisons.iter().filter_map(OfCommands::of).collect(),
         }
@@ -150,59 +131,49 @@ pub(crate) fn ends(interval: Option<Interval>) -> (Option<f64>, Option<f64>) {
     interval.map(|interval| (interval.low, interval.high)).unzip()
 }
 
-impl<'a> Row<'a> {
-    fn all(comparison: &'a Comparison<'a>) -> impl Iterator<Item = Self> {
-        comparison.rows.iter().map(|row| {
-            let result = &row.result;
-            let found = result.alternation.as_ref();
-            let (ratio_low, ratio_high) = ends(result.interval);
-            let (adds_low, adds_high) = ends(found.and_then(|found| found.adds_interval));
-            Self {
-                other_run: &comparison.other.id,
-                case: &result.case,
-                unit: row.unit(),
-                base: result.base,
-                other: result.other,
-                ratio: row.ratio(),
-                ratio_low,
-                ratio_high,
-                adds: row.adds(),
-                adds_low,
-                adds_high,
-                correlation: found.and_then(|found| found.correlation),
-                narrowed: found.and_then(|found| found.narrowed),
-                pairs: found.map(|found| found.pairs),
-                turns: found.map(|found| found.turns),
-                verdict: result.verdict,
-                threshold: result.threshold,
-                why: result.why.as_deref(),
-                causes: comparison.cause_names(row),
-                more_time: Need::of(row).and_then(|need| need::command(comparison, [&need].into_iter())),
+impl<'a> Lists<'a> {
+    /// Those of all, one comparison after the other.
+    pub(crate) fn of(all: impl Iterator<Item = (Sides<'a>, &'a Comparison<'a>)>) -> Self {
+        let all: Vec<(Sides, &Comparison)> = all.collect();
+        let (columns, of_sides) = (columns::columns(), columns::columns().pick(&columns::SIDES));
+        let mut lists = Self {
+            rows: Vec::new(),
+            only_base: Vec::new(),
+            only_other: Vec::new(),
+            not_compared: Vec::new(),
+            facts: Vec::new(),
+        };
+        for (sides, comparison) in &all {
+            for row in &comparison.rows {
+                lists.rows.push(Record::of(&columns, &Compared::of(comparison, row).between(sides)));
             }
-        })
+            let sides = Record::of(&of_sides, &Compared::of(comparison, None).between(sides));
+            lists.only_base.extend(only(&sides, &comparison.only_base));
+            lists.only_other.extend(only(&sides, &comparison.only_other));
+            lists.not_compared.extend(comparison.not_compared.iter().map(|it| Between::of(&sides, it)));
+            let fact = |fact: &'a FactDifference| Between::of(&sides, FactRecord::of(comparison, fact));
+            lists.facts.extend(comparison.facts.iter().map(fact));
+        }
+        lists
     }
 }
 
-impl<'a> Only<'a> {
-    fn all(comparison: &'a Comparison<'a>, only: &'a [(Case, String)]) -> impl Iterator<Item = Self> {
-        let other_run = &comparison.other.id;
-        only.iter().map(move |(case, why)| Self { other_run, case, why })
-    }
+fn only<'a>(sides: &Record, cases: &'a [(Case, String)]) -> impl Iterator<Item = Between<Only<'a>>> {
+    cases.iter().map(|(case, why)| Between::of(sides, Only { case, why }))
 }
 
-impl<'a> Apart<'a> {
-    fn all(comparison: &'a Comparison<'a>) -> impl Iterator<Item = Self> {
-        comparison.not_compared.iter().map(|apart| Self { other_run: &comparison.other.id, apart })
+impl<T> Between<T> {
+    fn of(sides: &Record, it: T) -> Self {
+        Self { sides: sides.clone(), it }
     }
 }
 
 impl<'a> FactRecord<'a> {
-    fn all(comparison: &'a Comparison<'a>) -> impl Iterator<Item = Self> {
-        comparison.facts.iter().map(|fact| Self {
-            other_run: &comparison.other.id,
+    fn of(comparison: &Comparison, fact: &'a FactDifference) -> Self {
+        Self {
             fact,
             affects: tollgate_inspect::effect(&fact.name).map(Effect::to_string),
             proven: comparison.proven.as_ref().is_some_and(|proven| proven.facts.contains(&fact.name)),
-        })
+        }
     }
 }

@@ -3,9 +3,10 @@
 use tollgate_model::compare::{FactDifference, MOST_EXCUSE, Verdict};
 use tollgate_model::{Case, Run, Unit};
 use tollgate_output::figures;
-use tollgate_output::table::{Look, Table, heading, paragraph};
+use tollgate_output::table::{Table, heading, paragraph};
 
 use super::alternating;
+use super::columns::{self, Compared};
 use super::facts::{facts_in_short, facts_text};
 use super::need::{self, Need};
 use crate::comparison::{Comparison, Row, name};
@@ -142,7 +143,7 @@ fn inconclusive(comparison: &Comparison, all: bool, width: usize) -> String {
     gross.sort_by(|one, another| another.size().total_cmp(&one.size()));
     if let (false, [first, rest @ ..]) = (all, gross.as_slice()) {
         let more = if rest.is_empty() { String::new() } else { format!(", and {} more rows", rest.len()) };
-        let ratio = figures::ratio(first.result.ratio);
+        let ratio = Compared::of(comparison, *first).words("ratio").unwrap_or_default();
         let line = format!("Inconclusive in spite of its ratio: {} {ratio}{more}.", first.case());
         text.push_str(&paragraph(&line, width, ""));
     }
@@ -179,72 +180,10 @@ fn pace_text((base, other): (f64, f64)) -> Option<String> {
     })
 }
 
-/// The column of what the other adds, where turns were paired.
-const ADDS: usize = 5;
-
-fn table(comparison: &Comparison, rows: &[&Row]) -> Table {
-    if comparison.is_counted() {
-        return of_counts(comparison, rows);
-    }
-    let names: &[&str] = match comparison.is_alternated {
-        true => &["benchmark", "base", "other", "ratio", "95 % CI", "adds", "verdict", "correl."],
-        false => &["benchmark", "base", "other", "ratio", "95 % CI", "verdict"],
-    };
-    let dispensable = usize::from(comparison.is_alternated);
-    let mut table = Table::new(names).with_words(&["verdict"]).with_dispensable(dispensable);
-    for row in rows {
-        let or_none = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
-        let estimate = |estimate: Option<f64>, unit: Unit| {
-            or_none(estimate.map(|estimate| figures::estimate(estimate, unit)))
-        };
-        let result = &row.result;
-        let interval = result.interval.map(|interval| figures::ratio_span(interval.low, interval.high));
-        let mut cells = vec![
-            result.case.to_string(),
-            estimate(result.base, row.base.unit),
-            estimate(result.other, row.other.unit),
-            or_none(row.ratio().map(figures::ratio)),
-            interval.unwrap_or_default(),
-            result.verdict.to_string(),
-        ];
-        if comparison.is_alternated {
-            let adds = row.adds().map(|adds| figures::difference(adds, row.base.unit));
-            cells.insert(ADDS, or_none(adds));
-            let correlation = result.alternation.as_ref().and_then(|found| found.correlation);
-            cells.push(or_none(correlation.map(|correlation| format!("{correlation:.2}"))));
-        }
-        table.row(look(row), &cells, remark(comparison, row).as_slice());
-    }
-    table
-}
-
-/// Counts have no intervals.
-fn of_counts(comparison: &Comparison, rows: &[&Row]) -> Table {
-    let names = ["benchmark", "base", "other", "adds", "change", "verdict"];
-    let mut table = Table::new(&names).with_words(&["verdict"]);
-    for row in rows {
-        let or_none = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
-        let count = |of: Option<f64>| or_none(of.map(|of| counts::count(of, row.base.unit)));
-        let result = &row.result;
-        let cells = [
-            result.case.to_string(),
-            count(result.base),
-            count(result.other),
-            or_none(counts::adds(row)),
-            or_none(counts::change(row)),
-            result.verdict.to_string(),
-        ];
-        table.row(look(row), &cells, remark(comparison, row).as_slice());
-    }
-    table
-}
-
-fn look(row: &Row) -> Look {
-    match row.result.verdict {
-        Verdict::Slower | Verdict::Faster => Look::Coloured,
-        Verdict::Same => Look::Plain,
-        Verdict::Inconclusive => Look::Faint,
-    }
+fn table<'c>(comparison: &'c Comparison<'c>, rows: &[&'c Row<'c>]) -> Table {
+    let row = |row: &&'c Row<'c>| (Compared::of(comparison, *row), remark(comparison, row));
+    let dispensable = usize::from(comparison.is_alternated && !comparison.is_counted());
+    Table::of(&columns::of_table(comparison), rows.iter().map(row)).with_dispensable(dispensable)
 }
 
 /// The possible causes of a difference, or what would decide an inconclusive row; of a count that varies, how.

@@ -1,10 +1,10 @@
 //! What the environments of a session, or a setting that it alternated, cost a benchmark.
 
 use tollgate_model::Case;
-use tollgate_output::figures;
 use tollgate_output::table::paragraph;
 use tollgate_suites::Benchmark;
 
+use crate::compare::columns::Compared;
 use crate::comparison::{Comparison, Row};
 use crate::counts;
 use crate::session::{Member, Session};
@@ -32,7 +32,7 @@ fn of(benchmark: &Benchmark, base: &Member, other: &Member, comparison: &Compari
     let mut text = paragraph(&what, width, "Costs here   ");
     let indent = " ".repeat(13);
     for row in rows.iter().take(ROWS) {
-        text.push_str(&paragraph(&in_words(row, rows.len() > 1), width, &indent));
+        text.push_str(&paragraph(&in_words(comparison, row, rows.len() > 1), width, &indent));
     }
     if rows.len() > ROWS {
         text.push_str(&paragraph(&format!("and {} more cases", rows.len() - ROWS), width, &indent));
@@ -77,19 +77,19 @@ fn beside(
     words.map(|words| paragraph(&words, width, "Costs here   ")).unwrap_or_default()
 }
 
-/// `1.560 (1.552–1.571), +46.5 ns, slower`
-fn in_words(row: &Row, is_named: bool) -> String {
-    let result = &row.result;
+/// `1.560 × (1.552–1.571), +46.5 ns, slower`
+fn in_words(comparison: &Comparison, row: &Row, is_named: bool) -> String {
+    let compared = Compared::of(comparison, row);
+    let verdict = row.result.verdict;
     let name = if is_named { format!("{}: ", row.case()) } else { String::new() };
     if row.is_count() {
-        return format!("{name}{}, {}", counts::in_words(row), result.verdict);
+        return format!("{name}{}, {verdict}", counts::in_words(row));
     }
-    let Some(ratio) = row.ratio() else {
-        let why = result.why.as_deref().unwrap_or("no ratio");
-        return format!("{name}{}: {why}", result.verdict);
+    let Some(ratio) = compared.words("ratio") else {
+        let why = row.result.why.as_deref().unwrap_or("no ratio");
+        return format!("{name}{verdict}: {why}");
     };
-    let interval = result.interval.map(|interval| figures::ratio_span(interval.low, interval.high));
-    let interval = interval.map(|interval| format!(" ({interval})")).unwrap_or_default();
-    let adds = row.adds().map(|adds| format!(", {}", figures::difference(adds, row.base.unit)));
-    format!("{name}{} ×{interval}{}, {}", figures::ratio(ratio), adds.unwrap_or_default(), result.verdict)
+    let interval = compared.words("ratio_ci").map(|interval| format!(" ({interval})")).unwrap_or_default();
+    let adds = compared.words("adds").map(|adds| format!(", {adds}")).unwrap_or_default();
+    format!("{name}{ratio} ×{interval}{adds}, {verdict}")
 }

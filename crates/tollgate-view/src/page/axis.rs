@@ -1,6 +1,6 @@
 //! Axes: the positions of values.
 
-use super::text::Text;
+use tollgate_output::markup::Text;
 
 /// An axis from its smallest to its largest value.
 #[derive(Debug, Clone, PartialEq)]

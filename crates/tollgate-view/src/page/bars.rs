@@ -1,7 +1,7 @@
 //! Bars: a whole and its parts.
 
 use super::svg::{Anchor, Svg};
-use super::text::Text;
+use tollgate_output::markup::Text;
 
 /// Bars of one scale, one below the other.
 #[derive(Debug, Clone, PartialEq)]

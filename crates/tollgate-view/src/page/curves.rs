@@ -2,7 +2,7 @@
 
 use super::axis::{Axis, Tick};
 use super::svg::{Anchor, COLOURS, Svg, WIDE, short};
-use super::text::Text;
+use tollgate_output::markup::Text;
 
 /// Curves over one axis.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,7 +1,7 @@
 //! A heat map of pairs of processors.
 
 use super::svg::{Anchor, Svg};
-use super::text::Text;
+use tollgate_output::markup::Text;
 
 /// The latency between each two of several processors.
 #[derive(Debug, Clone, PartialEq)]

@@ -2,7 +2,7 @@
 
 use super::axis::Axis;
 use super::svg::{Anchor, Svg, WIDE, short, wide};
-use super::text::Text;
+use tollgate_output::markup::Text;
 
 /// Distributions of one case, of one environment each, over one axis.
 #[derive(Debug, Clone, PartialEq)]

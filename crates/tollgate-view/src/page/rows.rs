@@ -7,8 +7,8 @@ use std::fmt::Write;
 
 use super::axis::Axis;
 use super::svg::{Percent, look};
-use super::text::{Text, escaped, escaped_between_tags};
 use super::{Verdict, class_of};
+use tollgate_output::markup::{Text, escaped, escaped_between_tags};
 
 /// Rows over one axis.
 #[derive(Debug, Clone, PartialEq)]

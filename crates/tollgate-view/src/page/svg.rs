@@ -3,7 +3,7 @@
 
 use std::fmt::{self, Display, Write};
 
-use super::text::{Text, escaped};
+use tollgate_output::markup::{Text, escaped};
 
 /// Colours that remain distinct for colour-blind readers; further looks reuse them with other signs.
 pub(super) const COLOURS: usize = 8;

@@ -115,7 +115,7 @@ fn sentence(base: &str, other: &str, row: &Row, ratio: f64, likewise: usize) -> 
     };
     let span = span.map(|(low, high)| format!(", {}", figures::ratio_span(low, high))).unwrap_or_default();
     let is_time = matches!(row.base.unit, Unit::Nanoseconds | Unit::NanosecondsPerLine);
-    let times = figures::significant(times, 3);
+    let times = figures::ratio(times);
     let what = match (is_time, ratio > 1.0) {
         (true, _) => format!("takes {times} times {how}"),
         (false, true) => format!("is {times} times as much"),

@@ -6,6 +6,7 @@ use tollgate_output::figures;
 
 use super::panels::keys;
 use super::subject::Subject;
+use crate::compare::columns;
 use crate::comparison::{self, Comparison};
 use crate::page::{Axis, Drawing, Figure, Mark, Row, Rows, Table, Text, Tick};
 
@@ -91,7 +92,7 @@ pub fn of(subjects: &[Subject], comparisons: &[Comparison]) -> Option<Figure> {
 fn drawn(compared: &Compared, is_only: bool) -> Row {
     let first = compared.first();
     let verdict = first.map(|row| row.result.verdict);
-    let ratio = first.and_then(comparison::Row::ratio).map(figures::multiple).unwrap_or_default();
+    let times = first.and_then(columns::times).unwrap_or_default();
     let decided = verdict.filter(|verdict| is_only && verdict.is_difference());
     let word = decided.map(|verdict| format!(" {verdict}")).unwrap_or_default();
     let mark = |(look, row): &(usize, &comparison::Row)| {
@@ -109,7 +110,7 @@ fn drawn(compared: &Compared, is_only: bool) -> Row {
     };
     Row {
         name: Text::label(&compared.case.to_string()),
-        value: format!("{ratio}{word}").into(),
+        value: format!("{times}{word}").into(),
         verdict,
         marks: compared.rows.iter().filter_map(mark).collect(),
     }

@@ -7,6 +7,7 @@ use tollgate_output::figures;
 use super::About;
 use super::subject::Subject;
 use super::suites::{TRACE, VERSUS, suite_of};
+use crate::compare::columns::{self, Compared};
 use crate::comparison::Comparison;
 use crate::page::{Cell, EstimateRow, Estimates, Group, Text};
 use crate::show::cells::Columns;
@@ -18,11 +19,11 @@ use crate::{counts, facts, versus};
 const AGAIN: &str =
     "tollgate run 'benchmark{row}' measures a row again, tollgate run benchmark all rows of a benchmark.";
 
-pub fn of(
+pub fn of<'c>(
     subjects: &[Subject],
     suite: &str,
     cases: &[&Case],
-    comparisons: &[Comparison],
+    comparisons: &'c [Comparison<'c>],
     other: About,
 ) -> Estimates {
     let rows = cases.iter().filter_map(|case| subjects.first()?.summary.row(case));
@@ -182,7 +183,7 @@ fn provenance(provenance: Provenance) -> &'static str {
 }
 
 /// A case of several environments, the first of which is the base.
-fn compared(subjects: &[Subject], case: &Case, comparisons: &[Comparison]) -> EstimateRow {
+fn compared<'c>(subjects: &[Subject], case: &Case, comparisons: &'c [Comparison<'c>]) -> EstimateRow {
     let mut row = row(case);
     for subject in subjects {
         let comparison = subject.look.checked_sub(1).and_then(|at| comparisons.get(at));
@@ -198,7 +199,11 @@ fn compared(subjects: &[Subject], case: &Case, comparisons: &[Comparison]) -> Es
 }
 
 /// The figure of a case in an environment, and its evidence.
-fn shown(subject: &Subject, found: &Row, comparison: Option<&Comparison>) -> (Cell, Option<String>) {
+fn shown<'c>(
+    subject: &Subject,
+    found: &Row,
+    comparison: Option<&'c Comparison<'c>>,
+) -> (Cell, Option<String>) {
     let State::Measured(figures) = &found.state else {
         return (found.status().to_owned().into(), found.why().map(str::to_owned));
     };
@@ -217,25 +222,20 @@ fn shown(subject: &Subject, found: &Row, comparison: Option<&Comparison>) -> (Ce
         }
     };
     let mut evidence = format!("{level}; {}", samples(subject, figures));
-    let Some(compared) = comparison.and_then(|comparison| comparison.row(found.case)) else {
+    let row = |comparison: &'c Comparison<'c>| Some((comparison, comparison.row(found.case)?));
+    let Some((comparison, row)) = comparison.and_then(row) else {
         return (estimate.into(), Some(evidence));
     };
-    let (ratio, result) = (compared.ratio(), &compared.result);
-    if let Some(interval) = result.interval {
-        evidence.push_str(&format!(
-            "; {} times the base, 95 % CI {}, noise threshold {}",
-            ratio.map(figures::ratio).unwrap_or_default(),
-            figures::ratio_span(interval.low, interval.high),
-            figures::percent(result.threshold)
-        ));
+    let result = &row.result;
+    let words = |key: &str| Compared::of(comparison, row).words(key);
+    if let Some(interval) = words("ratio_ci") {
+        let (ratio, threshold) = (words("ratio").unwrap_or_default(), words("threshold").unwrap_or_default());
+        evidence
+            .push_str(&format!("; {ratio} times the base, 95 % CI {interval}, noise threshold {threshold}"));
     }
     evidence.extend(result.why.iter().map(|why| format!("; {why}")));
-    let times = ratio.filter(|_| result.verdict.is_difference());
-    let times = match compared.is_count() {
-        true => counts::change(compared).filter(|_| result.verdict.is_difference()),
-        false => times.map(figures::multiple),
-    };
-    let times = times.map(|times| format!(" {times}")).unwrap_or_default();
-    let text = Text::new(&format!("{estimate}{times} {}", result.verdict));
+    let times = columns::times(row).filter(|_| result.verdict.is_difference());
+    let times = times.map(|times| format!(" {times}"));
+    let text = Text::new(&format!("{estimate}{} {}", times.unwrap_or_default(), result.verdict));
     (Cell { text, verdict: Some(result.verdict) }, Some(evidence))
 }

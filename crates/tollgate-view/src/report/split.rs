@@ -69,7 +69,7 @@ fn both(base: &str, other: &str, split: &Split) -> [Table; 2] {
         format!("What the real time of {other} less that of {base} consists of: medians of {pairs}");
     let calls_caption = format!("The same by system call. {}", split.method);
     [
-        table(&caption, &["real time by", "base", "this", "difference"], parts, true),
-        table(&calls_caption, &["call", "base", "this", "difference", "calls"], calls, true),
+        table(&caption, &["real time by", "base", "other", "difference"], parts, true),
+        table(&calls_caption, &["call", "base", "other", "difference", "calls"], calls, true),
     ]
 }

@@ -3,13 +3,11 @@
 use std::collections::HashSet;
 
 use tollgate_model::compare::{SAME_ALTERNATED, Verdict};
-use tollgate_model::{Case, Unit};
 use tollgate_output::figures;
-use tollgate_output::table::{Look, Table};
-use unicode_width::UnicodeWidthStr;
+use tollgate_output::table::Table;
 
 use super::causes::Causes;
-use super::counted;
+use crate::compare::columns::{self, Compared};
 use crate::compare::need::{self, Need};
 use crate::comparison::{Comparison, Row};
 use crate::counts;
@@ -32,87 +30,29 @@ pub(super) fn shown<'a, 'b>(
 }
 
 /// The table of a screen.
-pub(super) fn table(comparison: &Comparison, rows: &[&Row], causes: &Causes, width: usize) -> Table {
-    /// The columns of the figures, and those of the causes.
-    const FIGURES: [usize; 2] = [46, 52];
+pub(super) fn table<'c>(comparison: &'c Comparison<'c>, rows: &[&'c Row<'c>], causes: &Causes) -> Table {
     // Numbers that are the same on every line say nothing.
     let numbers: Vec<String> = rows.iter().map(|row| causes.numbers(comparison, row)).collect();
     let is_numbered = comparison.proven.is_none() && numbers.windows(2).any(|pair| pair[0] != pair[1]);
-    if comparison.is_counted() {
-        return counted::table(rows, is_numbered.then_some(&numbers), width);
-    }
-    let longest = width.saturating_sub(FIGURES[usize::from(is_numbered)]);
-    let mut header = vec!["benchmark", "base", "ratio", "95 % CI", "adds", "verdict"];
-    header.extend(is_numbered.then_some("cause"));
-    let mut table = Table::new(&header).with_words(&["verdict", "cause"]);
-    for (row, numbers) in rows.iter().zip(numbers) {
-        let mut cells = cells(row).to_vec();
-        cells[0] = in_short(row.case(), longest);
-        cells.extend(is_numbered.then_some(numbers));
-        table.row(look(row), &cells, &[]);
-    }
-    table
-}
-
-/// The name of a case. One that is long has the values of its parameters alone: `entry/seccomp{256}`.
-pub(super) fn in_short(case: &Case, longest: usize) -> String {
-    let name = case.to_string();
-    if name.width() <= longest || case.params.is_empty() {
-        return name;
-    }
-    let values: Vec<String> = case.params.values().map(ToString::to_string).collect();
-    format!("{}{{{}}}", case.benchmark, values.join(","))
+    let row =
+        |(row, numbers): (&&'c Row<'c>, String)| (Compared::of(comparison, *row).numbered(numbers), None);
+    Table::of(&columns::of_screen(comparison, is_numbered), rows.iter().zip(numbers).map(row))
 }
 
 /// The table of all rows: changed ones first, each with the correlation of its turns.
-pub(super) fn whole(comparison: &Comparison) -> Table {
-    if comparison.is_counted() {
-        return counted::whole(comparison);
-    }
-    let header = ["benchmark", "base", "ratio", "95 % CI", "adds", "verdict", "correl.", "narrower", "turns"];
-    let mut table = Table::new(&header).with_words(&["verdict"]).with_dispensable(1);
-    let mut rows: Vec<&Row> = comparison.changed();
+pub(super) fn whole<'c>(comparison: &'c Comparison<'c>) -> Table {
+    let mut rows: Vec<&'c Row<'c>> = comparison.changed();
     for verdict in [Verdict::Inconclusive, Verdict::Same] {
         rows.extend(comparison.rows.iter().filter(|row| row.result.verdict == verdict));
     }
-    for row in rows {
-        let found = row.result.alternation.as_ref();
-        let or_none = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
-        let mut cells = cells(row).to_vec();
-        cells.extend([
-            or_none(found.and_then(|found| Some(format!("{:.2}", found.correlation?)))),
-            or_none(found.and_then(|found| Some(format!("{} ×", figures::significant(found.narrowed?, 2))))),
-            or_none(found.map(|found| found.turns.to_string())),
-        ]);
+    let row = |row: &&'c Row<'c>| {
         let causes = comparison.cause_names(row);
         let causes = (!causes.is_empty() && comparison.proven.is_none())
             .then(|| format!("possible: {}", causes.join(", ")));
-        let why = row.result.why.clone();
-        table.row(look(row), &cells, causes.or(why).as_slice());
-    }
-    table
-}
-
-pub(super) fn look(row: &Row) -> Look {
-    match row.result.verdict {
-        Verdict::Slower | Verdict::Faster => Look::Coloured,
-        Verdict::Same => Look::Plain,
-        Verdict::Inconclusive => Look::Faint,
-    }
-}
-
-fn cells(row: &Row) -> [String; 6] {
-    let or_none = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
-    let result = &row.result;
-    let estimate = |value: f64, unit: Unit| figures::estimate(value, unit);
-    [
-        result.case.to_string(),
-        or_none(result.base.map(|base| estimate(base, row.base.unit))),
-        or_none(row.ratio().map(figures::ratio)),
-        or_none(result.interval.map(|interval| figures::ratio_span(interval.low, interval.high))),
-        or_none(row.adds().map(|adds| figures::difference(adds, row.base.unit))),
-        result.verdict.to_string(),
-    ]
+        (Compared::of(comparison, *row), causes.or_else(|| row.result.why.clone()))
+    };
+    let dispensable = usize::from(!comparison.is_counted());
+    Table::of(&columns::of_whole_screen(comparison), rows.iter().map(row)).with_dispensable(dispensable)
 }
 
 /// How many rows did not change, and what would decide the inconclusive ones.

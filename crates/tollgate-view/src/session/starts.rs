@@ -2,12 +2,13 @@
 
 use tollgate_engine::Aspect;
 use tollgate_engine::aspect::{Memory, Phase};
-use tollgate_model::compare::Verdict;
 use tollgate_model::{Case, Unit};
-use tollgate_output::figures::{count, estimate, ratio};
+use tollgate_output::figures::{count, estimate};
 use tollgate_output::table::{Look, Table, heading, paragraph};
+use tollgate_output::value::NONE;
 
 use super::{Member, Session};
+use crate::compare::columns::Compared;
 use crate::comparison::Comparison;
 use crate::summary::Figures;
 
@@ -21,8 +22,6 @@ const COLUMNS: [(&str, Aspect); 7] = [
     ("inside", Aspect::Memory(Memory::Inside)),
     ("touch", Aspect::FirstTouch),
 ];
-/// What is not measured, or has no ratio.
-const NONE: &str = "–";
 
 /// What a case measures of an environment itself; None of other cases.
 fn aspect(case: &Case) -> Option<Aspect> {
@@ -126,12 +125,7 @@ fn ratios(session: &Session, columns: &[(&'static str, Aspect)], width: usize) -
 
 fn ratio_of(comparison: &Comparison, of: Aspect) -> Option<String> {
     let row = comparison.rows.iter().find(|row| aspect(row.case()) == Some(of))?;
-    let number = ratio(row.ratio()?);
-    Some(match row.result.verdict {
-        Verdict::Inconclusive if row.result.interval.is_none() => return None,
-        Verdict::Inconclusive => format!("~{number}"),
-        _ => number,
-    })
+    Compared::of(comparison, row).words("multiple")
 }
 
 /// What is said beside the times of an environment, with the names of those.

@@ -10,8 +10,8 @@ use tollgate_output::figures::{count, time_left};
 use tollgate_output::table::{cut, heading, paragraph};
 use unicode_width::UnicodeWidthStr;
 
+use super::beside::Beside;
 use super::causes::Causes;
-use super::counted::Beside;
 use super::{Member, Session, environments, rows, starts};
 use crate::comparison::{self, Comparison};
 use crate::screen::headlines;
@@ -199,7 +199,7 @@ impl<'a, 'b> Block<'a, 'b> {
         let hidden = self.comparison.changed().len() - rows.len();
         let table = match rows.is_empty() {
             true => String::new(),
-            false => rows::table(self.comparison, &rows, &self.causes, width).lines(Some(width), false),
+            false => rows::table(self.comparison, &rows, &self.causes).lines(Some(width), false),
         };
         (format!("\n{}{table}{}", self.before(), self.after(hidden)), rows.len())
     }

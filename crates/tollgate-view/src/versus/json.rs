@@ -4,17 +4,17 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use tollgate_model::compare::Verdict;
 use tollgate_model::traced::Backend;
 use tollgate_model::traced::blame::Account;
 use tollgate_model::versus::{Command, FAULTS, MEMORY, REAL, SYS, USER};
-use tollgate_model::{Case, Label, RunId, Traced, Unit, own, stats};
+use tollgate_model::{Case, Label, RunId, Traced, own, stats};
+use tollgate_output::json::Record;
 
 use super::cells::{self, Cell};
 use super::said::real;
 use super::split::{Line, Split};
-use crate::compare::json::ends;
-use crate::comparison::{self, Comparison};
+use crate::compare::columns::{self, Compared, Sides};
+use crate::comparison::Comparison;
 use crate::session::Session;
 use crate::summary::Figures;
 use crate::trace::blame::field;
@@ -24,13 +24,13 @@ use crate::trace::blame::field;
 pub struct Document<'a> {
     session: &'a RunId,
     label: Option<&'a Label>,
-    commands: Vec<Compared<'a>>,
+    commands: Vec<Executed<'a>>,
     comparison: Rows<'a>,
 }
 
 /// A command in an environment.
 #[derive(Serialize)]
-struct Compared<'a> {
+struct Executed<'a> {
     /// Of tables and sentences: `A`, or `A in host`.
     letter: String,
     command: &'a str,
@@ -83,40 +83,13 @@ struct Rows<'a> {
 /// A command compared with the first.
 #[derive(Serialize)]
 struct Row<'a> {
-    letter: String,
+    #[serde(flatten)]
+    compared: Record,
     command: &'a str,
     environment: &'a str,
-    run: &'a RunId,
-    ratio: Option<f64>,
-    ratio_low: Option<f64>,
-    ratio_high: Option<f64>,
-    adds_s: Option<f64>,
-    adds_low_s: Option<f64>,
-    adds_high_s: Option<f64>,
-    verdict: Option<Verdict>,
-    threshold: Option<f64>,
-    why: Option<&'a str>,
-    pairs: Option<usize>,
-    correlation: Option<f64>,
-    narrowed: Option<f64>,
-    /// The same of its other figures.
-    others: Vec<Other<'a>>,
+    /// The same of its other figures, each in its unit.
+    others: Vec<Record>,
     split: Option<Value>,
-}
-
-/// A figure beside the real time, in its unit.
-#[derive(Serialize)]
-struct Other<'a> {
-    benchmark: &'a str,
-    unit: Option<Unit>,
-    base: Option<f64>,
-    other: Option<f64>,
-    ratio: Option<f64>,
-    ratio_low: Option<f64>,
-    ratio_high: Option<f64>,
-    adds: Option<f64>,
-    verdict: Verdict,
-    why: Option<&'a str>,
 }
 
 impl<'s> Document<'s> {
@@ -125,6 +98,7 @@ impl<'s> Document<'s> {
         let cells = cells::all(session);
         let files = kept.iter().map(|file| Some(file.as_path())).chain(std::iter::repeat(None));
         let others = cells.iter().skip(1).zip(&session.comparisons);
+        let rows = others.filter_map(|(cell, comparison)| Some(Row::of(cells.first()?, cell, comparison)));
         Self {
             session: session.id,
             label: session.members.first().and_then(|member| member.summary.run.label.as_ref()),
@@ -132,14 +106,14 @@ impl<'s> Document<'s> {
                 reference: cells
                     .first()
                     .map(|cell| cell.member.part.command.as_deref().map_or("", Command::shown)),
-                rows: others.map(|(cell, comparison)| Row::of(cell, comparison)).collect(),
+                rows: rows.collect(),
             },
-            commands: cells.iter().zip(files).map(|(cell, file)| Compared::of(cell, file)).collect(),
+            commands: cells.iter().zip(files).map(|(cell, file)| Executed::of(cell, file)).collect(),
         }
     }
 }
 
-impl<'s> Compared<'s> {
+impl<'s> Executed<'s> {
     fn of(cell: &Cell<'s, 's>, file: Option<&'s Path>) -> Self {
         let figures = |case: &str| cell.figures(case);
         let (command, run) = (cell.command, cell.member.summary.run);
@@ -207,50 +181,19 @@ impl OfTrace {
 }
 
 impl<'s> Row<'s> {
-    fn of(cell: &Cell<'s, 's>, comparison: &'s Comparison<'s>) -> Self {
-        let row = real(comparison);
-        let found = row.and_then(|row| row.result.alternation.as_ref());
-        let (ratio_low, ratio_high) = ends(row.and_then(|row| row.result.interval));
-        let (low, high) = ends(found.and_then(|found| found.adds_interval));
+    /// The real time is the case of the row, in seconds as all of the document.
+    fn of(base: &Cell<'s, 's>, cell: &Cell<'s, 's>, comparison: &'s Comparison<'s>) -> Self {
+        let sides = Sides::named(comparison, [base, cell].map(|cell| cell.label.clone().into()));
+        let compared = |row| Compared::of(comparison, row).between(&sides);
+        let of_real = columns::columns().without(&["case", "unit"]);
+        let of_others = columns::columns().without(&columns::SIDES);
         let others = comparison.rows.iter().filter(|row| row.case().benchmark != REAL);
         Self {
-            letter: cell.label.clone(),
+            compared: Record::in_seconds(&of_real, &compared(real(comparison))),
             command: cell.command.shown(),
             environment: &cell.member.part.environment,
-            run: &cell.member.summary.run.id,
-            ratio: row.and_then(comparison::Row::ratio),
-            ratio_low,
-            ratio_high,
-            adds_s: seconds(row.and_then(comparison::Row::adds)),
-            adds_low_s: seconds(low),
-            adds_high_s: seconds(high),
-            verdict: row.map(|row| row.result.verdict),
-            threshold: row.map(|row| row.result.threshold),
-            why: row.and_then(|row| row.result.why.as_deref()),
-            pairs: found.map(|found| found.pairs),
-            correlation: found.and_then(|found| found.correlation),
-            narrowed: found.and_then(|found| found.narrowed),
-            others: others.map(Other::of).collect(),
+            others: others.map(|row| Record::of(&of_others, &compared(Some(row)))).collect(),
             split: Split::of(comparison).as_ref().map(split),
-        }
-    }
-}
-
-impl<'s> Other<'s> {
-    fn of(row: &'s comparison::Row<'s>) -> Self {
-        let result = &row.result;
-        let (ratio_low, ratio_high) = ends(result.interval);
-        Self {
-            benchmark: &result.case.benchmark,
-            unit: row.unit(),
-            base: result.base,
-            other: result.other,
-            ratio: row.ratio(),
-            ratio_low,
-            ratio_high,
-            adds: row.adds(),
-            verdict: result.verdict,
-            why: result.why.as_deref(),
         }
     }
 }

@@ -1,11 +1,11 @@
 //! Several commands in several environments: one table of ratios.
 
-use tollgate_model::compare::Verdict;
-use tollgate_output::figures::ratio;
 use tollgate_output::table::{Look, Table, heading};
+use tollgate_output::value::NONE;
 
 use super::cells::{Cell, comparison_of, static_letter};
 use super::said::real;
+use crate::compare::columns::Compared;
 use crate::session::Session;
 
 /// The ratios to the first command in the first environment; None where there are not several of both.
@@ -22,7 +22,7 @@ pub(super) fn text(session: &Session, cells: &[Cell], width: usize) -> Option<St
         let name = of_row.first()?.member.part.environment.clone();
         let ratio_of = |command: usize| {
             let cell = of_row.iter().find(|cell| cell.command_number == command);
-            cell.and_then(|cell| shown(session, cell)).unwrap_or_else(|| "–".to_owned())
+            cell.and_then(|cell| shown(session, cell)).unwrap_or_else(|| NONE.to_owned())
         };
         let row: Vec<String> = std::iter::once(name).chain((0..header.len() - 1).map(ratio_of)).collect();
         table.row(Look::Plain, &row, &[]);
@@ -33,7 +33,5 @@ pub(super) fn text(session: &Session, cells: &[Cell], width: usize) -> Option<St
 
 fn shown(session: &Session, cell: &Cell) -> Option<String> {
     let Some(comparison) = comparison_of(session, cell) else { return Some("1".to_owned()) };
-    let row = real(comparison)?;
-    let number = ratio(row.ratio()?);
-    Some(if row.result.verdict == Verdict::Inconclusive { format!("~{number}") } else { number })
+    Compared::of(comparison, real(comparison)).words("multiple")
 }

@@ -6,6 +6,7 @@ use tollgate_model::versus::REAL;
 use tollgate_model::{Case, Unit};
 use tollgate_output::figures;
 
+use crate::compare::columns::Compared;
 use crate::compare::need;
 use crate::comparison::{Comparison, Row};
 
@@ -26,28 +27,24 @@ pub(crate) fn sentence([base, other]: [&str; 2], comparison: &Comparison) -> Str
         let why = row.result.why.as_deref().unwrap_or("it has no ratio");
         return format!("{other} compared with {base}: inconclusive, {why}{}.", adds(row));
     };
-    let bracket = result.interval.map(|interval| {
-        let [low, high] = [interval.low, interval.high].map(figures::ratio);
-        format!(" [{low}, {high}]")
-    });
-    let bracket = bracket.unwrap_or_default();
+    let words = |key: &str| Compared::of(comparison, row).words(key).unwrap_or_default();
+    let shown = match result.interval {
+        Some(interval) => format!("ratio {}{}", words("ratio"), in_brackets([interval.low, interval.high])),
+        None => format!("ratio {}", words("ratio")),
+    };
     match (result.verdict, result.interval) {
         (Verdict::Same, _) => {
             let within = figures::percent(comparison.asked.max(SAME_ALTERNATED)).replace(".0 ", " ");
-            format!(
-                "{other} and {base} are the same within {within}: ratio {}{bracket}.",
-                figures::ratio(ratio)
-            )
+            format!("{other} and {base} are the same within {within}: {shown}.")
         }
         (Verdict::Inconclusive, Some(interval)) => format!(
-            "{other} compared with {base}: inconclusive, ±{}: ratio {}{bracket}.{}",
+            "{other} compared with {base}: inconclusive, ±{}: {shown}.{}",
             figures::percent(half(interval)),
-            figures::ratio(ratio),
             decided_by(comparison, ratio, interval).unwrap_or_default(),
         ),
         (Verdict::Inconclusive, None) => {
             let why = result.why.as_deref().unwrap_or("it has no interval");
-            format!("{other} compared with {base}: inconclusive, {why}: ratio {}.", figures::ratio(ratio))
+            format!("{other} compared with {base}: inconclusive, {why}: {shown}.")
         }
         (Verdict::Slower | Verdict::Faster, _) => {
             format!("{}{}.", different([base, other], ratio, result.interval), adds(row))
@@ -55,15 +52,16 @@ pub(crate) fn sentence([base, other]: [&str; 2], comparison: &Comparison) -> Str
     }
 }
 
-/// `B is 3.2 % slower than A [2.6 %, 3.6 %]`, `B takes 2.40 × the time of A [2.38, 2.42]`.
+/// ` [0.986, 1.016]`
+fn in_brackets(ends: [f64; 2]) -> String {
+    format!(" [{}]", ends.map(figures::ratio).join(", "))
+}
+
+/// `B is 3.2 % slower than A [2.6 %, 3.6 %]`, `B takes 2.400 × the time of A [2.380, 2.420]`.
 fn different([base, other]: [&str; 2], ratio: f64, interval: Option<Interval>) -> String {
     if !(1.0 / MULTIPLE..MULTIPLE).contains(&ratio) {
-        let ends = interval.map(|interval| {
-            let span = figures::span(interval.low, interval.high);
-            format!(" [{}]", span.replace('–', ", "))
-        });
-        let times = figures::significant(ratio, 3);
-        return format!("{other} takes {times} × the time of {base}{}", ends.unwrap_or_default());
+        let ends = interval.map(|interval| in_brackets([interval.low, interval.high])).unwrap_or_default();
+        return format!("{other} takes {} × the time of {base}{ends}", figures::ratio(ratio));
     }
     let share = |ratio: f64| figures::percent((ratio - 1.0).abs());
     let (how, ends) = match ratio > 1.0 {

@@ -1,19 +1,17 @@
 //! The tables of commands: what was timed, what was traced, and the verdicts of many.
 
-use tollgate_model::compare::Verdict;
 use tollgate_model::traced::blame::{Account, Part};
 use tollgate_model::versus::{FAULTS, MEMORY, REAL, SYS, USER};
 use tollgate_model::{Unit, stats};
 use tollgate_output::figures::{self, thousands};
 use tollgate_output::table::{Look, Table, heading};
+use tollgate_output::value::NONE;
 
 use super::cells::Cell;
 use super::said::real;
+use crate::compare::columns::{self, Compared, Sides};
 use crate::comparison::Comparison;
 use crate::summary::Figures;
-
-/// What is not known.
-const NONE: &str = "–";
 
 /// The figures of the timed executions.
 pub(super) fn timed(cells: &[Cell], width: usize) -> String {
@@ -66,27 +64,16 @@ pub(super) fn traced(cells: &[Cell], width: usize) -> Option<String> {
 }
 
 /// Each of these compared with the first, a row each.
-pub(super) fn verdicts(base: &str, others: &[(&Cell, &Comparison)], width: usize) -> String {
-    let header = ["command", "ratio", "95 % CI", "adds", "verdict"];
-    let mut table = Table::new(&header).with_words(&["verdict"]);
-    for (cell, comparison) in others {
-        let row = real(comparison);
-        let interval = row.and_then(|row| row.result.interval);
-        let verdict = row.map(|row| row.result.verdict);
-        let cells = [
-            cell.label.clone(),
-            or_none(row.and_then(|row| row.ratio()).map(figures::ratio)),
-            or_none(interval.map(|interval| figures::ratio_span(interval.low, interval.high))),
-            or_none(row.and_then(|row| row.adds()).map(|adds| figures::difference(adds, Unit::Nanoseconds))),
-            or_none(verdict.map(|verdict| verdict.to_string())),
-        ];
-        let look = match verdict {
-            Some(Verdict::Slower | Verdict::Faster) => Look::Coloured,
-            Some(Verdict::Same) => Look::Plain,
-            _ => Look::Faint,
-        };
-        table.row(look, &cells, &[]);
-    }
+pub(super) fn verdicts<'c>(base: &'c str, others: &[(&'c Cell, &'c Comparison<'c>)], width: usize) -> String {
+    let sides = others
+        .iter()
+        .map(|(cell, comparison)| Sides::named(comparison, [base.into(), cell.label.as_str().into()]));
+    let sides: Vec<Sides> = sides.collect();
+    let rows = others
+        .iter()
+        .zip(&sides)
+        .map(|((_, comparison), sides)| (Compared::of(comparison, real(comparison)).between(sides), None));
+    let table = Table::of(&columns::of_commands(), rows);
     heading(&format!("Compared with {base}"), width) + &table.lines(Some(width), false)
 }
 

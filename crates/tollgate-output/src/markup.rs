@@ -1,4 +1,4 @@
-//! The only type of text on the page.
+//! Text that is safe to stand on a page, and how it is escaped.
 
 use std::fmt;
 
@@ -52,6 +52,7 @@ impl Text {
         &self.0
     }
 
+    /// Whether it has no character.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -87,7 +88,7 @@ impl fmt::Display for Text {
 }
 
 /// Text for an element or a quoted attribute of HTML and SVG.
-pub(super) fn escaped(text: &str) -> impl fmt::Display + '_ {
+pub fn escaped(text: &str) -> impl fmt::Display + '_ {
     struct Escaped<'a>(&'a str);
     impl fmt::Display for Escaped<'_> {
         fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -108,7 +109,7 @@ pub(super) fn escaped(text: &str) -> impl fmt::Display + '_ {
 }
 
 /// Text for an element only: quotes are not escaped.
-pub(super) fn escaped_between_tags(text: &str) -> String {
+pub fn escaped_between_tags(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 

@@ -1,0 +1,125 @@
+//! A field of a row, declared once: its key, its head, its unit, a sentence about it, and how it is got from a row. A list of
+//! columns is what every format shows rows by; a screen chooses from it by key.
+//!
+//! (As the fields of facebookincubator/below can each be asked for by name and have one configuration of how they are shown.)
+
+use crate::value::Value;
+
+/// What the figures of a column are in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Measure {
+    /// No unit: texts, numbers of things, ratios.
+    #[default]
+    Bare,
+    /// The unit of the row's samples.
+    OfRow,
+}
+
+/// A field of rows of type `R`.
+pub struct Column<R> {
+    /// Its name for programs and screens.
+    pub key: &'static str,
+    /// Its name above a table.
+    pub head: &'static str,
+    /// What it is, in a sentence.
+    pub about: &'static str,
+    /// What its figures are in.
+    pub measure: Measure,
+    /// Whether it holds words, which begin below each other; figures end below each other.
+    pub is_words: bool,
+    fields: Option<&'static [&'static str]>,
+    value: fn(&R) -> Option<Value>,
+}
+
+impl<R> Clone for Column<R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R> Copy for Column<R> {}
+
+impl<R> Column<R> {
+    /// A column of figures without a unit. None of a row is unknown, or does not apply.
+    pub fn new(
+        key: &'static str,
+        head: &'static str,
+        about: &'static str,
+        value: fn(&R) -> Option<Value>,
+    ) -> Self {
+        Self { key, head, about, measure: Measure::Bare, is_words: false, fields: None, value }
+    }
+
+    /// Its figures are in the unit of the row.
+    pub fn in_unit(self) -> Self {
+        Self { measure: Measure::OfRow, ..self }
+    }
+
+    /// It holds words.
+    pub fn of_words(self) -> Self {
+        Self { is_words: true, ..self }
+    }
+
+    /// For programs it is several fields with these names, or none, where other columns have what it shows.
+    pub fn with_fields(self, fields: &'static [&'static str]) -> Self {
+        Self { fields: Some(fields), ..self }
+    }
+
+    /// The names of its fields.
+    pub fn fields(&self) -> &[&'static str] {
+        self.fields.unwrap_or(std::slice::from_ref(&self.key))
+    }
+
+    /// Its value of a row.
+    pub fn value(&self, row: &R) -> Value {
+        (self.value)(row).unwrap_or_default()
+    }
+}
+
+/// A list of columns, in the order in which every format has them.
+pub struct Columns<R>(Vec<Column<R>>);
+
+impl<R> Columns<R> {
+    /// These columns.
+    pub fn new<const N: usize>(columns: [Column<R>; N]) -> Self {
+        Self(columns.into())
+    }
+
+    /// Those with these keys, in the order of the list.
+    pub fn pick(&self, keys: &[&str]) -> Self {
+        Self(self.iter().filter(|column| keys.contains(&column.key)).copied().collect())
+    }
+
+    /// All but those with these keys.
+    pub fn without(&self, keys: &[&str]) -> Self {
+        Self(self.iter().filter(|column| !keys.contains(&column.key)).copied().collect())
+    }
+
+    /// The same with one more.
+    pub fn with(mut self, column: Column<R>) -> Self {
+        self.0.push(column);
+        self
+    }
+
+    /// The same with another head for the column with this key.
+    pub fn headed(mut self, key: &str, head: &'static str) -> Self {
+        self.0.iter_mut().filter(|column| column.key == key).for_each(|column| column.head = head);
+        self
+    }
+
+    /// The value of a row in the column with this key.
+    pub fn value(&self, key: &str, row: &R) -> Value {
+        let column = self.iter().find(|column| column.key == key);
+        column.map(|column| column.value(row)).unwrap_or_default()
+    }
+
+    /// The columns.
+    pub fn iter(&self) -> impl Iterator<Item = &Column<R>> + Clone {
+        self.0.iter()
+    }
+
+    /// The values of a row.
+    pub fn values(&self, row: &R) -> Vec<Value> {
+        self.iter().map(|column| column.value(row)).collect()
+    }
+}

@@ -1,0 +1,316 @@
+//! The fields of a compared row. Each is declared here, once: `compare`, sessions, `versus`, `report` and `explain` have it from here, in this
+//! order, with this name, in these digits. JSON and CSV have all of them; a table for people has those whose keys it chooses, below.
+
+use std::borrow::Cow;
+
+use tollgate_model::compare::Verdict;
+use tollgate_model::stats::Interval;
+use tollgate_model::{Case, RunId};
+use tollgate_output::column::{Column, Columns};
+use tollgate_output::figures;
+use tollgate_output::value::{Tone, Value};
+
+use super::need::{self, Need};
+use crate::comparison::{self, Comparison, Row};
+use crate::counts;
+
+/// The run that is compared and the one that it is compared with, and what they are called where they are shown.
+#[derive(Debug, Clone)]
+pub struct Sides<'a> {
+    runs: [&'a RunId; 2],
+    names: [Cow<'a, str>; 2],
+}
+
+impl<'a> Sides<'a> {
+    /// By their labels or ids; of a session by their environments or commands.
+    pub fn of(comparison: &Comparison<'a>) -> Self {
+        Self::named(comparison, [comparison.base, comparison.other].map(|run| comparison::name(run).into()))
+    }
+
+    /// By the names that the base and the other have among others.
+    pub fn named(comparison: &Comparison<'a>, names: [Cow<'a, str>; 2]) -> Self {
+        Self { runs: [comparison.base, comparison.other].map(|run| &run.id), names }
+    }
+}
+
+/// A row, and what is known around it.
+pub struct Compared<'a> {
+    comparison: &'a Comparison<'a>,
+    row: Option<&'a Row<'a>>,
+    sides: Option<&'a Sides<'a>>,
+    /// The numbers of its causes in a list beneath the rows.
+    numbers: Option<String>,
+}
+
+impl<'a> Compared<'a> {
+    /// A row of a comparison, or what is known where it has no such row.
+    pub fn of(comparison: &'a Comparison<'a>, row: impl Into<Option<&'a Row<'a>>>) -> Self {
+        Self { comparison, row: row.into(), sides: None, numbers: None }
+    }
+
+    /// With its sides.
+    pub fn between(self, sides: &'a Sides<'a>) -> Self {
+        Self { sides: Some(sides), ..self }
+    }
+
+    /// With the numbers of its causes.
+    pub fn numbered(self, numbers: String) -> Self {
+        Self { numbers: Some(numbers), ..self }
+    }
+
+    /// A field in words, for a sentence. None where it is unknown, or does not apply.
+    pub fn words(&self, key: &str) -> Option<String> {
+        columns().value(key, self).known()
+    }
+
+    /// Whether its comparison is one of counts, whose unit stands above the table.
+    fn is_counted(&self) -> bool {
+        self.row.is_some_and(Row::is_count) && self.comparison.is_counted()
+    }
+
+    fn side(&self, at: usize) -> Option<Value> {
+        let sides = self.sides?;
+        let (run, name) = (sides.runs[at], &*sides.names[at]);
+        Some(Value::new([run.as_ref().into(), name.into()], name))
+    }
+
+    /// The estimate of a side.
+    fn estimate(&self, of: fn(&Row) -> Option<f64>) -> Option<Value> {
+        let row = self.row?;
+        let unit = row.base.unit;
+        Some(Value::figure(of(row)?, |value| match self.is_counted() {
+            true => counts::count(value, unit),
+            false => figures::estimate(value, unit),
+        }))
+    }
+
+    fn adds(&self) -> Option<Value> {
+        let row = self.row?;
+        let adds = Value::figure(row.adds()?, |adds| figures::difference(adds, row.base.unit));
+        Some(if self.is_counted() { adds.in_words(counts::adds(row)) } else { adds })
+    }
+}
+
+/// A case by its name; one that is long has the values of its parameters alone: `entry/seccomp{256}`.
+fn case(case: &Case) -> Value {
+    let params = serde_json::to_value(&case.params).unwrap_or_default();
+    let value = Value::new([case.benchmark.as_str().into(), params], case.to_string());
+    let values: Vec<String> = case.params.values().map(ToString::to_string).collect();
+    if values.is_empty() {
+        value
+    } else {
+        value.or_short(format!("{}{{{}}}", case.benchmark, values.join(",")))
+    }
+}
+
+fn verdict(verdict: Verdict) -> Value {
+    Value::text(verdict.to_string()).with_tone(match verdict {
+        Verdict::Slower | Verdict::Faster => Tone::Changed,
+        Verdict::Same => Tone::Plain,
+        Verdict::Inconclusive => Tone::Open,
+    })
+}
+
+fn ends(interval: Interval) -> [f64; 2] {
+    [interval.low, interval.high]
+}
+
+/// The ratio of a row beside a figure of it: `×1.560`; of a count the change.
+pub(crate) fn times(row: &Row) -> Option<String> {
+    match row.is_count() {
+        true => counts::change(row),
+        false => row.ratio().map(|ratio| format!("×{}", figures::ratio(ratio))),
+    }
+}
+
+type Field<'a> = Column<Compared<'a>>;
+
+/// All of them.
+pub fn columns<'a>() -> Columns<Compared<'a>> {
+    Columns::new([
+        Field::new("base_side", "compared with", "the run that it is compared with, and its name", |it| {
+            it.side(0)
+        })
+        .of_words()
+        .with_fields(&["base_run", "base_name"]),
+        Field::new("other_side", "compared", "the other run, and its name", |it| it.side(1))
+            .of_words()
+            .with_fields(&["other_run", "other_name"]),
+        Field::new("case", "benchmark", "the case", |it| Some(case(it.row?.case())))
+            .of_words()
+            .with_fields(&["benchmark", "params"]),
+        Field::new("unit", "unit", "of `base`, `other` and `adds`; null where the sides differ", |it| {
+            Some(Value::text(it.row?.unit()?.to_string()))
+        })
+        .of_words(),
+        Field::new(
+            "base",
+            "base",
+            "the estimate in the base; null below the detection limit, and of an emulator",
+            |it| it.estimate(|row| row.result.base),
+        )
+        .in_unit(),
+        Field::new("other", "other", "the same in the other", |it| it.estimate(|row| row.result.other))
+            .in_unit(),
+        Field::new("counts", "instructions", "both counts, an equal one once", |it| {
+            Some(Value::of_words(counts::from_to(it.row?)))
+        })
+        .with_fields(&[]),
+        Field::new("ratio", "ratio", "`other` over `base`; null where there is none", |it| {
+            Some(Value::figure(it.row?.ratio()?, figures::ratio))
+        }),
+        Field::new(
+            "ratio_ci",
+            "95 % CI",
+            "the interval of the ratio, corrected for the number of rows",
+            |it| {
+                let interval = it.row?.result.interval?;
+                Some(Value::ends(ends(interval), |[low, high]| figures::ratio_span(low, high)))
+            },
+        )
+        .with_fields(&["ratio_low", "ratio_high"]),
+        Field::new("adds", "adds", "what `other` adds to `base`", Compared::adds).in_unit(),
+        Field::new(
+            "adds_ci",
+            "95 % CI of adds",
+            "the interval of what it adds, of runs that alternated",
+            |it| {
+                let row = it.row?;
+                let interval = row.result.alternation.as_ref()?.adds_interval?;
+                let words =
+                    |ends: [f64; 2]| ends.map(|end| figures::difference(end, row.base.unit)).join(" to ");
+                Some(Value::ends(ends(interval), words))
+            },
+        )
+        .in_unit()
+        .with_fields(&["adds_low", "adds_high"]),
+        Field::new("change", "change", "what a count adds, in percent of the base", |it| {
+            Some(Value::of_words(counts::change(it.row?)?))
+        })
+        .with_fields(&[]),
+        Field::new("verdict", "verdict", "`faster`, `slower`, `same` or `inconclusive`", |it| {
+            Some(it.row.map_or(Value::default().with_tone(Tone::Open), |row| verdict(row.result.verdict)))
+        })
+        .of_words(),
+        Field::new("threshold", "threshold", "the noise threshold, a relative difference", |it| {
+            Some(Value::figure(it.row?.result.threshold, figures::percent))
+        }),
+        Field::new("correlation", "correl.", "of neighbouring turns, from -1 to 1", |it| {
+            let found = it.row?.result.alternation.as_ref()?;
+            Some(Value::figure(found.correlation?, |correlation| format!("{correlation:.2}")))
+        }),
+        Field::new(
+            "narrowed",
+            "narrower",
+            "the width of the interval that the runs would have unpaired, over that of this one",
+            |it| {
+                let found = it.row?.result.alternation.as_ref()?;
+                Some(Value::figure(found.narrowed?, |times| format!("{} ×", figures::significant(times, 2))))
+            },
+        ),
+        Field::new("pairs", "pairs", "pairs of processes", |it| {
+            Some(Value::number(it.row?.result.alternation.as_ref()?.pairs))
+        }),
+        Field::new("turns", "turns", "pairs of turns in them", |it| {
+            Some(Value::number(it.row?.result.alternation.as_ref()?.turns))
+        }),
+        Field::new("why", "why", "why it is inconclusive, or why counts that differ are the same", |it| {
+            Some(Value::text(it.row?.result.why.as_deref()?))
+        })
+        .of_words(),
+        Field::new(
+            "causes",
+            "causes",
+            "names of the facts that changed and can be causes of its difference",
+            |it| Some(Value::names(it.comparison.cause_names(it.row?))),
+        )
+        .of_words(),
+        Field::new("numbers", "cause", "the numbers of its causes in the list beneath the rows", |it| {
+            Some(Value::of_words(it.numbers.as_deref()?))
+        })
+        .of_words()
+        .with_fields(&[]),
+        Field::new(
+            "more_time",
+            "more time",
+            "of an inconclusive row the command that gives it more time",
+            |it| {
+                let need = Need::of(it.row?)?;
+                Some(Value::text(need::command(it.comparison, [&need].into_iter())?))
+            },
+        )
+        .of_words(),
+    ])
+}
+
+/// The keys of the two sides, which every list of a document has.
+pub(crate) const SIDES: [&str; 2] = ["base_side", "other_side"];
+
+const UNPAIRED: &[&str] = &["case", "base", "other", "ratio", "ratio_ci", "verdict"];
+const OF_TURNS: &[&str] = &["case", "base", "other", "ratio", "ratio_ci", "adds", "verdict", "correlation"];
+const OF_COUNTS: &[&str] = &["case", "base", "other", "adds", "change", "verdict"];
+
+/// Those of a table for people, by how the two were compared.
+pub fn of_table<'a>(comparison: &Comparison) -> Columns<Compared<'a>> {
+    columns().pick(match comparison.is_alternated {
+        _ if comparison.is_counted() => OF_COUNTS,
+        true => OF_TURNS,
+        false => UNPAIRED,
+    })
+}
+
+const OF_SCREEN: &[&str] = &["case", "base", "ratio", "ratio_ci", "adds", "verdict"];
+const COUNTS_OF_SCREEN: &[&str] = &["case", "counts", "adds", "change", "verdict"];
+const NUMBERS: &[&str] = &["numbers"];
+const QUALITY: &[&str] = &["correlation", "narrowed", "turns"];
+
+/// Those of the screen of a session, where not all have room; with the numbers of the causes where these say something.
+pub(crate) fn of_screen<'a>(comparison: &Comparison, is_numbered: bool) -> Columns<Compared<'a>> {
+    columns().pick(&[screen(comparison), if is_numbered { NUMBERS } else { &[] }].concat())
+}
+
+/// The same of all rows: of times also how good the turns were.
+pub(crate) fn of_whole_screen<'a>(comparison: &Comparison) -> Columns<Compared<'a>> {
+    columns().pick(&[screen(comparison), if comparison.is_counted() { &[] } else { QUALITY }].concat())
+}
+
+fn screen(comparison: &Comparison) -> &'static [&'static str] {
+    if comparison.is_counted() { COUNTS_OF_SCREEN } else { OF_SCREEN }
+}
+
+/// Those of commands that are compared with the first, a row each.
+pub(crate) fn of_commands<'a>() -> Columns<Compared<'a>> {
+    columns().pick(OF_COMMANDS).headed("other_side", "command")
+}
+
+const OF_COMMANDS: &[&str] = &["other_side", "ratio", "ratio_ci", "adds", "verdict"];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn every_key_that_is_chosen_is_that_of_one_column() {
+        let columns = columns();
+        let all: Vec<&str> = columns.iter().map(|column| column.key).collect();
+        assert_eq!(all.iter().collect::<HashSet<_>>().len(), all.len(), "{all:?}");
+        let fields: Vec<&str> = columns.iter().flat_map(|column| column.fields()).copied().collect();
+        assert_eq!(fields.iter().collect::<HashSet<_>>().len(), fields.len(), "{fields:?}");
+        let chosen = [
+            UNPAIRED,
+            OF_TURNS,
+            OF_COUNTS,
+            OF_SCREEN,
+            COUNTS_OF_SCREEN,
+            NUMBERS,
+            QUALITY,
+            OF_COMMANDS,
+            &SIDES,
+        ];
+        for key in chosen.concat() {
+            assert!(all.contains(&key), "{key}");
+        }
+    }
+}

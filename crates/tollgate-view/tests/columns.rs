@@ -1,0 +1,133 @@
+//! The fields of a compared row stand in one list: what every verb and every format has is what the list says.
+
+mod commands;
+mod sessions;
+
+use sessions::{CASES, filtered, host};
+use tollgate_engine::Topology;
+use tollgate_model::Case;
+use tollgate_output::column::{Column, Columns};
+use tollgate_output::json::Record;
+use tollgate_output::spreadsheet::{self, Terminator};
+use tollgate_output::table::Table;
+use tollgate_output::value::Value;
+use tollgate_output::{html, markdown};
+use tollgate_view::compare::columns::{Compared, columns};
+use tollgate_view::comparison::Comparison;
+use tollgate_view::report::{self, page_of};
+use tollgate_view::session::Session;
+use tollgate_view::summary::Summary;
+use tollgate_view::{compare, explain, session, versus};
+
+fn plain(text: &str) -> String {
+    anstream::adapter::strip_str(text).to_string()
+}
+
+/// The fields of all columns, in their order.
+fn fields() -> Vec<&'static str> {
+    columns().iter().flat_map(|column| column.fields().to_vec()).collect()
+}
+
+/// Asserts that the first row of a document has these fields and no others, in this order.
+fn assert_row(document: &impl serde::Serialize, fields: &[&str]) {
+    let json = serde_json::to_string(document).expect("JSON");
+    let rows: Vec<&str> = json.split("{\"base_run\":").collect();
+    let row: serde_json::Value =
+        serde_json::from_str(&format!("{{\"base_run\":{}", rows[1].trim_end_matches(',')))
+            .expect("an object");
+    let mut sorted = fields.to_vec();
+    sorted.sort_unstable();
+    assert_eq!(row.as_object().expect("an object").keys().collect::<Vec<_>>(), sorted, "{row}");
+    let mut rest = rows[1];
+    for field in &fields[1..] {
+        rest = rest
+            .split_once(&format!("\"{field}\":"))
+            .map_or_else(|| panic!("{field} in {}", rows[1]), |(_, rest)| rest);
+    }
+}
+
+#[test]
+fn the_rows_of_every_document_have_all_fields_in_the_order_of_the_list() {
+    let runs = sessions::runs(&[host(), filtered()], &CASES);
+    let comparisons = [Comparison::of(&runs[0], &runs[1])];
+    assert_row(&compare::json::Document::of(&runs[0], &comparisons, &[]), &fields());
+    let session = Session::of(&runs).expect("a session");
+    assert_row(&session::json::Document::of(&session, &[]), &fields());
+    let of_commands = commands::runs(&[commands::side("a", 28.0), commands::side("b", 29.0)]);
+    let session = Session::of(&of_commands).expect("a session");
+    let document = serde_json::to_value(versus::json::Document::of(&session, &[])).expect("JSON");
+    let row = &document["comparison"]["rows"][0];
+    let of_case = ["benchmark", "params", "unit"];
+    for field in fields().into_iter().filter(|field| !of_case.contains(field)) {
+        let in_seconds = format!("{field}_s");
+        assert!(row.get(field).is_some() != row.get(in_seconds).is_some(), "{field}: {row}");
+    }
+    let sides = fields().into_iter().take_while(|field| *field != "benchmark").count();
+    for field in &fields()[sides..] {
+        assert!(row["others"][0].get(field).is_some(), "{field}: {row}");
+    }
+}
+
+#[test]
+fn the_documentation_has_every_field() {
+    let page =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/json.md")).expect("read");
+    let section = page.split("\n## ").find(|section| section.starts_with("`compare`")).expect("a section");
+    for field in fields() {
+        assert!(section.contains(&format!("`{field}`")), "{field}");
+    }
+}
+
+#[test]
+fn a_figure_that_is_added_to_the_list_is_in_every_format() {
+    fn percent<'a>() -> Column<Compared<'a>> {
+        let value = |it: &Compared<'a>| Some(Value::of_words(format!("{} of 100", it.words("ratio")?)));
+        Column::new("percent", "in percent", "a figure that there is not", value).with_fields(&["percent"])
+    }
+    fn rows<'a>(comparison: &'a Comparison<'a>) -> impl Iterator<Item = Compared<'a>> {
+        comparison.rows.iter().map(move |row| Compared::of(comparison, row))
+    }
+    let runs = sessions::runs(&[host(), filtered()], &CASES);
+    let comparison = Comparison::of(&runs[0], &runs[1]);
+    let columns: Columns<Compared> = columns().with(percent());
+    let shown = columns.pick(&["case", "percent"]);
+    for people in [
+        plain(&Table::of(&shown, rows(&comparison).map(|row| (row, None))).render(80)),
+        markdown::table(&shown, rows(&comparison)),
+        html::Table::of("all", &shown, rows(&comparison)).render(),
+    ] {
+        assert!(people.contains("in percent") && people.contains("1.560 of 100"), "{people}");
+    }
+    let csv = spreadsheet::of(&columns, rows(&comparison), Terminator::CRLF);
+    assert!(csv.lines().next().is_some_and(|header| header.ends_with(",more_time,percent")), "{csv}");
+    let json =
+        serde_json::to_string(&rows(&comparison).map(|row| Record::of(&columns, &row)).collect::<Vec<_>>());
+    assert!(json.is_ok_and(|json| json.contains("\"percent\":null")));
+}
+
+#[test]
+fn a_ratio_has_the_same_digits_wherever_people_read_it() {
+    let runs = sessions::runs(&[host(), filtered()], &CASES);
+    let comparisons = [Comparison::of(&runs[0], &runs[1])];
+    let session = Session::of(&runs).expect("a session");
+    let benchmark = tollgate_suites::find("entry/syscall").expect("a benchmark");
+    let mut summary = Summary::of(&runs[0]);
+    summary.retain(|case| case.benchmark == benchmark.name);
+    let explained =
+        explain::text(benchmark, &Topology::default(), Some(&summary), Some(&session), &runs[0].facts, 80);
+    let row = comparisons[0].row(&Case::plain("entry/syscall")).expect("a row");
+    let words = |key: &str| Compared::of(&comparisons[0], row).words(key).expect("known");
+    for text in [
+        compare::text::text(&comparisons, false, 100),
+        session::text(&session, false, 80),
+        session::text(&session, true, 80),
+        explained,
+        report::markdown(&runs),
+        page_of(&runs).render().expect("a page"),
+    ] {
+        let text = plain(&text);
+        for figure in ["ratio", "ratio_ci", "adds"].map(words) {
+            assert!(text.contains(&figure), "{figure} in {text}");
+        }
+    }
+}
