@@ -28,6 +28,7 @@ pub struct Column<R> {
     /// Whether it holds words, which begin below each other; figures end below each other.
     pub is_words: bool,
     fields: Option<&'static [&'static str]>,
+    is_blank: bool,
     value: fn(&R) -> Option<Value>,
 }
 
@@ -47,7 +48,16 @@ impl<R> Column<R> {
         about: &'static str,
         value: fn(&R) -> Option<Value>,
     ) -> Self {
-        Self { key, head, about, measure: Measure::Bare, is_words: false, fields: None, value }
+        Self {
+            key,
+            head,
+            about,
+            measure: Measure::Bare,
+            is_words: false,
+            fields: None,
+            is_blank: false,
+            value,
+        }
     }
 
     /// Its figures are in the unit of the row.
@@ -72,7 +82,8 @@ impl<R> Column<R> {
 
     /// Its value of a row.
     pub fn value(&self, row: &R) -> Value {
-        (self.value)(row).unwrap_or_default()
+        let blank = || Value::default().in_words(self.is_blank.then(String::new));
+        (self.value)(row).unwrap_or_else(blank)
     }
 }
 
@@ -90,9 +101,21 @@ impl<R> Columns<R> {
         Self(self.iter().filter(|column| keys.contains(&column.key)).copied().collect())
     }
 
+    /// The same in the order of the keys, for a table that leaves out the last where it is narrow.
+    pub fn arranged(&self, keys: &[&str]) -> Self {
+        let of = |key: &&str| self.iter().find(|column| column.key == *key).copied();
+        Self(keys.iter().filter_map(of).collect())
+    }
+
     /// All but those with these keys.
     pub fn without(&self, keys: &[&str]) -> Self {
         Self(self.iter().filter(|column| !keys.contains(&column.key)).copied().collect())
+    }
+
+    /// The same, where people read nothing in the place of what is unknown.
+    pub fn or_blank(mut self) -> Self {
+        self.0.iter_mut().for_each(|column| column.is_blank = true);
+        self
     }
 
     /// The same with one more.

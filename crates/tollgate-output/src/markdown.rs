@@ -47,7 +47,11 @@ fn rule<R>((at, column): (usize, &Column<R>)) -> &'static str {
 
 fn cell(value: &Value) -> String {
     let words = plain(value.words());
-    if value.tone() == Tone::Changed { format!("**{words}**") } else { words }
+    match value.tone() {
+        Tone::Changed => format!("**{words}**"),
+        Tone::Flagged => format!("~ {words}"),
+        Tone::Plain | Tone::Open => words,
+    }
 }
 
 /// Text of a document, which is only text in any place.

@@ -1,6 +1,7 @@
 //! Comma-separated values (RFC 4180), safe to open in a spreadsheet.
 
 use serde_json::Value as Raw;
+use tollgate_model::text::clean;
 
 use crate::column::Columns;
 
@@ -25,55 +26,65 @@ impl From<Option<f64>> for Cell {
     }
 }
 
-impl From<u64> for Cell {
-    fn from(number: u64) -> Self {
-        Self(number.to_string())
-    }
-}
-
-impl From<Raw> for Cell {
-    /// A list has its values apart by `; `, an object its pairs `name=value` by blanks.
-    fn from(raw: Raw) -> Self {
-        let of = |raw: Raw| Self::from(raw).0;
+impl Cell {
+    fn of(raw: Raw, reader: Reader) -> Self {
         match raw {
-            Raw::Null => Self(String::new()),
-            Raw::Bool(flag) => Self(flag.to_string()),
             Raw::Number(number) if number.is_f64() => number.as_f64().into(),
-            Raw::Number(number) => Self(number.to_string()),
-            Raw::String(text) => Self::from(text.as_str()),
-            Raw::Array(values) => Self(values.into_iter().map(of).collect::<Vec<_>>().join("; ")),
-            Raw::Object(pairs) => {
-                let pairs = pairs.into_iter().map(|(name, value)| format!("{name}={}", of(value)));
-                Self(pairs.collect::<Vec<_>>().join(" "))
-            }
+            Raw::Null | Raw::Bool(_) | Raw::Number(_) => Self(plain(&raw)),
+            raw if reader == Reader::Terminal => Self::from(&*clean(&plain(&raw))),
+            raw => Self::from(plain(&raw).as_str()),
         }
     }
 }
 
+/// A value as one text: the values of a list are `; ` apart, the pairs of an object are `name=value`, a blank apart. A blank, an equals sign
+/// or a backslash within a name or a value has a backslash before it.
+fn plain(raw: &Raw) -> String {
+    match raw {
+        Raw::Null => String::new(),
+        Raw::String(text) => text.clone(),
+        Raw::Array(values) => values.iter().map(plain).collect::<Vec<_>>().join("; "),
+        Raw::Object(pairs) => {
+            let pairs =
+                pairs.iter().map(|(name, value)| format!("{}={}", escaped(name), escaped(&plain(value))));
+            pairs.collect::<Vec<_>>().join(" ")
+        }
+        Raw::Bool(_) | Raw::Number(_) => raw.to_string(),
+    }
+}
+
+fn escaped(text: &str) -> String {
+    let escape = |c: char| if matches!(c, ' ' | '=' | '\\') { format!("\\{c}") } else { c.to_string() };
+    text.chars().map(escape).collect()
+}
+
+/// Who reads a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reader {
+    /// A terminal, or a program beside it: lines end with a line feed, and what commands a terminal is written out.
+    Terminal,
+    /// Another system: lines end as RFC 4180 has it, and every text reads back as it was.
+    System,
+}
+
 /// Rows, with the names of their fields as a header.
-pub fn of<R>(columns: &Columns<R>, data: impl IntoIterator<Item = R>, end: Terminator) -> String {
+pub fn of<R>(columns: &Columns<R>, data: impl IntoIterator<Item = R>, reader: Reader) -> String {
     let header = columns.iter().flat_map(|column| column.fields()).map(|field| (*field).to_owned());
     let record = |row: R| {
         let cells = columns.iter().flat_map(|column| {
             let value = column.value(&row);
-            let cells = (0..column.fields().len()).map(|at| Cell::from(value.raw(at)));
-            cells.collect::<Vec<_>>()
+            (0..column.fields().len()).map(|at| Cell::of(value.raw(at), reader)).collect::<Vec<_>>()
         });
         cells.collect()
+    };
+    let end = match reader {
+        Reader::Terminal => Terminator::Any(b'\n'),
+        Reader::System => Terminator::CRLF,
     };
     rows(header.collect(), data.into_iter().map(record), end)
 }
 
-/// A table with a header.
-pub fn table<const N: usize>(
-    columns: [&str; N],
-    data: impl IntoIterator<Item = [Cell; N]>,
-    end: Terminator,
-) -> String {
-    rows(columns.map(str::to_owned).into(), data.into_iter().map(Vec::from), end)
-}
-
-/// The same where the number of columns follows from the data. All rows have as many fields as the header.
+/// A table with a header. All rows have as many fields as the header.
 pub fn rows(header: Vec<String>, data: impl IntoIterator<Item = Vec<Cell>>, end: Terminator) -> String {
     let mut writer = csv::WriterBuilder::new().terminator(end).from_writer(Vec::new());
     // Writing to memory does not fail.
@@ -87,21 +98,42 @@ pub fn rows(header: Vec<String>, data: impl IntoIterator<Item = Vec<Cell>>, end:
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+    use crate::column::Column;
+    use crate::value::Value;
+
+    /// The cells of a row with these values.
+    fn line(values: &[Raw], reader: Reader) -> String {
+        let columns =
+            Columns::new([Column::new("v", "", "", |value: &Raw| Some(Value::new([value.clone()], "")))]);
+        let lines = of(&columns, values.to_vec(), reader);
+        lines.split_once('\n').map(|(_, rest)| rest.to_owned()).unwrap_or_default()
+    }
 
     #[test]
     fn texts_are_no_formulas_and_numbers_are_numbers() {
-        let row = ["=1+1", "+x", "-x", "@x", "\tx", "\rx", "'x", "x=1", ""].map(Cell::from);
-        let text = table(["a", "b", "c", "d", "e", "f", "g", "h", "i"], [row], Terminator::CRLF);
-        assert_eq!(text, "a,b,c,d,e,f,g,h,i\r\n'=1+1,'+x,'-x,'@x,'\tx,\"'\rx\",''x,x=1,\r\n");
-        let row = [Cell::from(Some(-0.5)), None.into(), 7.into()];
-        assert_eq!(table(["a", "b", "c"], [row], Terminator::Any(b'\n')), "a,b,c\n-0.5,,7\n");
+        let texts = ["=1+1", "+x", "-x", "@x", "\tx", "\rx", "'x", "x=1", ""].map(Raw::from);
+        let lines = line(&texts, Reader::System);
+        assert_eq!(lines, "'=1+1\r\n'+x\r\n'-x\r\n'@x\r\n'\tx\r\n\"'\rx\"\r\n''x\r\nx=1\r\n\"\"\r\n");
+        assert_eq!(
+            line(&[json!(-0.5), json!(7), json!(true), json!(3.0)], Reader::Terminal),
+            "-0.5\n7\ntrue\n3\n"
+        );
     }
 
     #[test]
     fn fields_are_quoted_where_they_must_be() {
-        let row = ["plain", "a, \"b\"", "two\nlines"].map(Cell::from);
-        let text = table(["a", "b", "c"], [row], Terminator::Any(b'\n'));
-        assert_eq!(text, "a,b,c\nplain,\"a, \"\"b\"\"\",\"two\nlines\"\n");
+        let lines = line(&["plain", "a, \"b\"", "two\nlines"].map(Raw::from), Reader::System);
+        assert_eq!(lines, "plain\r\n\"a, \"\"b\"\"\"\r\n\"two\nlines\"\r\n");
+        // No text of a document commands a terminal.
+        assert_eq!(line(&["two\nlines\u{9b}2J".into()], Reader::Terminal), "two\\nlines\\u{9b}2J\n");
+    }
+
+    #[test]
+    fn a_list_and_an_object_are_one_field() {
+        let values = [json!(["a", "b"]), json!({"n": 4, "with": "a b=c\\"})];
+        assert_eq!(line(&values, Reader::System), "a; b\r\nn=4 with=a\\ b\\=c\\\\\r\n");
     }
 }

@@ -69,6 +69,7 @@ impl From<Tone> for Look {
             Tone::Plain => Self::Plain,
             Tone::Changed => Self::Coloured,
             Tone::Open => Self::Faint,
+            Tone::Flagged => Self::Flagged,
         }
     }
 }

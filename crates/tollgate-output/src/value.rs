@@ -15,6 +15,8 @@ pub enum Tone {
     Changed,
     /// Nothing that can be relied on.
     Open,
+    /// Noisy: a `~` stands before the name.
+    Flagged,
 }
 
 /// A value. Every format takes it from here: those for programs as it is, those for people in words.

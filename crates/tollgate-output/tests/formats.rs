@@ -3,7 +3,7 @@
 use tollgate_output::column::{Column, Columns};
 use tollgate_output::figures;
 use tollgate_output::json::Record;
-use tollgate_output::spreadsheet::{self, Terminator};
+use tollgate_output::spreadsheet::{self, Reader};
 use tollgate_output::table::Table;
 use tollgate_output::value::{Tone, Value};
 use tollgate_output::{html, markdown};
@@ -47,7 +47,7 @@ fn text(columns: &Columns<Row>) -> String {
 }
 
 fn csv(columns: &Columns<Row>) -> String {
-    spreadsheet::of(columns, ROWS, Terminator::Any(b'\n'))
+    spreadsheet::of(columns, ROWS, Reader::Terminal)
 }
 
 fn json(columns: &Columns<Row>) -> String {
@@ -103,7 +103,7 @@ fn an_interval_is_two_fields_and_one_column() {
             .with_fields(&[]),
     ]);
     let row = ("entry/call", Some(3.0));
-    assert_eq!(spreadsheet::of(&columns, [row], Terminator::Any(b'\n')), "low,high\n2,4\n");
+    assert_eq!(spreadsheet::of(&columns, [row], Reader::Terminal), "low,high\n2,4\n");
     assert_eq!(
         serde_json::to_string(&Record::of(&columns, &row)).expect("JSON"),
         r#"{"low":2.0,"high":4.0}"#

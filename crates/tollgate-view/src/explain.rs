@@ -18,9 +18,9 @@ use crate::benchmarks::{instruction, interface};
 use crate::burdens::{self, Burden};
 use crate::findings::{self, Finding};
 use crate::session::Session;
-use crate::show::cells::Columns;
+use crate::show::columns::{Kind, Shown};
 use crate::show::names::{every_name, values};
-use crate::summary::{Figures, Summary};
+use crate::summary::{Figures, Row, Summary};
 use crate::{causes, counts};
 
 pub use functions::functions;
@@ -135,32 +135,25 @@ fn measured(
 ) -> String {
     let run = summary.run;
     let label = run.label.as_ref().map(|label| format!(" ({label})")).unwrap_or_default();
-    let columns = match figures.multiple {
-        _ if figures.is_count() => Columns::Counts,
-        Some(_) => Columns::Multiple,
-        None => Columns::Level,
+    let kind = match figures.multiple {
+        _ if figures.is_count() => Kind::Counts,
+        Some(_) => Kind::Multiple,
+        None => Kind::Level,
     };
-    let words: Vec<String> = columns
-        .names()
-        .iter()
-        .zip(columns.cells(figures))
-        .filter(|(_, cell)| !cell.is_empty())
-        .map(|(name, cell)| match cell.strip_prefix('×') {
-            Some(times) => format!("{times} {name}"),
-            None => format!("{name} {cell}"),
-        })
-        .collect();
+    let row = summary.row(case);
+    let words = row.iter().flat_map(|row| figures_in_words(kind, &Shown::of(summary, row)));
+    let words: Vec<String> = words.collect();
     let here = format!("{}; run {}{label}", words.join(", "), run.id);
     let name = if rows.len() > 1 { format!("{case}: ") } else { String::new() };
     let mut text = paragraph(&format!("{name}{here}"), width, "Here         ");
-    for note in summary.row(case).map(|row| row.notes()).unwrap_or_default() {
+    for note in row.map(|row| row.notes()).unwrap_or_default() {
         text.push_str(&paragraph(&note.to_string(), width, "             "));
     }
     if figures.is_estimate() {
         text.push_str(&histogram(figures, width));
     }
     if rows.len() > 1 {
-        text.push_str(&cases(rows.get(..ROWS).unwrap_or(rows), columns, width));
+        text.push_str(&cases(summary, rows.get(..ROWS).unwrap_or(rows), kind, width));
         if rows.len() > ROWS {
             text.push_str(&format!("and {} more cases\n", rows.len() - ROWS));
         }
@@ -168,15 +161,32 @@ fn measured(
     text
 }
 
+/// `median 83.1 ns`, `1.00 × syscall`: the figures of a case that are known.
+fn figures_in_words(kind: Kind, shown: &Shown) -> Vec<String> {
+    let columns = kind.columns();
+    let words = columns.iter().map(|column| (column.head, column.value(shown).words().to_owned()));
+    let known = words.filter(|(_, words)| !words.is_empty());
+    known
+        .map(|(head, words)| match words.strip_prefix('×') {
+            Some(times) => format!("{times} {head}"),
+            None => format!("{head} {words}"),
+        })
+        .collect()
+}
+
 /// A line for each case: its parameters, or, where they are too wide, their values below their names.
-fn cases(rows: &[(&Case, &Figures)], columns: Columns, width: usize) -> String {
+fn cases(summary: &Summary, rows: &[(&Case, &Figures)], kind: Kind, width: usize) -> String {
+    let rows: Vec<&Row> = rows.iter().filter_map(|(case, _)| summary.row(case)).collect();
     let table = |head: String, name: &dyn Fn(&Case) -> String| {
-        let names =
-            std::iter::once(Cow::Owned(head)).chain(columns.names().iter().copied().map(Cow::Borrowed));
-        let dispensable = columns.names().len().saturating_sub(2);
+        let columns = kind.columns();
+        let heads = columns.iter().map(|column| Cow::Borrowed(column.head));
+        let names = std::iter::once(Cow::Owned(head)).chain(heads);
+        let dispensable = kind.keys().len().saturating_sub(2);
         let mut table = Table::of_columns(names.collect()).with_dispensable(dispensable);
-        for (case, figures) in rows {
-            let cells: Vec<String> = std::iter::once(name(case)).chain(columns.cells(figures)).collect();
+        for row in &rows {
+            let values = columns.values(&Shown::of(summary, row));
+            let cells = values.iter().map(|value| value.words().to_owned());
+            let cells: Vec<String> = std::iter::once(name(row.case)).chain(cells).collect();
             table.row(Look::Plain, &cells, &[]);
         }
         table
@@ -186,7 +196,7 @@ fn cases(rows: &[(&Case, &Figures)], columns: Columns, width: usize) -> String {
     let table = match named.room_for_names(width, 3) {
         None => named,
         Some(_) => {
-            let names = every_name(rows.iter().map(|(case, _)| *case));
+            let names = every_name(rows.iter().map(|row| row.case));
             table(names.join(", "), &|case| values(&names, &case.params))
         }
     };

@@ -21,7 +21,7 @@ pub use metric::Metric;
 pub const MOST_TEXT: usize = 256;
 
 /// A text for each line: whole, or its beginning and `…`.
-fn short(text: &str) -> String {
+pub(crate) fn short(text: &str) -> String {
     match text.char_indices().nth(MOST_TEXT) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),

@@ -8,6 +8,7 @@ mod cells;
 pub(crate) mod difference;
 pub mod hyperfine;
 pub mod json;
+pub(crate) mod lines;
 mod matrix;
 mod notes;
 pub(crate) mod said;

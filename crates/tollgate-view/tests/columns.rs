@@ -8,7 +8,7 @@ use tollgate_engine::Topology;
 use tollgate_model::Case;
 use tollgate_output::column::{Column, Columns};
 use tollgate_output::json::Record;
-use tollgate_output::spreadsheet::{self, Terminator};
+use tollgate_output::spreadsheet::{self, Reader};
 use tollgate_output::table::Table;
 use tollgate_output::value::Value;
 use tollgate_output::{html, markdown};
@@ -17,7 +17,7 @@ use tollgate_view::comparison::Comparison;
 use tollgate_view::report::{self, page_of};
 use tollgate_view::session::Session;
 use tollgate_view::summary::Summary;
-use tollgate_view::{compare, explain, session, versus};
+use tollgate_view::{compare, explain, export, session, show, versus};
 
 fn plain(text: &str) -> String {
     anstream::adapter::strip_str(text).to_string()
@@ -79,6 +79,50 @@ fn the_documentation_has_every_field() {
 }
 
 #[test]
+fn a_case_has_the_same_fields_in_both_csvs_and_in_json() {
+    let runs = sessions::runs(&[host(), filtered()], &CASES);
+    let summary = Summary::of(&runs[0]);
+    let header =
+        |csv: &str| csv.lines().next().map(|line| line.split(',').map(str::to_owned).collect::<Vec<_>>());
+    let of_run = header(&show::csv::csv(&summary)).expect("a header");
+    let mut of_runs = header(&export::csv::csv(&runs)).expect("a header");
+    of_runs.retain(|field| of_run.contains(field));
+    assert_eq!(of_runs, of_run);
+    let page =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/json.md")).expect("read");
+    assert!(page.replace('\n', " ").contains(&of_run.join(", ")), "{of_run:?}");
+    let document = serde_json::to_value(show::json::Document::of(&summary, None)).expect("JSON");
+    let row = &document["measurements"][0];
+    // In an object the comparison with the baseline is one too.
+    for field in of_run.iter().filter(|field| !["ratio", "adds", "verdict"].contains(&field.as_str())) {
+        assert!(row.get(field).is_some(), "{field}: {row}");
+    }
+}
+
+#[test]
+fn a_median_has_the_same_digits_wherever_people_read_it() {
+    let runs = sessions::runs(&[host()], &CASES);
+    let summary = Summary::of(&runs[0]);
+    let benchmark = tollgate_suites::find("entry/syscall").expect("a benchmark");
+    let mut of_benchmark = Summary::of(&runs[0]);
+    of_benchmark.retain(|case| case.benchmark == benchmark.name);
+    let explained =
+        explain::text(benchmark, &Topology::default(), Some(&of_benchmark), None, &runs[0].facts, 80);
+    let figures = summary.figures(&Case::plain("entry/syscall")).expect("measured");
+    let [median, interval] =
+        [Some(figures.in_words()), figures.interval_in_words()].map(|words| words.expect("known"));
+    for text in [
+        show::text::text(&summary, show::text::Options { width: Some(100), ..Default::default() }),
+        explained,
+        report::markdown(&runs),
+        page_of(&runs).render().expect("a page"),
+    ] {
+        let text = plain(&text);
+        assert!(text.contains(&median) && text.contains(&interval), "{median} {interval} in {text}");
+    }
+}
+
+#[test]
 fn a_figure_that_is_added_to_the_list_is_in_every_format() {
     fn percent<'a>() -> Column<Compared<'a>> {
         let value = |it: &Compared<'a>| Some(Value::of_words(format!("{} of 100", it.words("ratio")?)));
@@ -98,7 +142,7 @@ fn a_figure_that_is_added_to_the_list_is_in_every_format() {
     ] {
         assert!(people.contains("in percent") && people.contains("1.560 of 100"), "{people}");
     }
-    let csv = spreadsheet::of(&columns, rows(&comparison), Terminator::CRLF);
+    let csv = spreadsheet::of(&columns, rows(&comparison), Reader::System);
     assert!(csv.lines().next().is_some_and(|header| header.ends_with(",more_time,percent")), "{csv}");
     let json =
         serde_json::to_string(&rows(&comparison).map(|row| Record::of(&columns, &row)).collect::<Vec<_>>());

@@ -1,5 +1,5 @@
 //! The fields of a compared row. Each is declared here, once: `compare`, sessions, `versus`, `report` and `explain` have it from here, in this
-//! order, with this name, in these digits. JSON and CSV have all of them; a table for people has those whose keys it chooses, below.
+//! order, with this name, in these digits. A document has all of them; a table for people has those whose keys it chooses, below.
 
 use std::borrow::Cow;
 
@@ -92,7 +92,7 @@ impl<'a> Compared<'a> {
 }
 
 /// A case by its name; one that is long has the values of its parameters alone: `entry/seccomp{256}`.
-fn case(case: &Case) -> Value {
+pub(crate) fn case(case: &Case) -> Value {
     let params = serde_json::to_value(&case.params).unwrap_or_default();
     let value = Value::new([case.benchmark.as_str().into(), params], case.to_string());
     let values: Vec<String> = case.params.values().map(ToString::to_string).collect();

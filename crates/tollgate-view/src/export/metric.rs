@@ -11,7 +11,7 @@ pub const LATENCY: &str = "latency";
 
 /// One quantity of one case, with its outcome.
 pub struct Metric<'a> {
-    row: &'a Row<'a>,
+    pub(crate) row: &'a Row<'a>,
     /// The case.
     pub case: &'a Case,
     /// Its parameters as one text; see [`params_text`].
@@ -55,7 +55,7 @@ pub fn metrics<'a>(summary: &'a Summary<'a>) -> Vec<Metric<'a>> {
             continue;
         }
         let figures = row.figures();
-        let name = figures.map_or(LATENCY, |figures| name_of(figures.measured.unit));
+        let name = name_of(figures);
         let parts = figures.into_iter().flat_map(|figures| &figures.parts);
         let all = std::iter::once((name, figures)).chain(parts.map(|part| (part.name, Some(&part.figures))));
         metrics.extend(all.map(|(name, figures)| Metric {
@@ -70,12 +70,12 @@ pub fn metrics<'a>(summary: &'a Summary<'a>) -> Vec<Metric<'a>> {
 }
 
 /// The metric of a case itself.
-fn name_of(unit: Unit) -> &'static str {
-    match unit {
-        Unit::Nanoseconds | Unit::NanosecondsPerLine | Unit::Cycles => LATENCY,
-        Unit::Bytes => "size",
-        Unit::Count => "events",
-        Unit::Instructions => "instructions",
+pub(crate) fn name_of(figures: Option<&Figures>) -> &'static str {
+    match figures.map(|figures| figures.measured.unit) {
+        None | Some(Unit::Nanoseconds | Unit::NanosecondsPerLine | Unit::Cycles) => LATENCY,
+        Some(Unit::Bytes) => "size",
+        Some(Unit::Count) => "events",
+        Some(Unit::Instructions) => "instructions",
     }
 }
 

@@ -25,10 +25,6 @@ pub struct InSession {
     pub session_command: Option<String>,
 }
 
-/// The names of the columns.
-pub const COLUMNS: [&str; 6] =
-    ["session", "session_environment", "session_place", "session_paired", "session_knob", "session_command"];
-
 impl InSession {
     /// None where the run was measured alone.
     pub fn of(run: &Run) -> Option<Self> {

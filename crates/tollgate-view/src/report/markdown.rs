@@ -14,9 +14,9 @@ use crate::compare::columns::{self, Compared};
 use crate::comparison::{self, Comparison};
 use crate::counts;
 use crate::session::environments as session;
-use crate::show::cells::Columns;
-use crate::summary::{Row, State};
-use crate::versus::split::Split;
+use crate::show::columns::{Kind, Shown};
+use crate::summary::Row;
+use crate::versus::lines::{Lines, REST};
 
 /// More rows of one kind are counted. A job's summary has room for a MiB.
 const MOST: usize = 500;
@@ -69,58 +69,20 @@ fn alone(text: &mut String, subject: &Subject) {
     }
     let summary = &subject.summary;
     let headlines = ruler::headlines(summary).into_iter();
-    let rows = headlines.filter_map(|(name, case)| Some(cells(&name, summary.row(case)?)));
+    let headlines =
+        headlines.filter_map(|(name, case)| Some(Shown::of(summary, summary.row(case)?).named(name)));
+    let headlines: Vec<Shown> = headlines.collect();
+    let kind = if counts::is_counted(summary) { Kind::Counts } else { Kind::Multiple };
     text.push_str("\n## Headline cases\n\n");
-    if counts::is_counted(summary) {
-        return counted(text, subject);
-    }
-    text.push_str(&table(COLUMNS, rows));
+    text.push_str(&markdown::table(&kind.with_names(), headlines));
     for suite in suites::suites(std::slice::from_ref(subject)) {
-        let rows = || summary.rows.iter().filter(|row| suites::suite_of(row.case) == suite);
-        let all = figures::count(rows().count(), "case", "cases");
-        let rows = table(COLUMNS, rows().map(|row| cells(&row.case.to_string(), row)));
-        text.push_str(&folded(&format!("{suite}: {all}"), &rows));
+        let rows: Vec<&Row> = summary.rows.iter().filter(|row| suites::suite_of(row.case) == suite).collect();
+        let all = figures::count(rows.len(), "case", "cases");
+        let shown = rows.iter().take(MOST).map(|row| Shown::of(summary, row));
+        let table =
+            markdown::table(&Kind::of(rows.iter().copied()).with_names(), shown) + &not_shown(rows.len());
+        text.push_str(&folded(&format!("{suite}: {all}"), &table));
     }
-}
-
-/// The same of a run that counted instructions.
-fn counted(text: &mut String, subject: &Subject) {
-    const COLUMNS: [&str; 4] = ["benchmark", "instructions", "batches", "× syscall"];
-    let summary = &subject.summary;
-    let cells = |name: &str, row: &Row| {
-        let mut cells = vec![plain(name)];
-        match row.figures() {
-            Some(figures) => cells.extend(Columns::Counts.cells(figures)),
-            None => cells.push(row.status().to_owned()),
-        }
-        let mut cells = cells.into_iter();
-        std::array::from_fn(|_| cells.next().unwrap_or_default())
-    };
-    let headlines = ruler::headlines(summary).into_iter();
-    let headlines = headlines.filter_map(|(name, case)| Some(cells(&name, summary.row(case)?)));
-    text.push_str(&table(COLUMNS, headlines));
-    for suite in suites::suites(std::slice::from_ref(subject)) {
-        let rows = || summary.rows.iter().filter(|row| suites::suite_of(row.case) == suite);
-        let all = figures::count(rows().count(), "case", "cases");
-        let rows = rows().map(|row| cells(&row.case.to_string(), row));
-        text.push_str(&folded(&format!("{suite}: {all}"), &table(COLUMNS, rows)));
-    }
-}
-
-const COLUMNS: [&str; 5] = ["benchmark", "median", "95 % CI", "min", "× syscall"];
-
-/// A row of figures. Noisy ones have a mark; a row without figures has its status.
-fn cells(name: &str, row: &Row) -> [String; 5] {
-    let name = format!("{}{}", if row.is_noisy() { "~ " } else { "" }, plain(name));
-    let State::Measured(found) = &row.state else {
-        return [name, row.status().to_owned(), String::new(), String::new(), String::new()];
-    };
-    let unit = found.measured.unit;
-    let min = found.min().filter(|_| found.below.is_none());
-    let min = min.map(|min| figures::estimate(min, unit));
-    let multiple = found.multiple.map(|multiple| figures::significant(multiple, 3));
-    let [interval, min, multiple] = [found.interval_in_words(), min, multiple].map(Option::unwrap_or_default);
-    [name, found.in_words(), interval, min, multiple]
 }
 
 /// The verdicts of a comparison, the rows that changed, the facts that differ, and the other rows folded.
@@ -147,8 +109,8 @@ fn compared(text: &mut String, other: &Subject, comparison: &Comparison) {
         true => text.push_str("No significant difference.\n\n"),
         false => text.push_str(&of_rows(comparison, &changed)),
     }
-    if let Some(split) = comparison.is_of_commands().then(|| Split::of(comparison)).flatten() {
-        consists_of(text, &split);
+    if let Some(lines) = comparison.is_of_commands().then(|| Lines::of(comparison)).flatten() {
+        consists_of(text, &lines);
     }
     let facts = &comparison.facts;
     if !facts.is_empty() {
@@ -177,13 +139,10 @@ fn compared(text: &mut String, other: &Subject, comparison: &Comparison) {
 }
 
 /// What a difference of commands consists of.
-fn consists_of(text: &mut String, split: &Split) {
-    let [parts, calls] =
-        split::rows(split).map(|rows| rows.into_iter().map(|row| row.map(|cell| plain(&cell))));
-    let parts = parts.map(|[name, base, this, difference, _]| [name, base, this, difference]);
-    text.push_str(&table(["real time by", "base", "other", "difference"], parts));
-    text.push_str(&table(["call", "base", "other", "difference", "calls"], calls));
-    put(text, format_args!("{}\n\n", plain(split.method)));
+fn consists_of(text: &mut String, lines: &Lines) {
+    text.push_str(&markdown::table(&lines.of_parts(), lines.parts()));
+    text.push_str(&markdown::table(&lines.of_calls(), lines.calls(split::MOST_CALLS)));
+    put(text, format_args!("{} {REST}\n\n", plain(lines.split.method)));
 }
 
 /// The table of compared rows.

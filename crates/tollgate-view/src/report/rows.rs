@@ -2,6 +2,7 @@
 
 use tollgate_model::measurement::pairs;
 use tollgate_model::{Case, Provenance};
+use tollgate_output::column::Columns;
 use tollgate_output::figures;
 
 use super::About;
@@ -10,7 +11,7 @@ use super::suites::{TRACE, VERSUS, suite_of};
 use crate::compare::columns::{self, Compared};
 use crate::comparison::Comparison;
 use crate::page::{Cell, EstimateRow, Estimates, Group, Text};
-use crate::show::cells::Columns;
+use crate::show::columns::{self as cases, Kind, Shown};
 use crate::show::text::own_in_words;
 use crate::summary::{Figures, Noise, Note, Row, State};
 use crate::{counts, facts, versus};
@@ -27,7 +28,7 @@ pub fn of<'c>(
     other: About,
 ) -> Estimates {
     let rows = cases.iter().filter_map(|case| subjects.first()?.summary.row(case));
-    let columns = Columns::of(rows.collect::<Vec<_>>());
+    let kind = Kind::of(rows.collect::<Vec<_>>());
     let mut groups: Vec<Group> = Vec::new();
     for of_benchmark in cases.chunk_by(|a, b| a.benchmark == b.benchmark) {
         let Some(first) = of_benchmark.first() else { continue };
@@ -37,7 +38,7 @@ pub fn of<'c>(
             .or_else(|| of_no_benchmark(suite, &first.benchmark))
             .or_else(|| other(&first.benchmark));
         let rows = of_benchmark.iter().filter_map(|case| match subjects {
-            [subject] => alone(subject, case, columns),
+            [subject] => alone(subject, case, kind),
             subjects => Some(compared(subjects, case, comparisons)),
         });
         let mut rows: Vec<EstimateRow> = rows.collect();
@@ -56,7 +57,7 @@ pub fn of<'c>(
     let executed = subjects.iter().map(|subject| Text::new(&executed(subject, suite)));
     let again = groups.iter().any(|group| group.can_be_run).then(|| Text::from(AGAIN));
     let notes = executed.chain(again).collect();
-    Estimates { caption: caption.into(), notes, head: head(subjects, columns), groups }
+    Estimates { caption: caption.into(), notes, head: head(subjects, kind), groups }
 }
 
 /// The operation of a case that is of no benchmark.
@@ -101,16 +102,21 @@ fn timed_by(subject: &Subject) -> String {
     clock.map_or(String::new(), |clock| format!(", timed by {clock}"))
 }
 
-fn head(subjects: &[Subject], columns: Columns) -> Vec<Text> {
-    let fixed = if subjects.len() == 1 { columns.names() } else { &[] };
-    let counts: &[&str] = if subjects.len() == 1 {
-        &["samples", "operations in each", "range across processes", "discarded"]
-    } else {
-        &[]
-    };
-    let names = subjects.iter().filter(|_| subjects.len() > 1).map(|subject| Text::label(&subject.name));
-    let fixed = fixed.iter().chain(counts).map(|name| Text::from(*name));
-    std::iter::once(Text::from("benchmark")).chain(fixed).chain(names).collect()
+/// Beside the figures of a case of one run, what they rest on.
+const EVIDENCE: [&str; 4] = ["samples", "ops_per_sample", "spread", "discarded"];
+
+fn of_one<'a>(kind: Kind) -> Columns<Shown<'a>> {
+    cases::columns().arranged(&[kind.keys(), &EVIDENCE].concat())
+}
+
+fn head(subjects: &[Subject], kind: Kind) -> Vec<Text> {
+    let first = Text::from("benchmark");
+    match subjects {
+        [_] => std::iter::once(first).chain(of_one(kind).iter().map(|column| column.head.into())).collect(),
+        subjects => {
+            std::iter::once(first).chain(subjects.iter().map(|subject| Text::label(&subject.name))).collect()
+        }
+    }
 }
 
 fn row(case: &Case) -> EstimateRow {
@@ -119,30 +125,14 @@ fn row(case: &Case) -> EstimateRow {
 }
 
 /// A case of one environment.
-fn alone(subject: &Subject, case: &Case, columns: Columns) -> Option<EstimateRow> {
+fn alone(subject: &Subject, case: &Case, kind: Kind) -> Option<EstimateRow> {
     let found = subject.summary.row(case)?;
     let mut row = row(case);
     row.is_noisy = found.is_noisy();
-    let cells = match &found.state {
-        State::Without(..) => vec![found.status().to_owned()],
-        State::Measured(figures) => {
-            let mut cells = columns.cells(figures);
-            // A row without an estimate still has samples.
-            cells.resize(columns.names().len(), String::new());
-            let measured = &figures.measured;
-            // One process differs from none.
-            let is_range = measured.processes.len() > 1 && !figures.is_count();
-            let range = is_range.then(|| figures::percent(figures.estimate.spread));
-            cells.extend([
-                measured.samples.len().to_string(),
-                measured.ops_per_sample.to_string(),
-                range.unwrap_or_default(),
-                measured.discarded.to_string(),
-            ]);
-            cells
-        }
-    };
-    row.cells = cells.into_iter().map(Cell::from).collect();
+    let values = of_one(kind).values(&Shown::of(&subject.summary, found));
+    // Without figures it has its status alone.
+    let shown = if found.figures().is_some() { values.len() } else { 1 };
+    row.cells = values.iter().take(shown).map(|value| Cell::from(value.words().to_owned())).collect();
     // The range across processes, the CI and what was discarded have columns of their own.
     let is_elsewhere = |note: &Note| match note {
         Note::Noisy(noise) => !matches!(noise, Noise::FewProcesses(_)),

@@ -5,20 +5,18 @@ use std::path::Path;
 use serde::Serialize;
 use tollgate_model::compare::{Paired, Verdict};
 use tollgate_model::disturbance::Share;
-use tollgate_model::measurement::Status;
 use tollgate_model::run::Tool;
 use tollgate_model::stats::Mode;
-use tollgate_model::{
-    Case, Counted, Counter, Environment, EventCounts, Facts, Label, Part, Provenance, RunId, Unit,
-};
+use tollgate_model::{Case, Counted, Counter, Environment, EventCounts, Facts, Label, Part, RunId};
+use tollgate_output::json::Record;
 
-use super::cycles;
+use super::columns::{Shown, of_object};
 use crate::advice::{self, Advice};
 use crate::compare::json::ends;
 use crate::expensive::{self, Expense};
 use crate::findings::{self, Finding};
 use crate::quality::{self, Quality};
-use crate::summary::{BASELINE, Figures, Row, State, Summary};
+use crate::summary::{BASELINE, Row, Summary};
 use crate::trace;
 
 /// A run.
@@ -35,8 +33,8 @@ pub struct Document<'a> {
     finished: &'a str,
     kept: Option<String>,
     baseline: &'static str,
-    measurements: Vec<Record<'a>>,
-    bench: Vec<Record<'a>>,
+    measurements: Vec<Measured<'a>>,
+    bench: Vec<Measured<'a>>,
     findings: Vec<Finding>,
     quality: Quality,
     disturbed: Share,
@@ -46,44 +44,19 @@ pub struct Document<'a> {
 }
 
 #[derive(Serialize)]
-struct Record<'a> {
+struct Measured<'a> {
     #[serde(flatten)]
-    case: &'a Case,
-    status: &'static str,
-    unit: Option<Unit>,
-    median: Option<f64>,
-    median_cycles: Option<f64>,
-    ci_low: Option<f64>,
-    ci_high: Option<f64>,
-    min: Option<f64>,
-    p99: Option<f64>,
-    max: Option<f64>,
-    samples: usize,
-    discarded: u64,
-    detection_limit: Option<f64>,
-    multiple_of_syscall: Option<f64>,
+    figures: Record,
     modes: &'a [Mode],
     processes: &'a [f64],
-    spread: Option<f64>,
     baseline: Option<Baseline<'a>>,
-    noisy: bool,
-    /// Of a count of instructions, whether every batch has it.
-    exact: Option<bool>,
-    why: Option<&'a str>,
-    error: Option<&'a str>,
     counted: Option<&'a Counted>,
     counters: &'a [Counter],
     events: &'a [EventCounts],
-    notes: &'a [String],
-    provenance: Option<Provenance>,
-    ops_per_sample: Option<u64>,
-    bytes_per_op: Option<u64>,
-    bytes_per_second: Option<f64>,
-    group: Option<&'a str>,
     traced: Option<Vec<trace::Record<'a>>>,
 }
 
-/// The paired comparison of a [`Record`] with its baseline.
+/// The paired comparison of a case with its baseline.
 #[derive(Serialize)]
 struct Baseline<'a> {
     #[serde(flatten)]
@@ -103,7 +76,7 @@ impl<'a> Document<'a> {
     /// The document of a run, and the file in which it is kept.
     pub fn of(summary: &'a Summary, kept: Option<&Path>) -> Self {
         let run = summary.run;
-        let records = |rows: &'a [Row]| rows.iter().map(|row| Record::of(row, summary)).collect();
+        let records = |rows: &'a [Row]| rows.iter().map(|row| Measured::of(row, summary)).collect();
         Self {
             schema: run.schema,
             tool: &run.tool,
@@ -127,45 +100,19 @@ impl<'a> Document<'a> {
     }
 }
 
-impl<'a> Record<'a> {
-    fn of(row: &'a Row, summary: &Summary) -> Self {
+impl<'a> Measured<'a> {
+    fn of(row: &'a Row, summary: &'a Summary) -> Self {
         let figures = row.figures();
         let (measured, estimate) = figures.map(|figures| (&*figures.measured, &figures.estimate)).unzip();
         let traced = measured.map(|measured| &measured.traced).filter(|traced| !traced.is_empty());
-        let interval = estimate.and_then(|estimate| estimate.interval);
-        let is_failed = matches!(row.state, State::Without(Status::Failed, _));
         Self {
-            case: row.case,
-            status: row.status(),
-            unit: measured.map(|measured| measured.unit),
-            median: estimate.map(|estimate| estimate.median),
-            median_cycles: figures.and_then(|figures| cycles(figures, summary)),
-            ci_low: interval.map(|interval| interval.low),
-            ci_high: interval.map(|interval| interval.high),
-            min: figures.and_then(Figures::min),
-            p99: estimate.and_then(|estimate| estimate.p99),
-            max: estimate.map(|estimate| estimate.max),
-            samples: estimate.map_or(0, |estimate| estimate.samples),
-            discarded: measured.map_or(0, |measured| measured.discarded),
-            detection_limit: figures.and_then(|figures| figures.below),
-            multiple_of_syscall: figures.and_then(|figures| figures.multiple),
+            figures: Record::of(&of_object(), &Shown::of(summary, row)),
             modes: estimate.map_or(&[], |estimate| &estimate.modes),
             processes: estimate.map_or(&[], |estimate| &estimate.process_medians),
-            spread: estimate.map(|estimate| estimate.spread),
             baseline: figures.and_then(|figures| figures.paired.as_ref()).map(Baseline::of),
-            noisy: row.is_noisy(),
-            exact: figures.filter(|figures| figures.is_count()).map(|figures| figures.is_exact()),
-            why: row.why().filter(|_| !is_failed),
-            error: row.why().filter(|_| is_failed),
             counted: measured.and_then(|measured| measured.counted.as_ref()),
             counters: measured.map_or(&[], |measured| &measured.counters),
             events: measured.map_or(&[], |measured| &measured.events),
-            notes: measured.map_or(&[], |measured| &measured.notes),
-            provenance: measured.map(|measured| measured.provenance),
-            ops_per_sample: measured.map(|measured| measured.ops_per_sample),
-            bytes_per_op: measured.and_then(|measured| measured.bytes_per_op),
-            bytes_per_second: figures.and_then(|figures| figures.bytes_per_second()),
-            group: measured.map(|measured| measured.group.as_str()),
             traced: traced.map(|traced| traced.iter().map(trace::Record::of).collect()),
         }
     }

@@ -9,9 +9,8 @@ use tollgate_model::{Case, Facts, Run, Unit, own};
 use tollgate_output::figures;
 use tollgate_output::table::{Look, Table, paragraph};
 
-use super::cells::{Columns, Scale};
+use super::columns::{Kind, Shown, columns};
 use super::names::Names;
-use super::rates::Rate;
 use crate::summary::{Figures, Note, Row, State, Summary};
 use crate::{advice, counts, expensive, facts, findings, pictures};
 
@@ -112,15 +111,28 @@ fn table(rows: &[&Row], summary: &Summary, options: Options, needed: &HashSet<Ca
 /// The columns that stay where names are long: the name, the median, its interval and a rate.
 const NEEDED: usize = 4;
 
-fn named(names: &Names, rows: &[&Row], summary: &Summary, options: Options, needed: &HashSet<Case>) -> Table {
-    let columns = Columns::of(rows.iter().copied());
+fn named<'c>(
+    names: &Names,
+    rows: &[&'c Row<'c>],
+    summary: &'c Summary<'c>,
+    options: Options,
+    needed: &HashSet<Case>,
+) -> Table {
+    let kind = Kind::of(rows.iter().copied());
+    let shown = |row: &'c Row<'c>| {
+        let shown = Shown::of(summary, row);
+        if options.in_cycles { shown.in_cycles() } else { shown }
+    };
     // The distribution of single operations takes the place of a rate.
-    let rates = if columns == Columns::Distribution { Vec::new() } else { Rate::of(rows) };
-    let mut header = vec!["benchmark"];
-    header.extend(columns.names());
+    let has = |key: &&&str| rows.iter().any(|row| !columns().value(key, &shown(row)).words().is_empty());
+    let rates: Vec<&str> = RATES.iter().filter(|_| kind != Kind::Distribution).filter(has).copied().collect();
     // Behind the median and its interval.
-    header.splice(3..3, rates.iter().map(|rate| rate.name()));
-    let dispensable = if columns == Columns::Multiple { 2 } else { 1 };
+    let mut keys = kind.keys().to_vec();
+    keys.splice(2..2, rates.iter().copied());
+    let columns = columns().arranged(&keys);
+    let header: Vec<&'static str> =
+        std::iter::once("benchmark").chain(columns.iter().map(|it| it.head)).collect();
+    let dispensable = if kind == Kind::Multiple { 2 } else { 1 };
     let mut table = Table::new(&header).with_dispensable(dispensable + rates.len());
     let mut headed = None;
     for row in rows {
@@ -129,36 +141,29 @@ fn named(names: &Names, rows: &[&Row], summary: &Summary, options: Options, need
             names.heading(benchmark).iter().for_each(|heading| table.heading(heading));
         }
         headed = Some(benchmark);
-        let (look, mut cells) = match &row.state {
-            State::Without(Status::Failed, _) => (Look::Coloured, vec![row.status().to_owned()]),
-            State::Without(..) => (Look::Faint, vec![row.status().to_owned()]),
-            State::Measured(figures) => {
-                // For a program the mark would be a field; the note says it.
-                let is_flagged = options.width.is_some() && row.is_noisy() && needed.contains(row.case);
-                let look = if is_flagged { Look::Flagged } else { Look::Plain };
-                (look, columns.cells_in(figures, scale(figures, summary, options)))
+        let look = match &row.state {
+            State::Without(Status::Failed, _) => Look::Coloured,
+            State::Without(..) => Look::Faint,
+            // For a program the mark would be a field; the note says it.
+            State::Measured(_) if options.width.is_some() && row.is_noisy() && needed.contains(row.case) => {
+                Look::Flagged
             }
+            State::Measured(_) => Look::Plain,
         };
-        // A row without figures has one cell.
-        if cells.len() > 1 {
-            cells.splice(2..2, rates.iter().map(|rate| rate.cell(row)));
-        }
+        let cells = columns.values(&shown(row)).into_iter().map(|value| value.words().to_owned());
         let cells: Vec<String> = std::iter::once(names.name(row.case)).chain(cells).collect();
         let notes = row.notes();
-        let is_said = |note: &&Note| !rates.iter().any(|rate| rate.replaces(note));
+        let is_said = |note: &&Note| !(rates.contains(&THROUGHPUT) && matches!(note, Note::Throughput(_)));
         let notes: Vec<String> = notes.iter().filter(is_said).map(ToString::to_string).collect();
         table.row(look, &cells, &notes);
     }
     table
 }
 
-fn scale(figures: &Figures, summary: &Summary, options: Options) -> Scale {
-    let is_known = figures.measured.unit == Unit::Nanoseconds && facts::clock_is_tsc(&summary.run.facts);
-    match options.in_cycles && is_known {
-        true => Scale { factor: figures.measured.clock_hz as f64 / 1e9, unit: Unit::Cycles },
-        false => Scale::of_measured(figures),
-    }
-}
+/// Columns of rates, which only some suites have.
+const RATES: [&str; 2] = [THROUGHPUT, "users"];
+/// The one that says what a note would.
+const THROUGHPUT: &str = "bytes_per_second";
 
 /// The clock of the run and its storage.
 fn method(summary: &Summary, width: usize) -> String {

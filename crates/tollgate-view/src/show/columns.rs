@@ -1,0 +1,477 @@
+//! The fields of a case of a run. Each is declared here, once: the first screen's rows, `show`, `explain`, the page, Markdown, JSON and CSV have
+//! it from here, with this name and in these digits. JSON and CSV have all that is not said otherwise; a table for people has those of its [`Kind`].
+
+use std::borrow::Cow;
+
+use serde_json::Value as Raw;
+use tollgate_model::compare::Paired;
+use tollgate_model::estimate::Estimate;
+use tollgate_model::measurement::Status;
+use tollgate_model::{Measured, Run, Unit};
+use tollgate_output::column::{Column, Columns};
+use tollgate_output::figures;
+use tollgate_output::value::{Tone, Value};
+
+use crate::export::environment::{KeyFacts, machine};
+use crate::export::metric::{Metric, name_of};
+use crate::export::session::InSession;
+use crate::export::{short, word};
+use crate::facts;
+use crate::summary::{Figures, Row, State, Summary};
+use crate::{compare, counts};
+
+/// How samples become the figures that people read.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Scale {
+    /// A sample times this is the figure.
+    pub(crate) factor: f64,
+    /// Its unit.
+    pub(crate) unit: Unit,
+}
+
+/// Where a run was made, for lists of several runs.
+pub(crate) struct Origin {
+    machine: Option<String>,
+    key_facts: KeyFacts,
+    session: Option<InSession>,
+}
+
+impl Origin {
+    pub(crate) fn of(run: &Run) -> Self {
+        Self {
+            machine: machine(&run.facts),
+            key_facts: KeyFacts::of(&run.facts),
+            session: InSession::of(run),
+        }
+    }
+}
+
+/// A case of a run, or a part of it, and what is known around it.
+pub(crate) struct Shown<'a> {
+    summary: &'a Summary<'a>,
+    row: &'a Row<'a>,
+    metric: &'static str,
+    figures: Option<&'a Figures<'a>>,
+    /// What it is called where that is not its case.
+    name: Option<Cow<'a, str>>,
+    scale: Option<Scale>,
+    origin: Option<&'a Origin>,
+}
+
+impl<'a> Shown<'a> {
+    /// A case.
+    pub(crate) fn of(summary: &'a Summary<'a>, row: &'a Row<'a>) -> Self {
+        let figures = row.figures();
+        Self { summary, row, metric: name_of(figures), figures, name: None, scale: None, origin: None }
+    }
+
+    /// One quantity of it.
+    pub(crate) fn of_metric(summary: &'a Summary<'a>, metric: &Metric<'a>, origin: &'a Origin) -> Self {
+        let Metric { row, name, figures, .. } = *metric;
+        Self { metric: name, figures, origin: Some(origin), ..Self::of(summary, row) }
+    }
+
+    /// With another name.
+    pub(crate) fn named(self, name: impl Into<Cow<'a, str>>) -> Self {
+        Self { name: Some(name.into()), ..self }
+    }
+
+    /// With figures on another scale.
+    pub(crate) fn on(self, scale: Scale) -> Self {
+        Self { scale: Some(scale), ..self }
+    }
+
+    /// In cycles of the time-stamp counter, where that was the clock.
+    pub(crate) fn in_cycles(self) -> Self {
+        let hz =
+            self.figures.filter(|figures| is_in_tsc(figures, self.summary)).map(|it| it.measured.clock_hz);
+        match hz {
+            Some(hz) => self.on(Scale { factor: hz as f64 / 1e9, unit: Unit::Cycles }),
+            None => self,
+        }
+    }
+
+    fn measured(&self) -> Option<&'a Measured> {
+        self.figures.map(|figures| &*figures.measured)
+    }
+
+    fn estimate(&self) -> Option<&'a Estimate> {
+        self.figures.map(|figures| &figures.estimate)
+    }
+
+    fn paired(&self) -> Option<&'a Paired> {
+        self.figures?.paired.as_ref()
+    }
+
+    /// The figures that people read: a result, and not the bound of one.
+    fn result(&self) -> Option<&'a Figures<'a>> {
+        self.figures.filter(|figures| figures.is_estimate() && figures.below.is_none())
+    }
+
+    /// A figure in the unit in which people read it.
+    fn in_unit(&self, value: f64) -> String {
+        let unit = self.measured().map_or(Unit::Nanoseconds, |measured| measured.unit);
+        let Scale { factor, unit } = self.scale.unwrap_or(Scale { factor: 1.0, unit });
+        figures::estimate(value * factor, unit)
+    }
+
+    /// The median as people read it: a bound where it is below the detection limit, the status where there is none.
+    fn reading(&self, shown: impl Fn(f64) -> String) -> String {
+        match self.figures {
+            None => self.row.status().to_owned(),
+            Some(figures) if !figures.is_estimate() => "emulated".to_owned(),
+            Some(Figures { below: Some(limit), .. }) => format!("< {}", self.in_unit(*limit)),
+            Some(figures) => shown(figures.estimate.median),
+        }
+    }
+
+    /// A figure that people read of results alone.
+    fn figure(&self, of: impl Fn(&Figures) -> Option<f64>) -> Option<Value> {
+        let value = of(self.figures?)?;
+        let words = self.result().map(|_| self.in_unit(value));
+        Some(Value::figure(value, |_| String::new()).in_words(Some(words.unwrap_or_default())))
+    }
+
+    /// The same of single operations: a sample that is the mean of several says nothing about one.
+    fn of_single(&self, of: impl Fn(&Estimate) -> Option<f64>) -> Option<Value> {
+        let value = self.figure(|figures| of(&figures.estimate))?;
+        let is_single = self.measured()?.ops_per_sample == 1;
+        Some(if is_single { value } else { value.in_words(Some(String::new())) })
+    }
+
+    fn of_run(&self, text: impl Fn(&'a Run, &'a Origin) -> Option<String>) -> Option<Value> {
+        Some(Value::text(short(&text(self.summary.run, self.origin?)?)))
+    }
+
+    fn of_session(&self, of: impl Fn(&'a InSession) -> Option<Raw>) -> Option<Value> {
+        Some(Value::new([of(self.origin?.session.as_ref()?)?], String::new()))
+    }
+}
+
+fn is_in_tsc(figures: &Figures, summary: &Summary) -> bool {
+    figures.measured.unit == Unit::Nanoseconds && facts::clock_is_tsc(&summary.run.facts)
+}
+
+fn whole(number: u64) -> Value {
+    Value::new([number.into()], number.to_string())
+}
+
+fn flag(flag: bool) -> Value {
+    Value::new([flag.into()], if flag { "yes" } else { "no" })
+}
+
+type Field<'a> = Column<Shown<'a>>;
+
+/// All of them. Unknown ones are left blank for people.
+pub(crate) fn columns<'a>() -> Columns<Shown<'a>> {
+    Columns::new([
+        Field::new("run", "run", "the run's id", |it| it.of_run(|run, _| Some(run.id.to_string())))
+            .of_words(),
+        Field::new("label", "label", "the user's name for the run", |it| {
+            it.of_run(|run, _| Some(run.label.as_ref()?.to_string()))
+        })
+        .of_words(),
+        Field::new("machine", "machine", "the user's name for the machine", |it| {
+            it.of_run(|_, origin| origin.machine.clone())
+        })
+        .of_words(),
+        Field::new("environment", "environment", "the kind of environment", |it| {
+            it.of_run(|run, _| Some(word(&run.environment)))
+        })
+        .of_words(),
+        Field::new("started", "started", "when it began", |it| it.of_run(|run, _| Some(run.started.clone())))
+            .of_words(),
+        Field::new("kernel", "kernel", "the fact `kernel.release`", |it| {
+            it.of_run(|_, origin| origin.key_facts.kernel.clone())
+        })
+        .of_words(),
+        Field::new("cpu", "cpu", "the fact `cpu.model`", |it| {
+            it.of_run(|_, origin| origin.key_facts.cpu.clone())
+        })
+        .of_words(),
+        Field::new("suite", "suite", "the suite of the case", |it| {
+            Some(Value::text(short(it.row.case.suite())))
+        })
+        .of_words(),
+        Field::new("case", "benchmark", "the case", |it| {
+            let case = compare::columns::case(it.row.case);
+            let words = it.name.as_deref().map(str::to_owned);
+            let case = if words.is_some() { case.in_words(words) } else { case };
+            Some(if it.row.is_noisy() { case.with_tone(Tone::Flagged) } else { case })
+        })
+        .of_words()
+        .with_fields(&["benchmark", "params"]),
+        Field::new("metric", "metric", "the quantity, or the part of the time of a traced command", |it| {
+            Some(Value::text(it.metric))
+        })
+        .of_words(),
+        Field::new("status", "status", "whether it was measured", |it| Some(Value::text(it.row.status())))
+            .of_words(),
+        Field::new("unit", "unit", "of all figures", |it| Some(Value::text(it.measured()?.unit.to_string())))
+            .of_words(),
+        Field::new(
+            "count",
+            "instructions",
+            "the median of a count, whose unit stands above the table",
+            |it| {
+                let unit = it.measured().map_or(Unit::Instructions, |measured| measured.unit);
+                Some(Value::of_words(it.reading(|median| counts::count(median, unit))))
+            },
+        )
+        .with_fields(&[]),
+        Field::new("batches", "batches", "whether every batch has the same count, or their range", |it| {
+            Some(Value::of_words(counts::batches(it.result()?)?))
+        })
+        .with_fields(&[]),
+        Field::new("median", "median", "the median of the processes' medians", |it| {
+            let words = it.reading(|median| it.in_unit(median));
+            let median = it.estimate().map(|estimate| Raw::from(estimate.median));
+            Some(Value::new(median, words))
+        })
+        .in_unit(),
+        Field::new("median_cycles", "cycles", "the same in TSC cycles, where that was the clock", |it| {
+            let figures = it.figures.filter(|figures| is_in_tsc(figures, it.summary))?;
+            let cycles = figures.estimate.median * figures.measured.clock_hz as f64 / 1e9;
+            Some(Value::figure(cycles, |cycles| figures::estimate(cycles, Unit::Cycles)))
+        }),
+        Field::new("ci", "95 % CI", "the 95 % CI of the median", |it| {
+            let Estimate { median, interval, .. } = it.estimate()?;
+            let ends = interval.map(|interval| [interval.low, interval.high])?;
+            let unit = it.measured()?.unit;
+            let Scale { factor, unit } = it.scale.unwrap_or(Scale { factor: 1.0, unit });
+            let words =
+                |[low, high]: [f64; 2]| figures::range(low * factor, high * factor, median * factor, unit);
+            let words = it.result().map(|_| words(ends)).unwrap_or_default();
+            Some(Value::ends(ends, |_| words))
+        })
+        .in_unit()
+        .with_fields(&["ci_low", "ci_high"]),
+        Field::new("users", "× 1 user", "the latency with several users over that of one alone", |it| {
+            let paired = it.result()?.paired.as_ref()?;
+            let is_of_users = it.row.case.params.contains_key("users")
+                && paired.baseline.benchmark == it.row.case.benchmark;
+            Some(Value::of_words(is_of_users.then(|| figures::multiple(paired.ratio))?))
+        })
+        .with_fields(&[]),
+        Field::new("min", "min", "the smallest sample", |it| it.figure(|figures| figures.min())).in_unit(),
+        Field::new("samples", "samples", "the number of kept samples", |it| {
+            Some(whole(it.estimate().map_or(0, |estimate| estimate.samples as u64)))
+        }),
+        Field::new("discarded", "discarded", "batches that were timed and discarded", |it| {
+            Some(whole(it.measured().map_or(0, |measured| measured.discarded)))
+        }),
+        Field::new(
+            "detection_limit",
+            "detection limit",
+            "the upper bound of a value below the detection limit",
+            |it| Some(Value::figure(it.figures?.below?, |limit| it.in_unit(limit))),
+        )
+        .in_unit(),
+        Field::new("multiple", "× syscall", "the median over that of `entry/syscall`", |it| {
+            let multiple = it.figures?.multiple?;
+            let words = it.result().map(|_| figures::multiple(multiple)).unwrap_or_default();
+            Some(Value::figure(multiple, |_| words))
+        })
+        .with_fields(&["multiple_of_syscall"]),
+        Field::new(
+            "spread",
+            "range across processes",
+            "(largest - smallest of the processes' medians) / median",
+            |it| {
+                let spread = it.estimate()?.spread;
+                // One process differs from none.
+                let is_range = it.measured()?.processes.len() > 1 && !it.figures?.is_count();
+                let words = if is_range { figures::percent(spread) } else { String::new() };
+                Some(Value::figure(spread, |_| words))
+            },
+        ),
+        Field::new("baseline", "baseline", "the benchmark that it is compared with", |it| {
+            Some(Value::text(it.paired()?.baseline.benchmark.as_str()))
+        })
+        .of_words(),
+        Field::new("ratio", "ratio", "it over the baseline", |it| {
+            Some(Value::figure(it.paired()?.ratio, figures::ratio))
+        }),
+        Field::new("adds", "adds", "it less the baseline", |it| {
+            let unit = it.measured()?.unit;
+            Some(Value::figure(it.paired()?.adds, |adds| figures::difference(adds, unit)))
+        })
+        .in_unit(),
+        Field::new("verdict", "verdict", "compared with the baseline", |it| {
+            Some(Value::text(it.paired()?.verdict.to_string()))
+        })
+        .of_words(),
+        Field::new("noisy", "noisy", "whether it is noisy", |it| Some(flag(it.row.is_noisy()))),
+        Field::new("why", "why", "why there are no figures", |it| Some(Value::text(short(it.row.why()?))))
+            .of_words(),
+        Field::new("skipped", "why", "why it was skipped", |it| {
+            Some(Value::text(it.row.why().filter(|_| !is_failed(it.row))?))
+        })
+        .of_words()
+        .with_fields(&["why"]),
+        Field::new("error", "error", "why it failed", |it| {
+            Some(Value::text(it.row.why().filter(|_| is_failed(it.row))?))
+        })
+        .of_words(),
+        Field::new("notes", "notes", "what is to be known beside the figures", |it| {
+            let notes = it.measured().map_or(&[][..], |measured| measured.notes.as_slice());
+            Some(Value::names(notes.iter().map(String::as_str)))
+        })
+        .of_words(),
+        Field::new("counted", "counted", "events that were counted in the kept batches", |it| {
+            let counted = it.measured()?.counted.as_ref()?;
+            Some(Value::text(format!("{} {}", counted.events, counted.what)))
+        })
+        .of_words(),
+        Field::new("provenance", "provenance", "what executed the code", |it| {
+            Some(Value::text(word(&it.measured()?.provenance)))
+        })
+        .of_words(),
+        Field::new(
+            "ops_per_sample",
+            "operations in each",
+            "the operations of a batch, of which a sample is the mean",
+            |it| Some(whole(it.measured()?.ops_per_sample)),
+        ),
+        Field::new("bytes_per_op", "bytes", "bytes that one operation moves", |it| {
+            Some(whole(it.measured()?.bytes_per_op?))
+        }),
+        Field::new("group", "group", "cases of one group shared their rounds", |it| {
+            Some(Value::text(it.measured()?.group.as_str()))
+        })
+        .of_words(),
+        Field::new("p99", "p99", "99 % of the samples are at or below it", |it| {
+            it.of_single(|estimate| estimate.p99)
+        })
+        .in_unit(),
+        Field::new("max", "max", "the largest sample", |it| it.of_single(|estimate| Some(estimate.max)))
+            .in_unit(),
+        Field::new("bytes_per_second", "bytes/s", "the throughput at the median", |it| {
+            let rate = it.figures?.bytes_per_second()?;
+            let words = it.result().map(|_| figures::bytes(rate)).unwrap_or_default();
+            Some(Value::figure(rate, |_| words))
+        }),
+        Field::new("exact", "exact", "of a count, whether every kept batch has it", |it| {
+            Some(flag(it.figures.filter(|figures| figures.is_count())?.is_exact()))
+        }),
+        Field::new("session", "session", "the id of its session", |it| {
+            it.of_session(|of| Some(of.session.as_str().into()))
+        }),
+        Field::new(
+            "session_environment",
+            "environment in it",
+            "the environment as the user named it",
+            |it| it.of_session(|of| Some(of.session_environment.as_str().into())),
+        ),
+        Field::new("session_place", "place", "its place among the environments", |it| {
+            it.of_session(|of| Some(of.session_place.into()))
+        }),
+        Field::new("session_paired", "paired", "whether its turns are neighbours of the base's", |it| {
+            it.of_session(|of| Some(of.session_paired.into()))
+        }),
+        Field::new("session_knob", "knob", "the setting that was another one there", |it| {
+            it.of_session(|of| Some(of.session_knob.as_deref()?.into()))
+        }),
+        Field::new("session_command", "command", "the command that was compared there", |it| {
+            it.of_session(|of| Some(of.session_command.as_deref()?.into()))
+        }),
+    ])
+    .or_blank()
+}
+
+fn is_failed(row: &Row) -> bool {
+    matches!(row.state, State::Without(Status::Failed, _))
+}
+
+/// What an object of JSON has otherwise: the comparison with the baseline, and the events that were counted, are objects there.
+const OF_TABLES: &[&str] = &["metric", "why", "baseline", "ratio", "adds", "verdict", "counted", "suite"];
+const OF_OBJECTS: &[&str] = &["skipped", "error"];
+const OF_RUN: &[&str] =
+    &["run", "label", "machine", "environment", "started", "kernel", "cpu", "suite", "metric"];
+const OF_SESSION: &[&str] =
+    &["session", "session_environment", "session_place", "session_paired", "session_knob", "session_command"];
+
+/// Those of an object of JSON.
+pub(crate) fn of_object<'a>() -> Columns<Shown<'a>> {
+    columns().without(&[OF_TABLES, OF_RUN, OF_SESSION].concat())
+}
+
+/// Those of comma-separated values of one run.
+pub(crate) fn of_run<'a>() -> Columns<Shown<'a>> {
+    columns().without(&[OF_OBJECTS, OF_RUN, OF_SESSION].concat())
+}
+
+/// Those of several runs, with their origins.
+pub(crate) fn of_runs<'a>(has_session: bool) -> Columns<Shown<'a>> {
+    columns().without(&[OF_OBJECTS, if has_session { &[] } else { OF_SESSION }].concat())
+}
+
+/// What the rows of a table for people have beside their names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// The interval and the minimum.
+    Level,
+    /// Also the multiple of the plain call, where that was measured.
+    Multiple,
+    /// The distribution of single operations, for suites whose operations wait for storage.
+    Distribution,
+    /// Counts of instructions, and whether they are the same in every batch.
+    Counts,
+}
+
+/// Whether its samples are single operations that move bytes.
+fn is_single(figures: &Figures) -> bool {
+    figures.measured.bytes_per_op.is_some() && figures.measured.ops_per_sample == 1
+}
+
+impl Kind {
+    /// That of a suite's rows.
+    pub(crate) fn of<'a, 'b: 'a>(rows: impl IntoIterator<Item = &'a Row<'b>> + Clone) -> Self {
+        let measured = || rows.clone().into_iter().filter_map(Row::figures);
+        if measured().next().is_some() && measured().all(Figures::is_count) {
+            Self::Counts
+        } else if measured().any(is_single) {
+            Self::Distribution
+        } else if measured().any(|figures| figures.multiple.is_some()) {
+            Self::Multiple
+        } else {
+            Self::Level
+        }
+    }
+
+    /// The keys of its columns, in the order of a table that leaves out the last where it is narrow.
+    pub(crate) fn keys(self) -> &'static [&'static str] {
+        match self {
+            Self::Level => &["median", "ci", "min"],
+            Self::Multiple => &["median", "ci", "min", "multiple"],
+            Self::Distribution => &["median", "ci", "p99", "max"],
+            Self::Counts => &["count", "batches", "multiple"],
+        }
+    }
+
+    /// Its columns.
+    pub(crate) fn columns<'a>(self) -> Columns<Shown<'a>> {
+        columns().arranged(self.keys())
+    }
+
+    /// The same with the name of the case.
+    pub(crate) fn with_names<'a>(self) -> Columns<Shown<'a>> {
+        columns().arranged(&[&["case"], self.keys()].concat())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_that_is_chosen_is_that_of_one_column() {
+        let columns = columns();
+        let all: Vec<&str> = columns.iter().map(|column| column.key).collect();
+        let kinds = [Kind::Level, Kind::Multiple, Kind::Distribution, Kind::Counts].map(Kind::keys);
+        let chosen = kinds.into_iter().chain([OF_TABLES, OF_OBJECTS, OF_RUN, OF_SESSION]).flatten();
+        for key in chosen {
+            assert_eq!(all.iter().filter(|known| *known == key).count(), 1, "{key}");
+        }
+    }
+}
