@@ -52,7 +52,7 @@ impl Value {
     }
 
     /// A number of things.
-    pub fn number(number: usize) -> Self {
+    pub fn number(number: u64) -> Self {
         Self::new([Raw::from(number)], number.to_string())
     }
 

@@ -209,10 +209,10 @@ pub fn columns<'a>() -> Columns<Compared<'a>> {
             },
         ),
         Field::new("pairs", "pairs", "pairs of processes", |it| {
-            Some(Value::number(it.row?.result.alternation.as_ref()?.pairs))
+            Some(Value::number(it.row?.result.alternation.as_ref()?.pairs as u64))
         }),
         Field::new("turns", "turns", "pairs of turns in them", |it| {
-            Some(Value::number(it.row?.result.alternation.as_ref()?.turns))
+            Some(Value::number(it.row?.result.alternation.as_ref()?.turns as u64))
         }),
         Field::new("why", "why", "why it is inconclusive, or why counts that differ are the same", |it| {
             Some(Value::text(it.row?.result.why.as_deref()?))

@@ -139,21 +139,37 @@ impl<'a> Shown<'a> {
         Some(if is_single { value } else { value.in_words(Some(String::new())) })
     }
 
-    fn of_run(&self, text: impl Fn(&'a Run, &'a Origin) -> Option<String>) -> Option<Value> {
-        Some(Value::text(short(&text(self.summary.run, self.origin?)?)))
+    fn of_run(&self) -> Option<Value> {
+        let (run, of) = (self.summary.run, self.origin?);
+        let texts = [
+            Some(run.id.to_string()),
+            run.label.as_ref().map(ToString::to_string),
+            of.machine.clone(),
+            Some(word(&run.environment)),
+            Some(run.started.clone()),
+            of.key_facts.kernel.clone(),
+            of.key_facts.cpu.clone(),
+            Some(self.row.case.suite().to_owned()),
+        ];
+        Some(Value::new(texts.map(|text| text.as_deref().map(short).into()), run.id.to_string()))
     }
 
-    fn of_session(&self, of: impl Fn(&'a InSession) -> Option<Raw>) -> Option<Value> {
-        Some(Value::new([of(self.origin?.session.as_ref()?)?], String::new()))
+    fn of_session(&self) -> Option<Value> {
+        let of = self.origin?.session.as_ref()?;
+        let raw = [
+            of.session.as_str().into(),
+            of.session_environment.as_str().into(),
+            of.session_place.into(),
+            of.session_paired.into(),
+            of.session_knob.clone().into(),
+            of.session_command.clone().into(),
+        ];
+        Some(Value::new(raw, of.session.as_str()))
     }
 }
 
 fn is_in_tsc(figures: &Figures, summary: &Summary) -> bool {
     figures.measured.unit == Unit::Nanoseconds && facts::clock_is_tsc(&summary.run.facts)
-}
-
-fn whole(number: u64) -> Value {
-    Value::new([number.into()], number.to_string())
 }
 
 fn flag(flag: bool) -> Value {
@@ -165,34 +181,8 @@ type Field<'a> = Column<Shown<'a>>;
 /// All of them. Unknown ones are left blank for people.
 pub(crate) fn columns<'a>() -> Columns<Shown<'a>> {
     Columns::new([
-        Field::new("run", "run", "the run's id", |it| it.of_run(|run, _| Some(run.id.to_string())))
-            .of_words(),
-        Field::new("label", "label", "the user's name for the run", |it| {
-            it.of_run(|run, _| Some(run.label.as_ref()?.to_string()))
-        })
-        .of_words(),
-        Field::new("machine", "machine", "the user's name for the machine", |it| {
-            it.of_run(|_, origin| origin.machine.clone())
-        })
-        .of_words(),
-        Field::new("environment", "environment", "the kind of environment", |it| {
-            it.of_run(|run, _| Some(word(&run.environment)))
-        })
-        .of_words(),
-        Field::new("started", "started", "when it began", |it| it.of_run(|run, _| Some(run.started.clone())))
-            .of_words(),
-        Field::new("kernel", "kernel", "the fact `kernel.release`", |it| {
-            it.of_run(|_, origin| origin.key_facts.kernel.clone())
-        })
-        .of_words(),
-        Field::new("cpu", "cpu", "the fact `cpu.model`", |it| {
-            it.of_run(|_, origin| origin.key_facts.cpu.clone())
-        })
-        .of_words(),
-        Field::new("suite", "suite", "the suite of the case", |it| {
-            Some(Value::text(short(it.row.case.suite())))
-        })
-        .of_words(),
+        Field::new("run", "run", "the run, where it was made, and the suite", Shown::of_run)
+            .with_fields(OF_RUN),
         Field::new("case", "benchmark", "the case", |it| {
             let case = compare::columns::case(it.row.case);
             let words = it.name.as_deref().map(str::to_owned);
@@ -255,10 +245,10 @@ pub(crate) fn columns<'a>() -> Columns<Shown<'a>> {
         .with_fields(&[]),
         Field::new("min", "min", "the smallest sample", |it| it.figure(|figures| figures.min())).in_unit(),
         Field::new("samples", "samples", "the number of kept samples", |it| {
-            Some(whole(it.estimate().map_or(0, |estimate| estimate.samples as u64)))
+            Some(Value::number(it.estimate().map_or(0, |estimate| estimate.samples as u64)))
         }),
         Field::new("discarded", "discarded", "batches that were timed and discarded", |it| {
-            Some(whole(it.measured().map_or(0, |measured| measured.discarded)))
+            Some(Value::number(it.measured().map_or(0, |measured| measured.discarded)))
         }),
         Field::new(
             "detection_limit",
@@ -331,10 +321,10 @@ pub(crate) fn columns<'a>() -> Columns<Shown<'a>> {
             "ops_per_sample",
             "operations in each",
             "the operations of a batch, of which a sample is the mean",
-            |it| Some(whole(it.measured()?.ops_per_sample)),
+            |it| Some(Value::number(it.measured()?.ops_per_sample)),
         ),
         Field::new("bytes_per_op", "bytes", "bytes that one operation moves", |it| {
-            Some(whole(it.measured()?.bytes_per_op?))
+            Some(Value::number(it.measured()?.bytes_per_op?))
         }),
         Field::new("group", "group", "cases of one group shared their rounds", |it| {
             Some(Value::text(it.measured()?.group.as_str()))
@@ -354,27 +344,8 @@ pub(crate) fn columns<'a>() -> Columns<Shown<'a>> {
         Field::new("exact", "exact", "of a count, whether every kept batch has it", |it| {
             Some(flag(it.figures.filter(|figures| figures.is_count())?.is_exact()))
         }),
-        Field::new("session", "session", "the id of its session", |it| {
-            it.of_session(|of| Some(of.session.as_str().into()))
-        }),
-        Field::new(
-            "session_environment",
-            "environment in it",
-            "the environment as the user named it",
-            |it| it.of_session(|of| Some(of.session_environment.as_str().into())),
-        ),
-        Field::new("session_place", "place", "its place among the environments", |it| {
-            it.of_session(|of| Some(of.session_place.into()))
-        }),
-        Field::new("session_paired", "paired", "whether its turns are neighbours of the base's", |it| {
-            it.of_session(|of| Some(of.session_paired.into()))
-        }),
-        Field::new("session_knob", "knob", "the setting that was another one there", |it| {
-            it.of_session(|of| Some(of.session_knob.as_deref()?.into()))
-        }),
-        Field::new("session_command", "command", "the command that was compared there", |it| {
-            it.of_session(|of| Some(of.session_command.as_deref()?.into()))
-        }),
+        Field::new("session", "session", "the part of the run in a session", Shown::of_session)
+            .with_fields(OF_SESSION),
     ])
     .or_blank()
 }
@@ -383,27 +354,27 @@ fn is_failed(row: &Row) -> bool {
     matches!(row.state, State::Without(Status::Failed, _))
 }
 
-/// What an object of JSON has otherwise: the comparison with the baseline, and the events that were counted, are objects there.
-const OF_TABLES: &[&str] = &["metric", "why", "baseline", "ratio", "adds", "verdict", "counted", "suite"];
-const OF_OBJECTS: &[&str] = &["skipped", "error"];
-const OF_RUN: &[&str] =
-    &["run", "label", "machine", "environment", "started", "kernel", "cpu", "suite", "metric"];
+const OF_RUN: &[&str] = &["run", "label", "machine", "environment", "started", "kernel", "cpu", "suite"];
 const OF_SESSION: &[&str] =
     &["session", "session_environment", "session_place", "session_paired", "session_knob", "session_command"];
 
+/// What an object of JSON has otherwise: the comparison with the baseline and the events that were counted are objects there.
+const OF_TABLES: &[&str] = &["metric", "why", "baseline", "ratio", "adds", "verdict", "counted"];
+const OF_OBJECTS: &[&str] = &["skipped", "error"];
+
 /// Those of an object of JSON.
 pub(crate) fn of_object<'a>() -> Columns<Shown<'a>> {
-    columns().without(&[OF_TABLES, OF_RUN, OF_SESSION].concat())
+    columns().without(&[OF_TABLES, &["run", "session"]].concat())
 }
 
 /// Those of comma-separated values of one run.
 pub(crate) fn of_run<'a>() -> Columns<Shown<'a>> {
-    columns().without(&[OF_OBJECTS, OF_RUN, OF_SESSION].concat())
+    columns().without(&[OF_OBJECTS, &["run", "session", "metric"]].concat())
 }
 
 /// Those of several runs, with their origins.
 pub(crate) fn of_runs<'a>(has_session: bool) -> Columns<Shown<'a>> {
-    columns().without(&[OF_OBJECTS, if has_session { &[] } else { OF_SESSION }].concat())
+    columns().without(&[OF_OBJECTS, if has_session { &[] } else { &["session"] }].concat())
 }
 
 /// What the rows of a table for people have beside their names.
@@ -469,7 +440,7 @@ mod tests {
         let columns = columns();
         let all: Vec<&str> = columns.iter().map(|column| column.key).collect();
         let kinds = [Kind::Level, Kind::Multiple, Kind::Distribution, Kind::Counts].map(Kind::keys);
-        let chosen = kinds.into_iter().chain([OF_TABLES, OF_OBJECTS, OF_RUN, OF_SESSION]).flatten();
+        let chosen = kinds.into_iter().chain([OF_TABLES, OF_OBJECTS]).flatten();
         for key in chosen {
             assert_eq!(all.iter().filter(|known| *known == key).count(), 1, "{key}");
         }
