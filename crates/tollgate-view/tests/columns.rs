@@ -115,7 +115,7 @@ fn a_median_has_the_same_digits_wherever_people_read_it() {
         show::text::text(&summary, show::text::Options { width: Some(100), ..Default::default() }),
         explained,
         report::markdown(&runs),
-        page_of(&runs).render().expect("a page"),
+        page_of(&runs, |_| None).render().expect("a page"),
     ] {
         let text = plain(&text);
         assert!(text.contains(&median) && text.contains(&interval), "{median} {interval} in {text}");
@@ -167,7 +167,7 @@ fn a_ratio_has_the_same_digits_wherever_people_read_it() {
         session::text(&session, true, 80),
         explained,
         report::markdown(&runs),
-        page_of(&runs).render().expect("a page"),
+        page_of(&runs, |_| None).render().expect("a page"),
     ] {
         let text = plain(&text);
         for figure in ["ratio", "ratio_ci", "adds"].map(words) {
