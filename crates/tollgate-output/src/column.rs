@@ -98,13 +98,13 @@ impl<R> Columns<R> {
 
     /// Those with these keys, in the order of the list.
     pub fn pick(&self, keys: &[&str]) -> Self {
+        let keys: Vec<&str> = keys.iter().filter_map(|key| self.get(key)).map(|column| column.key).collect();
         Self(self.iter().filter(|column| keys.contains(&column.key)).copied().collect())
     }
 
     /// The same in the order of the keys, for a table that leaves out the last where it is narrow.
     pub fn arranged(&self, keys: &[&str]) -> Self {
-        let of = |key: &&str| self.iter().find(|column| column.key == *key).copied();
-        Self(keys.iter().filter_map(of).collect())
+        Self(keys.iter().filter_map(|key| self.get(key)).copied().collect())
     }
 
     /// All but those with these keys.
@@ -132,8 +132,14 @@ impl<R> Columns<R> {
 
     /// The value of a row in the column with this key.
     pub fn value(&self, key: &str, row: &R) -> Value {
+        self.get(key).map(|column| column.value(row)).unwrap_or_default()
+    }
+
+    /// A key that there is not is a slip of the program, which tests find.
+    fn get(&self, key: &str) -> Option<&Column<R>> {
         let column = self.iter().find(|column| column.key == key);
-        column.map(|column| column.value(row)).unwrap_or_default()
+        debug_assert!(column.is_some(), "no column {key}");
+        column
     }
 
     /// The columns.

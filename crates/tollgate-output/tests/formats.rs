@@ -120,7 +120,7 @@ fn a_screen_chooses_by_key_and_keeps_the_order_of_the_list() {
     assert_eq!(keys(&columns.pick(&["verdict", "name"])), ["name", "verdict"]);
     assert_eq!(keys(&columns.without(&["name"])), ["ratio", "verdict"]);
     assert_eq!(columns.value("ratio", &ROWS[0]).words(), "1.500");
-    assert_eq!(columns.value("unheard-of", &ROWS[0]), Value::default());
+    assert_eq!(keys(&columns.arranged(&["verdict", "name"])), ["verdict", "name"]);
     assert_eq!(
         markdown::table(&columns.pick(&["name"]).headed("name", "command"), []),
         "| command |\n|---|\n\n"

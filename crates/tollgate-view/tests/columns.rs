@@ -40,9 +40,9 @@ fn assert_row(document: &impl serde::Serialize, fields: &[&str]) {
     assert_eq!(row.as_object().expect("an object").keys().collect::<Vec<_>>(), sorted, "{row}");
     let mut rest = rows[1];
     for field in &fields[1..] {
-        rest = rest
-            .split_once(&format!("\"{field}\":"))
-            .map_or_else(|| panic!("{field} in {}", rows[1]), |(_, rest)| rest);
+        let found = rest.split_once(&format!("\"{field}\":"));
+        assert!(found.is_some(), "{field} in {}", rows[1]);
+        rest = found.unwrap_or_default().1;
     }
 }
 

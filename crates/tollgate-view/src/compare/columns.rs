@@ -159,6 +159,15 @@ pub fn columns<'a>() -> Columns<Compared<'a>> {
         Field::new("ratio", "ratio", "`other` over `base`; null where there is none", |it| {
             Some(Value::figure(it.row?.ratio()?, figures::ratio))
         }),
+        Field::new("multiple", "multiple", "the ratio, with a mark where it is inconclusive", |it| {
+            let row = it.row?;
+            let ratio = figures::ratio(row.ratio()?);
+            Some(Value::of_words(match row.result.verdict {
+                Verdict::Inconclusive => format!("~{}", row.result.interval.map(|_| ratio)?),
+                _ => ratio,
+            }))
+        })
+        .with_fields(&[]),
         Field::new(
             "ratio_ci",
             "95 % CI",
