@@ -223,7 +223,7 @@ fn several_environments_are_compared_with_verdicts() {
     expect_harmless(&page);
     for text in [
         "<h1>vm compared with native</h1>",
-        "entry/syscall takes 1.50 times as long in vm as in native: 120 ns compared with 80.2 ns",
+        "entry/syscall takes 1.500 times as long in vm as in native: 120 ns compared with 80.2 ns",
         "kernel.release differs, which is known to affect it.",
         "Of 3 cases in both, in vm 2 are slower than in native, 0 faster, 1 the same, 0 inconclusive.",
         "2 of 2 such cases differ.",
