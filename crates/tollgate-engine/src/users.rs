@@ -6,6 +6,7 @@
 //! their number over that latency.
 
 mod board;
+mod operation;
 mod pool;
 mod user;
 
@@ -22,9 +23,8 @@ use super::refusal::Result;
 use super::runner::{Batch, Order, Runner};
 use super::{context::Context, heartbeat::Heartbeat, instance::Instance};
 
-pub use board::Words;
+pub use operation::{Operation, Seat, Words, Work};
 pub use pool::Kind;
-pub use user::{Operation, Seat, Work};
 
 /// Operations that a sample states: so many, that ticks are small beside them. How many a window has is another matter.
 const STATED: u64 = 64;
@@ -34,24 +34,19 @@ const STATED: u64 = 64;
 pub struct Case {
     /// Their number.
     pub users: usize,
-    /// The index of the operation in its table.
-    pub operation: usize,
+    /// What each makes.
+    pub operation: &'static Operation,
     /// Numbers for its preparation.
     pub words: Words,
 }
 
-/// The instance of a case. All cases of a table in this process have their users from one pool of each kind.
+/// The instance of a case. All cases in this process have their users from one pool of each kind.
 ///
 /// # Errors
 /// [`Refusal::Skip`](crate::Refusal::Skip) where there are fewer processors, or a limit allows fewer tasks.
-pub fn instance(
-    context: &mut Context,
-    kind: Kind,
-    table: &'static [Operation],
-    case: Case,
-) -> Result<Instance> {
-    let key = format!("users {kind:?} {:p}", table.as_ptr());
-    let make = |context: &mut Context| Pool::new(context, kind, table).map(Rc::new);
+pub fn instance(context: &mut Context, kind: Kind, case: Case) -> Result<Instance> {
+    let key = format!("users {kind:?}");
+    let make = |context: &mut Context| Pool::new(context, kind).map(Rc::new);
     let pool = context.shared_while(&key, |_: &Rc<Pool>| true, make)?;
     pool.have(case.users)?;
     let crowd = Crowd { pool, case, heartbeat: context.heartbeat.clone(), latency: None };
@@ -104,15 +99,12 @@ impl Crowd {
         let ns = self.latency.map(|ticks| clock.nanoseconds(ticks));
         let step = ns.map_or(1.0, |ns| (STEP / ns).clamp(1.0, 4096.0)).floor();
         let length = ns.map_or(LEAST, |ns| LEAST.max(STEPS * step * ns));
+        board.set_operation(self.case.operation, self.case.words);
         let job = board.job();
-        for (to, word) in job.words.iter().zip(self.case.words) {
-            to.store(word, SeqCst);
-        }
         job.hz.store(if matches!(clock, Clock::Tsc { .. }) { clock.hz() } else { 0 }, SeqCst);
         job.step.store(step as u64, SeqCst);
         job.length.store((length / clock.nanoseconds(1.0)) as u64, SeqCst);
         job.users.store(self.case.users as u32, SeqCst);
-        job.operation.store(self.case.operation as u32, SeqCst);
         for slot in board.slots(self.case.users) {
             slot.error.store(0, SeqCst);
             slot.made.store(0, SeqCst);
@@ -152,7 +144,7 @@ impl Crowd {
     fn found(&self, board: &Board) -> Found {
         let window = board.window();
         let (from, until) = (window.from.load(SeqCst), window.until.load(SeqCst));
-        let switches = self.pool.table().get(self.case.operation).is_some_and(|operation| operation.switches);
+        let switches = self.case.operation.switches;
         let users: Vec<Made> = board.slots(self.case.users).iter().map(Made::of).collect();
         let rate: f64 = users.iter().map(Made::rate).sum();
         let is_sound = users.iter().all(|made| made.covers(from, until) && (switches || !made.preempted));
@@ -247,7 +239,7 @@ mod tests {
         Ok(Box::new(Counting(0, fails)))
     }
 
-    static TABLE: [Operation; 1] = [Operation { prepare: counting, switches: false }];
+    static COUNTS: Operation = Operation { prepare: counting, switches: false };
 
     fn made(operations: u64, first: u64, last: u64) -> Made {
         Made { operations, first, last, preempted: false, usage: [0; 3] }
@@ -271,8 +263,8 @@ mod tests {
         cpu::pin(home).expect("an allowed processor");
         for kind in [Kind::Threads, Kind::Processes] {
             for users in 1..=all.len().min(2) {
-                let case = |words| Case { users, operation: 0, words };
-                let mut instance = |words| instance(&mut context, kind, &TABLE, case(words)).expect("users");
+                let case = |words| Case { users, operation: &COUNTS, words };
+                let mut instance = |words| instance(&mut context, kind, case(words)).expect("users");
                 let batch = instance([0, 9, 0, 0]).batch(Clock::Kernel, Order::of(1)).expect("a batch");
                 assert!(batch.work > 0, "{kind:?} {users}");
                 let last = users as u64 - 1;
@@ -281,8 +273,8 @@ mod tests {
                 assert!(why.why().starts_with(&format!("user {last} of {users}: ")), "{why:?}");
             }
         }
-        let too_many = Case { users: all.len() + 1, operation: 0, words: [0; 4] };
-        assert!(instance(&mut context, Kind::Threads, &TABLE, too_many).is_err());
+        let too_many = Case { users: all.len() + 1, operation: &COUNTS, words: [0; 4] };
+        assert!(instance(&mut context, Kind::Threads, too_many).is_err());
         cpu::allow(&all);
     }
 }

@@ -1,12 +1,11 @@
 //! The memory that users share, threads or processes: their job, the barriers around a window, and what each made.
 
-use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering::SeqCst};
+use std::ptr;
+use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering::SeqCst};
 use std::{io, time::Duration};
 
+use super::operation::{Operation, Words};
 use crate::mapping::Mapping;
-
-/// The numbers that a job gives to what a user prepares.
-pub type Words = [u64; 4];
 
 /// The job of all users. The lines that they wait on are each their own, since all of them look there at once.
 #[repr(C, align(128))]
@@ -18,9 +17,9 @@ pub struct Job {
     pub leave: AtomicU32,
     /// Takes part: the users below this number.
     pub users: AtomicU32,
-    /// Its index in the table of operations.
-    pub operation: AtomicU32,
-    pub words: [AtomicU64; 4],
+    /// A static of this program: a user that was forked has it at the same address.
+    operation: AtomicPtr<Operation>,
+    words: [AtomicU64; 4],
     /// Ticks a second of the time stamp counter, or 0 for the kernel's clock.
     pub hz: AtomicU64,
     /// Operations between two looks at the clock.
@@ -115,8 +114,19 @@ impl Board {
         }
     }
 
-    pub fn words(&self) -> Words {
-        std::array::from_fn(|at| self.job().words[at].load(SeqCst))
+    /// Says what the users of the next job make.
+    pub fn set_operation(&self, operation: &'static Operation, words: Words) {
+        self.job().operation.store(ptr::from_ref(operation).cast_mut(), SeqCst);
+        for (to, word) in self.job().words.iter().zip(words) {
+            to.store(word, SeqCst);
+        }
+    }
+
+    /// What the users of the job make; None before the first.
+    pub fn operation(&self) -> Option<(&'static Operation, Words)> {
+        // SAFETY: null, or what was stored of a static, which nothing writes.
+        let operation = unsafe { self.job().operation.load(SeqCst).as_ref() }?;
+        Some((operation, std::array::from_fn(|at| self.job().words[at].load(SeqCst))))
     }
 }
 

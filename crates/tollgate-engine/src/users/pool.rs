@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use tollgate_os::process::{self, Child};
 
 use super::board::{Board, wake_all};
-use super::user::{Operation, User};
+use super::user::User;
 use crate::limits::{Quota, Taken};
 use crate::refusal::Result;
 use crate::{Context, cpu};
@@ -25,7 +25,6 @@ pub enum Kind {
 /// The users of one kind, and their board. The thread that gives the jobs is none of them: it sleeps meanwhile.
 pub struct Pool {
     kind: Kind,
-    table: &'static [Operation],
     pub board: Arc<Board>,
     /// The processors of the users, this thread's first.
     processors: Vec<usize>,
@@ -42,23 +41,18 @@ struct Started {
 
 impl Pool {
     /// Without users.
-    pub fn new(context: &mut Context, kind: Kind, table: &'static [Operation]) -> Result<Self> {
+    pub fn new(context: &mut Context, kind: Kind) -> Result<Self> {
         let mut processors = vec![context.home()?];
         processors.extend(cpu::others(&context.processors));
         let board = Board::new(processors.len());
         let board = board.map_err(|error| crate::Refusal::of("mmap(2) is refused", &error))?;
         Ok(Self {
             kind,
-            table,
             board: Arc::new(board),
             processors,
             quota: context.quota.clone(),
             started: RefCell::default(),
         })
-    }
-
-    pub fn table(&self) -> &'static [Operation] {
-        self.table
     }
 
     /// Starts what is missing of so many users.
@@ -75,12 +69,11 @@ impl Pool {
             let taken = self.quota.take_processes(1)?;
             let Some(&processor) = self.processors.get(number) else { return Ok(()) };
             let refused = |error: io::Error| self.quota.refused("one more user", &error);
-            let table = self.table;
             match self.kind {
                 Kind::Threads => {
                     let board = Arc::clone(&self.board);
                     let thread = std::thread::Builder::new().name("tollgate-user".to_owned());
-                    let thread = thread.spawn(move || User::new(number, table).serve(&board, processor));
+                    let thread = thread.spawn(move || User::new(number).serve(&board, processor));
                     let thread = thread.map_err(refused)?;
                     started.threads.push(thread);
                 }
@@ -88,7 +81,7 @@ impl Pool {
                     let board = &self.board;
                     // Where this process has threads they sleep now, without a lock.
                     let life = || {
-                        User::new(number, table).serve(board, processor);
+                        User::new(number).serve(board, processor);
                         0
                     };
                     started.children.push(process::fork_bound(life).map_err(refused)?);

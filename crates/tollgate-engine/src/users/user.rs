@@ -1,52 +1,26 @@
 //! One user: waits for jobs, prepares what they need, and works through their windows.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::sync::atomic::Ordering::SeqCst;
+use std::{io, ptr};
 
 use tollgate_os::rusage::Usage;
 
-use super::board::{ABANDONED, Board, Slot, Words, sleep_while, wake_all};
+use super::board::{ABANDONED, Board, Slot, sleep_while, wake_all};
+use super::operation::{Operation, Seat, Words, Work};
 use crate::clock::Clock;
 use crate::cpu;
-
-/// What a user does again and again.
-pub trait Work {
-    /// Makes the operation so many times.
-    ///
-    /// # Errors
-    /// The error number of the call that failed.
-    fn make(&mut self, times: u64) -> Result<(), i32>;
-}
-
-/// A user, for the preparation of its work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Seat {
-    /// Its number, from 0 on.
-    pub user: usize,
-    /// The numbers of the case.
-    pub words: Words,
-}
-
-/// An operation that users can make.
-#[derive(Clone, Copy)]
-pub struct Operation {
-    /// Makes a user's work ready, in that user's thread or process. It stays until the user ends.
-    pub prepare: fn(Seat) -> io::Result<Box<dyn Work>>,
-    /// Whether switches between threads on one processor are part of the operation.
-    pub switches: bool,
-}
 
 /// A user's own state.
 pub struct User {
     number: usize,
-    table: &'static [Operation],
-    ready: BTreeMap<(u32, Words), Box<dyn Work>>,
+    /// By the address of the operation.
+    ready: BTreeMap<(*const Operation, Words), Box<dyn Work>>,
 }
 
 impl User {
-    pub fn new(number: usize, table: &'static [Operation]) -> Self {
-        Self { number, table, ready: BTreeMap::new() }
+    pub fn new(number: usize) -> Self {
+        Self { number, ready: BTreeMap::new() }
     }
 
     /// Serves jobs on this processor until it is told to leave.
@@ -79,8 +53,7 @@ impl User {
 
     /// Takes part in the job: prepares, waits for the others, works until the window is over.
     fn take_part(&mut self, board: &Board, slot: &Slot) {
-        let (operation, words) = (board.job().operation.load(SeqCst), board.words());
-        let work = match self.work(operation, words) {
+        let work = match self.work(board) {
             Ok(work) => work,
             Err(error) => return refuse(board, slot, error.raw_os_error()),
         };
@@ -118,15 +91,13 @@ impl User {
         slot.made.store(made, SeqCst);
     }
 
-    fn work(&mut self, operation: u32, words: Words) -> io::Result<&mut Box<dyn Work>> {
+    fn work(&mut self, board: &Board) -> io::Result<&mut Box<dyn Work>> {
         use std::collections::btree_map::Entry;
         let unknown = || io::Error::from_raw_os_error(libc::EINVAL);
-        match self.ready.entry((operation, words)) {
+        let (operation, words) = board.operation().ok_or_else(unknown)?;
+        match self.ready.entry((ptr::from_ref(operation), words)) {
             Entry::Occupied(ready) => Ok(ready.into_mut()),
-            Entry::Vacant(place) => {
-                let known = self.table.get(operation as usize).ok_or_else(unknown)?;
-                Ok(place.insert((known.prepare)(Seat { user: self.number, words })?))
-            }
+            Entry::Vacant(place) => Ok(place.insert((operation.prepare)(Seat { user: self.number, words })?)),
         }
     }
 }

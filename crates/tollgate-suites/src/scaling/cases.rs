@@ -9,6 +9,7 @@ pub const SCALED: Benchmark = Benchmark {
     baseline_params: alone,
     in_everything: |_, _| false,
     forks: |params| word(params, "kind") == "processes",
+    crossed_in: crossed_with_others,
     ..PLAIN
 };
 
@@ -24,9 +25,9 @@ pub fn alone(params: &Params) -> Option<Params> {
     Some(alone)
 }
 
-/// Whether a case has users that may wait for each other.
-pub fn has_others(params: &Params) -> bool {
-    number(params, "users") > 1
+/// For [`Benchmark::crossed_in`]: one user alone has no other's lines.
+pub fn crossed_with_others(params: &Params, boundary: Boundary) -> bool {
+    boundary != CacheLine || number(params, "users") > 1
 }
 
 /// The numbers of users by default, and the others of a thorough run: powers of two, and on a small machine every number.
@@ -64,16 +65,6 @@ fn of_kind<'a>(kind: &'a str, users: &'a [u64]) -> impl Iterator<Item = Params> 
     users.iter().map(move |&users| params(&[("users", users.into()), ("kind", kind.into())]))
 }
 
-/// Each case once with this parameter's value after the other.
-pub fn each_with(cases: Vec<Params>, name: &str, values: &[&str]) -> Vec<Params> {
-    let with = |case: &Params, value: &str| {
-        let mut case = case.clone();
-        case.insert(name.to_owned(), value.into());
-        case
-    };
-    values.iter().flat_map(|value| cases.iter().map(move |case| with(case, value))).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use tollgate_model::Case;
@@ -98,7 +89,7 @@ mod tests {
         for benchmark in super::super::SUITE.benchmarks {
             for case in benchmark.cases_in(Extent::Thorough, &machine) {
                 let base = benchmark.baseline_of(&case);
-                assert_eq!(base.is_some(), has_others(&case), "{case:?}");
+                assert_eq!(base.is_some(), number(&case, "users") > 1, "{case:?}");
                 let known = |base: &Case| (benchmark.cases)(&machine).contains(&base.params);
                 assert!(base.as_ref().is_none_or(known), "{case:?}");
             }

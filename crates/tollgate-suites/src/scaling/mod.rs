@@ -6,47 +6,54 @@
 
 use crate::prelude::*;
 
+mod brk;
 mod cases;
-mod descriptors;
+mod create;
+mod dup;
+mod eventfd;
+mod file_lock;
+mod files;
+mod fork;
+mod futex;
+mod getppid;
 mod instance;
-mod memory;
-mod messages;
-mod tasks;
+mod mmap;
+mod open;
+mod page_fault;
+mod pipe;
+mod poll;
+mod prelude;
+mod read;
+mod sched_yield;
+mod signal;
+mod stat;
+mod unix;
 mod work;
-
-/// A benchmark with the number of its operation in the table.
-macro_rules! scaled {
-    ($number:literal, $benchmark:expr) => {
-        Benchmark {
-            kind: Kind::Instance(|_, params, context| instance::instance($number, params, context)),
-            ..$benchmark
-        }
-    };
-}
+mod write;
 
 pub(crate) static SUITE: Suite = Suite {
     name: "scaling",
     about: "One operation by several threads or processes at the same time.",
     benchmarks: &[
-        &scaled!(0, tasks::GETPPID),
-        &scaled!(1, descriptors::OPEN),
-        &scaled!(2, descriptors::STAT),
-        &scaled!(3, descriptors::READ),
-        &scaled!(4, descriptors::DUP),
-        &scaled!(5, descriptors::PIPE),
-        &scaled!(12, messages::EVENTFD),
-        &scaled!(13, messages::UNIX),
-        &scaled!(14, messages::POLL),
-        &scaled!(16, messages::FILE_LOCK),
-        &scaled!(17, descriptors::WRITE),
-        &scaled!(18, descriptors::CREATE),
-        &scaled!(6, memory::FAULT),
-        &scaled!(7, memory::MMAP),
-        &scaled!(8, memory::BRK),
-        &scaled!(9, tasks::FUTEX),
-        &scaled!(10, tasks::SIGNAL),
-        &scaled!(15, tasks::YIELD),
-        &scaled!(11, tasks::FORK),
+        &getppid::BENCHMARK,
+        &open::BENCHMARK,
+        &stat::BENCHMARK,
+        &read::BENCHMARK,
+        &dup::BENCHMARK,
+        &pipe::BENCHMARK,
+        &eventfd::BENCHMARK,
+        &unix::BENCHMARK,
+        &poll::BENCHMARK,
+        &file_lock::BENCHMARK,
+        &write::BENCHMARK,
+        &create::BENCHMARK,
+        &page_fault::BENCHMARK,
+        &mmap::BENCHMARK,
+        &brk::BENCHMARK,
+        &futex::BENCHMARK,
+        &signal::BENCHMARK,
+        &sched_yield::BENCHMARK,
+        &fork::BENCHMARK,
     ],
     control: None,
 };

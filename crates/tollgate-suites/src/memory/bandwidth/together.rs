@@ -11,7 +11,7 @@ use super::pass::{PAGE, Set, number};
 use crate::memory::region::Page;
 use crate::prelude::*;
 
-static TABLE: [Operation; 1] = [Operation { prepare: stream, switches: false }];
+static STREAMS: Operation = Operation { prepare: stream, switches: false };
 
 /// The instance of so many threads, each with a working set of so many bytes in pages of this size.
 pub fn instance(
@@ -30,7 +30,7 @@ pub fn instance(
     let op = index(Op::ALL.iter().position(|&other| other == op));
     let by = index(By::ALL.iter().position(|&other| other == by));
     let words = [op, by, bytes, u64::from(page == Page::Huge)];
-    users::instance(context, Kind::Threads, &TABLE, users::Case { users: threads, operation: 0, words })
+    users::instance(context, Kind::Threads, users::Case { users: threads, operation: &STREAMS, words })
 }
 
 /// A thread's two parts of memory, which it touched first.

@@ -1,0 +1,33 @@
+//! What users do again and again: as it is prepared, and as it is made.
+
+use std::io;
+
+/// The numbers that a case gives to what a user prepares.
+pub type Words = [u64; 4];
+
+/// What a user does again and again.
+pub trait Work {
+    /// Makes the operation so many times.
+    ///
+    /// # Errors
+    /// The error number of the call that failed.
+    fn make(&mut self, times: u64) -> Result<(), i32>;
+}
+
+/// A user, for the preparation of its work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Seat {
+    /// Its number, from 0 on.
+    pub user: usize,
+    /// The numbers of the case.
+    pub words: Words,
+}
+
+/// An operation that users can make.
+#[derive(Debug, Clone, Copy)]
+pub struct Operation {
+    /// Makes a user's work ready, in that user's thread or process. It stays until the user ends.
+    pub prepare: fn(Seat) -> io::Result<Box<dyn Work>>,
+    /// Whether switches between threads on one processor are part of the operation.
+    pub switches: bool,
+}

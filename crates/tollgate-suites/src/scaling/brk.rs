@@ -1,0 +1,42 @@
+//! The break, a page further and back.
+
+use super::prelude::*;
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "scaling/brk",
+    operation: "brk to a page more and back by each user, a process: the break of threads is that of this program's own heap.",
+    avoid: "Use an allocator that keeps freed memory (M_TRIM_THRESHOLD).",
+    source: "brk(2); will-it-scale, brk1.c",
+    crosses: &[KernelEntry, SystemCall, KernelCode, KernelAllocation, CacheLine],
+    timed: |_| Timed::Whole("brk(2)"),
+    cases: |machine| processes_only(&numbers(machine).0),
+    thorough_cases: |machine| processes_only(&numbers(machine).1),
+    kind: Kind::Instance(|_, params, context| instance(&OPERATION, params, context)),
+    ..SCALED
+};
+
+static OPERATION: Operation = Operation { prepare, switches: false };
+
+fn prepare(_: Seat) -> io::Result<Box<dyn Work>> {
+    Ok(Box::new(Breaks))
+}
+
+/// Between two windows the allocator of this process may move the break, so that each begins where it is.
+struct Breaks;
+
+impl Work for Breaks {
+    fn make(&mut self, times: u64) -> Result<(), i32> {
+        const PAGE: i64 = 4096;
+        // SAFETY: the call takes an address; nothing is taken from the allocator, since the break ends where it was.
+        let brk = |to: u64| unsafe { call(libc::SYS_brk, [to, 0, 0, 0]) };
+        let now = brk(0);
+        let more = now + PAGE;
+        for _ in 0..times {
+            // The call returns the break, also where it did not move.
+            if [brk(more as u64), brk(now as u64)] != [more, now] {
+                return Err(libc::ENOMEM);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,23 @@
+//! One that is added to an eventfd and read.
+
+use super::prelude::*;
+use crate::descriptor::eventfd;
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "scaling/eventfd",
+    operation: "A write that adds one to an eventfd of its own and the read of it by each user.",
+    avoid: "Count in memory, and tell others only where they sleep.",
+    source: "eventfd(2); will-it-scale, eventfd1.c",
+    crosses: &[KernelEntry, SystemCall, KernelCode, UserCopy, CacheLine],
+    timed: |_| Timed::Whole("write(2), read(2)"),
+    kind: Kind::Instance(|_, params, context| instance(&OPERATION, params, context)),
+    ..SCALED
+};
+
+static OPERATION: Operation = Operation { prepare, switches: false };
+
+fn prepare(_: Seat) -> io::Result<Box<dyn Work>> {
+    let counter = eventfd(0, libc::EFD_NONBLOCK)?;
+    let mut count = 1_u64.to_ne_bytes();
+    calls(move || pass(counter.as_raw_fd(), counter.as_raw_fd(), &mut count))
+}

@@ -1,0 +1,53 @@
+//! The first store to a page.
+
+use super::prelude::*;
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "scaling/page-fault",
+    operation: "The first store to a page of 4 KiB of private memory by each user; after 256 of them madvise gives the pages back.",
+    avoid: "Reuse memory, touch it before it is needed (MAP_POPULATE), and use huge pages.",
+    source: "will-it-scale, page_fault1.c; Documentation/mm/process_addrs.rst",
+    crosses: &[Exception, PageFault, KernelAllocation, Tlb, CacheLine, TlbShootdown],
+    crossed_in: of_one_address_space,
+    timed: |_| Timed::Whole("a store; madvise(2) MADV_DONTNEED"),
+    in_everything: threads_at_both_ends,
+    kind: Kind::Instance(|_, params, context| instance(&OPERATION, params, context)),
+    ..SCALED
+};
+
+static OPERATION: Operation = Operation { prepare, switches: false };
+
+/// Threads that give pages back have the other processors forget them.
+fn of_one_address_space(params: &Params, boundary: Boundary) -> bool {
+    match boundary {
+        TlbShootdown => crossed_with_others(params, CacheLine) && word(params, "kind") == "threads",
+        other => crossed_with_others(params, other),
+    }
+}
+
+const PAGE: usize = 4096;
+
+fn prepare(_: Seat) -> io::Result<Box<dyn Work>> {
+    const PAGES: usize = 256;
+    let mapping = Mapping::anonymous(PAGES * PAGE, libc::MAP_PRIVATE)?;
+    // A kernel without huge pages refuses this advice.
+    let _ = mapping.advise(libc::MADV_NOHUGEPAGE);
+    let mut next = 0;
+    calls(move || {
+        if next == PAGES {
+            next = 0;
+            let address = mapping.address() as u64;
+            // SAFETY: the range is this mapping's, to which nothing else refers.
+            let given_back = unsafe {
+                call(libc::SYS_madvise, [address, (PAGES * PAGE) as u64, libc::MADV_DONTNEED as u64, 0])
+            };
+            if given_back < 0 {
+                return given_back;
+            }
+        }
+        // SAFETY: a byte of a page of the mapping.
+        unsafe { mapping.address().add(next * PAGE).write_volatile(1) };
+        next += 1;
+        0
+    })
+}

@@ -1,0 +1,28 @@
+//! A descriptor that can be read.
+
+use super::prelude::*;
+use crate::descriptor::eventfd;
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "scaling/poll",
+    operation: "poll of an eventfd of its own that can be read by each user.",
+    avoid: "Use epoll or io_uring where there are many descriptors.",
+    source: "poll(2); will-it-scale, poll1.c",
+    crosses: &[KernelEntry, SystemCall, KernelCode, UserCopy, CacheLine],
+    timed: |_| Timed::Whole("poll(2)"),
+    kind: Kind::Instance(|_, params, context| instance(&OPERATION, params, context)),
+    ..SCALED
+};
+
+static OPERATION: Operation = Operation { prepare, switches: false };
+
+fn prepare(_: Seat) -> io::Result<Box<dyn Work>> {
+    let counter = eventfd(1, libc::EFD_NONBLOCK)?;
+    let mut asked = Box::new(libc::pollfd { fd: counter.as_raw_fd(), events: libc::POLLIN, revents: 0 });
+    calls(move || {
+        // SAFETY: one structure, valid for writing. The descriptor lives as long as this.
+        let ready =
+            unsafe { call(libc::SYS_poll, [&raw mut *asked as u64, 1, 0, counter.as_raw_fd() as u64]) };
+        if ready == 0 { -i64::from(libc::EIO) } else { ready }
+    })
+}

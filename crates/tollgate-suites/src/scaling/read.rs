@@ -1,0 +1,30 @@
+//! A read of a cached page.
+
+use super::files::{BYTES, SHARED, directory, open};
+use super::prelude::*;
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "scaling/read",
+    operation: "pread64 of the same cached page of 4 KiB by each user, who has opened the file.",
+    avoid: "Map the file, or read larger pieces.",
+    source: "pread(2); will-it-scale, pread2.c",
+    crosses: &[KernelEntry, SystemCall, KernelCode, PageCache, UserCopy, CacheLine],
+    timed: |_| Timed::Whole("pread64(2)"),
+    kind: Kind::Instance(|_, params, context| instance_on_files(&OPERATION, params, context)),
+    ..SCALED
+};
+
+static OPERATION: Operation = Operation { prepare, switches: false };
+
+fn prepare(seat: Seat) -> io::Result<Box<dyn Work>> {
+    let file = open(directory(seat), SHARED, libc::O_RDONLY)?;
+    let mut bytes = vec![0_u8; BYTES];
+    calls(move || {
+        let arguments = [file.as_raw_fd() as u64, bytes.as_mut_ptr() as u64, BYTES as u64, 0];
+        // SAFETY: the kernel writes at most so many bytes.
+        match unsafe { call(libc::SYS_pread64, arguments) } {
+            read if read == BYTES as i64 || read < 0 => read,
+            _ => -i64::from(libc::EIO),
+        }
+    })
+}

@@ -1,0 +1,27 @@
+//! The state of a file by its name.
+
+use super::files::{SHARED, directory};
+use super::prelude::*;
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "scaling/stat",
+    operation: "newfstatat of the same cached file by each user.",
+    avoid: "Ask an open file (fstat), or keep the answer.",
+    source: "stat(2); Documentation/filesystems/path-lookup.rst",
+    crosses: &[KernelEntry, SystemCall, KernelCode, PathLookup, UserCopy, CacheLine],
+    timed: |_| Timed::Whole("newfstatat(2)"),
+    kind: Kind::Instance(|_, params, context| instance_on_files(&OPERATION, params, context)),
+    ..SCALED
+};
+
+static OPERATION: Operation = Operation { prepare, switches: false };
+
+fn prepare(seat: Seat) -> io::Result<Box<dyn Work>> {
+    let directory = directory(seat);
+    let mut status = Box::new(std::mem::MaybeUninit::<libc::stat>::uninit());
+    calls(move || {
+        let arguments = [directory as u64, SHARED.as_ptr() as u64, status.as_mut_ptr() as u64, 0];
+        // SAFETY: an open directory, a C string, and a structure that is valid for writing.
+        unsafe { call(libc::SYS_newfstatat, arguments) }
+    })
+}
