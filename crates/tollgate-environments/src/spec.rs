@@ -1,6 +1,6 @@
 //! Names of environments: `KIND[:key=value,…]`.
 //!
-//! `words` splits the prefix of `exec:` as a shell does. `settings` has the keys of `host`, and `vm` those of a guest, and `text` the sentences for a name that is wrong.
+//! `settings` has the keys of `host`, and `vm` those of a guest, and `text` the sentences for a name that is wrong.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +10,6 @@ use tollgate_model::text::excerpt;
 mod settings;
 mod text;
 mod vm;
-mod words;
 
 pub use settings::{Host, Sched, Seccomp, Setting};
 pub use text::SpecError;
@@ -188,7 +187,7 @@ fn ssh(rest: Option<&str>) -> Result<Ssh, String> {
 
 fn exec(rest: Option<&str>) -> Result<Exec, String> {
     let prefix = rest.unwrap_or_default();
-    let words = words::split(prefix)?;
+    let words = tollgate_os::words::split(prefix).map_err(|why| why.to_string())?;
     if words.first().is_none_or(String::is_empty) {
         return Err("after exec: stands a command that runs a program, such as exec:'nice -n 5'".to_owned());
     }

@@ -9,7 +9,7 @@
 //! - [`temporary`]: a directory with a temporary name, which goes when its maker does. [`private`]: one whose path other programs may be
 //!   given, as no other user can exchange a directory on it; the only way to a directory for temporary files.
 //! - [`users`]: names of users, and the groups that a user shares with others.
-//! - [`programs`]: the file of a program that is named.
+//! - [`programs`]: the file of a program that is named. [`words`]: a command line, split as a shell splits it.
 //! - [`process`]: fork(2), wait4(2), and what prctl(2) changes for a child. [`group`]: process groups. [`children`]: the children of this
 //!   process, and which of them were there before it began. [`rusage`]: what they used. [`shared`]: memory that they share.
 //! - [`signals`]: dispositions and masks. [`timer`]: timers that send one. [`affinity`]: the processors that a thread may run on. [`memfd`]: files in memory.
@@ -42,4 +42,5 @@ pub mod temporary;
 pub mod timer;
 pub mod trust;
 pub mod users;
+pub mod words;
 pub mod workdir;

@@ -199,7 +199,7 @@ mod tests {
             for (line, _) in examples {
                 // The rest is the shell's.
                 let line = line.split(['|', '>']).next().unwrap_or(line);
-                let words = crate::versus::words::words(line).expect("quotes are closed");
+                let words = tollgate_os::words::split(line).expect("quotes are closed");
                 let parsed = Arguments::try_parse_from(&words);
                 let is_help = words.get(1).is_some_and(|word| word == "help");
                 assert!(is_help || parsed.is_ok(), "{line}: {:?}", parsed.err().map(|e| e.to_string()));

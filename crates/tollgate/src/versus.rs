@@ -1,13 +1,12 @@
 //! `tollgate versus`: commands in alternation. The engine executes them; here they are read, kept and shown.
 //!
-//! - `given`: the commands as they are given; `parameters` and `words`: what is in their lines.
+//! - `given`: the commands as they are given; `parameters`: what is in their lines.
 //! - `places`: where they are executed. `progress`: what is seen meanwhile.
 
 mod given;
 mod parameters;
 mod places;
 mod progress;
-pub mod words;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};

@@ -113,7 +113,7 @@ fn shells_are_chosen_and_left_out() {
     assert_eq!(commands(&exact), ["printf '%s' 'a  b'"]);
     // Without a shell a semicolon is no separator.
     let said = home.refusal(versus(&["-r2", "--shell", "none", "true;false 'x"]));
-    assert!(said.contains("its quote ' is not closed"), "{said}");
+    assert!(said.contains("a single quote (') is not closed"), "{said}");
     assert!(
         home.refusal(versus(&["-r2", "-N", "no-such-program-of-ours"])).contains("was not found along PATH")
     );

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use tollgate_engine::versus::{Accepts, Given, How, Input, Order, Output};
 use tollgate_model::versus::{Command, MAX_LINE};
+use tollgate_os::words;
 
 use super::parameters::{Values, combinations, filled};
-use super::words::words;
 use crate::args::versus::VersusArgs;
 use crate::failure::Failure;
 
@@ -144,7 +144,9 @@ impl Executed<'_> {
         }
         let words = match &self.shell {
             Some(shell) => shell.iter().cloned().chain(["-c".to_owned(), line.to_owned()]).collect(),
-            None => words(line).map_err(|why| Failure::input(format!("the command {excerpt}: {why}")))?,
+            None => {
+                words::split(line).map_err(|why| Failure::input(format!("the command {excerpt}: {why}")))?
+            }
         };
         if words.is_empty() {
             return Err(Failure::input("a command is empty; without a shell it begins with a program"));
@@ -190,7 +192,8 @@ fn shell(args: &VersusArgs) -> Result<Option<Vec<String>>, Failure> {
         "none" => Ok(None),
         "default" => Ok(Some(vec![SHELL.to_owned()])),
         shell => {
-            let words = words(shell).map_err(|why| Failure::input(format!("--shell {shell}: {why}")))?;
+            let words =
+                words::split(shell).map_err(|why| Failure::input(format!("--shell {shell}: {why}")))?;
             match words.is_empty() {
                 true => Err(Failure::input("--shell names no shell; `none` is without one")),
                 false => Ok(Some(words)),
