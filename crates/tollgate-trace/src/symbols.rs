@@ -3,6 +3,7 @@
 mod functions;
 mod image;
 mod images;
+mod source_name;
 mod watch;
 
 use std::fs::File;

@@ -10,6 +10,7 @@ use tollgate_os::perf::records::{Mapping, Record};
 
 use super::functions::Functions;
 use super::image::Image;
+use super::source_name;
 
 /// The largest list of mappings that is read.
 const MOST_MAPS: u64 = 16 << 20;
@@ -152,7 +153,8 @@ impl Images {
     fn name(&mut self, image: Arc<Image>, offset: u64) -> String {
         let plain = || format!("{}+{offset:#x}", image.name());
         let functions = self.functions.entry(Arc::clone(&image)).or_insert_with(|| Functions::of(&image));
-        functions.as_ref().and_then(|functions| functions.at(offset)).map_or_else(plain, str::to_owned)
+        let symbol = functions.as_ref().and_then(|functions| functions.at(offset));
+        symbol.map_or_else(plain, |symbol| source_name::of(symbol).unwrap_or_else(|| symbol.to_owned()))
     }
 }
 
@@ -199,7 +201,7 @@ mod tests {
         images.look(std::process::id());
         let address = line_of_maps as fn(u32, &[u8]) -> Option<Mapping> as usize as u64;
         let names = images.frames(std::process::id(), &[address]);
-        assert!(names[0].contains("line_of_maps"), "{names:?}");
+        assert_eq!(names, ["tollgate_trace::symbols::images::line_of_maps"]);
         assert_eq!(images.frames(std::process::id(), &[16]), [UNKNOWN]);
         assert_eq!(images.frames(0, &[address, 7]), [UNKNOWN]);
         assert!(images.frames(0, &[]).is_empty());
