@@ -86,6 +86,15 @@ fn first_line(text: &str) -> String {
     line.chars().filter(|c| !c.is_control()).collect()
 }
 
+/// A word of a shell's command line.
+pub(crate) fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,@+%".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

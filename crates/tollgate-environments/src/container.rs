@@ -16,8 +16,10 @@ use crate::agent::Agent;
 use crate::commands;
 use crate::error::{EnvironmentError, unusable};
 use crate::guardian::Guardian;
+use crate::pairs::words;
 use crate::prepared::Prepared;
-use crate::spec::{Container, Runtime, Seccomp};
+use crate::seccomp::Seccomp;
+use crate::shell::SHELL;
 
 mod bundle;
 mod bwrap;
@@ -38,8 +40,31 @@ pub(crate) const PROGRAM: &str = "/tollgate";
 /// What this program is run with to see whether a container works: it says much, makes nothing, and ends.
 pub(crate) const TRIED: &str = "--help";
 
-/// A shell's command that says a newline and ends.
-pub(crate) const SHELL: [&str; 3] = ["/bin/sh", "-c", "echo"];
+words! {
+    /// A program that makes containers.
+    Runtime:
+    /// bubblewrap.
+    Bwrap = "bwrap",
+    /// runc.
+    Runc = "runc",
+    /// crun.
+    Crun = "crun",
+    /// Podman.
+    Podman = "podman",
+    /// Docker, with its daemon.
+    Docker = "docker",
+    /// systemd-nspawn.
+    Nspawn = "nspawn"
+}
+
+/// A container that is asked for.
+#[derive(Debug, Default)]
+pub(crate) struct Container {
+    /// None for the first that works.
+    pub runtime: Option<Runtime>,
+    /// The filter of its processes; the default is that of containers.
+    pub seccomp: Seccomp,
+}
 
 /// Directories of an environment alone, as absolute paths. Their maker removes them.
 #[derive(Debug, Clone, Copy)]

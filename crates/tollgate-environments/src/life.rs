@@ -4,7 +4,6 @@ use tollgate_engine::Refusal;
 use tollgate_engine::session::{About, Life, Link, Mark};
 
 use crate::environment::Environment;
-use crate::spec::Spec;
 
 impl Life for Environment {
     fn start(&mut self, begin: &mut dyn FnMut()) -> Result<Link, String> {
@@ -24,21 +23,12 @@ impl Life for Environment {
     }
 
     fn about(&self) -> About {
-        let hidden = match (self.spec(), self.runtime()) {
-            (Spec::Ssh(_), _) => Some("its processes are on another machine"),
-            (Spec::Exec(_), _) => Some("the prefix may have processes that do not come from it"),
-            (Spec::Container(_), Some("docker")) => Some("docker's daemon starts its processes"),
-            _ => None,
-        };
-        let of_translator =
-            "QEMU's translator executes the guest: real time of the host, without counted instructions";
-        let remark =
-            self.is_translated().filter(|is_translated| *is_translated).map(|_| of_translator.to_owned());
+        let kind = self.spec().description();
         About {
-            hidden: hidden.map(str::to_owned),
-            has_kernel: matches!(self.spec(), Spec::Gvisor(_) | Spec::Vm(_)),
-            is_guest: matches!(self.spec(), Spec::Vm(_)),
-            remark,
+            hidden: self.spec().kind().hidden(self.runtime()).map(str::to_owned),
+            has_kernel: kind.has_kernel,
+            is_guest: kind.is_guest,
+            remark: self.remark_of_starts().map(str::to_owned),
         }
     }
 }

@@ -3,13 +3,14 @@
 //! A filter is a program of BPF where this program installs it or hands it over (the host, bubblewrap), and JSON where a runtime
 //! takes a profile. `profile` reads and writes that.
 
-use std::path::Path;
+use std::fmt;
+use std::path::{Path, PathBuf};
 
 use tollgate_os::calls;
 use tollgate_os::seccomp::{self, Answers, Rules};
 
 use crate::error::{EnvironmentError, plainly, unusable};
-use crate::spec::Seccomp;
+use crate::pairs::{Changes, Key};
 
 mod profile;
 
@@ -25,9 +26,50 @@ pub(crate) const BLOCKED: &str = "acct add_key bpf clock_adjtime clock_settime c
     query_module quotactl reboot request_key set_mempolicy setns settimeofday stime swapon swapoff sysfs _sysctl umount umount2 \
     unshare uselib userfaultfd ustat vm86 vm86old";
 
+/// A filter of system calls.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) enum Seccomp {
+    /// That of containers: the calls that Docker's documentation lists as blocked are refused.
+    #[default]
+    Default,
+    /// None.
+    None,
+    /// A profile in a file.
+    File(PathBuf),
+}
+
+impl Seccomp {
+    /// The key that asks for it.
+    pub const KEY: Key =
+        Key::one_of("seccomp", &["default", "none"]).or("a profile's file").changes(Self::CHANGES);
+
+    /// A process without CAP_SYS_ADMIN may have a filter only with no_new_privs, seccomp(2).
+    const CHANGES: Changes = Changes::Facts(&["seccomp.", "process.no_new_privileges"]);
+
+    /// The one with this value.
+    pub fn read(value: &str) -> Result<Self, String> {
+        match value {
+            "" => Err("seccomp is default, none or a profile's file".to_owned()),
+            "default" => Ok(Self::Default),
+            "none" => Ok(Self::None),
+            file => Ok(Self::File(file.into())),
+        }
+    }
+}
+
+impl fmt::Display for Seccomp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::None => f.write_str("none"),
+            Self::File(file) => write!(f, "{}", file.display()),
+        }
+    }
+}
+
 /// A filter that can be installed.
 #[derive(Debug)]
-pub struct Filter(seccomp::Filter);
+pub(crate) struct Filter(seccomp::Filter);
 
 impl Filter {
     /// The filter that a name of an environment asks for; None where it asks for none.

@@ -1,6 +1,6 @@
 //! A guest with a Linux of its own, in QEMU: this program is its `/init`, and an agent there.
 //!
-//! `kernel`: the file that is booted, and its release. `modules`: what of the kernel's modules the guest needs. `initramfs`: its root file
+//! `settings`: what its name asks for. `kernel`: the file that is booted, and its release. `modules`: what of the kernel's modules the guest needs. `initramfs`: its root file
 //! system, made in memory. `module`: a kernel module of this program's own. `qemu`: the monitor and its arguments. `monitor`: a running
 //! one, by its protocol (`qmp`) and its log of instructions (`log`). `console`: what a guest prints. `init`: the guest's side, from `/init` to the agent. `layout`: what
 //! both sides know of the guest's files and of the kernel's command line. `kvm`: whether the processor executes the guest. `pin`: where
@@ -28,6 +28,7 @@ mod pin;
 mod programs;
 mod qemu;
 mod qmp;
+mod settings;
 mod share;
 
 use std::cell::{OnceCell, RefCell};
@@ -38,15 +39,16 @@ use std::path::Path;
 use std::rc::Rc;
 
 use tollgate_engine::aspect::Phase;
-use tollgate_engine::session::{Mark, Outside};
+use tollgate_engine::session::{InstructionLog, Mark, Outside};
 use tollgate_model::Fact;
-use tollgate_os::private::PrivateDirectory;
 
 use crate::agent::Agent;
+use crate::commands::quoted;
 use crate::container::Paths;
 use crate::error::{EnvironmentError, bytes, plainly, unusable};
-use crate::guardian::Guardian;
-use crate::spec::{Accel, Vm};
+use crate::making::Making;
+use crate::ready::{Begin, Ready};
+use crate::started::{self, Start, Started};
 
 use console::Console;
 use devices::Devices;
@@ -54,9 +56,10 @@ pub use init::serve_if_init;
 use initramfs::Initramfs;
 use kernel::Kernel;
 use modules::Modules;
-pub use monitor::GuestLog;
-use monitor::{Monitor, Monitored};
+use monitor::{GuestLog, Monitor, Monitored};
 use qemu::{Channel, Machine, Messages, Qemu};
+use settings::Accel;
+pub(crate) use settings::{KEYS, Vm, Vmm};
 use share::Share;
 
 /// A guest that is ready to be started.
@@ -89,9 +92,9 @@ struct Running {
 }
 
 /// A command that runs a guest, and the files that it inherits under their own numbers.
-pub(crate) struct Launch {
-    pub command: Vec<OsString>,
-    pub files: Vec<File>,
+struct Launch {
+    command: Vec<OsString>,
+    files: Vec<File>,
 }
 
 impl Guest {
@@ -138,7 +141,7 @@ impl Guest {
     ///
     /// # Errors
     /// A sentence: a file in memory, a socket or a pipe cannot be made.
-    pub fn launch(&self) -> Result<Launch, EnvironmentError> {
+    fn launch(&self) -> Result<Launch, EnvironmentError> {
         let fault = |error: std::io::Error| unusable!("vm: the initramfs: {}", plainly(error));
         let initramfs = self.initramfs.try_clone().map_err(fault)?;
         let (monitor, ends) =
@@ -160,41 +163,11 @@ impl Guest {
         Ok(to)
     }
 
-    /// The log of its instructions, where the translator executes them.
-    pub fn log(&self) -> Option<GuestLog> {
-        self.is_counting().then(|| GuestLog(self.monitored.clone()))
-    }
-
-    /// Adds the kernel module of `traps/invalid-opcode{by=module-…}`, or the reason why there is none. `private` is the directory of
-    /// this environment.
-    ///
-    /// # Errors
-    /// A sentence: the root file system cannot be changed; or `stop` said so.
-    pub fn add_module(
-        &mut self,
-        private: &PrivateDirectory,
-        guardian: &Guardian,
-        stop: &dyn Fn() -> bool,
-    ) -> Result<(), EnvironmentError> {
-        let built = module::build(&self.kernel.file, &self.kernel.release, private, guardian, stop);
-        let (path, bytes) = match built {
-            Ok(bytes) => (layout::EMULATE, bytes),
-            Err(EnvironmentError::Interrupted) => return Err(EnvironmentError::Interrupted),
-            Err(why) => (layout::WHY_NOT_EMULATE, why.to_string().into_bytes()),
-        };
-        let fault = |error: std::io::Error| unusable!("vm: the initramfs: {}", plainly(error));
-        let mut more = Initramfs::behind(self.initramfs.try_clone().map_err(fault)?).map_err(fault)?;
-        more.file(path, &bytes).map_err(fault)?;
-        self.contents.extend_from_slice(more.contents());
-        self.initramfs = more.finish().map_err(fault)?;
-        Ok(())
-    }
-
     /// The command of a start that is timed by the host's clock, and the streams that show the ends of its phases.
     ///
     /// # Errors
     /// As [`Guest::launch`], and where no pipe can be made.
-    pub fn launch_timed(&self) -> Result<(Launch, Vec<Mark>), EnvironmentError> {
+    fn launch_timed(&self) -> Result<(Launch, Vec<Mark>), EnvironmentError> {
         let fault = |error: std::io::Error| unusable!("vm: {}", plainly(error));
         let initramfs = self.initramfs.try_clone().map_err(fault)?;
         let pipe = || -> Result<(OwnedFd, File), EnvironmentError> {
@@ -217,34 +190,41 @@ impl Guest {
         Ok((Launch { command, files: vec![initramfs, kept, console, firmware] }, marks))
     }
 
-    /// Whether QEMU's translator executes it.
-    pub fn is_translated(&self) -> bool {
-        self.machine.is_translated()
-    }
-
-    /// Makes what each start has for itself: its disk.
+    /// Pins the threads of its monitor, where the processor executes it: there it is timed.
     ///
     /// # Errors
-    /// A sentence; or `stop` said so.
-    pub fn renew(&self, stop: &dyn Fn() -> bool) -> Result<(), EnvironmentError> {
-        self.devices.renew(stop)
+    /// A clause.
+    fn pin(&self, monitor: i32, allowed: &[usize]) -> Result<(), String> {
+        let is_timed = !self.is_counting();
+        let places = is_timed.then(|| pin::pin(monitor, self.machine.cpus as usize, allowed)).transpose()?;
+        *self.running.borrow_mut() = Some(Running { monitor, places: places.unwrap_or_default() });
+        Ok(())
     }
 
-    /// Whether its time stamp counter counts instructions.
-    pub fn is_counting(&self) -> bool {
-        self.machine.is_counting()
+    /// The reader of the last words of a guest that ended.
+    fn last_words(&self) -> Box<dyn Fn() -> Option<String>> {
+        let console = self.console.borrow().clone();
+        Box::new(move || console.last_words())
     }
+}
 
-    /// Why QEMU's translator executes it, where neither that nor KVM was asked for.
-    pub fn remark(&self) -> Option<&str> {
-        self.remark.as_deref()
+impl Ready for Guest {
+    fn start(&mut self, begin: Begin<'_>) -> Result<(Started, Vec<Mark>), EnvironmentError> {
+        // Each start has a disk for itself.
+        self.devices.renew(begin.stop)?;
+        let (Launch { command, files }, marks) = match begin.is_measured {
+            true => self.launch_timed()?,
+            false => (self.launch()?, Vec::new()),
+        };
+        let start = Start { command: &command, variables: &[], is_bound: true, files: &files };
+        let mut started = started::start(&start, begin.guardian, begin.begin)?;
+        started.said.also("QEMU", self.last_words());
+        self.pin(started.pid, begin.cpus).map_err(|why| unusable!("vm: {why}"))?;
+        Ok((started, marks))
     }
 
     /// What is booted, and the command of a start.
-    ///
-    /// # Errors
-    /// As [`launch`](Self::launch).
-    pub fn details(&self) -> Result<Vec<String>, EnvironmentError> {
+    fn details(&self, _name: &str) -> Result<Vec<String>, EnvironmentError> {
         let size = self.initramfs.metadata().map_or(0, |metadata| metadata.len());
         let command = self.launch()?.command;
         let words: Vec<String> = command.iter().map(|word| quoted(&word.to_string_lossy())).collect();
@@ -255,24 +235,22 @@ impl Guest {
         ])
     }
 
-    /// Pins the threads of its monitor, where the processor executes it: there it is timed.
-    ///
-    /// # Errors
-    /// A clause.
-    pub fn pin(&self, monitor: i32, allowed: &[usize]) -> Result<(), String> {
-        let is_timed = !self.is_counting();
-        let places = is_timed.then(|| pin::pin(monitor, self.machine.cpus as usize, allowed)).transpose()?;
-        *self.running.borrow_mut() = Some(Running { monitor, places: places.unwrap_or_default() });
-        Ok(())
+    /// A guest whose instructions are counted has no turns to pair.
+    fn is_paired(&self) -> bool {
+        !self.is_counting()
     }
 
-    /// Reads what the host knows of the guest that runs.
-    pub fn observer(&self) -> Outside<'static> {
+    /// Why QEMU's translator executes it, where neither that nor KVM was asked for.
+    fn remark(&self) -> Option<&str> {
+        self.remark.as_deref()
+    }
+
+    fn observer(&self) -> Option<Outside<'static>> {
         let running = Rc::clone(&self.running);
         let (accel, machine) = (self.machine.accel(), self.machine.to_string());
         let devices = self.devices.facts();
         let why = self.remark.clone().unwrap_or_else(|| "as asked for, or as KVM allows".to_owned());
-        Box::new(move || {
+        Some(Box::new(move || {
             let mut all = vec![
                 ("run.vm.accel".to_owned(), Fact::known(accel.name(), why.as_str())),
                 ("run.vm.machine".to_owned(), Fact::known(machine.as_str(), "QEMU's arguments")),
@@ -282,13 +260,38 @@ impl Guest {
                 all.extend(facts::of_kvm(running.monitor, &running.places));
             }
             all
-        })
+        }))
     }
 
-    /// The reader of the last words of a guest that ended.
-    pub fn last_words(&self) -> Box<dyn Fn() -> Option<String>> {
-        let console = self.console.borrow().clone();
-        Box::new(move || console.last_words())
+    fn remark_of_starts(&self) -> Option<&'static str> {
+        let of_translator =
+            "QEMU's translator executes the guest: real time of the host, without counted instructions";
+        self.machine.is_translated().then_some(of_translator)
+    }
+
+    fn is_counting(&self) -> bool {
+        self.machine.is_counting()
+    }
+
+    fn instructions(&self) -> Option<Box<dyn InstructionLog>> {
+        self.is_counting().then(|| Box::new(GuestLog(self.monitored.clone())) as Box<dyn InstructionLog>)
+    }
+
+    /// It brings the module, or the reason why there is none.
+    fn bring_module(&mut self, making: &Making, stop: &dyn Fn() -> bool) -> Result<(), EnvironmentError> {
+        let Kernel { file, release, .. } = &self.kernel;
+        let built = module::build(file, release, making.own()?, &making.guardian, stop);
+        let (path, bytes) = match built {
+            Ok(bytes) => (layout::EMULATE, bytes),
+            Err(EnvironmentError::Interrupted) => return Err(EnvironmentError::Interrupted),
+            Err(why) => (layout::WHY_NOT_EMULATE, why.to_string().into_bytes()),
+        };
+        let fault = |error: std::io::Error| unusable!("vm: the initramfs: {}", plainly(error));
+        let mut more = Initramfs::behind(self.initramfs.try_clone().map_err(fault)?).map_err(fault)?;
+        more.file(path, &bytes).map_err(fault)?;
+        self.contents.extend_from_slice(more.contents());
+        self.initramfs = more.finish().map_err(fault)?;
+        Ok(())
     }
 }
 
@@ -376,13 +379,4 @@ fn fill_share(made: &mut Initramfs, share: &Share) -> std::io::Result<()> {
 fn path_there(file: &Path) -> std::io::Result<&str> {
     let relative = file.strip_prefix("/").unwrap_or(file);
     relative.to_str().ok_or_else(|| std::io::Error::other(format!("{} is no text", file.display())))
-}
-
-/// A word of a shell's command line.
-pub(crate) fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,@+%".contains(c);
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
-    }
 }

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use tollgate_engine::agent::{Means, Moment, serve};
-use tollgate_environments::{Spec, inside};
+use tollgate_environments::{Spec, SpecError, inside};
 use tollgate_inspect::Machine;
 use tollgate_model::{Fact, Facts};
 
@@ -22,15 +22,11 @@ const RAM_DEVICE: &str = "ram.device";
 /// Settings that cannot be had; the status with which the agent ends.
 pub fn agent(args: &AgentArgs) -> Result<(), Failure> {
     if let Some(spec) = &args.spec {
-        match spec.parse() {
-            Ok(Spec::Host(host)) => {
-                tollgate_environments::apply(&host).map_err(|error| Failure::input(error.to_string()))?;
-            }
-            Ok(_) => {
-                return Err(Failure::input(format!("--as {spec}: it is no environment of the kind host")));
-            }
-            Err(error) => return Err(Failure::input(format!("--as {error}"))),
-        }
+        let named: Spec = spec.parse().map_err(|error: SpecError| Failure::input(format!("--as {error}")))?;
+        let applied = named
+            .apply()
+            .ok_or_else(|| Failure::input(format!("--as {spec}: it is no environment of the kind host")))?;
+        applied.map_err(|error| Failure::input(error.to_string()))?;
     }
     let machine = Machine::here();
     let on_ram = args.on.as_ref().map(|OnRam(file_system)| Workplace::of_agent_on_ram(file_system));

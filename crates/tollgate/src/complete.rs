@@ -8,7 +8,6 @@ use clap_complete::engine::ValueCompleter;
 use clap_complete::env::Shells;
 use clap_complete::{ArgValueCompleter, CompleteEnv, CompletionCandidate, PathCompleter};
 use tollgate_claims::Experiment;
-use tollgate_environments::{Runtime, Sched};
 use tollgate_store::kept::kept;
 use tollgate_suites::SUITES;
 
@@ -91,9 +90,9 @@ fn runs(typed: &OsStr) -> Vec<CompletionCandidate> {
 /// Kinds of environments, and behind a kind its keys and their values.
 fn environments(typed: &OsStr) -> Vec<CompletionCandidate> {
     let Some(text) = typed.to_str() else { return Vec::new() };
-    let offered = offered_environments();
+    let offered = tollgate_environments::typed();
     let Some((kind, keys)) = text.split_once(':') else {
-        return beginning_with(typed, offered.into_iter().map(|(kind, _)| kind.to_owned()));
+        return beginning_with(typed, offered.into_iter().map(|(kind, _)| kind));
     };
     let before = match keys.rsplit_once(',') {
         Some((given, _)) => format!("{kind}:{given},"),
@@ -101,22 +100,6 @@ fn environments(typed: &OsStr) -> Vec<CompletionCandidate> {
     };
     let pairs = offered.into_iter().filter(|(known, _)| *known == kind).flat_map(|(_, pairs)| pairs);
     beginning_with(typed, pairs.map(|pair| format!("{before}{pair}")))
-}
-
-/// The kinds as they are typed, each with its pairs of key and value; the key alone where the value is the user's.
-fn offered_environments() -> [(&'static str, Vec<String>); 5] {
-    let seccomp = || ["seccomp=default", "seccomp=none"].map(str::to_owned);
-    let keys = ["cpu=", "dir=", "env.", "nice=", "setarch=-R"].map(str::to_owned);
-    let policies = Sched::ALL.map(|sched| format!("sched={}", sched.name()));
-    let runtimes = Runtime::ALL.map(|runtime| format!("runtime={runtime}"));
-    let platforms = ["kvm", "ptrace", "systrap"].map(|platform| format!("platform={platform}"));
-    [
-        ("host", keys.into_iter().chain(policies).chain(seccomp()).collect()),
-        ("container", runtimes.into_iter().chain(seccomp()).collect()),
-        ("gvisor", platforms.to_vec()),
-        ("ssh:", Vec::new()),
-        ("exec:", Vec::new()),
-    ]
 }
 
 fn beginning_with(typed: &OsStr, names: impl Iterator<Item = String>) -> Vec<CompletionCandidate> {
@@ -134,7 +117,9 @@ mod tests {
 
     #[test]
     fn what_is_offered_names_environments() {
-        for (kind, pairs) in offered_environments().into_iter().filter(|(kind, _)| !kind.ends_with(':')) {
+        for (kind, pairs) in
+            tollgate_environments::typed().into_iter().filter(|(kind, _)| !kind.ends_with(':'))
+        {
             kind.parse::<Spec>().expect("a kind");
             for pair in pairs.iter().filter(|pair| !pair.ends_with(['=', '.'])) {
                 format!("{kind}:{pair}").parse::<Spec>().expect("a pair");
@@ -151,6 +136,7 @@ mod tests {
         assert_eq!(offered("c"), ["container"]);
         assert_eq!(offered("container:runtime=r"), ["container:runtime=runc"]);
         assert_eq!(offered("host:nice=5,sched=i"), ["host:nice=5,sched=idle"]);
-        assert!(offered("host:").len() > 10 && offered("vm:").is_empty());
+        assert_eq!(offered("vm:cpus=2,e"), ["vm:cpus=2,exact"]);
+        assert!(offered("host:").len() > 10 && offered("ssh:").is_empty());
     }
 }

@@ -28,13 +28,8 @@ struct Record {
 
 impl Record {
     fn of(found: Possibility) -> Self {
-        let environment = match found.runtime {
-            Some(runtime) => format!("{}:runtime={runtime}", found.kind),
-            None if found.kind == "ssh" => "ssh:HOST".to_owned(),
-            None if found.kind == "exec" => "exec:PREFIX".to_owned(),
-            None => found.kind.to_owned(),
-        };
-        let (detail, why) = found.found.map_or_else(|why| (None, Some(why)), |detail| (Some(detail), None));
+        let Possibility { environment, found, .. } = found;
+        let (detail, why) = found.map_or_else(|why| (None, Some(why)), |detail| (Some(detail), None));
         Self { environment, works: why.is_none(), detail, why }
     }
 }

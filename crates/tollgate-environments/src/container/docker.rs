@@ -11,8 +11,7 @@ use super::{Order, PROGRAM, WORK, Words, joined, system};
 use crate::commands;
 use crate::error::{EnvironmentError, plainly, unusable};
 use crate::prepared::{Prepared, Undo};
-use crate::seccomp::file_for;
-use crate::spec::Seccomp;
+use crate::seccomp::{Seccomp, file_for};
 
 /// Where its daemon listens, unless DOCKER_HOST says otherwise.
 const SOCKET: &str = "/var/run/docker.sock";

@@ -8,7 +8,7 @@ use super::{Bundle, Order, PROGRAM, WORK, Words, cgroups, joined, system};
 use crate::commands;
 use crate::error::{EnvironmentError, plainly, unusable};
 use crate::prepared::{Prepared, Undo};
-use crate::spec::Seccomp;
+use crate::seccomp::Seccomp;
 
 /// Where it keeps what belongs to its containers while they are there.
 const KEPT: &str = "/run/systemd/nspawn";

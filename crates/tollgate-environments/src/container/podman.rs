@@ -10,8 +10,7 @@ use super::{Bundle, Order, PROGRAM, WORK, Words, cgroups, joined, system};
 use crate::commands;
 use crate::error::{EnvironmentError, plainly, unusable};
 use crate::prepared::{Prepared, Undo};
-use crate::seccomp::file_for;
-use crate::spec::Seccomp;
+use crate::seccomp::{Seccomp, file_for};
 
 /// Of users without privileges it keeps something at home too.
 const USER: &str = "u";

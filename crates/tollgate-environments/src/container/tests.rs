@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use super::*;
 use crate::guardian::Guardian;
+use crate::kinds::gvisor;
 use crate::prepared::Undo;
 
 mod chosen;
@@ -62,7 +63,7 @@ fn prepared(name: &str, private: &Path, seccomp: &Seccomp) -> Result<(Prepared, 
     let runtime = Runtime::ALL.into_iter().find(|runtime| runtime.name() == name);
     let prepared = match runtime {
         Some(runtime) => runtime.prepare(&order),
-        None => crate::gvisor::of_order(&crate::spec::Gvisor::default(), &order),
+        None => gvisor::of_order(&gvisor::Gvisor::default(), &order),
     };
     Ok((prepared?, marker))
 }
@@ -73,7 +74,7 @@ fn works(name: &str, private: &Path, guardian: &Guardian) -> bool {
     let paths = Paths { private, work: None };
     let tried = match Runtime::ALL.into_iter().find(|runtime| runtime.name() == name) {
         Some(runtime) => try_out(runtime, &agent, paths, guardian, &|| false),
-        None => crate::gvisor::try_out(&crate::spec::Gvisor::default(), &agent, paths, guardian, &|| false),
+        None => gvisor::try_out(&gvisor::Gvisor::default(), &agent, paths, guardian, &|| false),
     };
     if let Err(why) = &tried {
         println!("skipped: {name}: {why}");

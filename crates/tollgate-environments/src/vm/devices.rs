@@ -5,10 +5,10 @@ use tollgate_model::Fact;
 use super::disk::{self, Disk};
 use super::kernel::Kernel;
 use super::modules::Modules;
+use super::settings::{Accel, Vm, Vmm};
 use super::share::Share;
 use crate::container::Paths;
 use crate::error::EnvironmentError;
-use crate::spec::{Accel, Vm, Vmm};
 
 /// What a guest has beside its machine.
 pub(super) struct Devices {

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use super::file_system;
 use super::kernel::Kernel;
 use super::modules::{Has, Modules};
+use super::settings::{Accel, Cache, Vm, Vmm};
 use crate::commands;
 use crate::error::{EnvironmentError, bytes, plainly, unusable};
 use crate::ram::options_of_mkfs;
-use crate::spec::{Accel, Cache, Vm, Vmm};
 
 /// What it has, as most guests do.
 pub(super) const FILE_SYSTEM: &str = "ext4";
@@ -118,11 +118,10 @@ impl Disk {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::Spec;
+    use crate::kinds::Kind;
 
     fn spec(name: &str) -> Vm {
-        let Ok(Spec::Vm(spec)) = name.parse() else { unreachable!("{name}") };
-        spec
+        Vm::read(name.strip_prefix("vm:")).unwrap()
     }
 
     #[test]

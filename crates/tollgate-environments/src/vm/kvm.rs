@@ -5,8 +5,8 @@ use std::sync::OnceLock;
 
 use tollgate_kvm::Kvm;
 
+use super::settings::{Accel, Vm};
 use crate::error::{EnvironmentError, unusable};
-use crate::spec::{Accel, Vm};
 
 /// What executes a guest's code.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,10 +64,10 @@ fn find() -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::Spec;
+    use crate::kinds::Kind;
 
     fn chosen(name: &str, refusal: Option<&'static str>) -> Result<Chosen, String> {
-        let Ok(Spec::Vm(spec)) = name.parse() else { unreachable!("{name}") };
+        let spec = Vm::read(name.strip_prefix("vm:")).unwrap();
         of(&spec, || refusal).map_err(|error| error.to_string())
     }
 

@@ -51,7 +51,7 @@ impl Monitor {
 pub(super) type Monitored = Rc<RefCell<Option<Monitor>>>;
 
 /// The log of the instructions that a guest executes. It is that of the guest that was started last.
-pub struct GuestLog(pub(super) Monitored);
+pub(super) struct GuestLog(pub Monitored);
 
 impl GuestLog {
     fn of<T>(&self, what: impl FnOnce(&mut Monitor) -> Result<T, EnvironmentError>) -> Result<T, String> {

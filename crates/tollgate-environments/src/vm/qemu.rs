@@ -11,9 +11,9 @@ use tollgate_engine::clock::Clock;
 use super::kernel::Kernel;
 use super::layout::{LINE, MARKS, PORT};
 use super::modules::{Has, Modules};
+use super::settings::{Accel, Vm, Vmm};
 use crate::commands;
 use crate::error::{EnvironmentError, unusable};
-use crate::spec::{Accel, Vm, Vmm};
 
 pub(super) const PROGRAM: &str = "qemu-system-x86_64";
 const PACKAGE: &str = "qemu-system-x86";
@@ -254,10 +254,10 @@ impl fmt::Display for Machine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::Spec;
+    use crate::kinds::Kind;
 
     fn machine(name: &str, accel: Accel) -> Machine {
-        let Ok(Spec::Vm(spec)) = name.parse() else { unreachable!("{name}") };
+        let spec = Vm::read(name.strip_prefix("vm:")).unwrap();
         Machine::of(&spec, accel, Channel::Port)
     }
 

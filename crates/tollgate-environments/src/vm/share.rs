@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::modules::{Has, Modules};
-use crate::spec::Vmm;
+use super::settings::Vmm;
 
 /// Where the host has programs and libraries. In most systems all but the first are symbolic links.
 const PLACES: [&str; 6] = ["usr", "bin", "sbin", "lib", "lib32", "lib64"];

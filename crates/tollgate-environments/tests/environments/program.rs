@@ -7,7 +7,7 @@ use std::{fs, io};
 
 use tollgate_engine::agent::MAGIC;
 use tollgate_engine::interrupt;
-use tollgate_environments::{Environment, Guardian, KnobSetting, Spec, apply};
+use tollgate_environments::{Environment, Guardian, KnobSetting, Spec};
 use tollgate_os::{group, process};
 
 /// The name of the variable by which the processes of a test are known.
@@ -18,8 +18,8 @@ pub const KNOB: &str = "TOLLGATE_TEST_KNOB";
 /// Greets, tells what it is, has a process of its own as an agent has one that measures, and ends with its input.
 pub fn agent(words: &[String]) -> i32 {
     if let Some(at) = words.iter().position(|word| word == "--as") {
-        let Ok(Spec::Host(host)) = words[at + 1].parse() else { return 2 };
-        if let Err(error) = apply(&host) {
+        let Some(applied) = words[at + 1].parse::<Spec>().unwrap().apply() else { return 2 };
+        if let Err(error) = applied {
             eprintln!("{error}");
             return 2;
         }

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 
 use rustix::process::geteuid;
-use tollgate_environments::{Environment, Guardian, Spec, apply};
+use tollgate_environments::{Environment, Guardian, Spec};
 use tollgate_model::traced::Ended;
 use tollgate_os::identity::Identity;
 use tollgate_os::process;
@@ -74,7 +74,7 @@ pub fn settings_that_cannot_be_had_are_named() {
 
 /// Why a user other than root does not get these settings. None where it gets them.
 fn refused_to_others(spec: &str) -> Option<String> {
-    let Ok(Spec::Host(host)) = spec.parse() else { unreachable!() };
+    let spec: Spec = spec.parse().unwrap();
     let (mut from, mut to) = std::io::pipe().unwrap();
     let mut child = process::fork_bound(|| {
         let other = Identity { uid: 65_534, gid: 65_534 };
@@ -82,7 +82,7 @@ fn refused_to_others(spec: &str) -> Option<String> {
         if geteuid().is_root() && other.assume().is_err() {
             return 1;
         }
-        let answer = apply(&host).err().map(|error| error.to_string()).unwrap_or_default();
+        let answer = spec.apply().and_then(Result::err).map(|error| error.to_string()).unwrap_or_default();
         i32::from(to.write_all(answer.as_bytes()).is_err())
     })
     .unwrap();

@@ -8,12 +8,21 @@ use super::compare::{FailOn, parse_threshold};
 use super::{Format, OnRam, parse_on};
 use crate::examples;
 
+/// The help of `--in`, with the kinds that there are.
+fn in_these() -> String {
+    let forms = tollgate_environments::forms("or");
+    format!(
+        "Measure in this environment: {forms}, with keys as docs/environments.md has them. Several take turns on one processor, and are \
+         compared with the first"
+    )
+}
+
 /// In which environments `tollgate run` measures.
 #[derive(Debug, Default, Args)]
 pub struct SessionArgs {
-    /// Measure in this environment: host, container, gvisor, vm, ssh:HOST or exec:PREFIX, with keys as docs/environments.md has them.
-    /// Several take turns on one processor, and are compared with the first
+    // The kinds are those of the registry.
     #[arg(long = "in", value_name = "ENV", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    #[arg(help = in_these())]
     pub environments: Vec<String>,
     /// Keep no run, and divide the instructions of one operation of this benchmark among the kernel's functions, as
     /// `tollgate explain BENCHMARK --in ENV` does

@@ -47,7 +47,7 @@ pub fn explain(pattern: &str, selection: &Selection, environment: &str) -> Resul
     let mut side =
         Side { name, start, starts, wake: None, cpu, is_paired, is_counting, outside: None, life: None };
     let mut said = String::new();
-    let found = explain_in(&mut side, &mut log, &group, &mut |progress| {
+    let found = explain_in(&mut side, &mut *log, &group, &mut |progress| {
         if progress.what != said {
             said.clone_from(&progress.what);
             say::say(&said);

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use tollgate_engine::session::{Life, Side};
 use tollgate_engine::{Group, Selection, Storage, interrupt};
-use tollgate_environments::{Environment, EnvironmentError, Guardian, Host, KnobSetting, Spec, SpecError};
+use tollgate_environments::{Environment, EnvironmentError, Guardian, KnobSetting, Spec, SpecError};
 use tollgate_model::{Part, RunId};
 
 use crate::args::{OnRam, RunArgs};
@@ -15,9 +15,6 @@ use crate::{say, storage};
 
 /// More environments than a page can compare are too many for one session.
 const MOST: usize = tollgate_view::page::MAX_ENVIRONMENTS;
-
-/// A guest on QEMU's other machine type.
-const MICROVM: &str = "vm:vmm=microvm";
 
 /// Whether environments are asked for, one or several.
 pub fn is_asked(args: &RunArgs) -> bool {
@@ -60,7 +57,7 @@ impl Asked {
         if named.is_empty() {
             named = match selection.groups.iter().any(Group::is_of_environments) && knob.is_none() {
                 true => working()?,
-                false => vec![("host".to_owned(), Spec::Host(Host::default()))],
+                false => vec![(Spec::default().to_string(), Spec::default())],
             };
         }
         let needs_module = selection.cases().any(|case| tollgate_suites::needs_kernel_module(&case));
@@ -115,11 +112,8 @@ impl Asked {
         }
         let mut is_used = false;
         for (_, spec) in &mut self.named {
-            let Spec::Host(host) = &*spec else { continue };
-            if host.dir().is_none() {
-                let joint = if host.settings().is_empty() { ':' } else { ',' };
-                let named = format!("{spec}{joint}dir={}", directory.display()).parse();
-                *spec = named.map_err(|error: SpecError| Failure::input(format!("--dir: {error}")))?;
+            if let Some(there) = spec.in_directory(directory) {
+                *spec = there.map_err(|error| Failure::input(format!("--dir: {error}")))?;
                 is_used = true;
             }
         }
@@ -139,14 +133,11 @@ impl Asked {
             return Err(storage::unneeded("--on"));
         }
         for (_, spec) in &mut self.named {
-            match spec {
-                Spec::Vm(vm) => vm.on = Some(vm.on.take().unwrap_or_else(|| file_system.to_owned())),
-                _ => {
-                    return Err(Failure::input(
-                        "--on with --in is for environments of the kind vm, which have a Linux of their own; for this machine leave --in and --knob out",
-                    ));
-                }
-            }
+            *spec = spec.on_ram(file_system).ok_or_else(|| {
+                Failure::input(
+                    "--on with --in is for environments of the kind vm, which have a Linux of their own; for this machine leave --in and --knob out",
+                )
+            })?;
         }
         Ok(self)
     }
@@ -156,15 +147,11 @@ impl Asked {
 fn working() -> Result<Vec<(String, Spec)>, Failure> {
     say::say("trying which environments work here (`tollgate environments` says why others do not)");
     let found = tollgate_environments::survey().into_iter().filter(|one| one.found.is_ok());
-    let named = found.filter_map(|one| one.spec()).flat_map(|name| match name.as_str() {
-        "vm" => vec![name, MICROVM.to_owned()],
-        _ => vec![name],
-    });
     let parsed = |name: String| {
         let spec = name.parse().map_err(|error: SpecError| Failure::input(error.to_string()))?;
         Ok((name, spec))
     };
-    named.map(parsed).collect()
+    found.flat_map(|one| one.names).map(parsed).collect()
 }
 
 /// An environment as the user named it, and as it is prepared.

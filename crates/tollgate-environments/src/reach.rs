@@ -1,25 +1,27 @@
-//! Environments that a command makes: `exec:PREFIX` and `ssh:HOST`. Three ways of starting this program there are tried, and the one
-//! that answers is kept.
+//! Environments that a command reaches: a prefix of command lines, or ssh(1). Three ways of starting this program there are tried, and the
+//! one that answers is kept.
 
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
 use tollgate_engine::agent::PATIENCE;
+use tollgate_engine::session::Mark;
 use tollgate_model::text::excerpt;
 
 use crate::agent::Agent;
-use crate::container::SHELL;
 use crate::error::{EnvironmentError, plainly, unusable};
 use crate::greeting::{self, Seen};
 use crate::guardian::{Guardian, Promise};
 use crate::known_directory;
-use crate::prepared::Undo;
+use crate::prepared::{Prepared, Undo};
+use crate::ready::{Begin, Ready};
+use crate::shell::SHELL;
 use crate::started::{self, Start, Started};
 use crate::upload;
 
 /// How this program comes to be there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
+enum Way {
     /// The environment has this machine's files: nice(1), taskset(1), sudo(8).
     Path,
     /// It has a program `tollgate`.
@@ -60,6 +62,15 @@ impl Reach {
         Ok(self.before(behind))
     }
 
+    /// A shell that ends by itself, in the place of an agent.
+    pub fn shell(&self) -> Prepared {
+        let behind = match self {
+            Self::Prefix(_) => SHELL.map(OsString::from).to_vec(),
+            Self::Host(_) => vec![format!("{} -c '{}'", SHELL[0], SHELL[2]).into()],
+        };
+        Prepared { command: self.before(behind), ..Prepared::default() }
+    }
+
     /// What runs these words there.
     fn before(&self, behind: Vec<OsString>) -> Vec<OsString> {
         match self {
@@ -72,8 +83,40 @@ impl Reach {
     }
 }
 
+/// One that is reached so.
+pub(crate) struct Reached {
+    reach: Reach,
+    /// The way that answered.
+    known: Option<Way>,
+    agent: Agent,
+    is_paired: bool,
+}
+
+impl Reached {
+    /// One to which no way is known. `is_paired` as [`Ready`] has it.
+    pub fn of(reach: Reach, is_paired: bool) -> Result<Self, EnvironmentError> {
+        Ok(Self { reach, known: None, agent: Agent::with(&[])?, is_paired })
+    }
+}
+
+impl Ready for Reached {
+    fn start(&mut self, begin: Begin<'_>) -> Result<(Started, Vec<Mark>), EnvironmentError> {
+        let Begin { guardian, stop, begin, .. } = begin;
+        let started = start(&self.reach, &mut self.known, &self.agent, guardian, stop, begin)?;
+        Ok((started, Vec::new()))
+    }
+
+    fn details(&self, name: &str) -> Result<Vec<String>, EnvironmentError> {
+        Ok(vec![format!("behind: {name}")])
+    }
+
+    fn is_paired(&self) -> bool {
+        self.is_paired
+    }
+}
+
 /// Starts an agent the known way, or finds one.
-pub(crate) fn start(
+fn start(
     reach: &Reach,
     known: &mut Option<Way>,
     agent: &Agent,
@@ -82,20 +125,6 @@ pub(crate) fn start(
     begin: &mut dyn FnMut(),
 ) -> Result<Started, EnvironmentError> {
     start_within(PATIENCE, reach, known, agent, guardian, stop, begin)
-}
-
-/// Starts a shell that ends by itself, in the place of an agent.
-pub(crate) fn start_shell(
-    reach: &Reach,
-    guardian: &Guardian,
-    begin: &mut dyn FnMut(),
-) -> Result<Started, EnvironmentError> {
-    let behind = match reach {
-        Reach::Prefix(_) => SHELL.map(OsString::from).to_vec(),
-        Reach::Host(_) => vec![format!("{} -c '{}'", SHELL[0], SHELL[2]).into()],
-    };
-    let command = reach.before(behind);
-    started::start(&Start { command: &command, variables: &[], is_bound: false, files: &[] }, guardian, begin)
 }
 
 fn start_within(

@@ -1,11 +1,9 @@
 use super::*;
-use crate::spec::Spec;
 
 /// The program of these tests is no agent: it prints what it tests.
 fn refused(prefix: &str) -> String {
     let guardian = Guardian::begin().unwrap();
-    let Ok(Spec::Exec(exec)) = format!("exec:{prefix}").parse() else { unreachable!() };
-    let reach = Reach::Prefix(exec.words().iter().map(OsString::from).collect());
+    let reach = Reach::Prefix(split(prefix).unwrap().into_iter().map(OsString::from).collect());
     let agent = Agent::with(&["--none-of-the-tests".into()]).unwrap();
     let started =
         start_within(Duration::from_millis(500), &reach, &mut None, &agent, &guardian, &|| false, &mut || {});

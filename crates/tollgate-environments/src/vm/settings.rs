@@ -1,12 +1,24 @@
-//! `vm[:kernel=FILE][,append=TEXT]…`: a guest with a Linux of its own.
+//! What a guest's name asks for.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 
-use super::text::{one_of, pairs};
 use tollgate_model::text::excerpt;
 
-const KEYS: [&str; 9] = ["kernel", "append", "cpus", "memory", "accel", "vmm", "cache", "on", "exact!"];
+use crate::pairs::{Changes, Key, words};
+
+/// Its keys.
+pub(crate) const KEYS: &[Key] = &[
+    // A guest has nothing but its kernel and its command line.
+    Key::own("kernel", "FILE").changes(Changes::AnyFact),
+    Key::own("append", "TEXT").changes(Changes::AnyFact),
+    Key::own("cpus", "N").changes(Changes::Facts(&["cpu."])),
+    Key::own("memory", "SIZE").changes(Changes::Facts(&["memory."])),
+    Key::one_of("accel", Accel::WORDS),
+    Key::one_of("vmm", Vmm::WORDS),
+    Key::one_of("cache", Cache::WORDS),
+    Key::one_of("on", &["ram"]).or("`ram:FS`"),
+    Key::alone("exact"),
+];
 /// More processors than these no machine of a monitor has.
 const MOST_CPUS: u32 = 255;
 /// A guest unpacks the program and its modules, and works in what is left.
@@ -18,7 +30,7 @@ const MOST_MEMORY: u64 = 1 << 46;
 
 /// `vm[:kernel=FILE][,append=TEXT][,cpus=N][,memory=SIZE][,accel=kvm|tcg][,vmm=qemu|microvm][,cache=none|writeback][,on=ram[:FS]][,exact]`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Vm {
+pub(crate) struct Vm {
     /// The kernel's file, a bzImage or a vmlinux; None for the machine's own, or the newest that is found.
     pub kernel: Option<PathBuf>,
     /// What the kernel's command line has beside what the guest needs.
@@ -37,30 +49,6 @@ pub struct Vm {
     pub on: Option<String>,
     /// Whether the translator counts instructions also where KVM would work.
     pub exact: bool,
-}
-
-macro_rules! words {
-    ($(#[$doc:meta])* $type:ident: $($(#[$of:meta])* $name:ident = $word:literal),+) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub enum $type { $($(#[$of])* $name),+ }
-
-        impl $type {
-            const WORDS: &[&str] = &[$($word),+];
-
-            /// As the key has it.
-            pub fn name(self) -> &'static str {
-                match self { $(Self::$name => $word),+ }
-            }
-
-            fn of(key: &str, value: &str) -> Result<Self, String> {
-                match value {
-                    $($word => Ok(Self::$name),)+
-                    _ => Err(one_of(key, value, Self::WORDS)),
-                }
-            }
-        }
-    };
 }
 
 words! {
@@ -99,18 +87,18 @@ impl Default for Vmm {
 }
 
 impl Vm {
-    pub(super) fn of(rest: Option<&str>) -> Result<Self, String> {
-        let mut made = Self::default();
-        for (key, value) in pairs("vm", &KEYS, rest)? {
-            made.set(key, value)?;
+    /// The same, where its keys go together.
+    pub fn checked(self) -> Result<Self, String> {
+        match self.exact && self.accel == Some(Accel::Kvm) {
+            true => {
+                Err("exact counts instructions, which accel=kvm cannot: leave one of them out".to_owned())
+            }
+            false => Ok(self),
         }
-        if made.exact && made.accel == Some(Accel::Kvm) {
-            return Err("exact counts instructions, which accel=kvm cannot: leave one of them out".to_owned());
-        }
-        Ok(made)
     }
 
-    fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
+    /// Takes the value of a key.
+    pub fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
         match key {
             "exact" => self.exact = true,
             "kernel" if value.is_empty() => return Err("kernel is the file of a Linux kernel".to_owned()),
@@ -131,7 +119,8 @@ impl Vm {
         Ok(())
     }
 
-    pub(super) fn settings(&self) -> Vec<String> {
+    /// Its pairs of key and value, in their order.
+    pub fn pairs(&self) -> Vec<String> {
         let of = |key: &str, value: Option<String>| value.map(|value| format!("{key}={value}"));
         [
             of("kernel", self.kernel.as_ref().map(|file| file.display().to_string())),
@@ -186,10 +175,4 @@ fn memory(value: &str) -> Result<u64, String> {
     let number = digits.parse::<u64>().map_err(|_| wrong())?;
     let bytes = number.checked_mul(1 << shift).filter(|bytes| (LEAST_MEMORY..=MOST_MEMORY).contains(bytes));
     bytes.ok_or_else(wrong)
-}
-
-impl fmt::Display for Accel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
 }

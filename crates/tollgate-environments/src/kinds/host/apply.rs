@@ -4,16 +4,16 @@ use std::io;
 
 use tollgate_os::affinity;
 
+use super::settings::{Sched, Setting};
 use crate::error::{EnvironmentError, plainly, unusable};
 use crate::seccomp::Filter;
-use crate::spec::{Host, Sched, Setting};
 
 /// Gives this process the settings of an environment, but its variables, which it was started with.
 ///
 /// # Errors
 /// A sentence: a setting needs root, or the kernel refuses it.
-pub fn apply(host: &Host) -> Result<(), EnvironmentError> {
-    for setting in host.settings() {
+pub(super) fn apply(settings: &[Setting]) -> Result<(), EnvironmentError> {
+    for setting in settings {
         match setting {
             Setting::Nice(nice) => set_nice(*nice)?,
             Setting::Sched(sched) => set_policy(*sched)?,
@@ -22,7 +22,7 @@ pub fn apply(host: &Host) -> Result<(), EnvironmentError> {
         }
     }
     // Last: it may refuse the calls that the others need.
-    for setting in host.settings() {
+    for setting in settings {
         if let Setting::Seccomp(asked) = setting
             && let Some(filter) = Filter::of(asked)?
         {
@@ -33,8 +33,8 @@ pub fn apply(host: &Host) -> Result<(), EnvironmentError> {
 }
 
 /// Refuses what can be seen to be wrong before an agent is started.
-pub(crate) fn check(host: &Host) -> Result<(), EnvironmentError> {
-    for setting in host.settings() {
+pub(super) fn check(settings: &[Setting]) -> Result<(), EnvironmentError> {
+    for setting in settings {
         match setting {
             Setting::Cpu(cpu) => {
                 let allowed = affinity::allowed(0).unwrap_or_default();
@@ -82,7 +82,7 @@ fn set_policy(sched: Sched) -> Result<(), EnvironmentError> {
     match unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) } {
         -1 => {
             let error = io::Error::last_os_error();
-            Err(refusal(&format!("sched={}", sched.name()), "a higher `ulimit -r`", &error))
+            Err(refusal(&format!("sched={sched}"), "a higher `ulimit -r`", &error))
         }
         _ => Ok(()),
     }

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::container::Runtime;
 
 fn of(given: &str) -> Spec {
     given.parse().unwrap()
@@ -31,18 +32,72 @@ fn names_are_read_and_shown_as_they_were_given() {
         "exec: sh -c 'exec \"$0\" \"$@\"', ",
     ] {
         assert_eq!(of(given).to_string(), given);
-        assert_eq!(of(&of(given).to_string()), of(given));
     }
 }
 
 #[test]
-fn settings_are_found() {
-    let Spec::Host(host) = of("host:env.A=1,cpu=3,env.B=2,dir=files") else { unreachable!() };
-    assert_eq!((host.cpu(), host.dir()), (Some(3), Some(std::path::Path::new("files"))));
-    assert_eq!(host.variables().collect::<Vec<_>>(), [("A", "1"), ("B", "2")]);
-    let Spec::Exec(exec) = of("exec:ssh -p 22 'a b',c") else { unreachable!() };
-    assert_eq!(exec.words(), ["ssh", "-p", "22", "a b,c"]);
-    assert_eq!(of("container:seccomp=default"), of("container"));
+fn a_filter_that_is_the_default_is_not_shown() {
+    assert_eq!(of("container:seccomp=default").to_string(), "container");
+}
+
+#[test]
+fn a_guest_takes_a_file_system_where_its_name_has_none() {
+    let on_ram = |given| of(given).on_ram("xfs").map(|spec| spec.to_string());
+    assert_eq!(on_ram("vm").as_deref(), Some("vm:on=ram:xfs"));
+    assert_eq!(on_ram("vm:on=ram").as_deref(), Some("vm:on=ram:ext4"));
+    assert_eq!(on_ram("host"), None);
+    assert!(
+        of("vm").in_directory("/x".as_ref()).is_none() && of("host").in_directory("/x".as_ref()).is_some()
+    );
+}
+
+#[test]
+fn the_documentation_has_each_kind_with_its_keys() {
+    let documented = include_str!("../../../../docs/environments.md");
+    for kind in ALL.descriptions().filter(|kind| kind.operand.is_none()) {
+        let keys: Vec<String> = kind.keys.iter().map(documented_key).collect();
+        let row = format!("| `{}` | {} |", kind.form(), keys.join(", "));
+        assert!(documented.lines().any(|line| line == row), "docs/environments.md has no line\n{row}");
+    }
+    for kind in ALL.descriptions().filter(|kind| kind.operand.is_some()) {
+        assert!(documented.contains(&format!("\n| `{}` | none: ", kind.form())), "{}", kind.name);
+    }
+}
+
+/// A key as the documentation has it: `` `sched=batch` (`other`, `idle`) ``.
+fn documented_key(key: &Key) -> String {
+    let joint = if key.name.ends_with('.') { "" } else { "=" };
+    let [first, rest @ ..] = key.values else {
+        return format!("`{}{}`", key.name, key.own.map_or_else(String::new, |own| format!("{joint}{own}")));
+    };
+    let rest = rest.iter().map(|value| format!("`{value}`"));
+    let others: Vec<String> = rest.chain(key.own.map(|own| format!("or {own}"))).collect();
+    let others = if others.is_empty() { String::new() } else { format!(" ({})", others.join(", ")) };
+    format!("`{}={first}`{others}", key.name)
+}
+
+#[test]
+fn a_survey_has_each_kind_and_runtime_once_with_its_version_or_the_reason() {
+    let begun = std::time::Instant::now();
+    let found = survey();
+    println!("{} ms", begun.elapsed().as_millis());
+    let environments: Vec<&str> = found.iter().map(|one| one.environment.as_str()).collect();
+    let runtimes = Runtime::ALL.map(|runtime| format!("container:runtime={runtime}"));
+    let mut expected = vec!["host"];
+    expected.extend(runtimes.each_ref().map(String::as_str));
+    expected.extend(["gvisor", "vm", "ssh:HOST", "exec:PREFIX"]);
+    assert_eq!(environments, expected);
+    for one in &found {
+        println!("{one:?}");
+        let said = one.found.as_ref().unwrap_or_else(|why| why);
+        assert!(!said.is_empty() && !said.contains('\n'), "{one:?}");
+        one.names.iter().for_each(|name| drop(of(name)));
+    }
+    for (runtime, one) in Runtime::ALL.into_iter().zip(&found[1..]) {
+        if runtime.find().is_err() {
+            assert!(one.found.as_ref().unwrap_err().starts_with("not installed (Debian package "), "{one:?}");
+        }
+    }
 }
 
 #[test]
@@ -168,8 +223,8 @@ proptest! {
         match given.parse::<Spec>() {
             Ok(spec) => {
                 let shown = spec.to_string();
-                prop_assert_eq!(shown.parse::<Spec>().unwrap(), spec.clone());
-                if !matches!(spec, Spec::Container(_)) {
+                prop_assert_eq!(&shown.parse::<Spec>().unwrap().to_string(), &shown);
+                if spec.description().name != "container" {
                     prop_assert_eq!(shown, given);
                 }
             }

@@ -1,0 +1,106 @@
+//! The settings of `host`: what the measured processes have that others have not.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use tollgate_model::text::excerpt;
+
+use crate::pairs::Changes::{self, Facts};
+use crate::pairs::{Key, words};
+use crate::seccomp::Seccomp;
+
+/// One setting of the agent, which its bench processes inherit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Setting {
+    /// The processor that is measured on.
+    Cpu(usize),
+    /// The directory in which files are measured.
+    Dir(PathBuf),
+    /// A filter of system calls (seccomp(2)).
+    Seccomp(Seccomp),
+    /// Addresses are not randomized (ADDR_NO_RANDOMIZE of personality(2), `setarch -R`).
+    SetarchR,
+    /// The scheduling policy (sched(7)).
+    Sched(Sched),
+    /// The nice value, from -20 to 19.
+    Nice(i32),
+    /// A variable of the environment: its name and value.
+    Variable(String, String),
+}
+
+words! {
+    /// A scheduling policy.
+    Sched:
+    /// SCHED_BATCH.
+    Batch = "batch",
+    /// SCHED_OTHER.
+    Other = "other",
+    /// SCHED_IDLE.
+    Idle = "idle",
+    /// SCHED_FIFO, with priority 1.
+    Fifo = "fifo",
+    /// SCHED_RR, with priority 1.
+    Rr = "rr"
+}
+
+const POLICY: Changes = Facts(&["process.policy"]);
+
+/// Their keys.
+pub(super) const KEYS: &[Key] = &[
+    Key::own("cpu", "N").changes(Facts(&[])),
+    Key::own("dir", "DIR").changes(Facts(&["files."])),
+    Key::own("env.", "NAME=VALUE").changes(Facts(&[])),
+    Key::own("nice", "N").changes(POLICY),
+    Key::one_of("sched", Sched::WORDS).changes(POLICY),
+    Seccomp::KEY,
+    Key::one_of("setarch", &["-R"]).changes(Facts(&["process.personality"])),
+];
+
+/// The setting of a pair.
+pub(super) fn setting(key: &str, value: &str) -> Result<Setting, String> {
+    // `+3` and `03` are numbers of no processor.
+    let number = |text: &str| text.parse::<i32>().ok().filter(|number| number.to_string() == text);
+    match key {
+        "cpu" => {
+            let cpu = number(value).and_then(|cpu| usize::try_from(cpu).ok());
+            cpu.map(Setting::Cpu).ok_or_else(|| {
+                format!(
+                    "cpu is a processor's number as lscpu shows it, such as cpu=0, not `{}`",
+                    excerpt(value)
+                )
+            })
+        }
+        "dir" if value.is_empty() => Err("dir is a directory, such as dir=/var/tmp".to_owned()),
+        "dir" => Ok(Setting::Dir(value.into())),
+        "seccomp" => Seccomp::read(value).map(Setting::Seccomp),
+        "setarch" if value == "-R" => Ok(Setting::SetarchR),
+        "setarch" => Err(format!(
+            "setarch is -R, which turns the randomization of addresses off, not `{}`",
+            excerpt(value)
+        )),
+        "sched" => Sched::of(key, value).map(Setting::Sched),
+        "nice" => {
+            let nice = number(value).filter(|nice| (-20..20).contains(nice));
+            nice.map(Setting::Nice)
+                .ok_or_else(|| format!("nice is a number from -20 to 19, not `{}`", excerpt(value)))
+        }
+        _ => match key.strip_prefix("env.") {
+            Some(name) if !name.is_empty() => Ok(Setting::Variable(name.to_owned(), value.to_owned())),
+            _ => Err("env. is followed by a variable's name, such as env.MALLOC_ARENA_MAX=1".to_owned()),
+        },
+    }
+}
+
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cpu(cpu) => write!(f, "cpu={cpu}"),
+            Self::Dir(dir) => write!(f, "dir={}", dir.display()),
+            Self::Seccomp(seccomp) => write!(f, "seccomp={seccomp}"),
+            Self::SetarchR => f.write_str("setarch=-R"),
+            Self::Sched(sched) => write!(f, "sched={sched}"),
+            Self::Nice(nice) => write!(f, "nice={nice}"),
+            Self::Variable(name, value) => write!(f, "env.{name}={value}"),
+        }
+    }
+}

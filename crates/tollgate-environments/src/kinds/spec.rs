@@ -1,0 +1,61 @@
+//! An environment of any kind, as a user names it.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::{Description, Kind};
+use crate::error::EnvironmentError;
+use crate::pairs::SpecError;
+
+/// An environment, as a user names it. Its kind is known to its own file alone.
+#[derive(Debug, Clone)]
+pub struct Spec {
+    description: &'static Description,
+    kind: Arc<dyn Kind>,
+}
+
+impl Spec {
+    pub(crate) fn of<K: Kind>(kind: K) -> Self {
+        Self { description: K::description(), kind: Arc::new(kind) }
+    }
+
+    pub(crate) fn description(&self) -> &'static Description {
+        self.description
+    }
+
+    pub(crate) fn kind(&self) -> &dyn Kind {
+        &*self.kind
+    }
+
+    /// Gives this process the settings of the name, but variables, which it was started with; None where the kind has no such settings.
+    ///
+    /// # Errors
+    /// A sentence: a setting needs root, or the kernel refuses it.
+    pub fn apply(&self) -> Option<Result<(), EnvironmentError>> {
+        self.kind.apply()
+    }
+
+    /// The same with this directory for files; None where its kind takes none, or its name has one.
+    ///
+    /// # Errors
+    /// The path cannot stand in a name.
+    pub fn in_directory(&self, directory: &Path) -> Option<Result<Self, SpecError>> {
+        self.kind.in_directory(directory).map(|name| name.parse())
+    }
+
+    /// The same with files on this file system on a device in its memory, where its name has no other; None where its kind has no such
+    /// device.
+    pub fn on_ram(&self, file_system: &str) -> Option<Self> {
+        self.kind.on_ram(file_system)
+    }
+}
+
+/// As it was given, but that the keys of a container and of a guest stand in their order. It is read back as the same.
+impl fmt::Display for Spec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let settings = self.kind.settings();
+        f.write_str(self.description.name)?;
+        if settings.is_empty() { Ok(()) } else { write!(f, ":{}", settings.join(",")) }
+    }
+}

@@ -1,0 +1,100 @@
+//! Which environments work here: each is asked for its version, and runs this program once.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tollgate_os::private::Place;
+
+use crate::agent::Agent;
+use crate::container::Paths;
+use crate::error::{EnvironmentError, plainly, unusable};
+use crate::guardian::Guardian;
+use crate::known_directory;
+
+/// The most time for one, on a machine with much other work. They are asked at the same time, and answer within a second otherwise.
+const MOST: Duration = Duration::from_secs(10);
+
+/// An environment, and whether it works.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Possibility {
+    /// How such an environment is named: `host`, `container:runtime=bwrap`, `ssh:HOST`.
+    pub environment: String,
+    /// Its names as `--in` takes them; none where that has to name something else, such as another machine.
+    pub names: Vec<String>,
+    /// The version, and what else is known of it; or why it does not work, with the Debian package that brings it.
+    pub found: Result<String, String>,
+}
+
+/// What says whether an environment works.
+type Try = Box<dyn FnOnce(&Tools) -> Result<String, EnvironmentError> + Send>;
+
+/// An environment that is tried.
+pub(crate) struct Candidate {
+    environment: String,
+    names: Vec<String>,
+    try_it: Try,
+}
+
+impl Candidate {
+    /// One that `--in` takes as it is named here.
+    pub fn named(
+        environment: String,
+        try_it: impl FnOnce(&Tools) -> Result<String, EnvironmentError> + Send + 'static,
+    ) -> Self {
+        Self { names: vec![environment.clone()], environment, try_it: Box::new(try_it) }
+    }
+
+    /// The same; `--in` takes these names for it.
+    pub fn with_names(self, names: Vec<String>) -> Self {
+        Self { names, ..self }
+    }
+}
+
+/// What environments are tried with.
+pub(crate) struct Tools {
+    guardian: Result<Guardian, EnvironmentError>,
+    agent: Result<Agent, EnvironmentError>,
+}
+
+impl Tools {
+    /// Has something tried in a private directory, which goes when it was, or when this program ends before.
+    pub fn in_private<T>(
+        &self,
+        run: impl FnOnce(&Agent, Paths<'_>, &Guardian) -> Result<T, EnvironmentError>,
+    ) -> Result<T, EnvironmentError> {
+        let guardian = self.guardian.as_ref().map_err(Clone::clone)?;
+        let agent = self.agent.as_ref().map_err(Clone::clone)?;
+        let (private, _promises) = known_directory::temporary(guardian, Place::can_execute)?;
+        run(agent, Paths::of(&private, None), guardian)
+    }
+}
+
+/// Tries them at the same time.
+pub(super) fn all(candidates: Vec<Candidate>) -> Vec<Possibility> {
+    let guardian = Guardian::begin().map_err(|error| unusable!("no guardian is started: {}", plainly(error)));
+    let tools = &Tools { guardian, agent: Agent::with(&[]) };
+    thread::scope(|scope| {
+        let begin = |Candidate { environment, names, try_it }| {
+            (environment, names, scope.spawn(move || try_it(tools)))
+        };
+        let tried: Vec<_> = candidates.into_iter().map(begin).collect();
+        let end = |(environment, names, thread): (_, _, thread::ScopedJoinHandle<'_, _>)| {
+            let found = thread.join().unwrap_or(Err(EnvironmentError::Interrupted));
+            Possibility { environment, names, found: found.map_err(said) }
+        };
+        tried.into_iter().map(end).collect()
+    })
+}
+
+fn said(why: EnvironmentError) -> String {
+    match why {
+        EnvironmentError::Interrupted => format!("it did not answer within {} s", MOST.as_secs_f64()),
+        why => why.to_string(),
+    }
+}
+
+/// Whether a try that begins now has taken too long.
+pub(super) fn until() -> impl Fn() -> bool {
+    let begun = Instant::now();
+    move || begun.elapsed() > MOST
+}

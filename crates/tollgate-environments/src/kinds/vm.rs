@@ -1,0 +1,57 @@
+//! `vm[:kernel=FILE][,append=TEXT]…`: a guest with a Linux of its own.
+
+use super::trial::{Candidate, until};
+use super::{Description, Kind, Spec, Stop};
+use crate::error::{EnvironmentError, unusable};
+use crate::making::Making;
+use crate::pairs::pairs;
+use crate::prepared::Prepared;
+use crate::ready::Ready;
+use crate::vm::{self, Guest, KEYS, Vm, Vmm};
+
+static DESCRIPTION: Description =
+    Description { has_kernel: true, is_guest: true, ..Description::of("vm", KEYS) };
+
+impl Kind for Vm {
+    fn description() -> &'static Description {
+        &DESCRIPTION
+    }
+
+    fn read(rest: Option<&str>) -> Result<Self, String> {
+        let mut made = Self::default();
+        for (key, value) in pairs(DESCRIPTION.name, KEYS, rest)? {
+            made.set(key, value)?;
+        }
+        made.checked()
+    }
+
+    /// A guest on each type of machine, which are there together.
+    fn candidates() -> Vec<Candidate> {
+        let on = |vmm| Spec::of(Self { vmm, ..Self::default() }).to_string();
+        let tried = Candidate::named(DESCRIPTION.form(), |_| vm::survey(&until()));
+        vec![tried.with_names(Vmm::ALL.map(on).into())]
+    }
+
+    fn settings(&self) -> Vec<String> {
+        self.pairs()
+    }
+
+    fn prepare(&self, making: &mut Making, stop: Stop<'_>) -> Result<Box<dyn Ready>, EnvironmentError> {
+        making.make_own_directory()?;
+        // A guest with a disk has it where the host measures files too.
+        if vm::has_disk(self)? {
+            making.make_directory_for_files();
+        }
+        Ok(Box::new(Guest::prepare(self, making.paths()?, stop)?))
+    }
+
+    fn shell(&self, _: Option<&str>, _: &Making) -> Result<Prepared, EnvironmentError> {
+        Err(unusable!("the guest has no shell: this program is all that its root file system has"))
+    }
+
+    fn on_ram(&self, file_system: &str) -> Option<Spec> {
+        let mut vm = self.clone();
+        vm.on.get_or_insert_with(|| file_system.to_owned());
+        Some(Spec::of(vm))
+    }
+}

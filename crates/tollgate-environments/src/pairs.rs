@@ -1,0 +1,188 @@
+//! Keys of environments and their values, and the sentences for those that are wrong.
+
+use tollgate_model::text::{excerpt, listed};
+
+/// Why a name is no environment's: one sentence that begins with the name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct SpecError(String);
+
+impl SpecError {
+    pub(crate) fn of(given: &str, why: &str) -> Self {
+        match given {
+            "" => Self(why.to_owned()),
+            _ => Self(format!("{}: {why}", excerpt(given))),
+        }
+    }
+}
+
+/// What another value of a key changes in an environment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Changes {
+    /// One setting, which the facts say whose names begin so; none where no fact reads it.
+    Facts(&'static [&'static str]),
+    /// One setting, which any fact may say.
+    AnyFact,
+    /// More than a setting: another runtime makes another container.
+    More,
+}
+
+/// A key of a kind of environments, as `key=value` behind the kind's name has it.
+#[derive(Debug)]
+pub(crate) struct Key {
+    /// One that ends with `.` stands for all that begin with it, and may come again.
+    pub name: &'static str,
+    /// Values that it takes.
+    pub values: &'static [&'static str],
+    /// What a value of the user's own is, such as `N`. A key without any value stands alone.
+    pub own: Option<&'static str>,
+    pub changes: Changes,
+}
+
+impl Key {
+    /// One whose value is the user's own.
+    pub const fn own(name: &'static str, own: &'static str) -> Self {
+        Self { own: Some(own), ..Self::alone(name) }
+    }
+
+    /// One that takes these values.
+    pub const fn one_of(name: &'static str, values: &'static [&'static str]) -> Self {
+        Self { values, ..Self::alone(name) }
+    }
+
+    /// One that stands alone.
+    pub const fn alone(name: &'static str) -> Self {
+        Self { name, values: &[], own: None, changes: Changes::More }
+    }
+
+    /// The same, which also takes a value of the user's own.
+    pub const fn or(self, own: &'static str) -> Self {
+        Self { own: Some(own), ..self }
+    }
+
+    /// The same; another value changes this.
+    pub const fn changes(self, changes: Changes) -> Self {
+        Self { changes, ..self }
+    }
+
+    /// Whether it stands alone.
+    pub fn is_alone(&self) -> bool {
+        self.values.is_empty() && self.own.is_none()
+    }
+
+    /// Whether this is it, or one of those that it stands for.
+    pub fn is_of(&self, key: &str) -> bool {
+        key == self.name || self.name.ends_with('.') && key.starts_with(self.name)
+    }
+
+    /// As it is typed: with each of its values, or up to where the user's own begins.
+    pub fn typed(&self) -> Vec<String> {
+        match (self.values, self.own) {
+            ([], Some(_)) if self.name.ends_with('.') => vec![self.name.to_owned()],
+            ([], Some(_)) => vec![format!("{}=", self.name)],
+            ([], None) => vec![self.name.to_owned()],
+            (values, _) => values.iter().map(|value| format!("{}={value}", self.name)).collect(),
+        }
+    }
+}
+
+/// The names that may be meant, as ` (did you mean X?)`.
+pub(crate) fn near(given: &str, names: &[&str]) -> String {
+    // Longer words are like none of them, and the distance is quadratic.
+    if given.len() > 32 {
+        return String::new();
+    }
+    let given = given.to_lowercase();
+    let is_near = |name: &str| {
+        let begins = given.len() >= 2 && (name.starts_with(&given) || given.starts_with(name));
+        begins || strsim::osa_distance(&given, name) <= 2 && given.len() >= 3
+    };
+    let names: Vec<&str> = names.iter().copied().filter(|name| is_near(name)).collect();
+    match names.as_slice() {
+        [] => String::new(),
+        names => format!(" (did you mean {}?)", names.join(" or ")),
+    }
+}
+
+/// The sentence for a value that is none of `values`.
+pub(crate) fn one_of(key: &str, value: &str, values: &[&str]) -> String {
+    format!("{key} is one of {}, not `{}`{}", listed(values), excerpt(value), near(value, values))
+}
+
+/// The pairs of `key=value,…`. A key that stands alone has an empty value.
+pub(crate) fn pairs<'a>(
+    kind: &str,
+    keys: &[Key],
+    rest: Option<&'a str>,
+) -> Result<Vec<(&'a str, &'a str)>, String> {
+    let Some(rest) = rest else { return Ok(Vec::new()) };
+    let mut found: Vec<(&str, &str)> = Vec::new();
+    for pair in rest.split(',') {
+        let (key, value) = pair.split_once('=').map_or((pair, None), |(key, value)| (key, Some(value)));
+        let value = match (keys.iter().find(|known| known.is_of(key)), value) {
+            (Some(known), None) if known.is_alone() => "",
+            (Some(known), Some(value)) if !known.is_alone() => value,
+            (known, _) => return Err(wrong(kind, keys, key, known)),
+        };
+        if found.iter().any(|(before, _)| *before == key) {
+            return Err(format!("the key {} is given twice", excerpt(key)));
+        }
+        found.push((key, value));
+    }
+    Ok(found)
+}
+
+fn wrong(kind: &str, keys: &[Key], key: &str, known: Option<&Key>) -> String {
+    let names: Vec<&str> = keys.iter().map(|key| key.name).collect();
+    let shown: Vec<String> = names
+        .iter()
+        .map(|name| if name.ends_with('.') { format!("{name}NAME") } else { (*name).to_owned() })
+        .collect();
+    let has = match shown.as_slice() {
+        [one] => format!("its key is {one}"),
+        shown => format!("its keys are {}", listed(shown)),
+    };
+    match known {
+        Some(known) if known.is_alone() => format!("the key {key} has no value: write {key} alone"),
+        Some(_) => format!("the key {} has no value: write {}=VALUE", excerpt(key), excerpt(key)),
+        None if key.is_empty() => {
+            format!("after {kind}: stand pairs key=value with commas between them; {has}")
+        }
+        None => format!("{kind} has no key {}{}; {has}", excerpt(key), near(key, &names)),
+    }
+}
+
+/// A type whose variants are the values of a key.
+macro_rules! words {
+    ($(#[$doc:meta])* $type:ident: $($(#[$of:meta])* $name:ident = $word:literal),+) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(crate) enum $type { $($(#[$of])* $name),+ }
+
+        impl $type {
+            /// All of them, in the order in which they are listed.
+            pub const ALL: [Self; Self::WORDS.len()] = [$(Self::$name),+];
+
+            /// Their words, in the same order.
+            pub const WORDS: &'static [&'static str] = &[$($word),+];
+
+            /// As the key has it.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$name => $word),+ }
+            }
+
+            /// The one with this word.
+            pub fn of(key: &str, value: &str) -> Result<Self, String> {
+                let known = Self::ALL.into_iter().find(|one| one.name() == value);
+                known.ok_or_else(|| $crate::pairs::one_of(key, value, Self::WORDS))
+            }
+        }
+
+        impl std::fmt::Display for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+    };
+}
+pub(crate) use words;
