@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use tollgate_environments::{Changes, changes, is_alone};
 use tollgate_model::compare::FactDifference;
 use tollgate_model::run::Part;
 use tollgate_model::{Fact, Run};
@@ -77,11 +78,12 @@ impl Proven {
         differing.dedup();
         let [key] = differing.as_slice() else { return None };
         let value = |keys: &BTreeMap<&str, String>| keys.get(key).cloned().unwrap_or(NOT_SET.to_owned());
-        let reads = |fact: &&FactDifference| match read_by(key) {
-            Some(starts) => starts.iter().any(|start| fact.name.starts_with(start)),
-            None => tollgate_inspect::effect(&fact.name).is_some(),
+        let changes = changes(kind, key).filter(|_| kind == kind_of_other)?;
+        let reads = |fact: &&FactDifference| match changes {
+            Changes::Facts(starts) => starts.iter().any(|start| fact.name.starts_with(start)),
+            Changes::AnyFact | Changes::More => tollgate_inspect::effect(&fact.name).is_some(),
         };
-        (kind == kind_of_other && is_one_setting(kind, key)).then(|| Self {
+        (changes != Changes::More).then(|| Self {
             setting: (*key).to_owned(),
             was: value(&base),
             value: value(&other),
@@ -104,9 +106,6 @@ fn parts<'a>(base: &'a Run, other: &'a Run) -> Option<(&'a Part, &'a Part)> {
     parts.filter(|(base, other)| base.id == other.id)
 }
 
-/// A word of a guest's name that has no value.
-const EXACT: &str = "exact";
-
 /// The kind of an environment and its keys: `host:seccomp=default,nice=5`.
 fn keys(environment: &str) -> (&str, BTreeMap<&str, String>) {
     let (kind, rest) = environment.split_once(':').unwrap_or((environment, ""));
@@ -114,7 +113,7 @@ fn keys(environment: &str) -> (&str, BTreeMap<&str, String>) {
     let mut last = None;
     for piece in rest.split(',').filter(|piece| !piece.is_empty()) {
         match (piece.split_once('='), last) {
-            _ if kind == "vm" && piece == EXACT => {
+            _ if is_alone(kind, piece) => {
                 keys.insert(piece, String::new());
             }
             (Some((key, value)), _) => {
@@ -129,33 +128,4 @@ fn keys(environment: &str) -> (&str, BTreeMap<&str, String>) {
         }
     }
     (kind, keys)
-}
-
-/// Whether another value of this key changes nothing else: another runtime makes another container.
-fn is_one_setting(kind: &str, key: &str) -> bool {
-    match kind {
-        "host" => true,
-        "container" => key == "seccomp",
-        "gvisor" => key == "platform",
-        // Another kernel is the whole difference of a guest: its modules, its configuration and its code.
-        "vm" => ["kernel", "append", "memory", "cpus"].contains(&key),
-        _ => false,
-    }
-}
-
-/// The beginnings of the names of the facts that a key changes; None where it may change any.
-fn read_by(key: &str) -> Option<&'static [&'static str]> {
-    Some(match key {
-        // A process without CAP_SYS_ADMIN may have a filter only with no_new_privs, seccomp(2).
-        "seccomp" => &["seccomp.", "process.no_new_privileges"],
-        "setarch" => &["process.personality"],
-        "sched" | "nice" => &["process.policy"],
-        "dir" => &["files."],
-        "platform" => &["sandbox."],
-        // A guest has nothing but its kernel and its command line.
-        "kernel" | "append" => return None,
-        "memory" => &["memory."],
-        "cpus" => &["cpu."],
-        _ => &[],
-    })
 }

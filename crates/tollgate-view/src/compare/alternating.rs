@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use tollgate_model::{Environment, Run, own};
+use tollgate_environments::nearest;
+use tollgate_model::{Run, own};
 
 use crate::comparison;
 
@@ -23,7 +24,7 @@ pub(crate) fn options(base: &Run, other: &Run) -> Option<String> {
             None => format!("--in {} --in {}", quoted(&one.environment), quoted(&another.environment)),
         });
     }
-    let [one, another] = [base, other].map(|run| kind(run.environment));
+    let [one, another] = [base, other].map(|run| nearest(run.environment));
     (one != another).then(|| format!("--in {one} --in {another}"))
 }
 
@@ -44,15 +45,6 @@ pub(crate) fn command(base: &Run, other: &Run) -> String {
     let suites = if both.is_empty() { String::new() } else { format!("{} ", both.join(" ")) };
     let options = options(base, other).unwrap_or("--in A --in B".to_owned());
     format!("tollgate run {suites}{options}")
-}
-
-/// The environment of a session that a run of this kind comes nearest to.
-fn kind(environment: Environment) -> &'static str {
-    match environment {
-        Environment::Host | Environment::Vm => "host",
-        Environment::Container => "container",
-        Environment::Sandbox => "gvisor",
-    }
 }
 
 /// A word of a shell's command line.

@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
+use tollgate_environments::is_guest;
 use tollgate_model::compare::Verdict;
 use tollgate_model::text::clean;
 use tollgate_output::figures::{count, time_left};
@@ -221,7 +222,7 @@ fn in_short(name: &str) -> String {
         Some((before, path)) => format!("{before}kernel={}", comparison::in_short(path)),
         None => piece.to_owned(),
     };
-    match name.starts_with("vm:") {
+    match is_guest(name) {
         true => name.split(',').map(piece).collect::<Vec<_>>().join(","),
         false => name.to_owned(),
     }

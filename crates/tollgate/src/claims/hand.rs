@@ -2,6 +2,7 @@
 
 use tollgate_claims::{Config, Experiment, Known};
 use tollgate_engine::Topology;
+use tollgate_environments::is_guest;
 use tollgate_inspect::{Machine, running_config};
 use tollgate_model::{Case, Environment, Facts, Run};
 use tollgate_store::Kind;
@@ -100,11 +101,6 @@ fn is_of_benchmarks(entry: &Entry) -> bool {
         });
         outline.kind().has_benchmarks() && is_usual
     })
-}
-
-/// Whether an environment, as the user named it, is a guest.
-fn is_guest(environment: &str) -> bool {
-    environment == "vm" || environment.starts_with("vm:")
 }
 
 fn is_of_guest(run: &Run) -> bool {
