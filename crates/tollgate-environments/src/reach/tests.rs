@@ -3,7 +3,8 @@ use super::*;
 /// The program of these tests is no agent: it prints what it tests.
 fn refused(prefix: &str) -> String {
     let guardian = Guardian::begin().unwrap();
-    let reach = Reach::Prefix(split(prefix).unwrap().into_iter().map(OsString::from).collect());
+    let reach =
+        Reach::Prefix(tollgate_os::words::split(prefix).unwrap().into_iter().map(OsString::from).collect());
     let agent = Agent::with(&["--none-of-the-tests".into()]).unwrap();
     let started =
         start_within(Duration::from_millis(500), &reach, &mut None, &agent, &guardian, &|| false, &mut || {});
