@@ -48,7 +48,7 @@ mod tests {
         let name = "é".repeat(1_500);
         let message = format!("no benchmark matches \"{name}\"; `tollgate list` shows all");
         let shown = with_short_words(&message);
-        assert_eq!(shown.chars().count(), message.chars().count() - 1_502 + BEGINNING + END + 1);
+        assert_eq!(shown.chars().count(), message.chars().count() - 1_503 + BEGINNING + END + 1);
         assert!(
             shown.starts_with("no benchmark matches \"é")
                 && shown.ends_with("é\"; `tollgate list` shows all")
