@@ -1,5 +1,9 @@
 //! The data of a published experiment.
 
+use std::io::Read;
+use std::sync::OnceLock;
+
+use flate2::read::DeflateDecoder;
 use serde::Deserialize;
 
 use crate::quantity::Quantity;
@@ -159,32 +163,47 @@ pub enum Words {
     },
 }
 
-macro_rules! files {
-    ($($name:literal)*) => {
-        /// The files of `claims/`, each with its text.
-        const FILES: &[(&str, &str)] =
-            &[$(($name, include_str!(concat!("../claims/", $name, ".json")))),*];
-    };
+/// The files of `claims/`, deflated: a name, NUL, a text, NUL, for each.
+const FILES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/claims.deflated"));
+
+/// The names of the files, in the order in which they are listed.
+const NAMES: &[&str] = &[
+    "windows-kernel-entry-2005",
+    "invalid-opcode-emulation-2007",
+    "syscall-vs-interrupt-2021",
+    "ryzen-cache-thrashing-2017",
+    "wsl-vs-vm-development-2017",
+    "wsl-vs-native-2017",
+    "aslr-kaslr-2017",
+    "linuxkit-kernel-2017",
+    "ram-block-device-2017",
+    "direct-io-buffer-2017",
+    "ps2-user-level-test-and-set-2000",
+];
+
+/// All files as they were before they were deflated.
+fn inflated() -> &'static str {
+    static INFLATED: OnceLock<String> = OnceLock::new();
+    INFLATED.get_or_init(|| {
+        let mut text = String::new();
+        // What the build wrote can be read; a name that is not found says so.
+        let _ = DeflateDecoder::new(FILES).read_to_string(&mut text);
+        text
+    })
 }
 
-files! {
-    "windows-kernel-entry-2005"
-    "invalid-opcode-emulation-2007"
-    "syscall-vs-interrupt-2021"
-    "ryzen-cache-thrashing-2017"
-    "wsl-vs-vm-development-2017"
-    "wsl-vs-native-2017"
-    "aslr-kaslr-2017"
-    "linuxkit-kernel-2017"
-    "ram-block-device-2017"
-    "direct-io-buffer-2017"
-    "ps2-user-level-test-and-set-2000"
+/// The text of a file; None where there is none of this name.
+fn text_of(name: &str) -> Option<&'static str> {
+    let mut parts = inflated().split('\0');
+    std::iter::from_fn(|| Some((parts.next()?, parts.next()?)))
+        .find(|(known, _)| *known == name)
+        .map(|(_, text)| text)
 }
 
 impl Experiment {
     /// The names of the built-in experiments.
     pub fn names() -> impl Iterator<Item = &'static str> {
-        FILES.iter().map(|(name, _)| *name)
+        NAMES.iter().copied()
     }
 
     /// The built-in experiment of this name; None where there is none.
@@ -192,8 +211,7 @@ impl Experiment {
     /// # Errors
     /// As [`Experiment::read`], with the name of the file.
     pub fn named(name: &str) -> Option<Result<Self, String>> {
-        let (_, text) = FILES.iter().find(|(known, _)| *known == name)?;
-        Some(Self::read(text).map_err(|why| format!("claims/{name}.json: {why}")))
+        Some(Self::read(text_of(name)?).map_err(|why| format!("claims/{name}.json: {why}")))
     }
 
     /// Reads the text of an experiment.
@@ -231,5 +249,18 @@ impl Experiment {
             Words::Text(_) | Words::Finding { .. } => &[],
         });
         cells.chain(conditions).chain(filled).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_is_listed() {
+        let mut listed = NAMES.to_vec();
+        listed.sort_unstable();
+        let files: Vec<&str> = inflated().split('\0').step_by(2).filter(|name| !name.is_empty()).collect();
+        assert_eq!(files, listed);
     }
 }
