@@ -46,7 +46,7 @@ mod tests {
     fn a_symbol_of_rust_is_its_path() {
         let symbols = [
             "_ZN4core3fmt5write17h8f5a5d0d3a6a2b41E",
-            "_ZN63_$LT$std..fs..File$u20$as$u20$std..io..Read$GT$4read17h0123456789abcdefE.llvm.1234567890ABCDEF",
+            "_ZN47_$LT$std..fs..File$u20$as$u20$std..io..Read$GT$4read17h0123456789abcdefE.llvm.1234567890ABCDEF",
             "_RNvNtCsbDqzXfLQacH_4core3fmt5write",
             "_RINvNtC3std3mem8align_ofjE",
         ];
