@@ -1,4 +1,4 @@
-//! How things look, and nothing of what they mean. A field of a row is a [`column`], whose [`value`]s every format shows in its own
+//! How things look, and nothing of what they mean. A field of a row is a [`mod@column`], whose [`value`]s every format shows in its own
 //! way: a terminal ([`table`], which alone knows a width), [`markdown`], a page ([`html`]), comma-separated values ([`spreadsheet`])
 //! and [`json`]. [`figures`] says how figures are written.
 
