@@ -12,7 +12,7 @@ use crate::meant::{Found, among, newest};
 
 /// The run that a user means: a file where it looks like one, else a kept run by `last`, id, label (the newest that has it) or the
 /// beginning of an id, else a file after all. A directory of stored runs means the newest of them, `DIR:` before any of these one of
-/// them. `last` is the newest run that was measured, which no trace is. Where a session is meant, its base.
+/// them. `last` is the newest run that was measured here, which no trace and no run of the lab is. Where a session is meant, its base.
 ///
 /// # Errors
 /// When there is none, when a beginning fits several, or when the document is not a run.

@@ -140,13 +140,8 @@ fn poor(found: impl Into<String>) -> Judged {
     Judged::new(State::Poor, found)
 }
 
-fn poor_where(is_poor: bool, found: String, remedy: &str) -> Judged {
-    if is_poor { poor(found).remedy(remedy) } else { good(found) }
-}
-
-/// For what other work does: disturbed batches are discarded, and disturbed processes left out.
-fn fair_where(is_fair: bool, found: String, remedy: &str) -> Judged {
-    if is_fair { fair(found).remedy(remedy) } else { good(found) }
+fn good_unless(is_so: bool, state: State, found: String, remedy: &str) -> Judged {
+    if is_so { Judged::new(state, found).remedy(remedy) } else { good(found) }
 }
 
 /// Judges a known value; an unknown one is passed on with its reason.
@@ -188,12 +183,13 @@ pub fn of_moment(run: &Run) -> Vec<Check> {
             // The average includes the last minutes, and our own last run: it counts only where other tasks run now.
             let others = facts::number(facts, "running.before").is_none_or(|running| running > 1.0);
             let is_busy = others && load > BUSY * processors.unwrap_or(1.0);
-            fair_where(is_busy, found, "Stop what else runs, and wait a minute.")
+            // Disturbed batches are discarded, and disturbed processes left out.
+            good_unless(is_busy, State::Fair, found, "Stop what else runs, and wait a minute.")
         }),
         of_number(facts, "pressure", "pressure.cpu.before", |percent| {
             let found = format!("some task waited for a processor {percent:.1} % of the last ten seconds");
             let remedy = "Stop what else runs, or choose a quieter processor with --cpu.";
-            fair_where(percent > PRESSED, found, remedy)
+            good_unless(percent > PRESSED, State::Fair, found, remedy)
         }),
         of_number(facts, "quota", "throttled.after", |_| match grown(facts, "throttled") {
             Some(times) if times > 0.0 => {
@@ -208,7 +204,7 @@ pub fn of_moment(run: &Run) -> Vec<Check> {
                 let share = figures::percent(stolen);
                 let found = format!("{share} of the processors' time went to other guests meanwhile");
                 let remedy = "Measure when the host is quieter, or on one of your own.";
-                poor_where(stolen > STOLEN, found, remedy)
+                good_unless(stolen > STOLEN, State::Poor, found, remedy)
             }
         }),
         of(facts, "clock", facts::CLOCK, |_| {
