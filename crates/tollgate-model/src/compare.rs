@@ -7,13 +7,16 @@
 mod alternated;
 mod counted;
 mod facts;
+mod halves;
 mod index;
 mod paired;
 mod rounds;
 mod rows;
 mod runs;
 mod sides;
+mod spread;
 mod threshold;
+mod total;
 mod turns;
 
 use std::fmt;
@@ -25,11 +28,14 @@ use crate::run::Run;
 use crate::stats::Interval;
 use index::Index;
 
-pub use alternated::{Neighbours, neighbours};
+pub use alternated::{Neighbours, QUANTITY, neighbours};
 pub use facts::{FactDifference, is_volatile};
+pub use halves::Halves;
 pub use paired::{Paired, paired, paired_rows};
-pub use rows::{Alternation, Comparison, NotCompared, Row};
-pub use threshold::{LEAST_ALTERNATED, LEAST_THRESHOLD, MOST_EXCUSE, SAME_ALTERNATED};
+pub use rows::{Alternation, Comparison, NotCompared, Row, interval_name};
+pub use spread::{Basis, Spread, is_of_machine};
+pub use threshold::{LEAST_THRESHOLD, MOST_EXCUSE, margin};
+pub use total::{CONFIDENCE_OF_TOTAL, Total};
 
 /// Values that may differ by more than this are never the same, however high the threshold.
 pub const MOST_SAME: f64 = 0.05;
@@ -44,8 +50,14 @@ pub fn compare(base: &Run, other: &Run) -> Comparison {
 }
 
 /// The same where no relative difference of up to `asked` counts: no row's threshold is lower, and a row whose whole interval lies
-/// within `asked` is the same. Of times it changes nothing up to [`LEAST_THRESHOLD`], where turns alternated up to [`LEAST_ALTERNATED`]; counts have no other threshold.
+/// within `asked` is the same. Of times that were not alternated it changes nothing up to [`LEAST_THRESHOLD`]; counts have no other
+/// threshold. See [`margin`] for turns that alternated.
 pub fn compare_above(base: &Run, other: &Run, asked: f64) -> Comparison {
+    compare_knowing(base, other, asked, &Spread::default())
+}
+
+/// The same where it is known how far runs of the machine lie apart.
+pub fn compare_knowing(base: &Run, other: &Run, asked: f64, spread: &Spread) -> Comparison {
     let is_counting = counted::is_counting(base) || counted::is_counting(other);
     // What disturbs a turn disturbs its neighbour too.
     if alternated::share_turns(base, other) && !is_counting {
@@ -53,7 +65,7 @@ pub fn compare_above(base: &Run, other: &Run, asked: f64) -> Comparison {
     }
     let (disturbed_base, disturbed_other) = (Disturbance::of(base), Disturbance::of(other));
     let (base, other) = (disturbed_base.left_out(base), disturbed_other.left_out(other));
-    runs::unpaired(&Index::new(&base), &Index::new(&other), asked)
+    runs::unpaired(&Index::new(&base), &Index::new(&other), asked, spread)
 }
 
 /// The result of a comparison of two values.
@@ -64,6 +76,12 @@ pub enum Verdict {
     Faster,
     /// Slower by more than the threshold.
     Slower,
+    /// Faster, perhaps by less than the margin: by how much is open.
+    #[serde(rename = "somewhat faster")]
+    SomewhatFaster,
+    /// Slower, perhaps by less than the margin: by how much is open.
+    #[serde(rename = "somewhat slower")]
+    SomewhatSlower,
     /// Any difference is within the threshold.
     Same,
     /// No significant difference, and none excluded.
@@ -78,7 +96,23 @@ impl Verdict {
         Self::by(interval, threshold, MOST_SAME)
     }
 
-    /// The same with another limit in the place of [`MOST_SAME`].
+    /// The verdict where turns alternated: slower if all of the interval is above 1 + `margin` and 1 + `controls`; the same if all of
+    /// it is within the margin; somewhat slower if all of it is above 1 + `controls`. Likewise faster.
+    fn by_margin(interval: Interval, margin: f64, controls: f64) -> Self {
+        let is_above = |by: f64| interval.low > 1.0 + by;
+        let is_below = |by: f64| interval.high < 1.0 / (1.0 + by);
+        let beyond = margin.max(controls);
+        match interval.low >= 1.0 / (1.0 + margin) && interval.high <= 1.0 + margin {
+            true => Self::Same,
+            false if is_above(beyond) => Self::Slower,
+            false if is_below(beyond) => Self::Faster,
+            false if is_above(controls) => Self::SomewhatSlower,
+            false if is_below(controls) => Self::SomewhatFaster,
+            false => Self::Inconclusive,
+        }
+    }
+
+    /// As [`Verdict::of`], with another limit in the place of [`MOST_SAME`].
     fn by(interval: Interval, threshold: f64, most_same: f64) -> Self {
         let within =
             |threshold: f64| interval.low >= 1.0 / (1.0 + threshold) && interval.high <= 1.0 + threshold;
@@ -93,8 +127,23 @@ impl Verdict {
         }
     }
 
-    /// Whether it is a significant difference.
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::Slower,
+        Self::SomewhatSlower,
+        Self::Faster,
+        Self::SomewhatFaster,
+        Self::Same,
+        Self::Inconclusive,
+    ];
+
+    /// Whether it is a significant difference, of whatever size.
     pub fn is_difference(self) -> bool {
+        !matches!(self, Self::Same | Self::Inconclusive)
+    }
+
+    /// Whether it is a difference of more than the margin.
+    pub fn is_beyond_margin(self) -> bool {
         matches!(self, Self::Faster | Self::Slower)
     }
 }
@@ -120,6 +169,12 @@ fn figure(value: f64) -> String {
         size if size == 0.0 || (1e-3..1e6).contains(&size) => format!("{value:.3}"),
         _ => format!("{value:.2e}"),
     }
+}
+
+/// `0.3 %`, `1 %`.
+fn percent(share: f64) -> String {
+    let text = format!("{:.1}", share * 100.0);
+    format!("{} %", text.strip_suffix(".0").unwrap_or(&text))
 }
 
 fn spans_threshold(interval: Interval, threshold: f64) -> String {

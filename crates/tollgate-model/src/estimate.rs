@@ -25,7 +25,8 @@ pub struct Estimate {
     /// Its interval at [`CONFIDENCE`]; the median is always in it. None with fewer than [`ENOUGH_PROCESSES`], and
     /// none of zero width: such samples do not tell where the median of the next run lies. None of counts, which have no noise.
     ///
-    /// It is the interval of the processes' medians in the order of time, see [`stats::series_interval`]. A process
+    /// It is the interval of the processes' medians in the order of time, see [`stats::series_interval`]; of executions, which end when
+    /// it is narrow, that of all looks together, see [`stats::anytime_interval`]. A process
     /// keeps its page placement, its core and often its level for life, so its samples are not independent of each other:
     /// an interval of thousands of samples would be far too narrow for a new process. Neighbouring processes share the
     /// machine's pace.
@@ -101,7 +102,12 @@ impl Level {
     pub(crate) fn of(measured: &Measured) -> Option<Self> {
         let process_medians: Vec<f64> = measured.by_process().filter_map(stats::median).collect();
         if process_medians.len() >= ENOUGH_PROCESSES {
-            let span = stats::series_interval(&process_medians, paces(measured.span_ns), CONFIDENCE)?;
+            let by_time = || stats::series_interval(&process_medians, paces(measured.span_ns), CONFIDENCE);
+            let of_all_looks = || stats::ranked_interval(&process_medians, CONFIDENCE);
+            let span = match measured.is_of_executions() {
+                true => of_all_looks().or_else(by_time),
+                false => by_time(),
+            }?;
             let (median, interval) =
                 (stats::median(&process_medians)?, Some(span).filter(|span| span.low < span.high));
             let interval = interval.filter(|_| !measured.is_count());

@@ -437,6 +437,11 @@ impl Measured {
         })
     }
 
+    /// Whether its processes are executions, with a round each.
+    pub(crate) fn is_of_executions(&self) -> bool {
+        self.processes.iter().all(|process| process.rounds == 1)
+    }
+
     /// The samples process by process, each with the number of its round.
     pub fn by_round(&self) -> impl Iterator<Item = impl Iterator<Item = (u32, f64)>> {
         self.processes

@@ -2,18 +2,19 @@
 //!
 //! No figure of tollgate's own is a mean: one interrupt changes a mean and leaves a median.
 
+mod anytime;
 mod correlation;
 mod interval;
 mod modes;
-mod narrower;
 mod normal;
 mod order;
 mod series;
 mod shift;
-mod signed;
+mod total;
 mod trend;
 mod trimmed;
 
+pub use anytime::{anytime_interval, settled_interval};
 pub use interval::{Interval, median_interval};
 pub use modes::{Mode, modes};
 pub use order::{median, quantile};
@@ -21,11 +22,12 @@ pub use series::{Drift, drift, effective_number, series_interval};
 pub use shift::{Shift, shift};
 pub use trimmed::trimmed_mean;
 
+pub(crate) use anytime::{Ends, FEWEST, ranked_interval};
 pub(crate) use correlation::rank_correlation;
 pub(crate) use interval::sign_test_rank;
 pub(crate) use modes::modes_of_sorted;
-pub(crate) use narrower::narrower_centre;
+pub(crate) use normal::{normal_quantile, student};
 pub(crate) use order::{inner, median_of, sorted};
 pub(crate) use shift::share_not_above;
-pub(crate) use signed::{Centre, FEWEST_PAIRS, centre};
+pub(crate) use total::ratio_of_totals;
 pub(crate) use trend::slope;

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 use support::alternated::{measured_in_turns, part};
 use support::{measured_with_discards, run_of};
-use tollgate_model::compare::{LEAST_ALTERNATED, Paired, Row, Verdict, compare, paired, paired_rows};
+use tollgate_model::compare::{Paired, Row, Verdict, compare, margin, paired, paired_rows};
 use tollgate_model::estimate::{Estimate, Reading, detection_limit, reading};
 use tollgate_model::stats::{Interval, shift};
 use tollgate_model::{Case, Measured, Outcome, Provenance, Run, Unit};
@@ -143,7 +143,7 @@ fn assert_paired(paired: &Paired, case: &Measured) {
 }
 
 fn assert_alternated(row: &Row) {
-    assert!(row.threshold >= LEAST_ALTERNATED);
+    assert!(row.threshold >= margin(0.0));
     assert_eq!(row.why.is_some(), row.verdict == Verdict::Inconclusive, "{row:?}");
     assert!(row.interval.is_none_or(|interval| interval.contains(row.ratio)), "{row:?}");
     assert!(row.interval.is_some() || row.verdict == Verdict::Inconclusive, "{row:?}");
@@ -214,7 +214,7 @@ proptest! {
             }
         }
         let comparison = compare(&base, &other);
-        assert_finite(&comparison, &["base", "other", "interval", "p99", "why", "pace", "alternation", "adds_interval", "correlation", "narrowed"]);
+        assert_finite(&comparison, &["base", "other", "interval", "p99", "why", "pace", "alternation", "total", "halves", "total", "adds_interval", "correlation", "narrowed"]);
         prop_assert!(comparison.pace.is_none_or(|(base, other)| base.is_finite() && other.is_finite()));
         for row in &comparison.rows {
             let [base, other] = [&base, &other]
@@ -260,7 +260,7 @@ proptest! {
         let back = compare(&other, &base);
         prop_assert!(comparison.is_alternated && back.is_alternated && comparison.pace.is_none());
         let may_be_null =
-            ["base", "other", "interval", "why", "pace", "alternation", "adds_interval", "correlation", "narrowed"];
+            ["base", "other", "interval", "why", "pace", "alternation", "total", "spread", "halves", "total", "adds_interval", "correlation", "narrowed"];
         assert_finite(&comparison, &may_be_null);
         prop_assert_eq!(comparison.rows.len(), back.rows.len());
         for row in &comparison.rows {

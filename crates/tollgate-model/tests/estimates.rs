@@ -5,7 +5,7 @@
 mod support;
 
 use support::{Random, measured, run_of};
-use tollgate_model::compare::{Verdict, compare, paired, paired_rows};
+use tollgate_model::compare::{Spread, Verdict, compare, compare_knowing, paired, paired_rows};
 use tollgate_model::estimate::{Estimate, Reading, detection_limit, reading};
 use tollgate_model::own::{CONTROL, EMPTY_LOOP, RAW_LOOP};
 use tollgate_model::stats::Interval;
@@ -117,7 +117,7 @@ fn two_runs_get_the_verdicts_that_they_should() {
         run_with(&[("entry/a", steady(100.0)), ("entry/b", steady(100.0)), ("entry/c", steady(100.0))]);
     let other =
         run_with(&[("entry/a", steady(150.0)), ("entry/b", steady(60.0)), ("entry/c", steady(100.1))]);
-    let rows = compare(&base, &other).rows;
+    let rows = compare_knowing(&base, &other, 0.0, &as_steady(&base)).rows;
     assert_eq!(
         rows.iter().map(|row| row.verdict).collect::<Vec<_>>(),
         [Verdict::Slower, Verdict::Faster, Verdict::Same]
@@ -128,8 +128,43 @@ fn two_runs_get_the_verdicts_that_they_should() {
     assert_eq!(serde_json::to_string(&Verdict::Inconclusive).unwrap(), "\"inconclusive\"");
 }
 
+/// Other runs of the machine, which do not differ.
+fn as_steady(base: &Run) -> Spread {
+    Spread::of([base; 5])
+}
+
+/// Of machines whose runs lie up to twice apart there is no verdict about half as much again, and the way to one is said.
+#[test]
+fn without_other_runs_a_difference_is_more_than_twice() {
+    let base = run_with(&[("entry/a", steady(100.0)), ("entry/b", steady(100.0))]);
+    let other = run_with(&[("entry/a", steady(150.0)), ("entry/b", steady(300.0))]);
+    let found = compare(&base, &other);
+    let verdicts: Vec<_> = found.rows.iter().map(|row| row.verdict).collect();
+    assert_eq!(verdicts, [Verdict::Inconclusive, Verdict::Slower]);
+    let Interval { low, high } = found.rows[0].interval.unwrap();
+    assert!((low - 0.75).abs() < 0.01 && (high - 3.0).abs() < 0.02, "{low} {high}");
+    assert!(found.method(0.0).contains("up to 2 × apart, as fewer than 3 others"), "{}", found.method(0.0));
+    let known = compare_knowing(&base, &other, 0.0, &as_steady(&base));
+    assert!(known.rows.iter().all(|row| row.verdict == Verdict::Slower));
+    assert!(known.method(0.0).contains("as far apart as 5 others"), "{}", known.method(0.0));
+    assert_eq!(known.interval_name(), "99.9 % CI");
+}
+
+/// Whatever its figures are.
+#[test]
+fn a_run_is_the_same_as_itself_in_every_row() {
+    let run = run_with(&[
+        (EMPTY_LOOP, empty_loop()),
+        ("entry/a", steady(0.1)),
+        ("entry/b", measured("entry", &[vec![1.0]])),
+    ]);
+    let rows = compare(&run, &run).rows;
+    assert!(rows.len() == 2 && rows.iter().all(|row| row.verdict == Verdict::Same), "{rows:?}");
+}
+
 fn only_row(base: &[(&str, Measured)], other: &[(&str, Measured)]) -> tollgate_model::compare::Row {
-    let mut rows = compare(&run_with(base), &run_with(other)).rows;
+    let base = run_with(base);
+    let mut rows = compare_knowing(&base, &run_with(other), 0.0, &as_steady(&base)).rows;
     assert_eq!(rows.len(), 1);
     rows.remove(0)
 }
@@ -143,7 +178,8 @@ fn an_inconclusive_row_says_why() {
         row.why.unwrap()
     };
     let three = || measured("entry", &about(&[300.0, 301.0, 302.0]));
-    assert_eq!(why(three(), three()), "too few processes: 3 in the base and 3 in the other");
+    let others = measured("entry", &about(&[300.0, 301.0, 303.0]));
+    assert_eq!(why(three(), others), "too few processes: 3 in the base and 3 in the other");
     assert_eq!(why(steady(-1.0), steady(1.0)), "the median of a process is not above zero");
     assert!(why(steady(1.0), Measured { unit: Unit::Cycles, ..steady(1.0) }).contains("cycles"));
     assert!(
@@ -187,7 +223,7 @@ fn below_the_detection_limit_there_is_no_ratio() {
     assert_eq!((row.verdict, row.base, row.ratio, row.interval), (Verdict::Inconclusive, None, 1.0, None));
     assert!(row.other.is_some());
     assert!(row.why.unwrap().starts_with("below the detection limit in the base: < 0.4"));
-    let row = only_row(&small(0.1), &small(0.1));
+    let row = only_row(&small(0.1), &small(0.11));
     assert_eq!(row.verdict, Verdict::Inconclusive);
     assert!(row.why.unwrap().starts_with("below the detection limit in both: < 0.4"));
 }

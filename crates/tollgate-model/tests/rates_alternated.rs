@@ -6,15 +6,20 @@ mod support;
 
 use support::Random;
 use support::alternated::{Noise, USUAL, session};
-use tollgate_model::compare::{Verdict, compare};
+use tollgate_model::compare::{Verdict, compare_above};
 
 /// What became of the rows of some sessions.
 #[derive(Debug, Default, Clone, Copy)]
 struct Rates {
     rows: usize,
+    /// Slower, by whatever amount.
     slower: usize,
     faster: usize,
+    /// Either of them, by more than the margin.
+    beyond: usize,
     same: usize,
+    /// The base against itself.
+    itself: [usize; 2],
     /// Sum of the intervals' widths.
     width: f64,
     narrowed: f64,
@@ -28,16 +33,23 @@ impl Rates {
 }
 
 fn rates(seed: u64, sessions: usize, rows: usize, noise: Noise, ratio: f64) -> Rates {
+    rates_above(seed, sessions, rows, noise, ratio, 0.0)
+}
+
+fn rates_above(seed: u64, sessions: usize, rows: usize, noise: Noise, ratio: f64, asked: f64) -> Rates {
     let mut random = Random(seed);
     let mut rates = Rates::default();
     for _ in 0..sessions {
         let (base, other) = session(&mut random, noise, rows, ratio);
-        let comparison = compare(&base, &other);
-        assert!(comparison.is_alternated);
+        let comparison = compare_above(&base, &other, asked);
+        let halves = comparison.halves.unwrap();
+        rates.itself[0] += halves.same;
+        rates.itself[1] += halves.different.len();
         for row in comparison.rows {
             rates.rows += 1;
-            rates.slower += usize::from(row.verdict == Verdict::Slower);
-            rates.faster += usize::from(row.verdict == Verdict::Faster);
+            rates.beyond += usize::from(row.verdict.is_beyond_margin());
+            rates.slower += usize::from(matches!(row.verdict, Verdict::Slower | Verdict::SomewhatSlower));
+            rates.faster += usize::from(matches!(row.verdict, Verdict::Faster | Verdict::SomewhatFaster));
             rates.same += usize::from(row.verdict == Verdict::Same);
             rates.width += row.interval.map_or(f64::NAN, |interval| interval.high - interval.low);
             if let Some(narrowed) = row.alternation.and_then(|turns| turns.narrowed) {
@@ -79,7 +91,7 @@ fn equal_environments_are_called_different_once_in_a_thousand_at_most() {
             continue;
         }
         let found = rates(seed, 3, 40, short(noise), 1.0);
-        called += found.slower + found.faster;
+        called += found.slower + found.faster + found.itself[1];
         rows += found.rows;
     }
     assert!(rows >= 1000 && called <= 1, "{called} of {rows}");
@@ -102,46 +114,55 @@ fn the_only_row_is_called_different_once_in_a_thousand_at_most() {
 fn on_the_usual_machine_half_a_percent_is_found_and_equal_rows_are_the_same() {
     let usual = Noise { turns: 16, ..USUAL };
     let equal = rates(40, 1, 40, usual, 1.0);
-    assert!(equal.share(equal.same) >= 0.95, "{equal:?}");
-    let found = [1.005, 1.01].map(|ratio| rates(41, 1, 40, usual, ratio));
-    assert!(found[0].share(found[0].slower) >= 0.65 && found[0].faster == 0, "{found:?}");
-    assert!(found[1].share(found[1].slower) >= 0.98 && found[1].faster == 0, "{found:?}");
-    let found = rates(42, 1, 40, usual, 1.0 / 1.01);
-    assert!(found.share(found.faster) >= 0.98 && found.slower == 0, "{found:?}");
+    assert!(equal.share(equal.same) >= 0.85, "{equal:?}");
+    // The margin is a hundredth, and half of that is within it.
+    let found = [1.005, 1.01, 1.03].map(|ratio| rates(41, 1, 40, usual, ratio));
+    assert!(found[0].faster == 0 && found[0].beyond == 0, "{found:?}");
+    assert!(found[1].share(found[1].slower) >= 0.9 && found[1].beyond == 0, "{found:?}");
+    assert!(found[2].share(found[2].beyond) >= 0.98 && found[2].faster == 0, "{found:?}");
+    // Where a smaller margin is asked for, a hundredth is beyond it.
+    let found = rates_above(41, 1, 40, usual, 1.01, 0.001);
+    assert!(found.share(found.beyond) >= 0.7 && found.faster == 0, "{found:?}");
+    let found = rates(42, 1, 40, usual, 1.0 / 1.03);
+    assert!(found.share(found.beyond) >= 0.98 && found.slower == 0, "{found:?}");
     // The machine's pace moves by 30 %: the same two runs, held against each other afterwards.
-    assert!(equal.narrowed > 20.0 * equal.with_narrowed as f64, "{equal:?}");
+    assert!(equal.narrowed > 15.0 * equal.with_narrowed as f64, "{equal:?}");
 }
 
 /// With the base interrupted in 5 of 100 batches and the other in 8, medians differ by less than a tenth of a percent.
 #[test]
 fn a_little_noise_of_one_side_is_no_difference() {
     let found = rates(50, 1, 40, Noise { interrupts: [0.05, 0.08], turns: 16, ..USUAL }, 1.0);
-    assert!(found.slower + found.faster <= 1 && found.share(found.same) >= 0.9, "{found:?}");
+    assert!(found.slower + found.faster <= 1 && found.share(found.same) >= 0.75, "{found:?}");
 }
 
 /// A case whose long batch is due in one turn of 25 has a turn or two in a pair.
 #[test]
 fn rare_batches_are_compared_all_the_same() {
-    let found = rates(60, 1, 20, Noise { due: 4, ..USUAL }, 1.03);
-    assert!(found.share(found.slower) >= 0.95 && found.faster == 0, "{found:?}");
+    let found = rates(60, 1, 20, Noise { due: 4, ..USUAL }, 1.05);
+    assert!(found.share(found.beyond) >= 0.9 && found.faster == 0, "{found:?}");
 }
 
 #[test]
 #[ignore = "prints the table of rates; for a release build"]
 fn table() {
-    println!("machine | width, times narrower | A/A called, same | 0.5 % found, 1 % found, 3 % found");
+    println!(
+        "machine | width, times narrower | A/A called, same | 0.5 %, 1 %, 3 % called slower | 0.5 % above a margin of 0.1 %"
+    );
     for (name, noise) in noises() {
         let equal = rates(1, 30, 40, noise, 1.0);
         let found = [1.005, 1.01, 1.03].map(|ratio| {
             let rates = rates(2, 5, 40, noise, ratio);
             rates.share(rates.slower)
         });
+        let half = rates_above(2, 5, 40, noise, 1.005, 0.001);
         println!(
-            "{name:24} {:.2} % {:5.1} | {:.4} {:.3} | {found:.3?}",
+            "{name:24} {:.2} % {:5.1} | {:.4} {:.3} | {found:.3?} | {:.3}",
             100.0 * equal.width / equal.rows as f64,
             equal.narrowed / equal.with_narrowed as f64,
             equal.share(equal.slower + equal.faster),
             equal.share(equal.same),
+            half.share(half.slower),
         );
     }
 }

@@ -1,51 +1,64 @@
 //! Two environments of one session whose turns alternated, case by case.
 
+use super::halves::{self, Halves};
 use super::index::Index;
+use super::rounds::join;
 use super::rows::{Alternation, Comparison, Row};
 use super::sides::{Side, below_limit, incomparable, joined, missing};
+use super::total::Total;
 use super::turns::Turns;
-use super::{LEAST_ALTERNATED, SAME_ALTERNATED, Verdict, counted, facts, threshold};
+use super::{Verdict, counted, facts, margin, percent, threshold};
 use crate::measurement::{Case, Measured};
 use crate::run::Run;
-use crate::stats::{self, Centre, FEWEST_PAIRS, Interval};
+use crate::stats::{self, Ends, FEWEST, Interval};
 
 /// The share of turns that may be without a ratio: more of them are no accidents, and the median of the others is biased.
 const WITHOUT: f64 = 0.05;
 
-/// The threshold of a difference and that of sameness, where no relative difference of up to `asked` counts.
-fn thresholds(asked: f64) -> [f64; 2] {
-    [LEAST_ALTERNATED.max(asked), SAME_ALTERNATED.max(asked)]
-}
+/// What alternated pairs are compared by: the one quantity of all of them, which was chosen before any was looked at.
+pub const QUANTITY: &str = "the median of the pairs' ratios";
 
 /// Executions of two commands, while they are measured.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Neighbours {
-    /// other / base.
+    /// other / base: [`QUANTITY`].
     pub ratio: f64,
-    /// Of the ratio; None with too few pairs.
+    /// Of the ratio, at all looks together; None with too few pairs.
     pub interval: Option<Interval>,
     /// The verdict that a comparison of their runs would have.
     pub verdict: Verdict,
+    /// Whether the pairs are enough for an interval at all looks, and not for one look alone.
+    is_settled: bool,
+}
+
+impl Neighbours {
+    /// Whether measuring may end: the interval is at most so wide, as a share of the ratio, or a tenth of the difference that it shows.
+    pub fn is_precise(&self, precision: f64) -> bool {
+        /// Of a ratio of five nobody asks for a hundredth.
+        const PART: f64 = 0.1;
+        let wanted = precision.max(PART * self.ratio.ln().abs());
+        let width = self.interval.map(|ends| (ends.high / ends.low).ln());
+        self.is_settled && width.is_some_and(|width| width <= wanted)
+    }
 }
 
 /// Executions of which those of one number were neighbours in time, compared pair by pair as [`compare`](super::compare) compares their
 /// runs, as one of `rows` comparisons where no relative difference of up to `asked` counts. None without a pair of times above zero, and
 /// where too many are not.
 pub fn neighbours(base: &[f64], other: &[f64], rows: usize, asked: f64) -> Option<Neighbours> {
-    let logs: Vec<Vec<f64>> = base
-        .iter()
-        .zip(other)
-        .filter(|(base, other)| **base > 0.0 && **other > 0.0)
-        .map(|(base, other)| vec![(other / base).ln()])
-        .filter(|log| log[0].is_finite())
-        .collect();
+    let pairs = base.iter().zip(other).filter(|(base, other)| **base > 0.0 && **other > 0.0);
+    let logs: Vec<f64> =
+        pairs.map(|(base, other)| (other / base).ln()).filter(|log| log.is_finite()).collect();
     let all = base.len().min(other.len());
     if (all - logs.len()) as f64 > WITHOUT * all as f64 {
         return None;
     }
-    let Centre { estimate, interval } = stats::narrower_centre(&logs, confidence_of_each(rows))?;
-    let (verdict, _) = verdict(estimate.exp(), interval, logs.len(), thresholds(asked));
-    Some(Neighbours { ratio: estimate.exp(), interval: interval.map(exp), verdict })
+    let ratio = stats::median(&logs)?.exp();
+    let ends = Ends::of(&logs, confidence_of_each(rows));
+    let interval = ends.and_then(|ends| ends.interval(&logs)).map(exp);
+    let margins = Margins { margin: margin(asked), controls: 0.0 };
+    let (verdict, _) = margins.verdict(interval, logs.len(), Total::of(base, other).as_ref());
+    Some(Neighbours { ratio, interval, verdict, is_settled: ends.is_some_and(Ends::is_settled) })
 }
 
 /// Whether two runs are environments of one session, and process i and round r of both were neighbours in time.
@@ -61,45 +74,87 @@ pub(super) fn share_turns(base: &Run, other: &Run) -> bool {
 /// Case by case, turn with turn ("duet benchmarking": Bulej et al., arXiv 2001.05811; "randomized multiple interleaved trials":
 /// Abedi & Brecht, ICPE 2017).
 ///
-/// Of each pair of processes the medians of ln(other / base) over stretches of the turns that both kept; of these the centre with
-/// its interval, see [`stats::centre`], corrected for the number of rows. A process keeps its pages and its level for life, so
-/// stretches of one pair of processes may be alike, and the interval is as wide as the pairs differ.
+/// Of each pair of processes the median of ln(other / base) over the turns that both kept; of these the median with its interval at
+/// all looks together, see [`Ends::of`], corrected for the number of rows. A process keeps its pages and its level for life, so the
+/// interval is as wide as the pairs differ, however many turns they had.
 ///
-/// Slower: the interval lies above 1, and the ratio itself exceeds the threshold; faster likewise. Same: the whole interval lies within
-/// 1 %, or within `asked` where that is more. The threshold is the largest of 0.3 %, `asked`, and the
-/// significant part of the A/A difference of either environment. The processor's speed is that of both.
+/// The verdict is that of [`Margins::verdict`]. Where the base differs from itself there is none, see [`Halves`].
 pub(super) fn alternated(base: &Index<'_>, other: &Index<'_>, asked: f64) -> Comparison {
     let joined = joined(base, other);
-    let [threshold, same] = thresholds(asked);
+    let confidence = confidence_of_each(joined.timed());
     let controls = threshold::of_controls_shown(base).max(threshold::of_controls_shown(other));
-    let judge = Judge {
-        base,
-        other,
-        confidence: confidence_of_each(joined.timed()),
-        threshold: threshold.max(controls),
-        same,
-    };
-    let row = |(case, base, other): (&Case, &Measured, &Measured)| {
+    let judge = Judge { base, other, confidence, margins: Margins { margin: margin(asked), controls } };
+    let row = |(case, base, other): &(&Case, &Measured, &Measured)| {
         counted::row(case, base, other, asked).unwrap_or_else(|| judge.row(case, base, other))
     };
+    let mut rows: Vec<Row> = joined.cases.iter().map(row).collect();
+    let halves = Halves::of(joined.cases.iter().map(|(case, base, _)| (*case, *base)), base.run, asked);
+    halves::withhold(&mut rows, &halves);
     Comparison {
-        rows: joined.cases.into_iter().map(row).collect(),
+        rows,
         not_compared: joined.not_compared,
         pace: None,
         only_base: missing(base, other),
         only_other: missing(other, base),
         facts: facts::differences(&base.run.facts, &other.run.facts),
         is_alternated: true,
+        confidence,
+        spread: None,
+        halves: Some(halves),
     }
 }
 
-/// The confidence of each of `rows` intervals: all of them hold together with 95 %, and each alone misses at most once in 4,000. One
-/// in a thousand rows without a difference may be called different, with any number of rows; the rest is for what the intervals
-/// assume and processes do not keep to.
-fn confidence_of_each(rows: usize) -> f64 {
+/// The confidence of each of `rows` intervals: all of them hold together with 95 %, and each alone misses at most once in a thousand,
+/// at whatever looks.
+pub(super) fn confidence_of_each(rows: usize) -> f64 {
     const TOGETHER: f64 = 0.05;
-    const EACH: f64 = 1.0 / 4000.0;
+    const EACH: f64 = 1.0 / 1000.0;
     1.0 - (TOGETHER / rows.max(1) as f64).min(EACH)
+}
+
+/// What a difference is held against.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Margins {
+    /// No relative difference of up to this counts.
+    pub(super) margin: f64,
+    /// By how much equal code was seen to differ inside an environment.
+    pub(super) controls: f64,
+}
+
+impl Margins {
+    /// By the whole interval alone, so that one of them holds: slower or faster, all of it beyond the margin and the controls; the
+    /// same, all of it within the margin; slower or faster by an amount that is open, 1 and what the controls show outside it;
+    /// inconclusive. Totals that are not shown to be the same make nothing the same. With the reason of the last.
+    pub(super) fn verdict(
+        self,
+        interval: Option<Interval>,
+        pairs: usize,
+        total: Option<&Total>,
+    ) -> (Verdict, Option<String>) {
+        let undecided = |why| (Verdict::Inconclusive, Some(why));
+        let Some(interval) = interval else { return undecided(too_few(pairs)) };
+        let verdict = Verdict::by_margin(interval, self.margin, self.controls);
+        match (verdict, total.and_then(|total| total.doubt(self.margin))) {
+            (Verdict::Same, Some(doubt)) => undecided(doubt),
+            (Verdict::Inconclusive, _) => undecided(self.reaches(interval)),
+            _ => (verdict, None),
+        }
+    }
+
+    fn reaches(self, Interval { low, high }: Interval) -> String {
+        let span = format!("the ratio is between {low:.4} and {high:.4}");
+        match low > 1.0 || high < 1.0 {
+            true => format!("{span}, and equal code differed by {}", percent(self.controls)),
+            false => format!("{span}: 1 is in it, and more than {}", percent(self.margin)),
+        }
+    }
+}
+
+fn too_few(pairs: usize) -> String {
+    match pairs < FEWEST {
+        true => format!("too few pairs of processes: {pairs}; an interval needs {FEWEST}"),
+        false => format!("too few independent pairs: of {pairs}, neighbours resemble each other"),
+    }
 }
 
 /// The common basis of all rows of a comparison.
@@ -107,9 +162,16 @@ struct Judge<'a> {
     base: &'a Index<'a>,
     other: &'a Index<'a>,
     confidence: f64,
-    threshold: f64,
-    /// An interval within this is the same.
-    same: f64,
+    margins: Margins,
+}
+
+/// The median of the pairs.
+struct Found {
+    ratio: f64,
+    /// Where the interval of it and of what it adds ends.
+    ends: Option<Ends>,
+    /// Of the ratio.
+    interval: Option<Interval>,
 }
 
 impl Judge<'_> {
@@ -119,47 +181,51 @@ impl Judge<'_> {
         let other = Side::new(self.other, other);
         let comparable = incomparable(base.measured, other.measured);
         let is_comparable = comparable.is_none();
-        let ratio = match comparable.or_else(|| below_limit(&base, &other)) {
+        let found = match comparable.or_else(|| below_limit(&base, &other)) {
             Some(why) => Err(why),
-            None => self.ratio(&turns),
+            None => self.found(&turns),
         };
-        let (ratio, logs, verdict, why) = match ratio {
-            Ok((ratio, logs)) => {
-                let (verdict, why) = self.verdict(ratio, logs, turns.logs.len());
-                match unequal_batches(base.measured, other.measured, ratio) {
-                    Some(doubt) if verdict.is_difference() => {
-                        (ratio, logs, Verdict::Inconclusive, Some(doubt))
-                    }
-                    _ => (ratio, logs, verdict, why),
+        let total = found.as_ref().ok().and_then(|_| self.total(base.measured, other.measured));
+        let (Found { ratio, ends, interval }, verdict, why) = match found {
+            Ok(found) => {
+                let (verdict, why) = self.margins.verdict(found.interval, turns.logs.len(), total.as_ref());
+                match unequal_batches(base.measured, other.measured, found.ratio) {
+                    Some(doubt) if verdict.is_difference() => (found, Verdict::Inconclusive, Some(doubt)),
+                    _ => (found, verdict, why),
                 }
             }
-            Err(why) => (1.0, None, Verdict::Inconclusive, Some(why)),
+            Err(why) => (Found { ratio: 1.0, ends: None, interval: None }, Verdict::Inconclusive, Some(why)),
         };
+        let ends = ends.or_else(|| Ends::of(&turns.differences, self.confidence));
+        let alternation = || self.alternation(&turns, &base, &other, ends, interval);
         Row {
             case: case.clone(),
             base: base.median,
             other: other.median,
             ratio,
-            interval: logs.map(exp),
+            interval,
             verdict,
-            threshold: self.threshold,
+            threshold: self.margins.margin.max(self.margins.controls),
             why,
-            alternation: is_comparable.then(|| self.alternation(&turns, &base, &other, logs)).flatten(),
+            alternation: if is_comparable { alternation() } else { None },
+            total,
         }
     }
 
-    /// Executions of commands may be disturbed as a whole, where turns are so short that most are not.
-    fn centre(&self, pairs: &[Vec<f64>]) -> Option<Centre> {
+    /// Of commands: what one takes in all matters as much as what it usually takes. A batch of an operation leaves out what
+    /// interrupts it, on purpose.
+    fn total(&self, base: &Measured, other: &Measured) -> Option<Total> {
         let is_of_command =
             |index: &Index<'_>| index.run.session.as_ref().is_some_and(|part| part.command.is_some());
-        match is_of_command(self.base) && is_of_command(self.other) {
-            true => stats::narrower_centre(pairs, self.confidence),
-            false => stats::centre(pairs, self.confidence),
+        if !(is_of_command(self.base) && is_of_command(self.other)) {
+            return None;
         }
+        let (base, other): (Vec<f64>, Vec<f64>) = join(base, other).flatten().unzip();
+        Total::of(&base, &other)
     }
 
-    /// The ratio other / base with the interval of its logarithm, or why there is none.
-    fn ratio(&self, turns: &Turns) -> Result<(f64, Option<Interval>), String> {
+    /// The ratio other / base with its interval, or why there is none.
+    fn found(&self, turns: &Turns) -> Result<Found, String> {
         if turns.number == 0 {
             return Err("no turn in common".to_owned());
         }
@@ -167,77 +233,40 @@ impl Judge<'_> {
             return Err(format!("not above zero in {} of {} turns", turns.without_ratio, turns.number));
         }
         let too_large = || "the ratio is too large or too small for a number".to_owned();
-        let Centre { estimate, interval } = self.centre(&turns.logs).ok_or_else(too_large)?;
-        let ratio = estimate.exp();
-        let ends = interval.map_or([ratio; 2], |logs| [logs.low.exp(), logs.high.exp()]);
-        if [ratio, ends[0], ends[1]].iter().all(|end| end.is_normal()) {
-            Ok((ratio, interval))
-        } else {
-            Err(too_large())
+        let ratio = stats::median(&turns.logs).ok_or_else(too_large)?.exp();
+        let ends = Ends::of(&turns.logs, self.confidence);
+        let interval = ends.and_then(|ends| ends.interval(&turns.logs)).map(exp);
+        let of_interval = interval.map_or([ratio; 2], |interval| [interval.low, interval.high]);
+        match [ratio, of_interval[0], of_interval[1]].iter().all(|end| end.is_normal()) {
+            true => Ok(Found { ratio, ends, interval }),
+            false => Err(too_large()),
         }
     }
 
-    fn verdict(&self, ratio: f64, logs: Option<Interval>, pairs: usize) -> (Verdict, Option<String>) {
-        verdict(ratio, logs, pairs, [self.threshold, self.same])
-    }
-
-    /// None without a turn in common.
+    /// None without a turn in common. What is added has the ends of the ratio: the two exclude nothing and 1 together.
     fn alternation(
         &self,
         turns: &Turns,
         base: &Side<'_>,
         other: &Side<'_>,
-        logs: Option<Interval>,
+        ends: Option<Ends>,
+        interval: Option<Interval>,
     ) -> Option<Alternation> {
-        let Centre { estimate, interval } = self.centre(&turns.differences)?;
         Some(Alternation {
-            adds: estimate,
-            adds_interval: interval,
+            adds: stats::median(&turns.differences)?,
+            adds_interval: ends.and_then(|ends| ends.interval(&turns.differences)),
             pairs: turns.differences.len(),
             turns: turns.number,
             correlation: turns.correlation,
-            narrowed: logs.and_then(|logs| self.narrowed(base, other, logs)),
+            narrowed: interval.and_then(|interval| self.narrowed(base, other, interval)),
         })
     }
 
     fn narrowed(&self, base: &Side<'_>, other: &Side<'_>, paired: Interval) -> Option<f64> {
         let unpaired = stats::shift(&base.logs, &other.logs, self.confidence)?.interval?;
-        let times = (unpaired.high - unpaired.low) / (paired.high - paired.low);
+        let times = (unpaired.high - unpaired.low) / (paired.high / paired.low).ln();
         times.is_finite().then_some(times)
     }
-}
-
-/// The verdict by an interval of the logarithm of the ratio, and why it is inconclusive.
-fn verdict(
-    ratio: f64,
-    logs: Option<Interval>,
-    pairs: usize,
-    [threshold, same]: [f64; 2],
-) -> (Verdict, Option<String>) {
-    let undecided = |why| (Verdict::Inconclusive, Some(why));
-    let Some(interval) = logs.map(exp) else {
-        return undecided(format!("too few pairs of processes: {pairs}; an interval needs {FEWEST_PAIRS}"));
-    };
-    let Interval { low, high } = interval;
-    let beyond = 1.0 + threshold;
-    let is_different = low > 1.0 || high < 1.0;
-    if low > 1.0 && ratio > beyond {
-        return (Verdict::Slower, None);
-    }
-    if high < 1.0 && ratio < 1.0 / beyond {
-        return (Verdict::Faster, None);
-    }
-    if low >= 1.0 / (1.0 + same) && high <= 1.0 + same {
-        return (Verdict::Same, None);
-    }
-    let [threshold, same] = [threshold, same].map(percent);
-    undecided(if is_different {
-        format!(
-            "the ratio is between {low:.4} and {high:.4}, and {ratio:.4} is within the threshold, {threshold}"
-        )
-    } else {
-        format!("the ratio is between {low:.4} and {high:.4}: 1 is in it, and more than {same}")
-    })
 }
 
 /// Why a small difference may be that of the batches: what a batch takes beside its operations is shared among them. Sides whose
@@ -250,12 +279,6 @@ fn unequal_batches(base: &Measured, other: &Measured, ratio: f64) -> Option<Stri
         .then(|| format!("a batch has {base} operations in the base and {other} in the other"))
 }
 
-fn exp(logs: Interval) -> Interval {
+pub(super) fn exp(logs: Interval) -> Interval {
     Interval { low: logs.low.exp(), high: logs.high.exp() }
-}
-
-/// `0.3 %`, `1 %`.
-fn percent(share: f64) -> String {
-    let text = format!("{:.1}", share * 100.0);
-    format!("{} %", text.strip_suffix(".0").unwrap_or(&text))
 }

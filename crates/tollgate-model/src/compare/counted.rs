@@ -42,6 +42,7 @@ pub(super) fn row(case: &Case, base: &Measured, other: &Measured, asked: f64) ->
         threshold: asked,
         why,
         alternation: None,
+        total: None,
     })
 }
 

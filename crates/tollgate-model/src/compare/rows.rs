@@ -2,8 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Verdict;
+use super::alternated::QUANTITY;
 use super::facts::FactDifference;
+use super::halves::Halves;
+use super::spread::Basis;
+use super::total::Total;
+use super::{Verdict, margin, percent};
 use crate::measurement::{Case, Unit};
 use crate::stats::Interval;
 
@@ -25,6 +29,45 @@ pub struct Comparison {
     pub facts: Vec<FactDifference>,
     /// Whether the two were measured in alternation, and the rows compare turn with turn.
     pub is_alternated: bool,
+    /// The confidence of each row's interval.
+    pub confidence: f64,
+    /// By what runs that were not alternated may differ though nothing changed; None where turns alternated.
+    pub spread: Option<Basis>,
+    /// The base compared with itself, where turns alternated.
+    pub halves: Option<Halves>,
+}
+
+impl Comparison {
+    /// The name of the intervals: `99.9 % CI`.
+    pub fn interval_name(&self) -> String {
+        interval_name(self.confidence)
+    }
+
+    /// How the two were compared, where no relative difference of up to `asked` counts: sentences.
+    pub fn method(&self, asked: f64) -> String {
+        let level = self.interval_name();
+        match &self.spread {
+            Some(basis) => format!(
+                "Not alternated, unpaired: medians of processes; {level}s, corrected for the number of rows; {basis}."
+            ),
+            None => {
+                let is_open = |row: &Row| row.verdict.is_difference() && !row.verdict.is_beyond_margin();
+                let somewhat = match self.rows.iter().any(is_open) {
+                    true => format!(" Somewhat: perhaps by less than {}.", percent(margin(asked))),
+                    false => String::new(),
+                };
+                format!(
+                    "Alternated, paired: {QUANTITY}; {level}s at all looks together, corrected for the number of rows.{somewhat}"
+                )
+            }
+        }
+    }
+}
+
+/// The level that an interval has, without what would be rounded up: `99.9 % CI`, `99.97 % CI`.
+pub fn interval_name(confidence: f64) -> String {
+    let hundredths = (confidence * 1e4 + 1e-6).floor() / 100.0;
+    format!("{hundredths} % CI")
 }
 
 /// A case that is counted on one side and timed on the other: the two have no ratio.
@@ -48,12 +91,13 @@ pub struct Row {
     pub base: Option<f64>,
     /// Its estimate in the other, likewise.
     pub other: Option<f64>,
-    /// other / base: the Hodges-Lehmann estimate over the logarithms of the processes' medians, so it need not
-    /// be the ratio of the two estimates to the last digit. 1 where there is no ratio: a value is below the
+    /// other / base: of turns that alternated the median of the pairs' ratios, see [`QUANTITY`](super::QUANTITY); else the
+    /// Hodges-Lehmann estimate over the logarithms of the processes' medians. It need not be the ratio of the two estimates to the last
+    /// digit. 1 where there is no ratio: a value is below the
     /// detection limit or not above zero, or the two are not comparable; `interval` is None then. Of counts it is the ratio of the
     /// estimates.
     pub ratio: f64,
-    /// Of the ratio; corrected for the number of rows. None: too few processes, or no ratio, or counts.
+    /// Of the ratio, at [`Comparison::confidence`]. None: too few processes, or no ratio, or counts.
     pub interval: Option<Interval>,
     /// The verdict.
     pub verdict: Verdict,
@@ -63,12 +107,14 @@ pub struct Row {
     pub why: Option<String>,
     /// What the turns showed, where the two environments were measured in alternation.
     pub alternation: Option<Alternation>,
+    /// The totals of the executions, where two commands were compared.
+    pub total: Option<Total>,
 }
 
 /// What the turns of two environments showed of a case. Every figure is finite.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Alternation {
-    /// The median of the differences other - base, in the unit of the samples.
+    /// The median of the pairs' differences other - base, in the unit of the samples.
     pub adds: f64,
     /// Of the differences; corrected as the ratio's. None where there are too few pairs of processes.
     pub adds_interval: Option<Interval>,

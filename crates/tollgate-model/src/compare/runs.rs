@@ -3,8 +3,9 @@
 use super::index::Index;
 use super::rows::{Comparison, Row};
 use super::sides::{Side, below_limit, incomparable, joined, missing};
+use super::spread::Spread;
 use super::threshold::{self, Pace};
-use super::{LEAST_THRESHOLD, MOST_SAME, Verdict, confidence_of_each, counted, facts, spans_threshold};
+use super::{LEAST_THRESHOLD, MOST_SAME, Verdict, alternated, counted, facts, spans_threshold};
 use crate::measurement::{Case, Measured};
 use crate::stats::{self, Interval};
 
@@ -12,7 +13,8 @@ use crate::stats::{self, Interval};
 ///
 /// The interval of a row is that of the Mann-Whitney test on the logarithms of the processes' medians in the order of
 /// time, see [`stats::shift`], corrected for the number of rows by Bonferroni's inequality. Where the processes are too
-/// few for that correction but enough for an error of 1 in 400, the widest interval that they allow is taken.
+/// few for that correction but enough for an error of 1 in 400, the widest interval that they allow is taken. It knows nothing of what
+/// differs between runs, so it is widened to what runs of the machine differ by though nothing changed, see [`Spread`].
 ///
 /// The threshold of a row is the largest of 1 %, `asked`, the A/A difference of either run and the drift within either run;
 /// plus the difference between the two runs in the processor's speed. The A/A difference and the speed excuse twice at most.
@@ -21,15 +23,17 @@ use crate::stats::{self, Interval};
 /// test assumes: on virtual machines a latency has levels that outlast a process, and varies with the neighbours.
 /// So nearly all processes of one run must lie beyond nearly all of the other, and the level of one run must not
 /// be a mode of the other.
-pub(super) fn unpaired(base: &Index<'_>, other: &Index<'_>, asked: f64) -> Comparison {
+pub(super) fn unpaired(base: &Index<'_>, other: &Index<'_>, asked: f64, spread: &Spread) -> Comparison {
     let joined = joined(base, other);
     let judge = Judge {
         base,
         other,
         asked: asked.max(LEAST_THRESHOLD),
-        confidence: confidence_of_each(joined.timed()),
+        confidence: alternated::confidence_of_each(joined.timed()),
         controls: threshold::of_controls(base, None).max(threshold::of_controls(other, None)),
         pace: Pace::between(base, other),
+        spread,
+        is_itself: base.run == other.run,
     };
     let row = |(case, base, other): (&Case, &Measured, &Measured)| {
         counted::row(case, base, other, asked).unwrap_or_else(|| judge.row(case, base, other))
@@ -42,6 +46,9 @@ pub(super) fn unpaired(base: &Index<'_>, other: &Index<'_>, asked: f64) -> Compa
         only_other: missing(other, base),
         facts: facts::differences(&base.run.facts, &other.run.facts),
         is_alternated: false,
+        confidence: judge.confidence,
+        spread: Some(spread.basis()),
+        halves: None,
     }
 }
 
@@ -54,6 +61,9 @@ struct Judge<'a> {
     confidence: f64,
     controls: f64,
     pace: Pace,
+    spread: &'a Spread,
+    /// Whether the two are one run, which is the same as itself.
+    is_itself: bool,
 }
 
 impl Judge<'_> {
@@ -72,7 +82,11 @@ impl Judge<'_> {
             threshold,
             why,
             alternation: None,
+            total: None,
         };
+        if self.is_itself {
+            return row(1.0, Some(Interval { low: 1.0, high: 1.0 }), Verdict::Same, None);
+        }
         let (ratio, interval) = match self.ratio(&base, &other) {
             Ok(found) => found,
             Err(why) => return row(1.0, None, Verdict::Inconclusive, Some(why)),
@@ -85,6 +99,8 @@ impl Judge<'_> {
             );
             return row(ratio, None, Verdict::Inconclusive, Some(why));
         };
+        let between = self.spread.apart(case, self.confidence).exp();
+        let interval = interval.hull(Interval { low: ratio / between, high: ratio * between });
         let (verdict, why) = match Verdict::by(interval, threshold, MOST_SAME.max(self.asked)) {
             Verdict::Inconclusive => (Verdict::Inconclusive, Some(spans_threshold(interval, threshold))),
             Verdict::Same => (Verdict::Same, None),

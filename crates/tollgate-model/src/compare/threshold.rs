@@ -13,11 +13,13 @@ use crate::stats::{self, Interval};
 /// The smallest threshold: no smaller difference is significant.
 pub const LEAST_THRESHOLD: f64 = 0.01;
 
-/// The smallest threshold where turns alternated: the pace of the machine cancels, and what is left of equal code lies within this.
-pub const LEAST_ALTERNATED: f64 = 0.003;
+/// Where turns alternated no relative difference of up to this counts, unless another one is asked for.
+const MARGIN: f64 = 0.01;
 
-/// Where turns alternated, a row whose whole interval lies within this is the same.
-pub const SAME_ALTERNATED: f64 = 0.01;
+/// The relative difference up to which none counts, where turns alternated: what was asked for, or 1 % where that is nothing.
+pub fn margin(asked: f64) -> f64 {
+    if asked > 0.0 { asked } else { MARGIN }
+}
 
 /// The upper bound of each part of a threshold.
 const MOST: f64 = 1e6;
@@ -52,7 +54,7 @@ pub(super) fn of_controls_shown(index: &Index<'_>) -> f64 {
     let shown = controls.filter_map(|(_, control)| {
         let baseline = index.measured_case(control.baseline.as_ref()?)?;
         let Interval { low, high } =
-            stats::centre(&Turns::new(baseline, control).logs, CONFIDENCE)?.interval?;
+            stats::anytime_interval(&Turns::new(baseline, control).logs, CONFIDENCE)?;
         distance(low.max(-high).max(0.0).exp())
     });
     shown.fold(0.0, f64::max).min(MOST_EXCUSE)

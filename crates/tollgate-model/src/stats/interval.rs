@@ -68,6 +68,20 @@ pub(crate) fn sign_test_rank(n: usize, confidence: f64) -> Option<usize> {
     (rank > 0).then_some(rank)
 }
 
+/// The largest k with P(B = k - 1) (n + 1) <= 1 - `confidence` where B is binomial of `n` and one half: that it is ever so for the
+/// number below a median, as `n` grows, is at most as likely as 1 - `confidence`. At least 1; None where even 1 is too much.
+pub(super) fn repeated_rank(n: usize, confidence: f64) -> Option<usize> {
+    let error = 1.0 - confidence;
+    if n == 0 || error.is_nan() || error <= 0.0 {
+        return None;
+    }
+    let mut terms = HalfBinomial::new(n);
+    let first = terms.first;
+    let excluded = (first..n.div_ceil(2)).take_while(|_| terms.next_term() * (n as f64 + 1.0) <= error);
+    let rank = first + excluded.count();
+    (rank > 0).then_some(rank)
+}
+
 /// P(B <= `most`) where B is binomial of `n` and one half.
 pub(crate) fn half_binomial_at_most(n: usize, most: usize) -> f64 {
     let mut terms = HalfBinomial::new(n);
@@ -139,6 +153,23 @@ mod tests {
                 let rank = sign_test_rank(n, confidence).unwrap() as f64;
                 assert!((rank - limit).abs() < 1.5, "n = {n}, {confidence}: {rank} and {limit}");
             }
+        }
+    }
+
+    /// By hand: 2^-14 × 15 is below 0.001, and so are 2^-20 × 20 × 21 and 2^-23 × 253 × 24, while 2^-13 × 14 and 2^-22 × 231 × 23 are not.
+    #[test]
+    fn ranks_that_hold_at_all_looks_are_those_of_robbins() {
+        let found = [13, 14, 20, 22, 23].map(|n| repeated_rank(n, 0.999));
+        assert_eq!(found, [None, Some(1), Some(2), Some(2), Some(3)]);
+        assert_eq!([repeated_rank(7, 0.95), repeated_rank(8, 0.95)], [None, Some(1)]);
+        assert_eq!(
+            (repeated_rank(0, 0.9), repeated_rank(50, 1.0), repeated_rank(50, f64::NAN)),
+            (None, None, None)
+        );
+        for n in [160, 1000, 1001, 20_000, 100_000] {
+            // z is between that of one look, 3.29, and 5.
+            let z = (n as f64 - 2.0 * repeated_rank(n, 0.999).unwrap() as f64) / (n as f64).sqrt();
+            assert!((4.1..5.0).contains(&z), "{n}: {z}");
         }
     }
 

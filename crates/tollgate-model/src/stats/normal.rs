@@ -43,6 +43,13 @@ pub(crate) fn normal_quantile(p: f64) -> f64 {
     }
 }
 
+/// The quantile of Student's distribution of so many degrees of freedom at the level of the normal quantile `z`, by the inverse of
+/// Wallace's approximation (1959).
+pub(crate) fn student(z: f64, freedom: f64) -> f64 {
+    let scaled = z * (8.0 * freedom + 3.0) / (8.0 * freedom + 1.0);
+    (freedom * (scaled * scaled / freedom).exp_m1()).sqrt()
+}
+
 /// Coefficients from the highest power down.
 fn polynomial(coefficients: &[f64], x: f64) -> f64 {
     coefficients.iter().fold(0.0, |sum, coefficient| sum * x + coefficient)
@@ -51,6 +58,17 @@ fn polynomial(coefficients: &[f64], x: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Tables of Student's distribution, two-sided at 5 %, 1 % and 0.1 %.
+    #[test]
+    fn quantiles_of_student_are_the_published_ones() {
+        for (freedom, level, quantile) in
+            [(5.0, 0.05, 2.571), (5.0, 0.01, 4.032), (20.0, 0.001, 3.850), (100.0, 0.01, 2.626)]
+        {
+            let found = student(normal_quantile(1.0 - level / 2.0), freedom);
+            assert!((found / quantile - 1.0).abs() < 0.02, "{freedom} {level}: {found}");
+        }
+    }
 
     #[test]
     fn quantiles_are_the_published_ones() {

@@ -42,41 +42,42 @@ fn product(scores: &[f64], lag: usize) -> f64 {
     scores.iter().zip(&scores[lag..]).map(|(one, later)| one * later).sum()
 }
 
-/// By how much the autocorrelation of `series` raises the variance of its centre by signed ranks, where it is more than chance: 1
-/// where it is not, and where the series is too short to tell. Values that do not resemble their neighbours would seem to by chance
-/// in every second series.
-///
-/// It is more than chance where the first 1, 2, 4, … autocorrelations of the ranks add up to more than 2.6 standard
-/// deviations of such a sum of independent values, as in the variance ratio of Lo & MacKinlay (1988).
-pub(super) fn shown_autocorrelation(series: &[f64]) -> f64 {
-    const SHORTEST: usize = 20;
-    const DEVIATIONS: f64 = 2.6;
-    if series.len() < SHORTEST {
-        return 1.0;
+/// The same of a series that is looked at again and again, by the autocorrelation of its ranks: an estimate that is often too low
+/// would end it at one of those moments. So that of few values counts as higher, by ten times its share of them. With it the
+/// simulations of `tests/rates_however_often.rs` hold for levels that last for a tenth of the series.
+pub(super) fn cautious_number(series: &[f64]) -> f64 {
+    const UNCERTAIN: f64 = 10.0;
+    let number = series.len() as f64;
+    let time = long_autocorrelation_time(&centred_ranks(series));
+    number / ((1.0 + INTERVAL_CAUTION * (time - 1.0)) * (1.0 + UNCERTAIN * time / number))
+}
+
+/// The integrated autocorrelation time over up to half of the scores. Of many scores those of stretches, which have what is
+/// between any two of them.
+fn long_autocorrelation_time(scores: &[f64]) -> f64 {
+    const MOST: usize = 2048;
+    let each = scores.len().div_ceil(MOST).max(1);
+    if each == 1 {
+        return autocorrelation_time_within(scores, scores.len() / 2);
     }
-    let ranks = centred_ranks(series);
-    let variance = product(&ranks, 0);
-    let (mut sum, mut next) = (0.0, 1);
-    for lag in 1..=MOST_LAGS.min(series.len() / 4) {
-        sum += product(&ranks, lag);
-        if lag == next {
-            next *= 2;
-            if sum > DEVIATIONS * variance * (lag as f64 / series.len() as f64).sqrt() {
-                return 1.0 + INTERVAL_CAUTION * (autocorrelation_time(&ranks) - 1.0);
-            }
-        }
-    }
-    1.0
+    let sums: Vec<f64> = scores.chunks_exact(each).map(|stretch| stretch.iter().sum()).collect();
+    let variance = product(scores, 0) / scores.len() as f64 * each as f64;
+    let grown = product(&sums, 0) / sums.len() as f64 / variance.max(f64::MIN_POSITIVE);
+    (grown * autocorrelation_time_within(&sums, sums.len() / 2)).max(1.0)
 }
 
 /// The integrated autocorrelation time of scores about 0, in values; at least 1.
 fn autocorrelation_time(scores: &[f64]) -> f64 {
+    autocorrelation_time_within(scores, MOST_LAGS)
+}
+
+fn autocorrelation_time_within(scores: &[f64], most_lags: usize) -> f64 {
     let variance = product(scores, 0);
     if variance == 0.0 {
         return 1.0;
     }
     let (mut time, mut last) = (-1.0, f64::MAX);
-    for lag in (0..scores.len().saturating_sub(1).min(MOST_LAGS)).step_by(2) {
+    for lag in (0..scores.len().saturating_sub(1).min(most_lags)).step_by(2) {
         let pair = ((product(scores, lag) + product(scores, lag + 1)) / variance).min(last);
         if pair <= 0.0 {
             break;
@@ -144,6 +145,17 @@ mod tests {
         assert_eq!(effective_number(&[1.0; 50]), 50.0);
         assert_eq!(effective_number(&[]), 0.0);
         assert_eq!(effective_number(&[f64::NAN, 1.0]), 2.0);
+    }
+
+    #[test]
+    fn long_series_are_judged_by_their_stretches() {
+        for length in [1, 20, 100] {
+            let levels: Vec<f64> = (0..20_000).map(|at| f64::from(at / length * 7919 % 211)).collect();
+            let time = long_autocorrelation_time(&centred_ranks(&levels));
+            let expected = f64::from(length);
+            assert!((0.5 * expected..2.0 * expected + 1.0).contains(&time), "{length}: {time}");
+        }
+        assert_eq!(long_autocorrelation_time(&[0.0; 5000]), 1.0);
     }
 
     #[test]

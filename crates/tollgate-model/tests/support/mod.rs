@@ -3,6 +3,7 @@
 
 pub mod alternated;
 pub mod between;
+pub mod executions;
 pub mod within;
 
 use tollgate_model::run::{RunId, SCHEMA, Tool};

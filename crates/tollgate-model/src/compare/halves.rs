@@ -1,0 +1,185 @@
+//! A/A inside: the base's own processes in two halves, compared as two environments are.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::alternated::{Margins, confidence_of_each, exp};
+use super::rows::Row;
+use super::{Verdict, margin};
+use crate::measurement::{Case, Measured};
+use crate::own;
+use crate::run::Run;
+use crate::stats::{self, Ends};
+
+/// What the halves of a base's processes are to each other, case by case. Each two processes that follow each other are a pair, of which
+/// one, by chance, is in one half: the noise of the machine is in it, and what one side keeps for a session is not.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Halves {
+    /// Cases that are the same in both.
+    pub same: usize,
+    /// Cases of which that is open.
+    pub open: usize,
+    /// Cases that differ from themselves.
+    pub different: Vec<Case>,
+}
+
+impl Halves {
+    /// Of the base of a session.
+    pub fn of_run(run: &Run) -> Self {
+        Self::of(run.measured().filter(|(case, _)| !case.benchmark.starts_with(own::SUITE)), run, 0.0)
+    }
+
+    pub(super) fn of<'a>(
+        cases: impl Iterator<Item = (&'a Case, &'a Measured)>,
+        base: &Run,
+        asked: f64,
+    ) -> Self {
+        let timed: Vec<_> = cases.filter(|(_, measured)| !measured.is_count()).collect();
+        let confidence = confidence_of_each(timed.len());
+        let margins = Margins { margin: margin(asked), controls: 0.0 };
+        let mut coin = Coin::of(base);
+        let mut halves = Self::default();
+        for (case, measured) in timed {
+            let logs = coin.differences(measured);
+            let interval = Ends::of(&logs, confidence).and_then(|ends| ends.interval(&logs)).map(exp);
+            match margins.verdict(interval, logs.len(), None) {
+                (Verdict::Same, _) => halves.same += 1,
+                (verdict, _) if verdict.is_difference() => halves.different.push(case.clone()),
+                _ => halves.open += 1,
+            }
+        }
+        halves
+    }
+
+    /// Its cases.
+    pub fn cases(&self) -> usize {
+        self.same + self.open + self.different.len()
+    }
+
+    /// Both together.
+    pub fn add(&mut self, other: &Self) {
+        self.same += other.same;
+        self.open += other.open;
+        self.different.extend(other.different.iter().cloned());
+    }
+
+    /// Whether so many cases differ from themselves that nothing can be said of any.
+    fn is_failed(&self) -> bool {
+        const SHARE: f64 = 0.05;
+        self.different.len() > 1 && self.different.len() as f64 > SHARE * self.cases() as f64
+    }
+}
+
+/// `A/A: 51 of 51 the same, none different`.
+impl fmt::Display for Halves {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let different = match self.different.len() {
+            0 => "none".to_owned(),
+            some => some.to_string(),
+        };
+        write!(f, "A/A: {} of {} the same, {different} different", self.same, self.cases())?;
+        if self.open > 0 { write!(f, ", {} open", self.open) } else { Ok(()) }
+    }
+}
+
+/// Takes the verdicts of cases that differ from themselves, or of all where these are many.
+pub(super) fn withhold(rows: &mut [Row], halves: &Halves) {
+    for row in rows.iter_mut().filter(|row| row.verdict != Verdict::Inconclusive) {
+        let why = match halves.different.contains(&row.case) {
+            true => "withheld: halves of the base's own processes differ".to_owned(),
+            false if halves.is_failed() => format!("withheld: {halves}"),
+            false => continue,
+        };
+        row.verdict = Verdict::Inconclusive;
+        row.why = Some(why);
+    }
+}
+
+/// Which of two processes is in which half: SplitMix64 of the session's name, so that a session always has the same halves.
+struct Coin(u64);
+
+impl Coin {
+    fn of(run: &Run) -> Self {
+        let name = run.session.as_ref().map_or(run.id.as_ref(), |part| part.id.as_ref());
+        Self(name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        }))
+    }
+
+    fn is_heads(&mut self) -> bool {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) & 1 == 0
+    }
+
+    /// The differences of the logarithms of two processes that follow each other.
+    fn differences(&mut self, measured: &Measured) -> Vec<f64> {
+        let logs: Vec<f64> = measured
+            .by_process()
+            .filter_map(|samples| stats::median(samples).filter(|median| *median > 0.0))
+            .map(f64::ln)
+            .collect();
+        logs.chunks_exact(2)
+            .map(|pair| if self.is_heads() { pair[1] - pair[0] } else { pair[0] - pair[1] })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(benchmark: &str) -> Row {
+        Row {
+            case: Case::plain(benchmark),
+            base: Some(100.0),
+            other: Some(103.0),
+            ratio: 1.03,
+            interval: None,
+            verdict: Verdict::Slower,
+            threshold: 0.01,
+            why: None,
+            alternation: None,
+            total: None,
+        }
+    }
+
+    fn verdicts(halves: &Halves) -> Vec<(Verdict, bool)> {
+        let mut rows = ["entry/a", "entry/b"].map(row);
+        withhold(&mut rows, halves);
+        rows.into_iter().map(|row| (row.verdict, row.why.is_some())).collect()
+    }
+
+    #[test]
+    fn what_differs_from_itself_has_no_verdict() {
+        let of = |same: usize, different: &[&str]| Halves {
+            same,
+            open: 0,
+            different: different.iter().map(|name| Case::plain(*name)).collect(),
+        };
+        let (held, withheld) = ((Verdict::Slower, false), (Verdict::Inconclusive, true));
+        assert_eq!(verdicts(&of(51, &[])), [held, held]);
+        assert_eq!(verdicts(&of(50, &["entry/b"])), [held, withheld]);
+        // Of many that differ nothing else is believed either.
+        assert_eq!(verdicts(&of(20, &["entry/c", "entry/d"])), [withheld, withheld]);
+        assert_eq!(of(51, &[]).to_string(), "A/A: 51 of 51 the same, none different");
+        let open = Halves { open: 3, ..of(2, &["entry/b"]) };
+        assert_eq!(open.to_string(), "A/A: 2 of 6 the same, 1 different, 3 open");
+    }
+
+    /// Processes of two kinds in turn: whichever half one is in, they differ.
+    #[test]
+    fn the_halves_of_a_base_are_drawn() {
+        let measured = |levels: [f64; 2]| {
+            let times = (0..160).map(|at| levels[at % 2] * (1.0 + (at * 7919 % 211) as f64 / 1e6)).collect();
+            Measured::of_executions("versus", crate::measurement::Unit::Nanoseconds, times)
+        };
+        let mut coin = Coin(7);
+        let logs = coin.differences(&measured([1.0, 2.0]));
+        assert_eq!(logs.len(), 80);
+        let above = logs.iter().filter(|log| **log > 0.0).count();
+        assert!((25..55).contains(&above), "{above}");
+    }
+}

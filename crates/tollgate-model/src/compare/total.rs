@@ -1,0 +1,70 @@
+//! What the executions of two commands take in all, beside what they usually take.
+
+use serde::{Deserialize, Serialize};
+
+use super::percent;
+use crate::stats::{self, Interval};
+
+/// The confidence of the interval of a total: it shows what is the same, of which a twentieth may be wrong (Schuirmann, "A Comparison of
+/// the Two One-Sided Tests Procedure and the Power Approach for Assessing the Equivalence of Average Bioavailability", 1987).
+pub const CONFIDENCE_OF_TOTAL: f64 = 0.95;
+
+/// The ratio of the total times of two commands.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Total {
+    /// other / base.
+    pub ratio: f64,
+    /// Of the ratio, at [`CONFIDENCE_OF_TOTAL`] and all looks together, asymptotically. None with too few executions.
+    pub interval: Option<Interval>,
+    /// How the executions of the two are shared among modes, where they are not alike: a clause.
+    pub modes: Option<String>,
+}
+
+impl Total {
+    /// Of executions of which those of one number were neighbours. None without times above zero.
+    pub(super) fn of(base: &[f64], other: &[f64]) -> Option<Self> {
+        let (ratio, interval) = stats::ratio_of_totals(base, other, CONFIDENCE_OF_TOTAL)?;
+        Some(Self { ratio, interval, modes: modes(base, other) })
+    }
+
+    /// Why executions whose medians are the same are not.
+    pub(super) fn doubt(&self, margin: f64) -> Option<String> {
+        let Some(Interval { low, high }) = self.interval else {
+            return Some("too few independent executions for the ratio of their totals".to_owned());
+        };
+        if low >= 1.0 / (1.0 + margin) && high <= 1.0 + margin {
+            return None;
+        }
+        let modes = self.modes.as_ref().map(|modes| format!("; {modes}")).unwrap_or_default();
+        let within = percent(margin);
+        Some(format!(
+            "the medians are the same within {within}, the totals are not shown to be: {:.3} [{low:.3}, {high:.3}]{modes}",
+            self.ratio
+        ))
+    }
+}
+
+/// `near 2.72 × the base's median are 0 % of the base's executions and 20 % of the other's`. None where both have one mode, or the same ones.
+fn modes(base: &[f64], other: &[f64]) -> Option<String> {
+    /// Smaller differences of shares are chance.
+    const APART: f64 = 0.1;
+    let middle = stats::median(base)?;
+    let upper = |times: &[f64]| match stats::modes(times).as_slice() {
+        [_, upper] => Some((upper.at / middle, upper.share)),
+        _ => None,
+    };
+    let near = |times: &[f64], at: f64| {
+        let number = times.iter().filter(|time| (*time / middle / at - 1.0).abs() < 0.05).count();
+        number as f64 / times.len().max(1) as f64
+    };
+    let (at, _) = upper(other).or_else(|| upper(base))?;
+    let [of_base, of_other] = [base, other].map(|times| near(times, at));
+    let share = |share: f64| format!("{:.0} %", share * 100.0);
+    ((of_base - of_other).abs() >= APART).then(|| {
+        format!(
+            "near {at:.2} × the base's median are {} of the base's executions and {} of the other's",
+            share(of_base),
+            share(of_other)
+        )
+    })
+}
