@@ -87,7 +87,7 @@ impl Table {
             }
             Some((&base, others)) => others.iter().all(|&other| {
                 let ratios = self.ratios(case, base, other);
-                let interval = stats::series_interval(&ratios, f64::INFINITY, CONFIDENCE);
+                let interval = stats::settled_interval(&ratios, CONFIDENCE);
                 interval.is_some_and(|interval| (interval.high - interval.low) / 2.0 <= terms.precision)
             }),
             None => true,

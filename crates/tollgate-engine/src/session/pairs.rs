@@ -49,11 +49,11 @@ struct Ratios {
 }
 
 impl Ratios {
-    /// About the half width of the interval that a comparison will have, as an estimate that costs little: the medians' standard
-    /// error times the quantile of its confidence. None with too few pairs.
+    /// About the half width of the interval that a comparison will have, as an estimate that costs little: the standard error of a
+    /// median of these, √(π/2) of a mean's, times the boundary of its confidence. None with too few pairs.
     fn half_width(&self) -> Option<f64> {
-        /// Of a normal distribution, at an error of 1 in 4,000.
-        const QUANTILE: f64 = 3.66;
+        /// 4.3 deviations of a sum of signs at all looks together with an error of 1 in 1,000, from some ten to some thousand pairs.
+        const QUANTILE: f64 = 4.3 * 1.2533;
         let number = self.medians.len();
         if number < ENOUGH_PROCESSES {
             return None;

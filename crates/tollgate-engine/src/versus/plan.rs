@@ -22,7 +22,8 @@ pub struct Plan {
     pub rounds: Rounds,
     /// No round begins after this time.
     pub time: Duration,
-    /// It ends early when every interval is at most so wide: one of less than 1 % that 1 lies near the middle of is the same.
+    /// It ends early when every interval is at most so wide, or a tenth of the difference that it shows: one of less than 1 % that 1 lies
+    /// near the middle of is the same.
     pub precision: f64,
     /// No relative difference of up to this counts, as in a comparison of runs.
     pub asked: f64,

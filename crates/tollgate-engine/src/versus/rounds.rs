@@ -8,6 +8,7 @@
 
 use std::time::{Duration, Instant};
 
+use tollgate_model::estimate::CONFIDENCE;
 use tollgate_model::traced::{Backend, Ended};
 use tollgate_model::{Fact, compare, stats};
 
@@ -471,8 +472,8 @@ impl Run<'_, '_> {
         self.began.elapsed() >= self.plan.time || self.is_narrow()
     }
 
-    /// Whether every interval is narrow, and every comparison decided where that is asked for. It is looked at rarely where there are many
-    /// rounds.
+    /// Whether every interval is narrow, and every comparison decided where that is asked for. The intervals hold at all looks together; it
+    /// is looked at rarely where there are many rounds.
     fn is_narrow(&mut self) -> bool {
         if (self.rounds as usize) < LEAST_PAIRS || self.rounds < self.checked + self.checked / 20 {
             return false;
@@ -483,7 +484,7 @@ impl Run<'_, '_> {
         let Some((&base, others)) = cells.split_first() else { return true };
         let times = self.times(base);
         if others.is_empty() {
-            let interval = stats::series_interval(&times, f64::INFINITY, 0.95);
+            let interval = stats::settled_interval(&times, CONFIDENCE);
             let median = stats::median(&times).filter(|median| *median > 0.0);
             return interval.zip(median).is_some_and(|(interval, median)| {
                 interval.high - interval.low <= self.plan.precision * median
@@ -494,8 +495,7 @@ impl Run<'_, '_> {
             let found = compare::neighbours(&times, &self.times(other), others.len(), self.plan.asked);
             let is_narrow = found.is_some_and(|found| {
                 let is_decided = !self.plan.until_decided || found.verdict != compare::Verdict::Inconclusive;
-                let width = found.interval.map(|interval| (interval.high - interval.low) / found.ratio);
-                is_decided && width.is_some_and(|width| width <= self.plan.precision)
+                is_decided && found.is_precise(self.plan.precision)
             });
             self.so_far = found.map(|found| (other, found)).or(self.so_far);
             all &= is_narrow;
