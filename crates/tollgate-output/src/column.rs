@@ -3,6 +3,8 @@
 //!
 //! (As the fields of facebookincubator/below can each be asked for by name and have one configuration of how they are shown.)
 
+use std::borrow::Cow;
+
 use crate::value::Value;
 
 /// What the figures of a column are in.
@@ -20,7 +22,7 @@ pub struct Column<R> {
     /// Its name for programs and screens.
     pub key: &'static str,
     /// Its name above a table.
-    pub head: &'static str,
+    pub head: Cow<'static, str>,
     /// What it is, in a sentence.
     pub about: &'static str,
     /// What its figures are in.
@@ -34,11 +36,9 @@ pub struct Column<R> {
 
 impl<R> Clone for Column<R> {
     fn clone(&self) -> Self {
-        *self
+        Self { head: self.head.clone(), ..*self }
     }
 }
-
-impl<R> Copy for Column<R> {}
 
 impl<R> Column<R> {
     /// A column of figures without a unit. None of a row is unknown, or does not apply.
@@ -50,7 +50,7 @@ impl<R> Column<R> {
     ) -> Self {
         Self {
             key,
-            head,
+            head: Cow::Borrowed(head),
             about,
             measure: Measure::Bare,
             is_words: false,
@@ -99,17 +99,17 @@ impl<R> Columns<R> {
     /// Those with these keys, in the order of the list.
     pub fn pick(&self, keys: &[&str]) -> Self {
         let keys: Vec<&str> = keys.iter().filter_map(|key| self.get(key)).map(|column| column.key).collect();
-        Self(self.iter().filter(|column| keys.contains(&column.key)).copied().collect())
+        Self(self.iter().filter(|column| keys.contains(&column.key)).cloned().collect())
     }
 
     /// The same in the order of the keys, for a table that leaves out the last where it is narrow.
     pub fn arranged(&self, keys: &[&str]) -> Self {
-        Self(keys.iter().filter_map(|key| self.get(key)).copied().collect())
+        Self(keys.iter().filter_map(|key| self.get(key)).cloned().collect())
     }
 
     /// All but those with these keys.
     pub fn without(&self, keys: &[&str]) -> Self {
-        Self(self.iter().filter(|column| !keys.contains(&column.key)).copied().collect())
+        Self(self.iter().filter(|column| !keys.contains(&column.key)).cloned().collect())
     }
 
     /// The same, where people read nothing in the place of what is unknown.
@@ -125,8 +125,9 @@ impl<R> Columns<R> {
     }
 
     /// The same with another head for the column with this key.
-    pub fn headed(mut self, key: &str, head: &'static str) -> Self {
-        self.0.iter_mut().filter(|column| column.key == key).for_each(|column| column.head = head);
+    pub fn headed(mut self, key: &str, head: impl Into<Cow<'static, str>>) -> Self {
+        let head = head.into();
+        self.0.iter_mut().filter(|column| column.key == key).for_each(|column| column.head = head.clone());
         self
     }
 

@@ -29,7 +29,7 @@ impl Table {
     pub fn of<R>(caption: impl Into<Text>, columns: &Columns<R>, rows: impl IntoIterator<Item = R>) -> Self {
         let cells = |row: R| columns.values(&row).iter().map(|value| Text::label(value.words())).collect();
         let rows = rows.into_iter().map(cells).collect();
-        Self { rows, ..Self::new(caption, columns.iter().map(|column| column.head)) }
+        Self { rows, ..Self::new(caption, columns.iter().map(|column| &*column.head)) }
     }
 
     /// The elements.

@@ -11,7 +11,7 @@ use crate::value::{Tone, Value};
 
 /// A table of rows. What changed is bold.
 pub fn table<R>(columns: &Columns<R>, rows: impl IntoIterator<Item = R>) -> String {
-    let heads: Vec<&str> = columns.iter().map(|column| column.head).collect();
+    let heads: Vec<&str> = columns.iter().map(|column| &*column.head).collect();
     let rules: String = columns.iter().enumerate().map(rule).collect();
     let mut text = format!("| {} |\n|{rules}\n", heads.join(" | "));
     for row in rows {

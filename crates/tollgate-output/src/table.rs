@@ -298,7 +298,7 @@ impl Table {
 }
 
 fn heads<'c, R: 'c>(columns: impl Iterator<Item = &'c Column<R>>) -> Vec<Cow<'static, str>> {
-    columns.map(|column| Cow::Borrowed(column.head)).collect()
+    columns.map(|column| column.head.clone()).collect()
 }
 
 fn widest(lines: &[String]) -> usize {

@@ -32,6 +32,12 @@ pub struct Comparison<'a> {
     pub facts: Vec<FactDifference>,
     /// Whether the two were measured in alternation, and the rows compare turn with turn.
     pub is_alternated: bool,
+    /// The name of the intervals of the ratios, with their level.
+    pub interval_name: String,
+    /// How the two are compared: sentences.
+    pub method: String,
+    /// The base compared with itself, where turns alternated.
+    pub halves: Option<compare::Halves>,
     /// The setting by which alone the two differ, where they were measured in alternation or counted: the cause of each difference.
     pub proven: Option<Proven>,
     /// The relative difference up to which a difference was said not to count.
@@ -119,8 +125,24 @@ impl<'a> Comparison<'a> {
 
     /// The same where no relative difference of up to `asked` counts.
     pub fn above(base: &'a Run, other: &'a Run, asked: f64) -> Self {
-        let compare::Comparison { rows, only_base, only_other, not_compared, pace, mut facts, is_alternated } =
-            compare::compare_above(base, other, asked);
+        Self::knowing(base, other, asked, &compare::Spread::default())
+    }
+
+    /// The same where it is known how far runs of the machine lie apart.
+    pub fn knowing(base: &'a Run, other: &'a Run, asked: f64, spread: &compare::Spread) -> Self {
+        let found = compare::compare_knowing(base, other, asked, spread);
+        let (interval_name, method) = (found.interval_name(), found.method(asked));
+        let compare::Comparison {
+            rows,
+            only_base,
+            only_other,
+            not_compared,
+            pace,
+            mut facts,
+            is_alternated,
+            halves,
+            ..
+        } = found;
         let [of_base, of_other] = [base, other].map(|run| run.measured().collect::<HashMap<_, _>>());
         let row = |result: compare::Row| {
             let (base, other) = (*of_base.get(&result.case)?, *of_other.get(&result.case)?);
@@ -147,6 +169,9 @@ impl<'a> Comparison<'a> {
             pace,
             facts,
             is_alternated,
+            interval_name,
+            method,
+            halves,
             proven,
             asked,
             by_case,
@@ -206,6 +231,23 @@ impl<'a> Comparison<'a> {
             Some(proven) => proven.causes(),
             None => self.causes(row).map(|fact| fact.name.as_str()).collect(),
         }
+    }
+
+    /// `1 slower, 0 faster, 12 same, 3 inconclusive`, with those whose amount is open where there are any.
+    pub fn verdicts(&self) -> String {
+        self.counted(Verdict::ALL.into_iter())
+    }
+
+    /// Of these the differences.
+    pub fn differences(&self) -> String {
+        self.counted(Verdict::ALL.into_iter().filter(|verdict| verdict.is_difference()))
+    }
+
+    fn counted(&self, verdicts: impl Iterator<Item = Verdict>) -> String {
+        let is_rare = |verdict: Verdict| verdict.is_difference() && !verdict.is_beyond_margin();
+        let counts = verdicts.map(|verdict| (verdict, self.count(verdict)));
+        let shown = counts.filter(|(verdict, number)| *number > 0 || !is_rare(*verdict));
+        shown.map(|(verdict, number)| format!("{number} {verdict}")).collect::<Vec<_>>().join(", ")
     }
 
     /// The number of rows with this verdict.

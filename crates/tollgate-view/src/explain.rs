@@ -164,7 +164,7 @@ fn measured(
 /// `median 83.1 ns`, `1.00 × syscall`: the figures of a case that are known.
 fn figures_in_words(kind: Kind, shown: &Shown) -> Vec<String> {
     let columns = kind.columns();
-    let words = columns.iter().map(|column| (column.head, column.value(shown).words().to_owned()));
+    let words = columns.iter().map(|column| (column.head.clone(), column.value(shown).words().to_owned()));
     let known = words.filter(|(_, words)| !words.is_empty());
     known
         .map(|(head, words)| match words.strip_prefix('×') {
@@ -179,7 +179,7 @@ fn cases(summary: &Summary, rows: &[(&Case, &Figures)], kind: Kind, width: usize
     let rows: Vec<&Row> = rows.iter().filter_map(|(case, _)| summary.row(case)).collect();
     let table = |head: String, name: &dyn Fn(&Case) -> String| {
         let columns = kind.columns();
-        let heads = columns.iter().map(|column| Cow::Borrowed(column.head));
+        let heads = columns.iter().map(|column| column.head.clone());
         let names = std::iter::once(Cow::Owned(head)).chain(heads);
         let dispensable = kind.keys().len().saturating_sub(2);
         let mut table = Table::of_columns(names.collect()).with_dispensable(dispensable);

@@ -215,8 +215,8 @@ impl Cell {
 /// The class of a verdict: its colour.
 fn class_of(verdict: Verdict) -> &'static str {
     match verdict {
-        Verdict::Faster => "vf",
-        Verdict::Slower => "vs",
+        Verdict::Faster | Verdict::SomewhatFaster => "vf",
+        Verdict::Slower | Verdict::SomewhatSlower => "vs",
         Verdict::Same | Verdict::Inconclusive => "vn",
     }
 }

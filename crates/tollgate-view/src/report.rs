@@ -25,6 +25,7 @@ mod turns;
 mod verdict;
 
 use tollgate_model::Run;
+use tollgate_model::compare::Spread;
 
 use crate::page::{Page, Text};
 pub use markdown::markdown;
@@ -33,10 +34,11 @@ use subject::Subject;
 /// What a case that is of no benchmark is, by its name, in a sentence.
 pub type About = fn(&str) -> Option<&'static str>;
 
-/// The page of runs, of which there is at least one. `other` knows cases that are of no suite.
-pub fn page_of(runs: &[Run], other: About) -> Page {
+/// The page of runs, of which there is at least one. `other` knows cases that are of no suite; `spread` is how far runs of the machine lie
+/// apart.
+pub fn page_of(runs: &[Run], other: About, spread: &Spread) -> Page {
     let subjects = Subject::all(runs);
-    let comparisons = differences::all(&subjects);
+    let comparisons = differences::all(&subjects, spread);
     let mut facts = known::of(&subjects, &comparisons);
     Page {
         title: title(&subjects),

@@ -6,6 +6,7 @@ mod sessions;
 use sessions::{CASES, filtered, host};
 use tollgate_engine::Topology;
 use tollgate_model::Case;
+use tollgate_model::compare::Spread;
 use tollgate_output::column::{Column, Columns};
 use tollgate_output::json::Record;
 use tollgate_output::spreadsheet::{self, Reader};
@@ -114,8 +115,8 @@ fn a_median_has_the_same_digits_wherever_people_read_it() {
     for text in [
         show::text::text(&summary, show::text::Options { width: Some(100), ..Default::default() }),
         explained,
-        report::markdown(&runs),
-        page_of(&runs, |_| None).render().expect("a page"),
+        report::markdown(&runs, &Spread::default()),
+        page_of(&runs, |_| None, &Spread::default()).render().expect("a page"),
     ] {
         let text = plain(&text);
         assert!(text.contains(&median) && text.contains(&interval), "{median} {interval} in {text}");
@@ -166,8 +167,8 @@ fn a_ratio_has_the_same_digits_wherever_people_read_it() {
         session::text(&session, false, 80),
         session::text(&session, true, 80),
         explained,
-        report::markdown(&runs),
-        page_of(&runs, |_| None).render().expect("a page"),
+        report::markdown(&runs, &Spread::default()),
+        page_of(&runs, |_| None, &Spread::default()).render().expect("a page"),
     ] {
         let text = plain(&text);
         for figure in ["ratio", "ratio_ci", "adds"].map(words) {

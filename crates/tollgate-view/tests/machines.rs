@@ -11,6 +11,7 @@ use machines::{MACHINES, Machine, Tree};
 use serde_json::Value;
 use tollgate_engine::Topology;
 use tollgate_inspect::{SUBJECTS, read_facts};
+use tollgate_model::compare::Spread;
 use tollgate_model::run::{SCHEMA, Tool};
 use tollgate_model::{Case, Fact, Facts, Measured, Measurement, Outcome, ProcessRounds, Provenance, Run};
 use tollgate_suites::{Benchmark, Extent, SUITES, Size, select};
@@ -254,7 +255,9 @@ fn all_rows_the_page_and_the_checks_are_shown_of_there() {
         expect_within(80, machine.name, &show::text::text(&summary, options));
         let table = show::csv::csv(&summary);
         assert_eq!(table.lines().count(), run.measurements.len() + 1, "{}", machine.name);
-        let page = report::page_of(std::slice::from_ref(&run), |_| None).render().expect("a page");
+        let page = report::page_of(std::slice::from_ref(&run), |_| None, &Spread::default())
+            .render()
+            .expect("a page");
         for benchmark in run.measurements.iter().map(|row| &row.case.benchmark) {
             assert!(page.contains(benchmark.as_str()), "{}: {benchmark} is not on the page", machine.name);
         }

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use tollgate_engine::Topology;
+use tollgate_model::compare::Spread;
 use tollgate_model::run::{SCHEMA, Tool};
 use tollgate_model::{
     Case, Environment, Fact, Facts, Measured, Measurement, Outcome, Params, ProcessRounds, Provenance, Run,
@@ -81,7 +82,8 @@ fn a_benchmark_is_in_every_list_page_and_export() {
     let machine = Topology::default();
     let list = benchmarks::text(&machine, |_| true, WIDE);
     let json = serde_json::to_string(&benchmarks::List::of(&machine, |_| true)).expect("JSON");
-    let page = report::page_of(std::slice::from_ref(&run), |_| None).render().expect("a page");
+    let page =
+        report::page_of(std::slice::from_ref(&run), |_| None, &Spread::default()).render().expect("a page");
     let rows = row::ndjson(&run).expect("JSON");
     let metrics = openmetrics::openmetrics(std::slice::from_ref(&run));
     let (table, long) = (show::csv::csv(&summary), csv::csv(std::slice::from_ref(&run)));
@@ -106,8 +108,11 @@ fn a_fact_is_shown_with_what_it_affects_and_causes_what_crosses_that() {
     let (base, other) = (run("20261121-015427-0001", 1.0, "base"), run("20261121-015428-0002", 2.0, "other"));
     let comparisons = [Comparison::of(&base, &other)];
     let text = compare::text::text(&comparisons, true, WIDE);
-    let alone = report::page_of(std::slice::from_ref(&base), |_| None).render().expect("a page");
-    let page = report::page_of(&[base.clone(), other.clone()], |_| None).render().expect("a page");
+    let alone =
+        report::page_of(std::slice::from_ref(&base), |_| None, &Spread::default()).render().expect("a page");
+    let page = report::page_of(&[base.clone(), other.clone()], |_| None, &Spread::default())
+        .render()
+        .expect("a page");
     let differing: HashSet<&str> = comparisons[0].facts.iter().map(|fact| fact.name.as_str()).collect();
     let mut causing = 0;
     for name in names() {

@@ -4,6 +4,7 @@ mod sessions;
 
 use sessions::{CASES, Side, filtered, host, runs};
 use tollgate_engine::Topology;
+use tollgate_model::compare::Spread;
 use tollgate_model::{Environment, Knob, Run};
 use tollgate_view::compare::condition::{Answer, Condition, answer};
 use tollgate_view::compare::{json, text};
@@ -31,7 +32,9 @@ fn compare_shows_the_pairing() {
     let runs = runs(&[host(), filtered()], &CASES);
     let comparisons = [Comparison::of(&runs[0], &runs[1])];
     let table = plain(&text::text(&comparisons, false, 100));
-    for part in ["container compared with host (session ", "adds", "correl.", "Alternated, paired: medians"] {
+    for part in
+        ["container compared with host (session ", "adds", "correl.", "Alternated, paired: the median of"]
+    {
         assert!(table.contains(part), "{part}: {table}");
     }
     assert!(table.contains("possible causes: seccomp.filters, seccomp.mode, container.layers"), "{table}");
@@ -116,12 +119,12 @@ fn a_report_names_environments_and_begins_with_the_comparison() {
     let runs = runs(&[host(), varied("host:seccomp=default")], &CASES);
     let mut turned = runs.clone();
     turned.reverse();
-    let text = markdown(&turned);
+    let text = markdown(&turned, &Spread::default());
     assert!(text.starts_with("# host&#58;seccomp=default compared with host\n"), "{text}");
     assert!(text.contains("Alternated: 24 process pairs, 480 turns"), "{text}");
     assert!(text.contains("**Proven cause:** seccomp: not set → default"), "{text}");
     assert!(text.contains("| adds | verdict | correl. |"), "{text}");
-    let page = page_of(&runs, |_| None).render().expect("a page");
+    let page = page_of(&runs, |_| None, &Spread::default()).render().expect("a page");
     for part in [
         "<h1>host:seccomp=default compared with host</h1>",
         "Proven cause of each difference in host:seccomp=default",
@@ -130,9 +133,9 @@ fn a_report_names_environments_and_begins_with_the_comparison() {
     ] {
         assert!(page.contains(part), "{part}");
     }
-    let single = page_of(&runs[..1], |_| None).render().expect("a page");
+    let single = page_of(&runs[..1], |_| None, &Spread::default()).render().expect("a page");
     assert!(!single.contains("turn by turn"));
-    let before = page_of(&[alone(&runs[0])], |_| None).render().expect("a page");
+    let before = page_of(&[alone(&runs[0])], |_| None, &Spread::default()).render().expect("a page");
     assert!(!before.contains("Session"));
 }
 

@@ -4,6 +4,7 @@ mod commands;
 
 use commands::{Side, runs, side};
 use serde_json::Value;
+use tollgate_model::compare::Spread;
 use tollgate_model::traced::Ended;
 use tollgate_model::versus::{Cold, Failed};
 use tollgate_view::session::Session;
@@ -262,13 +263,13 @@ fn kept_comparisons_are_compared_reported_and_exported_by_command() {
     let document = compare::json::Document::of(&runs[0], &comparisons, &traces);
     let document = serde_json::to_value(document).expect("JSON");
     assert!(document["splits"][0]["split"]["calls"].as_array().is_some_and(|calls| !calls.is_empty()));
-    let page = tollgate_view::report::page_of(&runs, |_| None).render().expect("a page");
+    let page = tollgate_view::report::page_of(&runs, |_| None, &Spread::default()).render().expect("a page");
     for part in
         ["make -j2 in container", "consists of", "unlink", "The most memory that one of its processes"]
     {
         assert!(page.contains(part), "{part}");
     }
-    let markdown = tollgate_view::report::markdown(&runs);
+    let markdown = tollgate_view::report::markdown(&runs, &Spread::default());
     assert!(markdown.contains("| unlink | ") && markdown.contains("| waiting for a disk | "), "{markdown}");
     let csv = tollgate_view::export::csv::csv(&runs);
     assert!(csv.lines().next().is_some_and(|header| header.ends_with(",session_command")), "{csv}");

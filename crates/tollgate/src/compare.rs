@@ -1,5 +1,8 @@
 //! `tollgate compare`: medians of several runs, verdicts, and the facts that differ between the environments.
 
+use tollgate_model::Run;
+use tollgate_model::compare::{Spread, is_of_machine};
+use tollgate_store::kept::{Entry, kept};
 use tollgate_view::compare::condition::{Answer, Condition, answer};
 use tollgate_view::compare::{json, text};
 use tollgate_view::comparison::Comparison;
@@ -16,16 +19,31 @@ use crate::{out, store};
 pub fn compare(args: &CompareArgs) -> Result<(), Failure> {
     let (base, others) = store::find_compared(&args.base, &args.other)?;
     let asked = args.threshold.unwrap_or(0.0);
+    let runs: Vec<Run> = std::iter::once(base).chain(others).collect();
+    let spread = spread(&runs);
+    let [base, others @ ..] = runs.as_slice() else { return Ok(()) };
     let comparisons: Vec<Comparison> =
-        others.iter().map(|other| Comparison::above(&base, other, asked)).collect();
+        others.iter().map(|other| Comparison::knowing(base, other, asked, &spread)).collect();
     match args.format {
         Format::Table => out::print(&text::text(&comparisons, args.all, out::width()))?,
         Format::Json => {
             let traces = json::traces(&comparisons);
-            out::print_json(&json::Document::of(&base, &comparisons, &traces))?;
+            out::print_json(&json::Document::of(base, &comparisons, &traces))?;
         }
     }
     check(&args.fail_on, asked, &comparisons)
+}
+
+/// How far runs of the first one's machine lie apart, by those that are kept, the newest first, and not compared.
+pub fn spread(runs: &[Run]) -> Spread {
+    /// More are read for nothing.
+    const MOST: usize = 40;
+    let [base, _, ..] = runs else { return Spread::default() };
+    let is_compared = |entry: &Entry| runs.iter().any(|run| entry.id == run.id);
+    // What cannot be read is no reason not to compare.
+    let entries = kept().unwrap_or_default().into_iter().rev().filter(|entry| !is_compared(entry));
+    let kept = entries.filter_map(|entry| entry.open().ok()).filter(|run| is_of_machine(run, base));
+    Spread::of(&kept.take(MOST).collect::<Vec<Run>>())
 }
 
 /// Fails where the runs meet a condition of `--fail-on`, or cannot tell.

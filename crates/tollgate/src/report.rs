@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use tollgate_model::Run;
+use tollgate_model::compare::Spread;
 use tollgate_store::writing::{self, Existing, Refusal};
 use tollgate_view::comparison::Comparison;
 use tollgate_view::page::MAX_ENVIRONMENTS;
@@ -28,19 +29,20 @@ pub fn report(args: &ReportArgs) -> Result<(), Failure> {
     if args.fail_on.is_some() && runs.len() < 2 {
         return Err(Failure::input("--fail-on needs two runs: the base, and one that is compared with it"));
     }
+    let spread = compare::spread(&runs);
     let text = match args.format {
-        ReportFormat::Md => markdown(&runs),
-        ReportFormat::Html => page_of(&runs, tollgate_lab::output::about)
+        ReportFormat::Md => markdown(&runs, &spread),
+        ReportFormat::Html => page_of(&runs, tollgate_lab::output::about, &spread)
             .render()
             .map_err(|error| Failure::input(error.to_string()))?,
     };
     write(args.out.as_deref().unwrap_or(Path::new(STANDARD_OUTPUT)), &text)?;
-    compare::check(args.fail_on.as_slice(), 0.0, &compared(&runs))
+    compare::check(args.fail_on.as_slice(), 0.0, &compared(&runs, &spread))
 }
 
-fn compared(runs: &[Run]) -> Vec<Comparison<'_>> {
+fn compared<'a>(runs: &'a [Run], spread: &Spread) -> Vec<Comparison<'a>> {
     let [base, others @ ..] = runs else { return Vec::new() };
-    others.iter().map(|other| Comparison::of(base, other)).collect()
+    others.iter().map(|other| Comparison::knowing(base, other, 0.0, spread)).collect()
 }
 
 fn write(to: &Path, text: &str) -> Result<(), Failure> {

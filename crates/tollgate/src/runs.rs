@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde::Serialize;
+use tollgate_model::compare::Halves;
 use tollgate_model::text::beginning;
 use tollgate_model::{Environment, Label, Part, RunId};
 use tollgate_output::figures;
@@ -63,6 +64,40 @@ fn delete(args: &DeleteArgs) -> Result<(), Failure> {
 #[derive(Serialize)]
 struct Runs {
     runs: Vec<Record>,
+    /// The bases of kept sessions compared with themselves.
+    a_a: Tally,
+}
+
+/// The A/A of sessions: halves of the processes of their bases, compared as environments are.
+#[derive(Default, Serialize)]
+struct Tally {
+    sessions: usize,
+    #[serde(flatten)]
+    halves: Halves,
+}
+
+impl Tally {
+    /// Of the newest sessions.
+    fn of(entries: &[Entry]) -> Self {
+        /// More are not read: their samples are.
+        const MOST: usize = 40;
+        let is_base = |entry: &&Entry| {
+            let part = entry.outline().ok().and_then(|outline| outline.session);
+            part.is_some_and(|part| part.place == 0 && part.of > 1)
+        };
+        let bases = entries.iter().rev().filter(is_base).take(MOST).filter_map(|entry| entry.open().ok());
+        bases.map(|base| Halves::of_run(&base)).fold(Self::default(), |mut tally, halves| {
+            tally.sessions += 1;
+            tally.halves.add(&halves);
+            tally
+        })
+    }
+
+    /// `A/A: 51 of 51 the same, none different, in 3 sessions`.
+    fn line(&self) -> Option<String> {
+        let sessions = figures::count(self.sessions, "session", "sessions");
+        (self.sessions > 0).then(|| format!("{}, in {sessions}.\n", self.halves))
+    }
 }
 
 #[derive(Default, Serialize)]
@@ -142,14 +177,16 @@ impl Record {
 }
 
 fn list(format: Format) -> Result<(), Failure> {
-    let runs: Vec<Record> = kept()?.into_iter().map(Record::of).collect();
+    let entries = kept()?;
+    let a_a = Tally::of(&entries);
+    let runs: Vec<Record> = entries.into_iter().map(Record::of).collect();
     match format {
-        Format::Json => out::print_json(&Runs { runs }),
+        Format::Json => out::print_json(&Runs { runs, a_a }),
         Format::Table if runs.is_empty() => {
             say::say("no run is kept yet; `tollgate run` makes one");
             Ok(())
         }
-        Format::Table => out::print(&table(&runs).render(out::width())),
+        Format::Table => out::print(&(table(&runs).render(out::width()) + &a_a.line().unwrap_or_default())),
     }
 }
 

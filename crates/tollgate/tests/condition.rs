@@ -63,6 +63,7 @@ fn scattered(run: &Value, factors: &[f64]) -> Value {
 
 /// The exit status of a comparison with a condition, and what was said.
 fn status(home: &Home, base: &Value, other: &Value, more: &[&str]) -> (i32, String) {
+    home.keep_others_like(base);
     home.keep(base);
     home.keep(other);
     let names = [base, other].map(|run| run["id"].as_str().expect("an id").to_owned());
@@ -145,7 +146,7 @@ fn equal_runs_pass_and_noisy_ones_are_undecided() {
     let (found, said) = status(&home, &base, &equal, SLOWER);
     assert_eq!(found, 3, "{said}");
     assert!(
-        said.starts_with("undecided: 3 of 3 rows may be slower; more time: tollgate run entry --time "),
+        said.starts_with("undecided: 3 of 3 rows may be slower; in turns: tollgate run entry --in "),
         "{said}"
     );
     let (found, said) = status(&home, &base, &equal, &["--fail-on", "undecided"]);
@@ -234,19 +235,30 @@ fn only_changes_are_shown_with_what_can_cause_them() {
 }
 
 #[test]
-fn an_inconclusive_row_says_what_would_decide_it() {
+fn runs_that_took_no_turns_are_decided_by_turns() {
     let home = Home::new();
-    let noise = [1.0, 1.4, 0.8, 1.2, 0.9, 1.3, 1.1, 0.7];
-    let base = scattered(&whole(BASE, "base"), &noise);
-    let other = times(&base, 1.02, OTHER, "other");
+    let base = whole(BASE, "base");
     home.keep(&base);
-    home.keep(&other);
-    let text = home.output(["compare", "base", "other"]);
-    assert!(text.contains("More time may decide the inconclusive rows (±"), "{text}");
-    let words = home.output(["compare", "base", "other", "--all"]);
-    assert!(words.contains(" %; more time: tollgate run entry --time"), "{words}");
+    home.keep(&times(&base, 1.5, OTHER, "other"));
+    let words = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = words(home.output(["compare", "base", "other"]));
+    assert!(text.contains("0 slower, 0 faster, 0 same, 3 inconclusive"), "{text}");
+    assert!(text.contains("up to 2 × apart, as fewer than 3 others of the machine are kept"), "{text}");
+    assert!(
+        text.contains("Turns decide: tollgate run entry --in ") && text.contains("tollgate versus"),
+        "{text}"
+    );
     let row = home.json(["compare", "base", "other", "--format=json"])["rows"][1].clone();
-    let command = row["more_time"].as_str().expect("a command").to_owned();
-    let words: Vec<&str> = command.split(' ').collect();
-    assert_eq!(words[..3], ["tollgate", "run", "entry"], "{command}");
+    assert_eq!(row["more_time"], Value::Null);
+    // Others of the machine say that its runs do not differ.
+    home.keep_others_like(&base);
+    let text = words(home.output(["compare", "base", "other"]));
+    assert!(text.contains("3 slower, 0 faster, 0 same, 0 inconclusive"), "{text}");
+    assert!(
+        text.contains("99.9 % CIs") && text.contains("as far apart as 3 others of the machine"),
+        "{text}"
+    );
+    // A run is the same as itself.
+    let text = words(home.output(["compare", "base", "base"]));
+    assert!(text.contains("0 slower, 0 faster, 3 same, 0 inconclusive"), "{text}");
 }

@@ -152,6 +152,7 @@ fn a_store_is_a_run_for_who_needs_one() {
     assert_eq!(id("fleet:first").as_deref(), Some("first"));
     assert_eq!(id("fleet:20261120").as_deref(), Some("first"));
     assert_eq!(id("fleet/runs/20261121-015427-00000001.json").as_deref(), Some("second"));
+    home.keep_others_like(&document("20261120-015427-00000000", None, 1.0));
     let compared = home.json(["compare", "fleet:first", "fleet", "--format", "json"]);
     let row =
         compared["rows"].as_array().expect("rows").iter().find(|row| row["benchmark"] == "entry/syscall");

@@ -136,7 +136,7 @@ fn no_run_is_lost_to_a_closed_output() {
     // The exit status answers the condition, also without a reader.
     let home = Home::new();
     home.keep(&document("20261121-015427-00000001", Some("base"), 1.0));
-    home.keep(&document("20261121-015427-00000002", Some("slow"), 2.0));
+    home.keep(&document("20261121-015427-00000002", Some("slow"), 3.0));
     let compared = by_shell(&home, "\"$TOLLGATE\" compare base slow --fail-on slower >&-");
     assert_eq!(compared.status.code(), Some(1), "{}", said(&compared));
 }

@@ -74,6 +74,13 @@ fn kept() -> Home {
     home
 }
 
+/// The same, of a machine whose runs do not differ.
+fn steady() -> Home {
+    let home = kept();
+    home.keep_others_like(&document("20261121-015427-0001", Some("native"), 1.0));
+    home
+}
+
 fn keys(value: &Value) -> Vec<&str> {
     value.as_object().expect("an object").keys().map(String::as_str).collect()
 }
@@ -196,6 +203,7 @@ fn the_tables_are_as_reviewed() {
         String::from_utf8(output).expect("text")
     };
     insta::assert_snapshot!("entry", text(&["show", "native", "--all"]));
+    home.keep_others_like(&document("20261121-015427-0001", Some("native"), 1.0));
     insta::assert_snapshot!("compare", text(&["compare", "native", "vm"]));
     home.keep(&processes());
     insta::assert_snapshot!("processes", text(&["show", "20261121-015427-0001", "--all"]));
@@ -519,7 +527,7 @@ fn csv_has_one_line_per_case() {
 
 #[test]
 fn a_comparison_has_ratios_verdicts_and_what_differs() {
-    let home = kept();
+    let home = steady();
     let comparison = home.json(["compare", "native", "vm", "--format=json"]);
     let rows = comparison["rows"].as_array().expect("rows");
     assert_eq!(rows.len(), 3);
@@ -555,7 +563,7 @@ fn rows_of_one_side_are_named_with_the_reason() {
 
 #[test]
 fn several_others_are_compared_each() {
-    let home = kept();
+    let home = steady();
     let comparison = home.json(["compare", "native", "native", "vm", "--format=json"]);
     let rows = comparison["rows"].as_array().expect("rows");
     let of_run = |id: &str| rows.iter().filter(|row| row["other_run"] == id).count();
@@ -568,7 +576,7 @@ fn several_others_are_compared_each() {
 
 #[test]
 fn a_condition_decides_the_exit_status() {
-    let home = kept();
+    let home = steady();
     let status = |base: &str, other: &str, condition: &str| {
         let arguments = ["compare", base, other, "--fail-on", condition];
         home.tollgate(arguments).assert().get_output().status.code()

@@ -105,9 +105,9 @@ pub(crate) fn case(case: &Case) -> Value {
 
 fn verdict(verdict: Verdict) -> Value {
     Value::text(verdict.to_string()).with_tone(match verdict {
-        Verdict::Slower | Verdict::Faster => Tone::Changed,
         Verdict::Same => Tone::Plain,
         Verdict::Inconclusive => Tone::Open,
+        _ => Tone::Changed,
     })
 }
 
@@ -170,14 +170,22 @@ pub fn columns<'a>() -> Columns<Compared<'a>> {
         .with_fields(&[]),
         Field::new(
             "ratio_ci",
-            "95 % CI",
-            "the interval of the ratio, corrected for the number of rows",
+            "CI",
+            "the interval of the ratio, of the level that is said above or beside it",
             |it| {
                 let interval = it.row?.result.interval?;
                 Some(Value::ends(ends(interval), |[low, high]| figures::ratio_span(low, high)))
             },
         )
         .with_fields(&["ratio_low", "ratio_high"]),
+        Field::new("total", "total", "the ratio of the totals, with its interval of 95 %", |it| {
+            let total = it.row?.result.total.as_ref()?;
+            let [low, high] = total.interval.map_or([None; 2], |interval| ends(interval).map(Some));
+            let words = total.interval.map(|interval| figures::ratio_span(interval.low, interval.high));
+            let shown = format!("{} [{}]", figures::ratio(total.ratio), words.unwrap_or_default());
+            Some(Value::new([total.ratio.into(), low.into(), high.into()], shown))
+        })
+        .with_fields(&["total_ratio", "total_low", "total_high"]),
         Field::new("adds", "adds", "what `other` adds to `base`", Compared::adds).in_unit(),
         Field::new(
             "adds_ci",
@@ -197,11 +205,16 @@ pub fn columns<'a>() -> Columns<Compared<'a>> {
             Some(Value::of_words(counts::change(it.row?)?))
         })
         .with_fields(&[]),
-        Field::new("verdict", "verdict", "`faster`, `slower`, `same` or `inconclusive`", |it| {
-            Some(it.row.map_or(Value::default().with_tone(Tone::Open), |row| verdict(row.result.verdict)))
-        })
+        Field::new(
+            "verdict",
+            "verdict",
+            "`faster`, `slower`, `somewhat faster`, `somewhat slower`, `same` or `inconclusive`",
+            |it| {
+                Some(it.row.map_or(Value::default().with_tone(Tone::Open), |row| verdict(row.result.verdict)))
+            },
+        )
         .of_words(),
-        Field::new("threshold", "threshold", "the noise threshold, a relative difference", |it| {
+        Field::new("threshold", "threshold", "the noise threshold or margin, a relative difference", |it| {
             Some(Value::figure(it.row?.result.threshold, figures::percent))
         }),
         Field::new("correlation", "correl.", "of neighbouring turns, from -1 to 1", |it| {
@@ -259,9 +272,14 @@ const UNPAIRED: &[&str] = &["case", "base", "other", "ratio", "ratio_ci", "verdi
 const OF_TURNS: &[&str] = &["case", "base", "other", "ratio", "ratio_ci", "adds", "verdict", "correlation"];
 const OF_COUNTS: &[&str] = &["case", "base", "other", "adds", "change", "verdict"];
 
+/// All of them, where the intervals are said to be of the level that they have.
+fn of_level<'a>(comparison: &Comparison) -> Columns<Compared<'a>> {
+    columns().headed("ratio_ci", comparison.interval_name.clone())
+}
+
 /// Those of a table for people, by how the two were compared.
 pub fn of_table<'a>(comparison: &Comparison) -> Columns<Compared<'a>> {
-    columns().pick(match comparison.is_alternated {
+    of_level(comparison).pick(match comparison.is_alternated {
         _ if comparison.is_counted() => OF_COUNTS,
         true => OF_TURNS,
         false => UNPAIRED,
@@ -275,12 +293,13 @@ const QUALITY: &[&str] = &["correlation", "narrowed", "turns"];
 
 /// Those of the screen of a session, where not all have room; with the numbers of the causes where these say something.
 pub(crate) fn of_screen<'a>(comparison: &Comparison, is_numbered: bool) -> Columns<Compared<'a>> {
-    columns().pick(&[screen(comparison), if is_numbered { NUMBERS } else { &[] }].concat())
+    of_level(comparison).pick(&[screen(comparison), if is_numbered { NUMBERS } else { &[] }].concat())
 }
 
 /// The same of all rows: of times also how good the turns were.
 pub(crate) fn of_whole_screen<'a>(comparison: &Comparison) -> Columns<Compared<'a>> {
-    columns().pick(&[screen(comparison), if comparison.is_counted() { &[] } else { QUALITY }].concat())
+    of_level(comparison)
+        .pick(&[screen(comparison), if comparison.is_counted() { &[] } else { QUALITY }].concat())
 }
 
 fn screen(comparison: &Comparison) -> &'static [&'static str] {
@@ -288,8 +307,8 @@ fn screen(comparison: &Comparison) -> &'static [&'static str] {
 }
 
 /// Those of commands that are compared with the first, a row each.
-pub(crate) fn of_commands<'a>() -> Columns<Compared<'a>> {
-    columns().pick(OF_COMMANDS).headed("other_side", "command")
+pub(crate) fn of_commands<'a>(comparison: &Comparison) -> Columns<Compared<'a>> {
+    of_level(comparison).pick(OF_COMMANDS).headed("other_side", "command")
 }
 
 const OF_COMMANDS: &[&str] = &["other_side", "ratio", "ratio_ci", "adds", "verdict"];

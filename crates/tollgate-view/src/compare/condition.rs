@@ -2,8 +2,10 @@
 
 use tollgate_model::Outcome;
 use tollgate_model::compare::{MOST_SAME, Verdict};
+use tollgate_model::stats::Interval;
 use tollgate_output::figures;
 
+use super::alternating;
 use super::need::{self, Need};
 use crate::comparison::{Comparison, Row};
 use crate::counts;
@@ -40,7 +42,7 @@ impl Condition {
         match self {
             Self::Slower => verdict == Verdict::Slower,
             Self::Faster => verdict == Verdict::Faster,
-            Self::Different => verdict.is_difference(),
+            Self::Different => verdict.is_beyond_margin(),
             Self::Undecided => verdict == Verdict::Inconclusive,
         }
     }
@@ -64,13 +66,19 @@ impl Condition {
         }
     }
 
-    /// Whether an inconclusive row may hide what is asked for: its interval is missing, or reaches beyond what counts as the same.
+    /// Whether a row that is inconclusive, or of which the amount is open, may hide what is asked for: its interval, or that of its totals,
+    /// is missing, or reaches beyond what counts as the same.
     fn is_open(self, row: &Row, asked: f64) -> bool {
         let factor = 1.0 + asked.max(MOST_SAME);
-        row.result.verdict == Verdict::Inconclusive
-            && row.result.interval.is_none_or(|interval| {
+        let is_open = |interval: Option<Interval>| {
+            interval.is_none_or(|interval| {
                 self.is_beyond(interval.high, factor) || self.is_beyond(interval.low, factor)
             })
+        };
+        let of_total = row.result.total.as_ref().is_some_and(|total| is_open(total.interval));
+        let verdict = row.result.verdict;
+        let is_undecided = verdict != Verdict::Same && !verdict.is_beyond_margin();
+        is_undecided && (is_open(row.result.interval) || of_total)
     }
 
     /// Whether such a row looks like a gross change.
@@ -126,7 +134,11 @@ fn doubt(condition: Condition, asked: f64, comparison: &Comparison) -> Option<St
     }
     let needs: Vec<Need> = open.iter().filter_map(|row| Need::of(row)).collect();
     let command = need::command(comparison, needs.iter());
-    let remedy = command.map(|command| format!("; more time: {command}")).unwrap_or_default();
+    let remedy = match command {
+        Some(command) => format!("; more time: {command}"),
+        None if comparison.is_of_one_session() => String::new(),
+        None => format!("; in turns: {}", alternating::command(comparison.base, comparison.other)),
+    };
     Some(format!("undecided: {open_rows} of {rows} rows may be {word}{remedy}"))
 }
 

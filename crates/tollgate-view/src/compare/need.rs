@@ -73,6 +73,10 @@ fn suite(case: &Case) -> &str {
 
 /// The command that measures the suites of these rows for long enough. None where time decides none of them.
 pub(crate) fn command<'a>(comparison: &Comparison, needs: impl Iterator<Item = &'a Need>) -> Option<String> {
+    // Runs that took no turns differ by more than their own intervals, however long they are.
+    if !comparison.is_alternated {
+        return None;
+    }
     let mut suites = BTreeSet::new();
     let mut factor: f64 = 2.0;
     for need in needs {
@@ -84,8 +88,7 @@ pub(crate) fn command<'a>(comparison: &Comparison, needs: impl Iterator<Item = &
     let share = share(comparison.base).max(share(comparison.other));
     let time = rounded(share * suites.len() as f64 * factor);
     let suites: Vec<&str> = suites.into_iter().collect();
-    let sides =
-        comparison.is_alternated.then(|| alternating::options(comparison.base, comparison.other)).flatten();
+    let sides = alternating::options(comparison.base, comparison.other);
     let sides = sides.map(|options| format!(" {options}")).unwrap_or_default();
     (!suites.is_empty()).then(|| format!("tollgate run {}{sides} --time {time}", suites.join(" ")))
 }

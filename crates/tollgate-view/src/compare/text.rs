@@ -14,10 +14,6 @@ use crate::counts;
 use crate::trace::blame;
 use crate::versus::difference::Difference;
 
-const UNPAIRED: &str =
-    "Not alternated, unpaired: medians of processes; 95 % CIs, corrected for the number of rows.";
-const PAIRED: &str =
-    "Alternated, paired: medians of neighbouring turns; 95 % CIs, corrected for the number of rows.";
 /// At most this many changed rows are shown, but with `--all`.
 const MOST_ROWS: usize = 20;
 /// At most this many of the cases that one run lacks.
@@ -47,24 +43,21 @@ fn method(comparisons: &[Comparison]) -> String {
 /// The same of those with times; None without any.
 fn of_times(comparisons: &[&Comparison]) -> Option<String> {
     comparisons.first()?;
-    let Some(apart) = comparisons.iter().find(|comparison| !comparison.is_alternated) else {
-        return Some(PAIRED.to_owned());
-    };
-    let command = alternating::command(apart.base, apart.other);
-    let unpaired = match comparisons.iter().any(|comparison| comparison.is_alternated) {
-        true => format!("{PAIRED} Of the others: {UNPAIRED}"),
-        false => UNPAIRED.to_owned(),
-    };
-    Some(match apart.is_of_one_session() {
-        true => unpaired,
-        false => {
-            let list = match alternating::options(apart.base, apart.other) {
-                Some(_) => "",
-                None => "; tollgate environments lists what A and B can be",
-            };
-            format!("{unpaired} In turns far less would be inconclusive: {command}{list}")
+    let mut methods: Vec<&str> = Vec::new();
+    for comparison in comparisons {
+        if !methods.contains(&comparison.method.as_str()) {
+            methods.push(&comparison.method);
         }
-    })
+    }
+    let method = methods.join(" Of the others: ");
+    let apart = comparisons.iter().find(|comparison| !comparison.is_alternated);
+    let Some(apart) = apart.filter(|apart| !apart.is_of_one_session()) else { return Some(method) };
+    let command = alternating::command(apart.base, apart.other);
+    let list = match alternating::options(apart.base, apart.other) {
+        Some(_) => "",
+        None => "; tollgate environments lists what A and B can be",
+    };
+    Some(format!("{method} Turns decide: {command}{list}; of commands tollgate versus"))
 }
 
 fn one(comparison: &Comparison, all: bool, width: usize) -> String {
@@ -228,9 +221,7 @@ fn only_text(where_from: &str, only: &[(Case, String)], width: usize) -> String 
 
 /// The number of rows by verdict, and of those that are not shown.
 fn verdicts(comparison: &Comparison, hidden: usize) -> String {
-    let of = |verdict: Verdict| format!("{} {verdict}", comparison.count(verdict));
-    let verdicts = [Verdict::Slower, Verdict::Faster, Verdict::Same, Verdict::Inconclusive].map(of);
-    let mut text = verdicts.join(", ");
+    let mut text = comparison.verdicts();
     for (count, what) in [
         (comparison.only_base.len(), "in the base only"),
         (comparison.only_other.len(), "in the other only"),

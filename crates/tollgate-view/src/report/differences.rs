@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_model::compare::{FactDifference, Verdict};
+use tollgate_model::compare::{FactDifference, Spread};
 use tollgate_model::{Case, Effect, Fact, Unit};
 use tollgate_output::figures;
 
@@ -15,9 +15,11 @@ use crate::trace::blame::Held;
 use crate::{causes, counts};
 
 /// Every other environment compared with the first.
-pub fn all<'a>(subjects: &[Subject<'a>]) -> Vec<Comparison<'a>> {
+pub fn all<'a>(subjects: &[Subject<'a>], spread: &Spread) -> Vec<Comparison<'a>> {
     let [base, others @ ..] = subjects else { return Vec::new() };
-    others.iter().map(|other| Comparison::of(base.summary.run, other.summary.run)).collect()
+    let compared =
+        |other: &Subject<'a>| Comparison::knowing(base.summary.run, other.summary.run, 0.0, spread);
+    others.iter().map(compared).collect()
 }
 
 /// A smaller difference is no sentence.
@@ -76,7 +78,6 @@ pub fn sentences(subjects: &[Subject], comparisons: &[Comparison]) -> Vec<Text> 
 pub fn counts(subjects: &[Subject], comparisons: &[Comparison]) -> Vec<Text> {
     let [base, others @ ..] = subjects else { return Vec::new() };
     let counts = comparisons.iter().zip(others).map(|(comparison, other)| {
-        let slower = comparison.count(Verdict::Slower);
         let how = session::method(comparison);
         let how = how.map(|how| format!(" {how}.").replace("..", ".")).unwrap_or_default();
         let apart = counts::not_compared(comparison);
@@ -85,14 +86,11 @@ pub fn counts(subjects: &[Subject], comparisons: &[Comparison]) -> Vec<Text> {
         }
         let apart = apart.map(|why| format!(" {why}")).unwrap_or_default();
         Text::new(&format!(
-            "Of {} in both, in {} {slower} {} slower than in {}, {} faster, {} the same, {} inconclusive.{how}{apart}",
+            "Of {} in both, {} compared with {}: {}.{how}{apart}",
             figures::count(comparison.rows.len(), "case", "cases"),
             other.name,
-            if slower == 1 { "is" } else { "are" },
             base.name,
-            comparison.count(Verdict::Faster),
-            comparison.count(Verdict::Same),
-            comparison.count(Verdict::Inconclusive),
+            comparison.verdicts(),
         ))
     });
     counts.collect()

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::page::Text;
 use tollgate_model::Run;
-use tollgate_model::compare::Verdict;
+use tollgate_model::compare::{Spread, Verdict};
 use tollgate_output::figures;
 use tollgate_output::markdown::{self, folded, plain};
 
@@ -23,10 +23,10 @@ const MOST: usize = 500;
 /// More facts are counted.
 const MOST_FACTS: usize = 12;
 
-/// The summary of one run, or of several compared with the first.
-pub fn markdown(runs: &[Run]) -> String {
+/// The summary of one run, or of several compared with the first; `spread` is how far runs of the machine lie apart.
+pub fn markdown(runs: &[Run], spread: &Spread) -> String {
     let subjects = Subject::all(runs);
-    let comparisons = differences::all(&subjects);
+    let comparisons = differences::all(&subjects, spread);
     let mut text = format!("# {}\n\n", plain(super::title(&subjects).as_str()));
     for subject in &subjects {
         about(&mut text, subject);
@@ -89,8 +89,7 @@ fn alone(text: &mut String, subject: &Subject) {
 fn compared(text: &mut String, other: &Subject, comparison: &Comparison) {
     let name = plain(&other.name);
     let count = |verdict: Verdict| format!("{} {verdict}", comparison.count(verdict));
-    let verdicts = [Verdict::Slower, Verdict::Faster, Verdict::Same, Verdict::Inconclusive].map(count);
-    put(text, format_args!("## {name}: {}\n\n", verdicts.join(", ")));
+    put(text, format_args!("## {name}: {}\n\n", comparison.verdicts()));
     if let Some(why) = counts::not_compared(comparison) {
         put(text, format_args!("{}\n\n", plain(&why)));
     }
@@ -104,7 +103,8 @@ fn compared(text: &mut String, other: &Subject, comparison: &Comparison) {
     let size = |row: &comparison::Row| row.ratio().map_or(0.0, |ratio| ratio.ln().abs());
     rows.sort_by(|a, b| size(b).total_cmp(&size(a)));
     let of = |verdict: Verdict| rows.iter().filter(move |row| row.result.verdict == verdict);
-    let changed: Vec<&comparison::Row> = of(Verdict::Slower).chain(of(Verdict::Faster)).copied().collect();
+    let differences = Verdict::ALL.into_iter().filter(|verdict| verdict.is_difference());
+    let changed: Vec<&comparison::Row> = differences.flat_map(of).copied().collect();
     match changed.is_empty() {
         true => text.push_str("No significant difference.\n\n"),
         false => text.push_str(&of_rows(comparison, &changed)),

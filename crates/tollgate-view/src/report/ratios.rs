@@ -38,8 +38,8 @@ fn size(row: &comparison::Row) -> f64 {
 /// The order of verdicts on the page.
 fn rank(verdict: Verdict) -> u8 {
     match verdict {
-        Verdict::Slower => 0,
-        Verdict::Faster => 1,
+        Verdict::Slower | Verdict::SomewhatSlower => 0,
+        Verdict::Faster | Verdict::SomewhatFaster => 1,
         Verdict::Inconclusive => 2,
         Verdict::Same => 3,
     }
@@ -72,8 +72,11 @@ pub fn of(subjects: &[Subject], comparisons: &[Comparison]) -> Option<Figure> {
         more => format!(" {more} more without a difference are in the tables of the suites."),
     };
     let band = match comparisons.iter().all(Comparison::is_counted) {
-        true => "counts have no CI",
-        false => "a band is the 95 % CI",
+        true => "counts have no CI".to_owned(),
+        false => {
+            let level = comparisons.first().map_or("CI", |comparison| &comparison.interval_name);
+            format!("a band is the {level}")
+        }
     };
     Some(Figure {
         is_folded: false,

@@ -112,7 +112,9 @@ fn of_one<'a>(kind: Kind) -> Columns<Shown<'a>> {
 fn head(subjects: &[Subject], kind: Kind) -> Vec<Text> {
     let first = Text::from("benchmark");
     match subjects {
-        [_] => std::iter::once(first).chain(of_one(kind).iter().map(|column| column.head.into())).collect(),
+        [_] => {
+            std::iter::once(first).chain(of_one(kind).iter().map(|column| (*column.head).into())).collect()
+        }
         subjects => {
             std::iter::once(first).chain(subjects.iter().map(|subject| Text::label(&subject.name))).collect()
         }
@@ -220,8 +222,10 @@ fn shown<'c>(
     let words = |key: &str| Compared::of(comparison, row).words(key);
     if let Some(interval) = words("ratio_ci") {
         let (ratio, threshold) = (words("ratio").unwrap_or_default(), words("threshold").unwrap_or_default());
-        evidence
-            .push_str(&format!("; {ratio} times the base, 95 % CI {interval}, noise threshold {threshold}"));
+        evidence.push_str(&format!(
+            "; {ratio} times the base, {} {interval}, noise threshold {threshold}",
+            comparison.interval_name
+        ));
     }
     evidence.extend(result.why.iter().map(|why| format!("; {why}")));
     let times = columns::times(row).filter(|_| result.verdict.is_difference());

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use tollgate_model::compare::{SAME_ALTERNATED, Verdict};
+use tollgate_model::compare::{Verdict, margin};
 use tollgate_output::figures;
 use tollgate_output::table::Table;
 
@@ -69,10 +69,10 @@ pub(super) fn counts(comparison: &Comparison, hidden: usize, is_alone: bool) -> 
     let within = match (comparison.is_alternated, widest) {
         (true, Some(widest)) => format!(
             " within {}, the widest interval ±{}",
-            whole_percent(comparison.asked.max(SAME_ALTERNATED)),
+            whole_percent(margin(comparison.asked)),
             figures::percent(widest)
         ),
-        (true, None) => format!(" within {}", whole_percent(comparison.asked.max(SAME_ALTERNATED))),
+        (true, None) => format!(" within {}", whole_percent(margin(comparison.asked))),
         (false, _) if comparison.is_counted() && comparison.asked > 0.0 => {
             format!(" within {}", whole_percent(comparison.asked))
         }
@@ -95,6 +95,7 @@ pub(super) fn counts(comparison: &Comparison, hidden: usize, is_alone: bool) -> 
         lines.push(format!("{}.", parts.join("; ")));
     }
     lines.extend(counts::not_compared(comparison));
+    lines.extend(comparison.halves.as_ref().map(|halves| format!("{halves}.")));
     lines.extend(inconclusive(comparison, is_alone));
     lines
 }

@@ -5,7 +5,6 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use tollgate_environments::is_guest;
-use tollgate_model::compare::Verdict;
 use tollgate_model::text::clean;
 use tollgate_output::figures::{count, time_left};
 use tollgate_output::table::{cut, heading, paragraph};
@@ -137,10 +136,9 @@ impl<'a, 'b> Block<'a, 'b> {
     ) -> Self {
         let causes = Causes::of(comparison, if is_alone { MOST_CAUSES } else { FEW_CAUSES });
         let base = &session.members[0];
-        let [slower, faster] = [Verdict::Slower, Verdict::Faster].map(|verdict| comparison.count(verdict));
         let verdicts = match comparison.rows.is_empty() {
             true => "not in one unit".to_owned(),
-            false => format!("{slower} slower, {faster} faster"),
+            false => comparison.differences(),
         };
         Self {
             title: format!("{} compared with {}: {verdicts}", in_short(&other.name), in_short(&base.name)),

@@ -1,5 +1,6 @@
 //! The rows of a run as lines, with the pictures and sentences that are made of them.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::path::Path;
 
@@ -130,10 +131,10 @@ fn named<'c>(
     let mut keys = kind.keys().to_vec();
     keys.splice(2..2, rates.iter().copied());
     let columns = columns().arranged(&keys);
-    let header: Vec<&'static str> =
-        std::iter::once("benchmark").chain(columns.iter().map(|it| it.head)).collect();
+    let header: Vec<Cow<str>> =
+        std::iter::once("benchmark".into()).chain(columns.iter().map(|it| it.head.clone())).collect();
     let dispensable = if kind == Kind::Multiple { 2 } else { 1 };
-    let mut table = Table::new(&header).with_dispensable(dispensable + rates.len());
+    let mut table = Table::of_columns(header).with_dispensable(dispensable + rates.len());
     let mut headed = None;
     for row in rows {
         let benchmark = row.case.benchmark.as_str();

@@ -1,6 +1,6 @@
 //! What is said of a command compared with another: the verdict with its interval, and what would decide an open one.
 
-use tollgate_model::compare::{LEAST_ALTERNATED, SAME_ALTERNATED, Verdict};
+use tollgate_model::compare::{CONFIDENCE_OF_TOTAL, Total, Verdict, interval_name, margin};
 use tollgate_model::stats::Interval;
 use tollgate_model::versus::REAL;
 use tollgate_model::{Case, Unit};
@@ -28,28 +28,56 @@ pub(crate) fn sentence([base, other]: [&str; 2], comparison: &Comparison) -> Str
         return format!("{other} compared with {base}: inconclusive, {why}{}.", adds(row));
     };
     let words = |key: &str| Compared::of(comparison, row).words(key).unwrap_or_default();
+    let level = &comparison.interval_name;
     let shown = match result.interval {
-        Some(interval) => format!("ratio {}{}", words("ratio"), in_brackets([interval.low, interval.high])),
+        Some(interval) => {
+            format!("ratio {}{} ({level})", words("ratio"), in_brackets([interval.low, interval.high]))
+        }
         None => format!("ratio {}", words("ratio")),
     };
+    let within = figures::percent(margin(comparison.asked)).replace(".0 ", " ");
+    let total = result.total.as_ref().map(in_all).unwrap_or_default();
     match (result.verdict, result.interval) {
-        (Verdict::Same, _) => {
-            let within = figures::percent(comparison.asked.max(SAME_ALTERNATED)).replace(".0 ", " ");
-            format!("{other} and {base} are the same within {within}: {shown}.")
+        (Verdict::Same, _) => format!("{other} and {base} are the same within {within}: {shown}.{total}"),
+        (Verdict::Inconclusive, Some(interval)) => {
+            // It decides by itself, and something else is in the way.
+            let margin = 1.0 + margin(comparison.asked);
+            let is_within = interval.low >= 1.0 / margin && interval.high <= margin;
+            let decided = match result.why.as_ref().filter(|_| is_within || !interval.contains(1.0)) {
+                Some(why) => format!(" {}.", capitalized(why)),
+                None => format!("{total}{}", decided_by(comparison, ratio, interval).unwrap_or_default()),
+            };
+            format!(
+                "{other} compared with {base}: inconclusive, ±{}: {shown}.{decided}",
+                figures::percent(half(interval))
+            )
         }
-        (Verdict::Inconclusive, Some(interval)) => format!(
-            "{other} compared with {base}: inconclusive, ±{}: {shown}.{}",
-            figures::percent(half(interval)),
-            decided_by(comparison, ratio, interval).unwrap_or_default(),
-        ),
         (Verdict::Inconclusive, None) => {
             let why = result.why.as_deref().unwrap_or("it has no interval");
             format!("{other} compared with {base}: inconclusive, {why}: {shown}.")
         }
+        (Verdict::SomewhatSlower | Verdict::SomewhatFaster, _) => format!(
+            "{other} is {} than {base}, perhaps by less than {within}: {shown}{}.{total}",
+            if ratio > 1.0 { "slower" } else { "faster" },
+            adds(row)
+        ),
         (Verdict::Slower | Verdict::Faster, _) => {
-            format!("{}{}.", different([base, other], ratio, result.interval), adds(row))
+            format!("{} ({level}){}.{total}", different([base, other], ratio, result.interval), adds(row))
         }
     }
+}
+
+/// ` Ratio of the totals 1.004 [0.995, 1.013] (95 % CI).`
+fn in_all(total: &Total) -> String {
+    let ends = total.interval.map(|interval| in_brackets([interval.low, interval.high])).unwrap_or_default();
+    let level = interval_name(CONFIDENCE_OF_TOTAL);
+    let modes = total.modes.as_ref().map(|modes| format!("; {modes}")).unwrap_or_default();
+    format!(" Ratio of the totals {}{ends} ({level}){modes}.", figures::ratio(total.ratio))
+}
+
+fn capitalized(clause: &str) -> String {
+    let mut letters = clause.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// ` [0.986, 1.016]`
@@ -98,9 +126,7 @@ fn decided_by(comparison: &Comparison, ratio: f64, interval: Interval) -> Option
     /// Less than this more decides nothing.
     const LEAST: f64 = 1.5;
     let off = ratio.ln().abs();
-    let same = comparison.asked.max(SAME_ALTERNATED);
-    let different = if off > LEAST_ALTERNATED.max(comparison.asked) { off } else { 0.0 };
-    let wanted = different.max(same - off).max(f64::MIN_POSITIVE);
+    let wanted = off.max(margin(comparison.asked) - off);
     let factor = (half(interval) / wanted).powi(2).max(LEAST);
     let seconds = comparison.base.seconds()? * factor;
     Some(match seconds > 3600.0 {

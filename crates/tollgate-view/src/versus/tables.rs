@@ -73,7 +73,8 @@ pub(super) fn verdicts<'c>(base: &'c str, others: &[(&'c Cell, &'c Comparison<'c
         .iter()
         .zip(&sides)
         .map(|((_, comparison), sides)| (Compared::of(comparison, real(comparison)).between(sides), None));
-    let table = Table::of(&columns::of_commands(), rows);
+    let Some((_, first)) = others.first() else { return String::new() };
+    let table = Table::of(&columns::of_commands(first), rows);
     heading(&format!("Compared with {base}"), width) + &table.lines(Some(width), false)
 }
 

@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use tollgate_model::compare::Verdict;
 use tollgate_model::text::clean;
 use tollgate_model::traced::Backend;
 use tollgate_output::figures::{count, time_left};
@@ -193,10 +192,8 @@ impl Screen<'_, '_> {
         }
         let sentence = |(cell, comparison): &(&Cell, &Comparison)| -> String {
             let sentence = said::sentence([base, &cell.label], comparison);
-            let look = match said::real(comparison).map(|row| row.result.verdict) {
-                Some(Verdict::Slower | Verdict::Faster) => Look::Coloured,
-                _ => Look::Plain,
-            };
+            let is_different = said::real(comparison).is_some_and(|row| row.result.verdict.is_difference());
+            let look = if is_different { Look::Coloured } else { Look::Plain };
             paragraph(&sentence, self.width, "").lines().map(|line| styled(look, line)).collect()
         };
         Some(others.iter().map(sentence).collect::<String>()).filter(|text| !text.is_empty())
