@@ -73,7 +73,8 @@ pub struct Executions<'a> {
 
 impl<'a> Executions<'a> {
     pub fn new(kind: &'a Kind, seed: u64, ratio: f64) -> Self {
-        let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        // Neighbouring states are one sequence, a step apart.
+        let mut random = Random(Random(seed).bits());
         let shared = Level::new(kind.shared, &mut random);
         let kept = [(); 2].map(|()| Level::new(kind.kept, &mut random));
         Self { kind, random, shared, kept, ratio, times: [vec![], vec![]] }
