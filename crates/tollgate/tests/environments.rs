@@ -42,7 +42,7 @@ fn as_another_user() {
     if !is_root() {
         return println!("skipped: only root may become another user");
     }
-    let temporary = tempfile::tempdir().expect("a directory");
+    let temporary = common::public_directory();
     let program = readable_copy(temporary.path());
     measured(|| {
         let mut command = Command::new(&program);

@@ -42,7 +42,7 @@ struct Scene(tempfile::TempDir);
 
 impl Scene {
     fn new() -> Self {
-        let scene = Self(tempfile::tempdir().expect("a directory"));
+        let scene = Self(common::public_directory());
         fs::set_permissions(scene.0.path(), fs::Permissions::from_mode(0o755)).expect("our own");
         scene
     }

@@ -160,7 +160,7 @@ impl Stage {
 fn program() -> &'static Path {
     static PROGRAM: OnceLock<(tempfile::TempDir, PathBuf)> = OnceLock::new();
     let (_, path) = PROGRAM.get_or_init(|| {
-        let temporary = tempfile::tempdir().expect("a directory");
+        let temporary = common::public_directory();
         let path = common::readable_copy(temporary.path());
         (temporary, path)
     });

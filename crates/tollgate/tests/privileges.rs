@@ -32,7 +32,7 @@ impl Shared {
         if !is_root() {
             return Err("needs root (a file that has privileges)".to_owned());
         }
-        let directory = TempDir::new().expect("a directory");
+        let directory = common::public_directory();
         let mount = rustix::fs::statvfs(directory.path()).expect("statvfs(3)");
         if mount.f_flag.contains(rustix::fs::StatVfsMountFlags::NOSUID) {
             return Err(format!("{} is mounted nosuid", directory.path().display()));

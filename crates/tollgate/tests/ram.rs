@@ -198,7 +198,7 @@ fn what_a_command_mounts_itself_goes_with_the_device() {
         return;
     }
     let place = tempfile::tempdir().expect("a directory");
-    let script = |mount: &str| format!("{mount} {} && echo $TOLLGATE_RAM", place.path().display());
+    let script = |mount: &str| format!("{mount} '{}' && echo $TOLLGATE_RAM", place.path().display());
     for (kind, mount) in [
         ("ext4", "mount --bind $TOLLGATE_RAM"),
         ("none", "mkfs.ext4 -q -F $TOLLGATE_RAM && mount $TOLLGATE_RAM"),
@@ -276,7 +276,7 @@ fn wrong_input_is_one_line() {
 
 #[test]
 fn others_than_root_are_told_what_it_needs() {
-    let temporary = tempfile::tempdir().expect("a directory");
+    let temporary = common::public_directory();
     let mut command = Command::new(readable_copy(temporary.path()));
     command.args(["ram", "--", "true"]).current_dir("/").env("HOME", "/nonexistent");
     if is_root() {

@@ -123,7 +123,7 @@ fn the_next_run_removes_the_files_of_a_killed_one() {
 
 #[test]
 fn memory_for_others_than_root_is_one_line() {
-    let temporary = tempfile::tempdir().expect("a directory");
+    let temporary = common::public_directory();
     let mut command = Command::new(readable_copy(temporary.path()));
     command
         .args(["run", CASE, "--on", "ram", "--time", "20"])

@@ -54,13 +54,17 @@ impl Marked {
         super::wait_for("the end of all processes", || self.alive().is_empty().then_some(()));
     }
 
-    /// Runs to the end.
+    /// Runs to the end. No rows where the time was over before anything was measured.
     pub fn rows(&mut self) -> Rows {
         let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let output: Output = self.command.output().expect("the program starts");
-        let document: Value = serde_json::from_slice(&output.stdout)
-            .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
         self.expect_nothing_alive();
+        let said = String::from_utf8_lossy(&output.stderr);
+        if said.contains("nothing was measured in") {
+            return Rows(Vec::new());
+        }
+        let document: Value =
+            serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {said}"));
         let rows = document["measurements"].as_array().expect("measurements").clone();
         for row in &rows {
             super::expect_answer(row);
@@ -137,7 +141,12 @@ pub fn expect_in_one_of_four(
     let mut open: Option<BTreeMap<String, String>> = None;
     for attempt in 0..4 {
         let mut claims = Claims::default();
-        check(&run(length << attempt), &mut claims);
+        let rows = run(length << attempt);
+        if rows.0.is_empty() {
+            println!("attempt {attempt}: nothing was measured in its time");
+            continue;
+        }
+        check(&rows, &mut claims);
         let still = match open {
             Some(open) => claims.0.into_iter().filter(|(what, _)| open.contains_key(what)).collect(),
             None => claims.0,

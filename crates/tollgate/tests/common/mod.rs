@@ -54,6 +54,16 @@ pub fn until_decided(run: &mut std::process::Child) -> String {
     said
 }
 
+/// A directory that every user can go to, which need not be so of a user's own directory for temporary files.
+#[expect(clippy::disallowed_methods, reason = "a test's own directory is made in it")]
+pub fn public_directory() -> TempDir {
+    let mode = |path: &Path| std::fs::metadata(path).map_or(0, |about| about.permissions().mode());
+    let is_open = |path: &PathBuf| path.ancestors().all(|above| mode(above) & 1 == 1);
+    let places = [std::env::temp_dir(), "/tmp".into(), "/var/tmp".into()];
+    let place = places.into_iter().find(is_open).expect("a directory for temporary files that all may use");
+    tempfile::tempdir_in(place).expect("a directory")
+}
+
 /// A copy of the program in a directory, which every user may execute.
 pub fn readable_copy(directory: &Path) -> PathBuf {
     let copy = directory.join("tollgate");
