@@ -15,10 +15,10 @@ use crate::own::CANARY;
 use crate::run::Run;
 use crate::stats;
 
-/// A process whose canary takes so much more than in the quiet processes of its group is disturbed.
+/// A process whose canary takes so much more than in the quiet processes of its run is disturbed.
 pub const DISTURBED: f64 = 0.05;
 /// The quantile of the processes' canaries that is the quiet ones' level: on a busy machine nearly all processes may be disturbed. Nothing
-/// makes a canary faster than the processor is.
+/// makes a canary faster than the processor is, so it is the lowest of the groups': a group of few processes may have no quiet one.
 const QUIET: f64 = 0.02;
 
 /// The disturbed processes of a run.
@@ -51,8 +51,10 @@ impl<'a> Disturbance<'a> {
     /// By the canaries of a run; a group without one has no disturbed process.
     pub fn of(run: &'a Run) -> Self {
         let canaries = run.measured().filter(|(case, canary)| case.benchmark == CANARY && !canary.is_count());
-        let by_group = canaries.map(|(_, canary)| (canary.group.as_str(), levels(canary))).collect();
-        Self { by_group }
+        let by_group: Vec<_> = canaries.map(|(_, canary)| (canary.group.as_str(), levels(canary))).collect();
+        let quiet = by_group.iter().filter_map(|(_, levels)| quiet(levels)).min_by(f64::total_cmp);
+        let relative = |levels: Vec<Option<f64>>| levels.iter().map(|level| Some((*level)? / quiet?)).collect();
+        Self { by_group: by_group.into_iter().map(|(group, levels)| (group, relative(levels))).collect() }
     }
 
     /// Of all groups together.
@@ -103,12 +105,15 @@ impl<'a> Disturbance<'a> {
     }
 }
 
-/// For each process its canary over that of the quiet ones; None where it had no sample, or nothing is known of any.
+/// For each process its canary; None where it had no sample.
 fn levels(canary: &Measured) -> Vec<Option<f64>> {
-    let levels: Vec<Option<f64>> = canary.by_process().map(stats::median).collect();
+    canary.by_process().map(stats::median).collect()
+}
+
+/// The canary of the quiet ones.
+fn quiet(levels: &[Option<f64>]) -> Option<f64> {
     let known: Vec<f64> = levels.iter().copied().flatten().collect();
-    let quiet = stats::quantile(&stats::sorted(&known), QUIET).filter(|quiet| *quiet > 0.0);
-    levels.iter().map(|level| Some((*level)? / quiet?)).collect()
+    stats::quantile(&stats::sorted(&known), QUIET).filter(|quiet| *quiet > 0.0)
 }
 
 /// What was measured in these processes. The others keep their places, so that processes of one number stay neighbours in time.

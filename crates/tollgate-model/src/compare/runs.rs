@@ -70,8 +70,7 @@ impl Judge<'_> {
     fn row(&self, case: &Case, base: &Measured, other: &Measured) -> Row {
         let base = Side::new(self.base, base);
         let other = Side::new(self.other, other);
-        let drift = threshold::of_drift(&base.logs).max(threshold::of_drift(&other.logs));
-        let threshold = self.asked.max(self.controls).max(drift) + self.pace.of(base.measured);
+        let threshold = self.threshold(&base, &other);
         let row = |ratio, interval, verdict, why| Row {
             case: case.clone(),
             base: base.estimate,
@@ -91,7 +90,10 @@ impl Judge<'_> {
             Ok(found) => found,
             Err(why) => return row(1.0, None, Verdict::Inconclusive, Some(why)),
         };
-        let Some(interval) = interval else {
+        let between = self.between(case, &base, &other, ratio);
+        let interval = interval.map(|within| within.hull(between));
+        // Runs that were seen to lie so far apart had as few processes.
+        let Some(interval) = interval.or_else(|| self.spread.is_seen_of(case).then_some(between)) else {
             let why = format!(
                 "too few processes: {} in the base and {} in the other",
                 base.number(),
@@ -99,8 +101,6 @@ impl Judge<'_> {
             );
             return row(ratio, None, Verdict::Inconclusive, Some(why));
         };
-        let between = self.spread.apart(case, self.confidence).exp();
-        let interval = interval.hull(Interval { low: ratio / between, high: ratio * between });
         let (verdict, why) = match Verdict::by(interval, threshold, MOST_SAME.max(self.asked)) {
             Verdict::Inconclusive => (Verdict::Inconclusive, Some(spans_threshold(interval, threshold))),
             Verdict::Same => (Verdict::Same, None),
@@ -110,6 +110,22 @@ impl Judge<'_> {
             },
         };
         row(ratio, Some(interval), verdict, why)
+    }
+
+    /// By what the ratio of two runs may differ from that of others.
+    fn between(&self, case: &Case, base: &Side<'_>, other: &Side<'_>, ratio: f64) -> Interval {
+        let fewest = base.logs.len().min(other.logs.len());
+        let apart = self.spread.apart(case, self.confidence, fewest).exp();
+        Interval { low: ratio / apart, high: ratio * apart }
+    }
+
+    /// What other runs of the machine show is in the interval: the threshold is then no measure of the machine's noise too.
+    fn threshold(&self, base: &Side<'_>, other: &Side<'_>) -> f64 {
+        if self.spread.is_seen() {
+            return self.asked;
+        }
+        let drift = threshold::of_drift(&base.logs).max(threshold::of_drift(&other.logs));
+        self.asked.max(self.controls).max(drift) + self.pace.of(base.measured)
     }
 
     /// The ratio other / base with its interval, or why there is none.

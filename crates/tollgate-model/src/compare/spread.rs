@@ -6,7 +6,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::facts::differences;
-use crate::estimate::Level;
+use crate::disturbance::Disturbance;
+use crate::estimate::{ENOUGH_PROCESSES, Level};
 use crate::measurement::Case;
 use crate::own;
 use crate::run::Run;
@@ -26,7 +27,7 @@ const PRIOR: f64 = 2.0;
 pub struct Spread {
     runs: usize,
     by_case: HashMap<Case, Variance>,
-    /// The median of the variances of all cases.
+    /// The median of the variances of all cases but the program's own.
     usual: f64,
 }
 
@@ -34,6 +35,8 @@ pub struct Spread {
 struct Variance {
     variance: f64,
     freedom: f64,
+    /// Of a run, in the middle.
+    processes: f64,
 }
 
 /// What a [`Spread`] rests on.
@@ -49,17 +52,17 @@ const WEIGHT: f64 = 4.0;
 impl Spread {
     /// Of runs of one machine, none of which is compared. What is supposed where they are fewer than three.
     pub fn of<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Self {
-        let mut logs: HashMap<Case, Vec<f64>> = HashMap::new();
+        let mut levels: HashMap<Case, Vec<(f64, f64)>> = HashMap::new();
         let mut number = 0;
         for run in runs {
             number += 1;
-            let timed = run
-                .measured()
-                .filter(|(case, measured)| !case.benchmark.starts_with(own::SUITE) && !measured.is_count());
-            for (case, measured) in timed {
+            let disturbed = Disturbance::of(run);
+            let run = disturbed.left_out(run);
+            for (case, measured) in run.measured().filter(|(_, measured)| !measured.is_count()) {
                 let median = Level::of(measured).map(|level| level.median).filter(|median| *median > 0.0);
                 if let Some(median) = median {
-                    logs.entry(case.clone()).or_default().push(median.ln());
+                    let processes = measured.by_process().count() as f64;
+                    levels.entry(case.clone()).or_default().push((median.ln(), processes));
                 }
             }
         }
@@ -67,23 +70,42 @@ impl Spread {
             return Self::default();
         }
         let by_case: HashMap<Case, Variance> =
-            logs.into_iter().filter_map(|(case, logs)| Some((case, Variance::of(&logs)?))).collect();
-        let all: Vec<f64> = by_case.values().map(|of| of.variance).collect();
+            levels.into_iter().filter_map(|(case, levels)| Some((case, Variance::of(&levels)?))).collect();
+        let others = by_case.iter().filter(|(case, _)| !case.benchmark.starts_with(own::SUITE));
+        let all: Vec<f64> = others.map(|(_, of)| of.variance).collect();
         match stats::median(&all) {
             Some(usual) => Self { runs: number, by_case, usual },
             None => Self::default(),
         }
     }
 
-    /// The logarithm of the ratio that two runs differ by at most with this confidence.
-    pub(super) fn apart(&self, case: &Case, confidence: f64) -> f64 {
+    /// The logarithm of the ratio that two runs differ by at most with this confidence, where the case was measured in so many processes
+    /// in the run that has fewer: of less than [`ENOUGH_PROCESSES`] the variance of a median is supposed to be that of a process over their
+    /// number, of more it is that of the run.
+    pub(super) fn apart(&self, case: &Case, confidence: f64, processes: usize) -> f64 {
         if self.runs == 0 {
             return PRIOR.ln();
         }
-        let own = self.by_case.get(case).copied().unwrap_or(Variance { variance: self.usual, freedom: 0.0 });
+        let own = self.by_case.get(case).copied().unwrap_or(Variance {
+            variance: self.usual,
+            freedom: 0.0,
+            processes: 0.0,
+        });
         let freedom = WEIGHT + own.freedom;
         let variance = (WEIGHT * self.usual + own.freedom * own.variance) / freedom;
-        student(normal_quantile(0.5 + confidence / 2.0), freedom) * (2.0 * variance).sqrt()
+        let enough = own.processes.min(ENOUGH_PROCESSES as f64);
+        let fewer = (enough / processes.max(1) as f64).max(1.0);
+        student(normal_quantile(0.5 + confidence / 2.0), freedom) * (2.0 * variance * fewer).sqrt()
+    }
+
+    /// Whether it was seen, and is not supposed.
+    pub(super) fn is_seen(&self) -> bool {
+        self.runs > 0
+    }
+
+    /// Whether it was seen of this case.
+    pub(super) fn is_seen_of(&self, case: &Case) -> bool {
+        self.by_case.contains_key(case)
     }
 
     pub(super) fn basis(&self) -> Basis {
@@ -92,13 +114,16 @@ impl Spread {
 }
 
 impl Variance {
-    fn of(logs: &[f64]) -> Option<Self> {
-        if logs.len() < ENOUGH {
+    /// Of the logarithms of medians, each with the number of processes that it is of.
+    fn of(levels: &[(f64, f64)]) -> Option<Self> {
+        if levels.len() < ENOUGH {
             return None;
         }
+        let (logs, processes): (Vec<f64>, Vec<f64>) = levels.iter().copied().unzip();
         let mean = logs.iter().sum::<f64>() / logs.len() as f64;
         let freedom = logs.len() as f64 - 1.0;
-        Some(Self { variance: logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / freedom, freedom })
+        let variance = logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / freedom;
+        Some(Self { variance, freedom, processes: stats::median(&processes)? })
     }
 }
 
