@@ -53,7 +53,8 @@ impl<'a> Disturbance<'a> {
         let canaries = run.measured().filter(|(case, canary)| case.benchmark == CANARY && !canary.is_count());
         let by_group: Vec<_> = canaries.map(|(_, canary)| (canary.group.as_str(), levels(canary))).collect();
         let quiet = by_group.iter().filter_map(|(_, levels)| quiet(levels)).min_by(f64::total_cmp);
-        let relative = |levels: Vec<Option<f64>>| levels.iter().map(|level| Some((*level)? / quiet?)).collect();
+        let relative =
+            |levels: Vec<Option<f64>>| levels.iter().map(|level| Some((*level)? / quiet?)).collect();
         Self { by_group: by_group.into_iter().map(|(group, levels)| (group, relative(levels))).collect() }
     }
 

@@ -152,7 +152,6 @@ fn assert_alternated(row: &Row) {
     assert!(turns.adds_interval.is_none_or(|interval| interval.contains(turns.adds)), "{row:?}");
     assert!(turns.adds_interval.is_none_or(|_| turns.pairs >= 6), "{row:?}");
     assert!(turns.correlation.is_none_or(|rho| (-1.0..=1.0).contains(&rho)), "{row:?}");
-    assert!(turns.narrowed.is_none_or(|times| times >= 0.0), "{row:?}");
 }
 
 /// A process of up to 30 turns, of which a case has some or none.
@@ -214,7 +213,7 @@ proptest! {
             }
         }
         let comparison = compare(&base, &other);
-        assert_finite(&comparison, &["base", "other", "interval", "p99", "why", "pace", "alternation", "total", "halves", "total", "adds_interval", "correlation", "narrowed"]);
+        assert_finite(&comparison, &["base", "other", "interval", "p99", "why", "pace", "alternation", "total", "halves", "total", "adds_interval", "correlation"]);
         prop_assert!(comparison.pace.is_none_or(|(base, other)| base.is_finite() && other.is_finite()));
         for row in &comparison.rows {
             let [base, other] = [&base, &other]

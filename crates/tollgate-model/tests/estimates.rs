@@ -179,7 +179,10 @@ fn an_inconclusive_row_says_why() {
     };
     let three = || measured("entry", &about(&[300.0, 301.0, 302.0]));
     let others = measured("entry", &about(&[300.0, 301.0, 303.0]));
-    assert_eq!(why(three(), others), "too few processes: 3 in the base and 3 in the other");
+    // Of runs that are not known to lie near each other.
+    let [few, more] = [case(three()), case(others)].map(|case| run_with(&case));
+    let why_few = compare(&few, &more).rows[0].why.clone();
+    assert_eq!(why_few.unwrap(), "too few processes: 3 in the base and 3 in the other");
     assert_eq!(why(steady(-1.0), steady(1.0)), "the median of a process is not above zero");
     assert!(why(steady(1.0), Measured { unit: Unit::Cycles, ..steady(1.0) }).contains("cycles"));
     assert!(
@@ -231,7 +234,8 @@ fn below_the_detection_limit_there_is_no_ratio() {
 #[test]
 fn the_threshold_rises_with_the_pace_and_with_the_controls() {
     let case = |estimate, raw| [(RAW_LOOP, steady(raw)), ("entry/a", steady(estimate))];
-    let row = only_row(&case(100.0, 1.0), &case(110.0, 1.2));
+    let [base, other] = [case(100.0, 1.0), case(110.0, 1.2)].map(|case| run_with(&case));
+    let row = &compare(&base, &other).rows[0];
     assert!((row.threshold - 0.21).abs() < 0.015 && row.verdict == Verdict::Inconclusive, "{row:?}");
     let row = only_row(&case(100.0, 1.0), &case(110.0, 1.0));
     assert_eq!(row.verdict, Verdict::Slower);

@@ -197,7 +197,6 @@ impl Judge<'_> {
             Err(why) => (Found { ratio: 1.0, ends: None, interval: None }, Verdict::Inconclusive, Some(why)),
         };
         let ends = ends.or_else(|| Ends::of(&turns.differences, self.confidence));
-        let alternation = || self.alternation(&turns, &base, &other, ends, interval);
         Row {
             case: case.clone(),
             base: base.median,
@@ -207,7 +206,7 @@ impl Judge<'_> {
             verdict,
             threshold: self.margins.margin.max(self.margins.controls),
             why,
-            alternation: if is_comparable { alternation() } else { None },
+            alternation: if is_comparable { alternation(&turns, ends) } else { None },
             total,
         }
     }
@@ -242,31 +241,17 @@ impl Judge<'_> {
             false => Err(too_large()),
         }
     }
+}
 
-    /// None without a turn in common. What is added has the ends of the ratio: the two exclude nothing and 1 together.
-    fn alternation(
-        &self,
-        turns: &Turns,
-        base: &Side<'_>,
-        other: &Side<'_>,
-        ends: Option<Ends>,
-        interval: Option<Interval>,
-    ) -> Option<Alternation> {
-        Some(Alternation {
-            adds: stats::median(&turns.differences)?,
-            adds_interval: ends.and_then(|ends| ends.interval(&turns.differences)),
-            pairs: turns.differences.len(),
-            turns: turns.number,
-            correlation: turns.correlation,
-            narrowed: interval.and_then(|interval| self.narrowed(base, other, interval)),
-        })
-    }
-
-    fn narrowed(&self, base: &Side<'_>, other: &Side<'_>, paired: Interval) -> Option<f64> {
-        let unpaired = stats::shift(&base.logs, &other.logs, self.confidence)?.interval?;
-        let times = (unpaired.high - unpaired.low) / (paired.high / paired.low).ln();
-        times.is_finite().then_some(times)
-    }
+/// None without a turn in common. What is added has the ends of the ratio: the two exclude nothing and 1 together.
+fn alternation(turns: &Turns, ends: Option<Ends>) -> Option<Alternation> {
+    Some(Alternation {
+        adds: stats::median(&turns.differences)?,
+        adds_interval: ends.and_then(|ends| ends.interval(&turns.differences)),
+        pairs: turns.differences.len(),
+        turns: turns.number,
+        correlation: turns.correlation,
+    })
 }
 
 /// Why a small difference may be that of the batches: what a batch takes beside its operations is shared among them. Sides whose

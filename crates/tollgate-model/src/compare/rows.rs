@@ -125,7 +125,4 @@ pub struct Alternation {
     /// The correlation of neighbouring turns of the two environments, from -1 to 1. None where a side does not vary, or has too few
     /// turns.
     pub correlation: Option<f64>,
-    /// The width of the unpaired interval of the ratio over that of the paired one: by how much alternation narrowed it. None where
-    /// either has no interval.
-    pub narrowed: Option<f64>,
 }

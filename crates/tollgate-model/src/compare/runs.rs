@@ -121,11 +121,11 @@ impl Judge<'_> {
 
     /// What other runs of the machine show is in the interval: the threshold is then no measure of the machine's noise too.
     fn threshold(&self, base: &Side<'_>, other: &Side<'_>) -> f64 {
-        if self.spread.is_seen() {
-            return self.asked;
-        }
         let drift = threshold::of_drift(&base.logs).max(threshold::of_drift(&other.logs));
-        self.asked.max(self.controls).max(drift) + self.pace.of(base.measured)
+        match self.spread.is_seen() {
+            true => self.asked.max(drift),
+            false => self.asked.max(self.controls).max(drift) + self.pace.of(base.measured),
+        }
     }
 
     /// The ratio other / base with its interval, or why there is none.
