@@ -63,7 +63,7 @@ fn verdicts(all: &[Told], width: usize) -> String {
     let sum = format!(
         "{}: {} hold here, {} do not, {} cannot be told here.",
         count(claims.len(), "claim", "claims"),
-        of(Verdict::Holds),
+        of(Verdict::Holds) + of(Verdict::HoldsAndMore),
         of(Verdict::DoesNotHold),
         of(Verdict::CannotBeTold)
     );
@@ -72,7 +72,7 @@ fn verdicts(all: &[Told], width: usize) -> String {
 
 fn look(verdict: Verdict) -> Look {
     match verdict {
-        Verdict::Holds => Look::Plain,
+        Verdict::Holds | Verdict::HoldsAndMore => Look::Plain,
         Verdict::DoesNotHold => Look::Coloured,
         Verdict::CannotBeTold => Look::Faint,
     }

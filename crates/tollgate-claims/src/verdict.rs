@@ -13,6 +13,9 @@ pub enum Verdict {
     /// All of its conditions hold.
     #[serde(rename = "holds")]
     Holds,
+    /// They do, and a difference is larger than claimed: "about twice as fast" where it is 39 times.
+    #[serde(rename = "holds, and more")]
+    HoldsAndMore,
     /// One of them does not.
     #[serde(rename = "does not hold")]
     DoesNotHold,
@@ -26,6 +29,7 @@ impl Verdict {
     pub fn in_words(self) -> &'static str {
         match self {
             Self::Holds => "holds",
+            Self::HoldsAndMore => "holds, and more",
             Self::DoesNotHold => "does not hold",
             Self::CannotBeTold => "cannot be told here",
         }
@@ -50,6 +54,7 @@ pub fn judged(claim: &Claim, known: &Known) -> Judged {
             Verdict::CannotBeTold
         }
         () if has(Verdict::DoesNotHold) => Verdict::DoesNotHold,
+        () if has(Verdict::HoldsAndMore) => Verdict::HoldsAndMore,
         () => Verdict::Holds,
     };
     // One reason is often that of several conditions.
@@ -98,6 +103,8 @@ fn of_figure(condition: &Condition, figure: &Figure) -> (Verdict, String) {
     let (least, most) = (condition.at_least.unwrap_or(0.0), condition.at_most.unwrap_or(f64::INFINITY));
     let verdict = match () {
         () if low >= least && high <= most => Verdict::Holds,
+        // Both limits are on one side of 1: it is a difference, and more of one.
+        () if least > 1.0 && low > most || most < 1.0 && high < least => Verdict::HoldsAndMore,
         () if high < least || low > most => Verdict::DoesNotHold,
         () => return (Verdict::CannotBeTold, format!("{clause}; its interval reaches to both sides")),
     };

@@ -184,6 +184,8 @@ fn a_claim_holds_or_not_by_the_interval_of_its_ratio() {
         because.starts_with("w: ") && because.ends_with("it holds with at least 1.2, at most 4"),
         "{because}"
     );
+    assert_eq!(bounds(r#""at_least": 1.1, "at_most": 1.5"#).0, "holds, and more");
+    assert_eq!(bounds(r#""at_least": 0.5, "at_most": 1.5"#).0, "does not hold");
     assert_eq!(bounds(r#""at_least": 5"#).0, "does not hold");
     assert_eq!(bounds(r#""at_most": 1.1"#).0, "does not hold");
     let (verdict, because) = bounds(r#""at_least": 2"#);
