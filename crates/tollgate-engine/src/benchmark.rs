@@ -106,6 +106,8 @@ pub struct Benchmark {
     pub baseline: Option<&'static str>,
     /// The parameters of the case of the same benchmark that is a case's baseline. A case is no baseline of itself.
     pub baseline_params: fn(&Params) -> Option<Params>,
+    /// Other benchmarks that explain its time, each with what it is: a step of it alone, or the same without one.
+    pub beside: &'static [(&'static str, &'static str)],
     /// Parameters of its cases on a machine; one empty set for a benchmark without parameters. They depend on nothing
     /// else, so that those of any machine are known everywhere.
     pub cases: fn(&Topology) -> Vec<Params>,
@@ -156,6 +158,7 @@ pub const PLAIN: Benchmark = Benchmark {
     counters: &[],
     baseline: None,
     baseline_params: |_| None,
+    beside: &[],
     cases: one_case,
     thorough_cases: no_case,
     in_everything: |_, _| true,

@@ -83,6 +83,9 @@ mod tests {
                 let is_instance = matches!(benchmark.kind, Kind::Instance(_));
                 assert_eq!(is_instance, !["workloads", "environments"].contains(&suite.name), "{name}");
                 assert!(benchmark.operation.ends_with('.') && benchmark.operation.len() > 20, "{name}");
+                for (other, what) in benchmark.beside {
+                    assert!(find(other).is_some() && !what.is_empty(), "{name} beside {other}");
+                }
                 if let Some(base) = benchmark.baseline {
                     let base = suite.benchmarks.iter().find(|other| other.name == base).expect("registered");
                     assert_eq!((base.cases)(&Topology::default()).len(), 1, "{name}");

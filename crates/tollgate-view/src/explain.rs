@@ -70,6 +70,7 @@ pub fn text(
     match (summary, headline(benchmark, &rows)) {
         (Some(summary), Some(shown)) => {
             text.push_str(&measured(summary, shown, &rows, width));
+            text.push_str(&beside(benchmark, summary, shown, width));
             text.push_str(&found(benchmark, summary, width));
         }
         (Some(summary), None) => {
@@ -203,6 +204,23 @@ fn cases(summary: &Summary, rows: &[(&Case, &Figures)], kind: Kind, width: usize
     table.lines(Some(width), false)
 }
 
+/// What a step of it takes alone, or the same without one.
+fn beside(benchmark: &Benchmark, summary: &Summary, (_, whole): (&Case, &Figures), width: usize) -> String {
+    let line = |(name, what): &(&str, &str)| {
+        let other = tollgate_suites::find(name)?;
+        let rows: Vec<_> = summary.measured().filter(|(case, _)| case.benchmark == *name).collect();
+        let (case, figures) = headline(other, &rows)?;
+        let unit = figures.measured.unit;
+        if unit != whole.measured.unit || figures.below.is_some() || whole.below.is_some() {
+            return None;
+        }
+        let level = figures::estimate(figures.estimate.median, unit);
+        let share = figures::percent(figures.estimate.median / whole.estimate.median);
+        Some(paragraph(&format!("{case} {level}, {share} of it: {what}"), width, "Beside it    "))
+    };
+    benchmark.beside.iter().filter_map(line).collect()
+}
+
 /// The findings that begin with a case of the benchmark.
 fn found(benchmark: &Benchmark, summary: &Summary, width: usize) -> String {
     let is_of = |finding: &Finding| finding.from.first().is_some_and(|case| case.benchmark == benchmark.name);
@@ -257,6 +275,18 @@ fn histogram(figures: &Figures, width: usize) -> String {
 /// A fact that reaches a case, and how.
 type Reaching<'a> = (&'a String, &'a Fact, &'static Effect);
 
+/// Facts that have the same effect are said together, where the first of them stands.
+fn of_one_effect<'r, 'a>(facts: &[&'r Reaching<'a>]) -> Vec<Vec<&'r Reaching<'a>>> {
+    let mut groups: Vec<Vec<&Reaching>> = Vec::new();
+    for fact in facts {
+        match groups.iter_mut().find(|group| group[0].2.how == fact.2.how) {
+            Some(group) => group.push(fact),
+            None => groups.push(vec![fact]),
+        }
+    }
+    groups
+}
+
 /// The facts that reach the case: those whose state makes it slow first, then others that are known.
 fn affecting(facts: &Facts, case: &Case, width: usize) -> String {
     let slow: Vec<Burden> = burdens::of_case(facts, case);
@@ -270,21 +300,28 @@ fn affecting(facts: &Facts, case: &Case, width: usize) -> String {
     }
     let (known, unknown): (Vec<Reaching>, Vec<Reaching>) =
         reaching.into_iter().partition(|(_, fact, _)| fact.value().is_some());
-    let is_slow = |name: &str| slow.iter().any(|burden| burden.fact == name);
+    let place = |name: &str| slow.iter().position(|burden| burden.fact == name);
     let mut text = heading("Affects it on this machine", width);
-    let mut put = |mark: &str, (name, fact, effect): &(&String, &Fact, &tollgate_model::Effect)| {
-        let value = fact.value().map(|value| cut(&value.to_string(), VALUE)).unwrap_or_default();
-        text.push_str(&paragraph(&format!("{name} is {value}: {}", effect.how), width, mark));
-    };
-    known.iter().filter(|(name, ..)| is_slow(name)).for_each(|row| put("! ", row));
-    let mut others: Vec<&Reaching> = known.iter().filter(|(name, ..)| !is_slow(name)).collect();
+    let (mut burdens, mut others): (Vec<&Reaching>, Vec<&Reaching>) =
+        known.iter().partition(|(name, ..)| place(name).is_some());
+    burdens.sort_by_key(|(name, ..)| place(name));
     // What affects few boundaries says more about one of them.
     others.sort_by_key(|(.., effect)| match effect.reach {
         Reach::Boundaries(boundaries) => boundaries.len(),
         Reach::Everything => usize::MAX,
     });
-    others.iter().take(FACTS).for_each(|row| put("  ", row));
-    let rest = others.len().saturating_sub(FACTS);
+    let mut put = |mark: &str, group: &Vec<&Reaching>| {
+        let value =
+            |fact: &Fact| fact.value().map(|value| cut(&value.to_string(), VALUE)).unwrap_or_default();
+        let facts: Vec<String> =
+            group.iter().map(|(name, fact, _)| format!("{name} is {}", value(fact))).collect();
+        let how = group.first().map_or("", |(.., effect)| effect.how);
+        text.push_str(&paragraph(&format!("{}: {how}", facts.join(", ")), width, mark));
+    };
+    of_one_effect(&burdens).iter().for_each(|group| put("! ", group));
+    let others = of_one_effect(&others);
+    others.iter().take(FACTS).for_each(|group| put("  ", group));
+    let rest = others.iter().skip(FACTS).map(Vec::len).sum::<usize>();
     let mut counts = Vec::new();
     counts.extend((rest > 0).then(|| format!("{rest} more")));
     counts.extend((!unknown.is_empty()).then(|| format!("{} unknown or absent here", unknown.len())));

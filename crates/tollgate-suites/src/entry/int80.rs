@@ -23,6 +23,13 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     avoid: "Use SYSCALL from 64-bit code: INT goes through a gate of the IDT and returns by IRET.",
     source: "Intel SDM vol. 2, INT n; Linux arch/x86/entry/entry_64_compat.S, int80_is_external()",
     crosses: &[KernelEntry, SystemCall, KernelCode, CompatEntry, Exception],
+    beside: &[
+        (
+            "entry/vm-exit",
+            "an exit to the hypervisor, as a guest's read of its local APIC may be (int80_is_external())",
+        ),
+        ("entry/syscall", "the same call by SYSCALL"),
+    ],
     timed: |_| Timed::once("int", TimedLoop::Long(refused_interrupt)),
     headlines: &[Headline { section: Section::Entry, name: "int 0x80", params: &[] }],
     kind: Kind::Instance(|timed, _, _| {

@@ -14,6 +14,10 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     avoid: "Use SYSCALL from 64-bit code: INT goes through a gate of the IDT and returns by IRET.",
     source: "Intel SDM vol. 2, INT n; getpid(2)",
     crosses: &[KernelEntry, SystemCall, KernelCode, CompatEntry, Exception],
+    beside: &[
+        ("entry/int80", "a call that the kernel refuses at once"),
+        ("entry/syscall-getpid", "the same call by SYSCALL"),
+    ],
     timed: |_| Timed::once("int", TimedLoop::Long(getpid)),
     kind: Kind::Instance(|timed, _, _| {
         let mut timed = Loop::without_context(timed, results::own_pid)?;

@@ -14,6 +14,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     avoid: "Keep the number: a process's own changes only by fork.",
     source: "getpid(2)",
     crosses: &[KernelEntry, SystemCall, KernelCode],
+    beside: &[("entry/syscall", "a call that the kernel refuses at once")],
     timed: |_| Timed::once("syscall", TimedLoop::Long(getpid)),
     kind: Kind::Instance(|timed, _, _| Ok(Loop::without_context(timed, results::own_pid)?.here())),
     ..PLAIN

@@ -31,6 +31,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     avoid: "Keep words of different threads 128 bytes apart: the line and the line that is fetched beside it.",
     source: "Intel Optimization Reference Manual, Avoid False Sharing",
     crosses: &[Atomic, CacheLine],
+    beside: &[("memory/pingpong", "a line from core to core and back")],
     timed: |_| Timed::Loop {
         code: TimedLoop::Long(add),
         instruction: "lock add",

@@ -20,6 +20,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         WakeUp,
         ProcessExit,
     ],
+    beside: &[("processes/fork", "the copy of the process"), ("processes/exec", "the program in its place")],
     timed: |_| Timed::Whole("fork(3), execve(2)"),
     cases: |_| with(cases_of_images(), "until", &["exited"]),
     forks: |_| true,

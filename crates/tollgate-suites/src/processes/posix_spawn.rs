@@ -24,6 +24,10 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         ProcessExit => word(params, "until") == "exited",
         _ => true,
     },
+    beside: &[
+        ("processes/vfork", "a process without a copy of memory"),
+        ("processes/exec", "the program in its place"),
+    ],
     timed: |_| Timed::Whole("posix_spawn(3)"),
     cases: |_| with(cases_of_images(), "until", &["return", "exited"]),
     headlines: &[Headline {

@@ -19,6 +19,10 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     operation: "One INT3 (#BP) and the SIGTRAP handler that counts it and returns.",
     avoid: "Use uprobes or static tracepoints that are off by default, and a hardware watchpoint in place of many breakpoints.",
     source: "Intel SDM vol. 3, Interrupt 3; signal(7)",
+    beside: &[
+        ("traps/signal-self", "a signal with its handler and its return, without an exception"),
+        ("traps/sigreturn", "the return alone"),
+    ],
     timed: |_| Timed::once("int3", TimedLoop::Long(breakpoint)),
     headlines: &[Headline { section: Section::Faults, name: "trap + handler (SIGTRAP)", params: &[] }],
     kind: Kind::Instance(|timed, _, _| {

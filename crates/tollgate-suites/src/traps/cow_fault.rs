@@ -14,6 +14,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     avoid: "Write to pages before they are shared, or map them shared.",
     source: "mmap(2), MAP_PRIVATE; Linux mm/memory.c, do_wp_page()",
     crosses: &[KernelEntry, Exception, KernelCode, PageFault, Tlb, KernelAllocation],
+    beside: &[("traps/minor-fault", "a fault that copies nothing")],
     timed: |_| SMALL,
     counts: Some("minor faults"),
     kind: Kind::Instance(|timed, _, _| {

@@ -30,6 +30,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         (By::ModuleInRing0, boundary) => matches!(boundary, Exception | KernelCode),
     },
     // The module's loop in ring 0 has the same body.
+    beside: &[("traps/breakpoint", "an exception with its signal and handler, of which nothing is emulated")],
     timed: |params| {
         let opcode = Opcode::of(params);
         Timed::Loop { code: opcode.code, instruction: opcode.mnemonic, times: TEN as usize }

@@ -20,6 +20,10 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     avoid: "Call the handler's work directly, or wake a thread by a futex or an eventfd.",
     source: "tgkill(2); signal(7)",
     crosses: &[KernelEntry, SystemCall, KernelCode, Signal, SignalSend, UserCopy],
+    beside: &[
+        ("traps/sigreturn", "the return of the handler alone"),
+        ("entry/syscall", "a call that does nothing"),
+    ],
     timed: |_| Timed::once("syscall", TimedLoop::Long(tgkill)),
     counts: Some("signals"),
     headlines: &[Headline { section: Section::Faults, name: "signal to itself + handler", params: &[] }],
