@@ -110,6 +110,33 @@ pub fn ratio_span(low: f64, high: f64) -> String {
     format!("{}–{}", ratio(low), ratio(high))
 }
 
+/// A difference by the ratio to its base, in the word for more or that for less: `3.2 % slower` below a tenth, in percent of the base,
+/// and from there on `1.69 × faster`.
+pub fn compared(ratio: f64, [more, less]: [&str; 2]) -> String {
+    format!("{} {}", size(ratio, is_small(ratio)), if ratio < 1.0 { less } else { more })
+}
+
+/// The same with the ends of an interval, the smaller difference first: `1.69 × faster [1.66, 1.72]`.
+pub fn compared_within(ratio: f64, [low, high]: [f64; 2], words: [&str; 2]) -> String {
+    let ends = if ratio < 1.0 { [high, low] } else { [low, high] };
+    let [near, far] = ends.map(|end| size(end, is_small(ratio)).replace(" ×", ""));
+    format!("{} [{near}, {far}]", compared(ratio, words))
+}
+
+/// A smaller difference is said in percent.
+const SMALL: f64 = 0.1;
+
+fn is_small(ratio: f64) -> bool {
+    (ratio - 1.0).abs() < SMALL
+}
+
+fn size(ratio: f64, is_small: bool) -> String {
+    match is_small {
+        true => percent((ratio - 1.0).abs()),
+        false => format!("{} ×", significant(ratio.max(1.0 / ratio), DIGITS)),
+    }
+}
+
 /// A share of one as percent: `0.25 %`, `3.4 %`, `12 %`.
 pub fn percent(share: f64) -> String {
     let percent = share * 100.0;
@@ -219,6 +246,18 @@ pub fn from_to(one: &str, other: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_ratio_is_said_in_one_form() {
+        let said = |ratio| compared(ratio, ["slower", "faster"]);
+        assert_eq!(
+            [1.032, 0.968, 57.6 / 97.2, 6.3].map(said),
+            ["3.2 % slower", "3.2 % faster", "1.69 × faster", "6.30 × slower"]
+        );
+        let within = |ratio, ends| compared_within(ratio, ends, ["more", "fewer"]);
+        assert_eq!(within(1.032, [1.026, 1.036]), "3.2 % more [2.6 %, 3.6 %]");
+        assert_eq!(within(0.5, [0.4, 0.625]), "2.00 × fewer [1.60, 2.50]");
+    }
 
     #[test]
     fn a_common_unit_is_shown_once() {

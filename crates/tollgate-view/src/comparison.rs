@@ -10,7 +10,7 @@ use tollgate_model::{Case, Effect, Fact, Measured, Run, Unit};
 
 use crate::proven::Proven;
 use crate::summary::is_estimate;
-use crate::{causes, facts};
+use crate::{causes, counts, facts};
 
 /// A run compared with a base.
 pub struct Comparison<'a> {
@@ -247,7 +247,8 @@ impl<'a> Comparison<'a> {
         let is_rare = |verdict: Verdict| verdict.is_difference() && !verdict.is_beyond_margin();
         let counts = verdicts.map(|verdict| (verdict, self.count(verdict)));
         let shown = counts.filter(|(verdict, number)| *number > 0 || !is_rare(*verdict));
-        shown.map(|(verdict, number)| format!("{number} {verdict}")).collect::<Vec<_>>().join(", ")
+        let word = |verdict| counts::verdict(verdict, self.is_counted());
+        shown.map(|(verdict, number)| format!("{number} {}", word(verdict))).collect::<Vec<_>>().join(", ")
     }
 
     /// The number of rows with this verdict.

@@ -27,6 +27,9 @@ const MOST_EXPENSES: usize = 6;
 const EXPENSE_LINES: usize = 12;
 const LEAST_EXPENSE_LINES: usize = 4;
 
+/// What the mark of a row says, which its interval shows.
+const LEGEND: &str = "  ~ CI wider than ±10 %";
+
 /// The first screen, for a terminal of this width.
 pub fn text(summary: &Summary, width: usize) -> String {
     let width = width.min(COLUMNS);
@@ -47,10 +50,9 @@ pub fn text(summary: &Summary, width: usize) -> String {
     let lines = room.saturating_sub(rows.lines()).clamp(LEAST_EXPENSE_LINES, EXPENSE_LINES);
     let expenses = Expenses::of(summary, width, lines);
     rows.fill(summary, room - expenses.lines());
-    rows.mark(&expenses.shown);
-    let legend = if rows.is_any_noisy() { "  ~ noisy" } else { "" };
+    let legend = if rows.is_any_wide() { LEGEND } else { "" };
     let quality = format!("Quality: {}", quality::of(summary));
-    text.push_str(&format!("{}{legend}\n", put(&quality, width.saturating_sub(legend.len()))));
+    text.push_str(&format!("{}{legend}\n", put(&quality, width.saturating_sub(legend.width()))));
     text.push_str(&rows.text());
     text.push_str(&expenses.text(width));
     text.push_str(&cut(&more(&expenses.shown), width));

@@ -279,7 +279,7 @@ fn other_systems_get_instructions() {
     let bmf: serde_json::Value = serde_json::from_str(&bmf).expect("JSON");
     assert_eq!(bmf["entry/syscall in vm:exact"]["instructions"]["value"], 209.0);
     let (both, one) = (markdown(&runs, &Spread::default()), markdown(&runs[..1], &Spread::default()));
-    assert!(both.contains("| entry/syscall | 209 | 187 | -22 | -10.5 % | **faster** |"), "{both}");
+    assert!(both.contains("| entry/syscall | 209 | 187 | -22 | -10.5 % | **fewer** |"), "{both}");
     assert!(one.contains("| entry/syscall | 209 | exact |") && !one.contains("95 %"), "{one}");
     let page = format!("{:?}", page_of(&runs, |_| None, &Spread::default()));
     assert!(page.contains("in instructions, compared with vm:exact") && page.contains("-10.5 %"), "{page}");

@@ -105,7 +105,7 @@ fn a_benchmark_is_in_every_list_page_and_export() {
 
 #[test]
 fn a_fact_is_shown_with_what_it_affects_and_causes_what_crosses_that() {
-    let (base, other) = (run("20261121-015427-0001", 1.0, "base"), run("20261121-015428-0002", 2.0, "other"));
+    let (base, other) = (run("20261121-015427-0001", 1.0, "base"), run("20261121-015428-0002", 9.0, "other"));
     let comparisons = [Comparison::of(&base, &other)];
     let text = compare::text::text(&comparisons, true, WIDE);
     let alone =

@@ -225,7 +225,7 @@ fn several_environments_are_compared_with_verdicts() {
     expect_harmless(&page);
     for text in [
         "<h1>vm compared with native</h1>",
-        "entry/syscall takes 1.500 times as long in vm as in native: 120 ns compared with 80.2 ns",
+        "entry/syscall is 1.50 × slower: 120 ns compared with 80.2 ns",
         "kernel.release differs, which is known to affect it.",
         "Of 3 cases in both, vm compared with native: 2 slower, 0 faster, 1 same, 0 inconclusive.",
         "2 of 2 such cases differ.",

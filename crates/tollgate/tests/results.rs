@@ -40,7 +40,7 @@ const MEASUREMENT: [&str; 33] = [
     "ops_per_sample",
     "group",
 ];
-const ROW: [&str; 24] = [
+const ROW: [&str; 23] = [
     "base_run",
     "base_name",
     "other_run",
@@ -62,7 +62,6 @@ const ROW: [&str; 24] = [
     "adds_low",
     "adds_high",
     "correlation",
-    "narrowed",
     "pairs",
     "turns",
 ];
@@ -265,7 +264,7 @@ fn findings_are_sentences_of_several_rows() {
     let table = home.output(["show", "last", "--all"]);
     let words = table.split_whitespace().collect::<Vec<_>>().join(" ");
     for sentence in [
-        "An invalid opcode that a signal handler emulates takes 2000 times as long as a multiplication.",
+        "An invalid opcode that a signal handler emulates is 2000 × slower than a multiplication.",
         "fork takes 188 µs more for each MiB that its caller has written in small pages; memory that is only mapped \
          adds no significant difference.",
         "To start a bare program posix_spawn is faster than fork and exec here from less than 1 MiB of written memory on; with \
@@ -389,8 +388,8 @@ fn memory_and_files_have_their_pictures_and_findings() {
         "7.61 GiB/s",
         "none of 500 lines looked at came from the other processor",
         "90 % of 500 lines looked at came from the other processor",
-        "(llc pair, random order, 2m pages) takes 20 times as long at 8 KiB.",
-        "Beyond L1d (48.0 KiB as the kernel reports it) a load takes 3.0 times as long: from 1.40 ns at 32 KiB to \
+        "(llc pair, random order, 2m pages) is 20.0 × slower at 8 KiB.",
+        "Beyond L1d (48.0 KiB as the kernel reports it) a load is 3.00 × slower: from 1.40 ns at 32 KiB to \
          4.21 ns at 64 KiB (2 MiB pages).",
         "A read from storage takes longer than one from the page cache: 100 × for 4k.",
         "fsync is 90 % of the latency of one small file's life.",

@@ -103,12 +103,15 @@ pub(crate) fn case(case: &Case) -> Value {
     }
 }
 
-fn verdict(verdict: Verdict) -> Value {
-    Value::text(verdict.to_string()).with_tone(match verdict {
-        Verdict::Same => Tone::Plain,
-        Verdict::Inconclusive => Tone::Open,
-        _ => Tone::Changed,
-    })
+fn verdict(row: &Row) -> Value {
+    let verdict = row.result.verdict;
+    Value::new([verdict.to_string().into()], counts::verdict(verdict, row.is_count())).with_tone(
+        match verdict {
+            Verdict::Same => Tone::Plain,
+            Verdict::Inconclusive => Tone::Open,
+            _ => Tone::Changed,
+        },
+    )
 }
 
 fn ends(interval: Interval) -> [f64; 2] {
@@ -209,9 +212,7 @@ pub fn columns<'a>() -> Columns<Compared<'a>> {
             "verdict",
             "verdict",
             "`faster`, `slower`, `somewhat faster`, `somewhat slower`, `same` or `inconclusive`",
-            |it| {
-                Some(it.row.map_or(Value::default().with_tone(Tone::Open), |row| verdict(row.result.verdict)))
-            },
+            |it| Some(it.row.map_or(Value::default().with_tone(Tone::Open), verdict)),
         )
         .of_words(),
         Field::new("threshold", "threshold", "the noise threshold or margin, a relative difference", |it| {
@@ -221,15 +222,6 @@ pub fn columns<'a>() -> Columns<Compared<'a>> {
             let found = it.row?.result.alternation.as_ref()?;
             Some(Value::figure(found.correlation?, |correlation| format!("{correlation:.2}")))
         }),
-        Field::new(
-            "narrowed",
-            "narrower",
-            "the width of the interval that the runs would have unpaired, over that of this one",
-            |it| {
-                let found = it.row?.result.alternation.as_ref()?;
-                Some(Value::figure(found.narrowed?, |times| format!("{} ×", figures::significant(times, 2))))
-            },
-        ),
         Field::new("pairs", "pairs", "pairs of processes", |it| {
             Some(Value::number(it.row?.result.alternation.as_ref()?.pairs as u64))
         }),
@@ -289,7 +281,7 @@ pub fn of_table<'a>(comparison: &Comparison) -> Columns<Compared<'a>> {
 const OF_SCREEN: &[&str] = &["case", "base", "ratio", "ratio_ci", "adds", "verdict"];
 const COUNTS_OF_SCREEN: &[&str] = &["case", "counts", "adds", "change", "verdict"];
 const NUMBERS: &[&str] = &["numbers"];
-const QUALITY: &[&str] = &["correlation", "narrowed", "turns"];
+const QUALITY: &[&str] = &["correlation", "turns"];
 
 /// Those of the screen of a session, where not all have room; with the numbers of the causes where these say something.
 pub(crate) fn of_screen<'a>(comparison: &Comparison, is_numbered: bool) -> Columns<Compared<'a>> {

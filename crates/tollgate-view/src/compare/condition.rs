@@ -123,9 +123,9 @@ fn doubt(condition: Condition, asked: f64, comparison: &Comparison) -> Option<St
     }
     let open: Vec<&Row> = comparison.rows.iter().filter(|row| condition.is_open(row, asked)).collect();
     if let Some(row) = open.iter().find(|row| condition.is_gross(row, asked)) {
-        let ratio = figures::ratio(row.result.ratio);
+        let how = figures::compared(row.result.ratio, ["slower", "faster"]);
         let why = Need::of(row).map(|need| need.found).unwrap_or_default();
-        return Some(format!("undecided: {} takes {ratio} × as long, inconclusive ({why})", row.case()));
+        return Some(format!("undecided: {} is {how}, inconclusive ({why})", row.case()));
     }
     let lost = lost(comparison).count();
     let (open_rows, rows) = (open.len() + lost, comparison.rows.len() + lost);

@@ -264,7 +264,7 @@ fn shared_line(summary: &Summary) -> Option<Expense> {
         .zip(word("128"))
         .and_then(|(near, far)| pair(&near, far, SLOW))
     {
-        let what = format!("False sharing: stores in one line take {} as long", times.in_words);
+        let what = format!("False sharing: stores in one line {} slower", times.in_words);
         let texts = [what, "the line moves between cores".into(), "keep them 128 bytes apart".into()];
         return Some(expense("memory/neighbour", times.times, 8.0, from, texts));
     }

@@ -56,8 +56,8 @@ pub fn times(summary: &Summary, case: &Case, other: &Case) -> Option<f64> {
     (apart(one.interval, other.interval) && times.is_finite()).then_some(times)
 }
 
-/// How many times as long a case takes as another, where it is more than `least`; at least so many where the other is below its
-/// detection limit.
+/// How much slower a case is than another, where it is more than `least` times; at least so much where the other is below its detection
+/// limit: `at least 2000 × slower`.
 pub fn bounded_times(
     summary: &Summary,
     slow: Case,
@@ -69,7 +69,7 @@ pub fn bounded_times(
     let times = find(summary, &slow)?.estimate.median / of_fast.bounded();
     let at_least = if of_fast.below.is_some() { "at least " } else { "" };
     (times.is_finite() && times > least).then(|| Finding {
-        sentence: sentence(&format!("{at_least}{}", figures::significant(times, 3))),
+        sentence: sentence(&format!("{at_least}{}", figures::compared(times, ["slower", "faster"]))),
         from: vec![slow, fast],
     })
 }

@@ -17,9 +17,9 @@ pub(super) fn of(summary: &Summary) -> Vec<Finding> {
 fn uncontended(summary: &Summary) -> Option<Finding> {
     let [call, sequence] =
         [SYSTEM_CALL, RESTARTABLE].map(|by| case("locks/uncontended", &[("by", by.into())]));
-    bounded_times(summary, call, sequence, 1.0, |times| {
+    bounded_times(summary, call, sequence, 1.0, |how| {
         format!(
-            "A restartable sequence acquires and releases a free lock {times} × faster than two system calls (FUTEX_TRYLOCK_PI, FUTEX_UNLOCK_PI)."
+            "Two system calls (FUTEX_TRYLOCK_PI, FUTEX_UNLOCK_PI) acquire and release a free lock {how} than a restartable sequence."
         )
     })
 }
@@ -68,7 +68,7 @@ fn trade(summary: &Summary) -> Option<Finding> {
     let counts = from.len() / 2;
     (gain.is_finite() && gain > 0.0 && counts > 1).then(|| Finding {
         sentence: format!(
-            "On one processor producers and consumers hand over at least {} times as many items with a restartable \
+            "On one processor producers and consumers hand over at least {} × as many items with a restartable \
              sequence as with the system call, the least of {counts} numbers of threads with {threads} of each.",
             figures::significant(gain, 2)
         ),

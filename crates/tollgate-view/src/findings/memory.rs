@@ -66,16 +66,16 @@ fn sentence(key: &[(String, String)], points: &[Sharing]) -> Finding {
         value("page")
     );
     let words = |point: &Sharing| {
-        let times = figures::significant(point.shared.estimate / point.alone.estimate, 2);
+        let how = figures::compared(point.shared.estimate / point.alone.estimate, ["slower", "faster"]);
         let doubt = match apart(point.shared.interval, point.alone.interval) {
             true => "",
             false => " (no significant difference)",
         };
-        format!("{times} times as long{doubt} at {} KiB", point.kib)
+        format!("{how}{doubt} at {} KiB", point.kib)
     };
     let each: Vec<String> = points.iter().map(words).collect();
     let from = points.iter().flat_map(|point| point.cases.iter().cloned()).collect();
-    Finding { sentence: format!("{what} takes {}.", listed(&each)), from }
+    Finding { sentence: format!("{what} is {}.", listed(&each)), from }
 }
 
 /// Two words of one line, of two adjacent lines, and of lines that are far apart.
@@ -88,16 +88,16 @@ fn false_sharing(summary: &Summary) -> Option<Finding> {
     if !apart(same_estimate.interval, away_estimate.interval) {
         return None;
     }
-    let times = |near: Known| figures::significant(near.estimate / away_estimate.estimate, 2);
+    let how = |near: Known| figures::compared(near.estimate / away_estimate.estimate, ["slower", "faster"]);
     let mut sentence = format!(
-        "Stores to two words of one line take {} times as long as 128 bytes apart (false sharing)",
-        times(same_estimate)
+        "Stores to two words of one line are {} than 128 bytes apart (false sharing)",
+        how(same_estimate)
     );
     let mut from = vec![same, away];
     if let Some(adjacent_estimate) = adjacent_estimate {
         let words = match apart(adjacent_estimate.interval, away_estimate.interval) {
-            true => format!("; in adjacent lines {} times", times(adjacent_estimate)),
-            false => "; in adjacent lines no longer".to_owned(),
+            true => format!("; in adjacent lines {}", how(adjacent_estimate)),
+            false => "; in adjacent lines as fast".to_owned(),
         };
         sentence.push_str(&words);
         from.push(adjacent);
@@ -153,9 +153,9 @@ impl Curve {
         let beyond = self.points.iter().find(|(kib, ..)| *kib >= end * 1.3)?;
         let ns = |known: &Known| figures::estimate(known.estimate, Unit::Nanoseconds);
         let rises = within.1.estimate < beyond.1.estimate && apart(within.1.interval, beyond.1.interval);
-        let times = figures::significant(beyond.1.estimate / within.1.estimate, 2);
+        let how = figures::compared(beyond.1.estimate / within.1.estimate, ["slower", "faster"]);
         let what = match rises {
-            true => format!("a load takes {times} times as long"),
+            true => format!("a load is {how}"),
             false => "the latency shows no significant rise".to_owned(),
         };
         let sentence = format!(
@@ -188,7 +188,7 @@ mod tests {
         let curve = Curve { page: "2 MiB", points };
         let l1 = curve.around("L1d", 48.0).expect("both sides").sentence;
         assert!(
-            l1.contains("Beyond L1d (48.0 KiB as the kernel reports it) a load takes 3.0 times as long: from 1.40 ns at 32 KiB to 4.20 ns at 64"),
+            l1.contains("Beyond L1d (48.0 KiB as the kernel reports it) a load is 3.00 × slower: from 1.40 ns at 32 KiB to 4.20 ns at 64"),
             "{l1}"
         );
         let doubtful = curve.around("L2", 82.0).expect("both sides").sentence;
@@ -209,8 +209,8 @@ mod tests {
         let finding = sentence(&key, &[point(8, 13.2, 0.66), point(16_384, 9.0, 9.1)]);
         assert_eq!(
             finding.sentence,
-            "Storing to lines that another core stores to (llc pair, random order, 2m pages) takes 20 times as long at \
-             8 KiB and 0.99 times as long (no significant difference) at 16384 KiB."
+            "Storing to lines that another core stores to (llc pair, random order, 2m pages) is 20.0 × slower at \
+             8 KiB and 1.1 % faster (no significant difference) at 16384 KiB."
         );
     }
 }

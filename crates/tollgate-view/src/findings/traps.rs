@@ -20,13 +20,11 @@ fn trap(by: Option<&str>, opcode: Option<&str>) -> Case {
     case("traps/invalid-opcode", &params)
 }
 
-/// How many times as long an instruction takes that a signal handler emulates.
+/// How much slower an instruction is that a signal handler emulates.
 fn trap_against_instruction(summary: &Summary) -> Option<Finding> {
     let (trap, instruction) = (trap(None, None), Case::plain("traps/imul"));
-    bounded_times(summary, trap, instruction, 0.0, |times| {
-        format!(
-            "An invalid opcode that a signal handler emulates takes {times} times as long as a multiplication."
-        )
+    bounded_times(summary, trap, instruction, 0.0, |how| {
+        format!("An invalid opcode that a signal handler emulates is {how} than a multiplication.")
     })
 }
 
@@ -91,9 +89,9 @@ fn rings(summary: &Summary) -> Option<Finding> {
 }
 
 fn of_times(summary: &Summary, [kernel, program]: [Case; 2]) -> Option<Finding> {
-    bounded_times(summary, kernel, program, 0.0, |times| {
+    bounded_times(summary, kernel, program, 0.0, |how| {
         format!(
-            "Emulated by a kernel module, a trap taken in ring 0 takes {times} times as long as one taken in ring 3: the \
+            "Emulated by a kernel module, a trap taken in ring 0 is {how} than one taken in ring 3: the \
              processor delivers both through the same gate, and both end with IRET."
         )
     })

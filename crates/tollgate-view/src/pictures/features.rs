@@ -101,9 +101,8 @@ fn efficiency(figures: &Figures, system_call: f64) -> Option<Cell> {
     };
     let at_least = if figures.below.is_some() { "at least " } else { "" };
     let evidence = match times {
-        1.05.. => format!("{at_least}{} times as fast as {SYSTEM_CALL}", figures::significant(times, 3)),
         0.95..=1.05 => "as fast as the system call".to_owned(),
-        _ => format!("{} times as slow as {SYSTEM_CALL}", figures::significant(1.0 / times, 3)),
+        _ => format!("{at_least}{} than {SYSTEM_CALL}", figures::compared(1.0 / times, ["slower", "faster"])),
     };
     Some(Cell { word, evidence })
 }

@@ -107,24 +107,21 @@ fn sentence(base: &str, other: &str, row: &Row, ratio: f64, likewise: usize) -> 
         estimate.map_or("no estimate".to_owned(), |estimate| figures::estimate(estimate, unit))
     };
     let (here, there) = (estimate(result.other, row.other.unit), estimate(result.base, row.base.unit));
-    let (times, how, span) = match (ratio > 1.0, result.interval) {
-        (true, span) => (ratio, "as long", span.map(|span| (span.low, span.high))),
-        (false, span) => (1.0 / ratio, "as short a time", span.map(|span| (1.0 / span.high, 1.0 / span.low))),
+    let words = match row.base.unit {
+        Unit::Nanoseconds | Unit::NanosecondsPerLine | Unit::Cycles => ["slower", "faster"],
+        Unit::Bytes => ["more", "less"],
+        Unit::Count | Unit::Instructions => ["more", "fewer"],
     };
-    let span = span.map(|(low, high)| format!(", {}", figures::ratio_span(low, high))).unwrap_or_default();
-    let is_time = matches!(row.base.unit, Unit::Nanoseconds | Unit::NanosecondsPerLine);
-    let times = figures::ratio(times);
-    let what = match (is_time, ratio > 1.0) {
-        (true, _) => format!("takes {times} times {how}"),
-        (false, true) => format!("is {times} times as much"),
-        (false, false) => format!("is {times} times as little"),
+    let how = match result.interval {
+        Some(span) => figures::compared_within(ratio, [span.low, span.high], words),
+        None => figures::compared(ratio, words),
     };
     let more = match likewise {
         0 => String::new(),
         1 => " One more of its cases differs likewise.".to_owned(),
         more => format!(" {more} more of its cases differ likewise."),
     };
-    format!("{} {what} in {other} as in {base}: {here} compared with {there}{span}.{more}", row.case())
+    format!("{} is {how} in {other} than in {base}: {here} compared with {there}.{more}", row.case())
 }
 
 /// The facts that differ and are known to affect this case, where they are few.

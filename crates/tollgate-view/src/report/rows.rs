@@ -223,13 +223,17 @@ fn shown<'c>(
     if let Some(interval) = words("ratio_ci") {
         let (ratio, threshold) = (words("ratio").unwrap_or_default(), words("threshold").unwrap_or_default());
         evidence.push_str(&format!(
-            "; {ratio} times the base, {} {interval}, noise threshold {threshold}",
+            "; {ratio} × the base, {} {interval}, noise threshold {threshold}",
             comparison.interval_name
         ));
     }
     evidence.extend(result.why.iter().map(|why| format!("; {why}")));
     let times = columns::times(row).filter(|_| result.verdict.is_difference());
     let times = times.map(|times| format!(" {times}"));
-    let text = Text::new(&format!("{estimate}{} {}", times.unwrap_or_default(), result.verdict));
+    let text = Text::new(&format!(
+        "{estimate}{} {}",
+        times.unwrap_or_default(),
+        counts::verdict(result.verdict, row.is_count())
+    ));
     (Cell { text, verdict: Some(result.verdict) }, Some(evidence))
 }

@@ -8,7 +8,6 @@ use tollgate_output::table::{Look, cut, styled};
 use tollgate_suites::{Benchmark, SUITES};
 use unicode_width::UnicodeWidthStr;
 
-use crate::expensive::Expense;
 use crate::summary::{Figures, Row, Summary};
 use crate::{counts, facts};
 
@@ -41,9 +40,7 @@ pub(super) struct Rows<'a> {
 #[derive(Clone)]
 struct Shown<'a> {
     name: String,
-    case: &'a Case,
     figures: &'a Figures<'a>,
-    is_noisy: bool,
 }
 
 impl<'a> Rows<'a> {
@@ -107,17 +104,9 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Marks the noisy rows that a sentence rests on. The quality line tells of the others.
-    pub(super) fn mark(&mut self, expenses: &[Expense]) {
-        for row in self.sections.iter_mut().flat_map(|(_, rows)| rows) {
-            let is_used = expenses.iter().any(|expense| expense.from.contains(row.case));
-            row.is_noisy = is_used && !row.figures.noise().is_empty();
-        }
-    }
-
     fn add(&mut self, section: String, name: String, row: &'a Row) {
         let Some(figures) = row.figures() else { return };
-        let shown = Shown { name, case: row.case, figures, is_noisy: false };
+        let shown = Shown { name, figures };
         match self.sections.iter_mut().find(|(title, _)| *title == section) {
             Some((_, rows)) => rows.push(shown),
             None => self.sections.push((section, vec![shown])),
@@ -131,8 +120,8 @@ impl<'a> Rows<'a> {
         rows + usize::from(self.loads.is_some() && is_apart)
     }
 
-    pub(super) fn is_any_noisy(&self) -> bool {
-        self.sections.iter().flat_map(|(_, rows)| rows).any(|row| row.is_noisy)
+    pub(super) fn is_any_wide(&self) -> bool {
+        self.sections.iter().flat_map(|(_, rows)| rows).any(|row| row.figures.is_wide())
     }
 
     pub(super) fn text(&self) -> String {
@@ -169,14 +158,14 @@ impl<'a> Rows<'a> {
     }
 
     fn line(&self, row: &Shown) -> String {
-        let mark = if row.is_noisy { "~ " } else { MARK };
+        let mark = if row.figures.is_wide() { "~ " } else { MARK };
         let cells = match self.is_counted {
             true => of_count(row.figures).to_vec(),
             false => cells(row.figures).to_vec(),
         };
         let line = self
             .aligned(&format!("{mark}{}", row.name), |column| cells.get(column).cloned().unwrap_or_default());
-        styled(if row.is_noisy { Look::Flagged } else { Look::Plain }, &line)
+        styled(if row.figures.is_wide() { Look::Flagged } else { Look::Plain }, &line)
     }
 
     fn aligned(&self, name: &str, cell: impl Fn(usize) -> String) -> String {

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use tollgate_model::Case;
 use tollgate_model::compare::{Verdict, margin};
 use tollgate_output::figures;
 use tollgate_output::table::Table;
@@ -22,11 +23,40 @@ pub(super) fn shown<'a, 'b>(
     let changed = comparison.changed();
     let mut order: Vec<usize> = (0..changed.len()).collect();
     if changed.len() > room {
-        order.sort_by_key(|at| !headlines.contains(&changed[*at].case().to_string()));
+        let is_filtered = has_filter(comparison);
+        order.sort_by_key(|at| {
+            let case = changed[*at].case();
+            (is_filtered && is_refused(case), !headlines.contains(&case.to_string()))
+        });
         order.truncate(room);
         order.sort_unstable();
     }
     order.into_iter().map(|at| changed[at]).collect()
+}
+
+/// Whether one side has a filter of system calls that the other has not.
+fn has_filter(comparison: &Comparison) -> bool {
+    comparison.facts.iter().any(|fact| fact.name == "seccomp.filters")
+}
+
+/// Calls with number -1: a filter's cache of verdicts has the numbers of calls alone (kernel/seccomp.c, seccomp_cache_check_allow()).
+fn is_refused(case: &Case) -> bool {
+    ["entry/syscall", "entry/int80"].contains(&case.benchmark.as_str())
+}
+
+/// What a filter costs the calls of programs, where it differs.
+fn of_filter(comparison: &Comparison) -> Option<String> {
+    let shown = comparison.changed().into_iter().find(|row| is_refused(row.case()))?;
+    let real = comparison.row(&Case::plain("entry/syscall-getpid"));
+    let real = real
+        .and_then(|row| Some(format!(": getpid pays {}", figures::difference(row.adds()?, row.base.unit))));
+    has_filter(comparison).then(|| {
+        format!(
+            "{} has number -1, which is in no filter's cache of verdicts: the worst case, and no call of a program{}.",
+            shown.case(),
+            real.unwrap_or_default()
+        )
+    })
 }
 
 /// The table of a screen.
@@ -94,6 +124,7 @@ pub(super) fn counts(comparison: &Comparison, hidden: usize, is_alone: bool) -> 
     if !parts.is_empty() {
         lines.push(format!("{}.", parts.join("; ")));
     }
+    lines.extend(of_filter(comparison));
     lines.extend(counts::not_compared(comparison));
     lines.extend(comparison.halves.as_ref().map(|halves| format!("{halves}.")));
     lines.extend(inconclusive(comparison, is_alone));

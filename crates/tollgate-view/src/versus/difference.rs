@@ -50,12 +50,7 @@ impl Difference {
             self.lines.show(split.timed.difference),
             count(split.pairs, "pair of traced executions", "pairs of traced executions")
         );
-        let shares = match (split.is_exact, split.has_idle) {
-            (true, _) => "One thread: the calls' shares are exact.",
-            (false, true) => "Several threads: the calls' shares are estimates.",
-            (false, false) => "ptrace(2) does not know the waiting: the calls' shares are estimates.",
-        };
-        let method = paragraph(&format!("{shares} {REST}"), width, "");
+        let method = paragraph(&format!("{} {REST}", split.shares), width, "");
         heading(&title, width) + &self.tables(most, width) + &method
     }
 

@@ -10,15 +10,12 @@ use crate::compare::columns::Compared;
 use crate::compare::need;
 use crate::comparison::{Comparison, Row};
 
-/// From here on a ratio is said as a multiple and not in percent.
-const MULTIPLE: f64 = 1.995;
-
 /// The row of real times.
 pub(crate) fn real<'c, 'a>(comparison: &'c Comparison<'a>) -> Option<&'c Row<'a>> {
     comparison.row(&Case::plain(REAL))
 }
 
-/// `B is 3.2 % slower than A [2.6 %, 3.6 %], adds 1.64 ms [1.40, 1.90].`
+/// `B is 3.2 % slower [2.6 %, 3.6 %] than A (99.9 % CI), adds 1.64 ms [1.40, 1.90].`
 pub(crate) fn sentence([base, other]: [&str; 2], comparison: &Comparison) -> String {
     let Some(row) = real(comparison) else {
         return format!("{other} is not compared with {base}: {}.", why_missing(comparison));
@@ -85,19 +82,14 @@ fn in_brackets(ends: [f64; 2]) -> String {
     format!(" [{}]", ends.map(figures::ratio).join(", "))
 }
 
-/// `B is 3.2 % slower than A [2.6 %, 3.6 %]`, `B takes 2.400 × the time of A [2.380, 2.420]`.
+/// `B is 3.2 % slower [2.6 %, 3.6 %] than A`, `B is 2.40 × faster [2.38, 2.42] than A`.
 fn different([base, other]: [&str; 2], ratio: f64, interval: Option<Interval>) -> String {
-    if !(1.0 / MULTIPLE..MULTIPLE).contains(&ratio) {
-        let ends = interval.map(|interval| in_brackets([interval.low, interval.high])).unwrap_or_default();
-        return format!("{other} takes {} × the time of {base}{ends}", figures::ratio(ratio));
-    }
-    let share = |ratio: f64| figures::percent((ratio - 1.0).abs());
-    let (how, ends) = match ratio > 1.0 {
-        true => ("slower", interval.map(|interval| [interval.low, interval.high])),
-        false => ("faster", interval.map(|interval| [interval.high, interval.low])),
+    const WORDS: [&str; 2] = ["slower", "faster"];
+    let how = match interval {
+        Some(Interval { low, high }) => figures::compared_within(ratio, [low, high], WORDS),
+        None => figures::compared(ratio, WORDS),
     };
-    let ends = ends.map(|ends| format!(" [{}]", ends.map(share).join(", "))).unwrap_or_default();
-    format!("{other} is {} {how} than {base}{ends}", share(ratio))
+    format!("{other} is {how} than {base}")
 }
 
 /// `, adds 1.64 ms [1.40, 1.90]`, `, saves 1.64 ms [1.40, 1.90]`.

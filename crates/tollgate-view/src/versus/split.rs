@@ -39,10 +39,23 @@ pub(crate) struct Split {
     pub(crate) timed: Line,
     /// Whether every share is as measured and none is an estimate.
     pub(crate) is_exact: bool,
-    /// Whether the backend knows the kind of waiting.
-    pub(crate) has_idle: bool,
+    /// How exact the calls' shares are, in few words.
+    pub(crate) shares: &'static str,
     /// How exact they are, in a sentence.
     pub(crate) method: &'static str,
+}
+
+fn shares<'t>(mut traced: impl Iterator<Item = &'t Traced> + Clone) -> &'static str {
+    match () {
+        () if traced.clone().all(blame::is_exact) => "One thread: the calls' shares are exact.",
+        () if traced.clone().any(|traced| traced.idle.is_none()) => {
+            "ptrace(2) does not know the waiting: the calls' shares are estimates."
+        }
+        () if traced.any(|traced| traced.threads > 1) => "Several threads: the calls' shares are estimates.",
+        () => {
+            "More than 2 % of the time is before the first call or after the last: the calls' shares are estimates."
+        }
+    }
 }
 
 /// Medians over the pairs.
@@ -90,7 +103,7 @@ impl Split {
             traced: line(&blames, |blame| signed(blame.account.real)),
             timed: Line { sides, difference: rounded(Some(adds)) },
             is_exact: all().all(blame::is_exact),
-            has_idle: all().all(|traced| traced.idle.is_some()),
+            shares: shares(all()),
             method: method(all()),
         })
     }

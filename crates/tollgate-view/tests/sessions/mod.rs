@@ -200,7 +200,6 @@ pub fn decide(session: &mut Session<'_>, sides: &[Side]) {
                 pairs: PAIRS,
                 turns: PAIRS * TURNS,
                 correlation: Some(0.93),
-                narrowed: Some(14.0),
             });
         }
         // Their order follows from what changed.
