@@ -201,11 +201,13 @@ impl Blame {
 
 /// The part of the real time for `parts` of the whole tree's time. `unknown`: idle time, where its cause is.
 fn scaled(parts: Parts, account: &Account, whole: Parts, unknown: Option<u64>) -> Parts {
-    let waiting = whole.total_ns().saturating_sub(whole.on_cpu_ns);
+    let waiting = [whole.sleep_ns, whole.disk_ns, whole.runqueue_ns, whole.unknown_ns];
+    // Four times of hostile documents are together no u64.
+    let waiting: u128 = waiting.map(u128::from).iter().sum();
     // Where the cause of idle time is unknown, all kinds are taken together.
     let kind = |part: u64, of_kind: u64, amount: u64| match unknown {
         None => share(part, amount, of_kind),
-        Some(unknown) => share(part, unknown, waiting),
+        Some(unknown) => share_of(part, unknown, waiting),
     };
     Parts {
         on_cpu_ns: share(parts.on_cpu_ns, account.busy(), whole.on_cpu_ns),
@@ -235,10 +237,14 @@ pub fn differences(base: &Blame, other: &Blame) -> Vec<Difference> {
 
 /// `amount * part / whole`: at most the amount, and 0 of a whole of 0.
 fn share(part: u64, amount: u64, whole: u64) -> u64 {
+    share_of(part, amount, whole.into())
+}
+
+fn share_of(part: u64, amount: u64, whole: u128) -> u64 {
     if whole == 0 {
         return 0;
     }
-    let scaled = u128::from(part.min(whole)) * u128::from(amount) / u128::from(whole);
+    let scaled = u128::from(part).min(whole) * u128::from(amount) / whole;
     u64::try_from(scaled).unwrap_or(amount)
 }
 
