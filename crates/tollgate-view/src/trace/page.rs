@@ -124,7 +124,21 @@ fn head(traced: &Traced, width: usize) -> String {
         true => tollgate_output::table::wrap(line, width),
         false => vec![line.clone()],
     });
-    wrapped.map(|line| format!("{BOLD}{line}{BOLD:#}\n")).collect()
+    let lines: String = wrapped.map(|line| format!("{BOLD}{line}{BOLD:#}\n")).collect();
+    lines + &unaccounted(traced, width)
+}
+
+/// What the unaccounted time of a command is, where it is much of the real time.
+fn unaccounted(traced: &Traced, width: usize) -> String {
+    const MUCH: f64 = 0.2;
+    let time = Account::of(traced).unaccounted;
+    let is_much = time as f64 > MUCH * traced.wall_ns as f64;
+    if traced.idle.is_none() || traced.attached.is_some() || !is_much {
+        return String::new();
+    }
+    let what = "Unaccounted is what lies before the first call of the command (its start) and after its last (its memory is freed, and its \
+                end is noticed).";
+    paragraph(what, width, "")
 }
 
 /// The command, how it ended, and its processes and threads.
