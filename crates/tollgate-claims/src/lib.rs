@@ -14,7 +14,7 @@ mod quantity;
 mod told;
 mod verdict;
 
-pub use data::Experiment;
+pub use data::{Cell, Experiment};
 pub use known::{Config, Known};
 pub use page::page;
 pub use told::{Document, Told, told};

@@ -3,8 +3,6 @@
 
 #[path = "../../../tests/machines.rs"]
 mod machines;
-#[path = "claims/published.rs"]
-mod published;
 #[path = "../../tollgate-view/tests/sessions/mod.rs"]
 mod sessions;
 
@@ -12,9 +10,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use machines::MACHINES;
-use published::PUBLISHED;
 use sessions::{host, runs};
-use tollgate_claims::{Config, Document, Experiment, Known, Told, page, told};
+use tollgate_claims::{Cell, Config, Document, Experiment, Known, Told, page, told};
 use tollgate_model::{Case, Facts, Run};
 use tollgate_suites::{Extent, Size};
 use tollgate_view::summary::Summary;
@@ -102,21 +99,24 @@ fn printed(told: &Told) -> String {
 
 #[test]
 fn every_published_figure_and_claim_is_told() {
-    assert_eq!(PUBLISHED.len(), Experiment::names().count());
-    for (name, claims, figures, words) in PUBLISHED {
-        let told = with(&[], &cases(), |known| told(&experiment(name), known));
-        let ids: Vec<&str> = told.claims.iter().map(|claim| claim.id.as_str()).collect();
-        assert_eq!(ids, *claims, "{name}");
+    for experiment in all() {
+        let told = with(&[], &cases(), |known| told(&experiment, known));
         let text = printed(&told);
-        let numbers = text.split(|c: char| !c.is_ascii_digit() && c != '.' && c != '-');
-        let numbers: Vec<f64> =
-            numbers.filter_map(|number| number.trim_end_matches('.').parse().ok()).collect();
-        for figure in *figures {
-            assert!(numbers.contains(figure), "{name}: {figure} is absent");
+        let rows = experiment.tables.iter().flat_map(|table| table.rows.iter().flatten());
+        let cells = rows.filter_map(|cell| match cell {
+            Cell::Printed(cell) => Some(cell),
+            Cell::Here(_) => None,
+        });
+        let lines = experiment.listings.iter().flat_map(|listing| &listing.lines);
+        for word in cells.chain(&experiment.statements).chain(lines) {
+            assert!(text.contains(word.as_str()), "{}: {word:?} is absent", experiment.id);
         }
-        for word in *words {
-            assert!(text.contains(word), "{name}: {word:?} is absent");
-        }
+        let ids = |claims: &mut dyn Iterator<Item = &String>| claims.cloned().collect::<Vec<String>>();
+        let [here, there] = [
+            ids(&mut told.claims.iter().map(|claim| &claim.id)),
+            ids(&mut experiment.claims.iter().map(|claim| &claim.id)),
+        ];
+        assert!(here == there && !there.is_empty(), "{}: {here:?}", experiment.id);
     }
 }
 
