@@ -9,6 +9,7 @@ mod counted;
 mod facts;
 mod halves;
 mod index;
+mod margins;
 mod paired;
 mod rounds;
 mod rows;
@@ -18,6 +19,7 @@ mod spread;
 mod threshold;
 mod total;
 mod turns;
+mod withheld;
 
 use std::fmt;
 
@@ -28,9 +30,10 @@ use crate::run::Run;
 use crate::stats::Interval;
 use index::Index;
 
-pub use alternated::{Neighbours, QUANTITY, neighbours};
+pub use alternated::{Neighbours, neighbours};
 pub use facts::{FactDifference, is_volatile};
 pub use halves::Halves;
+pub use margins::QUANTITY;
 pub use paired::{Paired, paired, paired_rows};
 pub use rows::{Alternation, Comparison, NotCompared, Row, interval_name};
 pub use spread::{Basis, Spread, is_of_machine};

@@ -49,14 +49,14 @@ fn verdicts_are_those_of_the_newest_run_or_of_the_named_one() {
     let home = Home::new();
     keep(&home, "20261121-015427-00000001", Some("before"), 2.0);
     keep(&home, "20261121-015428-00000002", None, 20.0);
-    assert_eq!(verdict(&home.json(["claims", "--format", "json"])), "does not hold");
+    assert_eq!(verdict(&home.json(["claims", "--format", "json"])), "holds, and more");
     assert_eq!(verdict(&home.json(["claims", ONE, "before", "--format", "json"])), "holds");
     // The first word is a run where no experiment has that name.
     let all = home.json(["claims", "before", "--format", "json"]);
     assert_eq!((verdict(&all).as_str(), &all["runs"]), ("holds", &json!(["20261121-015427-00000001"])));
     let text = home.output(["claims", ONE]);
     assert!(text.contains("62.7") && text.contains("132.0") && text.contains("mkdir"), "{text}");
-    assert!(text.contains(&format!("\n{CLAIM}: does not hold\n")), "{text}");
+    assert!(text.contains(&format!("\n{CLAIM}: holds, and more\n")), "{text}");
 }
 
 #[test]

@@ -40,7 +40,7 @@ const MEASUREMENT: [&str; 33] = [
     "ops_per_sample",
     "group",
 ];
-const ROW: [&str; 23] = [
+const ROW: [&str; 26] = [
     "base_run",
     "base_name",
     "other_run",
@@ -64,6 +64,9 @@ const ROW: [&str; 23] = [
     "correlation",
     "pairs",
     "turns",
+    "total_ratio",
+    "total_low",
+    "total_high",
 ];
 
 fn kept() -> Home {
@@ -575,8 +578,14 @@ fn several_others_are_compared_each() {
 
 #[test]
 fn a_condition_decides_the_exit_status() {
-    let home = steady();
+    let home_of = |base: &str, label: &str, scale: f64| {
+        let home = kept();
+        home.keep_others_like(&document(base, Some(label), scale));
+        home
+    };
+    let homes = [home_of("20261121-015427-0001", "native", 1.0), home_of("20261121-015428-0002", "vm", 1.5)];
     let status = |base: &str, other: &str, condition: &str| {
+        let home = &homes[usize::from(base == "vm")];
         let arguments = ["compare", base, other, "--fail-on", condition];
         home.tollgate(arguments).assert().get_output().status.code()
     };

@@ -171,12 +171,17 @@ fn rows_of_some_suites_are_all_shown() {
 }
 
 #[test]
-fn a_mark_stands_only_where_a_sentence_rests_on_the_row() {
+fn a_mark_stands_where_the_interval_is_wide() {
     let text = screen(&run(is_usual, 0.7), "80");
     let is_marked = |row: &str| text.lines().any(|line| line.starts_with(&format!("~ {row}")));
     assert!(is_marked("int 0x80") && is_marked("syscall"), "{text}");
-    assert!(!is_marked("mutex trylock"), "no sentence needs it\n{text}");
-    assert!(text.contains("Quality: poor. Processes differ by") && text.contains("~ noisy"), "{text}");
+    assert!(is_marked("mutex trylock"), "whether a sentence needs it or not\n{text}");
+    assert!(
+        text.contains("Quality: poor. Processes differ by") && text.contains("~ CI wider than ±10 %"),
+        "{text}"
+    );
+    let calm = screen(&run(is_usual, 0.02), "40");
+    assert!(!calm.contains('~'), "{calm}");
 }
 
 #[test]

@@ -193,7 +193,7 @@ fn a_kept_comparison_is_taken_by_the_other_verbs() {
     assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(home.files().len(), 2);
     let shown = home.output(["show", "sleeps"]);
-    assert!(shown.contains("B  sleep 0.2") && shown.contains("B takes "), "{shown}");
+    assert!(shown.contains("B  sleep 0.2") && shown.contains("× slower"), "{shown}");
     assert!(home.output(["compare", "sleeps"]).contains("versus/real"));
     assert!(home.output(["runs"]).contains("sleep 0.01"));
     let page = home.path().join("page.html").display().to_string();

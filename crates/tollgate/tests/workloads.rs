@@ -172,10 +172,9 @@ fn findings_need_disjoint_intervals() {
     let file = home.file("run.json", run.to_string());
     let shown = home.output(["show", &file, "--all"]);
     let sentences = shown.split_whitespace().collect::<Vec<_>>().join(" ");
-    let cold = "With a cold page cache commands on the small tree take longer: grep 3.0 times.";
+    let cold = "With a cold page cache, on the small tree: grep 3.00 × slower.";
     assert!(sentences.contains(cold), "{shown}");
-    let jobs =
-        "Building the small tree with a job for each processor takes 50 % of the time that one job takes.";
+    let jobs = "Building the small tree with a job for each processor is 2.00 × faster than with one job.";
     assert!(sentences.contains(jobs), "{shown}");
 }
 

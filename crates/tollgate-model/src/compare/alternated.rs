@@ -1,27 +1,25 @@
 //! Two environments of one session whose turns alternated, case by case.
 
-use super::halves::{self, Halves};
+use super::halves::Halves;
 use super::index::Index;
+use super::margins::{Margins, confidence_of_each, interval_of};
 use super::rounds::join;
 use super::rows::{Alternation, Comparison, Row};
 use super::sides::{Side, below_limit, incomparable, joined, missing};
 use super::total::Total;
 use super::turns::Turns;
-use super::{Verdict, counted, facts, margin, percent, threshold};
+use super::{Verdict, counted, facts, margin, threshold, withheld};
 use crate::measurement::{Case, Measured};
 use crate::run::Run;
-use crate::stats::{self, Ends, FEWEST, Interval};
+use crate::stats::{self, Ends, Interval};
 
 /// The share of turns that may be without a ratio: more of them are no accidents, and the median of the others is biased.
 const WITHOUT: f64 = 0.05;
 
-/// What alternated pairs are compared by: the one quantity of all of them, which was chosen before any was looked at.
-pub const QUANTITY: &str = "the median of the pairs' ratios";
-
 /// Executions of two commands, while they are measured.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Neighbours {
-    /// other / base: [`QUANTITY`].
+    /// other / base: [`QUANTITY`](super::QUANTITY).
     pub ratio: f64,
     /// Of the ratio, at all looks together; None with too few pairs.
     pub interval: Option<Interval>,
@@ -55,7 +53,7 @@ pub fn neighbours(base: &[f64], other: &[f64], rows: usize, asked: f64) -> Optio
     }
     let ratio = stats::median(&logs)?.exp();
     let ends = Ends::of(&logs, confidence_of_each(rows));
-    let interval = ends.and_then(|ends| ends.interval(&logs)).map(exp);
+    let interval = interval_of(&logs, ends);
     let margins = Margins { margin: margin(asked), controls: 0.0 };
     let (verdict, _) = margins.verdict(interval, logs.len(), Total::of(base, other).as_ref());
     Some(Neighbours { ratio, interval, verdict, is_settled: ends.is_some_and(Ends::is_settled) })
@@ -89,7 +87,7 @@ pub(super) fn alternated(base: &Index<'_>, other: &Index<'_>, asked: f64) -> Com
     };
     let mut rows: Vec<Row> = joined.cases.iter().map(row).collect();
     let halves = Halves::of(joined.cases.iter().map(|(case, base, _)| (*case, *base)), base.run, asked);
-    halves::withhold(&mut rows, &halves);
+    withheld::withhold(&mut rows, &halves);
     Comparison {
         rows,
         not_compared: joined.not_compared,
@@ -101,59 +99,6 @@ pub(super) fn alternated(base: &Index<'_>, other: &Index<'_>, asked: f64) -> Com
         confidence,
         spread: None,
         halves: Some(halves),
-    }
-}
-
-/// The confidence of each of `rows` intervals: all of them hold together with 95 %, and each alone misses at most once in a thousand,
-/// at whatever looks.
-pub(super) fn confidence_of_each(rows: usize) -> f64 {
-    const TOGETHER: f64 = 0.05;
-    const EACH: f64 = 1.0 / 1000.0;
-    1.0 - (TOGETHER / rows.max(1) as f64).min(EACH)
-}
-
-/// What a difference is held against.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Margins {
-    /// No relative difference of up to this counts.
-    pub(super) margin: f64,
-    /// By how much equal code was seen to differ inside an environment.
-    pub(super) controls: f64,
-}
-
-impl Margins {
-    /// By the whole interval alone, so that one of them holds: slower or faster, all of it beyond the margin and the controls; the
-    /// same, all of it within the margin; slower or faster by an amount that is open, 1 and what the controls show outside it;
-    /// inconclusive. Totals that are not shown to be the same make nothing the same. With the reason of the last.
-    pub(super) fn verdict(
-        self,
-        interval: Option<Interval>,
-        pairs: usize,
-        total: Option<&Total>,
-    ) -> (Verdict, Option<String>) {
-        let undecided = |why| (Verdict::Inconclusive, Some(why));
-        let Some(interval) = interval else { return undecided(too_few(pairs)) };
-        let verdict = Verdict::by_margin(interval, self.margin, self.controls);
-        match (verdict, total.and_then(|total| total.doubt(self.margin))) {
-            (Verdict::Same, Some(doubt)) => undecided(doubt),
-            (Verdict::Inconclusive, _) => undecided(self.reaches(interval)),
-            _ => (verdict, None),
-        }
-    }
-
-    fn reaches(self, Interval { low, high }: Interval) -> String {
-        let span = format!("the ratio is between {low:.4} and {high:.4}");
-        match low > 1.0 || high < 1.0 {
-            true => format!("{span}, and equal code differed by {}", percent(self.controls)),
-            false => format!("{span}: 1 is in it, and more than {}", percent(self.margin)),
-        }
-    }
-}
-
-fn too_few(pairs: usize) -> String {
-    match pairs < FEWEST {
-        true => format!("too few pairs of processes: {pairs}; an interval needs {FEWEST}"),
-        false => format!("too few independent pairs: of {pairs}, neighbours resemble each other"),
     }
 }
 
@@ -234,7 +179,7 @@ impl Judge<'_> {
         let too_large = || "the ratio is too large or too small for a number".to_owned();
         let ratio = stats::median(&turns.logs).ok_or_else(too_large)?.exp();
         let ends = Ends::of(&turns.logs, self.confidence);
-        let interval = ends.and_then(|ends| ends.interval(&turns.logs)).map(exp);
+        let interval = interval_of(&turns.logs, ends);
         let of_interval = interval.map_or([ratio; 2], |interval| [interval.low, interval.high]);
         match [ratio, of_interval[0], of_interval[1]].iter().all(|end| end.is_normal()) {
             true => Ok(Found { ratio, ends, interval }),
@@ -262,8 +207,4 @@ fn unequal_batches(base: &Measured, other: &Measured, ratio: f64) -> Option<Stri
     let is_near = (1.0 / FAR..FAR).contains(&ratio);
     (base != other && is_near)
         .then(|| format!("a batch has {base} operations in the base and {other} in the other"))
-}
-
-pub(super) fn exp(logs: Interval) -> Interval {
-    Interval { low: logs.low.exp(), high: logs.high.exp() }
 }

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::alternated::QUANTITY;
 use super::facts::FactDifference;
 use super::halves::Halves;
+use super::margins::QUANTITY;
 use super::spread::Basis;
 use super::total::Total;
 use super::{Verdict, margin, percent};

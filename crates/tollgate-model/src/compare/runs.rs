@@ -1,11 +1,12 @@
 //! Two runs that were not alternated, case by case: unpaired.
 
 use super::index::Index;
+use super::margins::confidence_of_each;
 use super::rows::{Comparison, Row};
 use super::sides::{Side, below_limit, incomparable, joined, missing};
 use super::spread::Spread;
 use super::threshold::{self, Pace};
-use super::{LEAST_THRESHOLD, MOST_SAME, Verdict, alternated, counted, facts, spans_threshold};
+use super::{LEAST_THRESHOLD, MOST_SAME, Verdict, counted, facts, spans_threshold};
 use crate::measurement::{Case, Measured};
 use crate::stats::{self, Interval};
 
@@ -17,7 +18,8 @@ use crate::stats::{self, Interval};
 /// differs between runs, so it is widened to what runs of the machine differ by though nothing changed, see [`Spread`].
 ///
 /// The threshold of a row is the largest of 1 %, `asked`, the A/A difference of either run and the drift within either run;
-/// plus the difference between the two runs in the processor's speed. The A/A difference and the speed excuse twice at most.
+/// plus the difference between the two runs in the processor's speed. The A/A difference and the speed excuse twice at most. Where the
+/// spread of other runs is known, both are in it and are no part of the threshold.
 ///
 /// Slower and faster need more than the interval, because the processes of a run are not as independent as the
 /// test assumes: on virtual machines a latency has levels that outlast a process, and varies with the neighbours.
@@ -29,7 +31,7 @@ pub(super) fn unpaired(base: &Index<'_>, other: &Index<'_>, asked: f64, spread: 
         base,
         other,
         asked: asked.max(LEAST_THRESHOLD),
-        confidence: alternated::confidence_of_each(joined.timed()),
+        confidence: confidence_of_each(joined.timed()),
         controls: threshold::of_controls(base, None).max(threshold::of_controls(other, None)),
         pace: Pace::between(base, other),
         spread,
@@ -90,10 +92,12 @@ impl Judge<'_> {
             Ok(found) => found,
             Err(why) => return row(1.0, None, Verdict::Inconclusive, Some(why)),
         };
-        let between = self.between(case, &base, &other, ratio);
+        let between = self.between(case, ratio);
         let interval = interval.map(|within| within.hull(between));
         // Runs that were seen to lie so far apart had as few processes.
-        let Some(interval) = interval.or_else(|| self.spread.is_seen_of(case).then_some(between)) else {
+        let fewest = base.logs.len().min(other.logs.len());
+        let Some(interval) = interval.or_else(|| self.spread.is_seen_of(case, fewest).then_some(between))
+        else {
             let why = format!(
                 "too few processes: {} in the base and {} in the other",
                 base.number(),
@@ -113,9 +117,8 @@ impl Judge<'_> {
     }
 
     /// By what the ratio of two runs may differ from that of others.
-    fn between(&self, case: &Case, base: &Side<'_>, other: &Side<'_>, ratio: f64) -> Interval {
-        let fewest = base.logs.len().min(other.logs.len());
-        let apart = self.spread.apart(case, self.confidence, fewest).exp();
+    fn between(&self, case: &Case, ratio: f64) -> Interval {
+        let apart = self.spread.apart(case, self.confidence).exp();
         Interval { low: ratio / apart, high: ratio * apart }
     }
 

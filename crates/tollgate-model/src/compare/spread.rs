@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::facts::differences;
 use crate::disturbance::Disturbance;
-use crate::estimate::{ENOUGH_PROCESSES, Level};
+use crate::estimate::Level;
 use crate::measurement::Case;
 use crate::own;
 use crate::run::Run;
@@ -79,23 +79,16 @@ impl Spread {
         }
     }
 
-    /// The logarithm of the ratio that two runs differ by at most with this confidence, where the case was measured in so many processes
-    /// in the run that has fewer: of less than [`ENOUGH_PROCESSES`] the variance of a median is supposed to be that of a process over their
-    /// number, of more it is that of the run.
-    pub(super) fn apart(&self, case: &Case, confidence: f64, processes: usize) -> f64 {
+    /// The logarithm of the ratio that two runs differ by at most with this confidence.
+    pub(super) fn apart(&self, case: &Case, confidence: f64) -> f64 {
         if self.runs == 0 {
             return PRIOR.ln();
         }
-        let own = self.by_case.get(case).copied().unwrap_or(Variance {
-            variance: self.usual,
-            freedom: 0.0,
-            processes: 0.0,
-        });
-        let freedom = WEIGHT + own.freedom;
-        let variance = (WEIGHT * self.usual + own.freedom * own.variance) / freedom;
-        let enough = own.processes.min(ENOUGH_PROCESSES as f64);
-        let fewer = (enough / processes.max(1) as f64).max(1.0);
-        student(normal_quantile(0.5 + confidence / 2.0), freedom) * (2.0 * variance * fewer).sqrt()
+        let own = self.by_case.get(case);
+        let own_freedom = own.map_or(0.0, |own| own.freedom);
+        let freedom = WEIGHT + own_freedom;
+        let variance = (WEIGHT * self.usual + own_freedom * own.map_or(0.0, |own| own.variance)) / freedom;
+        student(normal_quantile(0.5 + confidence / 2.0), freedom) * (2.0 * variance).sqrt()
     }
 
     /// Whether it was seen, and is not supposed.
@@ -103,9 +96,9 @@ impl Spread {
         self.runs > 0
     }
 
-    /// Whether it was seen of this case.
-    pub(super) fn is_seen_of(&self, case: &Case) -> bool {
-        self.by_case.contains_key(case)
+    /// Whether it was seen of this case, in runs of no more processes.
+    pub(super) fn is_seen_of(&self, case: &Case, processes: usize) -> bool {
+        self.by_case.get(case).is_some_and(|own| own.processes <= processes as f64)
     }
 
     pub(super) fn basis(&self) -> Basis {

@@ -38,16 +38,16 @@ fn pairs(
 
 /// The slow-down with a cold page cache.
 fn cold(summary: &Summary, size: &str) -> Option<Finding> {
-    /// A smaller ratio would read "1.0 times".
+    /// A smaller one is no finding.
     const LEAST_RATIO: f64 = 1.05;
     let part = |(case, warm): (Case, Case)| {
         let times = times(summary, &case, &warm).filter(|times| *times >= LEAST_RATIO)?;
         let name = case.benchmark.rsplit('/').next().unwrap_or_default();
         let jobs = case.params.get("jobs").map(|jobs| format!(" with jobs={jobs}")).unwrap_or_default();
-        Some((format!("{name}{jobs} {} times", figures::significant(times, 2)), [case, warm]))
+        Some((format!("{name}{jobs} {}", figures::compared(times, ["slower", "faster"])), [case, warm]))
     };
     let parts = pairs(summary, size, "cache", "cold".into(), "warm".into()).into_iter().filter_map(part);
-    of_pairs(&format!("With a cold page cache commands on the {size} tree take longer"), parts)
+    of_pairs(&format!("With a cold page cache, on the {size} tree"), parts)
 }
 
 /// The speed-up by one compiler per processor.
@@ -55,11 +55,11 @@ fn jobs(summary: &Summary, size: &str) -> Option<Finding> {
     let pairs = pairs(summary, size, "jobs", "all".into(), 1.into());
     let (case, serial) =
         pairs.into_iter().find(|(case, _)| case.params.get("cache") == Some(&"warm".into()))?;
-    let share = times(summary, &case, &serial)?;
+    let times = times(summary, &case, &serial)?;
     Some(Finding {
         sentence: format!(
-            "Building the {size} tree with a job for each processor takes {} of the time that one job takes.",
-            figures::percent(share)
+            "Building the {size} tree with a job for each processor is {} than with one job.",
+            figures::compared(times, ["slower", "faster"])
         ),
         from: vec![case, serial],
     })

@@ -1,0 +1,62 @@
+//! Verdicts that are withheld, as the base differs from itself.
+
+use super::Verdict;
+use super::halves::Halves;
+use super::rows::Row;
+
+/// Takes the verdicts of cases that differ from themselves, or of all where these are many.
+pub(super) fn withhold(rows: &mut [Row], halves: &Halves) {
+    for row in rows.iter_mut().filter(|row| row.verdict != Verdict::Inconclusive) {
+        let why = match halves.different.contains(&row.case) {
+            true => "withheld: halves of the base's own processes differ".to_owned(),
+            false if halves.is_failed() => format!("withheld: {halves}"),
+            false => continue,
+        };
+        row.verdict = Verdict::Inconclusive;
+        row.why = Some(why);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measurement::Case;
+
+    fn row(benchmark: &str) -> Row {
+        Row {
+            case: Case::plain(benchmark),
+            base: Some(100.0),
+            other: Some(103.0),
+            ratio: 1.03,
+            interval: None,
+            verdict: Verdict::Slower,
+            threshold: 0.01,
+            why: None,
+            alternation: None,
+            total: None,
+        }
+    }
+
+    fn verdicts(halves: &Halves) -> Vec<(Verdict, bool)> {
+        let mut rows = ["entry/a", "entry/b"].map(row);
+        withhold(&mut rows, halves);
+        rows.into_iter().map(|row| (row.verdict, row.why.is_some())).collect()
+    }
+
+    #[test]
+    fn what_differs_from_itself_has_no_verdict() {
+        let of = |same: usize, different: &[&str]| Halves {
+            same,
+            open: 0,
+            different: different.iter().map(|name| Case::plain(*name)).collect(),
+        };
+        let (held, withheld) = ((Verdict::Slower, false), (Verdict::Inconclusive, true));
+        assert_eq!(verdicts(&of(51, &[])), [held, held]);
+        assert_eq!(verdicts(&of(50, &["entry/b"])), [held, withheld]);
+        // Of many that differ nothing else is believed either.
+        assert_eq!(verdicts(&of(20, &["entry/c", "entry/d"])), [withheld, withheld]);
+        assert_eq!(of(51, &[]).to_string(), "A/A: 51 of 51 the same, none different");
+        let open = Halves { open: 3, ..of(2, &["entry/b"]) };
+        assert_eq!(open.to_string(), "A/A: 2 of 6 the same, 1 different, 3 open");
+    }
+}
