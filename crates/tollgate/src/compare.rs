@@ -36,13 +36,15 @@ pub fn compare(args: &CompareArgs) -> Result<(), Failure> {
 
 /// How far runs of the first one's machine lie apart, by those that are kept, the newest first, and not compared.
 pub fn spread(runs: &[Run]) -> Spread {
-    /// More are read for nothing.
-    const MOST: usize = 40;
+    /// Of the newest so many, which is what may be read without a wait, so many are enough.
+    const LOOKED_AT: usize = 60;
+    const MOST: usize = 30;
     let [base, _, ..] = runs else { return Spread::default() };
     let is_compared = |entry: &Entry| runs.iter().any(|run| entry.id == run.id);
     // What cannot be read is no reason not to compare.
     let entries = kept().unwrap_or_default().into_iter().rev().filter(|entry| !is_compared(entry));
-    let kept = entries.filter_map(|entry| entry.open().ok()).filter(|run| is_of_machine(run, base));
+    let opened = entries.take(LOOKED_AT).filter_map(|entry| entry.open().ok());
+    let kept = opened.filter(|run| is_of_machine(run, base));
     Spread::of(&kept.take(MOST).collect::<Vec<Run>>())
 }
 

@@ -161,13 +161,14 @@ fn outcome<'a>(found: &'a Found, name: &str) -> &'a Outcome {
     &all.find(|measurement| measurement.case.benchmark == name).expect("a row for every case").outcome
 }
 
-/// The first of ten sessions of which this holds. Where other work has the processor batches take long, and long ones are due seldom.
+/// The first of ten sessions of which this holds, of up to 32 times so many processes. Where other work has the processor batches take long,
+/// and a process has few of them.
 fn session_where(
     processes: usize,
     sides: impl Fn() -> Vec<Side<'static>>,
     holds: impl Fn(&SessionFindings) -> bool,
 ) -> SessionFindings {
-    let mut tried = (0..10).map(|_| session(sides(), processes).expect("measured"));
+    let mut tried = (0..10).map(|tried| session(sides(), processes << (tried / 2)).expect("measured"));
     tried.find(holds).expect("one of ten")
 }
 

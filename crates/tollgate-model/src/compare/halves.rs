@@ -70,15 +70,22 @@ impl Halves {
     }
 }
 
-/// `A/A: 51 of 51 the same, none different`.
+/// `A/A: 51 of 51 the same, none different`; `A/A: none of 51 different, 12 the same, 39 open`.
 impl fmt::Display for Halves {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let different = match self.different.len() {
             0 => "none".to_owned(),
             some => some.to_string(),
         };
-        write!(f, "A/A: {} of {} the same, {different} different", self.same, self.cases())?;
-        if self.open > 0 { write!(f, ", {} open", self.open) } else { Ok(()) }
+        match self.open {
+            0 => write!(f, "A/A: {} of {} the same, {different} different", self.same, self.cases()),
+            open => write!(
+                f,
+                "A/A: {different} of {} different, {} the same, {open} open",
+                self.cases(),
+                self.same
+            ),
+        }
     }
 }
 

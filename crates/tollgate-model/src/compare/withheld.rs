@@ -57,6 +57,6 @@ mod tests {
         assert_eq!(verdicts(&of(20, &["entry/c", "entry/d"])), [withheld, withheld]);
         assert_eq!(of(51, &[]).to_string(), "A/A: 51 of 51 the same, none different");
         let open = Halves { open: 3, ..of(2, &["entry/b"]) };
-        assert_eq!(open.to_string(), "A/A: 2 of 6 the same, 1 different, 3 open");
+        assert_eq!(open.to_string(), "A/A: 1 of 6 different, 2 the same, 3 open");
     }
 }

@@ -26,7 +26,8 @@ pub(super) fn shown<'a, 'b>(
         let is_filtered = has_filter(comparison);
         order.sort_by_key(|at| {
             let case = changed[*at].case();
-            (is_filtered && is_refused(case), !headlines.contains(&case.to_string()))
+            let is_last = is_filtered && is_refused(case);
+            (is_last, !(is_filtered && case.benchmark == REAL), !headlines.contains(&case.to_string()))
         });
         order.truncate(room);
         order.sort_unstable();
@@ -39,21 +40,24 @@ fn has_filter(comparison: &Comparison) -> bool {
     comparison.facts.iter().any(|fact| fact.name == "seccomp.filters")
 }
 
-/// Calls with number -1: a filter's cache of verdicts has the numbers of calls alone (kernel/seccomp.c, seccomp_cache_check_allow()).
+/// Whether it is of calls with number -1: a filter's cache of verdicts has the numbers of calls alone (kernel/seccomp.c,
+/// seccomp_cache_check_allow()).
 fn is_refused(case: &Case) -> bool {
-    ["entry/syscall", "entry/int80"].contains(&case.benchmark.as_str())
+    tollgate_suites::find(&case.benchmark).is_some_and(|benchmark| benchmark.operation.contains("refuse"))
 }
+
+/// A call of programs, which leads where calls with number -1 do not.
+const REAL: &str = "entry/syscall-getpid";
 
 /// What a filter costs the calls of programs, where it differs.
 fn of_filter(comparison: &Comparison) -> Option<String> {
-    let shown = comparison.changed().into_iter().find(|row| is_refused(row.case()))?;
-    let real = comparison.row(&Case::plain("entry/syscall-getpid"));
-    let real = real
+    let is_shown = comparison.changed().iter().any(|row| is_refused(row.case()));
+    let real = comparison
+        .row(&Case::plain(REAL))
         .and_then(|row| Some(format!(": getpid pays {}", figures::difference(row.adds()?, row.base.unit))));
-    has_filter(comparison).then(|| {
+    (has_filter(comparison) && is_shown).then(|| {
         format!(
-            "{} has number -1, which is in no filter's cache of verdicts: the worst case, and no call of a program{}.",
-            shown.case(),
+            "Calls with number -1, such as entry/syscall, are in no filter's cache of verdicts, and are its worst case{}.",
             real.unwrap_or_default()
         )
     })
