@@ -182,6 +182,10 @@ fn a_mark_stands_where_the_interval_is_wide() {
     );
     let calm = screen(&run(is_usual, 0.02), "40");
     assert!(!calm.contains('~'), "{calm}");
+    // An interval that is narrower than three digits takes no place of others.
+    let narrow = screen(&run(is_usual, 0.0004), "80");
+    let multiple = |line: &&str| line.contains("syscall (unknown number)") && line.ends_with(" 1.0");
+    assert!(narrow.lines().any(|line| multiple(&line)), "{narrow}");
 }
 
 #[test]

@@ -294,9 +294,18 @@ fn cells(figures: &Figures) -> [String; 4] {
     if let Some(limit) = figures.below {
         return [format!("< {}", shown(limit)), String::new(), String::new(), String::new()];
     }
+    let is_long = |words: &String| words.width() >= COLUMNS[1].1;
     let median = shown(figures.estimate.median);
     let unit_name = median.split_once(' ').map_or("", |(_, unit)| unit);
-    let interval = figures.interval_in_words().map(|range| format!("{range} {unit_name}"));
+    let words = figures.interval_in_words().map(|range| format!("{range} {unit_name}"));
+    // One that is narrower than the median's digits has no room for more of them, and no use.
+    let in_short = || {
+        let ends = figures.estimate.interval?;
+        let (low, high) = (shown(ends.low), shown(ends.high));
+        let low = low.strip_suffix(unit_name).filter(|_| high.ends_with(unit_name))?;
+        Some(format!("{}–{high}", low.trim_end()))
+    };
+    let interval = words.map(|words| if is_long(&words) { in_short().unwrap_or(words) } else { words });
     let min = figures.min().map(shown);
     let multiple = figures.multiple.filter(|_| unit == Unit::Nanoseconds).map(times);
     [median, interval.unwrap_or_default(), min.unwrap_or_default(), multiple.unwrap_or_default()]
