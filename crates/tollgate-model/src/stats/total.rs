@@ -48,7 +48,7 @@ mod tests {
     fn a_total_knows_what_a_median_does_not() {
         let noise = |at: usize| 1.0 + (at * 7919 % 211) as f64 / 1e5;
         let base: Vec<f64> = (0..400).map(noise).collect();
-        let slow = |at: usize| if at * 7 % 5 == 0 { 2.72 } else { 1.0 };
+        let slow = |at: usize| if (at * 7).is_multiple_of(5) { 2.72 } else { 1.0 };
         let other: Vec<f64> = (0..400).map(|at| noise(at + 1000) * slow(at)).collect();
         let (ratio, interval) = ratio_of_totals(&base, &other, 0.95).unwrap();
         assert!((ratio - 1.344).abs() < 0.002, "{ratio}");
