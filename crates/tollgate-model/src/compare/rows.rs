@@ -91,7 +91,7 @@ pub struct Row {
     pub base: Option<f64>,
     /// Its estimate in the other, likewise.
     pub other: Option<f64>,
-    /// other / base: of turns that alternated the median of the pairs' ratios, see [`QUANTITY`](super::QUANTITY); else the
+    /// other / base: of turns that alternated the median of the pairs' ratios, see [`QUANTITY`]; else the
     /// Hodges-Lehmann estimate over the logarithms of the processes' medians. It need not be the ratio of the two estimates to the last
     /// digit. 1 where there is no ratio: a value is below the
     /// detection limit or not above zero, or the two are not comparable; `interval` is None then. Of counts it is the ratio of the
