@@ -162,7 +162,7 @@ fn sides_alternate_and_one_works_at_a_time() {
     assert_eq!(told.iter().filter(|(_, step, _)| *step == "prepare").count(), 2);
     assert_eq!(told[0].1, told[1].1, "both are prepared before the first execution");
     // It settled, by the ratio, well before the most pairs.
-    assert!((3 * 2 * 8..3 * 2 * 20).contains(&executed.len()), "{}", executed.len());
+    assert!((3 * 2 * 8..3 * 2 * 30).contains(&executed.len()), "{}", executed.len());
     let phases: Vec<_> =
         told.iter().filter(|(_, step, _)| ["reset", "run", "check"].contains(step)).collect();
     for six in phases.chunks(6) {
@@ -232,8 +232,8 @@ fn a_discarded_repetition_stays_in_its_place() {
         measure(&group(1, 0), &mut [&mut one, &mut other], &terms(60_000, 12, 0.5)).expect("measured");
     let measured = |side: usize| found[side].findings.measurements[0].outcome.measured().expect("measured");
     let number = measured(0).processes.len();
-    assert_eq!((number, measured(1).processes.len()), (12, 12));
-    assert_eq!((measured(1).discarded, measured(1).samples.len()), (2, 10));
+    assert!((12..40).contains(&number) && number == measured(1).processes.len(), "{number}");
+    assert_eq!((measured(1).discarded, measured(1).samples.len()), (2, number - 2));
     for (one, other) in measured(0).by_round().zip(measured(1).by_round()) {
         let (one, other): (Vec<_>, Vec<_>) = (one.collect(), other.collect());
         assert!(other.is_empty() || one == other, "{one:?} beside {other:?}");

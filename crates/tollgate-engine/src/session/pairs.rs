@@ -215,7 +215,7 @@ mod tests {
         assert_eq!(Pairs::default().decided(1.0), 0.0);
         assert_eq!(pairs(10, 1, 40).decided(0.002), 1.0);
         assert_eq!(pairs(10, 10, 40).decided(0.002), 0.0);
-        let rests = [(10, 1), (10, 5), (10, 50)].map(|(within, between)| pairs(within, between, 40).rest(0));
+        let rests = [(10, 1), (10, 3), (10, 50)].map(|(within, between)| pairs(within, between, 40).rest(0));
         assert_eq!(rests, [4, 2, 1]);
         assert_eq!((pairs(10, 1, 40).rest(7), Pairs::default().rest(0)), (1, 1));
     }

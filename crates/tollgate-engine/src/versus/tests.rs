@@ -37,7 +37,8 @@ impl Executor for Mock {
         self.log.push(if is_traced { format!("{name}*") } else { name.clone() });
         let ms: u64 = name.rsplit(' ').next().and_then(|ms| ms.parse().ok()).unwrap_or(1);
         let ms = if self.is_stateful && is_after_itself { ms / 10 } else { ms };
-        let pace = (self.log.len() as u64 * 7919) % 1000;
+        // Up to a microsecond, that of neighbours not alike.
+        let pace = (self.log.len() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54;
         let end = self.ends.get(name.as_str()).cloned().unwrap_or(End::Ended(Ended::Exit(0)));
         Ok(Execution {
             end,
@@ -152,14 +153,15 @@ fn it_ends_when_intervals_are_narrow_or_at_the_most_or_after_the_time() {
     let rounds = Rounds { least: 10, most: 100 };
     let usual = plan(&["a 20", "b 30"]);
     // The mock's pace is narrow soon.
-    assert_eq!(of(&Plan { rounds, ..usual.clone() }), 16);
+    let is_soon = |rounds: usize| (14..30).contains(&rounds);
+    assert!(is_soon(of(&Plan { rounds, ..usual.clone() })));
     assert_eq!(of(&Plan { rounds, precision: 0.0, ..usual.clone() }), 100);
     assert_eq!(of(&Plan { rounds, precision: 0.0, time: Duration::ZERO, ..usual.clone() }), 10);
     assert_eq!(of(&Plan { rounds: Rounds { least: 30, most: 100 }, ..usual.clone() }), 30);
     // Within the threshold and not decided: it goes on.
     let close = Plan { rounds, precision: 0.5, until_decided: true, ..plan(&["a 20", "b 20"]) };
-    assert_eq!(of(&close), 16, "equal commands are decided as the same");
-    assert_eq!(of(&Plan { rounds, ..plan(&["a 20"]) }), 16, "a command alone");
+    assert!(is_soon(of(&close)), "equal commands are decided as the same");
+    assert!(is_soon(of(&Plan { rounds, ..plan(&["a 20"]) })), "a command alone");
 }
 
 #[test]

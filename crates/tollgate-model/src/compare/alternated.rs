@@ -30,11 +30,12 @@ pub struct Neighbours {
 }
 
 impl Neighbours {
-    /// Whether measuring may end: the interval is at most so wide, as a share of the ratio, or a tenth of the difference that it shows.
+    /// Whether measuring may end: the interval is at most so wide, as a share of the ratio, or a tenth of the difference that it shows. A precision of 0 is met by no difference.
     pub fn is_precise(&self, precision: f64) -> bool {
         /// Of a ratio of five nobody asks for a hundredth.
         const PART: f64 = 0.1;
-        let wanted = precision.max(PART * self.ratio.ln().abs());
+        let part = if precision > 0.0 { PART * self.ratio.ln().abs() } else { 0.0 };
+        let wanted = precision.max(part);
         let width = self.interval.map(|ends| (ends.high / ends.low).ln());
         self.is_settled && width.is_some_and(|width| width <= wanted)
     }

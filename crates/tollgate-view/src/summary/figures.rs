@@ -115,10 +115,10 @@ impl<'a> Figures<'a> {
         (self.measured.samples.len() as u64).saturating_mul(self.measured.ops_per_sample)
     }
 
-    /// Whether the interval is wider than ±10 % of the median, or there is none.
+    /// Whether the interval that is shown is wider than ±10 % of the median.
     pub fn is_wide(&self) -> bool {
         let is_estimate = !self.is_count() && self.below.is_none();
-        is_estimate && self.estimate.relative_half_width().is_none_or(|wide| wide > WIDE)
+        is_estimate && self.estimate.relative_half_width().is_some_and(|wide| wide > WIDE)
     }
 
     /// The reasons why it is noisy. A count is not: batches with other events than the operation's are told from the rest.

