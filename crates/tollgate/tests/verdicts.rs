@@ -115,8 +115,9 @@ fn equal_runs_do_not_differ() {
         }
     }
     assert!(100 * differ <= rows, "{differ} of {rows}");
-    let calm = compared(1, 8, CALM, 12, 1.0, 6);
-    assert!(calm.is_at_least(50, calm.same), "{calm:?}");
+    // An interval of 99.9 % by twelve processes is hardly narrower than the threshold of 1 %.
+    let calm = compared(1, 8, CALM, 12, 1.0, 20);
+    assert!(calm.is_at_least(25, calm.same), "{calm:?}");
 }
 
 #[test]
