@@ -104,3 +104,20 @@ fn runs_that_met_other_work_in_some_processes_are_compared_by_the_others() {
     };
     assert!(ratio(&blind(&quiet), &blind(&busy)) > of_quiet_processes + 0.004);
 }
+
+/// A group of few processes may have no quiet one: the run's other groups say so.
+#[test]
+fn what_is_quiet_is_said_by_the_lowest_group_of_a_run() {
+    let busy = [100.0, 104.0, 101.0, 103.0, 102.0, 100.5, 101.5];
+    let case = |benchmark: &str, group: &str, medians: &[f64]| {
+        (Case::plain(benchmark), Outcome::Measured(Box::new(measured(group, &about(medians)))))
+    };
+    let run = run_of(vec![
+        case(CANARY, "entry", &[81.0, 80.0, 80.5, 82.0, 81.5, 80.2, 81.2]),
+        case(CANARY, "memory", &busy),
+    ]);
+    let disturbance = Disturbance::of(&run);
+    assert_eq!((disturbance.share_of("entry").disturbed, disturbance.share_of("memory").disturbed), (0, 7));
+    let alone = run_of(vec![case(CANARY, "memory", &busy)]);
+    assert_eq!(Disturbance::of(&alone).share().disturbed, 0);
+}

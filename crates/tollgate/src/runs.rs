@@ -77,15 +77,14 @@ struct Tally {
 }
 
 impl Tally {
-    /// Of the newest sessions.
-    fn of(entries: &[Entry]) -> Self {
+    /// Of the newest sessions, by what is known of each entry.
+    fn of(entries: &[Entry], records: &[Record]) -> Self {
         /// More are not read: their samples are.
         const MOST: usize = 40;
-        let is_base = |entry: &&Entry| {
-            let part = entry.outline().ok().and_then(|outline| outline.session);
-            part.is_some_and(|part| part.place == 0 && part.of > 1)
-        };
-        let bases = entries.iter().rev().filter(is_base).take(MOST).filter_map(|entry| entry.open().ok());
+        let is_base =
+            |record: &Record| record.session.as_ref().is_some_and(|part| part.place == 0 && part.of > 1);
+        let bases = entries.iter().zip(records).rev().filter(|(_, record)| is_base(record)).take(MOST);
+        let bases = bases.filter_map(|(entry, _)| entry.open().ok());
         bases.map(|base| Halves::of_run(&base)).fold(Self::default(), |mut tally, halves| {
             tally.sessions += 1;
             tally.halves.add(&halves);
@@ -121,9 +120,9 @@ struct Record {
 }
 
 impl Record {
-    fn of(entry: Entry) -> Self {
+    fn of(entry: &Entry) -> Self {
         let outline = entry.outline();
-        let (id, path) = (Some(entry.id), entry.path.display().to_string());
+        let (id, path) = (Some(entry.id.clone()), entry.path.display().to_string());
         match outline {
             Err(fault) => Self { id, path, fault: Some(fault.to_string()), ..Self::default() },
             Ok(outline) => Self {
@@ -178,8 +177,8 @@ impl Record {
 
 fn list(format: Format) -> Result<(), Failure> {
     let entries = kept()?;
-    let a_a = Tally::of(&entries);
-    let runs: Vec<Record> = entries.into_iter().map(Record::of).collect();
+    let runs: Vec<Record> = entries.iter().map(Record::of).collect();
+    let a_a = Tally::of(&entries, &runs);
     match format {
         Format::Json => out::print_json(&Runs { runs, a_a }),
         Format::Table if runs.is_empty() => {

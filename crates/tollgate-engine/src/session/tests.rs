@@ -161,7 +161,7 @@ fn outcome<'a>(found: &'a Found, name: &str) -> &'a Outcome {
     &all.find(|measurement| measurement.case.benchmark == name).expect("a row for every case").outcome
 }
 
-/// The first of ten sessions of which this holds, of up to 32 times so many processes. Where other work has the processor batches take long,
+/// The first of ten sessions of which this holds, of up to 16 times so many processes. Where other work has the processor batches take long,
 /// and a process has few of them.
 fn session_where(
     processes: usize,

@@ -30,7 +30,8 @@ pub struct Neighbours {
 }
 
 impl Neighbours {
-    /// Whether measuring may end: the interval is at most so wide, as a share of the ratio, or a tenth of the difference that it shows. A precision of 0 is met by no difference.
+    /// Whether measuring may end: the interval is at most so wide, as a share of the ratio, or a tenth of the difference that it
+    /// shows. A precision of 0 is met by no difference.
     pub fn is_precise(&self, precision: f64) -> bool {
         /// Of a ratio of five nobody asks for a hundredth.
         const PART: f64 = 0.1;

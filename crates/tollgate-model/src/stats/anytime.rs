@@ -1,8 +1,6 @@
 //! The median of values that become more while they are looked at, such as the executions of a command that end when their interval
 //! is narrow: an interval that holds at all looks together.
 
-use serde::{Deserialize, Serialize};
-
 use super::interval::{Interval, repeated_rank};
 use super::order::sorted;
 use super::series::cautious_number;
@@ -14,7 +12,7 @@ pub(crate) const FEWEST: usize = 6;
 const FEWEST_SETTLED: usize = 14;
 
 /// Where an interval ends.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Ends {
     /// At the value of this rank from 1, and at that of the same rank from the largest.
     Rank {
