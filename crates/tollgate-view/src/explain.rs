@@ -66,7 +66,9 @@ pub fn text(
     }
     let crosses: Vec<&str> = benchmark.crosses.iter().map(|boundary| boundary.name()).collect();
     field("Crosses", &crosses.join(", "));
-    let rows: Vec<(&Case, &Figures)> = summary.iter().flat_map(|summary| summary.measured()).collect();
+    let is_of = |(case, _): &(&Case, &Figures)| case.benchmark == benchmark.name;
+    let rows: Vec<(&Case, &Figures)> =
+        summary.iter().flat_map(|summary| summary.measured()).filter(is_of).collect();
     match (summary, headline(benchmark, &rows)) {
         (Some(summary), Some(shown)) => {
             text.push_str(&measured(summary, shown, &rows, width));
@@ -74,7 +76,7 @@ pub fn text(
             text.push_str(&found(benchmark, summary, width));
         }
         (Some(summary), None) => {
-            text.push_str(&paragraph(&why_not(summary), width, "Here         "));
+            text.push_str(&paragraph(&why_not(benchmark, summary), width, "Here         "));
         }
         (None, _) => {
             let words = format!("not measured yet; `tollgate run {}` does", benchmark.name);
@@ -122,8 +124,9 @@ fn headline<'a>(
 }
 
 /// Why there is no figure.
-fn why_not(summary: &Summary) -> String {
-    let why = summary.rows.iter().find_map(|row| Some(format!("{}: {}", row.status(), row.why()?)));
+fn why_not(benchmark: &Benchmark, summary: &Summary) -> String {
+    let mut rows = summary.rows.iter().filter(|row| row.case.benchmark == benchmark.name);
+    let why = rows.find_map(|row| Some(format!("{}: {}", row.status(), row.why()?)));
     format!("run {}: {}", summary.run.id, why.unwrap_or_else(|| "it was not asked for".to_owned()))
 }
 

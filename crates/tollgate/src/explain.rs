@@ -4,6 +4,7 @@ mod functions;
 
 use tollgate_engine::{Selection, Topology};
 use tollgate_inspect::Machine;
+use tollgate_model::Case;
 use tollgate_store::Kind;
 use tollgate_suites::{Benchmark, Extent, Size, UnknownPattern};
 use tollgate_view::explain;
@@ -42,7 +43,11 @@ pub fn explain(args: &ExplainArgs) -> Result<(), Failure> {
     let session = others.as_deref().and_then(Session::of);
     let mut summary = run.map(Summary::of);
     if let Some(summary) = &mut summary {
-        summary.retain(|case| case.benchmark == benchmark.name && tollgate_suites::matches(&pattern, case));
+        let is_beside = |case: &Case| benchmark.beside.iter().any(|(name, _)| *name == case.benchmark);
+        summary.retain(|case| {
+            let is_meant = case.benchmark == benchmark.name && tollgate_suites::matches(&pattern, case);
+            is_meant || is_beside(case)
+        });
     }
     let here;
     let facts = match run {

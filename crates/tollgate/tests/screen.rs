@@ -162,6 +162,20 @@ fn the_screen_answers_what_a_new_user_asks() {
     assert!(!text.contains('~'), "nothing is noisy\n{text}");
 }
 
+/// The steps stand beside the figure, and are no rows of it.
+#[test]
+fn explain_shows_what_a_step_takes_alone() {
+    let home = Home::new();
+    home.keep(&run(is_usual, 0.02));
+    let text = words(&home.output(["explain", "entry/int80"]));
+    for beside in
+        ["Beside it entry/vm-exit 5.1", "of it: an exit to the hypervisor", "Beside it entry/syscall 11"]
+    {
+        assert!(text.contains(beside), "{beside:?} is not in {text}");
+    }
+    assert!(!text.contains("case median"), "one case has no table: {text}");
+}
+
 #[test]
 fn rows_of_some_suites_are_all_shown() {
     let text = screen(&run(|name, _| name.starts_with("entry/"), 0.02), "80");

@@ -105,13 +105,17 @@ pub(crate) fn case(case: &Case) -> Value {
 
 fn verdict(row: &Row) -> Value {
     let verdict = row.result.verdict;
-    Value::new([verdict.to_string().into()], counts::verdict(verdict, row.is_count())).with_tone(
-        match verdict {
-            Verdict::Same => Tone::Plain,
-            Verdict::Inconclusive => Tone::Open,
-            _ => Tone::Changed,
-        },
-    )
+    let value = Value::new([verdict.to_string().into()], counts::verdict(verdict, row.is_count()));
+    let value = match verdict {
+        Verdict::SomewhatSlower => value.or_short("slower?"),
+        Verdict::SomewhatFaster => value.or_short("faster?"),
+        _ => value,
+    };
+    value.with_tone(match verdict {
+        Verdict::Same => Tone::Plain,
+        Verdict::Inconclusive => Tone::Open,
+        _ => Tone::Changed,
+    })
 }
 
 fn ends(interval: Interval) -> [f64; 2] {

@@ -64,8 +64,7 @@ fn one(comparison: &Comparison, all: bool, width: usize) -> String {
     let Comparison { base, other, .. } = comparison;
     let mut text = heading(&title(comparison), width);
     if base.id == other.id {
-        let same = "Both are the same run: its differences show the noise of one run.";
-        text.push_str(&paragraph(same, width, ""));
+        text.push_str(&paragraph("Both are the same run, so every row is the same.", width, ""));
     }
     if let Some(pace) = comparison.pace.and_then(pace_text) {
         text.push_str(&paragraph(&pace, width, ""));

@@ -14,20 +14,23 @@ use crate::comparison::{Comparison, Row};
 use crate::counts;
 
 /// The changed rows that have room: those of the first screen's operations first, then the largest differences. They are in the
-/// order of their sizes.
+/// order of their sizes, calls with number -1 last where one side has a filter.
 pub(super) fn shown<'a, 'b>(
     comparison: &'b Comparison<'a>,
     headlines: &HashSet<String>,
     room: usize,
 ) -> Vec<&'b Row<'a>> {
-    let changed = comparison.changed();
+    let is_filtered = has_filter(comparison);
+    let is_last = |row: &&Row| is_filtered && is_refused(row.case());
+    let mut changed = comparison.changed();
+    // Sorting leaves rows of equal keys in the order of their sizes.
+    changed.sort_by_key(is_last);
     let mut order: Vec<usize> = (0..changed.len()).collect();
     if changed.len() > room {
-        let is_filtered = has_filter(comparison);
         order.sort_by_key(|at| {
             let case = changed[*at].case();
-            let is_last = is_filtered && is_refused(case);
-            (is_last, !(is_filtered && case.benchmark == REAL), !headlines.contains(&case.to_string()))
+            let is_real = is_filtered && case.benchmark == REAL;
+            (is_last(&changed[*at]), !is_real, !headlines.contains(&case.to_string()))
         });
         order.truncate(room);
         order.sort_unstable();
