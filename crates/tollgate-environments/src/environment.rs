@@ -182,6 +182,11 @@ impl Environment {
         self.ready.runtime()
     }
 
+    /// Whose filter of system calls its processes have, as far as its name decides that.
+    pub fn filter(&self) -> Option<String> {
+        self.spec.kind().filter(self.runtime())
+    }
+
     /// Its name.
     pub fn spec(&self) -> &Spec {
         &self.spec

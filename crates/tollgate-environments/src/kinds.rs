@@ -90,6 +90,11 @@ pub(crate) trait Kind: fmt::Debug + Send + Sync + 'static {
         None
     }
 
+    /// Whose filter of system calls its processes have, as far as its name decides that.
+    fn filter(&self, _runtime: Option<&str>) -> Option<String> {
+        None
+    }
+
     /// Gives this process the settings of the name; None where an agent has none to take.
     fn apply(&self) -> Option<Result<(), EnvironmentError>> {
         None

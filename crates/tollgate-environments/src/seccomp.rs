@@ -55,6 +55,18 @@ impl Seccomp {
             file => Ok(Self::File(file.into())),
         }
     }
+
+    /// Whose it is: that of a runtime which has one by default, of this program, or of a profile; None without one.
+    pub fn whose(&self, runtime: Option<&str>) -> Option<String> {
+        match (self, runtime) {
+            (Self::None, _) => None,
+            (Self::Default, Some(runtime)) => Some(format!("{runtime}'s default")),
+            (Self::Default, None) => {
+                Some("tollgate's own, of the calls that Docker's documentation lists as blocked".to_owned())
+            }
+            (Self::File(file), _) => Some(format!("the profile {}", file.display())),
+        }
+    }
 }
 
 impl fmt::Display for Seccomp {

@@ -17,6 +17,8 @@ pub const ISOLATION: &str = "run.isolation";
 
 /// What runs an environment of a session, such as `runc 1.1.5`.
 pub const RUNTIME: &str = "run.runtime";
+/// Whose filter of system calls the processes of an environment have.
+pub const FILTER: &str = "run.filter";
 /// How often an environment of a session was started.
 pub const STARTS: &str = "run.starts";
 /// Pairs of processes of a session; its source says why so many.

@@ -66,6 +66,11 @@ impl Kind for Container {
         container::prepare_shell(runtime, &self.seccomp, &Agent::with(&[])?, making.paths()?)
     }
 
+    fn filter(&self, runtime: Option<&str>) -> Option<String> {
+        let with_own = [Runtime::Podman, Runtime::Docker, Runtime::Nspawn];
+        self.seccomp.whose(runtime.filter(|name| with_own.iter().any(|one| one.name() == *name)))
+    }
+
     fn hidden(&self, runtime: Option<&str>) -> Option<&'static str> {
         (runtime == Some(Runtime::Docker.name())).then_some("docker's daemon starts its processes")
     }

@@ -73,6 +73,13 @@ impl Kind for Host {
         Ok(Prepared { command: SHELL.map(Into::into).to_vec(), ..Prepared::default() })
     }
 
+    fn filter(&self, _: Option<&str>) -> Option<String> {
+        self.0.iter().find_map(|setting| match setting {
+            Setting::Seccomp(seccomp) => seccomp.whose(None),
+            _ => None,
+        })
+    }
+
     fn cpu(&self) -> Option<usize> {
         self.0.iter().find_map(|setting| match setting {
             Setting::Cpu(cpu) => Some(*cpu),

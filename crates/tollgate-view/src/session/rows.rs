@@ -11,7 +11,7 @@ use super::causes::Causes;
 use crate::compare::columns::{self, Compared};
 use crate::compare::need::{self, Need};
 use crate::comparison::{Comparison, Row};
-use crate::counts;
+use crate::{counts, facts};
 
 /// The changed rows that have room: those of the first screen's operations first, then the largest differences. They are in the
 /// order of their sizes, calls with number -1 last where one side has a filter.
@@ -58,10 +58,13 @@ fn of_filter(comparison: &Comparison) -> Option<String> {
     let real = comparison
         .row(&Case::plain(REAL))
         .and_then(|row| Some(format!(": getpid pays {}", figures::difference(row.adds()?, row.base.unit))));
+    let whose = facts::text(&comparison.other.facts, facts::FILTER);
+    let whose = whose.map(|whose| format!(" The filter is {whose}."));
     (has_filter(comparison) && is_shown).then(|| {
         format!(
-            "Calls with number -1, such as entry/syscall, are in no filter's cache of verdicts, and are its worst case{}.",
-            real.unwrap_or_default()
+            "Calls with number -1, such as entry/syscall, are in no filter's cache of verdicts, and are its worst case{}.{}",
+            real.unwrap_or_default(),
+            whose.unwrap_or_default()
         )
     })
 }

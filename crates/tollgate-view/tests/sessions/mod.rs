@@ -42,6 +42,13 @@ pub fn filtered() -> Side {
             ("container.layers", Fact::known(vec!["runc".to_owned()], "/proc/1/cgroup")),
             ("seccomp.mode", Fact::known("filter", "/proc/self/status")),
             ("seccomp.filters", Fact::known(1, "/proc/self/status")),
+            (
+                "run.filter",
+                Fact::known(
+                    "tollgate's own, of the calls that Docker's documentation lists as blocked",
+                    "the environment's name",
+                ),
+            ),
             ("process.no_new_privileges", Fact::known(true, "/proc/self/status")),
             ("process.capabilities", Fact::known("00000000a80425fb", "/proc/self/status")),
             ("process.limit.files", Fact::known(1024, "/proc/self/limits")),

@@ -63,7 +63,7 @@ pub fn session(args: &RunArgs, selection: &Selection) -> Result<(), Failure> {
     let found = measured(selection, &plan, &mut prepared, !args.quiet);
     let only_starts = selection.groups.iter().all(Group::is_of_environments);
     let parts = prepared.parts(&new_id(began)?, only_starts);
-    let runtimes = prepared.runtimes();
+    let made_of = prepared.made_of();
     // Everything that was made and changed is undone before the rest, which may take a while.
     drop(prepared);
     drop(guardian);
@@ -71,7 +71,7 @@ pub fn session(args: &RunArgs, selection: &Selection) -> Result<(), Failure> {
     let is_partial = interrupted.is_some();
     let mut runs = Vec::new();
     let mut lost = gone;
-    for (((name, part), found), runtime) in parts.into_iter().zip(found).zip(runtimes) {
+    for (((name, part), found), made_of) in parts.into_iter().zip(found).zip(made_of) {
         if let Some(why) = &found.lost {
             say::say(&reason(&name, why));
             lost.push(name.clone());
@@ -81,8 +81,7 @@ pub fn session(args: &RunArgs, selection: &Selection) -> Result<(), Failure> {
             continue;
         }
         let mut run = made(args, selection, began, found, &of_session, part)?;
-        let runtime = runtime.map(|name| Fact::known(name, "the first that works, or as asked for"));
-        run.facts.extend(runtime.map(|fact| (facts::RUNTIME.to_owned(), fact)));
+        run.facts.extend(made_of);
         runs.push(run);
     }
     if !is_partial {

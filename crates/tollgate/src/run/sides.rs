@@ -7,7 +7,8 @@ use std::rc::Rc;
 use tollgate_engine::session::{Life, Side};
 use tollgate_engine::{Group, Selection, Storage, interrupt};
 use tollgate_environments::{Environment, EnvironmentError, Guardian, KnobSetting, Spec, SpecError};
-use tollgate_model::{Part, RunId};
+use tollgate_model::{Fact, Facts, Part, RunId};
+use tollgate_view::facts;
 
 use crate::args::{OnRam, RunArgs};
 use crate::failure::{Failure, go_on};
@@ -292,9 +293,16 @@ impl Prepared {
         Ok(all)
     }
 
-    /// The runtime of each, where there are several of its kind.
-    pub fn runtimes(&self) -> Vec<Option<&'static str>> {
-        self.sides.iter().map(|own| own.environment.runtime()).collect()
+    /// What is known of how each was made: its runtime, where there are several of its kind, and whose filter of system calls it has.
+    pub fn made_of(&self) -> Vec<Facts> {
+        let of = |Own { environment, .. }: &Own| {
+            let runtime =
+                environment.runtime().map(|name| Fact::known(name, "the first that works, or as asked for"));
+            let filter = environment.filter().map(|whose| Fact::known(whose, "the environment's name"));
+            let all = [(facts::RUNTIME, runtime), (facts::FILTER, filter)];
+            all.into_iter().filter_map(|(name, fact)| Some((name.to_owned(), fact?))).collect()
+        };
+        self.sides.iter().map(of).collect()
     }
 
     /// The name of each, and its part in the session. One alone is no session. Where only their starts are measured, those are paired round
