@@ -46,6 +46,17 @@ pub fn find_newest_of(benchmark: &str) -> Result<Option<Vec<Run>>, FindError> {
     newest(kept()?, has_figure).map(|found| Located::Kept(found).open_all()).transpose()
 }
 
+/// The runs of the newest kept session that has a figure of a benchmark, the base first; None where no kept one has.
+///
+/// # Errors
+/// As [`find_newest_of`].
+pub fn find_newest_session_of(benchmark: &str) -> Result<Option<Vec<Run>>, FindError> {
+    let has_figure = |entry: &Entry| {
+        entry.head().session.is_some() && entry.outline().is_ok_and(|outline| outline.measured(benchmark))
+    };
+    newest(kept()?, has_figure).map(|found| Located::Kept(found).open_all()).transpose()
+}
+
 /// The runs of the session that is meant, the base first; None where a run of none is meant, or one run of it.
 ///
 /// # Errors

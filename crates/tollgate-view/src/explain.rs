@@ -219,9 +219,11 @@ fn beside(benchmark: &Benchmark, summary: &Summary, (_, whole): (&Case, &Figures
         }
         let level = figures::estimate(figures.estimate.median, unit);
         let share = figures::percent(figures.estimate.median / whole.estimate.median);
-        Some(paragraph(&format!("{case} {level}, {share} of it: {what}"), width, "Beside it    "))
+        Some(format!("{case} {level}, {share} of it: {what}"))
     };
-    benchmark.beside.iter().filter_map(line).collect()
+    let labels = std::iter::once("Beside it    ").chain(std::iter::repeat("             "));
+    let lines = benchmark.beside.iter().filter_map(line).zip(labels);
+    lines.map(|(line, label)| paragraph(&line, width, label)).collect()
 }
 
 /// The findings that begin with a case of the benchmark.

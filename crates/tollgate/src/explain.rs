@@ -37,9 +37,13 @@ pub fn explain(args: &ExplainArgs) -> Result<(), Failure> {
         },
     };
     let run = runs.first();
-    // The id of a run means it alone; what its environment costs takes the others.
+    // The id of a run means it alone; what its environment costs takes the others. Of a run of no session it is told by another one.
     let part = run.and_then(|run| run.session.as_ref());
-    let others = part.and_then(|part| tollgate_store::find_session(part.id.as_ref()).ok().flatten());
+    let others = match (part, &args.run) {
+        (Some(part), _) => tollgate_store::find_session(part.id.as_ref()).ok().flatten(),
+        (None, None) => tollgate_store::find_newest_session_of(benchmark.name).ok().flatten(),
+        (None, Some(_)) => None,
+    };
     let session = others.as_deref().and_then(Session::of);
     let mut summary = run.map(Summary::of);
     if let Some(summary) = &mut summary {

@@ -330,6 +330,18 @@ fn a_session_is_compared_whole_and_its_runs_one_by_one() {
     home.output(["explain", "entry/syscall", SESSION]);
 }
 
+/// The newest run has the figure, and a session from before it what an environment costs.
+#[test]
+fn a_run_of_no_session_is_explained_beside_the_newest_session() {
+    let home = with_session();
+    set_written(&home, RUN, 100);
+    let text = home.output(["explain", "entry/syscall"]);
+    assert!(text.contains(RUN) && text.contains("Costs here"), "{text}");
+    assert!(text.contains(&format!("session {SESSION}")), "{text}");
+    let named = home.output(["explain", "entry/syscall", RUN]);
+    assert!(!named.contains("Costs here"), "a run that is named is explained alone: {named}");
+}
+
 #[test]
 fn the_runs_of_a_session_are_listed_renamed_and_deleted_together() {
     let home = with_session();

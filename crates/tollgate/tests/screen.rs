@@ -168,9 +168,7 @@ fn explain_shows_what_a_step_takes_alone() {
     let home = Home::new();
     home.keep(&run(is_usual, 0.02));
     let text = words(&home.output(["explain", "entry/int80"]));
-    for beside in
-        ["Beside it entry/vm-exit 5.1", "of it: an exit to the hypervisor", "Beside it entry/syscall 11"]
-    {
+    for beside in ["Beside it entry/vm-exit 5.1", "of it: an exit to the hypervisor", "entry/syscall 11"] {
         assert!(text.contains(beside), "{beside:?} is not in {text}");
     }
     assert!(!text.contains("case median"), "one case has no table: {text}");

@@ -15,7 +15,13 @@ const ROWS: usize = 6;
 /// The rows of the benchmark in each environment that is compared with the first.
 pub(super) fn text(benchmark: &Benchmark, session: &Session, width: usize) -> String {
     let Some(base) = session.members.first() else { return String::new() };
-    session.others().map(|(other, comparison)| of(benchmark, base, other, comparison, width)).collect()
+    let text: String =
+        session.others().map(|(other, comparison)| of(benchmark, base, other, comparison, width)).collect();
+    // It may be of another run than the figures above.
+    match text.is_empty() {
+        true => text,
+        false => text + &paragraph(&format!("session {}", session.id), width, &" ".repeat(13)),
+    }
 }
 
 fn of(benchmark: &Benchmark, base: &Member, other: &Member, comparison: &Comparison, width: usize) -> String {
