@@ -20,6 +20,7 @@ pub mod claims;
 pub mod compare;
 pub mod doctor;
 mod groups;
+mod habits;
 pub mod lab;
 pub mod ram;
 pub mod runs;
@@ -35,6 +36,10 @@ pub struct Arguments {
     /// The verb.
     #[command(subcommand)]
     pub verb: Verb,
+    /// Color the output: auto (on a terminal, as NO_COLOR and CLICOLOR_FORCE have it), always or never
+    #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t)]
+    #[arg(hide_possible_values = true, hide_default_value = true, display_order = 1000)]
+    color: habits::Color,
 }
 
 const AFTER: &str = "\
@@ -453,10 +458,12 @@ pub struct ReportArgs {
     /// The format
     #[arg(long, value_enum, default_value_t)]
     pub format: ReportFormat,
-    /// Write to this file; `-` is standard output, the default of Markdown
+    /// Write to this file; `-` is standard output [default: tollgate-report.html in this directory; Markdown to standard output]
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    #[arg(required_unless_present = "format")]
     pub out: Option<PathBuf>,
+    /// Open the page, as xdg-open(1) does
+    #[arg(long)]
+    pub open: bool,
     /// Exit with status 1 where any benchmark has this verdict, as compare does
     #[arg(long, value_name = "VERDICT", value_enum)]
     pub fail_on: Option<FailOn>,
@@ -587,7 +594,7 @@ pub struct CompletionsArgs {
 #[derive(Debug, Args)]
 #[command(after_help = examples::help("man", ""))]
 pub struct ManArgs {
-    /// Write tollgate.1 and one page per verb into this directory
+    /// Write tollgate.1 and one page per verb into this directory, which is made where there is none
     #[arg(value_hint = ValueHint::DirPath)]
     pub dir: Option<PathBuf>,
 }
@@ -659,7 +666,7 @@ pub enum Preempt {
 
 /// The definition itself, for completions and manual pages.
 pub fn command() -> clap::Command {
-    groups::grouped(Arguments::command())
+    groups::grouped(habits::with_json(Arguments::command()))
 }
 
 /// Parses this process's arguments.
@@ -669,7 +676,10 @@ pub fn command() -> clap::Command {
 pub fn parse() -> Result<Verb, Failure> {
     let parsed = command().try_get_matches().and_then(|matches| Arguments::from_arg_matches(&matches));
     let error = match parsed {
-        Ok(arguments) => return Ok(arguments.verb),
+        Ok(arguments) => {
+            anstream::ColorChoice::from(arguments.color).write_global();
+            return Ok(arguments.verb);
+        }
         Err(error) => with_transposed(error),
     };
     match error.kind() {

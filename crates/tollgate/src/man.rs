@@ -23,6 +23,9 @@ pub fn man(args: &ManArgs) -> Result<(), Failure> {
 }
 
 fn write_all(directory: &Path) -> Result<(), Failure> {
+    std::fs::create_dir_all(directory).map_err(|error| {
+        Failure::input(format!("{} cannot be made: {}", directory.display(), plainly(&error)))
+    })?;
     let main = built();
     let verbs = main.get_subcommands().filter(|verb| !verb.is_hide_set());
     let verbs = verbs.map(|verb| (verb.get_name().to_owned(), verb.clone()));

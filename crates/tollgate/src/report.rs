@@ -1,9 +1,11 @@
 //! `tollgate report`: one page of runs, or their summary as Markdown.
 
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 use tollgate_model::Run;
 use tollgate_model::compare::Spread;
+use tollgate_os::programs;
 use tollgate_store::writing::{self, Existing, Refusal};
 use tollgate_view::comparison::Comparison;
 use tollgate_view::page::MAX_ENVIRONMENTS;
@@ -11,8 +13,13 @@ use tollgate_view::report::{markdown, page_of};
 
 use crate::args::{ReportArgs, ReportFormat};
 use crate::destination::STANDARD_OUTPUT;
-use crate::failure::Failure;
-use crate::{compare, out, store};
+use crate::failure::{Failure, plainly};
+use crate::{compare, out, say, store};
+
+/// The page, where no name is given.
+const PAGE: &str = "tollgate-report.html";
+/// The program that opens a file in the user's browser (freedesktop.org, xdg-utils).
+const OPENER: &str = "xdg-open";
 
 /// Makes a page of runs, or their summary.
 ///
@@ -36,13 +43,44 @@ pub fn report(args: &ReportArgs) -> Result<(), Failure> {
             .render()
             .map_err(|error| Failure::input(error.to_string()))?,
     };
-    write(args.out.as_deref().unwrap_or(Path::new(STANDARD_OUTPUT)), &text)?;
+    let usual = match args.format {
+        ReportFormat::Md => STANDARD_OUTPUT,
+        ReportFormat::Html => PAGE,
+    };
+    let to = args.out.as_deref().unwrap_or(Path::new(usual));
+    if args.open && to == Path::new(STANDARD_OUTPUT) {
+        return Err(Failure::input(
+            "--open opens a file, and this is written to standard output: give --out FILE",
+        ));
+    }
+    write(to, &text)?;
+    if args.out.is_none() && to == Path::new(PAGE) {
+        say::say(&format!("the page is in {PAGE}"));
+    }
+    if args.open {
+        open(to)?;
+    }
     compare::check(args.fail_on.as_slice(), 0.0, &compared(&runs, &spread))
 }
 
 fn compared<'a>(runs: &'a [Run], spread: &Spread) -> Vec<Comparison<'a>> {
     let [base, others @ ..] = runs else { return Vec::new() };
     others.iter().map(|other| Comparison::knowing(base, other, 0.0, spread)).collect()
+}
+
+/// Opens a page in the user's browser.
+fn open(page: &Path) -> Result<(), Failure> {
+    let cannot = |why: &str| Failure::input(format!("--open: {why}; open {} in a browser", page.display()));
+    let program =
+        programs::find(OPENER).ok_or_else(|| cannot("there is no xdg-open in PATH (package xdg-utils)"))?;
+    // A path that begins with `-` is no option.
+    let page = std::path::absolute(page).map_err(|error| cannot(&plainly(&error)))?;
+    let status = Command::new(program).arg(page).stdin(Stdio::null()).status();
+    match status {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(cannot(&format!("xdg-open ended with {status}"))),
+        Err(error) => Err(cannot(&format!("xdg-open cannot be started: {}", plainly(&error)))),
+    }
 }
 
 fn write(to: &Path, text: &str) -> Result<(), Failure> {

@@ -97,3 +97,43 @@ fn table_is_another_word_for_text() {
     assert_eq!(shown("text"), shown("table"));
     assert!(!help("show").contains("table]"), "the old word is shown");
 }
+
+#[test]
+fn json_is_the_format_of_that_name_on_every_verb_that_has_it() {
+    let has = |verb: &&&str| help(verb).contains("--format <FORMAT>") && help(verb).contains("- json:");
+    let verbs: Vec<&&str> = VERBS.iter().chain(&NESTED).filter(has).collect();
+    assert!(verbs.len() > 12, "{verbs:?}");
+    for verb in verbs {
+        assert!(help(verb).contains("--json"), "{verb}");
+    }
+    let home = Home::new();
+    assert_eq!(home.output(["list", "entry", "--json"]), home.output(["list", "entry", "--format", "json"]));
+    assert!(home.refusal(["list", "--json", "--format", "json"]).contains("cannot be used with"));
+    // Where `--format` is refused.
+    assert!(home.refusal(["lab", "--image", "lab.img", "--json"]).contains("cannot be used with '--json'"));
+}
+
+#[test]
+fn colors_are_where_they_are_asked_for() {
+    let home = Home::new();
+    let has_colors = |arguments: &[&str], variables: &[(&str, &str)]| {
+        let mut command = home.tollgate(arguments.iter().copied());
+        let command =
+            command.env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE").envs(variables.iter().copied());
+        command.assert().success().get_output().stdout.contains(&0x1b)
+    };
+    let list = ["list", "entry"];
+    assert!(!has_colors(&list, &[]), "it is no terminal");
+    assert!(has_colors(&list, &[("CLICOLOR_FORCE", "1")]));
+    assert!(has_colors(&["list", "entry", "--color", "always"], &[("NO_COLOR", "1")]));
+    assert!(has_colors(&["--color=always", "list", "entry"], &[]));
+    assert!(!has_colors(&["list", "entry", "--color", "never"], &[("CLICOLOR_FORCE", "1")]));
+}
+
+#[test]
+fn manual_pages_are_written_into_a_directory_that_is_made() {
+    let home = Home::new();
+    home.output(["man", "share/man/man1"]);
+    let pages = std::fs::read_dir(home.path().join("share/man/man1")).expect("a directory");
+    assert_eq!(pages.count(), VERBS.len() + 1);
+}

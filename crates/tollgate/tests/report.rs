@@ -536,3 +536,32 @@ fn what_cannot_be_done_is_said_in_a_sentence() {
     let written = std::fs::read_to_string(home.path().join("page.html")).expect("a page");
     assert_eq!(written, home.output(["report", "native", "-o", "-"]));
 }
+
+#[test]
+fn the_page_has_a_name_where_none_is_given() {
+    let home = Home::new();
+    let run = home.file("run.json", document("20260101-000000-aaaa", None, 1.0).to_string());
+    let said = home.tollgate(["report", &run]).assert().success().stdout("").get_output().stderr.clone();
+    assert_eq!(common::one_line(&said), "the page is in tollgate-report.html");
+    let page = std::fs::read_to_string(home.path().join("tollgate-report.html")).expect("written");
+    assert!(page.starts_with("<!DOCTYPE html>"), "{}", &page[..40.min(page.len())]);
+    assert!(home.refusal(["report", &run, "--open", "--out", "-"]).contains("give --out FILE"));
+}
+
+/// The program of the desktop is asked with the absolute path of the page; where there is none, or it fails, the page is there all the same.
+#[test]
+fn the_page_is_opened_by_the_desktops_program() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let home = Home::new();
+    let run = home.file("run.json", document("20260101-000000-aaaa", None, 1.0).to_string());
+    let opener = home.file("bin/xdg-open", "#!/bin/sh\nprintf %s \"$1\" > \"${0%/*}/opened\"; exit 3\n");
+    std::fs::set_permissions(&opener, std::fs::Permissions::from_mode(0o755)).expect("executable");
+    let mut command = home.tollgate(["report", &run, "--open", "--out=-page.html"]);
+    let path = format!("{}:/usr/bin:/bin", home.path().join("bin").display());
+    let said = command.env("PATH", path).assert().code(2).get_output().stderr.clone();
+    assert!(String::from_utf8_lossy(&said).contains("xdg-open ended with"), "{said:?}");
+    let opened = std::fs::read_to_string(home.path().join("bin/opened")).expect("it was called");
+    assert!(opened.starts_with('/') && opened.ends_with("/-page.html"), "{opened}");
+    assert!(home.path().join("-page.html").exists());
+}
