@@ -13,6 +13,7 @@ mod locks;
 mod markdown;
 mod matrix;
 mod panels;
+mod picture;
 mod ratios;
 mod rows;
 mod ruler;
@@ -29,6 +30,7 @@ use tollgate_model::compare::Spread;
 
 use crate::page::{Page, Text};
 pub use markdown::markdown;
+pub use picture::picture_of;
 use subject::Subject;
 
 /// What a case that is of no benchmark is, by its name, in a sentence.

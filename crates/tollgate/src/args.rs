@@ -158,7 +158,7 @@ pub struct RunArgs {
     pub counters: bool,
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub format: PictureFormat,
     /// Print no progress bar and no warnings on standard error
     #[arg(long, short)]
     pub quiet: bool,
@@ -610,6 +610,19 @@ pub enum Format {
     Json,
 }
 
+/// How a result that has a picture is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum PictureFormat {
+    /// Tables and sentences
+    #[default]
+    #[value(name = "text", alias = "table")]
+    Table,
+    /// JSON, with the fields of docs/json.md
+    Json,
+    /// A picture: latencies of one run, ratios of several with their intervals
+    Svg,
+}
+
 /// How a kept run is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum ShowFormat {
@@ -621,6 +634,8 @@ pub enum ShowFormat {
     Json,
     /// CSV, one line per case
     Csv,
+    /// A picture: latencies of one run, ratios of a session with their intervals, times of commands
+    Svg,
 }
 
 /// The condition that makes a check of stored runs fail.

@@ -7,10 +7,10 @@ use tollgate_view::compare::condition::{Answer, Condition, answer};
 use tollgate_view::compare::{json, text};
 use tollgate_view::comparison::Comparison;
 
-use crate::args::Format;
+use crate::args::PictureFormat;
 use crate::args::compare::{CompareArgs, FailOn};
 use crate::failure::Failure;
-use crate::{out, store};
+use crate::{out, show, store};
 
 /// Compares each other run with the base.
 ///
@@ -25,8 +25,9 @@ pub fn compare(args: &CompareArgs) -> Result<(), Failure> {
     let comparisons: Vec<Comparison> =
         others.iter().map(|other| Comparison::knowing(base, other, asked, &spread)).collect();
     match args.format {
-        Format::Table => out::print(&text::text(&comparisons, args.all, out::width()))?,
-        Format::Json => {
+        PictureFormat::Svg => show::print_picture(&runs, &spread)?,
+        PictureFormat::Table => out::print(&text::text(&comparisons, args.all, out::width()))?,
+        PictureFormat::Json => {
             let traces = json::traces(&comparisons);
             out::print_json(&json::Document::of(base, &comparisons, &traces))?;
         }

@@ -6,11 +6,12 @@ use tollgate_engine::{
     self, Allowed, BenchError, Findings, Group, INTERRUPTED, Limits, Plan, Selection, Topology, interrupt,
 };
 use tollgate_inspect::Machine;
+use tollgate_model::compare::Spread;
 use tollgate_model::{Label, Measurement, Outcome, Run};
 use tollgate_store::writing::Until;
 use tollgate_suites::Extent;
 
-use crate::args::{Format, RunArgs, Size};
+use crate::args::{PictureFormat, RunArgs, Size};
 use crate::destination::{Destination, expect_seen};
 use crate::failure::{Failure, go_on};
 use crate::storage::Workplace;
@@ -97,11 +98,12 @@ fn once(args: &RunArgs) -> Result<(), Failure> {
     let path = kept.as_ref().ok().and_then(Option::as_deref);
     let summary = Summary::of(&run);
     let shown = match args.format {
-        Format::Table if args.counters => {
+        PictureFormat::Table if args.counters => {
             show::print_screen(&summary).and_then(|()| show::print_counters(&summary))
         }
-        Format::Table => show::print_screen(&summary),
-        Format::Json => show::print_json(&summary, path),
+        PictureFormat::Table => show::print_screen(&summary),
+        PictureFormat::Svg => show::print_picture(std::slice::from_ref(&run), &Spread::default()),
+        PictureFormat::Json => show::print_json(&summary, path),
     };
     if is_partial {
         say::say("interrupted; the run until then was kept");

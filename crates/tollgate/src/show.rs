@@ -3,10 +3,12 @@
 use std::path::Path;
 
 use tollgate_engine::{Selection, Topology};
+use tollgate_model::compare::Spread;
 use tollgate_model::{Run, Traced};
 use tollgate_output::table::paragraph;
 use tollgate_store::Kind;
 use tollgate_suites::{Extent, Size, UnknownPattern, select};
+use tollgate_view::report::picture_of;
 use tollgate_view::session::{self, Session};
 use tollgate_view::show::{counters, csv, json, text};
 use tollgate_view::summary::Summary;
@@ -55,6 +57,7 @@ pub fn show(args: &ShowArgs) -> Result<(), Failure> {
         ShowFormat::Table => print_screen(&summary),
         ShowFormat::Json => print_json(&summary, None),
         ShowFormat::Csv => out::print_raw(csv::csv(&summary).as_bytes()),
+        ShowFormat::Svg => print_picture(&runs, &Spread::default()),
     }
 }
 
@@ -89,11 +92,30 @@ fn show_session(args: &ShowArgs, runs: &[Run], patterns: &[String]) -> Result<()
         }
         ShowFormat::Table => out::print(&session::text(&session, false, out::width())),
         ShowFormat::Json => out::print_json(&session::json::Document::of(&session, &[])),
+        ShowFormat::Svg => print_picture(runs, &Spread::default()),
         ShowFormat::Csv => Err(Failure::input(format!(
             "--format csv shows one run; `tollgate export {} --format csv` writes all of a session",
             session.id
         ))),
     }
+}
+
+/// Prints the picture of runs.
+///
+/// # Errors
+/// When nothing of them can be drawn, or standard output is closed or full.
+pub fn print_picture(runs: &[Run], spread: &Spread) -> Result<(), Failure> {
+    let picture = picture_of(runs, spread).ok_or_else(|| {
+        let what = if runs.len() > 1 {
+            "no case that two of the runs measured"
+        } else {
+            "no latency of the overview"
+        };
+        Failure::input(format!(
+            "--format svg has nothing to draw: there is {what}; --format json has all figures"
+        ))
+    })?;
+    out::print_document(picture.as_bytes(), out::Form::Lines)
 }
 
 /// The counts of each environment, one below the other.

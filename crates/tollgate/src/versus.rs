@@ -13,6 +13,7 @@ use std::time::{Duration, SystemTime};
 
 use tollgate_engine::versus::{Compared, Found, Plan, Rounds};
 use tollgate_engine::{Random, interrupt};
+use tollgate_model::compare::Spread;
 use tollgate_model::compare::Verdict;
 use tollgate_model::versus::{Command, REAL};
 use tollgate_model::{Facts, Outcome, Part, Provenance, Run};
@@ -21,11 +22,11 @@ use tollgate_view::comparison::Comparison;
 use tollgate_view::session::Session;
 use tollgate_view::versus::{hyperfine, json, text};
 
-use crate::args::Format;
+use crate::args::PictureFormat;
 use crate::args::versus::{LengthArgs, VersusArgs};
 use crate::destination::{Destination, STANDARD_OUTPUT, expect_seen};
 use crate::failure::{Failure, plainly};
-use crate::{compare, document, out, say};
+use crate::{compare, document, out, say, show};
 use given::Commands;
 use places::Executed;
 use progress::Shown;
@@ -179,8 +180,9 @@ fn finish(args: &VersusArgs, destination: Option<&Destination>, runs: &[Run]) ->
     // A file is named by its run's place.
     let named = if unkept.is_some() { &[][..] } else { &kept[..] };
     let shown = match args.result.format {
-        Format::Table => out::print(&text(&session, args.result.all, out::width())),
-        Format::Json => out::print_json(&json::Document::of(&session, named)),
+        PictureFormat::Table => out::print(&text(&session, args.result.all, out::width())),
+        PictureFormat::Svg => show::print_picture(runs, &Spread::default()),
+        PictureFormat::Json => out::print_json(&json::Document::of(&session, named)),
     };
     let exported = export(args, &session);
     if let Some(failure) = unkept {

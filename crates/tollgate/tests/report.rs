@@ -565,3 +565,25 @@ fn the_page_is_opened_by_the_desktops_program() {
     assert!(opened.starts_with('/') && opened.ends_with("/-page.html"), "{opened}");
     assert!(home.path().join("-page.html").exists());
 }
+
+#[test]
+fn a_run_and_a_comparison_have_a_picture() {
+    let home = Home::new();
+    let ids = ["20260101-000000-aaaa", "20260101-000001-bbbb"];
+    let files = [(ids[0], 1.0), (ids[1], 1.5)]
+        .map(|(id, factor)| home.file(&format!("{id}.json"), document(id, None, factor).to_string()));
+    let one = home.output(["show", &files[0], "--format", "svg"]);
+    assert!(one.starts_with("<svg xmlns=") && one.ends_with("</svg>\n"), "{one}");
+    assert!(one.contains("syscall (unknown number)") && one.contains(ids[0]), "{one}");
+    let both = home.output(["compare", &files[0], &files[1], "--format=svg"]);
+    assert!(
+        both.contains("Ratio to the base") && both.contains(&format!("{} compared with {}", ids[1], ids[0])),
+        "{both}"
+    );
+    assert!(both.contains(">entry/syscall</text>") && both.contains("×1.5"), "{both}");
+    let empty = json!({"measurements": []});
+    let mut nothing = document(ids[0], None, 1.0);
+    nothing["measurements"] = empty["measurements"].clone();
+    let nothing = home.file("nothing.json", nothing.to_string());
+    assert!(home.refusal(["show", &nothing, "--format", "svg"]).contains("nothing to draw"));
+}

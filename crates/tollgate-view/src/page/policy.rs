@@ -1,6 +1,9 @@
 //! The page's content security policy: its own style and script, by their digests, and nothing else.
 
-pub(super) const STYLE: &str = include_str!("../../templates/page.css");
+pub(super) const STYLE: &str =
+    concat!(include_str!("../../templates/colors.css"), include_str!("../../templates/page.css"));
+/// The colors, by day and by night, which a picture alone has too.
+pub(super) const COLORS: &str = include_str!("../../templates/colors.css");
 /// The script, which is optional.
 pub(super) const SCRIPT: &str = include_str!("../../templates/page.js");
 

@@ -69,7 +69,7 @@ pub fn of(subjects: &[Subject], comparisons: &[Comparison]) -> Option<Figure> {
     let left_out = number - rows.len();
     let more = match left_out {
         0 => String::new(),
-        more => format!(" {more} more without a difference are in the tables of the suites."),
+        more => format!(" {more} more without a difference are not drawn."),
     };
     let band = match comparisons.iter().all(Comparison::is_counted) {
         true => "counts have no CI".to_owned(),
@@ -119,22 +119,29 @@ fn drawn(compared: &Compared, is_only: bool) -> Row {
     }
 }
 
-/// A logarithmic axis that holds 1 and all of these ratios, with ticks at 1, 2 and 5 of each decade, or closer.
+/// Ticks of each decade, from far to near.
+const STEPS: [&[f64]; 4] =
+    [&[1.0], &[1.0, 2.0, 5.0], &[1.0, 1.5, 2.0, 3.0, 5.0, 7.0], &[1.0, 1.1, 1.2, 1.4, 1.6, 1.8]];
+/// Fewer say no scale.
+const LEAST_TICKS: usize = 3;
+
+/// A logarithmic axis that holds 1 and all of these ratios, with ticks at 1, 2 and 5 of each decade, or closer where these are few.
 pub(super) fn axis(ratios: impl Iterator<Item = f64>) -> Option<Axis> {
     let drawn = ratios.filter(|ratio| (1e-9..1e9).contains(ratio));
     let (least, most) =
         drawn.fold((0.9_f64, 1.1_f64), |(least, most), ratio| (least.min(ratio), most.max(ratio)));
-    let steps: &[f64] = match most / least {
-        span if span < 2.0 => &[1.0, 1.1, 1.2, 1.4, 1.6, 1.8],
-        span if span < 400.0 => &[1.0, 2.0, 5.0],
-        _ => &[1.0],
-    };
     // Ticks are the same on either side of 1.
-    let above = (0..9).flat_map(|power| steps.iter().map(move |step| step * 10_f64.powi(power)));
-    let mut ticks: Vec<f64> =
-        above.flat_map(|at| [1.0 / at, at]).filter(|at| (least..=most).contains(at)).collect();
-    ticks.sort_by(f64::total_cmp);
-    ticks.dedup();
+    let of = |steps: &[f64]| {
+        let above = (0..9).flat_map(|power| steps.iter().map(move |step| step * 10_f64.powi(power)));
+        let mut ticks: Vec<f64> =
+            above.flat_map(|at| [1.0 / at, at]).filter(|at| (least..=most).contains(at)).collect();
+        ticks.sort_by(f64::total_cmp);
+        ticks.dedup();
+        ticks
+    };
+    let farthest = usize::from(most / least < 400.0);
+    let mut all = STEPS[farthest..].iter().map(|steps| of(steps));
+    let ticks = all.find(|ticks| ticks.len() >= LEAST_TICKS).unwrap_or_else(|| of(STEPS[STEPS.len() - 1]));
     let tick = |at: f64| Tick { at, name: figures::multiple_in_short(at).into(), is_main: at == 1.0 };
     Axis::logarithmic(least / 1.02, most * 1.02, ticks.into_iter().map(tick).collect())
 }
@@ -161,6 +168,7 @@ mod tests {
         };
         assert_eq!(names(&[0.45, 3.0]), ["×0.5", "×1", "×2"]);
         assert_eq!(names(&[1.3]), ["×0.91", "×1", "×1.1", "×1.2"]);
+        assert_eq!(names(&[0.8, 2.4]), ["×1", "×1.5", "×2"]);
         assert_eq!(names(&[1e-4, 2e3]), ["×0.0001", "×0.001", "×0.01", "×0.1", "×1", "×10", "×100", "×1000"]);
     }
 }

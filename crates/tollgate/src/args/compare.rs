@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 use tollgate_view::compare::condition::Condition;
 
-use super::Format;
+use super::PictureFormat;
 use crate::examples;
 
 const AFTER: &str = "\
@@ -32,7 +32,7 @@ pub struct CompareArgs {
     pub threshold: Option<f64>,
     /// How to print
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub format: PictureFormat,
 }
 
 /// The verdict that makes a comparison fail.

@@ -8,7 +8,7 @@ use tollgate_model::Label;
 use tollgate_view::versus::hyperfine;
 
 use super::compare::{FailOn, parse_threshold};
-use super::{Format, parse_cpu};
+use super::{PictureFormat, parse_cpu};
 use crate::{examples, time};
 
 const AFTER: &str = "\
@@ -187,7 +187,7 @@ pub struct ResultArgs {
     pub threshold: Option<f64>,
     /// How to print
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub format: PictureFormat,
     /// Show every call and every note
     #[arg(long)]
     pub all: bool,

@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 use tollgate_engine::session::{Found, SessionFindings, measure_in};
 use tollgate_engine::{Benchmark, Group, Plan, Selection, interrupt};
 use tollgate_environments::Guardian;
+use tollgate_model::compare::Spread;
 use tollgate_model::{Case, Fact, Measurement, Outcome, Part, Provenance, Run};
 use tollgate_store::destination::new_id;
 use tollgate_store::writing::Until;
@@ -17,7 +18,7 @@ use tollgate_view::summary::Summary;
 
 use super::sides::{Asked, Prepared, reason};
 use super::{Shown, failed, not_measured, plan};
-use crate::args::{Format, RunArgs};
+use crate::args::{PictureFormat, RunArgs};
 use crate::destination::{Destination, expect_seen};
 use crate::failure::{Failure, go_on, plainly};
 use crate::{compare, document, out, say, show};
@@ -194,21 +195,22 @@ fn finish(args: &RunArgs, destination: &Destination, runs: &[Run], is_partial: b
 
 fn print(args: &RunArgs, runs: &[Run], kept: &[PathBuf]) -> Result<(), Failure> {
     match (Session::of(runs), runs, args.format) {
-        (Some(session), [_, _, ..], Format::Table) => {
+        (Some(session), [_, _, ..], PictureFormat::Table) => {
             out::print(&session::text(&session, false, out::width()))?;
             if args.counters { show::print_session_counters(&session) } else { Ok(()) }
         }
-        (Some(session), [_, _, ..], Format::Json) => {
+        (Some(session), [_, _, ..], PictureFormat::Json) => {
             out::print_json(&session::json::Document::of(&session, kept))
         }
-        (_, [first, ..], Format::Table) => {
+        (_, [first, ..], PictureFormat::Table) => {
             let summary = Summary::of(first);
             show::print_screen(&summary)?;
             if args.counters { show::print_counters(&summary) } else { Ok(()) }
         }
-        (_, [first, ..], Format::Json) => {
+        (_, [first, ..], PictureFormat::Json) => {
             show::print_json(&Summary::of(first), kept.first().map(PathBuf::as_path))
         }
+        (_, [_, ..], PictureFormat::Svg) => show::print_picture(runs, &Spread::default()),
         (_, [], _) => Ok(()),
     }
 }

@@ -1,0 +1,56 @@
+//! Runs as one picture, a file of its own: of one run its latencies, of several their ratios to the first, of commands their times.
+
+use tollgate_model::compare::Spread;
+use tollgate_model::versus::REAL;
+use tollgate_model::{Case, Run};
+
+use super::subject::Subject;
+use super::{differences, ratios, ruler, title};
+use crate::page::{Axis, Drawing, Figure, Key, Mark, Row, Rows, Sign, Text, picture};
+use crate::screen::machine;
+
+/// The picture as SVG; None where the runs have nothing that it draws. `spread` is how far runs of the machine lie apart.
+pub fn picture_of(runs: &[Run], spread: &Spread) -> Option<String> {
+    let subjects = Subject::all(runs);
+    let figure = match subjects.as_slice() {
+        [_] => ruler::of(&subjects),
+        _ if subjects.iter().all(is_command) => commands(&subjects),
+        _ => ratios::of(&subjects, &differences::all(&subjects, spread)),
+    };
+    let (figure, base) = (figure?, subjects.first()?);
+    let of_machine = machine(&base.summary);
+    let first = |line: &String| line.split(" | ").next().unwrap_or_default().to_owned();
+    let mut about = vec![of_machine.iter().map(first).collect::<Vec<_>>().join("; ")];
+    let names = title(&subjects);
+    match subjects.len() {
+        1 => about[0].push_str(&format!("; run {}", base.summary.run.id)),
+        _ if figure.keys.is_empty() => about.insert(0, names.as_str().to_owned()),
+        _ => about.insert(0, format!("Base: {}", base.name)),
+    }
+    picture(&figure, &about)
+}
+
+fn is_command(subject: &Subject) -> bool {
+    subject.summary.run.session.as_ref().is_some_and(|part| part.command.is_some())
+}
+
+/// The real time of each command.
+fn commands(subjects: &[Subject]) -> Option<Figure> {
+    let case = Case::plain(REAL);
+    let row = |subject: &Subject| {
+        let mark = Mark { look: 0, ..subject.mark(&case)? };
+        let value = subject.summary.figures(&case)?.in_words().into();
+        Some(Row { name: Text::label(&subject.name), value, verdict: None, marks: vec![mark] })
+    };
+    let rows: Vec<Row> = subjects.iter().filter_map(row).collect();
+    let reach: Vec<f64> = rows.iter().flat_map(|row| &row.marks).flat_map(Mark::reach).collect();
+    let axis = Axis::around_times(reach.into_iter())?;
+    let key = |sign, name: &str| Key { sign, name: name.into() };
+    Some(Figure {
+        title: "Time of each command".into(),
+        description: "Executed in alternation; on a logarithmic axis.".into(),
+        keys: vec![key(Sign::Median, "median"), key(Sign::Interval, "95 % CI"), key(Sign::Min, "min")],
+        panels: vec![Drawing::Rows(Rows { axis, rows, level: None, is_by_environment: false }).into()],
+        ..Figure::default()
+    })
+}
