@@ -23,6 +23,8 @@ const VALUE: usize = 24;
 /// Characters of a line of sentences, and the pixels that one takes in a legend.
 const LINE: usize = 104;
 const CHARACTER: f64 = 5.9;
+/// Between the middles of two names of an axis.
+const ROOM: f64 = 42.0;
 /// The height of a row with one mark, and what each further one adds.
 const ROW: f64 = 18.0;
 const STEP: f64 = 7.0;
@@ -106,14 +108,26 @@ impl Picture {
                 short(top + 4.0, 1),
                 short(height, 1)
             ));
-            if tick.is_main || rows.axis.ticks.len() < 8 {
-                self.text("d m", x, top, tick.name.as_str());
-            }
         }
+        self.names(rows, top);
         self.y += 4.0;
         let is_of_one = rows.rows.iter().flat_map(|row| &row.marks).all(|mark| mark.look == 0);
         for row in &rows.rows {
             self.row(rows, row, is_of_one);
+        }
+    }
+
+    /// The names of main ticks, and of others between them where there is room.
+    fn names(&mut self, rows: &Rows, y: f64) {
+        let mut named: Vec<f64> = Vec::new();
+        for is_main in [true, false] {
+            for tick in rows.axis.ticks.iter().filter(|tick| tick.is_main == is_main) {
+                let Some(x) = rows.axis.share(tick.at).map(across) else { continue };
+                if named.iter().all(|other| (other - x).abs() >= ROOM) {
+                    self.text("d m", x, y, tick.name.as_str());
+                    named.push(x);
+                }
+            }
         }
     }
 
