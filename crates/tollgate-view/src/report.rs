@@ -44,7 +44,7 @@ pub fn page_of(runs: &[Run], other: About, spread: &Spread) -> Page {
     let mut facts = known::of(&subjects, &comparisons);
     Page {
         title: title(&subjects),
-        maker: Text::new(&format!("tollgate {}", env!("CARGO_PKG_VERSION"))),
+        maker: maker(&subjects),
         environments: subjects.iter().map(environment::of).collect(),
         expensive: match subjects.as_slice() {
             [subject] => verdict::expensive(subject),
@@ -65,11 +65,28 @@ pub fn page_of(runs: &[Run], other: About, spread: &Spread) -> Page {
     }
 }
 
-/// The name of a run, or the names of those that are compared.
+/// Of one run the machine and what it says first; of several their names.
 fn title(subjects: &[Subject]) -> Text {
+    Text::new(&match subjects {
+        [subject] => verdict::title(subject),
+        _ => names(subjects),
+    })
+}
+
+/// The name of a run, or the names of those that are compared.
+fn names(subjects: &[Subject]) -> String {
     let names: Vec<&str> = subjects.iter().map(|subject| subject.name.as_str()).collect();
-    Text::new(&match names.as_slice() {
+    match names.as_slice() {
         [base, others @ ..] if !others.is_empty() => format!("{} compared with {base}", others.join(", ")),
         names => names.concat(),
+    }
+}
+
+/// The program that made the page, and the run whose name is not its title.
+fn maker(subjects: &[Subject]) -> Text {
+    let program = format!("tollgate {}", env!("CARGO_PKG_VERSION"));
+    Text::new(&match subjects {
+        [subject] => format!("{program}, run {}", names(std::slice::from_ref(subject))),
+        _ => program,
     })
 }

@@ -198,7 +198,7 @@ fn a_page_holds_what_was_measured_and_how() {
     let page = page(&[document("20261121-015427-0001", Some("native"), 1.0)]);
     expect_harmless(&page);
     for text in [
-        "<h1>native</h1>",
+        ", run native</p>",
         "<tr class=\"group\" data-run><th scope=\"rowgroup\" colspan=\"9\">entry/user-dispatch",
         "tollgate run &#39;benchmark{row}&#39; measures a row again",
         "The same refused SYSCALL in a thread with system call user dispatch on",
@@ -453,10 +453,10 @@ fn a_noisy_row_is_hollow_and_without_an_interval_no_band_is_drawn() {
         let rest = page.split(&format!("<span>{name}</span>")).nth(1).expect("a row");
         rest.split("</li>").next().expect("it ends").to_owned()
     };
-    let (few, enough) = (row("vm-exit"), row("int80"));
+    let (few, enough) = (row("VM exit (CPUID)"), row("int 0x80"));
     assert!(few.contains("class=\"h\"") && !few.contains("class=\"i\""), "{few}");
     assert!(enough.contains("class=\"f\"") && enough.contains("class=\"i\""), "{enough}");
-    assert!(page.contains("\n<li class=\"noisy\"><span>vm-exit"), "the toggle does not reach it");
+    assert!(page.contains("\n<li class=\"noisy\"><span>VM exit (CPUID)"), "the toggle does not reach it");
 }
 
 /// The summary of runs whose documents these are, and the exit status with these arguments.

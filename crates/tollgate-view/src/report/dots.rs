@@ -8,7 +8,7 @@ use tollgate_output::figures;
 use super::curves::CREATIONS;
 use super::panels::{keys, rows_of_times, signs};
 use super::subject::{Subject, figures_of_all, is_drawn, mark};
-use super::{bandwidth, ipc, scaling};
+use super::{bandwidth, ipc, ruler, scaling};
 use crate::page::{Axis, Drawing, Figure, Mark, Row, Rows, Text};
 use crate::pictures::{bill, curve, matrix, trade};
 
@@ -27,7 +27,7 @@ const ELSEWHERE: [&str; 7] = [
     "locks/killed",
 ];
 
-/// The estimates of a suite that have no other picture.
+/// The estimates of a suite that have no other picture and are not in the overview.
 pub fn of(subjects: &[Subject], suite: &str, cases: &[&Case]) -> Option<Figure> {
     let is_elsewhere = |case: &Case| {
         let benchmark = case.benchmark.as_str();
@@ -39,9 +39,14 @@ pub fn of(subjects: &[Subject], suite: &str, cases: &[&Case]) -> Option<Figure> 
             || is_of_matrix
     };
     let is_comparison = subjects.len() > 1;
+    let overview: Vec<&Case> = subjects
+        .iter()
+        .flat_map(|subject| ruler::headlines(&subject.summary))
+        .map(|(_, case)| case)
+        .collect();
     let mut rows = Vec::new();
     let mut left_out = 0;
-    for case in cases.iter().filter(|case| !is_elsewhere(case)) {
+    for case in cases.iter().filter(|case| !is_elsewhere(case) && !overview.contains(case)) {
         let marks: Vec<Mark> = subjects.iter().filter_map(|subject| subject.mark(case)).collect();
         if marks.is_empty() && !is_below(subjects, case) {
             continue;

@@ -5,7 +5,7 @@ use tollgate_model::versus::REAL;
 use tollgate_model::{Case, Run};
 
 use super::subject::Subject;
-use super::{differences, ratios, ruler, title};
+use super::{differences, names, ratios, ruler};
 use crate::page::{Axis, Drawing, Figure, Key, Mark, Row, Rows, Sign, Text, picture};
 use crate::screen::machine;
 
@@ -21,10 +21,10 @@ pub fn picture_of(runs: &[Run], spread: &Spread) -> Option<String> {
     let of_machine = machine(&base.summary);
     let first = |line: &String| line.split(" | ").next().unwrap_or_default().to_owned();
     let mut about = vec![of_machine.iter().map(first).collect::<Vec<_>>().join("; ")];
-    let names = title(&subjects);
+    let names = names(&subjects);
     match subjects.len() {
         1 => about[0].push_str(&format!("; run {}", base.summary.run.id)),
-        _ if figure.keys.is_empty() => about.insert(0, names.as_str().to_owned()),
+        _ if figure.keys.is_empty() => about.insert(0, names),
         _ => about.insert(0, format!("Base: {}", base.name)),
     }
     picture(&figure, &about)
