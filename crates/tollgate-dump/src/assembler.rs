@@ -71,7 +71,14 @@ fn without_comment(text: &str, is_gas: bool) -> &str {
 
 /// `dd 80042000` without a prompt is the Windows debugger's command, not a number of eight decimal digits.
 fn is_command(values: &str, is_gas: bool) -> bool {
-    !is_gas && values.len() >= 5 && is_hex(values)
+    !is_gas && values.len() >= 5 && is_hex(values) && !is_binary(values)
+}
+
+/// `10011011b`, which is a byte of NASM.
+fn is_binary(values: &str) -> bool {
+    values
+        .strip_suffix(['b', 'B'])
+        .is_some_and(|digits| digits.bytes().all(|digit| matches!(digit, b'0' | b'1')))
 }
 
 /// A number: `0x1f`, `0b101`, `-1` and decimal in both; `017` in GNU as; `1fh`, `0h1f`, `$1f`, `101b` and underscores in NASM.
@@ -138,6 +145,12 @@ mod tests {
         ] {
             assert_eq!(bytes(text), descriptor, "{text}");
         }
+    }
+
+    #[test]
+    fn a_descriptor_field_by_field() {
+        let text = "gdt_code:\n  dw 0xffff\n  dw 0\n  db 0\n  db 10011011b\n  db 11001111b ; flags\n  db 0\n";
+        assert_eq!(bytes(text), [0xff, 0xff, 0, 0, 0, 0x9b, 0xcf, 0]);
     }
 
     #[test]

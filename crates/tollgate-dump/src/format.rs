@@ -72,6 +72,8 @@ formats! {
         ".quad 0x00cf9b000000ffff";
     Oops "oops" "Linux, the registers in a report of an oops or a panic."
         "CS:  0010 DS: 0000 ES: 0000 CR0: 0000000080050033";
+    List "list" "An entry of the GDT a line, behind its selector or index; GDT_ENTRY_INIT of Linux."
+        "08: 00af9b000000ffff";
     Hex "hex" "Digits alone, two to a byte in memory order; words with 0x are values, lowest byte first."
         "ffff0000009bcf00";
 }

@@ -51,6 +51,7 @@ mod kd_memory;
 mod kd_registers;
 mod line;
 mod linux;
+mod listed;
 mod markup;
 mod memory;
 mod number;
@@ -119,6 +120,7 @@ const fn reader(format: Format) -> Reader {
         Format::GdbRegisters => gdb::read_registers,
         Format::Assembler => assembler::read,
         Format::Oops => linux::read,
+        Format::List => listed::read,
         Format::Hex => hex::read,
     }
 }
