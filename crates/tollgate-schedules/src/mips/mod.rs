@@ -30,6 +30,7 @@ mod printed;
 mod processor;
 mod program;
 mod programs;
+mod prose;
 mod register;
 mod state;
 mod study;

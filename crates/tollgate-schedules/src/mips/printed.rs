@@ -7,6 +7,7 @@ use crate::subject::Correction;
 
 use super::lines::{Lines, Slots, Statement, is_name, is_word};
 use super::program::Program;
+use super::prose::{is_prose, without_dot, without_number};
 
 /// A text whose lines are in the spelling of an assembler, and what was corrected.
 #[derive(Debug, Default)]
@@ -15,11 +16,12 @@ pub(super) struct Cleaned {
     pub(super) corrections: Vec<Correction>,
 }
 
-/// Comments, the wide characters of East Asian text, captions, and halves of an address without a name. Lines keep
-/// their numbers.
+/// Comments, the wide characters of East Asian text, captions, sentences around the listing, numbers of lines, and halves of an address without
+/// a name. Lines keep their numbers.
 pub(super) fn cleaned(text: &str) -> Cleaned {
     let mut cleaned = Cleaned::default();
     let mut in_comment = false;
+    let mut prose: Vec<usize> = Vec::new();
     for (line, printed) in (1..).zip(text.lines()) {
         let narrow: String = printed.chars().map(narrow).collect();
         let mut code = without_comments(&narrow, &mut in_comment);
@@ -33,7 +35,16 @@ pub(super) fn cleaned(text: &str) -> Cleaned {
             correct(format!("`{}` is no instruction and is left out", code[at..].trim_end()));
             code.truncate(at);
         }
+        code = without_number(&code).to_owned();
+        if is_prose(&code) {
+            prose.push(line);
+            code.clear();
+        }
         code = without_address(&code).to_owned();
+        if let Some(bare) = without_dot(&code) {
+            correct(format!("`{}` is read as `{}`", code.trim(), bare.trim()));
+            code = bare;
+        }
         if code.contains(|c: char| c.is_ascii_uppercase()) && !code.contains(|c: char| c.is_ascii_lowercase())
         {
             code = code.to_ascii_lowercase();
@@ -49,8 +60,23 @@ pub(super) fn cleaned(text: &str) -> Cleaned {
         cleaned.text.push_str(&code);
         cleaned.text.push('\n');
     }
+    cleaned.corrections.extend(skipped(&prose));
     name_flag(&mut cleaned);
     cleaned
+}
+
+/// A correction for each stretch of lines that are no assembly.
+fn skipped(prose: &[usize]) -> Vec<Correction> {
+    let stretches = prose.chunk_by(|line, next| line + 1 == *next);
+    let correction = |stretch: &[usize]| {
+        let (line, last) = (stretch[0], stretch[stretch.len() - 1]);
+        let text = match last - line {
+            0 => "it is no assembly and is skipped".to_owned(),
+            _ => format!("lines {line} to {last} are no assembly and are skipped"),
+        };
+        Correction { line, text }
+    };
+    stretches.map(correction).collect()
 }
 
 /// A line without the place and the word that a listing of this program has in front of an instruction.

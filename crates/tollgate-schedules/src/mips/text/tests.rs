@@ -182,3 +182,30 @@ proptest! {
         }
     }
 }
+
+/// A listing as it is copied from a page: numbers of lines, a sentence before and after it, a page's number, dashes of a font, and instructions
+/// that are written as directives.
+#[test]
+fn a_listing_is_read_as_it_is_pasted() {
+    let pasted = "Figure 4. A lock by two instructions.\n\n1  0:  .ll v0,(a0)\n2      li t0,1\n3      bnez v0,1f\n4      nop\n        addiu t1,t0,\u{2212}1\n\n\
+                  \u{c}                     7\n\n5      .sc t0,(a0)\n6      beqz t0,0b\n7      nop\n8  1:  jr ra\n9      nop\n\n\
+                  The routine returns zero\nif the lock was free.\n";
+    let subject = from_text("pasted", pasted).expect("a program");
+    let said: Vec<String> = subject
+        .corrections()
+        .iter()
+        .map(|correction| format!("{}: {}", correction.line, correction.text))
+        .collect();
+    assert_eq!(
+        said,
+        [
+            "1: `Figure 4. A lock by two instructions.` is a caption and is left out",
+            "3: `0:  .ll v0,(a0)` is read as `0:  ll v0,(a0)`",
+            "9: it is no assembly and is skipped",
+            "11: `.sc t0,(a0)` is read as `sc t0,(a0)`",
+            "17: lines 17 to 18 are no assembly and are skipped",
+        ]
+    );
+    let wrong = from_text("wrong", "tst: lwx v0,(a0)\njr ra\nnop\n");
+    assert!(wrong.is_err_and(|error| error.line == 1), "a misspelt instruction is no prose");
+}
