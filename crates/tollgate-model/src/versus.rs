@@ -28,6 +28,9 @@ pub const FAULTS: &str = "versus/faults";
 /// The cases of a command, in the order of documents.
 pub const CASES: [&str; 5] = [REAL, USER, SYS, MEMORY, FAULTS];
 
+/// The group of the measurements of benches, whose cases are named `HARNESS/BENCH`.
+pub const BENCHES: &str = "benches";
+
 /// The most bytes of a command line: that of an argument of a program (`MAX_ARG_STRLEN` of include/uapi/linux/binfmts.h).
 pub const MAX_LINE: usize = 128 << 10;
 

@@ -27,6 +27,8 @@ pub const TURNS: &str = "run.turns";
 pub const LOST: &str = "run.lost";
 /// Why commands were executed in turn and not in random order.
 pub const IN_TURN: &str = "run.in_turn";
+/// Which figure of an execution of a bench was taken.
+pub const STATISTIC: &str = "run.statistic";
 
 /// The fact that names the patterns which chose the cases; an empty list is everything.
 pub fn patterns(patterns: &[String]) -> (String, Fact) {

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use tollgate_model::compare::{self, Neighbours, Verdict};
 use tollgate_model::measurement::{Measured, Outcome, Unit};
+use tollgate_model::versus::BENCHES;
 use tollgate_model::{Case, Fact, Measurement};
 
 use super::builds::{Builds, Done};
@@ -19,8 +20,6 @@ use crate::versus::plan::patience;
 use crate::versus::rounds::{LEAST_PAIRS, schedule_facts};
 use crate::versus::{Compared, Doing, Found, NotCompared, Rounds};
 
-/// The group of all measurements.
-const GROUP: &str = "benches";
 /// The time of a sample of divan: a thousand steps of its clock.
 const SAMPLE: f64 = 20e3;
 /// The time of all samples of an execution.
@@ -305,7 +304,8 @@ impl Run<'_> {
 impl Contest {
     fn new(bench: &Bench, builds: &Builds) -> Self {
         let names: Vec<&str> = bench.builds.iter().map(|build| builds.all()[*build].name.as_str()).collect();
-        let alone = (!bench.is_compared()).then(|| format!("is in {} only", tollgate_model::text::listed(&names)));
+        let alone =
+            (!bench.is_compared()).then(|| format!("is in {} only", tollgate_model::text::listed(&names)));
         let side = |build: &usize| Side { build: *build, figures: Vec::new(), slowest: None };
         Self {
             name: bench.name.clone(),
@@ -336,7 +336,7 @@ impl Contest {
                 Outcome::NotMeasured { why: why.to_owned() }
             }
             (None, Some(_)) => {
-                Outcome::Measured(Box::new(Measured::of_executions(GROUP, Unit::Nanoseconds, figures)))
+                Outcome::Measured(Box::new(Measured::of_executions(BENCHES, Unit::Nanoseconds, figures)))
             }
         };
         Measurement { case: Case::plain(format!("{suite}/{}", self.name)), outcome }
