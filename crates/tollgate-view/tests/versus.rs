@@ -6,7 +6,8 @@ use commands::{Side, runs, side};
 use serde_json::Value;
 use tollgate_model::compare::Spread;
 use tollgate_model::traced::Ended;
-use tollgate_model::versus::{Cold, Failed};
+use tollgate_model::versus::{BENCHES, Cold, Failed, REAL};
+use tollgate_model::{Case, Fact, Measured, Measurement, Outcome, Run, Unit};
 use tollgate_view::session::Session;
 use tollgate_view::versus::{self, hyperfine, json};
 
@@ -290,4 +291,43 @@ fn runs_of_two_comparisons_are_named_by_the_command_that_alternates_them() {
     let comparisons = [Comparison::of(&runs[0], &runs[1])];
     let text = plain(&compare::text::text(&comparisons, false, 400));
     assert!(text.contains(r"tollgate versus 'make -j1' 'it'\''s'"), "{text}");
+}
+
+/// The runs of two builds with three benches, of which one is slower in the second, and two that have no figure.
+fn builds() -> Vec<Run> {
+    let mut runs = runs(&[side("target/old/ops", 1.0), side("target/new/ops", 1.0)]);
+    for (at, run) in runs.iter_mut().enumerate() {
+        let real = run.measurement(&Case::plain(REAL)).and_then(|real| real.outcome.measured());
+        let samples = real.expect("it is timed").samples.clone();
+        let of = |times: f64| {
+            let samples = samples.iter().map(|sample| sample / 1e3 * times).collect();
+            Outcome::Measured(Box::new(Measured::of_executions(BENCHES, Unit::Nanoseconds, samples)))
+        };
+        let slower = if at == 1 { 1.03 } else { 1.0 };
+        let gone = Outcome::NotMeasured { why: "is in old/ops only".to_owned() };
+        let failed =
+            Outcome::Failed { error: "ended with exit status 101: no such file (in new/ops)".to_owned() };
+        let all =
+            [("sort", of(slower)), ("sum", of(2.0)), ("parse", of(3.0)), ("gone", gone), ("read", failed)];
+        let measurement = |(name, outcome): (&str, _)| Measurement {
+            case: Case::plain(format!("divan/ops::{name}")),
+            outcome,
+        };
+        run.measurements = all.map(measurement).into();
+        run.facts.insert("run.statistic".to_owned(), Fact::known("the median of its samples", "divan"));
+        let command = run.session.as_mut().and_then(|part| part.command.as_mut()).expect("a build");
+        command.name = Some(command.line.replace("target/", ""));
+        command.harness = Some("divan".to_owned());
+    }
+    runs
+}
+
+#[test]
+fn builds_show_the_benches_that_changed_and_count_the_others() {
+    let runs = builds();
+    let session = Session::of(&runs).expect("a session");
+    assert!(!session.is_of_commands());
+    let text = plain(&tollgate_view::session::text(&session, false, 80));
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    insta::assert_snapshot!(text);
 }

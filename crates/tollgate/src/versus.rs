@@ -238,6 +238,8 @@ fn export(args: &VersusArgs, session: &Session) -> Result<(), Failure> {
 /// The condition of `--fail-on`, and that of `--until-decided`.
 fn judge(args: &VersusArgs, runs: &[Run]) -> Result<(), Failure> {
     let Some((base, others)) = runs.split_first() else { return Ok(()) };
+    // The control stands behind all that is to be judged.
+    let others = &others[..others.len() - usize::from(args.bench.control.is_some() && !others.is_empty())];
     let asked = args.result.threshold.unwrap_or(0.0);
     let mut comparisons: Vec<Comparison> =
         others.iter().map(|other| Comparison::above(base, other, asked)).collect();

@@ -20,6 +20,8 @@ use crate::versus::{End, Execution, NotCompared, Order, Output};
 
 /// The most bytes of what an execution writes to standard output.
 const MOST_OUTPUT: u64 = 16 << 20;
+/// So often a bench is executed for a figure that a harness hurried.
+const MOST_ATTEMPTS: u32 = 3;
 /// The most bytes of the name of a bench, which stands in documents behind that of its harness.
 const LONGEST_NAME: usize = 200;
 
@@ -128,14 +130,22 @@ impl Builds {
         tick: &mut dyn FnMut(),
     ) -> Result<Done, Halt> {
         let words = self.harness.one_words(&self.links[number], bench, size);
-        let Ran { execution, output, results } = self.execute(words, within, executor, tick)?;
-        let figure = match execution.end {
-            End::Ended(Ended::Exit(0)) => {
-                output.and_then(|output| self.harness.figure(&output, results.path()))
+        let mut attempts = 0;
+        loop {
+            let Ran { execution, output, results } = self.execute(words.clone(), within, executor, tick)?;
+            let took = Duration::from_nanos(execution.wall_ns);
+            let figure = match execution.end {
+                End::Ended(Ended::Exit(0)) => {
+                    output.and_then(|output| self.harness.figure(&output, results.path()))
+                }
+                end => Err(format!("{}{}", how_ended(&end, within), last_words(&execution.said))),
+            };
+            attempts += 1;
+            // A bench may be told in its source to make few iterations.
+            if attempts == MOST_ATTEMPTS || !figure.as_ref().is_ok_and(|figure| figure.is_hasty) {
+                return Ok(Done { figure: figure.map(|figure| figure.ns), took });
             }
-            end => Err(format!("{}{}", how_ended(&end, within), last_words(&execution.said))),
-        };
-        Ok(Done { figure, took: Duration::from_nanos(execution.wall_ns) })
+        }
     }
 
     fn execute(

@@ -27,7 +27,8 @@ pub enum Harness {
     Template(Box<Template>),
 }
 
-/// How long divan is to measure: both sides are asked for the same, since its own choice goes by its clock's steps.
+/// How much a harness is to execute, where it can be told: as much in all builds. Its own choice goes by a first impression, and differs from
+/// execution to execution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Size {
     /// Iterations of a sample.
@@ -38,8 +39,23 @@ pub struct Size {
 
 impl Size {
     /// What tells how long an iteration takes, at first.
-    pub(super) const FIRST: Self = Self { sample: 1, number: 10 };
+    pub(super) const FIRST: Self = Self { sample: 1, number: 3 };
 }
+
+/// The time of all samples of an execution, in ns.
+const ALL: f64 = 10e6;
+/// The time of a sample of divan: a thousand steps of its clock.
+const SAMPLE_OF_DIVAN: f64 = 20e3;
+/// The most iterations of a sample, which may each have an input that is made before, and the most samples.
+const MOST_ITERATIONS: f64 = 10e3;
+const MOST_OF_DIVAN: f64 = 500.0;
+/// The time of a sample of Go, and the most samples: on a busy machine nothing disturbs one of the short ones.
+const SAMPLE_OF_GO: f64 = 0.4e6;
+const MOST_OF_GO: f64 = 25.0;
+/// Samples of criterion, of which one of number n makes n times the iterations of the first; the fewest are those that it asks for.
+const OF_CRITERION: [u64; 2] = [10, 40];
+/// Repetitions of Google Benchmark, which take a millisecond each, or as long as an iteration.
+const MOST_OF_GOOGLE: f64 = 20.0;
 
 /// A harness, and texts that a program has of it.
 const SIGNS: [(Harness, &[&str]); 4] = [
@@ -85,17 +101,32 @@ impl Harness {
     /// Which figure of an execution is taken. It was chosen for each harness by executions of equal and of unequal builds.
     pub fn statistic(&self) -> &'static str {
         match self {
-            Self::Criterion => "the fastest of 10 samples",
+            Self::Criterion => "the fastest of its samples",
             Self::Divan => "the median of its samples",
-            Self::Go => "the median of 5 measurements",
-            Self::GoogleBenchmark => "the fastest of 20 repetitions",
+            Self::Go => "the fastest of its measurements",
+            Self::GoogleBenchmark => "the fastest of its repetitions",
             Self::Template(_) => "the median of the figures that it prints",
         }
     }
 
-    /// Whether it is told how long to measure.
-    pub(super) fn has_size(&self) -> bool {
-        *self == Self::Divan
+    /// What it is asked to execute in some ten milliseconds, where an iteration takes so many ns.
+    pub(super) fn size(&self, ns: f64) -> Size {
+        let iterations = |time: f64, most: f64| (time / ns).ceil().clamp(1.0, most);
+        let of = |sample: f64, most: f64| {
+            let number = (ALL / (sample * ns)).ceil().clamp(1.0, most);
+            Size { sample: sample as u64, number: number as u64 }
+        };
+        match self {
+            Self::Divan => of(iterations(SAMPLE_OF_DIVAN, MOST_ITERATIONS), MOST_OF_DIVAN),
+            Self::Go => of(iterations(SAMPLE_OF_GO, f64::from(i32::MAX)), MOST_OF_GO),
+            Self::GoogleBenchmark => of(1.0, MOST_OF_GOOGLE),
+            Self::Criterion => {
+                let [few, many] = OF_CRITERION;
+                let iterations = (many * (many + 1) / 2) as f64;
+                Size { sample: 1, number: if iterations * ns < 4.0 * ALL { many } else { few } }
+            }
+            Self::Template(_) => Size::FIRST,
+        }
     }
 
     /// The command that lists the benches. Go and divan name sub-benches only while they execute each once.
@@ -136,10 +167,11 @@ impl Harness {
         match self {
             Self::Criterion => {
                 // Its own sense of a sufficient time is some seconds; without --bench it only tests.
+                let number = size.number.max(OF_CRITERION[0]).to_string();
                 let rest = [
                     ["--warm-up-time", "0.02"],
                     ["--measurement-time", "0.04"],
-                    ["--sample-size", "10"],
+                    ["--sample-size", &number],
                     ["--nresamples", "1001"],
                     ["--exact", "--noplot"],
                     ["--", bench],
@@ -158,17 +190,17 @@ impl Harness {
             Self::Go => {
                 let anchored: Vec<String> =
                     bench.split('/').map(|part| format!("^{}$", literal(part))).collect();
-                let bench = format!("-test.bench={}", anchored.join("/"));
-                with(
-                    program,
-                    &["-test.run=^$", &bench, "-test.benchtime=4ms", "-test.count=5", &processors()],
-                )
+                let [bench, sample, number] = [
+                    format!("-test.bench={}", anchored.join("/")),
+                    format!("-test.benchtime={}x", size.sample),
+                    format!("-test.count={}", size.number),
+                ];
+                with(program, &["-test.run=^$", &bench, &sample, &number, &processors()])
             }
             Self::GoogleBenchmark => {
                 let filter = format!("--benchmark_filter=^{}$", literal(bench));
-                let rest =
-                    ["--benchmark_min_time=0.001", "--benchmark_repetitions=20", "--benchmark_format=json"];
-                with(program, &[&[filter.as_str()], &rest[..]].concat())
+                let number = format!("--benchmark_repetitions={}", size.number);
+                with(program, &[&filter, "--benchmark_min_time=0.001", &number, "--benchmark_format=json"])
             }
             Self::Template(template) => template.one_words(program, bench),
         }
@@ -178,22 +210,39 @@ impl Harness {
     ///
     /// # Errors
     /// The predicate of a sentence whose subject is the bench.
-    pub(super) fn figure(&self, output: &str, results: &Path) -> Result<f64, String> {
-        let figure = match self {
+    pub(super) fn figure(&self, output: &str, results: &Path) -> Result<Figure, String> {
+        let mut is_hasty = false;
+        let ns = match self {
             Self::Criterion => reading::criterion(results),
             Self::Divan => {
                 divan::median(output).ok_or_else(|| "has no row of figures in its output".to_owned())
             }
             Self::Go => reading::go(output),
-            Self::GoogleBenchmark => reading::google(output),
+            Self::GoogleBenchmark => {
+                let fastest = reading::google(output)?;
+                is_hasty = fastest.ns * fastest.iterations < SHORT_OF_GOOGLE;
+                Ok(fastest.ns)
+            }
             Self::Template(template) => template.figure(output),
         }?;
-        match figure > 0.0 && figure.is_finite() {
-            true => Ok(figure),
-            false => Err(format!("took {figure} ns, by its own figures; a time above zero would be right")),
+        match ns > 0.0 && ns.is_finite() {
+            true => Ok(Figure { ns, is_hasty }),
+            false => Err(format!("took {ns} ns, by its own figures; a time above zero would be right")),
         }
     }
 }
+
+/// What an execution gave.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Figure {
+    /// In ns an iteration.
+    pub ns: f64,
+    /// Whether the harness made so few iterations that its clock is part of the figure: something else ran while it tried how many it needs.
+    pub is_hasty: bool,
+}
+
+/// Repetitions of Google Benchmark that took less, in ns, although a millisecond was asked for.
+const SHORT_OF_GOOGLE: f64 = 0.5e6;
 
 /// The harnesses of which a file has the texts.
 fn search(file: File) -> io::Result<Vec<Harness>> {

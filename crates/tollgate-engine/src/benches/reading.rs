@@ -4,7 +4,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use tollgate_model::stats;
 use tollgate_os::paths;
 
 /// The most bytes of a file of results.
@@ -48,31 +47,40 @@ pub(super) fn go_name(line: &str, suffix: &str) -> Option<String> {
     Some(name.strip_suffix(suffix).unwrap_or(name).to_owned())
 }
 
-/// The median of Go's measurements, in ns an operation.
+/// The fastest of Go's measurements, in ns an operation.
 pub(super) fn go(output: &str) -> Result<f64, String> {
     // What a bench writes itself may stand before them.
     let before = output.lines().filter_map(|line| line.split_once(" ns/op")).map(|(before, _)| before);
-    let figures = before.filter_map(|before| before.split_whitespace().next_back()?.parse().ok());
-    stats::median(&figures.collect::<Vec<f64>>()).ok_or_else(|| match output.contains("--- SKIP") {
+    let figures = before.filter_map(|before| before.split_whitespace().next_back()?.parse::<f64>().ok());
+    figures.min_by(f64::total_cmp).ok_or_else(|| match output.contains("--- SKIP") {
         true => "is skipped".to_owned(),
         false => "has no ns/op in its output".to_owned(),
     })
 }
 
-/// The fastest repetition of Google Benchmark, in ns.
-pub(super) fn google(output: &str) -> Result<f64, String> {
+/// A repetition of Google Benchmark.
+pub(super) struct Repetition {
+    /// In ns an iteration.
+    pub ns: f64,
+    pub iterations: f64,
+}
+
+/// The fastest repetition of Google Benchmark.
+pub(super) fn google(output: &str) -> Result<Repetition, String> {
     // What a bench writes itself may stand before the document.
     let document = output.find("{\n").map_or(output, |at| &output[at..]);
     let document: Value =
         serde_json::from_str(document).map_err(|why| format!("wrote no document of JSON: {why}"))?;
-    let mut fastest: Option<f64> = None;
-    for repetition in document["benchmarks"].as_array().into_iter().flatten() {
-        if let Some(why) = repetition["error_message"].as_str() {
-            return Err(format!("failed: {}", tollgate_model::text::excerpt(why)));
-        }
-        let time = time_of(repetition).filter(|_| repetition["run_type"] == "iteration");
-        fastest = fastest.into_iter().chain(time).min_by(f64::total_cmp);
+    let all = || document["benchmarks"].as_array().into_iter().flatten();
+    if let Some(why) = all().find_map(|repetition| repetition["error_message"].as_str()) {
+        return Err(format!("failed: {}", tollgate_model::text::excerpt(why)));
     }
+    let of = |repetition: &Value| {
+        let iterations = repetition["iterations"].as_f64().unwrap_or(f64::INFINITY);
+        Some(Repetition { ns: time_of(repetition)?, iterations })
+    };
+    let repetitions = all().filter(|repetition| repetition["run_type"] == "iteration").filter_map(of);
+    let fastest = repetitions.min_by(|one, another| one.ns.total_cmp(&another.ns));
     fastest.ok_or_else(|| "has no iteration in its document of JSON".to_owned())
 }
 

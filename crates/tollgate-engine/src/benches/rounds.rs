@@ -12,22 +12,13 @@ use tollgate_model::versus::BENCHES;
 use tollgate_model::{Case, Fact, Measurement};
 
 use super::builds::{Builds, Done};
-use super::harness::Size;
+use super::harness::{Harness, Size};
 use crate::random::Random;
 use crate::run::BenchError;
 use crate::versus::executor::{Executor, Halt};
 use crate::versus::plan::patience;
 use crate::versus::rounds::{LEAST_PAIRS, schedule_facts};
 use crate::versus::{Compared, Doing, Found, NotCompared, Rounds};
-
-/// The time of a sample of divan: a thousand steps of its clock.
-const SAMPLE: f64 = 20e3;
-/// The time of all samples of an execution.
-const EXECUTION: f64 = 10e6;
-/// The most iterations of a sample, which may each have an input that is made before, and the most and the fewest samples.
-const MOST_ITERATIONS: f64 = 10e3;
-const FEWEST_SAMPLES: f64 = 10.0;
-const MOST_SAMPLES: f64 = 500.0;
 
 /// A comparison of the benches of builds.
 #[derive(Debug, Clone)]
@@ -220,18 +211,16 @@ impl Run<'_> {
         contest.state = least;
     }
 
-    /// Finds how many iterations divan is to make, by the base: as many in all builds.
+    /// Finds how much is to be executed at a time, by the base: as much in all builds.
     fn find_size(&mut self, at: usize) -> Result<(), Halt> {
-        if !self.builds.harness().has_size() {
-            return Ok(());
-        }
-        // The first figure has the steps of its clock.
+        // The first figure has the steps of a clock, and what a first iteration takes more.
         for _ in 0..2 {
-            if self.contests[at].why.is_some() {
+            let is_told = !matches!(self.builds.harness(), Harness::Template(_));
+            if !is_told || self.contests[at].why.is_some() {
                 return Ok(());
             }
             if let Some(figure) = self.execute_side(at, 0)? {
-                self.contests[at].size = size_for(figure);
+                self.contests[at].size = self.builds.harness().size(figure);
             }
         }
         Ok(())
@@ -346,11 +335,4 @@ impl Contest {
     fn is_failure(&self) -> bool {
         self.sides.iter().any(|side| side.slowest.is_some())
     }
-}
-
-/// The size with which divan measures for some ten milliseconds, where an iteration takes so many ns.
-fn size_for(ns: f64) -> Size {
-    let sample = (SAMPLE / ns).ceil().clamp(1.0, MOST_ITERATIONS);
-    let number = (EXECUTION / (sample * ns)).ceil().clamp(FEWEST_SAMPLES, MOST_SAMPLES);
-    Size { sample: sample as u64, number: number as u64 }
 }

@@ -138,7 +138,7 @@ fn each_harness_is_asked_in_its_own_words() {
     assert!(divan.contains("--sample-size 64 --sample-count 20 --threads 2 --exact -- ops::inc"), "{divan}");
     assert!(words(&Harness::Divan, "ops::t=x").ends_with("--exact -- ops::t=x"));
     let go = words(&Harness::Go, "BenchmarkSum/n=1.5");
-    assert!(go.contains(r" -test.bench=^BenchmarkSum$/^n=1\.5$ -test.benchtime=4ms "), "{go}");
+    assert!(go.contains(r" -test.bench=^BenchmarkSum$/^n=1\.5$ -test.benchtime=64x -test.count=20 "), "{go}");
     let google = words(&Harness::GoogleBenchmark, "BM_Sum<int>/10");
     assert!(google.contains(" --benchmark_filter=^BM_Sum<int>/10$ --benchmark_min_time=0.001 "), "{google}");
     let own = Harness::Template(Box::new(custom("{ns}")));
@@ -177,7 +177,7 @@ fn lists_of_each_harness_are_read() {
 #[test]
 fn figures_of_each_harness_are_read() {
     let nowhere = Path::new("/nonexistent");
-    let of = |harness: &Harness, text: &str| harness.figure(text, nowhere);
+    let of = |harness: &Harness, text: &str| harness.figure(text, nowhere).map(|figure| figure.ns);
     assert_eq!(of(&Harness::Divan, include_str!("recorded/divan-one.txt")), Ok(38.34));
     assert_eq!(of(&Harness::Divan, include_str!("recorded/divan-counters.txt")), Ok(2879.0));
     let go = of(&Harness::Go, include_str!("recorded/go-one.txt")).unwrap();
@@ -191,7 +191,7 @@ fn figures_of_each_harness_are_read() {
     );
     let results =
         tempfile_with("sum_of/upto/10/new/sample.json", include_str!("recorded/criterion-sample.json"));
-    let criterion = Harness::Criterion.figure("", results.path()).unwrap();
+    let criterion = Harness::Criterion.figure("", results.path()).unwrap().ns;
     assert!((20.8..20.9).contains(&criterion), "{criterion}");
     for (read, line) in
         [("took {ms} ms", "1: took 0.00125ms"), ("{ns}", " 1250 "), ("t={us}", "t=1.25e0 (us)")]
@@ -347,7 +347,12 @@ fn divan_makes_as_many_iterations_in_each_build() {
     let compared = measure(&builds, &mut mock, &plan, &mut |_| {}).unwrap();
     assert_eq!(samples(&compared, 0, "divan/ops::a").len(), 3);
     let size = |order: &Order| order.words[4..8].join(" ");
-    assert_eq!(size(&mock.orders[0]), "--sample-size 1 --sample-count 10");
+    assert_eq!(size(&mock.orders[0]), "--sample-size 1 --sample-count 3");
+    let of = |harness: &Harness, ns: f64| (harness.size(ns).sample, harness.size(ns).number);
+    assert_eq!([2.0, 1e6, 3e9].map(|ns| of(&Harness::Go, ns)), [(200_000, 25), (1, 10), (1, 1)]);
+    assert_eq!([0.5, 50e3, 3e9].map(|ns| of(&Harness::Divan, ns)), [(10_000, 500), (1, 200), (1, 1)]);
+    assert_eq!([2.0, 1e6].map(|ns| of(&Harness::Criterion, ns).1), [40, 10]);
+    assert_eq!([2.0, 1e6, 3e9].map(|ns| of(&Harness::GoogleBenchmark, ns).1), [20, 10, 1]);
     let sizes: Vec<String> = mock.orders[2..].iter().map(size).collect();
     assert!(sizes.iter().all(|size| *size == sizes[0] && size.starts_with("--sample-size 4")), "{sizes:?}");
 }

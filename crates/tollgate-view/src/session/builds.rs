@@ -6,11 +6,11 @@ use tollgate_model::Run;
 use tollgate_model::text::listed;
 use tollgate_output::figures::count;
 
-use super::Session;
-use crate::comparison::{self, Comparison};
+use super::{Member, Session};
+use crate::comparison::{self, Comparison, Row};
 use crate::facts;
 
-/// Benches that are named because they are left out for one reason.
+/// Benches that a sentence names.
 const MOST_NAMED: usize = 4;
 
 /// The harness of the benches of a session; None of other sessions.
@@ -38,13 +38,48 @@ pub(super) fn notes(session: &Session) -> Vec<String> {
     let statistic = facts::text(&base.summary.run.facts, facts::STATISTIC);
     let statistic = statistic.map(|what| format!("A figure is {what} of an execution."));
     let is_changed = |comparison: &Comparison| !comparison.changed().is_empty();
-    let layout = session.comparisons.iter().any(is_changed).then(|| LAYOUT.to_owned());
+    let layout = match control(session) {
+        Some(control) => within(session, control),
+        None => session.comparisons.iter().any(is_changed).then(|| LAYOUT.to_owned()),
+    };
     statistic.into_iter().chain(layout).chain(left_out(session)).collect()
 }
 
+/// The base's code at other addresses, compared with the base, where there is such a build.
+fn control<'s, 'a>(session: &'s Session<'a>) -> Option<&'s Comparison<'a>> {
+    let place = facts::number(&session.members.first()?.summary.run.facts, facts::CONTROL)?;
+    let is_it = |member: &Member| f64::from(member.part.place) == place;
+    session.others().find(|(member, _)| is_it(member)).map(|(_, comparison)| comparison)
+}
+
+/// The changes that may be those of addresses alone.
+fn within(session: &Session, control: &Comparison) -> Option<String> {
+    let reach = |row: &Row| {
+        let interval = control.row(row.case())?.result.interval?;
+        Some(interval.low.ln().abs().max(interval.high.ln().abs()))
+    };
+    let others = session.comparisons.iter().filter(|comparison| !std::ptr::eq(*comparison, control));
+    let changed = others.flat_map(Comparison::changed);
+    let changed = changed.filter(|row| reach(row).is_some_and(|reach| row.size() <= reach));
+    let mut cases: Vec<String> = changed.map(|row| row.case().to_string()).collect();
+    cases.dedup();
+    (!cases.is_empty()).then(|| {
+        let cases = few(cases);
+        format!("No larger than what the control may differ by, whose code has other addresses: {cases}.")
+    })
+}
+
+/// The first names, and how many more there are.
+fn few(mut names: Vec<String>) -> String {
+    let more = names.len().saturating_sub(MOST_NAMED);
+    names.truncate(MOST_NAMED);
+    names.extend((more > 0).then(|| format!("{more} more")));
+    listed(&names)
+}
+
 /// What else than a bench's own code may have changed it.
-const LAYOUT: &str = "Code that a linker moved may change by some percent without a change of its own: compare with the base built anew with \
-    other addresses (docs/benches.md).";
+const LAYOUT: &str = "Code that a linker moved may change by some percent without a change of its own: --control BUILD, the base built \
+    with other addresses, shows by how much (docs/benches.md).";
 
 /// The benches without a figure, by the reason.
 fn left_out(session: &Session) -> Vec<String> {
@@ -61,15 +96,7 @@ fn left_out(session: &Session) -> Vec<String> {
             None => reasons.push((why.to_owned(), vec![case])),
         }
     }
-    let sentence = |(why, mut cases): (String, Vec<String>)| {
-        let more = cases.len().saturating_sub(MOST_NAMED);
-        if more > 0 {
-            cases.truncate(MOST_NAMED);
-            cases.push(format!("{more} more"));
-        }
-        format!("Left out: {}: {why}.", listed(&cases))
-    };
-    reasons.into_iter().map(sentence).collect()
+    reasons.into_iter().map(|(why, cases)| format!("Left out: {}: {why}.", few(cases))).collect()
 }
 
 /// Where the rest is.

@@ -57,6 +57,9 @@ pub struct BenchArgs {
     #[arg(conflicts_with_all = ["parameter_scan", "parameter_list", "reference", "input", "output", "show_output", "cold"])]
     #[arg(conflicts_with_all = ["export_json", "export_csv", "export_markdown", "time_unit"])]
     pub bench: bool,
+    /// A build with the code of the base at other addresses, which is compared with it too: changes that are no larger are said
+    #[arg(long, value_name = "BUILD", requires = "bench", value_hint = ValueHint::FilePath)]
+    pub control: Option<PathBuf>,
     /// The harness of the builds [default: the one that their files have]
     #[arg(long, value_name = "NAME", value_enum, requires = "bench")]
     pub harness: Option<HarnessName>,

@@ -4,12 +4,14 @@ use std::collections::HashSet;
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use tollgate_engine::Random;
 use tollgate_engine::benches::{Bench, Build, Builds, Harness, Plan, Template, is_nameable, measure};
 use tollgate_engine::versus::{Compared, Doing, Executor, How, Input, NotCompared, Order, Output};
-use tollgate_engine::Random;
+use tollgate_model::Fact;
 use tollgate_model::text::{clean, excerpt, listed};
 use tollgate_model::versus::Command;
 use tollgate_suites::wildcard;
+use tollgate_view::facts;
 
 use super::places::{self, Executed};
 use super::progress::Shown;
@@ -28,7 +30,9 @@ const MOST_NAMED: usize = 8;
 /// # Errors
 /// Builds without a harness, of unequal ones, or without a common bench; patterns that match nothing; what stops every execution.
 pub fn execute(args: &VersusArgs, began: SystemTime) -> Result<(Executed, Vec<Command>), Failure> {
-    let (paths, patterns) = arguments(&args.commands)?;
+    let (mut paths, patterns) = arguments(&args.commands)?;
+    let control = args.bench.control.as_ref().map(|_| paths.len());
+    paths.extend(args.bench.control.clone());
     let harness = harness(&args.bench, &paths)?;
     let names = names(args, &paths)?;
     let kept = paths.iter().zip(&names).map(|(path, name)| kept(path, name, &harness)).collect();
@@ -39,13 +43,16 @@ pub fn execute(args: &VersusArgs, began: SystemTime) -> Result<(Executed, Vec<Co
     let mut refused = None;
     let executed = places::here(began, |executor| {
         let lists = lists(&builds, args, executor)?;
-        match plan(args, &builds, &lists, &patterns) {
-            Ok(plan) => timed(args, &builds, &plan, executor),
+        let mut compared = match plan(args, &builds, &lists, &patterns) {
+            Ok(plan) => timed(args, &builds, &plan, executor)?,
             Err(failure) => {
                 refused = Some(failure);
-                Ok(Compared::default())
+                Compared::default()
             }
-        }
+        };
+        let control = control.map(|place| Fact::known(place as i64, "--control"));
+        compared.facts.extend(control.map(|control| (facts::CONTROL.to_owned(), control)));
+        Ok(compared)
     })?;
     refused.map_or(Ok((executed, kept)), Err)
 }
