@@ -293,9 +293,9 @@ fn runs_of_two_comparisons_are_named_by_the_command_that_alternates_them() {
     assert!(text.contains(r"tollgate versus 'make -j1' 'it'\''s'"), "{text}");
 }
 
-/// The runs of two builds with three benches, of which one is slower in the second, and two that have no figure.
-fn builds() -> Vec<Run> {
-    let mut runs = runs(&[side("target/old/ops", 1.0), side("target/new/ops", 1.0)]);
+/// The runs of builds with three benches, of which one is slower in all but the first, and two that have no figure.
+fn builds(paths: &[&'static str]) -> Vec<Run> {
+    let mut runs = runs(&paths.iter().map(|path| side(path, 1.0)).collect::<Vec<Side>>());
     for (at, run) in runs.iter_mut().enumerate() {
         let real = run.measurement(&Case::plain(REAL)).and_then(|real| real.outcome.measured());
         let samples = real.expect("it is timed").samples.clone();
@@ -303,7 +303,7 @@ fn builds() -> Vec<Run> {
             let samples = samples.iter().map(|sample| sample / 1e3 * times).collect();
             Outcome::Measured(Box::new(Measured::of_executions(BENCHES, Unit::Nanoseconds, samples)))
         };
-        let slower = if at == 1 { 1.03 } else { 1.0 };
+        let slower = 1.0 + 0.03 * at as f64;
         let gone = Outcome::NotMeasured { why: "is in old/ops only".to_owned() };
         let failed =
             Outcome::Failed { error: "ended with exit status 101: no such file (in new/ops)".to_owned() };
@@ -324,10 +324,24 @@ fn builds() -> Vec<Run> {
 
 #[test]
 fn builds_show_the_benches_that_changed_and_count_the_others() {
-    let runs = builds();
+    let runs = builds(&["target/old/ops", "target/new/ops"]);
     let session = Session::of(&runs).expect("a session");
     assert!(!session.is_of_commands());
     let text = plain(&tollgate_view::session::text(&session, false, 80));
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     insta::assert_snapshot!(text);
+}
+
+#[test]
+fn changes_that_a_control_has_too_are_said() {
+    let mut runs = builds(&["target/old/ops", "target/new/ops", "target/moved/ops"]);
+    for run in &mut runs {
+        run.facts.insert("run.control".to_owned(), Fact::known(2, "--control"));
+    }
+    let session = Session::of(&runs).expect("a session");
+    let text = plain(&tollgate_view::session::text(&session, false, 200));
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let said =
+        "No larger than what the control may differ by, whose code has other addresses: divan/ops::sort.";
+    assert!(text.contains(said) && !text.contains("Code that a linker moved"), "{text}");
 }

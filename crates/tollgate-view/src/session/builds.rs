@@ -36,7 +36,7 @@ pub(super) fn notes(session: &Session) -> Vec<String> {
         return Vec::new();
     };
     let statistic = facts::text(&base.summary.run.facts, facts::STATISTIC);
-    let statistic = statistic.map(|what| format!("A figure is {what} of an execution."));
+    let statistic = statistic.map(|what| format!("Figure of an execution: {what}."));
     let is_changed = |comparison: &Comparison| !comparison.changed().is_empty();
     let layout = match control(session) {
         Some(control) => within(session, control),
