@@ -10,7 +10,7 @@
 //!   their batch order), `supervisor` (starts, watches and ends bench processes), `group` (process groups that end
 //!   together), `ending` (how a process ended), `interrupt` (requests to stop).
 //! - Several environments: `session` (their coordinator) and `agent` (this program in one of them).
-//! - Whole commands of the user, in alternation: `versus`.
+//! - Whole commands of the user, in alternation: `versus`; the benches of builds: `benches`.
 //! - The border: `shared` (the memory in which a bench process leaves its results), `record` (the same as plain data).
 //! - The bench process: `worker` (calibrates instances, runs rounds of them or takes turns), `instance` (a case that is ready to run),
 //!   `runner` (the interface of everything that runs batches).
@@ -27,6 +27,7 @@ mod refusal;
 mod affinity;
 pub mod agent;
 pub mod aspect;
+pub mod benches;
 pub mod benchmark;
 mod case_state;
 pub mod clock;

@@ -83,7 +83,7 @@ pub struct Part {
     /// The setting of the machine that was another one in this environment's turns, and in nothing else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub knob: Option<Knob>,
-    /// The command that was executed there and in no other place, where whole commands of the user were compared.
+    /// The command that was executed there and in no other place, where commands of the user or builds of their benches were compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<Box<Command>>,
 }

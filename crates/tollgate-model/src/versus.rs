@@ -1,7 +1,7 @@
 //! Commands of the user whose executions alternated, each in an environment: `tollgate versus`.
 //!
 //! Each command in each environment is a run of a session, and its executions are processes of one round each: the executions of one
-//! number in two runs are neighbours in time.
+//! number in two runs are neighbours in time. So is each build of `versus --bench`, where an execution is that of one bench.
 
 use std::collections::BTreeMap;
 
@@ -27,6 +27,9 @@ pub const FAULTS: &str = "versus/faults";
 
 /// The cases of a command, in the order of documents.
 pub const CASES: [&str; 5] = [REAL, USER, SYS, MEMORY, FAULTS];
+
+/// The group of the measurements of benches, whose cases are named `HARNESS/BENCH`.
+pub const BENCHES: &str = "benches";
 
 /// The most bytes of a command line: that of an argument of a program (`MAX_ARG_STRLEN` of include/uapi/linux/binfmts.h).
 pub const MAX_LINE: usize = 128 << 10;
@@ -54,6 +57,10 @@ pub struct Command {
     /// What was left of the page cache of the files that it reads, before each execution; None where it was not dropped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cold: Option<Cold>,
+    /// The harness of the benches that were compared, such as `divan`, where the line is the path of a build with benches; None where whole
+    /// commands were compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub harness: Option<String>,
 }
 
 /// An execution that did not exit with status 0.
@@ -81,6 +88,11 @@ pub struct Cold {
 }
 
 impl Command {
+    /// Whether it is a whole command, and no build with benches.
+    pub fn is_whole(&self) -> bool {
+        self.harness.is_none()
+    }
+
     /// The name, or else the line.
     pub fn shown(&self) -> &str {
         self.name.as_deref().unwrap_or(&self.line)
@@ -88,8 +100,9 @@ impl Command {
 
     /// Whether both are the same command line with the same name and shell.
     pub fn is_same(&self, other: &Self) -> bool {
-        let Self { line, name, parameters, shell, .. } = self;
-        (line, name, parameters, shell) == (&other.line, &other.name, &other.parameters, &other.shell)
+        let Self { line, name, parameters, shell, harness, .. } = self;
+        (line, name, parameters, shell, harness)
+            == (&other.line, &other.name, &other.parameters, &other.shell, &other.harness)
     }
 
     /// Checks a command of an untrusted document.
@@ -97,7 +110,7 @@ impl Command {
     /// # Errors
     /// The predicate of a sentence whose subject is the command.
     pub(crate) fn validate(&self) -> Result<(), String> {
-        let texts = [&self.line].into_iter().chain(&self.name).chain(&self.shell);
+        let texts = [&self.line].into_iter().chain(&self.name).chain(&self.shell).chain(&self.harness);
         let texts = texts.chain(self.parameters.iter().flat_map(|(name, value)| [name, value]));
         if texts.chain(self.cold.iter().flat_map(|cold| &cold.stayed)).any(|text| text.len() > MAX_LINE) {
             return Err(format!("has a text of more than {} KiB", MAX_LINE >> 10));

@@ -180,6 +180,7 @@ fn a_part_of_a_session_comes_back_as_it_was_and_may_be_left_out() {
             stayed_files: 1,
             certified_by: Some("mincore(2)".into()),
         }),
+        harness: Some("divan".into()),
     };
     run.session = Some(Part { command: Some(Box::new(command.clone())), ..part() });
     assert_eq!(Run::parse(&run.to_json().unwrap()).unwrap(), run);

@@ -47,7 +47,7 @@ impl Rates {
         for rounds in looks() {
             executions.until(rounds);
             let [base, other] = &executions.times;
-            let found = neighbours(base, other, 1, 0.0).unwrap();
+            let found = neighbours(base, other, 1, 0.0, true).unwrap();
             looked |= found.verdict.is_difference();
             if rounds == MOST || found.is_precise(0.01) {
                 self.rounds += rounds;
@@ -156,7 +156,7 @@ fn of_some(share: f64, ratio: f64, replicas: u64) -> [usize; 4] {
         let mut random = Random(seed);
         let other: Vec<f64> =
             other.iter().map(|time| if random.chance(share) { time * ratio } else { *time }).collect();
-        verdicts[match neighbours(base, &other, 1, 0.0).unwrap().verdict {
+        verdicts[match neighbours(base, &other, 1, 0.0, true).unwrap().verdict {
             Verdict::Same => 0,
             Verdict::Slower => 1,
             Verdict::SomewhatSlower => 2,

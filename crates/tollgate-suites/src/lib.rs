@@ -37,7 +37,7 @@ mod uring;
 mod workloads;
 
 pub use registry::{SUITES, find};
-pub use selection::{UnknownPattern, large_files, matches, select, with_file_size};
+pub use selection::{UnknownPattern, large_files, matches, select, wildcard, with_file_size};
 pub use tollgate_engine::benchmark::{Benchmark, Extent, Suite};
 pub use traps::needs_kernel_module;
 pub use workloads::Size;

@@ -184,9 +184,14 @@ impl<'a> Comparison<'a> {
         base.is_some() && base == other
     }
 
-    /// Whether both are commands of the user that were compared.
+    /// Whether both are whole commands of the user that were compared.
     pub fn is_of_commands(&self) -> bool {
-        [self.base, self.other].into_iter().all(|run| command(run).is_some())
+        [self.base, self.other].into_iter().all(|run| command(run).is_some_and(Command::is_whole))
+    }
+
+    /// Whether both are builds whose benches were compared.
+    pub fn is_of_builds(&self) -> bool {
+        [self.base, self.other].into_iter().all(|run| command(run).is_some_and(|build| !build.is_whole()))
     }
 
     /// Keeps the rows of some cases. Their verdicts stay as they are among all.

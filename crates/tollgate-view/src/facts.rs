@@ -29,6 +29,10 @@ pub const TURNS: &str = "run.turns";
 pub const LOST: &str = "run.lost";
 /// Why commands were executed in turn and not in random order.
 pub const IN_TURN: &str = "run.in_turn";
+/// Which figure of an execution of a bench was taken.
+pub const STATISTIC: &str = "run.statistic";
+/// The place of the build that has the code of the base at other addresses.
+pub const CONTROL: &str = "run.control";
 
 /// The fact that names the patterns which chose the cases; an empty list is everything.
 pub fn patterns(patterns: &[String]) -> (String, Fact) {

@@ -1,6 +1,7 @@
 //! A session as it is shown: several environments that were measured in alternation, the others compared with the first.
 
 mod beside;
+pub(crate) mod builds;
 mod causes;
 pub(crate) mod environments;
 pub mod json;
@@ -65,9 +66,11 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// Whether it compared commands of the user.
+    /// Whether it compared whole commands of the user.
     pub fn is_of_commands(&self) -> bool {
-        !self.members.is_empty() && self.members.iter().all(|member| member.part.command.is_some())
+        let is_whole =
+            |member: &Member| member.part.command.as_ref().is_some_and(|command| command.is_whole());
+        !self.members.is_empty() && self.members.iter().all(is_whole)
     }
 
     /// Keeps the rows of some cases. Their verdicts stay as they are among all.

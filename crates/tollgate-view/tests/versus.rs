@@ -6,7 +6,8 @@ use commands::{Side, runs, side};
 use serde_json::Value;
 use tollgate_model::compare::Spread;
 use tollgate_model::traced::Ended;
-use tollgate_model::versus::{Cold, Failed};
+use tollgate_model::versus::{BENCHES, Cold, Failed, REAL};
+use tollgate_model::{Case, Fact, Measured, Measurement, Outcome, Run, Unit};
 use tollgate_view::session::Session;
 use tollgate_view::versus::{self, hyperfine, json};
 
@@ -290,4 +291,57 @@ fn runs_of_two_comparisons_are_named_by_the_command_that_alternates_them() {
     let comparisons = [Comparison::of(&runs[0], &runs[1])];
     let text = plain(&compare::text::text(&comparisons, false, 400));
     assert!(text.contains(r"tollgate versus 'make -j1' 'it'\''s'"), "{text}");
+}
+
+/// The runs of builds with three benches, of which one is slower in all but the first, and two that have no figure.
+fn builds(paths: &[&'static str]) -> Vec<Run> {
+    let mut runs = runs(&paths.iter().map(|path| side(path, 1.0)).collect::<Vec<Side>>());
+    for (at, run) in runs.iter_mut().enumerate() {
+        let real = run.measurement(&Case::plain(REAL)).and_then(|real| real.outcome.measured());
+        let samples = real.expect("it is timed").samples.clone();
+        let of = |times: f64| {
+            let samples = samples.iter().map(|sample| sample / 1e3 * times).collect();
+            Outcome::Measured(Box::new(Measured::of_executions(BENCHES, Unit::Nanoseconds, samples)))
+        };
+        let slower = 1.0 + 0.03 * at as f64;
+        let gone = Outcome::NotMeasured { why: "is in old/ops only".to_owned() };
+        let failed =
+            Outcome::Failed { error: "ended with exit status 101: no such file (in new/ops)".to_owned() };
+        let all =
+            [("sort", of(slower)), ("sum", of(2.0)), ("parse", of(3.0)), ("gone", gone), ("read", failed)];
+        let measurement = |(name, outcome): (&str, _)| Measurement {
+            case: Case::plain(format!("divan/ops::{name}")),
+            outcome,
+        };
+        run.measurements = all.map(measurement).into();
+        run.facts.insert("run.statistic".to_owned(), Fact::known("the median of its samples", "divan"));
+        let command = run.session.as_mut().and_then(|part| part.command.as_mut()).expect("a build");
+        command.name = Some(command.line.replace("target/", ""));
+        command.harness = Some("divan".to_owned());
+    }
+    runs
+}
+
+#[test]
+fn builds_show_the_benches_that_changed_and_count_the_others() {
+    let runs = builds(&["target/old/ops", "target/new/ops"]);
+    let session = Session::of(&runs).expect("a session");
+    assert!(!session.is_of_commands());
+    let text = plain(&tollgate_view::session::text(&session, false, 80));
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn changes_that_a_control_has_too_are_said() {
+    let mut runs = builds(&["target/old/ops", "target/new/ops", "target/moved/ops"]);
+    for run in &mut runs {
+        run.facts.insert("run.control".to_owned(), Fact::known(2, "--control"));
+    }
+    let session = Session::of(&runs).expect("a session");
+    let text = plain(&tollgate_view::session::text(&session, false, 200));
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let said =
+        "No larger than what the control may differ by, whose code has other addresses: divan/ops::sort.";
+    assert!(text.contains(said) && !text.contains("Code that a linker moved"), "{text}");
 }

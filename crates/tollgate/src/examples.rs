@@ -74,6 +74,10 @@ pub fn of(verb: &str) -> Examples {
                 "tollgate versus -L jobs 1,2,4 'make -j{jobs}' -p 'make clean'",
                 "Compare a build with 1, 2 and 4 jobs",
             ),
+            (
+                "tollgate versus --bench old/bench new/bench sort",
+                "Compare the benches of two builds (criterion, divan, Go, Google Benchmark) that have sort in their names",
+            ),
         ],
         "trace" => &[
             ("tollgate trace -- make -j4", "Show which system calls a build spends its time in"),

@@ -1,8 +1,9 @@
 //! `tollgate versus`: commands in alternation. The engine executes them; here they are read, kept and shown.
 //!
-//! - `given`: the commands as they are given; `parameters`: what is in their lines.
+//! - `given`: the commands as they are given; `parameters`: what is in their lines. `benches`: builds of benches in their place.
 //! - `places`: where they are executed. `progress`: what is seen meanwhile.
 
+mod benches;
 mod given;
 mod parameters;
 mod places;
@@ -16,10 +17,10 @@ use tollgate_engine::{Random, interrupt};
 use tollgate_model::compare::Spread;
 use tollgate_model::compare::Verdict;
 use tollgate_model::versus::{Command, REAL};
-use tollgate_model::{Facts, Outcome, Part, Provenance, Run};
+use tollgate_model::{Case, Facts, Outcome, Part, Provenance, Run, own};
 use tollgate_store::writing::{self, Existing, Until};
 use tollgate_view::comparison::Comparison;
-use tollgate_view::session::Session;
+use tollgate_view::session::{self, Session};
 use tollgate_view::versus::{hyperfine, json, text};
 
 use crate::args::PictureFormat;
@@ -42,13 +43,38 @@ const LEAST: u32 = 10;
 /// Wrong input, before anything is executed; a command that failed; a result that could not be kept or written, after it was shown; the
 /// condition of `--fail-on`; commands that stay undecided with `--until-decided`.
 pub fn versus(args: &VersusArgs) -> Result<(), Failure> {
-    let Commands { all, start, accepts } = Commands::of(args)?;
+    let commands = if args.bench.bench { None } else { Some(Commands::of(args)?) };
     let files = || exports(args).filter(|(_, file)| *file != Path::new(STANDARD_OUTPUT));
     files().try_for_each(|(option, file)| {
         writing::check(file).map_err(|why| Failure::input(format!("{option} {}: {why}", file.display())))
     })?;
     let destination = destination(args)?;
     interrupt::install();
+    let began = SystemTime::now();
+    let (Executed { compared, places }, kept) = match commands {
+        Some(commands) => execute(args, commands, began)?,
+        None => benches::execute(args, began)?,
+    };
+    let interrupted = compared.interrupted;
+    let runs = runs(args, began, compared, &places, kept)?;
+    if !runs.iter().any(is_timed) {
+        return Err(interrupted.map_or_else(|| nothing(&runs), Failure::Interrupted));
+    }
+    finish(args, destination.as_ref(), &runs)?;
+    if interrupted.is_some() {
+        let kept = if destination.is_some() { "; what was timed until then was kept" } else { "" };
+        say::say(&format!("interrupted{kept}"));
+        return Ok(());
+    }
+    judge(args, &runs)
+}
+
+/// Executes commands. With each as a run keeps it.
+fn execute(
+    args: &VersusArgs,
+    Commands { all, start, accepts }: Commands,
+    began: SystemTime,
+) -> Result<(Executed, Vec<Command>), Failure> {
     let (commands, kept): (Vec<_>, Vec<Command>) = all.into_iter().unzip();
     let rounds = rounds(&args.length)?;
     let plan = Plan {
@@ -67,23 +93,10 @@ pub fn versus(args: &VersusArgs) -> Result<(), Failure> {
         timeout: args.length.timeout,
         seed: Random::seed(),
     };
-    let began = SystemTime::now();
-    let mut shown = Shown::new(&plan, !args.result.quiet);
+    let mut shown = Shown::new(plan.time, plan.rounds, !args.result.quiet);
     let executed = places::execute(args, &plan, began, &mut |doing| shown.update(doing));
     shown.end();
-    let Executed { compared, places } = executed?;
-    let interrupted = compared.interrupted;
-    let runs = runs(args, began, compared, &places, kept)?;
-    if !runs.iter().any(is_timed) {
-        return Err(interrupted.map_or_else(|| Failure::input("no command was timed"), Failure::Interrupted));
-    }
-    finish(args, destination.as_ref(), &runs)?;
-    if interrupted.is_some() {
-        let kept = if destination.is_some() { "; what was timed until then was kept" } else { "" };
-        say::say(&format!("interrupted{kept}"));
-        return Ok(());
-    }
-    judge(args, &runs)
+    Ok((executed?, kept))
 }
 
 /// The files of `--export-…`, with the options.
@@ -160,7 +173,15 @@ fn runs(
 }
 
 fn is_timed(run: &Run) -> bool {
-    run.measured().any(|(case, _)| case.benchmark == REAL)
+    run.measured().any(|(case, _)| !case.benchmark.starts_with(own::SUITE))
+}
+
+/// Why nothing was timed.
+fn nothing(runs: &[Run]) -> Failure {
+    let measurements = runs.iter().flat_map(|run| &run.measurements);
+    let failed = measurements.filter(|one| matches!(one.outcome, Outcome::Failed { .. }));
+    let why = failed.filter_map(|one| Some(format!(": {} {}", one.case, one.outcome.why()?))).next();
+    Failure::input(format!("nothing was timed{}", why.unwrap_or_default()))
 }
 
 /// Keeps the runs, shows them, and writes what is exported.
@@ -179,9 +200,14 @@ fn finish(args: &VersusArgs, destination: Option<&Destination>, runs: &[Run]) ->
     let Some(session) = Session::above(runs, args.result.threshold.unwrap_or(0.0)) else { return Ok(()) };
     // A file is named by its run's place.
     let named = if unkept.is_some() { &[][..] } else { &kept[..] };
+    let (all, width) = (args.result.all, out::width());
     let shown = match args.result.format {
-        PictureFormat::Table => out::print(&text(&session, args.result.all, out::width())),
         PictureFormat::Svg => show::print_picture(runs, &Spread::default()),
+        PictureFormat::Table if args.bench.bench => out::print(&session::text(&session, all, width)),
+        PictureFormat::Table => out::print(&text(&session, all, width)),
+        PictureFormat::Json if args.bench.bench => {
+            out::print_json(&session::json::Document::of(&session, named))
+        }
         PictureFormat::Json => out::print_json(&json::Document::of(&session, named)),
     };
     let exported = export(args, &session);
@@ -216,20 +242,23 @@ fn export(args: &VersusArgs, session: &Session) -> Result<(), Failure> {
 /// The condition of `--fail-on`, and that of `--until-decided`.
 fn judge(args: &VersusArgs, runs: &[Run]) -> Result<(), Failure> {
     let Some((base, others)) = runs.split_first() else { return Ok(()) };
+    // The control stands behind all that is to be judged.
+    let others = &others[..others.len() - usize::from(args.bench.control.is_some() && !others.is_empty())];
     let asked = args.result.threshold.unwrap_or(0.0);
     let mut comparisons: Vec<Comparison> =
         others.iter().map(|other| Comparison::above(base, other, asked)).collect();
-    // What is asked for is the real time.
-    comparisons.iter_mut().for_each(|comparison| comparison.retain(|case| case.benchmark == REAL));
+    // Of commands what is asked for is the real time.
+    let is_asked = |case: &Case| args.bench.bench || case.benchmark == REAL;
+    comparisons.iter_mut().for_each(|comparison| comparison.retain(is_asked));
     if !args.result.fail_on.is_empty() {
         compare::check(&args.result.fail_on, asked, &comparisons)?;
     }
-    let is_open = |comparison: &Comparison| comparison.count(Verdict::Inconclusive) > 0;
-    match comparisons.iter().filter(|comparison| is_open(comparison)).count() {
-        open if open > 0 && args.length.until_decided => Err(Failure::Undecided(format!(
-            "--until-decided: {open} of {} are inconclusive",
-            comparisons.len()
-        ))),
+    let open: usize = comparisons.iter().map(|comparison| comparison.count(Verdict::Inconclusive)).sum();
+    let of: usize = comparisons.iter().map(|comparison| comparison.rows.len()).sum();
+    match open {
+        open if open > 0 && args.length.until_decided => {
+            Err(Failure::Undecided(format!("--until-decided: {open} of {of} are inconclusive")))
+        }
         _ => Ok(()),
     }
 }

@@ -108,9 +108,7 @@ impl Accepts {
 impl Plan {
     /// How long an execution may take when the slowest one so far took this: one that hangs is ended. The first may take for ever.
     pub fn patience(&self, slowest: Option<Duration>) -> Option<Duration> {
-        const TIMES: u32 = 20;
-        const MORE: Duration = Duration::from_secs(30);
-        self.timeout.or_else(|| Some(slowest?.saturating_mul(TIMES).saturating_add(MORE)))
+        patience(self.timeout, slowest)
     }
 
     /// The same of an execution that is traced: by ptrace(2) it may take a hundred times as long.
@@ -119,4 +117,11 @@ impl Plan {
         const MORE: Duration = Duration::from_secs(60);
         Some(slowest?.saturating_mul(TIMES).saturating_add(MORE))
     }
+}
+
+/// The same where so long is given by the user.
+pub(crate) fn patience(timeout: Option<Duration>, slowest: Option<Duration>) -> Option<Duration> {
+    const TIMES: u32 = 20;
+    const MORE: Duration = Duration::from_secs(30);
+    timeout.or_else(|| Some(slowest?.saturating_mul(TIMES).saturating_add(MORE)))
 }

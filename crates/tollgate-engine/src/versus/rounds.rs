@@ -28,7 +28,7 @@ const TRACED_SHARE: f64 = 0.2;
 const MOST_TRACED: usize = 25;
 const MOST_BY_PTRACE: usize = 3;
 /// With fewer pairs an interval is not trusted to be narrow.
-const LEAST_PAIRS: usize = 16;
+pub(crate) const LEAST_PAIRS: usize = 16;
 /// After so many rounds it is looked at whether the order matters: with many commands one follows itself rarely.
 const LOOKS_AT_ORDER: [u32; 6] = [10, 16, 24, 32, 48, 64];
 /// Executions of what surrounds a command, before it is known whether it matters.
@@ -492,7 +492,7 @@ impl Run<'_, '_> {
         }
         let mut all = true;
         for &other in others {
-            let found = compare::neighbours(&times, &self.times(other), others.len(), self.plan.asked);
+            let found = compare::neighbours(&times, &self.times(other), others.len(), self.plan.asked, true);
             let is_narrow = found.is_some_and(|found| {
                 let is_decided = !self.plan.until_decided || found.verdict != compare::Verdict::Inconclusive;
                 is_decided && found.is_precise(self.plan.precision)
@@ -544,19 +544,7 @@ impl Run<'_, '_> {
     fn conclude(self, interrupted: Option<i32>) -> Compared {
         let Self { cells, starts, lost, is_corrected, backends, rounds, plan, in_turn, .. } = self;
         let places = starts.len();
-        let mut facts = vec![
-            ("run.seed".to_owned(), Fact::known(format!("{:016x}", plan.seed), "getrandom(2)")),
-            ("run.rounds".to_owned(), Fact::known(i64::from(rounds), "rounds that were timed")),
-            (
-                "run.order".to_owned(),
-                match in_turn {
-                    None => Fact::known("random, reversed in every other round", "the schedule"),
-                    Some(_) => Fact::known("in turn", "the schedule"),
-                },
-            ),
-        ];
-        let budget = (plan.time < Duration::MAX).then(|| Fact::known(plan.time.as_secs_f64(), "--time"));
-        facts.extend(budget.map(|budget| ("run.budget_s".to_owned(), budget)));
+        let mut facts = schedule_facts(plan.seed, rounds, in_turn.is_some(), plan.time, interrupted);
         facts.extend(in_turn.map(|(_, why)| {
             ("run.in_turn".to_owned(), Fact::known(why, "the first rounds, in random order"))
         }));
@@ -568,9 +556,6 @@ impl Run<'_, '_> {
             };
             ("run.tracer".to_owned(), Fact::known(name, "the best that works here"))
         }));
-        facts.extend(
-            interrupted.map(|signal| (INTERRUPTED.to_owned(), Fact::known(signal_name(signal), "signal(7)"))),
-        );
         // A round that was not finished is no pair.
         let whole = cells.iter().enumerate().filter(|(cell, _)| lost[cell % places].is_none());
         let whole = whole.map(|(_, cell)| cell.number()).min().unwrap_or_default();
@@ -589,24 +574,48 @@ impl Run<'_, '_> {
     }
 }
 
+/// Facts of a schedule that rounds followed.
+pub(crate) fn schedule_facts(
+    seed: u64,
+    rounds: u32,
+    is_in_turn: bool,
+    time: Duration,
+    interrupted: Option<i32>,
+) -> Vec<(String, Fact)> {
+    let order = if is_in_turn { "in turn" } else { "random, reversed in every other round" };
+    let mut facts = vec![
+        ("run.seed".to_owned(), Fact::known(format!("{seed:016x}"), "getrandom(2)")),
+        ("run.rounds".to_owned(), Fact::known(i64::from(rounds), "rounds that were timed")),
+        ("run.order".to_owned(), Fact::known(order, "the schedule")),
+    ];
+    let budget = (time < Duration::MAX).then(|| Fact::known(time.as_secs_f64(), "--time"));
+    facts.extend(budget.map(|budget| ("run.budget_s".to_owned(), budget)));
+    facts.extend(
+        interrupted.map(|signal| (INTERRUPTED.to_owned(), Fact::known(signal_name(signal), "signal(7)"))),
+    );
+    facts
+}
+
 fn failed(sentence: String) -> Stop {
     Stop::Failed(NotCompared::Failed { sentence, said: String::new() })
 }
 
 /// What was wrong with an execution.
 fn ended_badly(name: &str, order: &Order, Execution { end, said, .. }: Execution) -> Stop {
-    let sentence = match end {
-        End::Ended(Ended::Exit(status)) => format!("{name} ended with exit status {status}"),
-        End::Ended(Ended::Signal(signal)) => format!("{name} was killed by {}", signal_name(signal)),
-        End::KilledGroup(signal) => format!("{name} killed its process group by {}", signal_name(signal)),
-        End::NotStarted(why) => format!("{name} was not started: {why}"),
-        End::OutOfTime => {
-            let within = order.within.unwrap_or_default();
-            format!(
-                "{name} was ended: it took longer than {:.1} s; --timeout gives it more",
-                within.as_secs_f64()
-            )
-        }
-    };
+    let sentence = format!("{name} {}", how_ended(&end, order.within));
     Stop::Failed(NotCompared::Failed { sentence, said })
+}
+
+/// How an execution ended that should have ended otherwise: the predicate of a sentence.
+pub(crate) fn how_ended(end: &End, within: Option<Duration>) -> String {
+    match end {
+        End::Ended(Ended::Exit(status)) => format!("ended with exit status {status}"),
+        End::Ended(Ended::Signal(signal)) => format!("was killed by {}", signal_name(*signal)),
+        End::KilledGroup(signal) => format!("killed its process group by {}", signal_name(*signal)),
+        End::NotStarted(why) => format!("was not started: {why}"),
+        End::OutOfTime => {
+            let seconds = within.unwrap_or_default().as_secs_f64();
+            format!("was ended: it took longer than {seconds:.1} s; --timeout gives it more")
+        }
+    }
 }

@@ -12,6 +12,7 @@ use super::{Verdict, counted, facts, margin, threshold, withheld};
 use crate::measurement::{Case, Measured};
 use crate::run::Run;
 use crate::stats::{self, Ends, Interval};
+use crate::versus::Command;
 
 /// The share of turns that may be without a ratio: more of them are no accidents, and the median of the others is biased.
 const WITHOUT: f64 = 0.05;
@@ -44,8 +45,14 @@ impl Neighbours {
 
 /// Executions of which those of one number were neighbours in time, compared pair by pair as [`compare`](super::compare) compares their
 /// runs, as one of `rows` comparisons where no relative difference of up to `asked` counts. None without a pair of times above zero, and
-/// where too many are not.
-pub fn neighbours(base: &[f64], other: &[f64], rows: usize, asked: f64) -> Option<Neighbours> {
+/// where too many are not. Of whole commands, `is_whole`, the totals are to be the same too.
+pub fn neighbours(
+    base: &[f64],
+    other: &[f64],
+    rows: usize,
+    asked: f64,
+    is_whole: bool,
+) -> Option<Neighbours> {
     let pairs = base.iter().zip(other).filter(|(base, other)| **base > 0.0 && **other > 0.0);
     let logs: Vec<f64> =
         pairs.map(|(base, other)| (other / base).ln()).filter(|log| log.is_finite()).collect();
@@ -57,7 +64,8 @@ pub fn neighbours(base: &[f64], other: &[f64], rows: usize, asked: f64) -> Optio
     let ends = Ends::of(&logs, confidence_of_each(rows));
     let interval = interval_of(&logs, ends);
     let margins = Margins { margin: margin(asked), controls: 0.0 };
-    let (verdict, _) = margins.verdict(interval, logs.len(), Total::of(base, other).as_ref());
+    let total = is_whole.then(|| Total::of(base, other)).flatten();
+    let (verdict, _) = margins.verdict(interval, logs.len(), total.as_ref());
     Some(Neighbours { ratio, interval, verdict, is_settled: ends.is_some_and(Ends::is_settled) })
 }
 
@@ -161,8 +169,10 @@ impl Judge<'_> {
     /// Of commands: what one takes in all matters as much as what it usually takes. A batch of an operation leaves out what
     /// interrupts it, on purpose.
     fn total(&self, base: &Measured, other: &Measured) -> Option<Total> {
-        let is_of_command =
-            |index: &Index<'_>| index.run.session.as_ref().is_some_and(|part| part.command.is_some());
+        let is_of_command = |index: &Index<'_>| {
+            let part = index.run.session.as_ref();
+            part.and_then(|part| part.command.as_deref()).is_some_and(Command::is_whole)
+        };
         if !(is_of_command(self.base) && is_of_command(self.other)) {
             return None;
         }

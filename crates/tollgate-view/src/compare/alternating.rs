@@ -32,7 +32,8 @@ pub(crate) fn options(base: &Run, other: &Run) -> Option<String> {
 pub(crate) fn command(base: &Run, other: &Run) -> String {
     if let [Some(one), Some(another)] = [base, other].map(comparison::command) {
         let lines = [one, another].map(|command| quoted(&command.line));
-        return format!("tollgate versus {}", lines.join(" "));
+        let option = if one.is_whole() { "" } else { "--bench " };
+        return format!("tollgate versus {option}{}", lines.join(" "));
     }
     let suites = |run: &Run| -> BTreeSet<String> {
         let cases = run.measured().map(|(case, _)| case);

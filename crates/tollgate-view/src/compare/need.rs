@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use tollgate_model::compare::{MOST_SAME, Verdict};
+use tollgate_model::versus::BENCHES;
 use tollgate_model::{Case, Run, own};
 use tollgate_output::figures;
 
@@ -34,7 +35,10 @@ impl Need {
             return None;
         }
         let of_suite = |found: String, factor: f64| {
-            let suite = tollgate_suites::find(&row.case().benchmark).map(|_| suite(row.case()).to_owned());
+            // A benchmark of another version cannot be measured.
+            let is_known =
+                row.base.group == BENCHES || tollgate_suites::find(&row.case().benchmark).is_some();
+            let suite = is_known.then(|| suite(row.case()).to_owned());
             Self { found, half: None, suite, factor }
         };
         let without = || {
@@ -88,6 +92,9 @@ pub(crate) fn command<'a>(comparison: &Comparison, needs: impl Iterator<Item = &
     let share = share(comparison.base).max(share(comparison.other));
     let time = rounded(share * suites.len() as f64 * factor);
     let suites: Vec<&str> = suites.into_iter().collect();
+    if comparison.is_of_builds() {
+        return (!suites.is_empty()).then(|| format!("--time {time}"));
+    }
     let sides = alternating::options(comparison.base, comparison.other);
     let sides = sides.map(|options| format!(" {options}")).unwrap_or_default();
     (!suites.is_empty()).then(|| format!("tollgate run {}{sides} --time {time}", suites.join(" ")))

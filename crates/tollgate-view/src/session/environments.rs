@@ -5,8 +5,8 @@ use tollgate_model::{Fact, FactValue, Facts, Run, versus};
 use tollgate_output::figures;
 use tollgate_suites::Benchmark;
 
-use super::{Member, Session};
-use crate::comparison::{Comparison, Row};
+use super::{Member, Session, builds};
+use crate::comparison::{Comparison, Row, command};
 use crate::screen::machine;
 use crate::{counts, facts};
 
@@ -26,13 +26,24 @@ fn of_base(base: &Member) -> String {
     let [processor, kernel] = machine(&base.summary);
     let first = |line: &str| line.split(" | ").next().unwrap_or_default().to_owned();
     let cpu = facts::number(&run.facts, facts::CPU).map(|cpu| format!("CPU {cpu}"));
-    let parts = [lost(&run.facts), runtime(&run.facts), Some(first(&kernel)), Some(first(&processor)), cpu];
+    let parts = [
+        path(run),
+        lost(&run.facts),
+        runtime(&run.facts),
+        Some(first(&kernel)),
+        Some(first(&processor)),
+        cpu,
+    ];
     parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
 /// Only what differs from the base.
 fn of_other(base: &Member, other: &Member) -> String {
     let (base, run) = (base.summary.run, other.summary.run);
+    // All builds were executed in one environment.
+    if let Some(path) = path(run) {
+        return path;
+    }
     if run.measured().next().is_none()
         && let Some(lost) = lost(&run.facts)
     {
@@ -60,6 +71,12 @@ fn of_other(base: &Member, other: &Member) -> String {
         lost(&run.facts),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
+/// The path of a build with benches.
+fn path(run: &Run) -> Option<String> {
+    builds::harness_of(run)?;
+    Some(command(run)?.line.clone())
 }
 
 /// What runs the environment: its maker's fact, or the innermost layer that it shows itself.
@@ -105,7 +122,7 @@ pub(crate) fn method(comparison: &Comparison) -> Option<String> {
     let starts = facts::number(&other.facts, facts::STARTS).filter(|starts| *starts > 1.0);
     let is_of_starts =
         |row: &Row| tollgate_suites::find(&row.case().benchmark).is_some_and(Benchmark::is_of_environment);
-    if comparison.is_of_commands() {
+    if comparison.is_of_commands() || comparison.is_of_builds() {
         let pairs = figures::count(pairs, "pair of executions", "pairs of executions");
         let order = match facts::text(&other.facts, facts::IN_TURN) {
             None => "in a random order in each round",

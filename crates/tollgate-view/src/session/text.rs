@@ -12,7 +12,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::beside::Beside;
 use super::causes::Causes;
-use super::{Member, Session, environments, rows, starts};
+use super::{Member, Session, builds, environments, rows, starts};
 use crate::comparison::{self, Comparison};
 use crate::screen::headlines;
 
@@ -50,7 +50,10 @@ pub fn text(session: &Session, all: bool, width: usize) -> String {
         .map(|(other, comparison)| Block::of(session, other, comparison, is_alone, width))
         .collect();
     // The last line says where the rest is.
-    let fixed = text.lines().count() + blocks.iter().map(Block::lines).sum::<usize>() + 1;
+    let notes = builds::notes(session);
+    let notes: String = notes.iter().map(|note| paragraph(note, width, "")).collect();
+    let fixed =
+        text.lines().count() + blocks.iter().map(Block::lines).sum::<usize>() + notes.lines().count() + 1;
     let mut room = LINES.saturating_sub(fixed);
     let number = blocks.len();
     for (at, block) in blocks.iter().enumerate() {
@@ -64,6 +67,7 @@ pub fn text(session: &Session, all: bool, width: usize) -> String {
         text.push_str(&part);
         room = room.saturating_sub(used);
     }
+    text.push_str(&notes);
     text.push_str(&more(session, width));
     text.push('\n');
     text
@@ -75,13 +79,14 @@ fn head(session: &Session, width: usize, is_short: bool) -> String {
     let run = base.summary.run;
     let took = run.seconds().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).map(time_left);
     let label = run.label.as_ref().map(ToString::to_string);
-    let parts = [
-        Some(format!("session {}", session.id)),
-        took,
-        Some(count(base.summary.measured().count(), "case", "cases")),
-        Some(count(session.members.len(), "environment", "environments")),
-        label,
-    ];
+    let (verb, [cases, members]) = match builds::harness(session) {
+        Some(harness) => ("versus", builds::head(session, harness)),
+        None => {
+            let cases = count(base.summary.measured().count(), "case", "cases");
+            ("session", [cases, count(session.members.len(), "environment", "environments")])
+        }
+    };
+    let parts = [Some(format!("{verb} {}", session.id)), took, Some(cases), Some(members), label];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     let mut text = format!("{}\n", cut(&clean(&parts.join("  ")), width));
     let lines = environments::lines(session);
@@ -144,7 +149,8 @@ impl<'a, 'b> Block<'a, 'b> {
             title: format!("{} compared with {}: {verdicts}", in_short(&other.name), in_short(&base.name)),
             beside: Beside { base: &base.summary, other: &other.summary },
             method: environments::method(comparison).unwrap_or_default(),
-            sentences: causes.sentences(comparison),
+            // The builds differ, and no fact of their environment.
+            sentences: if comparison.is_of_builds() { Vec::new() } else { causes.sentences(comparison) },
             causes,
             headlines: headlines(&base.summary).into_iter().map(|(_, row, _)| row.case.to_string()).collect(),
             comparison,
@@ -228,6 +234,9 @@ fn in_short(name: &str) -> String {
 
 /// Where the rest is.
 fn more(session: &Session, width: usize) -> String {
+    if builds::harness(session).is_some() {
+        return cut(&builds::more(session), width);
+    }
     let largest = session.comparisons.iter().flat_map(Comparison::changed);
     let largest = largest.max_by(|one, another| one.size().total_cmp(&another.size()));
     let benchmark = largest.map_or("entry/syscall", |row| row.case().benchmark.as_str());

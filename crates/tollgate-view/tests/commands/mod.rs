@@ -158,6 +158,7 @@ fn run(of: usize, at: usize, side: &Side) -> Run {
         is_corrected: false,
         failed: Vec::new(),
         cold: None,
+        harness: None,
     };
     (side.command)(&mut command);
     let facts = [

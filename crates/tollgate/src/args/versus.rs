@@ -19,13 +19,16 @@ docs/versus.md has the method, and what differs from hyperfine.";
 #[derive(Debug, Args)]
 #[command(after_help = examples::help("versus", AFTER))]
 pub struct VersusArgs {
-    /// The commands; the others are compared with the first
+    /// The commands; the others are compared with the first. With --bench: builds, OLD NEW, and patterns of benches
     #[arg(value_name = "COMMAND", required = true, value_hint = ValueHint::CommandString)]
     #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub commands: Vec<String>,
     /// Execute the commands in this environment, as `run --in`; several are alternated
     #[arg(long = "in", value_name = "ENV", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub environments: Vec<String>,
+    /// Builds of benches
+    #[command(flatten)]
+    pub bench: BenchArgs,
     /// How long, how often
     #[command(flatten)]
     pub length: LengthArgs,
@@ -43,11 +46,53 @@ pub struct VersusArgs {
     pub result: ResultArgs,
 }
 
+/// Builds of benches in the place of commands.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Benches")]
+pub struct BenchArgs {
+    /// Compare the benches of builds, bench by bench: the first two arguments and later paths of files are builds, the others patterns of
+    /// benches, a part of a name or with `*` the whole
+    #[arg(long)]
+    #[arg(conflicts_with_all = ["environments", "setup", "prepare", "conclude", "cleanup", "shell", "no_shell", "ignore_failure"])]
+    #[arg(conflicts_with_all = ["parameter_scan", "parameter_list", "reference", "input", "output", "show_output", "cold"])]
+    #[arg(conflicts_with_all = ["export_json", "export_csv", "export_markdown", "time_unit"])]
+    pub bench: bool,
+    /// A build with the code of the base at other addresses, which is compared with it too: changes that are no larger are said
+    #[arg(long, value_name = "BUILD", requires = "bench", value_hint = ValueHint::FilePath)]
+    pub control: Option<PathBuf>,
+    /// The harness of the builds [default: the one that their files have]
+    #[arg(long, value_name = "NAME", value_enum, requires = "bench")]
+    pub harness: Option<HarnessName>,
+    /// Another harness: CMD prints a bench a line, with {binary} for the build
+    #[arg(long, value_name = "CMD", requires_all = ["bench", "one"], conflicts_with = "harness", value_hint = ValueHint::CommandString)]
+    pub list: Option<String>,
+    /// CMD executes one bench, with {binary} and {bench}, for some ten milliseconds; without a shell
+    #[arg(long, value_name = "CMD", requires = "list", value_hint = ValueHint::CommandString)]
+    pub one: Option<String>,
+    /// The line that it prints, with {ns}, {us}, {ms} or {s} where the figure stands; the median of several
+    #[arg(long, value_name = "LINE", requires = "one", default_value = "{ns}")]
+    pub read: String,
+}
+
+/// A harness whose builds are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum HarnessName {
+    /// criterion.rs
+    Criterion,
+    /// divan
+    Divan,
+    /// Go, by `go test -c`
+    Go,
+    /// Google Benchmark
+    Gbench,
+}
+
 /// For how long commands are executed.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "How long")]
 pub struct LengthArgs {
-    /// Begin no round after this time, from 1s to 24h; a bare number is seconds [default: 30s]
+    /// Begin no round after this time, from 1s to 24h; a bare number is seconds [default: 30s; with --bench at least 4s a
+    /// bench]
     #[arg(long, value_name = "DURATION", value_parser = time::parse_time, allow_negative_numbers = true)]
     pub time: Option<Duration>,
     /// End when the interval of every ratio is narrower than this

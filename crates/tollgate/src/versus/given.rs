@@ -130,6 +130,7 @@ impl Executed<'_> {
             is_corrected: false,
             failed: Vec::new(),
             cold: None,
+            harness: None,
         };
         Ok((given, kept))
     }

@@ -3,7 +3,7 @@
 use std::time::SystemTime;
 
 use tollgate_engine::session::execute_in;
-use tollgate_engine::versus::{Compared, Doing, NotCompared, Plan, measure};
+use tollgate_engine::versus::{Compared, Doing, Executor, NotCompared, Plan, measure};
 use tollgate_engine::{BenchError, interrupt};
 use tollgate_environments::Guardian;
 use tollgate_inspect::Machine;
@@ -36,16 +36,23 @@ pub fn execute(
     watch: &mut dyn FnMut(&Doing<'_>),
 ) -> Result<Executed, Failure> {
     match args.environments.as_slice() {
-        [] => here(plan, began, watch),
+        [] => here(began, |executor| measure(&mut [executor], plan, watch)),
         names => in_environments(names, args.result.quiet, plan, began, watch),
     }
 }
 
-fn here(plan: &Plan, began: SystemTime, watch: &mut dyn FnMut(&Doing<'_>)) -> Result<Executed, Failure> {
+/// Executes something in this process.
+///
+/// # Errors
+/// Those of what executes it.
+pub fn here(
+    began: SystemTime,
+    execute: impl FnOnce(&mut dyn Executor) -> Result<Compared, NotCompared>,
+) -> Result<Executed, Failure> {
     let machine = Machine::here();
     let strain = tollgate_inspect::strain(&machine, "before");
     let mut executor = Here::new();
-    let compared = measure(&mut [&mut executor], plan, watch).map_err(failed)?;
+    let compared = execute(&mut executor).map_err(failed)?;
     drop(executor);
     let mut facts = tollgate_inspect::read_facts(&machine);
     facts.extend(strain);

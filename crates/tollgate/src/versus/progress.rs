@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tollgate_engine::versus::{Doing, Plan};
+use tollgate_engine::versus::{Doing, Rounds};
 use tollgate_engine::{Length, Place, Progress};
 use tollgate_output::figures;
 
@@ -15,9 +15,9 @@ pub struct Shown {
 }
 
 impl Shown {
-    pub fn new(plan: &Plan, visible: bool) -> Self {
-        let rounds = (plan.rounds.least == plan.rounds.most).then_some(plan.rounds.most);
-        Self { shown: crate::run::progress::Shown::new(visible), time: plan.time, rounds }
+    pub fn new(time: Duration, rounds: Rounds, visible: bool) -> Self {
+        let rounds = (rounds.least == rounds.most).then_some(rounds.most);
+        Self { shown: crate::run::progress::Shown::new(visible), time, rounds }
     }
 
     pub fn update(&mut self, doing: &Doing<'_>) {

@@ -1,0 +1,206 @@
+//! Builds of benches, and their executions.
+//!
+//! A longer path of a program moves its stack, by which a bench of divan became 16 % slower. So all builds are executed by links of equal
+//! length, with equal arguments and an equal environment, and write into directories whose paths are of equal length.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::fs::CWD;
+use tollgate_model::text::{excerpt, plainly};
+use tollgate_model::traced::Ended;
+use tollgate_os::paths;
+use tollgate_os::private::{Place, PrivateDirectory};
+
+use super::harness::{Harness, Size};
+use crate::run::BenchError;
+use crate::versus::executor::{Executor, Halt};
+use crate::versus::rounds::how_ended;
+use crate::versus::{End, Execution, NotCompared, Order, Output};
+
+/// The most bytes of what an execution writes to standard output.
+const MOST_OUTPUT: u64 = 16 << 20;
+/// So often a bench is executed for a figure that a harness hurried.
+const MOST_ATTEMPTS: u32 = 3;
+/// The most bytes of the name of a bench, which stands in documents behind that of its harness.
+const LONGEST_NAME: usize = 200;
+
+/// A build.
+#[derive(Debug, Clone)]
+pub struct Build {
+    /// Its name in messages.
+    pub name: String,
+    /// The program.
+    pub program: PathBuf,
+}
+
+/// Builds that can be executed.
+#[derive(Debug)]
+pub struct Builds {
+    harness: Harness,
+    builds: Vec<Build>,
+    /// Links to the programs.
+    links: Vec<String>,
+    /// How they are executed: what is no part of a harness.
+    order: Order,
+    /// Where an execution has the directory of its results.
+    place: Place,
+    /// What all of these lie in.
+    _directory: PrivateDirectory,
+}
+
+/// What became of an execution.
+pub(super) struct Done {
+    /// The figure, or why there is none: the predicate of a sentence whose subject is the bench.
+    pub figure: Result<f64, String>,
+    /// Real time.
+    pub took: Duration,
+}
+
+impl Builds {
+    /// Makes the links.
+    ///
+    /// # Errors
+    /// A sentence: no directory for them, a path that is no text.
+    pub fn new(harness: Harness, builds: Vec<Build>, order: Order) -> Result<Self, String> {
+        let cannot = |why: String| format!("no link to a build can be made: {why}");
+        let directory = PrivateDirectory::temporary().map_err(|why| cannot(plainly(&why)))?;
+        let place = Place::open(directory.path()).map_err(|why| cannot(why.to_string()))?;
+        let mut links = Vec::new();
+        for (number, build) in builds.iter().enumerate() {
+            let link = directory.path().join(format!("build-{number:03}"));
+            rustix::fs::symlinkat(&build.program, CWD, &link).map_err(|why| cannot(plainly(&why.into())))?;
+            let text = link.to_str().ok_or_else(|| cannot(format!("{} is no text", link.display())))?;
+            links.push(text.to_owned());
+        }
+        Ok(Self { harness, builds, links, order, place, _directory: directory })
+    }
+
+    /// Their harness.
+    pub fn harness(&self) -> &Harness {
+        &self.harness
+    }
+
+    /// The builds, the base first.
+    pub fn all(&self) -> &[Build] {
+        &self.builds
+    }
+
+    /// The benches of a build, in its order.
+    ///
+    /// # Errors
+    /// A list that ended badly, and one without a bench; see [`Halt`].
+    pub fn list(
+        &self,
+        number: usize,
+        within: Option<Duration>,
+        executor: &mut dyn Executor,
+        tick: &mut dyn FnMut(),
+    ) -> Result<Vec<String>, NotCompared> {
+        let name = &self.builds[number].name;
+        let failed = |sentence: String, said: String| NotCompared::Failed { sentence, said };
+        let words = self.harness.list_words(&self.links[number]);
+        let shown = words[1..].join(" ");
+        let Ran { execution, output, .. } = self.execute(words, within, executor, tick).map_err(ended)?;
+        let output = output
+            .map_err(|why| failed(format!("the list of the benches of {name} {why}"), String::new()))?;
+        let is_whole = |end: &End| matches!(end, End::Ended(Ended::Exit(status)) if self.harness.is_listed(*status, &output));
+        if !is_whole(&execution.end) {
+            let how = how_ended(&execution.end, within);
+            return Err(failed(format!("{name}, asked for its benches by {shown}, {how}"), execution.said));
+        }
+        let benches = self.harness.listed(&output);
+        match benches.is_empty() {
+            true => Err(failed(
+                format!("{name} lists no bench; asked by {shown}, it wrote: {}", excerpt(output.trim())),
+                execution.said,
+            )),
+            false => Ok(benches),
+        }
+    }
+
+    /// Executes a bench of a build once.
+    pub(super) fn one(
+        &self,
+        number: usize,
+        bench: &str,
+        size: Size,
+        within: Option<Duration>,
+        executor: &mut dyn Executor,
+        tick: &mut dyn FnMut(),
+    ) -> Result<Done, Halt> {
+        let words = self.harness.one_words(&self.links[number], bench, size);
+        let mut attempts = 0;
+        loop {
+            let Ran { execution, output, results } = self.execute(words.clone(), within, executor, tick)?;
+            let took = Duration::from_nanos(execution.wall_ns);
+            let figure = match execution.end {
+                End::Ended(Ended::Exit(0)) => {
+                    output.and_then(|output| self.harness.figure(&output, results.path()))
+                }
+                end => Err(format!("{}{}", how_ended(&end, within), last_words(&execution.said))),
+            };
+            attempts += 1;
+            // A bench may be told in its source to make few iterations.
+            if attempts == MOST_ATTEMPTS || !figure.as_ref().is_ok_and(|figure| figure.is_hasty) {
+                return Ok(Done { figure: figure.map(|figure| figure.ns), took });
+            }
+        }
+    }
+
+    fn execute(
+        &self,
+        words: Vec<String>,
+        within: Option<Duration>,
+        executor: &mut dyn Executor,
+        tick: &mut dyn FnMut(),
+    ) -> Result<Ran, Halt> {
+        let results = PrivateDirectory::make(&self.place)
+            .map_err(|why| Halt::Run(BenchError::NoProcess(why.into())))?;
+        let file = results.path().join("output");
+        let home = results.path().display().to_string();
+        let order = Order {
+            words,
+            within,
+            output: Output::File(file.clone()),
+            // Fresh, or criterion compares with what the user keeps there, and replaces it.
+            variables: vec![("CRITERION_HOME".to_owned(), home)],
+            ..self.order.clone()
+        };
+        let execution = executor.execute(&order, tick)?;
+        Ok(Ran { execution, output: read(&file), results })
+    }
+}
+
+struct Ran {
+    execution: Execution,
+    /// What it wrote to standard output, or why that is not known.
+    output: Result<String, String>,
+    results: PrivateDirectory,
+}
+
+fn read(file: &Path) -> Result<String, String> {
+    match paths::read_regular(file, MOST_OUTPUT) {
+        Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+        Err(why) => Err(format!("has an output that cannot be read: {why}")),
+    }
+}
+
+/// The last line that an execution wrote to standard error, behind a colon.
+fn last_words(said: &str) -> String {
+    let last = said.lines().map(str::trim).rfind(|line| !line.is_empty());
+    last.map(|line| format!(": {}", excerpt(line))).unwrap_or_default()
+}
+
+/// Why a list is none.
+fn ended(halt: Halt) -> NotCompared {
+    match halt {
+        Halt::Lost(why) => BenchError::NoEnvironment(why).into(),
+        Halt::Run(error) => error.into(),
+    }
+}
+
+/// Whether a bench has a name that documents can hold.
+pub fn is_nameable(bench: &str) -> bool {
+    bench.len() <= LONGEST_NAME && !bench.chars().any(char::is_control)
+}

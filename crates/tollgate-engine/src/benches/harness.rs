@@ -1,0 +1,304 @@
+//! Harnesses of benches: how a program shows which one it has, how it lists its benches, and how it executes one of them.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use tollgate_os::paths;
+
+use super::template::Template;
+use super::{divan, reading};
+
+/// More of a program is not searched: larger ones hold what they are debugged by.
+const MOST_SEARCHED: u64 = 4 << 30;
+
+/// What executes the benches of a build.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Harness {
+    /// criterion.rs.
+    Criterion,
+    /// divan.
+    Divan,
+    /// A test program of Go, as `go test -c` makes it.
+    Go,
+    /// Google Benchmark.
+    GoogleBenchmark,
+    /// One that the user describes.
+    Template(Box<Template>),
+}
+
+/// How much a harness is to execute, where it can be told: as much in all builds. Its own choice goes by a first impression, and differs from
+/// execution to execution.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Size {
+    /// Iterations of a sample.
+    pub sample: u64,
+    /// Samples.
+    pub number: u64,
+}
+
+impl Size {
+    /// What tells how long an iteration takes, at first.
+    pub(super) const FIRST: Self = Self { sample: 1, number: 3 };
+}
+
+/// The time of all samples of an execution, in ns.
+const ALL: f64 = 10e6;
+/// The time of a sample of divan: a thousand steps of its clock.
+const SAMPLE_OF_DIVAN: f64 = 20e3;
+/// The most iterations of a sample, which may each have an input that is made before, and the most samples.
+const MOST_ITERATIONS: f64 = 10e3;
+const MOST_OF_DIVAN: f64 = 500.0;
+/// The time of a sample of Go, and the most samples: on a busy machine nothing disturbs one of the short ones.
+const SAMPLE_OF_GO: f64 = 0.4e6;
+const MOST_OF_GO: f64 = 25.0;
+/// Samples of criterion, of which one of number n makes n times the iterations of the first; the fewest are those that it asks for.
+const OF_CRITERION: [u64; 2] = [10, 40];
+/// Repetitions of Google Benchmark, which take a millisecond each, or as long as an iteration.
+const MOST_OF_GOOGLE: f64 = 20.0;
+
+/// A harness, and texts that a program has of it.
+const SIGNS: [(Harness, &[&str]); 4] = [
+    // The variable that names the directory of its results.
+    (Harness::Criterion, &["CRITERION_HOME"]),
+    (Harness::Divan, &["DIVAN_SAMPLE_COUNT"]),
+    // A flag of the package testing.
+    (Harness::Go, &["test.benchtime"]),
+    // Its flags, or the library that has them.
+    (Harness::GoogleBenchmark, &["benchmark_list_tests", "libbenchmark.so"]),
+];
+
+impl Harness {
+    /// The harness of a program, by the texts in its file.
+    ///
+    /// # Errors
+    /// The predicate of a sentence whose subject is the file.
+    pub fn of_program(program: &Path) -> Result<Self, String> {
+        let cannot = |why: String| format!("cannot be read: {why}");
+        let file = paths::open_regular(program).map_err(|why| cannot(why.to_string()))?;
+        let found = search(file).map_err(|why| cannot(tollgate_model::text::plainly(&why)))?;
+        let names = || found.iter().map(Harness::name).collect::<Vec<_>>();
+        match found.as_slice() {
+            [one] => Ok(one.clone()),
+            [] => Err("has no benches of criterion, divan, Go (`go test -c`) or Google Benchmark; --harness decides, --list and --one \
+                 describe another harness"
+                .to_owned()),
+            _ => Err(format!("has texts of {}; --harness decides", tollgate_model::text::listed(&names()))),
+        }
+    }
+
+    /// Its name in options and in the names of cases.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Criterion => "criterion",
+            Self::Divan => "divan",
+            Self::Go => "go",
+            Self::GoogleBenchmark => "gbench",
+            Self::Template(_) => "custom",
+        }
+    }
+
+    /// Which figure of an execution is taken. It was chosen for each harness by executions of equal and of unequal builds.
+    pub fn statistic(&self) -> &'static str {
+        match self {
+            Self::Criterion => "the fastest of its samples",
+            Self::Divan => "the median of its samples",
+            Self::Go => "the fastest of its measurements",
+            Self::GoogleBenchmark => "the fastest of its repetitions",
+            Self::Template(_) => "the median of the figures that it prints",
+        }
+    }
+
+    /// What it is asked to execute in some ten milliseconds, where an iteration takes so many ns.
+    pub(super) fn size(&self, ns: f64) -> Size {
+        let iterations = |time: f64, most: f64| (time / ns).ceil().clamp(1.0, most);
+        let of = |sample: f64, most: f64| {
+            let number = (ALL / (sample * ns)).ceil().clamp(1.0, most);
+            Size { sample: sample as u64, number: number as u64 }
+        };
+        match self {
+            Self::Divan => of(iterations(SAMPLE_OF_DIVAN, MOST_ITERATIONS), MOST_OF_DIVAN),
+            Self::Go => of(iterations(SAMPLE_OF_GO, f64::from(i32::MAX)), MOST_OF_GO),
+            Self::GoogleBenchmark => of(1.0, MOST_OF_GOOGLE),
+            Self::Criterion => {
+                let [few, many] = OF_CRITERION;
+                let iterations = (many * (many + 1) / 2) as f64;
+                Size { sample: 1, number: if iterations * ns < 4.0 * ALL { many } else { few } }
+            }
+            Self::Template(_) => Size::FIRST,
+        }
+    }
+
+    /// The command that lists the benches. Go and divan name sub-benches only while they execute each once.
+    pub(super) fn list_words(&self, program: &str) -> Vec<String> {
+        let rest: &[&str] = match self {
+            Self::Criterion => &["--bench", "--list", "--format", "terse"],
+            Self::Divan => &["--test", "--color", "never"],
+            Self::Go => &["-test.run=^$", "-test.bench=.", "-test.benchtime=1x", &processors()],
+            Self::GoogleBenchmark => &["--benchmark_list_tests"],
+            Self::Template(template) => return template.list_words(program),
+        };
+        with(program, rest)
+    }
+
+    /// The benches by what that command wrote, in its order, each once.
+    pub(super) fn listed(&self, output: &str) -> Vec<String> {
+        let lines = || output.lines().map(str::trim).filter(|line| !line.is_empty());
+        let all: Vec<String> = match self {
+            Self::Criterion => {
+                let names = lines().filter_map(|line| line.strip_suffix(": benchmark"));
+                names.map(str::to_owned).collect()
+            }
+            Self::Divan => divan::leaves(output),
+            Self::Go => lines().filter_map(|line| reading::go_name(line, &suffix())).collect(),
+            Self::GoogleBenchmark | Self::Template(_) => lines().map(str::to_owned).collect(),
+        };
+        let mut known = std::collections::HashSet::new();
+        all.into_iter().filter(|name| known.insert(name.clone())).collect()
+    }
+
+    /// Whether that list is whole although its command ended with this exit status: a bench of Go that fails does so at every execution.
+    pub(super) fn is_listed(&self, status: i32, output: &str) -> bool {
+        status == 0 || (*self == Self::Go && status == 1 && output.contains("--- FAIL:"))
+    }
+
+    /// The command that executes one bench for some ten milliseconds.
+    pub(super) fn one_words(&self, program: &str, bench: &str, size: Size) -> Vec<String> {
+        match self {
+            Self::Criterion => {
+                // Its own sense of a sufficient time is some seconds; without --bench it only tests.
+                let number = size.number.max(OF_CRITERION[0]).to_string();
+                let rest = [
+                    ["--warm-up-time", "0.02"],
+                    ["--measurement-time", "0.04"],
+                    ["--sample-size", &number],
+                    ["--nresamples", "1001"],
+                    ["--exact", "--noplot"],
+                    ["--", bench],
+                ];
+                with(program, &[&["--bench"], rest.as_flattened()].concat())
+            }
+            Self::Divan => {
+                let (path, threads) = divan::without_threads(bench);
+                let [sample, number] = [size.sample, size.number].map(|number| number.to_string());
+                let mut rest =
+                    vec!["--bench", "--color", "never", "--sample-size", &sample, "--sample-count", &number];
+                rest.extend(threads.into_iter().flat_map(|threads| ["--threads", threads]));
+                rest.extend(["--exact", "--", path]);
+                with(program, &rest)
+            }
+            Self::Go => {
+                let anchored: Vec<String> =
+                    bench.split('/').map(|part| format!("^{}$", literal(part))).collect();
+                let [bench, sample, number] = [
+                    format!("-test.bench={}", anchored.join("/")),
+                    format!("-test.benchtime={}x", size.sample),
+                    format!("-test.count={}", size.number),
+                ];
+                with(program, &["-test.run=^$", &bench, &sample, &number, &processors()])
+            }
+            Self::GoogleBenchmark => {
+                let filter = format!("--benchmark_filter=^{}$", literal(bench));
+                let number = format!("--benchmark_repetitions={}", size.number);
+                with(program, &[&filter, "--benchmark_min_time=0.001", &number, "--benchmark_format=json"])
+            }
+            Self::Template(template) => template.one_words(program, bench),
+        }
+    }
+
+    /// The figure of an execution in ns, by what it wrote to standard output and to the directory of its results.
+    ///
+    /// # Errors
+    /// The predicate of a sentence whose subject is the bench.
+    pub(super) fn figure(&self, output: &str, results: &Path) -> Result<Figure, String> {
+        let mut is_hasty = false;
+        let ns = match self {
+            Self::Criterion => reading::criterion(results),
+            Self::Divan => {
+                divan::median(output).ok_or_else(|| "has no row of figures in its output".to_owned())
+            }
+            Self::Go => reading::go(output),
+            Self::GoogleBenchmark => {
+                let fastest = reading::google(output)?;
+                is_hasty = fastest.ns * fastest.iterations < SHORT_OF_GOOGLE;
+                Ok(fastest.ns)
+            }
+            Self::Template(template) => template.figure(output),
+        }?;
+        match ns > 0.0 && ns.is_finite() {
+            true => Ok(Figure { ns, is_hasty }),
+            false => Err(format!("took {ns} ns, by its own figures; a time above zero would be right")),
+        }
+    }
+}
+
+/// What an execution gave.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Figure {
+    /// In ns an iteration.
+    pub ns: f64,
+    /// Whether the harness made so few iterations that its clock is part of the figure: something else ran while it tried how many it needs.
+    pub is_hasty: bool,
+}
+
+/// Repetitions of Google Benchmark that took less, in ns, although a millisecond was asked for.
+const SHORT_OF_GOOGLE: f64 = 0.5e6;
+
+/// The harnesses of which a file has the texts.
+fn search(file: File) -> io::Result<Vec<Harness>> {
+    const PIECE: usize = 1 << 20;
+    let longest = SIGNS.iter().flat_map(|(_, signs)| *signs).map(|sign| sign.len()).max().unwrap_or_default();
+    let mut file = file.take(MOST_SEARCHED);
+    let mut bytes: Vec<u8> = Vec::with_capacity(PIECE + longest);
+    let mut found = [false; SIGNS.len()];
+    loop {
+        // What lies across the end of a piece is in the next one.
+        bytes.drain(..bytes.len().saturating_sub(longest));
+        if file.by_ref().take(PIECE as u64).read_to_end(&mut bytes)? == 0 {
+            break;
+        }
+        for (found, (_, signs)) in found.iter_mut().zip(&SIGNS) {
+            *found = *found || signs.iter().any(|sign| contains(&bytes, sign.as_bytes()));
+        }
+    }
+    Ok(SIGNS.into_iter().zip(found).filter_map(|((harness, _), found)| found.then_some(harness)).collect())
+}
+
+fn contains(bytes: &[u8], text: &[u8]) -> bool {
+    let Some((first, rest)) = text.split_first() else { return true };
+    let mut from = bytes;
+    while let Some(at) = from.iter().position(|byte| byte == first) {
+        from = &from[at + 1..];
+        if from.starts_with(rest) {
+            return true;
+        }
+    }
+    false
+}
+
+fn with(program: &str, rest: &[&str]) -> Vec<String> {
+    std::iter::once(&program).chain(rest).map(|word| (*word).to_owned()).collect()
+}
+
+/// A name as a regular expression (POSIX, ECMAScript, RE2) that matches it alone.
+fn literal(name: &str) -> String {
+    let escaped = |c: char| if r"\.+*?()|[]{}^$".contains(c) { vec!['\\', c] } else { vec![c] };
+    name.chars().flat_map(escaped).collect()
+}
+
+/// Go's number of processors. It is said to all builds, so that they agree on what stands behind the name of each bench.
+fn processors() -> String {
+    format!("-test.cpu={}", number_of_processors())
+}
+
+/// What stands there: nothing for one processor.
+fn suffix() -> String {
+    match number_of_processors() {
+        1 => String::new(),
+        number => format!("-{number}"),
+    }
+}
+
+fn number_of_processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}

@@ -1,0 +1,338 @@
+//! The executions of benches, from the first to the last.
+//!
+//! A round executes each bench that is due once in each build. The benches are in random order, and the builds of each in an order that is
+//! random in one round of it and its reverse in the next (ABBA or BAAB). At first all are due; then those whose comparisons are undecided; and
+//! when there are none, those whose intervals are wide.
+
+use std::time::{Duration, Instant};
+
+use tollgate_model::compare::{self, Neighbours, Verdict};
+use tollgate_model::measurement::{Measured, Outcome, Unit};
+use tollgate_model::versus::BENCHES;
+use tollgate_model::{Case, Fact, Measurement};
+
+use super::builds::{Builds, Done};
+use super::harness::{Harness, Size};
+use crate::random::Random;
+use crate::run::BenchError;
+use crate::versus::executor::{Executor, Halt};
+use crate::versus::plan::patience;
+use crate::versus::rounds::{LEAST_PAIRS, schedule_facts};
+use crate::versus::{Compared, Doing, Found, NotCompared, Rounds};
+
+/// A comparison of the benches of builds.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The benches.
+    pub benches: Vec<Bench>,
+    /// Executions of each that are not kept, before the others.
+    pub warmups: u32,
+    /// How many executions of each are kept.
+    pub rounds: Rounds,
+    /// No bench begins after this time.
+    pub time: Duration,
+    /// As [`crate::versus::Plan::precision`].
+    pub precision: f64,
+    /// No relative difference of up to this counts.
+    pub asked: f64,
+    /// An execution that takes longer has failed; None for twenty times the slowest so far, and 30 s.
+    pub timeout: Option<Duration>,
+    /// Of the random order.
+    pub seed: u64,
+}
+
+/// A bench, and the builds that have it: the base is the first of them.
+#[derive(Debug, Clone)]
+pub struct Bench {
+    /// Its name, as its harness has it; [`is_nameable`](super::is_nameable).
+    pub name: String,
+    /// The numbers of the builds; fewer than two, or without the base: it is not compared.
+    pub builds: Vec<usize>,
+}
+
+impl Bench {
+    /// Whether the base has it, and another build.
+    pub fn is_compared(&self) -> bool {
+        self.builds.first() == Some(&0) && self.builds.len() > 1
+    }
+}
+
+/// Executes benches until their comparisons are decided and their intervals narrow, or the time is over. What was found is of each build.
+///
+/// # Errors
+/// Those of the executor. A bench that fails is left out, and its measurement says why.
+pub fn measure(
+    builds: &Builds,
+    executor: &mut dyn Executor,
+    plan: &Plan,
+    watch: &mut dyn FnMut(&Doing<'_>),
+) -> Result<Compared, NotCompared> {
+    let contests: Vec<Contest> = plan.benches.iter().map(|bench| Contest::new(bench, builds)).collect();
+    let rows = contests.iter().filter(|contest| contest.why.is_none()).count();
+    let random = Random::new(plan.seed);
+    let mut run = Run {
+        builds,
+        executor,
+        plan,
+        watch,
+        contests,
+        rows,
+        random,
+        began: Instant::now(),
+        rounds: 0,
+        so_far: None,
+    };
+    match run.whole() {
+        Ok(()) => Ok(run.conclude(None)),
+        Err(Halt::Run(BenchError::Interrupted(signal))) => Ok(run.conclude(Some(signal))),
+        Err(Halt::Run(error)) => Err(error.into()),
+        Err(Halt::Lost(why)) => Err(BenchError::NoEnvironment(why).into()),
+    }
+}
+
+struct Run<'r> {
+    builds: &'r Builds,
+    executor: &'r mut dyn Executor,
+    plan: &'r Plan,
+    watch: &'r mut dyn FnMut(&Doing<'_>),
+    contests: Vec<Contest>,
+    /// Benches that were to be compared.
+    rows: usize,
+    random: Random,
+    began: Instant,
+    rounds: u32,
+    /// The last comparison so far, with the build's number.
+    so_far: Option<(usize, Neighbours)>,
+}
+
+/// A bench in all builds.
+struct Contest {
+    name: String,
+    sides: Vec<Side>,
+    size: Size,
+    /// The places of its sides in the order of its next round.
+    order: Vec<usize>,
+    state: State,
+    /// The pairs after which it was looked at last.
+    checked: usize,
+    /// Why it is left out: the predicate of a sentence.
+    why: Option<String>,
+}
+
+struct Side {
+    build: usize,
+    /// In ns.
+    figures: Vec<f64>,
+    slowest: Option<Duration>,
+}
+
+/// What is known of the comparisons of a bench.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum State {
+    /// A verdict is inconclusive, or rests on too few executions.
+    Undecided,
+    /// An interval is wide.
+    Wide,
+    /// Nothing more is asked for.
+    Narrow,
+}
+
+impl Run<'_> {
+    fn whole(&mut self) -> Result<(), Halt> {
+        for at in 0..self.contests.len() {
+            self.find_size(at)?;
+        }
+        for _ in 0..self.plan.warmups {
+            for at in 0..self.contests.len() {
+                self.execute(at, false)?;
+            }
+        }
+        // What was done until here is not what the time is for.
+        self.began = Instant::now();
+        while self.rounds < self.plan.rounds.most {
+            let due = self.due();
+            if due.is_empty() {
+                return Ok(());
+            }
+            for at in due {
+                if self.is_time_over() {
+                    return Ok(());
+                }
+                self.execute(at, true)?;
+            }
+            self.rounds += 1;
+        }
+        Ok(())
+    }
+
+    fn is_time_over(&self) -> bool {
+        self.rounds >= self.plan.rounds.least && self.began.elapsed() >= self.plan.time
+    }
+
+    /// The benches of the next round, in random order.
+    fn due(&mut self) -> Vec<usize> {
+        for at in 0..self.contests.len() {
+            self.look_at(at);
+        }
+        let open = || self.contests.iter().enumerate().filter(|(_, contest)| contest.why.is_none());
+        let is_fixed = self.plan.rounds.least == self.plan.rounds.most;
+        let least = open().map(|(_, contest)| contest.state).min();
+        let is_due = |contest: &Contest| {
+            let is_early = self.rounds < self.plan.rounds.least;
+            is_fixed || is_early || (contest.state != State::Narrow && Some(contest.state) == least)
+        };
+        let mut due: Vec<usize> = open().filter(|(_, contest)| is_due(contest)).map(|(at, _)| at).collect();
+        self.random.shuffle(&mut due);
+        due
+    }
+
+    /// Looks at the comparisons of a bench, where it has enough new executions. Its intervals hold at all looks together.
+    fn look_at(&mut self, at: usize) {
+        let Self { contests, plan, rows, so_far, .. } = self;
+        let contest = &mut contests[at];
+        let pairs = contest.pairs();
+        if contest.why.is_some() || pairs < LEAST_PAIRS || pairs < contest.checked + contest.checked / 20 {
+            return;
+        }
+        contest.checked = pairs;
+        let Some((base, others)) = contest.sides.split_first() else { return };
+        let state = |found: Neighbours| match found.verdict {
+            Verdict::Inconclusive => State::Undecided,
+            _ if !found.is_precise(f64::INFINITY) => State::Undecided,
+            _ if !found.is_precise(plan.precision) => State::Wide,
+            _ => State::Narrow,
+        };
+        let mut least = State::Narrow;
+        for side in others {
+            let found = compare::neighbours(&base.figures, &side.figures, *rows, plan.asked, false);
+            *so_far = found.map(|found| (side.build, found)).or(*so_far);
+            least = least.min(found.map_or(State::Undecided, state));
+        }
+        contest.state = least;
+    }
+
+    /// Finds how much is to be executed at a time, by the base: as much in all builds.
+    fn find_size(&mut self, at: usize) -> Result<(), Halt> {
+        // The first figure has the steps of a clock, and what a first iteration takes more.
+        for _ in 0..2 {
+            let is_told = !matches!(self.builds.harness(), Harness::Template(_));
+            if !is_told || self.contests[at].why.is_some() {
+                return Ok(());
+            }
+            if let Some(figure) = self.execute_side(at, 0)? {
+                self.contests[at].size = self.builds.harness().size(figure);
+            }
+        }
+        Ok(())
+    }
+
+    /// Executes a bench once in each build; with `is_kept` its figures are kept. One that fails is left out from then on.
+    fn execute(&mut self, at: usize, is_kept: bool) -> Result<(), Halt> {
+        if self.contests[at].why.is_some() {
+            return Ok(());
+        }
+        let mut order = std::mem::take(&mut self.contests[at].order);
+        match self.contests[at].pairs() % 2 {
+            0 => self.random.shuffle(&mut order),
+            _ => order.reverse(),
+        }
+        let mut figures = vec![0.0; order.len()];
+        for &side in &order {
+            match self.execute_side(at, side)? {
+                Some(figure) => figures[side] = figure,
+                None => return Ok(()),
+            }
+        }
+        let contest = &mut self.contests[at];
+        contest.order = order;
+        if is_kept {
+            contest.sides.iter_mut().zip(figures).for_each(|(side, figure)| side.figures.push(figure));
+        }
+        Ok(())
+    }
+
+    /// The figure of one execution. None where it failed, which is kept.
+    fn execute_side(&mut self, at: usize, side: usize) -> Result<Option<f64>, Halt> {
+        let Self { builds, executor, plan, watch, contests, began, rounds, so_far, .. } = self;
+        let contest = &mut contests[at];
+        let build = contest.sides[side].build;
+        let within = patience(plan.timeout, contest.sides[side].slowest);
+        let name = &builds.all()[build].name;
+        let what = format!("{} in {name}", contest.name);
+        let mut tick =
+            || watch(&Doing { what: &what, elapsed: began.elapsed(), rounds: *rounds, so_far: *so_far });
+        tick();
+        let Done { figure, took } =
+            builds.one(build, &contest.name, contest.size, within, &mut **executor, &mut tick)?;
+        let slowest = &mut contest.sides[side].slowest;
+        *slowest = (*slowest).max(Some(took));
+        match figure {
+            Ok(figure) => Ok(Some(figure)),
+            Err(why) => {
+                contest.why = Some(format!("{why} (in {name})"));
+                Ok(None)
+            }
+        }
+    }
+
+    fn conclude(self, interrupted: Option<i32>) -> Compared {
+        let Self { builds, plan, contests, rounds, .. } = self;
+        let mut facts = schedule_facts(plan.seed, rounds, false, plan.time, interrupted);
+        let harness = builds.harness();
+        facts.push(("run.statistic".to_owned(), Fact::known(harness.statistic(), harness.name())));
+        let of_build = |number: usize| {
+            let measurements =
+                contests.iter().map(|contest| contest.measurement(harness.name(), number, interrupted));
+            Found { measurements: measurements.collect(), ..Found::default() }
+        };
+        let found = (0..builds.all().len()).map(of_build).collect();
+        Compared { found, facts, lost: vec![None], interrupted }
+    }
+}
+
+impl Contest {
+    fn new(bench: &Bench, builds: &Builds) -> Self {
+        let names: Vec<&str> = bench.builds.iter().map(|build| builds.all()[*build].name.as_str()).collect();
+        let alone =
+            (!bench.is_compared()).then(|| format!("is in {} only", tollgate_model::text::listed(&names)));
+        let side = |build: &usize| Side { build: *build, figures: Vec::new(), slowest: None };
+        Self {
+            name: bench.name.clone(),
+            sides: bench.builds.iter().map(side).collect(),
+            size: Size::FIRST,
+            order: (0..bench.builds.len()).collect(),
+            state: State::Undecided,
+            checked: 0,
+            why: alone,
+        }
+    }
+
+    /// The executions of each build that were kept.
+    fn pairs(&self) -> usize {
+        self.sides.first().map_or(0, |side| side.figures.len())
+    }
+
+    /// What a build's run has of it.
+    fn measurement(&self, suite: &str, build: usize, interrupted: Option<i32>) -> Measurement {
+        let side = self.sides.iter().find(|side| side.build == build);
+        let figures = side.map(|side| side.figures.clone()).unwrap_or_default();
+        let outcome = match (&self.why, side) {
+            (Some(why), Some(_)) if self.is_failure() => Outcome::Failed { error: why.clone() },
+            (Some(why), _) => Outcome::NotMeasured { why: why.clone() },
+            (None, None) => Outcome::NotMeasured { why: "is not in this build".to_owned() },
+            (None, Some(_)) if figures.is_empty() => {
+                let why = if interrupted.is_some() { "was interrupted" } else { "had no time" };
+                Outcome::NotMeasured { why: why.to_owned() }
+            }
+            (None, Some(_)) => {
+                Outcome::Measured(Box::new(Measured::of_executions(BENCHES, Unit::Nanoseconds, figures)))
+            }
+        };
+        Measurement { case: Case::plain(format!("{suite}/{}", self.name)), outcome }
+    }
+
+    /// Whether it was executed and failed.
+    fn is_failure(&self) -> bool {
+        self.sides.iter().any(|side| side.slowest.is_some())
+    }
+}

@@ -1,0 +1,80 @@
+//! A harness that the user describes: a command that lists the benches, one that executes one of them, and where its figure stands.
+
+use tollgate_model::stats;
+use tollgate_model::text::excerpt;
+use tollgate_os::words;
+
+/// What stands for the path of a build, and for the name of a bench.
+const BINARY: &str = "{binary}";
+const BENCH: &str = "{bench}";
+/// What stands for a figure, and its unit in ns.
+const UNITS: [(&str, f64); 4] = [("{ns}", 1.0), ("{us}", 1e3), ("{ms}", 1e6), ("{s}", 1e9)];
+
+/// A harness that the user describes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Template {
+    list: Vec<String>,
+    one: Vec<String>,
+    /// What stands before a figure in its line, and behind it.
+    around: [String; 2],
+    /// The unit of figures, in ns.
+    unit: f64,
+}
+
+impl Template {
+    /// Of the command that lists the benches, a line each; the command that executes one; and a line with its figure, such as `took {ms} ms`.
+    ///
+    /// # Errors
+    /// What is wrong with which option: a sentence.
+    pub fn new(list: &str, one: &str, read: &str) -> Result<Self, String> {
+        let split = |option: &str, line: &str, needed: &[&str]| {
+            let words = words::split(line).map_err(|why| format!("{option} {}: {why}", excerpt(line)))?;
+            match needed.iter().find(|needed| !words.iter().any(|word| word.contains(**needed))) {
+                Some(missing) => Err(format!("{option} {}: it has no {missing}", excerpt(line))),
+                None => Ok(words),
+            }
+        };
+        let figure = UNITS.iter().find_map(|(mark, unit)| Some((read.split_once(mark)?, *unit)));
+        let ((before, behind), unit) = figure.ok_or_else(|| {
+            format!(
+                "--read {}: it has none of {{ns}}, {{us}}, {{ms}} and {{s}}, where the figure stands",
+                excerpt(read)
+            )
+        })?;
+        Ok(Self {
+            list: split("--list", list, &[BINARY])?,
+            one: split("--one", one, &[BINARY, BENCH])?,
+            around: [before, behind].map(str::to_owned),
+            unit,
+        })
+    }
+
+    pub(super) fn list_words(&self, program: &str) -> Vec<String> {
+        self.list.iter().map(|word| word.replace(BINARY, program)).collect()
+    }
+
+    pub(super) fn one_words(&self, program: &str, bench: &str) -> Vec<String> {
+        // In this order, so that a bench whose name has braces stays as it is.
+        let fill = |word: &String| {
+            let pieces: Vec<String> = word.split(BENCH).map(|piece| piece.replace(BINARY, program)).collect();
+            pieces.join(bench)
+        };
+        self.one.iter().map(fill).collect()
+    }
+
+    /// The median of the figures in the output, in ns.
+    pub(super) fn figure(&self, output: &str) -> Result<f64, String> {
+        let figures: Vec<f64> = output.lines().filter_map(|line| self.in_line(line)).collect();
+        let median = stats::median(&figures).map(|median| median * self.unit);
+        median.ok_or_else(|| "has no line in its output that --read describes".to_owned())
+    }
+
+    fn in_line(&self, line: &str) -> Option<f64> {
+        let [before, behind] = &self.around;
+        let (_, rest) = line.split_once(before.as_str())?;
+        let rest = rest.trim_start();
+        let is_part = |c: char| c.is_ascii_digit() || matches!(c, '.' | 'e' | 'E' | '+' | '-');
+        let (figure, rest) = rest.split_at(rest.find(|c: char| !is_part(c)).unwrap_or(rest.len()));
+        rest.trim_start().starts_with(behind.trim()).then(|| figure.parse().ok()).flatten()
+    }
+}

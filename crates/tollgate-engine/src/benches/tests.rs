@@ -1,0 +1,393 @@
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use tollgate_model::compare::{Verdict, neighbours};
+use tollgate_model::traced::Ended;
+use tollgate_model::{Measurement, Outcome};
+
+use super::harness::Size;
+use super::*;
+use crate::random::Random;
+use crate::run::BenchError;
+use crate::versus::executor::Halt;
+use crate::versus::{
+    Compared, Cooled, End, Execution, Executor, How, Input, NotCompared, Order, Output, Rounds,
+};
+
+/// A place that executes nothing: it answers as a harness does.
+struct Mock<A> {
+    answer: A,
+    orders: Vec<Order>,
+    random: Random,
+    /// The user's signal comes after so many executions.
+    interrupted_after: usize,
+}
+
+/// What a program writes, and how it ends.
+type Answer = (String, End);
+
+impl<A: FnMut(&Order, f64) -> Answer> Mock<A> {
+    fn new(answer: A) -> Self {
+        Self { answer, orders: Vec::new(), random: Random::new(7), interrupted_after: usize::MAX }
+    }
+}
+
+impl<A: FnMut(&Order, f64) -> Answer> Executor for Mock<A> {
+    fn execute(&mut self, order: &Order, tick: &mut dyn FnMut()) -> Result<Execution, Halt> {
+        tick();
+        if self.orders.len() >= self.interrupted_after {
+            return Err(Halt::Run(BenchError::Interrupted(2)));
+        }
+        self.orders.push(order.clone());
+        // Up to a thousandth, that of neighbours not alike.
+        let noise = 1.0 + (self.random.next_u64() >> 40) as f64 / (1u64 << 24) as f64 / 1000.0;
+        let (text, end) = (self.answer)(order, noise);
+        let Output::File(file) = &order.output else { panic!("an output that is read") };
+        fs::write(file, text).unwrap();
+        Ok(Execution {
+            end,
+            wall_ns: 10_000_000,
+            user_ns: 0,
+            sys_ns: 0,
+            memory: None,
+            faults: 0,
+            traced: None,
+            said: "thread 'main' panicked\nits last words\n".to_owned(),
+            left: 0,
+        })
+    }
+
+    fn cool(&mut self, _: &[String]) -> Result<Cooled, Halt> {
+        Ok(Cooled::default())
+    }
+}
+
+fn plain_order() -> Order {
+    Order {
+        words: Vec::new(),
+        input: Input::Null,
+        output: Output::Null,
+        processors: Vec::new(),
+        cgroup: None,
+        variables: Vec::new(),
+        how: How::Timed,
+        within: None,
+        keeps: false,
+    }
+}
+
+fn builds(harness: Harness, names: &[&str]) -> Builds {
+    let build = |name: &&str| Build { name: (*name).to_owned(), program: format!("/{name}").into() };
+    Builds::new(harness, names.iter().map(build).collect(), plain_order()).unwrap()
+}
+
+fn ended() -> End {
+    End::Ended(Ended::Exit(0))
+}
+
+fn bench(name: &str) -> Bench {
+    Bench { name: name.to_owned(), builds: vec![0, 1] }
+}
+
+fn plan(benches: Vec<Bench>) -> Plan {
+    Plan {
+        benches,
+        warmups: 1,
+        rounds: Rounds { least: 1, most: 300 },
+        time: Duration::from_secs(60),
+        precision: 0.01,
+        asked: 0.0,
+        timeout: None,
+        seed: 7,
+    }
+}
+
+fn custom(read: &str) -> Template {
+    Template::new("{binary} list", "{binary} run {bench}", read).unwrap()
+}
+
+/// Which build an order is of, by its link.
+fn build_of(order: &Order) -> usize {
+    fs::read_link(&order.words[0]).map_or(9, |program| usize::from(program != Path::new("/old")))
+}
+
+fn outcome<'a>(compared: &'a Compared, build: usize, case: &str) -> &'a Outcome {
+    let is_it = |measurement: &&Measurement| measurement.case.benchmark == case;
+    &compared.found[build].measurements.iter().find(is_it).expect("the case").outcome
+}
+
+fn samples<'a>(compared: &'a Compared, build: usize, case: &str) -> &'a [f64] {
+    outcome(compared, build, case).measured().map_or(&[], |measured| &measured.samples)
+}
+
+/// `words` after the program, with a bench that has everything that matters in a regular expression.
+fn words(harness: &Harness, bench: &str) -> String {
+    harness.one_words("P", bench, Size { sample: 64, number: 20 }).join(" ")
+}
+
+#[test]
+fn each_harness_is_asked_in_its_own_words() {
+    let criterion = words(&Harness::Criterion, "sum/of (2)");
+    assert!(
+        criterion.starts_with("P --bench ") && criterion.ends_with(" --exact --noplot -- sum/of (2)"),
+        "{criterion}"
+    );
+    let divan = words(&Harness::Divan, "ops::inc::t=2");
+    assert!(divan.contains("--sample-size 64 --sample-count 20 --threads 2 --exact -- ops::inc"), "{divan}");
+    assert!(words(&Harness::Divan, "ops::t=x").ends_with("--exact -- ops::t=x"));
+    let go = words(&Harness::Go, "BenchmarkSum/n=1.5");
+    assert!(go.contains(r" -test.bench=^BenchmarkSum$/^n=1\.5$ -test.benchtime=64x -test.count=20 "), "{go}");
+    let google = words(&Harness::GoogleBenchmark, "BM_Sum<int>/10");
+    assert!(google.contains(" --benchmark_filter=^BM_Sum<int>/10$ --benchmark_min_time=0.001 "), "{google}");
+    let own = Harness::Template(Box::new(custom("{ns}")));
+    assert_eq!(own.one_words("P", "a {binary} b", Size::FIRST), ["P", "run", "a {binary} b"]);
+}
+
+#[test]
+fn lists_of_each_harness_are_read() {
+    let of = |harness: &Harness, text: &str| harness.listed(text).join("|");
+    let criterion = include_str!("recorded/criterion-list.txt");
+    assert_eq!(of(&Harness::Criterion, criterion), "work 1000|sum/of/upto/10|sum/of/upto/100|sort");
+    let google = include_str!("recorded/gbench-list.txt");
+    assert_eq!(of(&Harness::GoogleBenchmark, google), "BM_Work|BM_Sum/10|BM_Sum/100|BM_Sort|BM_Bad");
+    let divan = include_str!("recorded/divan-list.txt");
+    let benches = of(&Harness::Divan, divan);
+    assert!(
+        benches.starts_with(
+            "ops::memchr|ops::sort|ops::sum::100|ops::sum::1000|ops::work|ops::named group::inc::t=1|"
+        ),
+        "{benches}"
+    );
+    assert!(benches.ends_with("|ops::nested::fill::u64::8|ops::nested::fill::u64::64"), "{benches}");
+    // A bench writes what it likes, and an ignored one is no bench.
+    let noisy = "ops\n├─ a\nhello\n├─ b  (ignored)\n╰─ c\n\nother\n╰─ d\n";
+    assert_eq!(of(&Harness::Divan, noisy), "ops::a|ops::c|other::d");
+    let go = include_str!("recorded/go-list.txt");
+    let name = |line: &str| reading::go_name(line, "-2");
+    let names: Vec<String> = go.lines().filter_map(name).collect();
+    assert_eq!(
+        names,
+        ["BenchmarkWork", "BenchmarkSum/n=10", "BenchmarkSum/n=100", "BenchmarkSort", "BenchmarkMap"]
+    );
+    assert_eq!(reading::go_name("BenchmarkA/size-8 ", "").as_deref(), Some("BenchmarkA/size-8"));
+}
+
+#[test]
+fn figures_of_each_harness_are_read() {
+    let nowhere = Path::new("/nonexistent");
+    let of = |harness: &Harness, text: &str| harness.figure(text, nowhere).map(|figure| figure.ns);
+    assert_eq!(of(&Harness::Divan, include_str!("recorded/divan-one.txt")), Ok(38.34));
+    assert_eq!(of(&Harness::Divan, include_str!("recorded/divan-counters.txt")), Ok(2879.0));
+    let go = of(&Harness::Go, include_str!("recorded/go-one.txt")).unwrap();
+    assert!((50.0..500.0).contains(&go), "{go}");
+    assert_eq!(of(&Harness::Go, "BenchmarkA-2 hello\n  3\t 12.5 ns/op\t 3 B/op\nPASS\n"), Ok(12.5));
+    let google = of(&Harness::GoogleBenchmark, include_str!("recorded/gbench-one.json")).unwrap();
+    assert!((8.0..12.0).contains(&google), "{google}");
+    assert_eq!(
+        of(&Harness::GoogleBenchmark, include_str!("recorded/gbench-error.json")),
+        Err("failed: no such file".to_owned())
+    );
+    let results =
+        tempfile_with("sum_of/upto/10/new/sample.json", include_str!("recorded/criterion-sample.json"));
+    let criterion = Harness::Criterion.figure("", results.path()).unwrap().ns;
+    assert!((20.8..20.9).contains(&criterion), "{criterion}");
+    for (read, line) in
+        [("took {ms} ms", "1: took 0.00125ms"), ("{ns}", " 1250 "), ("t={us}", "t=1.25e0 (us)")]
+    {
+        assert_eq!(custom(read).figure(&format!("noise\n{line}\n")), Ok(1250.0), "{read}");
+    }
+}
+
+fn tempfile_with(name: &str, text: &str) -> tollgate_os::private::PrivateDirectory {
+    let made = tollgate_os::private::PrivateDirectory::temporary().unwrap();
+    let file = made.path().join(name);
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(file, text).unwrap();
+    made
+}
+
+/// Whatever a build answers, it is a sentence.
+#[test]
+fn answers_that_are_none_are_said() {
+    let nowhere = Path::new("/nonexistent");
+    let hostile = [
+        "",
+        "{\n",
+        "{\n}",
+        "│││││",
+        "╰─ a  1 ns │ 1 ns │ NaN ns │ 1 ns │ 3 │ 3",
+        "x ns/op",
+        "-5 ns/op",
+        "├─ ",
+        "1e999 ns/op",
+    ];
+    let own = Harness::Template(Box::new(custom("{s} s")));
+    for harness in [Harness::Criterion, Harness::Divan, Harness::Go, Harness::GoogleBenchmark, own] {
+        for text in hostile {
+            let why = harness.figure(text, nowhere).unwrap_err();
+            assert!(why.contains(' ') && !why.ends_with('.'), "{why}");
+            let _ = harness.listed(text);
+        }
+    }
+    for spoiled in ["[]", "{\"times\":[1.0],\"iters\":[]}", "{\"times\":[1],\"iters\":[0]}", "no"] {
+        let results = tempfile_with("a/new/sample.json", spoiled);
+        assert!(Harness::Criterion.figure("", results.path()).is_err(), "{spoiled}");
+    }
+    let template = |list: &str, one: &str, read: &str| Template::new(list, one, read).unwrap_err();
+    assert!(template("x", "{binary} {bench}", "{ns}").starts_with("--list x: it has no {binary}"));
+    assert!(template("{binary}", "{binary}", "{ns}").contains("has no {bench}"));
+    assert!(template("{binary}", "{binary} {bench}", "x").contains("--read x: it has none of {ns}"));
+    assert!(template("{binary} 'x", "{binary} {bench}", "{ns}").starts_with("--list {binary} 'x: "));
+}
+
+#[test]
+fn a_program_is_recognised_by_the_texts_in_it() {
+    let of = |text: &str| {
+        let made = tempfile_with("program", text);
+        Harness::of_program(&made.path().join("program"))
+    };
+    // Across the end of a piece that is searched.
+    let far = format!("{}DIVAN_SAMPLE_COUNT", "D".repeat((1 << 20) - 5));
+    assert_eq!(of(&far), Ok(Harness::Divan));
+    assert_eq!(of("a CRITERION_HOME b"), Ok(Harness::Criterion));
+    assert_eq!(of("libbenchmark.so.1"), Ok(Harness::GoogleBenchmark));
+    assert_eq!(of("test.benchtime"), Ok(Harness::Go));
+    assert!(of("").unwrap_err().contains("--list and --one describe another"));
+    assert!(
+        of("CRITERION_HOME DIVAN_SAMPLE_COUNT")
+            .unwrap_err()
+            .contains("criterion and divan; --harness decides")
+    );
+    let why = Harness::of_program(Path::new("/dev/zero")).unwrap_err();
+    assert!(why.contains("is a device"), "{why}");
+    assert!(Harness::of_program(Path::new("/nonexistent")).unwrap_err().starts_with("cannot be read: "));
+}
+
+#[test]
+fn a_changed_bench_is_found_and_equal_ones_are_the_same() {
+    let own = Harness::Template(Box::new(custom("{ns}")));
+    let builds = builds(own, &["old", "new"]);
+    let mut mock = Mock::new(|order: &Order, noise: f64| {
+        let is_slower = order.words[2] == "b" && build_of(order) == 1;
+        (format!("{}", 1000.0 * noise * if is_slower { 1.03 } else { 1.0 }), ended())
+    });
+    let plan = plan(["a", "b", "c"].map(bench).into());
+    let compared = measure(&builds, &mut mock, &plan, &mut |_| {}).unwrap();
+    let verdict = |case: &str| {
+        let [base, other] = [0, 1].map(|build| samples(&compared, build, case));
+        assert_eq!(base.len(), other.len());
+        neighbours(base, other, 3, 0.0, false).unwrap().verdict
+    };
+    assert_eq!(
+        ["custom/a", "custom/b", "custom/c"].map(verdict),
+        [Verdict::Same, Verdict::Slower, Verdict::Same]
+    );
+    assert!(mock.orders.len() < 3 * 2 * 100, "it ends where all is decided: {}", mock.orders.len());
+    // Neighbours are of one bench, and each build leads as often as it follows.
+    let pairs: Vec<&[Order]> = mock.orders.chunks(2).collect();
+    assert!(
+        pairs.iter().all(|pair| pair[0].words[2] == pair[1].words[2] && pair[0].words[0] != pair[1].words[0])
+    );
+    let leads = pairs.iter().filter(|pair| pair[0].words[0].ends_with("build-000")).count();
+    assert!(leads.abs_diff(pairs.len() / 2) <= pairs.len() / 5, "{leads} of {}", pairs.len());
+    // Nothing but the link tells an execution which build it is.
+    let lengths = |order: &Order| {
+        let variable = order.variables.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>();
+        (order.words.iter().map(String::len).sum::<usize>(), variable)
+    };
+    assert!(mock.orders.windows(2).all(|two| lengths(&two[0]) == lengths(&two[1])));
+    let homes = |order: &Order| order.variables[0].1.clone();
+    assert!(mock.orders.windows(2).all(|two| homes(&two[0]) != homes(&two[1])), "each has a fresh home");
+}
+
+#[test]
+fn a_bench_that_fails_or_is_in_one_build_is_left_out_with_its_reason() {
+    let own = Harness::Template(Box::new(custom("{ns}")));
+    let builds = builds(own, &["old", "new"]);
+    let mut mock = Mock::new(|order: &Order, noise: f64| match (order.words[2].as_str(), build_of(order)) {
+        ("panics", 1) => (String::new(), End::Ended(Ended::Exit(101))),
+        ("hangs", 0) => (String::new(), End::OutOfTime),
+        ("mute", _) => ("nothing".to_owned(), ended()),
+        _ => (format!("{}", 1000.0 * noise), ended()),
+    });
+    let mut benches: Vec<Bench> = ["a", "panics", "hangs", "mute"].map(bench).into();
+    benches.push(Bench { name: "gone".to_owned(), builds: vec![0] });
+    benches.push(Bench { name: "added".to_owned(), builds: vec![1] });
+    let plan = Plan { timeout: Some(Duration::from_secs(2)), ..plan(benches) };
+    let compared = measure(&builds, &mut mock, &plan, &mut |_| {}).unwrap();
+    assert!(samples(&compared, 1, "custom/a").len() >= 16);
+    let why = |case: &str| match outcome(&compared, 0, case) {
+        Outcome::Failed { error } => format!("failed: {error}"),
+        Outcome::NotMeasured { why } => why.clone(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(why("custom/panics"), "failed: ended with exit status 101: its last words (in new)");
+    assert!(why("custom/hangs").contains("took longer than 2.0 s; --timeout gives it more"));
+    assert!(why("custom/mute").contains("no line in its output that --read describes"));
+    assert_eq!([why("custom/gone"), why("custom/added")], ["is in old only", "is in new only"]);
+    let executed: BTreeMap<&str, usize> = mock.orders.iter().fold(BTreeMap::new(), |mut counts, order| {
+        *counts.entry(order.words[2].as_str()).or_default() += 1;
+        counts
+    });
+    assert!(
+        executed["panics"] <= 2 && executed["hangs"] <= 2 && !executed.contains_key("gone"),
+        "{executed:?}"
+    );
+}
+
+#[test]
+fn divan_makes_as_many_iterations_in_each_build() {
+    let builds = builds(Harness::Divan, &["old", "new"]);
+    let mut mock = Mock::new(|_: &Order, noise: f64| {
+        (format!("╰─ a  9 ns │ 9 ns │ {:.1} ns │ 9 ns │ 20 │ 1280\n", 50.0 * noise), ended())
+    });
+    let plan = Plan { rounds: Rounds::exactly(3), ..plan(vec![bench("ops::a")]) };
+    let compared = measure(&builds, &mut mock, &plan, &mut |_| {}).unwrap();
+    assert_eq!(samples(&compared, 0, "divan/ops::a").len(), 3);
+    let size = |order: &Order| order.words[4..8].join(" ");
+    assert_eq!(size(&mock.orders[0]), "--sample-size 1 --sample-count 3");
+    let of = |harness: &Harness, ns: f64| (harness.size(ns).sample, harness.size(ns).number);
+    assert_eq!([2.0, 1e6, 3e9].map(|ns| of(&Harness::Go, ns)), [(200_000, 25), (1, 10), (1, 1)]);
+    assert_eq!([0.5, 50e3, 3e9].map(|ns| of(&Harness::Divan, ns)), [(10_000, 500), (1, 200), (1, 1)]);
+    assert_eq!([2.0, 1e6].map(|ns| of(&Harness::Criterion, ns).1), [40, 10]);
+    assert_eq!([2.0, 1e6, 3e9].map(|ns| of(&Harness::GoogleBenchmark, ns).1), [20, 10, 1]);
+    let sizes: Vec<String> = mock.orders[2..].iter().map(size).collect();
+    assert!(sizes.iter().all(|size| *size == sizes[0] && size.starts_with("--sample-size 4")), "{sizes:?}");
+}
+
+#[test]
+fn what_was_timed_before_the_signal_is_kept() {
+    let own = Harness::Template(Box::new(custom("{ns}")));
+    let builds = builds(own, &["old", "new"]);
+    let mut mock = Mock::new(|_: &Order, noise: f64| (format!("{}", 1000.0 * noise), ended()));
+    mock.interrupted_after = 15;
+    let compared = measure(&builds, &mut mock, &plan(vec![bench("a")]), &mut |_| {}).unwrap();
+    assert_eq!(compared.interrupted, Some(2));
+    assert_eq!([0, 1].map(|build| samples(&compared, build, "custom/a").len()), [6, 6]);
+}
+
+#[test]
+fn a_list_that_ended_badly_is_said() {
+    let builds = builds(Harness::Go, &["old"]);
+    let mut list = |text: &str, status: i32| {
+        let text = text.to_owned();
+        let mut mock = Mock::new(move |_: &Order, _| (text.clone(), End::Ended(Ended::Exit(status))));
+        builds.list(0, None, &mut mock, &mut || {})
+    };
+    assert_eq!(list("BenchmarkA 1 3 ns/op\nBenchmarkA 1 3 ns/op\n", 0).unwrap(), ["BenchmarkA"]);
+    assert_eq!(list("BenchmarkA\n--- FAIL: BenchmarkA\n", 1).unwrap(), ["BenchmarkA"]);
+    let why =
+        |text: &str, status: i32, list: &mut dyn FnMut(&str, i32) -> Result<Vec<String>, NotCompared>| {
+            list(text, status).unwrap_err().to_string()
+        };
+    let ended = why("panic: x", 2, &mut list);
+    assert!(
+        ended.starts_with("old, asked for its benches by -test.run=^$ ")
+            && ended.ends_with("ended with exit status 2"),
+        "{ended}"
+    );
+    let none = why("usage: x\n", 0, &mut list);
+    assert!(none.contains("old lists no bench") && none.ends_with("it wrote: usage: x"), "{none}");
+}

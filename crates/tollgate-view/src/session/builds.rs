@@ -1,0 +1,109 @@
+//! Builds whose benches alternated: what is said of them in the place of environments.
+
+use std::collections::HashSet;
+
+use tollgate_model::Run;
+use tollgate_model::text::listed;
+use tollgate_output::figures::count;
+
+use super::{Member, Session};
+use crate::comparison::{self, Comparison, Row};
+use crate::facts;
+
+/// Benches that a sentence names.
+const MOST_NAMED: usize = 4;
+
+/// The harness of the benches of a session; None of other sessions.
+pub(super) fn harness<'a>(session: &Session<'a>) -> Option<&'a str> {
+    harness_of(session.members.first()?.summary.run)
+}
+
+pub(crate) fn harness_of(run: &Run) -> Option<&str> {
+    comparison::command(run)?.harness.as_deref()
+}
+
+/// The head of a screen: `5 benches of divan`, `2 builds`.
+pub(super) fn head(session: &Session, harness: &str) -> [String; 2] {
+    let benches = session.members.iter().map(|member| member.summary.measured().count()).max().unwrap_or(0);
+    let builds = count(session.members.len(), "build", "builds");
+    [format!("{} of {harness}", count(benches, "bench", "benches")), builds]
+}
+
+/// What is said beneath all comparisons: what a figure is, what may lie behind a change, and what is left out, each a paragraph. Nothing of
+/// environments.
+pub(super) fn notes(session: &Session) -> Vec<String> {
+    let Some(base) = session.members.first().filter(|_| harness(session).is_some()) else {
+        return Vec::new();
+    };
+    let statistic = facts::text(&base.summary.run.facts, facts::STATISTIC);
+    let statistic = statistic.map(|what| format!("Figure of an execution: {what}."));
+    let is_changed = |comparison: &Comparison| !comparison.changed().is_empty();
+    let layout = match control(session) {
+        Some(control) => within(session, control),
+        None => session.comparisons.iter().any(is_changed).then(|| LAYOUT.to_owned()),
+    };
+    statistic.into_iter().chain(layout).chain(left_out(session)).collect()
+}
+
+/// The base's code at other addresses, compared with the base, where there is such a build.
+fn control<'s, 'a>(session: &'s Session<'a>) -> Option<&'s Comparison<'a>> {
+    let place = facts::number(&session.members.first()?.summary.run.facts, facts::CONTROL)?;
+    let is_it = |member: &Member| f64::from(member.part.place) == place;
+    session.others().find(|(member, _)| is_it(member)).map(|(_, comparison)| comparison)
+}
+
+/// The changes that may be those of addresses alone.
+fn within(session: &Session, control: &Comparison) -> Option<String> {
+    let reach = |row: &Row| {
+        let interval = control.row(row.case())?.result.interval?;
+        Some(interval.low.ln().abs().max(interval.high.ln().abs()))
+    };
+    let others = session.comparisons.iter().filter(|comparison| !std::ptr::eq(*comparison, control));
+    let changed = others.flat_map(Comparison::changed);
+    let changed = changed.filter(|row| reach(row).is_some_and(|reach| row.size() <= reach));
+    let mut cases: Vec<String> = changed.map(|row| row.case().to_string()).collect();
+    cases.dedup();
+    (!cases.is_empty()).then(|| {
+        let cases = few(cases);
+        format!("No larger than what the control may differ by, whose code has other addresses: {cases}.")
+    })
+}
+
+/// The first names, and how many more there are.
+fn few(mut names: Vec<String>) -> String {
+    let more = names.len().saturating_sub(MOST_NAMED);
+    names.truncate(MOST_NAMED);
+    names.extend((more > 0).then(|| format!("{more} more")));
+    listed(&names)
+}
+
+/// What else than a bench's own code may have changed it.
+const LAYOUT: &str = "Code that a linker moved may change by some percent without a change of its own: --control BUILD, the base built \
+    with other addresses, shows by how much (docs/benches.md).";
+
+/// The benches without a figure, by the reason.
+fn left_out(session: &Session) -> Vec<String> {
+    let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
+    let mut known = HashSet::new();
+    for measurement in session.members.iter().flat_map(|member| &member.summary.run.measurements) {
+        // One reason of a bench is enough.
+        let Some(why) = measurement.outcome.why().filter(|_| known.insert(&measurement.case)) else {
+            continue;
+        };
+        let case = measurement.case.to_string();
+        match reasons.iter_mut().find(|(known, _)| known == why) {
+            Some((_, cases)) => cases.push(case),
+            None => reasons.push((why.to_owned(), vec![case])),
+        }
+    }
+    reasons.into_iter().map(|(why, cases)| format!("Left out: {}: {why}.", few(cases))).collect()
+}
+
+/// Where the rest is.
+pub(super) fn more(session: &Session) -> String {
+    let label = session.members.first().and_then(|member| member.summary.run.label.as_ref());
+    match label {
+        Some(label) => format!("More: tollgate show {label} --all | tollgate report {label}"),
+        None => "More: --all; --format json; --label NAME keeps it for show, compare, report".to_owned(),
+    }
+}

@@ -1,0 +1,290 @@
+//! The benches of builds, `versus --bench`: which builds and benches are meant, and what becomes of them.
+
+use std::collections::HashSet;
+use std::path::{Component, Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use tollgate_engine::Random;
+use tollgate_engine::benches::{Bench, Build, Builds, Harness, Plan, Template, is_nameable, measure};
+use tollgate_engine::versus::{Compared, Doing, Executor, How, Input, NotCompared, Order, Output};
+use tollgate_model::Fact;
+use tollgate_model::text::{clean, excerpt, listed};
+use tollgate_model::versus::Command;
+use tollgate_suites::wildcard;
+use tollgate_view::facts;
+
+use super::places::{self, Executed};
+use super::progress::Shown;
+use super::{TIME, rounds};
+use crate::args::versus::{BenchArgs, HarnessName, VersusArgs};
+use crate::failure::Failure;
+use crate::say;
+
+/// The time of a bench, where no time is asked for and there are many.
+const TIME_OF_EACH: Duration = Duration::from_secs(4);
+/// Names of benches in a message.
+const MOST_NAMED: usize = 8;
+
+/// Executes the benches of the builds that were asked for. With each build as a run keeps it.
+///
+/// # Errors
+/// Builds without a harness, of unequal ones, or without a common bench; patterns that match nothing; what stops every execution.
+pub fn execute(args: &VersusArgs, began: SystemTime) -> Result<(Executed, Vec<Command>), Failure> {
+    let (mut paths, patterns) = arguments(&args.commands)?;
+    let control = args.bench.control.as_ref().map(|_| paths.len());
+    paths.extend(args.bench.control.clone());
+    let harness = harness(&args.bench, &paths)?;
+    let names = names(args, &paths)?;
+    let kept = paths.iter().zip(&names).map(|(path, name)| kept(path, name, &harness)).collect();
+    let programs = paths.iter().map(|path| std::path::absolute(path)).collect::<Result<Vec<_>, _>>();
+    let programs = programs.map_err(|why| Failure::input(format!("the working directory: {why}")))?;
+    let all = names.into_iter().zip(programs).map(|(name, program)| Build { name, program });
+    let builds = Builds::new(harness, all.collect(), order(args)).map_err(Failure::input)?;
+    let mut refused = None;
+    let executed = places::here(began, |executor| {
+        let lists = lists(&builds, args, executor)?;
+        let mut compared = match plan(args, &builds, &lists, &patterns) {
+            Ok(plan) => timed(args, &builds, &plan, executor)?,
+            Err(failure) => {
+                refused = Some(failure);
+                Compared::default()
+            }
+        };
+        let control = control.map(|place| Fact::known(place as i64, "--control"));
+        compared.facts.extend(control.map(|control| (facts::CONTROL.to_owned(), control)));
+        Ok(compared)
+    })?;
+    refused.map_or(Ok((executed, kept)), Err)
+}
+
+fn timed(
+    args: &VersusArgs,
+    builds: &Builds,
+    plan: &Plan,
+    executor: &mut dyn Executor,
+) -> Result<Compared, NotCompared> {
+    let mut shown = Shown::new(plan.time, plan.rounds, !args.result.quiet);
+    let compared = measure(builds, executor, plan, &mut |doing: &Doing| shown.update(doing));
+    shown.end();
+    compared
+}
+
+/// The builds and the patterns among the arguments: the first two are builds, and each later one that is the path of a file, with a slash.
+fn arguments(given: &[String]) -> Result<(Vec<PathBuf>, Vec<String>), Failure> {
+    let is_build = |(at, argument): (usize, &String)| {
+        at < 2 || (argument.contains('/') && Path::new(argument).is_file())
+    };
+    let (mut builds, mut patterns) = (Vec::new(), Vec::new());
+    for (at, argument) in given.iter().enumerate() {
+        match is_build((at, argument)) {
+            true => builds.push(PathBuf::from(argument)),
+            false => patterns.push(argument.clone()),
+        }
+    }
+    match builds.len() {
+        0 | 1 => Err(Failure::input("--bench compares builds, and there is one; name the old and the new")),
+        number if number > MOST_BUILDS => Err(Failure::input(format!(
+            "{number} builds are too many for one comparison; at most {MOST_BUILDS}"
+        ))),
+        _ => Ok((builds, patterns)),
+    }
+}
+
+/// As many as a session has places.
+const MOST_BUILDS: usize = tollgate_model::run::MAX_ENVIRONMENTS as usize;
+
+/// The harness that all builds have.
+fn harness(args: &BenchArgs, builds: &[PathBuf]) -> Result<Harness, Failure> {
+    let wrong = |build: &Path, why: String| Failure::input(format!("{} {why}", build.display()));
+    if let (Some(list), Some(one)) = (&args.list, &args.one) {
+        let template = Template::new(list, one, &args.read).map_err(Failure::input)?;
+        return Ok(Harness::Template(Box::new(template)));
+    }
+    if let Some(name) = args.harness {
+        return Ok(name.into());
+    }
+    let found: Vec<Harness> = builds
+        .iter()
+        .map(|build| Harness::of_program(build).map_err(|why| wrong(build, why)))
+        .collect::<Result<_, _>>()?;
+    let other = found.iter().zip(builds).find(|(harness, _)| **harness != found[0]);
+    match other {
+        None => Ok(found[0].clone()),
+        Some((other, build)) => Err(Failure::input(format!(
+            "{} has benches of {}, {} of {}; builds of one harness can be compared",
+            builds[0].display(),
+            found[0].name(),
+            build.display(),
+            other.name()
+        ))),
+    }
+}
+
+impl From<HarnessName> for Harness {
+    fn from(name: HarnessName) -> Self {
+        match name {
+            HarnessName::Criterion => Self::Criterion,
+            HarnessName::Divan => Self::Divan,
+            HarnessName::Go => Self::Go,
+            HarnessName::Gbench => Self::GoogleBenchmark,
+        }
+    }
+}
+
+/// The names of the builds: those of the user, or the ends of their paths, as long as they need to be to differ.
+fn names(args: &VersusArgs, builds: &[PathBuf]) -> Result<Vec<String>, Failure> {
+    let given = &args.parameters.command_name;
+    if given.len() > builds.len() {
+        let [given, number] = [given.len(), builds.len()];
+        return Err(Failure::input(format!("--command-name is there {given} times, for {number} builds")));
+    }
+    let end = |path: &PathBuf, most: usize| {
+        let parts: Vec<Component> = path.components().collect();
+        let end: PathBuf = parts[parts.len().saturating_sub(most)..].iter().collect();
+        clean(&end.display().to_string()).into_owned()
+    };
+    let ends = |most: usize| builds.iter().map(|path| end(path, most)).collect::<Vec<_>>();
+    let differ = |names: &[String]| names.iter().collect::<HashSet<_>>().len() == names.len();
+    let longest = builds.iter().map(|path| path.components().count()).max().unwrap_or(1);
+    let names = (1..=longest).map(ends).find(|names| differ(names)).unwrap_or_else(|| ends(longest));
+    Ok(names.into_iter().enumerate().map(|(at, name)| given.get(at).cloned().unwrap_or(name)).collect())
+}
+
+fn kept(build: &Path, name: &str, harness: &Harness) -> Command {
+    Command {
+        line: build.display().to_string(),
+        name: Some(name.to_owned()),
+        parameters: Default::default(),
+        shell: None,
+        is_corrected: false,
+        failed: Vec::new(),
+        cold: None,
+        harness: Some(harness.name().to_owned()),
+    }
+}
+
+/// How benches are executed, beside their words.
+fn order(args: &VersusArgs) -> Order {
+    Order {
+        words: Vec::new(),
+        input: Input::Null,
+        output: Output::Null,
+        processors: args.conditions.processor.clone(),
+        cgroup: args.conditions.cgroup.clone(),
+        variables: Vec::new(),
+        how: How::Timed,
+        within: None,
+        keeps: false,
+    }
+}
+
+/// The benches of each build.
+fn lists(
+    builds: &Builds,
+    args: &VersusArgs,
+    executor: &mut dyn Executor,
+) -> Result<Vec<Vec<String>>, NotCompared> {
+    let of = |number| builds.list(number, args.length.timeout, &mut *executor, &mut || {});
+    (0..builds.all().len()).map(of).collect()
+}
+
+/// What is executed, and for how long.
+fn plan(
+    args: &VersusArgs,
+    builds: &Builds,
+    lists: &[Vec<String>],
+    patterns: &[String],
+) -> Result<Plan, Failure> {
+    let benches = chosen(all(lists), patterns, builds.harness().name())?;
+    let compared = benches.iter().filter(|bench| bench.is_compared()).count();
+    if compared == 0 {
+        let names: Vec<&str> = builds.all().iter().map(|build| build.name.as_str()).collect();
+        let benches: Vec<_> = benches.iter().map(|bench| excerpt(&bench.name)).take(MOST_NAMED).collect();
+        return Err(Failure::input(format!(
+            "{} have no bench in common that was asked for; there are {}",
+            listed(&names),
+            listed(&benches)
+        )));
+    }
+    let usual = TIME.max(TIME_OF_EACH.saturating_mul(u32::try_from(compared).unwrap_or(u32::MAX)));
+    let is_counted = args.length.runs.is_some();
+    Ok(Plan {
+        benches,
+        warmups: args.length.warmup,
+        rounds: rounds(&args.length)?,
+        time: args.length.time.unwrap_or(if is_counted { Duration::MAX } else { usual }),
+        precision: args.length.precision,
+        asked: args.result.threshold.unwrap_or(0.0),
+        timeout: args.length.timeout,
+        seed: Random::seed(),
+    })
+}
+
+/// The benches of all builds, those of the base first.
+fn all(lists: &[Vec<String>]) -> Vec<Bench> {
+    let mut benches: Vec<Bench> = Vec::new();
+    let mut places = std::collections::HashMap::new();
+    for (build, list) in lists.iter().enumerate() {
+        for name in list {
+            let at = *places.entry(name).or_insert(benches.len());
+            match benches.get_mut(at) {
+                Some(known) => known.builds.push(build),
+                None => benches.push(Bench { name: name.clone(), builds: vec![build] }),
+            }
+        }
+    }
+    benches
+}
+
+/// Those that match any of the patterns.
+fn chosen(mut benches: Vec<Bench>, patterns: &[String], harness: &str) -> Result<Vec<Bench>, Failure> {
+    let (fit, unfit): (Vec<Bench>, Vec<Bench>) =
+        benches.drain(..).partition(|bench| is_nameable(&bench.name));
+    for bench in unfit {
+        let name = excerpt(&bench.name).into_owned();
+        say::say(&format!("{name} is left out: its name is longer than 200 bytes or has control characters"));
+    }
+    let is_meant = |pattern: &String, bench: &Bench| matches(pattern, &bench.name, harness);
+    if let Some(pattern) = patterns.iter().find(|pattern| !fit.iter().any(|bench| is_meant(pattern, bench))) {
+        let names: Vec<_> = fit.iter().map(|bench| excerpt(&bench.name)).take(MOST_NAMED).collect();
+        let more = fit.len().saturating_sub(MOST_NAMED);
+        let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+        let pattern = excerpt(pattern);
+        return Err(Failure::input(format!(
+            "no bench matches {pattern}; there are {}{more}",
+            listed(&names)
+        )));
+    }
+    let is_chosen =
+        |bench: &Bench| patterns.is_empty() || patterns.iter().any(|pattern| is_meant(pattern, bench));
+    Ok(fit.into_iter().filter(is_chosen).collect())
+}
+
+/// Whether a pattern means a bench: a part of its name, or with `*` the whole, with its harness before it or without.
+fn matches(pattern: &str, bench: &str, harness: &str) -> bool {
+    match pattern.contains('*') {
+        true => wildcard(pattern, bench) || wildcard(pattern, &format!("{harness}/{bench}")),
+        false => format!("{harness}/{bench}").contains(pattern),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_are_parts_of_names_or_whole_ones() {
+        let of = |pattern: &str| matches(pattern, "ops::sum::100", "divan");
+        assert!(of("sum") && of("ops::*") && of("divan/ops::sum") && of("*::100"));
+        assert!(!of("sum*") && !of("sums"));
+    }
+
+    #[test]
+    fn benches_of_several_builds_are_joined() {
+        let list = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let joined = all(&[list(&["a", "b"]), list(&["b", "c"]), list(&["b"])]);
+        let joined: Vec<(&str, &[usize])> =
+            joined.iter().map(|bench| (bench.name.as_str(), bench.builds.as_slice())).collect();
+        assert_eq!(joined, [("a", &[0][..]), ("b", &[0, 1, 2]), ("c", &[1])]);
+    }
+}
