@@ -22,6 +22,8 @@ pub struct Quantity {
     case: String,
     /// Of the cases that match, the one with the nth smallest value of a parameter, from 0.
     nth: Option<(String, usize)>,
+    /// A note that the case must have, and why there is no figure where it has it not.
+    noted: Option<(String, String)>,
     /// The estimator of its samples.
     by: By,
     /// Of a command: `real`, `user`, `sys` or `waiting`.
@@ -264,6 +266,11 @@ impl Quantity {
                 return Err(Missing::because(format!("{} is {}: {why}", row.case, status.name())));
             }
         };
+        if let Some((note, why)) = &self.noted
+            && !figures.measured.notes.contains(note)
+        {
+            return Err(Missing::because(why));
+        }
         if !figures.is_estimate() {
             return Err(Missing::because(format!(
                 "{} was executed by an emulator, whose times are no latencies",

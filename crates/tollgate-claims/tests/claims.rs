@@ -12,7 +12,7 @@ use std::path::Path;
 use machines::MACHINES;
 use sessions::{host, runs};
 use tollgate_claims::{Cell, Config, Document, Experiment, Known, Told, page, told};
-use tollgate_model::{Case, Facts, Run};
+use tollgate_model::{Case, Facts, Outcome, Run};
 use tollgate_suites::{Extent, Size};
 use tollgate_view::summary::Summary;
 
@@ -302,4 +302,22 @@ fn a_text_that_is_no_experiment_says_what_is_wrong() {
     assert!(why("{}").contains("missing field"));
     assert!(why(&of(r#"[["1", {"cases": "entry/syscall"}]]"#)).contains("Cell"));
     assert!(why("").contains("EOF"));
+}
+
+/// A figure of one instruction is none of another one that the processor has in its place.
+#[test]
+fn a_case_that_enters_otherwise_has_no_figure() {
+    let holds = r#"[{"what": "w", "of": {"case": "entry/compat-fast", "noted": ["enters by sysenter", "no SYSENTER here"]}, "at_most": 1000}]"#;
+    let entering_by = |instruction: &str| {
+        let mut run = run(&[("entry/compat-fast", 100.0)]);
+        for measurement in &mut run.measurements {
+            if let Outcome::Measured(measured) = &mut measurement.outcome {
+                measured.notes = vec![format!("enters by {instruction}")];
+            }
+        }
+        judged(holds, &[run])
+    };
+    let (verdict, because) = entering_by("syscall");
+    assert!(verdict != "holds" && because.contains("no SYSENTER here"), "{verdict}: {because}");
+    assert_eq!(entering_by("sysenter").0, "holds");
 }
