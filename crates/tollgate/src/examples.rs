@@ -71,10 +71,6 @@ pub fn of(verb: &str) -> Examples {
                 "Compare a command in two environments",
             ),
             (
-                "tollgate versus -L jobs 1,2,4 'make -j{jobs}' -p 'make clean'",
-                "Compare a build with 1, 2 and 4 jobs",
-            ),
-            (
                 "tollgate versus --bench old/bench new/bench sort",
                 "Compare the benches of two builds (criterion, divan, Go, Google Benchmark) that have sort in their names",
             ),

@@ -44,19 +44,19 @@ const GO: &str = r#"# test.benchtime
 cpu=${*##*-test.cpu=}; cpu=${cpu%% *}; suffix=-$cpu; [ "$cpu" = 1 ] && suffix=
 case "$*" in
   "-test.run=^$ -test.bench=. -test.benchtime=1x -test.cpu="*)
-    printf 'goos: linux\nBenchmarkSum/a%s \t 1\t 12.0 ns/op\nBenchmarkb%s\t 1\t 12 ns/op\nPASS\n' $suffix $suffix; exit;;
+    printf 'goos: linux\nBenchmarkSum/a%s \t 1\t 12.0 ns/op\nBenchmarkb%s\t 1\t 12 ns/op\nPASS\n' "$suffix" "$suffix"; exit;;
   "-test.run=^$ -test.bench=^BenchmarkSum$/^a$ "*) name=a;;
   "-test.run=^$ -test.bench=^Benchmarkb$ "*) name=b;;
   *) echo "unknown: $*" >&2; exit 2;;
 esac
-for time in 3 2 9; do printf 'Benchmark%s%s \t 1000\t %s ns/op\t 8 B/op\n' $name $suffix "$(ns $name)$time"; done
+for time in 3 2 9; do printf 'Benchmark%s%s \t 1000\t %s ns/op\t 8 B/op\n' $name "$suffix" "$(ns $name)$time"; done
 "#;
 
 const GBENCH: &str = r#"# benchmark_list_tests
 case "$*" in
   --benchmark_list_tests) printf 'BM_a\nBM_b\n'; exit;;
-  "--benchmark_filter=^BM_a$ --benchmark_min_time=0.001 "*) name=a;;
-  "--benchmark_filter=^BM_b$ --benchmark_min_time=0.001 "*) name=b;;
+  "--benchmark_filter=^BM_a$ --benchmark_min_time=0.0002 "*) name=a;;
+  "--benchmark_filter=^BM_b$ --benchmark_min_time=0.0002 "*) name=b;;
   *) echo "unknown: $*" >&2; exit 2;;
 esac
 cat <<END

@@ -54,8 +54,8 @@ const SAMPLE_OF_GO: f64 = 0.4e6;
 const MOST_OF_GO: f64 = 25.0;
 /// Samples of criterion, of which one of number n makes n times the iterations of the first; the fewest are those that it asks for.
 const OF_CRITERION: [u64; 2] = [10, 40];
-/// Repetitions of Google Benchmark, which take a millisecond each, or as long as an iteration.
-const MOST_OF_GOOGLE: f64 = 20.0;
+/// Repetitions of Google Benchmark, which take a fifth of a millisecond each, or as long as an iteration.
+const MOST_OF_GOOGLE: f64 = 50.0;
 
 /// A harness, and texts that a program has of it.
 const SIGNS: [(Harness, &[&str]); 4] = [
@@ -103,7 +103,7 @@ impl Harness {
         match self {
             Self::Criterion => "the fastest of its samples",
             Self::Divan => "the median of its samples",
-            Self::Go => "the fastest of its measurements",
+            Self::Go => "the fastest of its measurements, on one processor unless GOMAXPROCS is set",
             Self::GoogleBenchmark => "the fastest of its repetitions",
             Self::Template(_) => "the median of the figures that it prints",
         }
@@ -200,7 +200,7 @@ impl Harness {
             Self::GoogleBenchmark => {
                 let filter = format!("--benchmark_filter=^{}$", literal(bench));
                 let number = format!("--benchmark_repetitions={}", size.number);
-                with(program, &[&filter, "--benchmark_min_time=0.001", &number, "--benchmark_format=json"])
+                with(program, &[&filter, "--benchmark_min_time=0.0002", &number, "--benchmark_format=json"])
             }
             Self::Template(template) => template.one_words(program, bench),
         }
@@ -241,8 +241,8 @@ pub(super) struct Figure {
     pub is_hasty: bool,
 }
 
-/// Repetitions of Google Benchmark that took less, in ns, although a millisecond was asked for.
-const SHORT_OF_GOOGLE: f64 = 0.5e6;
+/// Repetitions of Google Benchmark that took less, in ns, although twice as much was asked for.
+const SHORT_OF_GOOGLE: f64 = 0.1e6;
 
 /// The harnesses of which a file has the texts.
 fn search(file: File) -> io::Result<Vec<Harness>> {
@@ -286,7 +286,7 @@ fn literal(name: &str) -> String {
     name.chars().flat_map(escaped).collect()
 }
 
-/// Go's number of processors. It is said to all builds, so that they agree on what stands behind the name of each bench.
+/// Go's number of processors, which is said to all builds, so that they agree on what stands behind the name of each bench.
 fn processors() -> String {
     format!("-test.cpu={}", number_of_processors())
 }
@@ -299,6 +299,9 @@ fn suffix() -> String {
     }
 }
 
+/// That of the user's `GOMAXPROCS`, or one: with more the runtime hands a bench from thread to thread around each measurement, which took
+/// ten times the time of the measurements on a busy machine.
 fn number_of_processors() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
+    let asked = std::env::var("GOMAXPROCS").ok().and_then(|number| number.trim().parse().ok());
+    asked.filter(|number| *number > 0).unwrap_or(1)
 }

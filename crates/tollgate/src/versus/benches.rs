@@ -36,7 +36,7 @@ pub fn execute(args: &VersusArgs, began: SystemTime) -> Result<(Executed, Vec<Co
     let harness = harness(&args.bench, &paths)?;
     let names = names(args, &paths)?;
     let kept = paths.iter().zip(&names).map(|(path, name)| kept(path, name, &harness)).collect();
-    let programs = paths.iter().map(|path| std::path::absolute(path)).collect::<Result<Vec<_>, _>>();
+    let programs = paths.iter().map(std::path::absolute).collect::<Result<Vec<_>, _>>();
     let programs = programs.map_err(|why| Failure::input(format!("the working directory: {why}")))?;
     let all = names.into_iter().zip(programs).map(|(name, program)| Build { name, program });
     let builds = Builds::new(harness, all.collect(), order(args)).map_err(Failure::input)?;
