@@ -338,6 +338,10 @@ fn root(
         }
         made.program("init", &mut agent.file()?)?;
         made.file(layout::MARK, machine.channel.name().as_bytes())?;
+        if machine.is_counting() {
+            // As many bytes as the kernel's generator has for a key and a nonce; any will do.
+            made.file(layout::SEED, &[0x5a; 64])?;
+        }
         for (name, bytes) in modules.files()? {
             made.file(&format!("{}/{name}", layout::MODULES), &bytes)?;
         }

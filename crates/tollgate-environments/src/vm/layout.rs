@@ -28,6 +28,8 @@ pub(super) const ON_RAM: &str = "tollgate/on-ram";
 pub(super) const DISK: &str = "tollgate/disk";
 /// Directories of the host that are mounted by 9p: a tag and a path from the root in each line.
 pub(super) const SHARES: &str = "tollgate/shares";
+/// What the kernel's random numbers are made of, where instructions are counted: the same bytes at each boot.
+pub(super) const SEED: &str = "tollgate/seed";
 /// The kernel module of `traps/invalid-opcode{by=module-…}`, which that benchmark loads.
 pub(super) const EMULATE: &str = "tollgate/emulate.ko";
 /// A sentence in its place: why there is none.
