@@ -11,8 +11,10 @@ use std::time::{Duration, Instant};
 
 use rustix::mount::{MountFlags, mount};
 use rustix::termios;
+use tollgate_engine::versus::counted::PATH;
 
 use super::layout::{BEGUN, DISK, LINE, MARK, MARKS, MODULES, ON_RAM, PORT, SAYS, SEED, SHARES, WORK};
+use super::planted;
 
 /// The time in which a channel appears, when its module is loaded.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -48,15 +50,19 @@ pub fn serve_if_init() {
 }
 
 fn serve(channel: &str) -> Result<(), String> {
-    mount_all();
+    let has_commands = planted::is_there();
+    mount_all(has_commands);
     seed();
+    if has_commands {
+        planted::execute()?;
+    }
     load_modules()?;
     mount_shares()?;
     mount_disk()?;
     let channel = open(channel)?;
     let mut agent = Command::new("/init");
     agent.arg0("tollgate").arg("agent").args(storage()).current_dir(WORK);
-    agent.env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin").env("HOME", "/root");
+    agent.env("PATH", PATH).env("HOME", "/root");
     let of_channel = |error| format!("the channel: {error}");
     agent.stdin(channel.try_clone().map_err(of_channel)?).stdout(channel);
     let agent = agent.spawn().map_err(|error| format!("the agent is not started: {error}"))?;
@@ -72,8 +78,10 @@ fn storage() -> [String; 2] {
     }
 }
 
-fn mount_all() {
-    for (kind, place) in MOUNTS {
+fn mount_all(has_commands: bool) {
+    // Commands may have files there, which the archive brought.
+    let is_kept = |place: &str| has_commands && place == "/tmp";
+    for (kind, place) in MOUNTS.into_iter().filter(|(_, place)| !is_kept(place)) {
         let _ = fs::create_dir_all(place);
         let _ = mount(kind, place, kind, MountFlags::empty(), None::<&std::ffi::CStr>);
     }

@@ -61,6 +61,7 @@ pub(super) struct Machine {
     vmm: Vmm,
     pub cpus: u32,
     memory: u64,
+    is_memory_given: bool,
     append: Option<String>,
     pub channel: Channel,
 }
@@ -162,6 +163,7 @@ impl Machine {
             vmm: spec.vmm,
             cpus: spec.cpus.unwrap_or(usual),
             memory: spec.memory.unwrap_or(MEMORY),
+            is_memory_given: spec.memory.is_some(),
             append: spec.append.clone(),
             channel,
         }
@@ -193,6 +195,26 @@ impl Machine {
         // fails to calibrate it against the PIT, and the machine type microvm has no other timer that it could go by.
         let hz = Clock::tsc().ok().map(|(clock, _)| clock.hz()).filter(|_| self.is_translated());
         Self { is_timed: true, tsc_khz: hz.map(|hz| hz / 1000), ..self.clone() }
+    }
+
+    /// Has it so much memory that an archive with these bytes and what it is unpacked to have room, each in half of it at most.
+    ///
+    /// # Errors
+    /// A sentence: less was asked for.
+    pub fn hold(&mut self, bytes: u64) -> Result<(), EnvironmentError> {
+        /// Of the kernel, of this program, and of what commands use.
+        const BESIDE: u64 = 256 << 20;
+        const STEP: u64 = 256 << 20;
+        let needed = (2 * bytes + BESIDE).next_multiple_of(STEP);
+        if needed > self.memory && self.is_memory_given {
+            return Err(unusable!(
+                "vm: memory={}M is too little for the command's files; it needs {}M",
+                self.memory >> 20,
+                needed >> 20
+            ));
+        }
+        self.memory = self.memory.max(needed);
+        Ok(())
     }
 
     /// All arguments but the kernel, its command line, the initramfs and the console's file.
