@@ -1,8 +1,9 @@
 //! `tollgate versus`: commands in alternation. The engine executes them; here they are read, kept and shown.
 //!
 //! - `given`: the commands as they are given; `parameters`: what is in their lines.
-//! - `places`: where they are executed. `progress`: what is seen meanwhile.
+//! - `places`: where they are executed, and `counted`: guests that count their instructions. `progress`: what is seen meanwhile.
 
+mod counted;
 mod given;
 mod parameters;
 mod places;
@@ -14,8 +15,8 @@ use std::time::{Duration, SystemTime};
 use tollgate_engine::versus::{Compared, Found, Plan, Rounds};
 use tollgate_engine::{Random, interrupt};
 use tollgate_model::compare::Verdict;
-use tollgate_model::versus::{Command, REAL};
-use tollgate_model::{Facts, Outcome, Part, Provenance, Run};
+use tollgate_model::versus::{Command, INSTRUCTIONS, REAL, USER_INSTRUCTIONS};
+use tollgate_model::{Case, Facts, Outcome, Part, Provenance, Run};
 use tollgate_store::writing::{self, Existing, Until};
 use tollgate_view::comparison::Comparison;
 use tollgate_view::session::Session;
@@ -46,6 +47,10 @@ pub fn versus(args: &VersusArgs) -> Result<(), Failure> {
     files().try_for_each(|(option, file)| {
         writing::check(file).map_err(|why| Failure::input(format!("{option} {}: {why}", file.display())))
     })?;
+    let counts = counted::is_asked(&args.environments)?;
+    if counts {
+        counted::check(args)?;
+    }
     let destination = destination(args)?;
     interrupt::install();
     let (commands, kept): (Vec<_>, Vec<Command>) = all.into_iter().unzip();
@@ -67,7 +72,7 @@ pub fn versus(args: &VersusArgs) -> Result<(), Failure> {
         seed: Random::seed(),
     };
     let began = SystemTime::now();
-    let mut shown = Shown::new(&plan, !args.result.quiet);
+    let mut shown = Shown::new(&plan, !args.result.quiet, counts);
     let executed = places::execute(args, &plan, began, &mut |doing| shown.update(doing));
     shown.end();
     let Executed { compared, places } = executed?;
@@ -140,8 +145,8 @@ fn runs(
         let Found { measurements, is_corrected, failed, cold } = found;
         let provenance = places::provenance(facts);
         let measurements = measurements.into_iter().map(|mut measurement| {
-            if let (Outcome::Measured(measured), true) =
-                (&mut measurement.outcome, provenance != Provenance::Hardware)
+            if let Outcome::Measured(measured) = &mut measurement.outcome
+                && measured.provenance == Provenance::Hardware
             {
                 measured.provenance = provenance;
             }
@@ -159,7 +164,12 @@ fn runs(
 }
 
 fn is_timed(run: &Run) -> bool {
-    run.measured().any(|(case, _)| case.benchmark == REAL)
+    run.measured().any(|(case, _)| is_asked_for(case))
+}
+
+/// What a comparison is about: the real time, or instructions. Those of the program itself are the sharper ones.
+fn is_asked_for(case: &Case) -> bool {
+    [REAL, INSTRUCTIONS, USER_INSTRUCTIONS].contains(&case.benchmark.as_str())
 }
 
 /// Keeps the runs, shows them, and writes what is exported.
@@ -217,8 +227,7 @@ fn judge(args: &VersusArgs, runs: &[Run]) -> Result<(), Failure> {
     let asked = args.result.threshold.unwrap_or(0.0);
     let mut comparisons: Vec<Comparison> =
         others.iter().map(|other| Comparison::above(base, other, asked)).collect();
-    // What is asked for is the real time.
-    comparisons.iter_mut().for_each(|comparison| comparison.retain(|case| case.benchmark == REAL));
+    comparisons.iter_mut().for_each(|comparison| comparison.retain(is_asked_for));
     if !args.result.fail_on.is_empty() {
         compare::check(&args.result.fail_on, asked, &comparisons)?;
     }

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum, ValueHint};
 use tollgate_model::Label;
 use tollgate_view::versus::hyperfine;
 
-use super::compare::{FailOn, parse_threshold};
+use super::compare::{FailOn, UndecidedArgs, parse_threshold};
 use super::{Format, parse_cpu};
 use crate::{examples, time};
 
@@ -146,6 +146,9 @@ pub struct ConditionArgs {
     /// Drop the pages of the files that a command reads from the page cache before each execution
     #[arg(long)]
     pub cold: bool,
+    /// Take this file or directory along into a guest that counts instructions, with all below it
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    pub with: Vec<PathBuf>,
     /// Execute the commands on this processor; several are separated by commas
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = parse_cpu, allow_negative_numbers = true)]
     pub processor: Vec<usize>,
@@ -182,7 +185,10 @@ pub struct ResultArgs {
     /// Exit with status 1 where any command has this verdict, 3 where that is undecided
     #[arg(long, value_name = "VERDICT", value_enum, value_delimiter = ',')]
     pub fail_on: Vec<FailOn>,
-    /// No smaller difference counts [default: 0.3%]
+    /// What is undecided
+    #[command(flatten)]
+    pub undecided: UndecidedArgs,
+    /// No smaller difference counts [default: 0.3%, of counted instructions 0.2%]
     #[arg(long, value_name = "PERCENT", value_parser = parse_threshold, allow_negative_numbers = true)]
     pub threshold: Option<f64>,
     /// How to print

@@ -155,7 +155,7 @@ fn working() -> Result<Vec<(String, Spec)>, Failure> {
 }
 
 /// An environment as the user named it, and as it is prepared.
-fn parse(name: &str) -> Result<(String, Spec), Failure> {
+pub fn parse(name: &str) -> Result<(String, Spec), Failure> {
     let spec = name.parse().map_err(|error: SpecError| Failure::input(format!("--in {error}")));
     Ok((name.to_owned(), spec?))
 }

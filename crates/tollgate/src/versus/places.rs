@@ -12,6 +12,7 @@ use tollgate_store::destination::new_id;
 use tollgate_suites::command::Here;
 use tollgate_view::facts;
 
+use super::counted;
 use crate::args::versus::VersusArgs;
 use crate::failure::{Failure, go_on, plainly};
 use crate::run::sides::{Asked, Prepared, reason};
@@ -36,6 +37,7 @@ pub fn execute(
     watch: &mut dyn FnMut(&Doing<'_>),
 ) -> Result<Executed, Failure> {
     match args.environments.as_slice() {
+        names if counted::is_asked(names)? => counted::execute(args, plan, began, watch),
         [] => here(plan, began, watch),
         names => in_environments(names, args.result.quiet, plan, began, watch),
     }
@@ -108,7 +110,8 @@ pub fn provenance(facts: &Facts) -> Provenance {
     if facts::emulated(facts) { Provenance::QemuTcg } else { Provenance::Hardware }
 }
 
-fn failed(error: NotCompared) -> Failure {
+/// What the user is told of a command that failed, after what it said.
+pub fn failed(error: NotCompared) -> Failure {
     match error {
         NotCompared::Failed { sentence, said } => {
             if !said.is_empty() {
