@@ -21,7 +21,7 @@ use tollgate_model::traced::Ended;
 use tollgate_os::process::{self, Child, Status};
 use tollgate_os::rusage::Usage;
 use tollgate_os::shared::Shared;
-use tollgate_os::{group, memfd, signals};
+use tollgate_os::{group, memfd, paths, signals};
 
 use super::order::{End, Execution, How, Input, Order, Output};
 use crate::checked;
@@ -78,10 +78,20 @@ pub fn execute_all((rounds, enough): &Rounds, keep: &mut dyn FnMut(&Execution)) 
 
 /// Executes one. Its real time is that of the time stamp counter: instructions.
 pub fn execute(order: &Order) -> Execution {
+    execute_behind(order, true)
+}
+
+/// The same for a log of instructions: it begins at once, since the wait for a tick would be in the log as well.
+pub fn execute_logged(order: &Order) -> Execution {
+    execute_behind(order, false)
+}
+
+fn execute_behind(order: &Order, a_tick: bool) -> Execution {
     let mut execution = not_started(String::new());
     let said = memfd::create("said");
     let done = said.and_then(|mut said| {
-        let ended = Prepared::of(order, &said).and_then(|prepared| prepared.run(order, &mut execution));
+        let ended =
+            Prepared::of(order, &said).and_then(|prepared| prepared.run(order, a_tick, &mut execution));
         execution.said = end_of(&mut said)?;
         Ok(ended)
     });
@@ -98,7 +108,7 @@ pub fn recalled(order: &Order, number: usize) -> Execution {
     let Input::File(path) = &order.input else { return not_started("nothing is recalled".to_owned()) };
     let read = std::fs::read_to_string(path).map_err(|error| plainly(&error));
     let found = read.and_then(|text| match text.lines().nth(number) {
-        Some(line) => serde_json::from_str(line).map_err(|error| error.to_string()),
+        Some(line) => serde_json::from_slice(line.as_bytes()).map_err(|error| error.to_string()),
         None => Err(NO_MORE.to_owned()),
     });
     found.unwrap_or_else(not_started)
@@ -160,10 +170,7 @@ impl<'a> Prepared<'a> {
         let open = |path: &Path| {
             File::open(path).map_err(|error| format!("{}: {}", path.display(), plainly(&error)))
         };
-        let make = |path: &Path| {
-            let made = File::create(path);
-            made.map_err(|error| format!("{}: {}", path.display(), plainly(&error)))
-        };
+        let make = |path: &Path| paths::open_emptied(path).map_err(|error| error.to_string());
         let input = match &order.input {
             Input::Null => open(Path::new("/dev/null"))?,
             Input::File(path) => open(path)?,
@@ -190,13 +197,13 @@ impl<'a> Prepared<'a> {
     }
 
     /// Executes it, and notes what came of it.
-    fn run(&self, order: &Order, execution: &mut Execution) -> Result<(), String> {
+    fn run(&self, order: &Order, a_tick: bool, execution: &mut Execution) -> Result<(), String> {
         let failed = |call: &str, error: &io::Error| format!("{call}: {}", plainly(error));
         let pointers = |texts: &[CString]| -> Vec<*const libc::c_char> {
             texts.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect()
         };
         let (words, variables) = (pointers(&self.words), pointers(&self.variables));
-        let child = process::fork(|| self.become_it(&words, &variables))
+        let child = process::fork(|| self.become_it(a_tick, &words, &variables))
             .map_err(|error| failed("fork(2)", &error))?;
         group::join(child.pid(), child.pid());
         let ended =
@@ -231,7 +238,12 @@ impl<'a> Prepared<'a> {
     }
 
     /// In the copy, with lists that end with null. It returns where it could not become the command.
-    fn become_it(&self, words: &[*const libc::c_char], variables: &[*const libc::c_char]) -> i32 {
+    fn become_it(
+        &self,
+        a_tick: bool,
+        words: &[*const libc::c_char],
+        variables: &[*const libc::c_char],
+    ) -> i32 {
         group::lead();
         // A program inherits ignored signals.
         signals::default(&[libc::SIGPIPE, libc::SIGXFSZ]);
@@ -240,12 +252,7 @@ impl<'a> Prepared<'a> {
             self.shared[FAILED].store(error.raw_os_error().unwrap_or(libc::EIO) as u64, Relaxed);
             return 127;
         }
-        std::thread::sleep(PAUSE);
-        let first = coarse();
-        let mut now = first;
-        while now == first {
-            now = coarse();
-        }
+        let now = if a_tick { behind_a_tick() } else { coarse() };
         let used = Usage::of_process();
         self.shared[COARSE].store(now, Relaxed);
         self.shared[FAULTS].store(used.faults(), Relaxed);
@@ -309,6 +316,18 @@ fn reap(group: libc::pid_t) -> u32 {
         number += 1;
     }
     number
+}
+
+/// Waits until the kernel's tick has just been. The coarse clock then.
+fn behind_a_tick() -> u64 {
+    std::thread::sleep(PAUSE);
+    let first = coarse();
+    loop {
+        match coarse() {
+            now if now == first => {}
+            now => return now,
+        }
+    }
 }
 
 /// CLOCK_MONOTONIC_COARSE in nanoseconds: it steps with the kernel's tick.

@@ -5,12 +5,14 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::fs::{self, File, Metadata};
+use std::fs::{self, Metadata};
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 use std::time::SystemTime;
+
+use tollgate_os::paths::open_regular;
 
 use super::initramfs::Initramfs;
 use super::{layout, programs};
@@ -216,7 +218,7 @@ impl Tree {
         for (path, _) in self.contents() {
             let of_file =
                 |error: io::Error| io::Error::other(format!("{}: {}", path.display(), plainly(error)));
-            let mut file = File::open(path).map_err(of_file)?;
+            let mut file = open_regular(path).map_err(io::Error::other)?;
             made.program(super::path_there(path)?, &mut file).map_err(of_file)?;
         }
         made.file(layout::TREE, &self.list())
@@ -264,7 +266,7 @@ fn is_own(place: &Path) -> bool {
 /// What the kernel loads beside a program: its loader, or the interpreter of a script.
 fn interpreter(program: &Path) -> Option<PathBuf> {
     let mut head = Vec::new();
-    File::open(program).ok()?.take(MOST_HEAD).read_to_end(&mut head).ok()?;
+    open_regular(program).ok()?.take(MOST_HEAD).read_to_end(&mut head).ok()?;
     if let Some(line) = head.strip_prefix(b"#!") {
         let line = line.split(|byte| *byte == b'\n').next()?;
         let name = line.split(|byte| byte.is_ascii_whitespace()).find(|word| !word.is_empty())?;
@@ -338,7 +340,7 @@ mod tests {
     fn too_much_is_named() {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path().canonicalize().unwrap();
-        File::create(root.join("large")).unwrap().set_len(MOST_BYTES + 1).unwrap();
+        fs::File::create(root.join("large")).unwrap().set_len(MOST_BYTES + 1).unwrap();
         let error = Tree::of(&[wanted(&root, What::All)], SystemTime::UNIX_EPOCH).unwrap_err().to_string();
         assert!(error.contains("large") && error.contains("300"), "{error}");
     }

@@ -77,7 +77,7 @@ impl Drop for Here {
 impl Executor for Here {
     fn execute(&mut self, order: &Order, tick: &mut dyn FnMut()) -> Result<Execution, Halt> {
         match order.how {
-            How::Counted => return Ok(counted::execute(order)),
+            How::Counted => return Ok(counted::execute_logged(order)),
             How::Recalled { number } => return Ok(counted::recalled(order, number)),
             How::Timed | How::Traced { .. } => self.reap(),
         }
