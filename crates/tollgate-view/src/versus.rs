@@ -17,6 +17,7 @@ pub(crate) mod split;
 mod tables;
 mod text;
 
+pub use counted::functions;
 pub use text::text;
 
 use tollgate_model::versus::{

@@ -12,6 +12,8 @@ mod progress;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use clap::{Args, FromArgMatches};
+use tollgate_engine::session::FunctionCount;
 use tollgate_engine::versus::{Compared, Found, Plan, Rounds};
 use tollgate_engine::{Random, interrupt};
 use tollgate_model::compare::Verdict;
@@ -20,12 +22,13 @@ use tollgate_model::{Case, Facts, Outcome, Part, Provenance, Run};
 use tollgate_store::writing::{self, Existing, Until};
 use tollgate_view::comparison::Comparison;
 use tollgate_view::session::Session;
-use tollgate_view::versus::{hyperfine, json, text};
+use tollgate_view::versus::{self, hyperfine, json, text};
 
 use crate::args::Format;
 use crate::args::versus::{LengthArgs, VersusArgs};
 use crate::destination::{Destination, STANDARD_OUTPUT, expect_seen};
 use crate::failure::{Failure, plainly};
+use crate::run::sides::named;
 use crate::{compare, document, out, say};
 use given::Commands;
 use places::Executed;
@@ -50,6 +53,8 @@ pub fn versus(args: &VersusArgs) -> Result<(), Failure> {
     let counts = counted::is_asked(&args.environments)?;
     if counts {
         counted::check(args)?;
+    } else if args.result.by.is_some() {
+        return Err(Failure::input("--by is for guests that count instructions, such as --in vm:exact"));
     }
     let destination = destination(args)?;
     interrupt::install();
@@ -57,7 +62,7 @@ pub fn versus(args: &VersusArgs) -> Result<(), Failure> {
     let rounds = rounds(&args.length)?;
     let plan = Plan {
         commands,
-        places: args.environments.clone(),
+        places: args.environments.iter().map(|name| named(name).0.to_owned()).collect(),
         start: Some(start),
         warmups: args.length.warmup,
         rounds,
@@ -75,19 +80,30 @@ pub fn versus(args: &VersusArgs) -> Result<(), Failure> {
     let mut shown = Shown::new(&plan, !args.result.quiet, counts);
     let executed = places::execute(args, &plan, began, &mut |doing| shown.update(doing));
     shown.end();
-    let Executed { compared, places } = executed?;
+    let Executed { compared, places, functions } = executed?;
     let interrupted = compared.interrupted;
     let runs = runs(args, began, compared, &places, kept)?;
     if !runs.iter().any(is_timed) {
         return Err(interrupted.map_or_else(|| Failure::input("no command was timed"), Failure::Interrupted));
     }
-    finish(args, destination.as_ref(), &runs)?;
+    finish(args, destination.as_ref(), &runs, &functions)?;
     if interrupted.is_some() {
         let kept = if destination.is_some() { "; what was timed until then was kept" } else { "" };
         say::say(&format!("interrupted{kept}"));
         return Ok(());
     }
     judge(args, &runs)
+}
+
+/// The kernel's functions that a command's instructions are in, as `versus --by function` has them.
+///
+/// # Errors
+/// As [`versus()`].
+pub fn explain(line: &str, environment: &str) -> Result<(), Failure> {
+    let words = ["versus", "--in", environment, "--by", "function", "--runs", "2", "--no-trace", "--", line];
+    let parsed = VersusArgs::augment_args(clap::Command::new("versus")).try_get_matches_from(words);
+    let args = parsed.and_then(|matches| VersusArgs::from_arg_matches(&matches));
+    versus(&args.map_err(|error| Failure::input(error.to_string()))?)
 }
 
 /// The files of `--export-…`, with the options.
@@ -176,7 +192,12 @@ fn is_asked_for(case: &Case) -> bool {
 ///
 /// # Errors
 /// The gravest error, after everything else was done.
-fn finish(args: &VersusArgs, destination: Option<&Destination>, runs: &[Run]) -> Result<(), Failure> {
+fn finish(
+    args: &VersusArgs,
+    destination: Option<&Destination>,
+    runs: &[Run],
+    functions: &[Vec<FunctionCount>],
+) -> Result<(), Failure> {
     let mut kept: Vec<PathBuf> = Vec::new();
     let mut unkept = None;
     for (run, destination) in runs.iter().filter_map(|run| Some((run, destination?))) {
@@ -189,7 +210,7 @@ fn finish(args: &VersusArgs, destination: Option<&Destination>, runs: &[Run]) ->
     // A file is named by its run's place.
     let named = if unkept.is_some() { &[][..] } else { &kept[..] };
     let shown = match args.result.format {
-        Format::Table => out::print(&text(&session, args.result.all, out::width())),
+        Format::Table => out::print(&screen(&session, functions, args.result.all)),
         Format::Json => out::print_json(&json::Document::of(&session, named)),
     };
     let exported = export(args, &session);
@@ -200,6 +221,15 @@ fn finish(args: &VersusArgs, destination: Option<&Destination>, runs: &[Run]) ->
     match kept.first() {
         Some(path) => expect_seen(shown, Some(path)),
         None => shown,
+    }
+}
+
+/// The screen, and the functions where they are asked for.
+fn screen(session: &Session, functions: &[Vec<FunctionCount>], all: bool) -> String {
+    let counts = text(session, all, out::width());
+    match functions.len() == session.members.len() {
+        true => counts + &versus::functions(session, functions, all, out::width()),
+        false => counts,
     }
 }
 

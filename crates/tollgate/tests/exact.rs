@@ -196,6 +196,32 @@ fn an_execution_that_fails_in_the_guest_or_never_ends_is_not_counted() {
 }
 
 #[test]
+#[ignore = "slow: .ci/run runs it"]
+fn two_command_lines_of_the_kernel_have_names_and_differ_by_function() {
+    let home = Home::new();
+    if let Some(why) = home.no_guest() {
+        return println!("skipped: {why}");
+    }
+    let places = ["--in", "with=vm:exact", "--in", "without=vm:exact,append=mitigations=off"];
+    let words =
+        ["-N", "--runs", "2", "--no-trace", "--by", "function", "--fail-on", "slower", "--quiet", "true"];
+    let text = home.output([&["versus"], &places[..], &words].concat());
+    let row = |begins: &str| {
+        let line =
+            text.lines().find(|line| line.starts_with(begins)).unwrap_or_else(|| panic!("{begins}: {text}"));
+        line.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert!(text.contains("without compared with with"), "{text}");
+    // The program's own instructions are those of the other boot, and the kernel's are fewer.
+    let user = row("user ");
+    assert_eq!((&user[1], user.last().map(String::as_str)), (&user[2], Some("same")), "{text}");
+    assert!(text.contains("fewer") && text.contains("By function of the kernel"), "{text}");
+    assert!(text.contains("entry_") || text.contains("unmap_"), "{text}");
+    let text = home.output(["explain", "true", "--in", "vm:exact"]);
+    assert!(text.contains("user space") && text.contains("total"), "{text}");
+}
+
+#[test]
 fn what_cannot_be_counted_is_refused_before_a_guest_is_started() {
     let home = Home::new();
     let refused = |words: &[&str]| failure(&home, words);
@@ -216,6 +242,7 @@ fn what_cannot_be_counted_is_refused_before_a_guest_is_started() {
     assert!(said.contains("--with /no/such/file"), "{said}");
     let said = refused(&["--in", "vm:exact,kernel=/no/such/kernel", "true"]);
     assert!(said.contains("/no/such/kernel") || home.no_guest().is_some(), "{said}");
+    assert!(refused(&["--by", "function", "true"]).contains("--by is for guests"));
     assert!(home.files().is_empty(), "something is kept: {:?}", home.files());
 }
 

@@ -4,6 +4,7 @@
 //! them. Then it executes the command twice more: once while the monitor logs each instruction, which says how many are the program's own,
 //! and once traced, which says how many system calls there are.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::super::agent::Moment;
@@ -14,10 +15,14 @@ use super::super::versus::{End, Execution, Executor, Given, How, Input, Order};
 use super::agent_side::AgentSide;
 use super::connection::Gone;
 use super::execute::Remote;
+use super::explain::MOST_ADDRESSES;
+use super::iterations::FunctionCount;
 use super::{Found, InstructionLog, Side, Sums};
 
 /// The log holds about a million instructions in a second. More than these take longer than anybody waits for the split.
 const MOST_LOGGED: u64 = 40_000_000;
+/// Why a command was not traced, where nobody asked for that.
+pub const UNASKED: &str = "not asked for";
 /// Executions that a guest may tell of.
 const MOST: usize = 1 << 20;
 
@@ -30,6 +35,8 @@ pub struct Counting<'a> {
     pub within: Duration,
     /// Whether it is traced.
     pub is_traced: bool,
+    /// Whether the instructions of the kernel are divided among its functions.
+    pub has_functions: bool,
 }
 
 /// What came of a command.
@@ -41,6 +48,8 @@ pub struct Counted {
     pub sums: Result<Sums, String>,
     /// One that was traced, or why there is none.
     pub traced: Result<Execution, String>,
+    /// The functions of the logged execution, the largest first, where they are asked for.
+    pub functions: Vec<FunctionCount>,
 }
 
 /// Starts the environment, in which the command is executed, and asks its agent what came of that.
@@ -56,8 +65,12 @@ pub fn count_in(
     let mut side = AgentSide::new(side, Vec::new());
     let name = side.side.name.clone();
     say(format!("counting {} in {name}", counting.given.name));
-    let began = side.start_within(counting.within).and_then(|()| side.read_facts(Moment::Before));
-    began.map_err(lost)?;
+    side.start_within(counting.within).map_err(|gone| match gone {
+        // Until then nothing else is done there.
+        Gone::Lost(why) => lost(Gone::Lost(format!("{why} (while it executed {})", counting.given.name))),
+        gone => lost(gone),
+    })?;
+    side.read_facts(Moment::Before).map_err(lost)?;
     let mut remote = Remote::new(&mut side, counting.within);
     let counted = ask(&mut remote, log, counting, say).map_err(|halt| match halt {
         Halt::Run(error) => error,
@@ -99,16 +112,23 @@ fn ask(
             MOST_LOGGED / 1_000_000
         )),
     };
+    let functions = match &sums {
+        Ok(sums) if counting.has_functions => {
+            say(format!("reading the kernel's symbols in {name}"));
+            functions(remote, sums)?
+        }
+        _ => Vec::new(),
+    };
     let traced = match (is_whole, counting.is_traced) {
         (false, _) => Err(why_not.to_owned()),
-        (_, false) => Err("not asked for".to_owned()),
+        (_, false) => Err(UNASKED.to_owned()),
         (true, true) => {
             say(format!("tracing {} in {name}", counting.given.name));
             let how = How::Traced { files: false };
             Ok(once(remote, counting.given, how)?)
         }
     };
-    Ok(Counted { executions, sums, traced })
+    Ok(Counted { executions, sums, traced, functions })
 }
 
 /// What `/init` executed.
@@ -141,6 +161,29 @@ fn logged(
     executed?;
     around(remote, given.conclude.as_ref())?;
     Ok(sums)
+}
+
+/// The functions of the kernel at these addresses, and the program as one.
+fn functions(remote: &mut Remote<'_, '_, '_>, sums: &Sums) -> Result<Vec<FunctionCount>, Halt> {
+    let addresses: Vec<u64> = sums.addresses.keys().copied().collect();
+    let mut names = BTreeMap::new();
+    for some in addresses.chunks(MOST_ADDRESSES) {
+        let named = remote.side.names(some.iter().copied().collect());
+        names.extend(named.map_err(|gone| remote.halt(gone))?);
+    }
+    let mut counts: BTreeMap<Option<&str>, u64> = BTreeMap::new();
+    counts.insert(None, sums.user + sums.repeated[0]);
+    for (address, times) in &sums.addresses {
+        let name = names.get(address).map_or("(no function)", String::as_str);
+        *counts.entry(Some(name)).or_default() += times;
+    }
+    let of = |(name, instructions): (Option<&str>, u64)| FunctionCount {
+        name: name.map(str::to_owned),
+        instructions,
+    };
+    let mut all: Vec<FunctionCount> = counts.into_iter().map(of).collect();
+    all.sort_by_key(|function| std::cmp::Reverse(function.instructions));
+    Ok(all)
 }
 
 /// One execution with what surrounds it.

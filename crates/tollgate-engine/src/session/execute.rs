@@ -146,7 +146,7 @@ impl Remote<'_, '_, '_> {
         talk().map_err(|gone| self.halt(gone))
     }
 
-    fn halt(&mut self, gone: Gone) -> Halt {
+    pub(super) fn halt(&mut self, gone: Gone) -> Halt {
         match gone {
             Gone::Interrupted(signal) => Halt::Run(BenchError::Interrupted(signal)),
             Gone::Over(why) => Halt::Run(BenchError::NoEnvironment(why)),

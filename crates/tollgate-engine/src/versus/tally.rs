@@ -18,7 +18,7 @@ use crate::session::{Counted, Sums};
 /// # Errors
 /// See [`NotCompared`]: an execution, or one of what surrounds them, ended in a way that is not accepted.
 pub fn tally(counted: Counted, given: &Given, plan: &Plan, place: &str) -> Result<Found, NotCompared> {
-    let Counted { executions, sums, traced } = counted;
+    let Counted { executions, sums, traced, .. } = counted;
     let commands = commands(executions, given, plan, place)?;
     let mut steady = commands.as_slice();
     let first = commands.first().map(|first| first.wall_ns as f64);

@@ -1,19 +1,22 @@
 //! Commands whose instructions were counted: a table of counts, and what each other command has more or fewer than the first.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
+use tollgate_engine::session::{FunctionCount, UNASKED};
 use tollgate_model::versus::{
     CALLS, COUNTED, FAULTS, FIRST, INSTRUCTIONS, ITERATIONS, KERNEL_INSTRUCTIONS, TICKS, USER_INSTRUCTIONS,
 };
 use tollgate_model::{Case, Run};
 use tollgate_output::figures::{self, thousands};
-use tollgate_output::table::{Look, Table, heading};
+use tollgate_output::table::{Look, Table, heading, paragraph};
 use tollgate_output::value::NONE;
 
-use super::cells::Cell;
+use super::cells::{self, Cell};
 use crate::comparison::{Comparison, Row};
 use crate::counts;
+use crate::session::Session;
 use crate::summary::Figures;
 
 /// Columns of the table, by their cases.
@@ -71,8 +74,7 @@ pub(super) fn compared(base: &str, other: &str, comparison: &Comparison, width: 
             continue;
         }
         let adds = sides[1] - sides[0];
-        let sign = if adds < 0.0 { "-" } else { "+" };
-        let adds = if adds == 0.0 { NONE.to_owned() } else { format!("{sign}{}", whole(adds.abs())) };
+        let adds = signed(adds);
         let verdict = counts::verdict(row.result.verdict, true);
         let is_different = row.result.verdict.is_difference();
         let look = if is_different { Look::Coloured } else { Look::Plain };
@@ -82,9 +84,62 @@ pub(super) fn compared(base: &str, other: &str, comparison: &Comparison, width: 
     heading(&format!("{other} compared with {base}"), width) + &table.lines(Some(width), false)
 }
 
+/// `+12`, `-12`, and no figure for none.
+fn signed(adds: f64) -> String {
+    let sign = if adds < 0.0 { "-" } else { "+" };
+    if adds == 0.0 { NONE.to_owned() } else { format!("{sign}{}", whole(adds.abs())) }
+}
+
 fn whole(count: f64) -> String {
     thousands(&format!("{count:.0}"))
 }
+
+/// The kernel's functions of one logged execution of each command, with what the others have more or fewer than the first: the largest, or
+/// with `all` all of them. The lists are those of the session's members.
+pub fn functions(session: &Session, lists: &[Vec<FunctionCount>], all: bool, width: usize) -> String {
+    const MOST: usize = 20;
+    let cells = cells::all(session);
+    let mut counts: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
+    for (at, function) in
+        lists.iter().enumerate().flat_map(|(at, list)| list.iter().map(move |one| (at, one)))
+    {
+        let name = function.name.as_deref().unwrap_or(PROGRAM);
+        counts.entry(name).or_insert_with(|| vec![0; lists.len()])[at] += function.instructions;
+    }
+    let mut rows: Vec<(&str, Vec<u64>)> = counts.into_iter().collect();
+    let difference =
+        |counts: &[u64]| counts.iter().map(|&count| count.abs_diff(counts[0])).max().unwrap_or(0);
+    rows.sort_by_key(|(_, counts)| std::cmp::Reverse((difference(counts), counts[0])));
+    let labels = cells.iter().map(|cell| Cow::Owned(cell.label.clone()));
+    let adds = (lists.len() == 2).then_some(Cow::Borrowed("adds"));
+    let header = [Cow::Borrowed("function")].into_iter().chain(labels).chain(adds).collect();
+    let mut table = Table::of_columns(header);
+    let shown = if all { rows.len() } else { MOST.min(rows.len()) };
+    for (name, counts) in &rows[..shown] {
+        let adds = (counts.len() == 2).then(|| signed(counts[1] as f64 - counts[0] as f64));
+        let counts = counts.iter().map(|count| thousands(&count.to_string()));
+        let row: Vec<String> = std::iter::once((*name).to_owned()).chain(counts).chain(adds).collect();
+        table.row(Look::Plain, &row, &[]);
+    }
+    let left = rows.len() - shown;
+    let more = if left > 0 {
+        format!("{} more with --all. ", figures::count(left, "function", "functions"))
+    } else {
+        String::new()
+    };
+    let said = format!(
+        "{more}Of one logged execution, iterations of rep among them, by the guest's /proc/kallsyms."
+    );
+    format!(
+        "\n{}{}{}",
+        heading("By function of the kernel", width),
+        table.lines(Some(width), false),
+        paragraph(&said, width, "")
+    )
+}
+
+/// Instructions of programs, in a table of functions.
+const PROGRAM: &str = "user space";
 
 /// What is said beside the counts of a command: the spread of its executions, its ticks, and what is not known of it.
 pub(super) fn notes(cell: &Cell) -> Vec<String> {
@@ -97,7 +152,8 @@ pub(super) fn notes(cell: &Cell) -> Vec<String> {
     });
     let run = cell.member.summary.run;
     let split = why_not(run, USER_INSTRUCTIONS).map(|why| format!("no split into user and kernel: {why}"));
-    let calls = why_not(run, CALLS).map(|why| format!("no system calls: {why}"));
+    let calls =
+        why_not(run, CALLS).filter(|why| *why != UNASKED).map(|why| format!("no system calls: {why}"));
     [spread, ticks, split, calls].into_iter().flatten().collect()
 }
 

@@ -23,7 +23,7 @@ pub struct VersusArgs {
     #[arg(value_name = "COMMAND", required = true, value_hint = ValueHint::CommandString)]
     #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub commands: Vec<String>,
-    /// Execute the commands in this environment, as `run --in`; several are alternated
+    /// Execute the commands in this environment, as `run --in`; several are alternated. NAME=ENV calls it NAME
     #[arg(long = "in", value_name = "ENV", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub environments: Vec<String>,
     /// How long, how often
@@ -191,6 +191,9 @@ pub struct ResultArgs {
     /// No smaller difference counts [default: 0.3%, of counted instructions 0.2%]
     #[arg(long, value_name = "PERCENT", value_parser = parse_threshold, allow_negative_numbers = true)]
     pub threshold: Option<f64>,
+    /// Of guests that count instructions: show one execution by the functions of the kernel
+    #[arg(long, value_name = "WHAT", value_enum, conflicts_with = "format")]
+    pub by: Option<By>,
     /// How to print
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
@@ -200,6 +203,13 @@ pub struct ResultArgs {
     /// Show no progress and no remarks
     #[arg(short, long)]
     pub quiet: bool,
+}
+
+/// What counted instructions are divided by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum By {
+    /// The kernel's functions
+    Function,
 }
 
 /// A unit of time.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use tollgate_engine::interrupt;
-use tollgate_engine::session::{Counting, Side, count_in};
+use tollgate_engine::session::{Counting, FunctionCount, Side, count_in};
 use tollgate_engine::versus::counted::{PATH, PATIENCE, Rounds};
 use tollgate_engine::versus::executor::{Executor, Halt};
 use tollgate_engine::versus::rounds::{judged, succeeded};
@@ -25,7 +25,7 @@ use tollgate_suites::command::Here;
 use super::places::{Executed, failed};
 use crate::args::versus::VersusArgs;
 use crate::failure::{Failure, go_on, plainly};
-use crate::run::sides::{parse, reason};
+use crate::run::sides::{named, parse, reason};
 
 /// Executions behind the first, where they are short and nothing else is asked for.
 const STEADY: u32 = 15;
@@ -90,24 +90,30 @@ pub fn execute(
         Failure::input(format!("no process can be made that clears up: {}", plainly(&error)))
     })?;
     let mut work = Work { args, plan, guardian, began: Instant::now(), done: 0, watch };
+    // What no guest can be made of is known before anything is executed.
+    for name in &args.environments {
+        work.prepare(name)?;
+    }
     let traced = plan.commands.iter().map(|given| work.trace(given)).collect::<Result<Vec<_>, _>>()?;
+    let mut functions = Vec::new();
     let (mut found, mut facts) = (Vec::new(), vec![Facts::new(); args.environments.len()]);
     for (given, brought) in plan.commands.iter().zip(&traced) {
         for (name, facts) in args.environments.iter().zip(&mut facts) {
             go_on()?;
-            let (of_place, of_command) = work.count(given, brought, name)?;
+            let (of_place, of_command, of_functions) = work.count(given, brought, name)?;
+            functions.extend(args.result.by.map(|_| of_functions));
             *facts = of_place;
             work.done += 1;
             found.push(of_command);
         }
     }
     let id = new_id(began)?;
-    let place = |(name, facts): (&String, Facts)| Some((part(&id, name), facts));
+    let place = |(name, facts): (&String, Facts)| Some((part(&id, named(name).0), facts));
     let places = args.environments.iter().zip(facts).map(place).collect();
     let rounds = found.iter().map(number).min().unwrap_or_default();
     let facts = vec![("run.rounds".to_owned(), Fact::known(rounds as i64, "executions that were counted"))];
     let lost = vec![None; args.environments.len()];
-    Ok(Executed { compared: Compared { found, facts, lost, interrupted: None }, places })
+    Ok(Executed { compared: Compared { found, facts, lost, interrupted: None }, places, functions })
 }
 
 fn part(id: &RunId, name: &str) -> Part {
@@ -193,16 +199,26 @@ impl Work<'_> {
         Ok(Brought { wanted, since })
     }
 
-    /// Counts a command in an environment.
-    fn count(&mut self, given: &Given, brought: &Brought, name: &str) -> Result<(Facts, Found), Failure> {
-        self.say(&format!("preparing {name}"));
-        let (_, spec) = parse(name)?;
+    /// An environment that was made ready, and what it is called.
+    fn prepare(&mut self, name: &str) -> Result<(String, Environment), Failure> {
+        let (called, spec) = parse(name)?;
+        self.say(&format!("preparing {called}"));
         let stop = || interrupt::requested().is_some();
-        let refused = |error: EnvironmentError| match error {
-            EnvironmentError::Interrupted => Failure::Interrupted(interrupt::requested().unwrap_or_default()),
-            error => Failure::input(reason(name, &error.to_string())),
-        };
-        let mut environment = Environment::prepare(&spec, &self.guardian, &stop).map_err(refused)?;
+        let prepared = Environment::prepare(&spec, &self.guardian, &stop);
+        let prepared = prepared.map_err(|error| refused(&called, &error))?;
+        Ok((called, prepared))
+    }
+
+    /// Counts a command in an environment.
+    fn count(
+        &mut self,
+        given: &Given,
+        brought: &Brought,
+        name: &str,
+    ) -> Result<(Facts, Found, Vec<FunctionCount>), Failure> {
+        let (called, mut environment) = self.prepare(name)?;
+        let name = called.as_str();
+        let refused = |error: EnvironmentError| refused(name, &error);
         let there = in_guest(given, self.plan)?;
         let rounds = self.rounds(&there);
         let came = environment.bring_commands(&brought.wanted, brought.since, &rounds).map_err(refused)?;
@@ -227,17 +243,19 @@ impl Work<'_> {
             given: &there,
             within: patience.saturating_mul(SLOWER).saturating_add(START),
             is_traced: self.plan.is_traced,
+            has_functions: self.args.result.by.is_some(),
         };
         let counted = count_in(&mut side, &mut *log, &counting, &mut |what| self.say(&what));
         drop(side);
         // The guest has ended before anything is said.
         drop(environment);
-        let (place, counted) = counted.map_err(|error| failed(error.into()))?;
+        let (place, mut counted) = counted.map_err(|error| failed(error.into()))?;
+        let functions = std::mem::take(&mut counted.functions);
         let mut found = tally(counted, &there, self.plan, name).map_err(failed)?;
         note(&mut found, format!("{came} came along"));
         let mut facts = place.facts;
         facts.extend(place.findings.facts);
-        Ok((facts, found))
+        Ok((facts, found, functions))
     }
 
     /// The rounds of a command, and the instructions after which no other one begins.
@@ -332,6 +350,13 @@ fn files_of(order: &Order) -> Vec<(PathBuf, What)> {
     let directory = order.variables.iter().find(|(name, _)| name == "PWD");
     all.extend(directory.map(|(_, path)| (PathBuf::from(path), What::Presence)));
     all
+}
+
+fn refused(name: &str, error: &EnvironmentError) -> Failure {
+    match error {
+        EnvironmentError::Interrupted => Failure::Interrupted(interrupt::requested().unwrap_or_default()),
+        error => Failure::input(reason(name, &error.to_string())),
+    }
 }
 
 fn halted(halt: Halt) -> Failure {

@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use tollgate_engine::session::execute_in;
+use tollgate_engine::session::{FunctionCount, execute_in};
 use tollgate_engine::versus::{Compared, Doing, NotCompared, Plan, measure};
 use tollgate_engine::{BenchError, interrupt};
 use tollgate_environments::Guardian;
@@ -24,6 +24,8 @@ pub struct Executed {
     pub compared: Compared,
     /// For each place its part in the session, as of its first command, and its facts; None where it gave nothing.
     pub places: Vec<Option<(Part, Facts)>>,
+    /// Command by command, each in all places, the functions of a counted execution; none where they were not asked for.
+    pub functions: Vec<Vec<FunctionCount>>,
 }
 
 /// Executes the commands where it is asked for.
@@ -53,7 +55,7 @@ fn here(plan: &Plan, began: SystemTime, watch: &mut dyn FnMut(&Doing<'_>)) -> Re
     facts.extend(strain);
     facts.extend(tollgate_inspect::strain(&machine, "after"));
     let part = Part::alone(new_id(began)?, "host".to_owned());
-    Ok(Executed { compared, places: vec![Some((part, facts))] })
+    Ok(Executed { compared, places: vec![Some((part, facts))], functions: Vec::new() })
 }
 
 fn in_environments(
@@ -102,7 +104,7 @@ fn in_environments(
         Some((part, facts))
     });
     let places = places.collect();
-    Ok(Executed { compared, places })
+    Ok(Executed { compared, places, functions: Vec::new() })
 }
 
 /// What executes the code of a place.
