@@ -7,6 +7,7 @@
 mod agent_side;
 mod commands;
 mod connection;
+mod count;
 mod counting;
 mod execute;
 mod explain;
@@ -24,15 +25,17 @@ mod turn_plan;
 mod turns;
 mod whole;
 
+use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 
 use tollgate_model::{Fact, Facts};
 
 use super::run::Findings;
 
+pub use count::{Counted, Counting, UNASKED, count_in};
 pub use execute::{Work, execute_in};
 pub use explain::{Functions, explain_in};
-pub use iterations::{FunctionCount, Lengths};
+pub use iterations::{FunctionCount, Lengths, is_kernel};
 pub use life::{About, Life, Mark};
 pub use measure::measure_in;
 
@@ -91,6 +94,31 @@ pub trait InstructionLog {
     /// # Errors
     /// A sentence.
     fn end(&mut self) -> Result<Vec<u64>, String>;
+
+    /// Begins it for the sums of one execution of a command, whose ends have marks.
+    ///
+    /// # Errors
+    /// A sentence.
+    fn begin_sums(&mut self) -> Result<(), String>;
+
+    /// Ends it. What was executed between the marks.
+    ///
+    /// # Errors
+    /// A sentence, also where a mark is missing.
+    fn end_sums(&mut self) -> Result<Sums, String>;
+}
+
+/// Instructions that were executed, summed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Sums {
+    /// In user mode, each execution of an instruction once.
+    pub user: u64,
+    /// In the kernel, likewise.
+    pub kernel: u64,
+    /// Iterations of instructions that repeat themselves (`rep`), less the first of each: in user mode, and in the kernel.
+    pub repeated: [u64; 2],
+    /// By address in the kernel, with iterations.
+    pub addresses: HashMap<u64, u64>,
 }
 
 /// What was found in one environment of a session.

@@ -2,13 +2,15 @@
 //!
 //! - [`plan`]: what is compared, and for how long. [`rounds`]: the executions from the first preparation to the last clean-up.
 //! - [`order`]: one execution of a command, and what it gave. [`cell`]: the executions of a command in one place.
-//! - [`executor`]: a place where commands are executed: this process, or an agent in an environment.
+//! - [`counted`]: an execution in a guest that counts instructions, and [`tally`]: what was counted. [`executor`]: a place where commands are executed: this process, or an agent in an environment.
 
 pub mod cell;
+pub mod counted;
 pub mod executor;
 pub mod order;
 pub mod plan;
 pub mod rounds;
+pub mod tally;
 #[cfg(test)]
 mod tests;
 

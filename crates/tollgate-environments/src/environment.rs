@@ -1,7 +1,10 @@
 //! An environment of a session: it is prepared once, and started with an agent in it as often as the session asks.
 
+use std::time::SystemTime;
+
 use tollgate_engine::interrupt;
 use tollgate_engine::session::{InstructionLog, Link, Mark, Outside};
+use tollgate_engine::versus::counted::Rounds;
 use tollgate_os::affinity::{self, Pinned};
 
 use crate::error::EnvironmentError;
@@ -13,6 +16,7 @@ use crate::prepared::Prepared;
 use crate::ready::{Begin, Ready};
 use crate::started::{self, Start};
 use crate::undo::undo_all;
+use crate::wanted::Wanted;
 
 /// A prepared environment. Dropped, it has ended, and what was made for it is gone.
 pub struct Environment {
@@ -64,6 +68,21 @@ impl Environment {
     /// A sentence; or `stop` said so.
     pub fn bring_module(&mut self, stop: &dyn Fn() -> bool) -> Result<(), EnvironmentError> {
         self.ready.bring_module(&self.making, stop)
+    }
+
+    /// Has a guest that counts instructions bring files of this machine, and execute commands when it is started, before its agent begins:
+    /// what came of them is in [`FOUND`](tollgate_engine::versus::counted::FOUND) then. Files that were made after `since` stay here. What
+    /// came along, in a few words.
+    ///
+    /// # Errors
+    /// A sentence: it counts no instructions; the files are too many or too large, or cannot be read.
+    pub fn bring_commands(
+        &mut self,
+        wanted: &[Wanted],
+        since: SystemTime,
+        rounds: &Rounds,
+    ) -> Result<String, EnvironmentError> {
+        self.ready.bring_commands(wanted, since, rounds)
     }
 
     /// Starts it with an agent in it. One that was started before has ended by then. On the host the kernel kills the agent when the

@@ -105,6 +105,11 @@ pub(crate) trait Kind: fmt::Debug + Send + Sync + 'static {
         None
     }
 
+    /// Whether the name says that its instructions are counted.
+    fn counts(&self) -> bool {
+        false
+    }
+
     /// The same with files on this file system in its memory, where it names none; None where it has no such device.
     fn on_ram(&self, _file_system: &str) -> Option<Spec> {
         None

@@ -9,6 +9,7 @@
 //! - `container`: containers of several runtimes. `vm`: guests. `seccomp`: filters of system calls. `knob`: a setting of the machine that is
 //!   alternated.
 //! - `reach`: a command's prefix, and another machine. `upload`: this program over standard input. `greeting`: the first look at an answer.
+//! - `wanted`: files that come along into an environment.
 //! - `guardian`: the process that undoes. `prepared`, `undo`: what is undone, and how.
 //! - `directory`: a directory of this run alone, and how much may be written to it. `known_directory`: one that the guardian knows of.
 //! - `ram`: a fresh file system on a block device in memory. `lent`: one that is lent to a command. `device`: that device, by either of two drivers.
@@ -43,6 +44,7 @@ mod started;
 mod undo;
 mod upload;
 mod vm;
+mod wanted;
 
 pub use directory::Private;
 pub use environment::Environment;
@@ -54,3 +56,4 @@ pub use lent::Lent;
 pub use pairs::{Changes, SpecError};
 pub use ram::{Contents, Driver, Memory, RamDisk, clean, left};
 pub use vm::{inside, serve_if_init};
+pub use wanted::{Wanted, What};

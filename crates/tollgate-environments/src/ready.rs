@@ -1,14 +1,18 @@
 //! An environment that is ready to be started, whatever its kind is.
 
+use std::time::SystemTime;
+
 use tollgate_engine::session::{InstructionLog, Mark, Outside};
+use tollgate_engine::versus::counted::Rounds;
 
 use crate::commands::quoted;
-use crate::error::EnvironmentError;
+use crate::error::{EnvironmentError, unusable};
 use crate::guardian::Guardian;
 use crate::making::Making;
 use crate::prepared::Prepared;
 use crate::started::{self, Start, Started};
 use crate::undo::undo_all;
+use crate::wanted::Wanted;
 
 /// How it is started.
 pub(crate) struct Begin<'a> {
@@ -69,6 +73,16 @@ pub(crate) trait Ready {
     /// The log of the instructions that are executed in it.
     fn instructions(&self) -> Option<Box<dyn InstructionLog>> {
         None
+    }
+
+    /// Has it bring these files, and execute these orders before its agent begins. What came along, in a few words.
+    fn bring_commands(
+        &mut self,
+        _wanted: &[Wanted],
+        _since: SystemTime,
+        _rounds: &Rounds,
+    ) -> Result<String, EnvironmentError> {
+        Err(unusable!("its instructions are not counted; vm:exact is an environment that counts"))
     }
 
     /// Has it bring the kernel module of `traps/invalid-opcode{by=module-…}`, where it has a kernel that loads one.

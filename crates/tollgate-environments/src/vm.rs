@@ -6,7 +6,7 @@
 //! both sides know of the guest's files and of the kernel's command line. `kvm`: whether the processor executes the guest. `pin`: where
 //! the monitor's threads run. `facts`: what the host knows of a guest. `inside`: what its agent says of them. `devices`: what a guest has
 //! beside its machine: `disk`, where it measures files, and `share`, the host's directories of programs. `on_ram`: a file system on a block
-//! device in its memory. `programs`: the host's programs for it. `file_system`: modules and packages of file systems.
+//! device in its memory. `tree`: the host's files that commands need, and `planted`: how `/init` makes them and executes the commands. `programs`: the host's programs for it. `file_system`: modules and packages of file systems.
 
 mod console;
 mod devices;
@@ -25,11 +25,13 @@ mod modules;
 mod monitor;
 mod on_ram;
 mod pin;
+mod planted;
 mod programs;
 mod qemu;
 mod qmp;
 mod settings;
 mod share;
+mod tree;
 
 use std::cell::{OnceCell, RefCell};
 use std::ffi::OsString;
@@ -37,9 +39,11 @@ use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::rc::Rc;
+use std::time::SystemTime;
 
 use tollgate_engine::aspect::Phase;
 use tollgate_engine::session::{InstructionLog, Mark, Outside};
+use tollgate_engine::versus::counted::{self, Rounds};
 use tollgate_model::Fact;
 
 use crate::agent::Agent;
@@ -49,6 +53,7 @@ use crate::error::{EnvironmentError, bytes, plainly, unusable};
 use crate::making::Making;
 use crate::ready::{Begin, Ready};
 use crate::started::{self, Start, Started};
+use crate::wanted::Wanted;
 
 use console::Console;
 use devices::Devices;
@@ -58,9 +63,9 @@ use kernel::Kernel;
 use modules::Modules;
 use monitor::{GuestLog, Monitor, Monitored};
 use qemu::{Channel, Machine, Messages, Qemu};
-use settings::Accel;
-pub(crate) use settings::{KEYS, Vm, Vmm};
+pub(crate) use settings::{Accel, KEYS, Vm, Vmm};
 use share::Share;
+use tree::Tree;
 
 /// A guest that is ready to be started.
 pub(crate) struct Guest {
@@ -277,6 +282,32 @@ impl Ready for Guest {
         self.is_counting().then(|| Box::new(GuestLog(self.monitored.clone())) as Box<dyn InstructionLog>)
     }
 
+    fn bring_commands(
+        &mut self,
+        wanted: &[Wanted],
+        since: SystemTime,
+        rounds: &Rounds,
+    ) -> Result<String, EnvironmentError> {
+        if !self.is_counting() {
+            return Err(unusable!("vm: its instructions are not counted; vm:exact is a guest that counts"));
+        }
+        if self.machine.cpus != 1 {
+            return Err(unusable!(
+                "vm: a command is counted on one processor, and cpus={} asks for more; leave it out",
+                self.machine.cpus
+            ));
+        }
+        let tree = Tree::of(wanted, since)?;
+        self.machine.hold(tree.bytes())?;
+        let fault = |error: std::io::Error| unusable!("vm: the initramfs: {}", plainly(error));
+        let orders = serde_json::to_vec(rounds).map_err(|error| fault(error.into()))?;
+        let mut more = Initramfs::behind(self.initramfs.try_clone().map_err(fault)?).map_err(fault)?;
+        tree.write(&mut more).map_err(fault)?;
+        more.file(counted::ORDERS.trim_start_matches('/'), &orders).map_err(fault)?;
+        self.initramfs = more.finish().map_err(fault)?;
+        Ok(tree.sentence())
+    }
+
     /// It brings the module, or the reason why there is none.
     fn bring_module(&mut self, making: &Making, stop: &dyn Fn() -> bool) -> Result<(), EnvironmentError> {
         let Kernel { file, release, .. } = &self.kernel;
@@ -338,6 +369,10 @@ fn root(
         }
         made.program("init", &mut agent.file()?)?;
         made.file(layout::MARK, machine.channel.name().as_bytes())?;
+        if machine.is_counting() {
+            // As many bytes as the kernel's generator has for a key and a nonce; any will do.
+            made.file(layout::SEED, &[0x5a; 64])?;
+        }
         for (name, bytes) in modules.files()? {
             made.file(&format!("{}/{name}", layout::MODULES), &bytes)?;
         }

@@ -25,11 +25,49 @@ pub const MEMORY: &str = "versus/memory";
 /// Page faults of all its processes, with input or output and without.
 pub const FAULTS: &str = "versus/faults";
 
-/// The cases of a command, in the order of documents.
+/// Instructions of an execution, by the counter of a guest that goes one tick an instruction: of the program, and of the kernel for it.
+pub const INSTRUCTIONS: &str = "versus/instructions";
+
+/// Those of them that the program executed itself.
+pub const USER_INSTRUCTIONS: &str = "versus/user-instructions";
+
+/// Those that the kernel executed: the rest.
+pub const KERNEL_INSTRUCTIONS: &str = "versus/kernel-instructions";
+
+/// Iterations of instructions that repeat themselves (`rep`), which are among both: each counts as an instruction. They are those of one
+/// execution that is logged.
+pub const ITERATIONS: &str = "versus/rep-iterations";
+
+/// As [`INSTRUCTIONS`], of the first execution after the start of the guest.
+pub const FIRST: &str = "versus/first-instructions";
+
+/// System calls of an execution.
+pub const CALLS: &str = "versus/calls";
+
+/// Ticks of the kernel during an execution.
+pub const TICKS: &str = "versus/ticks";
+
+/// The cases of a command whose instructions are counted, in the order of documents; [`FAULTS`] is one, too.
+pub const COUNTED: [&str; 8] =
+    [INSTRUCTIONS, USER_INSTRUCTIONS, KERNEL_INSTRUCTIONS, ITERATIONS, FIRST, CALLS, FAULTS, TICKS];
+
+/// The cases of a command that is timed, in the order of documents.
 pub const CASES: [&str; 5] = [REAL, USER, SYS, MEMORY, FAULTS];
 
 /// The group of the measurements of benches, whose cases are named `HARNESS/BENCH`.
 pub const BENCHES: &str = "benches";
+
+/// The relative difference up to which counts of two boots are the same. Boots of one image have equal counts. Images that differ in
+/// nothing that matters, such as by a file that nobody reads or by the size of the memory, place the kernel's objects elsewhere, so that it
+/// takes some more or fewer steps; the program's own do not move. Iterations are known of one execution, which is not the same one at each
+/// boot.
+pub fn least_difference(case: &str) -> f64 {
+    match case {
+        INSTRUCTIONS | KERNEL_INSTRUCTIONS | FIRST => 0.002,
+        ITERATIONS => 0.01,
+        _ => 0.0,
+    }
+}
 
 /// The most bytes of a command line: that of an argument of a program (`MAX_ARG_STRLEN` of include/uapi/linux/binfmts.h).
 pub const MAX_LINE: usize = 128 << 10;

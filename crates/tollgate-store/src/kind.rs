@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 use tollgate_model::Run;
-use tollgate_model::versus::REAL;
+use tollgate_model::versus::{INSTRUCTIONS, REAL};
 use tollgate_view::trace::CASE;
 
 /// The verb that made a run.
@@ -43,7 +43,7 @@ impl Kind {
     pub(crate) fn by_first(benchmark: Option<&str>) -> Self {
         match benchmark {
             Some(CASE) => Self::Trace,
-            Some(REAL) => Self::Versus,
+            Some(REAL | INSTRUCTIONS) => Self::Versus,
             Some(name) if name.starts_with("lab/") => Self::Lab,
             _ => Self::Run,
         }

@@ -45,6 +45,7 @@ fn order<W: Into<String>>(words: impl IntoIterator<Item = W>) -> Order {
         how: How::Timed,
         within: Some(Duration::from_secs(120)),
         keeps: false,
+        is_alone: false,
     }
 }
 

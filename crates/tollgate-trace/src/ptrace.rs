@@ -113,7 +113,7 @@ impl Tracer {
             only: request.only.as_ref().map(filter::numbers),
             sums: sums::Table::with_histograms(),
             tree: tree::Tree::new(request.tree),
-            files: request.files.then(files::Files::default),
+            files: request.files.then(|| files::Files::with(request.paths)),
             clock_files: clocks::Files::new(),
             outside: Parts::default(),
             events: Vec::new(),

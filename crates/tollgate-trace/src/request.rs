@@ -21,6 +21,9 @@ pub struct Request {
     pub tree: bool,
     /// Add up by file as well.
     pub files: bool,
+    /// With `files`, also the paths by which files were opened, as the operation `named`: a path may lead over links to the file. By ptrace(2)
+    /// only.
+    pub paths: bool,
     /// Keep at most so many single calls with their times, for a timeline; 0 for none.
     pub events: usize,
     /// Add up what sleeping threads were woken by.
@@ -82,6 +85,7 @@ impl Request {
             only: None,
             tree: false,
             files: false,
+            paths: false,
             events: 0,
             blocked: false,
             stacks: false,

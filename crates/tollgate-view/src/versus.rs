@@ -5,6 +5,7 @@
 //! difference consists of is known from others, which were traced.
 
 mod cells;
+mod counted;
 pub(crate) mod difference;
 pub mod hyperfine;
 pub mod json;
@@ -16,9 +17,13 @@ pub(crate) mod split;
 mod tables;
 mod text;
 
+pub use counted::functions;
 pub use text::text;
 
-use tollgate_model::versus::{FAULTS, MEMORY, REAL, SYS, USER};
+use tollgate_model::versus::{
+    CALLS, FAULTS, FIRST, INSTRUCTIONS, ITERATIONS, KERNEL_INSTRUCTIONS, MEMORY, REAL, SYS, TICKS, USER,
+    USER_INSTRUCTIONS,
+};
 
 /// What a case of a command is, in a sentence.
 pub(crate) fn about(case: &str) -> Option<&'static str> {
@@ -28,6 +33,13 @@ pub(crate) fn about(case: &str) -> Option<&'static str> {
         SYS => "The time of its processes on a processor in the kernel.",
         MEMORY => "The most memory that one of its processes had at a time.",
         FAULTS => "The page faults of its processes, with input or output and without.",
+        INSTRUCTIONS => "The instructions of an execution: of the program, and of the kernel for it.",
+        USER_INSTRUCTIONS => "Those that the program executed itself.",
+        KERNEL_INSTRUCTIONS => "Those that the kernel executed for it.",
+        ITERATIONS => "Iterations of instructions that repeat themselves, which are among both.",
+        FIRST => "The instructions of the first execution after the start of the guest.",
+        CALLS => "The system calls of its processes.",
+        TICKS => "Ticks of the kernel during an execution.",
         _ => return None,
     })
 }

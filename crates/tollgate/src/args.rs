@@ -275,11 +275,12 @@ pub enum LatencyUnit {
 #[derive(Debug, Args)]
 #[command(after_help = examples::help("explain", ""))]
 pub struct ExplainArgs {
-    /// A benchmark, or one of its cases
+    /// A benchmark, or one of its cases; with --in a command as well, one line for the shell
     pub benchmark: String,
     /// The run with its figures, as `show` takes it [default: last; without a kept run the facts of this machine]
     pub run: Option<String>,
-    /// Divide the instructions of one operation among the kernel's functions, in this guest, which counts them: such as vm:exact
+    /// Divide the instructions of one operation, or of one execution of a command, among the kernel's functions, in this guest, which counts them:
+    /// such as vm:exact
     #[arg(long = "in", value_name = "ENV", conflicts_with = "run")]
     #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub environment: Option<String>,

@@ -13,7 +13,7 @@ use tollgate_view::summary::Summary;
 
 use crate::args::ExplainArgs;
 use crate::failure::Failure;
-use crate::out;
+use crate::{out, versus};
 
 /// Explains a benchmark with the figures of a run; without a kept run with the facts of this machine alone.
 ///
@@ -22,6 +22,9 @@ use crate::out;
 pub fn explain(args: &ExplainArgs) -> Result<(), Failure> {
     let machine = Topology::here();
     let pattern = with_suite(&machine, &args.benchmark);
+    if let Some(environment) = args.environment.as_deref().filter(|_| is_command(&machine, &pattern)) {
+        return versus::explain(&pattern, environment);
+    }
     let (benchmark, selection) = chosen(&machine, &pattern)?;
     if let Some(environment) = &args.environment {
         return functions::explain(&pattern, &selection, environment);
@@ -74,6 +77,16 @@ pub fn explain_in(pattern: &str, environment: &str) -> Result<(), Failure> {
     let pattern = with_suite(&machine, pattern);
     let (_, selection) = chosen(&machine, &pattern)?;
     functions::explain(&pattern, &selection, environment)
+}
+
+/// Whether it is a line for a shell, and no pattern of benchmarks: it has several words, or names a program.
+fn is_command(machine: &Topology, pattern: &str) -> bool {
+    let selected = tollgate_suites::select(machine, &[pattern.to_owned()], Extent::Thorough, Size::Small);
+    let is_program = || {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&path).any(|directory| directory.join(pattern).is_file())
+    };
+    selected.is_err() && (pattern.contains(char::is_whitespace) || is_program())
 }
 
 /// `syscall` is `entry/syscall`: a benchmark's name without its suite, where one alone has it. Other patterns as they are.

@@ -89,14 +89,14 @@ fn run_verb() -> Result<(), failure::Failure> {
         return Ok(());
     }
     args::parse().and_then(|verb| match verb {
-        Verb::Run(args) => run::run(&args),
+        Verb::Run(args) => args.session.undecided.applied(run::run(&args)),
         Verb::List(args) => list::list(&args),
         Verb::Show(args) => show::show(&args),
         Verb::Explain(args) => explain::explain(&args),
-        Verb::Compare(args) => compare::compare(&args),
+        Verb::Compare(args) => args.undecided.applied(compare::compare(&args)),
         Verb::Claims(args) => claims::claims(&args),
         Verb::Runs(args) => runs::runs(&args),
-        Verb::Versus(args) => versus::versus(&args),
+        Verb::Versus(args) => args.result.undecided.applied(versus::versus(&args)),
         Verb::Trace(args) => trace::trace(&args),
         Verb::Ram(args) => ram::ram(&args),
         Verb::Schedules(args) => schedules::schedules(&args),

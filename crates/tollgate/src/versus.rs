@@ -1,9 +1,10 @@
 //! `tollgate versus`: commands in alternation. The engine executes them; here they are read, kept and shown.
 //!
 //! - `given`: the commands as they are given; `parameters`: what is in their lines. `benches`: builds of benches in their place.
-//! - `places`: where they are executed. `progress`: what is seen meanwhile.
+//! - `places`: where they are executed, and `counted`: guests that count their instructions. `progress`: what is seen meanwhile.
 
 mod benches;
+mod counted;
 mod given;
 mod parameters;
 mod places;
@@ -12,21 +13,24 @@ mod progress;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use clap::{Args, FromArgMatches};
+use tollgate_engine::session::FunctionCount;
 use tollgate_engine::versus::{Compared, Found, Plan, Rounds};
 use tollgate_engine::{Random, interrupt};
 use tollgate_model::compare::Spread;
 use tollgate_model::compare::Verdict;
-use tollgate_model::versus::{Command, REAL};
+use tollgate_model::versus::{Command, INSTRUCTIONS, REAL, USER_INSTRUCTIONS};
 use tollgate_model::{Case, Facts, Outcome, Part, Provenance, Run, own};
 use tollgate_store::writing::{self, Existing, Until};
 use tollgate_view::comparison::Comparison;
 use tollgate_view::session::{self, Session};
-use tollgate_view::versus::{hyperfine, json, text};
+use tollgate_view::versus::{self, hyperfine, json, text};
 
 use crate::args::PictureFormat;
 use crate::args::versus::{LengthArgs, VersusArgs};
 use crate::destination::{Destination, STANDARD_OUTPUT, expect_seen};
 use crate::failure::{Failure, plainly};
+use crate::run::sides::named;
 use crate::{compare, document, out, say, show};
 use given::Commands;
 use places::Executed;
@@ -48,10 +52,16 @@ pub fn versus(args: &VersusArgs) -> Result<(), Failure> {
     files().try_for_each(|(option, file)| {
         writing::check(file).map_err(|why| Failure::input(format!("{option} {}: {why}", file.display())))
     })?;
+    let counts = counted::is_asked(&args.environments)?;
+    if counts {
+        counted::check(args)?;
+    } else if args.result.by.is_some() {
+        return Err(Failure::input("--by is for guests that count instructions, such as --in vm:exact"));
+    }
     let destination = destination(args)?;
     interrupt::install();
     let began = SystemTime::now();
-    let (Executed { compared, places }, kept) = match commands {
+    let (Executed { compared, places, functions }, kept) = match commands {
         Some(commands) => execute(args, commands, began)?,
         None => benches::execute(args, began)?,
     };
@@ -60,7 +70,7 @@ pub fn versus(args: &VersusArgs) -> Result<(), Failure> {
     if !runs.iter().any(is_timed) {
         return Err(interrupted.map_or_else(|| nothing(&runs), Failure::Interrupted));
     }
-    finish(args, destination.as_ref(), &runs)?;
+    finish(args, destination.as_ref(), &runs, &functions)?;
     if interrupted.is_some() {
         let kept = if destination.is_some() { "; what was timed until then was kept" } else { "" };
         say::say(&format!("interrupted{kept}"));
@@ -79,7 +89,7 @@ fn execute(
     let rounds = rounds(&args.length)?;
     let plan = Plan {
         commands,
-        places: args.environments.clone(),
+        places: args.environments.iter().map(|name| named(name).0.to_owned()).collect(),
         start: Some(start),
         warmups: args.length.warmup,
         rounds,
@@ -93,10 +103,23 @@ fn execute(
         timeout: args.length.timeout,
         seed: Random::seed(),
     };
-    let mut shown = Shown::new(plan.time, plan.rounds, !args.result.quiet);
+    let is_counted = counted::is_asked(&args.environments)?;
+    let counted = is_counted.then_some(plan.commands.len() * plan.places.len().max(1));
+    let mut shown = Shown::new(plan.time, plan.rounds, !args.result.quiet, counted);
     let executed = places::execute(args, &plan, began, &mut |doing| shown.update(doing));
     shown.end();
     Ok((executed?, kept))
+}
+
+/// The kernel's functions that a command's instructions are in, as `versus --by function` has them.
+///
+/// # Errors
+/// As [`versus()`].
+pub fn explain(line: &str, environment: &str) -> Result<(), Failure> {
+    let words = ["versus", "--in", environment, "--by", "function", "--runs", "2", "--no-trace", "--", line];
+    let parsed = VersusArgs::augment_args(clap::Command::new("versus")).try_get_matches_from(words);
+    let args = parsed.and_then(|matches| VersusArgs::from_arg_matches(&matches));
+    versus(&args.map_err(|error| Failure::input(error.to_string()))?)
 }
 
 /// The files of `--export-…`, with the options.
@@ -154,8 +177,8 @@ fn runs(
         let Found { measurements, is_corrected, failed, cold } = found;
         let provenance = places::provenance(facts);
         let measurements = measurements.into_iter().map(|mut measurement| {
-            if let (Outcome::Measured(measured), true) =
-                (&mut measurement.outcome, provenance != Provenance::Hardware)
+            if let Outcome::Measured(measured) = &mut measurement.outcome
+                && measured.provenance == Provenance::Hardware
             {
                 measured.provenance = provenance;
             }
@@ -184,11 +207,21 @@ fn nothing(runs: &[Run]) -> Failure {
     Failure::input(format!("nothing was timed{}", why.unwrap_or_default()))
 }
 
+/// What a comparison of commands is about: the real time, or instructions. Those of the program itself are the sharper ones.
+fn is_asked_for(case: &Case) -> bool {
+    [REAL, INSTRUCTIONS, USER_INSTRUCTIONS].contains(&case.benchmark.as_str())
+}
+
 /// Keeps the runs, shows them, and writes what is exported.
 ///
 /// # Errors
 /// The gravest error, after everything else was done.
-fn finish(args: &VersusArgs, destination: Option<&Destination>, runs: &[Run]) -> Result<(), Failure> {
+fn finish(
+    args: &VersusArgs,
+    destination: Option<&Destination>,
+    runs: &[Run],
+    functions: &[Vec<FunctionCount>],
+) -> Result<(), Failure> {
     let mut kept: Vec<PathBuf> = Vec::new();
     let mut unkept = None;
     for (run, destination) in runs.iter().filter_map(|run| Some((run, destination?))) {
@@ -204,7 +237,7 @@ fn finish(args: &VersusArgs, destination: Option<&Destination>, runs: &[Run]) ->
     let shown = match args.result.format {
         PictureFormat::Svg => show::print_picture(runs, &Spread::default()),
         PictureFormat::Table if args.bench.bench => out::print(&session::text(&session, all, width)),
-        PictureFormat::Table => out::print(&text(&session, all, width)),
+        PictureFormat::Table => out::print(&screen(&session, functions, all)),
         PictureFormat::Json if args.bench.bench => {
             out::print_json(&session::json::Document::of(&session, named))
         }
@@ -218,6 +251,15 @@ fn finish(args: &VersusArgs, destination: Option<&Destination>, runs: &[Run]) ->
     match kept.first() {
         Some(path) => expect_seen(shown, Some(path)),
         None => shown,
+    }
+}
+
+/// The screen, and the functions where they are asked for.
+fn screen(session: &Session, functions: &[Vec<FunctionCount>], all: bool) -> String {
+    let counts = text(session, all, out::width());
+    match functions.len() == session.members.len() {
+        true => counts + &versus::functions(session, functions, all, out::width()),
+        false => counts,
     }
 }
 
@@ -247,9 +289,9 @@ fn judge(args: &VersusArgs, runs: &[Run]) -> Result<(), Failure> {
     let asked = args.result.threshold.unwrap_or(0.0);
     let mut comparisons: Vec<Comparison> =
         others.iter().map(|other| Comparison::above(base, other, asked)).collect();
-    // Of commands what is asked for is the real time.
-    let is_asked = |case: &Case| args.bench.bench || case.benchmark == REAL;
-    comparisons.iter_mut().for_each(|comparison| comparison.retain(is_asked));
+    comparisons
+        .iter_mut()
+        .for_each(|comparison| comparison.retain(|case| args.bench.bench || is_asked_for(case)));
     if !args.result.fail_on.is_empty() {
         compare::check(&args.result.fail_on, asked, &comparisons)?;
     }

@@ -177,6 +177,9 @@ fn nothing_in_common_or_lost_rows_are_undecided() {
     }
     let (found, said) = status(&home, &base, &other, SLOWER);
     assert_eq!((found, said.as_str()), (3, "undecided: no case has a figure in both runs"));
+    // As `git bisect run` has it.
+    let skipped = [SLOWER, &["--exit-undecided", "125"]].concat();
+    assert_eq!(status(&home, &base, &other, &skipped), (125, said));
     other["measurements"][0] = base["measurements"][0].clone();
     other["measurements"][2]["status"] = "not measured".into();
     other["measurements"][2]["why"] = "the time was over".into();

@@ -4,6 +4,8 @@
 
 mod common;
 
+use std::collections::BTreeMap;
+
 use common::Home;
 use serde_json::{Value, json};
 
@@ -69,6 +71,179 @@ fn each_boot_counts_the_same_to_the_instruction() {
     assert_eq!((count("entry/rdtsc"), count("entry/call")), (1.0, 2.0));
     assert!(count("entry/syscall") < count("entry/syscall-getpid"));
     assert!(count("entry/int80") < count("entry/int80-getpid"));
+}
+
+/// The counts of a command in a guest, by case: all samples in their order. `more` are words of the command line.
+fn counted(home: &Home, more: &[&str]) -> BTreeMap<String, Value> {
+    let kept = home.path().join("counted");
+    let path = kept.to_str().expect("a path");
+    home.output([&["versus", "--quiet", "--out", path], more].concat());
+    let files = common::entries(&kept);
+    let document: Value = serde_json::from_slice(&std::fs::read(&files[0]).expect("a run")).expect("JSON");
+    std::fs::remove_dir_all(&kept).expect("it is there");
+    let name = |row: &Value| row["benchmark"].as_str().expect("a name").to_owned();
+    rows(&document).map(|row| (name(row), row["samples"].clone())).collect()
+}
+
+/// What is said of a comparison that fails.
+fn failure(home: &Home, words: &[&str]) -> String {
+    let said =
+        home.tollgate([&["versus"], words].concat()).assert().code(2).stdout("").get_output().stderr.clone();
+    String::from_utf8(said).expect("text")
+}
+
+/// A process that does nothing but count, on the processors of all.
+struct Busy(std::process::Child);
+
+impl Busy {
+    fn begin() -> Self {
+        let spins = std::process::Command::new("sh").args(["-c", "while :; do :; done"]).spawn();
+        Self(spins.expect("a shell"))
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+#[ignore = "slow: .ci/run runs it"]
+fn a_command_has_the_same_counts_at_each_boot_also_beside_a_busy_loop() {
+    let home = Home::new();
+    if let Some(why) = home.no_guest() {
+        return println!("skipped: {why}");
+    }
+    let words = ["--in", "vm:exact", "--runs", "4", "ls -l /usr"];
+    let one = counted(&home, &words);
+    let other = {
+        let _busy = Busy::begin();
+        counted(&home, &words)
+    };
+    for (case, samples) in &one {
+        // It is that of an execution that is logged, which comes when this program asks for it.
+        if case != "versus/rep-iterations" {
+            assert_eq!(samples, &other[case], "{case}");
+        }
+    }
+    let median = |case: &str| one[case][0].as_f64().expect("a count");
+    assert_eq!(one["versus/instructions"].as_array().map(Vec::len), Some(4));
+    let (total, user) = (median("versus/instructions"), median("versus/user-instructions"));
+    assert!(user > 100_000.0 && user < total / 2.0 && total < median("versus/first-instructions"), "{one:?}");
+    assert!(median("versus/calls") > 50.0 && median("versus/faults") > 50.0, "{one:?}");
+}
+
+#[test]
+#[ignore = "slow: .ci/run runs it"]
+fn what_a_command_opens_comes_along_and_what_is_around_it_is_executed_in_the_guest() {
+    let home = Home::new();
+    if let Some(why) = home.no_guest() {
+        return println!("skipped: {why}");
+    }
+    let directory = home.path().join("tree");
+    std::fs::create_dir(&directory).expect("a directory");
+    std::fs::write(directory.join("opened"), "text").expect("a file");
+    std::fs::write(directory.join("taken"), "more").expect("a file");
+    std::os::unix::fs::symlink("opened", directory.join("link")).expect("a link");
+    let tree = directory.to_str().expect("a path");
+    // In the guest, and there alone, it reads what nobody opened here.
+    let line = format!(
+        "test -d /tollgate || exit 0; cmp {tree}/link {tree}/opened && grep -q more {tree}/taken && \
+         test $(stat -c %Y {tree}/opened) -gt 1700000000 && test -e {tree}/made && test ! -e {tree}/prepared"
+    );
+    // What is only used in the guest is opened here as well.
+    let setup =
+        format!("touch {tree}/made; grep -c . /dev/null; stat -c %Y {tree}; cmp {tree}/link {tree}/link");
+    let conclude = format!("rm -f {tree}/prepared");
+    let words = [
+        "--in",
+        "vm:exact",
+        "--runs",
+        "2",
+        "--no-trace",
+        "--with",
+        tree,
+        "--setup",
+        &setup,
+        "--conclude",
+        &conclude,
+        &line,
+    ];
+    let found = counted(&home, &words);
+    assert_eq!(found["versus/instructions"].as_array().map(Vec::len), Some(2));
+    assert_eq!(found["versus/calls"], Value::Null);
+}
+
+#[test]
+#[ignore = "slow: .ci/run runs it"]
+fn an_execution_that_fails_in_the_guest_or_never_ends_is_not_counted() {
+    let home = Home::new();
+    if let Some(why) = home.no_guest() {
+        return println!("skipped: {why}");
+    }
+    let guest = ["--in", "vm:exact", "--quiet", "--no-trace"];
+    let fails = "test ! -d /tollgate || { echo 'not here' >&2; exit 5; }";
+    let said = failure(&home, &[&guest[..], &[fails]].concat());
+    assert!(said.contains("not here") && said.contains("ended with exit status 5"), "{said}");
+    let waits = "test ! -d /tollgate || sleep 100000; sleep 0";
+    let said = failure(&home, &[&guest[..], &["--timeout", "9s", waits]].concat());
+    assert!(said.contains("took longer than 9.0 s") && said.contains("in vm:exact"), "{said}");
+    let exits = ["--ignore-failure=5", "--runs", "2", fails];
+    let found = counted(&home, &[&guest[..2], &exits].concat());
+    assert_eq!(found["versus/instructions"].as_array().map(Vec::len), Some(2));
+}
+
+#[test]
+#[ignore = "slow: .ci/run runs it"]
+fn two_command_lines_of_the_kernel_have_names_and_differ_by_function() {
+    let home = Home::new();
+    if let Some(why) = home.no_guest() {
+        return println!("skipped: {why}");
+    }
+    let places = ["--in", "with=vm:exact", "--in", "without=vm:exact,append=mitigations=off"];
+    let words =
+        ["-N", "--runs", "2", "--no-trace", "--by", "function", "--fail-on", "slower", "--quiet", "true"];
+    let text = home.output([&["versus"], &places[..], &words].concat());
+    let row = |begins: &str| {
+        let line =
+            text.lines().find(|line| line.starts_with(begins)).unwrap_or_else(|| panic!("{begins}: {text}"));
+        line.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert!(text.contains("without compared with with"), "{text}");
+    // The program's own instructions are those of the other boot, and the kernel's are fewer.
+    let user = row("user ");
+    assert_eq!((&user[1], user.last().map(String::as_str)), (&user[2], Some("same")), "{text}");
+    assert!(text.contains("fewer") && text.contains("By function of the kernel"), "{text}");
+    assert!(text.contains("entry_") || text.contains("unmap_"), "{text}");
+    let text = home.output(["explain", "true", "--in", "vm:exact"]);
+    assert!(text.contains("user space") && text.contains("total"), "{text}");
+}
+
+#[test]
+fn what_cannot_be_counted_is_refused_before_a_guest_is_started() {
+    let home = Home::new();
+    let refused = |words: &[&str]| failure(&home, words);
+    let said = refused(&["--in", "vm:exact", "--in", "host", "true"]);
+    assert!(said.contains("not compared"), "{said}");
+    for option in [&["--cold"][..], &["--time", "3s"], &["--export-json", "a.json"], &["--until-decided"]] {
+        let said = refused(&[&["--in", "vm:exact", "true"], option].concat());
+        assert!(said.contains(option[0]) && said.contains("counts instructions"), "{said}");
+    }
+    let said = refused(&["--in", "vm:exact", "echo to standard error >&2; exit 7"]);
+    let is_clear = said.contains("to standard error") && said.contains("ended with exit status 7");
+    assert!(is_clear && said.contains("on this machine") && said.contains("PATH="), "{said}");
+    let said = refused(&["--in", "vm:exact", "-N", "tollgate-no-such-program"]);
+    assert!(said.contains("tollgate-no-such-program"), "{said}");
+    let said = refused(&["--in", "vm:exact", "--timeout", "1s", "sleep 1000"]);
+    assert!(said.contains("took longer than 1.0 s"), "{said}");
+    let said = refused(&["--in", "vm:exact", "--with", "/no/such/file", "true"]);
+    assert!(said.contains("--with /no/such/file"), "{said}");
+    let said = refused(&["--in", "vm:exact,kernel=/no/such/kernel", "true"]);
+    assert!(said.contains("/no/such/kernel") || home.no_guest().is_some(), "{said}");
+    assert!(refused(&["--by", "function", "true"]).contains("--by is for guests"));
+    assert!(home.files().is_empty(), "something is kept: {:?}", home.files());
 }
 
 #[test]

@@ -73,6 +73,7 @@ fn plain_order() -> Order {
         how: How::Timed,
         within: None,
         keeps: false,
+        is_alone: false,
     }
 }
 

@@ -108,10 +108,15 @@ impl<'s, 'a> AgentSide<'s, 'a> {
 
     /// Starts the environment and greets its agent.
     pub fn start(&mut self) -> Result<(), Gone> {
+        self.start_within(self.patience())
+    }
+
+    /// The same where its agent may take so long.
+    pub fn start_within(&mut self, patience: Duration) -> Result<(), Gone> {
         self.connection = None;
         self.started += 1;
         let link = (self.side.start)().map_err(Gone::Lost)?;
-        let (connection, hello) = Connection::greeted(link, self.patience())?;
+        let (connection, hello) = Connection::greeted(link, patience)?;
         (self.connection, self.hello) = (Some(connection), hello);
         Ok(())
     }

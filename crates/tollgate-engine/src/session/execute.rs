@@ -40,7 +40,7 @@ pub fn execute_in(
 ) -> Result<Vec<Found>, BenchError> {
     if let Some(side) = sides.iter().find(|side| side.is_counting) {
         return Err(BenchError::NoEnvironment(format!(
-            "{}: QEMU's translator executes it, and its times are not those of a machine",
+            "{}: QEMU's translator executes it, and its times are not those of a machine; vm:exact counts instructions",
             side.name
         )));
     }
@@ -60,7 +60,7 @@ pub fn execute_in(
         return Err(BenchError::NoEnvironment(all.iter().map(why).collect::<Vec<_>>().join("; ")));
     }
     let worked = {
-        let mut remotes: Vec<Remote> = all.iter_mut().map(|side| Remote { side, number: 0 }).collect();
+        let mut remotes: Vec<Remote> = all.iter_mut().map(|side| Remote::new(side, LATE)).collect();
         let mut executors: Vec<&mut dyn Executor> =
             remotes.iter_mut().map(|remote| -> &mut dyn Executor { remote }).collect();
         work(&mut executors)
@@ -107,10 +107,18 @@ fn taken(side: &mut AgentSide<'_, '_>, outcome: Result<(), Gone>) -> Result<(), 
 }
 
 /// Executes commands in an environment, by its agent.
-struct Remote<'r, 's, 'a> {
-    side: &'r mut AgentSide<'s, 'a>,
+pub(super) struct Remote<'r, 's, 'a> {
+    pub side: &'r mut AgentSide<'s, 'a>,
     /// Of the last request: an answer to another one came too late.
     number: u64,
+    /// An agent gives a sign of life within this time.
+    patience: Duration,
+}
+
+impl<'r, 's, 'a> Remote<'r, 's, 'a> {
+    pub fn new(side: &'r mut AgentSide<'s, 'a>, patience: Duration) -> Self {
+        Self { side, number: 0, patience }
+    }
 }
 
 impl Remote<'_, '_, '_> {
@@ -138,7 +146,7 @@ impl Remote<'_, '_, '_> {
         talk().map_err(|gone| self.halt(gone))
     }
 
-    fn halt(&mut self, gone: Gone) -> Halt {
+    pub(super) fn halt(&mut self, gone: Gone) -> Halt {
         match gone {
             Gone::Interrupted(signal) => Halt::Run(BenchError::Interrupted(signal)),
             Gone::Over(why) => Halt::Run(BenchError::NoEnvironment(why)),
@@ -160,7 +168,7 @@ impl Executor for Remote<'_, '_, '_> {
         }
         self.number += 1;
         let request = Request::Execute { number: self.number, order };
-        match self.ask(&request, LATE, tick)? {
+        match self.ask(&request, self.patience, tick)? {
             Answer::Executed { execution, .. } => Ok(bounded(*execution)),
             other => Err(self.halt(unexpected(other))),
         }

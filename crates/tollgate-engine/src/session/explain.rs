@@ -32,7 +32,7 @@ const SAMPLES: usize = 5;
 const EQUAL_SAMPLES: usize = 2;
 const ENOUGH: usize = 4_000_000;
 /// Functions that the agent is asked for in one message.
-const MOST_ADDRESSES: usize = 1 << 16;
+pub(super) const MOST_ADDRESSES: usize = 1 << 16;
 /// Characters of a function's name.
 const MOST_NAME: usize = 120;
 /// Why a case is not explained.
@@ -226,7 +226,7 @@ impl AgentSide<'_, '_> {
     }
 
     /// The kernel's functions at these addresses.
-    fn names(&mut self, addresses: BTreeSet<u64>) -> Result<BTreeMap<u64, String>, Gone> {
+    pub(super) fn names(&mut self, addresses: BTreeSet<u64>) -> Result<BTreeMap<u64, String>, Gone> {
         let addresses: Vec<u64> = addresses.into_iter().take(MOST_ADDRESSES).collect();
         if addresses.is_empty() {
             return Ok(BTreeMap::new());

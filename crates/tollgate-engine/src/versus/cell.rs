@@ -244,7 +244,7 @@ fn noted(mut measurement: Measurement, notes: Vec<String>) -> Measurement {
     measurement
 }
 
-fn not_measured(name: &str, why: &str) -> Measurement {
+pub(super) fn not_measured(name: &str, why: &str) -> Measurement {
     Measurement { case: Case::plain(name), outcome: Outcome::NotMeasured { why: why.to_owned() } }
 }
 
@@ -263,7 +263,7 @@ fn with_gaps(name: &str, unit: Unit, values: &[Option<f64>]) -> Measurement {
     measurement
 }
 
-fn measured(name: &str, unit: Unit, samples: Vec<f64>, why: &str) -> Measurement {
+pub(super) fn measured(name: &str, unit: Unit, samples: Vec<f64>, why: &str) -> Measurement {
     if samples.is_empty() {
         return not_measured(name, why);
     }

@@ -23,6 +23,9 @@ pub struct Order {
     pub cgroup: Option<PathBuf>,
     /// Variables of its environment, beside those of the executor.
     pub variables: Vec<(String, String)>,
+    /// Whether these are all that it has. Its working directory is that of `PWD` then.
+    #[serde(default)]
+    pub is_alone: bool,
     /// What is measured.
     pub how: How,
     /// It is killed after so long; None waits for ever.
@@ -65,6 +68,13 @@ pub enum How {
         /// Also the files that it reads.
         files: bool,
     },
+    /// Its instructions, in a guest whose clock goes one tick an instruction.
+    Counted,
+    /// Nothing is executed: what `/init` of a guest found of this execution before the agent began, in the file that is the input.
+    Recalled {
+        /// The execution's number, from 0.
+        number: usize,
+    },
 }
 
 /// What an execution gave.
@@ -72,7 +82,7 @@ pub enum How {
 pub struct Execution {
     /// How it ended.
     pub end: End,
-    /// Real time from the moment it was let go until its first process ended, in nanoseconds.
+    /// Real time from the moment it was let go until its first process ended, in nanoseconds: instructions, where those are counted.
     pub wall_ns: u64,
     /// Time of its processes on a processor in user mode.
     pub user_ns: u64,
@@ -83,6 +93,12 @@ pub struct Execution {
     pub memory: Option<u64>,
     /// Page faults without and with input or output.
     pub faults: u64,
+    /// Ticks of the kernel meanwhile, where instructions were counted.
+    #[serde(default)]
+    pub ticks: u32,
+    /// How often another thread took the processor, likewise.
+    #[serde(default)]
+    pub switches: u32,
     /// Its trace, where it was asked for.
     pub traced: Option<Traced>,
     /// The end of what it wrote to standard error, and to a pipe.

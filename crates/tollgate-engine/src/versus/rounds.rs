@@ -15,7 +15,7 @@ use tollgate_model::{Fact, compare, stats};
 use super::cell::{Cell, Found};
 use super::executor::{Executor, Halt};
 use super::order::{End, Execution, How, Order};
-use super::plan::{Given, Plan, SHORT};
+use super::plan::{Accepts, Given, Plan, SHORT};
 use crate::ending::signal_name;
 use crate::interrupt;
 use crate::measure::INTERRUPTED;
@@ -375,7 +375,7 @@ impl Run<'_, '_> {
         // What tracing adds is not the command's.
         let within = match how {
             How::Timed => self.plan.patience(self.cells[cell].slowest()),
-            How::Traced { .. } => self.plan.patience_of_traced(self.cells[cell].slowest()),
+            _ => self.plan.patience_of_traced(self.cells[cell].slowest()),
         };
         let variables = vec![(ITERATION.to_owned(), iteration)];
         let order = Order { how, within, variables, ..given.order.clone() };
@@ -411,23 +411,12 @@ impl Run<'_, '_> {
         let order = Order { within: order.within.or(self.plan.timeout), ..order };
         let name = format!("the {what} of {}", self.name(cell));
         let Some(execution) = self.step(self.place(cell), &order, &name)? else { return Ok(None) };
-        match execution.end {
-            End::Ended(Ended::Exit(0)) => Ok(Some(())),
-            _ => Err(ended_badly(&name, &order, execution)),
-        }
+        succeeded(&name, &order, execution).map(Some).map_err(Stop::Failed)
     }
 
     /// How a command ended, if that is accepted.
     fn judge(&self, name: &str, order: &Order, execution: &Execution) -> Result<Ended, Stop> {
-        let ended = match execution.end {
-            End::Ended(ended) => Some(ended),
-            End::KilledGroup(signal) => Some(Ended::Signal(signal)),
-            End::OutOfTime | End::NotStarted(_) => None,
-        };
-        match ended.filter(|ended| self.plan.accepts.takes(*ended)) {
-            Some(ended) => Ok(ended),
-            None => Err(ended_badly(name, order, execution.clone())),
-        }
+        judged(name, order, execution, &self.plan.accepts).map_err(Stop::Failed)
     }
 
     /// Executes an order in a place. None where that is lost.
@@ -531,7 +520,7 @@ impl Run<'_, '_> {
             }
             let cleaned = match stepped {
                 Ok(Some(execution)) if execution.end != End::Ended(Ended::Exit(0)) => {
-                    Err(ended_badly(&name, &order, execution))
+                    Err(Stop::Failed(ended_badly(&name, &order, execution)))
                 }
                 Ok(_) => Ok(()),
                 Err(stop) => Err(stop),
@@ -600,10 +589,40 @@ fn failed(sentence: String) -> Stop {
     Stop::Failed(NotCompared::Failed { sentence, said: String::new() })
 }
 
+/// How a command ended, if that is accepted.
+///
+/// # Errors
+/// [`NotCompared::Failed`].
+pub fn judged(
+    name: &str,
+    order: &Order,
+    execution: &Execution,
+    accepts: &Accepts,
+) -> Result<Ended, NotCompared> {
+    let ended = match execution.end {
+        End::Ended(ended) => Some(ended),
+        End::KilledGroup(signal) => Some(Ended::Signal(signal)),
+        End::OutOfTime | End::NotStarted(_) => None,
+    };
+    let accepted = ended.filter(|ended| accepts.takes(*ended));
+    accepted.ok_or_else(|| ended_badly(name, order, execution.clone()))
+}
+
+/// Whether what surrounds a command succeeded.
+///
+/// # Errors
+/// [`NotCompared::Failed`].
+pub fn succeeded(name: &str, order: &Order, execution: Execution) -> Result<(), NotCompared> {
+    match execution.end {
+        End::Ended(Ended::Exit(0)) => Ok(()),
+        _ => Err(ended_badly(name, order, execution)),
+    }
+}
+
 /// What was wrong with an execution.
-fn ended_badly(name: &str, order: &Order, Execution { end, said, .. }: Execution) -> Stop {
+fn ended_badly(name: &str, order: &Order, Execution { end, said, .. }: Execution) -> NotCompared {
     let sentence = format!("{name} {}", how_ended(&end, order.within));
-    Stop::Failed(NotCompared::Failed { sentence, said })
+    NotCompared::Failed { sentence, said }
 }
 
 /// How an execution ended that should have ended otherwise: the predicate of a sentence.

@@ -47,6 +47,8 @@ impl Executor for Mock {
             sys_ns: 0,
             memory: Some(1 << 20),
             faults: 3,
+            ticks: 0,
+            switches: 0,
             traced: None,
             said: "its last words".to_owned(),
             left: 0,
@@ -74,6 +76,7 @@ fn order_of(name: &str) -> Order {
         how: How::Timed,
         within: None,
         keeps: false,
+        is_alone: false,
     }
 }
 

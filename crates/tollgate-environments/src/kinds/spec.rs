@@ -44,6 +44,11 @@ impl Spec {
         self.kind.in_directory(directory).map(|name| name.parse())
     }
 
+    /// Whether its name says that instructions are counted there.
+    pub fn counts(&self) -> bool {
+        self.kind.counts()
+    }
+
     /// The same with files on this file system on a device in its memory, where its name has no other; None where its kind has no such
     /// device.
     pub fn on_ram(&self, file_system: &str) -> Option<Self> {

@@ -7,7 +7,7 @@ use crate::making::Making;
 use crate::pairs::pairs;
 use crate::prepared::Prepared;
 use crate::ready::Ready;
-use crate::vm::{self, Guest, KEYS, Vm, Vmm};
+use crate::vm::{self, Accel, Guest, KEYS, Vm, Vmm};
 
 static DESCRIPTION: Description =
     Description { has_kernel: true, is_guest: true, ..Description::of("vm", KEYS) };
@@ -47,6 +47,10 @@ impl Kind for Vm {
 
     fn shell(&self, _: Option<&str>, _: &Making) -> Result<Prepared, EnvironmentError> {
         Err(unusable!("the guest has no shell: this program is all that its root file system has"))
+    }
+
+    fn counts(&self) -> bool {
+        self.exact || self.accel == Some(Accel::Tcg)
     }
 
     fn on_ram(&self, file_system: &str) -> Option<Spec> {

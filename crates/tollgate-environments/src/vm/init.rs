@@ -11,8 +11,10 @@ use std::time::{Duration, Instant};
 
 use rustix::mount::{MountFlags, mount};
 use rustix::termios;
+use tollgate_engine::versus::counted::PATH;
 
-use super::layout::{BEGUN, DISK, LINE, MARK, MARKS, MODULES, ON_RAM, PORT, SAYS, SHARES, WORK};
+use super::layout::{BEGUN, DISK, LINE, MARK, MARKS, MODULES, ON_RAM, PORT, SAYS, SEED, SHARES, WORK};
+use super::planted;
 
 /// The time in which a channel appears, when its module is loaded.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -48,14 +50,19 @@ pub fn serve_if_init() {
 }
 
 fn serve(channel: &str) -> Result<(), String> {
-    mount_all();
+    let has_commands = planted::is_there();
+    mount_all(has_commands);
+    seed();
+    if has_commands {
+        planted::execute()?;
+    }
     load_modules()?;
     mount_shares()?;
     mount_disk()?;
     let channel = open(channel)?;
     let mut agent = Command::new("/init");
     agent.arg0("tollgate").arg("agent").args(storage()).current_dir(WORK);
-    agent.env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin").env("HOME", "/root");
+    agent.env("PATH", PATH).env("HOME", "/root");
     let of_channel = |error| format!("the channel: {error}");
     agent.stdin(channel.try_clone().map_err(of_channel)?).stdout(channel);
     let agent = agent.spawn().map_err(|error| format!("the agent is not started: {error}"))?;
@@ -71,8 +78,10 @@ fn storage() -> [String; 2] {
     }
 }
 
-fn mount_all() {
-    for (kind, place) in MOUNTS {
+fn mount_all(has_commands: bool) {
+    // Commands may have files there, which the archive brought.
+    let is_kept = |place: &str| has_commands && place == "/tmp";
+    for (kind, place) in MOUNTS.into_iter().filter(|(_, place)| !is_kept(place)) {
         let _ = fs::create_dir_all(place);
         let _ = mount(kind, place, kind, MountFlags::empty(), None::<&std::ffi::CStr>);
     }
@@ -80,6 +89,27 @@ fn mount_all() {
     for (name, to) in [("fd", "/proc/self/fd"), ("stdin", "fd/0"), ("stdout", "fd/1"), ("stderr", "fd/2")] {
         let _ = std::os::unix::fs::symlink(to, format!("/dev/{name}"));
     }
+}
+
+/// Seeds the kernel's random numbers, where that is asked for. Where it fails they are other ones at each boot, and programs that need them
+/// wait.
+fn seed() {
+    /// `struct rand_pool_info` of include/uapi/linux/random.h, with as many bytes as the file has at most.
+    #[repr(C)]
+    struct Pool {
+        bits: libc::c_int,
+        bytes: libc::c_int,
+        buffer: [u8; 64],
+    }
+    const RNDADDENTROPY: libc::Ioctl = 0x4008_5203;
+    let Ok(bytes) = fs::read(Path::new("/").join(SEED)) else { return };
+    let Ok(generator) = File::options().write(true).open("/dev/random") else { return };
+    let mut pool = Pool { bits: 0, bytes: 0, buffer: [0; 64] };
+    let length = bytes.len().min(pool.buffer.len());
+    pool.buffer[..length].copy_from_slice(&bytes[..length]);
+    (pool.bytes, pool.bits) = (length as libc::c_int, 8 * length as libc::c_int);
+    // SAFETY: the kernel reads the structure, which outlives the call.
+    unsafe { libc::ioctl(generator.as_raw_fd(), RNDADDENTROPY, &raw const pool) };
 }
 
 /// Loads all, in the order of their names.

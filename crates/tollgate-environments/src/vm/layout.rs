@@ -28,6 +28,15 @@ pub(super) const ON_RAM: &str = "tollgate/on-ram";
 pub(super) const DISK: &str = "tollgate/disk";
 /// Directories of the host that are mounted by 9p: a tag and a path from the root in each line.
 pub(super) const SHARES: &str = "tollgate/shares";
+/// What the kernel's random numbers are made of, where instructions are counted: the same bytes at each boot.
+pub(super) const SEED: &str = "tollgate/seed";
+/// The files that commands need: what is not in the archive, and the owners, modes and times of all.
+pub(super) const TREE: &str = "tollgate/tree";
+/// Its kinds of entries: a directory, a link, a file of the archive, and one of which nothing but its size is known.
+pub(super) const A_DIRECTORY: char = 'd';
+pub(super) const A_LINK: char = 'l';
+pub(super) const A_FILE: char = 'f';
+pub(super) const A_SHELL: char = 's';
 /// The kernel module of `traps/invalid-opcode{by=module-…}`, which that benchmark loads.
 pub(super) const EMULATE: &str = "tollgate/emulate.ko";
 /// A sentence in its place: why there is none.

@@ -14,6 +14,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
+use tollgate_engine::session::{Sums, is_kernel};
+use tollgate_engine::versus::counted::MARK;
+
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 
@@ -58,16 +61,29 @@ impl Log {
         Ok((Self { pipe: OwnedFd::from(from).into(), name, reader: None }, OwnedFd::from(to).into()))
     }
 
-    /// Begins the log.
+    /// Begins the log: the addresses are kept.
     ///
     /// # Errors
     /// A sentence: the monitor refused it.
     pub fn begin(&mut self, qmp: &mut Qmp) -> Result<(), EnvironmentError> {
+        self.begin_as(Executed::default(), qmp)
+    }
+
+    /// Begins it: what is executed between two marks is summed.
+    ///
+    /// # Errors
+    /// As [`Self::begin`].
+    pub fn begin_sums(&mut self, qmp: &mut Qmp) -> Result<(), EnvironmentError> {
+        self.begin_as(Executed { between: Some(Between::default()), ..Executed::default() }, qmp)
+    }
+
+    fn begin_as(&mut self, executed: Executed, qmp: &mut Qmp) -> Result<(), EnvironmentError> {
         let fault = |error: io::Error| unusable!("vm: the log of instructions: {}", plainly(error));
         let pipe = self.pipe.try_clone().map_err(fault)?;
         let is_over = Arc::new(AtomicBool::new(false));
         let of_thread = is_over.clone();
-        let thread = std::thread::Builder::new().spawn(move || read(pipe, &of_thread)).map_err(fault)?;
+        let read = move || read(pipe, &of_thread, executed);
+        let thread = std::thread::Builder::new().spawn(read).map_err(fault)?;
         self.reader = Some(Reader { is_over, thread });
         step(qmp, "on")?;
         silent(qmp, &format!("logfile {}", self.name))?;
@@ -79,14 +95,27 @@ impl Log {
     /// # Errors
     /// A sentence: the monitor refused it; there were too many.
     pub fn end(&mut self, qmp: &mut Qmp) -> Result<Vec<u64>, EnvironmentError> {
-        let ended = silent(qmp, "log none").and_then(|()| step(qmp, "off"));
-        let executed = self.join();
-        ended?;
-        let executed = executed?;
+        let executed = self.end_it(qmp)?;
         match executed.is_cut {
             true => Err(unusable!("vm: more than {MOST} instructions were executed while they were logged")),
             false => Ok(executed.addresses),
         }
+    }
+
+    /// Ends it. The sums between the marks.
+    ///
+    /// # Errors
+    /// A sentence: the monitor refused it; a mark is missing.
+    pub fn end_sums(&mut self, qmp: &mut Qmp) -> Result<Sums, EnvironmentError> {
+        let sums = self.end_it(qmp)?.between.and_then(Between::end);
+        sums.ok_or_else(|| unusable!("vm: the log of instructions does not hold the whole execution"))
+    }
+
+    fn end_it(&mut self, qmp: &mut Qmp) -> Result<Executed, EnvironmentError> {
+        let ended = silent(qmp, "log none").and_then(|()| step(qmp, "off"));
+        let executed = self.join();
+        ended?;
+        executed
     }
 
     fn join(&mut self) -> Result<Executed, EnvironmentError> {
@@ -126,8 +155,7 @@ impl Drop for Log {
 }
 
 /// Reads until it is over and the pipe is empty.
-fn read(mut pipe: File, is_over: &AtomicBool) -> io::Result<Executed> {
-    let mut executed = Executed::default();
+fn read(mut pipe: File, is_over: &AtomicBool, mut executed: Executed) -> io::Result<Executed> {
     let mut bytes = vec![0; 1 << 16];
     loop {
         // Looked at first: what was written before is then read to its end.
@@ -154,6 +182,8 @@ struct Executed {
     is_cut: bool,
     /// A line that has not ended.
     line: Vec<u8>,
+    /// What is summed in the place of keeping addresses.
+    between: Option<Between>,
 }
 
 impl Executed {
@@ -172,7 +202,11 @@ impl Executed {
     }
 
     fn add(&mut self, line: &[u8]) {
-        match Entry::of(line) {
+        let entry = Entry::of(line);
+        if let Some(between) = &mut self.between {
+            return entry.into_iter().for_each(|entry| between.add(entry));
+        }
+        match entry {
             Some(Entry::Executed(_)) if self.addresses.len() >= MOST => self.is_cut = true,
             Some(Entry::Executed(address)) => self.addresses.push(address),
             // It was announced, and not executed.
@@ -184,8 +218,77 @@ impl Executed {
     }
 }
 
+/// The sums between two marks, each of which is one instruction of a program, the same, that is executed [`MARK`] times in a row.
+#[derive(Debug, Default)]
+struct Between {
+    /// It was announced, and may be taken back.
+    announced: Option<u64>,
+    /// The last that was executed, and how often in a row.
+    last: (u64, u64),
+    /// The address of the mark, once it was there.
+    mark: Option<u64>,
+    sums: Sums,
+    is_over: bool,
+}
+
+impl Between {
+    fn add(&mut self, entry: Entry) {
+        match entry {
+            Entry::Executed(address) => {
+                if let Some(before) = self.announced.replace(address) {
+                    self.executed(before);
+                }
+            }
+            Entry::Undone(address) if self.announced == Some(address) => self.announced = None,
+            Entry::Undone(_) => {}
+        }
+    }
+
+    fn executed(&mut self, address: u64) {
+        if self.is_over {
+            return;
+        }
+        let (last, times) = self.last;
+        if last == address {
+            self.last.1 += 1;
+            self.sums.repeated[usize::from(is_kernel(address))] += 1;
+        } else {
+            // QEMU executes it once more to find that it has ended.
+            if (MARK..=MARK + 1).contains(&times) && !is_kernel(last) {
+                self.marked(last, times);
+            }
+            self.last = (address, 1);
+            let side = if is_kernel(address) { &mut self.sums.kernel } else { &mut self.sums.user };
+            *side += 1;
+        }
+        if is_kernel(address) {
+            *self.sums.addresses.entry(address).or_default() += 1;
+        }
+    }
+
+    fn marked(&mut self, address: u64, times: u64) {
+        match self.mark {
+            None => (self.mark, self.sums) = (Some(address), Sums::default()),
+            Some(mark) if mark == address => {
+                self.sums.user -= 1;
+                self.sums.repeated[0] -= times - 1;
+                self.is_over = true;
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// None where a mark is missing.
+    fn end(mut self) -> Option<Sums> {
+        if let Some(last) = self.announced.take() {
+            self.executed(last);
+        }
+        self.is_over.then_some(self.sums)
+    }
+}
+
 /// A line of the log.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Entry {
     /// The block at this address is executed.
     Executed(u64),
@@ -273,12 +376,43 @@ mod tests {
         rustix::fs::fcntl_setfl(&from, OFlags::NONBLOCK).unwrap();
         let is_over = Arc::new(AtomicBool::new(false));
         let (pipe, flag) = (File::from(OwnedFd::from(from)), is_over.clone());
-        let thread = std::thread::spawn(move || read(pipe, &flag));
+        let thread = std::thread::spawn(move || read(pipe, &flag, Executed::default()));
         for _ in 0..10_000 {
             io::Write::write_all(&mut &to, LOG.as_bytes()).unwrap();
         }
         is_over.store(true, Ordering::Relaxed);
         assert_eq!(thread.join().unwrap().unwrap().addresses.len(), 10_000 * EXECUTED.len());
+    }
+
+    #[test]
+    fn what_is_executed_between_two_marks_is_summed() {
+        const USER: u64 = 0x7fff_f7fc_0000;
+        const KERNEL: u64 = 0xffff_ffff_8100_0000;
+        let mark = || std::iter::repeat_n(Entry::Executed(USER), MARK as usize + 1);
+        let between = [
+            Entry::Executed(USER + 8),
+            Entry::Executed(KERNEL),
+            // A fault takes it back, and it is executed again.
+            Entry::Executed(USER + 16),
+            Entry::Undone(USER + 16),
+            Entry::Executed(KERNEL + 4),
+            Entry::Executed(KERNEL + 4),
+            Entry::Executed(KERNEL + 4),
+            Entry::Executed(USER + 16),
+        ];
+        let sums = |entries: &[Entry]| {
+            let mut all = Between::default();
+            entries.iter().for_each(|entry| all.add(*entry));
+            all.end()
+        };
+        let around = [Entry::Executed(KERNEL + 64), Entry::Executed(USER + 64)];
+        let whole: Vec<Entry> =
+            around.into_iter().chain(mark()).chain(between).chain(mark()).chain(around).collect();
+        let found = sums(&whole).expect("both marks");
+        assert_eq!((found.user, found.kernel, found.repeated), (2, 2, [0, 2]));
+        assert_eq!(found.addresses[&(KERNEL + 4)], 3);
+        assert_eq!(sums(&whole[..whole.len() / 2]), None);
+        assert_eq!(sums(&[]), None);
     }
 
     proptest! {

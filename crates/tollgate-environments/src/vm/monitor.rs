@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::rc::Rc;
 
-use tollgate_engine::session::InstructionLog;
+use tollgate_engine::session::{InstructionLog, Sums};
 
 use super::log::Log;
 use super::qmp::Qmp;
@@ -68,5 +68,13 @@ impl InstructionLog for GuestLog {
 
     fn end(&mut self) -> Result<Vec<u64>, String> {
         self.of(|monitor| monitor.log.end(&mut monitor.qmp))
+    }
+
+    fn begin_sums(&mut self) -> Result<(), String> {
+        self.of(|monitor| monitor.log.begin_sums(&mut monitor.qmp))
+    }
+
+    fn end_sums(&mut self) -> Result<Sums, String> {
+        self.of(|monitor| monitor.log.end_sums(&mut monitor.qmp))
     }
 }

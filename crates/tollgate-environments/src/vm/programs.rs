@@ -46,7 +46,7 @@ pub(super) fn files(
 }
 
 /// The loader that a program names; None of one without, or of what is no program for x86-64.
-fn loader(head: &[u8]) -> Option<PathBuf> {
+pub(super) fn loader(head: &[u8]) -> Option<PathBuf> {
     const CLASS_64: &[u8] = b"\x7fELF\x02\x01";
     if !head.starts_with(CLASS_64) {
         return None;

@@ -20,8 +20,11 @@ const PACKAGE: &str = "qemu-system-x86";
 /// A guest's memory, where nothing is asked for: the program and its modules take a twentieth of it.
 const MEMORY: u64 = 512 << 20;
 /// The processor that the translator shows: one that Linux knows to need its mitigations, and whose features the translator has but for
-/// some that it leaves out (`check=off`).
-const TRANSLATED: &str = "Skylake-Client,check=off";
+/// some that it leaves out (`check=off`). RDRAND and RDSEED would give the guest other random numbers at each boot.
+const TRANSLATED: &str = "Skylake-Client,check=off,-rdrand,-rdseed";
+/// What the kernel is told where instructions are counted: it lies where it is linked, its processes where they always do, and its random
+/// numbers come from what `/init` seeds (Documentation/admin-guide/kernel-parameters.txt).
+const SAME_AT_EACH_BOOT: &str = " nokaslr norandmaps random.trust_cpu=off random.trust_bootloader=off";
 
 /// The program.
 #[derive(Debug, Clone)]
@@ -58,6 +61,7 @@ pub(super) struct Machine {
     vmm: Vmm,
     pub cpus: u32,
     memory: u64,
+    is_memory_given: bool,
     append: Option<String>,
     pub channel: Channel,
 }
@@ -159,6 +163,7 @@ impl Machine {
             vmm: spec.vmm,
             cpus: spec.cpus.unwrap_or(usual),
             memory: spec.memory.unwrap_or(MEMORY),
+            is_memory_given: spec.memory.is_some(),
             append: spec.append.clone(),
             channel,
         }
@@ -192,6 +197,26 @@ impl Machine {
         Self { is_timed: true, tsc_khz: hz.map(|hz| hz / 1000), ..self.clone() }
     }
 
+    /// Has it so much memory that an archive with these bytes and what it is unpacked to have room, each in half of it at most.
+    ///
+    /// # Errors
+    /// A sentence: less was asked for.
+    pub fn hold(&mut self, bytes: u64) -> Result<(), EnvironmentError> {
+        /// Of the kernel, of this program, and of what commands use.
+        const BESIDE: u64 = 256 << 20;
+        const STEP: u64 = 256 << 20;
+        let needed = (2 * bytes + BESIDE).next_multiple_of(STEP);
+        if needed > self.memory && self.is_memory_given {
+            return Err(unusable!(
+                "vm: memory={}M is too little for the command's files; it needs {}M",
+                self.memory >> 20,
+                needed >> 20
+            ));
+        }
+        self.memory = self.memory.max(needed);
+        Ok(())
+    }
+
     /// All arguments but the kernel, its command line, the initramfs and the console's file.
     fn arguments(&self) -> Vec<String> {
         let mut arguments = vec!["-accel".to_owned(), self.accel.to_string()];
@@ -204,7 +229,7 @@ impl Machine {
         }
         let bus = match self.vmm {
             Vmm::Qemu => {
-                add(&["-machine", "pc"]);
+                add(&["-machine", if self.is_counting() { "pc,hpet=off" } else { "pc" }]);
                 "virtio-serial-pci"
             }
             Vmm::Microvm => {
@@ -230,7 +255,8 @@ impl Machine {
     fn command_line(&self) -> String {
         let own = "console=ttyS0 panic=-1 reboot=t rdinit=/init quiet loglevel=4";
         // The counter is the one clock, and QEMU's other timers are not asked whether it is right.
-        let counting = if self.is_translated() { " tsc=reliable no_timer_check" } else { "" };
+        let translated = if self.is_translated() { " tsc=reliable no_timer_check" } else { "" };
+        let counting = if self.is_counting() { SAME_AT_EACH_BOOT } else { "" };
         // The setup code of the kernel says a word to an early console where it is to debug (arch/x86/boot/main.c), and `quiet` behind
         // that silences the kernel again.
         let timed = match self.is_timed {
@@ -239,7 +265,7 @@ impl Machine {
         };
         let rate = self.tsc_khz.map(|khz| format!(" tsc_early_khz={khz}")).unwrap_or_default();
         let append = self.append.as_ref().map(|append| format!(" {append}")).unwrap_or_default();
-        format!("{timed}{own}{counting}{rate}{append}")
+        format!("{timed}{own}{translated}{counting}{rate}{append}")
     }
 }
 
@@ -269,12 +295,16 @@ mod tests {
             arguments.contains("-icount shift=0,sleep=off") && arguments.contains("-m 1024M"),
             "{arguments}"
         );
-        assert!(counting.command_line().ends_with("tsc=reliable no_timer_check mitigations=off"));
+        assert!(arguments.contains("-rdrand,-rdseed") && arguments.contains("pc,hpet=off"), "{arguments}");
+        let line = counting.command_line();
+        assert!(line.contains("tsc=reliable no_timer_check nokaslr norandmaps"), "{line}");
+        assert!(line.ends_with(" mitigations=off"), "{line}");
         let timed = counting.timed();
         assert!(
             timed.is_translated() && !timed.is_counting() && !timed.arguments().join(" ").contains("icount")
         );
         let line = timed.command_line();
+        assert!(!line.contains(SAME_AT_EACH_BOOT), "{line}");
         assert!(line.find(" debug ") < line.find(" quiet ") && line.contains(MARKS), "{line}");
         let kvm = machine("vm:cpus=3", Accel::Kvm);
         let arguments = kvm.arguments().join(" ");

@@ -11,6 +11,7 @@ use crate::estimate::Level;
 use crate::measurement::{Case, Measured};
 use crate::run::Run;
 use crate::stats::{self, Interval};
+use crate::versus;
 
 /// Whether a run has counts in the place of times. Such an environment has no turns: nothing of it is a neighbour in time.
 pub(super) fn is_counting(run: &Run) -> bool {
@@ -31,6 +32,7 @@ pub(super) fn are_counts(base: &Measured, other: &Measured) -> bool {
 /// The row of a case that both sides counted; a relative difference of up to `asked` does not count. None of other cases.
 pub(super) fn row(case: &Case, base: &Measured, other: &Measured, asked: f64) -> Option<Row> {
     let sides = Side::both(base, other)?;
+    let asked = asked.max(versus::least_difference(&case.benchmark));
     let Decision { ratio, verdict, why } = decide(sides, asked);
     Some(Row {
         case: case.clone(),

@@ -43,6 +43,8 @@ impl Ran {
             sys_ns: traced.sys_ns,
             memory,
             faults,
+            ticks: 0,
+            switches: 0,
             traced: matches!(order.how, How::Traced { .. }).then_some(traced),
             said,
             left,
@@ -92,12 +94,15 @@ fn execute(order: &Order, to: Option<BorrowedFd<'_>>) -> Result<Ran, End> {
 
 fn request(order: &Order) -> Request {
     let by = match order.how {
-        How::Timed => Choice::Rusage,
+        // It begins at once, and knows the paths by which files are opened.
+        How::Traced { .. } if order.is_alone => Choice::Ptrace,
         How::Traced { .. } => Choice::Best,
+        _ => Choice::Rusage,
     };
     Request {
         by,
         files: order.how == How::Traced { files: true },
+        paths: order.is_alone,
         linger: Duration::ZERO,
         ..Request::new(order.words.iter().map(OsString::from).collect())
     }
@@ -108,12 +113,20 @@ fn settle(order: &Order, to: Option<BorrowedFd<'_>>) -> Result<(), String> {
     // A command that asks on a terminal would be stopped in the background, and be waited for.
     let _ = identity::leave_terminal();
     streams(order, to)?;
+    if order.is_alone {
+        // SAFETY: this process is a fork with one thread.
+        std::env::vars_os().for_each(|(name, _)| unsafe { std::env::remove_var(name) });
+    }
     for (name, value) in &order.variables {
         if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
             return Err(format!("a variable named {name:?} cannot be set"));
         }
         // SAFETY: this process is a fork with one thread.
         unsafe { std::env::set_var(name, value) };
+        if order.is_alone && name == "PWD" {
+            std::env::set_current_dir(value)
+                .map_err(|error| format!("its directory {value}: {}", plainly(&error)))?;
+        }
     }
     if !order.processors.is_empty() {
         affinity::pin(0, &order.processors).map_err(|error| {

@@ -11,7 +11,9 @@ mod listener;
 
 use std::time::{Duration, Instant};
 
-use tollgate_engine::versus::{Cooled, End, Execution, Executor, Order, Output, executor::Halt};
+use tollgate_engine::versus::{
+    Cooled, End, Execution, Executor, How, Order, Output, counted, executor::Halt,
+};
 use tollgate_engine::{BenchError, Ending, group, interrupt};
 use tollgate_os::children::{Inherited, Subreaper};
 use tollgate_os::process::{self, Child};
@@ -74,7 +76,11 @@ impl Drop for Here {
 
 impl Executor for Here {
     fn execute(&mut self, order: &Order, tick: &mut dyn FnMut()) -> Result<Execution, Halt> {
-        self.reap();
+        match order.how {
+            How::Counted => return Ok(counted::execute_logged(order)),
+            How::Recalled { number } => return Ok(counted::recalled(order, number)),
+            How::Timed | How::Traced { .. } => self.reap(),
+        }
         let no_process = |error| Halt::Run(BenchError::NoProcess(error));
         // Before the listener: where /proc does not list children, they are looked for one by one if there is any.
         let inherited = Inherited::now();
@@ -113,6 +119,8 @@ impl Executor for Here {
             sys_ns: 0,
             memory: None,
             faults: 0,
+            ticks: 0,
+            switches: 0,
             traced: None,
             said,
             left,

@@ -19,6 +19,8 @@ use crate::outcome::{Operations, slowest_files};
 const PATH_MAX: usize = 4096;
 /// Descriptors of a process whose files are remembered, of further ones they are asked for each time; and numbers of calls.
 const MOST_DESCRIPTORS: usize = 4096;
+/// The operation of a path by which a file was opened.
+const NAMED: &str = "named";
 /// `AT_FDCWD`: relative to the current directory.
 const CURRENT: i32 = libc::AT_FDCWD;
 
@@ -45,6 +47,8 @@ impl Replaces {
 
 #[derive(Debug, Default)]
 pub struct Files {
+    /// Whether the paths by which files are opened are kept, too.
+    keeps_paths: bool,
     numbers: HashMap<PathBuf, u32>,
     entries: Vec<Operations>,
     descriptors: HashMap<libc::pid_t, HashMap<i32, u32>>,
@@ -59,6 +63,10 @@ pub struct Files {
 }
 
 impl Files {
+    pub fn with(keeps_paths: bool) -> Self {
+        Self { keeps_paths, ..Self::default() }
+    }
+
     fn meaning(&mut self, key: Key) -> (Option<Operation>, Replaces) {
         if self.known.len() >= MOST_DESCRIPTORS && !self.known.contains_key(&key) {
             return (None, Replaces::None);
@@ -70,12 +78,27 @@ impl Files {
     pub fn names(&mut self, thread: &Thread, key: Key, arguments: &[u64; 6]) -> Option<Named> {
         let operation = self.meaning(key).0?;
         let file = match operation.names {
-            Names::Opened { .. } => None,
+            Names::Opened { at } => {
+                if self.keeps_paths {
+                    self.note_path(thread.pid, at, arguments);
+                }
+                None
+            }
             Names::Descriptor => self.of_descriptor(thread.pid, arguments[0] as i32),
             Names::Path => self.of_path(thread.pid, CURRENT, arguments[0]),
             Names::PathAt => self.of_path(thread.pid, arguments[0] as i32, arguments[1]),
         };
         Some(Named { operation, file })
+    }
+
+    /// Notes the path of a call that opens a file.
+    fn note_path(&mut self, process: libc::pid_t, at: bool, arguments: &[u64; 6]) {
+        let (directory, path) =
+            if at { (arguments[0] as i32, arguments[1]) } else { (CURRENT, arguments[0]) };
+        let file = self.of_path(process, directory, path);
+        if let Some(entry) = file.and_then(|file| self.entries.get_mut(file as usize)) {
+            entry.of(NAMED).count += 1;
+        }
     }
 
     /// The call has returned.

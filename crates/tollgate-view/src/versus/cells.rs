@@ -73,14 +73,15 @@ pub(super) fn static_letter(number: usize) -> Option<&'static str> {
 }
 
 impl<'s> Cell<'_, 's> {
-    /// The figures of one of [`tollgate_model::versus::CASES`].
+    /// The figures of one of [`tollgate_model::versus::CASES`], or [`tollgate_model::versus::COUNTED`].
     pub(super) fn figures(&self, case: &str) -> Option<&'s Figures<'s>> {
         self.member.summary.figures(&Case::plain(case))
     }
 
-    /// The number of its timed executions.
+    /// The number of its executions that were timed, or counted.
     pub(super) fn executions(&self) -> usize {
-        self.figures(versus::REAL).map_or(0, |figures| figures.measured.samples.len())
+        let figures = self.figures(versus::REAL).or_else(|| self.figures(versus::INSTRUCTIONS));
+        figures.map_or(0, |figures| figures.measured.samples.len())
     }
 
     /// Its traced executions.

@@ -6,11 +6,12 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use tollgate_model::traced::Backend;
 use tollgate_model::traced::blame::Account;
-use tollgate_model::versus::{Command, FAULTS, MEMORY, REAL, SYS, USER};
+use tollgate_model::versus::{Command, FAULTS, INSTRUCTIONS, MEMORY, REAL, SYS, USER};
 use tollgate_model::{Case, Label, RunId, Traced, own, stats};
 use tollgate_output::json::Record;
 
 use super::cells::{self, Cell};
+use super::counted;
 use super::said::real;
 use super::split::{Line, Split};
 use crate::compare::columns::{self, Compared, Sides};
@@ -61,6 +62,8 @@ struct Executed<'a> {
     cold: Option<&'a tollgate_model::versus::Cold>,
     notes: Vec<&'a str>,
     times_s: Vec<f64>,
+    /// Counts of instructions and what is counted with them, where the command is counted and not timed.
+    counted: Option<Value>,
 }
 
 /// Where the real time of the traced executions went.
@@ -131,7 +134,7 @@ impl<'s> Executed<'s> {
             environment: &cell.member.part.environment,
             run: &run.id,
             file,
-            executions: real.map_or(0, |real| real.measured.samples.len()),
+            executions: cell.executions(),
             median_s: seconds(median(REAL)),
             ci_low_s: seconds(interval.map(|interval| interval.low)),
             ci_high_s: seconds(interval.map(|interval| interval.high)),
@@ -147,9 +150,10 @@ impl<'s> Executed<'s> {
             is_corrected: command.is_corrected,
             failed: &command.failed,
             cold: command.cold.as_ref(),
-            notes: real.map_or(Vec::new(), notes),
+            notes: real.or_else(|| figures(INSTRUCTIONS)).map_or(Vec::new(), notes),
             times_s: real
                 .map_or(Vec::new(), |real| real.measured.samples.iter().map(|ns| ns / 1e9).collect()),
+            counted: counted::record(cell),
         }
     }
 }
@@ -181,15 +185,21 @@ impl OfTrace {
 }
 
 impl<'s> Row<'s> {
-    /// The real time is the case of the row, in seconds as all of the document.
+    /// The real time is the case of the row, in seconds as all of the document; instructions, where those are counted.
     fn of(base: &Cell<'s, 's>, cell: &Cell<'s, 's>, comparison: &'s Comparison<'s>) -> Self {
         let sides = Sides::named(comparison, [base, cell].map(|cell| cell.label.clone().into()));
         let compared = |row| Compared::of(comparison, row).between(&sides);
         let of_real = columns::columns().without(&["case", "unit"]);
         let of_others = columns::columns().without(&columns::SIDES);
-        let others = comparison.rows.iter().filter(|row| row.case().benchmark != REAL);
+        let is_other =
+            |row: &&crate::comparison::Row| ![REAL, INSTRUCTIONS].contains(&row.case().benchmark.as_str());
+        let others = comparison.rows.iter().filter(is_other);
+        let in_instructions = counted::row(comparison);
         Self {
-            compared: Record::in_seconds(&of_real, &compared(real(comparison))),
+            compared: match in_instructions {
+                Some(row) => Record::of(&of_real, &compared(Some(row))),
+                None => Record::in_seconds(&of_real, &compared(real(comparison))),
+            },
             command: cell.command.shown(),
             environment: &cell.member.part.environment,
             others: others.map(|row| Record::of(&of_others, &compared(Some(row)))).collect(),

@@ -1,10 +1,11 @@
 //! What is said beside the figures of commands: executions that failed, caches that were dropped, what was subtracted.
 
 use tollgate_model::traced::Ended;
-use tollgate_model::versus::{Cold, REAL, SYS, USER};
+use tollgate_model::versus::{Cold, INSTRUCTIONS, REAL, SYS, USER};
 use tollgate_output::figures::count;
 
 use super::cells::Cell;
+use super::counted;
 use crate::facts;
 use crate::session::Session;
 use crate::trace::text as words;
@@ -58,7 +59,9 @@ fn of(cell: &Cell) -> Vec<String> {
         format!("{} (of {})", kinds.join(", "), cell.executions())
     });
     let cold = cell.command.cold.as_ref().map(cold);
-    let of_samples = cell.figures(REAL).map(|figures| figures.measured.notes.clone()).unwrap_or_default();
+    let of_samples = cell.figures(REAL).or_else(|| cell.figures(INSTRUCTIONS));
+    let of_samples = of_samples.map(|figures| figures.measured.notes.clone()).unwrap_or_default();
+    let of_samples = counted::notes(cell).into_iter().chain(of_samples);
     lost.into_iter().chain(failed).chain(cold).chain(division(cell)).chain(of_samples).collect()
 }
 

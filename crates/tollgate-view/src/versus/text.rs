@@ -10,7 +10,7 @@ use tollgate_output::table::{Look, cut, paragraph, styled};
 
 use super::cells::{self, Cell, letter, static_letter};
 use super::difference::Difference;
-use super::{matrix, notes, said, tables};
+use super::{counted, matrix, notes, said, tables};
 use crate::comparison::Comparison;
 use crate::session::{Session, environments};
 use crate::trace::text as words;
@@ -33,6 +33,9 @@ pub fn text(session: &Session, all: bool, width: usize) -> String {
     let width = if all { width } else { width.min(COLUMNS) };
     let cells = cells::all(session);
     let screen = Screen { session, cells: &cells, all, width };
+    if counted::is_counted(&cells) {
+        return screen.counted();
+    }
     let mut text =
         format!("{}{}\n{}", screen.head(), screen.commands(), tables::timed(screen.shown(), width));
     let notes: String = notes::all(session, &cells).iter().map(|note| paragraph(note, width, "")).collect();
@@ -128,7 +131,28 @@ impl Screen<'_, '_> {
         lines.concat() + &paragraph(&self.method(), self.width, "")
     }
 
+    /// The screen of counts, which is as long as its commands are many.
+    fn counted(&self) -> String {
+        let width = self.width;
+        let mut text = format!("{}{}\n{}", self.head(), self.commands(), counted::table(self.shown(), width));
+        let base = self.cells.first().map_or("", |base| base.label.as_str());
+        for (cell, comparison) in self.cells.iter().skip(1).zip(&self.session.comparisons) {
+            text.push('\n');
+            text.push_str(&counted::compared(base, &cell.label, comparison, width));
+        }
+        let notes = notes::all(self.session, self.cells);
+        let notes: String = notes.iter().map(|note| paragraph(note, width, "")).collect();
+        if !notes.is_empty() {
+            text.push('\n');
+            text.push_str(&notes);
+        }
+        text + &cut(&format!("More: {}", self.more()), width) + "\n"
+    }
+
     fn method(&self) -> String {
+        if counted::is_counted(self.cells) {
+            return counted::METHOD.to_owned();
+        }
         let timed = match self.session.comparisons.first().map(environments::method) {
             None => "One command: nothing to compare it with.".to_owned(),
             Some(Some(how)) => format!("{}.", how.trim_end_matches('.')),

@@ -4,7 +4,8 @@ use clap::{Args, ValueEnum};
 use tollgate_view::compare::condition::Condition;
 
 use super::PictureFormat;
-use crate::examples;
+use crate::failure::Failure;
+use crate::{examples, say};
 
 const AFTER: &str = "\
 Exit status of --fail-on: 1 where a row fulfils the condition; else 3 where too little was decided to say that none does: no case has a \
@@ -27,12 +28,39 @@ pub struct CompareArgs {
     /// Exit with status 1 where any benchmark has this verdict, 3 where that is undecided; several are separated by commas
     #[arg(long, value_name = "VERDICT", value_enum, value_delimiter = ',')]
     pub fail_on: Vec<FailOn>,
+    /// What is undecided
+    #[command(flatten)]
+    pub undecided: UndecidedArgs,
     /// No smaller difference counts; a row's own noise may ask for more [default: 1%, of counted instructions 0%]
     #[arg(long, value_name = "PERCENT", value_parser = parse_threshold, allow_negative_numbers = true)]
     pub threshold: Option<f64>,
     /// How to print
     #[arg(long, value_enum, default_value_t)]
     pub format: PictureFormat,
+}
+
+/// How a comparison ends of which too little was decided.
+#[derive(Debug, Clone, Default, Args)]
+pub struct UndecidedArgs {
+    /// Exit with this status in the place of 3 where too little was decided; with 125 `git bisect run` leaves a commit out
+    #[arg(long, value_name = "STATUS")]
+    pub exit_undecided: Option<u8>,
+}
+
+impl UndecidedArgs {
+    /// The same outcome with that status.
+    ///
+    /// # Errors
+    /// Those of the outcome.
+    pub fn applied(&self, outcome: Result<(), Failure>) -> Result<(), Failure> {
+        match (outcome, self.exit_undecided) {
+            (Err(Failure::Undecided(sentence)), Some(status)) => {
+                say::say(&sentence);
+                Err(Failure::Status(status))
+            }
+            (outcome, _) => outcome,
+        }
+    }
 }
 
 /// The verdict that makes a comparison fail.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use super::compare::{FailOn, parse_threshold};
+use super::compare::{FailOn, UndecidedArgs, parse_threshold};
 use super::{Format, OnRam, parse_on};
 use crate::examples;
 
@@ -36,6 +36,9 @@ pub struct SessionArgs {
     /// Of several environments: exit with status 1 where any benchmark has this verdict, 3 where that is undecided
     #[arg(long, value_name = "VERDICT", value_enum, value_delimiter = ',')]
     pub fail_on: Vec<FailOn>,
+    /// What is undecided
+    #[command(flatten)]
+    pub undecided: UndecidedArgs,
     /// Of several environments: no smaller difference counts [default: 0.3%, of counted instructions 0%]
     #[arg(long, value_name = "PERCENT", value_parser = parse_threshold, allow_negative_numbers = true)]
     pub threshold: Option<f64>,

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum, ValueHint};
 use tollgate_model::Label;
 use tollgate_view::versus::hyperfine;
 
-use super::compare::{FailOn, parse_threshold};
+use super::compare::{FailOn, UndecidedArgs, parse_threshold};
 use super::{PictureFormat, parse_cpu};
 use crate::{examples, time};
 
@@ -23,7 +23,7 @@ pub struct VersusArgs {
     #[arg(value_name = "COMMAND", required = true, value_hint = ValueHint::CommandString)]
     #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub commands: Vec<String>,
-    /// Execute the commands in this environment, as `run --in`; several are alternated
+    /// Execute the commands in this environment, as `run --in`; several are alternated. NAME=ENV calls it NAME
     #[arg(long = "in", value_name = "ENV", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub environments: Vec<String>,
     /// Builds of benches
@@ -191,6 +191,9 @@ pub struct ConditionArgs {
     /// Drop the pages of the files that a command reads from the page cache before each execution
     #[arg(long)]
     pub cold: bool,
+    /// Take this file or directory along into a guest that counts instructions, with all below it
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    pub with: Vec<PathBuf>,
     /// Execute the commands on this processor; several are separated by commas
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = parse_cpu, allow_negative_numbers = true)]
     pub processor: Vec<usize>,
@@ -227,9 +230,15 @@ pub struct ResultArgs {
     /// Exit with status 1 where any command has this verdict, 3 where that is undecided
     #[arg(long, value_name = "VERDICT", value_enum, value_delimiter = ',')]
     pub fail_on: Vec<FailOn>,
-    /// No smaller difference counts [default: 0.3%]
+    /// What is undecided
+    #[command(flatten)]
+    pub undecided: UndecidedArgs,
+    /// No smaller difference counts [default: 0.3%, of counted instructions 0.2%]
     #[arg(long, value_name = "PERCENT", value_parser = parse_threshold, allow_negative_numbers = true)]
     pub threshold: Option<f64>,
+    /// Of guests that count instructions: show one execution by the functions of the kernel
+    #[arg(long, value_name = "WHAT", value_enum, conflicts_with = "format")]
+    pub by: Option<By>,
     /// How to print
     #[arg(long, value_enum, default_value_t)]
     pub format: PictureFormat,
@@ -239,6 +248,13 @@ pub struct ResultArgs {
     /// Show no progress and no remarks
     #[arg(short, long)]
     pub quiet: bool,
+}
+
+/// What counted instructions are divided by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum By {
+    /// The kernel's functions
+    Function,
 }
 
 /// A unit of time.

@@ -2,10 +2,11 @@
 
 use tollgate_engine::session::{Side, explain_in};
 use tollgate_engine::{BenchError, Chosen, Group, Selection, interrupt};
-use tollgate_environments::{Environment, EnvironmentError, Guardian, Spec, SpecError};
+use tollgate_environments::{Environment, EnvironmentError, Guardian};
 use tollgate_view::explain;
 
 use crate::failure::{Failure, go_on, plainly};
+use crate::run::sides::parse;
 use crate::{out, say};
 
 /// Counts a case in the environment, and prints the functions.
@@ -13,8 +14,7 @@ use crate::{out, say};
 /// # Errors
 /// No such environment, or one whose instructions are not counted; the reason why the case has no count there.
 pub fn explain(pattern: &str, selection: &Selection, environment: &str) -> Result<(), Failure> {
-    let spec: Spec =
-        environment.parse().map_err(|error: SpecError| Failure::input(format!("--in {error}")))?;
+    let (_, spec) = parse(environment)?;
     let group = group(pattern, selection)?;
     let case = group.cases.first().map(|(benchmark, params)| benchmark.case(params.clone()));
     let case = case.ok_or_else(|| Failure::input(format!("no case of {pattern} is explained")))?;

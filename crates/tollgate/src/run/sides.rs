@@ -156,9 +156,28 @@ fn working() -> Result<Vec<(String, Spec)>, Failure> {
 }
 
 /// An environment as the user named it, and as it is prepared.
-fn parse(name: &str) -> Result<(String, Spec), Failure> {
+///
+/// # Errors
+/// A wrong name.
+pub fn parse(name: &str) -> Result<(String, Spec), Failure> {
+    let (shown, name) = named(name);
     let spec = name.parse().map_err(|error: SpecError| Failure::input(format!("--in {error}")));
-    Ok((name.to_owned(), spec?))
+    Ok((shown.to_owned(), spec?))
+}
+
+/// What an environment is called, and its name: `old=vm:exact` is called `old`, others as they are named.
+pub fn named(given: &str) -> (&str, &str) {
+    /// Columns of tables have room for so much.
+    const LONGEST: usize = 32;
+    // Names have a colon before the first sign of equality.
+    let is_label = |label: &str| {
+        let is_of_it = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        (1..=LONGEST).contains(&label.len()) && label.chars().all(is_of_it)
+    };
+    match given.split_once('=') {
+        Some((label, name)) if is_label(label) => (label, name),
+        _ => (given, given),
+    }
 }
 
 /// Why an environment is not measured, after its name.

@@ -63,7 +63,7 @@ fn timed(
     plan: &Plan,
     executor: &mut dyn Executor,
 ) -> Result<Compared, NotCompared> {
-    let mut shown = Shown::new(plan.time, plan.rounds, !args.result.quiet);
+    let mut shown = Shown::new(plan.time, plan.rounds, !args.result.quiet, None);
     let compared = measure(builds, executor, plan, &mut |doing: &Doing| shown.update(doing));
     shown.end();
     compared
@@ -175,6 +175,7 @@ fn order(args: &VersusArgs) -> Order {
         how: How::Timed,
         within: None,
         keeps: false,
+        is_alone: false,
     }
 }
 

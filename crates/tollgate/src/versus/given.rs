@@ -171,6 +171,7 @@ impl Executed<'_> {
             how: How::Timed,
             within: None,
             keeps,
+            is_alone: false,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use tollgate_engine::session::execute_in;
+use tollgate_engine::session::{FunctionCount, execute_in};
 use tollgate_engine::versus::{Compared, Doing, Executor, NotCompared, Plan, measure};
 use tollgate_engine::{BenchError, interrupt};
 use tollgate_environments::Guardian;
@@ -12,6 +12,7 @@ use tollgate_store::destination::new_id;
 use tollgate_suites::command::Here;
 use tollgate_view::facts;
 
+use super::counted;
 use crate::args::versus::VersusArgs;
 use crate::failure::{Failure, go_on, plainly};
 use crate::run::sides::{Asked, Prepared, reason};
@@ -23,6 +24,8 @@ pub struct Executed {
     pub compared: Compared,
     /// For each place its part in the session, as of its first command, and its facts; None where it gave nothing.
     pub places: Vec<Option<(Part, Facts)>>,
+    /// Command by command, each in all places, the functions of a counted execution; none where they were not asked for.
+    pub functions: Vec<Vec<FunctionCount>>,
 }
 
 /// Executes the commands where it is asked for.
@@ -36,6 +39,7 @@ pub fn execute(
     watch: &mut dyn FnMut(&Doing<'_>),
 ) -> Result<Executed, Failure> {
     match args.environments.as_slice() {
+        names if counted::is_asked(names)? => counted::execute(args, plan, began, watch),
         [] => here(began, |executor| measure(&mut [executor], plan, watch)),
         names => in_environments(names, args.result.quiet, plan, began, watch),
     }
@@ -58,7 +62,7 @@ pub fn here(
     facts.extend(strain);
     facts.extend(tollgate_inspect::strain(&machine, "after"));
     let part = Part::alone(new_id(began)?, "host".to_owned());
-    Ok(Executed { compared, places: vec![Some((part, facts))] })
+    Ok(Executed { compared, places: vec![Some((part, facts))], functions: Vec::new() })
 }
 
 fn in_environments(
@@ -107,7 +111,7 @@ fn in_environments(
         Some((part, facts))
     });
     let places = places.collect();
-    Ok(Executed { compared, places })
+    Ok(Executed { compared, places, functions: Vec::new() })
 }
 
 /// What executes the code of a place.
@@ -115,7 +119,8 @@ pub fn provenance(facts: &Facts) -> Provenance {
     if facts::emulated(facts) { Provenance::QemuTcg } else { Provenance::Hardware }
 }
 
-fn failed(error: NotCompared) -> Failure {
+/// What the user is told of a command that failed, after what it said.
+pub fn failed(error: NotCompared) -> Failure {
     match error {
         NotCompared::Failed { sentence, said } => {
             if !said.is_empty() {

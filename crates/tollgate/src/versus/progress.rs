@@ -12,12 +12,15 @@ pub struct Shown {
     time: Duration,
     /// Where the number of rounds is known, it tells how much is done.
     rounds: Option<u32>,
+    /// Where instructions are counted, one command after the other: how many commands.
+    counted: Option<usize>,
 }
 
 impl Shown {
-    pub fn new(time: Duration, rounds: Rounds, visible: bool) -> Self {
+    /// `counted`: the commands whose instructions are counted, one after the other.
+    pub fn new(time: Duration, rounds: Rounds, visible: bool, counted: Option<usize>) -> Self {
         let rounds = (rounds.least == rounds.most).then_some(rounds.most);
-        Self { shown: crate::run::progress::Shown::new(visible), time, rounds }
+        Self { shown: crate::run::progress::Shown::new(visible), time, rounds, counted }
     }
 
     pub fn update(&mut self, doing: &Doing<'_>) {
@@ -26,18 +29,21 @@ impl Shown {
                 found.interval.map(|span| figures::ratio_span(span.low, span.high)).unwrap_or_default();
             format!(", ratio {} {span}", figures::ratio(found.ratio))
         });
-        let what = format!(
-            "round {}{}: {}",
-            doing.rounds + 1,
-            so_far.unwrap_or_default(),
-            doing.what.replace('\n', " ")
-        );
+        let round = match self.counted {
+            Some(_) => String::new(),
+            None => format!("round {}{}: ", doing.rounds + 1, so_far.unwrap_or_default()),
+        };
+        let what = format!("{round}{}", doing.what.replace('\n', " "));
         let number = doing.rounds as usize;
-        let of_rounds = |of: u32| Length::Number("round", Place { number, of: of as usize });
+        let of = |what, of| Length::Number(what, Place { number, of });
         self.shown.update(&Progress {
             what,
             elapsed: doing.elapsed,
-            length: self.rounds.map_or(Length::Time(self.time), of_rounds),
+            length: match (self.counted, self.rounds) {
+                (Some(commands), _) => of("command", commands),
+                (None, None) => Length::Time(self.time),
+                (None, Some(rounds)) => of("round", rounds as usize),
+            },
             suite: Place::default(),
             decided: Vec::new(),
         });

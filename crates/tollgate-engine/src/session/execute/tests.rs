@@ -36,7 +36,19 @@ impl Executor for Fake {
         };
         let end = End::Ended(Ended::Exit(0));
         let (traced, memory) = (None, None);
-        Ok(Execution { end, wall_ns: 7, user_ns: 3, sys_ns: 2, memory, faults: 0, traced, said, left: 0 })
+        Ok(Execution {
+            end,
+            wall_ns: 7,
+            user_ns: 3,
+            sys_ns: 2,
+            memory,
+            faults: 0,
+            ticks: 0,
+            switches: 0,
+            traced,
+            said,
+            left: 0,
+        })
     }
 
     fn cool(&mut self, files: &[String]) -> Result<Cooled, Halt> {
@@ -56,6 +68,7 @@ fn order(word: &str) -> Order {
         how: How::Timed,
         within: None,
         keeps: false,
+        is_alone: false,
     }
 }
 
@@ -119,12 +132,12 @@ fn a_command_that_is_not_waited_for_is_stopped() {
     };
     send(&mut agent, 1, "wait");
     std::thread::sleep(Duration::from_millis(50));
-    let mut remote = Remote { side: &mut agent, number: 1 };
+    let mut remote = Remote { number: 1, ..Remote::new(&mut agent, LATE) };
     let second = remote.execute(&order("say"), &mut || {}).expect("executed");
     assert_eq!(second.said, "[\"say\"] Pipe");
     // A late answer.
     send(&mut agent, 1, "long");
-    let mut remote = Remote { side: &mut agent, number: 2 };
+    let mut remote = Remote { number: 2, ..Remote::new(&mut agent, LATE) };
     assert_eq!(remote.execute(&order("say"), &mut || {}).expect("executed").said, "[\"say\"] Pipe");
     // The end of the line ends the work in hand.
     send(&mut agent, 9, "wait");

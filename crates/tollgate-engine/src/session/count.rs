@@ -1,0 +1,199 @@
+//! A command of the user in an environment whose instructions are counted.
+//!
+//! Its executions are over before the agent begins, so that nothing of them depends on when this side speaks. The agent tells what came of
+//! them. Then it executes the command twice more: once while the monitor logs each instruction, which says how many are the program's own,
+//! and once traced, which says how many system calls there are.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::super::agent::Moment;
+use super::super::run::{BenchError, Findings};
+use super::super::versus::counted::{FOUND, NO_MORE};
+use super::super::versus::executor::Halt;
+use super::super::versus::{End, Execution, Executor, Given, How, Input, Order};
+use super::agent_side::AgentSide;
+use super::connection::Gone;
+use super::execute::Remote;
+use super::explain::MOST_ADDRESSES;
+use super::iterations::FunctionCount;
+use super::{Found, InstructionLog, Side, Sums};
+
+/// The log holds about a million instructions in a second. More than these take longer than anybody waits for the split.
+const MOST_LOGGED: u64 = 40_000_000;
+/// Why a command was not traced, where nobody asked for that.
+pub const UNASKED: &str = "not asked for";
+/// Executions that a guest may tell of.
+const MOST: usize = 1 << 20;
+
+/// What is to be counted.
+#[derive(Debug)]
+pub struct Counting<'a> {
+    /// The command and what is executed around it, as the guest has them.
+    pub given: &'a Given,
+    /// Real time of this machine for the start and all executions.
+    pub within: Duration,
+    /// Whether it is traced.
+    pub is_traced: bool,
+    /// Whether the instructions of the kernel are divided among its functions.
+    pub has_functions: bool,
+}
+
+/// What came of a command.
+#[derive(Debug)]
+pub struct Counted {
+    /// What `/init` executed, in its order, with what surrounds the command.
+    pub executions: Vec<Execution>,
+    /// One execution's instructions, by the log, or why they are not known.
+    pub sums: Result<Sums, String>,
+    /// One that was traced, or why there is none.
+    pub traced: Result<Execution, String>,
+    /// The functions of the logged execution, the largest first, where they are asked for.
+    pub functions: Vec<FunctionCount>,
+}
+
+/// Starts the environment, in which the command is executed, and asks its agent what came of that.
+///
+/// # Errors
+/// [`BenchError::NoEnvironment`] with a sentence; [`BenchError::Interrupted`].
+pub fn count_in(
+    side: &mut Side<'_>,
+    log: &mut dyn InstructionLog,
+    counting: &Counting<'_>,
+    say: &mut dyn FnMut(String),
+) -> Result<(Found, Counted), BenchError> {
+    let mut side = AgentSide::new(side, Vec::new());
+    let name = side.side.name.clone();
+    say(format!("counting {} in {name}", counting.given.name));
+    side.start_within(counting.within).map_err(|gone| match gone {
+        // Until then nothing else is done there.
+        Gone::Lost(why) => lost(Gone::Lost(format!("{why} (while it executed {})", counting.given.name))),
+        gone => lost(gone),
+    })?;
+    side.read_facts(Moment::Before).map_err(lost)?;
+    let mut remote = Remote::new(&mut side, counting.within);
+    let counted = ask(&mut remote, log, counting, say).map_err(|halt| match halt {
+        Halt::Run(error) => error,
+        Halt::Lost(why) => BenchError::NoEnvironment(why),
+    })?;
+    side.read_facts(Moment::After).map_err(lost)?;
+    side.close();
+    let findings = Findings { facts: side.of_measuring, ..Findings::default() };
+    Ok((Found { findings, facts: side.facts, lost: None }, counted))
+}
+
+fn lost(gone: Gone) -> BenchError {
+    match gone {
+        Gone::Interrupted(signal) => BenchError::Interrupted(signal),
+        Gone::Lost(why) | Gone::Over(why) => BenchError::NoEnvironment(why),
+    }
+}
+
+fn ask(
+    remote: &mut Remote<'_, '_, '_>,
+    log: &mut dyn InstructionLog,
+    counting: &Counting<'_>,
+    say: &mut dyn FnMut(String),
+) -> Result<Counted, Halt> {
+    let executions = recall(remote, counting.given)?;
+    let last = executions.iter().rev().find(|execution| execution.wall_ns > 0);
+    let instructions = last.map_or(0, |last| last.wall_ns);
+    let is_whole = executions.iter().all(|execution| matches!(execution.end, End::Ended(_)));
+    let why_not = "its executions did not all end by themselves";
+    let name = remote.side.side.name.clone();
+    let sums = match instructions {
+        _ if !is_whole => Err(why_not.to_owned()),
+        0..=MOST_LOGGED => {
+            say(format!("logging the instructions of {} in {name}", counting.given.name));
+            logged(remote, log, counting.given)?
+        }
+        _ => Err(format!(
+            "an execution has more than {} million instructions, which are too many to log",
+            MOST_LOGGED / 1_000_000
+        )),
+    };
+    let functions = match &sums {
+        Ok(sums) if counting.has_functions => {
+            say(format!("reading the kernel's symbols in {name}"));
+            functions(remote, sums)?
+        }
+        _ => Vec::new(),
+    };
+    let traced = match (is_whole, counting.is_traced) {
+        (false, _) => Err(why_not.to_owned()),
+        (_, false) => Err(UNASKED.to_owned()),
+        (true, true) => {
+            say(format!("tracing {} in {name}", counting.given.name));
+            let how = How::Traced { files: false };
+            Ok(once(remote, counting.given, how)?)
+        }
+    };
+    Ok(Counted { executions, sums, traced, functions })
+}
+
+/// What `/init` executed.
+fn recall(remote: &mut Remote<'_, '_, '_>, given: &Given) -> Result<Vec<Execution>, Halt> {
+    let mut all = Vec::new();
+    while all.len() < MOST {
+        let how = How::Recalled { number: all.len() };
+        let order = Order { how, input: Input::File(FOUND.into()), ..given.order.clone() };
+        let execution = remote.execute(&order, &mut || {})?;
+        match &execution.end {
+            End::NotStarted(why) if why == NO_MORE => break,
+            _ => all.push(execution),
+        }
+    }
+    Ok(all)
+}
+
+/// The sums of an execution that is logged, or why there are none.
+fn logged(
+    remote: &mut Remote<'_, '_, '_>,
+    log: &mut dyn InstructionLog,
+    given: &Given,
+) -> Result<Result<Sums, String>, Halt> {
+    around(remote, given.prepare.as_ref())?;
+    if let Err(why) = log.begin_sums() {
+        return Ok(Err(why));
+    }
+    let executed = remote.execute(&Order { how: How::Counted, ..given.order.clone() }, &mut || {});
+    let sums = log.end_sums();
+    executed?;
+    around(remote, given.conclude.as_ref())?;
+    Ok(sums)
+}
+
+/// The functions of the kernel at these addresses, and the program as one.
+fn functions(remote: &mut Remote<'_, '_, '_>, sums: &Sums) -> Result<Vec<FunctionCount>, Halt> {
+    let addresses: Vec<u64> = sums.addresses.keys().copied().collect();
+    let mut names = BTreeMap::new();
+    for some in addresses.chunks(MOST_ADDRESSES) {
+        let named = remote.side.names(some.iter().copied().collect());
+        names.extend(named.map_err(|gone| remote.halt(gone))?);
+    }
+    let mut counts: BTreeMap<Option<&str>, u64> = BTreeMap::new();
+    counts.insert(None, sums.user + sums.repeated[0]);
+    for (address, times) in &sums.addresses {
+        let name = names.get(address).map_or("(no function)", String::as_str);
+        *counts.entry(Some(name)).or_default() += times;
+    }
+    let of = |(name, instructions): (Option<&str>, u64)| FunctionCount {
+        name: name.map(str::to_owned),
+        instructions,
+    };
+    let mut all: Vec<FunctionCount> = counts.into_iter().map(of).collect();
+    all.sort_by_key(|function| std::cmp::Reverse(function.instructions));
+    Ok(all)
+}
+
+/// One execution with what surrounds it.
+fn once(remote: &mut Remote<'_, '_, '_>, given: &Given, how: How) -> Result<Execution, Halt> {
+    around(remote, given.prepare.as_ref())?;
+    let execution = remote.execute(&Order { how, ..given.order.clone() }, &mut || {})?;
+    around(remote, given.conclude.as_ref())?;
+    Ok(execution)
+}
+
+fn around(remote: &mut Remote<'_, '_, '_>, order: Option<&Order>) -> Result<(), Halt> {
+    order.map_or(Ok(()), |order| remote.execute(order, &mut || {}).map(drop))
+}

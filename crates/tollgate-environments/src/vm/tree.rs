@@ -1,0 +1,347 @@
+//! Files of the host that commands need in a guest: those that were opened with what is in them, others by their names, sizes and times.
+//!
+//! The contents go into the archive, by paths without links. Everything else is in a list that `/init` follows: directories, links, files
+//! that were looked at and not opened, and of all of them owners, modes and times.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs::{self, Metadata};
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Component, Path, PathBuf};
+use std::time::SystemTime;
+
+use tollgate_os::paths::open_regular;
+
+use super::initramfs::Initramfs;
+use super::{layout, programs};
+use crate::error::{EnvironmentError, bytes, plainly, unusable};
+use crate::wanted::{Wanted, What};
+
+/// More bytes than these no guest takes.
+const MOST_BYTES: u64 = 300 << 20;
+/// More files, directories and links than these no guest takes.
+const MOST_ENTRIES: usize = 100_000;
+/// Links on the way to a file (`MAXSYMLINKS` of include/linux/namei.h).
+const MOST_LINKS: usize = 40;
+/// Bytes of a program that are read for the name of what loads or interprets it.
+const MOST_HEAD: u64 = 1 << 20;
+/// What a guest has of its own.
+const OWN: [&str; 6] = ["/proc", "/sys", "/dev", "/run", "/tollgate", "/init"];
+/// The largest files that are named where there is too much.
+const NAMED: usize = 3;
+
+/// What comes along, by paths from the root of which none leads over a link.
+#[derive(Debug, Default)]
+pub(super) struct Tree {
+    entries: BTreeMap<PathBuf, Entry>,
+    /// Files whose interpreters are not known yet.
+    programs: Vec<PathBuf>,
+    /// A file that was made since is the command's own.
+    since: Option<SystemTime>,
+    bytes: u64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    about: Metadata,
+    /// Of a link.
+    to: Option<PathBuf>,
+    /// Whether what is in it comes along.
+    has_content: bool,
+}
+
+impl Tree {
+    /// All that is wanted. A file that was made after `since` stays out, unless everything of its directory is wanted.
+    ///
+    /// # Errors
+    /// A sentence: it is too much; a directory cannot be read.
+    pub fn of(wanted: &[Wanted], since: SystemTime) -> Result<Self, EnvironmentError> {
+        let mut tree = Self { since: Some(since), ..Self::default() };
+        // Paths begin with them that programs have built in, such as /lib and /bin.
+        let roots = fs::read_dir("/").into_iter().flatten().flatten();
+        for link in roots.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink())) {
+            tree.add(&link.path(), What::Presence)?;
+        }
+        for Wanted { path, what } in wanted {
+            tree.add(path, *what)?;
+        }
+        while let Some(program) = tree.programs.pop() {
+            if let Some(interpreter) = interpreter(&program) {
+                tree.add(&interpreter, What::Content)?;
+            }
+        }
+        tree.check()?;
+        Ok(tree)
+    }
+
+    /// Bytes of the contents.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// `20.3 MB in 812 files`
+    pub fn sentence(&self) -> String {
+        let files = self.entries.values().filter(|entry| entry.has_content).count();
+        format!("{} in {files} files", bytes(self.bytes))
+    }
+
+    /// Adds a path with all links and directories on the way. What is not there stays out.
+    fn add(&mut self, path: &Path, what: What) -> Result<(), EnvironmentError> {
+        let mut place = PathBuf::from("/");
+        let mut rest: Vec<PathBuf> = reversed(path);
+        let mut links = 0;
+        while let Some(name) = rest.pop() {
+            match name.components().next() {
+                Some(Component::Normal(name)) => place.push(name),
+                Some(Component::ParentDir) => {
+                    place.pop();
+                    continue;
+                }
+                _ => continue,
+            }
+            if is_own(&place) {
+                return Ok(());
+            }
+            let Ok(about) = fs::symlink_metadata(&place) else { return Ok(()) };
+            let is_last = rest.is_empty();
+            if about.is_symlink() {
+                let Ok(to) = fs::read_link(&place) else { return Ok(()) };
+                links += 1;
+                if links > MOST_LINKS {
+                    return Ok(());
+                }
+                rest.extend(reversed(&to));
+                let from = if to.is_absolute() { PathBuf::from("/") } else { above(&place) };
+                self.insert(&place, about, Some(to))?;
+                place = from;
+                continue;
+            }
+            let is_directory = about.is_dir();
+            if !is_last && !is_directory {
+                return Ok(());
+            }
+            match (is_last, is_directory) {
+                (true, true) => {
+                    self.insert(&place, about, None)?;
+                    self.below(&place, what)?;
+                }
+                (true, false) => self.file(&place, about, what)?,
+                (false, _) => self.insert(&place, about, None)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn insert(&mut self, place: &Path, about: Metadata, to: Option<PathBuf>) -> Result<(), EnvironmentError> {
+        if self.entries.len() >= MOST_ENTRIES {
+            return Err(unusable!(
+                "vm: the command looks at more than {MOST_ENTRIES} files, and a guest takes no more; the last of them is {}",
+                place.display()
+            ));
+        }
+        self.entries.entry(place.to_owned()).or_insert(Entry { about, to, has_content: false });
+        Ok(())
+    }
+
+    /// What of a directory comes along.
+    fn below(&mut self, place: &Path, what: What) -> Result<(), EnvironmentError> {
+        let inner = match what {
+            What::Names | What::Content => What::Presence,
+            What::All => What::All,
+            What::Presence => return Ok(()),
+        };
+        let Ok(entries) = fs::read_dir(place) else { return Ok(()) };
+        for entry in entries.flatten() {
+            let path = entry.path();
+            // A link comes along as it is; what it leads to, where that is wanted too.
+            match fs::symlink_metadata(&path) {
+                Ok(about) if about.is_symlink() => {
+                    let to = fs::read_link(&path).ok();
+                    self.insert(&path, about, to)?;
+                }
+                Ok(about) if about.is_dir() && inner == What::Presence => self.insert(&path, about, None)?,
+                Ok(_) => self.add(&path, inner)?,
+                Err(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn file(&mut self, place: &Path, about: Metadata, what: What) -> Result<(), EnvironmentError> {
+        let is_new = |since: SystemTime| about.created().is_ok_and(|created| created >= since);
+        if !about.is_file() || (what != What::All && self.since.is_some_and(is_new)) {
+            return Ok(());
+        }
+        let has_content = what >= What::Content;
+        let (size, is_program) = (about.len(), about.mode() & 0o111 != 0);
+        self.insert(place, about, None)?;
+        let Some(entry) = self.entries.get_mut(place) else { return Ok(()) };
+        if has_content && !entry.has_content {
+            entry.has_content = true;
+            self.bytes = self.bytes.saturating_add(size);
+            if is_program {
+                self.programs.push(place.to_owned());
+            }
+        }
+        Ok(())
+    }
+
+    fn check(&self) -> Result<(), EnvironmentError> {
+        if self.bytes <= MOST_BYTES {
+            return Ok(());
+        }
+        let mut files: Vec<(u64, &Path)> = self.contents().map(|(path, size)| (size, path)).collect();
+        files.sort_by(|a, b| b.cmp(a));
+        let largest = files.iter().take(NAMED);
+        let largest: Vec<String> =
+            largest.map(|(size, path)| format!("{} ({})", path.display(), bytes(*size))).collect();
+        Err(unusable!(
+            "vm: the command's files are {}, and a guest takes {} at most; leave out what it need not read: the largest are {}",
+            self.sentence(),
+            bytes(MOST_BYTES),
+            largest.join(", ")
+        ))
+    }
+
+    fn contents(&self) -> impl Iterator<Item = (&Path, u64)> {
+        let with_content = self.entries.iter().filter(|(_, entry)| entry.has_content);
+        with_content.map(|(path, entry)| (path.as_path(), entry.about.len()))
+    }
+
+    /// Adds the contents and the list to an archive.
+    ///
+    /// # Errors
+    /// Those of reading a file; a name that is no text.
+    pub fn write(&self, made: &mut Initramfs) -> io::Result<()> {
+        for (path, _) in self.contents() {
+            let of_file =
+                |error: io::Error| io::Error::other(format!("{}: {}", path.display(), plainly(error)));
+            let mut file = open_regular(path).map_err(io::Error::other)?;
+            made.program(super::path_there(path)?, &mut file).map_err(of_file)?;
+        }
+        made.file(layout::TREE, &self.list())
+    }
+
+    /// A line for each, which ends with NUL, the target of a link and another NUL.
+    fn list(&self) -> Vec<u8> {
+        let own = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+        let mut list = Vec::new();
+        for (path, Entry { about, to, has_content }) in &self.entries {
+            let kind = match (to, about.is_dir(), has_content) {
+                (Some(_), ..) => layout::A_LINK,
+                (_, true, _) => layout::A_DIRECTORY,
+                (_, _, true) => layout::A_FILE,
+                (_, _, false) => layout::A_SHELL,
+            };
+            // The guest's only user is root, who must own what the user owns here: git and ssh ask for that.
+            let user = if about.uid() == own.0 { 0 } else { about.uid() };
+            let group = if about.gid() == own.1 { 0 } else { about.gid() };
+            let (mode, size) = (about.mode() & 0o7777, about.len());
+            let (seconds, nanoseconds) = (about.mtime(), about.mtime_nsec());
+            let numbers = format!("{kind} {mode} {user} {group} {seconds} {nanoseconds} {size} ");
+            let to = to.as_deref().unwrap_or(Path::new("")).as_os_str();
+            list.extend(
+                [numbers.as_bytes(), path.as_os_str().as_bytes(), b"\0", to.as_bytes(), b"\0"].concat(),
+            );
+        }
+        list
+    }
+}
+
+/// Its components, the last one first; one of the root is a slash.
+fn reversed(path: &Path) -> Vec<PathBuf> {
+    path.components().rev().map(|component| PathBuf::from(component.as_os_str())).collect()
+}
+
+fn above(place: &Path) -> PathBuf {
+    place.parent().unwrap_or(Path::new("/")).to_owned()
+}
+
+fn is_own(place: &Path) -> bool {
+    OWN.iter().any(|own| place == Path::new(own))
+}
+
+/// What the kernel loads beside a program: its loader, or the interpreter of a script.
+fn interpreter(program: &Path) -> Option<PathBuf> {
+    let mut head = Vec::new();
+    open_regular(program).ok()?.take(MOST_HEAD).read_to_end(&mut head).ok()?;
+    if let Some(line) = head.strip_prefix(b"#!") {
+        let line = line.split(|byte| *byte == b'\n').next()?;
+        let name = line.split(|byte| byte.is_ascii_whitespace()).find(|word| !word.is_empty())?;
+        return Some(PathBuf::from(OsStr::from_bytes(name))).filter(|path| path.is_absolute());
+    }
+    programs::loader(&head)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn wanted(path: &Path, what: What) -> Wanted {
+        Wanted { path: path.to_owned(), what }
+    }
+
+    fn has(tree: &Tree, path: &Path) -> Option<bool> {
+        tree.entries.get(path).map(|entry| entry.has_content)
+    }
+
+    #[test]
+    fn links_and_directories_on_the_way_come_along() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        fs::create_dir_all(root.join("real/inner")).unwrap();
+        fs::write(root.join("real/inner/file"), "text").unwrap();
+        fs::write(root.join("real/other"), "not opened").unwrap();
+        symlink("real", root.join("link")).unwrap();
+        symlink(root.join("link/inner/file"), root.join("far")).unwrap();
+        let since = SystemTime::now() + std::time::Duration::from_secs(60);
+        let all = [
+            wanted(&root.join("link/../far"), What::Content),
+            wanted(&root.join("link"), What::Names),
+            wanted(&root.join("nothing"), What::Content),
+        ];
+        let tree = Tree::of(&all, since).unwrap();
+        assert_eq!(has(&tree, &root.join("real/inner/file")), Some(true));
+        assert_eq!(has(&tree, &root.join("real/other")), Some(false));
+        assert_eq!(has(&tree, &root.join("far")), Some(false));
+        assert_eq!(tree.entries[&root.join("link")].to.as_deref(), Some(Path::new("real")));
+        assert!(tree.entries[&root].about.is_dir());
+        assert_eq!(has(&tree, &root.join("nothing")), None);
+        assert_eq!(tree.bytes(), 4);
+        let list = tree.list();
+        assert_eq!(list.iter().filter(|byte| **byte == 0).count(), 2 * tree.entries.len());
+    }
+
+    #[test]
+    fn a_file_that_the_command_made_stays_out_and_a_whole_tree_does_not() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        let long_ago = SystemTime::UNIX_EPOCH;
+        fs::write(root.join("made"), "text").unwrap();
+        let tree = Tree::of(&[wanted(&root.join("made"), What::Content)], long_ago).unwrap();
+        assert_eq!(has(&tree, &root.join("made")), None);
+        let tree = Tree::of(&[wanted(&root, What::All)], long_ago).unwrap();
+        assert_eq!(has(&tree, &root.join("made")), Some(true));
+    }
+
+    #[test]
+    fn a_program_brings_what_loads_it() {
+        let later = SystemTime::now() + std::time::Duration::from_secs(60);
+        let tree = Tree::of(&[wanted(Path::new("/bin/sh"), What::Content)], later).unwrap();
+        let loader = fs::canonicalize("/lib64/ld-linux-x86-64.so.2").unwrap();
+        assert_eq!(has(&tree, &loader), Some(true), "{:?}", tree.entries.keys());
+    }
+
+    #[test]
+    fn too_much_is_named() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        fs::File::create(root.join("large")).unwrap().set_len(MOST_BYTES + 1).unwrap();
+        let error = Tree::of(&[wanted(&root, What::All)], SystemTime::UNIX_EPOCH).unwrap_err().to_string();
+        assert!(error.contains("large") && error.contains("300"), "{error}");
+    }
+}

@@ -1,0 +1,92 @@
+//! What is said of commands whose instructions were counted.
+
+#![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
+
+mod commands;
+
+use commands::{runs, side};
+use serde_json::Value;
+use tollgate_model::versus::{
+    CALLS, FAULTS, FIRST, INSTRUCTIONS, ITERATIONS, KERNEL_INSTRUCTIONS, TICKS, USER_INSTRUCTIONS,
+};
+use tollgate_model::{Case, Measured, Measurement, Outcome, Provenance, Run, Unit};
+use tollgate_view::session::Session;
+use tollgate_view::versus::{self, json};
+
+fn count(name: &str, unit: Unit, samples: &[f64]) -> Measurement {
+    let measured = Measured {
+        provenance: Provenance::QemuIcount,
+        ..Measured::of_executions("versus", unit, samples.to_vec())
+    };
+    Measurement { case: Case::plain(name), outcome: Outcome::Measured(Box::new(measured)) }
+}
+
+/// Two commands: the second has this many instructions more, all of them of the kernel, and `user` more of its own.
+fn counted(kernel: f64, user: f64) -> Vec<Run> {
+    let mut runs = runs(&[side("ls -l /usr", 1.0), side("ls /usr", 1.0)]);
+    for (run, [kernel, user]) in runs.iter_mut().zip([[0.0, 0.0], [kernel, user]]) {
+        let total = 3_364_000.0 + kernel + user;
+        run.measurements = vec![
+            count(INSTRUCTIONS, Unit::Instructions, &[total, total - 813.0, total + 879.0]),
+            count(USER_INSTRUCTIONS, Unit::Instructions, &[481_294.0 + user]),
+            count(KERNEL_INSTRUCTIONS, Unit::Instructions, &[total - 481_294.0 - user]),
+            count(ITERATIONS, Unit::Instructions, &[841_787.0]),
+            count(FIRST, Unit::Instructions, &[4_452_895.0]),
+            count(CALLS, Unit::Count, &[156.0]),
+            count(FAULTS, Unit::Count, &[98.0; 3]),
+            count(TICKS, Unit::Count, &[0.0; 3]),
+        ];
+        let part = run.session.as_mut().expect("of a session");
+        (part.environment, part.paired) = ("vm:exact".to_owned(), false);
+    }
+    runs
+}
+
+fn screen(runs: &[Run]) -> String {
+    let session = Session::of(runs).expect("a session");
+    anstream::adapter::strip_str(&versus::text(&session, false, 80)).to_string()
+}
+
+#[test]
+fn counts_have_a_table_and_differences_a_row_each() {
+    let text = screen(&counted(-700_000.0, 0.0));
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    let row = |begins: &str| {
+        let line =
+            text.lines().rfind(|line| line.starts_with(begins)).unwrap_or_else(|| panic!("{begins}: {text}"));
+        line.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(row("total"), "total 3,364,000 2,664,000 -700,000 -20.8 % fewer");
+    assert_eq!(row("user"), "user 481,294 481,294 – – same");
+    assert_eq!(row("calls"), "calls 156 156 – – same");
+    assert!(text.contains("3,363,187–3,364,879 (0.05 %)"), "{text}");
+}
+
+#[test]
+fn what_images_differ_by_is_no_difference_and_one_instruction_of_the_program_is() {
+    let verdicts = |runs: &[Run]| -> Vec<String> {
+        let session = Session::of(runs).expect("a session");
+        let rows = &session.comparisons[0].rows;
+        rows.iter()
+            .filter(|row| row.result.verdict.is_difference())
+            .map(|row| row.case().to_string())
+            .collect()
+    };
+    assert_eq!(verdicts(&counted(5_000.0, 0.0)), Vec::<String>::new());
+    assert_eq!(verdicts(&counted(0.0, 1.0)), [USER_INSTRUCTIONS]);
+    assert_eq!(verdicts(&counted(60_000.0, 0.0)), [INSTRUCTIONS, KERNEL_INSTRUCTIONS]);
+}
+
+#[test]
+fn a_document_has_the_counts_and_no_times() {
+    let runs = counted(-700_000.0, 0.0);
+    let session = Session::of(&runs).expect("a session");
+    let document: Value = serde_json::to_value(json::Document::of(&session, &[])).expect("JSON");
+    let command = &document["commands"][0];
+    assert_eq!(command["executions"], 3);
+    assert_eq!(command["median_s"], Value::Null);
+    assert_eq!(command["counted"]["instructions"]["median"], 3_364_000.0);
+    assert_eq!(command["counted"]["user_instructions"]["samples"][0], 481_294.0);
+    let row = &document["comparison"]["rows"][0];
+    assert_eq!((&row["verdict"], row["others"].as_array().map(Vec::len)), (&Value::from("faster"), Some(7)));
+}

@@ -1,0 +1,378 @@
+//! Commands in guests that count instructions. Each command in each guest has a boot of its own, so that what is counted of it depends on
+//! nothing else of the comparison.
+//!
+//! It is executed on this machine first, with the variables that it has in the guest, and traced: what it opens there comes along.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+use tollgate_engine::interrupt;
+use tollgate_engine::session::{Counting, FunctionCount, Side, count_in};
+use tollgate_engine::versus::counted::{PATH, PATIENCE, Rounds};
+use tollgate_engine::versus::executor::{Executor, Halt};
+use tollgate_engine::versus::rounds::{judged, succeeded};
+use tollgate_engine::versus::tally::tally;
+use tollgate_engine::versus::{Compared, Doing, Found, Given, How, Input, NotCompared, Order, Output, Plan};
+use tollgate_environments::{Environment, EnvironmentError, Guardian, Spec, Wanted, What};
+use tollgate_model::measurement::Outcome;
+use tollgate_model::traced::FileTime;
+use tollgate_model::versus::INSTRUCTIONS;
+use tollgate_model::{Fact, Facts, Part, RunId};
+use tollgate_store::destination::new_id;
+use tollgate_suites::command::Here;
+
+use super::places::{Executed, failed};
+use crate::args::versus::VersusArgs;
+use crate::failure::{Failure, go_on, plainly};
+use crate::run::sides::{named, parse, reason};
+
+/// Executions behind the first, where they are short and nothing else is asked for.
+const STEADY: u32 = 15;
+/// Instructions of all executions of a command after which no other one begins, where no number is asked for: a few seconds.
+const ENOUGH: u64 = 300_000_000;
+/// Seconds of this machine in which the guest's clock goes on by one, and what a start takes beside: for what never ends.
+const SLOWER: u32 = 10;
+const START: Duration = Duration::from_secs(60);
+
+/// Whether the environments count instructions.
+///
+/// # Errors
+/// A wrong name; some count, and others do not.
+pub fn is_asked(names: &[String]) -> Result<bool, Failure> {
+    let specs: Vec<(String, Spec)> = names.iter().map(|name| parse(name)).collect::<Result<_, _>>()?;
+    let other = specs.iter().find(|(_, spec)| !spec.counts());
+    match (specs.iter().find(|(_, spec)| spec.counts()), other) {
+        (None, _) => Ok(false),
+        (Some(_), None) => Ok(true),
+        (Some((counts, _)), Some((times, _))) => Err(Failure::input(format!(
+            "--in {counts} counts instructions and --in {times} is timed, and the two are not compared; name guests that count, or none"
+        ))),
+    }
+}
+
+/// Refuses the options that are for times.
+///
+/// # Errors
+/// One of them.
+pub fn check(args: &VersusArgs) -> Result<(), Failure> {
+    let (length, conditions, result) = (&args.length, &args.conditions, &args.result);
+    let given = [
+        ("--time", length.time.is_some()),
+        ("--until-decided", length.until_decided),
+        ("--cold", conditions.cold),
+        ("--processor", !conditions.processor.is_empty()),
+        ("--cgroup", conditions.cgroup.is_some()),
+        ("--export-json", result.export_json.is_some()),
+        ("--export-csv", result.export_csv.is_some()),
+        ("--export-markdown", result.export_markdown.is_some()),
+    ];
+    match given.into_iter().find(|(_, is_given)| *is_given) {
+        None => Ok(()),
+        Some((option, _)) => Err(Failure::input(format!(
+            "{option} is for times, and vm:exact counts instructions; leave it out"
+        ))),
+    }
+}
+
+/// Counts each command in each environment.
+///
+/// # Errors
+/// A command that failed, here or in a guest, after what it said; no guest; files that have no room; the user stopped it.
+pub fn execute(
+    args: &VersusArgs,
+    plan: &Plan,
+    began: SystemTime,
+    watch: &mut dyn FnMut(&Doing<'_>),
+) -> Result<Executed, Failure> {
+    // A copy of this process, which must have no other threads.
+    let guardian = Guardian::begin().map_err(|error| {
+        Failure::input(format!("no process can be made that clears up: {}", plainly(&error)))
+    })?;
+    let mut work = Work { args, plan, guardian, began: Instant::now(), done: 0, watch };
+    // What no guest can be made of is known before anything is executed.
+    for name in &args.environments {
+        work.prepare(name)?;
+    }
+    let traced = plan.commands.iter().map(|given| work.trace(given)).collect::<Result<Vec<_>, _>>()?;
+    let mut functions = Vec::new();
+    let (mut found, mut facts) = (Vec::new(), vec![Facts::new(); args.environments.len()]);
+    for (given, brought) in plan.commands.iter().zip(&traced) {
+        for (name, facts) in args.environments.iter().zip(&mut facts) {
+            go_on()?;
+            let (of_place, of_command, of_functions) = work.count(given, brought, name)?;
+            functions.extend(args.result.by.map(|_| of_functions));
+            *facts = of_place;
+            work.done += 1;
+            found.push(of_command);
+        }
+    }
+    let id = new_id(began)?;
+    let place = |(name, facts): (&String, Facts)| Some((part(&id, named(name).0), facts));
+    let places = args.environments.iter().zip(facts).map(place).collect();
+    let rounds = found.iter().map(number).min().unwrap_or_default();
+    let facts = vec![("run.rounds".to_owned(), Fact::known(rounds as i64, "executions that were counted"))];
+    let lost = vec![None; args.environments.len()];
+    Ok(Executed { compared: Compared { found, facts, lost, interrupted: None }, places, functions })
+}
+
+fn part(id: &RunId, name: &str) -> Part {
+    Part {
+        id: id.clone(),
+        environment: name.to_owned(),
+        place: 0,
+        of: 1,
+        paired: false,
+        knob: None,
+        command: None,
+    }
+}
+
+/// Executions of a command that were counted.
+fn number(found: &Found) -> usize {
+    let of = found.measurements.iter().find(|measurement| measurement.case.benchmark == INSTRUCTIONS);
+    of.and_then(|of| of.outcome.measured()).map_or(0, |measured| measured.samples.len())
+}
+
+/// What a command opened on this machine.
+struct Brought {
+    wanted: Vec<Wanted>,
+    since: SystemTime,
+}
+
+struct Work<'w> {
+    args: &'w VersusArgs,
+    plan: &'w Plan,
+    guardian: Guardian,
+    began: Instant,
+    /// Commands that were counted.
+    done: u32,
+    watch: &'w mut dyn FnMut(&Doing<'_>),
+}
+
+impl Work<'_> {
+    fn say(&mut self, what: &str) {
+        (self.watch)(&Doing { what, elapsed: self.began.elapsed(), rounds: self.done, so_far: None });
+    }
+
+    /// Executes a command here once, with what surrounds it.
+    fn trace(&mut self, given: &Given) -> Result<Brought, Failure> {
+        let since = SystemTime::now();
+        let mut wanted: BTreeMap<PathBuf, What> = BTreeMap::new();
+        let mut want = |path: &Path, what: What| {
+            let known = wanted.entry(path.to_owned()).or_insert(what);
+            *known = (*known).max(what);
+        };
+        let mut here = Here::new();
+        let around = [(&given.setup, "setup"), (&given.prepare, "preparation")];
+        let before = around.into_iter().filter_map(|(order, what)| Some((Some(what), order.as_ref()?)));
+        let around = [(&given.conclude, "conclusion"), (&given.cleanup, "clean-up")];
+        let after = around.into_iter().filter_map(|(order, what)| Some((Some(what), order.as_ref()?)));
+        let mut outcome = Ok(());
+        for (what, order) in before.chain([(None, &given.order)]).chain(after) {
+            // What was set up is cleaned up also where something failed.
+            if outcome.is_err() && what != Some("clean-up") {
+                continue;
+            }
+            let name = match what {
+                Some(what) => format!("the {what} of {} on this machine", given.name),
+                None => format!("{} on this machine", given.name),
+            };
+            self.say(&format!("tracing {name}"));
+            let order = alone(order, self.plan, How::Traced { files: true })?;
+            let executed = here.execute(&order, &mut || {}).map_err(halted)?;
+            let files = executed.traced.iter().flat_map(|traced| &traced.files);
+            files.filter_map(needed).for_each(|(path, what)| want(path, what));
+            files_of(&order).into_iter().for_each(|(path, what)| want(&path, what));
+            outcome = outcome.and_then(|()| match what {
+                Some(_) => succeeded(&name, &order, executed),
+                None => judged(&name, &order, &executed, &self.plan.accepts).map(drop),
+            });
+        }
+        outcome.map_err(|error| failed(hinted(error)))?;
+        for path in &self.args.conditions.with {
+            let path = std::path::absolute(path).map_err(|error| with_failed(path, &error))?;
+            std::fs::symlink_metadata(&path).map_err(|error| with_failed(&path, &error))?;
+            want(&path, What::All);
+        }
+        let wanted = wanted.into_iter().map(|(path, what)| Wanted { path, what }).collect();
+        Ok(Brought { wanted, since })
+    }
+
+    /// An environment that was made ready, and what it is called.
+    fn prepare(&mut self, name: &str) -> Result<(String, Environment), Failure> {
+        let (called, spec) = parse(name)?;
+        self.say(&format!("preparing {called}"));
+        let stop = || interrupt::requested().is_some();
+        let prepared = Environment::prepare(&spec, &self.guardian, &stop);
+        let prepared = prepared.map_err(|error| refused(&called, &error))?;
+        Ok((called, prepared))
+    }
+
+    /// Counts a command in an environment.
+    fn count(
+        &mut self,
+        given: &Given,
+        brought: &Brought,
+        name: &str,
+    ) -> Result<(Facts, Found, Vec<FunctionCount>), Failure> {
+        let (called, mut environment) = self.prepare(name)?;
+        let name = called.as_str();
+        let refused = |error: EnvironmentError| refused(name, &error);
+        let there = in_guest(given, self.plan)?;
+        let rounds = self.rounds(&there);
+        let came = environment.bring_commands(&brought.wanted, brought.since, &rounds).map_err(refused)?;
+        let mut log = environment
+            .instructions()
+            .ok_or_else(|| Failure::input(format!("{name}: its instructions are not counted")))?;
+        let (starts, cpu) = (environment.starts(), environment.cpu());
+        let outside = environment.observer();
+        let mut side = Side {
+            name: name.to_owned(),
+            start: Box::new(|| environment.start().map_err(|error| error.to_string())),
+            starts,
+            wake: None,
+            cpu,
+            is_paired: false,
+            is_counting: true,
+            outside,
+            life: None,
+        };
+        let patience = self.plan.timeout.unwrap_or(PATIENCE);
+        let counting = Counting {
+            given: &there,
+            within: patience.saturating_mul(SLOWER).saturating_add(START),
+            is_traced: self.plan.is_traced,
+            has_functions: self.args.result.by.is_some(),
+        };
+        let counted = count_in(&mut side, &mut *log, &counting, &mut |what| self.say(&what));
+        drop(side);
+        // The guest has ended before anything is said.
+        drop(environment);
+        let (place, mut counted) = counted.map_err(|error| failed(error.into()))?;
+        let functions = std::mem::take(&mut counted.functions);
+        let mut found = tally(counted, &there, self.plan, name).map_err(failed)?;
+        note(&mut found, format!("{came} came along"));
+        let mut facts = place.facts;
+        facts.extend(place.findings.facts);
+        Ok((facts, found, functions))
+    }
+
+    /// The rounds of a command, and the instructions after which no other one begins.
+    fn rounds(&self, given: &Given) -> Rounds {
+        let length = &self.args.length;
+        let (steady, enough) = match (length.runs, length.min_runs, length.max_runs) {
+            (Some(runs), ..) => (runs, u64::MAX),
+            (_, Some(least), _) => (least, u64::MAX),
+            (.., most) => (most.unwrap_or(STEADY), ENOUGH),
+        };
+        let around = [given.prepare.as_ref(), Some(&given.order), given.conclude.as_ref()];
+        let round: Vec<Order> = around.into_iter().flatten().cloned().collect();
+        let setup = given.setup.iter().cloned().collect();
+        let rounds = std::iter::repeat_n(round, steady as usize + 1);
+        (std::iter::once(setup).chain(rounds).collect(), enough)
+    }
+}
+
+/// A command that works otherwise may fail with the guest's variables.
+fn hinted(error: NotCompared) -> NotCompared {
+    match error {
+        NotCompared::Failed { sentence, said } => {
+            let sentence =
+                format!("{sentence}; its variables are those of the guest: PATH={PATH} HOME=/root");
+            NotCompared::Failed { sentence, said }
+        }
+        error => error,
+    }
+}
+
+/// The same as the guest has it.
+fn in_guest(given: &Given, plan: &Plan) -> Result<Given, Failure> {
+    let around =
+        |order: &Option<Order>| order.as_ref().map(|order| alone(order, plan, How::Timed)).transpose();
+    Ok(Given {
+        name: given.name.clone(),
+        order: alone(&given.order, plan, How::Counted)?,
+        setup: around(&given.setup)?,
+        prepare: around(&given.prepare)?,
+        conclude: around(&given.conclude)?,
+        cleanup: None,
+    })
+}
+
+/// An order with the variables that it has in a guest, and no others.
+fn alone(order: &Order, plan: &Plan, how: How) -> Result<Order, Failure> {
+    let directory = std::env::current_dir()
+        .map_err(|error| Failure::input(format!("the current directory: {}", plainly(&error))))?;
+    let directory = directory.to_str().ok_or_else(|| {
+        Failure::input("the current directory has a name that is no text; start it in another one")
+    })?;
+    let variables = [("PATH", PATH), ("HOME", "/root"), ("PWD", directory)];
+    let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+    let input = match &order.input {
+        Input::File(path) => Input::File(Path::new(directory).join(path)),
+        Input::Null => Input::Null,
+    };
+    let output = match &order.output {
+        Output::File(path) => Output::File(Path::new(directory).join(path)),
+        output => output.clone(),
+    };
+    let within = Some(plan.timeout.unwrap_or(PATIENCE));
+    Ok(Order { how, within, variables, input, output, is_alone: true, ..order.clone() })
+}
+
+/// How much of a file comes along that was opened, executed or looked at; None of what is no path, and what is not there.
+fn needed(file: &FileTime) -> Option<(&Path, What)> {
+    /// The operations that need what is in it.
+    const OPENED: [&str; 5] = ["named", "open", "read", "execve", "execveat"];
+    let path = Path::new(&file.path);
+    let is_opened = file.operations.iter().any(|of| OPENED.contains(&of.operation.as_str()));
+    path.is_absolute().then_some((path, if is_opened { What::Content } else { What::Presence }))
+}
+
+/// What this program opens for an order.
+fn files_of(order: &Order) -> Vec<(PathBuf, What)> {
+    let mut all = Vec::new();
+    if let Some(name) = order.words.first() {
+        let candidates = PATH.split(':').map(|directory| Path::new(directory).join(name));
+        let program = match name.contains('/') {
+            true => std::path::absolute(name).ok(),
+            false => candidates.into_iter().find(|path| path.is_file()),
+        };
+        all.extend(program.map(|path| (path, What::Content)));
+    }
+    if let Input::File(path) = &order.input {
+        all.push((path.clone(), What::Content));
+    }
+    if let Output::File(path) = &order.output {
+        all.extend(path.parent().map(|parent| (parent.to_owned(), What::Presence)));
+    }
+    let directory = order.variables.iter().find(|(name, _)| name == "PWD");
+    all.extend(directory.map(|(_, path)| (PathBuf::from(path), What::Presence)));
+    all
+}
+
+fn refused(name: &str, error: &EnvironmentError) -> Failure {
+    match error {
+        EnvironmentError::Interrupted => Failure::Interrupted(interrupt::requested().unwrap_or_default()),
+        error => Failure::input(reason(name, &error.to_string())),
+    }
+}
+
+fn halted(halt: Halt) -> Failure {
+    match halt {
+        Halt::Run(error) => failed(error.into()),
+        Halt::Lost(why) => Failure::input(why),
+    }
+}
+
+fn with_failed(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::input(format!("--with {}: {}", path.display(), plainly(error)))
+}
+
+fn note(found: &mut Found, note: String) {
+    let of = found.measurements.iter_mut().find(|measurement| measurement.case.benchmark == INSTRUCTIONS);
+    if let Some(Outcome::Measured(measured)) = of.map(|of| &mut of.outcome) {
+        measured.notes.push(note);
+    }
+}
