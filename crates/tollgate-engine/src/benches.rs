@@ -3,7 +3,7 @@
 //! A build is a program with benches and the harness that executes them. Each execution is of one bench of one build, takes some ten
 //! milliseconds and gives one figure; those of one bench in all builds follow each other, so that they are neighbours in time.
 //!
-//! - [`harness`]: which harness a program has, what it is asked, and what it answers. [`divan`], `reading`: the answers.
+//! - [`harness`]: which harness a program has, what it is asked, and what it answers. `divan`, `reading`: the answers.
 //! - [`template`]: a harness of the user's own, as two command lines and a line of output.
 //! - [`closures`]: closures of a Rust program in the place of builds.
 //! - [`builds`]: programs by links of equal length, and their executions. [`rounds`]: the executions from the first to the last.

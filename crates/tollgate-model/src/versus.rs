@@ -69,6 +69,14 @@ pub fn least_difference(case: &str) -> f64 {
     }
 }
 
+/// The names of harnesses.
+pub const HARNESSES: [&str; 5] = ["criterion", "divan", "go", "gbench", "custom"];
+
+/// Whether a case of this name is a bench.
+pub fn is_bench(name: &str) -> bool {
+    name.split_once('/').is_some_and(|(harness, _)| HARNESSES.contains(&harness))
+}
+
 /// The most bytes of a command line: that of an argument of a program (`MAX_ARG_STRLEN` of include/uapi/linux/binfmts.h).
 pub const MAX_LINE: usize = 128 << 10;
 

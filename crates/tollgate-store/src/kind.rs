@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 use tollgate_model::Run;
-use tollgate_model::versus::{INSTRUCTIONS, REAL};
+use tollgate_model::versus::{INSTRUCTIONS, REAL, is_bench};
 use tollgate_view::trace::CASE;
 
 /// The verb that made a run.
@@ -39,11 +39,12 @@ impl Kind {
         matches!(self, Self::Run | Self::Lab)
     }
 
-    /// By the name of its first benchmark: a trace has one, and the lab measures no others; the real time of a command is its first.
+    /// By the name of its first benchmark: a trace has one, and the lab measures no others; the real time of a command is its first, and of
+    /// a build there are benches alone.
     pub(crate) fn by_first(benchmark: Option<&str>) -> Self {
         match benchmark {
             Some(CASE) => Self::Trace,
-            Some(REAL | INSTRUCTIONS) => Self::Versus,
+            Some(name) if [REAL, INSTRUCTIONS].contains(&name) || is_bench(name) => Self::Versus,
             Some(name) if name.starts_with("lab/") => Self::Lab,
             _ => Self::Run,
         }
@@ -63,8 +64,9 @@ mod tests {
     #[test]
     fn a_run_is_known_by_its_first_benchmark() {
         let kinds =
-            [None, Some("entry/syscall"), Some("lab/int"), Some(CASE), Some(REAL)].map(Kind::by_first);
-        assert_eq!(kinds, [Kind::Run, Kind::Run, Kind::Lab, Kind::Trace, Kind::Versus]);
-        assert!(kinds.map(Kind::has_benchmarks) == [true, true, true, false, false]);
+            [None, Some("entry/syscall"), Some("lab/int"), Some(CASE), Some(REAL), Some("go/BenchmarkSort")];
+        let kinds = kinds.map(Kind::by_first);
+        assert_eq!(kinds, [Kind::Run, Kind::Run, Kind::Lab, Kind::Trace, Kind::Versus, Kind::Versus]);
+        assert!(kinds.map(Kind::has_benchmarks) == [true, true, true, false, false, false]);
     }
 }

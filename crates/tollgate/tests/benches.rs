@@ -188,6 +188,12 @@ fn a_condition_fails_and_kept_runs_are_shown_and_compared() {
         let text = home.output(verb.iter().copied());
         assert!(text.contains("after compared with before") && text.contains("gbench/BM_b"), "{text}");
     }
+    let written = home.output(["export", "mine", "--format", "csv"]);
+    assert!(written.contains(",gbench,gbench/BM_b,"), "{written}");
+    let reported = home.output(["report", "mine", "--format", "md"]);
+    assert!(reported.contains("gbench/BM_b"), "{reported}");
+    let kinds = home.json(["runs", "--format", "json"]);
+    assert_eq!([&kinds["runs"][0]["kind"], &kinds["runs"][1]["kind"]], ["versus"; 2]);
     let passing = [&arguments[..4], &["--fail-on", "slower", "--threshold", "5%"]].concat();
     home.output(versus(&passing));
     let out = home.path().join("kept");

@@ -67,15 +67,15 @@ pub fn measure(
     plan: &Plan,
     watch: &mut dyn FnMut(&Doing<'_>),
 ) -> Result<Compared, NotCompared> {
-    let contests: Vec<Contest> = plan.benches.iter().map(|bench| Contest::new(bench, builds)).collect();
-    let rows = contests.iter().filter(|contest| contest.why.is_none()).count();
+    let benches: Vec<BenchState> = plan.benches.iter().map(|bench| BenchState::new(bench, builds)).collect();
+    let rows = benches.iter().filter(|bench| bench.why.is_none()).count();
     let random = Random::new(plan.seed);
     let mut run = Run {
         builds,
         executor,
         plan,
         watch,
-        contests,
+        benches,
         rows,
         random,
         began: Instant::now(),
@@ -95,7 +95,7 @@ struct Run<'r> {
     executor: &'r mut dyn Executor,
     plan: &'r Plan,
     watch: &'r mut dyn FnMut(&Doing<'_>),
-    contests: Vec<Contest>,
+    benches: Vec<BenchState>,
     /// Benches that were to be compared.
     rows: usize,
     random: Random,
@@ -106,7 +106,7 @@ struct Run<'r> {
 }
 
 /// A bench in all builds.
-struct Contest {
+struct BenchState {
     name: String,
     sides: Vec<Side>,
     size: Size,
@@ -139,11 +139,11 @@ enum State {
 
 impl Run<'_> {
     fn whole(&mut self) -> Result<(), Halt> {
-        for at in 0..self.contests.len() {
+        for at in 0..self.benches.len() {
             self.find_size(at)?;
         }
         for _ in 0..self.plan.warmups {
-            for at in 0..self.contests.len() {
+            for at in 0..self.benches.len() {
                 self.execute(at, false)?;
             }
         }
@@ -171,31 +171,31 @@ impl Run<'_> {
 
     /// The benches of the next round, in random order.
     fn due(&mut self) -> Vec<usize> {
-        for at in 0..self.contests.len() {
+        for at in 0..self.benches.len() {
             self.look_at(at);
         }
-        let open = || self.contests.iter().enumerate().filter(|(_, contest)| contest.why.is_none());
+        let open = || self.benches.iter().enumerate().filter(|(_, bench)| bench.why.is_none());
         let is_fixed = self.plan.rounds.least == self.plan.rounds.most;
-        let least = open().map(|(_, contest)| contest.state).min();
-        let is_due = |contest: &Contest| {
+        let least = open().map(|(_, bench)| bench.state).min();
+        let is_due = |bench: &BenchState| {
             let is_early = self.rounds < self.plan.rounds.least;
-            is_fixed || is_early || (contest.state != State::Narrow && Some(contest.state) == least)
+            is_fixed || is_early || (bench.state != State::Narrow && Some(bench.state) == least)
         };
-        let mut due: Vec<usize> = open().filter(|(_, contest)| is_due(contest)).map(|(at, _)| at).collect();
+        let mut due: Vec<usize> = open().filter(|(_, bench)| is_due(bench)).map(|(at, _)| at).collect();
         self.random.shuffle(&mut due);
         due
     }
 
     /// Looks at the comparisons of a bench, where it has enough new executions. Its intervals hold at all looks together.
     fn look_at(&mut self, at: usize) {
-        let Self { contests, plan, rows, so_far, .. } = self;
-        let contest = &mut contests[at];
-        let pairs = contest.pairs();
-        if contest.why.is_some() || pairs < LEAST_PAIRS || pairs < contest.checked + contest.checked / 20 {
+        let Self { benches, plan, rows, so_far, .. } = self;
+        let bench = &mut benches[at];
+        let pairs = bench.pairs();
+        if bench.why.is_some() || pairs < LEAST_PAIRS || pairs < bench.checked + bench.checked / 20 {
             return;
         }
-        contest.checked = pairs;
-        let Some((base, others)) = contest.sides.split_first() else { return };
+        bench.checked = pairs;
+        let Some((base, others)) = bench.sides.split_first() else { return };
         let state = |found: Neighbours| match found.verdict {
             Verdict::Inconclusive => State::Undecided,
             _ if !found.is_precise(f64::INFINITY) => State::Undecided,
@@ -208,7 +208,7 @@ impl Run<'_> {
             *so_far = found.map(|found| (side.build, found)).or(*so_far);
             least = least.min(found.map_or(State::Undecided, state));
         }
-        contest.state = least;
+        bench.state = least;
     }
 
     /// Finds how much is to be executed at a time, by the base: as much in all builds.
@@ -216,11 +216,11 @@ impl Run<'_> {
         // The first figure has the steps of a clock, and what a first iteration takes more.
         for _ in 0..2 {
             let is_told = !matches!(self.builds.harness(), Harness::Template(_));
-            if !is_told || self.contests[at].why.is_some() {
+            if !is_told || self.benches[at].why.is_some() {
                 return Ok(());
             }
             if let Some(figure) = self.execute_side(at, 0)? {
-                self.contests[at].size = self.builds.harness().size(figure);
+                self.benches[at].size = self.builds.harness().size(figure);
             }
         }
         Ok(())
@@ -228,11 +228,11 @@ impl Run<'_> {
 
     /// Executes a bench once in each build; with `is_kept` its figures are kept. One that fails is left out from then on.
     fn execute(&mut self, at: usize, is_kept: bool) -> Result<(), Halt> {
-        if self.contests[at].why.is_some() {
+        if self.benches[at].why.is_some() {
             return Ok(());
         }
-        let mut order = std::mem::take(&mut self.contests[at].order);
-        match self.contests[at].pairs() % 2 {
+        let mut order = std::mem::take(&mut self.benches[at].order);
+        match self.benches[at].pairs() % 2 {
             0 => self.random.shuffle(&mut order),
             _ => order.reverse(),
         }
@@ -243,46 +243,46 @@ impl Run<'_> {
                 None => return Ok(()),
             }
         }
-        let contest = &mut self.contests[at];
-        contest.order = order;
+        let bench = &mut self.benches[at];
+        bench.order = order;
         if is_kept {
-            contest.sides.iter_mut().zip(figures).for_each(|(side, figure)| side.figures.push(figure));
+            bench.sides.iter_mut().zip(figures).for_each(|(side, figure)| side.figures.push(figure));
         }
         Ok(())
     }
 
     /// The figure of one execution. None where it failed, which is kept.
     fn execute_side(&mut self, at: usize, side: usize) -> Result<Option<f64>, Halt> {
-        let Self { builds, executor, plan, watch, contests, began, rounds, so_far, .. } = self;
-        let contest = &mut contests[at];
-        let build = contest.sides[side].build;
-        let within = patience(plan.timeout, contest.sides[side].slowest);
+        let Self { builds, executor, plan, watch, benches, began, rounds, so_far, .. } = self;
+        let bench = &mut benches[at];
+        let build = bench.sides[side].build;
+        let within = patience(plan.timeout, bench.sides[side].slowest);
         let name = &builds.all()[build].name;
-        let what = format!("{} in {name}", contest.name);
+        let what = format!("{} in {name}", bench.name);
         let mut tick =
             || watch(&Doing { what: &what, elapsed: began.elapsed(), rounds: *rounds, so_far: *so_far });
         tick();
         let Done { figure, took } =
-            builds.one(build, &contest.name, contest.size, within, &mut **executor, &mut tick)?;
-        let slowest = &mut contest.sides[side].slowest;
+            builds.one(build, &bench.name, bench.size, within, &mut **executor, &mut tick)?;
+        let slowest = &mut bench.sides[side].slowest;
         *slowest = (*slowest).max(Some(took));
         match figure {
             Ok(figure) => Ok(Some(figure)),
             Err(why) => {
-                contest.why = Some(format!("{why} (in {name})"));
+                bench.why = Some(format!("{why} (in {name})"));
                 Ok(None)
             }
         }
     }
 
     fn conclude(self, interrupted: Option<i32>) -> Compared {
-        let Self { builds, plan, contests, rounds, .. } = self;
+        let Self { builds, plan, benches, rounds, .. } = self;
         let mut facts = schedule_facts(plan.seed, rounds, false, plan.time, interrupted);
         let harness = builds.harness();
         facts.push(("run.statistic".to_owned(), Fact::known(harness.statistic(), harness.name())));
         let of_build = |number: usize| {
             let measurements =
-                contests.iter().map(|contest| contest.measurement(harness.name(), number, interrupted));
+                benches.iter().map(|bench| bench.measurement(harness.name(), number, interrupted));
             Found { measurements: measurements.collect(), ..Found::default() }
         };
         let found = (0..builds.all().len()).map(of_build).collect();
@@ -290,7 +290,7 @@ impl Run<'_> {
     }
 }
 
-impl Contest {
+impl BenchState {
     fn new(bench: &Bench, builds: &Builds) -> Self {
         let names: Vec<&str> = bench.builds.iter().map(|build| builds.all()[*build].name.as_str()).collect();
         let alone =

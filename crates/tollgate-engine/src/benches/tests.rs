@@ -224,6 +224,7 @@ fn answers_that_are_none_are_said() {
     ];
     let own = Harness::Template(Box::new(custom("{s} s")));
     for harness in [Harness::Criterion, Harness::Divan, Harness::Go, Harness::GoogleBenchmark, own] {
+        assert!(tollgate_model::versus::is_bench(&format!("{}/a", harness.name())));
         for text in hostile {
             let why = harness.figure(text, nowhere).unwrap_err();
             assert!(why.contains(' ') && !why.ends_with('.'), "{why}");

@@ -3,13 +3,15 @@
 use std::collections::HashSet;
 
 use tollgate_model::Case;
+use tollgate_model::versus::{BENCHES, is_bench};
 use tollgate_suites::SUITES;
 
 use super::subject::Subject;
 
 /// Sections that are no suite, with their descriptions.
-const OTHERS: [(&str, &str); 4] = [
+const OTHERS: [(&str, &str); 5] = [
     (VERSUS, "Commands of the user, executed in alternation."),
+    (BENCHES, "Benches of builds, executed in alternation."),
     (TRACE, "A command and all that it started, traced."),
     (LAB, "The rings, crossed in a small kernel of our own, without an operating system."),
     (OTHER, "Cases that are unknown to this program."),
@@ -24,6 +26,9 @@ const LAB: &str = "lab";
 const OTHER: &str = "other";
 
 pub fn suite_of(case: &Case) -> &str {
+    if is_bench(&case.benchmark) {
+        return BENCHES;
+    }
     known().find(|(name, _)| *name == case.suite()).map_or(OTHER, |(name, _)| name)
 }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use tollgate_engine::Random;
 use tollgate_engine::benches::{Bench, Build, Builds, Harness, Plan, Template, is_nameable, measure};
-use tollgate_engine::versus::{Compared, Doing, Executor, How, Input, NotCompared, Order, Output};
+use tollgate_engine::versus::{Compared, Doing, Executor, How, Input, NotCompared, Order, Output, Rounds};
 use tollgate_model::Fact;
 use tollgate_model::text::{clean, excerpt, listed};
 use tollgate_model::versus::Command;
@@ -40,21 +40,17 @@ pub fn execute(args: &VersusArgs, began: SystemTime) -> Result<(Executed, Vec<Co
     let programs = programs.map_err(|why| Failure::input(format!("the working directory: {why}")))?;
     let all = names.into_iter().zip(programs).map(|(name, program)| Build { name, program });
     let builds = Builds::new(harness, all.collect(), order(args)).map_err(Failure::input)?;
-    let mut refused = None;
+    let rounds = rounds(&args.length)?;
     let executed = places::here(began, |executor| {
         let lists = lists(&builds, args, executor)?;
-        let mut compared = match plan(args, &builds, &lists, &patterns) {
-            Ok(plan) => timed(args, &builds, &plan, executor)?,
-            Err(failure) => {
-                refused = Some(failure);
-                Compared::default()
-            }
-        };
+        let wrong = |sentence| NotCompared::Failed { sentence, said: String::new() };
+        let plan = plan(args, &builds, &lists, &patterns, rounds).map_err(wrong)?;
+        let mut compared = timed(args, &builds, &plan, executor)?;
         let control = control.map(|place| Fact::known(place as i64, "--control"));
         compared.facts.extend(control.map(|control| (facts::CONTROL.to_owned(), control)));
         Ok(compared)
     })?;
-    refused.map_or(Ok((executed, kept)), Err)
+    Ok((executed, kept))
 }
 
 fn timed(
@@ -90,8 +86,8 @@ fn arguments(given: &[String]) -> Result<(Vec<PathBuf>, Vec<String>), Failure> {
     }
 }
 
-/// As many as a session has places.
-const MOST_BUILDS: usize = tollgate_model::run::MAX_ENVIRONMENTS as usize;
+/// As many as a session has places, with one for a control.
+const MOST_BUILDS: usize = tollgate_model::run::MAX_ENVIRONMENTS as usize - 1;
 
 /// The harness that all builds have.
 fn harness(args: &BenchArgs, builds: &[PathBuf]) -> Result<Harness, Failure> {
@@ -195,24 +191,25 @@ fn plan(
     builds: &Builds,
     lists: &[Vec<String>],
     patterns: &[String],
-) -> Result<Plan, Failure> {
+    rounds: Rounds,
+) -> Result<Plan, String> {
     let benches = chosen(all(lists), patterns, builds.harness().name())?;
     let compared = benches.iter().filter(|bench| bench.is_compared()).count();
     if compared == 0 {
         let names: Vec<&str> = builds.all().iter().map(|build| build.name.as_str()).collect();
         let benches: Vec<_> = benches.iter().map(|bench| excerpt(&bench.name)).take(MOST_NAMED).collect();
-        return Err(Failure::input(format!(
+        return Err(format!(
             "{} have no bench in common that was asked for; there are {}",
             listed(&names),
             listed(&benches)
-        )));
+        ));
     }
     let usual = TIME.max(TIME_OF_EACH.saturating_mul(u32::try_from(compared).unwrap_or(u32::MAX)));
     let is_counted = args.length.runs.is_some();
     Ok(Plan {
         benches,
         warmups: args.length.warmup,
-        rounds: rounds(&args.length)?,
+        rounds,
         time: args.length.time.unwrap_or(if is_counted { Duration::MAX } else { usual }),
         precision: args.length.precision,
         asked: args.result.threshold.unwrap_or(0.0),
@@ -238,9 +235,9 @@ fn all(lists: &[Vec<String>]) -> Vec<Bench> {
 }
 
 /// Those that match any of the patterns.
-fn chosen(mut benches: Vec<Bench>, patterns: &[String], harness: &str) -> Result<Vec<Bench>, Failure> {
+fn chosen(benches: Vec<Bench>, patterns: &[String], harness: &str) -> Result<Vec<Bench>, String> {
     let (fit, unfit): (Vec<Bench>, Vec<Bench>) =
-        benches.drain(..).partition(|bench| is_nameable(&bench.name));
+        benches.into_iter().partition(|bench| is_nameable(&bench.name));
     for bench in unfit {
         let name = excerpt(&bench.name).into_owned();
         say::say(&format!("{name} is left out: its name is longer than 200 bytes or has control characters"));
@@ -251,10 +248,7 @@ fn chosen(mut benches: Vec<Bench>, patterns: &[String], harness: &str) -> Result
         let more = fit.len().saturating_sub(MOST_NAMED);
         let more = if more > 0 { format!(", and {more} more") } else { String::new() };
         let pattern = excerpt(pattern);
-        return Err(Failure::input(format!(
-            "no bench matches {pattern}; there are {}{more}",
-            listed(&names)
-        )));
+        return Err(format!("no bench matches {pattern}; there are {}{more}", listed(&names)));
     }
     let is_chosen =
         |bench: &Bench| patterns.is_empty() || patterns.iter().any(|pattern| is_meant(pattern, bench));
@@ -265,7 +259,10 @@ fn chosen(mut benches: Vec<Bench>, patterns: &[String], harness: &str) -> Result
 fn matches(pattern: &str, bench: &str, harness: &str) -> bool {
     match pattern.contains('*') {
         true => wildcard(pattern, bench) || wildcard(pattern, &format!("{harness}/{bench}")),
-        false => format!("{harness}/{bench}").contains(pattern),
+        false => {
+            let is_beginning = |pattern: &str| format!("{harness}/{bench}").starts_with(pattern);
+            bench.contains(pattern) || (pattern.contains('/') && is_beginning(pattern))
+        }
     }
 }
 
@@ -277,7 +274,7 @@ mod tests {
     fn patterns_are_parts_of_names_or_whole_ones() {
         let of = |pattern: &str| matches(pattern, "ops::sum::100", "divan");
         assert!(of("sum") && of("ops::*") && of("divan/ops::sum") && of("*::100"));
-        assert!(!of("sum*") && !of("sums"));
+        assert!(!of("sum*") && !of("sums") && !of("divan"));
     }
 
     #[test]
