@@ -256,6 +256,9 @@ impl Between {
             // QEMU executes it once more to find that it has ended.
             if (MARK..=MARK + 1).contains(&times) && !is_kernel(last) {
                 self.marked(last, times);
+                if self.is_over {
+                    return;
+                }
             }
             self.last = (address, 1);
             let side = if is_kernel(address) { &mut self.sums.kernel } else { &mut self.sums.user };

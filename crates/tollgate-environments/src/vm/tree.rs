@@ -50,6 +50,8 @@ struct Entry {
     to: Option<PathBuf>,
     /// Whether what is in it comes along.
     has_content: bool,
+    /// Whether it is wanted itself, and not only on the way to something: the times of a directory such as /tmp are others each time.
+    is_named: bool,
 }
 
 impl Tree {
@@ -128,7 +130,7 @@ impl Tree {
                     self.below(&place, what)?;
                 }
                 (true, false) => self.file(&place, about, what)?,
-                (false, _) => self.insert(&place, about, None)?,
+                (false, _) => self.on_the_way(&place, about)?,
             }
         }
         Ok(())
@@ -141,7 +143,18 @@ impl Tree {
                 place.display()
             ));
         }
-        self.entries.entry(place.to_owned()).or_insert(Entry { about, to, has_content: false });
+        let new = Entry { about, to, has_content: false, is_named: true };
+        self.entries.entry(place.to_owned()).or_insert(new).is_named = true;
+        Ok(())
+    }
+
+    /// A directory above one that is wanted.
+    fn on_the_way(&mut self, place: &Path, about: Metadata) -> Result<(), EnvironmentError> {
+        let is_named = self.entries.get(place).is_some_and(|entry| entry.is_named);
+        self.insert(place, about, None)?;
+        if let Some(entry) = self.entries.get_mut(place) {
+            entry.is_named = is_named;
+        }
         Ok(())
     }
 
@@ -228,7 +241,7 @@ impl Tree {
     fn list(&self) -> Vec<u8> {
         let own = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
         let mut list = Vec::new();
-        for (path, Entry { about, to, has_content }) in &self.entries {
+        for (path, Entry { about, to, has_content, is_named }) in &self.entries {
             let kind = match (to, about.is_dir(), has_content) {
                 (Some(_), ..) => layout::A_LINK,
                 (_, true, _) => layout::A_DIRECTORY,
@@ -239,7 +252,8 @@ impl Tree {
             let user = if about.uid() == own.0 { 0 } else { about.uid() };
             let group = if about.gid() == own.1 { 0 } else { about.gid() };
             let (mode, size) = (about.mode() & 0o7777, about.len());
-            let (seconds, nanoseconds) = (about.mtime(), about.mtime_nsec());
+            let times = is_named.then(|| (about.mtime(), about.mtime_nsec()));
+            let (seconds, nanoseconds) = times.unwrap_or_default();
             let numbers = format!("{kind} {mode} {user} {group} {seconds} {nanoseconds} {size} ");
             let to = to.as_deref().unwrap_or(Path::new("")).as_os_str();
             list.extend(
@@ -311,6 +325,8 @@ mod tests {
         assert_eq!(tree.entries[&root.join("link")].to.as_deref(), Some(Path::new("real")));
         assert!(tree.entries[&root].about.is_dir());
         assert_eq!(has(&tree, &root.join("nothing")), None);
+        // The times of what nobody asked for do not change the image.
+        assert!(!tree.entries[&root].is_named && tree.entries[&root.join("real")].is_named);
         assert_eq!(tree.bytes(), 4);
         let list = tree.list();
         assert_eq!(list.iter().filter(|byte| **byte == 0).count(), 2 * tree.entries.len());
