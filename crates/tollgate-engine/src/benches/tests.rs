@@ -51,6 +51,8 @@ impl<A: FnMut(&Order, f64) -> Answer> Executor for Mock<A> {
             sys_ns: 0,
             memory: None,
             faults: 0,
+            switches: 0,
+            ticks: 0,
             traced: None,
             said: "thread 'main' panicked\nits last words\n".to_owned(),
             left: 0,
