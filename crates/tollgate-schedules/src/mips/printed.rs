@@ -35,19 +35,18 @@ pub(super) fn cleaned(text: &str) -> Cleaned {
             correct(format!("`{}` is no instruction and is left out", code[at..].trim_end()));
             code.truncate(at);
         }
-        code = without_number(&code).to_owned();
+        code = without_address(without_number(&code)).to_owned();
+        if code.contains(|c: char| c.is_ascii_uppercase()) && !code.contains(|c: char| c.is_ascii_lowercase())
+        {
+            code = code.to_ascii_lowercase();
+        }
         if is_prose(&code) {
             prose.push(line);
             code.clear();
         }
-        code = without_address(&code).to_owned();
         if let Some(bare) = without_dot(&code) {
             correct(format!("`{}` is read as `{}`", code.trim(), bare.trim()));
             code = bare;
-        }
-        if code.contains(|c: char| c.is_ascii_uppercase()) && !code.contains(|c: char| c.is_ascii_lowercase())
-        {
-            code = code.to_ascii_lowercase();
         }
         for half in ["%hi", "%lo"] {
             code = code.replace(&format!("{half} ("), &format!("{half}("));
