@@ -93,13 +93,18 @@ fn latency(rows: &Rows, claims: &mut Claims) {
         claims.claim("the largest size", large > 5.0 * small, figures);
     }
     // Loads beyond a cache's size take longer than loads within it, for each cache that the kernel reports. The last
-    // one may be shared with others, who leave only a part of it: there both sides keep away from its end.
+    // one may be shared with others, who leave only a part of it: there both sides keep away from its end. Pages of 4 KiB lie at any physical
+    // addresses, and those of which as many as fill the second one more than fill some of its sets: half of it fits in any case.
     for (index, name) in [(0, "L1d"), (2, "L2"), (3, "L3")] {
         let Some(end) = cache_kib(index) else {
             println!("skipped: the kernel tells of no {name}");
             continue;
         };
-        let (most, least) = if name == "L3" { (end / 8, end * 2) } else { (end, end) };
+        let (most, least) = match name {
+            "L3" => (end / 8, end * 2),
+            "L2" => (end / 2, end),
+            _ => (end, end),
+        };
         let within = sizes.iter().rfind(|&&kib| kib <= most);
         let beyond = sizes.iter().find(|&&kib| kib > least);
         if let (Some(&within), Some(&beyond)) = (within, beyond)
