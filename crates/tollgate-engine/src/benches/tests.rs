@@ -12,7 +12,7 @@ use super::*;
 use crate::random::Random;
 use crate::run::BenchError;
 use crate::versus::executor::Halt;
-use crate::versus::{Compared, Cooled, End, Execution, Executor, How, Input, Order, Output, Rounds};
+use crate::versus::{Compared, Cooled, End, Execution, Executor, Order, Output, Rounds};
 
 /// A place that executes nothing: it answers as a harness does.
 struct Mock<A> {
@@ -44,19 +44,8 @@ impl<A: FnMut(&Order, f64) -> Answer> Executor for Mock<A> {
         let (text, end) = (self.answer)(order, noise);
         let Output::File(file) = &order.output else { panic!("an output that is read") };
         fs::write(file, text).unwrap();
-        Ok(Execution {
-            end,
-            wall_ns: 10_000_000,
-            user_ns: 0,
-            sys_ns: 0,
-            memory: None,
-            faults: 0,
-            switches: 0,
-            ticks: 0,
-            traced: None,
-            said: "thread 'main' panicked\nits last words\n".to_owned(),
-            left: 0,
-        })
+        let said = "thread 'main' panicked\nits last words\n".to_owned();
+        Ok(Execution { wall_ns: 10_000_000, said, ..Execution::ended(end) })
     }
 
     fn cool(&mut self, _: &[String]) -> Result<Cooled, Halt> {
@@ -64,24 +53,9 @@ impl<A: FnMut(&Order, f64) -> Answer> Executor for Mock<A> {
     }
 }
 
-fn plain_order() -> Order {
-    Order {
-        words: Vec::new(),
-        input: Input::Null,
-        output: Output::Null,
-        processors: Vec::new(),
-        cgroup: None,
-        variables: Vec::new(),
-        how: How::Timed,
-        within: None,
-        keeps: false,
-        is_alone: false,
-    }
-}
-
 fn builds(harness: Harness, names: &[&str]) -> Builds {
     let build = |name: &&str| Build { name: (*name).to_owned(), program: format!("/{name}").into() };
-    Builds::new(harness, names.iter().map(build).collect(), plain_order()).unwrap()
+    Builds::new(harness, names.iter().map(build).collect(), Order::default()).unwrap()
 }
 
 fn ended() -> End {
@@ -388,4 +362,18 @@ fn a_list_that_ended_badly_is_said() {
     );
     let none = list("usage: x\n", 0).unwrap_err().to_string();
     assert!(none.contains("old lists no bench") && none.ends_with("it wrote: usage: x"), "{none}");
+}
+
+/// A run of benches is known by these names: one that is missing there would be taken for a run of the registry's benchmarks.
+#[test]
+fn the_cases_of_every_harness_are_benches() {
+    for harness in [
+        Harness::Criterion,
+        Harness::Divan,
+        Harness::Go,
+        Harness::GoogleBenchmark,
+        Harness::Template(Box::new(custom("{ns}"))),
+    ] {
+        assert!(tollgate_model::versus::HARNESSES.contains(&harness.name()), "{}", harness.name());
+    }
 }

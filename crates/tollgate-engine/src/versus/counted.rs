@@ -115,19 +115,7 @@ pub fn recalled(order: &Order, number: usize) -> Execution {
 }
 
 fn not_started(why: String) -> Execution {
-    Execution {
-        end: End::NotStarted(why),
-        wall_ns: 0,
-        user_ns: 0,
-        sys_ns: 0,
-        memory: None,
-        faults: 0,
-        ticks: 0,
-        switches: 0,
-        traced: None,
-        said: String::new(),
-        left: 0,
-    }
+    Execution::ended(End::NotStarted(why))
 }
 
 /// The end of what a command wrote.
@@ -354,15 +342,11 @@ mod tests {
     fn order(line: &str) -> Order {
         Order {
             words: ["sh", "-c", line].map(str::to_owned).to_vec(),
-            input: Input::Null,
-            output: Output::Null,
-            processors: Vec::new(),
-            cgroup: None,
             variables: [("PATH", PATH), ("PWD", "/")].map(|(a, b)| (a.to_owned(), b.to_owned())).to_vec(),
             how: How::Counted,
             within: Some(Duration::from_secs(60)),
-            keeps: false,
             is_alone: true,
+            ..Order::default()
         }
     }
 

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use tollgate_model::Traced;
 use tollgate_model::traced::Ended;
 
-/// One execution of a command.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// One execution of a command. By default nothing but its times is asked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Order {
     /// The program and its arguments: those of a shell with its `-c` and the line, or those of the command itself. Empty: a process
     /// that ends at once, without execve(2).
@@ -59,9 +59,10 @@ pub enum Output {
 }
 
 /// What is measured of an execution.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum How {
     /// Its times and what it used, by wait4(2). Nothing is traced.
+    #[default]
     Timed,
     /// Its system calls, by the best backend.
     Traced {
@@ -105,6 +106,25 @@ pub struct Execution {
     pub said: String,
     /// How many processes it left, which were ended.
     pub left: u32,
+}
+
+impl Execution {
+    /// One of which only the end is known.
+    pub const fn ended(end: End) -> Self {
+        Self {
+            end,
+            wall_ns: 0,
+            user_ns: 0,
+            sys_ns: 0,
+            memory: None,
+            faults: 0,
+            ticks: 0,
+            switches: 0,
+            traced: None,
+            said: String::new(),
+            left: 0,
+        }
+    }
 }
 
 /// How an execution ended.

@@ -66,18 +66,7 @@ impl Executor for Mock {
 }
 
 fn order_of(name: &str) -> Order {
-    Order {
-        words: vec![name.to_owned()],
-        input: Input::Null,
-        output: Output::Null,
-        processors: Vec::new(),
-        cgroup: None,
-        variables: Vec::new(),
-        how: How::Timed,
-        within: None,
-        keeps: false,
-        is_alone: false,
-    }
+    Order { words: vec![name.to_owned()], ..Order::default() }
 }
 
 fn given(name: &str) -> Given {

@@ -112,19 +112,8 @@ impl Executor for Here {
             }
             other => End::NotStarted(format!("it was not executed: {}", other.describe(Duration::ZERO))),
         };
-        Ok(Execution {
-            end,
-            wall_ns: u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX),
-            user_ns: 0,
-            sys_ns: 0,
-            memory: None,
-            faults: 0,
-            ticks: 0,
-            switches: 0,
-            traced: None,
-            said,
-            left,
-        })
+        let wall_ns = u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX);
+        Ok(Execution { wall_ns, said, left, ..Execution::ended(end) })
     }
 
     fn cool(&mut self, files: &[String]) -> Result<Cooled, Halt> {

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use tollgate_engine::Random;
 use tollgate_engine::benches::{Bench, Build, Builds, Harness, Plan, Template, is_nameable, measure};
-use tollgate_engine::versus::{Compared, Doing, Executor, How, Input, NotCompared, Order, Output, Rounds};
+use tollgate_engine::versus::{Compared, Doing, Executor, NotCompared, Order, Rounds};
 use tollgate_model::Fact;
 use tollgate_model::text::{clean, excerpt, listed};
 use tollgate_model::versus::Command;
@@ -162,16 +162,9 @@ fn kept(build: &Path, name: &str, harness: &Harness) -> Command {
 /// How benches are executed, beside their words.
 fn order(args: &VersusArgs) -> Order {
     Order {
-        words: Vec::new(),
-        input: Input::Null,
-        output: Output::Null,
         processors: args.conditions.processor.clone(),
         cgroup: args.conditions.cgroup.clone(),
-        variables: Vec::new(),
-        how: How::Timed,
-        within: None,
-        keeps: false,
-        is_alone: false,
+        ..Order::default()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use tollgate_engine::versus::{Accepts, Given, How, Input, Order, Output};
+use tollgate_engine::versus::{Accepts, Given, Input, Order, Output};
 use tollgate_model::versus::{Command, MAX_LINE};
 use tollgate_os::words;
 
@@ -167,11 +167,8 @@ impl Executed<'_> {
             output: self.output.clone(),
             processors: conditions.processor.clone(),
             cgroup: conditions.cgroup.clone(),
-            variables: Vec::new(),
-            how: How::Timed,
-            within: None,
             keeps,
-            is_alone: false,
+            ..Order::default()
         }
     }
 

@@ -6,7 +6,6 @@ use tollgate_model::traced::Ended;
 
 use super::super::tests::{child, find, of, side};
 use super::*;
-use crate::versus::{How, Input};
 
 /// An executor of these words: `say`, `wait` (until it is stopped), `die` (the agent does), `fail`, `long` (a text).
 pub struct Fake;
@@ -58,18 +57,7 @@ impl Executor for Fake {
 }
 
 fn order(word: &str) -> Order {
-    Order {
-        words: vec![word.to_owned()],
-        input: Input::Null,
-        output: Output::Inherit,
-        processors: Vec::new(),
-        cgroup: None,
-        variables: Vec::new(),
-        how: How::Timed,
-        within: None,
-        keeps: false,
-        is_alone: false,
-    }
+    Order { words: vec![word.to_owned()], output: Output::Inherit, ..Order::default() }
 }
 
 #[test]
