@@ -229,7 +229,8 @@ impl Machine {
     }
 
     /// Without waiting: the path may be a named pipe without a writer.
-    fn open_file(&self, path: &str) -> io::Result<File> {
+    /// A file of which parts are read.
+    pub(crate) fn open_file(&self, path: &str) -> io::Result<File> {
         match &self.ground {
             Ground::Here(root) => OpenOptions::new()
                 .read(true)

@@ -384,6 +384,12 @@ pub struct AslrArgs {
 /// `tollgate inspect kernel`.
 #[derive(Debug, Args)]
 pub struct KernelArgs {
+    /// Symbols to show instead, such as do_page_fault: their addresses now and as linked, and what this kernel calls them
+    #[arg(value_name = "SYMBOL")]
+    pub symbols: Vec<String>,
+    /// Say how far the symbols moved since this tree was captured, which needs its own proc/kallsyms with them
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, requires = "symbols")]
+    pub since: Option<PathBuf>,
     /// Read another machine's captured tree instead of this machine
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub from: Option<PathBuf>,

@@ -147,3 +147,43 @@ fn the_list_of_another_build_proves_nothing() {
     let why = document["evidence"][0]["why"].to_string();
     assert!(why.contains("another build"), "{why}");
 }
+
+#[test]
+fn symbols_have_their_addresses_now_and_as_linked_and_since_another_boot() {
+    let home = Home::new();
+    tree_of_three_lines(&home, Some("4.10.0"), 0x3520_0000);
+    home.file("first/proc/kallsyms", "ffffffff9a034560 T do_sys_open\nffffffff9b000001 D init_task\n");
+    let words =
+        ["inspect", "kernel", "do_sys_open", "init_task", "sys_getpid", "--from", "tree", "--since", "first"];
+    let text = home.output(words);
+    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        flat.contains(
+            "do_sys_open: moved by +0x1c400000 since first, from ffffffff9a034560 to ffffffffb6434560"
+        ),
+        "{text}"
+    );
+    assert!(flat.contains("do_sys_open ffffffffb6434560 ffffffff81234560 +0x35200000"), "{text}");
+    let [open, task, getpid] =
+        [0, 1, 2].map(|at| home.json([&words[..], &["--json"]].concat())["symbols"][at].take());
+    assert_eq!((&open["since"], &open["moved_by"]), (&"+0x1c400000".into(), &"+0x35200000".into()));
+    // Not a multiple of 2 MiB.
+    assert_eq!((&task["before"], &task["since"]), (&"0xffffffff9b000001".into(), &Value::Null));
+    assert_eq!((&getpid["now"], &getpid["renamed"]), (&Value::Null, &Value::Null));
+    home.file("tree/proc/kallsyms", "ffffffffb6000010 T __x64_sys_getpid\n");
+    let renamed = home.json(words.into_iter().chain(["--json"]))["symbols"][2]["renamed"].take();
+    assert_eq!((&renamed["name"], &renamed["since"]), (&"__x64_sys_getpid".into(), &"4.17".into()));
+}
+
+#[test]
+fn zeros_of_a_symbol_have_the_setting_that_made_them() {
+    let home = Home::new();
+    tree(&home, "0000000000000000");
+    home.file("tree/proc/sys/kernel/kptr_restrict", "1\n");
+    let symbol = home.json(["inspect", "kernel", "_text", "--from", "tree", "--json"])["symbols"][0].take();
+    assert!(symbol["now_why"].as_str().expect("a reason").contains("kernel.kptr_restrict is 1"), "{symbol}");
+    home.file("tree/proc/kallsyms", "ffffffff81000000 T \u{1b}[2J_text\n");
+    let text = home.output(["inspect", "kernel", "_text", "\u{1b}[2J", "--from", "tree"]);
+    assert!(!text.contains('\u{1b}'), "{text}");
+    assert!(home.refusal(["inspect", "kernel", "--since", "tree"]).contains("SYMBOL"));
+}

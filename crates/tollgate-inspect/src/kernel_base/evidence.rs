@@ -90,9 +90,9 @@ pub struct Evidence {
 /// Reads it.
 pub fn kernel_base(machine: &Machine) -> Evidence {
     let release = release_text(machine);
-    let name = release.as_ref().ok().map(|found| found.value.clone()).filter(|name| is_file_name(name));
+    let name = release_name(machine);
     let core = core(machine);
-    let map = symbol::map(machine, name.as_deref());
+    let map = symbol::map(machine, name.as_deref(), START_OF_SYMBOLS);
     Evidence {
         sandbox: sandbox::name(machine).ok().map(|found| found.value),
         symbol: symbol::symbol(machine, &map),
@@ -120,7 +120,11 @@ pub fn kernel_base(machine: &Machine) -> Evidence {
 /// Documentation/arch/x86/x86_64/mm.rst.
 const USUAL_DIRECT_MAPS: [u64; 3] = [0xffff_8880_0000_0000, 0xffff_8800_0000_0000, 0xff11_0000_0000_0000];
 
-/// It becomes part of a path.
+/// The kernel's release, where it can be a part of a path.
+pub(super) fn release_name(machine: &Machine) -> Option<String> {
+    release_text(machine).ok().map(|found| found.value).filter(|name| is_file_name(name))
+}
+
 fn is_file_name(text: &str) -> bool {
     text.len() <= 64 && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._+-~".contains(&byte))
 }

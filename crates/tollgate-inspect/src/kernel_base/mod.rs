@@ -1,9 +1,12 @@
 //! Whether the kernel itself was moved (KASLR): by its addresses, by the note of the boot stub, by its command line, and
 //! last by its build options. A build option says what the kernel can do, not what it did: no conclusion rests on it alone.
 //!
-//! `evidence` reads, with `symbol`, `options` and the crate's `kcore`; `verdict` concludes.
+//! `evidence` reads, with `symbol`, `options` and the crate's `kcore`; `verdict` concludes. `named` looks for the symbols that a user names, also in
+//! `image`.
 
 mod evidence;
+mod image;
+mod named;
 mod options;
 mod symbol;
 #[cfg(test)]
@@ -13,6 +16,7 @@ mod verdict;
 use tollgate_model::Unknown;
 
 pub use evidence::{Boot, DirectMap, Evidence, Known, Physical, Symbols, kernel_base};
+pub use named::{Address, Named, Renamed, is_a_move, named};
 pub use options::Options;
 pub use symbol::Symbol;
 pub use verdict::{Conclusion, Verdict, conclude};

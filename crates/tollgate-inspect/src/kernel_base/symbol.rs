@@ -15,9 +15,9 @@ pub(super) const IMAGE_SIZE: u64 = 1 << 30;
 /// A kernel's first symbols are in so much of a list, behind some hundreds of the per-processor area.
 pub(super) const START: u64 = 256 << 10;
 /// A kernel with all of its modules has some 15 MiB of symbols.
-const WHOLE: u64 = 64 << 20;
+pub(super) const WHOLE: u64 = 64 << 20;
 /// The kernel is moved by multiples of CONFIG_PHYSICAL_ALIGN, which is at least so much (arch/x86/Kconfig).
-const STEP: u64 = 0x20_0000;
+pub(super) const STEP: u64 = 0x20_0000;
 /// Taken for the others where both lists have them: the beginning of the code.
 const PREFERRED: [&str; 3] = ["_text", "startup_64", "_stext"];
 
@@ -41,8 +41,8 @@ impl Symbol {
     }
 }
 
-/// The list of symbols that was made with the image. Debian's is a stub, and others leave none.
-pub(super) fn map(machine: &Machine, release: Option<&str>) -> Answer<String> {
+/// The list of symbols that was made with the image, so many bytes of it. Debian's is a stub, and others leave none.
+pub(super) fn map(machine: &Machine, release: Option<&str>, limit: u64) -> Answer<String> {
     let paths = match release {
         Some(release) => paths(release),
         // A tree of a few files need not have the release.
@@ -55,7 +55,7 @@ pub(super) fn map(machine: &Machine, release: Option<&str>) -> Answer<String> {
         paths => Unknown::Absent(format!("none of {} exists", paths.join(", "))),
     };
     for path in paths {
-        match machine.start_of(&path, START) {
+        match machine.start_of(&path, limit) {
             Ok(bytes) => {
                 let text = String::from_utf8_lossy(&bytes.value).into_owned();
                 if text.lines().any(|line| in_image(line).is_some()) {

@@ -2,8 +2,10 @@
 
 mod evidence;
 mod json;
+mod named;
 mod page;
 
 pub(crate) use evidence::signed;
 pub use json::Document;
+pub use named::{Before, named_page};
 pub use page::page;

@@ -26,7 +26,7 @@ pub fn facts(args: &InspectArgs) -> Result<(), Failure> {
     if let Some(target) = &args.capture {
         return capturing::capture(&measured(args)?, target, args.format);
     }
-    let machine = machine(args.from.as_deref())?;
+    let machine = machine("--from", args.from.as_deref())?;
     let directory = match &args.from {
         // The directory is one of the other machine.
         Some(_) => args.dir.as_deref().or(machine.captured_directory()).map(Path::to_owned),

@@ -1,22 +1,42 @@
 //! `tollgate inspect kernel`: whether the kernel itself was moved, and the evidence.
 
-use tollgate_inspect::kernel_base::{conclude, kernel_base};
-use tollgate_inspect::output::kernel::{Document, page};
+use std::path::Path;
+
+use tollgate_inspect::kernel_base::{Evidence, Source, Symbols, conclude, kernel_base, named as symbols};
+use tollgate_inspect::output::kernel::{Before, Document, named_page, page};
 
 use super::machine::machine;
 use crate::args::{Format, KernelArgs};
 use crate::failure::Failure;
 use crate::out;
 
-/// Reads the evidence, and prints it behind the answer.
+/// Reads the evidence, and prints it behind the answer; or the addresses of symbols, beside those of another boot.
 ///
 /// # Errors
 /// A captured tree that is none.
 pub fn kernel(args: &KernelArgs) -> Result<(), Failure> {
-    let evidence = kernel_base(&machine(args.from.as_deref())?);
+    let machine = machine("--from", args.from.as_deref())?;
+    let evidence = kernel_base(&machine);
     let conclusion = conclude(&evidence);
+    let named = symbols(&machine, &args.symbols);
+    let before = args.since.as_deref().map(|tree| before(tree, &args.symbols, &evidence)).transpose()?;
     match args.format {
-        Format::Json => out::print_json(&Document::of(&evidence, &conclusion)),
-        Format::Table => out::print(&page(&evidence, &conclusion, out::width())),
+        Format::Json => out::print_json(&Document::of(&evidence, &conclusion, &named, before.as_ref())),
+        Format::Table if named.is_empty() => out::print(&page(&evidence, &conclusion, out::width())),
+        Format::Table => out::print(&named_page(&conclusion, &named, before.as_ref(), out::width())),
     }
+}
+
+fn before(tree: &Path, names: &[String], after: &Evidence) -> Result<Before, Failure> {
+    let machine = machine("--since", Some(tree))?;
+    let code = |evidence: &Evidence| match evidence.symbols {
+        Ok(Source { value: Symbols::At(at), .. }) => Some(at),
+        _ => None,
+    };
+    let was = code(&kernel_base(&machine));
+    Ok(Before {
+        place: tree.display().to_string(),
+        symbols: symbols(&machine, names),
+        code: was.zip(code(after)).map(|(was, is)| is.wrapping_sub(was)),
+    })
 }

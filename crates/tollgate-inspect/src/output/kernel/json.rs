@@ -4,7 +4,8 @@ use serde::Serialize;
 use tollgate_model::Unknown;
 
 use super::evidence::{Found, Piece, Value, hexadecimal, pieces};
-use crate::kernel_base::{Conclusion, Evidence};
+use super::named::{Before, Symbol};
+use crate::kernel_base::{Conclusion, Evidence, Named};
 
 /// The output of `--format json`.
 #[derive(Serialize)]
@@ -18,6 +19,7 @@ pub struct Document<'a> {
     remarks: &'a [String],
     sandbox: Option<&'a str>,
     evidence: Vec<Record<'a>>,
+    symbols: Vec<Symbol<'a>>,
 }
 
 /// One piece of evidence, with the fields of its kind.
@@ -36,8 +38,13 @@ enum Status<'a> {
 }
 
 impl<'a> Document<'a> {
-    /// The document of the evidence and its conclusion.
-    pub fn of(evidence: &'a Evidence, conclusion: &'a Conclusion) -> Self {
+    /// The document of the evidence, its conclusion, and the symbols that were asked for, also those of another boot where there are some.
+    pub fn of(
+        evidence: &'a Evidence,
+        conclusion: &'a Conclusion,
+        named: &'a [Named],
+        before: Option<&Before>,
+    ) -> Self {
         let record = |Piece { field, found, .. }| Record {
             name: field,
             text: match found {
@@ -55,6 +62,11 @@ impl<'a> Document<'a> {
             remarks: &conclusion.remarks,
             sandbox: evidence.sandbox.as_deref(),
             evidence: pieces(evidence, conclusion.link_address).into_iter().map(record).collect(),
+            symbols: named
+                .iter()
+                .enumerate()
+                .map(|(at, symbol)| Symbol::of(symbol, before.and_then(|before| before.symbols.get(at))))
+                .collect(),
         }
     }
 }

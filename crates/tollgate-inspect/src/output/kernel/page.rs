@@ -31,7 +31,7 @@ pub fn page(evidence: &Evidence, conclusion: &Conclusion, width: usize) -> Strin
 }
 
 /// The answer.
-fn verdict(conclusion: &Conclusion) -> String {
+pub(super) fn verdict(conclusion: &Conclusion) -> String {
     let answer = match (conclusion.verdict, conclusion.offset) {
         (Verdict::Moved, Some(offset)) => {
             let bytes = offset.cast_signed().unsigned_abs();
