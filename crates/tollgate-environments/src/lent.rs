@@ -6,12 +6,20 @@
 //! Processes are found by the mounts of their namespace. One that the command left is not found, and not ended, where nothing of the device
 //! is mounted there: brd without a file system, or what the command has unmounted. A device that stays open is an error, and goes with the
 //! next run.
+//!
+//! A device may be larger than the memory: blocks that were never written take none. Its processes are ended before what was written fills
+//! the memory.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use tollgate_os::{namespaces, process};
 
+use crate::device::taken;
 use crate::error::{EnvironmentError, bytes, plainly, unusable};
 use crate::guardian::{Guardian, Promise};
 use crate::prepared::Undo;
@@ -28,6 +36,68 @@ pub struct Lent {
     home: String,
     /// The mount namespace that this process left, and its name.
     outside: (File, PathBuf),
+    size: u64,
+    /// Of a device that is larger than the memory.
+    watch: Option<Watch>,
+}
+
+/// How the command's processes ended.
+#[derive(Debug)]
+pub struct TakenBack {
+    /// How many it had left.
+    pub ended: usize,
+    /// Whether they were ended because they had written nearly all of the memory that the device may take.
+    pub was_full: bool,
+}
+
+/// What is known of a device when its command has ended.
+#[derive(Debug)]
+pub struct Account {
+    /// Bytes of the device.
+    pub size: u64,
+    /// How long mkfs took; none where nothing was made on it.
+    pub made_in: Option<Duration>,
+    /// Bytes of memory that it takes.
+    pub taken: Option<u64>,
+    /// Whether it is larger than the memory.
+    pub is_beyond_memory: bool,
+}
+
+/// Looks at the memory that a device takes, and ends its processes before that is all that it may take.
+#[derive(Debug)]
+struct Watch {
+    ended: Arc<AtomicBool>,
+    is_full: Arc<AtomicBool>,
+    thread: JoinHandle<()>,
+}
+
+impl Watch {
+    /// The interval between two looks: memory is written at some GiB/s, and an eighth of the available is left.
+    const LOOK: Duration = Duration::from_millis(20);
+
+    fn begin(file: &File, bound: u64, home: String, outside: PathBuf) -> std::io::Result<Self> {
+        let (ended, is_full) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let (its_end, fills, file) = (ended.clone(), is_full.clone(), file.try_clone()?);
+        let look = move || {
+            while !its_end.load(Ordering::Relaxed) {
+                if taken(&file).is_some_and(|taken| taken > bound - bound / 16) {
+                    fills.store(true, Ordering::Relaxed);
+                    end_holders(&home, &outside);
+                    return;
+                }
+                thread::sleep(Self::LOOK);
+            }
+        };
+        let thread = thread::Builder::new().name("tollgate-full".into()).spawn(look)?;
+        Ok(Self { ended, is_full, thread })
+    }
+
+    /// Whether processes were ended for that.
+    fn end(self) -> bool {
+        self.ended.store(true, Ordering::Relaxed);
+        let _ = self.thread.join();
+        self.is_full.load(Ordering::Relaxed)
+    }
 }
 
 /// The mount namespace of this process (proc_pid_ns(5)).
@@ -49,10 +119,8 @@ impl Lent {
         stop: &dyn Fn() -> bool,
     ) -> Result<Self, EnvironmentError> {
         RamDisk::check_privilege()?;
-        let size = match size {
-            None => half_of(memory)?,
-            Some(size) => fitting(size, memory)?,
-        };
+        let size = size.map_or_else(|| half_of(memory), Ok)?;
+        let bound = bound(size, &contents, memory)?;
         let home = new_name()?;
         let outside = File::open(OWN_MOUNTS)
             .and_then(|namespace| Ok((namespace, fs::read_link(OWN_MOUNTS)?)))
@@ -62,9 +130,28 @@ impl Lent {
         let undo = [Undo::Ram { pid: process::own_pid(), home: home.clone(), outside: outside.1.clone() }];
         let promise =
             guardian.promise(&undo).map_err(|error| unusable!("the guardian: {}", plainly(error)))?;
-        let ask = Ask { contents, driver: Driver::Any, size, bound: size };
-        let disk = Disk::make(&ask, &home, stop)?;
-        Ok(Self { disk, promise, home, outside })
+        // brd has no bound.
+        let driver = if bound < size { Driver::Loop } else { Driver::Any };
+        let disk = Disk::make(&Ask { contents, driver, size, bound }, &home, stop)?;
+        let watch = match disk.file().filter(|_| bound < size) {
+            None => None,
+            Some(file) => Some(
+                Watch::begin(file, bound, home.clone(), outside.1.clone())
+                    .map_err(|error| unusable!("its memory cannot be watched: {}", plainly(error)))?,
+            ),
+        };
+        Ok(Self { disk, promise, home, outside, size, watch })
+    }
+
+    /// What it takes now.
+    pub fn account(&self) -> Account {
+        self.disk.sync();
+        Account {
+            size: self.size,
+            made_in: self.disk.made_in(),
+            taken: self.disk.taken().0,
+            is_beyond_memory: self.watch.is_some(),
+        }
     }
 
     /// The directory of the file system, or the device where it has none.
@@ -77,11 +164,12 @@ impl Lent {
         self.disk.kind()
     }
 
-    /// Ends the processes that the command left and takes it back. Returns how many they were.
+    /// Ends the processes that the command left and takes it back.
     ///
     /// # Errors
     /// One that does not end; a device that is in use.
-    pub fn take_back(self) -> Result<usize, EnvironmentError> {
+    pub fn take_back(mut self) -> Result<TakenBack, EnvironmentError> {
+        let was_full = self.watch.take().is_some_and(Watch::end);
         let (ended, all) = end_holders(&self.home, &self.outside.1);
         let Self { disk, promise, outside, .. } = self;
         // What the command mounted itself would keep the device in use: it goes with the namespace. Where that stays, an error says so.
@@ -91,25 +179,25 @@ impl Lent {
         if !all {
             return Err(unusable!("a process that the command left does not end (it waits in the kernel)"));
         }
-        undone.map(|()| ended)
+        undone.map(|()| TakenBack { ended, was_full })
     }
 }
 
-/// At most seven eighths of the available memory: the rest is for the command itself.
-fn fitting(size: u64, memory: &Memory) -> Result<u64, EnvironmentError> {
+/// The memory that it may take, at most seven eighths of the available: the rest is for the command itself. A device may be larger than that.
+fn bound(size: u64, contents: &Contents, memory: &Memory) -> Result<u64, EnvironmentError> {
     let most = memory.available - memory.available / 8;
     if size < Lent::SMALLEST {
         return Err(unusable!("{} are too few; a device has {} or more", bytes(size), bytes(Lent::SMALLEST)));
     }
-    if size > most {
+    if size > most && *contents == Contents::Tmpfs {
         return Err(unusable!(
-            "{} are more than seven eighths of the memory that is available, {} ({})",
+            "a tmpfs has no device that could be larger than the memory: {} are more than seven eighths of the memory that is available, {} ({})",
             bytes(size),
             bytes(memory.available),
             memory.by
         ));
     }
-    Ok(size)
+    Ok(size.min(most))
 }
 
 #[cfg(test)]
@@ -117,12 +205,33 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_fills_the_memory_ends() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = File::create(directory.path().join("file")).unwrap();
+        let watch =
+            |bound| Watch::begin(&file, bound, "no-mount-has-this-name".into(), PathBuf::new()).unwrap();
+        let idle = watch(1 << 20);
+        thread::sleep(3 * Watch::LOOK);
+        assert!(!idle.end());
+        let full = watch(1 << 20);
+        fs::write(directory.path().join("file"), vec![1; (1 << 20) - 4096]).unwrap();
+        file.sync_all().unwrap();
+        let until = std::time::Instant::now() + Duration::from_secs(20);
+        while !full.is_full.load(Ordering::Relaxed) && std::time::Instant::now() < until {
+            thread::sleep(Watch::LOOK);
+        }
+        assert!(full.end());
+    }
+
+    #[test]
     fn a_size_leaves_memory_for_the_command() {
         let memory = Memory { available: 800 << 20, by: "a test".to_owned() };
-        assert_eq!(fitting(700 << 20, &memory), Ok(700 << 20));
-        let why = fitting((700 << 20) + 1, &memory).unwrap_err().to_string();
+        let bound = |size, contents| bound(size, &contents, &memory).map_err(|error| error.to_string());
+        assert_eq!(bound(600 << 20, Contents::Nothing), Ok(600 << 20));
+        assert_eq!(bound(1 << 50, Contents::Nothing), Ok(700 << 20));
+        let why = bound((700 << 20) + 1, Contents::Tmpfs).unwrap_err();
         assert!(why.contains("800 MiB (a test)"), "{why}");
-        let why = fitting(4096, &memory).unwrap_err().to_string();
+        let why = bound(4096, Contents::Nothing).unwrap_err();
         assert!(why.contains("1024 KiB or more"), "{why}");
     }
 }

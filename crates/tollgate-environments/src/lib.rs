@@ -52,7 +52,7 @@ pub use error::EnvironmentError;
 pub use guardian::{Guardian, NAME, Promise};
 pub use kinds::{Possibility, Spec, changes, forms, is_alone, is_guest, nearest, survey, typed};
 pub use knob::KnobSetting;
-pub use lent::Lent;
+pub use lent::{Account, Lent, TakenBack};
 pub use pairs::{Changes, SpecError};
 pub use ram::{Contents, Driver, Memory, RamDisk, clean, left};
 pub use vm::{inside, serve_if_init};

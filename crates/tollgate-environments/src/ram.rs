@@ -10,8 +10,10 @@
 //! - [`home`]: the private directories, and what killed programs left. [`mounted`]: mounts. [`block`]: the device.
 
 use std::ffi::OsStr;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -104,6 +106,8 @@ pub(crate) struct Disk {
     home: Rc<PrivateDirectory>,
     /// The first line of `mkfs.… -V`.
     made_by: Option<String>,
+    /// How long mkfs took.
+    made_in: Option<Duration>,
 }
 
 impl Disk {
@@ -116,10 +120,13 @@ impl Disk {
             Contents::Tmpfs => None,
             _ => Some(Device::make(&home, ask.driver, ask.size, ask.bound, stop)?),
         };
+        let mut made_in = None;
         if let (Some(mkfs), Some(device)) = (&mkfs, &device) {
             let mut arguments: Vec<&OsStr> = options_of_mkfs(&mkfs.kind).iter().map(OsStr::new).collect();
             arguments.push(device.path().as_os_str());
+            let began = Instant::now();
             commands::run(&mkfs.program, &arguments, stop)?;
+            made_in = Some(began.elapsed());
         }
         let mounted = match (&ask.contents, &device) {
             (Contents::FileSystem(kind), Some(device)) => {
@@ -134,7 +141,7 @@ impl Disk {
             }
             _ => None,
         };
-        Ok(Self { mounted, device, home, made_by: mkfs.map(|mkfs| mkfs.version) })
+        Ok(Self { mounted, device, home, made_by: mkfs.map(|mkfs| mkfs.version), made_in })
     }
 
     /// The mounted file system, or else the device.
@@ -148,7 +155,17 @@ impl Disk {
         self.device.as_ref().map_or("tmpfs", Device::kind)
     }
 
-    fn sync(&self) {
+    /// How long mkfs took; none where there is no file system on a device.
+    pub fn made_in(&self) -> Option<Duration> {
+        self.made_in
+    }
+
+    /// The file in memory that a loop device is over.
+    pub fn file(&self) -> Option<&File> {
+        self.device.as_ref().and_then(Device::file)
+    }
+
+    pub fn sync(&self) {
         if let Some(mounted) = &self.mounted {
             mounted.sync();
         }

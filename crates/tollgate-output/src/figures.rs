@@ -212,7 +212,13 @@ impl Scale {
             Unit::Cycles => &[(1.0, "cycles")],
             Unit::Instructions => &[(1.0, "instructions")],
             Unit::Count => &[(1.0, "events")],
-            Unit::Bytes => &[(1.0, "bytes"), (KIB, "KiB"), (KIB * KIB, "MiB"), (KIB * KIB * KIB, "GiB")],
+            Unit::Bytes => &[
+                (1.0, "bytes"),
+                (KIB, "KiB"),
+                (KIB * KIB, "MiB"),
+                (KIB * KIB * KIB, "GiB"),
+                (KIB * KIB * KIB * KIB, "TiB"),
+            ],
         };
         // 999.6 ns rounds to 1.00 µs, not to 1000 ns.
         let fitting = steps.iter().rev().find(|(divisor, _)| value.abs() >= divisor * 0.9995);

@@ -1,7 +1,9 @@
 //! `tollgate ram`: a device in memory that is lent to a command.
 
 use tollgate_engine::interrupt;
-use tollgate_environments::{Contents, EnvironmentError, Guardian, Lent};
+use tollgate_environments::{Account, Contents, EnvironmentError, Guardian, Lent, TakenBack};
+use tollgate_model::Unit;
+use tollgate_output::figures;
 use tollgate_trace::{Choice, Request};
 
 use crate::args::ram::RamArgs;
@@ -38,16 +40,50 @@ pub fn ram(args: &RamArgs) -> Result<(), Failure> {
         linger: std::time::Duration::ZERO,
         ..Request::new(args.command.clone())
     };
+    let before = lent.account();
     let outcome = tollgate_trace::trace(&request).map_err(trace::failure);
+    if before.is_beyond_memory && !args.quiet {
+        say::say(&held(args, &before, &lent.account()));
+    }
     match lent.take_back() {
-        Ok(0) => {}
+        Ok(TakenBack { was_full: true, .. }) => {
+            say::say(
+                "ram: the command was ended: it had written nearly all of the memory that the device may take",
+            );
+        }
+        Ok(TakenBack { ended: 0, .. }) => {}
         Ok(_) if args.quiet => {}
-        Ok(1) => say::say("a process that the command left was ended"),
-        Ok(number) => say::say(&format!("{number} processes that the command left were ended")),
+        Ok(TakenBack { ended: 1, .. }) => say::say("a process that the command left was ended"),
+        Ok(TakenBack { ended, .. }) => {
+            say::say(&format!("{ended} processes that the command left were ended"))
+        }
         Err(error) => say::say(&format!("the device in memory is not gone: {error}")),
     }
     drop(guardian);
     tollgate_trace::end_like(outcome?.ended)
+}
+
+/// What a device that is larger than the memory takes of it.
+fn held(args: &RamArgs, before: &Account, after: &Account) -> String {
+    let size = |bytes: Option<u64>| {
+        bytes.map_or_else(|| "an unknown part".to_owned(), |bytes| figures::bytes(bytes as f64))
+    };
+    let made = match before.made_in {
+        None => String::new(),
+        Some(time) => {
+            format!(
+                "mkfs.{} took {}; ",
+                args.fs,
+                figures::estimate(time.as_secs_f64() * 1e9, Unit::Nanoseconds)
+            )
+        }
+    };
+    format!(
+        "ram: {}: {made}{} of memory held before the command, {} after it",
+        size(Some(before.size)),
+        size(before.taken),
+        size(after.taken)
+    )
 }
 
 fn failure(error: EnvironmentError) -> Failure {

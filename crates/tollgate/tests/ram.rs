@@ -266,12 +266,40 @@ fn wrong_input_is_one_line() {
     }
     for (arguments, said) in [
         (&["--size", "1", "--", "true"][..], "a device has 1024 KiB or more"),
-        (&["--size", "1000000G", "--", "true"], "seven eighths of the memory that is available"),
+        (&["--size", "1000000G", "--fs", "tmpfs", "--", "true"], "a tmpfs has no device"),
         (&["--fs", "nosuch", "--", "true"], "there is no mkfs.nosuch here"),
     ] {
         let line = one_line(&ram(&home, arguments).stderr);
         assert!(line.starts_with("ram: ") && line.contains(said), "{line}");
     }
+}
+
+/// Blocks that were never written take no memory.
+#[test]
+fn a_device_may_be_larger_than_the_memory() {
+    let home = Home::new();
+    if !works(&home) {
+        return;
+    }
+    let script = "stat -fc '%b %S' $TOLLGATE_RAM && head -c 64M /dev/zero > $TOLLGATE_RAM/file";
+    let output = ram(&home, &["--size", "4T", "--", "sh", "-c", script]);
+    assert!(output.status.success(), "{output:?}");
+    let numbers: Vec<u64> = String::from_utf8_lossy(&output.stdout)
+        .split_whitespace()
+        .map(|number| number.parse().expect("a number"))
+        .collect();
+    assert!(numbers[0] * numbers[1] > 3 << 40, "{numbers:?}");
+    let line = one_line(&output.stderr);
+    let (held, after) = line
+        .strip_prefix("ram: 4.00 TiB: mkfs.ext4 took ")
+        .and_then(|rest| rest.split_once("; ")?.1.split_once(" of memory held before the command, "))
+        .unwrap_or_else(|| panic!("{line}"));
+    let mib = |text: &str| -> f64 {
+        text.split_once(" MiB")
+            .and_then(|(number, _)| number.parse().ok())
+            .unwrap_or_else(|| panic!("{line}"))
+    };
+    assert!((60.0..200.0).contains(&(mib(after) - mib(held))), "{line}");
 }
 
 #[test]

@@ -99,6 +99,14 @@ impl Device {
         }
     }
 
+    /// The file that a loop device is over.
+    pub fn file(&self) -> Option<&File> {
+        match self {
+            Self::Brd { .. } => None,
+            Self::Loop { file, .. } => Some(file),
+        }
+    }
+
     /// Bytes of memory that it takes now.
     pub fn taken(&self) -> Option<u64> {
         match self {

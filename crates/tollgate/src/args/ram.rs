@@ -9,7 +9,7 @@ use crate::{examples, size};
 
 const AFTER: &str = "\
 The command ends as it would have ended alone, and its exit status is this program's. When it has ended, the processes that it left are ended, and the file system, the device and the memory are gone; also where this program is killed. Other processes see neither the mount nor the files.
-The device is brd where its module can be loaded, else a loop device over a tmpfs with direct I/O. It takes memory for what was written only.";
+The device is brd where its module can be loaded, else a loop device over a tmpfs with direct I/O. It takes memory for what was written only, so a loop device may be larger than the memory: a line says what is held then, and the command is ended before it has written seven eighths of what is available.";
 
 /// `tollgate ram`.
 #[derive(Debug, Args)]
@@ -19,7 +19,7 @@ pub struct RamArgs {
     #[arg(required_unless_present = "compare", conflicts_with = "compare", trailing_var_arg = true)]
     #[arg(value_hint = ValueHint::CommandWithArguments)]
     pub command: Vec<OsString>,
-    /// The size of the device, such as 512M or 4G [default: half of the available memory]
+    /// The size of the device, such as 512M or 4G [default: half of the available memory]; it may be larger than the memory, such as 16T
     #[arg(long, value_name = "BYTES", value_parser = size::parse_bytes, allow_negative_numbers = true)]
     #[arg(conflicts_with = "compare")]
     pub size: Option<u64>,
