@@ -1,5 +1,6 @@
 //! The data of a published experiment.
 
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::sync::OnceLock;
 
@@ -36,6 +37,9 @@ pub struct Experiment {
     /// Bytes and programs as they stand in the source.
     #[serde(default)]
     pub listings: Vec<Listing>,
+    /// What other verbs of the program are asked by `--check`.
+    #[serde(default)]
+    pub asks: Vec<Ask>,
     /// What the figures are used for.
     pub claims: Vec<Claim>,
     /// Where the source is wrong or needs care.
@@ -44,6 +48,35 @@ pub struct Experiment {
     /// What the source leaves open.
     #[serde(default)]
     pub questions: Vec<Question>,
+}
+
+/// A question that a verb of the program answers in JSON.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ask {
+    /// Its name, which is unique among all experiments.
+    pub name: String,
+    /// The arguments of the program. [`Ask::FIXED`] stands for the path of a program that is linked to a fixed address.
+    pub words: Vec<String>,
+    /// How long it takes, in words.
+    pub takes: String,
+    /// What is read of the answer: a name, and a JSON pointer (RFC 6901). A [`Quantity`] has it by `told`, as `NAME.WHAT`.
+    pub tells: BTreeMap<String, String>,
+}
+
+impl Ask {
+    /// Stands for a program.
+    pub const FIXED: &str = "{fixed}";
+
+    /// The names of the facts that a run has its answer in, each with its pointer.
+    pub fn facts(&self) -> impl Iterator<Item = (String, &str)> {
+        self.tells.iter().map(|(what, pointer)| (fact_of(&format!("{}.{what}", self.name)), pointer.as_str()))
+    }
+}
+
+/// The name of the fact that an answer is kept as.
+pub(crate) fn fact_of(told: &str) -> String {
+    format!("claims.{told}")
 }
 
 /// A table in the shape of the source.

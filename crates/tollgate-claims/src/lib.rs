@@ -14,9 +14,10 @@ mod quantity;
 mod told;
 mod verdict;
 
-pub use data::{Cell, Experiment};
+pub use data::{Ask, Cell, Experiment};
 pub use known::{Config, Known};
 pub use page::page;
+pub use quantity::Quantity;
 pub use told::{Document, Told, told};
 
 // The examples of the README are tests.

@@ -1,16 +1,17 @@
 //! What stands beside a published figure: a case of a run with its estimator and unit, a fact, the verdict on a program of
-//! `tollgate schedules`, an option of the kernel; ratios and differences of these.
+//! `tollgate schedules`, an option of the kernel, what another verb answered; ratios and differences of these.
 
 use serde::Deserialize;
 use tollgate_model::estimate::Estimate;
 use tollgate_model::stats::{Interval, trimmed_mean};
 use tollgate_model::traced::blame;
-use tollgate_model::{Fact, Unit};
+use tollgate_model::{Fact, FactValue, Unit};
 use tollgate_schedules::subject::Wish;
 use tollgate_schedules::{Limits, Verdict};
 use tollgate_view::facts;
 use tollgate_view::summary::{Figures, Row, State, Summary};
 
+use crate::data::fact_of;
 use crate::figure::{Answer, Bound, Figure};
 use crate::known::{Known, row};
 
@@ -44,6 +45,10 @@ pub struct Quantity {
     any: Vec<Quantity>,
     /// A fact's value.
     fact: String,
+    /// A published figure.
+    value: Option<f64>,
+    /// What another verb answered, `NAME.WHAT` of an [`Ask`](crate::Ask).
+    told: String,
     /// The verdict on a program.
     schedule: String,
     /// An option of the kernel, or `=y` or `=m` for a count.
@@ -153,6 +158,18 @@ impl Quantity {
         self.evaluate(known).err().map(|missing| missing.to_measure).unwrap_or_default()
     }
 
+    /// The fact of the answer that it needs and no run has. What failed may do next time, with a kernel for the guest.
+    pub fn unanswered(&self, known: &Known) -> Vec<String> {
+        let pairs = [&self.ratio, &self.minus].into_iter().flatten().flat_map(|pair| pair.iter());
+        let own = Some(&self.told).filter(|told| !told.is_empty()).map(|told| fact_of(told));
+        let is_open = |name: &String| {
+            let mut answers = known.runs.iter().filter_map(|summary| summary.run.facts.get(name));
+            !answers.any(|fact| matches!(fact, Fact::Known { .. }))
+        };
+        let parts = pairs.chain(&self.any).flat_map(|part| part.unanswered(known));
+        own.into_iter().filter(is_open).chain(parts).collect()
+    }
+
     /// The patterns of all cases that it names.
     pub fn patterns(&self) -> Vec<&str> {
         let pairs = [&self.ratio, &self.minus].into_iter().flatten().flat_map(|pair| pair.iter());
@@ -174,6 +191,10 @@ impl Quantity {
             self.of_pair(pair, known, summary, Figure::over)?
         } else if let Some(pair) = &self.minus {
             self.of_pair(pair, known, summary, Figure::minus)?
+        } else if let Some(value) = self.value {
+            exactly(value)
+        } else if !self.told.is_empty() {
+            answered(known, &self.told)?
         } else if !self.schedule.is_empty() {
             Answer::Words(schedule(&self.schedule)?)
         } else if !self.option.is_empty() {
@@ -371,6 +392,25 @@ fn per(mut figure: Figure, amount: f64) -> Figure {
     figure.modes = None;
     figure.value = turned(figure.value);
     figure
+}
+
+/// What a verb answered, by the first run that has its answer, else why it has none.
+fn answered(known: &Known, told: &str) -> Result<Answer, Missing> {
+    let name = fact_of(told);
+    let answers = || known.runs.iter().filter_map(|summary| summary.run.facts.get(&name));
+    match answers().find(|fact| matches!(fact, Fact::Known { .. })).or_else(|| answers().next()) {
+        None => Err(Missing::because("not in the runs at hand; --check asks for it")),
+        Some(Fact::Unknown { why }) => Err(Missing::because(why.kind_and_why().1)),
+        Some(Fact::Known { value: FactValue::Integer(number), .. }) => Ok(exactly(*number as f64)),
+        Some(Fact::Known { value: FactValue::Real(number), .. }) => Ok(exactly(*number)),
+        Some(Fact::Known { value, .. }) => Ok(Answer::Words(value.to_string())),
+    }
+}
+
+fn exactly(value: f64) -> Answer {
+    let (interval, modes, bound) = (None, None, None);
+    let from = Vec::new();
+    Answer::Figure(Figure { value, interval, modes, bound, is_count: false, has_no_interval: true, from })
 }
 
 fn fact(known: &Known, name: &str) -> Result<String, Missing> {

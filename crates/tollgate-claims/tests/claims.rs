@@ -12,7 +12,7 @@ use std::path::Path;
 use machines::MACHINES;
 use sessions::{host, runs};
 use tollgate_claims::{Cell, Config, Document, Experiment, Known, Told, page, told};
-use tollgate_model::{Case, Facts, Outcome, Run};
+use tollgate_model::{Case, Fact, Facts, Outcome, Run};
 use tollgate_suites::{Extent, Size};
 use tollgate_view::summary::Summary;
 
@@ -320,4 +320,43 @@ fn a_case_that_enters_otherwise_has_no_figure() {
     let (verdict, because) = entering_by("syscall");
     assert!(verdict != "holds" && because.contains("no SYSENTER here"), "{verdict}: {because}");
     assert_eq!(entering_by("sysenter").0, "holds");
+}
+
+/// A name that no question has would be asked for without end.
+#[test]
+fn every_answer_has_its_question_and_every_question_is_asked_for() {
+    let (known_facts, config) = (Facts::new(), Err(String::new()));
+    let nothing = Known { runs: Vec::new(), facts: &known_facts, config: &config, cases: &[] };
+    let mut names = BTreeSet::new();
+    for experiment in all() {
+        let asked: BTreeSet<String> =
+            experiment.asks.iter().flat_map(|ask| ask.facts().map(|(name, _)| name)).collect();
+        let needed: BTreeSet<String> =
+            experiment.quantities().iter().flat_map(|quantity| quantity.unanswered(&nothing)).collect();
+        assert_eq!(asked, needed, "{}", experiment.id);
+        for ask in &experiment.asks {
+            assert!(names.insert(ask.name.clone()), "{}", ask.name);
+        }
+    }
+    assert!(!names.is_empty());
+}
+
+#[test]
+fn answers_are_facts_of_a_run() {
+    let holds = r#"[{"what": "w", "of": {"ratio": [{"told": "a.b"}, {"value": 2}]}, "at_least": 3}, {"what": "v", "of": {"told": "a.c"}, "is": "yes"}]"#;
+    let told_by = |facts: &[(&str, Fact)]| {
+        let mut run = run(&[]);
+        run.facts.extend(facts.iter().map(|(name, fact)| ((*name).to_owned(), fact.clone())));
+        judged(holds, &[run])
+    };
+    let (verdict, because) = told_by(&[]);
+    assert!(
+        verdict == "cannot be told here" && because.contains("--check asks for it"),
+        "{verdict} {because}"
+    );
+    let yes = ("claims.a.c", Fact::known(true, "a verb"));
+    assert_eq!(told_by(&[("claims.a.b", Fact::known(6, "a verb")), yes.clone()]).0, "holds");
+    assert_eq!(told_by(&[("claims.a.b", Fact::known(5, "a verb")), yes.clone()]).0, "does not hold");
+    let (verdict, because) = told_by(&[("claims.a.b", Fact::unreadable("there is no QEMU")), yes]);
+    assert!(verdict == "cannot be told here" && because.contains("there is no QEMU"), "{verdict} {because}");
 }

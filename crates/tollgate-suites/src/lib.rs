@@ -36,6 +36,7 @@ mod traps;
 mod uring;
 mod workloads;
 
+pub use processes::fixed_program;
 pub use registry::{SUITES, find};
 pub use selection::{UnknownPattern, large_files, matches, select, wildcard, with_file_size};
 pub use tollgate_engine::benchmark::{Benchmark, Extent, Suite};

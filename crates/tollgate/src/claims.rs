@@ -1,5 +1,6 @@
 //! `tollgate claims`: published experiments beside this machine's figures.
 
+mod asked;
 mod hand;
 
 use std::collections::BTreeSet;
@@ -69,7 +70,13 @@ fn unknown(name: &str) -> String {
 
 /// Measures what is missing, and keeps it as a run. None where nothing is.
 fn check(experiments: &[Experiment], hand: &Hand, args: &ClaimsArgs) -> Result<Option<Run>, Failure> {
-    let Some(selection) = missing(experiments, hand)? else { return Ok(None) };
+    let asks = asked::open(experiments, &hand.known(experiments));
+    let selection = match missing(experiments, hand)? {
+        Some(selection) => selection,
+        None if asks.is_empty() => return Ok(None),
+        // Answers are kept with a run, which has a case.
+        None => select(&["entry/syscall".to_owned()])?,
+    };
     interrupt::install();
     let destination = Destination::choose(None)?;
     let workplace = Workplace::choose(&selection, None, None)?;
@@ -78,6 +85,7 @@ fn check(experiments: &[Experiment], hand: &Hand, args: &ClaimsArgs) -> Result<O
         destination.say_doubt();
         let cases = tollgate_output::figures::count(selection.cases().count(), "case is", "cases are");
         say::say(&format!("{cases} measured, with those that they are compared with"));
+        asked::announce(&asks);
     }
     let plan = match args.processes {
         Some(number) => Plan::of_processes(number),
@@ -88,6 +96,7 @@ fn check(experiments: &[Experiment], hand: &Hand, args: &ClaimsArgs) -> Result<O
     made.facts.extend([tollgate_view::facts::patterns(&patterns(&selection))]);
     made.facts.extend(workplace.facts());
     drop(workplace);
+    made.facts.extend(asked::answers(&asks, args.quiet));
     let is_partial = made.facts.contains_key(tollgate_engine::INTERRUPTED);
     if !is_partial {
         go_on()?;
@@ -107,9 +116,11 @@ fn missing(experiments: &[Experiment], hand: &Hand) -> Result<Option<Selection>,
     if patterns.is_empty() {
         return Ok(None);
     }
-    let patterns: Vec<String> = patterns.into_iter().collect();
-    tollgate_suites::select(&Topology::here(), &patterns, Extent::Usual, Size::Small)
-        .map(Some)
+    select(&patterns.into_iter().collect::<Vec<String>>()).map(Some)
+}
+
+fn select(patterns: &[String]) -> Result<Selection, Failure> {
+    tollgate_suites::select(&Topology::here(), patterns, Extent::Usual, Size::Small)
         .map_err(|unknown| Failure::input(unknown.to_string()))
 }
 

@@ -166,3 +166,30 @@ fn check_measures_what_is_missing_once() {
     assert_eq!(entries(&home.runs()).len(), 1);
     assert_eq!(verdict(&again), verdict(&document));
 }
+
+#[test]
+fn check_asks_other_verbs_and_keeps_why_one_has_no_answer() {
+    let home = Home::new();
+    // Without QEMU along PATH there is no guest, and without a kernel.
+    let asked = || {
+        let mut command =
+            home.tollgate(["claims", "aslr-kaslr-2017", "--check", "--processes", "6", "--quiet", "--json"]);
+        let output = command.env("PATH", home.path()).output().expect("started");
+        assert!(output.status.success(), "{output:?}");
+        serde_json::from_slice::<Value>(&output.stdout).expect("JSON")
+    };
+    let document = asked();
+    let claims = document["experiments"][0]["claims"].as_array().expect("claims");
+    let claim = |id: &str| claims.iter().find(|claim| claim["id"] == id).unwrap_or_else(|| panic!("no {id}"));
+    let code = claim("non-pie-code-stays")["because"].to_string();
+    assert!(code.contains("a program at a fixed address: bits of its code: 0.0"), "{code}");
+    let moved = claim("kaslr-by-address");
+    assert_eq!(moved["verdict"], "cannot be told here");
+    assert!(moved["because"].to_string().contains("nothing was measured: vm:exact"), "{moved}");
+    // What failed is asked again, and what was answered is not.
+    let fact = |name: &str| home.json(["show", "last", "--json"])["facts"][name].take();
+    assert_eq!(fact("claims.fixed.code")["value"], 0.0);
+    asked();
+    assert_eq!(fact("claims.fixed.code"), Value::Null);
+    assert_eq!(fact("claims.kaslr.moved")["status"], "unknown");
+}

@@ -256,7 +256,14 @@ impl Machine {
         let own = "console=ttyS0 panic=-1 reboot=t rdinit=/init quiet loglevel=4";
         // The counter is the one clock, and QEMU's other timers are not asked whether it is right.
         let translated = if self.is_translated() { " tsc=reliable no_timer_check" } else { "" };
-        let counting = if self.is_counting() { SAME_AT_EACH_BOOT } else { "" };
+        let counting = match &self.append {
+            _ if !self.is_counting() => "",
+            // Linux obeys nokaslr wherever it stands.
+            Some(append) if append.split_whitespace().any(|word| word == "kaslr") => {
+                SAME_AT_EACH_BOOT.strip_prefix(" nokaslr").unwrap_or_default()
+            }
+            _ => SAME_AT_EACH_BOOT,
+        };
         // The setup code of the kernel says a word to an early console where it is to debug (arch/x86/boot/main.c), and `quiet` behind
         // that silences the kernel again.
         let timed = match self.is_timed {
@@ -299,6 +306,11 @@ mod tests {
         let line = counting.command_line();
         assert!(line.contains("tsc=reliable no_timer_check nokaslr norandmaps"), "{line}");
         assert!(line.ends_with(" mitigations=off"), "{line}");
+        let moved = machine("vm:exact,append=kaslr", Accel::Tcg).command_line();
+        assert!(
+            !moved.contains("nokaslr") && moved.contains("norandmaps") && moved.ends_with(" kaslr"),
+            "{moved}"
+        );
         let timed = counting.timed();
         assert!(
             timed.is_translated() && !timed.is_counting() && !timed.arguments().join(" ").contains("icount")

@@ -57,7 +57,8 @@ impl Image {
     }
 }
 
-fn bare() -> &'static [u8] {
+/// The file of a program that is linked to a fixed address, and ends at once.
+pub fn bare() -> &'static [u8] {
     bytes_between!("tollgate_bare_begin", "tollgate_bare_end")
 }
 

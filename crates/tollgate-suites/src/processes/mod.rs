@@ -23,6 +23,8 @@ mod thread;
 mod trial;
 mod vfork;
 
+pub use image::bare as fixed_program;
+
 pub(crate) static SUITE: Suite = Suite {
     name: "processes",
     about: "Creation of processes and threads, and context switches.",

@@ -1,6 +1,6 @@
 //! What is at hand of this machine: kept runs, facts, and the kernel's configuration.
 
-use tollgate_claims::{Config, Experiment, Known};
+use tollgate_claims::{Config, Experiment, Known, Quantity};
 use tollgate_engine::Topology;
 use tollgate_environments::is_guest;
 use tollgate_inspect::{Machine, running_config};
@@ -47,7 +47,10 @@ impl Hand {
         for run in runs {
             known.runs.push(Summary::of(run));
             let mut quantities = experiments.iter().flat_map(Experiment::quantities);
-            if quantities.all(|quantity| quantity.unasked(&known).is_empty()) {
+            let is_known = |quantity: &Quantity| {
+                quantity.unasked(&known).is_empty() && quantity.unanswered(&known).is_empty()
+            };
+            if quantities.all(is_known) {
                 break;
             }
         }

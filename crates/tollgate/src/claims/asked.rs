@@ -1,0 +1,83 @@
+//! What other verbs of this program are asked for `--check`: the program is executed with their arguments, and parts of the JSON that it
+//! prints become facts of the run.
+
+use std::io::{self, Write};
+use std::os::fd::AsRawFd;
+use std::process::{Command, Stdio};
+
+use serde::Deserialize;
+use serde_json::Value;
+use tollgate_claims::{Ask, Experiment, Known};
+use tollgate_engine::interrupt;
+use tollgate_model::{Fact, FactValue, text::plainly};
+use tollgate_os::{memfd, process};
+
+use crate::say;
+
+/// The questions whose answers are needed and no run has.
+pub fn open<'a>(experiments: &'a [Experiment], known: &Known) -> Vec<&'a Ask> {
+    let is_open = |experiment: &Experiment, ask: &Ask| {
+        let mut open = experiment.quantities().into_iter().flat_map(|quantity| quantity.unanswered(known));
+        open.any(|name| ask.facts().any(|(fact, _)| fact == name))
+    };
+    experiments
+        .iter()
+        .flat_map(|experiment| experiment.asks.iter().filter(move |ask| is_open(experiment, ask)))
+        .collect()
+}
+
+/// Says what will be executed, and how long it takes.
+pub fn announce(asks: &[&Ask]) {
+    for ask in asks {
+        say::say(&format!("then: {} ({})", line(ask), ask.takes));
+    }
+}
+
+/// Asks them, one after the other. What fails says why; an interrupted command leaves the rest unasked.
+pub fn answers(asks: &[&Ask], quiet: bool) -> Vec<(String, Fact)> {
+    let mut facts = Vec::new();
+    for ask in asks {
+        if interrupt::requested().is_some() {
+            break;
+        }
+        if !quiet {
+            say::say(&format!("executing {}", line(ask)));
+        }
+        let answer = answer(ask);
+        if interrupt::requested().is_some() {
+            break;
+        }
+        let part = |pointer: &str| match &answer {
+            Err(why) => Fact::unreadable(format!("{}: {why}", line(ask))),
+            Ok(answer) => match answer.pointer(pointer).and_then(|part| FactValue::deserialize(part).ok()) {
+                Some(value) => Fact::known(value, line(ask)),
+                None => Fact::absent(format!("the answer of {} has no figure there", line(ask))),
+            },
+        };
+        facts.extend(ask.facts().map(|(name, pointer)| (name, part(pointer))));
+    }
+    facts
+}
+
+/// As a user would type it.
+fn line(ask: &Ask) -> String {
+    let words = ask.words.iter().map(|word| if word == Ask::FIXED { "PROGRAM" } else { word });
+    format!("`tollgate {}`", words.collect::<Vec<_>>().join(" "))
+}
+
+/// The JSON that it prints.
+fn answer(ask: &Ask) -> Result<Value, String> {
+    let fail = |error: io::Error| plainly(&error);
+    let mut fixed = memfd::create_executable("tollgate-fixed").map_err(fail)?;
+    fixed.write_all(tollgate_suites::fixed_program()).map_err(fail)?;
+    let path = format!("/proc/{}/fd/{}", process::own_pid(), fixed.as_raw_fd());
+    let words = ask.words.iter().map(|word| if word == Ask::FIXED { &path } else { word });
+    let mut command = Command::new("/proc/self/exe");
+    let output = command.args(words).stdin(Stdio::null()).output().map_err(fail)?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let last = said.lines().last().unwrap_or("it failed without a word");
+        return Err(last.strip_prefix("tollgate: ").unwrap_or(last).to_owned());
+    }
+    serde_json::from_slice(&output.stdout).map_err(|_| "it printed no JSON".to_owned())
+}
