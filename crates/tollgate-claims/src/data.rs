@@ -42,9 +42,12 @@ pub struct Experiment {
     pub asks: Vec<Ask>,
     /// What the figures are used for.
     pub claims: Vec<Claim>,
-    /// Where the source is wrong or needs care.
+    /// Where the source is wrong.
     #[serde(default)]
     pub errors: Vec<Mistake>,
+    /// What of it is easily misread, or measured with less care than it needs.
+    #[serde(default)]
+    pub remarks: Vec<Mistake>,
     /// What the source leaves open.
     #[serde(default)]
     pub questions: Vec<Question>,
@@ -156,7 +159,7 @@ pub struct Condition {
     pub unless: String,
 }
 
-/// Where the source is wrong, or easily misread.
+/// A sentence of the source, and what is so.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mistake {
@@ -275,7 +278,7 @@ impl Experiment {
         });
         let conditions =
             self.claims.iter().flat_map(|claim| claim.holds.iter().map(|condition| &condition.of));
-        let words = self.errors.iter().flat_map(|mistake| &mistake.evidence);
+        let words = self.errors.iter().chain(&self.remarks).flat_map(|mistake| &mistake.evidence);
         let words = words.chain(self.questions.iter().flat_map(|question| &question.answer));
         let filled = words.flat_map(|words| match words {
             Words::Filled { with, .. } => with.as_slice(),

@@ -113,6 +113,7 @@ fn of_one(one: &Told, width: usize) -> String {
         text.push_str(&of_claim(claim, width));
     }
     text.push_str(&answered("errors of the source", &one.errors, width));
+    text.push_str(&answered("remarks on the source", &one.remarks, width));
     text.push_str(&answered("questions left open", &one.questions, width));
     text
 }

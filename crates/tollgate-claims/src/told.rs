@@ -36,6 +36,8 @@ pub struct Told {
     pub claims: Vec<ToldClaim>,
     /// The errors of the source.
     pub errors: Vec<Answered>,
+    /// What of it needs care.
+    pub remarks: Vec<Answered>,
     /// The questions that it leaves open.
     pub questions: Vec<Answered>,
 }
@@ -130,7 +132,8 @@ pub fn told(experiment: &Experiment, known: &Known) -> Told {
         statements: experiment.statements.clone(),
         listings: experiment.listings.iter().map(listing).collect(),
         claims: claims.collect(),
-        errors: experiment.errors.iter().map(|mistake| answered(&mistake.says, &mistake.evidence)).collect(),
+        errors: experiment.errors.iter().map(|one| answered(&one.says, &one.evidence)).collect(),
+        remarks: experiment.remarks.iter().map(|one| answered(&one.says, &one.evidence)).collect(),
         questions: experiment.questions.iter().map(|open| answered(&open.question, &open.answer)).collect(),
     }
 }
