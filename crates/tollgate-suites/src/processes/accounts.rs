@@ -6,11 +6,26 @@ use std::{fs::File, io::Read};
 
 use crate::prelude::*;
 
-/// Private memory of the process with this directory in /proc: dirty pages and page tables, in bytes.
-pub(super) fn footprint(process: impl std::fmt::Display) -> Result<i64> {
+/// Private memory of a process, in bytes.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Footprint {
+    /// Dirty pages.
+    pub dirty: i64,
+    /// Page tables.
+    pub tables: i64,
+}
+
+impl Footprint {
+    pub fn total(self) -> i64 {
+        self.dirty.saturating_add(self.tables)
+    }
+}
+
+/// Private memory of the process with this directory in /proc.
+pub(super) fn footprint(process: impl std::fmt::Display) -> Result<Footprint> {
     let dirty = kilobytes(&format!("/proc/{process}/smaps_rollup"), "Private_Dirty")?;
     let tables = kilobytes(&format!("/proc/{process}/status"), "VmPTE")?;
-    Ok(dirty.saturating_add(tables))
+    Ok(Footprint { dirty, tables })
 }
 
 /// Memory of the whole machine, in bytes.
@@ -101,7 +116,8 @@ mod tests {
             };
             let written = std::hint::black_box(vec![1u8; 32 << 20]);
             let after = footprint("self").expect("as before");
-            assert!(after - before > 24 << 20, "{} bytes", after - before);
+            let grown = after.dirty - before.dirty;
+            assert!(grown > 24 << 20, "{grown} bytes");
             drop(written);
         });
     }

@@ -190,10 +190,10 @@ mod tests {
         // In a process of its own: other tests fork, and their copies change the accounts.
         let grown = |memory| {
             let isolated = Isolated::start(&Quota::default(), move || {
-                let before = footprint("self")?;
+                let before = footprint("self")?.total();
                 let region = std::mem::ManuallyDrop::new(Region::new(memory, Heartbeat::default())?);
                 let _ = &region;
-                Ok(vec![Box::new(Growth(footprint("self")? - before))])
+                Ok(vec![Box::new(Growth(footprint("self")?.total() - before))])
             });
             let order = Order::of(1);
             let batches =

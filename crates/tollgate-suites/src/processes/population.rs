@@ -10,7 +10,7 @@ use std::io::{self, PipeReader, PipeWriter};
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use super::accounts::{Accounts, footprint};
+use super::accounts::{Accounts, Footprint, footprint};
 use super::memory::{Memory, kinds};
 use super::{fixture, ring, switch};
 use crate::prelude::*;
@@ -18,6 +18,8 @@ use free::Free;
 
 /// The article's number.
 const MOST: u64 = 1000;
+/// The parts of its memory, in the order of their batches.
+const PARTS: [&str; 3] = ["dirty-pages", "page-tables", "kernel-stack"];
 /// An upper bound of one task's memory, for the limits.
 const BYTES_EACH: u64 = 256 << 10;
 
@@ -44,15 +46,22 @@ pub(super) static TIME: Benchmark = Benchmark {
 
 pub(super) static MEMORY: Benchmark = Benchmark {
     name: "processes/population-memory",
-    operation: "Memory of one of a thousand pausing children or threads by the kernel's accounts: private dirty pages, page tables and kernel stack.",
+    operation: "Memory of one of a thousand pausing children or threads by the kernel's accounts: private dirty pages, page tables and kernel stack; and each of these alone.",
     avoid: "Make stacks smaller where there are thousands of threads: pthread_attr_setstacksize.",
     source: "proc_pid_smaps(5); pthread_attr_setstacksize(3)",
     crosses: &[ProcessMemory],
     timed: |_| Timed::Whole("proc_pid_smaps(5), proc_pid_status(5), proc_meminfo(5)"),
     unit: Unit::Bytes,
+    cases: |_| {
+        let parts = cases().into_iter().flat_map(|of| {
+            PARTS.map(|part| of.clone().into_iter().chain(params(&[("part", part.into())])).collect())
+        });
+        cases().into_iter().chain(parts).collect()
+    },
     kind: Kind::Instance(|_, params, context| {
         footprint("self")?;
-        of_one(params, 1, context)
+        let part = PARTS.iter().position(|part| *part == word(params, "part"));
+        of_one(params, 1 + part.map_or(0, |at| 1 + at), context)
     }),
     ..TIME
 };
@@ -63,6 +72,7 @@ pub(super) static FREE: Benchmark = Benchmark {
     avoid: "Make stacks smaller where there are thousands of threads: pthread_attr_setstacksize.",
     source: "proc_meminfo(5); pthread_attr_setstacksize(3)",
     timed: |_| Timed::Whole("proc_meminfo(5)"),
+    cases: |_| cases(),
     kind: Kind::Instance(|_, params, context| {
         Accounts::of_the_machine()?;
         question(params, 0, "free memory of", context, |population| Box::new(Free(population)))
@@ -74,7 +84,7 @@ fn cases() -> Vec<Params> {
     each_word("of", &["process", "thread"])
 }
 
-/// Both of the questions that one population answers: its time and its memory.
+/// A question that one population answers: its time, its memory, and the parts of that.
 fn of_one(params: &Params, which: usize, context: &mut Context) -> Result<Instance> {
     question(params, which, "population of", context, |population| Box::new(population))
 }
@@ -137,8 +147,8 @@ struct Population {
 
 struct Findings {
     time: Batch,
-    /// Bytes of all tasks.
-    memory: i64,
+    /// Of all tasks.
+    memory: Footprint,
 }
 
 impl Experiment for Population {
@@ -153,7 +163,10 @@ impl Experiment for Population {
         // Without /proc the two instances are skipped already.
         let (before, during) = (before.unwrap_or_default(), during.unwrap_or_default());
         let stacks = during.kernel_stacks.saturating_sub(before.kernel_stacks);
-        Ok(vec![findings.time, amount(0, findings.memory.saturating_add(stacks))])
+        let Footprint { dirty, tables } = findings.memory;
+        let all = findings.memory.total().saturating_add(stacks);
+        let amounts = [all, dirty, tables, stacks].map(|bytes| amount(0, bytes));
+        Ok(std::iter::once(findings.time).chain(amounts).collect())
     }
 }
 
@@ -172,7 +185,11 @@ fn processes(population: &Population, clock: Clock, look: &mut dyn FnMut()) -> R
     outcome?;
     let undisturbed = span.same_processor && cpu_share.was_full_with(&children.pids);
     look();
-    let memory = children.pids.iter().map(|pid| footprint(pid).unwrap_or(0)).sum();
+    let each = children.pids.iter().map(|pid| footprint(pid).unwrap_or_default());
+    let memory = each.fold(Footprint::default(), |sum, one| Footprint {
+        dirty: sum.dirty.saturating_add(one.dirty),
+        tables: sum.tables.saturating_add(one.tables),
+    });
     let time = Batch::new(span.ticks, 0, undisturbed);
     Ok(Findings { time, memory })
 }
@@ -322,7 +339,9 @@ fn threads(population: &Population, clock: Clock, look: &mut dyn FnMut()) -> Res
     let after = footprint("self");
     drop(threads);
     let time = Batch::new(span.ticks, 0, undisturbed);
-    Ok(Findings { time, memory: after.unwrap_or(0) - before.unwrap_or(0) })
+    let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
+    let memory = Footprint { dirty: after.dirty - before.dirty, tables: after.tables - before.tables };
+    Ok(Findings { time, memory })
 }
 
 /// Threads of this process, ended on drop.
@@ -413,7 +432,11 @@ mod tests {
     fn a_process_takes_more_memory_than_a_thread_and_both_take_kernel_stacks() {
         let [of_processes, of_threads] = [Of::Processes, Of::Threads].map(|of| {
             let batches = run(of);
-            assert_eq!(batches.len(), 2);
+            assert_eq!(batches.len(), 2 + PARTS.len());
+            let bytes = |batch: &Batch| batch.work as i64 - batch.empty as i64;
+            // An amount that shrank is none.
+            let parts: i64 = batches[2..].iter().map(bytes).sum();
+            assert!(parts >= bytes(&batches[1]), "{parts} bytes of parts, {} of all", bytes(&batches[1]));
             assert!(batches[0].work > 0);
             batches[1].work as i64 - batches[1].empty as i64
         });
