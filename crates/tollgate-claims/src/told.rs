@@ -13,6 +13,7 @@ use crate::verdict::{Verdict, judged};
 
 /// An experiment with this machine's figures.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "PublishedExperiment"))]
 pub struct Told {
     /// Its name.
     pub id: String,
@@ -20,7 +21,7 @@ pub struct Told {
     pub title: String,
     /// Who published it, and where.
     pub source: String,
-    /// The machine of the figures.
+    /// The machine of the published figures; empty where there are none, as the next two.
     pub machine: String,
     /// What was timed.
     pub work: String,
@@ -30,7 +31,7 @@ pub struct Told {
     pub tables: Vec<ToldTable>,
     /// What the source says without a figure.
     pub statements: Vec<String>,
-    /// Bytes and programs.
+    /// Its bytes and programs.
     pub listings: Vec<ToldListing>,
     /// The claims.
     pub claims: Vec<ToldClaim>,
@@ -44,12 +45,13 @@ pub struct Told {
 
 /// A table; this machine's figures are in its cells.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "TableOfClaims"))]
 pub struct ToldTable {
     /// Its heading.
     pub title: String,
     /// The names of its columns.
     pub columns: Vec<String>,
-    /// Its cells. One that is missing has the number of its note in brackets.
+    /// The cells, as texts as the table shows them; `[1]` in one is the first of the notes.
     pub rows: Vec<Vec<String>>,
     /// Why cells are missing, and which run others are from.
     pub notes: Vec<String>,
@@ -57,6 +59,7 @@ pub struct ToldTable {
 
 /// A listing.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Listing"))]
 pub struct ToldListing {
     /// Its heading.
     pub title: String,
@@ -66,6 +69,7 @@ pub struct ToldListing {
 
 /// A claim.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Claim"))]
 pub struct ToldClaim {
     /// Its name.
     pub id: String,
@@ -81,19 +85,21 @@ pub struct ToldClaim {
 
 /// What a source says or asks, and what is so.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "AnsweredClaim"))]
 pub struct Answered {
-    /// What it says or asks.
+    /// What the source says or asks.
     pub says: String,
-    /// The evidence or the answer, a sentence or more each.
+    /// What is so, a sentence or more each.
     pub answer: Vec<String>,
 }
 
 /// The experiments as JSON.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Claims"))]
 pub struct Document {
     /// The runs that figures are taken from, in the order in which they are asked.
     pub runs: Vec<String>,
-    /// The experiments.
+    /// The [published experiments](claims.md).
     pub experiments: Vec<Told>,
 }
 

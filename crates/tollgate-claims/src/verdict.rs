@@ -9,6 +9,7 @@ use crate::known::Known;
 
 /// The verdict on a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "VerdictOfClaim"))]
 pub enum Verdict {
     /// All of its conditions hold.
     #[serde(rename = "holds")]

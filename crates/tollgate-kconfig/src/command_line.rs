@@ -31,6 +31,7 @@ pub fn parameter<'a>(command_line: &'a str, name: &str) -> Option<&'a str> {
 
 /// A parameter of the command line that overrides what an option set.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Overridden {
     /// The option, as it is called now.
     pub option: &'static str,

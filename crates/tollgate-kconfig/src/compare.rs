@@ -9,6 +9,7 @@ use crate::value::Value;
 /// The number of options with each kind of value. The rule is that of `grep -c '=y$'` and `grep -c '=m$'`, where no
 /// option is set twice.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "CountsOfOptions"))]
 pub struct Counts {
     /// `=y`.
     pub built_in: usize,

@@ -31,6 +31,7 @@ pub struct Configuration {
 
 /// Options that are set more than once.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Repeated {
     /// How many lines set an option that an earlier line had set.
     pub lines: usize,
@@ -44,6 +45,7 @@ pub struct Repeated {
 
 /// Lines that are neither options nor comments.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Foreign {
     /// How many.
     pub lines: usize,

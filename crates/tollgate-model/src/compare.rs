@@ -73,6 +73,7 @@ pub fn compare_knowing(base: &Run, other: &Run, asked: f64, spread: &Spread) -> 
 
 /// The result of a comparison of two values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// Faster by more than the threshold.

@@ -34,10 +34,12 @@ fn is_disturbed(level: Option<f64>) -> bool {
 
 /// How many processes were disturbed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Share {
-    /// Those that were.
+    /// Processes whose canary (`bench/canary`) says that something else slowed them. Figures are without them; where fewer than six are
+    /// quiet, of the six with the lowest canaries.
     pub disturbed: usize,
-    /// All that have a canary.
+    /// All processes that have a canary.
     pub of: usize,
 }
 

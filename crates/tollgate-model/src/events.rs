@@ -31,15 +31,18 @@ pub(crate) const MOST: usize = 32;
 
 /// What one source counted in the kept batches of a case. It is read before the first reading of the clock and after the second.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EventCounts {
     /// The interface and its scope: `getrusage(2), the timed thread`.
     pub source: String,
     /// Operations in the batches that it counted.
     pub operations: u64,
-    /// Kept batches without a count: the kernel had given a part of the counters to other events (multiplexing).
+    /// Kept batches in which the PMU's counters were given away for a while (multiplexing). Absent where it is 0.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub uncounted: u64,
-    /// The events of all of these batches together.
+    /// The events of all of these batches together. getrusage(2) gives `context switches`, `CPU migrations`, `minor faults` and `major
+    /// faults`; a PMU gives `user cycles`, `user instructions`, `kernel cycles`, `kernel instructions`, `branch misses` and `cache
+    /// misses` ([counters](counters.md)). The fact `run.counters` says what hardware events were counted, or why none were.
     #[serde(deserialize_with = "bounded::entries")]
     pub counts: Vec<Counter>,
 }

@@ -11,6 +11,7 @@ use crate::bounded;
 ///
 /// As JSON: `{"status": "known", "value": …, "source": "…"}` or `{"status": "unknown", "why": "…"}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!try_from))]
 #[serde(tag = "status", rename_all = "lowercase", try_from = "Fields")]
 pub enum Fact {
     /// The value, and the file, instruction or call that gave it.
@@ -22,7 +23,9 @@ pub enum Fact {
     },
     /// Why there is no value. No default replaces it.
     Unknown {
-        /// Absent, refused or unreadable, with the error's text.
+        /// `absent: ` (this environment has no such thing), `refused: ` (it exists, and reading it is not permitted) or `unreadable: `
+        /// (reading failed, or the content could not be parsed), and the error's text.
+        #[cfg_attr(feature = "schema", schemars(with = "String"))]
         why: Unknown,
     },
 }
@@ -90,6 +93,7 @@ impl Fact {
 
 /// The value of a fact.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum FactValue {
     /// Yes or no.

@@ -11,10 +11,11 @@ use crate::events::EventCounts;
 
 /// A benchmark with parameters: one row of a table, and the key on which runs are joined.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Case {
-    /// `suite/benchmark`.
+    /// Such as `entry/seccomp`.
     pub benchmark: String,
-    /// Empty where the benchmark has one case.
+    /// The parameters by name, such as `{"instructions": 32}`; empty where the benchmark has one case.
     #[serde(deserialize_with = "bounded::params")]
     pub params: Params,
 }
@@ -69,6 +70,7 @@ pub fn pairs(params: &Params) -> String {
 
 /// One parameter's value: a size or count, or a word such as `thp`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum ParamValue {
     /// Yes or no.
@@ -128,6 +130,7 @@ impl fmt::Display for ParamValue {
 
 /// A case and its outcome.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!try_from))]
 #[serde(try_from = "Fields")]
 pub struct Measurement {
     /// The case.
@@ -236,6 +239,7 @@ impl TryFrom<Fields> for Measurement {
 
 /// The outcome of a case: every requested case has one.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "status", rename_all = "lowercase")]
 pub enum Outcome {
     /// It has samples.
@@ -265,6 +269,7 @@ pub enum Outcome {
 
 /// The samples of a case. No field is derived from them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "MeasuredCase"))]
 pub struct Measured {
     /// Of each sample.
     pub unit: Unit,
@@ -272,21 +277,22 @@ pub struct Measured {
     pub provenance: Provenance,
     /// Operations in the batch that a sample is the mean of.
     pub ops_per_sample: u64,
-    /// Ticks of the clock per second: 1 s / this is the finest step of a batch's time.
-    /// TSC cycles = nanoseconds * `clock_hz` / 1e9 where the clock fact names the TSC.
+    /// Ticks of the clock a second, at least 1: 1 s / this is the finest step of a batch's time. TSC cycles are nanoseconds *
+    /// `clock_hz` / 1e9 where the clock fact names the TSC.
     pub clock_hz: u64,
-    /// The time per operation of each kept batch, less the loop overhead timed beside it; process by process,
-    /// each in the order of its rounds. May be negative near zero.
+    /// The time per operation of each kept batch, less the loop overhead timed beside it; process by process, each in the order of its
+    /// rounds. May be negative near zero; at least one; all finite.
     pub samples: Vec<f64>,
     /// Batches that were timed and discarded because the thread was preempted or migrated.
     pub discarded: u64,
-    /// How `samples` divides among fresh processes, and which rounds it lacks: cases of one run are paired by round.
+    /// How `samples` divides among fresh processes, and which rounds it lacks: cases of one run are paired by round. They add up to
+    /// `samples` and `discarded`. A case whose batch is long takes part in few rounds, and with a short budget not in every process.
     pub processes: Vec<ProcessRounds>,
-    /// Time from the end of the first process to that of the last, in ns, where they are spread over a run: a
-    /// machine keeps its pace for a while, whatever number of processes see it.
+    /// Time from the end of the first process to that of the last, in ns. Absent where they are not spread over a run: a machine keeps
+    /// its pace for a while, whatever number of processes see it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub span_ns: Option<u64>,
-    /// Events that the kernel or a handler counted in the kept batches.
+    /// Events that the kernel or a handler counted in the kept batches. A batch in which events and operations differ fails the case.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counted: Option<Counted>,
     /// Other counts of the kept batches.
@@ -295,24 +301,25 @@ pub struct Measured {
     /// Context switches, page faults and, where they can be counted, cycles, instructions and misses of the kept batches.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<EventCounts>,
-    /// Bytes that one operation moves; None where a throughput has no meaning.
+    /// Bytes that one operation moves. Absent where it moves none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes_per_op: Option<u64>,
-    /// The suite's interleaved group: cases of one group in one run shared their rounds.
+    /// The suite's interleaved group: cases of one group in one run shared their rounds, and can be paired by process and round.
     pub group: String,
-    /// The case that this one is compared with, round by round.
+    /// The case that this one is compared with, round by round. Absent where there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub baseline: Option<Case>,
     /// Other findings, such as the instruction that the 32-bit vDSO holds.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// The execution behind each sample of a traced command, in the samples' order.
+    /// The execution behind each sample of a traced command, in the samples' order, with sums in nanoseconds.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub traced: Vec<crate::Traced>,
 }
 
 /// Events that were counted beside the time: the evidence that the timed code did the operation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Counted {
     /// The name of the events, in the plural: `minor faults`. Of a share, the property that is counted.
     pub what: String,
@@ -320,13 +327,15 @@ pub struct Counted {
     pub events: u64,
     /// Operations in the kept batches. Of a share, those that were examined.
     pub operations: u64,
-    /// Only some of the operations were examined, and not each of them need be an event.
+    /// Only some of the operations were examined, and not each of them need be an event: `lines looked at came from the other
+    /// processor`. Absent where all were.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_share: bool,
 }
 
 /// A count of the kept batches beside the time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Counter {
     /// The name of the events, in the plural: `context switches`.
     pub what: String,
@@ -336,11 +345,12 @@ pub struct Counter {
 
 /// One fresh process's part of the samples.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProcessRounds {
     /// Rounds that were timed, discarded ones included.
     pub rounds: u32,
-    /// The rounds that this case took part in, ascending, each below `rounds`; None for all of them. A case whose
-    /// batch is long takes part in few.
+    /// The rounds that this case took part in, ascending, each below `rounds`. Absent for all of them: a case whose batch is long takes
+    /// part in few.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ran: Option<Vec<u32>>,
     /// Indices of the discarded rounds, ascending, each one that it took part in.
@@ -453,6 +463,7 @@ impl Measured {
 
 /// The unit of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Unit {
     /// Nanoseconds per operation.
     #[serde(rename = "ns")]
@@ -489,6 +500,7 @@ impl fmt::Display for Unit {
 
 /// What executed the timed code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Provenance {
     /// The processor itself, in a virtual machine or not.

@@ -26,29 +26,31 @@ pub use crate::bounded::{MAX_BYTES, MAX_MEASUREMENTS};
 
 /// The facts of an environment and the measurements made in it. Field order is the document's order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Run {
-    /// [`SCHEMA`] of the writer.
+    /// Schema of the run document: 2. A reader refuses any other number: tollgate reads no document of schema 1.
     #[serde(deserialize_with = "schema")]
     pub schema: u32,
     /// The program that wrote it.
     pub tool: Tool,
-    /// Unique among kept runs.
+    /// Unique among kept runs; begins with the UTC time. 1 to 64 of `A-Z a-z 0-9 . _ + -`, beginning with a letter or digit, without
+    /// `..`.
     pub id: RunId,
-    /// The user's name for it.
+    /// The user's name for it, of the same characters, or None.
     pub label: Option<Label>,
-    /// The kind of environment.
+    /// The innermost known layer.
     pub environment: Environment,
-    /// Its part in a session, where several environments were measured in turns.
+    /// Of a run in a session of several environments its part. Absent otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<Part>,
-    /// RFC 3339, UTC.
+    /// Time of the first measurement.
     pub started: String,
-    /// RFC 3339, UTC.
+    /// Time of the last one.
     pub finished: String,
     /// Facts by name.
     #[serde(deserialize_with = "bounded::facts")]
     pub facts: Facts,
-    /// In the order of the registry.
+    /// One object a case, in the order of the registry, those of the engine's own benchmarks included.
     #[serde(deserialize_with = "bounded::measurements")]
     pub measurements: Vec<Measurement>,
 }
@@ -68,6 +70,7 @@ pub type Facts = BTreeMap<String, Fact>;
 
 /// The part of a run in a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "SessionPart"))]
 pub struct Part {
     /// The session. It is in every run of it.
     pub id: RunId,
@@ -77,13 +80,12 @@ pub struct Part {
     pub place: u32,
     /// How many environments the session had.
     pub of: u32,
-    /// Whether its turns alternated with those of the base on one machine: process number i and round number r of both are then
-    /// neighbours in time. An environment on another machine shares nothing with the base that could be paired.
+    /// Whether its turns alternated with those of the base on one machine: process i and round r of both are then neighbours in time.
     pub paired: bool,
-    /// The setting of the machine that was another one in this environment's turns, and in nothing else.
+    /// The setting of the machine that was another one in this environment's turns, and in nothing else. Absent where none was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub knob: Option<Knob>,
-    /// The command that was executed there and in no other place, where commands of the user or builds of their benches were compared.
+    /// The [command](#versus) that was compared there with others, or the build of [benches](benches.md). Absent otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<Box<Command>>,
 }
@@ -97,6 +99,7 @@ impl Part {
 
 /// A setting of the machine that a session alternated.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Knob {
     /// Its file, such as `/sys/kernel/mm/transparent_hugepage/enabled`.
     pub path: String,
@@ -108,6 +111,7 @@ pub struct Knob {
 
 /// The program that wrote a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tool {
     /// `tollgate`.
     pub name: String,
@@ -117,6 +121,7 @@ pub struct Tool {
 
 /// The kind of environment that a run was made in: its innermost known layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Environment {
     /// The hardware: no other layer is known.
@@ -145,11 +150,13 @@ const BUFFER: usize = 64 << 10;
 
 /// The name of a kept run: letters, digits, `-` and `.`, as it becomes a file name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(with = "String"))]
 #[serde(try_from = "String", into = "String")]
 pub struct RunId(String);
 
 /// A user's name for a run; safe as a file name and on a terminal.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(with = "String"))]
 #[serde(try_from = "String", into = "String")]
 pub struct Label(String);
 

@@ -20,6 +20,7 @@ pub use misaligned::{Misaligned, Misfit, Needs};
 
 /// One execution of a command, from its start to the end of its last process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Execution"))]
 pub struct Traced {
     /// Its arguments, the program first.
     #[serde(deserialize_with = "bounded::texts")]
@@ -36,9 +37,9 @@ pub struct Traced {
     pub processors: u32,
     /// Real time until the command itself ended; 0 where a log of strace(1) has no time stamps.
     pub wall_ns: u64,
-    /// Time of its threads on a processor in user mode, by [`Self::times_from`].
+    /// Time of its threads on a processor in user mode, by `times_from`.
     pub user_ns: u64,
-    /// Time of its threads on a processor in the kernel, by [`Self::times_from`].
+    /// Time of its threads on a processor in the kernel, by `times_from`.
     pub sys_ns: u64,
     /// Where these two come from.
     #[serde(default)]
@@ -89,13 +90,14 @@ pub struct Traced {
 
 /// The tracer of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Backend {
     /// BPF programs at the kernel's tracepoints, which add up inside the kernel.
     Bpf,
     /// ptrace(2): each call stops its thread twice.
     Ptrace,
-    /// None: the resource usage of ended processes, by wait4(2).
+    /// No tracer: the resource usage of ended processes, by wait4(2).
     Rusage,
     /// strace(1), whose log was read. It knows how long calls took, and neither the parts of that time nor user and system time.
     Strace,
@@ -103,6 +105,7 @@ pub enum Backend {
 
 /// Where the user and system time of a command come from.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum TimesFrom {
     /// The scheduler's events, to the nanosecond: system time is that in system calls that returned, user time all outside of
@@ -118,6 +121,7 @@ pub enum TimesFrom {
 
 /// How a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Ended {
     /// It exited with this status.
@@ -129,6 +133,7 @@ pub enum Ended {
 /// Real time in which no thread of the tree was on a processor, by the cause of their waiting. With several
 /// causes at once the first of the three counts: a processor, a disk, another.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Idle {
     /// At least one was ready to run and had no processor.
     pub runqueue_ns: u64,
@@ -147,6 +152,7 @@ impl Idle {
 
 /// The time of threads, by their state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Parts {
     /// On a processor, including interrupts and steal time.
     pub on_cpu_ns: u64,
@@ -156,7 +162,8 @@ pub struct Parts {
     pub disk_ns: u64,
     /// Ready to run and without a processor.
     pub runqueue_ns: u64,
-    /// Off the processor, for a reason that the backend does not know; with [`Backend::Strace`] all of the time, on a processor or off it.
+    /// Off the processor, for a reason that the backend does not know; with `strace` all of the time, on a processor or off it. Absent
+    /// where it is 0.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unknown_ns: u64,
 }
@@ -186,6 +193,7 @@ impl Parts {
 
 /// One system call, over all threads.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!from))]
 #[serde(from = "CallFields")]
 pub struct Call {
     /// As in the kernel's table: `openat`; of the 32-bit table `openat (32-bit)`; of a number without a name `call 999`.
@@ -194,11 +202,11 @@ pub struct Call {
     pub count: u64,
     /// Those of them that returned an error.
     pub errors: u64,
-    /// Calls that did not return: their thread ended in them, or was still in them at the end.
+    /// Calls that did not return: their thread ended in them, or was still in them at the end. Absent where it is 0.
     #[serde(skip_serializing_if = "is_zero")]
     pub unfinished: u64,
     /// Those of `count` that were stopped before they began, as by a filter of seccomp(2): their time is not known, and in none of the
-    /// fields below. With [`Backend::Ptrace`] and [`Backend::Strace`], which know the time of every call, always 0.
+    /// fields below. With `ptrace` and `strace`, which know the time of every call, always 0. Absent where it is 0.
     #[serde(skip_serializing_if = "is_zero")]
     pub stopped: u64,
     /// From entry to return, the sum of those that returned.
@@ -208,8 +216,8 @@ pub struct Call {
     /// The parts of `total_ns`.
     #[serde(flatten)]
     pub parts: Parts,
-    /// The latencies of single calls: `(bucket, calls)`, ascending, without empty ones; see [`bucket`]. Empty where
-    /// it was not kept.
+    /// The latencies of single calls: `[bucket, calls]`, ascending, without empty ones, eight buckets an octave. Absent where it was
+    /// not kept.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub histogram: Vec<(u32, u64)>,
 }
@@ -265,6 +273,7 @@ fn histogram<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<(u32, u64
 
 /// One process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Process {
     /// Its number in the tree, from 0; the command itself is 0. The kernel reuses process IDs.
     pub id: u32,
@@ -291,6 +300,7 @@ pub struct Process {
 
 /// One file, over all threads.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FileTime {
     /// Its path from the root when it was opened or named; or its kind, such as `pipe` or `socket`.
     pub path: String,
@@ -301,6 +311,7 @@ pub struct FileTime {
 
 /// An operation on a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!from))]
 #[serde(from = "OperationFields")]
 pub struct FileOperation {
     /// `open`, `read`, `write`, `sync`, `stat`, `close`, `unlink`, `fault`, or another call's name.
@@ -312,13 +323,14 @@ pub struct FileOperation {
     /// The parts of their time.
     #[serde(flatten)]
     pub parts: Parts,
-    /// Bytes that it moved.
+    /// Bytes that it moved. Absent where it is 0.
     #[serde(skip_serializing_if = "is_zero")]
     pub bytes: u64,
 }
 
 /// Things that were not counted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Missed {
     /// Their name, in the plural.
     pub what: String,

@@ -82,6 +82,7 @@ pub const MAX_LINE: usize = 128 << 10;
 
 /// A command as it was given.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Command {
     /// The command line, with the values of its parameters in it. It may have several lines.
     pub line: String,
@@ -94,7 +95,7 @@ pub struct Command {
     /// The shell that executed the line, such as `sh -c`; None where the program was executed directly.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shell: Option<String>,
-    /// Whether the median time of [`crate::own::START`] is subtracted from the samples of [`REAL`].
+    /// Whether the median time of `bench/start`, an empty command, is subtracted from the samples of `versus/real`.
     #[serde(default)]
     pub is_corrected: bool,
     /// The executions that did not exit with status 0, in their order.
@@ -111,6 +112,7 @@ pub struct Command {
 
 /// An execution that did not exit with status 0.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Failed {
     /// Its number among the timed ones, from 0.
     pub execution: u32,
@@ -120,6 +122,7 @@ pub struct Failed {
 
 /// Files whose pages were dropped from the page cache before each execution.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cold {
     /// Files that the command reads.
     pub files: u32,

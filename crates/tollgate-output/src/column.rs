@@ -17,6 +17,41 @@ pub enum Measure {
     OfRow,
 }
 
+/// What a program reads in a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A figure.
+    Number,
+    /// A number of things.
+    Whole,
+    /// Yes or no.
+    Flag,
+    /// A text.
+    Text,
+    /// A list of texts.
+    Texts,
+    /// The parameters of a case, by name.
+    Params,
+}
+
+#[cfg(feature = "schema")]
+impl Kind {
+    /// Its JSON Schema.
+    pub(crate) fn schema(self) -> serde_json::Value {
+        use serde_json::json;
+        match self {
+            Self::Number => json!({ "type": "number" }),
+            Self::Whole => json!({ "type": "integer" }),
+            Self::Flag => json!({ "type": "boolean" }),
+            Self::Text => json!({ "type": "string" }),
+            Self::Texts => json!({ "type": "array", "items": { "type": "string" } }),
+            Self::Params => {
+                json!({ "type": "object", "additionalProperties": { "type": ["boolean", "integer", "string"] } })
+            }
+        }
+    }
+}
+
 /// A field of rows of type `R`.
 pub struct Column<R> {
     /// Its name for programs and screens.
@@ -30,6 +65,8 @@ pub struct Column<R> {
     /// Whether it holds words, which begin below each other; figures end below each other.
     pub is_words: bool,
     fields: Option<&'static [&'static str]>,
+    kinds: &'static [Kind],
+    is_always: bool,
     is_blank: bool,
     value: fn(&R) -> Option<Value>,
 }
@@ -55,6 +92,8 @@ impl<R> Column<R> {
             measure: Measure::Bare,
             is_words: false,
             fields: None,
+            kinds: &[],
+            is_always: false,
             is_blank: false,
             value,
         }
@@ -73,6 +112,27 @@ impl<R> Column<R> {
     /// For programs it is several fields with these names, or none, where other columns have what it shows.
     pub fn with_fields(self, fields: &'static [&'static str]) -> Self {
         Self { fields: Some(fields), ..self }
+    }
+
+    /// A program reads this in its fields, one for each; figures, or texts where it [holds words](Self::of_words), where it is not said.
+    pub fn with_kinds(self, kinds: &'static [Kind]) -> Self {
+        Self { kinds, ..self }
+    }
+
+    /// It is known of every row.
+    pub fn always(self) -> Self {
+        Self { is_always: true, ..self }
+    }
+
+    /// Whether it is known of every row.
+    pub fn is_always(&self) -> bool {
+        self.is_always
+    }
+
+    /// What a program reads in field `at`.
+    pub fn kind(&self, at: usize) -> Kind {
+        let usual = if self.is_words { Kind::Text } else { Kind::Number };
+        self.kinds.get(at).copied().unwrap_or(usual)
     }
 
     /// The names of its fields.

@@ -18,11 +18,12 @@ impl Record {
 
     /// The same of a row that is in nanoseconds, for a document whose times are in seconds, as the ends of their names say: `adds_s`.
     pub fn in_seconds<R>(columns: &Columns<R>, row: &R) -> Self {
-        Self::with(columns, row, |field, raw, measure| match measure {
-            Measure::Bare => (field.to_owned(), raw),
-            Measure::OfRow => {
-                (format!("{field}_s"), raw.as_f64().map_or(Raw::Null, |ns| Raw::from(ns / 1e9)))
-            }
+        Self::with(columns, row, |field, raw, measure| {
+            let raw = match measure {
+                Measure::Bare => raw,
+                Measure::OfRow => raw.as_f64().map_or(Raw::Null, |ns| Raw::from(ns / 1e9)),
+            };
+            (name_in_seconds(field, measure), raw)
         })
     }
 
@@ -40,6 +41,14 @@ impl Record {
     }
 }
 
+/// The name of a field in a document whose times are in seconds.
+fn name_in_seconds(field: &str, measure: Measure) -> String {
+    match measure {
+        Measure::Bare => field.to_owned(),
+        Measure::OfRow => format!("{field}_s"),
+    }
+}
+
 impl Serialize for Record {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.0.len()))?;
@@ -48,4 +57,66 @@ impl Serialize for Record {
         }
         map.end()
     }
+}
+
+/// A type that says in a schema what a [`Record`] of some columns is.
+#[cfg(feature = "schema")]
+#[macro_export]
+macro_rules! described {
+    ($(#[$about:meta])* $name:ident, $schema:expr) => {
+        $(#[$about])*
+        pub(crate) struct $name;
+
+        impl schemars::JsonSchema for $name {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                $schema
+            }
+        }
+    };
+}
+
+/// The JSON Schema of [`Record::of`] with these columns.
+#[cfg(feature = "schema")]
+pub fn schema<R>(columns: &Columns<R>) -> schemars::Schema {
+    described(columns, |field, _| vec![field.to_owned()])
+}
+
+/// The same of a record that is [in seconds](Record::in_seconds), or as it is where its rows are no times.
+#[cfg(feature = "schema")]
+pub fn schema_in_seconds<R>(columns: &Columns<R>) -> schemars::Schema {
+    described(columns, |field, measure| {
+        let mut names = vec![field.to_owned(), name_in_seconds(field, measure)];
+        names.dedup();
+        names
+    })
+}
+
+/// The names are those that a field can have, one of them at a time.
+#[cfg(feature = "schema")]
+fn described<R>(columns: &Columns<R>, names: impl Fn(&str, Measure) -> Vec<String>) -> schemars::Schema {
+    use serde_json::json;
+
+    let (mut properties, mut required) = (serde_json::Map::new(), Vec::new());
+    for column in columns.iter() {
+        for (at, field) in column.fields().iter().enumerate() {
+            let mut of_field = column.kind(at).schema();
+            if !column.is_always() {
+                of_field["type"] = json!([of_field["type"], "null"]);
+            }
+            of_field["description"] = json!(column.about);
+            let names = names(field, column.measure);
+            if let [name] = names.as_slice() {
+                required.push(name.clone());
+            } else {
+                of_field["nullable"] = json!(true);
+            }
+            properties.extend(names.into_iter().map(|name| (name, of_field.clone())));
+        }
+    }
+    let whole = json!({ "type": "object", "properties": properties, "required": required });
+    schemars::Schema::try_from(whole).unwrap_or_default()
 }

@@ -6,12 +6,13 @@ use crate::search::Harm;
 
 /// A schedule and its outcome.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Counterexample {
-    /// The harm at its end; None where a schedule is only played forward.
+    /// The violation at its end; None where there is none.
     pub harm: Option<Harm>,
-    /// The outcome, in one sentence that names processes and instructions.
+    /// The result, in a sentence.
     pub so: String,
-    /// From the last step on everything repeats from the step after this many; None where it does not.
+    /// After the last step the schedule repeats from the step after this many; None where it does not.
     pub back_to: Option<usize>,
     /// The steps, in the order of time.
     pub steps: Vec<Step>,
@@ -19,16 +20,17 @@ pub struct Counterexample {
 
 /// One step of a schedule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Step {
-    /// The process of the step: 0 is process A. None for steps of the machine or the kernel.
+    /// From 0, which is A; None for a step of the machine or the kernel.
     pub process: Option<u8>,
     /// The processor on which it happens, from 0.
     pub processor: u8,
-    /// The process's position, such as `tst+0x8`, or the part of the kernel.
+    /// The position in the program, or the part of the machine.
     pub place: String,
-    /// The instruction in its assembler's syntax, or the event instead of one.
+    /// The instruction or event.
     pub what: String,
-    /// Registers and memory that are different afterwards, such as `v0 = 0`.
+    /// The changes of state, such as `v0 = 0`.
     pub changes: Vec<String>,
 }
 

@@ -39,17 +39,18 @@ pub trait Machine {
 
 /// The violations of a lock, the worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Harm {
     /// Two hold the lock at once.
     Exclusion,
-    /// The lock made the kernel kill a process.
+    /// A process is killed.
     Crash,
     /// The lock is taken and has no holder.
     LostLock,
-    /// From here on a process can never finish, in any order of the steps.
+    /// A process can never finish.
     Stuck,
-    /// A litmus test comes to a final state that it speaks of.
+    /// A final state contradicts the condition of a litmus test.
     Condition,
 }
 

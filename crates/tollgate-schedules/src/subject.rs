@@ -82,6 +82,7 @@ pub enum Verdict {
 
 /// The limit that a search reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Want {
     /// The number of states that was allowed.
@@ -111,10 +112,11 @@ pub struct Checked {
 
 /// A final state of a litmus test, as far as the test speaks of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FinalState {
-    /// `0:EAX=0; 1:EAX=1;`
+    /// The values that it speaks of: `0:EAX=0; 1:EAX=1;`.
     pub values: String,
-    /// Does the condition of the test hold in it?
+    /// Whether its condition holds.
     pub holds: bool,
 }
 
@@ -161,6 +163,7 @@ impl Checked {
 
 /// A line of a user's program that is not read as it is written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Correction {
     /// The line, from 1.
     pub line: usize,
@@ -181,13 +184,14 @@ pub enum Rival {
 
 /// The description of a subject before it is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Group {
     /// A program as it was published.
     Published,
     /// A published program with one thing changed that it depends on.
     Mutant,
-    /// Lamport's algorithm on a machine with store buffers.
+    /// The algorithm of Lamport on a machine with store buffers.
     Lamport,
     /// A program of the user's own.
     Own,

@@ -9,6 +9,7 @@ use tollgate_view::trace::CASE;
 
 /// The verb that made a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "KindOfRun"))]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// `tollgate run`.

@@ -9,6 +9,7 @@ use crate::summary::{Noise, Summary};
 
 /// A warning and its remedy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Advice {
     /// The cause, as a clause.
     pub warning: String,

@@ -11,34 +11,43 @@ use tollgate_suites::{Benchmark, SUITES};
 
 /// The benchmarks as JSON.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct List {
+    /// In the order of tables.
     benchmarks: Vec<Record>,
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Benchmark"))]
 struct Record {
+    /// `suite/benchmark`.
     name: &'static str,
+    /// Its suite.
     suite: &'static str,
+    /// The measured operation, as a sentence.
     operation: &'static str,
-    /// The boundaries that its operation crosses, in any of its cases.
+    /// The boundaries that the operation crosses, in any of its cases, such as `kernel entry`.
     crosses: Vec<&'static str>,
-    /// The instruction that makes the crossing; several where cases differ.
+    /// The instruction that makes the crossing, several separated by commas where cases differ; or None.
     instruction: Option<String>,
-    /// The interface that it calls, where it is no loop of instructions.
+    /// The function of a benchmark that times whole operations and no loop of instructions, such as `fork(3)`, several separated by
+    /// commas where cases differ; or None.
     interface: Option<String>,
+    /// Of its samples.
     unit: Unit,
-    /// Events that are counted beside the time.
+    /// The events that are counted beside the time, or None.
     counts: Option<&'static str>,
-    /// Events that are counted for a share of the operations.
+    /// The events that are counted for some of the operations, or None.
     share: Option<&'static str>,
-    /// Further counters.
+    /// The other events that are counted in each batch.
     counters: &'static [&'static str],
-    /// One object per case on this machine; a benchmark without parameters has one case, an empty object.
+    /// The parameters of each case; `[{}]` where there is one case without. Those of `memory` depend on the machine.
     params: Vec<Params>,
-    /// The cases that --thorough adds.
+    /// The same of the cases that `--thorough` adds.
     thorough_params: Vec<Params>,
+    /// The benchmark that it is compared with, or None.
     baseline: Option<&'static str>,
-    /// The parameters of the baseline case of the same benchmark that differ from the others'.
+    /// Where its cases are compared with one of its own: the parameters in which that one differs; or None.
     over: Option<Params>,
 }
 

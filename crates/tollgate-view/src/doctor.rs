@@ -9,8 +9,11 @@ use crate::summary::Summary;
 
 /// The result, also as JSON.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Diagnosis {
+    /// Whether no check is `poor`.
     fit: bool,
+    /// In the order of the table.
     checks: Vec<Check>,
 }
 

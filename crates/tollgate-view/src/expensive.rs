@@ -15,6 +15,7 @@ use crate::summary::{Figures, Summary};
 
 /// One thing that is expensive here, or for a system call whether it is.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Expense {
     /// The operation and its figure: `Wake-up on another CPU 23 µs, 10 × the same CPU`.
     pub what: String,
@@ -24,8 +25,9 @@ pub struct Expense {
     pub action: String,
     /// The benchmark to explain.
     pub benchmark: &'static str,
-    /// The rows that the figures come from.
+    /// The cases that the figures come from.
     #[serde(serialize_with = "names")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
     pub from: Vec<Case>,
     /// The facts that are part of the cause.
     pub facts: Vec<String>,

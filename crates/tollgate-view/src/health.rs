@@ -10,22 +10,26 @@ use crate::summary::{BASELINE, Row, Summary};
 
 /// One check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Check {
+    /// The check, such as `load`.
     pub name: &'static str,
     #[serde(flatten)]
     pub judged: Judged,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Judged {
+    /// The verdict.
     pub state: State,
-    /// The finding, as a clause.
+    /// The finding, or why it is unknown.
     pub found: String,
     /// The remedy, as a sentence.
     pub remedy: Option<String>,
     /// What root can add, as a sentence.
     pub root: Option<String>,
-    /// The remedy as a command, where this machine has it.
+    /// The remedy as commands for a shell; None where this machine has none.
     pub fix: Option<Fix>,
     /// Whether it is a property of this environment, which nothing here changes.
     pub given: bool,
@@ -41,12 +45,13 @@ impl Check {
 
 /// A command that changes a setting, and the one that undoes that.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Fix {
-    /// Where to run them, where that is not here: ` (outside of the container)`.
+    /// Where to run them, such as ` (outside of the container)`, or None for here.
     pub at: Option<&'static str>,
-    /// For a shell.
+    /// The remedy.
     pub command: String,
-    /// Likewise.
+    /// The command that undoes it.
     pub undo: String,
 }
 
@@ -70,6 +75,7 @@ impl Fix {
 
 /// The result of a check, or why there is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum State {
     /// It does no harm.

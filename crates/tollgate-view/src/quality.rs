@@ -13,6 +13,7 @@ use crate::{counts, facts};
 
 /// A grade.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Grade {
     /// Instructions were counted: another run gives the same figures.
@@ -27,6 +28,7 @@ pub enum Grade {
 
 /// The quality of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Quality {
     /// The worst of the reasons' grades.
     pub grade: Grade,

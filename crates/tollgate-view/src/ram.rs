@@ -20,23 +20,25 @@ pub const CASES: [(&str, &str); 8] = [
 
 /// One way, and what was measured on it.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Way {
-    /// `brd, ext4`.
+    /// Such as `loop, ext4`.
     pub way: String,
     /// Whether it can be had here.
     pub works: bool,
-    /// Why it cannot.
+    /// Why it does not work, or None.
     pub why: Option<String>,
     /// What it is made of: `loop over tmpfs, direct I/O`.
     pub device: Option<String>,
-    /// Bytes of memory that it took while empty.
+    /// Bytes of memory that it took while it was empty.
     pub empty_bytes: Option<f64>,
-    /// The figures, in the order of [`CASES`].
+    /// The figures, in the order of the table.
     pub cases: Vec<Figure>,
 }
 
 /// The figure of a case on one way.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "FigureOfRam"))]
 pub struct Figure {
     /// The case.
     pub case: &'static str,
@@ -50,6 +52,7 @@ pub struct Figure {
 
 /// The document.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "WaysOfRam"))]
 pub struct Records<'a> {
     /// In the order in which they were measured.
     pub ways: &'a [Way],

@@ -4,8 +4,8 @@
 mod input;
 
 use tollgate_dump::output::{
-    Document, Entry, Item, Kind, Live, Options, Readings, Record, expect_sound, items, items_of, render,
-    turned,
+    Document, Entry, Item, Kind, Live, LiveTables, Options, Readings, Record, expect_sound, items, items_of,
+    render, turned,
 };
 use tollgate_dump::{self as dump, Dump, What};
 use tollgate_inspect::Machine;
@@ -137,13 +137,7 @@ fn show_live(args: &DecodeArgs) -> Result<(), Failure> {
     let session = dump::join(&own, Some(Width::Long));
     let options = options(args, vendor());
     if args.format == Format::Json {
-        let mut record = live.record();
-        if let serde_json::Value::Object(map) = &mut record
-            && let Ok(shown) = serde_json::to_value(Document::of(&own, &session, &options))
-        {
-            map.insert("kernel".to_owned(), shown);
-        }
-        return out::print_json(&record);
+        return out::print_json(&LiveTables::of(&live, Document::of(&own, &session, &options)));
     }
     let width = out::width();
     let mut text = live.render(args.explain, width);

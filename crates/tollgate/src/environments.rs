@@ -10,19 +10,23 @@ use crate::failure::Failure;
 use crate::out;
 
 #[derive(Serialize)]
-struct Environments {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Environments {
+    /// One object for each kind.
     environments: Vec<Record>,
 }
 
 /// An environment, and whether it works here.
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "KindOfEnvironment"))]
 struct Record {
     /// As `--in` takes it.
     environment: String,
+    /// Whether it can be made here.
     works: bool,
-    /// The version of what makes it, and the like.
+    /// The version of what makes it, and the like; or None.
     detail: Option<String>,
-    /// Why it does not work.
+    /// Why it does not work, or None.
     why: Option<String>,
 }
 

@@ -62,7 +62,9 @@ fn delete(args: &DeleteArgs) -> Result<(), Failure> {
 }
 
 #[derive(Serialize)]
-struct Runs {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Runs {
+    /// Oldest first.
     runs: Vec<Record>,
     /// The bases of kept sessions compared with themselves.
     a_a: Tally,
@@ -70,7 +72,9 @@ struct Runs {
 
 /// The A/A of sessions: halves of the processes of their bases, compared as environments are.
 #[derive(Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Tally {
+    /// How many there are, of the 40 newest.
     sessions: usize,
     #[serde(flatten)]
     halves: Halves,
@@ -100,22 +104,31 @@ impl Tally {
 }
 
 #[derive(Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "KeptRun"))]
 struct Record {
+    /// Its id.
     id: Option<RunId>,
+    /// The verb that made it.
     kind: Option<Kind>,
+    /// The user's name for it, or None.
     label: Option<Label>,
-    /// The patterns that chose its cases; empty for everything.
+    /// The patterns that chose its cases, none for everything; None where it has none, as a trace.
     patterns: Option<Vec<String>>,
-    /// The traced command.
+    /// The traced command and its arguments, or None.
     command: Option<Vec<String>>,
+    /// The innermost known layer.
     environment: Option<Environment>,
-    /// Its part in a session of several environments.
+    /// Its part in a session of several environments, or None.
     session: Option<Part>,
+    /// Time of the first measurement.
     started: Option<String>,
+    /// From the first to the last measurement.
     duration_s: Option<f64>,
+    /// Requested cases.
     rows: Option<usize>,
+    /// Its file.
     path: String,
-    /// Why the file does not read as a run.
+    /// Why the file does not read as a run, or None; then all but `id` and `path` are null.
     fault: Option<String>,
 }
 

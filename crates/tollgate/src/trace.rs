@@ -306,7 +306,9 @@ fn write_stacks(file: &Path, stacks: &[(String, u64)]) {
 
 /// A line of `--every` in JSON.
 #[derive(Serialize)]
-struct Part<'a> {
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "TraceInterval"))]
+pub struct Part<'a> {
+    /// Since the trace began.
     interval: Bounds,
     #[serde(flatten)]
     traced: Record<'a>,
@@ -314,20 +316,29 @@ struct Part<'a> {
 
 /// Since the trace began.
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "TimeOfInterval"))]
 struct Bounds {
+    /// Its number.
     number: u64,
+    /// Its beginning.
     from_s: f64,
+    /// Its end.
     to_s: f64,
 }
 
 /// The output of `--format json`.
 #[derive(Serialize)]
-struct Document<'a> {
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Trace"))]
+pub struct Document<'a> {
+    /// The id of the run that was kept.
     id: &'a RunId,
+    /// The user's name for it, or None.
     label: Option<&'a Label>,
     #[serde(flatten)]
     traced: Record<'a>,
+    /// With `--calibrate` the overhead of tracing here; else None.
     calibration: Option<calibration::Record<'a>>,
+    /// The file, or None.
     kept: Option<String>,
 }
 

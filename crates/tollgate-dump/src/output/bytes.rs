@@ -25,17 +25,26 @@ type Reading = (Width, (Vec<Item>, usize));
 
 /// The output of `--format json`.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "DecodedBytes"))]
 pub struct Document {
+    /// `bytes`.
     kind: &'static str,
+    /// The ways to read them.
     readings: Vec<ReadingRecord>,
+    /// Lines that look like damaged data.
     complaints: Vec<json::Complaint>,
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ReadingOfBytes"))]
 struct ReadingRecord {
+    /// 32 or 64.
     mode: u8,
+    /// `memory`, or `number` where the bytes make entries only as numbers of eight bytes, the highest first.
     order: &'static str,
+    /// The entries.
     items: Vec<Record>,
+    /// Bytes that are left behind them.
     bytes_left: usize,
 }
 

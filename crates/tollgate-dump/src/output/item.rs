@@ -43,15 +43,49 @@ pub enum Position {
 
 /// An item as `--format json` has it; docs/json.md describes the fields.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Item"))]
 pub struct Record {
+    /// `gdt8`, `gdt16`, `gate32`, `gate64`, `tss32`, `tss64`, `msr` or `lar_lsl`.
     kind: &'static str,
+    /// Its selector, or None.
     selector: Option<String>,
+    /// Its vector, or None.
     vector: Option<String>,
+    /// Its bytes in memory order, or None.
     bytes: Option<String>,
     #[serde(flatten)]
-    text: Map<String, Value>,
+    of_kind: OfKind,
+    /// By kind: `base`, `limit`, `eff` (the last offset in bytes), `type`, `s`, `dpl`, `p`, `avl`, `l`, `d`, `g` of descriptors (of
+    /// `lar_lsl` without the first three); `off`, `sel`, `ist`, `type`, `s`, `dpl`, `p` of gates; of a TSS its present fields, without
+    /// reserved ones that are 0; of a register the values that it loads.
     decoded: Map<String, Value>,
+    /// Of descriptors: the flags as the Windows debugger prints them, or None.
     dg_flags: Option<String>,
+}
+
+/// What the items of some kinds have beside the fields of all.
+#[derive(Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct OfKind {
+    /// Of a register its number, in hexadecimal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    msr: Option<String>,
+    /// Of a register its name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    /// Of a register its value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<String>,
+    /// Of `lar_lsl` the access rights that LAR loads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lar: Option<String>,
+    /// Of `lar_lsl` the limit that LSL loads, or null.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(extend("nullable" = true)))]
+    lsl: Option<Option<String>>,
+    /// Of a TSS whose last byte is known: the last offset.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit: Option<String>,
 }
 
 impl Item {
@@ -139,25 +173,29 @@ impl Item {
 
     /// The JSON record.
     pub fn record(&self) -> Record {
-        let text = match self {
-            Self::Msr(msr, value) => object(json!({
-                "msr": format!("{:x}", msr.number()),
-                "name": format!("IA32_{}", msr.name()),
-                "value": hex(*value),
-            })),
-            Self::Rights(_, rights, limit) => object(json!({
-                "lar": format!("{:08x}", rights.0),
-                "lsl": limit.map(hex),
-            })),
-            Self::Tss32(_, Some(last)) | Self::Tss64(_, Some(last)) => object(json!({ "limit": hex(*last) })),
-            _ => Map::new(),
+        let of_kind = match self {
+            Self::Msr(msr, value) => OfKind {
+                msr: Some(format!("{:x}", msr.number())),
+                name: Some(format!("IA32_{}", msr.name())),
+                value: Some(hex(*value)),
+                ..OfKind::default()
+            },
+            Self::Rights(_, rights, limit) => OfKind {
+                lar: Some(format!("{:08x}", rights.0)),
+                lsl: Some(limit.map(hex)),
+                ..OfKind::default()
+            },
+            Self::Tss32(_, Some(last)) | Self::Tss64(_, Some(last)) => {
+                OfKind { limit: Some(hex(*last)), ..OfKind::default() }
+            }
+            _ => OfKind::default(),
         };
         Record {
             kind: self.kind(),
             selector: self.selector().map(|selector| hex(selector.0)),
             vector: self.vector().map(hex),
             bytes: self.bytes().map(|bytes| bytes.iter().map(|byte| format!("{byte:02x}")).collect()),
-            text,
+            of_kind,
             decoded: self.decoded(),
             dg_flags: self.descriptor().map(|descriptor| format!("{:08x}", descriptor.dg_flags())),
         }

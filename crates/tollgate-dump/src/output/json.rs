@@ -14,118 +14,190 @@ use crate::{Dump, Joined, Session, Table};
 
 /// The output of `--format json` for a text.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "DecodedText"))]
 pub struct Document {
+    /// `session`.
     kind: &'static str,
+    /// One for each machine in the text.
     systems: Vec<System>,
+    /// Lines that look like damaged data.
     complaints: Vec<Complaint>,
+    /// How many more there are.
     more_complaints: usize,
+    /// The line at which the text is cut, or None.
     cut_at_line: Option<usize>,
+    /// How many lines the text has.
     lines: Lines,
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Lines {
+    /// All that were read.
     total: usize,
+    /// Those that hold data, or belong to a table that does.
     understood: usize,
+    /// Those with nothing in them, or a prompt alone.
     empty: usize,
+    /// All others: commands, prose.
     foreign: usize,
 }
 
 /// A line that looks like damaged data.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Complaint {
+    /// Its number, from 1.
     line: usize,
+    /// The format that it looks like.
     format: &'static str,
+    /// What is wrong with it.
     wrong: String,
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct System {
+    /// The line that names it or begins its section, or None.
     heading: Option<String>,
+    /// Why it is kept apart from the system before it, in a sentence or two, or None.
     apart: Option<String>,
+    /// The first of its lines in the text.
     first_line: usize,
+    /// The last.
     last_line: usize,
+    /// Their formats.
     formats: Vec<&'static str>,
+    /// 32, 64 or None.
     mode: Option<u8>,
+    /// Whether the mode is known for certain.
     certain: bool,
+    /// Why it is that mode.
     reasons: Vec<Reason>,
+    /// GDTR.
     gdtr: Bounds,
+    /// IDTR.
     idtr: Bounds,
+    /// By register.
     segments: BTreeMap<&'static str, Segment>,
+    /// By name.
     registers: BTreeMap<&'static str, Value>,
+    /// By number.
     other_msrs: BTreeMap<String, Value>,
+    /// One, or one for each mode where it is unknown.
     readings: Vec<Reading>,
+    /// Lines that contradict each other.
     contradictions: Vec<Finding>,
+    /// Known errors of the tool that printed the lines.
     defects: Vec<Finding>,
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ReasonOfMode"))]
 struct Reason {
+    /// The line that says so, or None.
     line: Option<usize>,
+    /// 32 or 64.
     mode: u8,
+    /// A clause.
     why: String,
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "TableBounds"))]
 struct Bounds {
+    /// Its base, or None.
     base: Option<Value>,
+    /// Its limit, or None.
     limit: Option<Value>,
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ReadValue"))]
 struct Value {
+    /// The value.
     value: String,
+    /// The lines that it was read from.
     lines: Vec<usize>,
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Segment {
+    /// Its selector.
     selector: Value,
+    /// Its base, or None.
     base: Option<Value>,
+    /// Its limit, or None.
     limit: Option<Value>,
+    /// Its access rights, or None.
     rights: Option<Value>,
 }
 
 /// The state read in one width.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Reading {
+    /// 32 or 64.
     mode: u8,
+    /// The entries of its tables, and its registers.
     items: Vec<Record>,
+    /// Vectors whose gates are not known.
     handlers: Vec<Handler>,
+    /// Bytes outside of known tables, read as entries of one, or left where they can be none.
     loose: Vec<Loose>,
+    /// What the processor does at each crossing.
     walks: Vec<Walked>,
+    /// STAR against the GDT, or None.
     star: Option<Compared>,
+    /// Sentences.
     remarks: Vec<String>,
 }
 
 /// A vector of which a tool printed the handler, and not the gate.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Handler {
+    /// Its vector.
     vector: String,
+    /// The handler's offset, or None.
     offset: Option<String>,
+    /// Its selector, or None.
     selector: Option<String>,
+    /// Its symbol, or None.
     symbol: Option<String>,
 }
 
 /// STAR against the GDT.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "StarAndGdt"))]
 struct Compared {
+    /// Whether they fit.
     fits: bool,
+    /// Why.
     sentences: Vec<String>,
 }
 
 /// Bytes of unknown meaning, as the entries of a table.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Loose {
+    /// Where they are, or None.
     address: Option<String>,
+    /// `memory` or `number`.
     order: &'static str,
+    /// The entries.
     items: Vec<Record>,
+    /// Bytes that are left.
     bytes_left: usize,
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "FindingOfLines"))]
 struct Finding {
+    /// The lines.
     lines: Vec<usize>,
+    /// What is wrong.
     what: String,
 }
 

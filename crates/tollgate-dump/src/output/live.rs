@@ -1,13 +1,14 @@
 //! This machine's own tables, as far as it shows them.
 
-use serde_json::{Value, json};
+pub mod json;
+
 use tollgate_inspect::{Attempt, Mechanism, Ring3, TableRegister};
 use tollgate_model::{Fact, Unknown};
 use tollgate_output::table::{Look, Table, heading, paragraph};
 use tollgate_x86::{Cr0, Msr, Selector, WideDescriptor};
 
-use super::item::{Item, hex};
-use super::{tables, text};
+use super::item::Item;
+use super::tables;
 use crate::{Dump, Piece, SegmentRegister, What};
 
 /// `SIGFPE`, signal(7).
@@ -77,32 +78,6 @@ impl Live {
         let reasons = [("MSRs", msrs), ("The tables themselves", self.tables.as_ref().err())];
         let output = reasons.into_iter().filter_map(|(what, why)| Some(format!("{what}: {}.", why?)));
         output.map(|sentence| paragraph(&sentence, width, "")).collect()
-    }
-
-    /// The JSON record.
-    pub fn record(&self) -> Value {
-        let ways: Vec<Value> = self
-            .mechanisms
-            .iter()
-            .map(|mechanism| json!({ "name": mechanism.name, "offered": mechanism.offered }))
-            .collect();
-        let msrs: Vec<Value> = self
-            .msrs
-            .iter()
-            .map(|(msr, value)| match value {
-                Ok(value) => json!(Item::Msr(*msr, *value).record()),
-                Err(why) => json!({ "kind": "msr", "msr": format!("{:x}", msr.number()), "unknown": why }),
-            })
-            .collect();
-        json!({
-            "kind": "live",
-            "mechanisms": ways,
-            "ring3": match &self.ring3 {
-                Ok(seen) => of_ring3(seen),
-                Err(why) => json!({ "unknown": why }),
-            },
-            "msrs": msrs,
-        })
     }
 }
 
@@ -272,60 +247,6 @@ fn outcome(vector: u8, attempt: &Attempt<bool>) -> String {
         }
         Attempt::Killed(signal) => format!("it ended the process with signal {signal}"),
         Attempt::NotTried => "not tried".to_owned(),
-    }
-}
-
-fn of_ring3(seen: &Ring3) -> Value {
-    let selectors: Vec<_> = seen
-        .selectors
-        .iter()
-        .map(|known| Item::Rights(Some(known.selector), known.rights, known.limit).record())
-        .collect();
-    let loaded: serde_json::Map<String, Value> =
-        SEGMENTS.iter().zip(seen.loaded).map(|(name, it)| ((*name).to_owned(), json!(hex(it.0)))).collect();
-    let table = |attempt: &Attempt<TableRegister>| {
-        of_attempt(
-            attempt,
-            |it| json!({ "base": hex(it.base), "limit": hex(it.limit), "dummy": tollgate_inspect::is_dummy(*it) }),
-        )
-    };
-    let vectors: Vec<Value> = (0..=u8::MAX)
-        .zip(&seen.vectors)
-        .map(|(n, attempt)| {
-            let mut value = of_attempt(attempt, |answered| json!({ "answered": answered }));
-            if let Value::Object(map) = &mut value {
-                map.insert("vector".to_owned(), json!(hex(n)));
-                map.insert("closed".to_owned(), json!(is_closed(attempt)));
-            }
-            value
-        })
-        .collect();
-    json!({
-        "selectors": selectors,
-        "loaded": loaded,
-        "sgdt": table(&seen.gdtr),
-        "sidt": table(&seen.idtr),
-        "sldt": of_attempt(&seen.ldtr, |it| json!({ "selector": hex(it.0) })),
-        "str": of_attempt(&seen.tr, |it| json!({ "selector": hex(it.0) })),
-        "smsw": of_attempt(&seen.msw, |it| json!({ "value": hex(*it), "set": text::control("cr0", (*it).into()) })),
-        "int": vectors,
-    })
-}
-
-fn of_attempt<T>(attempt: &Attempt<T>, show: impl Fn(&T) -> Value) -> Value {
-    match attempt {
-        Attempt::Done(value) => {
-            let mut shown = show(value);
-            if let Value::Object(map) = &mut shown {
-                map.insert("outcome".to_owned(), json!("done"));
-            }
-            shown
-        }
-        Attempt::Signal { signal, vector, code } => {
-            json!({ "outcome": "signal", "signal": signal, "exception": vector, "code": hex(*code) })
-        }
-        Attempt::Killed(signal) => json!({ "outcome": "killed", "signal": signal }),
-        Attempt::NotTried => json!({ "outcome": "not-tried" }),
     }
 }
 

@@ -27,14 +27,15 @@ pub struct Options {
 
 /// A walk that was made.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Walk"))]
 pub struct Walked {
     /// The instruction.
     pub entry: String,
-    /// The maker of the processor, where the two differ.
+    /// `intel`, `amd` or None where both do the same.
     pub vendor: Option<&'static str>,
-    /// From which mode.
+    /// The mode that it begins in.
     pub from: &'static str,
-    /// From which ring.
+    /// The ring that it begins in.
     pub cpl: u8,
     /// One sentence each.
     pub steps: Vec<String>,

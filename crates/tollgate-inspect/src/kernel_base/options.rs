@@ -4,6 +4,7 @@ use tollgate_kconfig::{Configuration, Value};
 
 /// A kernel's options, as far as they are asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "KernelOptions"))]
 pub struct Options {
     /// `CONFIG_RANDOMIZE_BASE`: the kernel can move itself.
     pub randomize_base: bool,

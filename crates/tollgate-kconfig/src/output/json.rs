@@ -14,44 +14,70 @@ use crate::{
 
 /// The output of `--format json`.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Configurations"))]
 pub struct Document<'a> {
+    /// One object for each file.
     configurations: Vec<Record<'a>>,
+    /// Options that differ.
     differences: Vec<Differs<'a>>,
 }
 
 /// One configuration.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Configuration"))]
 struct Record<'a> {
+    /// Its file.
     path: &'a str,
+    /// Whether it is that of the running kernel.
     running: bool,
+    /// `plain`, `compressed` or `embedded`.
     source: &'static str,
+    /// Outermost first.
     compressions: Vec<&'static str>,
+    /// The kernel's release, or None.
     release: Option<&'a str>,
+    /// The kernel's version, or None.
     version: Option<&'a str>,
+    /// The architecture, or None.
     architecture: Option<&'a str>,
+    /// The compiler, or None.
     compiler: Option<String>,
     #[serde(flatten)]
     counts: Counts,
+    /// Whether its last line has no end.
     unended: bool,
+    /// Options that are set more than once, or None.
     repeated: Option<&'a Repeated>,
+    /// Lines that are neither options nor comments, or None.
     foreign: Option<&'a Foreign>,
+    /// The kernel's command line, or None.
     command_line: Option<&'a str>,
+    /// Options that a parameter of the command line overrides.
     overridden: Vec<Overridden>,
+    /// Options that had another name.
     renamed: Vec<Renamed<'a>>,
+    /// How many options each area has.
     areas: Vec<InArea>,
+    /// Options that affect a boundary.
     affecting: Vec<Affecting<'a>>,
+    /// With `--area` or `--all` the value of each; absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     options: Option<BTreeMap<&'a str, String>>,
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Renamed<'a> {
+    /// Its name now.
     option: &'a str,
+    /// Its name in the file.
     formerly: &'a str,
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "OptionsOfArea"))]
 struct InArea {
+    /// The area.
     name: &'static str,
     #[serde(flatten)]
     counts: Counts,
@@ -59,30 +85,47 @@ struct InArea {
 
 /// An option that affects a boundary, offered or not.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "AffectingOption"))]
 struct Affecting<'a> {
+    /// Its name.
     option: &'a str,
+    /// Its area.
     area: &'static str,
+    /// As in the file: `y`, `m`, `n`, numbers, quoted texts; None where it is not offered.
     value: Option<String>,
+    /// What the kernel does without it, or None.
     without: Option<&'static str>,
+    /// What it affects, or None.
     affects: Option<Affects>,
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Affects {
-    /// The boundaries that it affects.
+    /// Their names.
     boundaries: String,
+    /// How.
     why: &'static str,
+    /// Where that is described.
     source: &'static str,
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "DifferentOption"))]
 struct Differs<'a> {
+    /// Its name.
     option: &'a str,
+    /// Its area.
     area: &'static str,
+    /// `set` or `offered`.
     kind: &'static str,
+    /// Of each file, as there; None where it is not offered.
     values: Vec<Option<String>>,
+    /// Of each file the name there, where it is another one.
     formerly: Vec<Option<&'a str>>,
+    /// What the kernel does without it, or None.
     without: Option<&'static str>,
+    /// What it affects, or None.
     affects: Option<Affects>,
 }
 

@@ -11,31 +11,50 @@ use crate::{Change, Moment};
 
 /// The trace of an operation.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Explained {
+    /// Its name.
     experiment: &'static str,
+    /// A sentence about it.
     about: &'static str,
+    /// The operation.
     operation: &'static str,
+    /// Those of one operation, in their order.
     instructions: Vec<Instruction>,
+    /// The fault that ended the operation, in a sentence, or None.
     ended: Option<String>,
 }
 
 /// An instruction that was executed.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ExplainedInstruction"))]
 pub struct Instruction {
+    /// How many instructions were completed before it.
     number: u64,
+    /// The ring that executes it.
     ring: u8,
+    /// Its address, in hexadecimal.
     address: String,
+    /// Its bytes.
     bytes: String,
+    /// The instruction.
     text: String,
+    /// The exception that it raised, or None.
     exception: Option<String>,
+    /// What the processor did, in sentences.
     steps: Vec<String>,
+    /// The registers that are different afterwards.
     changes: Vec<Changed>,
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Changed {
+    /// Its name.
     register: &'static str,
+    /// Its value before.
     before: String,
+    /// Its value afterwards.
     after: String,
 }
 

@@ -7,42 +7,70 @@ use crate::{Provenance, Results, Row, Status};
 
 /// The output of `--format json`.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "LabResults"))]
 pub struct Document<'a> {
+    /// `kvm`, `kvm-emulated`, `qemu-kvm`, `qemu-tcg` or `interpreter`; None with `--read`.
     provenance: Option<&'static str>,
+    /// The processor's vendor by the guest's CPUID, or None.
     maker: Option<&'a str>,
+    /// Of a tick: `instructions`, `cycles`, `ticks` (with `--read`), or None where ticks have no meaning.
     unit: Option<&'static str>,
+    /// One object for each.
     experiments: Vec<Record>,
+    /// Sentences.
     remarks: &'a [String],
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "LabExperiment"))]
 struct Record {
+    /// Its name.
     name: &'static str,
+    /// Its group.
     group: &'static str,
+    /// The operation.
     operation: &'static str,
+    /// `done`, `refused`, `lacking`, `not-here`, `defect` (of the engine) or `wrong`.
     status: &'static str,
+    /// The median of its rounds, or None.
     per_operation: Option<f64>,
+    /// Reads of memory of one operation; the interpreter's alone, as the next two.
     reads: Option<u64>,
+    /// Writes to memory.
     writes: Option<u64>,
+    /// Walks of the page tables.
     page_walks: Option<u64>,
+    /// Its rounds.
     rounds: Vec<Round>,
+    /// The fault, or None.
     fault: Option<Fault>,
+    /// Of a fault: whether it agrees with the vendor's manual.
     as_expected: Option<bool>,
+    /// Why there are no figures, or None.
     why: Option<String>,
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "LabRound"))]
 struct Round {
+    /// Operations in each batch.
     operations: u32,
+    /// What they took: the difference of two batches. None where the second one was shorter, as it may be on a disturbed processor.
     ticks: Option<u64>,
+    /// How many operations arrived in the first batch and in the second.
     arrived: [u64; 2],
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "LabFault"))]
 struct Fault {
+    /// Its vector.
     vector: u8,
+    /// Its error code.
     error: u32,
+    /// CS as it was saved.
     cs: u16,
+    /// RIP as it was saved, in hexadecimal.
     rip: String,
 }
 

@@ -11,11 +11,17 @@ use crate::{EngineNote, Note};
 
 /// What locks take.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "MeasuredLocks"))]
 pub struct Locks {
+    /// What executed it: `kvm`, `kvm-emulated`, `qemu-kvm`, `qemu-tcg` or `interpreter`.
     provenance: &'static str,
+    /// The processor's vendor by the guest's CPUID, or None.
     maker: Option<String>,
+    /// Of the samples, or None where ticks have no meaning.
     unit: Option<&'static str>,
+    /// One object for each.
     locks: Vec<LockRecord>,
+    /// Sentences.
     remarks: Vec<String>,
     /// The executor, in a sentence.
     #[serde(skip)]
@@ -23,18 +29,29 @@ pub struct Locks {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "MeasuredLock"))]
 struct LockRecord {
+    /// Its name.
     name: &'static str,
+    /// `lock` or `restart`.
     group: &'static str,
+    /// A sentence about it.
     about: &'static str,
+    /// The operation.
     operation: &'static str,
     /// `done` or `not-here`.
     status: &'static str,
+    /// The median of its samples, or None.
     per_operation: Option<f64>,
+    /// Of a machine each, in `unit`.
     samples: Vec<f64>,
+    /// Of one operation, by the interpreter on every engine, as `reads` and `writes`.
     instructions: u64,
+    /// Reads of memory.
     reads: u64,
+    /// Writes to memory.
     writes: u64,
+    /// Why it is `not-here`, or None.
     why: Option<String>,
 }
 

@@ -10,28 +10,44 @@ use crate::locks::{Bounds, Proof, Subject};
 
 /// What came of the orders of locks and mutants.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Proofs"))]
 pub struct Orders {
+    /// Of each lock or mutant one for each number of programs.
     proofs: Vec<ProofRecord>,
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Proof"))]
 struct ProofRecord {
+    /// Of the lock.
     name: &'static str,
+    /// A sentence about it; of a mutant what is wrong.
     about: &'static str,
+    /// Whether it must let a violation through.
     mutant: bool,
+    /// How many run.
     programs: usize,
+    /// How often each takes the lock.
     rounds: u32,
-    /// The most preemptions of an order; null for any number.
+    /// Of an order, or None for any number.
     most_preemptions: Option<u8>,
     /// `holds`, `violated` or `not-decided`.
     verdict: &'static str,
+    /// Whether a lock holds, or a mutant does not.
     as_expected: bool,
+    /// States that were seen; where preemptions are bounded, once for each number that is left.
     states: usize,
+    /// States in which the running program was preempted.
     preemption_points: usize,
+    /// Instructions before which it was preempted.
     instructions: usize,
+    /// Those of them in the page of the test-and-set.
     instructions_of_page: usize,
+    /// States in which the handler of page faults sent a program back.
     restarts: usize,
+    /// Whether all states were seen.
     complete: bool,
+    /// As in [`schedules`](#schedules), or None.
     #[serde(rename = "counterexample")]
     violation: Option<Counterexample>,
 }

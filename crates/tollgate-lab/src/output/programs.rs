@@ -13,13 +13,19 @@ use crate::system::{Control, End, Program, Ran};
 
 /// What came of programs.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ExecutedPrograms"))]
 pub struct Programs {
+    /// What executed them: `kvm`, `kvm-emulated`, `qemu-kvm`, `qemu-tcg` or `interpreter`.
     provenance: &'static str,
+    /// The processor's vendor by the guest's CPUID, or None.
     maker: Option<String>,
+    /// Of a tick, or None where ticks have no meaning.
     unit: Option<&'static str>,
+    /// One object for each.
     programs: Vec<ProgramRecord>,
-    /// Why the machine was stopped before every program had ended.
+    /// Why the programs were stopped before all of them had ended, or None.
     cut_short: Option<String>,
+    /// Sentences.
     remarks: Vec<String>,
     /// The executor, in a sentence.
     #[serde(skip)]
@@ -27,26 +33,41 @@ pub struct Programs {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ExecutedProgram"))]
 struct ProgramRecord {
+    /// Its file, in 23 characters.
     name: String,
-    /// `exit`, `fault`, `unknown`, `stuck`, `not-loaded` or `stopped`.
+    /// `exit`, `fault`, `unknown` (an instruction that the interpreter does not know), `stuck` (it waits for ever), `not-loaded` or
+    /// `stopped`.
     outcome: &'static str,
+    /// What its first thread of control gave to `exit`, or None.
     status: Option<u64>,
+    /// Threads of control, those that ended.
     threads: Vec<ThreadRecord>,
+    /// Numbers of the machine are text in hexadecimal; or None.
     fault: Option<FaultRecord>,
+    /// Why it did not end by itself, or None.
     why: Option<String>,
+    /// What it wrote, as text.
     output: String,
-    /// Where the output is no text: its bytes.
+    /// Its bytes in hexadecimal, where it is no text; otherwise None.
     output_hex: Option<String>,
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ExecutedThread"))]
 struct ThreadRecord {
+    /// Its number.
     number: u32,
+    /// How it ended.
     outcome: &'static str,
+    /// What it gave to `exit`, or None.
     status: Option<u64>,
+    /// What it took, or None.
     ticks: Option<u64>,
+    /// Its system calls, or None.
     calls: Option<u64>,
+    /// How often it got the processor, or None.
     switches: Option<u64>,
 }
 

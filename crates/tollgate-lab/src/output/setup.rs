@@ -25,36 +25,60 @@ const ABOUT: &str = "What the lab's kernel sets up until its first program runs,
 
 /// The writes with all that is said of them.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Boot {
+    /// `boot`.
     experiment: &'static str,
+    /// A sentence about it.
     about: &'static str,
+    /// In the order in which the interpreter meets them.
     writes: Vec<WriteRecord>,
+    /// How many writes to the stack, to variables and to the serial port are left out.
     others: u64,
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "BootWrite"))]
 struct WriteRecord {
+    /// The instructions before its instruction.
     number: u64,
+    /// The processor's mode, in ring 0.
     mode: &'static str,
+    /// Of the instruction, in hexadecimal.
     address: String,
+    /// Its bytes.
     bytes: String,
+    /// The instruction.
     text: String,
+    /// How many instructions made it: entries in a row that are alike are one write.
     instructions: u64,
+    /// Where it went.
     place: String,
+    /// The value in hexadecimal, of several entries the first one's, or None.
     value: Option<String>,
+    /// Its meaning.
     decoded: String,
+    /// Whether the same was written there before.
     again: bool,
+    /// Why, or None.
     reason: Option<String>,
+    /// The section of the manual, or None.
     manual: Option<&'static str>,
+    /// Experiments in which it is wrong.
     otherwise: Vec<Otherwise>,
 }
 
 /// An experiment that shows what goes wrong.
 #[derive(Serialize, Clone)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Otherwise {
+    /// Its name.
     experiment: &'static str,
+    /// A sentence about it.
     about: &'static str,
+    /// The fault in which it ended in the interpreter.
     outcome: String,
+    /// Whether that is as expected.
     as_expected: bool,
 }
 

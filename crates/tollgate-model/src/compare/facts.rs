@@ -9,12 +9,13 @@ use crate::run::Facts;
 
 /// A fact that differs between two environments.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FactDifference {
     /// Its dotted name.
     pub name: String,
-    /// In the base; None where the base has no fact of this name.
+    /// The [fact](#facts) in the base; None where the base has none of this name.
     pub base: Option<Fact>,
-    /// In the other; None where the other has no fact of this name.
+    /// The same of the other.
     pub other: Option<Fact>,
 }
 

@@ -14,8 +14,9 @@ use crate::stats::{self, Ends};
 /// What the halves of a base's processes are to each other, case by case. Each two processes that follow each other are a pair, of which
 /// one, by chance, is in one half: the noise of the machine is in it, and what one side keeps for a session is not.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Halves {
-    /// Cases that are the same in both.
+    /// Cases of the bases that are the same as themselves.
     pub same: usize,
     /// Cases of which that is open.
     pub open: usize,

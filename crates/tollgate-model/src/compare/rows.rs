@@ -72,6 +72,7 @@ pub fn interval_name(confidence: f64) -> String {
 
 /// A case that is counted on one side and timed on the other: the two have no ratio.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NotCompared {
     /// The case.
     #[serde(flatten)]

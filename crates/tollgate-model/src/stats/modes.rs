@@ -7,6 +7,7 @@ use super::order::{quantile, sorted};
 
 /// One mode of a distribution.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Mode {
     /// The median of the samples of this mode, in their unit.
     pub at: f64,

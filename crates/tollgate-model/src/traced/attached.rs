@@ -6,6 +6,7 @@ use crate::bounded;
 
 /// Which processes were traced, and what ended that.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Attached {
     /// The numbers of the processes that were there at first, as the tracer saw them.
     #[serde(deserialize_with = "bounded::entries")]
@@ -19,6 +20,7 @@ pub struct Attached {
 
 /// What ended the trace of processes that ran before. They go on but in the first case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Until {
     /// All of them ended.

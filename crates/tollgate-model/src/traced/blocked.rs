@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Sleeps in one call, at one place of the kernel, that one thread or interrupt ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Blocked {
     /// The call that the thread slept in; None outside of calls, as for a page fault.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -25,6 +26,7 @@ pub struct Blocked {
 
 /// What ended a sleep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum WokenBy {
     /// A thread, in a system call of its own as a rule.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Calls that moved data of a file opened with `O_DIRECT` and failed with `EINVAL`: the first of them, and how many there were.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Misaligned {
     /// The file's path.
     pub path: String,
@@ -29,6 +30,7 @@ pub struct Misaligned {
 
 /// The alignment that direct I/O of a file needs, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Needs {
     /// Of addresses.
     pub memory: u32,

@@ -8,45 +8,73 @@ use crate::{Counterexample, Harm, Setting, Subject, Verdict};
 
 /// The output of `--format json`.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "CheckedPrograms"))]
 pub struct Document<'a> {
-    /// One for each that was asked for, in that order.
+    /// One object for each requested program, in that order.
     pub programs: Vec<Record<'a>>,
 }
 
 /// A program that was checked or played.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "CheckedProgram"))]
 pub struct Record<'a> {
+    /// The program.
     name: &'a str,
+    /// A sentence about it.
     about: &'a str,
+    /// Where it is from.
     group: Group,
+    /// Its program, one instruction a line.
     listing: String,
+    /// What a listing in a file has otherwise than it was read; empty for built-in programs.
     corrections: &'a [Correction],
+    /// Number of processes.
     processes: Option<u8>,
+    /// Executions by each.
     rounds: Option<u8>,
+    /// Number of processors.
     processors: Option<u8>,
     #[serde(flatten)]
     verdict: Answer,
+    /// The known result of the program in this setting, or None.
     expected: Option<Answer>,
+    /// Whether every state was visited. Where not, other harms are not excluded.
     complete: Option<bool>,
+    /// Number of different states visited.
     states: Option<usize>,
+    /// Time of the search.
     seconds: Option<f64>,
+    /// A shortest schedule that leads to `harm`, or to a final state as asked for; or None.
     counterexample: Option<&'a Counterexample>,
+    /// One for each other harm, the worst first.
     other_counterexamples: Vec<&'a Counterexample>,
+    /// Of figures 3, 6 and 10 the schedule that they show. With `--preempt`: one schedule for each preemption that was played; else
+    /// empty. With `--preempt` there is no search: `verdict`, `harm`, `lacking`, `expected`, `complete`, `states`, `seconds` and
+    /// `counterexample` are null.
     preemptions: Vec<Preemption>,
+    /// The question of a litmus test, or None.
     condition: Option<&'a str>,
+    /// Of a litmus test; else empty.
     final_states: &'a [FinalState],
 }
 
 /// A verdict: one that holds has no harm, and a decided one needs no limit.
 #[derive(Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Answer {
+    /// `holds`: no order of steps violates a property; `violated`: an order does; `not-decided`: the search was not complete and found
+    /// no violation; of a litmus test that asks `exists`, `allowed`: a final state as asked for is reached, and `forbidden`: it is not.
     verdict: Option<&'static str>,
+    /// The worst violation; None unless violated.
     harm: Option<Harm>,
+    /// The limit that ended the search; None unless not decided.
     lacking: Option<Want>,
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Preemption {
+    /// The number of the instruction before which process 0 was preempted, from 0.
     before: usize,
     #[serde(flatten)]
     schedule: Counterexample,

@@ -20,6 +20,7 @@ const MOST_FACTS: u64 = 16 << 20;
 
 /// What is there, and its faults.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "CheckedStore"))]
 pub struct Checked {
     /// The directory.
     pub dir: String,
@@ -31,18 +32,19 @@ pub struct Checked {
     pub fact_sets: usize,
     /// Run documents.
     pub documents: usize,
-    /// By path.
+    /// Files that are damaged, by path.
     pub faults: Vec<Fault>,
-    /// Of another schema, and not looked at.
+    /// Directories of another schema, which are not looked at.
     pub unchecked: Vec<String>,
 }
 
 /// The fault of a file.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "FaultOfFile"))]
 pub struct Fault {
     /// Beneath the directory.
     pub path: String,
-    /// The predicate of a sentence whose subject is the file.
+    /// What is wrong: the predicate of a sentence whose subject is the file.
     pub fault: String,
 }
 

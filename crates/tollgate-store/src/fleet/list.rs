@@ -8,6 +8,7 @@ use super::contents::{Contents, ContentsError, What};
 
 /// What is there.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ListedStore"))]
 pub struct Listed {
     /// The directory.
     pub dir: String,
@@ -23,6 +24,7 @@ pub struct Listed {
 
 /// A run, from the first of its lines.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StoredRun {
     /// Its id, from its file's name.
     pub id: String,
@@ -34,7 +36,7 @@ pub struct StoredRun {
     pub machine: Option<String>,
     /// The kind of environment.
     pub environment: Option<tollgate_model::Environment>,
-    /// Its release.
+    /// The kernel's release.
     pub kernel: Option<String>,
     /// The processor's model.
     pub cpu: Option<String>,
@@ -42,11 +44,11 @@ pub struct StoredRun {
     pub env_id: Option<String>,
     /// Of its lines.
     pub bytes: u64,
-    /// Whether its samples are there too.
+    /// Whether its samples are stored too.
     pub document: bool,
     /// Of its lines, beneath the directory.
     pub path: String,
-    /// The predicate of a sentence whose subject is that file.
+    /// Why its first line cannot be read: the predicate of a sentence whose subject is that file; or None.
     pub fault: Option<String>,
 }
 

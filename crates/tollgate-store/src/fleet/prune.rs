@@ -19,12 +19,13 @@ const DAY: i64 = 86_400;
 
 /// What was removed, or would be.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "PrunedStore"))]
 pub struct Pruned {
     /// The directory.
     pub dir: String,
-    /// Whether nothing was.
+    /// Whether nothing was removed.
     pub dry_run: bool,
-    /// In the order of removal.
+    /// What was removed, or would be, in that order.
     pub removed: Vec<Removed>,
     /// Of all of them.
     pub bytes: u64,
@@ -32,6 +33,7 @@ pub struct Pruned {
 
 /// A file that goes.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Removed {
     /// Beneath the directory.
     pub path: String,
@@ -43,6 +45,7 @@ pub struct Removed {
 
 /// The reason why a file goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ReasonToPrune"))]
 #[serde(rename_all = "kebab-case")]
 pub enum Why {
     /// Its day is too long ago.

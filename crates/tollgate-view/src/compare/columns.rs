@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use tollgate_model::compare::Verdict;
 use tollgate_model::stats::Interval;
 use tollgate_model::{Case, RunId};
-use tollgate_output::column::{Column, Columns};
+use tollgate_output::column::{Column, Columns, Kind};
 use tollgate_output::figures;
 use tollgate_output::value::{Tone, Value};
 
@@ -135,16 +135,23 @@ type Field<'a> = Column<Compared<'a>>;
 /// All of them.
 pub fn columns<'a>() -> Columns<Compared<'a>> {
     Columns::new([
-        Field::new("base_side", "compared with", "the run that it is compared with, and its name", |it| {
-            it.side(0)
-        })
+        Field::new(
+            "base_side",
+            "compared with",
+            "the id of the base, and its name: the label or the id; of a session the environment as it was asked for, with a number where \
+             two have one name; of `versus` the letter",
+            |it| it.side(0),
+        )
         .of_words()
+        .always()
         .with_fields(&["base_run", "base_name"]),
-        Field::new("other_side", "compared", "the other run, and its name", |it| it.side(1))
+        Field::new("other_side", "compared", "the same of the other run", |it| it.side(1))
             .of_words()
+            .always()
             .with_fields(&["other_run", "other_name"]),
-        Field::new("case", "benchmark", "the case", |it| Some(case(it.row?.case())))
+        Field::new("case", "benchmark", "the case: its benchmark, such as `entry/seccomp`, and its parameters, such as `{\"instructions\": 32}`", |it| Some(case(it.row?.case())))
             .of_words()
+            .with_kinds(&[Kind::Text, Kind::Params])
             .with_fields(&["benchmark", "params"]),
         Field::new("unit", "unit", "of `base`, `other` and `adds`; null where the sides differ", |it| {
             Some(Value::text(it.row?.unit()?.to_string()))
@@ -163,9 +170,12 @@ pub fn columns<'a>() -> Columns<Compared<'a>> {
             Some(Value::of_words(counts::from_to(it.row?)))
         })
         .with_fields(&[]),
-        Field::new("ratio", "ratio", "`other` over `base`; null where there is none", |it| {
-            Some(Value::figure(it.row?.ratio()?, figures::ratio))
-        }),
+        Field::new(
+            "ratio",
+            "ratio",
+            "`other` over `base`, estimated from the medians of their processes; null where there is none",
+            |it| Some(Value::figure(it.row?.ratio()?, figures::ratio)),
+        ),
         Field::new("multiple", "multiple", "the ratio, with a mark where it is inconclusive", |it| {
             let row = it.row?;
             let ratio = figures::ratio(row.ratio()?);
@@ -178,26 +188,38 @@ pub fn columns<'a>() -> Columns<Compared<'a>> {
         Field::new(
             "ratio_ci",
             "CI",
-            "the interval of the ratio, of the level that is said above or beside it",
+            "the interval of the ratio, corrected for the number of rows",
             |it| {
                 let interval = it.row?.result.interval?;
                 Some(Value::ends(ends(interval), |[low, high]| figures::ratio_span(low, high)))
             },
         )
         .with_fields(&["ratio_low", "ratio_high"]),
-        Field::new("total", "total", "the ratio of the totals, with its interval of 95 %", |it| {
-            let total = it.row?.result.total.as_ref()?;
-            let [low, high] = total.interval.map_or([None; 2], |interval| ends(interval).map(Some));
-            let words = total.interval.map(|interval| figures::ratio_span(interval.low, interval.high));
-            let shown = format!("{} [{}]", figures::ratio(total.ratio), words.unwrap_or_default());
-            Some(Value::new([total.ratio.into(), low.into(), high.into()], shown))
-        })
+        Field::new(
+            "total",
+            "total",
+            "the ratio of the total times of two commands, with its interval of 95 %; null of anything else",
+            |it| {
+                let total = it.row?.result.total.as_ref()?;
+                let [low, high] = total.interval.map_or([None; 2], |interval| ends(interval).map(Some));
+                let words = total.interval.map(|interval| figures::ratio_span(interval.low, interval.high));
+                let shown = format!("{} [{}]", figures::ratio(total.ratio), words.unwrap_or_default());
+                Some(Value::new([total.ratio.into(), low.into(), high.into()], shown))
+            },
+        )
         .with_fields(&["total_ratio", "total_low", "total_high"]),
-        Field::new("adds", "adds", "what `other` adds to `base`", Compared::adds).in_unit(),
+        Field::new(
+            "adds",
+            "adds",
+            "what `other` adds to `base`: of runs of one session the median of the differences of neighbouring turns; of others the \
+             difference of the estimates",
+            Compared::adds,
+        )
+        .in_unit(),
         Field::new(
             "adds_ci",
             "95 % CI of adds",
-            "the interval of what it adds, of runs that alternated",
+            "its interval, of runs of one session",
             |it| {
                 let row = it.row?;
                 let interval = row.result.alternation.as_ref()?.adds_interval?;
@@ -215,23 +237,34 @@ pub fn columns<'a>() -> Columns<Compared<'a>> {
         Field::new(
             "verdict",
             "verdict",
-            "`faster`, `slower`, `somewhat faster`, `somewhat slower`, `same` or `inconclusive`",
+            "`faster`, `slower`, `somewhat faster`, `somewhat slower` (perhaps by less than the margin), `same` or `inconclusive`",
             |it| Some(it.row.map_or(Value::default().with_tone(Tone::Open), verdict)),
         )
         .of_words(),
-        Field::new("threshold", "threshold", "the noise threshold or margin, a relative difference", |it| {
-            Some(Value::figure(it.row?.result.threshold, figures::percent))
-        }),
-        Field::new("correlation", "correl.", "of neighbouring turns, from -1 to 1", |it| {
-            let found = it.row?.result.alternation.as_ref()?;
-            Some(Value::figure(found.correlation?, |correlation| format!("{correlation:.2}")))
-        }),
-        Field::new("pairs", "pairs", "pairs of processes", |it| {
+        Field::new(
+            "threshold",
+            "threshold",
+            "the noise threshold or margin, a relative difference; at least that of `--threshold`, which is all of it where instructions \
+             are counted",
+            |it| Some(Value::figure(it.row?.result.threshold, figures::percent)),
+        ),
+        Field::new(
+            "correlation",
+            "correl.",
+            "of neighbouring turns, from -1 to 1; null without a session",
+            |it| {
+                let found = it.row?.result.alternation.as_ref()?;
+                Some(Value::figure(found.correlation?, |correlation| format!("{correlation:.2}")))
+            },
+        ),
+        Field::new("pairs", "pairs", "pairs of processes; of commands pairs of executions", |it| {
             Some(Value::number(it.row?.result.alternation.as_ref()?.pairs as u64))
-        }),
+        })
+        .with_kinds(&[Kind::Whole]),
         Field::new("turns", "turns", "pairs of turns in them", |it| {
             Some(Value::number(it.row?.result.alternation.as_ref()?.turns as u64))
-        }),
+        })
+        .with_kinds(&[Kind::Whole]),
         Field::new("why", "why", "why it is inconclusive, or why counts that differ are the same", |it| {
             Some(Value::text(it.row?.result.why.as_deref()?))
         })
@@ -239,10 +272,12 @@ pub fn columns<'a>() -> Columns<Compared<'a>> {
         Field::new(
             "causes",
             "causes",
-            "names of the facts that changed and can be causes of its difference",
+            "of a row that is slower or faster: names of the facts that changed and can be its causes; where one setting alone was \
+             changed, of those that show it, or the setting",
             |it| Some(Value::names(it.comparison.cause_names(it.row?))),
         )
-        .of_words(),
+        .of_words()
+        .with_kinds(&[Kind::Texts]),
         Field::new("numbers", "cause", "the numbers of its causes in the list beneath the rows", |it| {
             Some(Value::of_words(it.numbers.as_deref()?))
         })
@@ -251,7 +286,7 @@ pub fn columns<'a>() -> Columns<Compared<'a>> {
         Field::new(
             "more_time",
             "more time",
-            "of an inconclusive row the command that gives it more time",
+            "of an inconclusive row: the command that gives it more time, or null where time would not decide it",
             |it| {
                 let need = Need::of(it.row?)?;
                 Some(Value::text(need::command(it.comparison, [&need].into_iter())?))
@@ -263,6 +298,34 @@ pub fn columns<'a>() -> Columns<Compared<'a>> {
 
 /// The keys of the two sides, which every list of a document has.
 pub(crate) const SIDES: [&str; 2] = ["base_side", "other_side"];
+
+/// What documents say in their schemas of records with these fields.
+#[cfg(feature = "schema")]
+pub(crate) mod schema {
+    use tollgate_output::described;
+    use tollgate_output::json::{schema, schema_in_seconds};
+
+    described!(
+        /// A compared row.
+        ComparedRow,
+        schema(&super::columns())
+    );
+    described!(
+        /// Its two sides.
+        Sides,
+        schema(&super::columns().pick(&super::SIDES))
+    );
+    described!(
+        /// A figure of two commands.
+        OtherFigures,
+        schema(&super::columns().without(&super::SIDES))
+    );
+    described!(
+        /// The real time of two commands, or their instructions, where these were counted: then no name says that it is in seconds.
+        FiguresOfCommands,
+        schema_in_seconds(&super::columns().without(&["case", "unit"]))
+    );
+}
 
 const UNPAIRED: &[&str] = &["case", "base", "other", "ratio", "ratio_ci", "verdict"];
 const OF_TURNS: &[&str] = &["case", "base", "other", "ratio", "ratio_ci", "adds", "verdict", "correlation"];

@@ -10,37 +10,51 @@ use super::alternating;
 use super::columns::{self, Compared, Sides};
 use crate::comparison::Comparison;
 use crate::trace::blame::{self, Held};
-use crate::versus;
+use crate::versus::json::SplitRecord;
 use crate::versus::split::Split;
 
 /// The document.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ComparedRuns"))]
 pub struct Document<'a> {
+    /// The run that the others are compared with.
     base: Heading<'a>,
+    /// The other runs.
     others: Vec<Heading<'a>>,
+    /// Whether the runs are of one session, whose turns alternated on one machine: then rows compare turn with turn.
     paired: bool,
+    /// The command that would let the environments of two runs of no common session take turns; None where all are of one session.
     alternating: Option<String>,
     #[serde(flatten)]
     lists: Lists<'a>,
+    /// One object for each case with traced commands in both runs.
     traces: Vec<blame::Record<'a>>,
-    /// What the differences of commands consist of.
+    /// Of [commands](#versus): what their differences consist of. Absent otherwise.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     splits: Vec<OfCommands<'a>>,
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Side"))]
 struct Heading<'a> {
+    /// Its id.
     id: &'a RunId,
+    /// The user's name for it, or None.
     label: Option<&'a Label>,
+    /// The innermost known layer.
     environment: Environment,
+    /// Its part in a session, or None.
     session: Option<&'a Part>,
+    /// Time of the first measurement.
     started: &'a str,
 }
 
 /// Something that is said of two sides.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "{T}BetweenRuns"))]
 struct Between<T> {
     #[serde(flatten)]
+    #[cfg_attr(feature = "schema", schemars(with = "columns::schema::Sides"))]
     sides: Record,
     #[serde(flatten)]
     it: T,
@@ -48,37 +62,50 @@ struct Between<T> {
 
 /// A case that one of the two alone measured.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Only<'a> {
     #[serde(flatten)]
     case: &'a Case,
+    /// Why it was not measured in the other.
     why: &'a str,
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "DifferentFact"))]
 struct FactRecord<'a> {
     #[serde(flatten)]
     fact: &'a FactDifference,
+    /// The boundaries that this fact affects and how, or None.
     affects: Option<String>,
-    /// It differs by the one setting that was changed.
+    /// Whether it shows the one setting by which alone the two of a session differ.
     proven: bool,
 }
 
 /// What the documents of all verbs have of comparisons with one base.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Comparison"))]
 pub(crate) struct Lists<'a> {
+    /// One object for each case that both measured.
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<columns::schema::ComparedRow>"))]
     rows: Vec<Record>,
+    /// Cases that the base alone measured.
     only_base: Vec<Between<Only<'a>>>,
+    /// Cases that the other alone measured.
     only_other: Vec<Between<Only<'a>>>,
-    /// The cases that one side counted and the other timed.
+    /// Cases that were counted in one run and timed in the other.
     not_compared: Vec<Between<&'a NotCompared>>,
+    /// The facts that differ. Those that affect a boundary of a case that differs come first, then others with `affects`.
     facts: Vec<Between<FactRecord<'a>>>,
 }
 
 /// What the difference of two commands consists of.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct OfCommands<'a> {
+    /// The id of the other run.
     other_run: &'a RunId,
-    split: serde_json::Value,
+    /// What the difference of the two commands consists of.
+    split: SplitRecord,
 }
 
 /// The commands that both runs of each comparison traced.
@@ -110,7 +137,7 @@ impl<'a> Document<'a> {
 impl<'a> OfCommands<'a> {
     fn of(comparison: &'a Comparison<'a>) -> Option<Self> {
         let split = comparison.is_of_commands().then(|| Split::of(comparison)).flatten()?;
-        Some(Self { other_run: &comparison.other.id, split: versus::json::split(&split) })
+        Some(Self { other_run: &comparison.other.id, split: SplitRecord::of(&split) })
     }
 }
 

@@ -9,11 +9,13 @@ use crate::summary::{Figures, Summary};
 
 /// A sentence, and the rows that it is made from.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Finding {
     /// The sentence.
     pub sentence: String,
-    /// The cases; in JSON as they are named in patterns.
+    /// The cases that it is made from, as they are named in patterns.
     #[serde(serialize_with = "names")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
     pub from: Vec<Case>,
 }
 

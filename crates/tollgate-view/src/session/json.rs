@@ -11,9 +11,13 @@ use crate::show::json as run;
 
 /// The document.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "MeasuredSession"))]
 pub struct Document<'a> {
+    /// The id of the session.
     session: &'a RunId,
+    /// A run for each environment, as `show` prints it.
     runs: Vec<run::Document<'a>>,
+    /// The others compared with the first.
     comparison: Lists<'a>,
 }
 

@@ -8,7 +8,7 @@ use tollgate_model::compare::Paired;
 use tollgate_model::estimate::Estimate;
 use tollgate_model::measurement::Status;
 use tollgate_model::{Measured, Run, Unit};
-use tollgate_output::column::{Column, Columns};
+use tollgate_output::column::{self, Column, Columns};
 use tollgate_output::figures;
 use tollgate_output::value::{Tone, Value};
 
@@ -182,22 +182,32 @@ type Field<'a> = Column<Shown<'a>>;
 pub(crate) fn columns<'a>() -> Columns<Shown<'a>> {
     Columns::new([
         Field::new("run", "run", "the run, where it was made, and the suite", Shown::of_run)
+            .of_words()
             .with_fields(OF_RUN),
-        Field::new("case", "benchmark", "the case", |it| {
+        Field::new("case", "benchmark", "the case: its benchmark, such as `entry/seccomp`, and its parameters, such as `{\"instructions\": 32}`", |it| {
             let case = compare::columns::case(it.row.case);
             let words = it.name.as_deref().map(str::to_owned);
             let case = if words.is_some() { case.in_words(words) } else { case };
             Some(if it.row.is_noisy() { case.with_tone(Tone::Flagged) } else { case })
         })
         .of_words()
+        .always()
+        .with_kinds(&[column::Kind::Text, column::Kind::Params])
         .with_fields(&["benchmark", "params"]),
         Field::new("metric", "metric", "the quantity, or the part of the time of a traced command", |it| {
             Some(Value::text(it.metric))
         })
         .of_words(),
-        Field::new("status", "status", "whether it was measured", |it| Some(Value::text(it.row.status())))
-            .of_words(),
-        Field::new("unit", "unit", "of all figures", |it| Some(Value::text(it.measured()?.unit.to_string())))
+        Field::new(
+            "status",
+            "status",
+            "`measured`, `skipped` (it cannot exist in this environment), `refused` (the kernel refuses the call with these arguments), \
+             `not measured` (no figure would be true) or `failed`",
+            |it| Some(Value::text(it.row.status())),
+        )
+        .of_words()
+        .always(),
+        Field::new("unit", "unit", "of all figures: `ns`, `cycles`, `bytes`, `instructions`, `ns/line`", |it| Some(Value::text(it.measured()?.unit.to_string())))
             .of_words(),
         Field::new(
             "count",
@@ -213,13 +223,13 @@ pub(crate) fn columns<'a>() -> Columns<Shown<'a>> {
             Some(Value::of_words(counts::batches(it.result()?)?))
         })
         .with_fields(&[]),
-        Field::new("median", "median", "the median of the processes' medians", |it| {
+        Field::new("median", "median", "the median of the processes' medians; of all samples with fewer than six processes", |it| {
             let words = it.reading(|median| it.in_unit(median));
             let median = it.estimate().map(|estimate| Raw::from(estimate.median));
             Some(Value::new(median, words))
         })
         .in_unit(),
-        Field::new("median_cycles", "cycles", "the same in TSC cycles, where that was the clock", |it| {
+        Field::new("median_cycles", "cycles", "the same in TSC cycles; null unless the clock was the TSC and the unit is `ns`", |it| {
             let figures = it.figures.filter(|figures| is_in_tsc(figures, it.summary))?;
             let cycles = figures.estimate.median * figures.measured.clock_hz as f64 / 1e9;
             Some(Value::figure(cycles, |cycles| figures::estimate(cycles, Unit::Cycles)))
@@ -243,21 +253,30 @@ pub(crate) fn columns<'a>() -> Columns<Shown<'a>> {
             Some(Value::of_words(is_of_users.then(|| figures::multiple(paired.ratio))?))
         })
         .with_fields(&[]),
-        Field::new("min", "min", "the smallest sample", |it| it.figure(|figures| figures.min())).in_unit(),
+        Field::new("min", "min", "the smallest sample; null where a difference of two times is not above zero, which is the error of both", |it| it.figure(|figures| figures.min())).in_unit(),
         Field::new("samples", "samples", "the number of kept samples", |it| {
             Some(Value::number(it.estimate().map_or(0, |estimate| estimate.samples as u64)))
-        }),
-        Field::new("discarded", "discarded", "batches that were timed and discarded", |it| {
-            Some(Value::number(it.measured().map_or(0, |measured| measured.discarded)))
-        }),
+        })
+        .always()
+        .with_kinds(&[column::Kind::Whole]),
+        Field::new(
+            "discarded",
+            "discarded",
+            "batches that were timed and discarded, because the thread was preempted or migrated; of blocking calls, because other tasks \
+             ran on the processor",
+            |it| Some(Value::number(it.measured().map_or(0, |measured| measured.discarded))),
+        )
+        .always()
+        .with_kinds(&[column::Kind::Whole]),
         Field::new(
             "detection_limit",
             "detection limit",
-            "the upper bound of a value below the detection limit",
+            "the upper bound of a value below the detection limit, else null; where it is not null, `median`, `ci_low`, `ci_high` and `min` \
+             are not significant",
             |it| Some(Value::figure(it.figures?.below?, |limit| it.in_unit(limit))),
         )
         .in_unit(),
-        Field::new("multiple", "× syscall", "the median over that of `entry/syscall`", |it| {
+        Field::new("multiple", "× syscall", "`median` over that of `entry/syscall` in this run; null where either has no result", |it| {
             let multiple = it.figures?.multiple?;
             let words = it.result().map(|_| figures::multiple(multiple)).unwrap_or_default();
             Some(Value::figure(multiple, |_| words))
@@ -266,7 +285,7 @@ pub(crate) fn columns<'a>() -> Columns<Shown<'a>> {
         Field::new(
             "spread",
             "range across processes",
-            "(largest - smallest of the processes' medians) / median",
+            "range across processes: (largest - smallest of `processes`) / median",
             |it| {
                 let spread = it.estimate()?.spread;
                 // One process differs from none.
@@ -291,7 +310,15 @@ pub(crate) fn columns<'a>() -> Columns<Shown<'a>> {
             Some(Value::text(it.paired()?.verdict.to_string()))
         })
         .of_words(),
-        Field::new("noisy", "noisy", "whether it is noisy", |it| Some(flag(it.row.is_noisy()))),
+        Field::new(
+            "noisy",
+            "noisy",
+            "whether it is noisy (a table marks it with `~` where a sentence rests on it): more than 5 % discarded, an interval wider than \
+             ±10 %, or fewer than six processes; no count of instructions is",
+            |it| Some(flag(it.row.is_noisy())),
+        )
+        .always()
+        .with_kinds(&[column::Kind::Flag]),
         Field::new("why", "why", "why there are no figures", |it| Some(Value::text(short(it.row.why()?))))
             .of_words(),
         Field::new("skipped", "why", "why it was skipped", |it| {
@@ -307,44 +334,58 @@ pub(crate) fn columns<'a>() -> Columns<Shown<'a>> {
             let notes = it.measured().map_or(&[][..], |measured| measured.notes.as_slice());
             Some(Value::names(notes.iter().map(String::as_str)))
         })
-        .of_words(),
+        .of_words()
+        .always()
+        .with_kinds(&[column::Kind::Texts]),
         Field::new("counted", "counted", "events that were counted in the kept batches", |it| {
             let counted = it.measured()?.counted.as_ref()?;
             Some(Value::text(format!("{} {}", counted.events, counted.what)))
         })
         .of_words(),
-        Field::new("provenance", "provenance", "what executed the code", |it| {
+        Field::new("provenance", "provenance", "what executed the code: `hardware`, `kvm`, `kvm-emulated`, `qemu-tcg`, `qemu-icount` (its clock goes one tick an instruction), \
+             `interpreter`; times of the last four are not results, counts of instructions are", |it| {
             Some(Value::text(word(&it.measured()?.provenance)))
         })
         .of_words(),
         Field::new(
             "ops_per_sample",
             "operations in each",
-            "the operations of a batch, of which a sample is the mean",
+            "operations in the batch that a sample is the mean of",
             |it| Some(Value::number(it.measured()?.ops_per_sample)),
-        ),
-        Field::new("bytes_per_op", "bytes", "bytes that one operation moves", |it| {
+        )
+        .with_kinds(&[column::Kind::Whole]),
+        Field::new("bytes_per_op", "bytes", "bytes that one operation moves; null where it moves none", |it| {
             Some(Value::number(it.measured()?.bytes_per_op?))
-        }),
+        })
+        .with_kinds(&[column::Kind::Whole]),
         Field::new("group", "group", "cases of one group shared their rounds", |it| {
             Some(Value::text(it.measured()?.group.as_str()))
         })
         .of_words(),
-        Field::new("p99", "p99", "99 % of the samples are at or below it", |it| {
+        Field::new("p99", "p99", "99 % of the samples are at or below it; of single operations where `ops_per_sample` is 1", |it| {
             it.of_single(|estimate| estimate.p99)
         })
         .in_unit(),
-        Field::new("max", "max", "the largest sample", |it| it.of_single(|estimate| Some(estimate.max)))
+        Field::new("max", "max", "the largest sample; of single operations likewise", |it| it.of_single(|estimate| Some(estimate.max)))
             .in_unit(),
         Field::new("bytes_per_second", "bytes/s", "the throughput at the median", |it| {
             let rate = it.figures?.bytes_per_second()?;
             let words = it.result().map(|_| figures::bytes(rate)).unwrap_or_default();
             Some(Value::figure(rate, |_| words))
         }),
-        Field::new("exact", "exact", "of a count, whether every kept batch has it", |it| {
+        Field::new("exact", "exact", "of a count of instructions, or a size beside such counts, whether every kept batch has it; null of times", |it| {
             Some(flag(it.figures.filter(|figures| figures.is_count())?.is_exact()))
-        }),
+        })
+        .with_kinds(&[column::Kind::Flag]),
         Field::new("session", "session", "the part of the run in a session", Shown::of_session)
+            .with_kinds(&[
+                column::Kind::Text,
+                column::Kind::Text,
+                column::Kind::Whole,
+                column::Kind::Flag,
+                column::Kind::Text,
+                column::Kind::Text,
+            ])
             .with_fields(OF_SESSION),
     ])
     .or_blank()
@@ -365,6 +406,16 @@ const OF_OBJECTS: &[&str] = &["skipped", "error"];
 /// Those of an object of JSON.
 pub(crate) fn of_object<'a>() -> Columns<Shown<'a>> {
     columns().without(&[OF_TABLES, &["run", "session"]].concat())
+}
+
+/// What documents say in their schemas of [`of_object`].
+#[cfg(feature = "schema")]
+pub(crate) mod schema {
+    tollgate_output::described!(
+        /// A case.
+        CaseFigures,
+        tollgate_output::json::schema(&super::of_object())
+    );
 }
 
 /// Those of comma-separated values of one run.

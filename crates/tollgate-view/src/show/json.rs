@@ -21,54 +21,94 @@ use crate::trace;
 
 /// A run.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ShownRun"))]
 pub struct Document<'a> {
+    /// Schema of the run document: 2.
     schema: u32,
+    /// The program that made the run.
     tool: &'a Tool,
+    /// Unique among kept runs; begins with the UTC time.
     id: &'a RunId,
+    /// The user's name for it, or None.
     label: Option<&'a Label>,
+    /// The innermost known layer.
     environment: Environment,
+    /// Of a run in a session of several environments its part. Absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<&'a Part>,
+    /// Time of the first measurement.
     started: &'a str,
+    /// Time of the last one.
     finished: &'a str,
+    /// The file in which this command kept the run, or None.
     kept: Option<String>,
+    /// The benchmark that `multiple_of_syscall` is a multiple of: `entry/syscall`.
     baseline: &'static str,
+    /// One object for each requested case, in the order of `list`.
     measurements: Vec<Measured<'a>>,
+    /// The same objects for the engine's own benchmarks: `bench/empty-loop`, `bench/empty-loop-raw` (loop overhead), `bench/clock-pair`
+    /// (timer overhead), `bench/canary` (the unit, briefly), `bench/control` (A/A control).
     bench: Vec<Measured<'a>>,
+    /// Findings over several rows.
     findings: Vec<Finding>,
+    /// How well the figures would be found again; `exact` of a run that counted instructions, with in how many rows.
     quality: Quality,
+    /// Processes that something else slowed.
     disturbed: Share,
+    /// What is expensive here, the system call first, then by how far it is above what is usual.
     expensive: Vec<Expense>,
+    /// Facts by name, see [facts](#facts).
     facts: &'a Facts,
+    /// Sources of noise and error, and their remedies.
     warnings: Vec<Advice>,
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ShownCase"))]
 struct Measured<'a> {
     #[serde(flatten)]
+    #[cfg_attr(feature = "schema", schemars(with = "super::columns::schema::CaseFigures"))]
     figures: Record,
+    /// One, or two where the samples are clearly bimodal.
     modes: &'a [Mode],
+    /// The median of each fresh process, in order.
     processes: &'a [f64],
+    /// The comparison with its baseline, round by round, or None.
     baseline: Option<Baseline<'a>>,
+    /// Events that were counted in the kept batches, such as `minor faults`; None where nothing is counted. A batch in which events and
+    /// operations differ fails the case.
     counted: Option<&'a Counted>,
+    /// Other events of all kept batches together, such as `context switches`; operations are `samples` times `ops_per_sample`.
     counters: &'a [Counter],
+    /// One for each interface that counted events beside the time; empty where nothing was counted, and of whole commands.
     events: &'a [EventCounts],
+    /// Of a traced command: one object a sample, with the fields of [`trace`](#trace) from `command` on; else None.
     traced: Option<Vec<trace::Record<'a>>>,
 }
 
 /// The paired comparison of a case with its baseline.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ComparedWithBaseline"))]
 struct Baseline<'a> {
     #[serde(flatten)]
     case: &'a Case,
+    /// This case over the other.
     ratio: f64,
+    /// Lower end of its interval.
     ratio_low: Option<f64>,
+    /// Upper end.
     ratio_high: Option<f64>,
+    /// This case less the other, in `unit`.
     adds: f64,
+    /// Lower end of its interval.
     adds_low: Option<f64>,
+    /// Upper end.
     adds_high: Option<f64>,
+    /// On the ratio.
     verdict: Verdict,
+    /// Noise threshold, a relative difference: the larger of 1 % and the A/A difference.
     threshold: f64,
+    /// Why it is inconclusive.
     why: Option<&'a str>,
 }
 

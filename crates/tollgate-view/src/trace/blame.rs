@@ -349,59 +349,101 @@ pub(crate) fn field(part: Part) -> &'static str {
 
 /// A comparison of two executions.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ComparedTraces"))]
 pub(crate) struct Record<'a> {
+    /// The id of the other run.
     other_run: &'a RunId,
+    /// Such as `workloads/grep`.
     benchmark: &'a str,
+    /// The parameters of the case by name.
     params: &'a Params,
+    /// The median repetition of the base.
     base: SideRecord<'a>,
+    /// The median repetition of the other.
     other: SideRecord<'a>,
+    /// Of the real times.
     difference_s: f64,
+    /// The parts of the difference. They sum to the real times. Empty where a side is a log of strace(1).
     parts: Vec<PartRecord>,
+    /// The contribution of each call to the real time, the largest difference first.
     calls: Vec<CallRecord<'a>>,
+    /// Time outside of calls; None where a side is a log of strace(1) of several threads.
     outside: Option<OutsideRecord>,
+    /// Each command had one thread and all of its time was seen; else contributions are an estimate.
     exact: bool,
+    /// Whether both ran the same command.
     same_command: bool,
 }
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ComparedExecution"))]
 struct SideRecord<'a> {
+    /// Its arguments, the program first.
     command: &'a [String],
+    /// What traced it.
     backend: Backend,
+    /// How many there are.
     repetitions: usize,
+    /// Real time.
     wall_s: f64,
+    /// Time on processors in user mode.
     user_s: Option<f64>,
+    /// Time on processors in the kernel.
     sys_s: Option<f64>,
+    /// Real time in which no thread was on a processor.
     wait_s: Option<f64>,
 }
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ComparedPart"))]
 struct PartRecord {
+    /// `user`, `sys`, `disk`, `runqueue`, `sleep` or `unaccounted`.
     part: &'static str,
+    /// In the base.
     base_s: f64,
+    /// In the other.
     other_s: f64,
+    /// Other less base.
     difference_s: f64,
 }
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ComparedCall"))]
 struct CallRecord<'a> {
+    /// The call.
     name: &'a str,
+    /// Calls in the base.
     base_count: u64,
+    /// Calls in the other.
     other_count: u64,
+    /// In the base.
     base_s: f64,
+    /// In the other.
     other_s: f64,
+    /// Other less base.
     difference_s: f64,
+    /// Part of the difference: on a processor; None where a side is a log of strace(1), as the others.
     on_cpu_s: Option<f64>,
+    /// Asleep until something happens.
     sleep_s: Option<f64>,
+    /// Waiting for a disk.
     disk_s: Option<f64>,
+    /// Ready to run and without a processor.
     runqueue_s: Option<f64>,
+    /// Off the processor, for an unknown reason.
     unknown_s: Option<f64>,
+    /// Whether it waits for others as a rule, such as `wait4`.
     blocking: bool,
 }
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ComparedTime"))]
 struct OutsideRecord {
+    /// In the base.
     base_s: f64,
+    /// In the other.
     other_s: f64,
+    /// Other less base.
     difference_s: f64,
 }
 

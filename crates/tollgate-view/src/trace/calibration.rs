@@ -8,16 +8,24 @@ use tollgate_trace::Calibration;
 
 /// The output of `--format json`.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Calibration"))]
 pub struct Record<'a> {
+    /// A call, getppid(2), that is not traced.
     untraced_ns: f64,
+    /// What BPF adds to it.
     bpf: Added<'a>,
+    /// What BPF adds to a call of a process that is not traced meanwhile.
     bpf_others: Added<'a>,
+    /// What ptrace(2) adds.
     ptrace: Added<'a>,
 }
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Added<'a> {
+    /// None where it is not known.
     added_ns: Option<f64>,
+    /// Why it is not known, or None.
     why: Option<&'a str>,
 }
 

@@ -11,73 +11,128 @@ use super::{calls, page};
 
 /// One execution. Every field is always there; null is unknown, or was not asked for.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "TracedCommand"))]
 pub struct Record<'a> {
+    /// Its arguments, the program first; of processes that ran already that of a single process, else empty.
     command: &'a [String],
+    /// Of processes that ran already (`-p`, `--cgroup`) which; None for a command.
     attached: Option<AttachedRecord<'a>>,
+    /// How the command ended; None of processes that ran already, and where a log of strace(1) does not tell it.
     ended: Option<Ended>,
+    /// Real time until the command ended.
     wall_s: Option<f64>,
+    /// Time of its threads on processors in user mode, by `times_from`; None with `strace`.
     user_s: Option<f64>,
+    /// Time of its threads on processors in the kernel, by `times_from`; None with `strace`.
     sys_s: Option<f64>,
+    /// Where `user_s` and `sys_s` come from.
     times_from: TimesFrom,
+    /// Real time in which none of its threads was on a processor; None where the backend does not know it.
     wait_s: Option<f64>,
+    /// The parts of `wait_s`, or None likewise.
     idle: Option<Idle>,
+    /// Real time that is neither: before the first event and after the last one, and in calls that did not return. Where one thread ran
+    /// at a time `user_s`, `sys_s`, `wait_s` and this sum to `wall_s`; where the backend does not know `wait_s`, it is in here.
     unaccounted_s: Option<f64>,
+    /// What traced it. A log of strace(1) leaves unknown, and null, `user_s`, `sys_s`, `processors`, of each call the parts but
+    /// `unknown_s`; `ended`, `wall_s`, `processes` and `threads` where it does not tell them.
     backend: Backend,
+    /// Traced processes.
     processes: Option<u64>,
+    /// Traced threads.
     threads: Option<u64>,
+    /// Processors of its affinity mask.
     processors: Option<u32>,
+    /// By system call, those that took longest first.
     calls: Vec<CallRecord<'a>>,
+    /// The threads' time outside of calls, or None.
     outside: Option<Split>,
+    /// With `--blocked` sleeps and what ended them, the longest first; else empty.
     blocked: Vec<BlockedRecord<'a>>,
+    /// Waiting by the published rule: real - (user + sys) / cores.
     rule: Rule,
+    /// The overhead of tracing.
     cost: Cost,
+    /// Things that were not counted because a limit was reached.
     missed: &'a [Missed],
+    /// Sentences.
     notes: &'a [String],
+    /// By process, in the order of their start; None unless requested.
     tree: Option<Vec<ProcessRecord<'a>>>,
+    /// By file; None unless requested. `copy_file_range`, `sendfile` and `splice` count for the file of their first descriptor.
     files: Option<Vec<FileRecord<'a>>>,
+    /// With `--by file` calls of direct I/O that failed with EINVAL; None unless files were requested.
     misaligned: Option<&'a [Misaligned]>,
 }
 
 /// Real time in which no thread was on a processor.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "IdleTime"))]
 struct Idle {
+    /// At least one was ready to run and had no processor.
     runqueue_s: f64,
+    /// Otherwise, at least one waited for a disk, or in another wait that signals do not end.
     disk_s: f64,
+    /// All slept.
     sleep_s: f64,
 }
 
 /// How threads passed their time. Kinds that the backend does not know are null, and in `unknown_s`.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "PartsOfTime"))]
 pub(crate) struct Split {
+    /// On a processor, including interrupts and steal time.
     on_cpu_s: Option<f64>,
+    /// Asleep until something happens; None where the backend does not distinguish it, as the next two; where `unknown_s` is above 0
+    /// they are lower bounds.
     sleep_s: Option<f64>,
+    /// Waiting for a disk, or in another wait that signals do not end.
     disk_s: Option<f64>,
+    /// Ready to run and without a processor.
     runqueue_s: Option<f64>,
+    /// Off the processor, for a reason that the backend does not know.
     unknown_s: f64,
 }
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "TracedCall"))]
 struct CallRecord<'a> {
+    /// As in the kernel's table: `openat`; of the 32-bit table `openat (32-bit)`.
     name: &'a str,
+    /// Calls that returned.
     count: u64,
+    /// Those of them that returned an error.
     errors: u64,
+    /// Calls that did not return.
     unfinished: u64,
+    /// Those of `count` that a filter of seccomp(2) stopped before they began: no time of theirs is known, and none is in any field;
+    /// always 0 with ptrace(2) and strace(1), which time them.
     stopped: u64,
+    /// From entry to return; the five parts sum to it.
     total_s: f64,
     #[serde(flatten)]
     split: Split,
+    /// The mean.
     mean_s: Option<f64>,
+    /// The median.
     p50_s: Option<f64>,
+    /// The 99th percentile.
     p99_s: Option<f64>,
+    /// The longest.
     max_s: Option<f64>,
+    /// Whether it waits for others as a rule, such as `wait4`.
     blocking: bool,
 }
 
 /// Processes that ran before they were traced.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "TracedProcesses"))]
 struct AttachedRecord<'a> {
+    /// Their numbers.
     processes: &'a [u32],
+    /// The control group that they were found in, or None.
     cgroup: Option<&'a str>,
+    /// What ended the trace; None in an interval.
     until: Option<Until>,
 }
 
@@ -90,13 +145,21 @@ impl<'a> AttachedRecord<'a> {
 
 /// Sleeps that one thread or interrupt ended.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Sleep"))]
 struct BlockedRecord<'a> {
+    /// The call that the thread slept in; None outside of calls.
     call: Option<&'a str>,
+    /// The kernel's function that it slept in; None where it is unknown.
     channel: Option<&'a str>,
+    /// What woke it.
     by: WokenBy,
+    /// The name of the thread that woke it, or the function that served the interrupt.
     name: &'a str,
+    /// The number of that thread, or None.
     thread: Option<u32>,
+    /// Sleeps that ended.
     count: u64,
+    /// Their time.
     total_s: f64,
 }
 
@@ -116,46 +179,74 @@ impl<'a> BlockedRecord<'a> {
 
 /// Waiting by the published rule.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Rule {
+    /// For one core.
     one_core_s: Option<f64>,
+    /// For all cores of its affinity mask.
     all_cores_s: Option<f64>,
 }
 
 /// The overhead of tracing.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Cost {
+    /// Of a call.
     per_call_ns: Option<f64>,
+    /// That were traced.
     calls: u64,
+    /// Of the real time, for calls in sequence; None where BPF left calls out (`--only`), which take longer too.
     share: Option<f64>,
+    /// For a call of every other process meanwhile, 0 with ptrace(2); None where it is unknown.
     others_per_call_ns: Option<f64>,
 }
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "TracedProcess"))]
 struct ProcessRecord<'a> {
+    /// Its number in the tree, from 0; the command itself is 0.
     id: u32,
+    /// The `id` of its parent.
     parent: Option<u32>,
+    /// Its process ID.
     pid: u32,
+    /// The name of the program that it executed last.
     name: &'a str,
+    /// Its successful execve(2) calls.
     execs: u32,
+    /// Its threads, the first included.
     threads: u64,
+    /// Its start, since the start of the command.
     began_s: f64,
+    /// The end of its last thread; None where it outlived the trace.
     ended_s: Option<f64>,
+    /// The time of its threads outside of calls, or None.
     outside: Option<Split>,
+    /// By system call, those that took longest first.
     calls: Vec<CallRecord<'a>>,
 }
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "TracedFile"))]
 struct FileRecord<'a> {
+    /// Its path, or its kind, such as `pipe` or `socket`.
     path: &'a str,
+    /// By operation, those that took longest first.
     operations: Vec<OperationRecord<'a>>,
 }
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "TracedOperation"))]
 struct OperationRecord<'a> {
+    /// `open`, `read`, `write`, `sync`, `stat`, `close`, `unlink`, `fault`, or another call's name.
     operation: &'a str,
+    /// The number of calls.
     count: u64,
+    /// Calls that returned an error.
     errors: u64,
+    /// Bytes that it moved.
     bytes: u64,
+    /// From entry to return; the five parts sum to it.
     total_s: f64,
     #[serde(flatten)]
     split: Split,

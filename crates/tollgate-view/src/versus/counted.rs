@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value, json};
+use serde::Serialize;
 use tollgate_engine::session::{FunctionCount, UNASKED};
 use tollgate_model::versus::{
     CALLS, COUNTED, FAULTS, FIRST, INSTRUCTIONS, ITERATIONS, KERNEL_INSTRUCTIONS, TICKS, USER_INSTRUCTIONS,
@@ -168,21 +168,44 @@ fn why_not<'r>(run: &'r Run, case: &str) -> Option<&'r str> {
     run.measurement(&Case::plain(case))?.outcome.why()
 }
 
+/// A count of a command.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged)]
+pub(super) enum CountRecord {
+    /// It was counted.
+    Counted {
+        /// The median.
+        median: f64,
+        /// The smallest.
+        min: f64,
+        /// The largest.
+        max: f64,
+        /// That of each execution, in their order.
+        samples: Vec<f64>,
+    },
+    /// It was not.
+    Not {
+        /// Why not.
+        why_not: Option<String>,
+    },
+}
+
 /// The counts of a command for a document, by case; None where none was counted.
-pub(super) fn record(cell: &Cell) -> Option<Value> {
+pub(super) fn record(cell: &Cell) -> Option<BTreeMap<String, CountRecord>> {
     cell.figures(INSTRUCTIONS)?;
     let field = |case: &&str| {
         let name = case.strip_prefix("versus/").unwrap_or(case).replace('-', "_");
         let value = match cell.figures(case) {
-            Some(figures) => json!({
-                "median": figures.estimate.median,
-                "min": figures.estimate.min,
-                "max": figures.estimate.max,
-                "samples": figures.measured.samples,
-            }),
-            None => json!({ "why_not": why_not(cell.member.summary.run, case) }),
+            Some(figures) => CountRecord::Counted {
+                median: figures.estimate.median,
+                min: figures.estimate.min,
+                max: figures.estimate.max,
+                samples: figures.measured.samples.clone(),
+            },
+            None => CountRecord::Not { why_not: why_not(cell.member.summary.run, case).map(str::to_owned) },
         };
         (name, value)
     };
-    Some(Value::Object(COUNTED.iter().map(field).collect::<Map<String, Value>>()))
+    Some(COUNTED.iter().map(field).collect())
 }

@@ -1,19 +1,19 @@
 //! Compared commands as JSON. Times are in seconds.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use serde_json::{Map, Value, json};
 use tollgate_model::traced::Backend;
-use tollgate_model::traced::blame::Account;
+use tollgate_model::traced::blame::{Account, Part};
 use tollgate_model::versus::{Command, FAULTS, INSTRUCTIONS, MEMORY, REAL, SYS, USER};
 use tollgate_model::{Case, Label, RunId, Traced, own, stats};
 use tollgate_output::json::Record;
 
 use super::cells::{self, Cell};
-use super::counted;
+use super::counted::{self, CountRecord};
 use super::said::real;
-use super::split::{Line, Split};
+use super::split::{Call, Line, Split};
 use crate::compare::columns::{self, Compared, Sides};
 use crate::comparison::Comparison;
 use crate::session::Session;
@@ -22,77 +22,202 @@ use crate::trace::blame::field;
 
 /// The document.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ComparedCommands"))]
 pub struct Document<'a> {
+    /// The id of the session.
     session: &'a RunId,
+    /// The user's name for it, or None.
     label: Option<&'a Label>,
+    /// Each command in each environment.
     commands: Vec<Executed<'a>>,
+    /// Each other one compared with the first.
     comparison: Rows<'a>,
 }
 
 /// A command in an environment.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ComparedCommand"))]
 struct Executed<'a> {
-    /// Of tables and sentences: `A`, or `A in host`.
+    /// Its name in tables and sentences: `A`; with several environments `A in host`.
     letter: String,
+    /// The command line.
     command: &'a str,
+    /// The user's name for it, or None.
     name: Option<&'a str>,
-    parameters: &'a std::collections::BTreeMap<String, String>,
+    /// The values of its parameters by name.
+    parameters: &'a BTreeMap<String, String>,
+    /// The shell that executed it; None without one.
     shell: Option<&'a str>,
+    /// Where it was executed.
     environment: &'a str,
+    /// The id of its run.
     run: &'a RunId,
+    /// The file in which that is kept, or None.
     file: Option<&'a Path>,
+    /// Timed ones, or those whose [instructions were counted](exact-commands.md), behind the first.
     executions: usize,
+    /// Of the real time; times are None where instructions were counted.
     median_s: Option<f64>,
+    /// Lower end of its interval.
     ci_low_s: Option<f64>,
+    /// Upper end.
     ci_high_s: Option<f64>,
+    /// The smallest.
     min_s: Option<f64>,
+    /// The largest.
     max_s: Option<f64>,
+    /// The median time in user mode; None where it is not known.
     user_s: Option<f64>,
+    /// The median time in the kernel; None where it is not known.
     sys_s: Option<f64>,
+    /// The median of the largest resident set; None where it is not known.
     memory_bytes: Option<f64>,
+    /// The median number of page faults; None where it is not known.
     faults: Option<f64>,
-    /// Medians of the executions that were traced.
+    /// Medians of the executions that were traced; None without any.
     traced: Option<OfTrace>,
+    /// Why there are none.
     why_not_traced: Option<&'a str>,
-    /// The median time of what surrounds the command, where it was measured.
+    /// The median time of an empty command of the same shell, or of a process that ends at once.
     start_s: Option<f64>,
-    /// Whether that was subtracted.
+    /// Whether that is subtracted from all times.
     is_corrected: bool,
+    /// Timed executions that did not exit with status 0.
     failed: &'a [tollgate_model::versus::Failed],
+    /// Where the page cache was dropped before each execution, what was left of it; else None.
     cold: Option<&'a tollgate_model::versus::Cold>,
+    /// Sentences.
     notes: Vec<&'a str>,
+    /// The time of each execution, in their order.
     times_s: Vec<f64>,
-    /// Counts of instructions and what is counted with them, where the command is counted and not timed.
-    counted: Option<Value>,
+    /// Of a command whose [instructions were counted](exact-commands.md): `instructions`, `user_instructions`, `kernel_instructions`,
+    /// `rep_iterations`, `first_instructions`, `calls`, `faults` and `ticks`; else None.
+    counted: Option<BTreeMap<String, CountRecord>>,
 }
 
 /// Where the real time of the traced executions went.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "TracedExecutions"))]
 struct OfTrace {
+    /// How many.
     executions: usize,
+    /// What traced them.
     backend: Backend,
+    /// Real time.
     real_s: Option<f64>,
     #[serde(flatten)]
-    parts: Map<String, Value>,
+    parts: PartsOfReal,
+    /// The number of system calls.
     calls: Option<f64>,
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Rows<'a> {
+    /// The first command.
     reference: Option<&'a str>,
+    /// One object for each other command.
     rows: Vec<Row<'a>>,
 }
 
 /// A command compared with the first.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "RowOfCommands"))]
 struct Row<'a> {
     #[serde(flatten)]
+    #[cfg_attr(feature = "schema", schemars(with = "columns::schema::FiguresOfCommands"))]
     compared: Record,
+    /// The other command.
     command: &'a str,
+    /// Where it was executed.
     environment: &'a str,
-    /// The same of its other figures, each in its unit.
+    /// The same of user and sys time, memory and page faults, each with its case and in its unit, without the two sides.
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<columns::schema::OtherFigures>"))]
     others: Vec<Record>,
-    split: Option<Value>,
+    /// What `adds_s` consists of, or None.
+    split: Option<SplitRecord>,
+}
+
+/// What the difference of two commands consists of: medians over pairs of traced executions, in seconds.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Split"))]
+pub(crate) struct SplitRecord {
+    /// Other less base, of the timed executions. The differences of `parts` and `rest_of_parts_s` sum to it; so do those of `calls`,
+    /// `outside`, `runqueue` and `unaccounted` with `rest_of_calls_s`.
+    difference_s: f64,
+    /// Pairs of traced executions.
+    pairs: usize,
+    /// What traced the base and the other.
+    backends: [Backend; 2],
+    /// No share is an estimate.
+    exact: bool,
+    /// The real time.
+    traced: LineRecord,
+    /// The parts of it.
+    parts: Vec<SplitPart>,
+    /// What the parts leave.
+    rest_of_parts_s: f64,
+    /// The system calls, those first that differ most.
+    calls: Vec<SplitCall>,
+    /// Time outside of calls.
+    outside: LineRecord,
+    /// Waiting for a processor, in calls and outside.
+    runqueue: LineRecord,
+    /// Before the first event, and after the last.
+    unaccounted: LineRecord,
+    /// What the calls and these leave.
+    rest_of_calls_s: f64,
+}
+
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "SplitLine"))]
+struct LineRecord {
+    /// In the base.
+    base_s: f64,
+    /// In the other.
+    other_s: f64,
+    /// Other less base.
+    difference_s: f64,
+}
+
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct SplitPart {
+    /// `user`, `sys`, `disk`, `runqueue`, `sleep` or `unaccounted`.
+    part: &'static str,
+    #[serde(flatten)]
+    line: LineRecord,
+}
+
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct SplitCall {
+    /// The call.
+    name: String,
+    /// Calls in the base.
+    base_count: u64,
+    /// Calls in the other.
+    other_count: u64,
+    #[serde(flatten)]
+    line: LineRecord,
+}
+
+/// The parts of the real time.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct PartsOfReal {
+    /// Time in user mode.
+    user_s: Option<f64>,
+    /// Time in the kernel.
+    sys_s: Option<f64>,
+    /// Waiting for a disk; null where the backend does not know it, as the next two.
+    disk_s: Option<f64>,
+    /// Ready to run and without a processor.
+    runqueue_s: Option<f64>,
+    /// All slept.
+    sleep_s: Option<f64>,
+    /// Before the first event and after the last.
+    unaccounted_s: Option<f64>,
 }
 
 impl<'s> Document<'s> {
@@ -168,17 +293,23 @@ impl OfTrace {
         let middle =
             |values: Vec<u64>| stats::median(&values.iter().map(|ns| *ns as f64).collect::<Vec<_>>());
         let has_idle = traced.iter().all(|traced| traced.idle.is_some());
-        let parts = accounts.first()?.parts().into_iter().enumerate().map(|(at, (part, _))| {
-            let name = field(part);
-            let is_known = has_idle || !["disk", "runqueue", "sleep"].contains(&name);
-            let median = seconds(middle(accounts.iter().map(|account| account.parts()[at].1).collect()));
-            (format!("{name}_s"), json!(median.filter(|_| is_known)))
-        });
+        let part = |wanted: Part| {
+            let at = accounts.first()?.parts().iter().position(|(part, _)| *part == wanted)?;
+            seconds(middle(accounts.iter().map(|account| account.parts()[at].1).collect()))
+        };
+        let of_idle = |wanted| part(wanted).filter(|_| has_idle);
         Some(Self {
             executions: traced.len(),
             backend: traced.first()?.backend,
             real_s: seconds(middle(accounts.iter().map(|account| account.real).collect())),
-            parts: parts.collect(),
+            parts: PartsOfReal {
+                user_s: part(Part::User),
+                sys_s: part(Part::Sys),
+                disk_s: of_idle(Part::Disk),
+                runqueue_s: of_idle(Part::Runqueue),
+                sleep_s: of_idle(Part::Sleep),
+                unaccounted_s: part(Part::Unaccounted),
+            },
             calls: middle(traced.iter().map(Traced::count).collect()),
         })
     }
@@ -203,45 +334,44 @@ impl<'s> Row<'s> {
             command: cell.command.shown(),
             environment: &cell.member.part.environment,
             others: others.map(|row| Record::of(&of_others, &compared(Some(row)))).collect(),
-            split: Split::of(comparison).as_ref().map(split),
+            split: Split::of(comparison).as_ref().map(SplitRecord::of),
         }
     }
 }
 
-/// What a difference consists of. The differences of the parts and their rest sum to `difference_s`, and so do those of the calls, of what
-/// is beside them and of their rest.
-pub(crate) fn split(split: &Split) -> Value {
-    let line = |line: &Line| {
-        let [base, other, difference] =
+impl SplitRecord {
+    /// What a difference consists of.
+    pub(crate) fn of(split: &Split) -> Self {
+        let part = |(part, line): &(Part, Line)| SplitPart { part: field(*part), line: LineRecord::of(line) };
+        let call = |call: &Call| SplitCall {
+            name: call.name.clone(),
+            base_count: call.counts[0],
+            other_count: call.counts[1],
+            line: LineRecord::of(&call.line),
+        };
+        Self {
+            difference_s: split.timed.difference as f64 / 1e9,
+            pairs: split.pairs,
+            backends: split.backends,
+            exact: split.is_exact,
+            traced: LineRecord::of(&split.traced),
+            parts: split.parts.iter().map(part).collect(),
+            rest_of_parts_s: split.rest_of_parts() as f64 / 1e9,
+            calls: split.calls.iter().map(call).collect(),
+            outside: LineRecord::of(&split.outside),
+            runqueue: LineRecord::of(&split.runqueue),
+            unaccounted: LineRecord::of(&split.unaccounted),
+            rest_of_calls_s: split.rest_of_calls() as f64 / 1e9,
+        }
+    }
+}
+
+impl LineRecord {
+    fn of(line: &Line) -> Self {
+        let [base_s, other_s, difference_s] =
             [line.sides[0], line.sides[1], line.difference].map(|ns| ns as f64 / 1e9);
-        json!({ "base_s": base, "other_s": other, "difference_s": difference })
-    };
-    let with = |name: &str, value: Value, of: &Line| {
-        let mut object = line(of);
-        object[name] = value;
-        object
-    };
-    let parts = split.parts.iter().map(|(part, of)| with("part", json!(field(*part)), of));
-    let calls = split.calls.iter().map(|call| {
-        let mut object = with("name", json!(call.name), &call.line);
-        object["base_count"] = json!(call.counts[0]);
-        object["other_count"] = json!(call.counts[1]);
-        object
-    });
-    json!({
-        "difference_s": split.timed.difference as f64 / 1e9,
-        "pairs": split.pairs,
-        "backends": split.backends,
-        "exact": split.is_exact,
-        "traced": line(&split.traced),
-        "parts": parts.collect::<Vec<Value>>(),
-        "rest_of_parts_s": split.rest_of_parts() as f64 / 1e9,
-        "calls": calls.collect::<Vec<Value>>(),
-        "outside": line(&split.outside),
-        "runqueue": line(&split.runqueue),
-        "unaccounted": line(&split.unaccounted),
-        "rest_of_calls_s": split.rest_of_calls() as f64 / 1e9,
-    })
+        Self { base_s, other_s, difference_s }
+    }
 }
 
 fn seconds(ns: Option<f64>) -> Option<f64> {

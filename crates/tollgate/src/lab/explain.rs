@@ -18,8 +18,9 @@ use crate::out;
 
 /// One part of the explanation.
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "ExplainedPage"))]
 #[serde(untagged)]
-enum Page {
+pub enum Page {
     Experiment(Explained),
     Boot(Boot),
 }

@@ -20,28 +20,45 @@ pub struct Moved<'a> {
 
 /// The output of `--format json`.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "MovedRegions"))]
 pub struct Record<'a> {
+    /// Whether any region that both have is at another address, None of one.
     moved: Option<bool>,
+    /// Of each whether the end of its stack alone shows that it was randomised, or None.
     randomised: Vec<Option<bool>>,
+    /// The processes or saved maps.
     sides: Vec<SideFields<'a>>,
+    /// One object for each.
     regions: Vec<RegionFields<'a>>,
+    /// The names of regions that moved by the same distance.
     groups: Vec<Vec<&'a str>>,
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Maps"))]
 struct SideFields<'a> {
+    /// Its number, or None.
     pid: Option<u32>,
+    /// The file with its maps, or None.
     file: Option<String>,
+    /// Its program, or None.
     program: Option<&'a str>,
+    /// Whether its program is linked to a fixed address, None where that is not known.
     fixed: Option<bool>,
+    /// The mappings without a name.
     unnamed: usize,
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "MovedRegion"))]
 struct RegionFields<'a> {
+    /// `code`, `heap`, `stack` (its end), `library`, `loader`, `kernel`, `vsyscall` or `file`.
     kind: &'static str,
+    /// Its name.
     name: &'a str,
+    /// Of each, hexadecimal, or None.
     addresses: Vec<Option<String>>,
+    /// The distance, or None.
     moved_by: Option<String>,
 }
 

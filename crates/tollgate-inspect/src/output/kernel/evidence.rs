@@ -23,27 +23,39 @@ pub(crate) struct Found<'a> {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Evidence"))]
 #[serde(untagged)]
 pub(crate) enum Value<'a> {
     /// An address or a distance, in hexadecimal; nothing where it is hidden.
     Address(Option<String>),
     Range {
+        /// Its first address.
         start: String,
+        /// Its last one.
         end: String,
     },
     DirectMap {
+        /// Its address.
         base: String,
+        /// Whether it is one of those of a kernel that does not move it.
         is_usual: bool,
     },
     Boot {
+        /// Whether the boot stub chose a random address.
         moved: bool,
+        /// Whether there is a header (`HdrS`): without one the kernel was entered directly, and no stub ran.
         has_header: bool,
     },
     Symbol {
+        /// The symbol.
         name: &'a str,
+        /// Its address at run time.
         now: String,
+        /// Its address at link time.
         linked: String,
+        /// The distance.
         moved_by: String,
+        /// How many symbols were moved as far.
         agree: usize,
     },
     /// `kaslr` or `nokaslr`.

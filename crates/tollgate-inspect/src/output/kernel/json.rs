@@ -9,32 +9,57 @@ use crate::kernel_base::{Conclusion, Evidence, Named};
 
 /// The output of `--format json`.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "KernelAddress"))]
 pub struct Document<'a> {
+    /// `moved`, `not_moved` or `unknown`.
     verdict: &'static str,
+    /// The evidence that decides.
     because: &'a str,
+    /// The offset, hexadecimal, or None.
     offset: Option<String>,
+    /// The address that it was linked to.
     link_address: String,
+    /// Whether that was read or is the usual one.
     link_address_is_read: bool,
+    /// Number of positions that it could choose from.
     slots: u64,
+    /// Sentences.
     remarks: &'a [String],
+    /// The kernel in user space in place of Linux, or None.
     sandbox: Option<&'a str>,
+    /// One object for each piece, the best first.
     evidence: Vec<Record<'a>>,
+    /// One object for each symbol that was named.
     symbols: Vec<Symbol<'a>>,
 }
 
 /// One piece of evidence, with the fields of its kind.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "PieceOfEvidence"))]
 struct Record<'a> {
+    /// `symbol`, `symbols`, `core_offset`, `direct_map`, `boot`, `physical`, `command_line`, `linked`, `options` or `release`.
     name: &'static str,
     #[serde(flatten)]
     text: Status<'a>,
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "status", rename_all = "lowercase")]
 enum Status<'a> {
-    Known { value: Value<'a>, source: &'a str },
-    Unknown { why: &'a Unknown },
+    /// It was read.
+    Known {
+        /// Its value; null where the kernel shows zeros.
+        value: Value<'a>,
+        /// Where it was read.
+        source: &'a str,
+    },
+    /// It is not known.
+    Unknown {
+        /// Why not.
+        #[cfg_attr(feature = "schema", schemars(with = "String"))]
+        why: &'a Unknown,
+    },
 }
 
 impl<'a> Document<'a> {

@@ -137,30 +137,51 @@ fn several(values: Result<Vec<String>, &Unknown>) -> String {
 
 /// A symbol in the output of `--format json`.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "NamedSymbol"))]
 pub struct Symbol<'a> {
+    /// Its name.
     name: &'a str,
+    /// Where it is, once for each symbol of that name; None with the reason in `now_why`.
     now: Option<Vec<Place<'a>>>,
+    /// Why that is not known, or None.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     now_why: Option<&'a Unknown>,
+    /// The addresses that it was linked to; None with the reason in `linked_why`.
     linked: Option<Vec<String>>,
+    /// Why that is not known, or None.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     linked_why: Option<&'a Unknown>,
+    /// How far it lies from where it was linked to, or None.
     moved_by: Option<String>,
+    /// What this kernel calls it, or None.
     renamed: Option<Other<'a>>,
+    /// Names that contain this one.
     similar: &'a [String],
+    /// With `--since` its address in that boot, or None.
     before: Option<String>,
+    /// With `--since` how far it moved; None where the two are of different builds.
     since: Option<String>,
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "PlaceOfSymbol"))]
 struct Place<'a> {
+    /// Its address.
     address: String,
+    /// The module that has it, or None for the kernel itself.
     module: Option<&'a str>,
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "OtherName"))]
 struct Other<'a> {
+    /// The other name.
     name: &'a str,
+    /// The first release that has the newer of both names, such as `5.8`.
     since: &'static str,
+    /// Whether it is this kernel that has the newer one.
     is_newer: bool,
+    /// Where that is.
     addresses: Vec<String>,
 }
 

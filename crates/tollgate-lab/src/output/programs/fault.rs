@@ -13,28 +13,45 @@ use crate::Moment;
 use crate::system::{ADDRESSES, Cause, Fault};
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "FaultOfProgram"))]
 pub(super) struct FaultRecord {
+    /// Its name, or None.
     exception: Option<String>,
+    /// Its vector, or None.
     vector: Option<u8>,
+    /// Its error code, or None.
     error: Option<u32>,
+    /// The address of a page fault, or None.
     cr2: Option<String>,
+    /// CS as it was saved.
     cs: String,
+    /// RIP as it was saved: of a trap it is behind `instruction`.
     rip: String,
+    /// RSP as it was saved.
     rsp: String,
+    /// RFLAGS as it was saved.
     rflags: String,
+    /// The others.
     registers: Vec<RegisterRecord>,
+    /// The bytes of the instruction.
     bytes: String,
+    /// The instruction.
     instruction: String,
+    /// What the fault means, in sentences.
     why: String,
     /// The address by which the text names the fault: that of the instruction, or RIP where that is not known.
     #[serde(skip)]
     at: String,
+    /// As in [`decode`](#decode), or None.
     walk: Option<Walked>,
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "SavedRegister"))]
 struct RegisterRecord {
+    /// Its name.
     name: &'static str,
+    /// Its value.
     value: String,
 }
 

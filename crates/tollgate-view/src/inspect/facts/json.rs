@@ -11,21 +11,31 @@ use super::group::{Group, NOW, WHEN};
 
 /// The output of `--format json`.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "InspectedFacts"))]
 pub struct Document<'a> {
+    /// The program that read them.
     tool: Tool,
+    /// The captured tree, or None.
     from: Option<&'a Path>,
+    /// The innermost known layer.
     environment: Environment,
+    /// By name. `--only` and `--affects` leave other facts out.
     facts: BTreeMap<&'a str, Record<'a>>,
+    /// The same for volatile facts, such as `load`.
     moments: BTreeMap<&'a str, Record<'a>>,
 }
 
 /// A fact as runs keep it, with its effect.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "InspectedFact"))]
 struct Record<'a> {
     #[serde(flatten)]
     fact: &'a Fact,
+    /// Its subject.
     subject: &'a str,
+    /// A sentence about it, or None.
     about: Option<&'static str>,
+    /// The boundaries that it affects and how, or None.
     affects: Option<String>,
 }
 

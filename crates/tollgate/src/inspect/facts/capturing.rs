@@ -20,11 +20,17 @@ container=, no command line of a process. Read proc/cmdline and proc/self/mounti
 parameter or a mount may hold a secret.";
 
 #[derive(Serialize)]
-struct Document<'a> {
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "CapturedTree"))]
+pub struct Document<'a> {
+    /// Where it was written.
     directory: &'a Path,
+    /// Copied files.
     files: usize,
+    /// Their bytes.
     bytes: u64,
+    /// Calls whose answers were kept.
     calls: usize,
+    /// Paths that could not be read.
     failed: usize,
 }
 
