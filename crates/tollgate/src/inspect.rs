@@ -6,6 +6,9 @@ mod facts;
 mod kernel;
 mod machine;
 
+#[cfg(test)]
+pub use facts::CapturedTree;
+
 use crate::args::{InspectArgs, Question};
 use crate::failure::Failure;
 

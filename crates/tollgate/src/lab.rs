@@ -6,6 +6,9 @@ mod kept;
 mod locks;
 mod programs;
 
+#[cfg(test)]
+pub use explain::Page;
+
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;

@@ -31,6 +31,8 @@ mod run;
 mod runs;
 mod say;
 mod schedules;
+#[cfg(test)]
+mod schemas;
 mod show;
 mod size;
 mod storage;

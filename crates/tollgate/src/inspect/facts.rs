@@ -4,6 +4,9 @@
 mod capturing;
 mod chosen;
 
+#[cfg(test)]
+pub use capturing::Document as CapturedTree;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 

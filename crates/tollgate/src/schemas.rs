@@ -1,0 +1,242 @@
+//! docs/json.md and docs/schema: what the types of documents say of themselves. Tests compare both with the types;
+//! `UPDATE=1 cargo test -p tollgate schemas` writes them.
+
+mod page;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use schemars::JsonSchema;
+use schemars::generate::{SchemaGenerator, SchemaSettings};
+use serde_json::{Map, Value, json};
+use tollgate_view::{benchmarks, compare, doctor, ram, session, show, versus};
+
+/// A document of a verb.
+struct Described {
+    /// Of its file in docs/schema, without the end.
+    name: &'static str,
+    schema: Value,
+}
+
+/// A document, which is of this type.
+fn of<T: JsonSchema>(name: &'static str) -> Described {
+    // As documents are written: what is null is there.
+    let generator = SchemaGenerator::new(SchemaSettings::draft2020_12().for_serialize());
+    let mut schema = generator.into_root_schema_for::<T>();
+    let types = schema.get("$defs").cloned().unwrap_or_default();
+    merge(schema.ensure_object(), &types);
+    tidy(schema.ensure_object());
+    Described { name, schema: schema.to_value() }
+}
+
+/// Puts the fields of a type beside the tag that an enumeration gives it: where a type admits no further field, a reference and a tag
+/// exclude each other.
+fn merge(schema: &mut Map<String, Value>, types: &Value) {
+    let referred = schema.get("$ref").and_then(Value::as_str).and_then(|path| path.strip_prefix("#/$defs/"));
+    if let Some(of_type) = referred.map(|name| types[name].clone())
+        && let Some(Value::Object(own)) = schema.get_mut("properties")
+    {
+        own.extend(of_type["properties"].as_object().cloned().unwrap_or_default());
+        if let Some(Value::Array(required)) = schema.get_mut("required") {
+            required.extend(of_type["required"].as_array().cloned().unwrap_or_default());
+        }
+        schema.remove("$ref");
+    }
+    for inner in schema.values_mut() {
+        match inner {
+            Value::Object(one) => merge(one, types),
+            Value::Array(all) => {
+                all.iter_mut().filter_map(Value::as_object_mut).for_each(|one| merge(one, types))
+            }
+            _ => {}
+        }
+    }
+}
+
+fn never_null(field: &mut Map<String, Value>) {
+    if let Some(Value::Array(types)) = field.get_mut("type") {
+        types.retain(|one| one != "null");
+        if let [one] = types.as_slice() {
+            let one = one.clone();
+            field.insert("type".to_owned(), one);
+        }
+    }
+    if let Some(Value::Array(kinds)) = field.get_mut("anyOf") {
+        kinds.retain(|one| one["type"] != "null");
+        if let [Value::Object(one)] = kinds.as_slice() {
+            let one = one.clone();
+            field.remove("anyOf");
+            field.extend(one);
+        }
+    }
+}
+
+/// JSON in lines of some length, so that changes are seen in them.
+fn written(value: &Value, indent: usize) -> String {
+    const LENGTH: usize = 120;
+    let line = value.to_string();
+    let (inner, outer) = (" ".repeat(indent + 2), " ".repeat(indent));
+    let is_leaf = |value: &Value| value.as_object().is_none_or(|fields| !fields.contains_key("properties"));
+    let lines: Vec<String> = match value {
+        _ if line.len() + indent < LENGTH && is_leaf(value) => return line,
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(name, field)| format!("{inner}{}: {}", json!(name), written(field, indent + 2)))
+            .collect(),
+        Value::Array(all) => all.iter().map(|one| format!("{inner}{}", written(one, indent + 2))).collect(),
+        _ => return line,
+    };
+    let [open, close] = if value.is_array() { ["[", "]"] } else { ["{", "}"] };
+    format!("{open}\n{}\n{outer}{close}", lines.join(",\n"))
+}
+
+/// Every document that a verb prints or keeps.
+fn all() -> Vec<Described> {
+    vec![
+        of::<tollgate_model::Run>("run-document"),
+        of::<show::json::Document>("show"),
+        of::<session::json::Document>("session"),
+        of::<compare::json::Document>("compare"),
+        of::<benchmarks::List>("list"),
+        of::<versus::json::Document>("versus"),
+        of::<crate::runs::Runs>("runs"),
+        of::<tollgate_schedules::output::Document>("schedules"),
+        of::<tollgate_view::inspect::facts::Document>("inspect"),
+        of::<crate::inspect::CapturedTree>("inspect-capture"),
+        of::<tollgate_inspect::output::aslr::Document>("inspect-aslr"),
+        of::<tollgate_inspect::output::aslr::Record>("inspect-aslr-processes"),
+        of::<tollgate_inspect::output::kernel::Document>("inspect-kernel"),
+        of::<tollgate_kconfig::output::Document>("inspect-config"),
+        of::<tollgate_dump::output::Record>("decode-item"),
+        of::<tollgate_dump::output::DecodedBytes>("decode-bytes"),
+        of::<tollgate_dump::output::Document>("decode-text"),
+        of::<tollgate_dump::output::LiveTables>("decode-live"),
+        of::<tollgate_lab::output::Document>("lab"),
+        of::<Vec<crate::lab::Page>>("lab-explain"),
+        of::<tollgate_lab::output::Programs>("lab-program"),
+        of::<tollgate_lab::output::Locks>("lab-locks"),
+        of::<tollgate_lab::output::Orders>("lab-prove"),
+        of::<crate::trace::Document>("trace"),
+        of::<crate::trace::Part>("trace-interval"),
+        of::<tollgate_view::trace::calibration::Record>("trace-calibrate"),
+        of::<ram::Records>("ram"),
+        of::<tollgate_store::fleet::Listed>("store-list"),
+        of::<tollgate_store::fleet::Checked>("store-check"),
+        of::<tollgate_store::fleet::Pruned>("store-prune"),
+        of::<doctor::Diagnosis>("doctor"),
+        of::<tollgate_claims::Document>("claims"),
+        of::<crate::environments::Environments>("environments"),
+    ]
+}
+
+/// Leaves out what is about Rust, makes sentences of descriptions, and admits no field that is not declared.
+fn tidy(schema: &mut Map<String, Value>) {
+    schema.remove("format");
+    schema.remove("default");
+    if let Some(Value::String(text)) = schema.get_mut("description") {
+        *text = page::sentence(text);
+    }
+    let required = schema.get("required").cloned().unwrap_or(json!([]));
+    for (name, field) in schema.get_mut("properties").and_then(Value::as_object_mut).into_iter().flatten() {
+        let is_required = required.as_array().is_some_and(|all| all.iter().any(|one| one == name));
+        let Some(field) = field.as_object_mut() else { continue };
+        // What is left out where it is None is never null, but where a type says so.
+        if field.remove("nullable").is_none() && !is_required {
+            never_null(field);
+        }
+    }
+    let is_joined = ["oneOf", "anyOf", "allOf"].iter().any(|joint| schema.contains_key(*joint));
+    if schema.contains_key("properties") && !schema.contains_key("additionalProperties") {
+        let closed = if is_joined { "unevaluatedProperties" } else { "additionalProperties" };
+        schema.insert(closed.to_owned(), json!(false));
+    }
+    let is_branched = is_joined && schema.contains_key("properties");
+    for (key, inner) in schema.iter_mut() {
+        match (key.as_str(), inner) {
+            ("properties" | "$defs", Value::Object(all)) => {
+                all.values_mut().filter_map(Value::as_object_mut).for_each(tidy);
+            }
+            ("items" | "additionalProperties", Value::Object(one)) => tidy(one),
+            ("oneOf" | "anyOf" | "allOf" | "prefixItems", Value::Array(all)) => {
+                for one in all.iter_mut().filter_map(Value::as_object_mut) {
+                    tidy(one);
+                    if is_branched {
+                        one.remove("additionalProperties");
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn docs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs")
+}
+
+/// Fails where a file is not as it should be, or writes it where that is asked for.
+fn expect(file: &Path, content: &str) {
+    if std::env::var_os("UPDATE").is_some() {
+        fs::write(file, content).expect("written");
+    }
+    let found = fs::read_to_string(file).unwrap_or_default();
+    let line = found.lines().zip(content.lines()).position(|(found, content)| found != content);
+    let line = line.unwrap_or_else(|| found.lines().count().min(content.lines().count())) + 1;
+    assert!(
+        found == content,
+        "{}, line {line}, is not what the types say: `UPDATE=1 cargo test -p tollgate schemas` writes it",
+        file.display()
+    );
+}
+
+#[test]
+fn every_document_has_the_schema_of_its_type() {
+    let documents = all();
+    for Described { name, schema } in &documents {
+        expect(&docs().join(format!("schema/{name}.json")), &(written(schema, 0) + "\n"));
+    }
+    let files = fs::read_dir(docs().join("schema")).expect("a directory").flatten();
+    let files = files.filter_map(|file| file.file_name().into_string().ok());
+    let is_made = |file: &String| documents.iter().any(|document| *file == format!("{}.json", document.name));
+    assert_eq!(files.filter(|file| !is_made(file)).collect::<Vec<_>>(), [""; 0], "of no document");
+}
+
+#[test]
+fn names_of_types_are_of_one_type_each() {
+    for Described { name, schema } in all() {
+        let names = schema["$defs"].as_object().into_iter().flat_map(Map::keys);
+        let numbered: Vec<&String> =
+            names.filter(|name| name.ends_with(|end: char| end.is_ascii_digit())).collect();
+        assert_eq!(numbered, [""; 0], "in {name}: two types have this name; schemars(rename) gives another");
+    }
+}
+
+#[test]
+fn the_page_has_every_field() {
+    let file = docs().join("json.md");
+    let page = fs::read_to_string(&file).expect("a page");
+    let documents = all();
+    for Described { name, .. } in &documents {
+        assert!(page.contains(&format!("{}{name} ", page::BEGIN)), "{name} has no place on the page");
+    }
+    expect(&file, &page::filled(&page, &documents));
+}
+
+#[test]
+fn a_field_that_is_added_or_undescribed_is_found() {
+    #[derive(serde::Serialize, JsonSchema)]
+    struct Small {
+        /// The first.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        first: Option<u8>,
+        second: f64,
+    }
+    let small = of::<Small>("small");
+    assert_eq!(small.schema["additionalProperties"], json!(false));
+    assert_eq!(small.schema["required"], json!(["second"]));
+    let filled = std::panic::catch_unwind(|| {
+        page::filled("# A\n<!-- fields: small Small -->\n<!-- end -->\n", &[of::<Small>("small")])
+    });
+    let said = filled.expect_err("no sentence for it").downcast::<String>().expect("a text");
+    assert!(said.contains("second"), "{said}");
+}
