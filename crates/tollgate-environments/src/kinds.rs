@@ -114,6 +114,11 @@ pub(crate) trait Kind: fmt::Debug + Send + Sync + 'static {
     fn on_ram(&self, _file_system: &str) -> Option<Spec> {
         None
     }
+
+    /// The same with this kernel; None where it has no kernel of its own, or its name has one.
+    fn with_kernel(&self, _file: &Path) -> Option<Spec> {
+        None
+    }
 }
 
 /// What is known of a kind.

@@ -55,5 +55,5 @@ pub use knob::KnobSetting;
 pub use lent::{Account, Lent, TakenBack};
 pub use pairs::{Changes, SpecError};
 pub use ram::{Contents, Driver, Memory, RamDisk, clean, left};
-pub use vm::{inside, serve_if_init};
+pub use vm::{Kernels, inside, serve_if_init};
 pub use wanted::{Wanted, What};

@@ -60,6 +60,7 @@ use devices::Devices;
 pub use init::serve_if_init;
 use initramfs::Initramfs;
 use kernel::Kernel;
+pub use kernel::Kernels;
 use modules::Modules;
 use monitor::{GuestLog, Monitor, Monitored};
 use qemu::{Channel, Machine, Messages, Qemu};

@@ -86,7 +86,14 @@ pub fn adds(row: &Row) -> Option<String> {
 
 /// The same in percent of the base: `-10.5 %`. None of equal counts, and where the base is zero.
 pub fn change(row: &Row) -> Option<String> {
-    let ratio = row.ratio().filter(|ratio| *ratio != 1.0)?;
+    percent(row.ratio()?)
+}
+
+/// A ratio in percent: `-10.5 %`. None of one.
+pub fn percent(ratio: f64) -> Option<String> {
+    if ratio == 1.0 {
+        return None;
+    }
     let percent = (ratio - 1.0) * 100.0;
     let sign = if percent < 0.0 { "-" } else { "+" };
     let digits = if percent.abs() < 9.95 { 2 } else { 3 };

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod advice;
+mod atlas;
 pub mod benchmarks;
 pub mod burdens;
 pub mod causes;

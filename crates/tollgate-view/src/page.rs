@@ -10,6 +10,7 @@ mod bars;
 mod curves;
 mod heat;
 mod levels;
+mod lines;
 mod picture;
 mod policy;
 mod rows;
@@ -23,6 +24,7 @@ pub(crate) use bars::{Bar, Bars, Fill, Part};
 pub(crate) use curves::{Curve, Curves, Plateau, Point};
 pub(crate) use heat::{Cell as HeatCell, Heat};
 pub(crate) use levels::{Levels, Seen};
+pub(crate) use lines::{Line, Lines};
 pub(crate) use picture::picture;
 pub(crate) use rows::{Mark, Row, Rows};
 pub(crate) use tollgate_output::html::Table;
@@ -43,7 +45,7 @@ pub struct Page {
     pub(crate) expensive: Vec<Expensive>,
     /// Of several: the numbers of verdicts, a sentence each.
     pub(crate) counts: Vec<Text>,
-    /// Of several: all ratios around 1, those with a verdict first.
+    /// Of several: all ratios around 1, those with a verdict first; of kernels their counts.
     pub(crate) ratios: Option<Figure>,
     /// Of several: the largest differences, a sentence each.
     pub(crate) differences: Vec<Text>,
@@ -163,6 +165,7 @@ pub(crate) enum Drawing {
     Heat(Heat),
     Bars(Bars),
     Levels(Levels),
+    Lines(Lines),
 }
 
 /// The results of a suite, each with its evidence.
@@ -308,6 +311,7 @@ impl FigureView<'_> {
             Drawing::Heat(heat) => heat.draw(&id, title),
             Drawing::Bars(bars) => bars.draw(&id, title),
             Drawing::Levels(levels) => levels.draw(&id, title),
+            Drawing::Lines(lines) => lines.draw(title),
         }
     }
 

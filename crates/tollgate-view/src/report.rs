@@ -7,6 +7,7 @@ mod differences;
 mod dots;
 mod environment;
 mod ipc;
+mod kernels;
 mod known;
 mod levels;
 mod locks;
@@ -41,6 +42,12 @@ pub type About = fn(&str) -> Option<&'static str>;
 pub fn page_of(runs: &[Run], other: About, spread: &Spread) -> Page {
     let subjects = Subject::all(runs);
     let comparisons = differences::all(&subjects, spread);
+    let kernels = kernels::of(&subjects);
+    // The table of the kernels has what each of them changes.
+    let turns = match kernels {
+        Some(_) => Vec::new(),
+        None => turns::tables(&subjects, &comparisons),
+    };
     let mut facts = known::of(&subjects, &comparisons);
     Page {
         title: title(&subjects),
@@ -51,10 +58,10 @@ pub fn page_of(runs: &[Run], other: About, spread: &Spread) -> Page {
             _ => Vec::new(),
         },
         counts: differences::counts(&subjects, &comparisons),
-        ratios: ratios::of(&subjects, &comparisons),
+        ratios: kernels.or_else(|| ratios::of(&subjects, &comparisons)),
         differences: differences::sentences(&subjects, &comparisons),
         differing: [
-            turns::tables(&subjects, &comparisons),
+            turns,
             split::tables(&subjects, &comparisons),
             differences::facts(&subjects, &comparisons),
         ]

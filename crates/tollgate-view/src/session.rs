@@ -1,5 +1,6 @@
 //! A session as it is shown: several environments that were measured in alternation, the others compared with the first.
 
+mod atlas;
 mod beside;
 pub(crate) mod builds;
 mod causes;

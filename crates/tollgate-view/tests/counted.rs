@@ -96,6 +96,88 @@ fn count(run: &mut Run) {
     }
 }
 
+/// Guests of these kernels: each but the first has so many instructions more in a system call than the first.
+fn kernels(all: &[(&'static str, f64)]) -> Vec<Run> {
+    let side = |(release, _): &(&'static str, f64)| {
+        let mut side = guest(release);
+        side.facts.push(("kernel.release", Fact::known(*release, "uname(2)")));
+        side
+    };
+    let sides: Vec<Side> = all.iter().map(side).collect();
+    let mut runs = runs(&sides, &COUNTS);
+    for (run, (_, more)) in runs.iter_mut().zip(all) {
+        run.session.iter_mut().for_each(|part| part.place = 0);
+        count(run);
+        for measurement in &mut run.measurements {
+            let Outcome::Measured(measured) = &mut measurement.outcome else { continue };
+            let adds = match measurement.case.benchmark.as_str() {
+                "entry/syscall" => *more,
+                "entry/int80" => more / 2.0,
+                // Too little of so many.
+                "traps/minor-fault" => more / 4.0,
+                _ => 0.0,
+            };
+            measured.samples.iter_mut().for_each(|sample| *sample += adds);
+        }
+    }
+    for (place, run) in (0..).zip(&mut runs) {
+        run.session.iter_mut().for_each(|part| part.place = place);
+    }
+    // The last one has no such call.
+    if let Some(last) = runs.last_mut() {
+        last.measurements.retain(|measurement| measurement.case.benchmark != "entry/io-uring-nop");
+    }
+    runs
+}
+
+#[test]
+fn kernels_stand_side_by_side_and_each_is_compared_with_the_one_before() {
+    let runs = kernels(&[
+        ("6.1.0-47-cloud-amd64", 0.0),
+        ("6.1.0-48-cloud-amd64", 12.0),
+        ("6.12.100+deb12-cloud-amd64", 4.0),
+    ]);
+    let session = Session::of(&runs).expect("a session");
+    let text = plain(&session::text(&session, false, 80));
+    assert!(text.lines().count() <= 40, "{text}");
+    assert_untimed(&text);
+    insta::assert_snapshot!("the_screen_of_three_kernels", text);
+    insta::assert_snapshot!("all_cases_of_three_kernels", plain(&session::text(&session, true, 80)));
+    let page = page_of(&runs, |_| None, &Spread::default()).render().expect("a page");
+    for part in [
+        "<h3>Instructions by kernel</h3>",
+        "<li class=\"vs\"><span>entry/syscall</span>",
+        "<path d=\"M0 16H667V2H1333V11.3H2000\"/>",
+        "<b>209 → 213</b>",
+        "<tr><th>entry/syscall<td>209<td>221 +<td>213 -",
+        "<tr><th>traps/minor-fault<td>3,611<td>3,614 =<td>3,612 =",
+        "<tr><th>entry/io-uring-nop{batch=64}<td>409.25<td>409.25 =<td>–",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+    // One of them that is called otherwise is an environment as others are.
+    let mut runs = runs;
+    runs[1].session.as_mut().expect("a session").environment = "other".to_owned();
+    let session = Session::of(&runs).expect("a session");
+    assert!(session::text(&session, false, 80).contains("compared with 6.1.0-47-cloud-amd64"));
+}
+
+#[test]
+fn many_kernels_have_a_sign_each() {
+    const MANY: [&str; 17] = [
+        "6.1.0-1", "6.1.0-2", "6.1.0-3", "6.1.0-4", "6.1.0-5", "6.1.0-6", "6.1.0-7", "6.1.0-8", "6.1.0-9",
+        "6.1.0-10", "6.1.0-11", "6.1.0-12", "6.1.0-13", "6.1.0-14", "6.1.0-15", "6.1.0-16", "6.1.0-17",
+    ];
+    let runs = kernels(&MANY.map(|name| (name, if name > "6.1.0-4" { 12.0 } else { 0.0 })));
+    let session = Session::of(&runs).expect("a session");
+    let text = plain(&session::text(&session, false, 80));
+    assert!(text.lines().count() <= 40, "{text}");
+    insta::assert_snapshot!("the_screen_of_many_kernels", text);
+    let all = plain(&session::text(&session, true, 80));
+    // Each kernel has its column in one of the blocks.
+    assert_eq!(all.lines().filter(|line| line.starts_with("entry/int80 ")).count(), 5, "{all}");
+}
+
 fn counted_runs() -> Vec<Run> {
     let mut runs = runs(&[mitigated(), unmitigated()], &COUNTS);
     runs.iter_mut().for_each(count);

@@ -249,6 +249,55 @@ fn what_cannot_be_counted_is_refused_before_a_guest_is_started() {
 }
 
 #[test]
+fn a_directory_without_kernels_is_refused_before_a_guest_is_started() {
+    let home = Home::new();
+    let refused = |words: &[&str]| {
+        let output = home.tollgate([&["run", "entry/call", "--quiet"], words].concat());
+        let output = { output }.assert().failure().get_output().clone();
+        String::from_utf8(output.stderr).expect("text")
+    };
+    let said = refused(&["--in", "vm:exact", "--kernels", "/no/such/directory"]);
+    assert!(said.contains("--kernels /no/such/directory: No such file"), "{said}");
+    let said = refused(&["--in", "vm:exact", "--kernels", "."]);
+    assert!(said.contains("no kernel is there"), "{said}");
+    std::fs::create_dir(home.path().join("boot")).expect("a directory");
+    std::fs::write(home.path().join("boot/vmlinuz-6.1.0-9-arm64"), "MZ").expect("a file");
+    let said = refused(&["--in", "vm:exact", "--kernels", "."]);
+    assert!(said.contains("vmlinuz-6.1.0-9-arm64: it is no kernel for x86"), "{said}");
+    let said = refused(&["--in", "host", "--in", "vm:exact", "--kernels", "."]);
+    assert!(said.contains("give one environment of the kind vm"), "{said}");
+}
+
+#[test]
+#[ignore = "slow: .ci/run runs it"]
+fn each_kernel_of_a_directory_is_a_column_in_the_order_of_releases() {
+    let home = Home::new();
+    let Some(kernels) = std::env::var("TOLLGATE_KERNELS").ok().filter(|_| home.no_guest().is_none()) else {
+        return println!("skipped: no kernels, or no guest");
+    };
+    let words = ["run", "entry/call", "entry/syscall-getpid", "--in", "vm:exact", "--kernels", &kernels];
+    let text = home.output([&words[..], &["--quiet"]].concat());
+    let line = |begins: &str| {
+        let line = text.lines().find(|line| line.starts_with(begins));
+        line.unwrap_or_else(|| panic!("{begins}: {text}")).split_whitespace().collect::<Vec<_>>()
+    };
+    let (generic, clouds) = (line("A  ")[1], line("B  ")[1]);
+    assert!(clouds.contains("-cloud-") && !generic.contains("cloud"), "{text}");
+    // The two are built with other options.
+    assert!(matches!(line("entry/syscall-getpid")[..], [_, _, _, "+" | "-"]), "{text}");
+    assert!(text.contains("1 case the same in all kernels."), "{text}");
+    let csv = home.output(["export", "last", "--format", "csv", "--out", "-"]);
+    assert!(csv.contains(&format!(",{generic},")) && csv.contains(&format!(",{clouds},")), "{csv}");
+    let page = home.path().join("page.html");
+    home.output(["report", "last", "--out", page.to_str().expect("a path")]);
+    let page = std::fs::read_to_string(page).expect("a page");
+    assert!(
+        page.contains("Instructions by kernel") && page.contains("<tr><th>entry/call<td>2<td>2 ="),
+        "no table"
+    );
+}
+
+#[test]
 #[ignore = "slow: .ci/run runs it"]
 fn what_is_of_caches_and_storage_is_not_counted_and_says_so() {
     let home = Home::new();

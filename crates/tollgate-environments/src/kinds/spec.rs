@@ -54,6 +54,11 @@ impl Spec {
     pub fn on_ram(&self, file_system: &str) -> Option<Self> {
         self.kind.on_ram(file_system)
     }
+
+    /// The same with this kernel; None where its kind has no kernel of its own, or its name has one.
+    pub fn with_kernel(&self, file: &Path) -> Option<Self> {
+        self.kind.with_kernel(file)
+    }
 }
 
 /// As it was given, but that the keys of a container and of a guest stand in their order. It is read back as the same.

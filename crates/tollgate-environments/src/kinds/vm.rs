@@ -1,5 +1,7 @@
 //! `vm[:kernel=FILE][,append=TEXT]…`: a guest with a Linux of its own.
 
+use std::path::Path;
+
 use super::trial::{Candidate, until};
 use super::{Description, Kind, Spec, Stop};
 use crate::error::{EnvironmentError, unusable};
@@ -57,5 +59,10 @@ impl Kind for Vm {
         let mut vm = self.clone();
         vm.on.get_or_insert_with(|| file_system.to_owned());
         Some(Spec::of(vm))
+    }
+
+    fn with_kernel(&self, file: &Path) -> Option<Spec> {
+        let kernel = Some(file.to_owned());
+        self.kernel.is_none().then(|| Spec::of(Self { kernel, ..self.clone() }))
     }
 }

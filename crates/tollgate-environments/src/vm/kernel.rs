@@ -1,5 +1,6 @@
 //! The kernel that a guest boots.
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -70,6 +71,12 @@ impl Kernel {
         Ok(Self { file, release, root })
     }
 
+    /// The older release first; of one version the kernel for clouds last.
+    fn by_age(one: &Self, other: &Self) -> Ordering {
+        let of = |kernel: &Self| (version(&kernel.release), kernel.file.clone());
+        of(one).cmp(&of(other))
+    }
+
     /// The directory of its modules.
     pub fn modules(&self) -> Option<PathBuf> {
         modules_below(&self.root, &self.release)
@@ -110,21 +117,55 @@ pub(super) fn directory() -> Option<PathBuf> {
         .or_else(|| set("HOME").map(|home| home.join(".local/share").join(USUAL)))
 }
 
-/// The newest kernel in a directory, in `boot/` of it, or one level below: packages are unpacked into one place or each into its own.
+/// The kernels of a directory of unpacked packages.
+#[derive(Debug, Default)]
+pub struct Kernels {
+    /// Their releases and files, the oldest release first. The generic kernel of a version stands before the one for clouds.
+    pub found: Vec<(String, PathBuf)>,
+    /// What has the name of a kernel and can be no guest's, each as a sentence.
+    pub left_out: Vec<String>,
+}
+
+impl Kernels {
+    /// Those in a directory, in `boot/` of it, or one level below.
+    ///
+    /// # Errors
+    /// A sentence: the directory cannot be read.
+    pub fn below(directory: &Path) -> Result<Self, String> {
+        fs::read_dir(directory).map_err(plainly)?;
+        let (mut found, mut left_out) = (Vec::new(), Vec::new());
+        for file in files(directory) {
+            match Kernel::of(&file) {
+                Ok(kernel) if kernel.modules().is_some() => found.push(kernel),
+                Ok(Kernel { release, .. }) => left_out.push(format!(
+                    "{}: no lib/modules/{release} beside it; unpack the whole package",
+                    file.display()
+                )),
+                Err(why) => left_out.push(format!("{}: {why}", file.display())),
+            }
+        }
+        found.sort_by(Kernel::by_age);
+        left_out.sort_unstable();
+        Ok(Self { found: found.into_iter().map(|kernel| (kernel.release, kernel.file)).collect(), left_out })
+    }
+}
+
+/// The newest kernel in a directory, in `boot/` of it, or one level below.
 fn newest(directory: &Path) -> Option<Kernel> {
+    files(directory).filter_map(|file| Kernel::of(&file).ok()).max_by(Kernel::by_age)
+}
+
+/// What has the name of a kernel: packages are unpacked into one place or each into its own.
+fn files(directory: &Path) -> impl Iterator<Item = PathBuf> {
     let mut places = vec![directory.to_owned(), directory.join("boot")];
     let inner = fs::read_dir(directory).into_iter().flatten().flatten().take(MOST_DIRECTORIES);
     places.extend(inner.map(|entry| entry.path().join("boot")));
-    let files = places.iter().flat_map(|place| fs::read_dir(place).into_iter().flatten().flatten());
+    let files = places.into_iter().flat_map(|place| fs::read_dir(place).into_iter().flatten().flatten());
     let is_kernel = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         name.starts_with("vmlinuz") || name.starts_with("bzImage")
     };
-    let kernels = files.take(MOST_DIRECTORIES).map(|entry| entry.path()).filter(is_kernel);
-    let known = kernels.filter_map(|path| Kernel::of(&path).ok());
-    known.max_by(|one, other| {
-        version(&one.release).cmp(&version(&other.release)).then_with(|| one.file.cmp(&other.file))
-    })
+    files.take(MOST_DIRECTORIES).map(|entry| entry.path()).filter(is_kernel)
 }
 
 /// The numbers of a release, and whether it is made for clouds: of two of a version that one is smaller, and starts sooner.
@@ -144,8 +185,25 @@ fn release(file: &Path) -> Result<String, String> {
     })?;
     let mut bytes = Vec::new();
     opened.take(MOST_HEAD).read_to_end(&mut bytes).map_err(plainly)?;
+    if is_for_others(&bytes) {
+        return Err("it is a kernel for another architecture than x86-64".to_owned());
+    }
     let found = if bytes.starts_with(b"\x7fELF") { of_vmlinux(&bytes) } else { of_bzimage(&bytes) };
     found.ok_or_else(|| "it is no kernel for x86; a bzImage or a vmlinux would be right".to_owned())
+}
+
+/// Whether it is a vmlinux whose machine is not x86-64 (`e_machine`, elf(5)), or a bzImage without a 64-bit entry (XLF_KERNEL_64 of
+/// `xloadflags` at 236h, since protocol 2.12 at 206h).
+fn is_for_others(bytes: &[u8]) -> bool {
+    const X86_64: u16 = 62;
+    const KERNEL_64: u16 = 1;
+    let word = |at: usize| bytes.get(at..at + 2).map(|word| u16::from_le_bytes([word[0], word[1]]));
+    if bytes.starts_with(b"\x7fELF") {
+        return word(18).is_some_and(|machine| machine != X86_64);
+    }
+    bytes.get(0x202..0x206) == Some(b"HdrS")
+        && word(0x206) >= Some(0x20c)
+        && word(0x236).is_some_and(|flags| flags & KERNEL_64 == 0)
 }
 
 /// The release that stands in the setup header (Documentation/arch/x86/boot.rst: magic at 202h, `kernel_version` at 20Eh, less 200h).
@@ -219,6 +277,34 @@ mod tests {
         let found = newest(directory.path()).unwrap();
         assert_eq!(found.release, "6.1.0-10-cloud-amd64");
         assert!(newest(&directory.path().join("none")).is_none());
+    }
+
+    #[test]
+    fn kernels_with_modules_are_found_by_release_and_others_are_said() {
+        let directory = tempfile::tempdir().unwrap();
+        let unpack = |package: &str, bytes: Vec<u8>, release: &str| {
+            let root = directory.path().join(package);
+            fs::create_dir_all(root.join("boot")).unwrap();
+            fs::create_dir_all(root.join("lib/modules/6.1.0-9-cloud-amd64/kernel")).unwrap();
+            fs::create_dir_all(root.join("lib/modules/6.1.0-10-cloud-amd64/kernel")).unwrap();
+            fs::write(root.join("boot").join(format!("vmlinuz-{release}")), bytes).unwrap();
+        };
+        unpack("a", bzimage("6.1.0-10-cloud-amd64"), "6.1.0-10-cloud-amd64");
+        unpack("b", bzimage("6.1.0-9-cloud-amd64"), "6.1.0-9-cloud-amd64");
+        unpack("c", bzimage("6.12.1"), "6.12.1");
+        unpack("d", b"MZ and no header".to_vec(), "arm64");
+        let mut small = bzimage("6.1.0-9-686");
+        small[0x206..0x208].copy_from_slice(&0x20f_u16.to_le_bytes());
+        unpack("e", small, "6.1.0-9-686");
+        let Kernels { found, left_out } = Kernels::below(directory.path()).unwrap();
+        let releases: Vec<&str> = found.iter().map(|(release, _)| release.as_str()).collect();
+        assert_eq!(releases, ["6.1.0-9-cloud-amd64", "6.1.0-10-cloud-amd64"]);
+        assert_eq!(found[0].1, directory.path().join("b/boot/vmlinuz-6.1.0-9-cloud-amd64"));
+        let said = left_out.join("\n");
+        for part in ["no lib/modules/6.12.1 beside it", "is no kernel for x86", "another architecture"] {
+            assert!(said.contains(part), "{part} in {said}");
+        }
+        assert!(Kernels::below(&directory.path().join("none")).is_err());
     }
 
     #[test]

@@ -12,7 +12,8 @@ use unicode_width::UnicodeWidthStr;
 
 use super::beside::Beside;
 use super::causes::Causes;
-use super::{Member, Session, builds, environments, rows, starts};
+use super::{Member, Session, atlas, builds, environments, rows, starts};
+use crate::atlas::Atlas;
 use crate::comparison::{self, Comparison};
 use crate::screen::headlines;
 
@@ -31,6 +32,12 @@ const LONGEST_NAME: usize = 26;
 /// The screen, for a terminal of this width. With `all` every row and every fact.
 pub fn text(session: &Session, all: bool, width: usize) -> String {
     let width = if all { width } else { width.min(COLUMNS) };
+    let summaries: Vec<_> = session.members.iter().map(|member| &member.summary).collect();
+    if let Some(kernels) = Atlas::of(&summaries) {
+        let head = title(session, width) + &base(session, width);
+        let rest = atlas::text(session, &kernels, all, width, LINES - head.lines().count());
+        return head + &rest;
+    }
     let is_of_starts = starts::is_all(session);
     let mut text = head(session, width, is_of_starts && !all);
     text.push_str(&starts::text(session, width));
@@ -73,8 +80,14 @@ pub fn text(session: &Session, all: bool, width: usize) -> String {
     text
 }
 
-/// The session and its environments, each on one line where that is asked for.
-fn head(session: &Session, width: usize, is_short: bool) -> String {
+/// What the first environment is, without its name.
+fn base(session: &Session, width: usize) -> String {
+    let about = environments::lines(session).into_iter().next();
+    about.map_or_else(String::new, |(_, about)| cut(&clean(&about), width) + "\n")
+}
+
+/// The session on one line.
+fn title(session: &Session, width: usize) -> String {
     let Some(base) = session.members.first() else { return String::new() };
     let run = base.summary.run;
     let took = run.seconds().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).map(time_left);
@@ -88,7 +101,13 @@ fn head(session: &Session, width: usize, is_short: bool) -> String {
     };
     let parts = [Some(format!("{verb} {}", session.id)), took, Some(cases), Some(members), label];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
-    let mut text = format!("{}\n", cut(&clean(&parts.join("  ")), width));
+    format!("{}\n", cut(&clean(&parts.join("  ")), width))
+}
+
+/// The session and its environments, each on one line where that is asked for.
+fn head(session: &Session, width: usize, is_short: bool) -> String {
+    let Some(base) = session.members.first() else { return String::new() };
+    let mut text = title(session, width);
     let lines = environments::lines(session);
     let names = lines.iter().map(|(name, _)| name.width());
     let longest = names.filter(|width| *width <= LONGEST_NAME).max().unwrap_or(0);

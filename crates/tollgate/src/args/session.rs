@@ -24,6 +24,10 @@ pub struct SessionArgs {
     #[arg(long = "in", value_name = "ENV", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     #[arg(help = in_these())]
     pub environments: Vec<String>,
+    /// Measure in a guest of each kernel below this directory, of unpacked packages: the environment of `--in`, such as vm:exact, with
+    /// each of them, called by its release
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, requires = "environments", conflicts_with_all = ["explain", "knob"])]
+    pub kernels: Option<PathBuf>,
     /// Keep no run, and divide the instructions of one operation of this benchmark among the kernel's functions, as
     /// `tollgate explain BENCHMARK --in ENV` does
     #[arg(long, value_name = "BENCHMARK", requires = "environments", conflicts_with_all = ["pattern", "knob"])]

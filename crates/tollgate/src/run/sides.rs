@@ -2,11 +2,12 @@
 
 use std::cell::RefCell;
 use std::os::fd::BorrowedFd;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use tollgate_engine::session::{Life, Side};
 use tollgate_engine::{Group, Selection, Storage, interrupt};
-use tollgate_environments::{Environment, EnvironmentError, Guardian, KnobSetting, Spec, SpecError};
+use tollgate_environments::{Environment, EnvironmentError, Guardian, Kernels, KnobSetting, Spec, SpecError};
 use tollgate_model::{Fact, Facts, Part, RunId};
 use tollgate_view::facts;
 
@@ -54,6 +55,9 @@ impl Asked {
     pub fn of(args: &RunArgs, selection: &Selection) -> Result<Self, Failure> {
         let mut named: Vec<(String, Spec)> =
             args.session.environments.iter().map(|name| parse(name)).collect::<Result<_, Failure>>()?;
+        if let Some(directory) = &args.session.kernels {
+            named = of_kernels(&named, directory)?;
+        }
         let knob = args.session.knob.as_deref().map(|knob| knob_of(knob, named.len())).transpose()?;
         if named.is_empty() {
             named = match selection.groups.iter().any(Group::is_of_environments) && knob.is_none() {
@@ -153,6 +157,28 @@ fn working() -> Result<Vec<(String, Spec)>, Failure> {
         Ok((name, spec))
     };
     found.flat_map(|one| one.names).map(parsed).collect()
+}
+
+/// The environment with each kernel of a directory, by its release.
+///
+/// # Errors
+/// Not one environment, or one without a kernel to choose; no kernel at all, with what was left out.
+fn of_kernels(named: &[(String, Spec)], directory: &Path) -> Result<Vec<(String, Spec)>, Failure> {
+    let fails = |why: String| Failure::input(format!("--kernels {}: {why}", directory.display()));
+    let wrong =
+        || fails("give one environment of the kind vm without kernel=, such as --in vm:exact".to_owned());
+    let [(_, spec)] = named else { return Err(wrong()) };
+    let Kernels { found, left_out } = Kernels::below(directory).map_err(fails)?;
+    if found.is_empty() {
+        let why = match left_out.is_empty() {
+            true => "no kernel is there; unpack packages into it with dpkg -x".to_owned(),
+            false => left_out.join("; "),
+        };
+        return Err(fails(why));
+    }
+    left_out.iter().for_each(|why| say::say(&format!("left out: {why}")));
+    let with = |(release, file): (String, PathBuf)| Some((release, spec.with_kernel(&file)?));
+    found.into_iter().map(with).collect::<Option<_>>().ok_or_else(wrong)
 }
 
 /// An environment as the user named it, and as it is prepared.

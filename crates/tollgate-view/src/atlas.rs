@@ -1,0 +1,158 @@
+//! Kernels side by side: a case a row, a kernel a column, each count compared with that of the kernel before.
+
+use tollgate_model::compare::Verdict;
+use tollgate_model::versus::{INSTRUCTIONS, least_difference};
+use tollgate_model::{Case, Unit};
+
+use crate::comparison::Comparison;
+use crate::summary::Summary;
+use crate::{counts, facts};
+
+/// Counts of several kernels, in the order of a session.
+pub(crate) struct Atlas<'a> {
+    /// The releases.
+    pub(crate) kernels: Vec<&'a str>,
+    pub(crate) rows: Vec<Row<'a>>,
+}
+
+/// A case.
+pub(crate) struct Row<'a> {
+    pub(crate) case: &'a Case,
+    /// One for each kernel.
+    pub(crate) cells: Vec<Cell>,
+}
+
+/// A case under a kernel.
+#[derive(Clone, Copy)]
+pub(crate) struct Cell {
+    /// The count, and its unit; None where the case was not counted.
+    pub(crate) count: Option<(f64, Unit)>,
+    /// Against the kernel before; None of the first one, and where one of the two counted nothing.
+    pub(crate) step: Option<Step>,
+}
+
+/// What a kernel changes against the one before.
+#[derive(Clone, Copy)]
+pub(crate) struct Step {
+    pub(crate) verdict: Verdict,
+    pub(crate) ratio: f64,
+}
+
+impl<'a> Atlas<'a> {
+    /// No relative difference of up to this counts: what changes nothing in a kernel's code moves its objects in memory.
+    pub(crate) fn least() -> f64 {
+        least_difference(INSTRUCTIONS)
+    }
+
+    /// Those of a session whose environments are guests that count, each called by its kernel's release; None of others.
+    pub(crate) fn of(summaries: &[&Summary<'a>]) -> Option<Self> {
+        let kernels: Vec<&'a str> = summaries.iter().map(|summary| kernel(summary)).collect::<Option<_>>()?;
+        if kernels.len() < 2 || !summaries.iter().any(|summary| counts::is_counted(summary)) {
+            return None;
+        }
+        let pairs = summaries.windows(2);
+        let steps: Vec<Comparison> =
+            pairs.map(|pair| Comparison::above(pair[0].run, pair[1].run, Self::least())).collect();
+        let mut cases: Vec<&'a Case> = Vec::new();
+        for case in summaries.iter().flat_map(|summary| summary.measured().map(|(case, _)| case)) {
+            if !cases.contains(&case) {
+                cases.push(case);
+            }
+        }
+        let cell = |case: &Case, at: usize| {
+            let figures = summaries[at].figures(case);
+            let count = figures.map(|figures| (figures.estimate.median, figures.measured.unit));
+            let row = at.checked_sub(1).and_then(|before| steps[before].row(case));
+            let step = row.map(|row| Step { verdict: row.result.verdict, ratio: row.result.ratio });
+            Cell { count, step }
+        };
+        let row = |case| Row { case, cells: (0..kernels.len()).map(|at| cell(case, at)).collect() };
+        let rows = cases.into_iter().map(row).collect();
+        Some(Self { kernels, rows })
+    }
+
+    /// The releases without what all of them end in, such as `-cloud-amd64`.
+    pub(crate) fn short_names(&self) -> Vec<String> {
+        let split = |kernel: &&'a str| kernel.split('-').collect::<Vec<_>>();
+        let mut parts: Vec<Vec<&str>> = self.kernels.iter().map(split).collect();
+        let is_common = |parts: &Vec<Vec<&str>>| {
+            let last = parts.first().and_then(|parts| parts.last().copied());
+            parts.iter().all(|parts| parts.len() > 1 && parts.last().copied() == last)
+        };
+        while is_common(&parts) {
+            parts.iter_mut().for_each(|parts| parts.truncate(parts.len() - 1));
+        }
+        parts.iter().map(|parts| parts.join("-")).collect()
+    }
+
+    /// The rows that some kernel changes, the largest change first.
+    pub(crate) fn changed(&self) -> Vec<&Row<'a>> {
+        let mut rows: Vec<(f64, &Row)> =
+            self.rows.iter().filter_map(|row| Some((row.largest()?.1.size(), row))).collect();
+        rows.sort_by(|one, another| another.0.total_cmp(&one.0));
+        rows.into_iter().map(|(_, row)| row).collect()
+    }
+
+    /// How many cases a kernel counted, and in how many of them it has more, and fewer, than the one before.
+    pub(crate) fn tally(&self, at: usize) -> [usize; 3] {
+        let cells = || self.rows.iter().map(|row| row.cells[at]);
+        let with = |sign| cells().filter(|cell| cell.sign() == Some(sign)).count();
+        [cells().filter(|cell| cell.count.is_some()).count(), with('+'), with('-')]
+    }
+}
+
+impl Row<'_> {
+    /// The largest change, and the place of the kernel that has it.
+    pub(crate) fn largest(&self) -> Option<(usize, Step)> {
+        let steps = self.cells.iter().enumerate().filter_map(|(at, cell)| Some((at, cell.step?)));
+        let changes = steps.filter(|(_, step)| step.verdict.is_difference());
+        changes.max_by(|one, another| one.1.size().total_cmp(&another.1.size()))
+    }
+
+    /// The first count and the last: `266 → 281`.
+    pub(crate) fn from_to(&self) -> String {
+        let mut all = self.cells.iter().filter_map(Cell::words);
+        let (first, last) = (all.next(), all.next_back());
+        [first, last].into_iter().flatten().collect::<Vec<_>>().join(" → ")
+    }
+}
+
+impl Step {
+    /// How far its ratio is from 1, in either direction.
+    fn size(&self) -> f64 {
+        self.ratio.ln().abs()
+    }
+}
+
+impl Cell {
+    /// `281`
+    pub(crate) fn words(&self) -> Option<String> {
+        self.count.map(|(count, unit)| counts::count(count, unit))
+    }
+
+    /// `+` for more than the kernel before has, `-` for fewer, `=` for the same.
+    pub(crate) fn sign(&self) -> Option<char> {
+        self.step.map(|step| match step.verdict {
+            Verdict::Slower | Verdict::SomewhatSlower => '+',
+            Verdict::Faster | Verdict::SomewhatFaster => '-',
+            Verdict::Same | Verdict::Inconclusive => '=',
+        })
+    }
+
+    /// The count with its sign: `281 +`; a dash where there is none.
+    pub(crate) fn signed(&self) -> String {
+        match (self.words(), self.sign()) {
+            (Some(count), Some(sign)) => format!("{count} {sign}"),
+            (Some(count), None) => format!("{count}  "),
+            (None, _) => "–  ".to_owned(),
+        }
+    }
+}
+
+/// The release of a guest that counts, where its environment is called by it.
+fn kernel<'a>(summary: &Summary<'a>) -> Option<&'a str> {
+    let part = summary.run.session.as_ref()?;
+    let release = facts::text(&summary.run.facts, "kernel.release")?;
+    let is_counting = summary.measured().all(|(_, figures)| figures.is_count());
+    (part.environment == release && part.command.is_none() && is_counting).then_some(release)
+}

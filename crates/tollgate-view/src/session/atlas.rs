@@ -1,0 +1,127 @@
+//! The screen of kernels side by side: a case a row, a kernel a column, as counts where they have room, else as signs.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use tollgate_output::figures;
+use tollgate_output::table::{Look, Table, heading, paragraph};
+use tollgate_output::value::NONE;
+
+use super::Session;
+use crate::atlas::{Atlas, Row};
+use crate::counts;
+
+/// The least rows of a screen.
+const LEAST_ROWS: usize = 8;
+/// Names of kernels where they have no room.
+const LETTERS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+/// What follows the head: kernels, and rows. With `all` every row with its counts, else those that changed and have room in so many
+/// lines.
+pub(super) fn text(session: &Session, atlas: &Atlas, all: bool, width: usize, lines: usize) -> String {
+    let changed = atlas.changed();
+    let mut text = paragraph(&method(), width, "");
+    text.push_str(&kernels(atlas).lines(Some(width), false));
+    let id = session.id;
+    let more =
+        format!("More: tollgate show {id} --all | tollgate report {id} | tollgate export {id} --format csv");
+    let more = paragraph(&more, width, "");
+    // A blank line, two heads and a sentence.
+    let room = lines.saturating_sub(text.lines().count() + more.lines().count() + 4).max(LEAST_ROWS);
+    let rows: Vec<&Row> = match all {
+        true => atlas.rows.iter().collect(),
+        false => changed.iter().copied().take(room).collect(),
+    };
+    if !rows.is_empty() {
+        text.push('\n');
+        text.push_str(&heading(if all { "All cases" } else { "Cases that changed" }, width));
+        text.push_str(&table(atlas, &rows, all, width));
+    }
+    let hidden = if all { 0 } else { changed.len() - rows.len() };
+    let hidden = if hidden > 0 { format!("{hidden} more changed; ") } else { String::new() };
+    let same = figures::count(atlas.rows.len() - changed.len(), "case", "cases");
+    text + &paragraph(&format!("{hidden}{same} the same in all kernels."), width, "") + &more
+}
+
+fn method() -> String {
+    format!(
+        "Counted: instructions per operation. Each kernel is compared with the one before it: = at most {} apart, + more, - fewer.",
+        figures::percent(Atlas::least())
+    )
+}
+
+/// A kernel a line: the letter, the release, and how many cases it changes.
+fn kernels(atlas: &Atlas) -> Table {
+    let mut table = Table::new(&["", "kernel", "cases", "more", "fewer"]).with_words(&["kernel"]);
+    for (at, (kernel, letter)) in atlas.kernels.iter().zip(LETTERS.chars()).enumerate() {
+        let [cases, more, fewer] = atlas.tally(at).map(|number| number.to_string());
+        let [more, fewer] = if at == 0 { [NONE, NONE].map(str::to_owned) } else { [more, fewer] };
+        table.row(Look::Plain, &[letter.to_string(), (*kernel).to_owned(), cases, more, fewer], &[]);
+    }
+    table
+}
+
+/// The rows as counts; in blocks of as many kernels as have room with `all`, else as signs where not all have.
+fn table(atlas: &Atlas, rows: &[&Row], all: bool, width: usize) -> String {
+    let number = atlas.kernels.len();
+    let fits = |kernels: Range<usize>| {
+        let columns = kernels.len() + 1;
+        counted(atlas, rows, kernels).room_for_names(width, columns).is_none()
+    };
+    if !all && !fits(0..number) {
+        return signs(rows, number).lines(Some(width), false);
+    }
+    let mut text = String::new();
+    let mut begin = 0;
+    while begin < number {
+        let end = (begin + 1..=number).rev().find(|end| fits(begin..*end)).unwrap_or(begin + 1);
+        let blank = if begin == 0 { "" } else { "\n" };
+        text.push_str(blank);
+        text.push_str(&counted(atlas, rows, begin..end).lines(Some(width), false));
+        begin = end;
+    }
+    text
+}
+
+/// The counts under some of the kernels, each with its sign.
+fn counted(atlas: &Atlas, rows: &[&Row], kernels: Range<usize>) -> Table {
+    let names = atlas.short_names();
+    let names = names[kernels.clone()].iter().map(|name| Cow::Owned(format!("{name}  ")));
+    let header = std::iter::once(Cow::Borrowed("benchmark")).chain(names).collect();
+    let mut table = Table::of_columns(header);
+    for row in rows {
+        let cells = row.cells[kernels.clone()].iter().map(|cell| cell.signed());
+        let cells: Vec<String> = std::iter::once(row.case.to_string()).chain(cells).collect();
+        table.row(Look::Plain, &cells, &[]);
+    }
+    table
+}
+
+/// The first count, a sign for each kernel behind the first, the last count, and the largest change.
+fn signs(rows: &[&Row], number: usize) -> Table {
+    /// Where one of two kernels counted nothing.
+    const UNKNOWN: char = '.';
+    let letters = &LETTERS[..number.min(LETTERS.len())];
+    let header = ["benchmark", &letters[..1], &letters[1..], &letters[letters.len() - 1..], "largest change"];
+    let header = header.map(|name| Cow::Owned(name.to_owned())).to_vec();
+    let mut table = Table::of_columns(header);
+    for row in rows {
+        let end = |cell: Option<&crate::atlas::Cell>| {
+            cell.and_then(crate::atlas::Cell::words).unwrap_or_else(|| NONE.to_owned())
+        };
+        let signs: String = row.cells[1..].iter().map(|cell| cell.sign().unwrap_or(UNKNOWN)).collect();
+        let largest = row.largest().map(|(at, step)| {
+            let letter = &letters[at..=at];
+            counts::percent(step.ratio).map_or(NONE.to_owned(), |change| format!("{change} in {letter}"))
+        });
+        let cells = [
+            row.case.to_string(),
+            end(row.cells.first()),
+            signs,
+            end(row.cells.last()),
+            largest.unwrap_or_else(|| NONE.to_owned()),
+        ];
+        table.row(Look::Plain, &cells, &[]);
+    }
+    table
+}
