@@ -117,8 +117,8 @@ pub struct Sums {
     pub kernel: u64,
     /// Iterations of instructions that repeat themselves (`rep`), less the first of each: in user mode, and in the kernel.
     pub repeated: [u64; 2],
-    /// By address in the kernel, with iterations.
-    pub addresses: HashMap<u64, u64>,
+    /// By address in the kernel: each execution once, and iterations less the first of each.
+    pub addresses: HashMap<u64, [u64; 2]>,
 }
 
 /// What was found in one environment of a session.

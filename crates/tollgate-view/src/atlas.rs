@@ -110,7 +110,7 @@ impl Row<'_> {
     }
 
     /// The first count and the last: `266 → 281`.
-    pub(crate) fn from_to(&self) -> String {
+    pub(crate) fn ends(&self) -> String {
         let mut all = self.cells.iter().filter_map(Cell::words);
         let (first, last) = (all.next(), all.next_back());
         [first, last].into_iter().flatten().collect::<Vec<_>>().join(" → ")

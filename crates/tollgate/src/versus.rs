@@ -241,7 +241,9 @@ fn finish(
         PictureFormat::Json if args.bench.bench => {
             out::print_json(&session::json::Document::of(&session, named))
         }
-        PictureFormat::Json => out::print_json(&json::Document::of(&session, named)),
+        PictureFormat::Json => {
+            out::print_json(&json::Document::of(&session, named).with_functions(functions))
+        }
     };
     let exported = export(args, &session);
     if let Some(failure) = unkept {

@@ -171,15 +171,17 @@ fn functions(remote: &mut Remote<'_, '_, '_>, sums: &Sums) -> Result<Vec<Functio
         let named = remote.side.names(some.iter().copied().collect());
         names.extend(named.map_err(|gone| remote.halt(gone))?);
     }
-    let mut counts: BTreeMap<Option<&str>, u64> = BTreeMap::new();
-    counts.insert(None, sums.user + sums.repeated[0]);
+    let mut counts: BTreeMap<Option<&str>, [u64; 2]> = BTreeMap::new();
+    counts.insert(None, [sums.user, sums.repeated[0]]);
     for (address, times) in &sums.addresses {
         let name = names.get(address).map_or("(no function)", String::as_str);
-        *counts.entry(Some(name)).or_default() += times;
+        let count = counts.entry(Some(name)).or_default();
+        count.iter_mut().zip(times).for_each(|(count, times)| *count += times);
     }
-    let of = |(name, instructions): (Option<&str>, u64)| FunctionCount {
+    let of = |(name, [instructions, repeated]): (Option<&str>, [u64; 2])| FunctionCount {
         name: name.map(str::to_owned),
         instructions,
+        repeated,
     };
     let mut all: Vec<FunctionCount> = counts.into_iter().map(of).collect();
     all.sort_by_key(|function| std::cmp::Reverse(function.instructions));

@@ -111,6 +111,8 @@ pub struct FunctionCount {
     pub name: Option<String>,
     /// In all iterations that were chosen.
     pub instructions: u64,
+    /// Further iterations of instructions that repeat themselves (`rep`), where they are known apart; they are not among the others.
+    pub repeated: u64,
 }
 
 /// Whether an address is the kernel's: the upper half (Documentation/arch/x86/x86_64/mm.rst).
@@ -128,7 +130,7 @@ pub fn functions<'n>(
     for address in addresses {
         let name = is_kernel(address).then(|| name(address));
         let place = *places.entry(name).or_insert_with(|| {
-            counts.push(FunctionCount { name: name.map(str::to_owned), instructions: 0 });
+            counts.push(FunctionCount { name: name.map(str::to_owned), instructions: 0, repeated: 0 });
             counts.len() - 1
         });
         counts[place].instructions += 1;

@@ -249,7 +249,8 @@ impl Between {
             return;
         }
         let (last, times) = self.last;
-        if last == address {
+        let is_repeated = last == address;
+        if is_repeated {
             self.last.1 += 1;
             self.sums.repeated[usize::from(is_kernel(address))] += 1;
         } else {
@@ -265,7 +266,7 @@ impl Between {
             *side += 1;
         }
         if is_kernel(address) {
-            *self.sums.addresses.entry(address).or_default() += 1;
+            self.sums.addresses.entry(address).or_default()[usize::from(is_repeated)] += 1;
         }
     }
 
@@ -413,7 +414,7 @@ mod tests {
             around.into_iter().chain(mark()).chain(between).chain(mark()).chain(around).collect();
         let found = sums(&whole).expect("both marks");
         assert_eq!((found.user, found.kernel, found.repeated), (2, 2, [0, 2]));
-        assert_eq!(found.addresses[&(KERNEL + 4)], 3);
+        assert_eq!(found.addresses[&(KERNEL + 4)], [1, 2]);
         assert_eq!(sums(&whole[..whole.len() / 2]), None);
         assert_eq!(sums(&[]), None);
     }

@@ -40,7 +40,7 @@ fn line(row: &Row) -> Line {
         below if below * (1.0 + Atlas::least()) < 1.0 => Verdict::Faster,
         _ => Verdict::Same,
     };
-    Line { name: Text::label(&row.case.to_string()), value: row.from_to().into(), verdict, points }
+    Line { name: Text::label(&row.case.to_string()), value: row.ends().into(), verdict, points }
 }
 
 fn table(atlas: &Atlas) -> Table {

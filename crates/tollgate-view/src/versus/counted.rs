@@ -99,27 +99,26 @@ fn whole(count: f64) -> String {
 pub fn functions(session: &Session, lists: &[Vec<FunctionCount>], all: bool, width: usize) -> String {
     const MOST: usize = 20;
     let cells = cells::all(session);
-    let mut counts: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
-    for (at, function) in
-        lists.iter().enumerate().flat_map(|(at, list)| list.iter().map(move |one| (at, one)))
-    {
-        let name = function.name.as_deref().unwrap_or(PROGRAM);
-        counts.entry(name).or_insert_with(|| vec![0; lists.len()])[at] += function.instructions;
-    }
-    let mut rows: Vec<(&str, Vec<u64>)> = counts.into_iter().collect();
-    let difference =
-        |counts: &[u64]| counts.iter().map(|&count| count.abs_diff(counts[0])).max().unwrap_or(0);
-    rows.sort_by_key(|(_, counts)| std::cmp::Reverse((difference(counts), counts[0])));
+    let mut rows = rows(lists);
+    rows.sort_by_key(|row| std::cmp::Reverse((row.difference(), row.sides.first().copied())));
     let labels = cells.iter().map(|cell| Cow::Owned(cell.label.clone()));
-    let adds = (lists.len() == 2).then_some(Cow::Borrowed("adds"));
-    let header = [Cow::Borrowed("function")].into_iter().chain(labels).chain(adds).collect();
-    let mut table = Table::of_columns(header);
+    let last = match lists.len() {
+        1 => vec!["rep"],
+        2 => vec!["adds", "rep adds"],
+        _ => Vec::new(),
+    };
+    let header = [Cow::Borrowed("function")].into_iter().chain(labels);
+    let mut table = Table::of_columns(header.chain(last.into_iter().map(Cow::Borrowed)).collect());
     let shown = if all { rows.len() } else { MOST.min(rows.len()) };
-    for (name, counts) in &rows[..shown] {
-        let adds = (counts.len() == 2).then(|| signed(counts[1] as f64 - counts[0] as f64));
-        let counts = counts.iter().map(|count| thousands(&count.to_string()));
-        let row: Vec<String> = std::iter::once((*name).to_owned()).chain(counts).chain(adds).collect();
-        table.row(Look::Plain, &row, &[]);
+    for row in &rows[..shown] {
+        let counts = row.sides.iter().map(|[count, _]| thousands(&count.to_string()));
+        let last = match row.sides.as_slice() {
+            [[_, repeated]] => vec![thousands(&repeated.to_string())],
+            [base, other] => [0, 1].map(|of| signed(other[of] as f64 - base[of] as f64)).to_vec(),
+            _ => Vec::new(),
+        };
+        let cells: Vec<String> = std::iter::once(row.name.clone()).chain(counts).chain(last).collect();
+        table.row(Look::Plain, &cells, &[]);
     }
     let left = rows.len() - shown;
     let more = if left > 0 {
@@ -127,8 +126,15 @@ pub fn functions(session: &Session, lists: &[Vec<FunctionCount>], all: bool, wid
     } else {
         String::new()
     };
+    let renamed = match rows.iter().filter(|row| row.is_renamed).count() {
+        0 => String::new(),
+        number => format!(
+            " {} by equal counts, which one side alone has: `old → new`.",
+            figures::count(number, "name is taken for another", "names are taken for others")
+        ),
+    };
     let said = format!(
-        "{more}Of one logged execution, iterations of rep among them, by the guest's /proc/kallsyms."
+        "{more}Of one logged execution, by the guest's /proc/kallsyms; iterations of rep are in no other column.{renamed}"
     );
     format!(
         "\n{}{}{}",
@@ -138,8 +144,91 @@ pub fn functions(session: &Session, lists: &[Vec<FunctionCount>], all: bool, wid
     )
 }
 
+/// A function in a table.
+struct Function {
+    name: String,
+    /// Of each side the instructions, and further iterations of `rep`.
+    sides: Vec<[u64; 2]>,
+    /// Whether the second side has it by another name.
+    is_renamed: bool,
+}
+
+impl Function {
+    /// How far it is from the first side at most.
+    fn difference(&self) -> u64 {
+        let base = self.sides.first().copied().unwrap_or_default();
+        let of = |side: &[u64; 2]| side[0].abs_diff(base[0]).max(side[1].abs_diff(base[1]));
+        self.sides.iter().map(of).max().unwrap_or_default()
+    }
+}
+
 /// Instructions of programs, in a table of functions.
 const PROGRAM: &str = "user space";
+/// Functions of fewer instructions may have as many by chance.
+const LEAST_RENAMED: u64 = 500;
+
+/// Functions by their names. Of two sides one that the first alone has, and one that the second alone has, are the same where both have as
+/// many instructions, and no other one has.
+fn rows(lists: &[Vec<FunctionCount>]) -> Vec<Function> {
+    let mut counts: BTreeMap<&str, Vec<[u64; 2]>> = BTreeMap::new();
+    for (at, function) in
+        lists.iter().enumerate().flat_map(|(at, list)| list.iter().map(move |one| (at, one)))
+    {
+        let name = function.name.as_deref().unwrap_or(PROGRAM);
+        let count = &mut counts.entry(name).or_insert_with(|| vec![[0; 2]; lists.len()])[at];
+        *count = [count[0] + function.instructions, count[1] + function.repeated];
+    }
+    let mut renamed: BTreeMap<&str, &str> = BTreeMap::new();
+    if lists.len() == 2 {
+        let mut alone: BTreeMap<[u64; 2], [Vec<&str>; 2]> = BTreeMap::new();
+        for (name, sides) in &counts {
+            match sides.as_slice() {
+                [base, [0, 0]] if base[0] >= LEAST_RENAMED => alone.entry(*base).or_default()[0].push(name),
+                [[0, 0], other] if other[0] >= LEAST_RENAMED => {
+                    alone.entry(*other).or_default()[1].push(name)
+                }
+                _ => {}
+            }
+        }
+        for sides in alone.into_values() {
+            if let [[old], [new]] = sides.each_ref().map(Vec::as_slice) {
+                renamed.insert(old, new);
+            }
+        }
+    }
+    let news: Vec<&str> = renamed.values().copied().collect();
+    let rows = counts.into_iter().filter(|(name, _)| !news.contains(name));
+    let row = |(name, sides): (&str, Vec<[u64; 2]>)| match renamed.get(name) {
+        Some(new) => {
+            let sides = vec![sides[0]; 2];
+            Function { name: format!("{name} → {new}"), sides, is_renamed: true }
+        }
+        None => Function { name: name.to_owned(), sides, is_renamed: false },
+    };
+    rows.map(row).collect()
+}
+
+/// Instructions in a function of the kernel.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(super) struct FunctionRecord {
+    /// Its name; None for the instructions of programs.
+    function: Option<String>,
+    /// Instructions in it.
+    instructions: u64,
+    /// Further iterations of instructions that repeat themselves, which are not among `instructions`.
+    rep_iterations: u64,
+}
+
+/// The functions of one command for a document.
+pub(super) fn functions_record(list: &[FunctionCount]) -> Vec<FunctionRecord> {
+    let one = |function: &FunctionCount| FunctionRecord {
+        function: function.name.clone(),
+        instructions: function.instructions,
+        rep_iterations: function.repeated,
+    };
+    list.iter().map(one).collect()
+}
 
 /// What is said beside the counts of a command: the spread of its executions, its ticks, and what is not known of it.
 pub(super) fn notes(cell: &Cell) -> Vec<String> {
@@ -208,4 +297,39 @@ pub(super) fn record(cell: &Cell) -> Option<BTreeMap<String, CountRecord>> {
         (name, value)
     };
     Some(COUNTED.iter().map(field).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(all: &[(&str, u64, u64)]) -> Vec<FunctionCount> {
+        let of = |&(name, instructions, repeated): &(&str, u64, u64)| FunctionCount {
+            name: Some(name.to_owned()),
+            instructions,
+            repeated,
+        };
+        all.iter().map(of).collect()
+    }
+
+    fn names(lists: &[Vec<FunctionCount>]) -> Vec<String> {
+        rows(lists).into_iter().map(|row| row.name).collect()
+    }
+
+    #[test]
+    fn a_function_that_one_side_alone_has_is_the_other_s_of_as_many_instructions() {
+        let old = list(&[("updated", 19_166, 0), ("memset", 900, 5), ("same", 10, 0)]);
+        let new = list(&[("__updated", 19_166, 0), ("memset_orig", 900, 0), ("same", 12, 0)]);
+        assert_eq!(
+            names(&[old.clone(), new.clone()]),
+            ["memset", "memset_orig", "same", "updated → __updated"]
+        );
+        // A third side, few instructions, and two that come into question.
+        assert_eq!(names(&[old.clone(), new.clone(), new]).len(), 5);
+        assert_eq!(names(&[list(&[("a", 499, 0)]), list(&[("b", 499, 0)])]), ["a", "b"]);
+        let two = list(&[("__updated", 19_166, 0), ("other", 19_166, 0)]);
+        assert_eq!(names(&[list(&[("updated", 19_166, 0)]), two]), ["__updated", "other", "updated"]);
+        let rows = rows(&[old]);
+        assert_eq!((rows[0].name.as_str(), &rows[0].sides), ("memset", &vec![[900, 5]]));
+    }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use tollgate_engine::session::FunctionCount;
 use tollgate_model::traced::Backend;
 use tollgate_model::traced::blame::{Account, Part};
 use tollgate_model::versus::{Command, FAULTS, INSTRUCTIONS, MEMORY, REAL, SYS, USER};
@@ -93,6 +94,8 @@ struct Executed<'a> {
     /// Of a command whose [instructions were counted](exact-commands.md): `instructions`, `user_instructions`, `kernel_instructions`,
     /// `rep_iterations`, `first_instructions`, `calls`, `faults` and `ticks`; else None.
     counted: Option<BTreeMap<String, CountRecord>>,
+    /// The kernel's functions that the instructions of one logged execution are in, the largest first, with `--by function`; else None.
+    functions: Option<Vec<counted::FunctionRecord>>,
 }
 
 /// Where the real time of the traced executions went.
@@ -241,6 +244,18 @@ impl<'s> Document<'s> {
     }
 }
 
+impl Document<'_> {
+    /// The same with the functions of each command, where there is a list for each.
+    pub fn with_functions(mut self, lists: &[Vec<FunctionCount>]) -> Self {
+        if lists.len() == self.commands.len() {
+            for (command, list) in self.commands.iter_mut().zip(lists) {
+                command.functions = Some(counted::functions_record(list));
+            }
+        }
+        self
+    }
+}
+
 impl<'s> Executed<'s> {
     fn of(cell: &Cell<'s, 's>, file: Option<&'s Path>) -> Self {
         let figures = |case: &str| cell.figures(case);
@@ -279,6 +294,7 @@ impl<'s> Executed<'s> {
             times_s: real
                 .map_or(Vec::new(), |real| real.measured.samples.iter().map(|ns| ns / 1e9).collect()),
             counted: counted::record(cell),
+            functions: None,
         }
     }
 }
