@@ -3,7 +3,7 @@
 use std::ffi::CString;
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -59,6 +59,7 @@ fn serve(channel: &str) -> Result<(), String> {
     load_modules()?;
     mount_shares()?;
     mount_disk()?;
+    raise_loopback();
     let channel = open(channel)?;
     let mut agent = Command::new("/init");
     agent.arg0("tollgate").arg("agent").args(storage()).current_dir(WORK);
@@ -209,6 +210,24 @@ fn mount_disk() -> Result<(), String> {
     let options = (kind == "ext4").then_some(options.as_c_str());
     mount(DEVICE, WORK, kind.as_str(), MountFlags::NOSUID | MountFlags::NODEV, options)
         .map_err(|error| format!("the disk {DEVICE} cannot be mounted: {error}"))
+}
+
+/// Sets the interface `lo` up, by which processes of the guest have connections with each other (netdevice(7)). A kernel without sockets of
+/// IPv4 has none, and what needs it says so.
+fn raise_loopback() {
+    // SAFETY: socket(2) takes numbers alone.
+    let socket = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
+    if socket < 0 {
+        return;
+    }
+    // SAFETY: the descriptor is new and owned by nothing else.
+    let socket = unsafe { OwnedFd::from_raw_fd(socket) };
+    // SAFETY: all zeros are a value of the structure, which has numbers and a pointer.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    request.ifr_name[..2].copy_from_slice(&[b'l', b'o'].map(u8::cast_signed));
+    request.ifr_ifru.ifru_flags = libc::IFF_UP as libc::c_short;
+    // SAFETY: the kernel reads the structure, which outlives the call.
+    unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) };
 }
 
 /// Waits for the agent, and for all that have lost their parents.
