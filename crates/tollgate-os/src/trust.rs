@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags, Stat};
 use rustix::io::Errno;
+use tollgate_model::bounded;
 
-use crate::paths::{Directory, PathError};
+use crate::paths::{Directory, PathError, open_regular};
 use crate::{identity::Identity, users};
 
 /// Directories above one another, at the most: PATH_MAX allows half as many.
@@ -38,7 +39,10 @@ pub enum TrustError {
     /// Others may write it or one above it, with these permission bits.
     #[error("{} may be written by others (mode {:04o}), who could exchange what is used there; {}", .0.display(), .1, remedy(*.1))]
     Writable(PathBuf, u32),
-    /// A link on the way that another user controls.
+    /// A file that another user has written, or could write: its path, and by which of the two.
+    #[error("{} {}", .0.display(), .1)]
+    File(PathBuf, String),
+    /// A link on the way that another user controls; a file that is none to read.
     #[error(transparent)]
     Link(PathError),
     /// The kernel's error.
@@ -62,6 +66,36 @@ pub fn judge(path: &Path) -> Result<(Directory, Guard), TrustError> {
     })?;
     let guard = guard(&directory)?;
     Ok((directory, guard))
+}
+
+/// Reads a regular file of at most `most` bytes that no user but root and the effective one can have written, nor put in its place.
+///
+/// # Errors
+/// Where another user can; as [`read_regular`](crate::paths::read_regular) does.
+pub fn read_own(path: &Path, most: u64) -> Result<Vec<u8>, TrustError> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let (_, guard) = judge(parent)?;
+    if let Guard::Other(other) = guard {
+        return Err(TrustError::Foreign(parent.to_owned(), users::describe(other.uid)));
+    }
+    let fault = |why| match why {
+        PathError::Io(why) => TrustError::Io(path.to_owned(), why),
+        other => TrustError::Link(other),
+    };
+    let file = open_regular(path).map_err(fault)?;
+    let stat = rustix::fs::fstat(&file).map_err(|why| fault(why.into()))?;
+    if stat.st_uid != rustix::process::geteuid().as_raw() && !users::is_roots(stat.st_uid) {
+        return Err(TrustError::File(
+            path.to_owned(),
+            format!("belongs to {}", users::describe(stat.st_uid)),
+        ));
+    }
+    if is_shared(file.as_fd(), &stat) {
+        let why = format!("may be written by others (mode {:04o})", stat.st_mode & 0o7777);
+        return Err(TrustError::File(path.to_owned(), why));
+    }
+    let bytes = bounded::whole(&file, most).map_err(|why| TrustError::Io(path.to_owned(), why))?;
+    bytes.ok_or_else(|| fault(PathError::TooLarge(path.to_owned(), most)))
 }
 
 /// Finds the users who can exchange the entries of a directory.
@@ -95,23 +129,25 @@ pub fn guard(directory: &Directory) -> Result<Guard, TrustError> {
     }))
 }
 
-/// Whether other users than its owner and root may make entries in a directory.
-pub(crate) fn is_shared(directory: BorrowedFd<'_>, stat: &Stat) -> bool {
-    stat.st_mode & 0o002 != 0 || (stat.st_mode & 0o020 != 0 && !is_private(directory, stat))
+/// Whether other users than its owner and root may write a file, or make entries in a directory.
+pub(crate) fn is_shared(file: BorrowedFd<'_>, stat: &Stat) -> bool {
+    stat.st_mode & 0o002 != 0 || (stat.st_mode & 0o020 != 0 && !is_private(file, stat))
 }
 
-/// Whether a directory that its group may write is its owner's alone. With an access control list the group's bits are a mask for
+/// Whether what its group may write is its owner's alone. With an access control list the group's bits are a mask for
 /// other users as well (acl(5)).
-fn is_private(directory: BorrowedFd<'_>, stat: &Stat) -> bool {
+fn is_private(file: BorrowedFd<'_>, stat: &Stat) -> bool {
     let is_alone = stat.st_gid == 0 || users::is_private_group(stat.st_gid, stat.st_uid);
-    is_alone && !has_access_list(directory)
+    is_alone && !has_access_list(file)
 }
 
-fn has_access_list(directory: BorrowedFd<'_>) -> bool {
+fn has_access_list(file: BorrowedFd<'_>) -> bool {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let Ok(readable) = rustix::fs::openat(directory, ".", flags, Mode::empty()) else { return false };
+    // A directory is held without the right to read it, which the list needs.
+    let directory = rustix::fs::openat(file, ".", flags, Mode::empty());
+    let readable = directory.as_ref().map_or(file, AsFd::as_fd);
     let mut none: [u8; 0] = [];
-    rustix::fs::fgetxattr(&readable, "system.posix_acl_access", &mut none).is_ok_and(|bytes| bytes > 0)
+    rustix::fs::fgetxattr(readable, "system.posix_acl_access", &mut none).is_ok_and(|bytes| bytes > 0)
 }
 
 /// A directory on the way to the root.
@@ -197,5 +233,37 @@ mod tests {
         assert_eq!(guarded(&below).unwrap(), Guard::Other(Identity { uid: 54_321, gid: 54_322 }));
         chown(&below, Some(54_323), None).unwrap();
         assert!(matches!(guarded(&below), Err(TrustError::Several { .. })));
+    }
+
+    #[test]
+    fn a_file_is_read_only_where_no_other_user_can_have_written_it() {
+        let (place, inner) = made(0o755);
+        let file = inner.join("file");
+        fs::write(&file, "own").unwrap();
+        let mode = |mode| fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
+        let why = |path: &Path| read_own(path, 100).unwrap_err().to_string();
+        mode(0o644);
+        assert_eq!(read_own(&file, 100).unwrap(), b"own");
+        mode(0o666);
+        assert!(why(&file).ends_with("may be written by others (mode 0666)"), "{}", why(&file));
+        mode(0o644);
+        assert!(
+            why(&inner).contains("Is a directory")
+                && why(&place.path().join("none")).contains("No such file")
+        );
+        let long = read_own(&file, 2).unwrap_err();
+        assert!(matches!(long, TrustError::Link(PathError::TooLarge(_, 2))), "{long}");
+        fs::set_permissions(&inner, fs::Permissions::from_mode(0o777)).unwrap();
+        assert!(matches!(read_own(&file, 100), Err(TrustError::Writable(..))));
+        if !rustix::process::geteuid().is_root() {
+            println!("skipped in part: needs root (to give a file to another user)");
+            return;
+        }
+        fs::set_permissions(&inner, fs::Permissions::from_mode(0o1777)).unwrap();
+        chown(&file, Some(54_321), None).unwrap();
+        assert!(why(&file).ends_with("file belongs to uid 54321"), "{}", why(&file));
+        chown(&file, Some(0), None).unwrap();
+        chown(&inner, Some(54_321), None).unwrap();
+        assert!(matches!(read_own(&file, 100), Err(TrustError::Foreign(..))));
     }
 }
