@@ -1,18 +1,20 @@
 //! The arguments: the one definition from which the parser, the help, the completions and the manual
 //! pages are made.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, ValueHint};
 use tollgate_dump::output::{Entry, Kind, kinds_for_help};
+use tollgate_engine::{Selection, Storage};
 use tollgate_model::{Boundary, Label};
 use tollgate_view::show::text::{Options, Order};
 use tollgate_x86::{Vendor, Width};
 
 use self::compare::FailOn;
 use crate::boundaries::Boundaries;
+use crate::configuration::{self, Configuration};
 use crate::failure::Failure;
 use crate::{examples, out, size, time};
 
@@ -40,11 +42,19 @@ pub struct Arguments {
     #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t)]
     #[arg(hide_possible_values = true, hide_default_value = true, display_order = 1000)]
     color: habits::Color,
+    /// Read this configuration file, in the place of tollgate.toml and of your own (docs/configuration.md)
+    #[arg(long = "config", global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(conflicts_with = "no_config", display_order = 1001)]
+    config_file: Option<PathBuf>,
+    /// Read no configuration file
+    #[arg(long, global = true, display_order = 1002)]
+    no_config: bool,
 }
 
 const AFTER: &str = "\
 Exit status: 0 done, 1 the condition of --fail-on is met, 2 wrong usage or input, 3 too little was decided to say whether it is met, 4 the run was made and could not be kept. A signal that interrupts the program ends it by that signal.
-Runs are kept in $XDG_DATA_HOME/tollgate/runs, or ~/.local/share/tollgate/runs; those of `run --store` in a directory of their own.";
+Runs are kept in $XDG_DATA_HOME/tollgate/runs, or ~/.local/share/tollgate/runs; those of `run --store` in a directory of their own.
+Options that are not given are taken from tollgate.toml of a project, and from $XDG_CONFIG_HOME/tollgate/config.toml, or ~/.config/tollgate/config.toml (docs/configuration.md).";
 
 /// The verbs; one file each.
 #[derive(Debug, Subcommand)]
@@ -87,6 +97,8 @@ pub enum Verb {
     Doctor(doctor::DoctorArgs),
     /// Say which environments `run --in` can measure on this machine, and what the others need
     Environments(session::EnvironmentsArgs),
+    /// Show the values of configuration files, and where each comes from
+    Config(ConfigurationArgs),
     /// Print completions for a shell
     Completions(CompletionsArgs),
     /// Print the manual page, or write one page per verb
@@ -168,6 +180,24 @@ pub struct RunArgs {
     /// In which environments to measure
     #[command(flatten, next_help_heading = "Environments")]
     pub session: session::SessionArgs,
+    /// Which of these options a configuration file gives, by their names here
+    #[arg(skip)]
+    pub configured: Vec<String>,
+}
+
+impl RunArgs {
+    /// Whether a configuration file gives an option, which is for those runs alone that have a use for it.
+    pub fn is_configured(&self, option: &str) -> bool {
+        self.configured.iter().any(|known| known == option)
+    }
+
+    /// The place for files, by `--dir` and `--on`.
+    pub fn place(&self, selection: &Selection) -> (Option<&Path>, Option<&OnRam>) {
+        let uses_files = || selection.cases().any(|case| Storage::is_used_by(&case.benchmark));
+        let is_left_out = |option| self.is_configured(option) && !uses_files();
+        let dir = self.dir.as_deref().filter(|_| !is_left_out("dir"));
+        (dir, self.on.as_ref().filter(|_| !is_left_out("on")))
+    }
 }
 
 /// How large a case's material is.
@@ -281,7 +311,7 @@ pub struct ExplainArgs {
     pub run: Option<String>,
     /// Divide the instructions of one operation, or of one execution of a command, among the kernel's functions, in this guest, which counts them:
     /// such as vm:exact
-    #[arg(long = "in", value_name = "ENV", conflicts_with = "run")]
+    #[arg(long = "in", value_name = "ENV", value_hint = ValueHint::Other, conflicts_with = "run")]
     #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub environment: Option<String>,
 }
@@ -589,6 +619,15 @@ pub struct StoreAddArgs {
     pub run: Vec<String>,
 }
 
+/// `tollgate config`.
+#[derive(Debug, Args)]
+#[command(after_help = examples::help("config", ""))]
+pub struct ConfigurationArgs {
+    /// How to print
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
 /// `tollgate completions`.
 #[derive(Debug, Args)]
 #[command(after_help = examples::help("completions", ""))]
@@ -691,16 +730,32 @@ pub fn command() -> clap::Command {
     groups::grouped(habits::with_json(Arguments::command()))
 }
 
-/// Parses this process's arguments.
+/// Parses this process's arguments, with what configuration files have beside them.
 ///
 /// # Errors
-/// Wrong usage; and help or version that could not be printed.
-pub fn parse() -> Result<Verb, Failure> {
-    let parsed = command().try_get_matches().and_then(|matches| Arguments::from_arg_matches(&matches));
+/// Wrong usage, a file that is wrong; and help or version that could not be printed.
+pub fn parse() -> Result<(Verb, Configuration), Failure> {
+    let (mut command, mut words) = (command(), std::env::args_os().collect::<Vec<_>>());
+    let (mut read, mut configured) = (Configuration::default(), Vec::new());
+    // What is wrong with the words themselves is said below.
+    let typed = command.clone().ignore_errors(true).try_get_matches_from(&words).ok();
+    let is_of_files = |verb: &str| command.find_subcommand(verb).is_some_and(|verb| !verb.is_hide_set());
+    if let Some(typed) = typed.filter(|typed| typed.subcommand_name().is_some_and(is_of_files))
+        && !typed.get_flag("no_config")
+    {
+        read = configuration::read(&command, typed.get_one::<PathBuf>("config_file").map(PathBuf::as_path))?;
+        command = configuration::with_names(command, &read.environments);
+        (words, configured) = configuration::applied(&command, &words, &read);
+    }
+    let parsed =
+        command.try_get_matches_from(words).and_then(|matches| Arguments::from_arg_matches(&matches));
     let error = match parsed {
-        Ok(arguments) => {
+        Ok(mut arguments) => {
             anstream::ColorChoice::from(arguments.color).write_global();
-            return Ok(arguments.verb);
+            if let Verb::Run(args) = &mut arguments.verb {
+                args.configured = configured;
+            }
+            return Ok((arguments.verb, read));
         }
         Err(error) => with_transposed(error),
     };
@@ -731,7 +786,7 @@ fn with_transposed(mut error: clap::Error) -> clap::Error {
 }
 
 /// clap's message in one line: what was wrong, and its tips, without the usage that `--help` has.
-fn one_line(message: &str) -> String {
+pub fn one_line(message: &str) -> String {
     let lines =
         message.lines().take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
     let mut text = String::new();

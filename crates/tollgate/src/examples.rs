@@ -156,6 +156,10 @@ pub fn of(verb: &str) -> Examples {
             ("tollgate environments", "Say which environments work here, and what the others need"),
             ("tollgate environments --format json", "The same as JSON"),
         ],
+        "config" => &[
+            ("tollgate config", "Show the values that count here, and the files that they come from"),
+            ("tollgate config --config ci.toml --format json", "Check a file, and show its values as JSON"),
+        ],
         "completions" => &[
             ("tollgate completions bash >> ~/.bashrc", "Complete in bash"),
             ("tollgate completions zsh >> ~/.zshrc", "Complete in zsh"),

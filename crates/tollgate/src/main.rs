@@ -11,6 +11,8 @@ mod boundaries;
 mod claims;
 mod compare;
 mod complete;
+mod config;
+mod configuration;
 mod decode;
 mod destination;
 mod doctor;
@@ -90,7 +92,7 @@ fn run_verb() -> Result<(), failure::Failure> {
     if complete::serve()? {
         return Ok(());
     }
-    args::parse().and_then(|verb| match verb {
+    args::parse().and_then(|(verb, configuration)| match verb {
         Verb::Run(args) => args.session.undecided.applied(run::run(&args)),
         Verb::List(args) => list::list(&args),
         Verb::Show(args) => show::show(&args),
@@ -109,6 +111,7 @@ fn run_verb() -> Result<(), failure::Failure> {
         Verb::Export(args) => export::export(&args),
         Verb::Store(args) => store::store(&args),
         Verb::Doctor(args) => doctor::doctor(&args),
+        Verb::Config(args) => config::config(&args, &configuration),
         Verb::Completions(args) => complete::completions(&args),
         Verb::Man(args) => man::man(&args),
         Verb::Environments(args) => environments::environments(&args),

@@ -75,7 +75,8 @@ fn once(args: &RunArgs) -> Result<(), Failure> {
         None => Destination::choose(args.out.as_deref())?,
     };
     // Before any warning: a refusal is one line.
-    let workplace = Workplace::choose(&selection, args.dir.as_deref(), args.on.as_ref())?;
+    let (dir, on) = args.place(&selection);
+    let workplace = Workplace::choose(&selection, dir, on)?;
     go_on()?;
     if !args.quiet {
         destination.say_doubt();

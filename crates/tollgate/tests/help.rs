@@ -16,7 +16,7 @@ const NESTED: [&str; 9] = [
     "store prune",
     "store add",
 ];
-const VERBS: [&str; 21] = [
+const VERBS: [&str; 22] = [
     "run",
     "show",
     "explain",
@@ -33,6 +33,7 @@ const VERBS: [&str; 21] = [
     "ram",
     "export",
     "store",
+    "config",
     "completions",
     "man",
     "decode",

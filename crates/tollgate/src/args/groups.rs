@@ -9,7 +9,7 @@ use crate::out;
 const GROUPS: [(&str, &[&str]); 4] = [
     ("Commands", &["run", "show", "explain", "compare", "versus", "claims", "runs", "list", "report"]),
     ("This machine", &["inspect", "doctor", "environments", "trace", "ram"]),
-    ("Other systems and shells", &["export", "store", "completions", "man", "help"]),
+    ("Other systems and shells", &["export", "store", "config", "completions", "man", "help"]),
     ("Advanced", &["decode", "lab", "schedules"]),
 ];
 /// The column in which descriptions begin.

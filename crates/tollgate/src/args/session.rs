@@ -21,7 +21,7 @@ fn in_these() -> String {
 #[derive(Debug, Default, Args)]
 pub struct SessionArgs {
     // The kinds are those of the registry.
-    #[arg(long = "in", value_name = "ENV", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    #[arg(long = "in", value_name = "ENV", value_hint = ValueHint::Other, value_parser = clap::builder::NonEmptyStringValueParser::new())]
     #[arg(help = in_these())]
     pub environments: Vec<String>,
     /// Measure in a guest of each kernel below this directory, of unpacked packages: the environment of `--in`, such as vm:exact, with
@@ -35,7 +35,7 @@ pub struct SessionArgs {
     pub explain: Option<String>,
     /// Measure with this setting of the machine as it is and at VALUE, in turns: a file in /proc/sys or /sys. It is put back
     /// however the run ends
-    #[arg(long, value_name = "PATH=VALUE")]
+    #[arg(long, value_name = "PATH=VALUE", value_hint = ValueHint::AnyPath)]
     pub knob: Option<String>,
     /// Of several environments: exit with status 1 where any benchmark has this verdict, 3 where that is undecided
     #[arg(long, value_name = "VERDICT", value_enum, value_delimiter = ',')]

@@ -24,7 +24,7 @@ pub struct VersusArgs {
     #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub commands: Vec<String>,
     /// Execute the commands in this environment, as `run --in`; several are alternated. NAME=ENV calls it NAME
-    #[arg(long = "in", value_name = "ENV", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    #[arg(long = "in", value_name = "ENV", value_hint = ValueHint::Other, value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub environments: Vec<String>,
     /// Builds of benches
     #[command(flatten)]
@@ -137,7 +137,7 @@ pub struct AroundArgs {
     #[arg(short, long, value_name = "CMD", value_hint = ValueHint::CommandString)]
     pub cleanup: Option<String>,
     /// The shell: its name or path, with options or without, `default`, or `none` for no shell
-    #[arg(short = 'S', long, value_name = "SHELL", default_value = "default")]
+    #[arg(short = 'S', long, value_name = "SHELL", value_hint = ValueHint::CommandName, default_value = "default")]
     pub shell: String,
     /// Execute commands without a shell, as --shell none
     #[arg(short = 'N', conflicts_with = "shell")]

@@ -29,10 +29,13 @@ pub fn is_asked(args: &RunArgs) -> bool {
 /// One of them.
 pub fn expect_none(args: &RunArgs) -> Result<(), Failure> {
     let session = &args.session;
-    let given = [("--fail-on", !session.fail_on.is_empty()), ("--threshold", session.threshold.is_some())];
-    match given.into_iter().find(|(_, is_given)| *is_given) {
+    let given = [
+        ("--fail-on", "fail_on", !session.fail_on.is_empty()),
+        ("--threshold", "threshold", session.threshold.is_some()),
+    ];
+    match given.into_iter().find(|(_, id, is_given)| *is_given && !args.is_configured(id)) {
         None => Ok(()),
-        Some((option, _)) => Err(Failure::input(format!(
+        Some((option, ..)) => Err(Failure::input(format!(
             "{option} needs several environments, such as --in host --in container; of kept runs `tollgate compare` has it"
         ))),
     }
@@ -108,10 +111,11 @@ impl Asked {
 impl Asked {
     /// Gives `--dir` to the environments of the kind host that name no directory of their own.
     fn with_directory(mut self, args: &RunArgs, selection: &Selection) -> Result<Self, Failure> {
-        if let Some(OnRam(file_system)) = &args.on {
+        let (dir, on) = args.place(selection);
+        if let Some(OnRam(file_system)) = on {
             return self.on_ram(file_system, selection);
         }
-        let Some(directory) = &args.dir else { return Ok(self) };
+        let Some(directory) = dir else { return Ok(self) };
         if !selection.cases().any(|case| Storage::is_used_by(&case.benchmark)) {
             return Err(storage::unneeded("--dir"));
         }

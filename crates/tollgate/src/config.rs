@@ -1,0 +1,119 @@
+//! `tollgate config`: the values of configuration files that count, and where each comes from.
+
+use serde::Serialize;
+use tollgate_output::table::{Look, Table};
+
+use crate::args::{ConfigurationArgs, Format};
+use crate::configuration::{Configuration, Origin, Setting, Value};
+use crate::failure::Failure;
+use crate::out;
+
+#[derive(Serialize)]
+struct Shown {
+    files: Vec<File>,
+    settings: Vec<Record>,
+}
+
+#[derive(Serialize)]
+struct File {
+    path: String,
+    /// `given`, `project` or `user`.
+    origin: &'static str,
+    /// How many values it has; null where it is not read.
+    values: Option<usize>,
+    /// Why it is not read.
+    why: Option<String>,
+}
+
+/// A key and its value.
+#[derive(Serialize)]
+struct Record {
+    /// The table, such as `store.list`; empty for all verbs.
+    table: String,
+    key: String,
+    value: serde_json::Value,
+    /// Path and line.
+    from: String,
+    /// Whether it counts. What a project's file may not give does not.
+    counts: bool,
+}
+
+/// Shows them.
+///
+/// # Errors
+/// When they cannot be printed.
+pub fn config(args: &ConfigurationArgs, read: &Configuration) -> Result<(), Failure> {
+    let shown = Shown { files: read.files.iter().map(file).collect(), settings: records(read) };
+    match args.format {
+        Format::Json => out::print_json(&shown),
+        Format::Table => out::print(&text(&shown)),
+    }
+}
+
+fn file(file: &crate::configuration::File) -> File {
+    let origin = match file.origin {
+        Origin::Given => "given",
+        Origin::Found => "project",
+        Origin::User => "user",
+    };
+    let why = file.why.clone();
+    File { path: file.path.display().to_string(), origin, values: why.is_none().then_some(file.entries), why }
+}
+
+fn records(read: &Configuration) -> Vec<Record> {
+    let from = |file: usize, line: usize| format!("{}:{line}", read.files[file].path.display());
+    let record = |one: &Setting, counts: bool| Record {
+        table: one.verb.join("."),
+        key: one.key.clone(),
+        value: json(&one.value),
+        from: from(one.file, one.line),
+        counts,
+    };
+    let settings = read.settings.iter().map(|one| record(one, true));
+    let refused = read.refused.iter().map(|one| record(one, false));
+    let environments = read.environments.iter().map(|one| Record {
+        table: "environments".to_owned(),
+        key: one.name.clone(),
+        value: one.environment.clone().into(),
+        from: from(one.file, one.line),
+        counts: true,
+    });
+    let mut records: Vec<Record> = settings.chain(refused).chain(environments).collect();
+    records.sort_by(|a, b| (&a.table, &a.key).cmp(&(&b.table, &b.key)));
+    records
+}
+
+fn json(value: &Value) -> serde_json::Value {
+    match value {
+        Value::Text(text) => text.clone().into(),
+        Value::Number(number) => serde_json::from_str(number).unwrap_or_else(|_| number.clone().into()),
+        Value::Truth(truth) => (*truth).into(),
+        Value::List(values) => values.iter().map(json).collect(),
+    }
+}
+
+fn text(shown: &Shown) -> String {
+    let mut files = Table::new(&["file", "values"]).with_words(&["file"]);
+    for file in &shown.files {
+        let values = file.values.map_or_else(|| "–".to_owned(), |values| values.to_string());
+        let why: Vec<String> = file.why.iter().cloned().collect();
+        files.row(Look::Plain, &[file.path.clone(), values], &why);
+    }
+    let mut text = files.render(out::width());
+    if shown.settings.is_empty() {
+        return text + "No value is set.\n";
+    }
+    let mut settings =
+        Table::new(&["table", "key", "value", "from"]).with_words(&["table", "key", "value", "from"]);
+    for one in &shown.settings {
+        let table = if one.table.is_empty() { "–".to_owned() } else { format!("[{}]", one.table) };
+        let note: Vec<String> = (!one.counts)
+            .then(|| "not taken from a file that is found: name it with --config".to_owned())
+            .into_iter()
+            .collect();
+        let look = if one.counts { Look::Plain } else { Look::Flagged };
+        settings.row(look, &[table, one.key.clone(), one.value.to_string(), one.from.clone()], &note);
+    }
+    text.push('\n');
+    text + &settings.render(out::width())
+}

@@ -1,0 +1,385 @@
+//! The options that configuration files give, which stand before those of the command line.
+//!
+//! A file has a table for each verb, whose keys are the verb's options: the definition of the arguments is the list of them. The values of
+//! the verb that is called become words of its command line, so that they are checked as typed ones are. What was typed wins: an option that
+//! cannot stand beside it is left out.
+
+mod files;
+mod toml;
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use clap::builder::{NonEmptyStringValueParser, TypedValueParser};
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
+use tollgate_environments::Spec;
+
+pub use self::files::{File, Origin};
+use self::toml::Entry;
+pub use self::toml::Value;
+use crate::failure::Failure;
+use crate::run::sides::named;
+use crate::say;
+
+/// The table of environments by name.
+const ENVIRONMENTS: &str = "environments";
+/// The option that environments are named by.
+const IN: &str = "in";
+
+/// What the files give, and which files those are.
+#[derive(Debug, Default)]
+pub struct Configuration {
+    /// The files that were looked for, the one that wins first.
+    pub files: Vec<File>,
+    /// Options, in the order in which the files are looked at.
+    pub settings: Vec<Setting>,
+    /// Environments by their names.
+    pub environments: Vec<Named>,
+    /// The options that a found file of a project may not give, by table and key.
+    pub refused: Vec<Setting>,
+}
+
+/// An option and its value.
+#[derive(Debug, Clone)]
+pub struct Setting {
+    /// The words of its verb; none for all verbs.
+    pub verb: Vec<String>,
+    /// Its key in the file.
+    pub key: String,
+    /// clap's name of it.
+    pub id: String,
+    /// Its value as the file has it.
+    pub value: Value,
+    /// Its place among [`Configuration::files`].
+    pub file: usize,
+    /// Its line there.
+    pub line: usize,
+    words: Vec<OsString>,
+}
+
+/// An environment by its name.
+#[derive(Debug, Clone)]
+pub struct Named {
+    /// Its name.
+    pub name: String,
+    /// What it means, as `--in` takes it.
+    pub environment: String,
+    /// Its place among [`Configuration::files`].
+    pub file: usize,
+    /// Its line there.
+    pub line: usize,
+}
+
+/// Reads the files that there are: the one that is named, else the project's and the user's.
+///
+/// # Errors
+/// A file that cannot be read, that is no TOML, or that has a key or value that no verb takes.
+pub fn read(command: &Command, named: Option<&Path>) -> Result<Configuration, Failure> {
+    let mut read = Configuration::default();
+    for (mut file, text) in files::all(named)? {
+        let path = file.path.clone();
+        let fault = |line: usize, why: String| Failure::input(format!("{}:{line}: {why}", path.display()));
+        let place = read.files.len();
+        let entries =
+            toml::read(&text.unwrap_or_default()).map_err(|toml::Fault { line, why }| fault(line, why))?;
+        let origin = file.origin;
+        file.entries = entries.len();
+        read.files.push(file);
+        for entry in entries {
+            let line = entry.line;
+            if entry.table == [ENVIRONMENTS] {
+                let one = environment(entry, place).map_err(|why| fault(line, why))?;
+                // The file that was read before wins.
+                if !read.environments.iter().any(|known| known.name == one.name) {
+                    read.environments.push(one);
+                }
+                continue;
+            }
+            let (setting, is_harmless) = setting(command, entry, place).map_err(|why| fault(line, why))?;
+            setting.check(command).map_err(|why| fault(line, why))?;
+            let known = |one: &Setting| one.verb == setting.verb && one.id == setting.id;
+            if origin == Origin::Found && !is_harmless {
+                read.refused.push(setting);
+            } else if !read.settings.iter().any(known) {
+                read.settings.push(setting);
+            }
+        }
+    }
+    Ok(read)
+}
+
+/// An entry of the table of environments.
+fn environment(entry: Entry, file: usize) -> Result<Named, String> {
+    let Entry { key: name, value, line, .. } = entry;
+    let Value::Text(environment) = value else {
+        return Err(format!("the environment {name} is text, such as \"vm:kernel=bzImage\""));
+    };
+    if named(&format!("{name}=host")).0 != name {
+        return Err(format!("{name:?} is no name of an environment: it has 1 to 32 of A-Z a-z 0-9 - _ ."));
+    }
+    if name.parse::<Spec>().is_ok() {
+        return Err(format!("{name} is a kind of environments, and needs no other meaning"));
+    }
+    environment.parse::<Spec>().map_err(|why| format!("the environment {name}: {why}"))?;
+    Ok(Named { name, environment, file, line })
+}
+
+/// An entry of a verb's table, and whether it names nothing outside of the program: no path, command, host or environment.
+fn setting(command: &Command, entry: Entry, file: usize) -> Result<(Setting, bool), String> {
+    let mut verb = command;
+    for name in &entry.table {
+        let verbs = || verb.get_subcommands().filter(|verb| !verb.is_hide_set()).map(Command::get_name);
+        let known = verb.find_subcommand(name).filter(|verb| !verb.is_hide_set());
+        let tables = || verbs().chain([ENVIRONMENTS]);
+        verb = known.ok_or_else(|| {
+            let what = format!("there is no table [{}]", entry.table.join("."));
+            format!(
+                "{what}; {}",
+                nearest(name, tables(), "tables are named by the verbs, such as [run] or [store.list]")
+            )
+        })?;
+    }
+    let Entry { table, key, value, line } = entry;
+    let keys = || options(verb).map(|(key, _)| key);
+    let Some((_, option)) = options(verb).find(|(known, _)| *known == key) else {
+        let of = if table.is_empty() {
+            "before the first table".to_owned()
+        } else {
+            format!("of [{}]", table.join("."))
+        };
+        let all = keys().collect::<Vec<_>>().join(", ");
+        let usual = if all.is_empty() { "it has none".to_owned() } else { format!("there are {all}") };
+        return Err(format!(
+            "{key} is no key {of}; {}",
+            nearest(
+                &key,
+                keys().chain(verb.get_subcommands().map(|verb| verb.get_name().to_owned())),
+                &usual
+            )
+        ));
+    };
+    let words = words(option, &key, &value)?;
+    let is_harmless = option.get_value_hint() == ValueHint::Unknown;
+    let id = option.get_id().to_string();
+    Ok((Setting { verb: table, key, id, value, file, line, words }, is_harmless))
+}
+
+/// What was meant by a word, or another sentence.
+fn nearest<T: AsRef<str>>(word: &str, known: impl Iterator<Item = T>, otherwise: &str) -> String {
+    let likely = known.map(|known| (strsim::osa_distance(word, known.as_ref()), known));
+    match likely.min_by_key(|(distance, _)| *distance) {
+        Some((distance, known)) if distance <= 1 + word.len() / 4 => {
+            format!("did you mean {}?", known.as_ref())
+        }
+        _ => otherwise.to_owned(),
+    }
+}
+
+/// The options of a verb that a file can give, by their keys: those with a long form, and the first argument, unless it begins a command line.
+///
+/// `--json` is `format = "json"`, and the files themselves are named on the command line.
+fn options(verb: &Command) -> impl Iterator<Item = (String, &Arg)> {
+    let first = verb.get_positionals().next().map(Arg::get_id);
+    verb.get_arguments().filter_map(move |option| {
+        let is_typed = matches!(option.get_id().as_str(), "json" | "config_file" | "no_config");
+        let is_line = option.get_value_hint() == ValueHint::CommandWithArguments;
+        match option.get_long() {
+            _ if is_typed => None,
+            Some(long) => Some((long.to_owned(), option)),
+            None if option.is_positional() && !is_line && Some(option.get_id()) == first => {
+                Some((option.get_id().as_str().replace('_', "-"), option))
+            }
+            None => None,
+        }
+    })
+}
+
+/// The words of a command line that give an option this value.
+fn words(option: &Arg, key: &str, value: &Value) -> Result<Vec<OsString>, String> {
+    let is_flag = !option.get_action().takes_values();
+    if is_flag {
+        return match value {
+            Value::Truth(true) => Ok(vec![format!("--{key}").into()]),
+            Value::Truth(false) => Ok(Vec::new()),
+            _ => Err(format!("{key} is true or false")),
+        };
+    }
+    let texts: Vec<&str> = match value {
+        Value::List(values) => values.iter().map(text).collect::<Option<_>>(),
+        value => text(value).map(|text| vec![text]),
+    }
+    .ok_or_else(|| format!("{key} takes text and numbers"))?;
+    let together = option
+        .get_num_args()
+        .filter(|number| number.max_values() > 1 && !option.is_positional() && number.min_values() > 1);
+    let takes_many = matches!(option.get_action(), ArgAction::Append) || together.is_some();
+    if matches!(value, Value::List(_)) && !takes_many {
+        return Err(format!("{key} takes one value, and no list"));
+    }
+    let is_word = option.is_positional() || together.is_some();
+    if is_word && texts.iter().any(|text| text.starts_with('-')) && !option.is_allow_hyphen_values_set() {
+        return Err(format!("a value of {key} does not begin with `-`"));
+    }
+    Ok(match together {
+        // `--parameter-list VAR VALUES`, as often as there are two.
+        Some(number) => texts
+            .chunks(number.max_values())
+            .flat_map(|part| std::iter::once(format!("--{key}")).chain(part.iter().map(ToString::to_string)))
+            .map(OsString::from)
+            .collect(),
+        None if is_word => texts.into_iter().map(OsString::from).collect(),
+        None => texts.into_iter().map(|text| format!("--{key}={text}").into()).collect(),
+    })
+}
+
+fn text(value: &Value) -> Option<&str> {
+    match value {
+        Value::Text(text) | Value::Number(text) => Some(text),
+        Value::Truth(_) | Value::List(_) => None,
+    }
+}
+
+impl Setting {
+    /// Checks the value as the parser does that takes it from the command line. What it needs beside it may come from elsewhere.
+    fn check(&self, command: &Command) -> Result<(), String> {
+        // An option of all verbs is one of each.
+        let some_verb = self.verb.is_empty().then_some("list");
+        let words = std::iter::once("tollgate").chain(self.verb.iter().map(String::as_str)).chain(some_verb);
+        let words = words.map(OsString::from).chain(self.words.iter().cloned());
+        match command.clone().try_get_matches_from(words) {
+            Err(error) if !depends_on_others(error.kind()) => {
+                Err(crate::args::one_line(&error.render().to_string()))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Whether it is a fault only together with what else is there or missing.
+fn depends_on_others(kind: ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::MissingRequiredArgument
+            | ErrorKind::ArgumentConflict
+            | ErrorKind::MissingSubcommand
+            | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+    )
+}
+
+/// Lets the option `--in` of every verb take the names of environments: `base` is `base=vm:…`.
+pub fn with_names(command: Command, environments: &[Named]) -> Command {
+    if environments.is_empty() {
+        return command;
+    }
+    let command = command.mut_subcommands(|verb| with_names(verb, environments));
+    command.mut_args(|option| match option.get_long() {
+        Some(IN) => {
+            let names = environments.to_vec();
+            option.value_parser(NonEmptyStringValueParser::new().map(move |given| meaning(&names, given)))
+        }
+        _ => option,
+    })
+}
+
+/// `base` is `base=vm:…`, and `old=base` is `old=vm:…`.
+fn meaning(environments: &[Named], given: String) -> String {
+    let (label, name) = named(&given);
+    match environments.iter().find(|one| one.name == name) {
+        Some(one) => format!("{label}={}", one.environment),
+        None => given,
+    }
+}
+
+/// The words of the command line with those of the files before what follows its verb, and the options that these give.
+///
+/// A word that cannot stand beside what was typed, or that needs another option that is not there, is left out.
+pub fn applied(
+    command: &Command,
+    typed: &[OsString],
+    configuration: &Configuration,
+) -> (Vec<OsString>, Vec<String>) {
+    let (verb, at) = verb_of(command, typed);
+    let is_of_it = |one: &&Setting| one.verb == verb || one.verb.is_empty();
+    let matches = command.clone().ignore_errors(true).try_get_matches_from(typed).ok();
+    // Help and the version are asked for.
+    let Some(matches) = matches else { return (typed.to_vec(), Vec::new()) };
+    let given = |one: &Setting| is_typed(command, &matches, &verb, &one.id);
+    let mut left: Vec<&Setting> =
+        configuration.settings.iter().filter(is_of_it).filter(|one| !given(one)).collect();
+    let refused: Vec<&Setting> =
+        configuration.refused.iter().filter(is_of_it).filter(|one| !given(one)).collect();
+    say_refused(configuration, &refused);
+    let with = |chosen: &[&Setting]| {
+        let words = chosen.iter().flat_map(|one| one.words.iter().cloned());
+        typed[..at].iter().cloned().chain(words).chain(typed[at..].iter().cloned()).collect::<Vec<OsString>>()
+    };
+    let tried = |chosen: &[&Setting]| {
+        let error = command.clone().try_get_matches_from(with(chosen)).err();
+        error.filter(|error| depends_on_others(error.kind())).map(|error| error.to_string())
+    };
+    let mut chosen: Vec<&Setting> = Vec::new();
+    let mut fault = tried(&chosen);
+    // One may need another that comes later.
+    loop {
+        let before = chosen.len();
+        left.retain(|one| {
+            let more: Vec<&Setting> = chosen.iter().copied().chain([*one]).collect();
+            let found = tried(&more);
+            let fits = found.is_none() || found == fault;
+            if fits {
+                (chosen, fault) = (more, found);
+            }
+            !fits
+        });
+        if chosen.len() == before {
+            return (with(&chosen), chosen.iter().map(|one| one.id.clone()).collect());
+        }
+    }
+}
+
+/// The words of the verb that is called, and how many words it ends behind. Options of the program itself may stand before it.
+fn verb_of(command: &Command, words: &[OsString]) -> (Vec<String>, usize) {
+    let with_value = |word: &str| {
+        let long = word.strip_prefix("--");
+        let mut options = command.get_arguments().filter(|option| option.get_action().takes_values());
+        long.is_some_and(|long| options.any(|option| option.get_long() == Some(long)))
+    };
+    let (mut verb, mut inner) = (Vec::new(), command);
+    let (mut at, mut end) = (1, words.len().min(1));
+    while let Some(word) = words.get(at).and_then(|word| word.to_str()) {
+        if let Some(found) = inner.find_subcommand(word) {
+            verb.push(found.get_name().to_owned());
+            (inner, end) = (found, at + 1);
+        } else if !word.starts_with('-') {
+            break;
+        } else if with_value(word) {
+            at += 1;
+        }
+        at += 1;
+    }
+    (verb, end)
+}
+
+fn is_typed(command: &Command, matches: &ArgMatches, verb: &[String], id: &str) -> bool {
+    let (mut matches, mut command) = (matches, command);
+    for name in verb {
+        let (Some(inner), Some(found)) = (matches.subcommand_matches(name), command.find_subcommand(name))
+        else {
+            return false;
+        };
+        (matches, command) = (inner, found);
+    }
+    // The options of all verbs are known to each.
+    matches.try_contains_id(id).is_ok() && matches.value_source(id) == Some(ValueSource::CommandLine)
+}
+
+fn say_refused(configuration: &Configuration, refused: &[&Setting]) {
+    let Some(first) = refused.first() else { return };
+    let keys = refused.iter().map(|one| one.key.as_str()).collect::<Vec<_>>().join(", ");
+    let path = configuration.files[first.file].path.display();
+    say::say(&format!(
+        "not taken from {path}, which was found and not named: {keys}; `--config FILE` takes everything from a file"
+    ));
+}
