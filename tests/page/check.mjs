@@ -6,7 +6,7 @@ import {pathToFileURL} from 'node:url';
 import puppeteer from 'puppeteer-core';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-const widths = [360, 1280, 3840];
+const widths = [360, 400, 1280, 3840];
 const schemes = ['light', 'dark'];
 const faults = [];
 const fault = (page, text) => { faults.push(`${basename(page)}: ${text}`); };
@@ -47,6 +47,28 @@ async function first(page, file, width) {
   const height = await page.evaluate(() => document.documentElement.scrollHeight);
   const isOne = await page.evaluate(() => document.querySelectorAll('.environment').length === 1);
   if (isOne && width === 1280 && height > 8000) fault(file, `it is ${height} pixels high`);
+}
+
+// On a telephone the ratio is seen without scrolling, in the tables that have one.
+async function ratios(page, file, width) {
+  const hidden = await page.evaluate(() => [...document.querySelectorAll('thead th')]
+    .filter(head => /^(ratio|× \S+)$/.test(head.textContent) && head.getBoundingClientRect().right > innerWidth).length);
+  if (hidden) fault(file, `at ${width} pixels the ratio of ${hidden} tables is not on the screen`);
+}
+
+// The link of a row leads to it, and opens the table that it is in.
+async function linked(page, file) {
+  const wrong = await page.evaluate(async () => {
+    for (const details of document.querySelectorAll('details')) details.open = false;
+    const rows = [...document.querySelectorAll('.results tbody tr:not(.group)')];
+    const row = rows.at(-1);
+    if (new Set(rows.map(row => row.id)).size !== rows.length) return 'two rows have one name';
+    location.hash = row.querySelector('a').getAttribute('href');
+    await new Promise(done => setTimeout(done, 300));
+    const {top, bottom} = row.getBoundingClientRect();
+    return row.checkVisibility() && top >= 0 && top < innerHeight && bottom > top ? '' : `${row.id} is not shown`;
+  });
+  if (wrong) fault(file, `links: ${wrong}`);
 }
 
 // The search shows the rows that match and opens their tables; the toggle leaves noisy rows out.
@@ -94,6 +116,7 @@ async function look(browser, file) {
       await unfold(page);
       const over = await sideways(page);
       if (over > 0) fault(file, `at ${width} pixels it is ${over} pixels too wide`);
+      if (width === 400) await ratios(page, file, width);
       if (await numbers(page) !== without) fault(file, 'the script changes numbers');
       // Every rule once in each scheme, at the narrowest width.
       if (width === 360) {
@@ -106,11 +129,14 @@ async function look(browser, file) {
         const sorted = await page.evaluate(() => {
           const table = document.querySelector('table.results');
           const button = table.querySelectorAll('thead button')[1];
-          button.click();
-          return table.querySelectorAll('thead th')[1].ariaSort;
-        });
+          button.focus();
+          return document.activeElement === button;
+        }) && await page.keyboard.press('Enter').then(() => page.evaluate(() =>
+          document.querySelector('table.results').querySelectorAll('thead th')[1].ariaSort));
         if (sorted !== 'ascending') fault(file, 'tables cannot be sorted');
         await found(page, file);
+        await linked(page, file);
+        await unfold(page);
         await page.emulateMediaType('print');
         const nameless = await page.evaluate(() => [...document.querySelectorAll('thead th')]
           .filter(head => head.checkVisibility() && !head.innerText.trim()).length);

@@ -11,6 +11,7 @@ mod workloads;
 use crate::summary::Summary;
 
 pub use finding::Finding;
+pub(crate) use memory::{THRASH, sharing_rows};
 
 /// The findings of a run.
 pub fn of(summary: &Summary) -> Vec<Finding> {

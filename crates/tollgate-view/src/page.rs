@@ -276,6 +276,13 @@ impl Document<'_> {
         table.render()
     }
 
+    /// The name of a row behind `#` of the page's address: its case, without spaces.
+    fn anchor(&self, benchmark: &Text, row: &Text) -> String {
+        let (benchmark, row) = (benchmark.as_str(), row.as_str());
+        let case = if row == benchmark { row.to_owned() } else { format!("{benchmark}{{{row}}}") };
+        case.split_whitespace().collect::<Vec<_>>().join("_")
+    }
+
     fn code(&self, command: &Text) -> String {
         escaped_between_tags(command.as_str())
     }

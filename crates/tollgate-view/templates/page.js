@@ -56,6 +56,21 @@
     }
   }
 
+  // Each row has a link to itself, which can be copied. A link opens the table that its row is in.
+  for (const row of all('tr[id]')) {
+    const link = Object.assign(document.createElement('a'), {href: '#' + encodeURIComponent(row.id), textContent: 'link', ariaLabel: 'Link to ' + row.id});
+    row.querySelector('summary').after(link, ' ');
+  }
+  const show = () => {
+    const hash = location.hash.slice(1);
+    const row = all('tr[id]').find(row => row.id === hash || encodeURIComponent(row.id) === hash);
+    if (!row) return;
+    row.closest('details').open = row.querySelector('details').open = true;
+    row.scrollIntoView({behavior: 'instant'});
+  };
+  addEventListener('hashchange', show);
+  show();
+
   // An environment can be hidden from the pictures.
   for (const name of all('.name[data-environment]')) {
     const hide = button('hide', () => {

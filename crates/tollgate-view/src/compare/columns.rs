@@ -345,6 +345,18 @@ pub fn of_table<'a>(comparison: &Comparison) -> Columns<Compared<'a>> {
     })
 }
 
+/// The same on a page, where the ratio comes first: it is seen on a narrow screen, whose tables are scrolled.
+pub(crate) fn of_page<'a>(comparison: &Comparison) -> Columns<Compared<'a>> {
+    let columns = of_table(comparison);
+    let mut keys: Vec<&str> = columns.iter().map(|column| column.key).collect();
+    keys.sort_by_key(|key| match *key {
+        "case" => 0,
+        "ratio" | "change" => 1,
+        _ => 2,
+    });
+    columns.arranged(&keys)
+}
+
 const OF_SCREEN: &[&str] = &["case", "base", "ratio", "ratio_ci", "adds", "verdict"];
 const COUNTS_OF_SCREEN: &[&str] = &["case", "counts", "adds", "change", "verdict"];
 const NUMBERS: &[&str] = &["numbers"];

@@ -12,11 +12,27 @@ pub(super) fn of(summary: &Summary) -> Vec<Finding> {
     sharing(summary).into_iter().chain(false_sharing(summary)).chain(levels(summary)).collect()
 }
 
-const THRASH: &str = "memory/thrash";
+pub(crate) const THRASH: &str = "memory/thrash";
 
 /// How many times as long a store takes where another core stores to the same lines, as the published experiment asked. One
 /// sentence for each pair, order and page.
 fn sharing(summary: &Summary) -> Vec<Finding> {
+    series(summary).into_iter().map(|(key, points)| sentence(&key, &points)).collect()
+}
+
+/// The same as rows: pair, order and page, the size in KiB, how much slower, and the times alone and shared.
+pub(crate) fn sharing_rows(summary: &Summary) -> Vec<[String; 7]> {
+    let ns = |known: &Known| figures::estimate(known.estimate, Unit::Nanoseconds);
+    let row = |key: &Kind, point: &Sharing| {
+        let [pair, order, page] = ["pair", "order", "page"].map(|name| value(key, name).to_owned());
+        [pair, order, page, point.kib.to_string(), point.words(), ns(&point.alone), ns(&point.shared)]
+    };
+    let all = series(summary);
+    all.iter().flat_map(|(key, points)| points.iter().map(move |point| row(key, point))).collect()
+}
+
+/// The sizes of each pair, order and page.
+fn series(summary: &Summary) -> Vec<(Kind, Vec<Sharing>)> {
     let with = |case: &Case, shared: bool| {
         let mut other = case.clone();
         other.params.insert("shared".to_owned(), ParamValue::Flag(shared));
@@ -42,7 +58,7 @@ fn sharing(summary: &Summary) -> Vec<Finding> {
             None => series.push((key, vec![sharing])),
         }
     }
-    series.into_iter().map(|(key, points)| sentence(&key, &points)).collect()
+    series
 }
 
 /// Parameters and their values.
@@ -56,24 +72,31 @@ struct Sharing {
     cases: [Case; 2],
 }
 
-fn sentence(key: &[(String, String)], points: &[Sharing]) -> Finding {
-    let value =
-        |name: &str| key.iter().find(|(other, _)| other == name).map_or("", |(_, value)| value.as_str());
-    let what = format!(
-        "Storing to lines that another core stores to ({} pair, {} order, {} pages)",
-        value("pair"),
-        value("order"),
-        value("page")
-    );
-    let words = |point: &Sharing| {
-        let how = figures::compared(point.shared.estimate / point.alone.estimate, ["slower", "faster"]);
-        let doubt = match apart(point.shared.interval, point.alone.interval) {
+impl Sharing {
+    /// `20.0 × slower`.
+    fn words(&self) -> String {
+        let how = figures::compared(self.shared.estimate / self.alone.estimate, ["slower", "faster"]);
+        let doubt = match apart(self.shared.interval, self.alone.interval) {
             true => "",
             false => " (no significant difference)",
         };
-        format!("{how}{doubt} at {} KiB", point.kib)
-    };
-    let each: Vec<String> = points.iter().map(words).collect();
+        format!("{how}{doubt}")
+    }
+}
+
+fn value<'k>(key: &'k [(String, String)], name: &str) -> &'k str {
+    key.iter().find(|(other, _)| other == name).map_or("", |(_, value)| value.as_str())
+}
+
+fn sentence(key: &[(String, String)], points: &[Sharing]) -> Finding {
+    let what = format!(
+        "Storing to lines that another core stores to ({} pair, {} order, {} pages)",
+        value(key, "pair"),
+        value(key, "order"),
+        value(key, "page")
+    );
+    let each: Vec<String> =
+        points.iter().map(|point| format!("{} at {} KiB", point.words(), point.kib)).collect();
     let from = points.iter().flat_map(|point| point.cases.iter().cloned()).collect();
     Finding { sentence: format!("{what} is {}.", listed(&each)), from }
 }

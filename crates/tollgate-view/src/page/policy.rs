@@ -8,9 +8,9 @@ pub(super) const COLORS: &str = include_str!("../../templates/colors.css");
 pub(super) const SCRIPT: &str = include_str!("../../templates/page.js");
 
 /// SHA-256 of [`STYLE`], in base64; a test compares them.
-const STYLE_DIGEST: &str = "hsagnPCP/noWgF7B6CVoWP1xR2SOIje89Y2YbwsNJUo=";
+const STYLE_DIGEST: &str = "VKYVizVuJbDQ/BPPxT8KW736Jhfgzyu8yfq+RubzP7c=";
 /// SHA-256 of [`SCRIPT`], in base64.
-const SCRIPT_DIGEST: &str = "tvrfTWTJ6l0KcTjbB8M5jwmTccmtVeNePOgGMKGSGjk=";
+const SCRIPT_DIGEST: &str = "WCpRAEGlLAduilhvtMWSV9EOrjKcS3hioKMOSE7uLtM=";
 
 /// The content security policy (W3C, CSP Level 3): no request of any kind, no other script or style.
 pub(super) fn policy() -> String {

@@ -9,12 +9,12 @@ use super::curves::CREATIONS;
 use super::panels::{keys, rows_of_times, signs};
 use super::subject::{Subject, figures_of_all, is_drawn, mark};
 use super::{bandwidth, ipc, ruler, scaling};
+use crate::findings::THRASH;
 use crate::page::{Axis, Drawing, Figure, Mark, Row, Rows, Text};
 use crate::pictures::{bill, curve, matrix, trade};
 
 /// More rows are no picture.
 const MOST: usize = 12;
-const THRASH: &str = "memory/thrash";
 
 /// Benchmarks with a picture of their own, or without an estimate to draw.
 const ELSEWHERE: [&str; 7] = [

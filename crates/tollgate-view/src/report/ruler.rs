@@ -30,23 +30,26 @@ pub fn of(subjects: &[Subject]) -> Option<Figure> {
     }
     let is_comparison = subjects.len() > 1;
     let mut rows = Vec::new();
-    let mut numbers = Table::new("The figures of the overview", ["operation", "case"]);
+    let mut numbers = Table::new("The figures of the overview", ["operation"]);
     match is_comparison {
         true => numbers.head.extend(subjects.iter().map(|subject| Text::new(&subject.name))),
-        false => numbers.head.extend(["median", "95 % CI", "min", "× syscall"].map(Text::from)),
+        // The ratio stands beside the figure, where a narrow screen shows it.
+        false => numbers.head.extend(["median", "× syscall", "95 % CI", "min"].map(Text::from)),
     }
+    numbers.head.push("case".into());
     for (name, case) in names {
         let marks: Vec<_> = subjects.iter().filter_map(|subject| subject.mark(case)).collect();
         // A value below its detection limit has its row and no mark.
         let found = subjects.iter().find_map(|subject| subject.summary.figures(case));
         let Some(at) = found.map(Figures::bounded) else { continue };
-        let mut cells = vec![Text::new(&name), Text::new(&case.to_string())];
+        let mut cells = vec![Text::new(&name)];
         match subjects {
             [subject] => cells.extend(subject.summary.figures(case).into_iter().flat_map(in_words)),
             subjects => cells.extend(subjects.iter().map(|subject| {
                 Text::from(subject.summary.figures(case).map_or("–".into(), Figures::in_words))
             })),
         }
+        cells.push(Text::new(&case.to_string()));
         let value = figures_of_all(subjects, case);
         rows.push((at, page::Row { name: Text::label(&name), value, verdict: None, marks }, cells));
     }
@@ -72,12 +75,12 @@ pub fn of(subjects: &[Subject]) -> Option<Figure> {
     })
 }
 
-/// A median, its CI, its min and its multiple of a system call.
+/// A median, its multiple of a system call, its CI and its min.
 fn in_words(figures: &Figures) -> [Text; 4] {
     let unit = figures.measured.unit;
     let min = figures.min().filter(|_| figures.below.is_none());
     let min = min.map_or_else(String::new, |min| figures::estimate(min, unit));
     let multiple = figures.multiple.map(|multiple| figures::significant(multiple, 3));
-    [figures.in_words(), figures.interval_in_words().unwrap_or_default(), min, multiple.unwrap_or_default()]
+    [figures.in_words(), multiple.unwrap_or_default(), figures.interval_in_words().unwrap_or_default(), min]
         .map(Text::from)
 }

@@ -7,6 +7,7 @@ use super::subject::Subject;
 use super::suites::{about, cases, suite_of, suites};
 use super::{bandwidth, bars, curves, dots, ipc, levels, locks, matrix, rows, scaling};
 use crate::comparison::Comparison;
+use crate::findings::{THRASH, sharing_rows};
 use crate::page::{Figure, Section, Table, Text};
 use crate::pictures;
 use tollgate_model::Case;
@@ -51,7 +52,11 @@ fn section(suite: &'static str, subjects: &[Subject], comparisons: &[Comparison]
         findings: findings(suite, subjects),
         facts: None,
         figures,
-        tables: if suite == "locks" { features(subjects) } else { Vec::new() },
+        tables: match suite {
+            "locks" => features(subjects),
+            "memory" => sharing(subjects).into_iter().collect(),
+            _ => Vec::new(),
+        },
         estimates: rows::of(subjects, suite, &cases, comparisons, other),
     }
 }
@@ -59,12 +64,28 @@ fn section(suite: &'static str, subjects: &[Subject], comparisons: &[Comparison]
 fn findings(suite: &str, subjects: &[Subject]) -> Vec<Text> {
     let sentences = subjects.iter().flat_map(|subject| {
         let prefix = subject.prefix(": ");
-        let is_of_suite = |case: &Case| suite_of(case) == suite;
+        // Those about sharing are the rows of a table.
+        let is_of_suite = |case: &Case| suite_of(case) == suite && case.benchmark != THRASH;
         let findings =
             subject.findings.iter().filter(move |finding| finding.from.first().is_some_and(is_of_suite));
         findings.map(move |finding| Text::new(&format!("{prefix}{}", finding.sentence)))
     });
     sentences.collect()
+}
+
+/// What it costs to store where another core stores, a row for each size.
+fn sharing(subjects: &[Subject]) -> Option<Table> {
+    const HEAD: [&str; 7] = ["pair", "order", "pages", "KiB", "storing is", "alone", "beside the other"];
+    let several = subjects.len() > 1;
+    let rows = subjects.iter().flat_map(|subject| {
+        let name = several.then(|| Text::label(&subject.name));
+        let rows = sharing_rows(&subject.summary).into_iter();
+        rows.map(move |row| name.iter().cloned().chain(row.map(Text::from)).collect())
+    });
+    let rows: Vec<Vec<Text>> = rows.collect();
+    let head = several.then_some("environment").into_iter().chain(HEAD);
+    let table = Table::new("Storing to lines that another core stores to", head);
+    (!rows.is_empty()).then_some(Table { rows, ..table })
 }
 
 fn features(subjects: &[Subject]) -> Vec<Table> {

@@ -30,6 +30,6 @@ fn table(base: &str, other: &str, comparison: &Comparison) -> Option<Table> {
     };
     let caption = format!("What {other} changes, {how} {base}{more}");
     let rows = changed.iter().take(MOST_ROWS).map(|row| Compared::of(comparison, *row));
-    let table = Table::of(caption, &columns::of_table(comparison), rows);
+    let table = Table::of(caption, &columns::of_page(comparison), rows);
     (!changed.is_empty()).then_some(Table { is_open: true, ..table })
 }
