@@ -20,7 +20,7 @@ pub use self::files::{File, Origin};
 use self::toml::Entry;
 pub use self::toml::Value;
 use crate::failure::Failure;
-use crate::run::sides::named;
+use crate::named::named;
 use crate::say;
 
 /// The table of environments by name.

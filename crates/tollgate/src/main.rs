@@ -26,6 +26,7 @@ mod inspect;
 mod lab;
 mod list;
 mod man;
+mod named;
 mod out;
 mod ram;
 mod report;

@@ -13,6 +13,7 @@ use tollgate_view::facts;
 
 use crate::args::{OnRam, RunArgs};
 use crate::failure::{Failure, go_on};
+pub use crate::named::named;
 use crate::{say, storage};
 
 /// More environments than a page can compare are too many for one session.
@@ -193,21 +194,6 @@ pub fn parse(name: &str) -> Result<(String, Spec), Failure> {
     let (shown, name) = named(name);
     let spec = name.parse().map_err(|error: SpecError| Failure::input(format!("--in {error}")));
     Ok((shown.to_owned(), spec?))
-}
-
-/// What an environment is called, and its name: `old=vm:exact` is called `old`, others as they are named.
-pub fn named(given: &str) -> (&str, &str) {
-    /// Columns of tables have room for so much.
-    const LONGEST: usize = 32;
-    // Names have a colon before the first sign of equality.
-    let is_label = |label: &str| {
-        let is_of_it = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-        (1..=LONGEST).contains(&label.len()) && label.chars().all(is_of_it)
-    };
-    match given.split_once('=') {
-        Some((label, name)) if is_label(label) => (label, name),
-        _ => (given, given),
-    }
 }
 
 /// Why an environment is not measured, after its name.
