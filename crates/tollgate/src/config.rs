@@ -8,29 +8,39 @@ use crate::configuration::{Configuration, Origin, Setting, Value};
 use crate::failure::Failure;
 use crate::out;
 
+/// The output of `--format json`.
 #[derive(Serialize)]
-struct Shown {
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Settings"))]
+pub struct Shown {
+    /// The files that were looked for, the one that wins first.
     files: Vec<File>,
+    /// One object for each key that a file has.
     settings: Vec<Record>,
 }
 
+/// A file of settings.
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "FileOfSettings"))]
 struct File {
+    /// Its path.
     path: String,
     /// `given`, `project` or `user`.
     origin: &'static str,
-    /// How many values it has; null where it is not read.
+    /// How many values it has; None where it is not read.
     values: Option<usize>,
-    /// Why it is not read.
+    /// Why it is not read, or None.
     why: Option<String>,
 }
 
 /// A key and its value.
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Setting"))]
 struct Record {
     /// The table, such as `store.list`; empty for all verbs.
     table: String,
+    /// The key.
     key: String,
+    /// A text, a number, a truth value, or a list of these.
     value: serde_json::Value,
     /// Path and line.
     from: String,

@@ -126,6 +126,7 @@ fn all() -> Vec<Described> {
         of::<doctor::Diagnosis>("doctor"),
         of::<tollgate_claims::Document>("claims"),
         of::<crate::environments::Environments>("environments"),
+        of::<crate::config::Shown>("config"),
     ]
 }
 

@@ -48,7 +48,16 @@ const CHECKS: &[Check] = &[
     ("doctor", || vec![Home::new().json(["doctor", "--format", "json"])]),
     ("claims", || vec![Home::new().json(["claims", "--format", "json"])]),
     ("environments", || vec![Home::new().json(["environments", "--format", "json"])]),
+    ("config", configured),
 ];
+
+/// Without a file, and with a project's that has a value of each kind, one of which is not taken.
+fn configured() -> Vec<Value> {
+    let home = Home::new();
+    let without = home.json(["config", "--json"]);
+    home.file("tollgate.toml", "[run]\nthreshold = \"2%\"\ntime = 10\nverbose = true\ndir = \"/tmp\"\n");
+    vec![without, home.json(["config", "--json"])]
+}
 
 fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema")

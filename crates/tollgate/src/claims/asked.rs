@@ -73,7 +73,8 @@ fn answer(ask: &Ask) -> Result<Value, String> {
     let path = format!("/proc/{}/fd/{}", process::own_pid(), fixed.as_raw_fd());
     let words = ask.words.iter().map(|word| if word == Ask::FIXED { &path } else { word });
     let mut command = Command::new("/proc/self/exe");
-    let output = command.args(words).stdin(Stdio::null()).output().map_err(fail)?;
+    // A configuration is for what the user asks.
+    let output = command.arg("--no-config").args(words).stdin(Stdio::null()).output().map_err(fail)?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         let last = said.lines().last().unwrap_or("it failed without a word");
