@@ -145,10 +145,11 @@ impl Destination {
     }
 }
 
-/// What the file of a run of a session is called: by its place, from 1, and its kind. A run of none is called by its id.
+/// What the file of a run of a session is called: by its place, from 1, and its kind or the user's name for it. A run of none is called by its id.
 fn in_session(run: &Run) -> String {
     let Some(part) = &run.session else { return run.id.to_string() };
-    let kind: String = part.environment.chars().take_while(char::is_ascii_alphanumeric).collect();
+    let is_of_name = |c: &char| c.is_ascii_alphanumeric() || "-_.".contains(*c);
+    let kind: String = part.environment.chars().take_while(is_of_name).collect();
     format!("{}-{kind}", part.place.saturating_add(1))
 }
 

@@ -206,7 +206,7 @@ fn two_command_lines_of_the_kernel_have_names_and_differ_by_function() {
     }
     let places = ["--in", "with=vm:exact", "--in", "without=vm:exact,append=mitigations=off"];
     let words =
-        ["-N", "--runs", "2", "--no-trace", "--by", "function", "--fail-on", "slower", "--quiet", "true"];
+        ["-N", "--runs", "2", "--no-trace", "--by", "function", "--fail-on", "more", "--quiet", "true"];
     let text = home.output([&["versus"], &places[..], &words].concat());
     let row = |begins: &str| {
         let line =

@@ -111,7 +111,7 @@ fn signs(rows: &[&Row], number: usize) -> Table {
         };
         let signs: String = row.cells[1..].iter().map(|cell| cell.sign().unwrap_or(UNKNOWN)).collect();
         let largest = row.largest().map(|(at, step)| {
-            let letter = &letters[at..=at];
+            let letter = letters.get(at..=at).unwrap_or(NONE);
             counts::percent(step.ratio).map_or(NONE.to_owned(), |change| format!("{change} in {letter}"))
         });
         let cells = [

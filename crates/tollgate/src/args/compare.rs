@@ -66,9 +66,11 @@ impl UndecidedArgs {
 /// The verdict that makes a comparison fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FailOn {
-    /// A benchmark is slower
+    /// A benchmark is slower, or has more of what is counted (also `more`)
+    #[value(alias = "more")]
     Slower,
-    /// A benchmark is faster
+    /// A benchmark is faster, or has fewer (also `fewer`)
+    #[value(alias = "fewer")]
     Faster,
     /// A benchmark is slower or faster
     Different,
