@@ -12,6 +12,7 @@ use tollgate_engine::{Plan, Selection, Topology, interrupt};
 use tollgate_model::Run;
 use tollgate_store::writing::Until;
 use tollgate_suites::{Extent, Size};
+use tollgate_view::summary::BASELINE;
 
 use crate::args::Format;
 use crate::args::claims::ClaimsArgs;
@@ -75,7 +76,7 @@ fn check(experiments: &[Experiment], hand: &Hand, args: &ClaimsArgs) -> Result<O
         Some(selection) => selection,
         None if asks.is_empty() => return Ok(None),
         // Answers are kept with a run, which has a case.
-        None => select(&["entry/syscall".to_owned()])?,
+        None => select(&[BASELINE.to_owned()])?,
     };
     interrupt::install();
     let destination = Destination::choose(None)?;

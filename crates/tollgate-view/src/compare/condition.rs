@@ -47,8 +47,11 @@ impl Condition {
         }
     }
 
-    fn word(self) -> &'static str {
+    /// The verdict in words, also of a count.
+    fn word(self, is_count: bool) -> &'static str {
         match self {
+            Self::Slower if is_count => "more",
+            Self::Faster if is_count => "fewer",
             Self::Slower => "slower",
             Self::Faster => "faster",
             Self::Different => "different",
@@ -100,7 +103,8 @@ pub fn answer(conditions: &[Condition], asked: f64, comparisons: &[Comparison]) 
             .map(|row| row.case().to_string())
             .chain(comparisons.iter().filter(|_| *condition == Condition::Undecided).flat_map(lost))
             .collect();
-        let word = condition.word();
+        let is_of_counts = all().filter(|row| condition.is_met(row.result.verdict)).all(Row::is_count);
+        let word = condition.word(is_of_counts);
         match met.as_slice() {
             [] => {}
             [first] => return Answer::Met(format!("{first} is {word}")),
@@ -115,7 +119,7 @@ pub fn answer(conditions: &[Condition], asked: f64, comparisons: &[Comparison]) 
 
 /// Why a comparison does not say whether a row is as asked.
 fn doubt(condition: Condition, asked: f64, comparison: &Comparison) -> Option<String> {
-    let word = condition.word();
+    let word = condition.word(comparison.is_counted());
     if comparison.rows.is_empty() {
         let why = counts::not_compared(comparison);
         let why = why.unwrap_or_else(|| "no case has a figure in both runs".to_owned());
