@@ -139,19 +139,37 @@ OPERATION(create_name)
     must((files[which] = sys4(SYS_openat, at, names[which], O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600)) >= 0);
     which++;
 }
-OPERATION(unlink_name) { must(sys3(SYS_unlinkat, at, names[which++], 0) == 0); }
-OPERATION(close_written) { must(sys1(SYS_close, files[which++]) == 0); }
 
-static void name_back(long n) { must(renameat(at, n % 2 ? "loops-renamed" : NAME, at, NAME) == 0); }
-OPERATION(rename_name)
+
+/* One operation, behind an untimed one of its kind; each after its preparation, and with what ends it. */
+static double one(void (*before)(long), long (*call)(void), void (*after)(long), long *n)
 {
-    must(sys4(SYS_renameat, at, which % 2 ? "loops-renamed" : NAME, at, which % 2 ? NAME : "loops-renamed") == 0);
-    which++;
+    double took = 0;
+    for (int time = 0; time < 2; time++) {
+        before(1);
+        took = timed_one(call, n);
+        after(1);
+    }
+    return took;
 }
-static void rename_begin(long n) { (void)n, which = 0; }
+static void nothing(long n) { (void)n; }
+static long stat_it(void) { return sys4(SYS_newfstatat, at, NAME, &status, 0); }
+static long open_it(void) { return files[0] = sys4(SYS_openat, at, NAME, O_RDONLY | O_CLOEXEC, 0); }
+static long rename_it(void)
+{
+    const char *other = "loops-renamed", *from = which ? other : NAME;
+    which = !which;
+    return sys4(SYS_renameat, at, from, at, which ? other : NAME);
+}
+static long unlink_it(void) { return sys3(SYS_unlinkat, at, names[0], 0); }
+static long close_it(void) { return sys1(SYS_close, files[0]); }
+static double one_stat(long *n) { return one(nothing, stat_it, nothing, n); }
+static double one_open(long *n) { return one(nothing, open_it, close_all, n); }
+static double one_rename(long *n) { return one(nothing, rename_it, nothing, n); }
+static double one_unlink(long *n) { return one(write_and_close, unlink_it, nothing, n); }
+static double one_close(long *n) { return one(write_all, close_it, unlink_all, n); }
 
 #define CACHED "random blocks of 4 MiB in the page cache: in the processor's caches behind the second level"
-#define OF_64 "new files of the stretch, 64 at most"
 
 const struct loop file_loops[] = {
     ROW("files/read{block=4k,state=cached}", read_any, CACHED, .prepare = cached_4k),
@@ -165,12 +183,15 @@ const struct loop file_loops[] = {
     ROW("files/write{block=4k,mode=direct}", write_next, "other writes before it", .prepare = direct_written, .most = 1),
     { "files/fsync", "a block that was just written", .itself = one_fsync, .prepare = small },
     { "files/fdatasync", "a block that was just written", .itself = one_fdatasync, .prepare = small },
-    ROW("files/stat", stat_name, "the name in the cache of names", .prepare = with_name),
-    ROW("files/open", open_name, "the name in the cache of names; 64 descriptors", .prepare = with_name, .after = close_all, .most = 64),
+    { "files/stat", "one before it", .itself = one_stat, .prepare = with_name },
+    ROW("files/stat{timed=batches}", stat_name, "the name in the cache of names", .prepare = with_name),
+    { "files/open", "one before it", .itself = one_open, .prepare = with_name },
+    ROW("files/open{timed=batches}", open_name, "the name in the cache of names; 64 descriptors", .prepare = with_name, .after = close_all,
+        .most = 64),
     ROW("files/create{after=nothing}", create_name, "names of the stretch, 64 at most, which were removed before", .prepare = with_name,
         .after = remove_all, .most = 64),
-    ROW("files/rename", rename_name, "a name and an unused one in turn", .prepare = with_name, .before = rename_begin, .after = name_back),
-    ROW("files/unlink", unlink_name, OF_64, .prepare = with_name, .before = write_and_close, .most = 64),
-    ROW("files/close-after-write", close_written, OF_64, .prepare = with_name, .before = write_all, .after = unlink_all, .most = 64),
+    { "files/rename", "one before it, of the other name", .itself = one_rename, .prepare = with_name },
+    { "files/unlink", "a new file; one before it", .itself = one_unlink, .prepare = with_name },
+    { "files/close-after-write", "a new file; one before it", .itself = one_close, .prepare = with_name },
     END,
 };

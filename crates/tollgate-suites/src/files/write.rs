@@ -2,7 +2,7 @@
 //! does.
 
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::{io, rc::Rc};
+use std::{ffi::CStr, io, rc::Rc};
 
 use super::data::{self, Offsets};
 use super::refusal::{FILE, named, whole};
@@ -58,6 +58,7 @@ fn write(dir: &Rc<DataDir>, params: &Params) -> Result<Instance> {
         made.file
     };
     let mut write = Write {
+        name,
         file,
         flags,
         offsets: Offsets::new(made.length, bytes as u64),
@@ -78,6 +79,7 @@ fn write(dir: &Rc<DataDir>, params: &Params) -> Result<Instance> {
 }
 
 struct Write {
+    name: &'static CStr,
     file: OwnedFd,
     flags: libc::c_int,
     offsets: Offsets,
@@ -86,18 +88,44 @@ struct Write {
 }
 
 impl Write {
+    fn is_buffered(&self) -> bool {
+        self.name == c"buffered"
+    }
+
+    /// Writes the block and those behind it. So it is where a program that writes on and on finds it, behind the second level of
+    /// the caches, whatever other instances left in them.
+    fn write_on(&mut self) -> Result<()> {
+        let (first, bytes) = (self.offset, self.buffer.bytes().len());
+        for _ in 0..BEFORE.div_ceil(bytes) {
+            whole(self.what(), self.call(), bytes)?;
+            self.offset = self.offsets.next();
+        }
+        self.offset = first;
+        Ok(())
+    }
+
     fn what(&self) -> &'static str {
         if self.flags == 0 { "pwrite(2)" } else { "pwritev2(2) with RWF_DONTCACHE" }
     }
 }
 
+/// Bytes that are written before a timed write: more than the second level of most caches.
+const BEFORE: usize = 1 << 20;
+
 impl Operation for Write {
     /// The first write after a journal commit does more work than the second, and other instances cause commits.
+    fn warms_up(&self) -> bool {
+        !self.is_buffered()
+    }
+
     fn before(&mut self) -> Result<()> {
-        self.offset = self.offsets.next();
         // Each write changes the data, in case a file system compares it.
         let byte = self.buffer.bytes()[0].wrapping_add(1);
         self.buffer.bytes_mut().fill(byte);
+        self.offset = self.offsets.next();
+        if self.is_buffered() {
+            self.write_on()?;
+        }
         Ok(())
     }
 
