@@ -27,7 +27,7 @@ fn rows(document: &Value) -> impl Iterator<Item = &Value> {
 fn counts(row: &Value) -> (String, Vec<f64>) {
     let mut samples: Vec<f64> =
         row["samples"].as_array().into_iter().flatten().filter_map(Value::as_f64).collect();
-    samples.sort_by(f64::total_cmp);
+    samples.sort_unstable_by(f64::total_cmp);
     samples.dedup();
     (format!("{} {}", row["benchmark"], row["params"]), samples)
 }
@@ -189,6 +189,10 @@ fn an_execution_that_fails_in_the_guest_or_never_ends_is_not_counted() {
     let fails = "test ! -d /tollgate || { echo 'not here' >&2; exit 5; }";
     let said = failure(&home, &[&guest[..], &[fails]].concat());
     assert!(said.contains("not here") && said.contains("ended with exit status 5"), "{said}");
+    // What it uses here and has not there is named.
+    let connects = "test ! -d /tollgate || exit 5; exec 3<> /dev/tcp/127.0.0.1/9 || true";
+    let said = failure(&home, &[&guest[..], &["--shell", "bash", connects]].concat());
+    assert!(said.contains("calls connect(2)") && said.contains("no network but its loopback"), "{said}");
     let waits = "test ! -d /tollgate || sleep 100000; sleep 0";
     let said = failure(&home, &[&guest[..], &["--timeout", "9s", waits]].concat());
     assert!(said.contains("took longer than 9.0 s") && said.contains("in vm:exact"), "{said}");

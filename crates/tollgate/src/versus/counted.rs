@@ -16,7 +16,7 @@ use tollgate_engine::versus::tally::tally;
 use tollgate_engine::versus::{Compared, Doing, Found, Given, How, Input, NotCompared, Order, Output, Plan};
 use tollgate_environments::{Environment, EnvironmentError, Guardian, Spec, Wanted, What};
 use tollgate_model::measurement::Outcome;
-use tollgate_model::traced::FileTime;
+use tollgate_model::traced::{FileTime, Traced};
 use tollgate_model::versus::INSTRUCTIONS;
 use tollgate_model::{Fact, Facts, Part, RunId};
 use tollgate_store::destination::new_id;
@@ -138,6 +138,8 @@ fn number(found: &Found) -> usize {
 struct Brought {
     wanted: Vec<Wanted>,
     since: SystemTime,
+    /// Why it may fail in the guest, each a clause.
+    lacking: Vec<String>,
 }
 
 struct Work<'w> {
@@ -168,7 +170,7 @@ impl Work<'_> {
         let before = around.into_iter().filter_map(|(order, what)| Some((Some(what), order.as_ref()?)));
         let around = [(&given.conclude, "conclusion"), (&given.cleanup, "clean-up")];
         let after = around.into_iter().filter_map(|(order, what)| Some((Some(what), order.as_ref()?)));
-        let mut outcome = Ok(());
+        let (mut outcome, mut lacks) = (Ok(()), Vec::new());
         for (what, order) in before.chain([(None, &given.order)]).chain(after) {
             // What was set up is cleaned up also where something failed.
             if outcome.is_err() && what != Some("clean-up") {
@@ -181,6 +183,7 @@ impl Work<'_> {
             self.say(&format!("tracing {name}"));
             let order = alone(order, self.plan, How::Traced { files: true })?;
             let executed = here.execute(&order, &mut || {}).map_err(halted)?;
+            lacks.extend(executed.traced.iter().flat_map(lacking));
             let files = executed.traced.iter().flat_map(|traced| &traced.files);
             files.filter_map(needed).for_each(|(path, what)| want(path, what));
             files_of(&order).into_iter().for_each(|(path, what)| want(&path, what));
@@ -189,14 +192,16 @@ impl Work<'_> {
                 None => judged(&name, &order, &executed, &self.plan.accepts).map(drop),
             });
         }
-        outcome.map_err(|error| failed(hinted(error)))?;
+        let variables = format!("its variables are those of the guest: PATH={PATH} HOME=/root");
+        outcome.map_err(|error| failed(hinted(error, &[variables])))?;
         for path in &self.args.conditions.with {
             let path = std::path::absolute(path).map_err(|error| with_failed(path, &error))?;
             std::fs::symlink_metadata(&path).map_err(|error| with_failed(&path, &error))?;
             want(&path, What::All);
         }
         let wanted = wanted.into_iter().map(|(path, what)| Wanted { path, what }).collect();
-        Ok(Brought { wanted, since })
+        lacks.dedup();
+        Ok(Brought { wanted, since, lacking: lacks })
     }
 
     /// An environment that was made ready, and what it is called.
@@ -251,7 +256,8 @@ impl Work<'_> {
         drop(environment);
         let (place, mut counted) = counted.map_err(|error| failed(error.into()))?;
         let functions = std::mem::take(&mut counted.functions);
-        let mut found = tally(counted, &there, self.plan, name).map_err(failed)?;
+        let found = tally(counted, &there, self.plan, name);
+        let mut found = found.map_err(|error| failed(hinted(error, &brought.lacking)))?;
         note(&mut found, format!("{came} came along"));
         let mut facts = place.facts;
         facts.extend(place.findings.facts);
@@ -274,16 +280,37 @@ impl Work<'_> {
     }
 }
 
-/// A command that works otherwise may fail with the guest's variables.
-fn hinted(error: NotCompared) -> NotCompared {
+/// The error of a command that works elsewhere, with what may be the cause.
+fn hinted(error: NotCompared, causes: &[String]) -> NotCompared {
     match error {
-        NotCompared::Failed { sentence, said } => {
-            let sentence =
-                format!("{sentence}; its variables are those of the guest: PATH={PATH} HOME=/root");
+        NotCompared::Failed { mut sentence, said } => {
+            causes.iter().for_each(|cause| sentence += &format!("; {cause}"));
             NotCompared::Failed { sentence, said }
         }
         error => error,
     }
+}
+
+/// What a command that was traced here uses, and has not in a guest that counts.
+fn lacking(traced: &Traced) -> Vec<String> {
+    /// Calls, and what each needs.
+    const CALLS: [(&str, &str); 2] = [
+        ("connect", "has no network but its loopback interface"),
+        ("sched_setaffinity", "has one processor"),
+    ];
+    /// Devices that each kernel has, and links of /dev.
+    const EVERYWHERE: [&str; 10] =
+        ["null", "zero", "full", "random", "urandom", "tty", "fd", "stdin", "stdout", "stderr"];
+    let is_called = |name: &str| traced.calls.iter().any(|call| call.name == name);
+    let calls = CALLS.iter().filter(|(name, _)| is_called(name));
+    let calls = calls.map(|(name, lack)| format!("on this machine it calls {name}(2), and the guest {lack}"));
+    let devices = traced.files.iter().filter(|file| matches!(needed(file), Some((_, What::Content))));
+    let devices = devices.filter_map(|file| file.path.strip_prefix("/dev/"));
+    let devices = devices.filter(|name| !name.contains('/') && !EVERYWHERE.contains(name)).take(3);
+    let devices = devices.map(|name| {
+        format!("on this machine it opens /dev/{name}, and the guest has no disk and few devices")
+    });
+    calls.chain(devices).collect()
 }
 
 /// The same as the guest has it.
