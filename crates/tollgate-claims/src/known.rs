@@ -1,6 +1,7 @@
 //! What is at hand of this machine: kept runs, and its kernel's configuration.
 
 use tollgate_kconfig::{Configuration, Counts};
+use tollgate_model::sorting::Ordered as _;
 use tollgate_model::{Case, Facts};
 use tollgate_view::summary::{Row, Summary};
 
@@ -57,7 +58,7 @@ pub(super) fn row<'a, 'b>(
     let Some((parameter, at)) = nth else { return matching.min_by_key(|row| row.case.params.len()) };
     let size = |case: &Case| case.number(parameter);
     let mut rows: Vec<&Row> = matching.filter(|row| size(row.case).is_some()).collect();
-    rows.sort_by_key(|row| size(row.case));
+    rows.order_by_key(|row| size(row.case));
     rows.dedup_by_key(|row| size(row.case));
     rows.get(*at).copied()
 }

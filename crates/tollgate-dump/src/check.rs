@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use tollgate_model::sorting::Ordered as _;
 use tollgate_x86::{Descriptor, Selector, Width};
 
 use crate::joined::{Contradiction, Defect, DefectOf, GdtEntry, IdtEntry, Joined, Origin, Weight};
@@ -30,7 +31,7 @@ pub(crate) fn check(state: &mut Joined) {
     found.tools(state);
     found.defects.append(&mut state.defects);
     found.contradictions.dedup();
-    found.defects.sort_by_key(|defect| (defect.of, defect.lines.first().copied()));
+    found.defects.order_by_key(|defect| (defect.of, defect.lines.first().copied()));
     found.defects.dedup();
     found.contradictions.truncate(MOST);
     found.defects.truncate(MOST);

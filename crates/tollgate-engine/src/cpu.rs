@@ -3,6 +3,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
+use tollgate_model::sorting::Ordered as _;
 use tollgate_os::{affinity, process::Child, rusage::Usage};
 
 use super::refusal::Result;
@@ -20,7 +21,7 @@ pub fn others(allowed: &[usize]) -> Vec<usize> {
     let siblings = siblings.map(|text| parse_list(&text)).unwrap_or_default();
     let mut others = allowed.to_vec();
     others.retain(|&cpu| cpu != home);
-    others.sort_by_key(|&cpu| (siblings.contains(&cpu), cpu < home, cpu));
+    others.order_by_key(|&cpu| (siblings.contains(&cpu), cpu < home, cpu));
     others
 }
 

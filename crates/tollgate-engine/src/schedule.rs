@@ -16,6 +16,7 @@ use tollgate_model::ParamValue;
 use tollgate_model::estimate::ENOUGH_PROCESSES;
 use tollgate_model::measurement::{Case, Measurement, Params};
 use tollgate_model::own::EMPTY_LOOP;
+use tollgate_model::sorting::Ordered as _;
 
 use super::benchmark::Benchmark;
 use super::case_state::{CaseState, State};
@@ -172,7 +173,7 @@ impl Schedule {
     fn magnitudes(&self, mut cases: Vec<usize>) -> Vec<Vec<usize>> {
         const FAR: u64 = 4;
         let operations = |index: usize| self.cases[index].operations_alone();
-        cases.sort_by_key(|&index| operations(index));
+        cases.order_by_key(|&index| operations(index));
         let mut groups: Vec<Vec<usize>> = Vec::new();
         for index in cases {
             let fits = |group: &&mut Vec<usize>| {
@@ -274,7 +275,7 @@ impl Schedule {
             1..ENOUGH_PROCESSES => (1, 0),
             enough => (2, enough),
         };
-        fixtures.sort_by_key(|fixture| (turn(fixture), self.need_of(fixture)));
+        fixtures.order_by_key(|fixture| (turn(fixture), self.need_of(fixture)));
         let mut needed = Duration::ZERO;
         // The first is always in, or it would never run.
         let limits = fixtures.first().map_or(slice, |first| slice.max(self.need_of(first)));

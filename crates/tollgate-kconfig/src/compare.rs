@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use tollgate_model::sorting::Ordered as _;
+
 use crate::areas::{AREAS, Area, Entry, identity};
 use crate::text::Configuration;
 use crate::value::Value;
@@ -118,7 +120,7 @@ pub fn compare<'a>(configurations: &[&'a Configuration]) -> Vec<Difference<'a>> 
         }
     }
     let mut differences: Vec<Difference<'a>> = rows.into_values().filter_map(differing).collect();
-    differences.sort_by_key(|difference| (position(difference), difference.name));
+    differences.order_by_key(|difference| (position(difference), difference.name));
     differences
 }
 

@@ -8,6 +8,7 @@
 //! - [`fact`]: a property of the environment, known with its source or unknown with the reason.
 //! - [`measurement`]: samples as they were taken, never a figure derived from them. [`events`]: what was counted beside them.
 //! - [`own`]: the names of the engine's own benchmarks.
+//! - [`sorting`]: a stable sort that is compiled once.
 //! - [`stats`]: order statistics and distribution-free intervals.
 //! - [`disturbance`]: which processes something else slowed.
 //! - [`estimate`]: median, interval, min, modes and spread of one measurement.
@@ -29,6 +30,7 @@ pub mod fact;
 pub mod measurement;
 pub mod own;
 pub mod run;
+pub mod sorting;
 pub mod stats;
 pub mod text;
 pub mod traced;

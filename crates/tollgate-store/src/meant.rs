@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::mem;
 
+use tollgate_model::sorting::Ordered as _;
 use tollgate_model::{Label, RunId};
 
 use crate::document::Head;
@@ -88,7 +89,7 @@ fn whole(mut entries: Vec<Entry>, mut heads: Vec<Head>, at: usize) -> Found {
         }
         others.push(other);
     }
-    others.sort_by(in_order);
+    others.order_by(in_order);
     Found::Session(first.1, others.into_iter().map(|(_, entry)| entry).collect())
 }
 

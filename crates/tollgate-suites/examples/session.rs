@@ -160,7 +160,7 @@ fn session(seconds: f64, sides: &str, patterns: &[String]) {
             let n = ratios.len();
             let medians = |of: &Measured| {
                 let mut all: Vec<f64> = of.by_process().filter_map(stats::median).collect();
-                all.sort_by(f64::total_cmp);
+                all.sort_unstable_by(f64::total_cmp);
                 all
             };
             let (own, theirs) = (medians(base), medians(other));

@@ -1,6 +1,7 @@
 //! The result of tracing a command.
 
 use tollgate_model::Traced;
+use tollgate_model::sorting::Ordered as _;
 use tollgate_model::traced::{
     Backend, Blocked, Call, Ended, FileOperation, FileTime, Idle, Misaligned, Missed, Parts, Process,
     TimesFrom,
@@ -163,7 +164,13 @@ impl Collected {
 
 /// Sorts calls by their time.
 pub(crate) fn slowest_first(calls: &mut [Call]) {
-    calls.sort_by(|a, b| b.total_ns.cmp(&a.total_ns).then_with(|| a.name.cmp(&b.name)));
+    calls.order_by(|a, b| b.total_ns.cmp(&a.total_ns).then_with(|| a.name.cmp(&b.name)));
+}
+
+/// Sorts calls of threads by their beginnings.
+#[expect(clippy::disallowed_methods, reason = "there can be a million")]
+pub(crate) fn earliest_first(events: &mut [Event]) {
+    events.sort_by_key(|event| event.began_ns);
 }
 
 /// The operations on a file, added up.
@@ -185,7 +192,7 @@ impl Operations {
 /// The files that there were operations on, and of each the operations, by their time.
 pub(crate) fn slowest_files(sums: impl IntoIterator<Item = (String, Operations)>) -> Vec<FileTime> {
     let file = |(path, Operations(mut operations)): (String, Operations)| {
-        operations.sort_by_key(|operation| std::cmp::Reverse(operation.parts.total_ns()));
+        operations.order_by_key(|operation| std::cmp::Reverse(operation.parts.total_ns()));
         FileTime { path, operations }
     };
     let mut files: Vec<FileTime> = sums.into_iter().map(file).collect();
@@ -193,7 +200,7 @@ pub(crate) fn slowest_files(sums: impl IntoIterator<Item = (String, Operations)>
     let total = |file: &FileTime| {
         file.operations.iter().map(|operation| operation.parts.total_ns()).fold(0, u64::saturating_add)
     };
-    files.sort_by(|a, b| total(b).cmp(&total(a)).then_with(|| a.path.cmp(&b.path)));
+    files.order_by(|a, b| total(b).cmp(&total(a)).then_with(|| a.path.cmp(&b.path)));
     files
 }
 

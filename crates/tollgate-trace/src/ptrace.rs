@@ -29,7 +29,7 @@ use hashbrown::{HashMap, HashSet};
 use tollgate_model::traced::{Ended, Missed, Parts};
 use tollgate_os::process::{self, Status, Wait};
 
-use crate::outcome::{Collected, Event, Finished};
+use crate::outcome::{Collected, Event, Finished, earliest_first};
 use crate::ptrace::thread::{Doing, Thread};
 use crate::{calls, clock};
 use crate::{
@@ -292,7 +292,7 @@ fn named(events: Vec<(Key, Event)>) -> Vec<Event> {
         |key: Key| names.entry(key).or_insert_with(|| calls::name(key.number, key.is_32_bit)).clone();
     let mut named: Vec<Event> =
         events.into_iter().map(|(key, event)| Event { call: name(key), ..event }).collect();
-    named.sort_by_key(|event| event.began_ns);
+    earliest_first(&mut named);
     named
 }
 

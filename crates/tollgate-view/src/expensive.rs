@@ -6,6 +6,7 @@
 mod rules;
 
 use serde::{Serialize, Serializer};
+use tollgate_model::sorting::Ordered as _;
 use tollgate_model::stats::Interval;
 use tollgate_model::{Case, Unit};
 use tollgate_output::figures;
@@ -43,7 +44,7 @@ fn names<S: Serializer>(cases: &[Case], serializer: S) -> Result<S::Ok, S::Error
 /// The expensive things, the most expensive first, behind the system call that all is compared with.
 pub fn of(summary: &Summary) -> Vec<Expense> {
     let mut all = rules::all(summary);
-    all.sort_by(|one, other| other.rank.total_cmp(&one.rank));
+    all.order_by(|one, other| other.rank.total_cmp(&one.rank));
     all
 }
 

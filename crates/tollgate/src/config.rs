@@ -1,6 +1,7 @@
 //! `tollgate config`: the values of configuration files that count, and where each comes from.
 
 use serde::Serialize;
+use tollgate_model::sorting::Ordered as _;
 use tollgate_output::table::{Look, Table};
 
 use crate::args::{ConfigurationArgs, Format};
@@ -89,7 +90,7 @@ fn records(read: &Configuration) -> Vec<Record> {
         counts: true,
     });
     let mut records: Vec<Record> = settings.chain(refused).chain(environments).collect();
-    records.sort_by(|a, b| (&a.table, &a.key).cmp(&(&b.table, &b.key)));
+    records.order_by(|a, b| (&a.table, &a.key).cmp(&(&b.table, &b.key)));
     records
 }
 

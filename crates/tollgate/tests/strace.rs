@@ -24,7 +24,7 @@ fn calls(document: &Value) -> Vec<(String, u64, u64, f64)> {
     };
     let mut rows: Vec<_> = document["calls"].as_array().expect("a list").iter().map(row).collect();
     rows.retain(|row| row.1 > 0);
-    rows.sort_by(|a, b| a.0.cmp(&b.0));
+    rows.sort_unstable_by(|a, b| a.0.cmp(&b.0));
     rows
 }
 

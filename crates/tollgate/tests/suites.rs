@@ -198,7 +198,7 @@ fn free_memory_of_a_thread() -> f64 {
         })
     };
     let mut differences: Vec<f64> = (0..5).map(difference).collect();
-    differences.sort_by(f64::total_cmp);
+    differences.sort_unstable_by(f64::total_cmp);
     differences[2]
 }
 

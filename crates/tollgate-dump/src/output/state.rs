@@ -1,5 +1,6 @@
 //! The decoded parts of a state: the entries of its tables, its TSS and its registers, and the bytes that lie in no table.
 
+use tollgate_model::sorting::Ordered as _;
 use tollgate_x86::{
     Descriptor, Gate, Kind, Msr, Selector, SystemKind, Tss32, Tss64, WideDescriptor, WideGate, Width,
 };
@@ -42,7 +43,7 @@ fn entries(state: &Joined, width: Width) -> Vec<Item> {
         gdt.iter().all(|entry| !covers(entry.selector, entry.bytes.value.len(), **selector))
     });
     items.extend(text.filter_map(|selector| explained(state, *selector, width)));
-    items.sort_by_key(|item| item.selector().map(|selector| selector.0));
+    items.order_by_key(|item| item.selector().map(|selector| selector.0));
     let idt = state.idt(width);
     items.extend(idt.iter().filter_map(|entry| gate(entry.vector, &entry.bytes.value, width)));
     // What a tool explained of gates that are not in memory.

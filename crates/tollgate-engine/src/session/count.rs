@@ -7,6 +7,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use tollgate_model::sorting::Ordered as _;
+
 use super::super::agent::Moment;
 use super::super::run::{BenchError, Findings};
 use super::super::versus::counted::{FOUND, NO_MORE};
@@ -184,7 +186,7 @@ fn functions(remote: &mut Remote<'_, '_, '_>, sums: &Sums) -> Result<Vec<Functio
         repeated,
     };
     let mut all: Vec<FunctionCount> = counts.into_iter().map(of).collect();
-    all.sort_by_key(|function| std::cmp::Reverse(function.instructions));
+    all.order_by_key(|function| std::cmp::Reverse(function.instructions));
     Ok(all)
 }
 

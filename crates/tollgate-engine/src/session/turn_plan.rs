@@ -7,6 +7,8 @@
 
 use std::time::Duration;
 
+use tollgate_model::sorting::Ordered as _;
+
 use super::super::random::Random;
 use super::super::worker::WARM_UP_PART;
 
@@ -62,7 +64,7 @@ pub fn turns(units: &[Unit], round: usize, random: &mut Random) -> Vec<Turn> {
     let mut due: Vec<&Unit> = units.iter().filter(|unit| round.is_multiple_of(unit.stride())).collect();
     random.shuffle(&mut due);
     if round == 0 {
-        due.sort_by_key(|unit| if unit.is_long() { unit.batch } else { Duration::ZERO });
+        due.order_by_key(|unit| if unit.is_long() { unit.batch } else { Duration::ZERO });
     }
     let mut turns: Vec<Turn> = Vec::new();
     let mut filled = TURN;

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use tollgate_model::sorting::Ordered as _;
+
 use super::maps::{self, Mapping};
 
 /// The end of a 64-bit process's stack without randomization: `STACK_TOP`, which is `DEFAULT_MAP_WINDOW` of
@@ -103,7 +105,7 @@ impl Layout {
         if mappings.is_empty() {
             return None;
         }
-        mappings.sort_by_key(|mapping| mapping.start);
+        mappings.order_by_key(|mapping| mapping.start);
         layout.program = program.map(str::to_owned).or_else(|| program_of(&mappings).map(str::to_owned));
         for mapping in &mappings {
             layout.note(mapping);
@@ -153,7 +155,7 @@ impl Layout {
                 None => moves.push(Move { part: *part, name: name.clone(), at: [None, Some(at)] }),
             }
         }
-        moves.sort_by(|a, b| (a.part, &a.name).cmp(&(b.part, &b.name)));
+        moves.order_by(|a, b| (a.part, &a.name).cmp(&(b.part, &b.name)));
         moves
     }
 

@@ -1,5 +1,7 @@
 //! What came of programs: their output, and how each thread of control ended, from the kernel's records.
 
+use tollgate_model::sorting::Ordered as _;
+
 use crate::guest::{self, Complaint, Place, Record, Report, Serial, Text, Thread};
 use crate::interpreter::written;
 use crate::{EngineNote, Output, Provenance};
@@ -135,7 +137,7 @@ impl Ran {
             ran.cut_short = Some("the guest ended before its programs".to_owned());
         }
         for controls in &mut ran.programs {
-            controls.sort_by_key(|control| control.number);
+            controls.order_by_key(|control| control.number);
         }
         ran
     }

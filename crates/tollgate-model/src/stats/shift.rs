@@ -243,7 +243,7 @@ mod tests {
         let a = [3.0, 1.5, 9.0, 4.0, 2.5, 7.5, 1.0];
         let b = [13.0, 2.5, 10.0, 8.0, 8.5, 11.0];
         let mut differences: Vec<f64> = b.iter().flat_map(|b| a.iter().map(move |a| b - a)).collect();
-        differences.sort_by(f64::total_cmp);
+        differences.sort_unstable_by(f64::total_cmp);
         let found = shift(&a, &b, 0.95).unwrap();
         assert_eq!(found.estimate, differences[20].midpoint(differences[21]));
         // Table: U of 6 and 7 at 5 % is 6, so the 7th from either end.

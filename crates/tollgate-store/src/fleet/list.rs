@@ -4,6 +4,8 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use tollgate_model::sorting::Ordered as _;
+
 use super::contents::{Contents, ContentsError, What};
 
 /// What is there.
@@ -84,7 +86,7 @@ pub fn list(directory: &Path) -> Result<Listed, ContentsError> {
             })
         })
         .collect();
-    runs.sort_by(|a, b| {
+    runs.order_by(|a, b| {
         (&a.date, &a.machine, &a.kernel, &a.id).cmp(&(&b.date, &b.machine, &b.kernel, &b.id))
     });
     Ok(Listed {

@@ -7,6 +7,7 @@ use std::time::SystemTime;
 
 use serde::Serialize;
 use tollgate_model::RunId;
+use tollgate_model::sorting::Ordered as _;
 use tollgate_model::text::plainly;
 use tollgate_view::export::time::Date;
 
@@ -120,7 +121,7 @@ fn choose(contents: &Contents, keep_days: Option<u32>, now: i64) -> Vec<Removed>
     let removed = |found| Some(Removed { why: why(found)?, path: found.path.clone(), bytes: found.size });
     let mut removed: Vec<Removed> = contents.found.iter().filter_map(removed).collect();
     // A document goes before its lines: stopped in between, the lines still say by which day to find the rest.
-    removed.sort_by_key(|removed| (removed.why, !removed.path.starts_with(DOCUMENTS)));
+    removed.order_by_key(|removed| (removed.why, !removed.path.starts_with(DOCUMENTS)));
     removed
 }
 

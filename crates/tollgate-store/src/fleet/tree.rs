@@ -9,6 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
+use tollgate_model::sorting::Ordered as _;
 
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 /// A pipe without a writer must not hold us up.
@@ -60,7 +61,7 @@ impl Tree {
                 modified: stat.st_mtime,
             });
         }
-        entries.sort_by(|a, b| a.name.cmp(&b.name));
+        entries.order_by(|a, b| a.name.cmp(&b.name));
         Ok(entries)
     }
 

@@ -10,7 +10,7 @@ use super::layout::{
 };
 use super::maps::{MOST_PAIRS, MOST_PROCESSES, Maps, Tree};
 use super::names;
-use crate::outcome::{Collected, Event, slowest_first};
+use crate::outcome::{Collected, Event, earliest_first, slowest_first};
 
 /// The data of the end that the maps do not have.
 pub(super) struct End {
@@ -266,7 +266,7 @@ fn events(maps: &Maps, totals: &Totals) -> Vec<Event> {
     };
     let kept = events.records(totals.events as usize).filter(|record| record.written != 0);
     let mut all: Vec<Event> = kept.map(&mut event).collect();
-    all.sort_by_key(|event| event.began_ns);
+    earliest_first(&mut all);
     all
 }
 

@@ -6,7 +6,7 @@ use tollgate_model::traced::{Call, Ended, MOST_ENTRIES, Parts, Process, bucket};
 
 use super::line::Returned;
 use super::text;
-use crate::outcome::{Event, slowest_first};
+use crate::outcome::{Event, earliest_first, slowest_first};
 
 /// Names of calls in one log; no kernel has more.
 const MOST_NAMES: usize = 4096;
@@ -359,7 +359,7 @@ impl Threads {
         for event in &mut events {
             event.process = owner.get(event.process as usize).map_or(0, |&at| number[at]);
         }
-        events.sort_by_key(|event| event.began_ns);
+        earliest_first(&mut events);
         let mut processes: Vec<Process> =
             order.iter().map(|&at| process(&all, &owner, &number, at)).collect();
         let mut of_processes: Vec<Sums> = processes.iter().map(|_| Sums::default()).collect();

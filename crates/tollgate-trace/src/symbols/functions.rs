@@ -9,6 +9,8 @@ use object::elf::{self, FileHeader64, ProgramHeader64, SectionHeader64, Sym64};
 use object::{LittleEndian as LE, pod};
 use rustix::fs::{FileType, Mode, OFlags};
 
+use tollgate_model::sorting::Ordered as _;
+
 use super::image::Image;
 
 /// The largest table that is read.
@@ -92,7 +94,7 @@ impl Functions {
         let (symbols, names) = (contents(symbols)?, contents(names)?);
         let mut functions: Vec<Function> =
             entries::<Sym64<LE>>(&symbols).iter().filter_map(|symbol| function(symbol, &names)).collect();
-        functions.sort_by(|a, b| {
+        functions.order_by(|a, b| {
             a.begin.cmp(&b.begin).then_with(|| preference(&a.name).cmp(&preference(&b.name)))
         });
         Some(Self { loads, functions })

@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 
 use tollgate_model::compare::Verdict;
+use tollgate_model::sorting::Ordered as _;
 use tollgate_model::stats::Interval;
 use tollgate_model::{Case, RunId};
 use tollgate_output::column::{Column, Columns, Kind};
@@ -349,7 +350,7 @@ pub fn of_table<'a>(comparison: &Comparison) -> Columns<Compared<'a>> {
 pub(crate) fn of_page<'a>(comparison: &Comparison) -> Columns<Compared<'a>> {
     let columns = of_table(comparison);
     let mut keys: Vec<&str> = columns.iter().map(|column| column.key).collect();
-    keys.sort_by_key(|key| match *key {
+    keys.order_by_key(|key| match *key {
         "case" => 0,
         "ratio" | "change" => 1,
         _ => 2,

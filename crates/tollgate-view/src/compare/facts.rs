@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use tollgate_model::compare::FactDifference;
+use tollgate_model::sorting::Ordered as _;
 use tollgate_model::{Fact, Unknown};
 use tollgate_output::table::paragraph;
 
@@ -17,7 +18,7 @@ pub(super) fn facts_in_short(comparison: &Comparison, rows: &[&Row], width: usiz
     let causes: HashSet<&str> =
         rows.iter().flat_map(|row| comparison.causes(row)).map(|fact| fact.name.as_str()).collect();
     let mut shown = changed.clone();
-    shown.sort_by_key(|fact| !causes.contains(fact.name.as_str()));
+    shown.order_by_key(|fact| !causes.contains(fact.name.as_str()));
     shown.truncate(MOST_FACTS);
     let mut text = String::new();
     if !shown.is_empty() {

@@ -1,6 +1,7 @@
 //! Comparisons of runs with a base, as text.
 
 use tollgate_model::compare::{FactDifference, MOST_EXCUSE, Verdict};
+use tollgate_model::sorting::Ordered as _;
 use tollgate_model::{Case, Run, Unit};
 use tollgate_output::figures;
 use tollgate_output::table::{Table, heading, paragraph};
@@ -132,7 +133,7 @@ fn inconclusive(comparison: &Comparison, all: bool, width: usize) -> String {
     }
     let far = |row: &&Row| row.result.verdict == Verdict::Inconclusive && row.size() > 2.0_f64.ln();
     let mut gross: Vec<&Row> = comparison.rows.iter().filter(far).collect();
-    gross.sort_by(|one, another| another.size().total_cmp(&one.size()));
+    gross.order_by(|one, another| another.size().total_cmp(&one.size()));
     if let (false, [first, rest @ ..]) = (all, gross.as_slice()) {
         let more = if rest.is_empty() { String::new() } else { format!(", and {} more rows", rest.len()) };
         let ratio = Compared::of(comparison, *first).words("ratio").unwrap_or_default();

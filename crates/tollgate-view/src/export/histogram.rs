@@ -94,7 +94,7 @@ mod tests {
 
     fn exact(machines: &[Vec<f64>], q: f64) -> f64 {
         let mut all: Vec<f64> = machines.concat();
-        all.sort_by(f64::total_cmp);
+        all.sort_unstable_by(f64::total_cmp);
         all[((q * all.len() as f64).ceil() as usize).max(1) - 1]
     }
 

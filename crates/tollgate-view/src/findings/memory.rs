@@ -1,5 +1,6 @@
 //! The slow-down by sharing, and the cache sizes at which the latency rises.
 
+use tollgate_model::sorting::Ordered as _;
 use tollgate_model::text::listed;
 use tollgate_model::{Case, ParamValue, Unit};
 use tollgate_output::figures;
@@ -159,7 +160,7 @@ impl Curve {
                     Some((case.number("kib")? as f64, Known::of(figures)?, case.clone()))
                 })
                 .collect();
-            points.sort_by(|a, b| a.0.total_cmp(&b.0));
+            points.order_by(|a, b| a.0.total_cmp(&b.0));
             points
         };
         let huge = of("2m");

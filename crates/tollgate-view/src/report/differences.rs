@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use tollgate_model::compare::{FactDifference, Spread};
+use tollgate_model::sorting::Ordered as _;
 use tollgate_model::{Case, Effect, Fact, Unit};
 use tollgate_output::figures;
 
@@ -63,7 +64,7 @@ pub fn sentences(subjects: &[Subject], comparisons: &[Comparison]) -> Vec<Text> 
             }
         }
     }
-    found.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    found.order_by(|(a, _), (b, _)| b.total_cmp(a));
     let left_out = found.len().saturating_sub(MOST);
     let sentences = found.iter().take(MOST).map(|(_, sentence)| Text::cut(sentence, 600));
     let more = (left_out > 0).then(|| {
@@ -170,7 +171,7 @@ pub fn facts(subjects: &[Subject], comparisons: &[Comparison]) -> Vec<Table> {
     }
     let mut ranked: Vec<(Reach, &str)> =
         names.into_iter().map(|name| (Reach::of(name, comparisons), name)).collect();
-    ranked.sort_by(|(a, _), (b, _)| b.rank().total_cmp(&a.rank()));
+    ranked.order_by(|(a, _), (b, _)| b.rank().total_cmp(&a.rank()));
     let (affecting, others): (Vec<_>, Vec<_>) =
         ranked.into_iter().partition(|(reach, _)| reach.effect.is_some());
     let row = |(reach, name): &(Reach, &str)| {

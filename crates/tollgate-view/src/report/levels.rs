@@ -1,6 +1,7 @@
 //! Distributions of the bimodal cases.
 
 use tollgate_model::Case;
+use tollgate_model::sorting::Ordered as _;
 use tollgate_output::figures;
 
 use super::panels::keys;
@@ -25,7 +26,7 @@ pub fn of(subjects: &[Subject], cases: &[&Case]) -> Option<Figure> {
     };
     let mut found: Vec<(&Case, f64)> =
         cases.iter().filter_map(|case| Some((*case, distance(case)?))).collect();
-    found.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+    found.order_by(|(_, a), (_, b)| b.total_cmp(a));
     let all = found.len();
     let panels: Vec<Panel> = found.iter().take(MOST).filter_map(|(case, _)| panel(subjects, case)).collect();
     let drawn = panels.len();

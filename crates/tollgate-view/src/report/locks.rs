@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use tollgate_model::sorting::Ordered as _;
 use tollgate_output::figures;
 
 use super::panels::panels;
@@ -25,7 +26,7 @@ pub fn of(subjects: &[Subject]) -> Option<Figure> {
         let gains = found.get(subject.look).filter(|gains| !gains.is_empty())?;
         let mut rows: Vec<Row> = gains.iter().map(|(lock, gains)| row(lock, gains)).collect();
         let best = |row: &Row| row.marks.iter().map(|mark| mark.at).fold(0.0, f64::max);
-        rows.sort_by(|a, b| best(b).total_cmp(&best(a)));
+        rows.order_by(|a, b| best(b).total_cmp(&best(a)));
         Some(Drawing::Rows(Rows { axis: axis.clone(), rows, level: Some(1.0), is_by_environment: false }))
     };
     let kinds = PROCESSORS

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use crate::page::Text;
 use tollgate_model::Run;
 use tollgate_model::compare::{Spread, Verdict};
+use tollgate_model::sorting::Ordered as _;
 use tollgate_output::figures;
 use tollgate_output::markdown::{self, folded, plain};
 
@@ -101,7 +102,7 @@ fn compared(text: &mut String, other: &Subject, comparison: &Comparison) {
     }
     let mut rows: Vec<&comparison::Row> = comparison.rows.iter().collect();
     let size = |row: &comparison::Row| row.ratio().map_or(0.0, |ratio| ratio.ln().abs());
-    rows.sort_by(|a, b| size(b).total_cmp(&size(a)));
+    rows.order_by(|a, b| size(b).total_cmp(&size(a)));
     let of = |verdict: Verdict| rows.iter().filter(move |row| row.result.verdict == verdict);
     let differences = Verdict::ALL.into_iter().filter(|verdict| verdict.is_difference());
     let changed: Vec<&comparison::Row> = differences.flat_map(of).copied().collect();

@@ -2,6 +2,7 @@
 
 use tollgate_engine::{Headline, Section};
 use tollgate_model::Case;
+use tollgate_model::sorting::Ordered as _;
 use tollgate_output::figures;
 
 use super::panels::keys;
@@ -53,7 +54,7 @@ pub fn of(subjects: &[Subject]) -> Option<Figure> {
         let value = figures_of_all(subjects, case);
         rows.push((at, page::Row { name: Text::label(&name), value, verdict: None, marks }, cells));
     }
-    rows.sort_by(|(a, ..), (b, ..)| a.total_cmp(b));
+    rows.order_by(|(a, ..), (b, ..)| a.total_cmp(b));
     let (rows, cells): (Vec<page::Row>, Vec<_>) =
         rows.into_iter().map(|(_, row, cells)| (row, cells)).unzip();
     numbers.rows = cells;

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use tollgate_model::Case;
 use tollgate_model::compare::NotCompared;
+use tollgate_model::sorting::Ordered as _;
 use tollgate_output::table::{Look, Table};
 use tollgate_output::value::NONE;
 
@@ -26,7 +27,7 @@ impl Beside<'_, '_> {
     ) -> (Table, usize) {
         let mut rows: Vec<&NotCompared> = comparison.not_compared.iter().collect();
         if rows.len() > room {
-            rows.sort_by_key(|row| !headlines.contains(&row.case.to_string()));
+            rows.order_by_key(|row| !headlines.contains(&row.case.to_string()));
             rows.truncate(room);
         }
         let mut table = Table::new(&["benchmark", "base", "other"]);

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use tollgate_model::Case;
 use tollgate_model::compare::{Verdict, margin};
+use tollgate_model::sorting::Ordered as _;
 use tollgate_output::figures;
 use tollgate_output::table::Table;
 
@@ -24,10 +25,10 @@ pub(super) fn shown<'a, 'b>(
     let is_last = |row: &&Row| is_filtered && is_refused(row.case());
     let mut changed = comparison.changed();
     // Sorting leaves rows of equal keys in the order of their sizes.
-    changed.sort_by_key(is_last);
+    changed.order_by_key(is_last);
     let mut order: Vec<usize> = (0..changed.len()).collect();
     if changed.len() > room {
-        order.sort_by_key(|at| {
+        order.order_by_key(|at| {
             let case = changed[*at].case();
             let is_real = is_filtered && case.benchmark == REAL;
             (is_last(&changed[*at]), !is_real, !headlines.contains(&case.to_string()))
@@ -153,7 +154,7 @@ fn inconclusive(comparison: &Comparison, is_alone: bool) -> Option<String> {
         return None;
     }
     let mut halves: Vec<f64> = needs.iter().filter_map(|need| need.half).collect();
-    halves.sort_by(f64::total_cmp);
+    halves.order_by(f64::total_cmp);
     let span = match halves.as_slice() {
         [least, .., most] => Some(format!("±{} to ±{}", figures::percent(*least), figures::percent(*most))),
         [half] => Some(format!("±{}", figures::percent(*half))),
@@ -174,7 +175,7 @@ fn inconclusive(comparison: &Comparison, is_alone: bool) -> Option<String> {
             None => others.push((kind, 1)),
         }
     }
-    others.sort_by_key(|(_, number)| std::cmp::Reverse(*number));
+    others.order_by_key(|(_, number)| std::cmp::Reverse(*number));
     reasons.extend(others.into_iter().take(2).map(|(kind, number)| format!("{number} {kind}")));
     // The widest interval would need hours for all.
     let middle = halves.get(halves.len() / 2).copied().unwrap_or(f64::INFINITY);

@@ -1,6 +1,7 @@
 //! The table of system calls: working calls first, then blocking calls, then the time outside of calls.
 
 use tollgate_model::Traced;
+use tollgate_model::sorting::Ordered as _;
 use tollgate_model::traced::{Backend, Call, Parts};
 use tollgate_output::table::{Look, Table};
 
@@ -20,7 +21,7 @@ pub(crate) fn is_blocking(call: &Call) -> bool {
 /// The calls of an execution, the slowest first: working calls, and blocking calls.
 pub(crate) fn ranked(traced: &Traced) -> [Vec<&Call>; 2] {
     let mut calls: Vec<&Call> = traced.calls.iter().collect();
-    calls.sort_by_key(|call| std::cmp::Reverse(call.total_ns));
+    calls.order_by_key(|call| std::cmp::Reverse(call.total_ns));
     let (waiting, working) = calls.into_iter().partition(|call| is_blocking(call));
     [working, waiting]
 }

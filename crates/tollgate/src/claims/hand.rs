@@ -4,6 +4,7 @@ use tollgate_claims::{Config, Experiment, Known, Quantity};
 use tollgate_engine::Topology;
 use tollgate_environments::is_guest;
 use tollgate_inspect::{Machine, running_config};
+use tollgate_model::sorting::Ordered as _;
 use tollgate_model::{Case, Environment, Facts, Run};
 use tollgate_store::Kind;
 use tollgate_store::kept::{Entry, kept};
@@ -92,7 +93,7 @@ pub fn runs(named: &[String]) -> Result<Vec<Run>, Failure> {
     }
     // A run of few cases, such as that of --check, has the figures that fuller ones have not; a guest's are not the machine's.
     let most = runs.iter().map(|run| run.measurements.len()).max().unwrap_or(0);
-    runs.sort_by_key(|run| (is_of_guest(run), run.measurements.len() < most / 2));
+    runs.order_by_key(|run| (is_of_guest(run), run.measurements.len() < most / 2));
     Ok(runs)
 }
 

@@ -333,8 +333,8 @@ mod tests {
         let by_path = |(path, value): (Vec<String>, Value)| (path, canonical(value));
         let mut expected: Vec<_> = expected.into_iter().map(by_path).collect();
         let mut found: Vec<_> = own.iter().map(|entry| by_path((path(entry), entry.value.clone()))).collect();
-        expected.sort_by(|a, b| a.0.cmp(&b.0));
-        found.sort_by(|a, b| a.0.cmp(&b.0));
+        expected.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        found.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         assert_eq!(found, expected, "{text:?}");
         Some(own)
     }

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 use tollgate_model::Run;
+use tollgate_model::sorting::Ordered as _;
 use tollgate_view::summary::Summary;
 
 use super::Described;
@@ -263,7 +264,7 @@ impl Written {
         let mut seen = BTreeSet::new();
         kinds.retain(|kind| seen.insert(kind.clone()));
         // Nothing is the last.
-        kinds.sort_by_key(|kind| kind == "null");
+        kinds.order_by_key(|kind| kind == "null");
         kinds.join(" or ")
     }
 }
