@@ -9,15 +9,15 @@
 pub mod data;
 mod figure;
 mod known;
-mod page;
 mod quantity;
+mod screen;
 mod told;
 mod verdict;
 
 pub use data::{Ask, Cell, Experiment};
 pub use known::{Config, Known};
-pub use page::page;
 pub use quantity::Quantity;
+pub use screen::screen;
 pub use told::{Document, Told, told};
 
 // The examples of the README are tests.

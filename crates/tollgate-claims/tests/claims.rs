@@ -11,7 +11,7 @@ use std::path::Path;
 
 use machines::MACHINES;
 use sessions::{host, runs};
-use tollgate_claims::{Cell, Config, Document, Experiment, Known, Told, page, told};
+use tollgate_claims::{Cell, Config, Document, Experiment, Known, Told, screen, told};
 use tollgate_model::{Case, Fact, Facts, Outcome, Run};
 use tollgate_suites::{Extent, Size};
 use tollgate_view::summary::Summary;
@@ -275,7 +275,7 @@ fn text_and_json_tell_the_same_of_all_of_them() {
     let run = [run(&[("entry/syscall", 100.0), ("entry/int80", 200.0), ("entry/syscall-getpid", 100.0)])];
     let experiments = all();
     let (text, document) = with(&run, &cases(), |known| {
-        let text = anstream::adapter::strip_str(&page(&experiments, known, 80)).to_string();
+        let text = anstream::adapter::strip_str(&screen(&experiments, known, 80)).to_string();
         (text, serde_json::to_value(Document::of(&experiments, known)).expect("JSON"))
     });
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");

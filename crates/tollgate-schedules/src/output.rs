@@ -3,11 +3,11 @@
 mod figure;
 mod json;
 mod outcome;
-mod page;
+mod screen;
 mod text;
 
 pub use figure::draw;
 pub use json::{Document, Record};
 pub use outcome::{Outcome, Played};
-pub use page::{detail, plays, table};
+pub use screen::{detail, plays, table};
 pub use text::fault;

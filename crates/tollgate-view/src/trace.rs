@@ -9,9 +9,9 @@ mod files;
 mod histogram;
 mod json;
 mod misaligned;
-mod page;
 mod processes;
 mod rule;
+mod screen;
 pub(crate) mod text;
 pub mod timeline;
 mod tree;
@@ -24,7 +24,7 @@ use tollgate_model::{Case, Run, Traced};
 
 pub(crate) use calls::ranked;
 pub use json::Record;
-pub use page::{interval, page};
+pub use screen::{interval, screen};
 pub use text::grouped;
 pub use view::{By, Stage, View};
 

@@ -292,7 +292,7 @@ fn the_facts_are_shown_of_there() {
     for machine in all() {
         for width in [80, 60] {
             expect_within(width, machine.name, &facts::screen(&machine.facts, width));
-            expect_within(width, machine.name, &facts::page(&machine.groups, &machine.facts, width));
+            expect_within(width, machine.name, &facts::listing(&machine.groups, &machine.facts, width));
             expect_within(width, machine.name, &facts::sentence(&machine.facts, width));
         }
         let screen = plain(&facts::screen(&machine.facts, 80));

@@ -176,8 +176,8 @@ fn selected(word: &str) -> Result<Selection, UnknownPattern> {
 /// Prints where a command's time went, as `trace` does.
 fn print_traced(run: &Run, traced: &Traced, view: &ViewArgs) -> Result<(), Failure> {
     let width = out::width();
-    let page = trace::page(traced, &view.of(traced), width);
-    out::print(&format!("{page}{}", paragraph(&text::whereabouts(run, None), width, "")))
+    let screen = trace::screen(traced, &view.of(traced), width);
+    out::print(&format!("{screen}{}", paragraph(&text::whereabouts(run, None), width, "")))
 }
 
 /// Prints the first screen of a run.

@@ -20,7 +20,7 @@ use tollgate_store::writing::{self, Existing, Until};
 use tollgate_trace::{Calibration, Choice, Event, Interval, Request, Running, Trace, TraceError};
 use tollgate_view::facts;
 use tollgate_view::show::text::whereabouts;
-use tollgate_view::trace::{Record, calibration, command_of, grouped, page, timeline};
+use tollgate_view::trace::{Record, calibration, command_of, grouped, screen, timeline};
 
 use crate::args::Format;
 use crate::args::trace::{By, Follow, TraceArgs, ViewArgs};
@@ -202,7 +202,7 @@ impl Report<'_> {
             if let Some(calibration) = &self.calibration {
                 say::warn(&calibration::text(calibration, width));
             }
-            say::warn(&page(&traced, &self.args.view_of(&traced), width));
+            say::warn(&screen(&traced, &self.args.view_of(&traced), width));
         }
         if let Err(Failure::Input(sentence) | Failure::NotKept(sentence)) = self.keep(facts, traced) {
             say::say(&sentence);

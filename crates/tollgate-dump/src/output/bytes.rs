@@ -6,7 +6,7 @@ use tollgate_x86::Width;
 
 use super::given::{as_numbers, bytes_of, has_64_bit_code, of_table};
 use super::item::{Item, Record, mode, order};
-use super::{json, page, tables};
+use super::{json, screen, tables};
 use crate::{Dump, What};
 
 /// Stretches of bytes, each read in the width that was asked for or in both.
@@ -84,7 +84,7 @@ impl Readings {
         if self.is_told {
             parts.push(of_long_mode(columns));
         }
-        parts.push(page::complaints(dump, columns));
+        parts.push(screen::complaints(dump, columns));
         parts.retain(|part| !part.is_empty());
         parts.join("\n")
     }
@@ -131,7 +131,7 @@ fn readings(readings: &[Reading], explain: bool, columns: usize) -> Vec<String> 
             false => heading(&format!("As a table of {}-bit entries", mode(*width)), columns),
         };
         text.push_str(&tables::render(items, explain, columns));
-        text.push_str(&page::too_few(*left, columns));
+        text.push_str(&screen::too_few(*left, columns));
         parts.push(text);
     }
     if !same {

@@ -2,9 +2,9 @@
 
 mod json;
 mod moved;
-mod page;
+mod screen;
 mod text;
 
 pub use json::Document;
 pub use moved::{Moved, Record};
-pub use page::page;
+pub use screen::screen;

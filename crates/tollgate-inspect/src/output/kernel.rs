@@ -3,9 +3,9 @@
 mod evidence;
 mod json;
 mod named;
-mod page;
+mod screen;
 
 pub(crate) use evidence::signed;
 pub use json::Document;
 pub use named::{Before, named_page};
-pub use page::page;
+pub use screen::screen;

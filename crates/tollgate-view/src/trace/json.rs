@@ -7,7 +7,7 @@ use tollgate_model::traced::{
     TimesFrom, Until, WokenBy, blame::Account,
 };
 
-use super::{calls, page};
+use super::{calls, screen};
 
 /// One execution. Every field is always there; null is unknown, or was not asked for.
 #[derive(Debug, Serialize)]
@@ -296,8 +296,8 @@ impl<'a> Record<'a> {
             cost: Cost {
                 per_call_ns: traced.cost_per_call_ns,
                 calls: traced.count(),
-                share: page::cost_share(traced),
-                others_per_call_ns: page::cost_to_others(traced),
+                share: screen::cost_share(traced),
+                others_per_call_ns: screen::cost_to_others(traced),
             },
             missed: &traced.missed,
             notes: &traced.notes,

@@ -8,7 +8,7 @@ use bar::Bar;
 use tollgate_engine::interrupt;
 use tollgate_inspect::Machine;
 use tollgate_inspect::aslr::{NoStudy, Side, Subject, study};
-use tollgate_inspect::output::aslr::{Document, Moved, page};
+use tollgate_inspect::output::aslr::{Document, Moved, screen};
 
 use crate::args::{AslrArgs, Format};
 use crate::failure::Failure;
@@ -35,7 +35,7 @@ pub fn aslr(args: &AslrArgs) -> Result<(), Failure> {
     let moved = Moved::of(&sides);
     match args.format {
         Format::Json => out::print_json(&moved.record()),
-        Format::Table => out::print(&moved.page(out::width())),
+        Format::Table => out::print(&moved.screen(out::width())),
     }
 }
 
@@ -72,7 +72,7 @@ fn starts(args: &AslrArgs) -> Result<(), Failure> {
     let study = studied.map_err(of)?;
     match args.format {
         Format::Json => out::print_json(&Document::of(&study)),
-        Format::Table => out::print(&page(&study, out::width())),
+        Format::Table => out::print(&screen(&study, out::width())),
     }
 }
 

@@ -14,7 +14,7 @@ use tollgate_inspect::{Machine, SUBJECTS};
 use tollgate_model::{Boundary, Facts};
 use tollgate_output::figures;
 use tollgate_output::table::paragraph;
-use tollgate_view::inspect::facts::{Document, Group, NOW, WHEN, affecting, page, screen, sentence};
+use tollgate_view::inspect::facts::{Document, Group, NOW, WHEN, affecting, listing, screen, sentence};
 
 use super::machine::machine;
 use crate::args::{Format, InspectArgs};
@@ -50,9 +50,11 @@ pub fn facts(args: &InspectArgs) -> Result<(), Failure> {
             let width = out::width();
             out::print(&match (args.affects, args.all, args.only.is_empty()) {
                 (Some(boundary), ..) => effects(boundary, &chosen, &general, &facts, width),
-                (None, true, _) => format!("{}\n{}", sentence(&facts, width), page(&chosen, &facts, width)),
+                (None, true, _) => {
+                    format!("{}\n{}", sentence(&facts, width), listing(&chosen, &facts, width))
+                }
                 (None, false, true) => screen(&facts, width),
-                (None, false, false) => page(&chosen, &facts, width),
+                (None, false, false) => listing(&chosen, &facts, width),
             })
         }
     }
@@ -63,7 +65,7 @@ fn effects(boundary: Boundary, chosen: &[Group], general: &[String], facts: &Fac
     let number = chosen.iter().map(|group| group.facts.len()).sum();
     let mut text = match number {
         0 => paragraph(&format!("No fact affects {boundary} in particular."), width, ""),
-        _ => format!("{}\n", page(chosen, facts, width)),
+        _ => format!("{}\n", listing(chosen, facts, width)),
     };
     let counted = figures::count(number, "fact affects", "facts affect");
     if number > 0 {

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use tollgate_model::Facts;
 use tollgate_trace::log::{self, Log, LogError};
-use tollgate_view::trace::{page, timeline};
+use tollgate_view::trace::{screen, timeline};
 
 use super::{Report, check_timeline, only, selection, wants_tree};
 use crate::args::Format;
@@ -52,7 +52,7 @@ pub fn trace_log(args: &TraceArgs, file: &Path) -> Result<(), Failure> {
     }
     let is_printed = matches!(report.named, Some(Destination::Output));
     if args.format == Format::Table && !is_printed {
-        out::print(&page(&traced, &args.view_of(&traced), out::width()))?;
+        out::print(&screen(&traced, &args.view_of(&traced), out::width()))?;
     }
     match args.format {
         Format::Table if !is_kept => Ok(()),

@@ -74,7 +74,7 @@ impl<'a> Moved<'a> {
     }
 
     /// The answer, and region by region what moved.
-    pub fn page(&self, width: usize) -> String {
+    pub fn screen(&self, width: usize) -> String {
         let mut text = paragraph(&self.verdict(), width, "");
         for side in self.sides {
             text.push_str(&paragraph(&subject(side), width, ""));

@@ -6,7 +6,7 @@ use tollgate_output::figures;
 use tollgate_output::table::{Look, Table, paragraph};
 
 use super::group::WHEN;
-use super::page::NOT_AFFECTED;
+use super::listing::NOT_AFFECTED;
 use crate::facts::{flag, number, sized, text};
 
 /// Labels are as wide as this.

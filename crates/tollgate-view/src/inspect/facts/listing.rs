@@ -21,7 +21,7 @@ const NARROW: usize = 56;
 pub(super) const NOT_AFFECTED: &str = "Not affected";
 
 /// All groups, with a line between them.
-pub fn page(groups: &[Group], facts: &Facts, width: usize) -> String {
+pub fn listing(groups: &[Group], facts: &Facts, width: usize) -> String {
     let groups: Vec<String> = groups.iter().map(|group| block(group, facts, width)).collect();
     groups.join("\n")
 }
@@ -170,7 +170,7 @@ mod tests {
             facts.iter().map(|(name, fact)| ((*name).to_owned(), fact.clone())).collect();
         let facts: Facts = listed.iter().cloned().collect();
         let group = Group { subject: "subject".to_owned(), facts: listed };
-        anstream::adapter::strip_str(&page(&[group], &facts, width)).to_string()
+        anstream::adapter::strip_str(&listing(&[group], &facts, width)).to_string()
     }
 
     #[test]

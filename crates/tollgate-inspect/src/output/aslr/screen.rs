@@ -7,7 +7,7 @@ use crate::aslr::spread::{Bits, Spread};
 use crate::aslr::{Found, Study};
 
 /// The answer, the regions, and those that move together.
-pub fn page(study: &Study, width: usize) -> String {
+pub fn screen(study: &Study, width: usize) -> String {
     let mut text = paragraph(&text::verdict(study), width, "");
     text.push_str(&paragraph(&text::program(study), width, ""));
     if let Some(remark) = text::without_tracing(study) {

@@ -13,7 +13,7 @@ use crate::told::{Answered, Told, ToldClaim, ToldTable, told};
 use crate::verdict::Verdict;
 
 /// The text of the experiments with what is at hand; of several the verdicts first.
-pub fn page(experiments: &[Experiment], known: &Known, width: usize) -> String {
+pub fn screen(experiments: &[Experiment], known: &Known, width: usize) -> String {
     let all: Vec<Told> = experiments.iter().map(|experiment| told(experiment, known)).collect();
     let mut text = here(known, width);
     if all.len() > 1 {

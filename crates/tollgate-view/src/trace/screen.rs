@@ -15,7 +15,7 @@ const BOLD: Style = Style::new().bold();
 const MOST_NOTES: usize = 8;
 
 /// Everything that is shown of an execution, each line ended.
-pub fn page(traced: &Traced, view: &View, width: usize) -> String {
+pub fn screen(traced: &Traced, view: &View, width: usize) -> String {
     let mut text = head(traced, width);
     text.push_str(&paragraph(&subject(traced), width, ""));
     if !traced.missed.is_empty() {
@@ -301,7 +301,7 @@ mod tests {
     }
 
     fn plain(traced: &Traced, view: &View, width: usize) -> String {
-        anstream::adapter::strip_str(&page(traced, view, width)).to_string()
+        anstream::adapter::strip_str(&screen(traced, view, width)).to_string()
     }
 
     /// Without line ends.

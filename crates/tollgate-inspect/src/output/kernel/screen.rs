@@ -7,7 +7,7 @@ use super::evidence::{pieces, signed};
 use crate::kernel_base::{Conclusion, Evidence, Verdict};
 
 /// All of it.
-pub fn page(evidence: &Evidence, conclusion: &Conclusion, width: usize) -> String {
+pub fn screen(evidence: &Evidence, conclusion: &Conclusion, width: usize) -> String {
     let mut text = paragraph(&verdict(conclusion), width, "");
     for remark in &conclusion.remarks {
         text.push_str(&paragraph(remark, width, "- "));
