@@ -1,4 +1,4 @@
-/* One user of what several make at once: in a process with a second thread, which sleeps, as the users of tollgate are threads. */
+/* One thread of what several make at once: in a process with a second thread, which sleeps, as tollgate's is one of several. */
 #include "loops.h"
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -150,13 +150,13 @@ OPERATION(clone_and_wait)
     must(sys4(SYS_wait4, child, &ended, 0, 0) == child && ended == 0);
 }
 
-#define ONE "{kind=threads,users=1}"
-#define ONE_OWN "{file=own,kind=threads,users=1}"
+#define ONE "{kind=threads,tasks=1}"
+#define ONE_OWN "{file=own,kind=threads,tasks=1}"
 #define WARM "what the operation before it left"
 
 const struct loop scaling_loops[] = {
     ROW("scaling/getppid" ONE, parent, WARM, .prepare = become_threaded),
-    ROW("scaling/open{file=shared,kind=threads,users=1}", open_and_close, "the name in the cache of names", .prepare = in_directory),
+    ROW("scaling/open{file=shared,kind=threads,tasks=1}", open_and_close, "the name in the cache of names", .prepare = in_directory),
     ROW("scaling/stat" ONE, stat_name, "the name in the cache of names", .prepare = in_directory),
     ROW("scaling/read" ONE, read_page, "one page of the page cache, in the first or second level", .prepare = in_directory),
     ROW("scaling/dup" ONE, copy_descriptor, "a free descriptor", .prepare = with_pipe),
@@ -169,7 +169,7 @@ const struct loop scaling_loops[] = {
     ROW("scaling/create" ONE, create_and_remove, "a name that was just removed", .prepare = in_directory),
     ROW("scaling/page-fault" ONE, touch, "the 256 pages that were given back last", .prepare = with_region),
     ROW("scaling/mmap" ONE, map_and_unmap, "the mapping's data that were given back last", .prepare = become_threaded),
-    ROW("scaling/brk{kind=processes,users=1}", move_break, "the break where it was"),
+    ROW("scaling/brk{kind=processes,tasks=1}", move_break, "the break where it was"),
     ROW("scaling/futex" ONE, wake_none, "a word on which no thread sleeps", .prepare = become_threaded),
     ROW("scaling/signal" ONE, signal_self, "the handler and its stack in the caches", .prepare = with_handler),
     ROW("scaling/yield" ONE, yield, "nothing else to run", .prepare = become_threaded),

@@ -2,7 +2,7 @@
 //! the sources, and the questions that they left open.
 //!
 //! The data lies in `claims/` of this crate, a JSON file an experiment ([`data`]). A cell of a table is either a printed figure or a
-//! `quantity`, which names what is its counterpart here. [`told()`] evaluates an experiment once; text and JSON are written from that.
+//! `quantity`, which names the figure of this machine in its place. [`told()`] evaluates an experiment once; text and JSON are written from that.
 
 #![forbid(unsafe_code)]
 

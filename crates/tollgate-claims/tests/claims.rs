@@ -1,4 +1,4 @@
-//! The published experiments: none of their figures and claims is absent, their counterparts exist, and verdicts follow from the runs at
+//! The published experiments: none of their figures and claims is absent, what they name here exists, and verdicts follow from the runs at
 //! hand.
 
 #[path = "../../../tests/machines.rs"]
@@ -121,7 +121,7 @@ fn every_published_figure_and_claim_is_told() {
 }
 
 #[test]
-fn every_counterpart_is_a_registered_benchmark_with_these_parameters() {
+fn every_quantity_is_a_registered_benchmark_with_these_parameters() {
     let machine = MACHINES[0].topology();
     for experiment in all() {
         for pattern in experiment.quantities().iter().flat_map(|quantity| quantity.patterns()) {

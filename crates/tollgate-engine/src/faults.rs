@@ -7,8 +7,8 @@ use tollgate_os::signals;
 
 use super::experiment::Experiment;
 use super::instance::{Instance, Loop};
-use super::isolated::Isolated;
 use super::mapping::{HUGE, Mapping};
+use super::own_process::OwnProcess;
 use super::runner::{Batch, Order, Runner};
 use super::{BenchError, Findings, Plan, measure};
 use super::{clock::Clock, context::Context, refusal::Result, timed::Timed};
@@ -47,7 +47,7 @@ static SUITE: Suite = Suite {
             forks: |_| true,
             ..fault("faults/mappings", |_, _, context| {
                 let experiments = || Ok(vec![Box::new(OwnMappings) as Box<dyn Experiment>]);
-                Ok(Instance::new(Mappings(Isolated::start(&context.quota, experiments)?)))
+                Ok(Instance::new(Mappings(OwnProcess::start(&context.quota, experiments)?)))
             })
         },
         // The number of operations differs from process to process.
@@ -123,7 +123,7 @@ impl Runner for Miscounts {
 }
 
 /// The mappings of a process that was forked for an instance.
-struct Mappings(Isolated);
+struct Mappings(OwnProcess);
 
 impl Runner for Mappings {
     fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch> {

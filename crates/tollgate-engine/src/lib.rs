@@ -15,8 +15,8 @@
 //! - The bench process: `worker` (calibrates instances, runs rounds of them or takes turns), `instance` (a case that is ready to run),
 //!   `runner` (the interface of everything that runs batches).
 //! - Ways to run a batch: `timed` (loops written in instructions), `compat` (the same in a 32-bit program), `contended`
-//!   (a loop with partners on other processors), `users` (threads or processes that make one operation at the same time),
-//!   `settling` (a loop in its steady state), `isolated` (instances in a process of their own), `experiment` (one action that gives several measurements).
+//!   (a loop with partners on other processors), `parallel` (threads or processes that make one operation at the same time),
+//!   `settling` (a loop in its steady state), `own_process` (instances in a process of their own), `experiment` (one action that gives several measurements).
 //! - Tools: `clock` (the only clock), `cpu` (affinity and switches), `affinity` (whether it binds), `random` (the order of a round), `own` (the
 //!   engine's measurements of itself: detection limit, loop overhead, timer overhead), `events` (what is counted beside the time).
 
@@ -47,13 +47,14 @@ mod headline;
 mod heartbeat;
 pub mod instance;
 pub mod interrupt;
-pub mod isolated;
 pub mod limits;
 pub mod mapping;
 mod measure;
 mod memory;
 mod other_cpus;
 mod own;
+pub mod own_process;
+pub mod parallel;
 pub mod plan;
 mod random;
 mod record;
@@ -69,7 +70,6 @@ mod storage;
 mod supervisor;
 pub mod timed;
 pub mod topology;
-pub mod users;
 pub mod versus;
 mod worker;
 
@@ -89,10 +89,10 @@ pub use fixture::{Execution, Fixture, Step, Stop};
 pub use headline::{Headline, Section};
 pub use heartbeat::Heartbeat;
 pub use instance::{Instance, Loop};
-pub use isolated::Isolated;
 pub use limits::{Allowed, Limits, Quota, Reserved, Taken};
 pub use measure::{INTERRUPTED, measure};
 pub use own::{OWN_BENCHMARKS, REFUSED_CALL};
+pub use own_process::OwnProcess;
 pub use plan::{Length, Place, Plan};
 pub use random::Random;
 pub use refusal::{OrRefused, Refusal, Result, checked};

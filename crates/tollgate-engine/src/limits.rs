@@ -80,7 +80,7 @@ impl Quota {
         }
     }
 
-    /// Bytes of memory for each of so many equal users, and the limit. Every process of a run gets the same amount.
+    /// Bytes of memory for each of so many equal takers, and the limit. Every process of a run gets the same amount.
     /// None without a known limit.
     pub fn memory_for_each(&self, parts: u64) -> Option<(u64, String)> {
         let (each, limit) = self.memory.capacity(parts.max(1), &[])?;

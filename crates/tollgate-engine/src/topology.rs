@@ -93,8 +93,8 @@ impl Topology {
         Self { known: known.collect(), nodes: sysfs.nodes(), processors, home, ..Self::default() }
     }
 
-    /// How many users may run at the same time, each on a processor of its own.
-    pub fn users(&self) -> usize {
+    /// How many threads may run at the same time, each on a processor of its own.
+    pub fn parallelism(&self) -> usize {
         self.quota.unwrap_or(self.processors.len()).max(1)
     }
 
@@ -280,7 +280,7 @@ mod tests {
     #[test]
     fn a_quota_bounds_the_users_and_one_may_always_run() {
         let of = |processors: usize, quota| {
-            Topology { processors: (0..processors).collect(), quota, ..Topology::default() }.users()
+            Topology { processors: (0..processors).collect(), quota, ..Topology::default() }.parallelism()
         };
         assert_eq!([of(8, None), of(8, Some(3)), of(0, None)], [8, 3, 1]);
     }
@@ -289,7 +289,7 @@ mod tests {
     fn this_machine_is_read_as_it_is() {
         let here = Topology::here();
         assert_eq!((&here.processors, here.home), (&cpu::allowed(), usual(&cpu::allowed())));
-        assert!(here.users() <= here.processors.len().max(1));
+        assert!(here.parallelism() <= here.processors.len().max(1));
         for cache in here.known.values().flat_map(|processor| &processor.caches).chain(&caches_by_cpuid()) {
             assert!(cache.bytes >= 1 << 10 && cache.level < 8, "{cache:?}");
         }

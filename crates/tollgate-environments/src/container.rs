@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 use tollgate_os::private::PrivateDirectory;
 
 use crate::agent::Agent;
+use crate::cleanup::Cleanup;
 use crate::commands;
 use crate::error::{EnvironmentError, unusable};
-use crate::guardian::Guardian;
 use crate::pairs::words;
 use crate::prepared::Prepared;
 use crate::seccomp::Seccomp;
@@ -107,7 +107,7 @@ pub(crate) struct Order<'a> {
 }
 
 /// Prepares a container in a private directory, which its maker removes. Where the runtime is not named, it is the first that runs
-/// this program; `guardian` undoes what those leave that are tried.
+/// this program; `cleanup` undoes what those leave that are tried.
 ///
 /// # Errors
 /// A sentence: the runtime is not installed or cannot be used here, or none works, with the reason of each.
@@ -115,12 +115,12 @@ pub(crate) fn prepare(
     spec: &Container,
     agent: &Agent,
     paths: Paths<'_>,
-    guardian: &Guardian,
+    cleanup: &Cleanup,
     stop: &dyn Fn() -> bool,
 ) -> Result<Prepared, EnvironmentError> {
     let runtime = match spec.runtime {
         Some(runtime) => runtime,
-        None => first(agent, paths, guardian, stop)?,
+        None => first(agent, paths, cleanup, stop)?,
     };
     let program = agent_file(agent, paths.private)?;
     let order = Order::of(&program, agent.arguments(), paths, runtime.name(), &spec.seccomp);
@@ -148,12 +148,12 @@ pub(crate) fn prepare_shell(
 fn first(
     agent: &Agent,
     paths: Paths<'_>,
-    guardian: &Guardian,
+    cleanup: &Cleanup,
     stop: &dyn Fn() -> bool,
 ) -> Result<Runtime, EnvironmentError> {
     let mut reasons = Vec::new();
     for runtime in Runtime::ALL {
-        match try_out(runtime, agent, paths, guardian, stop) {
+        match try_out(runtime, agent, paths, cleanup, stop) {
             Ok(_) => return Ok(runtime),
             Err(EnvironmentError::Interrupted) => return Err(EnvironmentError::Interrupted),
             Err(why) => reasons.push(format!("{runtime}: {why}")),
@@ -170,14 +170,14 @@ pub(crate) fn try_out(
     runtime: Runtime,
     agent: &Agent,
     paths: Paths<'_>,
-    guardian: &Guardian,
+    cleanup: &Cleanup,
     stop: &dyn Fn() -> bool,
 ) -> Result<(), EnvironmentError> {
     let program = agent_file(agent, paths.private)?;
     let arguments = [TRIED.into()];
     let name = format!("{runtime}-tried");
     let prepared = runtime.prepare(&Order::of(&program, &arguments, paths, &name, &Seccomp::Default))?;
-    run(&prepared, guardian, stop)
+    run(&prepared, cleanup, stop)
 }
 
 /// Runs a prepared environment to its end, and undoes it.
@@ -186,12 +186,12 @@ pub(crate) fn try_out(
 /// What the command said, without its name.
 pub(crate) fn run(
     prepared: &Prepared,
-    guardian: &Guardian,
+    cleanup: &Cleanup,
     stop: &dyn Fn() -> bool,
 ) -> Result<(), EnvironmentError> {
-    let _undone = guardian
+    let _undone = cleanup
         .promise(&prepared.undo)
-        .map_err(|error| unusable!("the guardian is not reached: {}", crate::error::plainly(error)))?;
+        .map_err(|error| unusable!("the cleanup process is not reached: {}", crate::error::plainly(error)))?;
     let (program, arguments) =
         prepared.command.split_first().ok_or_else(|| unusable!("there is no command"))?;
     commands::run(Path::new(program), arguments, stop).map(drop).map_err(|error| match error {

@@ -7,8 +7,8 @@ use tollgate_engine::session::{InstructionLog, Link, Mark, Outside};
 use tollgate_engine::versus::counted::Rounds;
 use tollgate_os::affinity::{self, Pinned};
 
+use crate::cleanup::{Cleanup, Promise};
 use crate::error::EnvironmentError;
-use crate::guardian::{Guardian, Promise};
 use crate::kinds::Spec;
 use crate::known_directory::promised;
 use crate::making::Making;
@@ -45,10 +45,10 @@ impl Environment {
     /// A sentence: what is missing, with its package, or not allowed.
     pub fn prepare(
         spec: &Spec,
-        guardian: &Guardian,
+        cleanup: &Cleanup,
         stop: &dyn Fn() -> bool,
     ) -> Result<Self, EnvironmentError> {
-        let mut making = Making::new(guardian);
+        let mut making = Making::new(cleanup);
         let ready = spec.kind().prepare(&mut making, stop)?;
         Ok(Self {
             running: None,
@@ -104,9 +104,9 @@ impl Environment {
         let is_again = self.running.take().is_some();
         // Where that fails, it may run where the session may.
         let _pinned = Pinned::to(&self.cpus);
-        let (guardian, cpus, stop) = (&self.making.guardian, &self.cpus, &is_asked_to_stop);
+        let (cleanup, cpus, stop) = (&self.making.cleanup, &self.cpus, &is_asked_to_stop);
         let (started, marks) =
-            self.ready.start(Begin { guardian, cpus, is_again, is_measured, stop, begin })?;
+            self.ready.start(Begin { cleanup, cpus, is_again, is_measured, stop, begin })?;
         self.marks = marks;
         let (link, promise) = started.link();
         self.running = Some(promise);
@@ -123,14 +123,14 @@ impl Environment {
         let Prepared { command, variables, .. } = &self.shell.insert(shell).prepared;
         let _pinned = Pinned::to(&self.cpus);
         let start = Start { command, variables, is_bound: false, files: &[] };
-        let (link, promise) = started::start(&start, &self.making.guardian, begin)?.link();
+        let (link, promise) = started::start(&start, &self.making.cleanup, begin)?.link();
         self.running = Some(promise);
         Ok(link)
     }
 
     fn prepare_shell(&self) -> Result<Shell, EnvironmentError> {
         let prepared = self.spec.kind().shell(self.runtime(), &self.making)?;
-        let made = promised(&self.making.guardian, &prepared.undo)?;
+        let made = promised(&self.making.cleanup, &prepared.undo)?;
         Ok(Shell { prepared, _made: made })
     }
 

@@ -9,8 +9,8 @@ use rustix::io::Errno;
 use tollgate_model::run::Knob;
 use tollgate_model::text::{excerpt, listed, plainly};
 
+use crate::cleanup::{Cleanup, Promise};
 use crate::error::{EnvironmentError, unusable};
-use crate::guardian::{Guardian, Promise};
 use crate::prepared::Undo;
 use crate::undo::write_setting;
 
@@ -54,7 +54,7 @@ pub struct KnobSetting {
 
 impl KnobSetting {
     /// Reads `PATH=VALUE`. PATH is a file in /proc/sys or /sys, or a name of sysctl(8) such as `kernel.numa_balancing`. Nothing is
-    /// changed; the setting is locked until this is dropped and the guardian that has [`Self::lock`] has ended.
+    /// changed; the setting is locked until this is dropped and the cleanup process that has [`Self::lock`] has ended.
     ///
     /// # Errors
     /// A sentence: it is no such file, cannot be read or written, is an order and no setting, has the value already, or another
@@ -84,7 +84,7 @@ impl KnobSetting {
         Ok(Self { path, was: was.value, value: value.to_owned(), is_on: false, promise: None, claim })
     }
 
-    /// The lock, for the guardian that sets the value back where this process is killed.
+    /// The lock, for the cleanup process that sets the value back where this process is killed.
     pub fn lock(&self) -> BorrowedFd<'_> {
         self.claim.as_fd()
     }
@@ -121,30 +121,30 @@ impl KnobSetting {
         Knob { path: self.path().to_owned(), was: self.was.clone(), value: self.value.clone() }
     }
 
-    /// Has the guardian set it back, and tries the value once.
+    /// Has the cleanup process set it back, and tries the value once.
     ///
     /// # Errors
     /// A sentence: the kernel refuses the value, or takes another one for it.
-    pub fn promise(&mut self, guardian: &Guardian) -> Result<(), EnvironmentError> {
+    pub fn promise(&mut self, cleanup: &Cleanup) -> Result<(), EnvironmentError> {
         let undo = Undo::Setting { path: self.path.clone(), value: self.was.clone() };
-        let promise = guardian.promise(&[undo]);
-        self.promise = Some(promise.map_err(|error| unusable!("the guardian: {}", plainly(&error)))?);
+        let promise = cleanup.promise(&[undo]);
+        self.promise = Some(promise.map_err(|error| unusable!("the cleanup process: {}", plainly(&error)))?);
         self.switch(true).and_then(|()| self.switch(false)).inspect_err(|_| self.promise = None)
     }
 
     /// Sets the other value, or the one that it had, and reads it back. Does nothing where it is so already.
     ///
     /// # Errors
-    /// A sentence; also before [`Self::promise`], and where the guardian was killed.
+    /// A sentence; also before [`Self::promise`], and where the cleanup process was killed.
     pub fn switch(&mut self, on: bool) -> Result<(), EnvironmentError> {
         let shown = self.path.display();
         if self.is_on == on {
             return Ok(());
         }
-        // Without the guardian the value would stay where this process is killed as well.
+        // Without the cleanup process the value would stay where this process is killed as well.
         if on && !self.promise.as_ref().is_some_and(Promise::is_guarded) {
             return Err(unusable!(
-                "{shown} is not changed: its guardian is not there, which would set it back"
+                "{shown} is not changed: its cleanup process is not there, which would set it back"
             ));
         }
         let value = if on { &self.value } else { &self.was };

@@ -1,29 +1,29 @@
-//! Private directories that the guardian knows of, from before they are made.
+//! Private directories that the cleanup process knows of, from before they are made.
 
 use tollgate_os::private::{Place, PrivateDirectory, temporary_places};
 
+use crate::cleanup::{Cleanup, Promise};
 use crate::directory::{expect_local, unmade};
 use crate::error::{EnvironmentError, plainly, unusable};
-use crate::guardian::{Guardian, Promise};
 use crate::prepared::Undo;
 
 /// Makes a private directory, as [`PrivateDirectory::make`] does, with what undoes it. Its number in the file system is known when it is
 /// made, and this program can be killed in between: so what it leaves there is promised first.
 ///
 /// # Errors
-/// As [`PrivateDirectory::make`]; a place on a network; where the guardian is not reached.
+/// As [`PrivateDirectory::make`]; a place on a network; where the cleanup process is not reached.
 pub(crate) fn make(
     place: &Place,
-    guardian: &Guardian,
+    cleanup: &Cleanup,
 ) -> Result<(PrivateDirectory, [Promise; 2]), EnvironmentError> {
     let under = place.path();
     expect_local(place, under)?;
     let left =
-        promised(guardian, &[Undo::Left { under: under.to_owned(), pid: std::process::id().cast_signed() }])?;
+        promised(cleanup, &[Undo::Left { under: under.to_owned(), pid: std::process::id().cast_signed() }])?;
     let private = PrivateDirectory::make(place).map_err(|error| unmade(under, error, None))?;
     let path = private.path().to_owned();
     let stat = rustix::fs::fstat(&private).map_err(|error| EnvironmentError::of(path.display(), error))?;
-    let directory = promised(guardian, &[Undo::Directory { path, device: stat.st_dev, inode: stat.st_ino }])?;
+    let directory = promised(cleanup, &[Undo::Directory { path, device: stat.st_dev, inode: stat.st_ino }])?;
     Ok((private, [left, directory]))
 }
 
@@ -32,12 +32,12 @@ pub(crate) fn make(
 /// # Errors
 /// As [`make`]; no place is fit.
 pub(crate) fn temporary(
-    guardian: &Guardian,
+    cleanup: &Cleanup,
     fit: impl Fn(&Place) -> bool,
 ) -> Result<(PrivateDirectory, [Promise; 2]), EnvironmentError> {
     let mut why = None;
     for place in temporary_places().filter(fit) {
-        match make(&place, guardian) {
+        match make(&place, cleanup) {
             Ok(made) => return Ok(made),
             Err(error) => why = why.or(Some(error)),
         }
@@ -50,12 +50,12 @@ pub(crate) fn temporary(
     }))
 }
 
-/// Tells the guardian what is to be undone.
+/// Tells the cleanup process what is to be undone.
 ///
 /// # Errors
 /// It is not reached.
-pub(crate) fn promised(guardian: &Guardian, undo: &[Undo]) -> Result<Promise, EnvironmentError> {
-    guardian.promise(undo).map_err(|error| unusable!("the guardian: {}", plainly(error)))
+pub(crate) fn promised(cleanup: &Cleanup, undo: &[Undo]) -> Result<Promise, EnvironmentError> {
+    cleanup.promise(undo).map_err(|error| unusable!("the cleanup process: {}", plainly(error)))
 }
 
 #[cfg(test)]
@@ -65,8 +65,8 @@ mod tests {
     #[test]
     fn it_goes_with_its_promises() {
         let under = tempfile::tempdir().unwrap();
-        let guardian = Guardian::begin().unwrap();
-        let (private, promises) = make(&Place::open(under.path()).unwrap(), &guardian).unwrap();
+        let cleanup = Cleanup::begin().unwrap();
+        let (private, promises) = make(&Place::open(under.path()).unwrap(), &cleanup).unwrap();
         assert!(private.path().is_dir());
         drop(promises);
         assert_eq!(std::fs::read_dir(under.path()).unwrap().count(), 0);

@@ -1,7 +1,7 @@
 //! A device in memory, or a file system on it, that is lent to a command. It goes with the command, however that ends.
 //!
 //! It is mounted in a mount namespace of this process, which the command shares: other processes do not see it. Processes that the command
-//! left keep the mounts in use, so they are ended first. Where this process is killed, the guardian does both.
+//! left keep the mounts in use, so they are ended first. Where this process is killed, the cleanup process does both.
 //!
 //! Processes are found by the mounts of their namespace. One that the command left is not found, and not ended, where nothing of the device
 //! is mounted there: brd without a file system, or what the command has unmounted. A device that stays open is an error, and goes with the
@@ -19,9 +19,9 @@ use std::time::Duration;
 
 use tollgate_os::{namespaces, process};
 
+use crate::cleanup::{Cleanup, Promise};
 use crate::device::taken;
 use crate::error::{EnvironmentError, bytes, plainly, unusable};
-use crate::guardian::{Guardian, Promise};
 use crate::prepared::Undo;
 use crate::ram::{Ask, Contents, Disk, Driver, Memory, RamDisk, half_of, new_name};
 use crate::undo::end_holders;
@@ -107,7 +107,7 @@ impl Lent {
     /// The smallest size, in bytes.
     pub const SMALLEST: u64 = 1 << 20;
 
-    /// Makes it, of `size` bytes or else of half of the available memory. The guardian is promised what undoes it first.
+    /// Makes it, of `size` bytes or else of half of the available memory. The cleanup process is promised what undoes it first.
     ///
     /// # Errors
     /// A sentence; parts that were made are removed.
@@ -115,7 +115,7 @@ impl Lent {
         contents: Contents,
         size: Option<u64>,
         memory: &Memory,
-        guardian: &Guardian,
+        cleanup: &Cleanup,
         stop: &dyn Fn() -> bool,
     ) -> Result<Self, EnvironmentError> {
         RamDisk::check_privilege()?;
@@ -129,7 +129,7 @@ impl Lent {
             .map_err(|error| unusable!("no mount namespace can be had: unshare(2): {}", plainly(error)))?;
         let undo = [Undo::Ram { pid: process::own_pid(), home: home.clone(), outside: outside.1.clone() }];
         let promise =
-            guardian.promise(&undo).map_err(|error| unusable!("the guardian: {}", plainly(error)))?;
+            cleanup.promise(&undo).map_err(|error| unusable!("the cleanup process: {}", plainly(error)))?;
         // brd has no bound.
         let driver = if bound < size { Driver::Loop } else { Driver::Any };
         let disk = Disk::make(&Ask { contents, driver, size, bound }, &home, stop)?;

@@ -1,7 +1,7 @@
 //! Environments: where a session measures, and where files are measured.
 //!
 //! An environment is named (`kinds`), prepared and started with an agent in it (`environment`), and gone when it is dropped. What is made
-//! for it is promised to the guardian first, which undoes it when this program is killed.
+//! for it is promised to the cleanup process first, which undoes it when this program is killed.
 //!
 //! - `kinds`: a file a kind, with its names, what works here, and how one is made ready. `pairs`: keys of names and their values.
 //! - `environment`: one of a session. `making`: what its preparation is given. `ready`: one that can be started. `agent`: this program, as it
@@ -10,8 +10,8 @@
 //!   alternated.
 //! - `reach`: a command's prefix, and another machine. `upload`: this program over standard input. `greeting`: the first look at an answer.
 //! - `wanted`: files that come along into an environment.
-//! - `guardian`: the process that undoes. `prepared`, `undo`: what is undone, and how.
-//! - `directory`: a directory of this run alone, and how much may be written to it. `known_directory`: one that the guardian knows of.
+//! - `cleanup`: the process that undoes. `prepared`, `undo`: what is undone, and how.
+//! - `directory`: a directory of this run alone, and how much may be written to it. `known_directory`: one that the cleanup process knows of.
 //! - `ram`: a fresh file system on a block device in memory. `lent`: one that is lent to a command. `device`: that device, by either of two drivers.
 //! - `commands`: the few programs that are run for it. `error`: why there is none.
 //!
@@ -19,6 +19,7 @@
 //! name, by their owner, and by a lock that the maker holds for as long as it lives.
 
 mod agent;
+mod cleanup;
 mod commands;
 mod container;
 mod device;
@@ -26,7 +27,6 @@ mod directory;
 mod environment;
 mod error;
 mod greeting;
-mod guardian;
 mod kinds;
 mod knob;
 mod known_directory;
@@ -46,10 +46,10 @@ mod upload;
 mod vm;
 mod wanted;
 
+pub use cleanup::{Cleanup, NAME, Promise};
 pub use directory::Private;
 pub use environment::Environment;
 pub use error::EnvironmentError;
-pub use guardian::{Guardian, NAME, Promise};
 pub use kinds::{Possibility, Spec, changes, forms, is_alone, is_guest, nearest, survey, typed};
 pub use knob::KnobSetting;
 pub use lent::{Account, Lent, TakenBack};

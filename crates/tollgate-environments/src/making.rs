@@ -1,12 +1,12 @@
-//! What an environment's preparation is given, and what it makes: directories, and promises of the guardian.
+//! What an environment's preparation is given, and what it makes: directories, and promises of the cleanup process.
 
 use std::path::Path;
 
 use tollgate_os::private::{Place, PrivateDirectory};
 
+use crate::cleanup::{Cleanup, Promise};
 use crate::container::Paths;
 use crate::error::{EnvironmentError, unusable};
-use crate::guardian::{Guardian, Promise};
 use crate::known_directory::{self, promised};
 use crate::prepared::Undo;
 
@@ -17,18 +17,18 @@ pub(crate) struct Making {
     promises: Vec<Promise>,
     own: Option<PrivateDirectory>,
     files: Option<PrivateDirectory>,
-    pub guardian: Guardian,
+    pub cleanup: Cleanup,
 }
 
 impl Making {
     /// Nothing yet.
-    pub fn new(guardian: &Guardian) -> Self {
-        Self { promises: Vec::new(), own: None, files: None, guardian: guardian.clone() }
+    pub fn new(cleanup: &Cleanup) -> Self {
+        Self { promises: Vec::new(), own: None, files: None, cleanup: cleanup.clone() }
     }
 
     /// Makes a directory of this environment alone, from which programs can be executed.
     pub fn make_own_directory(&mut self) -> Result<(), EnvironmentError> {
-        let (private, [left, directory]) = known_directory::temporary(&self.guardian, Place::can_execute)?;
+        let (private, [left, directory]) = known_directory::temporary(&self.cleanup, Place::can_execute)?;
         self.promises.splice(..0, [directory, left]);
         self.own = Some(private);
         Ok(())
@@ -38,14 +38,14 @@ impl Making {
     /// be safe there, which a container's processes do not have, or where no files are measured.
     pub fn make_directory_for_files(&mut self) {
         let Ok(place) = Place::open(Path::new(".")) else { return };
-        let Ok((private, [left, directory])) = known_directory::make(&place, &self.guardian) else { return };
+        let Ok((private, [left, directory])) = known_directory::make(&place, &self.cleanup) else { return };
         self.promises.splice(..0, [directory, left]);
         self.files = Some(private);
     }
 
-    /// Tells the guardian what is to be undone.
+    /// Tells the cleanup process what is to be undone.
     pub fn promise(&mut self, undo: &[Undo]) -> Result<(), EnvironmentError> {
-        self.promises.insert(0, promised(&self.guardian, undo)?);
+        self.promises.insert(0, promised(&self.cleanup, undo)?);
         Ok(())
     }
 

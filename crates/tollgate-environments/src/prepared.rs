@@ -14,7 +14,7 @@ pub struct Prepared {
     pub variables: Vec<(OsString, OsString)>,
     /// The runtime that makes it, where there are several.
     pub runtime: Option<&'static str>,
-    /// What undoes everything that was made and that the command makes, the first made first. The guardian undoes it in reverse.
+    /// What undoes everything that was made and that the command makes, the first made first. The cleanup process undoes it in reverse.
     pub undo: Vec<Undo>,
 }
 

@@ -9,9 +9,9 @@ use tollgate_engine::session::Mark;
 use tollgate_model::text::excerpt;
 
 use crate::agent::Agent;
+use crate::cleanup::{Cleanup, Promise};
 use crate::error::{EnvironmentError, plainly, unusable};
 use crate::greeting::{self, Seen};
-use crate::guardian::{Guardian, Promise};
 use crate::known_directory;
 use crate::prepared::{Prepared, Undo};
 use crate::ready::{Begin, Ready};
@@ -101,8 +101,8 @@ impl Reached {
 
 impl Ready for Reached {
     fn start(&mut self, begin: Begin<'_>) -> Result<(Started, Vec<Mark>), EnvironmentError> {
-        let Begin { guardian, stop, begin, .. } = begin;
-        let started = start(&self.reach, &mut self.known, &self.agent, guardian, stop, begin)?;
+        let Begin { cleanup, stop, begin, .. } = begin;
+        let started = start(&self.reach, &mut self.known, &self.agent, cleanup, stop, begin)?;
         Ok((started, Vec::new()))
     }
 
@@ -120,11 +120,11 @@ fn start(
     reach: &Reach,
     known: &mut Option<Way>,
     agent: &Agent,
-    guardian: &Guardian,
+    cleanup: &Cleanup,
     stop: &dyn Fn() -> bool,
     begin: &mut dyn FnMut(),
 ) -> Result<Started, EnvironmentError> {
-    start_within(PATIENCE, reach, known, agent, guardian, stop, begin)
+    start_within(PATIENCE, reach, known, agent, cleanup, stop, begin)
 }
 
 fn start_within(
@@ -132,7 +132,7 @@ fn start_within(
     reach: &Reach,
     known: &mut Option<Way>,
     agent: &Agent,
-    guardian: &Guardian,
+    cleanup: &Cleanup,
     stop: &dyn Fn() -> bool,
     begin: &mut dyn FnMut(),
 ) -> Result<Started, EnvironmentError> {
@@ -145,11 +145,11 @@ fn start_within(
         let command = reach.command(*way, agent, &name)?;
         // For the moment in which the copy has a name, where it is made on this machine.
         let copy = match (way, reach) {
-            (Way::Upload, Reach::Prefix(_)) => Some(promised(guardian, &name)?),
+            (Way::Upload, Reach::Prefix(_)) => Some(promised(cleanup, &name)?),
             _ => None,
         };
         let start = Start { command: &command, variables: &[], is_bound: false, files: &[] };
-        let started = started::start(&start, guardian, begin).map_err(|error| match reach {
+        let started = started::start(&start, cleanup, begin).map_err(|error| match reach {
             Reach::Host(_) => unusable!("{error}; it is in the package openssh-client"),
             Reach::Prefix(_) => error,
         })?;
@@ -189,10 +189,10 @@ fn start_within(
 }
 
 /// Has the copy removed.
-fn promised(guardian: &Guardian, name: &str) -> Result<Promise, EnvironmentError> {
+fn promised(cleanup: &Cleanup, name: &str) -> Result<Promise, EnvironmentError> {
     let words = ["rm", "-rf", "--"].into_iter().map(OsString::from);
     let directories = upload::directories_here(name).into_iter().map(OsString::from);
-    known_directory::promised(guardian, &[Undo::Program(words.chain(directories).collect())])
+    known_directory::promised(cleanup, &[Undo::Program(words.chain(directories).collect())])
 }
 
 /// Why no way led there.

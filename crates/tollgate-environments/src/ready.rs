@@ -5,9 +5,9 @@ use std::time::SystemTime;
 use tollgate_engine::session::{InstructionLog, Mark, Outside};
 use tollgate_engine::versus::counted::Rounds;
 
+use crate::cleanup::Cleanup;
 use crate::commands::quoted;
 use crate::error::{EnvironmentError, unusable};
-use crate::guardian::Guardian;
 use crate::making::Making;
 use crate::prepared::Prepared;
 use crate::started::{self, Start, Started};
@@ -16,7 +16,7 @@ use crate::wanted::Wanted;
 
 /// How it is started.
 pub(crate) struct Begin<'a> {
-    pub guardian: &'a Guardian,
+    pub cleanup: &'a Cleanup,
     /// The processors that it may run on.
     pub cpus: &'a [usize],
     /// Whether it was started before. It has ended since.
@@ -29,7 +29,7 @@ pub(crate) struct Begin<'a> {
     pub begin: &'a mut dyn FnMut(),
 }
 
-/// One that is ready. Dropped, what only this process knows of it is gone; the rest was promised to the guardian.
+/// One that is ready. Dropped, what only this process knows of it is gone; the rest was promised to the cleanup process.
 pub(crate) trait Ready {
     /// Starts it with an agent in it. Also the streams that show the ends of its phases.
     fn start(&mut self, begin: Begin<'_>) -> Result<(Started, Vec<Mark>), EnvironmentError>;
@@ -106,7 +106,7 @@ impl Ready for Command {
         }
         let Prepared { command, variables, .. } = &self.prepared;
         let start = Start { command, variables, is_bound: self.is_bound, files: &[] };
-        Ok((started::start(&start, begin.guardian, begin.begin)?, Vec::new()))
+        Ok((started::start(&start, begin.cleanup, begin.begin)?, Vec::new()))
     }
 
     fn end(&self) {

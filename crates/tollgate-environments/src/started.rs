@@ -17,9 +17,9 @@ use tollgate_model::traced::Ended;
 use tollgate_os::signals::{self, Disposition};
 use tollgate_os::{memfd, process};
 
+use crate::cleanup::{Cleanup, Promise};
 use crate::commands;
 use crate::error::{EnvironmentError, plainly, unusable};
-use crate::guardian::{Guardian, Promise};
 use crate::prepared::Undo;
 use crate::undo;
 
@@ -128,7 +128,7 @@ impl Said {
 /// `begin` is called right before fork(2).
 pub(crate) fn start(
     start: &Start<'_>,
-    guardian: &Guardian,
+    cleanup: &Cleanup,
     begin: &mut dyn FnMut(),
 ) -> Result<Started, EnvironmentError> {
     let (name, arguments) = start.command.split_first().ok_or_else(|| unusable!("there is no command"))?;
@@ -155,7 +155,7 @@ pub(crate) fn start(
     let pid = child.id().cast_signed();
     // The promise waits for its end, and nothing else does: std would signal a number that is no longer the child's.
     let group = [Undo::Group { pid, started: undo::started(pid) }];
-    let promise = guardian.promise(&group).map_err(fault);
+    let promise = cleanup.promise(&group).map_err(fault);
     let (Some(to), Some(from), Ok(promise)) = (child.stdin.take(), child.stdout.take(), promise) else {
         let _ = undo::undo_all(&group);
         return Err(unusable!("{}: it could not be started", name.display()));
@@ -188,11 +188,11 @@ mod tests {
 
     use super::*;
 
-    fn shell(script: &str, guardian: &Guardian) -> Started {
+    fn shell(script: &str, cleanup: &Cleanup) -> Started {
         let command = ["sh", "-c", script].map(OsString::from);
         let variables = [("TOLLGATE_X".into(), "a b".into())];
         let start_of = Start { command: &command, variables: &variables, is_bound: true, files: &[] };
-        start(&start_of, guardian, &mut || {}).unwrap()
+        start(&start_of, cleanup, &mut || {}).unwrap()
     }
 
     fn heard(started: Started) -> String {
@@ -206,12 +206,12 @@ mod tests {
 
     #[test]
     fn a_command_has_pipes_a_group_and_no_other_descriptor() {
-        let guardian = Guardian::begin().unwrap();
+        let cleanup = Cleanup::begin().unwrap();
         let (open, _write) = std::io::pipe().unwrap();
         rustix::io::fcntl_setfd(&open, rustix::io::FdFlags::empty()).unwrap();
         let script = "cat; echo $TOLLGATE_X; for f in /proc/$$/fd/*; do [ -e $f ] && printf '%s ' ${f##*/}; done; \
             test \"$(ps -o pgid= -p $$ | tr -d ' ')\" = $$ && echo own; exec grep -E '^Sig(Blk|Ign)' /proc/self/status";
-        let started = shell(script, &guardian);
+        let started = shell(script, &cleanup);
         File::from(started.to.try_clone().unwrap()).write_all(b"hello\n").unwrap();
         let text = heard(started);
         let (lines, sets) = text.split_once("SigBlk:").unwrap();
@@ -225,23 +225,23 @@ mod tests {
 
     #[test]
     fn its_first_line_is_known_and_what_it_says_is_bounded() {
-        let guardian = Guardian::begin().unwrap();
-        let started = shell("echo; printf 'no\\033 such\\nmore\\n' >&2; yes >&2; echo over", &guardian);
+        let cleanup = Cleanup::begin().unwrap();
+        let started = shell("echo; printf 'no\\033 such\\nmore\\n' >&2; yes >&2; echo over", &cleanup);
         let (mut link, promise) = started.link();
         let mut text = String::new();
         File::from(link.from).read_to_string(&mut text).unwrap();
         assert_eq!(text, "\nover\n");
         assert_eq!((link.said)().as_deref(), Some("no such"));
         drop(promise);
-        let killed = shell("echo a warning >&2; kill -s KILL $$", &guardian);
+        let killed = shell("echo a warning >&2; kill -s KILL $$", &cleanup);
         let (mut link, promise) = killed.link();
         File::from(link.from).read_to_string(&mut text).unwrap();
         assert_eq!((link.said)().as_deref(), Some("its first process was killed by SIGKILL"));
         drop(promise);
-        assert_eq!(shell("exit 1", &guardian).said.first_line(), None);
+        assert_eq!(shell("exit 1", &cleanup).said.first_line(), None);
         let none = [OsString::from("tollgate-no-such-program")];
         let of_none = Start { command: &none, variables: &[], is_bound: false, files: &[] };
-        let refused = start(&of_none, &guardian, &mut || {}).err().unwrap();
+        let refused = start(&of_none, &cleanup, &mut || {}).err().unwrap();
         assert_eq!(refused.to_string(), "tollgate-no-such-program: there is no such program");
     }
 }

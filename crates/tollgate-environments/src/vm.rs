@@ -223,7 +223,7 @@ impl Ready for Guest {
             false => (self.launch()?, Vec::new()),
         };
         let start = Start { command: &command, variables: &[], is_bound: true, files: &files };
-        let mut started = started::start(&start, begin.guardian, begin.begin)?;
+        let mut started = started::start(&start, begin.cleanup, begin.begin)?;
         started.said.also("QEMU", self.last_words());
         self.pin(started.pid, begin.cpus).map_err(|why| unusable!("vm: {why}"))?;
         Ok((started, marks))
@@ -312,7 +312,7 @@ impl Ready for Guest {
     /// It brings the module, or the reason why there is none.
     fn bring_module(&mut self, making: &Making, stop: &dyn Fn() -> bool) -> Result<(), EnvironmentError> {
         let Kernel { file, release, .. } = &self.kernel;
-        let built = module::build(file, release, making.own()?, &making.guardian, stop);
+        let built = module::build(file, release, making.own()?, &making.cleanup, stop);
         let (path, bytes) = match built {
             Ok(bytes) => (layout::EMULATE, bytes),
             Err(EnvironmentError::Interrupted) => return Err(EnvironmentError::Interrupted),

@@ -1,4 +1,4 @@
-//! Runs of the lab's guest, and of programs under it, as text and as JSON.
+//! Runs of the lab's kernel, and of programs under it, as text and as JSON.
 
 mod entry;
 mod explain;

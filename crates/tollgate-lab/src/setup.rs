@@ -1,4 +1,4 @@
-//! What the guest's kernel sets up until its first program runs: each write to a table, a register or a port, in the order in
+//! What the lab's kernel sets up until its first program runs: each write to a table, a register or a port, in the order in
 //! which the interpreter meets it.
 //!
 //! Nothing here repeats the kernel's code or its addresses. A byte of memory belongs to a table because the processor is told

@@ -41,7 +41,7 @@ pub use events::EventCounts;
 pub use fact::{Fact, FactValue, Unknown};
 pub use measurement::{
     Case, Counted, Counter, Measured, Measurement, Outcome, ParamValue, Params, ProcessRounds, Provenance,
-    Unit,
+    Unit, parameter,
 };
 pub use run::{Environment, Facts, Knob, Label, Part, Run, RunId};
 pub use traced::Traced;

@@ -16,7 +16,7 @@ pub struct Case {
     /// Such as `entry/seccomp`.
     pub benchmark: String,
     /// The parameters by name, such as `{"instructions": 32}`; empty where the benchmark has one case.
-    #[serde(deserialize_with = "bounded::params")]
+    #[serde(deserialize_with = "params")]
     pub params: Params,
 }
 
@@ -61,6 +61,17 @@ impl fmt::Display for Case {
 
 /// Parameters of a case, by name.
 pub type Params = BTreeMap<String, ParamValue>;
+
+/// A parameter's name today: documents and patterns of earlier versions have `users` for what is `tasks`.
+pub fn parameter(name: &str) -> &str {
+    if name == "users" { "tasks" } else { name }
+}
+
+/// The parameters of a document, by their names today.
+fn params<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Params, D::Error> {
+    let params: Params = bounded::params(deserializer)?;
+    Ok(params.into_iter().map(|(name, value)| (parameter(&name).to_owned(), value)).collect())
+}
 
 /// `name=value, name=value`.
 pub fn pairs(params: &Params) -> String {
@@ -146,7 +157,7 @@ pub struct Measurement {
 #[derive(Deserialize)]
 struct Fields {
     benchmark: String,
-    #[serde(deserialize_with = "bounded::params")]
+    #[serde(deserialize_with = "params")]
     params: Params,
     status: Status,
     why: Option<String>,

@@ -62,6 +62,16 @@ fn a_run_comes_back_as_it_was() {
     assert_eq!(Run::read(text().as_bytes()).unwrap(), small());
 }
 
+/// Documents of the first version count the threads or processes of a case of `scaling` as `users`.
+#[test]
+fn a_parameter_of_an_older_document_has_its_name_of_today() {
+    let older =
+        text().replace("\"instructions\":", "\"users\":").replace("\"instructions\" :", "\"users\" :");
+    assert!(older.contains("users"), "{older}");
+    let case = &Run::parse(older.as_bytes()).unwrap().measurements[0].case;
+    assert_eq!((case.number("tasks"), case.number("users")), (Some(32), None));
+}
+
 #[test]
 fn every_truncation_is_refused_and_named() {
     let text = text();

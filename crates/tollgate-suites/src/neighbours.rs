@@ -114,8 +114,8 @@ fn in_a_process(clock: Clock, neighbour: Option<Subject>, directory: &Directory)
         let beside = Beside::prepare(clock, neighbour, directory)?;
         Ok(vec![Box::new(beside) as Box<dyn Experiment>])
     };
-    let isolated = Isolated::start(&Quota::default(), prepare)?;
-    let batches = isolated.experiment(0).run(clock, Order::of(ROUNDS))?;
+    let own = OwnProcess::start(&Quota::default(), prepare)?;
+    let batches = own.experiment(0).run(clock, Order::of(ROUNDS))?;
     Ok(batches.into_iter().map(|batch| batch.work as f64).collect())
 }
 

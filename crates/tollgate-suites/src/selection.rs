@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tollgate_model::Case;
+use tollgate_model::{Case, parameter};
 
 use crate::files::large;
 use crate::prelude::*;
@@ -149,7 +149,7 @@ pub fn matches(pattern: &str, case: &Case) -> bool {
 fn pairs_match(pairs: &str, params: &Params) -> bool {
     pairs.split(',').map(str::trim).all(|pair| match pair.split_once('=') {
         Some((name, value)) => {
-            params.get(name.trim()).is_some_and(|own| wildcard(value.trim(), &own.to_string()))
+            params.get(parameter(name.trim())).is_some_and(|own| wildcard(value.trim(), &own.to_string()))
         }
         None => pair == "*",
     })
@@ -311,6 +311,19 @@ mod tests {
         );
         assert!(unknown("quite-something-else").is_empty());
         assert!(unknown(&"x".repeat(100_000)).is_empty());
+    }
+
+    #[test]
+    fn a_pattern_may_have_the_name_that_a_parameter_had() {
+        let case = |name: &str| Case {
+            benchmark: "scaling/open".to_owned(),
+            params: Params::from([(name.to_owned(), 2.into())]),
+        };
+        assert!(
+            matches("scaling/open{users=2}", &case("tasks"))
+                && matches("scaling/open{tasks=2}", &case("tasks"))
+        );
+        assert!(!matches("scaling/open{users=1}", &case("tasks")));
     }
 
     #[test]

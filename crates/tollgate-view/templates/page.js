@@ -44,6 +44,15 @@
     });
   }
 
+  // A row without evidence has its name alone until here: its command and its link are what unfolds.
+  for (const head of all('.results tr[id] > th')) {
+    if (head.firstElementChild) continue;
+    const [folded, summary] = [document.createElement('details'), document.createElement('summary')];
+    summary.append(...head.childNodes);
+    folded.append(summary);
+    head.append(folded);
+  }
+
   // Each row names the command that measures it again, where its name is safe in a shell.
   for (const body of all('.results tbody')) {
     const [group, ...rows] = body.rows;

@@ -42,7 +42,7 @@ pub struct Arguments {
     #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t)]
     #[arg(hide_possible_values = true, hide_default_value = true, display_order = 1000)]
     color: habits::Color,
-    /// Read this configuration file, in the place of tollgate.toml and of your own (docs/configuration.md)
+    /// Read this configuration file instead of tollgate.toml and your own (docs/configuration.md)
     #[arg(long = "config", global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     #[arg(conflicts_with = "no_config", display_order = 1001)]
     config_file: Option<PathBuf>,
@@ -52,9 +52,9 @@ pub struct Arguments {
 }
 
 const AFTER: &str = "\
-Exit status: 0 done, 1 the condition of --fail-on is met, 2 wrong usage or input, 3 too little was decided to say whether it is met, 4 the run was made and could not be kept. A signal that interrupts the program ends it by that signal.
+Exit status: 0 done, 1 the condition of --fail-on is met, 2 wrong usage or input, 3 the runs do not decide whether it is met, 4 the run was made but could not be kept. If a signal interrupts the program, it ends by that signal.
 Runs are kept in $XDG_DATA_HOME/tollgate/runs, or ~/.local/share/tollgate/runs; those of `run --store` in a directory of their own.
-Options that are not given are taken from tollgate.toml of a project, and from $XDG_CONFIG_HOME/tollgate/config.toml, or ~/.config/tollgate/config.toml (docs/configuration.md).";
+Options that are not given come from the tollgate.toml of a project and from $XDG_CONFIG_HOME/tollgate/config.toml, or ~/.config/tollgate/config.toml (docs/configuration.md).";
 
 /// The verbs; one file each.
 #[derive(Debug, Subcommand)]
@@ -77,7 +77,7 @@ pub enum Verb {
     Runs(runs::RunsArgs),
     /// Run a command, trace it and its children, and show where the time went
     Trace(trace::TraceArgs),
-    /// Run a command with a fresh file system on a device in memory, which ends with it
+    /// Run a command with a fresh file system on a device in memory, which is removed when the command ends
     Ram(ram::RamArgs),
     /// Check every interleaving of a lock on a model of a machine: proof or counterexample
     Schedules(SchedulesArgs),
@@ -114,12 +114,12 @@ pub enum Verb {
 pub struct RunArgs {
     /// A suite, a benchmark, a case, or either with `*`; none for the main cases of every suite but workloads and environments
     pub pattern: Vec<String>,
-    /// Spend this much time, from 1s to 24h; a bare number is seconds [default: 60s, of more than two suites in several environments
-    /// 60s for each of these; workloads 2m, large ones 30m, starts 20s, in each]
+    /// Spend this much time, from 1s to 24h; a bare number is seconds [default: 60s; in several
+    /// environments 60s for each suite of more than two, and in each of them 2m for workloads, 30m for large ones, 20s for starts]
     #[arg(long, value_name = "DURATION", value_parser = time::parse_time, allow_negative_numbers = true)]
     #[arg(conflicts_with_all = ["quick", "thorough"])]
     pub time: Option<Duration>,
-    /// Measure each case in this many processes, however long that takes, in place of a time
+    /// Measure each case in this many processes, however long that takes, instead of for a time
     #[arg(long, value_name = "N", value_parser = parse_processes, allow_negative_numbers = true)]
     #[arg(conflicts_with_all = ["time", "quick", "thorough"])]
     pub processes: Option<usize>,
@@ -132,7 +132,7 @@ pub struct RunArgs {
     /// Give the run a label by which show and compare find it
     #[arg(long, value_name = "LABEL")]
     pub label: Option<Label>,
-    /// Measure on this processor [default: the last one allowed, of the fast cores]
+    /// Measure on this processor [default: the last allowed one, where cores differ of the fast ones]
     #[arg(long, value_name = "N", value_parser = parse_cpu, allow_negative_numbers = true)]
     pub cpu: Option<usize>,
     /// Write the run to this file instead of keeping it among the others; `-` prints it in place of the table. Of several environments
@@ -152,16 +152,16 @@ pub struct RunArgs {
     /// Record this name as the machine's; without it the run names no machine
     #[arg(long, value_name = "NAME", value_parser = parse_machine)]
     pub machine: Option<String>,
-    /// Measure files in a private directory under this one [default: the current one]; of several environments in those of the kind
+    /// Measure files in a private directory under this one [default: the current one]; with several environments, in those of the kind
     /// host
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "on")]
     pub dir: Option<PathBuf>,
-    /// Measure files on a fresh file system in memory: `ram` for ext4, or such as `ram:xfs`; needs root. Of environments in those of
+    /// Measure files on a fresh file system in memory: `ram` for ext4, or such as `ram:xfs`; needs root. With --in, in environments of
     /// the kind vm
     #[arg(long, value_name = "ram[:FS]", value_parser = parse_on)]
     pub on: Option<OnRam>,
     /// The source tree of `workloads`: small (about 60 thousand lines) or large (about 2 million); or the bytes of the file of
-    /// files/large-write and files/large-read, such as 256M [default: small, and 1G]. Large files are measured where they are named,
+    /// files/large-write and files/large-read, such as 256M [default: small, and 1G]. Large files are measured only when they are named,
     /// with --thorough, and by `run files` with such a size
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub size: Option<Size>,
@@ -262,7 +262,7 @@ pub struct RowArgs {
     /// Show what tollgate measured of itself: timer and loop overhead, detection limits, and the warnings
     #[arg(long)]
     pub bench: bool,
-    /// Columns of the output [default: the terminal's; where standard output is no terminal, as many as a row needs]
+    /// Columns of the output [default: the terminal's; as many as a row needs if standard output is not a terminal]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(30..=1000))]
     pub width: Option<u16>,
 }
@@ -326,7 +326,7 @@ pub struct SchedulesArgs {
     /// This many processes run it [default: the program's own number]
     #[arg(long, value_name = "N")]
     pub processes: Option<u8>,
-    /// Each process takes and releases the lock this often [default: the program's own number]
+    /// Each process takes and releases the lock this many times [default: the program's own number]
     #[arg(long, value_name = "N")]
     pub rounds: Option<u8>,
     /// The processes share this many processors [default: the program's own number]
@@ -490,7 +490,8 @@ pub struct DecodeArgs {
 #[command(after_help = examples::help("report", ""))]
 pub struct ReportArgs {
     /// The runs: files, labels, ids or their beginnings, or `last`; others are compared with the first. A session is all of its runs
-    #[arg(required = true)]
+    /// [default: last]
+    #[arg(default_value = "last", hide_default_value = true)]
     pub run: Vec<String>,
     /// The format
     #[arg(long, value_enum, default_value_t)]
@@ -640,7 +641,7 @@ pub struct CompletionsArgs {
 #[derive(Debug, Args)]
 #[command(after_help = examples::help("man", ""))]
 pub struct ManArgs {
-    /// Write tollgate.1 and one page per verb into this directory, which is made where there is none
+    /// Write tollgate.1 and one page per verb into this directory, which is created if it is missing
     #[arg(value_hint = ValueHint::DirPath)]
     pub dir: Option<PathBuf>,
 }

@@ -1,7 +1,7 @@
 //! `tollgate ram`: a device in memory that is lent to a command.
 
 use tollgate_engine::interrupt;
-use tollgate_environments::{Account, Contents, EnvironmentError, Guardian, Lent, TakenBack};
+use tollgate_environments::{Account, Cleanup, Contents, EnvironmentError, Lent, TakenBack};
 use tollgate_model::Unit;
 use tollgate_output::figures;
 use tollgate_trace::{Choice, Request};
@@ -21,8 +21,8 @@ const VARIABLE: &str = "TOLLGATE_RAM";
 /// # Errors
 /// Wrong input; a device that cannot be made; a command that cannot be started.
 pub fn ram(args: &RamArgs) -> Result<(), Failure> {
-    // The guardian is forked before anything else is started.
-    let guardian = Guardian::begin().map_err(|error| {
+    // The cleanup process is forked before anything else is started.
+    let cleanup = Cleanup::begin().map_err(|error| {
         Failure::input(format!("the process that undoes cannot be started: {}", plainly(&error)))
     })?;
     interrupt::install();
@@ -30,7 +30,7 @@ pub fn ram(args: &RamArgs) -> Result<(), Failure> {
         return compare::compare(args);
     }
     let stop = || interrupt::requested().is_some();
-    let lent = Lent::make(Contents::named(&args.fs), args.size, &storage::memory(), &guardian, &stop)
+    let lent = Lent::make(Contents::named(&args.fs), args.size, &storage::memory(), &cleanup, &stop)
         .map_err(failure)?;
     go_on()?;
     let request = Request {
@@ -59,7 +59,7 @@ pub fn ram(args: &RamArgs) -> Result<(), Failure> {
         }
         Err(error) => say::say(&format!("the device in memory is not gone: {error}")),
     }
-    drop(guardian);
+    drop(cleanup);
     tollgate_trace::end_like(outcome?.ended)
 }
 

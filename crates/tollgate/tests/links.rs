@@ -123,6 +123,23 @@ fn the_book_has_every_page_once() {
     assert_eq!(listed, there);
 }
 
+/// What a page of the gallery is at most: it is kept in the repository. docs/remake refuses more as well.
+const LARGEST: u64 = 300_000;
+
+#[test]
+fn the_gallery_shows_each_of_its_files_and_none_is_large() {
+    let docs = root().join("docs");
+    let page = fs::read_to_string(docs.join("gallery.md")).expect("the gallery");
+    let shown: Vec<String> = prose(&page).flat_map(links).collect();
+    let files = fs::read_dir(docs.join("gallery")).expect("its files").map(|entry| entry.expect("an entry"));
+    for file in files {
+        let link = format!("gallery/{}", file.file_name().into_string().expect("a name"));
+        let bytes = file.metadata().expect("its size").len();
+        assert!(shown.contains(&link), "docs/gallery.md has no link to {link}");
+        assert!(bytes <= LARGEST, "{link}: {bytes} bytes");
+    }
+}
+
 #[test]
 fn headings_and_links_are_read_as_a_browser_shows_them() {
     assert_eq!(

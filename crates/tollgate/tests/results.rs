@@ -739,7 +739,7 @@ fn the_document_itself_goes_to_standard_output_where_it_is_asked_for() {
     assert!(home.files().is_empty(), "{:?}", home.files());
 }
 
-/// Rows with the longest names of suites that move bytes and of suites with several users.
+/// Rows with the longest names of suites that move bytes and of suites with several threads.
 fn rates() -> Value {
     let mut document = document("20261121-015427-0001", Some("rates"), 1.0);
     let rows = document["measurements"].as_array_mut().expect("measurements");
@@ -758,10 +758,10 @@ fn rates() -> Value {
         let case = serde_json::json!({"between": "processes", "by": by, "bytes": 65_536, "cpus": cpus});
         add("ipc/round-trip", case, serde_json::json!({"bytes_per_op": 131_072}), ns);
     }
-    let users = |users: u64| serde_json::json!({"file": "shared", "kind": "processes", "users": users});
-    add("scaling/open", users(1), serde_json::json!({}), 500.0);
-    let alone = serde_json::json!({"baseline": {"benchmark": "scaling/open", "params": users(1)}});
-    add("scaling/open", users(2), alone, 1000.0);
+    let tasks = |tasks: u64| serde_json::json!({"file": "shared", "kind": "processes", "tasks": tasks});
+    add("scaling/open", tasks(1), serde_json::json!({}), 500.0);
+    let alone = serde_json::json!({"baseline": {"benchmark": "scaling/open", "params": tasks(1)}});
+    add("scaling/open", tasks(2), alone, 1000.0);
     document
 }
 
@@ -784,8 +784,8 @@ fn rates_have_a_column_where_names_are_long() {
     };
     assert!(of("avx2, 1966080, write-nt, 4k, 1 2.0").contains(" 3.90 GiB"), "{table}");
     assert!(of("processes, socketpair-seqpacket, 65536, same 6.0").contains(" 20.3 GiB"), "{table}");
-    has("benchmark median 95 % CI × 1 user");
-    assert!(of("file=shared, kind=processes, users=2 1.00 µs").contains(" ×2.00"), "{table}");
+    has("benchmark median 95 % CI × 1 task");
+    assert!(of("file=shared, kind=processes, tasks=2 1.00 µs").contains(" ×2.00"), "{table}");
     let explained = home.output(["explain", "ipc/round-trip", "rates"]);
     assert!(explained.contains("between, by, bytes, cpus "), "{explained}");
     assert!(explained.contains("\nprocesses, socketpair-seqpacket, 65536, same "), "{explained}");

@@ -180,7 +180,7 @@ fn kill(benchmarks: &[&str], numbers: std::ops::Range<usize>, names: &[String]) 
         send(victim, signal);
         if victim != main {
             std::thread::sleep(Duration::from_millis(100));
-            // The other may have been the guardian: where both are killed, nothing can clear up.
+            // The other may have been the cleanup process: where both are killed, nothing can clear up.
             send(main, Signal::TERM);
         }
         session.expect_nothing(&what);

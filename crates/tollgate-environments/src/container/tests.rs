@@ -5,7 +5,7 @@ use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Instant;
 
 use super::*;
-use crate::guardian::Guardian;
+use crate::cleanup::Cleanup;
 use crate::kinds::gvisor;
 use crate::prepared::Undo;
 
@@ -69,12 +69,12 @@ fn prepared(name: &str, private: &Path, seccomp: &Seccomp) -> Result<(Prepared, 
 }
 
 /// Whether it can be tried here; the reason is printed where it cannot.
-fn works(name: &str, private: &Path, guardian: &Guardian) -> bool {
+fn works(name: &str, private: &Path, cleanup: &Cleanup) -> bool {
     let agent = Agent::with(&[]).unwrap();
     let paths = Paths { private, work: None };
     let tried = match Runtime::ALL.into_iter().find(|runtime| runtime.name() == name) {
-        Some(runtime) => try_out(runtime, &agent, paths, guardian, &|| false),
-        None => gvisor::try_out(&gvisor::Gvisor::default(), &agent, paths, guardian, &|| false),
+        Some(runtime) => try_out(runtime, &agent, paths, cleanup, &|| false),
+        None => gvisor::try_out(&gvisor::Gvisor::default(), &agent, paths, cleanup, &|| false),
     };
     if let Err(why) = &tried {
         println!("skipped: {name}: {why}");
@@ -165,16 +165,16 @@ fn private() -> (PathBuf, Undo) {
 
 #[test]
 fn each_speaks_with_what_it_starts_and_leaves_nothing() {
-    let guardian = Guardian::begin().unwrap();
+    let cleanup = Cleanup::begin().unwrap();
     for name in all() {
         let (path, removed) = private();
-        let directory = guardian.promise(&[removed]).unwrap();
-        if !works(name, &path, &guardian) {
+        let directory = cleanup.promise(&[removed]).unwrap();
+        if !works(name, &path, &cleanup) {
             continue;
         }
         for (seccomp, mode) in [(Seccomp::Default, "2"), (Seccomp::None, "0")] {
             let (prepared, marker) = prepared(name, &path, &seccomp).unwrap();
-            let undone = guardian.promise(&prepared.undo).unwrap();
+            let undone = cleanup.promise(&prepared.undo).unwrap();
             let mut started = Started::of(&prepared).unwrap();
             println!("{name}");
             let mode = if name == "gvisor" { "0" } else { mode };
@@ -193,16 +193,16 @@ fn each_speaks_with_what_it_starts_and_leaves_nothing() {
 
 #[test]
 fn whichever_process_is_killed_nothing_is_left() {
-    let guardian = Guardian::begin().unwrap();
+    let cleanup = Cleanup::begin().unwrap();
     for name in all() {
         for victim in ["the runtime", "the agent"] {
             let (path, removed) = private();
-            let directory = guardian.promise(&[removed]).unwrap();
-            if !works(name, &path, &guardian) {
+            let directory = cleanup.promise(&[removed]).unwrap();
+            if !works(name, &path, &cleanup) {
                 break;
             }
             let (prepared, marker) = prepared(name, &path, &Seccomp::Default).unwrap();
-            let undone = guardian.promise(&prepared.undo).unwrap();
+            let undone = cleanup.promise(&prepared.undo).unwrap();
             let mut started = Started::of(&prepared).unwrap();
             match victim {
                 "the runtime" => started.child.kill().unwrap(),
@@ -241,11 +241,11 @@ fn commander() {
         // No command: `the_command_is_killed` starts it as one.
         return;
     };
-    let guardian = Guardian::begin().unwrap();
+    let cleanup = Cleanup::begin().unwrap();
     let (path, removed) = private();
-    let _directory = guardian.promise(&[removed]).unwrap();
+    let _directory = cleanup.promise(&[removed]).unwrap();
     let (prepared, marker) = prepared(&name, &path, &Seccomp::Default).unwrap();
-    let _undone = guardian.promise(&prepared.undo).unwrap();
+    let _undone = cleanup.promise(&prepared.undo).unwrap();
     let _started = Started::of(&prepared).unwrap();
     println!("commander {marker} {}", path.display());
     loop {
@@ -255,11 +255,11 @@ fn commander() {
 
 #[test]
 fn when_the_command_is_killed_nothing_is_left() {
-    let guardian = Guardian::begin().unwrap();
+    let cleanup = Cleanup::begin().unwrap();
     for name in all() {
         let (path, removed) = private();
-        let _directory = guardian.promise(&[removed]).unwrap();
-        if !works(name, &path, &guardian) {
+        let _directory = cleanup.promise(&[removed]).unwrap();
+        if !works(name, &path, &cleanup) {
             continue;
         }
         let mut command = Command::new(std::env::current_exe().unwrap());
@@ -270,7 +270,7 @@ fn when_the_command_is_killed_nothing_is_left() {
         let [_, marker, path] = line.split(' ').collect::<Vec<_>>().try_into().unwrap();
         child.kill().unwrap();
         child.wait().unwrap();
-        // Its guardian has 30 s for each program that it runs.
+        // Its cleanup process has 30 s for each program that it runs.
         let begun = Instant::now();
         while begun.elapsed().as_secs() < 60 && !left(marker, Path::new(path)).is_empty() {
             std::thread::sleep(std::time::Duration::from_millis(20));

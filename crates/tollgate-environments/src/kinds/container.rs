@@ -54,7 +54,7 @@ impl Kind for Container {
         making.make_directory_for_files();
         let agent = Agent::with(&["--dir".into(), WORK.into()])?;
         let paths = making.paths()?;
-        let prepared = container::prepare(self, &agent, paths, &making.guardian, stop)?;
+        let prepared = container::prepare(self, &agent, paths, &making.cleanup, stop)?;
         making.promise(&prepared.undo)?;
         Ok(Box::new(Command { prepared, is_bound: false }))
     }
@@ -79,9 +79,9 @@ impl Kind for Container {
 fn try_out(runtime: Runtime, tools: &Tools) -> Result<String, EnvironmentError> {
     let stop = until();
     runtime.find()?;
-    tools.in_private(|agent, paths, guardian| {
+    tools.in_private(|agent, paths, cleanup| {
         let version = runtime.version(paths.private(), &stop)?;
-        container::try_out(runtime, agent, paths, guardian, &stop)?;
+        container::try_out(runtime, agent, paths, cleanup, &stop)?;
         Ok(version)
     })
 }

@@ -8,10 +8,10 @@ use tollgate_model::text::listed;
 use super::trial::{Candidate, Tools, until};
 use super::{Description, Kind, Stop};
 use crate::agent::Agent;
+use crate::cleanup::Cleanup;
 use crate::commands;
 use crate::container::{self, Bundle, Order, Paths, Place, WORK, Words, agent_file};
 use crate::error::{EnvironmentError, unusable};
-use crate::guardian::Guardian;
 use crate::making::Making;
 use crate::pairs::{Changes, Key, one_of, pairs};
 use crate::prepared::{Prepared, Undo};
@@ -100,7 +100,7 @@ fn survey(tools: &Tools) -> Result<String, EnvironmentError> {
             return Err(unusable!("there is no {KVM_DEVICE}"));
         }
         let spec = Gvisor(Some(platform.to_owned()));
-        tools.in_private(|agent, paths, guardian| try_out(&spec, agent, paths, guardian, &until()))
+        tools.in_private(|agent, paths, cleanup| try_out(&spec, agent, paths, cleanup, &until()))
     });
     let (works, fails): (Vec<_>, Vec<_>) =
         PLATFORMS.into_iter().zip(found).partition(|(_, found)| found.is_ok());
@@ -131,14 +131,14 @@ pub(crate) fn try_out(
     spec: &Gvisor,
     agent: &Agent,
     paths: Paths<'_>,
-    guardian: &Guardian,
+    cleanup: &Cleanup,
     stop: &dyn Fn() -> bool,
 ) -> Result<(), EnvironmentError> {
     let program = agent_file(agent, paths.private())?;
     let arguments = [container::TRIED.into()];
     let name = format!("gvisor-{}-tried", spec.0.as_deref().unwrap_or("default"));
     let order = Order::of(&program, &arguments, paths, &name, &Seccomp::None);
-    container::run(&of_order(spec, &order)?, guardian, stop)
+    container::run(&of_order(spec, &order)?, cleanup, stop)
 }
 
 /// Its version, as it says it itself: `runsc version release-20260101.0`.

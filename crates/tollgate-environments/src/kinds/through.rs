@@ -9,10 +9,10 @@ use tollgate_engine::session::Link;
 
 use super::trial::Candidate;
 use super::{ALL, Description, Entry, KINDS, Kind, Kinds, Stop};
+use crate::cleanup::Cleanup;
 use crate::commands;
 use crate::environment::Environment;
 use crate::error::{EnvironmentError, unusable};
-use crate::guardian::Guardian;
 use crate::making::Making;
 use crate::pairs::{Key, pairs};
 use crate::prepared::{Prepared, Undo};
@@ -109,8 +109,8 @@ fn a_kind_is_a_file_and_a_line_of_the_registry() {
         return println!("skipped: there is no /usr/bin/env");
     }
     // It is prepared, started twice and as a shell, and gone.
-    let guardian = Guardian::begin().unwrap();
-    let mut environment = Environment::prepare(&spec, &guardian, &|| false).unwrap();
+    let cleanup = Cleanup::begin().unwrap();
+    let mut environment = Environment::prepare(&spec, &cleanup, &|| false).unwrap();
     assert_eq!((environment.starts(), environment.is_paired()), (3, true));
     let first = said(environment.start().unwrap());
     let own = PathBuf::from(first.strip_prefix("hello ").unwrap().trim_end());

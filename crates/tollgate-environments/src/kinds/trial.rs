@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use tollgate_os::private::Place;
 
 use crate::agent::Agent;
+use crate::cleanup::Cleanup;
 use crate::container::Paths;
 use crate::error::{EnvironmentError, plainly, unusable};
-use crate::guardian::Guardian;
 use crate::known_directory;
 
 /// The most time for one, on a machine with much other work. They are asked at the same time, and answer within a second otherwise.
@@ -52,7 +52,7 @@ impl Candidate {
 
 /// What environments are tried with.
 pub(crate) struct Tools {
-    guardian: Result<Guardian, EnvironmentError>,
+    cleanup: Result<Cleanup, EnvironmentError>,
     agent: Result<Agent, EnvironmentError>,
 }
 
@@ -60,19 +60,20 @@ impl Tools {
     /// Has something tried in a private directory, which goes when it was, or when this program ends before.
     pub fn in_private<T>(
         &self,
-        run: impl FnOnce(&Agent, Paths<'_>, &Guardian) -> Result<T, EnvironmentError>,
+        run: impl FnOnce(&Agent, Paths<'_>, &Cleanup) -> Result<T, EnvironmentError>,
     ) -> Result<T, EnvironmentError> {
-        let guardian = self.guardian.as_ref().map_err(Clone::clone)?;
+        let cleanup = self.cleanup.as_ref().map_err(Clone::clone)?;
         let agent = self.agent.as_ref().map_err(Clone::clone)?;
-        let (private, _promises) = known_directory::temporary(guardian, Place::can_execute)?;
-        run(agent, Paths::of(&private, None), guardian)
+        let (private, _promises) = known_directory::temporary(cleanup, Place::can_execute)?;
+        run(agent, Paths::of(&private, None), cleanup)
     }
 }
 
 /// Tries them at the same time.
 pub(super) fn all(candidates: Vec<Candidate>) -> Vec<Possibility> {
-    let guardian = Guardian::begin().map_err(|error| unusable!("no guardian is started: {}", plainly(error)));
-    let tools = &Tools { guardian, agent: Agent::with(&[]) };
+    let cleanup =
+        Cleanup::begin().map_err(|error| unusable!("no cleanup process is started: {}", plainly(error)));
+    let tools = &Tools { cleanup, agent: Agent::with(&[]) };
     thread::scope(|scope| {
         let begin = |Candidate { environment, names, try_it }| {
             (environment, names, scope.spawn(move || try_it(tools)))

@@ -1,7 +1,7 @@
 //! The claim to a setting: while a session has it, no other one changes that setting, or takes its value for the original.
 //!
 //! It is flock(2) of the setting's own file. All names of a setting are one lock so, those of two network namespaces are two, and
-//! nothing is made that could be left. The lock belongs to the open file, which the command has and its guardian: the kernel frees
+//! nothing is made that could be left. The lock belongs to the open file, which the command has and its cleanup process: the kernel frees
 //! it when both have ended. Each mount of proc has inodes of its own (proc(5)): sessions that see the setting through different mounts,
 //! such as those of two containers, do not see each other's locks.
 
@@ -31,7 +31,7 @@ impl Claim {
 }
 
 impl Drop for Claim {
-    /// Frees it in each copy of the open file: the value is back. Where this process is killed, the guardian's copy keeps the lock.
+    /// Frees it in each copy of the open file: the value is back. Where this process is killed, the cleanup process's copy keeps the lock.
     fn drop(&mut self) {
         let _ = flock(&self.0, FlockOperation::Unlock);
     }
@@ -55,7 +55,7 @@ fn held(file: &File) -> String {
     let words = String::from_utf8_lossy(&words).replace('\0', " ");
     match words.trim() {
         "" => format!(
-            "process {pid} had it locked and was killed; its guardian sets the value back, so try again in a moment"
+            "process {pid} had it locked and was killed; its cleanup process sets the value back, so try again in a moment"
         ),
         words => format!(
             "process {pid} ({}) has it locked; two sessions do not change one setting",

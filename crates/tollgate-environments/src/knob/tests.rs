@@ -75,11 +75,11 @@ fn a_setting_is_switched_and_is_as_it_was_at_the_end() {
     let Some((path, was)) = harmless() else { return };
     let now = || fs::read_to_string(path).unwrap().trim().to_owned();
     let other = if was == "0" { "1" } else { "0" };
-    let guardian = Guardian::begin().unwrap();
+    let cleanup = Cleanup::begin().unwrap();
     let mut knob = KnobSetting::claim(&format!("kernel.panic_on_oops={other}")).unwrap();
     assert!(knob.sentence().contains(path), "{}", knob.sentence());
     knob.switch(true).unwrap_err();
-    knob.promise(&guardian).unwrap();
+    knob.promise(&cleanup).unwrap();
     assert_eq!(now(), was);
     for on in [true, true, false, true] {
         knob.switch(on).unwrap();
@@ -89,20 +89,20 @@ fn a_setting_is_switched_and_is_as_it_was_at_the_end() {
     knob.end().unwrap();
     assert_eq!(now(), was);
     let mut unguarded = KnobSetting::claim(&format!("{path}={other}")).unwrap();
-    unguarded.promise(&guardian).unwrap();
+    unguarded.promise(&cleanup).unwrap();
     unguarded.switch(true).unwrap();
-    process::kill(guardian.pid(), libc::SIGKILL).unwrap();
-    while guardian.is_alive() {
+    process::kill(cleanup.pid(), libc::SIGKILL).unwrap();
+    while cleanup.is_alive() {
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
     unguarded.switch(false).unwrap();
     let refused = unguarded.switch(true).unwrap_err().to_string();
-    assert!(refused.contains("its guardian is not there"), "{refused}");
+    assert!(refused.contains("its cleanup process is not there"), "{refused}");
     assert_eq!(now(), was);
     drop(unguarded);
-    let guardian = Guardian::begin().unwrap();
+    let cleanup = Cleanup::begin().unwrap();
     let mut wrong = KnobSetting::claim(&format!("{path}=nonsense")).unwrap();
-    let sentence = wrong.promise(&guardian).unwrap_err().to_string();
+    let sentence = wrong.promise(&cleanup).unwrap_err().to_string();
     assert_eq!(sentence, format!("{path}: the kernel does not take the value nonsense"));
     assert_eq!(now(), was);
 }
@@ -143,8 +143,8 @@ fn the_session_after_a_killed_one_finds_the_value_before() {
     for attempt in 0..12 {
         let mut session = process::fork_bound(|| {
             let Ok(mut knob) = KnobSetting::claim(&format!("{LOCKED}={other}")) else { return 1 };
-            let Ok(guardian) = Guardian::holding(&[knob.lock()]) else { return 2 };
-            if knob.promise(&guardian).and_then(|()| knob.switch(true)).is_err() {
+            let Ok(cleanup) = Cleanup::holding(&[knob.lock()]) else { return 2 };
+            if knob.promise(&cleanup).and_then(|()| knob.switch(true)).is_err() {
                 return 3;
             }
             loop {

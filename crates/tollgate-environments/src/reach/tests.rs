@@ -2,12 +2,12 @@ use super::*;
 
 /// The program of these tests is no agent: it prints what it tests.
 fn refused(prefix: &str) -> String {
-    let guardian = Guardian::begin().unwrap();
+    let cleanup = Cleanup::begin().unwrap();
     let reach =
         Reach::Prefix(tollgate_os::words::split(prefix).unwrap().into_iter().map(OsString::from).collect());
     let agent = Agent::with(&["--none-of-the-tests".into()]).unwrap();
     let started =
-        start_within(Duration::from_millis(500), &reach, &mut None, &agent, &guardian, &|| false, &mut || {});
+        start_within(Duration::from_millis(500), &reach, &mut None, &agent, &cleanup, &|| false, &mut || {});
     started.err().unwrap().to_string()
 }
 
@@ -37,13 +37,13 @@ fn what_is_no_way_to_an_agent_is_named() {
 
 #[test]
 fn a_request_to_stop_ends_it() {
-    let guardian = Guardian::begin().unwrap();
+    let cleanup = Cleanup::begin().unwrap();
     let reach = Reach::Prefix(["sleep", "100"].map(OsString::from).to_vec());
     let agent = Agent::with(&[]).unwrap();
     let silent = Reach::Prefix(["sh", "-c", "sleep 100"].map(OsString::from).to_vec());
-    let stopped = start(&silent, &mut None, &agent, &guardian, &|| true, &mut || {});
+    let stopped = start(&silent, &mut None, &agent, &cleanup, &|| true, &mut || {});
     assert_eq!(stopped.err().unwrap(), EnvironmentError::Interrupted);
-    let stopped = start(&reach, &mut Some(Way::Upload), &agent, &guardian, &|| true, &mut || {});
+    let stopped = start(&reach, &mut Some(Way::Upload), &agent, &cleanup, &|| true, &mut || {});
     assert!(stopped.is_err());
 }
 

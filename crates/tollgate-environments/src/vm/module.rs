@@ -10,9 +10,9 @@ use tollgate_model::text::excerpt;
 use tollgate_os::paths;
 use tollgate_os::private::PrivateDirectory;
 
+use crate::cleanup::Cleanup;
 use crate::commands;
 use crate::error::{EnvironmentError, plainly, unusable};
-use crate::guardian::Guardian;
 
 mod headers;
 mod make;
@@ -37,7 +37,7 @@ pub(crate) fn build(
     kernel_image: &Path,
     release: &str,
     private: &PrivateDirectory,
-    guardian: &Guardian,
+    cleanup: &Cleanup,
     stop: &dyn Fn() -> bool,
 ) -> Result<Vec<u8>, EnvironmentError> {
     let make = commands::find("make").ok_or_else(|| unusable!("make is missing (package make)"))?;
@@ -55,7 +55,7 @@ pub(crate) fn build(
     let built = source.join(NAME).with_extension("ko");
     make::run(
         &make::Order { make: &make, compiler: &compiler, tree: &tree, source: &source, private },
-        guardian,
+        cleanup,
         stop,
     )?;
     let bytes = paths::read_regular(&built, MOST_BYTES)

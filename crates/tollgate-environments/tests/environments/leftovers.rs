@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::program::MARK;
 
-/// The time in which the guardian has undone everything, also on a busy machine.
+/// The time in which the cleanup process has undone everything, also on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A directory of a test alone, and the mark of its processes.

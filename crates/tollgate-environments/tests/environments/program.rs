@@ -7,7 +7,7 @@ use std::{fs, io};
 
 use tollgate_engine::agent::MAGIC;
 use tollgate_engine::interrupt;
-use tollgate_environments::{Environment, Guardian, KnobSetting, Spec};
+use tollgate_environments::{Cleanup, Environment, KnobSetting, Spec};
 use tollgate_os::{group, process};
 
 /// The name of the variable by which the processes of a test are known.
@@ -73,14 +73,14 @@ pub fn heard(from: &mut impl Read) -> io::Result<String> {
 pub fn command(specs: &[String]) -> i32 {
     interrupt::install();
     let mut knob = std::env::var(KNOB).ok().map(|knob| KnobSetting::claim(&knob).unwrap());
-    let guardian = Guardian::holding(knob.as_ref().map(KnobSetting::lock).as_slice()).unwrap();
+    let cleanup = Cleanup::holding(knob.as_ref().map(KnobSetting::lock).as_slice()).unwrap();
     let stop = || interrupt::requested().is_some();
     if let Some(knob) = &mut knob {
-        knob.promise(&guardian).unwrap();
+        knob.promise(&cleanup).unwrap();
     }
     let mut environments = Vec::new();
     for spec in specs {
-        match Environment::prepare(&spec.parse().unwrap(), &guardian, &stop) {
+        match Environment::prepare(&spec.parse().unwrap(), &cleanup, &stop) {
             Ok(environment) => environments.push(environment),
             Err(error) => println!("without {spec}: {error}"),
         }

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 
 use rustix::process::geteuid;
-use tollgate_environments::{Environment, Guardian, Spec};
+use tollgate_environments::{Cleanup, Environment, Spec};
 use tollgate_model::traced::Ended;
 use tollgate_os::identity::Identity;
 use tollgate_os::process;
@@ -13,16 +13,16 @@ use tollgate_os::process;
 use crate::leftovers::{Groups, Watched};
 use crate::program::heard;
 
-fn guardian() -> Guardian {
-    Guardian::begin().unwrap()
+fn cleanup() -> Cleanup {
+    Cleanup::begin().unwrap()
 }
 
 /// Starts an environment and returns what its agent says of itself.
 fn said(spec: &str) -> Result<String, String> {
-    let guardian = guardian();
+    let cleanup = cleanup();
     let spec = spec.parse().map_err(|error: tollgate_environments::SpecError| error.to_string())?;
     let mut environment =
-        Environment::prepare(&spec, &guardian, &|| false).map_err(|error| error.to_string())?;
+        Environment::prepare(&spec, &cleanup, &|| false).map_err(|error| error.to_string())?;
     // Each start is as good as the first.
     for _ in 0..2 {
         let link = environment.start().map_err(|error| error.to_string())?;

@@ -19,7 +19,7 @@ const SETTING: &str = "/proc/sys/kernel/panic_on_oops";
 enum Victim {
     Command,
     Agent,
-    Guardian,
+    Cleanup,
     /// Whatever the command started, the runtime of a container among it.
     Any,
 }
@@ -29,10 +29,10 @@ const KILLS: [(Victim, i32); 8] = [
     (Victim::Command, libc::SIGTERM),
     (Victim::Agent, libc::SIGKILL),
     (Victim::Command, libc::SIGKILL),
-    (Victim::Guardian, libc::SIGKILL),
+    (Victim::Cleanup, libc::SIGKILL),
     (Victim::Command, libc::SIGINT),
     (Victim::Any, libc::SIGKILL),
-    (Victim::Guardian, libc::SIGTERM),
+    (Victim::Cleanup, libc::SIGTERM),
 ];
 
 /// Numbers that differ from run to run (Knuth's MMIX).
@@ -91,7 +91,7 @@ fn working(all: &[&'static str]) -> (Vec<&'static str>, Duration) {
 fn victim(victim: Victim, command: i32, processes: &[Process], random: &mut Random) -> Option<i32> {
     let is = |process: &&Process| match victim {
         Victim::Command => process.pid == command,
-        Victim::Guardian => process.name == tollgate_environments::NAME,
+        Victim::Cleanup => process.name == tollgate_environments::NAME,
         Victim::Agent => process.words.contains(" agent") && process.pid != command,
         Victim::Any => process.pid != command && process.name != tollgate_environments::NAME,
     };

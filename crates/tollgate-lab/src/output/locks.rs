@@ -1,4 +1,4 @@
-//! What the locks of the lab's guest take, as text and as JSON.
+//! What the locks of the lab's kernel take, as text and as JSON.
 
 use serde::Serialize;
 use tollgate_model::stats;

@@ -1,4 +1,4 @@
-//! What the guest's kernel sets up, write by write: its value decoded, the reason, and what goes wrong otherwise.
+//! What the lab's kernel sets up, write by write: its value decoded, the reason, and what goes wrong otherwise.
 
 mod item;
 mod reasons;

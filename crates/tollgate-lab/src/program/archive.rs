@@ -1,4 +1,4 @@
-//! The archive: programs as the host hands them to the guest's kernel, which takes them as they are. Lowest byte first.
+//! The archive: programs as the host hands them to the lab's kernel, which takes them as they are. Lowest byte first.
 //!
 //! | offset | size | |
 //! |---|---|---|

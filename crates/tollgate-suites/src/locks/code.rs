@@ -160,7 +160,7 @@ lock_code! {
 lock_code! {
     /// A restartable sequence (rseq(2); Documentation/userspace-api/rseq.rst): the kernel sends a thread that was
     /// preempted within it to its abort handler, so that only an uninterrupted thread makes the one store at its end.
-    /// The modern counterpart of the published test-and-set, and like it safe on one processor only.
+    /// It does today what the published test-and-set did, and is like it safe on one processor only.
     rseq:
         take
             "30:",

@@ -79,27 +79,27 @@ enum Sharing {
 
 /// The process whose threads use this lock as its experiment number `index`; started and tried with it on first use.
 /// One that has died, such as by a filter's SIGSYS, is replaced.
-fn process_for(method: Method, index: usize, context: &mut Context) -> Result<Isolated> {
-    type Process = (Isolated, Rc<Taken>);
+fn process_for(method: Method, index: usize, context: &mut Context) -> Result<OwnProcess> {
+    type Process = (OwnProcess, Rc<Taken>);
     let kind = if method == Method::Semop { Sharing::Semaphore } else { Sharing::Other };
     let start = |context: &mut Context| -> Result<Process> {
         let (home, quota) = (context.home()?, context.quota.clone());
         // The process and its threads.
         let taken = quota.take_processes(1 + WORKERS as u64)?;
-        let isolated = Isolated::start(&quota, || {
+        let own = OwnProcess::start(&quota, || {
             let team = Team::new(Reach::On(home), &[home], quota.clone())?;
             let team = Rc::new(RefCell::new(team));
             let of = |method| -> Box<dyn Experiment> { Box::new(Takes { team: Rc::clone(&team), method }) };
             Ok(Method::LOCKS.map(of).into_iter().collect())
         })?;
-        tried(&mut isolated.experiment(index), &context.heartbeat)?;
-        Ok((isolated, Rc::new(taken)))
+        tried(&mut own.experiment(index), &context.heartbeat)?;
+        Ok((own, Rc::new(taken)))
     };
-    let answers = |(isolated, _): &Process| isolated.answers();
-    context.shared_while(&format!("preempted {kind:?}"), answers, start).map(|(isolated, _)| isolated)
+    let answers = |(own, _): &Process| own.answers();
+    context.shared_while(&format!("preempted {kind:?}"), answers, start).map(|(own, _)| own)
 }
 
-/// In the isolated process: one lock.
+/// In the process of its own: one lock.
 struct Takes {
     team: Rc<RefCell<Team>>,
     method: Method,
@@ -119,7 +119,7 @@ impl Runner for Stressed {
     fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch> {
         until_undisturbed(&self.1, || {
             let batches = self.0.run(clock, order)?;
-            batches.first().copied().ok_or_else(|| fail!("the isolated process returned no batch"))
+            batches.first().copied().ok_or_else(|| fail!("the process of the lock returned no batch"))
         })
     }
 }

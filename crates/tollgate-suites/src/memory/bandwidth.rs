@@ -107,7 +107,7 @@ fn usual(last_level: u64) -> Vec<Params> {
 
 /// Memory by all processors at the same time.
 fn of_all_processors(machine: &Topology) -> Vec<Params> {
-    let threads = machine.users() as u64;
+    let threads = machine.parallelism() as u64;
     let kib = of_each_thread(Sizes::of(machine), sharers(machine));
     let with = |op| case(op, usual_by(op), kib, Page::Small, threads);
     Op::ALL.into_iter().filter(|_| threads > 1).map(with).collect()

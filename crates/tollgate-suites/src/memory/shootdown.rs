@@ -59,10 +59,10 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     cases: |machine| cases(&CALLS, &usual_threads(machine)),
     in_everything: |params, _| word(params, "call") == "munmap",
     thorough_cases: |machine| {
-        let (usual, users) = (usual_threads(machine), machine.users() as u64);
+        let (usual, most) = (usual_threads(machine), machine.parallelism() as u64);
         let more = (1..16).map(|power| (1_u64 << power) - 1);
         let more: Vec<u64> =
-            more.take_while(|&threads| threads + 1 < users).filter(|n| !usual.contains(n)).collect();
+            more.take_while(|&threads| threads + 1 < most).filter(|n| !usual.contains(n)).collect();
         cases(&CALLS, &more)
     },
     baseline_params: |params| {
@@ -79,9 +79,9 @@ const CALLS: [&str; 3] = ["mprotect", "madvise", "munmap"];
 
 /// No other thread, one, and one on every other processor.
 fn usual_threads(machine: &Topology) -> Vec<u64> {
-    let users = machine.users() as u64;
-    let mut threads = vec![0, 1, users.saturating_sub(1)];
-    threads.retain(|&threads| threads < users);
+    let most = machine.parallelism() as u64;
+    let mut threads = vec![0, 1, most.saturating_sub(1)];
+    threads.retain(|&threads| threads < most);
     threads.dedup();
     threads
 }

@@ -19,7 +19,7 @@ pub(super) enum Relation {
     /// The last-level cache.
     SameLastLevel,
     /// Nothing.
-    Isolated,
+    NoSharedCache,
     /// The kernel does not say.
     Unknown,
 }
@@ -30,7 +30,7 @@ impl Relation {
             Self::Siblings => "smt",
             Self::SameL2 => "l2",
             Self::SameLastLevel => "llc",
-            Self::Isolated => "apart",
+            Self::NoSharedCache => "apart",
             Self::Unknown => "unknown",
         }
     }
@@ -40,7 +40,7 @@ impl Relation {
             Self::Siblings => "hardware threads of one core",
             Self::SameL2 => "cores that share their L2 cache",
             Self::SameLastLevel => "cores that share the last-level cache",
-            Self::Isolated => "cores that share no cache",
+            Self::NoSharedCache => "cores that share no cache",
             Self::Unknown => "processors with unknown shared caches",
         }
     }
@@ -106,7 +106,7 @@ fn relation(machine: &Topology, a: usize, b: usize) -> Relation {
     } else if shares(last) {
         Relation::SameLastLevel
     } else if last.is_some() {
-        Relation::Isolated
+        Relation::NoSharedCache
     } else {
         Relation::Unknown
     }
@@ -176,7 +176,7 @@ mod tests {
         let relations = [(0, 4), (0, 1), (2, 3), (1, 3)].map(|(a, b)| relation(&machine, a, b));
         assert_eq!(
             relations,
-            [Relation::Siblings, Relation::SameLastLevel, Relation::SameL2, Relation::Isolated]
+            [Relation::Siblings, Relation::SameLastLevel, Relation::SameL2, Relation::NoSharedCache]
         );
         assert_eq!(relation(&machine, 7, 8), Relation::Unknown);
     }
@@ -196,7 +196,7 @@ mod tests {
             pair(4, 0, Relation::Siblings),
             pair(2, 3, Relation::SameL2),
             pair(4, 1, Relation::SameLastLevel),
-            pair(4, 3, Relation::Isolated),
+            pair(4, 3, Relation::NoSharedCache),
         ];
         assert_eq!(usual_pairs(&machine()), usual);
         assert_eq!(every_pair(&machine()).len(), 10);

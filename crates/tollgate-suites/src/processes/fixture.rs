@@ -9,10 +9,9 @@ use crate::prelude::*;
 /// The instance of a case, by its parameters of memory and end.
 pub(super) fn instance(what: What, params: &Params, context: &mut Context) -> Result<Instance> {
     let memory = Memory::of(params);
-    let isolated = process_with(memory, context)?;
+    let own = process_with(memory, context)?;
     let index = What::all().iter().position(|other| *other == what).unwrap_or_default();
-    let shared =
-        Shared::once(context, &format!("{what:?} with {memory:?}"), |_| Ok(isolated.experiment(index)))?;
+    let shared = Shared::once(context, &format!("{what:?} with {memory:?}"), |_| Ok(own.experiment(index)))?;
     let question = usize::from(word(params, "until") != "return");
     Ok(shared.question(question).on_fixture(format!("{memory:?}")))
 }
@@ -22,14 +21,14 @@ pub(super) const PROCESSES: u64 = 2;
 
 /// The process that has `memory` and runs the experiments of [`Creation::all`]. All instances of the bench process
 /// share it, so that memory is written once. One that has died, such as by a filter's SIGSYS, is replaced.
-fn process_with(memory: Memory, context: &mut Context) -> Result<Isolated> {
-    type Process = (Isolated, Rc<[Taken; 2]>);
+fn process_with(memory: Memory, context: &mut Context) -> Result<OwnProcess> {
+    type Process = (OwnProcess, Rc<[Taken; 2]>);
     let start = |context: &mut Context| -> Result<Process> {
         let (quota, heartbeat) = (context.quota.clone(), context.heartbeat.clone());
         let taken = [quota.take_processes(PROCESSES)?, quota.take_memory(memory.bytes() as u64)?];
         let all = || Creation::all(Region::new(memory, heartbeat)?, quota.clone());
-        Ok((Isolated::start(&quota, all)?, Rc::new(taken)))
+        Ok((OwnProcess::start(&quota, all)?, Rc::new(taken)))
     };
-    let answers = |(isolated, _): &Process| isolated.answers();
-    context.shared_while(&format!("{memory:?}"), answers, start).map(|(isolated, _)| isolated)
+    let answers = |(own, _): &Process| own.answers();
+    context.shared_while(&format!("{memory:?}"), answers, start).map(|(own, _)| own)
 }

@@ -189,15 +189,14 @@ mod tests {
         }
         // In a process of its own: other tests fork, and their copies change the accounts.
         let grown = |memory| {
-            let isolated = Isolated::start(&Quota::default(), move || {
+            let own = OwnProcess::start(&Quota::default(), move || {
                 let before = footprint("self")?.total();
                 let region = std::mem::ManuallyDrop::new(Region::new(memory, Heartbeat::default())?);
                 let _ = &region;
                 Ok(vec![Box::new(Growth(footprint("self")?.total() - before))])
             });
             let order = Order::of(1);
-            let batches =
-                isolated.expect("a process").experiment(0).run(Clock::Kernel, order).expect("an answer");
+            let batches = own.expect("a process").experiment(0).run(Clock::Kernel, order).expect("an answer");
             batches[0].work as i64
         };
         // Memory that the process has in common with other tests' is all its own once they unmap theirs.

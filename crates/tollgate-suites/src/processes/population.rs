@@ -105,9 +105,8 @@ fn question(
     let shared = Shared::once(context, &format!("{what} {of:?}"), |context| {
         let (quota, heartbeat) = (context.quota.clone(), context.heartbeat.clone());
         let population = Population { of, number: number as u32, quota, heartbeat };
-        // An isolated process: its children share little memory with it, and end with it.
-        Isolated::start(&context.quota, || Ok(vec![experiment(population)]))
-            .map(|isolated| isolated.experiment(0))
+        // A process of its own: its children share little memory with it, and end with it.
+        OwnProcess::start(&context.quota, || Ok(vec![experiment(population)])).map(|own| own.experiment(0))
     })?;
     let note = match limit {
         Some(limit) => format!("{number} at a time instead of {MOST}: limit is {limit}"),
@@ -422,10 +421,10 @@ mod tests {
     }
 
     fn run(of: Of) -> Vec<Batch> {
-        let isolated = Isolated::start(&Quota::default(), || Ok(vec![Box::new(population(of, 40))]));
-        let isolated = isolated.expect("a process");
+        let own = OwnProcess::start(&Quota::default(), || Ok(vec![Box::new(population(of, 40))]));
+        let own = own.expect("a process");
         let order = Order::of(1);
-        isolated.experiment(0).run(Clock::Kernel, order).expect("40 of them")
+        own.experiment(0).run(Clock::Kernel, order).expect("40 of them")
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "scaling/brk",
-    operation: "brk to a page more and back by each user, a process: the break of threads is that of this program's own heap.",
+    operation: "brk to a page more and back by each process: the break of threads is that of this program's own heap.",
     avoid: "Use an allocator that keeps freed memory (M_TRIM_THRESHOLD).",
     source: "brk(2); will-it-scale, brk1.c",
     crosses: &[KernelEntry, SystemCall, KernelCode, KernelAllocation, CacheLine],

@@ -1,4 +1,4 @@
-//! The cases: how many users, and of which kind.
+//! The cases: how many tasks, threads or processes.
 
 use crate::prelude::*;
 
@@ -15,36 +15,36 @@ pub const SCALED: Benchmark = Benchmark {
 
 /// For [`Benchmark::in_everything`]: one thread, and one on each processor.
 pub fn threads_at_both_ends(params: &Params, machine: &Topology) -> bool {
-    word(params, "kind") == "threads" && [1, machine.users() as u64].contains(&number(params, "users"))
+    word(params, "kind") == "threads" && [1, machine.parallelism() as u64].contains(&number(params, "tasks"))
 }
 
-/// The same case with one user.
+/// The same case with one task.
 pub fn alone(params: &Params) -> Option<Params> {
     let mut alone = params.clone();
-    alone.insert("users".to_owned(), 1.into());
+    alone.insert("tasks".to_owned(), 1.into());
     Some(alone)
 }
 
-/// For [`Benchmark::crossed_in`]: one user alone has no other's lines.
+/// For [`Benchmark::crossed_in`]: one alone has no other's lines.
 pub fn crossed_with_others(params: &Params, boundary: Boundary) -> bool {
-    boundary != CacheLine || number(params, "users") > 1
+    boundary != CacheLine || number(params, "tasks") > 1
 }
 
-/// The numbers of users by default, and the others of a thorough run: powers of two, and on a small machine every number.
+/// The numbers of tasks by default, and the others of a thorough run: powers of two, and on a small machine every number.
 pub fn numbers(machine: &Topology) -> (Vec<u64>, Vec<u64>) {
-    /// Of processors, where every number of users is measured.
+    /// Of processors, where every number is measured.
     const FEW: u64 = 16;
-    let processors = machine.users() as u64;
+    let processors = machine.parallelism() as u64;
     let mut usual = vec![1, 2, processors];
-    usual.retain(|&users| users <= processors);
+    usual.retain(|&tasks| tasks <= processors);
     usual.dedup();
-    let is_other = |users: &u64| !usual.contains(users);
+    let is_other = |tasks: &u64| !usual.contains(tasks);
     let others = if processors <= FEW {
         (1..=processors).filter(is_other).collect()
     } else {
         (0..u64::BITS)
             .map(|power| 1 << power)
-            .take_while(|&users| users < processors)
+            .take_while(|&tasks| tasks < processors)
             .filter(is_other)
             .collect()
     };
@@ -52,17 +52,17 @@ pub fn numbers(machine: &Topology) -> (Vec<u64>, Vec<u64>) {
 }
 
 /// Threads and processes.
-pub fn every_kind(users: &[u64]) -> Vec<Params> {
-    ["threads", "processes"].into_iter().flat_map(|kind| of_kind(kind, users)).collect()
+pub fn every_kind(tasks: &[u64]) -> Vec<Params> {
+    ["threads", "processes"].into_iter().flat_map(|kind| of_kind(kind, tasks)).collect()
 }
 
 /// Processes alone, where threads would disturb what they share with this program.
-pub fn processes_only(users: &[u64]) -> Vec<Params> {
-    of_kind("processes", users).collect()
+pub fn processes_only(tasks: &[u64]) -> Vec<Params> {
+    of_kind("processes", tasks).collect()
 }
 
-fn of_kind<'a>(kind: &'a str, users: &'a [u64]) -> impl Iterator<Item = Params> + 'a {
-    users.iter().map(move |&users| params(&[("users", users.into()), ("kind", kind.into())]))
+fn of_kind<'a>(kind: &'a str, tasks: &'a [u64]) -> impl Iterator<Item = Params> + 'a {
+    tasks.iter().map(move |&tasks| params(&[("tasks", tasks.into()), ("kind", kind.into())]))
 }
 
 #[cfg(test)]
@@ -73,7 +73,7 @@ mod tests {
     use crate::machines::MACHINES;
 
     #[test]
-    fn few_numbers_of_users_by_default_and_powers_of_two_in_a_thorough_run() {
+    fn few_numbers_of_tasks_by_default_and_powers_of_two_in_a_thorough_run() {
         let numbers =
             |processors| numbers(&Topology { processors: (0..processors).collect(), ..Topology::default() });
         assert_eq!(numbers(1), (vec![1], vec![]));
@@ -84,12 +84,12 @@ mod tests {
     }
 
     #[test]
-    fn a_case_is_compared_with_one_user_of_its_kind() {
+    fn a_case_is_compared_with_one_task_of_its_kind() {
         let machine = MACHINES[2].topology();
         for benchmark in super::super::SUITE.benchmarks {
             for case in benchmark.cases_in(Extent::Thorough, &machine) {
                 let base = benchmark.baseline_of(&case);
-                assert_eq!(base.is_some(), number(&case, "users") > 1, "{case:?}");
+                assert_eq!(base.is_some(), number(&case, "tasks") > 1, "{case:?}");
                 let known = |base: &Case| (benchmark.cases)(&machine).contains(&base.params);
                 assert!(base.as_ref().is_none_or(known), "{case:?}");
             }

@@ -5,7 +5,7 @@ use super::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "scaling/dup",
-    operation: "dup and close of a descriptor of its own by each user; threads share the table of descriptors.",
+    operation: "dup and close of a descriptor of its own by each thread or process; threads share the table of descriptors.",
     avoid: "Give workers that open and close much a table of their own (unshare(CLONE_FILES)), or make them processes.",
     source: "dup(2); will-it-scale, dup1.c",
     crosses: &[KernelEntry, SystemCall, KernelCode, CacheLine],
@@ -17,7 +17,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
 static OPERATION: Operation = Operation { prepare, switches: false };
 
 fn prepare(_: Seat) -> io::Result<Box<dyn Work>> {
-    // A descriptor of the user's own, so that the file is not what they share.
+    // A descriptor of the task's own, so that the file is not what they share.
     let own = io::pipe()?;
     calls(move || {
         // SAFETY: the call takes a number.

@@ -5,7 +5,7 @@ use crate::descriptor::eventfd;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "scaling/eventfd",
-    operation: "A write that adds one to an eventfd of its own and the read of it by each user.",
+    operation: "A write that adds one to an eventfd of its own and the read of it by each thread or process.",
     avoid: "Count in memory, and tell others only where they sleep.",
     source: "eventfd(2); will-it-scale, eventfd1.c",
     crosses: &[KernelEntry, SystemCall, KernelCode, UserCopy, CacheLine],

@@ -7,7 +7,7 @@ use crate::record_lock;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "scaling/file-lock",
-    operation: "F_OFD_SETLK of a record of a file of its own and its unlock by each user.",
+    operation: "F_OFD_SETLK of a record of a file of its own and its unlock by each thread or process.",
     avoid: "Between threads or processes that share memory, use a futex.",
     source: "fcntl(2), open file description locks; will-it-scale, lock1.c; fs/locks.c",
     crosses: &[KernelEntry, SystemCall, KernelCode, KernelAllocation, UserCopy, CacheLine],

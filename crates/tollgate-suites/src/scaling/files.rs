@@ -5,23 +5,23 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::rc::Rc;
 
-use tollgate_engine::users::{Seat, Words};
+use tollgate_engine::parallel::{Seat, Words};
 
 use crate::descriptor::owned;
 use crate::files::data_dir::DataDir;
 use crate::prelude::*;
 use crate::syscall::call;
 
-/// The file that all users have in common.
+/// The file that all tasks have in common.
 pub const SHARED: &CStr = c"scaling-shared";
 /// The bytes of each file.
 pub const BYTES: usize = 4096;
 
-/// The parameter that says whose file it is: of all users, or of each.
+/// The parameter that says whose file it is: of all tasks, or of each.
 const FILE: &str = "file";
 const FILES: [&str; 2] = ["shared", "own"];
 
-/// Each case with the file of all users, then each with files of their own.
+/// Each case with the file of all tasks, then each with files of their own.
 pub fn of_shared_and_own(cases: Vec<Params>) -> Vec<Params> {
     let with = |case: &Params, value: &str| {
         let mut case = case.clone();
@@ -31,7 +31,7 @@ pub fn of_shared_and_own(cases: Vec<Params>) -> Vec<Params> {
     FILES.iter().flat_map(|value| cases.iter().map(move |case| with(case, value))).collect()
 }
 
-/// The directory, with the file of all users in it.
+/// The directory, with the file of all tasks in it.
 pub fn opened(context: &mut Context) -> Result<Rc<DataDir>> {
     context.shared("scaling directory", |context| {
         let directory = DataDir::of(context)?;
@@ -40,7 +40,7 @@ pub fn opened(context: &mut Context) -> Result<Rc<DataDir>> {
     })
 }
 
-/// What a case says to its users: [`directory`] and [`has_own_file`].
+/// What a case says to its tasks: [`directory`] and [`has_own_file`].
 pub fn words(directory: &DataDir, params: &Params) -> Words {
     [directory.descriptor() as u64, u64::from(word(params, FILE) == FILES[1]), 0, 0]
 }
@@ -49,7 +49,7 @@ pub fn directory(seat: Seat) -> RawFd {
     seat.words[0] as RawFd
 }
 
-/// Whether each user has a file of its own.
+/// Whether each task has a file of its own.
 pub fn has_own_file(seat: Seat) -> bool {
     seat.words[1] != 0
 }
@@ -70,6 +70,6 @@ pub fn open(directory: RawFd, name: &CStr, flags: libc::c_int) -> io::Result<Own
 }
 
 pub fn close(descriptor: i64) -> i64 {
-    // SAFETY: the descriptor is this user's, and was opened for this.
+    // SAFETY: the descriptor is this task's, and was opened for this.
     unsafe { call(libc::SYS_close, [descriptor as u64, 0, 0, 0]) }
 }

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "scaling/fork",
-    operation: "A child that exits at once, and the wait for it, by each user: on its processor.",
+    operation: "A child that exits at once, and the wait for it, by each thread or process: on its processor.",
     avoid: "Keep workers, and start programs by posix_spawn.",
     source: "clone(2); wait4(2); kernel/fork.c",
     crosses: &[
@@ -17,7 +17,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         CacheLine,
     ],
     timed: |_| Timed::Whole("clone(2), exit_group(2), wait4(2)"),
-    // A child copies the tables of all that the users of its process have mapped.
+    // A child copies the tables of all that the threads of its process have mapped.
     company: Company::Own,
     kind: Kind::Instance(|_, params, context| instance(&OPERATION, params, context)),
     ..SCALED
@@ -40,7 +40,7 @@ fn prepare(_: Seat) -> io::Result<Box<dyn Work>> {
             return child;
         }
         let mut status = 0_i32;
-        // SAFETY: the status is valid for writing, and the child is this user's.
+        // SAFETY: the status is valid for writing, and the child is this process's.
         let waited = unsafe { call(libc::SYS_wait4, [child as u64, &raw mut status as u64, 0, 0]) };
         match (waited == child, status) {
             (true, 0) => 0,

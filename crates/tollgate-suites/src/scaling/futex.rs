@@ -6,7 +6,7 @@ use super::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "scaling/futex",
-    operation: "FUTEX_WAKE of a word of its own, on which no thread sleeps, by each user.",
+    operation: "FUTEX_WAKE of a word of its own, on which no thread sleeps, by each thread or process.",
     avoid: "Wake only where the word says that a thread sleeps.",
     source: "futex(2); will-it-scale, futex1.c; perf bench futex hash",
     crosses: &[KernelEntry, SystemCall, KernelCode, CacheLine],

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "scaling/getppid",
-    operation: "getppid by each user. The calls share nothing: a difference comes from the processors.",
+    operation: "getppid by each thread or process. The calls share nothing: a difference comes from the processors.",
     avoid: "This row is the reference for the other rows of this suite.",
     source: "getppid(2); will-it-scale, getppid1.c",
     crosses: &[KernelEntry, SystemCall],

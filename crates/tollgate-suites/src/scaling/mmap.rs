@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "scaling/mmap",
-    operation: "mmap and munmap of 128 MiB of private memory that is not touched, by each user.",
+    operation: "mmap and munmap of 128 MiB of private memory that is not touched, by each thread or process.",
     avoid: "Keep mappings, and let an allocator hand out parts of them.",
     source: "mmap(2); will-it-scale, mmap1.c; Documentation/mm/process_addrs.rst",
     crosses: &[KernelEntry, SystemCall, KernelCode, KernelAllocation, CacheLine],

@@ -1,8 +1,8 @@
 //! Scaling: one operation by several threads or processes at the same time, each on a processor of its own.
 //!
 //! What contends is in the kernel: a lock of the address space, the table of descriptors, a counter of references.
-//! Threads share those of their process; processes share what the whole machine has. The row says what one user waits
-//! for an operation, beside the same of one user alone: 1 × is perfect scaling.
+//! Threads share those of their process; processes share what the whole machine has. The row says how long one of them
+//! waits for an operation, beside the same of one alone: 1 × is perfect scaling.
 
 use crate::prelude::*;
 
@@ -65,7 +65,7 @@ mod tests {
 
     /// Also that each operation worked: one that fails is an error of its batch.
     #[test]
-    fn every_operation_is_made_by_one_user_and_by_two_at_the_same_time() {
+    fn every_operation_is_made_by_one_task_and_by_two_at_the_same_time() {
         let all = cpu::allowed();
         let directory = Directory::new();
         let found = tollgate_os::workdir::Workdir::find(&directory.0).expect("a directory");
@@ -74,7 +74,7 @@ mod tests {
         pinned();
         for benchmark in SUITE.benchmarks {
             for case in
-                (benchmark.cases)(&Topology::here()).into_iter().filter(|case| number(case, "users") <= 2)
+                (benchmark.cases)(&Topology::here()).into_iter().filter(|case| number(case, "tasks") <= 2)
             {
                 let Kind::Instance(make) = benchmark.kind else { panic!("{} has instances", benchmark.name) };
                 let made = make((benchmark.timed)(&case), &case, &mut context);

@@ -7,7 +7,7 @@ use super::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "scaling/open",
-    operation: "openat and close of a cached file by each user: all of one file, or each of a file of its own.",
+    operation: "openat and close of a cached file by each thread or process: all of one file, or each of a file of its own.",
     avoid: "Keep files open, and have each worker work on files and directories of its own.",
     source: "open(2); will-it-scale, open1.c and open3.c; Documentation/filesystems/path-lookup.rst",
     crosses: &[KernelEntry, SystemCall, KernelCode, PathLookup, CacheLine],
@@ -24,7 +24,7 @@ static OPERATION: Operation = Operation { prepare, switches: false };
 fn prepare(seat: Seat) -> io::Result<Box<dyn Work>> {
     let directory = directory(seat);
     let name = match has_own_file(seat) {
-        true => CString::new(format!("scaling-own-{}", seat.user))?,
+        true => CString::new(format!("scaling-own-{}", seat.number))?,
         false => SHARED.to_owned(),
     };
     drop(make(directory, &name)?);

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "scaling/page-fault",
-    operation: "The first store to a page of 4 KiB of private memory by each user; after 256 of them madvise gives the pages back.",
+    operation: "The first store to a page of 4 KiB of private memory by each thread or process; after 256 of them madvise gives the pages back.",
     avoid: "Reuse memory, touch it before it is needed (MAP_POPULATE), and use huge pages.",
     source: "will-it-scale, page_fault1.c; Documentation/mm/process_addrs.rst",
     crosses: &[Exception, PageFault, KernelAllocation, Tlb, CacheLine, TlbShootdown],

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "scaling/pipe",
-    operation: "A write of one byte into a pipe of its own and the read of it by each user.",
+    operation: "A write of one byte into a pipe of its own and the read of it by each thread or process.",
     avoid: "Do not send data to the same thread through a pipe; keep it in memory.",
     source: "pipe(7); will-it-scale, pipe1.c",
     crosses: &[KernelEntry, SystemCall, KernelCode, UserCopy, CacheLine],

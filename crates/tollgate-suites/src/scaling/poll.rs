@@ -5,7 +5,7 @@ use crate::descriptor::eventfd;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "scaling/poll",
-    operation: "poll of an eventfd of its own that can be read by each user.",
+    operation: "poll, by each thread or process, of an eventfd of its own that can be read.",
     avoid: "Use epoll or io_uring where there are many descriptors.",
     source: "poll(2); will-it-scale, poll1.c",
     crosses: &[KernelEntry, SystemCall, KernelCode, UserCopy, CacheLine],

@@ -5,7 +5,7 @@ use super::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "scaling/read",
-    operation: "pread64 of the same cached page of 4 KiB by each user, who has opened the file.",
+    operation: "pread64 of the same cached page of 4 KiB by each thread or process, which has opened the file.",
     avoid: "Map the file, or read larger pieces.",
     source: "pread(2); will-it-scale, pread2.c",
     crosses: &[KernelEntry, SystemCall, KernelCode, PageCache, UserCopy, CacheLine],

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "scaling/yield",
-    operation: "sched_yield by each user, with nothing else to run on its processor.",
+    operation: "sched_yield by each thread or process, with nothing else to run on its processor.",
     avoid: "Wait by futex for what another thread has to do.",
     source: "sched_yield(2); will-it-scale, sched_yield.c; kernel/sched/syscalls.c",
     crosses: &[KernelEntry, SystemCall, KernelCode],

@@ -1,4 +1,4 @@
-//! A signal of a user to itself.
+//! A signal of a task to itself.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -10,7 +10,7 @@ use super::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "scaling/signal",
-    operation: "A signal of each user to itself, with a handler that counts it; threads share the lock of their process's signals.",
+    operation: "A signal of each thread or process to itself, with a handler that counts it; threads share the lock of their process's signals.",
     avoid: "Notify by an eventfd or a futex.",
     source: "signal(7); tgkill(2); will-it-scale, signal1.c",
     crosses: &[KernelEntry, SystemCall, Signal, SignalSend, CacheLine],

@@ -5,7 +5,7 @@ use super::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "scaling/stat",
-    operation: "newfstatat of the same cached file by each user.",
+    operation: "newfstatat of the same cached file by each thread or process.",
     avoid: "Ask an open file (fstat), or keep the answer.",
     source: "stat(2); Documentation/filesystems/path-lookup.rst",
     crosses: &[KernelEntry, SystemCall, KernelCode, PathLookup, UserCopy, CacheLine],

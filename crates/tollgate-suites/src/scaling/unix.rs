@@ -6,7 +6,7 @@ use super::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "scaling/unix",
-    operation: "A write of one byte into a UNIX stream socket of its own and the read of it by each user.",
+    operation: "A write of one byte into a UNIX stream socket of its own and the read of it by each thread or process.",
     avoid: "Do not send data to the same thread through a socket; keep it in memory.",
     source: "unix(7); will-it-scale, unix1.c; perf bench sched messaging",
     crosses: &[KernelEntry, SystemCall, KernelCode, KernelAllocation, UserCopy, Socket, CacheLine],

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use tollgate_engine::users::Work;
+use tollgate_engine::parallel::Work;
 
 use crate::syscall::call;
 

@@ -7,7 +7,7 @@ use super::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "scaling/write",
-    operation: "pwrite64 of a page of its own in the page cache by each user: all of one file, or each of a file of its own.",
+    operation: "pwrite64 of a page of its own in the page cache by each thread or process: all of one file, or each of a file of its own.",
     avoid: "Give each writer a file of its own: writes to one file wait for each other (inode lock).",
     source: "pwrite(2); will-it-scale, pwrite1.c and pwrite3.c; Documentation/filesystems/locking.rst",
     crosses: &[KernelEntry, SystemCall, KernelCode, PageCache, UserCopy, FileSystem, CacheLine],
@@ -22,9 +22,9 @@ static OPERATION: Operation = Operation { prepare, switches: false };
 
 fn prepare(seat: Seat) -> io::Result<Box<dyn Work>> {
     let (name, page) = match has_own_file(seat) {
-        true => (CString::new(format!("scaling-written-{}", seat.user))?, 0),
-        // A page for each user.
-        false => (c"scaling-written".to_owned(), seat.user as u64),
+        true => (CString::new(format!("scaling-written-{}", seat.number))?, 0),
+        // A page for each task.
+        false => (c"scaling-written".to_owned(), seat.number as u64),
     };
     let file = open(directory(seat), &name, libc::O_RDWR | libc::O_CREAT)?;
     let bytes = vec![2_u8; BYTES];

@@ -246,11 +246,11 @@ pub(crate) fn columns<'a>() -> Columns<Shown<'a>> {
         })
         .in_unit()
         .with_fields(&["ci_low", "ci_high"]),
-        Field::new("users", "× 1 user", "the latency with several users over that of one alone", |it| {
+        Field::new("tasks", "× 1 task", "the latency with several threads or processes over that of one alone", |it| {
             let paired = it.result()?.paired.as_ref()?;
-            let is_of_users = it.row.case.params.contains_key("users")
+            let is_scaled = it.row.case.params.contains_key("tasks")
                 && paired.baseline.benchmark == it.row.case.benchmark;
-            Some(Value::of_words(is_of_users.then(|| figures::multiple(paired.ratio))?))
+            Some(Value::of_words(is_scaled.then(|| figures::multiple(paired.ratio))?))
         })
         .with_fields(&[]),
         Field::new("min", "min", "the smallest sample; null where a difference of two times is not above zero, which is the error of both", |it| it.figure(|figures| figures.min())).in_unit(),

@@ -163,7 +163,7 @@ fn named<'c>(
 }
 
 /// Columns of rates, which only some suites have.
-const RATES: [&str; 2] = [THROUGHPUT, "users"];
+const RATES: [&str; 2] = [THROUGHPUT, "tasks"];
 /// The one that says what a note would.
 const THROUGHPUT: &str = "bytes_per_second";
 

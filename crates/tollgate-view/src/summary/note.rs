@@ -29,8 +29,8 @@ pub enum Note<'a> {
     Apart(u64, u64),
     /// Bytes per second.
     Throughput(f64),
-    /// Operations per second of so many users together.
-    Together(f64, u64),
+    /// Operations per second of so many threads or processes together.
+    Together(f64, u64, &'a str),
     /// It was compared with its baseline, round by round.
     Paired { paired: &'a Paired, case: &'a Case, unit: Unit },
     /// The samples have two modes.
@@ -71,8 +71,10 @@ pub(super) fn of<'b>(case: &'b Case, figures: &'b Figures<'_>) -> Vec<Note<'b>> 
     }
     notes.extend(figures.below.map(|_| Note::BelowLimit));
     notes.extend(figures.bytes_per_second().map(Note::Throughput));
-    let users = case.number("users").filter(|users| *users > 1 && figures.below.is_none());
-    notes.extend(users.map(|users| Note::Together(users as f64 * 1e9 / figures.estimate.median, users)));
+    let tasks = case.number("tasks").filter(|tasks| *tasks > 1 && figures.below.is_none());
+    let kind = case.word("kind").unwrap_or("tasks");
+    notes
+        .extend(tasks.map(|tasks| Note::Together(tasks as f64 * 1e9 / figures.estimate.median, tasks, kind)));
     notes.extend(figures.paired.as_ref().map(|paired| Note::Paired { paired, case, unit: measured.unit }));
     match figures.is_count() {
         true => notes.extend(of_count(figures)),
@@ -125,8 +127,8 @@ impl fmt::Display for Note<'_> {
             Self::Emulated => f.write_str("times are an emulator's"),
             Self::BelowLimit => f.write_str("detection limit"),
             Self::Apart(apart, all) => write!(f, "{apart} of {all} batches had other events, left out"),
-            Self::Together(rate, users) => {
-                write!(f, "{} by {users} users together", figures::per_second(*rate))
+            Self::Together(rate, tasks, kind) => {
+                write!(f, "{} by {tasks} {kind} together", figures::per_second(*rate))
             }
             Self::Throughput(rate) => write!(f, "{}/s", figures::bytes(*rate)),
             Self::Paired { paired, case, unit } => paired_in_words(f, paired, case, *unit),

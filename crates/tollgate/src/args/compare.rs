@@ -31,7 +31,7 @@ pub struct CompareArgs {
     /// What is undecided
     #[command(flatten)]
     pub undecided: UndecidedArgs,
-    /// No smaller difference counts; a row's own noise may ask for more [default: 1%, of counted instructions 0%]
+    /// Ignore smaller differences; the noise of a row can raise this [default: 1%, of counted instructions 0%]
     #[arg(long, value_name = "PERCENT", value_parser = parse_threshold, allow_negative_numbers = true)]
     pub threshold: Option<f64>,
     /// How to print
@@ -42,7 +42,7 @@ pub struct CompareArgs {
 /// How a comparison ends of which too little was decided.
 #[derive(Debug, Clone, Default, Args)]
 pub struct UndecidedArgs {
-    /// Exit with this status in the place of 3 where too little was decided; with 125 `git bisect run` leaves a commit out
+    /// Exit with this status instead of 3 where too little was decided; with 125 `git bisect run` leaves a commit out
     #[arg(long, value_name = "STATUS")]
     pub exit_undecided: Option<u8>,
 }

@@ -17,11 +17,11 @@ pub struct LabArgs {
     /// An experiment by its name, or several with `*`; none for all that are measured. `locks` stands for a test-and-set by the
     /// page-fault handler beside other locks
     pub experiment: Vec<String>,
-    /// Run the guest on this engine [default: KVM where it executes ring 0 on the processor, otherwise the interpreter]; with
+    /// Run the kernel on this engine [default: KVM where it executes ring 0 on the processor, otherwise the interpreter]; with
     /// --read the engine that ran it, so that it is kept as a run
     #[arg(long, value_enum, default_value_t, ignore_case = true)]
     pub on: On,
-    /// The processor's maker that the guest finds, where that can be chosen [default: Intel's; under KVM the host's]
+    /// The processor's maker that the kernel finds, where that can be chosen [default: Intel's; under KVM the host's]
     #[arg(long, value_enum, ignore_case = true)]
     pub vendor: Option<Maker>,
     /// Step one operation of an experiment in the interpreter, instruction by instruction, with what each crossing checks
@@ -42,10 +42,10 @@ pub struct LabArgs {
     /// Stop the explanation after this many instructions
     #[arg(long, value_name = "N", default_value_t = 200, requires = "explain", conflicts_with_all = ["dump", "image", "read"])]
     pub steps: u64,
-    /// Show the guest's own descriptor tables and MSRs; with --out keep the text that `tollgate decode` reads
+    /// Show the kernel's own descriptor tables and MSRs; with --out keep the text that `tollgate decode` reads
     #[arg(long, conflicts_with_all = ["experiment", "image", "read", "label"])]
     pub dump: bool,
-    /// Write the guest to this file instead, for another machine: `.img` is a disk and `.iso` a CD that BIOS and UEFI boot, `.elf`
+    /// Write the kernel to this file instead, for another machine: `.img` is a disk and `.iso` a CD that BIOS and UEFI boot, `.elf`
     /// an ELF file and any other a flat file for a loader of multiboot
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["on", "vendor", "read", "label", "out", "format"])]
     pub image: Option<PathBuf>,
@@ -74,7 +74,7 @@ const OTHER_TASKS: [&str; 8] = ["experiment", "explain", "prove", "dump", "image
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Programs of your own")]
 pub struct ProgramArgs {
-    /// Run this program in ring 3 under the guest's kernel: a static ELF file, a flat binary, or assembly (.s, .S, .asm). Repeat it for
+    /// Run this program in ring 3 under the lab's kernel: a static ELF file, a flat binary, or assembly (.s, .S, .asm). Repeat it for
     /// several at once, up to 16. The exit status is the first one that is not 0
     #[arg(
         long,
@@ -115,7 +115,7 @@ fn parse_timer(text: &str) -> Result<Timer, String> {
     }
 }
 
-/// The engine that runs the guest of the lab.
+/// The engine that runs the lab's kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum On {
     /// The engine that shows most

@@ -37,13 +37,13 @@ pub struct SessionArgs {
     /// however the run ends
     #[arg(long, value_name = "PATH=VALUE", value_hint = ValueHint::AnyPath)]
     pub knob: Option<String>,
-    /// Of several environments: exit with status 1 where any benchmark has this verdict, 3 where that is undecided
+    /// With several environments: exit with status 1 where any benchmark has this verdict, 3 where that is undecided
     #[arg(long, value_name = "VERDICT", value_enum, value_delimiter = ',')]
     pub fail_on: Vec<FailOn>,
     /// What is undecided
     #[command(flatten)]
     pub undecided: UndecidedArgs,
-    /// Of several environments: no smaller difference counts [default: 0.3%, of counted instructions 0%]
+    /// With several environments: ignore smaller differences [default: 0.3%, of counted instructions 0%]
     #[arg(long, value_name = "PERCENT", value_parser = parse_threshold, allow_negative_numbers = true)]
     pub threshold: Option<f64>,
 }

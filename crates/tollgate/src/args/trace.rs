@@ -30,7 +30,7 @@ pub struct TraceArgs {
     #[arg(long = "for", value_name = "TIME", value_parser = time::parse_wait)]
     #[arg(conflicts_with_all = ["command", "from", "calibrate"])]
     pub time: Option<Duration>,
-    /// With --pid or --cgroup: print a summary of the last interval each time that so much is over, and of the whole at the end
+    /// With --pid or --cgroup: print a summary of each interval of this length, and of the whole at the end
     #[arg(long, value_name = "TIME", value_parser = time::parse_interval)]
     #[arg(conflicts_with_all = ["command", "from", "calibrate"])]
     pub every: Option<Duration>,
@@ -130,7 +130,7 @@ impl ViewArgs {
 }
 
 const TRACE_AFTER: &str = "\
-Exit status: the command's own; 126 where it cannot be executed, 127 where there is none, 2 wrong usage; 0 where a log was read or processes were traced that ran already. A command that is killed by a \
+Exit status: the command's own; 126 if it cannot be executed, 127 if it is not found, 2 wrong usage; 0 if a log was read, or if running processes were traced. A command that is killed by a \
 signal ends tollgate by the same signal.";
 
 /// By what the time of a traced command is summed.

@@ -57,7 +57,7 @@ pub struct BenchArgs {
     #[arg(conflicts_with_all = ["parameter_scan", "parameter_list", "reference", "input", "output", "show_output", "cold"])]
     #[arg(conflicts_with_all = ["export_json", "export_csv", "export_markdown", "time_unit"])]
     pub bench: bool,
-    /// A build with the code of the base at other addresses, which is compared with it too: changes that are no larger are said
+    /// A build with the code of the base at other addresses, which is compared with it too: changes that are no larger than its own are noted
     #[arg(long, value_name = "BUILD", requires = "bench", value_hint = ValueHint::FilePath)]
     pub control: Option<PathBuf>,
     /// The harness of the builds [default: the one that their files have]
@@ -98,20 +98,20 @@ pub struct LengthArgs {
     /// End when the interval of every ratio is narrower than this
     #[arg(long, value_name = "PERCENT", value_parser = parse_threshold, default_value = "1%", allow_negative_numbers = true)]
     pub precision: f64,
-    /// Go on to the end of the time while a comparison is inconclusive, and exit with status 3 where it stays so
+    /// Go on to the end of the time while a comparison is inconclusive, and exit with status 3 if it stays so
     #[arg(long)]
     pub until_decided: bool,
-    /// Execute each command so often before anything is kept
+    /// Execute each command this many times before anything is kept
     #[arg(short, long, value_name = "N", default_value_t = 1)]
     pub warmup: u32,
-    /// Time each command exactly so often
+    /// Time each command exactly this many times
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     #[arg(conflicts_with_all = ["min_runs", "max_runs", "time", "until_decided"])]
     pub runs: Option<u32>,
-    /// Time each command at least so often [default: 10, with --time 1]
+    /// Time each command at least this many times [default: 10, with --time 1]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub min_runs: Option<u32>,
-    /// Time each command at most so often
+    /// Time each command at most this many times
     #[arg(short = 'M', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub max_runs: Option<u32>,
     /// End an execution that takes longer than this, and the comparison with it [default: 20 times the slowest so far and 30s; the first has
@@ -233,7 +233,7 @@ pub struct ResultArgs {
     /// What is undecided
     #[command(flatten)]
     pub undecided: UndecidedArgs,
-    /// No smaller difference counts [default: 0.3%, of counted instructions 0.2%]
+    /// Ignore smaller differences [default: 0.3%, of counted instructions 0.2%]
     #[arg(long, value_name = "PERCENT", value_parser = parse_threshold, allow_negative_numbers = true)]
     pub threshold: Option<f64>,
     /// Of guests that count instructions: show one execution by the functions of the kernel

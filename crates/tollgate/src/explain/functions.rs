@@ -2,7 +2,7 @@
 
 use tollgate_engine::session::{Side, explain_in};
 use tollgate_engine::{BenchError, Chosen, Group, Selection, interrupt};
-use tollgate_environments::{Environment, EnvironmentError, Guardian};
+use tollgate_environments::{Cleanup, Environment, EnvironmentError};
 use tollgate_view::explain;
 
 use crate::failure::{Failure, go_on, plainly};
@@ -20,11 +20,11 @@ pub fn explain(pattern: &str, selection: &Selection, environment: &str) -> Resul
     let case = case.ok_or_else(|| Failure::input(format!("no case of {pattern} is explained")))?;
     interrupt::install();
     // A copy of this process, which must have no other threads.
-    let guardian = Guardian::begin().map_err(|error| {
+    let cleanup = Cleanup::begin().map_err(|error| {
         Failure::input(format!("no process can be made that clears up: {}", plainly(&error)))
     })?;
     let stop = || interrupt::requested().is_some();
-    let prepared = Environment::prepare(&spec, &guardian, &stop).and_then(|mut prepared| {
+    let prepared = Environment::prepare(&spec, &cleanup, &stop).and_then(|mut prepared| {
         if tollgate_suites::needs_kernel_module(&case) {
             prepared.bring_module(&stop)?;
         }
@@ -56,7 +56,7 @@ pub fn explain(pattern: &str, selection: &Selection, environment: &str) -> Resul
     drop(side);
     // The guest has ended before anything is shown.
     drop(prepared);
-    drop(guardian);
+    drop(cleanup);
     let found = found.map_err(|error| match error {
         BenchError::Interrupted(signal) => Failure::Interrupted(signal),
         BenchError::NoEnvironment(why) => Failure::input(format!("{environment}: {why}")),

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use tollgate_engine::session::{Found, SessionFindings, measure_in};
 use tollgate_engine::{Benchmark, Group, Plan, Selection, interrupt};
-use tollgate_environments::Guardian;
+use tollgate_environments::Cleanup;
 use tollgate_model::compare::Spread;
 use tollgate_model::{Case, Fact, Measurement, Outcome, Part, Provenance, Run};
 use tollgate_store::destination::new_id;
@@ -37,7 +37,7 @@ pub fn session(args: &RunArgs, selection: &Selection) -> Result<(), Failure> {
     let asked = Asked::of(args, selection)?;
     interrupt::install();
     // A copy of this process, which must have no other threads.
-    let guardian = Guardian::holding(asked.lock().as_slice()).map_err(|error| {
+    let cleanup = Cleanup::holding(asked.lock().as_slice()).map_err(|error| {
         Failure::input(format!("no process can be made that clears up: {}", plainly(&error)))
     })?;
     let destination = match &args.store {
@@ -49,7 +49,7 @@ pub fn session(args: &RunArgs, selection: &Selection) -> Result<(), Failure> {
         destination.say_doubt();
     }
     let began = SystemTime::now();
-    let (mut prepared, gone) = Prepared::all(asked, &guardian)?;
+    let (mut prepared, gone) = Prepared::all(asked, &cleanup)?;
     if !args.quiet {
         prepared.remarks().iter().for_each(|remark| say::say(remark));
     }
@@ -67,7 +67,7 @@ pub fn session(args: &RunArgs, selection: &Selection) -> Result<(), Failure> {
     let made_of = prepared.made_of();
     // Everything that was made and changed is undone before the rest, which may take a while.
     drop(prepared);
-    drop(guardian);
+    drop(cleanup);
     let SessionFindings { found, facts: of_session, interrupted } = found?;
     let is_partial = interrupted.is_some();
     let mut runs = Vec::new();

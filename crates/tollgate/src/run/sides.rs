@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use tollgate_engine::session::{Life, Side};
 use tollgate_engine::{Group, Selection, Storage, interrupt};
-use tollgate_environments::{Environment, EnvironmentError, Guardian, Kernels, KnobSetting, Spec, SpecError};
+use tollgate_environments::{Cleanup, Environment, EnvironmentError, Kernels, KnobSetting, Spec, SpecError};
 use tollgate_model::{Fact, Facts, Part, RunId};
 use tollgate_view::facts;
 
@@ -103,7 +103,7 @@ impl Asked {
         if self.knob.is_some() { 2 } else { self.named.len() }
     }
 
-    /// The lock of the setting, which the guardian holds as well.
+    /// The lock of the setting, which the cleanup process holds as well.
     pub fn lock(&self) -> Option<BorrowedFd<'_>> {
         self.knob.as_ref().map(KnobSetting::lock)
     }
@@ -204,9 +204,9 @@ pub fn reason(name: &str, why: &str) -> String {
     if why.starts_with(name) { why.to_owned() } else { format!("{name}: {why}") }
 }
 
-fn prepare(spec: &Spec, guardian: &Guardian, needs_module: bool) -> Result<Environment, EnvironmentError> {
+fn prepare(spec: &Spec, cleanup: &Cleanup, needs_module: bool) -> Result<Environment, EnvironmentError> {
     let stop = || interrupt::requested().is_some();
-    let mut environment = Environment::prepare(spec, guardian, &stop)?;
+    let mut environment = Environment::prepare(spec, cleanup, &stop)?;
     if needs_module {
         environment.bring_module(&stop)?;
     }
@@ -243,18 +243,18 @@ impl Prepared {
     ///
     /// # Errors
     /// None can be prepared, each with its reason; the user stopped it; the setting cannot be changed.
-    pub fn all(asked: Asked, guardian: &Guardian) -> Result<(Self, Vec<String>), Failure> {
+    pub fn all(asked: Asked, cleanup: &Cleanup) -> Result<(Self, Vec<String>), Failure> {
         let Asked { named, mut knob, needs_module } = asked;
         if let Some(knob) = &mut knob {
             say::say(&knob.sentence());
-            knob.promise(guardian).map_err(|error| Failure::input(format!("--knob {error}")))?;
+            knob.promise(cleanup).map_err(|error| Failure::input(format!("--knob {error}")))?;
         }
         let changes: &[Option<bool>] = if knob.is_some() { &[Some(false), Some(true)] } else { &[None] };
         let (mut sides, mut gone) = (Vec::new(), Vec::new());
         for (name, spec) in &named {
             for is_changed in changes {
                 go_on()?;
-                match prepare(spec, guardian, needs_module) {
+                match prepare(spec, cleanup, needs_module) {
                     Ok(environment) => {
                         sides.push(Own { name: name.clone(), environment, is_changed: *is_changed });
                     }

@@ -14,7 +14,7 @@ use tollgate_engine::versus::executor::{Executor, Halt};
 use tollgate_engine::versus::rounds::{judged, succeeded};
 use tollgate_engine::versus::tally::tally;
 use tollgate_engine::versus::{Compared, Doing, Found, Given, How, Input, NotCompared, Order, Output, Plan};
-use tollgate_environments::{Environment, EnvironmentError, Guardian, Spec, Wanted, What};
+use tollgate_environments::{Cleanup, Environment, EnvironmentError, Spec, Wanted, What};
 use tollgate_model::measurement::Outcome;
 use tollgate_model::traced::{FileTime, Traced};
 use tollgate_model::versus::INSTRUCTIONS;
@@ -86,10 +86,10 @@ pub fn execute(
     watch: &mut dyn FnMut(&Doing<'_>),
 ) -> Result<Executed, Failure> {
     // A copy of this process, which must have no other threads.
-    let guardian = Guardian::begin().map_err(|error| {
+    let cleanup = Cleanup::begin().map_err(|error| {
         Failure::input(format!("no process can be made that clears up: {}", plainly(&error)))
     })?;
-    let mut work = Work { args, plan, guardian, began: Instant::now(), done: 0, watch };
+    let mut work = Work { args, plan, cleanup, began: Instant::now(), done: 0, watch };
     // What no guest can be made of is known before anything is executed.
     for name in &args.environments {
         work.prepare(name)?;
@@ -145,7 +145,7 @@ struct Brought {
 struct Work<'w> {
     args: &'w VersusArgs,
     plan: &'w Plan,
-    guardian: Guardian,
+    cleanup: Cleanup,
     began: Instant,
     /// Commands that were counted.
     done: u32,
@@ -209,7 +209,7 @@ impl Work<'_> {
         let (called, spec) = parse(name)?;
         self.say(&format!("preparing {called}"));
         let stop = || interrupt::requested().is_some();
-        let prepared = Environment::prepare(&spec, &self.guardian, &stop);
+        let prepared = Environment::prepare(&spec, &self.cleanup, &stop);
         let prepared = prepared.map_err(|error| refused(&called, &error))?;
         Ok((called, prepared))
     }

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use tollgate_engine::session::{FunctionCount, execute_in};
 use tollgate_engine::versus::{Compared, Doing, Executor, NotCompared, Plan, measure};
 use tollgate_engine::{BenchError, interrupt};
-use tollgate_environments::Guardian;
+use tollgate_environments::Cleanup;
 use tollgate_inspect::Machine;
 use tollgate_model::{Facts, Part, Provenance};
 use tollgate_store::destination::new_id;
@@ -74,10 +74,10 @@ fn in_environments(
 ) -> Result<Executed, Failure> {
     let asked = Asked::named(names)?;
     // A copy of this process, which must have no other threads.
-    let guardian = Guardian::begin().map_err(|error| {
+    let cleanup = Cleanup::begin().map_err(|error| {
         Failure::input(format!("no process can be made that clears up: {}", plainly(&error)))
     })?;
-    let (mut prepared, _) = Prepared::all(asked, &guardian)?;
+    let (mut prepared, _) = Prepared::all(asked, &cleanup)?;
     if !is_quiet {
         prepared.remarks().iter().for_each(|remark| say::say(remark));
     }
@@ -96,7 +96,7 @@ fn in_environments(
     let parts = prepared.parts(&new_id(began)?, false);
     // Everything that was made and changed is undone before the rest.
     drop(prepared);
-    drop(guardian);
+    drop(cleanup);
     let found = found.map_err(|error| failed(error.into()))?;
     let compared = outcome.map_err(failed)?;
     let alone = new_id(began)?;

@@ -15,18 +15,18 @@ fn words(prepared: &Prepared) -> Vec<String> {
     prepared.command.iter().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
-fn with_private<T>(run: impl FnOnce(Paths<'_>, &Guardian) -> T) -> T {
-    let guardian = Guardian::begin().unwrap();
+fn with_private<T>(run: impl FnOnce(Paths<'_>, &Cleanup) -> T) -> T {
+    let cleanup = Cleanup::begin().unwrap();
     let (path, removed) = private();
-    let _removed = guardian.promise(&[removed]).unwrap();
-    run(Paths { private: &path, work: None }, &guardian)
+    let _removed = cleanup.promise(&[removed]).unwrap();
+    run(Paths { private: &path, work: None }, &cleanup)
 }
 
 #[test]
 fn the_first_that_works_is_taken_or_each_has_its_reason() {
-    with_private(|paths, guardian| {
-        let first = Runtime::ALL.into_iter().find(|runtime| works(runtime.name(), paths.private, guardian));
-        match (prepare(&asked(None, Seccomp::None), &agent(), paths, guardian, &|| false), first) {
+    with_private(|paths, cleanup| {
+        let first = Runtime::ALL.into_iter().find(|runtime| works(runtime.name(), paths.private, cleanup));
+        match (prepare(&asked(None, Seccomp::None), &agent(), paths, cleanup, &|| false), first) {
             (Ok(prepared), Some(runtime)) => {
                 let program = runtime.find().unwrap().display().to_string();
                 assert!(words(&prepared).contains(&program), "{prepared:?}");
@@ -38,7 +38,7 @@ fn the_first_that_works_is_taken_or_each_has_its_reason() {
             }
             other => panic!("{other:?}"),
         }
-        let stopped = prepare(&asked(None, Seccomp::None), &agent(), paths, guardian, &|| true);
+        let stopped = prepare(&asked(None, Seccomp::None), &agent(), paths, cleanup, &|| true);
         if first.is_some() {
             assert_eq!(stopped.unwrap_err(), EnvironmentError::Interrupted);
         }
@@ -47,11 +47,11 @@ fn the_first_that_works_is_taken_or_each_has_its_reason() {
 
 #[test]
 fn a_filter_is_given_in_the_form_of_the_runtime() {
-    with_private(|paths, guardian| {
+    with_private(|paths, cleanup| {
         let file = paths.private.join("profile.json");
         std::fs::write(&file, crate::seccomp::Profile::of_containers().oci().to_string()).unwrap();
         for runtime in Runtime::ALL {
-            let of = |seccomp| prepare(&asked(Some(runtime), seccomp), &agent(), paths, guardian, &|| false);
+            let of = |seccomp| prepare(&asked(Some(runtime), seccomp), &agent(), paths, cleanup, &|| false);
             let config = || {
                 let id = Order::of(&file, &[], paths, runtime.name(), &Seccomp::None).id;
                 let text =

@@ -11,8 +11,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tollgate_model::text::excerpt;
 use tollgate_os::private::PrivateDirectory;
 
+use crate::cleanup::Cleanup;
 use crate::error::{EnvironmentError, plainly, unusable};
-use crate::guardian::Guardian;
 use crate::started::{self, Start};
 
 /// A build takes 2 to 5 s; this is for a busy machine.
@@ -38,7 +38,7 @@ pub(super) struct Order<'a> {
 /// The compiler's or linker's first sentence; the time limit; or that `stop` said so. All that was started has ended.
 pub(super) fn run(
     order: &Order<'_>,
-    guardian: &Guardian,
+    cleanup: &Cleanup,
     stop: &dyn Fn() -> bool,
 ) -> Result<(), EnvironmentError> {
     let command = command(order);
@@ -51,7 +51,7 @@ pub(super) fn run(
         [variables, vec![("LC_ALL".into(), "C".into()), (tmpdir.into(), private.into())]].concat();
     let started = started::start(
         &Start { command: &command, variables: &variables, is_bound: true, files: &[] },
-        guardian,
+        cleanup,
         &mut || {},
     )?;
     drop(started.to);

@@ -14,8 +14,8 @@ fn kernel() -> Option<Kernel> {
     }
 }
 
-fn guardian() -> Guardian {
-    Guardian::begin().unwrap()
+fn cleanup() -> Cleanup {
+    Cleanup::begin().unwrap()
 }
 
 fn release_of(made: &str) -> Result<(), String> {
@@ -26,7 +26,7 @@ fn release_of(made: &str) -> Result<(), String> {
 fn it_is_built_for_the_kernel_of_a_guest() {
     let Some(kernel) = kernel() else { return };
     let private = PrivateDirectory::temporary().unwrap();
-    match build(&kernel.file, &kernel.release, &private, &guardian(), &|| false) {
+    match build(&kernel.file, &kernel.release, &private, &cleanup(), &|| false) {
         Ok(module) => {
             assert!(module.starts_with(b"\x7fELF"));
             // The kernel gives notifiers to no module without the GPL.
@@ -43,7 +43,7 @@ fn it_is_built_for_the_kernel_of_a_guest() {
 fn a_caller_who_wants_to_stop_is_obeyed() {
     let Some(kernel) = kernel() else { return };
     let private = PrivateDirectory::temporary().unwrap();
-    let why = build(&kernel.file, &kernel.release, &private, &guardian(), &|| true).unwrap_err();
+    let why = build(&kernel.file, &kernel.release, &private, &cleanup(), &|| true).unwrap_err();
     assert!(why == EnvironmentError::Interrupted || why.to_string().contains("(package "), "{why}");
 }
 
@@ -128,7 +128,7 @@ fn a_package_that_is_not_there_is_named() {
     let image = none.path().join("boot/vmlinuz-9.9");
     fs::write(&image, "").unwrap();
     let private = PrivateDirectory::temporary().unwrap();
-    let why = build(&image, "9.9", &private, &guardian(), &|| false).unwrap_err().to_string();
+    let why = build(&image, "9.9", &private, &cleanup(), &|| false).unwrap_err().to_string();
     assert!(why.contains("(package linux-headers-9.9)") || why.contains("(package make)"), "{why}");
     let why = Unpacked::new().with_common().lay().unwrap_err();
     assert!(why.contains("(package linux-kbuild-9.9)"), "{why}");
@@ -219,7 +219,7 @@ fn a_failed_build_says_the_compilers_sentence() {
         fs::write(source.join("Makefile"), rules).unwrap();
         let compiler = Path::new("cc");
         let order = make::Order { make: &make, compiler, tree: source, source, private: &private };
-        make::run(&order, &guardian(), stop).map_err(|error| error.to_string())
+        make::run(&order, &cleanup(), stop).map_err(|error| error.to_string())
     };
     let failed = run(
         "modules:\n\t@echo 'warning: skew' >&2; echo 'x.c:1: error: no such thing' >&2; false\n",

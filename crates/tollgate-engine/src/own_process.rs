@@ -1,4 +1,4 @@
-//! Isolated instances: a child process of a bench process that holds memory which other instances must not have, or
+//! Instances in a process of their own: a child process of a bench process that holds memory which other instances must not have, or
 //! that changes itself in ways that cannot be undone.
 //!
 //! fork(2) depends on all memory that the process has written. So each amount of memory has a process that
@@ -17,7 +17,7 @@ use super::{clock::Clock, events, experiment::Experiment, limits::Quota};
 
 /// A handle of such a process. The process ends with its last handle, or with the bench process.
 #[derive(Clone)]
-pub struct Isolated(Rc<RefCell<Process>>);
+pub struct OwnProcess(Rc<RefCell<Process>>);
 
 struct Process {
     child: Child,
@@ -37,7 +37,7 @@ struct Request {
 /// An answer: one line of JSON. The first one says that the process is ready.
 type Answer = Result<Vec<Batch>>;
 
-impl Isolated {
+impl OwnProcess {
     /// Forks. In the child `prepare` makes experiments ready, which then run on request.
     pub fn start(quota: &Quota, prepare: impl FnOnce() -> Result<Vec<Box<dyn Experiment>>>) -> Result<Self> {
         let no_process = |error: io::Error| quota.refused("a process for the instance", &error);
@@ -68,7 +68,7 @@ impl Isolated {
 
     /// Experiment number `which` of those that `prepare` returned.
     pub fn experiment(&self, which: usize) -> impl Experiment + use<> {
-        Remote { isolated: self.clone(), which }
+        Remote { own: self.clone(), which }
     }
 }
 
@@ -106,13 +106,13 @@ fn serve(
 }
 
 struct Remote {
-    isolated: Isolated,
+    own: OwnProcess,
     which: usize,
 }
 
 impl Experiment for Remote {
     fn run(&mut self, clock: Clock, order: Order) -> Result<Vec<Batch>> {
-        let mut process = self.isolated.0.borrow_mut();
+        let mut process = self.own.0.borrow_mut();
         let mut line = serde_json::to_vec(&Request { experiment: self.which, clock, order })
             .map_err(|error| Refusal::Fail(error.to_string()))?;
         line.push(b'\n');
@@ -175,45 +175,40 @@ mod tests {
         }
     }
 
-    fn ask(isolated: &Isolated, iterations: u64) -> Answer {
-        isolated.experiment(0).run(Clock::Kernel, Order::of(iterations))
+    fn ask(own: &OwnProcess, iterations: u64) -> Answer {
+        own.experiment(0).run(Clock::Kernel, Order::of(iterations))
     }
 
     #[test]
     fn an_isolated_process_answers_refuses_and_dies_alone() {
-        let isolated =
-            Isolated::start(&Quota::default(), || Ok(vec![Box::new(OwnNumber)])).expect("a process");
-        let batches = ask(&isolated, 1).expect("answers");
-        assert_eq!(batches[0].work, u64::try_from(isolated.0.borrow().child.pid()).expect("a number"));
-        assert_eq!(ask(&isolated, 2), Err(skip!("not twice")));
-        assert_eq!(ask(&isolated, 3), Err(fail!("its own process ended with status 3")));
-        assert!(matches!(ask(&isolated, 1), Err(Refusal::Fail(_))));
+        let own = OwnProcess::start(&Quota::default(), || Ok(vec![Box::new(OwnNumber)])).expect("a process");
+        let batches = ask(&own, 1).expect("answers");
+        assert_eq!(batches[0].work, u64::try_from(own.0.borrow().child.pid()).expect("a number"));
+        assert_eq!(ask(&own, 2), Err(skip!("not twice")));
+        assert_eq!(ask(&own, 3), Err(fail!("its own process ended with status 3")));
+        assert!(matches!(ask(&own, 1), Err(Refusal::Fail(_))));
     }
 
     #[test]
     fn death_by_sigsys_is_a_skip() {
-        let isolated =
-            Isolated::start(&Quota::default(), || Ok(vec![Box::new(OwnNumber)])).expect("a process");
-        let Err(Refusal::Skip(why)) = ask(&isolated, 4) else {
-            panic!("a filter is a limit of the environment")
-        };
+        let own = OwnProcess::start(&Quota::default(), || Ok(vec![Box::new(OwnNumber)])).expect("a process");
+        let Err(Refusal::Skip(why)) = ask(&own, 4) else { panic!("a filter is a limit of the environment") };
         assert!(why.contains("SIGSYS"), "{why}");
-        assert_eq!(ask(&isolated, 1), Err(Refusal::Skip(why)));
-        assert!(!isolated.answers());
+        assert_eq!(ask(&own, 1), Err(Refusal::Skip(why)));
+        assert!(!own.answers());
     }
 
     #[test]
     fn a_failed_preparation_returns_its_reason() {
-        let refused = Isolated::start(&Quota::default(), || Err(skip!("no memory for it")));
+        let refused = OwnProcess::start(&Quota::default(), || Err(skip!("no memory for it")));
         assert_eq!(refused.err(), Some(skip!("no memory for it")));
     }
 
     #[test]
     fn it_ends_with_its_handle() {
-        let isolated =
-            Isolated::start(&Quota::default(), || Ok(vec![Box::new(OwnNumber)])).expect("a process");
-        let pid = isolated.0.borrow().child.pid();
-        drop(isolated);
+        let own = OwnProcess::start(&Quota::default(), || Ok(vec![Box::new(OwnNumber)])).expect("a process");
+        let pid = own.0.borrow().child.pid();
+        drop(own);
         assert!(process::is_gone(pid));
     }
 }

@@ -1,14 +1,14 @@
-//! Users: threads or processes that make the same operation at the same time, each on a processor of its own.
+//! Threads or processes that make the same operation at the same time, each on a processor of its own.
 //!
 //! All of them wait at a barrier, begin together, and work until the same moment; each counts what it made. A window
-//! counts only if every user worked through nearly all of it and kept its processor. The latency of an operation is a
-//! user's: so many users in the time of the window, over what all of them made. Operations a second of all users are
-//! their number over that latency.
+//! counts only if each of them worked through nearly all of it and kept its processor. The latency of an operation is that of
+//! one of them: so many in the time of the window, over what all of them made. Operations a second of all together are their
+//! number over that latency.
 
 mod board;
 mod operation;
+mod participant;
 mod pool;
-mod user;
 
 use std::rc::Rc;
 use std::sync::atomic::Ordering::SeqCst;
@@ -29,26 +29,26 @@ pub use pool::Kind;
 /// Operations that a sample states: so many, that ticks are small beside them. How many a window has is another matter.
 const STATED: u64 = 64;
 
-/// What so many users do.
+/// What so many threads or processes do.
 #[derive(Debug, Clone, Copy)]
 pub struct Case {
     /// Their number.
-    pub users: usize,
+    pub tasks: usize,
     /// What each makes.
     pub operation: &'static Operation,
     /// Numbers for its preparation.
     pub words: Words,
 }
 
-/// The instance of a case. All cases in this process have their users from one pool of each kind.
+/// The instance of a case. All cases in this process have their threads from one pool and their processes from another.
 ///
 /// # Errors
 /// [`Refusal::Skip`](crate::Refusal::Skip) where there are fewer processors, or a limit allows fewer tasks.
 pub fn instance(context: &mut Context, kind: Kind, case: Case) -> Result<Instance> {
-    let key = format!("users {kind:?}");
+    let key = format!("parallel {kind:?}");
     let make = |context: &mut Context| Pool::new(context, kind).map(Rc::new);
     let pool = context.shared_while(&key, |_: &Rc<Pool>| true, make)?;
-    pool.have(case.users)?;
+    pool.have(case.tasks)?;
     let crowd = Crowd { pool, case, heartbeat: context.heartbeat.clone(), latency: None };
     Ok(Instance::new(crowd).with_ops(STATED).with_most(1))
 }
@@ -61,38 +61,38 @@ struct Crowd {
     latency: Option<f64>,
 }
 
-/// Of one window: ticks of an operation of one user, and whether it counts.
+/// Of one window: ticks of an operation of one participant, and whether it counts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Found {
     latency: f64,
     is_sound: bool,
-    /// Operations of all users, and their context switches, minor and major faults.
+    /// Operations of all, and their context switches, minor and major faults.
     operations: u64,
     usage: [u64; 3],
 }
 
 impl Crowd {
-    /// One window. None where the users did not come together.
+    /// One window. None where they did not come together.
     fn window(&self, clock: Clock) -> Result<Option<Found>> {
         let board = &*self.pool.board;
         self.announce(board, clock);
         self.wait_for(board);
-        let slots = board.slots(self.case.users);
+        let slots = board.slots(self.case.tasks);
         let failed =
             slots.iter().map(|slot| slot.error.load(SeqCst)).enumerate().find(|(_, error)| *error != 0);
-        if let Some((user, error)) = failed {
+        if let Some((number, error)) = failed {
             let error = tollgate_model::text::plainly(&std::io::Error::from_raw_os_error(error));
-            return Err(fail!("user {user} of {}: {error}", self.case.users));
+            return Err(fail!("{} {number} of {}: {error}", self.pool.kind.one(), self.case.tasks));
         }
         let is_whole = board.window().from.load(SeqCst) != ABANDONED;
         Ok(is_whole.then(|| self.found(board)).filter(|found| found.latency.is_finite()))
     }
 
-    /// Puts the job on the board and wakes the users.
+    /// Puts the job on the board and wakes those who wait for it.
     fn announce(&self, board: &Board, clock: Clock) {
         /// Nanoseconds between two looks at the clock, which takes about 20 ns.
         const STEP: f64 = 4e3;
-        /// Of a window: hundred times as long as users take to begin.
+        /// Of a window: hundred times as long as they take to begin.
         const LEAST: f64 = 300e3;
         /// Looks at the clock in a window where operations are slow.
         const STEPS: f64 = 8.0;
@@ -104,8 +104,8 @@ impl Crowd {
         job.hz.store(if matches!(clock, Clock::Tsc { .. }) { clock.hz() } else { 0 }, SeqCst);
         job.step.store(step as u64, SeqCst);
         job.length.store((length / clock.nanoseconds(1.0)) as u64, SeqCst);
-        job.users.store(self.case.users as u32, SeqCst);
-        for slot in board.slots(self.case.users) {
+        job.tasks.store(self.case.tasks as u32, SeqCst);
+        for slot in board.slots(self.case.tasks) {
             slot.error.store(0, SeqCst);
             slot.made.store(0, SeqCst);
         }
@@ -116,10 +116,10 @@ impl Crowd {
         wake_all(&job.number);
     }
 
-    /// Waits until the users are done. Those that do not come together in time abandon the window.
+    /// Waits until all are done. Those that do not come together in time abandon the window.
     fn wait_for(&self, board: &Board) {
         const BEAT: Duration = Duration::from_millis(50);
-        /// For users to wake up, on top of so much for each: nanoseconds.
+        /// To wake up, on top of so much for each: nanoseconds.
         const PATIENCE: u64 = 40_000_000;
         const EACH: u64 = 200_000;
         /// For all of it. Then the run's own limit of a process that makes no progress holds.
@@ -127,11 +127,11 @@ impl Crowd {
         let began = clock::monotonic();
         loop {
             let done = board.done().load(SeqCst);
-            if done as usize >= self.case.users {
+            if done as usize >= self.case.tasks {
                 return;
             }
             let waited = clock::monotonic() - began;
-            if waited > PATIENCE + EACH * self.case.users as u64 {
+            if waited > PATIENCE + EACH * self.case.tasks as u64 {
                 let _ = board.window().from.compare_exchange(0, ABANDONED, SeqCst, SeqCst);
             }
             if waited < LONGEST {
@@ -145,19 +145,19 @@ impl Crowd {
         let window = board.window();
         let (from, until) = (window.from.load(SeqCst), window.until.load(SeqCst));
         let switches = self.case.operation.switches;
-        let users: Vec<Made> = board.slots(self.case.users).iter().map(Made::of).collect();
-        let rate: f64 = users.iter().map(Made::rate).sum();
-        let is_sound = users.iter().all(|made| made.covers(from, until) && (switches || !made.preempted));
-        let operations = users.iter().fold(0_u64, |sum, made| sum.saturating_add(made.operations));
-        let of = |which: usize| users.iter().fold(0_u64, |sum, made| sum.saturating_add(made.usage[which]));
+        let all: Vec<Made> = board.slots(self.case.tasks).iter().map(Made::of).collect();
+        let rate: f64 = all.iter().map(Made::rate).sum();
+        let is_sound = all.iter().all(|made| made.covers(from, until) && (switches || !made.preempted));
+        let operations = all.iter().fold(0_u64, |sum, made| sum.saturating_add(made.operations));
+        let of = |which: usize| all.iter().fold(0_u64, |sum, made| sum.saturating_add(made.usage[which]));
         let usage = [of(0), of(1), of(2)];
-        Found { latency: self.case.users as f64 / rate, is_sound, operations, usage }
+        Found { latency: self.case.tasks as f64 / rate, is_sound, operations, usage }
     }
 }
 
 impl Runner for Crowd {
     fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch> {
-        /// On a busy machine not all users have their processor at the same time.
+        /// On a busy machine not all have their processor at the same time.
         const TRIES: usize = 5;
         let mut latest = None;
         for _ in 0..TRIES {
@@ -180,7 +180,7 @@ impl Runner for Crowd {
     }
 }
 
-/// What a user made of a window.
+/// What a participant made of a window.
 #[derive(Debug, Clone, Copy)]
 struct Made {
     operations: u64,
@@ -235,7 +235,7 @@ mod tests {
     }
 
     fn counting(seat: Seat) -> io::Result<Box<dyn Work>> {
-        let fails = if seat.user == seat.words[1] as usize { seat.words[0] } else { 0 };
+        let fails = if seat.number == seat.words[1] as usize { seat.words[0] } else { 0 };
         Ok(Box::new(Counting(0, fails)))
     }
 
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_user_that_came_late_or_left_early_did_not_cover_the_window() {
+    fn a_participant_that_came_late_or_left_early_did_not_cover_the_window() {
         let covers = |made: Made| made.covers(1000, 2000);
         assert!(covers(made(1, 1000, 2000)) && covers(made(1, 1100, 2500)));
         assert!(!covers(made(1, 1101, 2000)), "late");
@@ -256,24 +256,24 @@ mod tests {
     }
 
     #[test]
-    fn users_work_at_the_same_time_and_one_that_fails_is_named() {
+    fn threads_and_processes_work_at_the_same_time_and_one_that_fails_is_named() {
         let all = cpu::allowed();
         let Some(&home) = all.last() else { panic!("no processor allowed") };
         let mut context = Context::here();
         cpu::pin(home).expect("an allowed processor");
         for kind in [Kind::Threads, Kind::Processes] {
-            for users in 1..=all.len().min(2) {
-                let case = |words| Case { users, operation: &COUNTS, words };
-                let mut instance = |words| instance(&mut context, kind, case(words)).expect("users");
+            for tasks in 1..=all.len().min(2) {
+                let case = |words| Case { tasks, operation: &COUNTS, words };
+                let mut instance = |words| instance(&mut context, kind, case(words)).expect("participants");
                 let batch = instance([0, 9, 0, 0]).batch(Clock::Kernel, Order::of(1)).expect("a batch");
-                assert!(batch.work > 0, "{kind:?} {users}");
-                let last = users as u64 - 1;
+                assert!(batch.work > 0, "{kind:?} {tasks}");
+                let last = tasks as u64 - 1;
                 let failed = instance([libc::ENOSPC as u64, last, 0, 0]).batch(Clock::Kernel, Order::of(1));
-                let why = failed.expect_err("a user fails");
-                assert!(why.why().starts_with(&format!("user {last} of {users}: ")), "{why:?}");
+                let why = failed.expect_err("one fails");
+                assert!(why.why().starts_with(&format!("{} {last} of {tasks}: ", kind.one())), "{why:?}");
             }
         }
-        let too_many = Case { users: all.len() + 1, operation: &COUNTS, words: [0; 4] };
+        let too_many = Case { tasks: all.len() + 1, operation: &COUNTS, words: [0; 4] };
         assert!(instance(&mut context, Kind::Threads, too_many).is_err());
         cpu::allow(&all);
     }

@@ -1,4 +1,4 @@
-//! One user: waits for jobs, prepares what they need, and works through their windows.
+//! One thread or process: waits for jobs, prepares what they need, and works through their windows.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::SeqCst;
@@ -11,14 +11,14 @@ use super::operation::{Operation, Seat, Words, Work};
 use crate::clock::Clock;
 use crate::cpu;
 
-/// A user's own state.
-pub struct User {
+/// Its own state.
+pub struct Participant {
     number: usize,
     /// By the address of the operation.
     ready: BTreeMap<(*const Operation, Words), Box<dyn Work>>,
 }
 
-impl User {
+impl Participant {
     pub fn new(number: usize) -> Self {
         Self { number, ready: BTreeMap::new() }
     }
@@ -37,7 +37,7 @@ impl User {
                 continue;
             }
             seen = number;
-            if self.number >= board.job().users.load(SeqCst) as usize {
+            if self.number >= board.job().tasks.load(SeqCst) as usize {
                 continue;
             }
             let Some(slot) = board.slots(usize::MAX).get(self.number) else { return };
@@ -45,7 +45,7 @@ impl User {
                 Ok(()) => self.take_part(board, slot),
                 Err(error) => refuse(board, slot, error.raw_os_error()),
             }
-            if board.done().fetch_add(1, SeqCst) + 1 == board.job().users.load(SeqCst) {
+            if board.done().fetch_add(1, SeqCst) + 1 == board.job().tasks.load(SeqCst) {
                 wake_all(board.done());
             }
         }
@@ -97,7 +97,9 @@ impl User {
         let (operation, words) = board.operation().ok_or_else(unknown)?;
         match self.ready.entry((ptr::from_ref(operation), words)) {
             Entry::Occupied(ready) => Ok(ready.into_mut()),
-            Entry::Vacant(place) => Ok(place.insert((operation.prepare)(Seat { user: self.number, words })?)),
+            Entry::Vacant(place) => {
+                Ok(place.insert((operation.prepare)(Seat { number: self.number, words })?))
+            }
         }
     }
 }
@@ -108,11 +110,11 @@ fn refuse(board: &Board, slot: &Slot, error: Option<i32>) {
     arrive(board);
 }
 
-/// Arrives at the barrier. The last user opens the window, so that no thread but the users has to run.
+/// Arrives at the barrier. The last one opens the window, so that no other thread has to run.
 fn arrive(board: &Board) {
     /// Until all have seen that it opens: microseconds.
     const LEAD_US: u64 = 5;
-    if board.arrived().fetch_add(1, SeqCst) + 1 < board.job().users.load(SeqCst) {
+    if board.arrived().fetch_add(1, SeqCst) + 1 < board.job().tasks.load(SeqCst) {
         return;
     }
     let clock = clock_of(board);
@@ -129,7 +131,7 @@ fn clock_of(board: &Board) -> Clock {
     }
 }
 
-/// When the window begins; None where it is abandoned. The thread that gave the job abandons it after a while, and ends with its users; the
+/// When the window begins; None where it is abandoned. The thread that gave the job abandons it after a while, and ends with the others; the
 /// bound here is for what cannot be foreseen.
 fn wait_for_window(board: &Board, clock: Clock) -> Option<u64> {
     /// Between looks at the clock.

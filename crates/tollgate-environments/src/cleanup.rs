@@ -1,9 +1,9 @@
-//! The guardian: a process that undoes what was made when the command that made it is killed.
+//! The cleanup process: a process that undoes what was made when the command that made it is killed.
 //!
 //! It is forked before anything is made, leads a session of its own, ignores the signals that ask a program to stop, and waits on a
 //! pipe. Each line of the pipe is a message in JSON: what is promised to be undone, what was undone, and the end. A line in the pipe
 //! is read also when its writer has died. Where the pipe ends without the last message, all that is promised is undone, in reverse
-//! order. Where the guardian is killed instead, the command undoes all by itself.
+//! order. Where the cleanup process is killed instead, the command undoes all by itself.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Write};
@@ -22,7 +22,7 @@ use crate::prepared::Undo;
 use crate::undo::undo_all;
 
 /// Its name in ps(1) and /proc/PID/comm.
-pub const NAME: &str = "tollgate-guard";
+pub const NAME: &str = "tollgate-clean";
 /// The signals that do not end it.
 const IGNORED: [libc::c_int; 5] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGPIPE];
 
@@ -36,9 +36,9 @@ enum Message {
     Done,
 }
 
-/// The guardian of this process. It ends with the last [`Promise`] and this.
+/// The cleanup process of this process. It ends with the last [`Promise`] and this.
 #[derive(Debug, Clone)]
-pub struct Guardian(Arc<Inner>);
+pub struct Cleanup(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -48,8 +48,8 @@ struct Inner {
     child: Mutex<Child>,
 }
 
-impl Guardian {
-    /// Starts it. The calling process should have one thread still: only that one is in the guardian.
+impl Cleanup {
+    /// Starts it. The calling process should have one thread still: only that one is in the cleanup process.
     ///
     /// # Errors
     /// Those of pipe2(2) and fork(2).
@@ -79,7 +79,7 @@ impl Guardian {
         self.0.is_alive()
     }
 
-    /// Tells it what is to be undone, before that is made. Where the guardian was killed the promise holds as long as this process
+    /// Tells it what is to be undone, before that is made. Where the cleanup process was killed the promise holds as long as this process
     /// lives.
     ///
     /// # Errors
@@ -115,7 +115,7 @@ impl Drop for Inner {
     }
 }
 
-/// What is to be undone. Dropped, it is undone, and the guardian is told.
+/// What is to be undone. Dropped, it is undone, and the cleanup process is told.
 #[derive(Debug)]
 #[must_use = "it is undone when this is dropped"]
 pub struct Promise {
@@ -125,7 +125,7 @@ pub struct Promise {
 }
 
 impl Promise {
-    /// Whether the guardian lives, which keeps the promise where this process is killed.
+    /// Whether the cleanup process lives, which keeps the promise where this process is killed.
     pub fn is_guarded(&self) -> bool {
         self.inner.is_alive()
     }
@@ -150,12 +150,12 @@ impl Drop for Promise {
     }
 }
 
-/// The guardian's life.
+/// The cleanup process's life.
 fn guard(from: OwnedFd, files: &[BorrowedFd<'_>]) -> i32 {
     IGNORED.into_iter().for_each(signals::ignore);
     signals::default(&[libc::SIGCHLD]);
     let _ = rustix::process::setsid();
-    let _ = rustix::thread::set_name(c"tollgate-guard");
+    let _ = rustix::thread::set_name(c"tollgate-clean");
     // No directory is in use because of it.
     let _ = std::env::set_current_dir("/");
     close_all_but([from.as_fd()].iter().chain(files).map(|kept| kept.as_raw_fd().cast_unsigned()).collect());
@@ -183,7 +183,7 @@ fn guard(from: OwnedFd, files: &[BorrowedFd<'_>]) -> i32 {
 }
 
 /// Closes every other descriptor, and opens the standard streams on /dev/null: a reader of the command's output does not wait for the
-/// guardian.
+/// cleanup process.
 fn close_all_but(mut kept: Vec<u32>) {
     kept.sort_unstable();
     let firsts = iter::once(0).chain(kept.iter().map(|kept| kept + 1));

@@ -1,11 +1,11 @@
-//! What users do again and again: as it is prepared, and as it is made.
+//! What threads or processes do again and again: as it is prepared, and as it is made.
 
 use std::io;
 
-/// The numbers that a case gives to what a user prepares.
+/// The numbers that a case gives to what a participant prepares.
 pub type Words = [u64; 4];
 
-/// What a user does again and again.
+/// What a participant does again and again.
 pub trait Work {
     /// Makes the operation so many times.
     ///
@@ -14,19 +14,19 @@ pub trait Work {
     fn make(&mut self, times: u64) -> Result<(), i32>;
 }
 
-/// A user, for the preparation of its work.
+/// A participant, for the preparation of its work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Seat {
     /// Its number, from 0 on.
-    pub user: usize,
+    pub number: usize,
     /// The numbers of the case.
     pub words: Words,
 }
 
-/// An operation that users can make.
+/// An operation that several can make at once.
 #[derive(Debug, Clone, Copy)]
 pub struct Operation {
-    /// Makes a user's work ready, in that user's thread or process. It stays until the user ends.
+    /// Makes a participant's work ready, in its thread or process. It stays until that ends.
     pub prepare: fn(Seat) -> io::Result<Box<dyn Work>>,
     /// Whether switches between threads on one processor are part of the operation.
     pub switches: bool,

@@ -1,4 +1,4 @@
-//! The users of a bench process: threads or processes, started when they are first needed, each on a processor of its own.
+//! The threads or processes of a bench process that work at the same time, started when they are first needed, each on a processor of its own.
 
 use std::cell::RefCell;
 use std::io;
@@ -8,12 +8,12 @@ use std::thread::JoinHandle;
 use tollgate_os::process::{self, Child};
 
 use super::board::{Board, wake_all};
-use super::user::User;
+use super::participant::Participant;
 use crate::limits::{Quota, Taken};
 use crate::refusal::Result;
 use crate::{Context, cpu};
 
-/// What users are.
+/// What they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// Threads of one process: they share its memory and its descriptors.
@@ -22,11 +22,21 @@ pub enum Kind {
     Processes,
 }
 
-/// The users of one kind, and their board. The thread that gives the jobs is none of them: it sleeps meanwhile.
+impl Kind {
+    /// The word for one of them.
+    pub fn one(self) -> &'static str {
+        match self {
+            Self::Threads => "thread",
+            Self::Processes => "process",
+        }
+    }
+}
+
+/// Those of one kind, and their board. The thread that gives the jobs is none of them: it sleeps meanwhile.
 pub struct Pool {
-    kind: Kind,
+    pub kind: Kind,
     pub board: Arc<Board>,
-    /// The processors of the users, this thread's first.
+    /// Their processors, this thread's first.
     processors: Vec<usize>,
     quota: Quota,
     started: RefCell<Started>,
@@ -40,7 +50,7 @@ struct Started {
 }
 
 impl Pool {
-    /// Without users.
+    /// Without any.
     pub fn new(context: &mut Context, kind: Kind) -> Result<Self> {
         let mut processors = vec![context.home()?];
         processors.extend(cpu::others(&context.processors));
@@ -55,25 +65,26 @@ impl Pool {
         })
     }
 
-    /// Starts what is missing of so many users.
+    /// Starts what is missing of so many.
     ///
     /// # Errors
     /// [`Refusal::Skip`](crate::Refusal::Skip) where there are fewer processors, or a limit allows fewer tasks.
-    pub fn have(&self, users: usize) -> Result<()> {
+    pub fn have(&self, tasks: usize) -> Result<()> {
         let processors = self.processors.len();
-        if users > processors {
-            return Err(skip!("{users} processors are needed, and this process may use {processors}"));
+        if tasks > processors {
+            return Err(skip!("{tasks} processors are needed, and this process may use {processors}"));
         }
         let mut started = self.started.borrow_mut();
-        for number in started.taken.len()..users {
+        for number in started.taken.len()..tasks {
             let taken = self.quota.take_processes(1)?;
             let Some(&processor) = self.processors.get(number) else { return Ok(()) };
-            let refused = |error: io::Error| self.quota.refused("one more user", &error);
+            let refused =
+                |error: io::Error| self.quota.refused(&format!("one more {}", self.kind.one()), &error);
             match self.kind {
                 Kind::Threads => {
                     let board = Arc::clone(&self.board);
-                    let thread = std::thread::Builder::new().name("tollgate-user".to_owned());
-                    let thread = thread.spawn(move || User::new(number).serve(&board, processor));
+                    let thread = std::thread::Builder::new().name("tollgate-task".to_owned());
+                    let thread = thread.spawn(move || Participant::new(number).serve(&board, processor));
                     let thread = thread.map_err(refused)?;
                     started.threads.push(thread);
                 }
@@ -81,7 +92,7 @@ impl Pool {
                     let board = &self.board;
                     // Where this process has threads they sleep now, without a lock.
                     let life = || {
-                        User::new(number).serve(board, processor);
+                        Participant::new(number).serve(board, processor);
                         0
                     };
                     started.children.push(process::fork_bound(life).map_err(refused)?);

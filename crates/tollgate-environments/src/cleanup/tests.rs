@@ -27,11 +27,11 @@ fn said(file: &Path) -> String {
 fn a_promise_is_undone_once_when_it_is_dropped() {
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("said");
-    let guardian = Guardian::begin().unwrap();
-    let pid = guardian.pid();
-    let first = guardian.promise(&[say("first", &file)]).unwrap();
-    let second = guardian.promise(&[say("second", &file)]).unwrap();
-    drop(guardian);
+    let cleanup = Cleanup::begin().unwrap();
+    let pid = cleanup.pid();
+    let first = cleanup.promise(&[say("first", &file)]).unwrap();
+    let second = cleanup.promise(&[say("second", &file)]).unwrap();
+    drop(cleanup);
     assert_eq!(said(&file), "");
     second.keep().unwrap();
     assert_eq!(said(&file), "second\n");
@@ -43,8 +43,8 @@ fn a_promise_is_undone_once_when_it_is_dropped() {
 
 #[test]
 fn it_is_a_process_of_its_own_that_no_asking_signal_ends() {
-    let guardian = Guardian::begin().unwrap();
-    let pid = guardian.pid();
+    let cleanup = Cleanup::begin().unwrap();
+    let pid = cleanup.pid();
     let read = |name: &str| fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap();
     wait_for("its name", || read("comm").trim() == NAME);
     wait_for("its descriptors", || fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count() == 4);
@@ -56,9 +56,9 @@ fn it_is_a_process_of_its_own_that_no_asking_signal_ends() {
     assert_eq!(session, pid);
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("said");
-    drop(guardian.promise(&[say("own", &file)]).unwrap());
+    drop(cleanup.promise(&[say("own", &file)]).unwrap());
     assert!(!process::is_gone(pid));
-    drop(guardian);
+    drop(cleanup);
     assert!(process::is_gone(pid));
     assert_eq!(said(&file), "own\n");
 }
@@ -69,10 +69,10 @@ fn it_undoes_what_a_killed_process_promised_in_reverse_order() {
     let file = place.path().join("said");
     let ready = place.path().join("ready");
     let mut command = fork_bound(|| {
-        let Ok(guardian) = Guardian::begin() else { return 1 };
+        let Ok(cleanup) = Cleanup::begin() else { return 1 };
         let promises: Vec<Promise> = ["a", "b", "c", "d"]
             .iter()
-            .filter_map(|word| guardian.promise(&[say(word, &file)]).ok())
+            .filter_map(|word| cleanup.promise(&[say(word, &file)]).ok())
             .collect();
         let Some(kept) = promises.into_iter().reduce(|kept, next| {
             // Only the first was undone by the process itself.
@@ -102,14 +102,14 @@ fn it_undoes_what_a_killed_process_promised_in_reverse_order() {
 fn where_it_is_killed_the_process_undoes_all() {
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("said");
-    let guardian = Guardian::begin().unwrap();
-    let before = guardian.promise(&[say("before", &file)]).unwrap();
-    process::kill(guardian.pid(), libc::SIGKILL).unwrap();
+    let cleanup = Cleanup::begin().unwrap();
+    let before = cleanup.promise(&[say("before", &file)]).unwrap();
+    process::kill(cleanup.pid(), libc::SIGKILL).unwrap();
     wait_for("its end", || {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", guardian.pid())).unwrap();
+        let stat = fs::read_to_string(format!("/proc/{}/stat", cleanup.pid())).unwrap();
         stat.contains(") Z ")
     });
-    let after = guardian.promise(&[say("after", &file)]).unwrap();
-    drop((after, before, guardian));
+    let after = cleanup.promise(&[say("after", &file)]).unwrap();
+    drop((after, before, cleanup));
     assert_eq!(said(&file), "after\nbefore\n");
 }

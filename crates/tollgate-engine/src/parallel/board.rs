@@ -1,4 +1,4 @@
-//! The memory that users share, threads or processes: their job, the barriers around a window, and what each made.
+//! The memory that the threads or processes share: their job, the barriers around a window, and what each made.
 
 use std::ptr;
 use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering::SeqCst};
@@ -7,17 +7,17 @@ use std::{io, time::Duration};
 use super::operation::{Operation, Words};
 use crate::mapping::Mapping;
 
-/// The job of all users. The lines that they wait on are each their own, since all of them look there at once.
+/// The job of all. The lines that they wait on are each their own, since all of them look there at once.
 #[repr(C, align(128))]
 #[derive(Default)]
 pub struct Job {
-    /// One more with each job: users sleep while it stays.
+    /// One more with each job: they sleep while it stays.
     pub number: AtomicU32,
-    /// Not 0: the users leave.
+    /// Not 0: they leave.
     pub leave: AtomicU32,
-    /// Takes part: the users below this number.
-    pub users: AtomicU32,
-    /// A static of this program: a user that was forked has it at the same address.
+    /// Takes part: those below this number.
+    pub tasks: AtomicU32,
+    /// A static of this program: a process that was forked has it at the same address.
     operation: AtomicPtr<Operation>,
     words: [AtomicU64; 4],
     /// Ticks a second of the time stamp counter, or 0 for the kernel's clock.
@@ -32,12 +32,12 @@ pub struct Job {
 #[repr(C, align(128))]
 #[derive(Default)]
 pub struct Window {
-    /// When it begins: 0 until all users are there, and [`ABANDONED`] where they do not come.
+    /// When it begins: 0 until all are there, and [`ABANDONED`] where they do not come.
     pub from: AtomicU64,
     pub until: AtomicU64,
 }
 
-/// How many users wait for the window, or are done with it.
+/// How many wait for the window, or are done with it.
 #[repr(C, align(128))]
 #[derive(Default)]
 pub struct Arrivals(pub AtomicU32);
@@ -45,7 +45,7 @@ pub struct Arrivals(pub AtomicU32);
 /// [`Window::from`] of a job that is given up.
 pub const ABANDONED: u64 = u64::MAX;
 
-/// What one user leaves.
+/// What each leaves.
 #[repr(C, align(128))]
 #[derive(Default)]
 pub struct Slot {
@@ -78,10 +78,10 @@ pub struct Board {
 }
 
 impl Board {
-    /// For so many users.
-    pub fn new(users: usize) -> io::Result<Self> {
-        let bytes = size_of::<Head>() + users * size_of::<Slot>();
-        Ok(Self { memory: Mapping::anonymous(bytes, libc::MAP_SHARED)?, slots: users })
+    /// For so many.
+    pub fn new(tasks: usize) -> io::Result<Self> {
+        let bytes = size_of::<Head>() + tasks * size_of::<Slot>();
+        Ok(Self { memory: Mapping::anonymous(bytes, libc::MAP_SHARED)?, slots: tasks })
     }
 
     fn head(&self) -> &Head {
@@ -105,16 +105,16 @@ impl Board {
         &self.head().done.0
     }
 
-    /// The slots of the first users.
-    pub fn slots(&self, users: usize) -> &[Slot] {
+    /// The slots of the first so many.
+    pub fn slots(&self, tasks: usize) -> &[Slot] {
         // SAFETY: so many slots lie behind the head, whose size is a multiple of their alignment.
         unsafe {
             let first = self.memory.address().add(size_of::<Head>()).cast::<Slot>();
-            std::slice::from_raw_parts(first, users.min(self.slots))
+            std::slice::from_raw_parts(first, tasks.min(self.slots))
         }
     }
 
-    /// Says what the users of the next job make.
+    /// Says what is made in the next job.
     pub fn set_operation(&self, operation: &'static Operation, words: Words) {
         self.job().operation.store(ptr::from_ref(operation).cast_mut(), SeqCst);
         for (to, word) in self.job().words.iter().zip(words) {
@@ -122,7 +122,7 @@ impl Board {
         }
     }
 
-    /// What the users of the job make; None before the first.
+    /// What is made in the job; None before the first.
     pub fn operation(&self) -> Option<(&'static Operation, Words)> {
         // SAFETY: null, or what was stored of a static, which nothing writes.
         let operation = unsafe { self.job().operation.load(SeqCst).as_ref() }?;
