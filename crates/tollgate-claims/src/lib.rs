@@ -10,6 +10,7 @@ pub mod data;
 mod figure;
 mod known;
 mod page;
+pub mod published;
 mod quantity;
 mod told;
 mod verdict;

@@ -150,6 +150,10 @@ pub fn of(verb: &str) -> Examples {
                 "tollgate claims ryzen-cache-thrashing-2017 --check",
                 "Measure what one experiment needs, and judge its claims",
             ),
+            (
+                "tollgate claims ryzen-cache-thrashing-2017 --as-published",
+                "Execute its program as it was published, and with each correction",
+            ),
             ("tollgate claims aslr-kaslr-2017 before", "Take the figures of the run labelled `before`"),
         ],
         "environments" => &[
