@@ -320,7 +320,8 @@ mod tests {
             assert_eq!(record.words()[0], kind.name);
             assert!(!record.is_loaded(), "nothing was loaded");
         }
-        assert!((BRD.number)(1 << 30) % 1024 != 0 && (BRD.number)(1 << 30) % 4 == 0);
+        let kib = (BRD.number)(1 << 30);
+        assert!(!kib.is_multiple_of(1024) && kib.is_multiple_of(4));
         assert!((NULL_BLK.marks)((NULL_BLK.number)(1 << 30))[1].1 > 64);
         assert_eq!((NULL_BLK.size)((NULL_BLK.number)(5 << 20)), 1 << 30, "no less");
     }
