@@ -1,25 +1,36 @@
-//! Deflates the files of `claims/` into one: as they are they would be a hundredth of the released program.
+//! Deflates the files of `claims/` and of `published/` into one each: as they are they would be a hundredth of the released program.
 
+use std::ffi::OsStr;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
 
 fn main() -> io::Result<()> {
-    println!("cargo::rerun-if-changed=claims");
     let out = env::var_os("OUT_DIR").ok_or_else(|| io::Error::other("Cargo sets OUT_DIR"))?;
-    let mut paths = fs::read_dir("claims")?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
+    // Experiments have the names of their files without the end, sources with it.
+    deflate(
+        "claims",
+        |path| path.file_stem().filter(|_| path.extension().is_some_and(|end| end == "json")),
+        &out,
+    )?;
+    deflate("published", |path| path.file_name(), &out)
+}
+
+/// Writes the files of a folder that have a name into one.
+fn deflate(folder: &str, name: fn(&Path) -> Option<&OsStr>, out: &OsStr) -> io::Result<()> {
+    println!("cargo::rerun-if-changed={folder}");
+    let mut paths =
+        fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<PathBuf>>>()?;
     paths.sort();
     let mut deflated = DeflateEncoder::new(Vec::new(), Compression::best());
-    for path in paths.iter().filter(|path| path.extension().is_some_and(|extension| extension == "json")) {
-        let name = path
-            .file_stem()
-            .and_then(|name| name.to_str())
-            .ok_or_else(|| io::Error::other("a name is no text"))?;
-        // Neither a name nor JSON has a NUL in it.
+    for path in &paths {
+        let Some(name) = name(path) else { continue };
+        let name = name.to_str().ok_or_else(|| io::Error::other("a name is no text"))?;
+        // Neither a name nor a text has a NUL in it.
         write!(deflated, "{name}\0{}\0", fs::read_to_string(path)?)?;
     }
-    fs::write(Path::new(&out).join("claims.deflated"), deflated.finish()?)
+    fs::write(Path::new(out).join(format!("{folder}.deflated")), deflated.finish()?)
 }

@@ -199,8 +199,37 @@ pub enum Words {
     },
 }
 
-/// The files of `claims/`, deflated: a name, NUL, a text, NUL, for each.
-const FILES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/claims.deflated"));
+/// Files that the build deflated into one: a name, NUL, a text, NUL, for each.
+pub(crate) struct Files {
+    deflated: &'static [u8],
+    inflated: OnceLock<String>,
+}
+
+impl Files {
+    pub(crate) const fn of(deflated: &'static [u8]) -> Self {
+        Self { deflated, inflated: OnceLock::new() }
+    }
+
+    /// Each name with its text.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&str, &str)> {
+        let text = self.inflated.get_or_init(|| {
+            let mut text = String::new();
+            // What the build wrote can be read; a name that is not found says so.
+            let _ = DeflateDecoder::new(self.deflated).read_to_string(&mut text);
+            text
+        });
+        let mut parts = text.split('\0');
+        std::iter::from_fn(move || Some((parts.next()?, parts.next()?)))
+    }
+
+    /// The text of a file; None where there is none of this name.
+    pub(crate) fn text_of(&self, name: &str) -> Option<&str> {
+        self.all().find(|(known, _)| *known == name).map(|(_, text)| text)
+    }
+}
+
+/// The files of `claims/`.
+static FILES: Files = Files::of(include_bytes!(concat!(env!("OUT_DIR"), "/claims.deflated")));
 
 /// The names of the files, in the order in which they are listed.
 const NAMES: &[&str] = &[
@@ -217,25 +246,6 @@ const NAMES: &[&str] = &[
     "ps2-user-level-test-and-set-2000",
 ];
 
-/// All files as they were before they were deflated.
-fn inflated() -> &'static str {
-    static INFLATED: OnceLock<String> = OnceLock::new();
-    INFLATED.get_or_init(|| {
-        let mut text = String::new();
-        // What the build wrote can be read; a name that is not found says so.
-        let _ = DeflateDecoder::new(FILES).read_to_string(&mut text);
-        text
-    })
-}
-
-/// The text of a file; None where there is none of this name.
-fn text_of(name: &str) -> Option<&'static str> {
-    let mut parts = inflated().split('\0');
-    std::iter::from_fn(|| Some((parts.next()?, parts.next()?)))
-        .find(|(known, _)| *known == name)
-        .map(|(_, text)| text)
-}
-
 impl Experiment {
     /// The names of the built-in experiments.
     pub fn names() -> impl Iterator<Item = &'static str> {
@@ -247,7 +257,7 @@ impl Experiment {
     /// # Errors
     /// As [`Experiment::read`], with the name of the file.
     pub fn named(name: &str) -> Option<Result<Self, String>> {
-        Some(Self::read(text_of(name)?).map_err(|why| format!("claims/{name}.json: {why}")))
+        Some(Self::read(FILES.text_of(name)?).map_err(|why| format!("claims/{name}.json: {why}")))
     }
 
     /// Reads the text of an experiment.
@@ -296,7 +306,7 @@ mod tests {
     fn every_file_is_listed() {
         let mut listed = NAMES.to_vec();
         listed.sort_unstable();
-        let files: Vec<&str> = inflated().split('\0').step_by(2).filter(|name| !name.is_empty()).collect();
+        let files: Vec<&str> = FILES.all().map(|(name, _)| name).collect();
         assert_eq!(files, listed);
     }
 }

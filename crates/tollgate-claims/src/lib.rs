@@ -9,6 +9,7 @@
 pub mod data;
 mod figure;
 mod known;
+pub mod published;
 mod quantity;
 mod screen;
 mod told;

@@ -1,22 +1,17 @@
 //! Runs mkfs, modprobe and rmmod, with a time limit. Their output is an error's reason.
 
-use std::io::{Read, Seek};
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::{ffi::OsStr, fs::File, time::Duration};
+use std::process::Command;
+use std::{ffi::OsStr, time::Duration};
 
 use tollgate_model::text::said_by;
+use tollgate_os::process;
 pub(crate) use tollgate_os::programs::{find, named};
-use tollgate_os::{memfd, process};
 
 use crate::error::{EnvironmentError, unusable};
 
-/// The interval between checks for a program's end.
-const LOOK: Duration = Duration::from_millis(5);
-/// Checks before it is killed: 30 s.
-const LOOKS: u32 = 6000;
-/// The most that is read of its output.
-const MAX_SAID: u64 = 1 << 16;
+/// A program that takes longer is ended.
+const LIMIT: Duration = Duration::from_secs(30);
 
 /// Runs a program to its end; the first line of its output.
 ///
@@ -43,42 +38,18 @@ pub(crate) fn output<A: AsRef<OsStr>>(
     let fault = |why: String| unusable!("{name}: {why}");
     let of_start =
         |error: std::io::Error| fault(format!("it could not be started: {}", said_by("process", &error)));
-    // A file, not a pipe: long output needs no reader.
-    let mut said = memfd::create("said").map_err(of_start)?;
     let mut command = Command::new(program);
-    command.args(arguments).env("LC_ALL", "C").current_dir("/").stdin(Stdio::null());
-    command.stdout(said.try_clone().map_err(of_start)?).stderr(said.try_clone().map_err(of_start)?);
-    process::bind(&mut command, || Ok(()));
-    let mut child = process::Program(command.spawn().map_err(of_start)?);
-    for _ in 0..LOOKS {
-        if let Some(status) = child.0.try_wait().map_err(of_start)? {
-            let text = text(&mut said);
-            let line = first_line(&text);
-            return if status.success() {
-                Ok(text)
-            } else if stop() {
-                Err(EnvironmentError::Interrupted)
-            } else if line.is_empty() {
-                Err(fault(format!("it failed: {status}")))
-            } else {
-                Err(fault(line.strip_prefix(&format!("{name}: ")).unwrap_or(&line).to_owned()))
-            };
-        }
-        if stop() {
-            return Err(EnvironmentError::Interrupted);
-        }
-        std::thread::sleep(LOOK);
+    command.args(arguments).env("LC_ALL", "C").current_dir("/");
+    let ended = process::attend(&mut command, LIMIT, stop).map_err(of_start)?;
+    let line = first_line(&ended.said);
+    match ended.status {
+        Some(status) if status.success() => Ok(ended.said),
+        // Ctrl-C ends this program too.
+        Some(_) | None if stop() => Err(EnvironmentError::Interrupted),
+        Some(status) if line.is_empty() => Err(fault(format!("it failed: {status}"))),
+        Some(_) => Err(fault(line.strip_prefix(&format!("{name}: ")).unwrap_or(&line).to_owned())),
+        None => Err(fault(format!("it did not end within {} s", LIMIT.as_secs()))),
     }
-    Err(fault("it did not end within 30 s".to_owned()))
-}
-
-fn text(said: &mut File) -> String {
-    let mut bytes = Vec::new();
-    let read = said.rewind().and_then(|()| said.take(MAX_SAID).read_to_end(&mut bytes));
-    if read.is_err() {
-        return String::new();
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 fn first_line(text: &str) -> String {

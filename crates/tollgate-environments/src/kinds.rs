@@ -14,6 +14,7 @@ use crate::error::EnvironmentError;
 use crate::making::Making;
 use crate::pairs::{Changes, Key, SpecError, near};
 use crate::prepared::Prepared;
+use crate::ram::OnRam;
 use crate::ready::Ready;
 
 mod container;
@@ -111,7 +112,7 @@ pub(crate) trait Kind: fmt::Debug + Send + Sync + 'static {
     }
 
     /// The same with files on this file system in its memory, where it names none; None where it has no such device.
-    fn on_ram(&self, _file_system: &str) -> Option<Spec> {
+    fn on_ram(&self, _on: &OnRam) -> Option<Spec> {
         None
     }
 

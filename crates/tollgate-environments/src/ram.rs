@@ -10,9 +10,11 @@
 //! - [`home`]: the private directories, and what killed programs left. [`mounted`]: mounts. [`block`]: the device.
 
 use std::ffi::OsStr;
+use std::fmt;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{Mode, OFlags};
@@ -35,6 +37,8 @@ pub use home::{clean, left};
 pub(crate) use home::{clean_after, new_name};
 use mounted::{Mounted, make_directory, subdirectory};
 
+/// The file system where none is named.
+const USUAL_FILE_SYSTEM: &str = "ext4";
 /// The directory in the file system that is measured in.
 const WORKDIR: &str = "workdir";
 /// Less memory than this is too little for a file system with something in it.
@@ -60,8 +64,52 @@ pub enum Driver {
     Any,
     /// brd.
     Brd,
+    /// null_blk that keeps what is written to it.
+    NullBlk,
     /// A loop device over a file in a tmpfs.
     Loop,
+}
+
+impl Driver {
+    const ALL: [Self; 4] = [Self::Any, Self::Brd, Self::NullBlk, Self::Loop];
+
+    /// As options name it; `ram` stands for any.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Any => "ram",
+            Self::Brd => "brd",
+            Self::NullBlk => "null_blk",
+            Self::Loop => "loop",
+        }
+    }
+}
+
+/// A file system in memory, and the driver of the device that it is on: `ram`, `ram:xfs`, `brd`, `null_blk:ext4`, `loop`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OnRam {
+    /// The driver.
+    pub driver: Driver,
+    /// The file system, by the name that mkfs has for it.
+    pub file_system: String,
+}
+
+impl FromStr for OnRam {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (driver, file_system) = text.split_once(':').unwrap_or((text, USUAL_FILE_SYSTEM));
+        let driver = Driver::ALL.into_iter().find(|one| one.name() == driver);
+        match driver.filter(|_| is_name(file_system)) {
+            Some(driver) => Ok(Self { driver, file_system: file_system.to_owned() }),
+            None => Err("it is none of ram, brd, null_blk and loop, alone or with a colon and a file system, such as ram:xfs".to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for OnRam {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.driver.name(), self.file_system)
+    }
 }
 
 /// What is made in memory.
@@ -220,14 +268,6 @@ pub struct RamDisk {
 }
 
 impl RamDisk {
-    /// Makes one with a file system that mkfs.`kind` makes, or a `tmpfs`. `stop` says whether the caller asked to stop.
-    ///
-    /// # Errors
-    /// A sentence; parts that were made are removed.
-    pub fn make(kind: &str, memory: &Memory, stop: &dyn Fn() -> bool) -> Result<Self, EnvironmentError> {
-        Self::by(Driver::Any, kind, memory, stop)
-    }
-
     /// Whether this process may make one.
     ///
     /// # Errors
@@ -247,16 +287,13 @@ impl RamDisk {
         }
     }
 
-    /// Makes one by this driver.
+    /// Makes one by this driver, with a file system that mkfs makes, or a `tmpfs`. `stop` says whether the caller asked to stop.
     ///
     /// # Errors
-    /// As [`RamDisk::make`]; and where the driver cannot be had.
-    pub fn by(
-        driver: Driver,
-        kind: &str,
-        memory: &Memory,
-        stop: &dyn Fn() -> bool,
-    ) -> Result<Self, EnvironmentError> {
+    /// A sentence, also where the driver cannot be had; parts that were made are removed.
+    pub fn make(on: &OnRam, memory: &Memory, stop: &dyn Fn() -> bool) -> Result<Self, EnvironmentError> {
+        let OnRam { driver, file_system: kind } = on;
+        let driver = *driver;
         let contents = Contents::named(kind);
         if contents == Contents::Nothing {
             return Err(unusable!(
@@ -282,7 +319,7 @@ impl RamDisk {
             Workdir::of(path.clone(), &own, None).map_err(|error| fault(directory::code(&error)))?;
         disk.sync();
         let before = disk.taken().0;
-        Ok(Self { disk, directory, file_system: kind.to_owned(), size, limit, before })
+        Ok(Self { disk, directory, file_system: kind.clone(), size, limit, before })
     }
 
     /// An empty directory in it.
@@ -406,7 +443,8 @@ mod tests {
     #[test]
     fn little_memory_is_refused_before_anything_is_made() {
         let memory = Memory { available: 1 << 20, by: "a test".to_owned() };
-        let why = RamDisk::make("ext4", &memory, &|| false).expect_err("too little");
+        let why =
+            RamDisk::make(&"ram".parse().expect("a device"), &memory, &|| false).expect_err("too little");
         assert!(
             why.to_string().contains("a test")
                 || matches!(why, EnvironmentError::NeedsRoot(_))

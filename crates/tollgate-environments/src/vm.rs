@@ -51,6 +51,7 @@ use crate::commands::quoted;
 use crate::container::Paths;
 use crate::error::{EnvironmentError, bytes, plainly, unusable};
 use crate::making::Making;
+use crate::ram::OnRam;
 use crate::ready::{Begin, Ready};
 use crate::started::{self, Start, Started};
 use crate::wanted::Wanted;
@@ -119,7 +120,7 @@ impl Guest {
         for name in channel.modules(spec.vmm) {
             modules.choose(name).map_err(|why| unusable!("vm: {kernel}: {why}"))?;
         }
-        let on = spec.on.as_deref();
+        let on = spec.on.as_ref();
         let ram = on.map(|on| on_ram::prepare(on, &kernel, &mut modules, private, stop)).transpose()?;
         let devices = Devices::prepare(spec, accel, &kernel, &mut modules, paths)?;
         let machine = Machine::of(spec, accel, channel);
@@ -352,7 +353,7 @@ fn root(
     modules: &Modules,
     machine: &Machine,
     devices: &Devices,
-    ram: Option<(&str, on_ram::Files)>,
+    ram: Option<(&OnRam, on_ram::Files)>,
 ) -> Result<(File, Vec<String>), EnvironmentError> {
     let mut made = Initramfs::new().map_err(|error| unusable!("vm: the initramfs: {}", plainly(error)))?;
     let mut fill = || -> std::io::Result<()> {
@@ -383,8 +384,8 @@ fn root(
         for (path, file) in ram.iter().flat_map(|(_, files)| &files.plain) {
             made.program(path, &mut File::open(file)?)?;
         }
-        if let Some((file_system, _)) = &ram {
-            made.file(layout::ON_RAM, file_system.as_bytes())?;
+        if let Some((on, _)) = &ram {
+            made.file(layout::ON_RAM, on.to_string().as_bytes())?;
         }
         for (path, bytes) in kernel.facts() {
             made.file(&path, &bytes)?;

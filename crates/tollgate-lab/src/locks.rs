@@ -3,14 +3,17 @@
 //!
 //! - [`LOCKS`]: the locks; [`MUTANTS`]: the test-and-set with one part wrong.
 //! - [`measure()`]: one uncontended acquisition and release, in instructions, references of memory, and time.
+//! - [`ENTRIES`]: entries of SYSCALL in a kernel that is preempted, right and wrong, which [`prove`] takes as well.
 //! - [`prove`]: the orders in which two or three programs can run, by the interpreter.
 
+mod entries;
 mod list;
 mod measure;
 mod proof;
 #[cfg(test)]
 mod tests;
 
+pub use entries::{ENTRIES, Entry};
 pub use list::{Group, LOCKS, Lock, MUTANTS, Mutant, Subject};
 pub use measure::{Results, Row, measure};
 pub use proof::{Bounds, Proof, prove, prove_all};

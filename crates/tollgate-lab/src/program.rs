@@ -1,7 +1,7 @@
 //! Programs of one's own: what runs in ring 3 under the lab's kernel.
 //!
 //! - `elf`: reads a statically linked ELF file. `assembler`: makes one of a text. A file that is neither is a flat binary.
-//! - `scan`: names the instructions that use registers the kernel does not keep.
+//! - `scan`: names the instructions that use registers the kernel does not keep, and those that LOCK makes invalid.
 //! - `archive`: the programs as the kernel reads them. `run`: runs them. `ran`: what came of it. `walk`: how a fault was delivered.
 //!
 //! docs/lab.md has the system calls.
@@ -26,7 +26,7 @@ pub use elf::{ElfError, Gap};
 pub use file::FileError;
 pub use ran::{Cause, Control, End, Fault, Ran, Written};
 pub use run::{Options, run};
-pub use scan::{Foreign, foreign};
+pub use scan::{Foreign, foreign, refused_locks};
 pub use walk::walk;
 
 /// Where programs are: linear addresses.

@@ -96,15 +96,27 @@ impl PrivateDirectory {
     /// # Errors
     /// The error of the last that was tried; `PermissionDenied` with a sentence where there is none.
     pub fn temporary() -> io::Result<Self> {
+        Self::of_temporary(|_| true)
+    }
+
+    /// The same in one in which a program can be executed.
+    ///
+    /// # Errors
+    /// As [`Self::temporary`].
+    pub fn for_programs() -> io::Result<Self> {
+        Self::of_temporary(Place::can_execute)
+    }
+
+    fn of_temporary(suits: fn(&Place) -> bool) -> io::Result<Self> {
         let mut why = None;
-        for place in temporary_places() {
+        for place in temporary_places().filter(suits) {
             match Self::make(&place) {
                 Ok(made) => return Ok(made),
                 Err(error) => why = Some(error.into()),
             }
         }
-        let no_place = "other users could exchange what is used in each directory for temporary files ($TMPDIR, /var/tmp, /dev/shm); \
-            set TMPDIR to a directory of your own";
+        let no_place = "other users could exchange what is used in each directory for temporary files ($TMPDIR, /var/tmp, /dev/shm), or \
+            no program can be executed there; set TMPDIR to a directory of your own";
         Err(why.unwrap_or_else(|| io::Error::new(io::ErrorKind::PermissionDenied, no_place)))
     }
 

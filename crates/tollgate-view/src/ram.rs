@@ -102,7 +102,7 @@ impl Way {
 
 /// The table, and beneath it why parts of it are empty.
 pub fn text(ways: &[Way], width: usize) -> String {
-    let mut table = Table::new(&["", "brd", "loop", "tmpfs"]).with_words(&[""]);
+    let mut table = Table::new(&["", "brd", "null_blk", "loop", "tmpfs"]).with_words(&[""]);
     let mut row = |name: &str, cell: &dyn Fn(&Way) -> String| {
         let cells: Vec<String> = std::iter::once(name.to_owned())
             .chain(ways.iter().map(|way| if way.works { cell(way) } else { "-".to_owned() }))
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn what_cannot_be_had_has_its_reason_beneath_the_table() {
         let missing = |name: &str| Way::of(name, &Err(format!("there is no {name} here")));
-        let ways = [missing("brd, ext4"), missing("loop, ext4"), missing("tmpfs")];
+        let ways = [missing("brd, ext4"), missing("null_blk, ext4"), missing("loop, ext4"), missing("tmpfs")];
         let text = text(&ways, 80);
         assert!(text.contains("brd, ext4: there is no brd, ext4 here"), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");

@@ -7,7 +7,6 @@ use tollgate_environments::{Spec, SpecError, inside};
 use tollgate_inspect::Machine;
 use tollgate_model::{Fact, Facts};
 
-use crate::args::OnRam;
 use crate::args::session::AgentArgs;
 use crate::failure::Failure;
 use crate::run;
@@ -29,7 +28,7 @@ pub fn agent(args: &AgentArgs) -> Result<(), Failure> {
         applied.map_err(|error| Failure::input(error.to_string()))?;
     }
     let machine = Machine::here();
-    let on_ram = args.on.as_ref().map(|OnRam(file_system)| Workplace::of_agent_on_ram(file_system));
+    let on_ram = args.on.as_ref().map(Workplace::of_agent_on_ram);
     let workplace = RefCell::new(on_ram);
     let mut storage = || {
         let mut made = workplace.borrow_mut();

@@ -8,6 +8,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, ValueHint};
 use tollgate_dump::output::{Entry, Kind, kinds_for_help};
 use tollgate_engine::{Selection, Storage};
+use tollgate_environments::OnRam;
 use tollgate_model::{Boundary, Label};
 use tollgate_view::show::text::{Options, Order};
 use tollgate_x86::{Vendor, Width};
@@ -156,9 +157,9 @@ pub struct RunArgs {
     /// host
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "on")]
     pub dir: Option<PathBuf>,
-    /// Measure files on a fresh file system in memory: `ram` for ext4, or such as `ram:xfs`; needs root. With --in, in environments of
-    /// the kind vm
-    #[arg(long, value_name = "ram[:FS]", value_parser = parse_on)]
+    /// Measure files on a fresh file system in memory: `ram` for ext4, or such as `ram:xfs`; `brd`, `null_blk` and `loop` name the device.
+    /// Needs root. With --in, in environments of the kind vm
+    #[arg(long, value_name = "ram|brd|null_blk|loop[:FS]")]
     pub on: Option<OnRam>,
     /// The source tree of `workloads`: small (about 60 thousand lines) or large (about 2 million); or the bytes of the file of
     /// files/large-write and files/large-read, such as 256M [default: small, and 1G]. Large files are measured only when they are named,
@@ -813,21 +814,6 @@ fn question(tip: &str) -> String {
     }
 }
 
-/// A file system in memory, by its name.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OnRam(pub String);
-
-pub fn parse_on(text: &str) -> Result<OnRam, String> {
-    let file_system = match text.split_once(':') {
-        None if text == "ram" => "ext4",
-        Some(("ram", name)) => name,
-        _ => return Err("it is not `ram`, or `ram:` and a file system, such as ram:xfs".to_owned()),
-    };
-    parse_file_system(file_system)
-        .map(OnRam)
-        .map_err(|_| "after `ram:` comes the name of a file system, such as ext4 or xfs".to_owned())
-}
-
 fn parse_file_system(text: &str) -> Result<String, String> {
     let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     match (1..=16).contains(&text.len()) && text.bytes().all(fits) {
@@ -927,10 +913,16 @@ mod tests {
 
     #[test]
     fn a_file_system_in_memory_has_a_name() {
-        assert_eq!(parse_on("ram"), Ok(OnRam("ext4".to_owned())));
-        assert_eq!(parse_on("ram:xfs"), Ok(OnRam("xfs".to_owned())));
+        for (text, whole) in [
+            ("ram", "ram:ext4"),
+            ("ram:xfs", "ram:xfs"),
+            ("null_blk", "null_blk:ext4"),
+            ("loop:xfs", "loop:xfs"),
+        ] {
+            assert_eq!(text.parse::<OnRam>().map(|on| on.to_string()).as_deref(), Ok(whole));
+        }
         for text in ["", "disk", "ram:", "ram:../x", "ram:-t", "ram:Ext4", "rams", "ram:aaaaaaaaaaaaaaaaa"] {
-            assert!(parse_on(text).is_err(), "{text}");
+            assert!(text.parse::<OnRam>().is_err(), "{text}");
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod asked;
 mod hand;
+mod published;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -26,6 +27,9 @@ use crate::{out, run, say};
 /// # Errors
 /// An experiment or a run that there is not; a run that cannot be made or kept.
 pub fn claims(args: &ClaimsArgs) -> Result<(), Failure> {
+    if args.as_published {
+        return published::show(args);
+    }
     let (experiments, named) = chosen(args)?;
     let mut hand = Hand::of(hand::runs(&named)?);
     if args.check

@@ -95,7 +95,7 @@ pub fn of(verb: &str) -> Examples {
                 "tollgate ram --fs none --size 1G -- sh -c 'mkfs.xfs $TOLLGATE_RAM'",
                 "Lend a block device of 1 GiB without a file system",
             ),
-            ("tollgate ram --compare", "Compare brd, a loop device and tmpfs here"),
+            ("tollgate ram --compare", "Compare brd, null_blk, a loop device and tmpfs here"),
         ],
         "schedules" => &[
             ("tollgate schedules", "Check every lock and show a table"),
@@ -149,6 +149,10 @@ pub fn of(verb: &str) -> Examples {
             (
                 "tollgate claims ryzen-cache-thrashing-2017 --check",
                 "Measure what one experiment needs, and judge its claims",
+            ),
+            (
+                "tollgate claims ryzen-cache-thrashing-2017 --as-published",
+                "Execute its program as it was published, and with each correction",
             ),
             ("tollgate claims aslr-kaslr-2017 before", "Take the figures of the run labelled `before`"),
         ],

@@ -125,6 +125,7 @@ fn all() -> Vec<Described> {
         of::<tollgate_store::fleet::Pruned>("store-prune"),
         of::<doctor::Diagnosis>("doctor"),
         of::<tollgate_claims::Document>("claims"),
+        of::<tollgate_claims::published::AsPublished>("claims-as-published"),
         of::<crate::environments::Environments>("environments"),
         of::<crate::config::Shown>("config"),
     ]

@@ -5,11 +5,10 @@ use std::path::Path;
 
 use tollgate_engine::Selection;
 use tollgate_engine::{Storage, interrupt};
-use tollgate_environments::{EnvironmentError, Memory, Private, RamDisk};
+use tollgate_environments::{EnvironmentError, Memory, OnRam, Private, RamDisk};
 use tollgate_inspect::Machine;
 use tollgate_model::Fact;
 
-use crate::args::OnRam;
 use crate::failure::Failure;
 
 /// The directory in which files are measured, or why there is none.
@@ -49,7 +48,7 @@ impl Workplace {
         // Files that a killed run left.
         tollgate_environments::clean();
         match (dir, on) {
-            (_, Some(OnRam(file_system))) => on_ram(file_system),
+            (_, Some(on)) => on_ram(on),
             (Some(directory), None) => {
                 beneath(directory).map_err(|error| Failure::input(format!("--dir: {error}")))
             }
@@ -75,8 +74,8 @@ impl Workplace {
     }
 
     /// Makes the file system in memory on which an agent measures files.
-    pub fn of_agent_on_ram(file_system: &str) -> Self {
-        made_on_ram(file_system).unwrap_or_else(|error| Self::Nowhere(format!("--on ram: {error}")))
+    pub fn of_agent_on_ram(on: &OnRam) -> Self {
+        made_on_ram(on).unwrap_or_else(|error| Self::Nowhere(format!("--on ram: {error}")))
     }
 
     /// For the engine.
@@ -132,16 +131,16 @@ fn unusable(error: &EnvironmentError) -> String {
     format!("{what}; name another with --dir")
 }
 
-fn on_ram(file_system: &str) -> Result<Workplace, Failure> {
-    made_on_ram(file_system).map_err(|error| match (error, interrupt::requested()) {
+fn on_ram(on: &OnRam) -> Result<Workplace, Failure> {
+    made_on_ram(on).map_err(|error| match (error, interrupt::requested()) {
         (EnvironmentError::Interrupted, Some(signal)) => Failure::Interrupted(signal),
         (error @ EnvironmentError::NeedsRoot(_), _) => Failure::input(format!("--on ram {error}")),
         (error, _) => Failure::input(format!("--on ram: {error}")),
     })
 }
 
-fn made_on_ram(file_system: &str) -> Result<Workplace, EnvironmentError> {
-    let disk = RamDisk::make(file_system, &memory(), &|| interrupt::requested().is_some())?;
+fn made_on_ram(on: &OnRam) -> Result<Workplace, EnvironmentError> {
+    let disk = RamDisk::make(on, &memory(), &|| interrupt::requested().is_some())?;
     let (limits, by) = disk.limit();
     let storage = Storage { directory: disk.directory().clone(), limit: limits, by };
     Ok(Workplace::Memory { storage, disk })

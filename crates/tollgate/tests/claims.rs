@@ -2,6 +2,9 @@
 
 mod common;
 
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
 use common::{Home, document, entries, measured};
 use serde_json::{Value, json};
 
@@ -194,4 +197,93 @@ fn check_asks_other_verbs_and_keeps_why_one_has_no_answer() {
     asked();
     assert_eq!(fact("claims.fixed.code"), Value::Null);
     assert_eq!(fact("claims.kaslr.moved")["status"], "unknown");
+}
+
+/// Whether there is a compiler of C, which a machine for tests need not have.
+fn has_cc() -> bool {
+    let found =
+        std::process::Command::new("cc").arg("--version").output().is_ok_and(|said| said.status.success());
+    if !found {
+        println!("skipped: there is no cc");
+    }
+    found
+}
+
+#[test]
+fn a_published_program_is_executed_with_each_of_its_corrections() {
+    if !has_cc() {
+        return;
+    }
+    let home = Home::new();
+    let shown = home.json(["claims", ONE, "--as-published", "--quiet", "--json"]);
+    let program = &shown["programs"][0];
+    assert_eq!((&program["program"], &program["missing"]), (&json!("calls"), &Value::Null));
+    assert!(program["command"].as_str().is_some_and(|line| line.starts_with("cc -O3 ")), "{program}");
+    assert!(program["compiler"].as_str().is_some_and(|line| !line.is_empty()), "{program}");
+    let variants = program["variants"].as_array().expect("variants");
+    assert_eq!(variants.len(), 4);
+    assert_eq!(variants[1]["options"], json!(["-DGETPID"]));
+    // A kernel without 32-bit programs kills it at int 80h, and each variant says so.
+    if let Some(why) = variants[0]["failed"].as_str() {
+        assert!(why.contains("SIGSEGV"), "{why}");
+        return println!("skipped: {why}");
+    }
+    let figure = |variant: &Value, at: usize| variant["figures"][at]["median"].as_f64().expect("a figure");
+    for variant in variants {
+        assert_eq!(variant["figures"][0]["samples"].as_array().map(Vec::len), Some(6));
+        assert!(figure(variant, 0) > 0.0 && figure(variant, 1) > 0.0, "{variant}");
+    }
+    assert_eq!(program["steps"].as_array().map(Vec::len), Some(9), "three corrections of three figures");
+    let text = home.output(["claims", "calls", "--as-published", "--quiet"]);
+    for words in ["as published", "+ int 80h is getpid too", "62.7", "mkdir in the place of getpid"] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    assert_eq!(home.files(), Vec::<String>::new(), "nothing is kept");
+}
+
+#[test]
+fn a_program_that_cannot_be_compiled_or_is_none_says_so() {
+    let home = Home::new();
+    let refused = home.refusal(["claims", "linuxkit-kernel-2017", "--as-published"]);
+    assert!(refused.contains("code for Linux; these are invalid-opcode-emulation-2007, "), "{refused}");
+    assert!(home.refusal(["claims", ONE, "last", "--as-published"]).contains("--as-published"));
+    // A compiler that refuses everything, first along PATH.
+    let path = home.file("cc", "#!/bin/sh\necho 'it is no compiler, error: none' >&2\nexit 1\n");
+    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .expect("our own file");
+    let mut command = home.tollgate(["claims", "calls", "--as-published", "--quiet"]);
+    let output = command.env("PATH", home.path()).output().expect("started");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        output.status.success() && text.contains("not executed: it is no compiler, error: none"),
+        "{output:?}"
+    );
+}
+
+#[test]
+fn an_interrupted_program_leaves_nothing() {
+    if !has_cc() {
+        return;
+    }
+    let home = Home::new();
+    let own = home.path().join("temporary");
+    std::fs::create_dir(&own).expect("a directory");
+    let mut command = std::process::Command::new(common::program());
+    command
+        .args(["claims", "population", "--as-published"])
+        .env("TMPDIR", &own)
+        .env("XDG_STATE_HOME", home.path());
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("started");
+    let mut said = BufReader::new(child.stderr.take().expect("a pipe"));
+    let mut line = String::new();
+    said.read_line(&mut line).expect("a line");
+    assert!(line.contains("population: compiled; 4 variants"), "{line}");
+    let asked = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(asked, rustix::process::Signal::TERM).expect("it is there");
+    assert!(!child.wait().expect("our child").success());
+    assert_eq!(entries(&own), [""; 0].map(std::path::PathBuf::from));
+    // Its children have this file for their program.
+    let is_left =
+        |pid: &std::path::PathBuf| std::fs::read_link(pid.join("exe")).is_ok_and(|exe| exe.starts_with(&own));
+    common::wait_for("the end of all", || (!entries("/proc".as_ref()).iter().any(is_left)).then_some(()));
 }

@@ -14,8 +14,14 @@ use common::Home;
 const PAGES: [&str; 5] = ["decode.md", "lab.md", "locks.md", "schedules.md", "trace.md"];
 const VERBS: [&str; 2] = ["decode", "schedules"];
 /// Of these verbs the samples that read a file, and those of locks.
-const BEGINNINGS: [&str; 4] =
-    ["trace --from ", "lab locks --on interpreter", "lab locks --prove", "lab register-late"];
+const BEGINNINGS: [&str; 6] = [
+    "trace --from ",
+    "lab locks --on interpreter",
+    "lab locks --prove",
+    "lab register-late",
+    "lab entries --prove",
+    "lab entry-gs8 --prove",
+];
 
 /// How a program begins, and the file that a sample reads it from.
 const PROGRAMS: [(&str, &str); 4] = [

@@ -51,6 +51,20 @@ fn every_experiment_has_a_row() {
 }
 
 #[test]
+fn a_group_stands_for_its_experiments() {
+    let home = Home::new();
+    let groups = |names: &[&str]| {
+        let all = ["lab", "--on", "interpreter", "--json"].into_iter().chain(names.iter().copied());
+        let document = home.json(all);
+        let groups = experiments(&document).iter().map(|one| one["group"].as_str().expect("text").to_owned());
+        groups.collect::<std::collections::BTreeSet<_>>()
+    };
+    assert_eq!(groups(&["traps"]).len(), 1);
+    assert_eq!(groups(&["traps", "pieces"]).len(), 2);
+    home.output(["lab", "traps", "--image", "lab.img"]);
+}
+
+#[test]
 fn two_runs_of_the_interpreter_are_identical() {
     let home = Home::new();
     let run = |vendor| home.output(["lab", "--on", "interpreter", "--vendor", vendor, "--format", "json"]);

@@ -326,7 +326,7 @@ fn three_ways_are_compared_in_one_table() {
     let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let ways = document["ways"].as_array().expect("a list");
     let names: Vec<&str> = ways.iter().map(|way| way["way"].as_str().expect("a name")).collect();
-    assert_eq!(names, ["brd, ext4", "loop, ext4", "tmpfs"]);
+    assert_eq!(names, ["brd, ext4", "null_blk, ext4", "loop, ext4", "tmpfs"]);
     for way in ways {
         // What cannot be had has a reason, and what can be had has an answer of each case.
         assert_eq!(way["works"] == true, way["why"].is_null(), "{way}");

@@ -47,6 +47,7 @@ const CHECKS: &[Check] = &[
     ("store-prune", || stored("prune")),
     ("doctor", || vec![Home::new().json(["doctor", "--format", "json"])]),
     ("claims", || vec![Home::new().json(["claims", "--format", "json"])]),
+    ("claims-as-published", published),
     ("environments", || vec![Home::new().json(["environments", "--format", "json"])]),
     ("config", configured),
 ];
@@ -57,6 +58,14 @@ fn configured() -> Vec<Value> {
     let without = home.json(["config", "--json"]);
     home.file("tollgate.toml", "[run]\nthreshold = \"2%\"\ntime = 10\nverbose = true\ndir = \"/tmp\"\n");
     vec![without, home.json(["config", "--json"])]
+}
+
+/// Programs that need no second processor, compiled and executed.
+fn published() -> Vec<Value> {
+    let home = Home::new();
+    ["calls", "invalid-opcode"]
+        .map(|name| home.json(["claims", name, "--as-published", "--quiet", "--format", "json"]))
+        .into()
 }
 
 fn directory() -> PathBuf {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::{Description, Kind};
 use crate::error::EnvironmentError;
 use crate::pairs::SpecError;
+use crate::ram::OnRam;
 
 /// An environment, as a user names it. Its kind is known to its own file alone.
 #[derive(Debug, Clone)]
@@ -51,8 +52,8 @@ impl Spec {
 
     /// The same with files on this file system on a device in its memory, where its name has no other; None where its kind has no such
     /// device.
-    pub fn on_ram(&self, file_system: &str) -> Option<Self> {
-        self.kind.on_ram(file_system)
+    pub fn on_ram(&self, on: &OnRam) -> Option<Self> {
+        self.kind.on_ram(on)
     }
 
     /// The same with this kernel; None where its kind has no kernel of its own, or its name has one.

@@ -42,7 +42,7 @@ fn a_filter_that_is_the_default_is_not_shown() {
 
 #[test]
 fn a_guest_takes_a_file_system_where_its_name_has_none() {
-    let on_ram = |given| of(given).on_ram("xfs").map(|spec| spec.to_string());
+    let on_ram = |given| of(given).on_ram(&"ram:xfs".parse().expect("a device")).map(|spec| spec.to_string());
     assert_eq!(on_ram("vm").as_deref(), Some("vm:on=ram:xfs"));
     assert_eq!(on_ram("vm:on=ram").as_deref(), Some("vm:on=ram:ext4"));
     assert_eq!(on_ram("host"), None);

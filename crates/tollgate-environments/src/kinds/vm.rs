@@ -8,6 +8,7 @@ use crate::error::{EnvironmentError, unusable};
 use crate::making::Making;
 use crate::pairs::pairs;
 use crate::prepared::Prepared;
+use crate::ram::OnRam;
 use crate::ready::Ready;
 use crate::vm::{self, Accel, Guest, KEYS, Vm, Vmm};
 
@@ -55,9 +56,9 @@ impl Kind for Vm {
         self.exact || self.accel == Some(Accel::Tcg)
     }
 
-    fn on_ram(&self, file_system: &str) -> Option<Spec> {
+    fn on_ram(&self, on: &OnRam) -> Option<Spec> {
         let mut vm = self.clone();
-        vm.on.get_or_insert_with(|| file_system.to_owned());
+        vm.on.get_or_insert_with(|| on.clone());
         Some(Spec::of(vm))
     }
 

@@ -1,4 +1,4 @@
-//! A block device in memory, by either driver.
+//! A block device in memory, by its driver.
 
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
@@ -10,14 +10,14 @@ use tollgate_os::private::PrivateDirectory;
 use super::Driver;
 use super::home::MEMORY;
 use super::mounted::{Mounted, subdirectory};
-use crate::device::{Brd, Loop, taken};
+use crate::device::{BRD, Kind, Loaded, Loop, NULL_BLK, taken};
 use crate::error::{EnvironmentError, bytes, plainly, unusable};
 
 /// A block device in memory.
 #[derive(Debug)]
 pub(super) enum Device {
-    Brd {
-        brd: Brd,
+    Module {
+        module: Loaded,
         /// Memory that was available before it had written anything.
         available: Option<u64>,
     },
@@ -40,13 +40,16 @@ impl Device {
         stop: &dyn Fn() -> bool,
     ) -> Result<Self, EnvironmentError> {
         let available = available();
+        let load = |kind: &'static Kind| {
+            Ok(Self::Module { module: Loaded::load(kind, home, size, stop)?, available })
+        };
         match driver {
             Driver::Loop => {}
-            Driver::Brd => return Ok(Self::Brd { brd: Brd::load(home, size, stop)?, available }),
-            Driver::Any => match Brd::load(home, size, stop) {
-                Ok(brd) => return Ok(Self::Brd { brd, available }),
-                Err(EnvironmentError::Interrupted) => return Err(EnvironmentError::Interrupted),
-                Err(_) => {}
+            Driver::Brd => return load(&BRD),
+            Driver::NullBlk => return load(&NULL_BLK),
+            Driver::Any => match load(&BRD) {
+                Err(error) if !matches!(error, EnvironmentError::Interrupted) => {}
+                answer => return answer,
             },
         }
         Self::over_tmpfs(home, size, bound)
@@ -79,14 +82,14 @@ impl Device {
 
     pub fn path(&self) -> &Path {
         match self {
-            Self::Brd { brd, .. } => brd.path(),
+            Self::Module { module, .. } => module.path(),
             Self::Loop { device, .. } => device.path(),
         }
     }
 
     pub fn kind(&self) -> &'static str {
         match self {
-            Self::Brd { .. } => "brd",
+            Self::Module { module, .. } => module.kind(),
             Self::Loop { device, .. } if device.is_direct() => "loop over tmpfs, direct I/O",
             Self::Loop { .. } => "loop over tmpfs, buffered I/O",
         }
@@ -94,7 +97,7 @@ impl Device {
 
     pub fn size(&self) -> u64 {
         match self {
-            Self::Brd { brd, .. } => brd.size(),
+            Self::Module { module, .. } => module.size(),
             Self::Loop { size, .. } => *size,
         }
     }
@@ -102,7 +105,7 @@ impl Device {
     /// The file that a loop device is over.
     pub fn file(&self) -> Option<&File> {
         match self {
-            Self::Brd { .. } => None,
+            Self::Module { .. } => None,
             Self::Loop { file, .. } => Some(file),
         }
     }
@@ -110,14 +113,14 @@ impl Device {
     /// Bytes of memory that it takes now.
     pub fn taken(&self) -> Option<u64> {
         match self {
-            Self::Brd { available: before, .. } => Some((*before)?.saturating_sub(available()?)),
+            Self::Module { available: before, .. } => Some((*before)?.saturating_sub(available()?)),
             Self::Loop { file, .. } => taken(file),
         }
     }
 
     pub fn taken_by(&self) -> &'static str {
         match self {
-            Self::Brd { .. } => "/proc/meminfo MemAvailable, less than before the device was made",
+            Self::Module { .. } => "/proc/meminfo MemAvailable, less than before the device was made",
             Self::Loop { .. } => "fstat(2) st_blocks of the file beneath the loop device",
         }
     }

@@ -9,7 +9,7 @@ use tollgate_model::Fact;
 use tollgate_os::private::{Place, PrivateDirectory};
 use tollgate_os::{process, temporary};
 
-use crate::device::{Loop, Record};
+use crate::device::{KINDS, Loop, Record};
 use crate::directory::{distrusted, unmade};
 use crate::error::{EnvironmentError, plainly, unusable};
 
@@ -26,7 +26,7 @@ pub(super) const FILES: &str = "files";
 const LOOKS: u32 = 100;
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Removes what killed programs left in the open: mounts, the module brd, loop devices that were added, directories. Only root has made any.
+/// Removes what killed programs left in the open: mounts, the modules brd and null_blk, loop devices that were added, directories. Only root has made any.
 pub fn clean() {
     if !rustix::process::geteuid().is_root() {
         return;
@@ -38,7 +38,7 @@ pub fn clean() {
                 let _ = unmount(home.path().join(name), UnmountFlags::NOFOLLOW);
             }
             let removed = Loop::remove_noted(&home);
-            let unloaded = Record::read(&home).map_or(Ok(()), |record| record.unload());
+            let unloaded = Record::of(&home).try_for_each(|record| record.unload());
             if removed.and(unloaded).is_err() {
                 home.leave();
             }
@@ -74,14 +74,15 @@ pub(crate) fn clean_after(pid: i32, name: &str) -> Result<(), EnvironmentError> 
 /// What is there of devices in memory and of their mounts: `nothing`, where all of them are gone.
 pub fn left() -> Fact {
     const MOUNTS: &str = "/proc/self/mounts";
-    let by = format!("{MOUNTS} and /sys/module/brd");
+    let by = format!("{MOUNTS} and /sys/module");
     let mounts = match fs::read_to_string(MOUNTS) {
         Ok(mounts) => mounts,
         Err(error) => return Fact::unreadable(format!("{MOUNTS}: {}", plainly(error))),
     };
     let mounted = mounts.lines().filter(|line| line.contains(PREFIX)).map(str::to_owned);
-    let module = Path::new("/sys/module/brd").exists().then(|| "the module brd".to_owned());
-    let left: Vec<String> = mounted.chain(module).collect();
+    let modules = KINDS.into_iter().filter(|kind| kind.is_there());
+    let left: Vec<String> =
+        mounted.chain(modules.map(|kind| format!("the module {}", kind.name()))).collect();
     if left.is_empty() { Fact::known("nothing", by) } else { Fact::known(left.join("; "), by) }
 }
 

@@ -74,7 +74,7 @@ fn serve(channel: &str) -> Result<(), String> {
 /// Where the agent measures files.
 fn storage() -> [String; 2] {
     match fs::read_to_string(Path::new("/").join(ON_RAM)) {
-        Ok(file_system) => ["--on".to_owned(), format!("ram:{file_system}")],
+        Ok(on) => ["--on".to_owned(), on],
         Err(_) => ["--dir".to_owned(), WORK.to_owned()],
     }
 }

@@ -22,7 +22,7 @@ pub(super) const DIRECTORIES: [&str; 14] = [
 pub(super) const MARK: &str = "tollgate/guest";
 /// The modules to be loaded, in the order of their names.
 pub(super) const MODULES: &str = "tollgate/modules";
-/// The file system that the agent makes on a block device in memory, where files are measured on one.
+/// The driver and the file system of the block device in memory that the agent makes, where files are measured on one.
 pub(super) const ON_RAM: &str = "tollgate/on-ram";
 /// The file system of the disk that is the directory for files, where there is one.
 pub(super) const DISK: &str = "tollgate/disk";

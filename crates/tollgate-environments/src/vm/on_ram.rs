@@ -1,5 +1,5 @@
 //! `on=ram`: what a guest takes to make a file system on a block device in its memory, as `--on ram` does on the host: modprobe(8) with
-//! the module brd in a tree of modules, mkfs(8), and the file system's own module.
+//! the module brd or null_blk in a tree of modules, or the module loop; mkfs(8), and the file system's own module.
 
 use std::fs;
 use std::io;
@@ -11,9 +11,11 @@ use super::modules::{Has, Modules};
 use super::programs;
 use crate::commands;
 use crate::error::{EnvironmentError, plainly, unusable};
+use crate::ram::{Driver, OnRam};
 
-/// The module of the device (drivers/block/brd.c).
-const BRD: &str = "brd";
+/// What null_blk is set up through (fs/configfs).
+const CONFIGFS: &str = "configfs";
+
 /// The files of the guest, by their paths there, and those of the host that they are read from.
 #[derive(Debug, Default)]
 pub(super) struct Files {
@@ -27,23 +29,33 @@ pub(super) struct Files {
 /// # Errors
 /// A sentence: what is missing, with its package; the kernel has neither the module nor the file system.
 pub(super) fn prepare(
-    file_system: &str,
+    on: &OnRam,
     kernel: &Kernel,
     modules: &mut Modules,
     private: &Path,
     stop: &dyn Fn() -> bool,
 ) -> Result<Files, EnvironmentError> {
-    if modules.has(BRD) != Has::Module {
-        return Err(unusable!("vm: on=ram: {kernel} has no module {BRD}"));
+    let OnRam { driver, file_system } = on;
+    let missing = |name: &str| unusable!("vm: on=ram: {kernel} has no module {name}");
+    let loaded = module_of(*driver);
+    if let Some(name) = loaded
+        && modules.has(name) != Has::Module
+    {
+        return Err(missing(name));
     }
-    file_system::choose(file_system, modules)
-        .map_err(|why| unusable!("vm: on=ram:{file_system}: {kernel}: {why}"))?;
+    if *driver == Driver::NullBlk {
+        modules.choose(CONFIGFS).map_err(|_| missing(CONFIGFS))?;
+    }
+    if *driver == Driver::Loop {
+        modules.choose(driver.name()).map_err(|_| missing(driver.name()))?;
+    }
+    file_system::choose(file_system, modules).map_err(|why| unusable!("vm: on={on}: {kernel}: {why}"))?;
     let mkfs = format!("mkfs.{file_system}");
     let mut programs = programs::files(&mkfs, file_system::package(file_system), stop)?;
     programs.extend(programs::files("modprobe", "kmod", stop)?);
     programs.sort();
     programs.dedup();
-    let mut plain = tree(kernel, modules, private, stop)?;
+    let mut plain = loaded.map_or(Ok(Vec::new()), |name| tree(name, kernel, modules, private, stop))?;
     let defaults = Path::new("/etc/mke2fs.conf");
     if defaults.is_file() {
         plain.push(("etc/mke2fs.conf".to_owned(), defaults.to_owned()));
@@ -51,8 +63,18 @@ pub(super) fn prepare(
     Ok(Files { programs, plain })
 }
 
-/// A tree of modules with brd alone, and the index that modprobe(8) looks it up in, by depmod(8).
+/// The module that the guest loads with parameters, when it makes the device.
+fn module_of(driver: Driver) -> Option<&'static str> {
+    match driver {
+        Driver::Any | Driver::Brd => Some(Driver::Brd.name()),
+        Driver::NullBlk => Some(driver.name()),
+        Driver::Loop => None,
+    }
+}
+
+/// A tree of modules with this one alone, and the index that modprobe(8) looks it up in, by depmod(8).
 fn tree(
+    name: &str,
     kernel: &Kernel,
     modules: &Modules,
     private: &Path,
@@ -66,10 +88,10 @@ fn tree(
     let fault = |error: io::Error| unusable!("vm: on=ram: {}: {}", directory.display(), plainly(error));
     let fill = || -> io::Result<()> {
         fs::create_dir_all(directory.join("kernel"))?;
-        let bytes = modules.bytes(BRD)?;
-        fs::write(directory.join("kernel").join(format!("{BRD}.ko")), bytes)?;
+        let bytes = modules.bytes(name)?;
+        fs::write(directory.join("kernel").join(format!("{name}.ko")), bytes)?;
         // depmod(8) warns where these are missing.
-        fs::write(directory.join("modules.order"), format!("kernel/{BRD}.ko\n"))?;
+        fs::write(directory.join("modules.order"), format!("kernel/{name}.ko\n"))?;
         fs::write(directory.join("modules.builtin"), "")
     };
     fill().map_err(fault)?;

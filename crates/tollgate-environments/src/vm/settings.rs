@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use tollgate_model::text::excerpt;
 
 use crate::pairs::{Changes, Key, words};
+use crate::ram::OnRam;
 
 /// Its keys.
 pub(crate) const KEYS: &[Key] = &[
@@ -16,19 +17,17 @@ pub(crate) const KEYS: &[Key] = &[
     Key::one_of("accel", Accel::WORDS),
     Key::one_of("vmm", Vmm::WORDS),
     Key::one_of("cache", Cache::WORDS),
-    Key::one_of("on", &["ram"]).or("`ram:FS`"),
+    Key::one_of("on", &["ram", "brd", "null_blk", "loop"]).or("`ram:FS`"),
     Key::alone("exact"),
 ];
 /// More processors than these no machine of a monitor has.
 const MOST_CPUS: u32 = 255;
 /// A guest unpacks the program and its modules, and works in what is left.
 const LEAST_MEMORY: u64 = 128 << 20;
-/// That of `on=ram`.
-const USUAL_FILE_SYSTEM: &str = "ext4";
 /// More than this no processor addresses.
 const MOST_MEMORY: u64 = 1 << 46;
 
-/// `vm[:kernel=FILE][,append=TEXT][,cpus=N][,memory=SIZE][,accel=kvm|tcg][,vmm=qemu|microvm][,cache=none|writeback][,on=ram[:FS]][,exact]`.
+/// `vm[:kernel=FILE][,append=TEXT][,cpus=N][,memory=SIZE][,accel=kvm|tcg][,vmm=qemu|microvm][,cache=none|writeback][,on=ram|brd|null_blk|loop[:FS]][,exact]`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Vm {
     /// The kernel's file, a bzImage or a vmlinux; None for the machine's own, or the newest that is found.
@@ -45,8 +44,8 @@ pub(crate) struct Vm {
     pub vmm: Vmm,
     /// How the host caches the file of the guest's disk.
     pub cache: Option<Cache>,
-    /// The file system on a block device in its memory in which files are measured, such as ext4; None without such a device.
-    pub on: Option<String>,
+    /// The file system on a block device in its memory in which files are measured; None without such a device.
+    pub on: Option<OnRam>,
     /// Whether the translator counts instructions also where KVM would work.
     pub exact: bool,
 }
@@ -113,7 +112,9 @@ impl Vm {
             "memory" => self.memory = Some(memory(value)?),
             "accel" => self.accel = Some(Accel::of(key, value)?),
             "cache" => self.cache = Some(Cache::of(key, value)?),
-            "on" => self.on = Some(file_system(value)?),
+            "on" => {
+                self.on = Some(value.parse().map_err(|why| format!("on is `{}`: {why}", excerpt(value)))?)
+            }
             _ => self.vmm = Vmm::of(key, value)?,
         }
         Ok(())
@@ -130,31 +131,13 @@ impl Vm {
             of("accel", self.accel.map(|accel| accel.name().to_owned())),
             of("vmm", (self.vmm != Vmm::Qemu).then(|| self.vmm.name().to_owned())),
             of("cache", self.cache.map(|cache| cache.name().to_owned())),
-            of("on", self.on.as_ref().map(|file_system| format!("ram:{file_system}"))),
+            of("on", self.on.as_ref().map(OnRam::to_string)),
             self.exact.then(|| "exact".to_owned()),
         ]
         .into_iter()
         .flatten()
         .collect()
     }
-}
-
-/// The file system of `ram` or `ram:FS`.
-fn file_system(value: &str) -> Result<String, String> {
-    let name = match value.split_once(':') {
-        None if value == "ram" => Some(USUAL_FILE_SYSTEM),
-        Some(("ram", name)) => Some(name),
-        _ => None,
-    };
-    let is_name = |name: &&str| {
-        (1..=16).contains(&name.len()) && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit())
-    };
-    name.filter(is_name).map(str::to_owned).ok_or_else(|| {
-        format!(
-            "on is ram, or ram:FS with the name of a file system such as ram:xfs, not `{}`",
-            excerpt(value)
-        )
-    })
 }
 
 /// `512M`, `2G`; whole MiB.

@@ -21,6 +21,19 @@ pub enum Group {
     Wrong,
 }
 
+impl Group {
+    /// A word for all experiments of it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Crossings => "crossings",
+            Self::Traps => "traps",
+            Self::Pieces => "pieces",
+            Self::Interrupts => "interrupts",
+            Self::Wrong => "wrong",
+        }
+    }
+}
+
 /// Where an operation begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Origin {

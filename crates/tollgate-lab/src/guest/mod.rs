@@ -11,6 +11,7 @@
 mod experiments;
 mod image;
 mod outcome;
+pub(crate) mod preempted;
 mod record;
 mod screen;
 

@@ -300,7 +300,7 @@ impl Explorer {
 /// The words of a state, as a key. The hash of the standard library takes as long for a word as the interpreter for an instruction;
 /// no input chooses the states.
 #[derive(PartialEq, Eq)]
-struct Words(Rc<[u64]>);
+pub(super) struct Words(pub(super) Rc<[u64]>);
 
 impl Hash for Words {
     fn hash<H: Hasher>(&self, hasher: &mut H) {

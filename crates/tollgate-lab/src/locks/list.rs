@@ -1,6 +1,7 @@
 //! The locks, and the mutants of the test-and-set.
 
 use super::Kernel;
+use super::entries::Entry;
 
 /// What is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +47,8 @@ pub enum Subject {
     Lock(&'static Lock),
     /// A mutant, which does not.
     Mutant(&'static Mutant),
+    /// An entry of SYSCALL, which holds where it is right.
+    Entry(&'static Entry),
 }
 
 impl Subject {
@@ -54,6 +57,7 @@ impl Subject {
         match self {
             Self::Lock(lock) => lock.name,
             Self::Mutant(mutant) => mutant.name,
+            Self::Entry(entry) => entry.name,
         }
     }
 
@@ -62,12 +66,23 @@ impl Subject {
         match self {
             Self::Lock(lock) => lock.about,
             Self::Mutant(mutant) => mutant.about,
+            Self::Entry(entry) => entry.about,
         }
     }
 
     /// Whether it lets a violation through on purpose.
     pub fn is_mutant(self) -> bool {
-        matches!(self, Self::Mutant(_))
+        matches!(self, Self::Mutant(_) | Self::Entry(Entry { is_wrong: true, .. }))
+    }
+
+    /// Those that it belongs to.
+    pub fn group(self) -> &'static str {
+        match (self, self.is_mutant()) {
+            (Self::Entry(_), false) => "entries of SYSCALL",
+            (Self::Entry(_), true) => "entries with one part wrong",
+            (_, false) => "locks",
+            (_, true) => "lock-restart with one part wrong",
+        }
     }
 }
 

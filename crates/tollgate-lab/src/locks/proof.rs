@@ -2,6 +2,7 @@
 //! state goes on in two ways, by the program's next instruction, or by the interrupt and the kernel's choice of the next program.
 //! `tollgate_schedules::search` looks at every state that is reached so. Where preemptions are bounded a state knows how many are left.
 
+mod entries;
 mod steps;
 
 use std::cell::RefCell;
@@ -44,6 +45,16 @@ impl Bounds {
     pub const TWO: Self = Self { programs: 2, rounds: 1, preemptions: None };
     /// Three programs, in every order with two preemptions at most.
     pub const THREE: Self = Self { programs: 3, rounds: 1, preemptions: Some(2) };
+}
+
+impl Subject {
+    /// What is tried of it: the violation of a mutant needs two programs, and an entry has two threads.
+    pub fn bounds(self) -> &'static [Bounds] {
+        match self {
+            Self::Lock(_) => &[Bounds::TWO, Bounds::THREE],
+            Self::Mutant(_) | Self::Entry(_) => &[Bounds::TWO],
+        }
+    }
 }
 
 /// What came of the search.
@@ -105,7 +116,7 @@ pub fn prove_all(
     .collect()
 }
 
-/// Looks at the orders of a lock or a mutant.
+/// Looks at the orders of a lock, a mutant or an entry.
 ///
 /// # Errors
 /// A guest that cannot go on, for a defect of the kernel's or the interpreter's.
@@ -113,6 +124,7 @@ pub fn prove(subject: Subject, bounds: Bounds) -> Result<Proof, LabError> {
     match subject {
         Subject::Lock(lock) => explore(lock.program, Kernel::RIGHT, bounds),
         Subject::Mutant(mutant) => explore(mutant.program, mutant.kernel, bounds),
+        Subject::Entry(entry) => Ok(entries::prove(entry)),
     }
 }
 

@@ -12,28 +12,31 @@ use crate::locks::{Bounds, Proof, Subject};
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Proofs"))]
 pub struct Orders {
-    /// Of each lock or mutant one for each number of programs.
+    /// Of each lock, mutant or entry one for each number of programs.
     proofs: Vec<ProofRecord>,
 }
 
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Proof"))]
 struct ProofRecord {
-    /// Of the lock.
+    /// Of the lock, or of the entry of SYSCALL.
     name: &'static str,
+    /// What it is one of.
+    #[serde(skip)]
+    group: &'static str,
     /// A sentence about it; of a mutant what is wrong.
     about: &'static str,
     /// Whether it must let a violation through.
     mutant: bool,
-    /// How many run.
+    /// How many run; of an entry, threads.
     programs: usize,
-    /// How often each takes the lock.
+    /// How often each takes the lock, or makes a call.
     rounds: u32,
     /// Of an order, or None for any number.
     most_preemptions: Option<u8>,
     /// `holds`, `violated` or `not-decided`.
     verdict: &'static str,
-    /// Whether a lock holds, or a mutant does not.
+    /// Whether it holds, or as a mutant does not.
     as_expected: bool,
     /// States that were seen; where preemptions are bounded, once for each number that is left.
     states: usize,
@@ -53,12 +56,12 @@ struct ProofRecord {
 }
 
 impl Orders {
-    /// Of each lock and mutant what was found.
+    /// Of each lock, mutant and entry what was found.
     pub fn of(proofs: &[(Subject, Proof)]) -> Self {
         Self { proofs: proofs.iter().map(|(subject, proof)| ProofRecord::of(*subject, proof)).collect() }
     }
 
-    /// The names of those that do not behave as they must: locks hold, and mutants do not.
+    /// The names of those that do not behave as they must: locks and entries hold, and mutants do not.
     pub fn surprises(&self) -> Vec<&'static str> {
         self.proofs.iter().filter(|proof| !proof.as_expected).map(|proof| proof.name).collect()
     }
@@ -83,12 +86,12 @@ impl Orders {
     }
 
     fn table(&self, width: usize) -> String {
-        let columns = ["lock", "programs", "preemptions", "points", "states", "verdict"];
+        let columns = [self.first_head(), "programs", "preemptions", "points", "states", "verdict"];
         let mut table = Table::new(&columns).with_words(&["verdict"]);
         let mut headed = None;
         for proof in &self.proofs {
-            if headed.replace(proof.mutant) != Some(proof.mutant) {
-                table.heading(if proof.mutant { "lock-restart with one part wrong" } else { "locks" });
+            if headed.replace(proof.group) != Some(proof.group) {
+                table.heading(proof.group);
             }
             let cells = [
                 format!("  {}", proof.name),
@@ -104,13 +107,20 @@ impl Orders {
         table.render(width)
     }
 
+    fn first_head(&self) -> &'static str {
+        if self.proofs.iter().all(ProofRecord::is_entry) { "entry" } else { "lock" }
+    }
+
     fn sentences(&self, with_steps: bool) -> Vec<String> {
-        let mut sentences = vec![
-            "At a point the timer takes the processor from the running program, before its next instruction. Of a lock \
+        const LOCKS: &str = "At a point the timer takes the processor from the running program, before its next instruction. Of a lock \
              that holds every point is tried, with no more preemptions than the column says; the search of a mutant ends at a \
-             violation. Executed by the interpreter, each program one acquisition."
-                .to_owned(),
-        ];
+             violation. Executed by the interpreter, each program one acquisition.";
+        const ENTRIES: &str = "At a point the timer takes the processor from the running thread, before its next instruction, in ring 3 or in \
+             ring 0. Of an entry that holds every point is tried; the search of one with a part wrong ends at a violation. Executed by the \
+             interpreter, each thread one call: back in ring 3 it has to have its own stack.";
+        let of = |is_entry: bool| self.proofs.iter().any(|proof| proof.is_entry() == is_entry);
+        let said = [(false, LOCKS), (true, ENTRIES)].into_iter().filter(|(is_entry, _)| of(*is_entry));
+        let mut sentences: Vec<String> = said.map(|(_, said)| said.to_owned()).collect();
         let restarted =
             self.proofs.iter().filter(|proof| !proof.mutant && proof.restarts > 0 && proof.complete);
         sentences.extend(restarted.take(1).map(|proof| {
@@ -138,6 +148,7 @@ impl ProofRecord {
         };
         Self {
             name: subject.name(),
+            group: subject.group(),
             about: subject.about(),
             mutant: subject.is_mutant(),
             programs,
@@ -155,10 +166,16 @@ impl ProofRecord {
         }
     }
 
+    fn is_entry(&self) -> bool {
+        self.group.starts_with("entries")
+    }
+
     /// The verdict as a cell has it.
     fn told(&self) -> &'static str {
         match self.violation.as_ref().map(|violation| violation.harm) {
             Some(Some(Harm::Exclusion)) => "two hold the lock",
+            Some(Some(Harm::Crash)) if self.is_entry() => "the processor stops",
+            Some(Some(Harm::Condition)) if self.is_entry() => "a stack is lost",
             Some(Some(Harm::Crash)) => "a program is ended",
             Some(Some(Harm::Stuck)) => "a program is stuck",
             Some(_) => "an addition is lost",

@@ -1,25 +1,23 @@
 //! Assembly text made into a program, by the assembler that is at hand.
 
 use std::ffi::{OsStr, OsString};
-use std::io::{self, Read, Seek};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{ExitStatus, Stdio};
-use std::{fs::File, time::Duration};
+use std::process::ExitStatus;
+use std::time::Duration;
 
 use tollgate_os::private::PrivateDirectory;
 use tollgate_os::programs::find;
-use tollgate_os::{memfd, paths, process};
+use tollgate_os::{paths, process};
 
 /// Bytes of a file that are read, and of what an assembler makes: programs bring their symbols along.
 pub(super) const MOST: u64 = 64 << 20;
 /// What puts a program to the first address that it may have.
 const PLACE: &str = "-Ttext-segment=0x40000000";
-/// Bytes of the assembler's messages that are kept.
-const MAX_SAID: u64 = 1 << 13;
-/// The interval between checks for its end.
-const LOOK: Duration = Duration::from_millis(1);
-/// Checks before it is ended: some 60 s.
-const LOOKS: u32 = 60_000;
+/// Lines of the assembler's messages that are kept.
+const MOST_LINES: usize = 100;
+/// An assembler that takes longer is ended.
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// The language of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,29 +107,21 @@ pub(super) fn assemble(path: &Path, syntax: Syntax) -> Result<Vec<u8>, Assembler
 }
 
 fn run(own: &PrivateDirectory, words: &[OsString]) -> Result<(), AssemblerError> {
-    let io = |what| move |why| AssemblerError::Io { what, why };
-    let shown = || shown(words);
     let (program, arguments) = words.split_first().ok_or(AssemblerError::Missing("an assembler"))?;
-    // A file, not a pipe: long output needs no reader.
-    let mut said = memfd::create("said").map_err(io("no memory"))?;
     let mut command = own.command(program);
-    command.args(arguments).env("LC_ALL", "C").stdin(Stdio::null());
-    command.stdout(said.try_clone().map_err(io("no output"))?);
-    command.stderr(said.try_clone().map_err(io("no output"))?);
     // cc looks for as and ld there.
-    command.env("PATH", tollgate_os::programs::search_path());
-    process::bind(&mut command, || Ok(()));
-    let mut child = process::Program(command.spawn().map_err(io("no process"))?);
-    for _ in 0..LOOKS {
-        match child.0.try_wait().map_err(io("no process"))? {
-            Some(status) if status.success() => return Ok(()),
-            Some(status) => {
-                return Err(AssemblerError::Refused { command: shown(), status, said: lines(&mut said) });
-            }
-            None => std::thread::sleep(LOOK),
+    command.args(arguments).env("LC_ALL", "C").env("PATH", tollgate_os::programs::search_path());
+    let ended = process::attend(&mut command, LIMIT, &|| false)
+        .map_err(|why| AssemblerError::Io { what: "no process", why })?;
+    let command = shown(words);
+    match ended.status {
+        Some(status) if status.success() => Ok(()),
+        Some(status) => {
+            let said = ended.said.lines().take(MOST_LINES).map(str::to_owned).collect();
+            Err(AssemblerError::Refused { command, status, said })
         }
+        None => Err(AssemblerError::Slow { command }),
     }
-    Err(AssemblerError::Slow { command: shown() })
 }
 
 /// The command line, with the names of programs as one types them.
@@ -140,13 +130,6 @@ fn shown(words: &[OsString]) -> String {
     let name = program.as_deref().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
     let rest = words.iter().skip(1).map(|word| word.to_string_lossy());
     std::iter::once(name).chain(rest).collect::<Vec<_>>().join(" ")
-}
-
-fn lines(said: &mut File) -> Vec<String> {
-    let mut bytes = Vec::new();
-    // What cannot be read is no message.
-    let _ = said.rewind().and_then(|()| said.take(MAX_SAID).read_to_end(&mut bytes));
-    String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect()
 }
 
 #[cfg(test)]

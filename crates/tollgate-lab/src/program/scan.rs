@@ -1,4 +1,4 @@
-//! Instructions that use registers which the lab's kernel neither offers nor keeps: x87, MMX and SSE.
+//! Instructions that use registers which the lab's kernel neither offers nor keeps: x87, MMX and SSE; and those that LOCK makes invalid.
 //!
 //! The kernel keeps the general registers of a thread of control. A compiler that was not told so uses SSE to copy a structure.
 
@@ -20,17 +20,40 @@ pub struct Foreign {
 /// The instructions of the program's executable segments that use such registers, from one end to the other: data between them is read as
 /// instructions too. A flat binary and any segment that can be written have too much of it, and are not read.
 pub fn foreign(program: &Program) -> Vec<Foreign> {
-    let bits = if program.is_32_bit { 32 } else { 64 };
+    instructions(program, DecoderOptions::NONE, is_foreign)
+}
+
+/// The instructions there that are invalid for their LOCK prefix, such as `f0 89 c8`: #UD is due (SDM 2A, "LOCK"), and QEMU's translator
+/// executes some as if there were none.
+pub fn refused_locks(program: &Program) -> Vec<Foreign> {
+    let bits = bits(program);
+    let is_refused = |instruction: &Instruction, bytes: &[u8]| {
+        let is_invalid = || Decoder::new(bits, bytes, DecoderOptions::NONE).decode().is_invalid();
+        instruction.has_lock_prefix() && !instruction.is_invalid() && is_invalid()
+    };
+    instructions(program, DecoderOptions::NO_INVALID_CHECK, is_refused)
+}
+
+fn bits(program: &Program) -> u32 {
+    if program.is_32_bit { 32 } else { 64 }
+}
+
+fn instructions(
+    program: &Program,
+    options: u32,
+    is_meant: impl Fn(&Instruction, &[u8]) -> bool,
+) -> Vec<Foreign> {
+    let bits = bits(program);
     let code = program.segments.iter().filter(|segment| segment.rights.execute && !segment.rights.write);
     let mut found = Vec::new();
     for segment in code {
-        let mut decoder = Decoder::with_ip(bits, &segment.bytes, segment.address, DecoderOptions::NONE);
+        let mut decoder = Decoder::with_ip(bits, &segment.bytes, segment.address, options);
         let mut instruction = Instruction::default();
         while decoder.can_decode() {
             let from = decoder.position();
             decoder.decode_out(&mut instruction);
             let bytes = segment.bytes.get(from..decoder.position()).unwrap_or_default();
-            if is_foreign(&instruction, bytes) {
+            if is_meant(&instruction, bytes) {
                 let mut text = String::new();
                 IntelFormatter::new().format(&instruction, &mut text);
                 found.push(Foreign { address: instruction.ip(), bytes: bytes.to_vec(), text });
@@ -62,11 +85,15 @@ mod tests {
     use crate::program::{ADDRESSES, Rights, Segment};
 
     fn found(bytes: &[u8], write: bool) -> Vec<(u64, String)> {
+        found_by(foreign, bytes, write)
+    }
+
+    fn found_by(scan: fn(&Program) -> Vec<Foreign>, bytes: &[u8], write: bool) -> Vec<(u64, String)> {
         let rights = Rights { read: true, write, execute: true };
         let segment =
             Segment { address: ADDRESSES.start, size: bytes.len() as u64, bytes: bytes.to_vec(), rights };
         let program = Program::new("x", ADDRESSES.start, vec![segment]);
-        foreign(&program).into_iter().map(|it| (it.address, it.text)).collect()
+        scan(&program).into_iter().map(|it| (it.address, it.text)).collect()
     }
 
     #[test]
@@ -85,5 +112,19 @@ mod tests {
         assert_eq!(named[0].1, "movaps xmm0,xmm1");
         assert_eq!(found(&code, true), [], "data that is written is no code");
         assert_eq!(found(&[0x0f], false), []);
+    }
+
+    #[test]
+    fn a_lock_that_makes_an_instruction_invalid_is_named() {
+        let code = [
+            0xf0, 0x89, 0xc8, // lock mov eax, ecx
+            0xf0, 0x0f, 0xb1, 0x0f, // lock cmpxchg [rdi], ecx
+            0xf0, 0xff, 0xc0, // lock inc eax
+            0x89, 0xc8, 0xc3,
+        ];
+        let named = found_by(refused_locks, &code, false);
+        let named: Vec<(u64, &str)> =
+            named.iter().map(|it| (it.0 - ADDRESSES.start, it.1.as_str())).collect();
+        assert_eq!(named, [(0, "lock mov eax,ecx"), (7, "lock inc eax")]);
     }
 }

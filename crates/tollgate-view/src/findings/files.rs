@@ -1,12 +1,16 @@
 //! The page cache compared with storage, and fsync's share of a small file.
 
+use tollgate_model::{Case, Unit};
 use tollgate_output::figures;
 
 use super::finding::{Finding, case, find, of_pairs, times};
 use crate::summary::Summary;
 
 pub(super) fn of(summary: &Summary) -> Vec<Finding> {
-    [page_cache_against_storage(summary), fsync_of_small_file(summary)].into_iter().flatten().collect()
+    [page_cache_against_storage(summary), direct_against_first(summary), fsync_of_small_file(summary)]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// How many times as long an uncached read takes as a cached one.
@@ -19,6 +23,29 @@ fn page_cache_against_storage(summary: &Summary) -> Option<Finding> {
     };
     let parts = ["4k", "128k", "1m"].into_iter().filter_map(part);
     of_pairs("A read from storage takes longer than one from the page cache", parts)
+}
+
+/// Why a direct read is faster than the first one through the page cache, where it is: what the page cache does beside the device.
+fn direct_against_first(summary: &Summary) -> Option<Finding> {
+    let direct = case("files/direct-read", &[("buffer", "aligned".into()), ("block", "4k".into())]);
+    let [first, cached] = ["uncached", "cached"]
+        .map(|state| case("files/read", &[("state", state.into()), ("block", "4k".into())]));
+    let slower = times(summary, &first, &direct).filter(|times| *times > 1.0)?;
+    let median = |case: &Case| find(summary, case).map(|figures| figures.estimate.median);
+    let (more, copy) = (median(&first)? - median(&direct)?, median(&cached)?);
+    let time = |value| figures::estimate(value, Unit::Nanoseconds);
+    // A copy that takes longer than the whole difference explains nothing.
+    (copy < more).then(|| Finding {
+        sentence: format!(
+            "The first read of 4 KiB of a file is {} through the page cache than with O_DIRECT, {} more: {} for the lookup and the copy, as a \
+             cached read has them, and {} for pages that are allocated and put into the page cache; nothing is read ahead.",
+            figures::compared(slower, ["slower", "faster"]),
+            time(more),
+            time(copy),
+            time(more - copy)
+        ),
+        from: vec![first, direct, cached],
+    })
 }
 
 /// The share of fsync in a small file's life.

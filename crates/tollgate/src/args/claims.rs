@@ -30,6 +30,9 @@ pub struct ClaimsArgs {
     #[arg(long, value_name = "N", value_parser = super::parse_processes, allow_negative_numbers = true)]
     #[arg(requires = "check", conflicts_with = "time")]
     pub processes: Option<usize>,
+    /// Compile the published program (its experiment or its own name is NAME) and execute it, as it was published and with each correction
+    #[arg(long, conflicts_with_all = ["check", "run"])]
+    pub as_published: bool,
     /// How to print
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,

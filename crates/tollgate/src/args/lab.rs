@@ -14,8 +14,8 @@ use crate::{examples, time};
 #[derive(Debug, Args)]
 #[command(after_help = examples::help("lab", ""))]
 pub struct LabArgs {
-    /// An experiment by its name, or several with `*`; none for all that are measured. `locks` stands for a test-and-set by the
-    /// page-fault handler beside other locks
+    /// An experiment by its name, or several with `*`, or a group: crossings, traps, pieces, interrupts, wrong; none for all that are
+    /// measured. `locks` stands for a test-and-set by the page-fault handler beside other locks
     pub experiment: Vec<String>,
     /// Run the kernel on this engine [default: KVM where it executes ring 0 on the processor, otherwise the interpreter]; with
     /// --read the engine that ran it, so that it is kept as a run
@@ -29,7 +29,7 @@ pub struct LabArgs {
     #[arg(long, requires = "experiment", conflicts_with_all = ["on", "dump", "image", "read", "label", "out"])]
     pub explain: bool,
     /// Preempt the programs of locks before every instruction, in the interpreter: which locks hold, and which mutants of the
-    /// test-and-set do not. With the name of a mutant its counterexample too
+    /// test-and-set do not; with `entries` the same of entries of SYSCALL. With the name of a mutant its counterexample too
     #[arg(
         long,
         requires = "experiment",

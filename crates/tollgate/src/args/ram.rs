@@ -27,7 +27,7 @@ pub struct RamArgs {
     /// memory without a device
     #[arg(long, value_name = "FS", default_value = "ext4", value_parser = super::parse_file_system)]
     pub fs: String,
-    /// Compare brd, a loop device and tmpfs in one table: what works here, and the latencies of file calls on each; about 12 seconds
+    /// Compare brd, null_blk, a loop device and tmpfs in one table: what works here, and the latencies of file calls on each; about 12 seconds
     #[arg(long)]
     pub compare: bool,
     /// How to print the comparison

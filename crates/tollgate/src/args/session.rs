@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
+use tollgate_environments::OnRam;
 
+use super::Format;
 use super::compare::{FailOn, UndecidedArgs, parse_threshold};
-use super::{Format, OnRam, parse_on};
 use crate::examples;
 
 /// The help of `--in`, with the kinds that there are.
@@ -67,6 +68,6 @@ pub struct AgentArgs {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "on")]
     pub dir: Option<PathBuf>,
     /// Measure files on a fresh file system in memory, made before serving
-    #[arg(long, value_name = "ram[:FS]", value_parser = parse_on)]
+    #[arg(long, value_name = "ram[:FS]")]
     pub on: Option<OnRam>,
 }

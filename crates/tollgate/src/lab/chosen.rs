@@ -1,7 +1,7 @@
 //! The chosen experiments, or locks.
 
 use tollgate_lab::guest::{EXPERIMENTS, Experiment};
-use tollgate_lab::locks::{Group, LOCKS, Lock, MUTANTS, Subject};
+use tollgate_lab::locks::{ENTRIES, Group, LOCKS, Lock, MUTANTS, Subject};
 use tollgate_lab::output::BOOT;
 use tollgate_model::text::listed;
 use tollgate_suites::selection::{near, wildcard};
@@ -19,10 +19,10 @@ pub fn chosen(names: &[String]) -> Result<Vec<&'static Experiment>, Failure> {
     if names.iter().any(|name| name == BOOT) {
         return Err(Failure::input(NO_EXPERIMENT));
     }
-    if let Some(name) = names.iter().find(|name| !EXPERIMENTS.iter().any(|it| wildcard(name, it.name))) {
+    if let Some(name) = names.iter().find(|name| !is_experiment(name)) {
         return Err(Failure::input(unknown(name)));
     }
-    let is_meant = |experiment: &&Experiment| names.iter().any(|name| wildcard(name, experiment.name));
+    let is_meant = |experiment: &&Experiment| names.iter().any(|name| stands_for(name, experiment));
     Ok(EXPERIMENTS.iter().filter(is_meant).collect())
 }
 
@@ -56,35 +56,56 @@ pub fn locks(names: &[String]) -> Result<Option<Vec<&'static Lock>>, Failure> {
     Ok(Some(chosen.collect()))
 }
 
-/// The locks and mutants with these names.
+/// The name that stands for all entries of SYSCALL.
+const ALL_ENTRIES: &str = "entries";
+
+/// The locks, mutants and entries with these names.
 ///
 /// # Errors
 /// A name of neither.
 pub fn subjects(names: &[String]) -> Result<Vec<Subject>, Failure> {
     let locks = LOCKS.iter().filter(|lock| lock.group == Group::Lock).map(Subject::Lock);
-    let all: Vec<Subject> = locks.chain(MUTANTS.iter().map(Subject::Mutant)).collect();
-    let is_meant = |subject: &Subject, name: &String| name == ALL_LOCKS || wildcard(name, subject.name());
+    let all = locks.chain(MUTANTS.iter().map(Subject::Mutant)).chain(ENTRIES.iter().map(Subject::Entry));
+    let all: Vec<Subject> = all.collect();
+    let is_meant = |subject: &Subject, name: &String| {
+        let every = if matches!(subject, Subject::Entry(_)) { ALL_ENTRIES } else { ALL_LOCKS };
+        name == every || wildcard(name, subject.name())
+    };
     if let Some(name) = names.iter().find(|name| !all.iter().any(|subject| is_meant(subject, name))) {
         let names: Vec<&str> = all.iter().map(|subject| subject.name()).collect();
         let tip = match near(name, names.iter().copied()).as_slice() {
-            [] => format!("there are {ALL_LOCKS} for all of them, {}", listed(&names)),
+            [] => format!("there are {ALL_LOCKS} and {ALL_ENTRIES} for all of them, {}", listed(&names)),
             near => format!("did you mean {}?", near.join(" or ")),
         };
-        return Err(Failure::input(format!("--prove: there is no lock {name:?}; {tip}")));
+        return Err(Failure::input(format!("--prove: there is no lock or entry {name:?}; {tip}")));
     }
     Ok(all.into_iter().filter(|subject| names.iter().any(|name| is_meant(subject, name))).collect())
 }
 
 fn is_experiment(name: &str) -> bool {
-    EXPERIMENTS.iter().any(|it| wildcard(name, it.name))
+    EXPERIMENTS.iter().any(|it| stands_for(name, it))
+}
+
+/// Whether a name or the word for a group means an experiment.
+fn stands_for(name: &str, experiment: &Experiment) -> bool {
+    wildcard(name, experiment.name) || name == experiment.group.name()
 }
 
 fn is_mutant(name: &str) -> bool {
-    MUTANTS.iter().any(|mutant| wildcard(name, mutant.name))
+    is_entry(name) || MUTANTS.iter().any(|mutant| wildcard(name, mutant.name))
+}
+
+fn is_entry(name: &str) -> bool {
+    name == ALL_ENTRIES || ENTRIES.iter().any(|entry| wildcard(name, entry.name))
 }
 
 fn without_latency(name: &str) -> String {
-    format!("{name:?} is a lock with one part wrong, which has no latency; try --prove")
+    let what = if is_entry(name) {
+        "is an entry of SYSCALL, which is proved and not timed"
+    } else {
+        "is a lock with one part wrong, which has no latency"
+    };
+    format!("{name:?} {what}; try --prove")
 }
 
 fn unknown(name: &str) -> String {

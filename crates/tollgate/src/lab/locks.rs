@@ -42,18 +42,14 @@ pub fn measure(locks: &[&'static Lock], args: &LabArgs) -> Result<(), Failure> {
     })
 }
 
-/// Tries the orders of locks and mutants.
+/// Tries the orders of locks, mutants and entries.
 ///
 /// # Errors
 /// An unknown name. A lock that does not hold, or a mutant that does, gives its status.
 pub fn prove(args: &LabArgs) -> Result<(), Failure> {
     let subjects = chosen::subjects(&args.experiment)?;
     interrupt::install();
-    let bounds = |&subject: &Subject| {
-        // A mutant's violation needs two programs.
-        let all = if subject.is_mutant() { &[Bounds::TWO][..] } else { &[Bounds::TWO, Bounds::THREE][..] };
-        all.iter().map(move |&bounds| (subject, bounds))
-    };
+    let bounds = |&subject: &Subject| subject.bounds().iter().map(move |&bounds| (subject, bounds));
     let tasks: Vec<(Subject, Bounds)> = subjects.iter().flat_map(bounds).collect();
     let proofs = locks::prove_all(&tasks, &interrupt::requested)?;
     let document = Orders::of(&tasks.iter().map(|task| task.0).zip(proofs).collect::<Vec<_>>());

@@ -3,9 +3,11 @@
 use std::path::Path;
 
 use rustix::process::Signal;
-use tollgate_lab::EngineChoice;
 use tollgate_lab::output::{Programs, ended};
-use tollgate_lab::system::{self, Cause, End, FileError, Options, Program, Ran, foreign};
+use tollgate_lab::system::{
+    self, Cause, End, FileError, Foreign, Options, Program, Ran, foreign, refused_locks,
+};
+use tollgate_lab::{EngineChoice, Provenance};
 use tollgate_output::figures::count;
 use tollgate_x86::Vendor;
 
@@ -35,6 +37,10 @@ pub fn run(args: &LabArgs, engine: EngineChoice) -> Result<(), Failure> {
         ..Options::default()
     };
     let ran = system::run(&programs, engine, options)?;
+    // Copies of a program have its code.
+    for program in programs.iter().step_by(usize::from(args.programs.copies.max(1))) {
+        warn_of_locks(program, &ran.provenance);
+    }
     let walk = |at| ran.fault(at).and_then(|fault| system::walk(&programs, options, fault).ok().flatten());
     let walks: Vec<_> = (0..programs.len()).map(walk).collect();
     let document = Programs::of(&ran, &programs, &walks);
@@ -90,7 +96,27 @@ fn open(path: &Path) -> Result<Program, Failure> {
 
 /// Says which instructions use registers that the kernel does not keep, before they fault.
 fn warn_of_foreign(program: &Program) {
-    let found = foreign(program);
+    warn(
+        &program.name,
+        &foreign(program),
+        "seems to use registers of x87, MMX or SSE, which the kernel does not keep (build it with -mgeneral-regs-only)",
+    );
+}
+
+/// Says which instructions the engine has executed that every processor refuses.
+fn warn_of_locks(program: &Program, provenance: &Provenance) {
+    if matches!(provenance, Provenance::QemuTcg { .. }) {
+        warn(
+            &program.name,
+            &refused_locks(program),
+            "has instructions that a LOCK prefix makes invalid: #UD is due, as the interpreter has it, and QEMU's translator is wrong where \
+             it executes them as if there were no prefix",
+        );
+    }
+}
+
+/// What is wrong with a program, with the first instructions that it is said of.
+fn warn(name: &str, found: &[Foreign], what: &str) {
     let named = found.iter().take(MOST_NAMED).map(|it| {
         let bytes: Vec<String> = it.bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         format!("{:x} {} [{}]", it.address, it.text, bytes.join(" "))
@@ -101,11 +127,7 @@ fn warn_of_foreign(program: &Program) {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        say::say(&format!(
-            "{} seems to use registers of x87, MMX or SSE, which the kernel does not keep (build it with -mgeneral-regs-only): \
-             {named}{more}",
-            program.name
-        ));
+        say::say(&format!("{name} {what}: {named}{more}"));
     }
 }
 

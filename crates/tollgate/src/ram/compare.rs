@@ -1,7 +1,7 @@
 //! `tollgate ram --compare`: file calls on each way to have files in memory, one way after the other.
 
 use tollgate_engine::{Plan, Storage, Topology, interrupt};
-use tollgate_environments::{Driver, EnvironmentError, RamDisk};
+use tollgate_environments::{Driver, EnvironmentError, OnRam, RamDisk};
 use tollgate_model::Run;
 use tollgate_suites::{Extent, Size};
 use tollgate_view::ram::{CASES, Way};
@@ -28,6 +28,7 @@ pub fn compare(args: &RamArgs) -> Result<(), Failure> {
     };
     let ways = [
         ("brd", Driver::Brd, file_system),
+        ("null_blk", Driver::NullBlk, file_system),
         ("loop", Driver::Loop, file_system),
         ("tmpfs", Driver::Any, "tmpfs"),
     ];
@@ -35,7 +36,8 @@ pub fn compare(args: &RamArgs) -> Result<(), Failure> {
     let mut measured: Vec<(String, Result<Run, String>)> = Vec::new();
     for (name, driver, file_system) in ways {
         let shown = if name == "tmpfs" { name.to_owned() } else { format!("{name}, {file_system}") };
-        let made = match RamDisk::by(driver, file_system, &storage::memory(), &stop) {
+        let on = OnRam { driver, file_system: file_system.to_owned() };
+        let made = match RamDisk::make(&on, &storage::memory(), &stop) {
             Ok(disk) => {
                 let (limit, by) = disk.limit();
                 let storage = Storage { directory: disk.directory().clone(), limit, by };

@@ -7,11 +7,13 @@ use std::rc::Rc;
 
 use tollgate_engine::session::{Life, Side};
 use tollgate_engine::{Group, Selection, Storage, interrupt};
-use tollgate_environments::{Cleanup, Environment, EnvironmentError, Kernels, KnobSetting, Spec, SpecError};
+use tollgate_environments::{
+    Cleanup, Environment, EnvironmentError, Kernels, KnobSetting, OnRam, Spec, SpecError,
+};
 use tollgate_model::{Fact, Facts, Part, RunId};
 use tollgate_view::facts;
 
-use crate::args::{OnRam, RunArgs};
+use crate::args::RunArgs;
 use crate::failure::{Failure, go_on};
 pub use crate::named::named;
 use crate::{say, storage};
@@ -113,8 +115,8 @@ impl Asked {
     /// Gives `--dir` to the environments of the kind host that name no directory of their own.
     fn with_directory(mut self, args: &RunArgs, selection: &Selection) -> Result<Self, Failure> {
         let (dir, on) = args.place(selection);
-        if let Some(OnRam(file_system)) = on {
-            return self.on_ram(file_system, selection);
+        if let Some(on) = on {
+            return self.on_ram(on, selection);
         }
         let Some(directory) = dir else { return Ok(self) };
         if !selection.cases().any(|case| Storage::is_used_by(&case.benchmark)) {
@@ -138,12 +140,12 @@ impl Asked {
 
 impl Asked {
     /// Gives `--on ram` to guests, each of which has a Linux of its own.
-    fn on_ram(mut self, file_system: &str, selection: &Selection) -> Result<Self, Failure> {
+    fn on_ram(mut self, on: &OnRam, selection: &Selection) -> Result<Self, Failure> {
         if !selection.cases().any(|case| Storage::is_used_by(&case.benchmark)) {
             return Err(storage::unneeded("--on"));
         }
         for (_, spec) in &mut self.named {
-            *spec = spec.on_ram(file_system).ok_or_else(|| {
+            *spec = spec.on_ram(on).ok_or_else(|| {
                 Failure::input(
                     "--on with --in is for environments of the kind vm, which have a Linux of their own; for this machine leave --in and --knob out",
                 )

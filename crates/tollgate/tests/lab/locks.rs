@@ -113,6 +113,26 @@ fn a_counterexample_is_a_listing_of_two_programs() {
 }
 
 #[test]
+fn the_published_entry_loses_a_stack_and_the_mended_one_holds() {
+    let home = Home::new();
+    let document = home.json(["lab", "entries", "--prove", "--format", "json"]);
+    let proofs = document["proofs"].as_array().expect("a list");
+    let of =
+        |name: &str| proofs.iter().find(|proof| proof["name"] == name).unwrap_or_else(|| panic!("no {name}"));
+    assert_eq!(
+        (&of("entry-frame")["verdict"], &of("entry-frame")["complete"]),
+        (&"holds".into(), &true.into())
+    );
+    assert_eq!(of("entry-gs8")["verdict"], "violated");
+    assert!(proofs.iter().all(|proof| proof["as_expected"] == true && proof["programs"] == 2), "{document}");
+    let text = home.output(["lab", "entry-gs8", "--prove"]);
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    for part in ["a stack is lost", "swapgs", "gs:8 = A's", "timer", "sti", "sysret", "own is lost"] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+}
+
+#[test]
 fn locks_and_experiments_are_not_mixed() {
     let home = Home::new();
     for (arguments, says) in [
@@ -121,7 +141,9 @@ fn locks_and_experiments_are_not_mixed() {
         (&["no-hook"], "try --prove"),
         (&["no-hook", "locks"], "try --prove"),
         (&["locks", "boot"], "--explain boot"),
-        (&["int", "--prove"], "no lock \"int\""),
+        (&["int", "--prove"], "no lock or entry \"int\""),
+        (&["entry-gs8"], "an entry of SYSCALL, which is proved and not timed; try --prove"),
+        (&["entry-fram", "--prove"], "did you mean entry-frame?"),
         (&["locks", "--explain"], "--explain is for experiments"),
         (&["locks", "--image", "x"], "--image is for experiments"),
         (&["--prove"], "EXPERIMENT"),

@@ -106,6 +106,29 @@ fn the_examples_do_the_same_on_both_engines() {
 }
 
 #[test]
+fn an_invalid_lock_is_refused_by_the_interpreter_and_the_engine_that_executes_it_is_named() {
+    let home = Home::new();
+    let text = ".globl _start\n_start: mov $3, %eax\nmov $3, %ecx\n.byte 0xf0, 0x89, 0xc8\nxor %edi, %edi\nxor %eax, %eax\nsyscall\n";
+    home.file("lock.s", text);
+    let own = run(&home, &["--program", "lock.s"]);
+    if let Some(why) = no_assembler(&own) {
+        return println!("skipped: {why}");
+    }
+    let said = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(own.status.code(), Some(128 + 4), "#UD: {}", said(&own));
+    assert!(!said(&own).contains("is wrong"), "{}", said(&own));
+    if !has_qemu() {
+        return;
+    }
+    let theirs = home.tollgate(["lab", "--on", "qemu", "--program", "lock.s"]).output().expect("started");
+    assert!(
+        said(&theirs).contains("QEMU's translator is wrong") && said(&theirs).contains("[f0 89 c8]"),
+        "{}",
+        said(&theirs)
+    );
+}
+
+#[test]
 fn kvm_runs_programs_or_says_why_not() {
     let home = Home::new();
     home.file("exits", EXITS);
