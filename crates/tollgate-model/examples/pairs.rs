@@ -1,9 +1,11 @@
-//! Compares every two of the kept runs in a directory, and prints how many rows are called different though nothing changed, and how
-//! many of a run are found that is scaled.
+//! Compares every two of the kept runs in a directory, and prints how many rows are called different though nothing changed, how many of
+//! a run are found that is scaled, and how far the runs lie apart.
 //!
 //! ```text
 //! cargo run --release -p tollgate-model --example pairs -- ~/.local/share/tollgate/runs
 //! ```
+//!
+//! A second argument is how many others each pair is compared beside; it is all of them without.
 
 #![allow(clippy::print_stdout, reason = "it is a program")]
 
@@ -12,54 +14,109 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::{env, io};
 
-use tollgate_model::compare::{Spread, Verdict, compare_knowing};
-use tollgate_model::own;
-use tollgate_model::{Outcome, Run};
+use tollgate_model::compare::{Row, Spread, Verdict, compare_knowing};
+use tollgate_model::stats::quantile;
+use tollgate_model::{Outcome, Run, own};
 
 /// Every fourth pair is compared scaled too.
 const SCALED: usize = 4;
+const RATIOS: [f64; 2] = [1.5, 3.0];
+
+#[derive(Default)]
+struct Found {
+    rows: usize,
+    same: usize,
+    /// Rows that would be different if they alone took 1.5 times as long.
+    alone: usize,
+    different: BTreeMap<String, usize>,
+    scaled: usize,
+    found: [usize; 2],
+    /// The logarithms of the ratios of each case.
+    logs: BTreeMap<String, Vec<f64>>,
+}
 
 fn main() -> io::Result<()> {
     let directory = env::args_os().nth(1).ok_or_else(|| io::Error::other("name a directory of kept runs"))?;
+    let most = match env::args().nth(2) {
+        Some(text) => text.parse().map_err(|_| io::Error::other("name a number of runs"))?,
+        None => usize::MAX,
+    };
     let runs = read(directory.as_ref())?;
-    let mut unlike = BTreeMap::new();
-    let (mut rows, mut same, mut scaled) = (0, 0, 0);
-    let mut found = [0; 2];
+    let mut found = Found::default();
     let pairs = (0..runs.len()).flat_map(|base| (base + 1..runs.len()).map(move |other| [base, other]));
     for (number, [base, other]) in pairs.enumerate() {
-        let kept = runs.iter().enumerate().filter(|(at, _)| ![base, other].contains(at)).map(|(_, run)| run);
+        // Those that follow the pair, so that each serves as often as another.
+        let others = (1..runs.len()).map(|step| (base + other + step) % runs.len());
+        let kept = others.filter(|at| ![base, other].contains(at)).take(most).map(|at| &runs[at]);
         let spread = Spread::of(kept);
         for row in compare_knowing(&runs[base], &runs[other], 0.0, &spread).rows {
-            rows += 1;
-            same += usize::from(row.verdict == Verdict::Same);
-            if row.verdict.is_difference() {
-                *unlike.entry(row.case.to_string()).or_insert(0) += 1;
-            }
+            found.add(&row);
         }
         if number % SCALED == 0 {
-            for (found, ratio) in found.iter_mut().zip([1.5, 3.0]) {
+            for (at, ratio) in RATIOS.into_iter().enumerate() {
                 let compared = compare_knowing(&runs[base], &slowed(&runs[other], ratio), 0.0, &spread).rows;
-                *found += compared.iter().filter(|row| row.verdict == Verdict::Slower).count();
-                scaled += compared.len();
+                found.found[at] += compared.iter().filter(|row| row.verdict == Verdict::Slower).count();
+                found.scaled += compared.len();
             }
         }
     }
-    let different: usize = unlike.values().sum();
-    println!("{} runs, {rows} rows: {different} different, {same} the same", runs.len());
-    println!("of {} rows × 1.5 found {}, × 3 found {}", scaled / 2, found[0], found[1]);
-    unlike.iter().for_each(|(case, number)| println!("  different in {number}: {case}"));
+    found.print(runs.len());
     Ok(())
 }
 
-fn read(directory: &Path) -> io::Result<Vec<Run>> {
-    let mut runs = Vec::new();
-    for entry in fs::read_dir(directory)? {
-        let path = entry?.path();
-        if path.extension().is_some_and(|extension| extension == "json") {
-            runs.push(Run::read(File::open(&path)?).map_err(io::Error::other)?);
+impl Found {
+    fn add(&mut self, row: &Row) {
+        self.rows += 1;
+        self.same += usize::from(row.verdict == Verdict::Same);
+        let is_beyond = |low: f64| low * RATIOS[0] > 1.0 + row.threshold;
+        self.alone += usize::from(row.interval.is_some_and(|interval| is_beyond(interval.low)));
+        if row.verdict.is_difference() {
+            *self.different.entry(row.case.to_string()).or_insert(0) += 1;
+        }
+        if row.interval.is_some() {
+            self.logs.entry(row.case.to_string()).or_default().push(row.ratio.ln());
         }
     }
-    Ok(runs)
+
+    fn print(&self, runs: usize) {
+        let of = |part: usize, all: usize| format!("{:.2} %", 100.0 * part as f64 / all.max(1) as f64);
+        let different: usize = self.different.values().sum();
+        let Self { rows, same, scaled, found, alone, .. } = self;
+        println!(
+            "{runs} runs, {rows} rows: {different} different ({}), {same} the same",
+            of(different, *rows)
+        );
+        let each = scaled / RATIOS.len();
+        println!("all rows × 1.5: {} found; × 3: {}", of(found[0], each), of(found[1], each));
+        println!("one row alone × 1.5: {} found", of(*alone, *rows));
+        let mut sizes: Vec<f64> = self.logs.values().flatten().map(|log| log.abs()).collect();
+        sizes.sort_by(f64::total_cmp);
+        let apart = [0.5, 0.9, 0.99, 0.999].map(|q| quantile(&sizes, q).unwrap_or_default().exp());
+        println!("two runs lie apart: {apart:.3?} in 50, 90, 99, 99.9 % of the rows");
+        println!(
+            "cases of which pairs lie near enough for × 1.5 once in 1,000: {}",
+            of(self.near(), self.logs.len())
+        );
+        self.different.iter().for_each(|(case, number)| println!("  different in {number}: {case}"));
+    }
+
+    /// Cases whose runs' ratios, were they normal, are beyond 1.5 once in 1,000 times at most.
+    fn near(&self) -> usize {
+        const ONCE_IN_1000: f64 = 3.29;
+        let deviation = |logs: &Vec<f64>| {
+            let squares: f64 = logs.iter().map(|log| log * log).sum();
+            (squares / logs.len() as f64).sqrt()
+        };
+        self.logs.values().filter(|logs| ONCE_IN_1000 * deviation(logs) < RATIOS[0].ln()).count()
+    }
+}
+
+fn read(directory: &Path) -> io::Result<Vec<Run>> {
+    let mut paths: Vec<_> =
+        fs::read_dir(directory)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
+    paths.sort();
+    paths.iter().map(|path| Run::read(File::open(path)?).map_err(io::Error::other)).collect()
 }
 
 fn slowed(run: &Run, ratio: f64) -> Run {

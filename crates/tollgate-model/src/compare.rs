@@ -9,6 +9,7 @@ mod counted;
 mod facts;
 mod halves;
 mod index;
+mod levels;
 mod margins;
 mod paired;
 mod rounds;
@@ -66,9 +67,10 @@ pub fn compare_knowing(base: &Run, other: &Run, asked: f64, spread: &Spread) -> 
     if alternated::share_turns(base, other) && !is_counting {
         return alternated::alternated(&Index::new(base), &Index::new(other), asked);
     }
+    let apart = spread.apart(base, other);
     let (disturbed_base, disturbed_other) = (Disturbance::of(base), Disturbance::of(other));
     let (base, other) = (disturbed_base.left_out(base), disturbed_other.left_out(other));
-    runs::unpaired(&Index::new(&base), &Index::new(&other), asked, spread)
+    runs::unpaired(&Index::new(&base), &Index::new(&other), asked, spread, &apart)
 }
 
 /// The result of a comparison of two values.

@@ -73,6 +73,11 @@ impl<'a> Disturbance<'a> {
         all.fold(Share::default(), |share, level| share.with(is_disturbed(*level)))
     }
 
+    /// For each process of a group its canary over that of the quiet ones; empty of a group without one.
+    pub(crate) fn canaries(&self, group: &str) -> &[Option<f64>] {
+        self.by_group.get(group).map_or(&[], Vec::as_slice)
+    }
+
     /// What was measured in the other processes. A case that would be left with fewer than [`ENOUGH_PROCESSES`] keeps so many whose canaries
     /// are the lowest: its figure is of the quiet ones where these are more than half of them, and its interval reaches to the others.
     pub fn without<'m>(&self, measured: &'m Measured) -> Cow<'m, Measured> {

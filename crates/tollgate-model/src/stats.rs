@@ -28,6 +28,7 @@ pub(crate) use interval::sign_test_rank;
 pub(crate) use modes::modes_of_sorted;
 pub(crate) use normal::{normal_quantile, student};
 pub(crate) use order::{inner, median_of, sorted};
-pub(crate) use shift::share_not_above;
+pub(crate) use series::independent_number;
+pub(crate) use shift::{pseudomedian, share_not_above};
 pub(crate) use total::ratio_of_totals;
 pub(crate) use trend::slope;

@@ -5,7 +5,7 @@
 mod support;
 
 use support::Random;
-use support::between::{CALM, Environment, ROWS, environments, two_runs};
+use support::between::{APART, CALM, Environment, ROWS, environments, successive, two_runs};
 use tollgate_model::compare::{Spread, Verdict, compare_knowing};
 
 /// The share of rows that are called faster, and slower, in `pairs` pairs of runs, where so many other runs of the machine are kept.
@@ -20,10 +20,10 @@ fn rates(
     let mut random = Random(seed);
     let mut called = [0, 0];
     for _ in 0..pairs {
-        let kept: Vec<_> = (0..kept).map(|_| two_runs(&mut random, environment, sizes, 1.0).0).collect();
-        let spread = Spread::of(&kept);
-        let (base, other) = two_runs(&mut random, environment, sizes, ratio);
-        for row in compare_knowing(&base, &other, 0.0, &spread).rows {
+        let sizes: Vec<usize> = std::iter::repeat_n(sizes.0, kept + 1).chain([sizes.1]).collect();
+        let runs = successive(&mut random, environment, &sizes, ratio);
+        let spread = Spread::of(&runs[..kept]);
+        for row in compare_knowing(&runs[kept], &runs[kept + 1], 0.0, &spread).rows {
             called[0] += usize::from(row.verdict == Verdict::Faster);
             called[1] += usize::from(row.verdict == Verdict::Slower);
         }
@@ -89,12 +89,27 @@ fn three_times_is_found_without_other_runs_and_half_as_much_again_with_them() {
     for (seed, (name, environment)) in (100..).zip(environments()) {
         for sizes in [(7, 7), (12, 12)] {
             let (wrong, found) = rates(seed, 4, environment, sizes, 3.0, 0);
-            assert!(found >= 0.9 && wrong == 0.0, "{name}, {sizes:?}: {found}, {wrong}");
+            let enough = if environment.busy > 0.0 { 0.75 } else { 0.9 };
+            assert!(found >= enough && wrong == 0.0, "{name}, {sizes:?}: {found}, {wrong}");
         }
-        if environment.levels == 1.0 && environment.drift < 0.1 {
+        if environment.levels == 1.0 && environment.drift < 0.05 && environment.between == 0.0 {
             let (wrong, found) = rates(seed, 4, environment, (12, 12), 1.5, 6);
             assert!(found >= 0.9 && wrong == 0.0, "{name}: {found}, {wrong}");
         }
+    }
+}
+
+/// Where each run has a level of its own, whatever the tails of these are, nothing is made of it, and half as much again is found in nearly
+/// all rows if it is in all of them.
+#[test]
+fn where_runs_lie_apart_half_as_much_again_is_found_and_nothing_else() {
+    let kinds = [("normal", APART), ("heavy tails", Environment { freedom: 8, ..APART })];
+    let busy = ("a busy sibling beside half", Environment { busy: 0.5, ..APART });
+    for (seed, (name, environment)) in (300..).zip(kinds.into_iter().chain([busy])) {
+        let (faster, slower) = rates(seed, 80, environment, (12, 12), 1.0, 10);
+        assert!(faster + slower <= 0.002, "{name}: {faster}, {slower}");
+        let (wrong, found) = rates(seed, 8, environment, (12, 12), 1.5, 10);
+        assert!(found >= 0.8 && wrong == 0.0, "{name}: {found}, {wrong}");
     }
 }
 

@@ -5,11 +5,11 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::margins::{Margins, confidence_of_each, exp};
-use super::{Verdict, margin};
+use super::{Verdict, margin, percent};
 use crate::measurement::{Case, Measured};
 use crate::own;
 use crate::run::Run;
-use crate::stats::{self, Ends};
+use crate::stats::{self, Ends, Interval};
 
 /// What the halves of a base's processes are to each other, case by case. Each two processes that follow each other are a pair, of which
 /// one, by chance, is in one half: the noise of the machine is in it, and what one side keeps for a session is not.
@@ -22,6 +22,9 @@ pub struct Halves {
     pub open: usize,
     /// Cases that differ from themselves.
     pub different: Vec<Case>,
+    /// Of the cases with an interval, half of its width as a share of the ratio: what a half is compared to. Ascending.
+    #[serde(skip)]
+    pub half_widths: Vec<f64>,
 }
 
 impl Halves {
@@ -43,12 +46,14 @@ impl Halves {
         for (case, measured) in timed {
             let logs = coin.differences(measured);
             let interval = Ends::of(&logs, confidence).and_then(|ends| ends.interval(&logs)).map(exp);
+            halves.half_widths.extend(interval.map(|Interval { low, high }| (high / low).sqrt() - 1.0));
             match margins.verdict(interval, logs.len(), None) {
                 (Verdict::Same, _) => halves.same += 1,
                 (verdict, _) if verdict.is_difference() => halves.different.push(case.clone()),
                 _ => halves.open += 1,
             }
         }
+        halves.half_widths.sort_by(f64::total_cmp);
         halves
     }
 
@@ -62,6 +67,13 @@ impl Halves {
         self.same += other.same;
         self.open += other.open;
         self.different.extend(other.different.iter().cloned());
+        self.half_widths.extend(&other.half_widths);
+        self.half_widths.sort_by(f64::total_cmp);
+    }
+
+    /// To what a half is compared in the middle of the cases, as a share; None where most have no interval.
+    pub fn precision(&self) -> Option<f64> {
+        self.half_widths.get(self.cases() / 2).copied()
     }
 
     /// Whether so many cases differ from themselves that nothing can be said of any.
@@ -71,20 +83,29 @@ impl Halves {
     }
 }
 
-/// `A/A: 51 of 51 the same, none different`; `A/A: none of 51 different, 12 the same, 39 open`.
+/// `A/A: 51 of 51 the same, none different`; `A/A: none of 51 different, 12 the same; half of them are compared to ±2.4 % or better`.
 impl fmt::Display for Halves {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (cases, same) = (self.cases(), self.same);
         let different = match self.different.len() {
             0 => "none".to_owned(),
             some => some.to_string(),
         };
-        match self.open {
-            0 => write!(f, "A/A: {} of {} the same, {different} different", self.same, self.cases()),
-            open => write!(
+        match self.precision() {
+            _ if self.open == 0 => write!(f, "A/A: {same} of {cases} the same, {different} different"),
+            Some(half) => write!(
                 f,
-                "A/A: {different} of {} different, {} the same, {open} open",
-                self.cases(),
-                self.same
+                "A/A: {different} of {cases} different, {same} the same; half of them are compared to ±{} or better",
+                percent(half)
+            ),
+            None if self.half_widths.is_empty() => {
+                write!(f, "A/A: the base has too few processes for two halves")
+            }
+            None => write!(
+                f,
+                "A/A: {different} of {} different, {same} the same; {} have too few processes for two halves",
+                self.half_widths.len(),
+                cases - self.half_widths.len()
             ),
         }
     }
@@ -124,6 +145,28 @@ impl Coin {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_open_is_said_with_the_precision_that_it_has() {
+        let of = |half_widths: &[f64]| Halves {
+            same: 1,
+            open: 3,
+            half_widths: half_widths.to_vec(),
+            ..Halves::default()
+        };
+        let mut all = of(&[0.008, 0.02, 0.024, 0.3]);
+        assert_eq!(
+            all.to_string(),
+            "A/A: none of 4 different, 1 the same; half of them are compared to ±2.4 % or better"
+        );
+        assert_eq!(of(&[]).to_string(), "A/A: the base has too few processes for two halves");
+        assert_eq!(
+            of(&[0.008]).to_string(),
+            "A/A: none of 1 different, 1 the same; 3 have too few processes for two halves"
+        );
+        all.add(&of(&[0.001; 4]));
+        assert_eq!((all.cases(), all.precision()), (8, Some(0.008)));
+    }
 
     /// Processes of two kinds in turn: whichever half one is in, they differ.
     #[test]

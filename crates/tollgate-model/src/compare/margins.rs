@@ -10,9 +10,25 @@ pub const QUANTITY: &str = "the median of the pairs' ratios";
 /// The confidence of each of `rows` intervals: all of them hold together with 95 %, and each alone misses at most once in a thousand,
 /// at whatever looks.
 pub(super) fn confidence_of_each(rows: usize) -> f64 {
-    const TOGETHER: f64 = 0.05;
-    const EACH: f64 = 1.0 / 1000.0;
-    1.0 - (TOGETHER / rows.max(1) as f64).min(EACH)
+    confidence_of_selected(rows, 1)
+}
+
+const TOGETHER: f64 = 0.05;
+const EACH: f64 = 1.0 / 1000.0;
+
+fn confidence_of_selected(rows: usize, selected: usize) -> f64 {
+    1.0 - (TOGETHER * selected as f64 / rows.max(1) as f64).min(EACH)
+}
+
+/// The same where so many rows differ that at most a twentieth of those that are called different is expected to be wrong, which more rows
+/// may be than one: `different` are at a confidence. Where nothing differs it is that of each (Benjamini & Hochberg, "Controlling the False
+/// Discovery Rate", 1995). The intervals of the rows that are selected like that hold it too (Benjamini & Yekutieli, "False Discovery
+/// Rate-Adjusted Multiple Confidence Intervals for Selected Parameters", 2005).
+pub(super) fn confidence_of_different(rows: usize, different: impl Fn(f64) -> usize) -> f64 {
+    let most = (EACH / TOGETHER * rows as f64).ceil() as usize;
+    let levels = (2..=most).rev().map(|selected| (selected, confidence_of_selected(rows, selected)));
+    let mut found = levels.filter(|(selected, confidence)| different(*confidence) >= *selected);
+    found.next().map_or(confidence_of_each(rows), |(_, confidence)| confidence)
 }
 
 /// What a difference is held against.

@@ -92,7 +92,8 @@ pub struct Row {
     pub base: Option<f64>,
     /// Its estimate in the other, likewise.
     pub other: Option<f64>,
-    /// other / base: of turns that alternated the median of the pairs' ratios, see [`QUANTITY`]; else the
+    /// other / base: of turns that alternated the median of the pairs' ratios, see [`QUANTITY`]; else, where other runs of the machine
+    /// have the case, of the pseudomedians of the processes' medians, each less what its canary explains; else the
     /// Hodges-Lehmann estimate over the logarithms of the processes' medians. It need not be the ratio of the two estimates to the last
     /// digit. 1 where there is no ratio: a value is below the
     /// detection limit or not above zero, or the two are not comparable; `interval` is None then. Of counts it is the ratio of the
@@ -110,6 +111,15 @@ pub struct Row {
     pub alternation: Option<Alternation>,
     /// The totals of the executions, where two commands were compared.
     pub total: Option<Total>,
+}
+
+impl Row {
+    /// The smallest ratio above 1 that half of such comparisons would call a difference. None without an interval.
+    pub fn detectable(&self) -> Option<f64> {
+        let Interval { low, high } = self.interval?;
+        let half = (high / self.ratio).max(self.ratio / low);
+        Some(half * (1.0 + self.threshold)).filter(|ratio| ratio.is_finite())
+    }
 }
 
 /// What the turns of two environments showed of a case. Every figure is finite.

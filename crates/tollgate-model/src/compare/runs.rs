@@ -1,10 +1,12 @@
 //! Two runs that were not alternated, case by case: unpaired.
 
+use std::collections::HashMap;
+
 use super::index::Index;
-use super::margins::confidence_of_each;
+use super::margins::{confidence_of_different, confidence_of_each};
 use super::rows::{Comparison, Row};
 use super::sides::{Side, below_limit, incomparable, joined, missing};
-use super::spread::Spread;
+use super::spread::{Apart, Spread};
 use super::threshold::{self, Pace};
 use super::{LEAST_THRESHOLD, MOST_SAME, Verdict, counted, facts, spans_threshold};
 use crate::measurement::{Case, Measured};
@@ -12,43 +14,61 @@ use crate::stats::{self, Interval};
 
 /// Case by case over the medians of the processes.
 ///
-/// The interval of a row is that of the Mann-Whitney test on the logarithms of the processes' medians in the order of
-/// time, see [`stats::shift`], corrected for the number of rows by Bonferroni's inequality. Where the processes are too
-/// few for that correction but enough for an error of 1 in 400, the widest interval that they allow is taken. It knows nothing of what
-/// differs between runs, so it is widened to what runs of the machine differ by though nothing changed, see [`Spread`].
+/// A case of which other runs of the machine show how far they lie apart is compared by its levels in the two runs, and the interval is what
+/// runs differ by though nothing changed, see [`Spread`]. `apart` has these cases.
 ///
-/// The threshold of a row is the largest of 1 %, `asked`, the A/A difference of either run and the drift within either run;
-/// plus the difference between the two runs in the processor's speed. The A/A difference and the speed excuse twice at most. Where the
-/// spread of other runs is known, both are in it and are no part of the threshold.
+/// The interval of another row is that of the Mann-Whitney test on the logarithms of the processes' medians in the order of
+/// time, see [`stats::shift`]. Where the processes are too
+/// few for its confidence but enough for an error of 1 in 400, the widest interval that they allow is taken. It knows nothing of what
+/// differs between runs, so it is widened to what is supposed.
 ///
-/// Slower and faster need more than the interval, because the processes of a run are not as independent as the
-/// test assumes: on virtual machines a latency has levels that outlast a process, and varies with the neighbours.
-/// So nearly all processes of one run must lie beyond nearly all of the other, and the level of one run must not
-/// be a mode of the other.
-pub(super) fn unpaired(base: &Index<'_>, other: &Index<'_>, asked: f64, spread: &Spread) -> Comparison {
+/// Either is corrected for the number of rows, see [`confidence_of_different`].
+///
+/// The threshold of a row is 1 % or `asked`, and at least the drift within either run; where the row's own spread between runs is known, as
+/// far as it is no chance. Where no row's is, it is the A/A difference of either run too, plus the difference between the two runs in the processor's speed. The
+/// A/A difference and the speed excuse twice at most. What other runs show has all these in it.
+///
+/// Slower and faster need more than the interval: the level of one run must not be a mode of the other. Processes of a run are not as
+/// independent as the Mann-Whitney test assumes: on virtual machines a latency has levels that outlast a process, and varies with the
+/// neighbours. So there nearly all processes of one run must lie beyond nearly all of the other.
+pub(super) fn unpaired(
+    base: &Index<'_>,
+    other: &Index<'_>,
+    asked: f64,
+    spread: &Spread,
+    apart: &HashMap<&Case, Apart>,
+) -> Comparison {
     let joined = joined(base, other);
     let judge = Judge {
         base,
         other,
         asked: asked.max(LEAST_THRESHOLD),
-        confidence: confidence_of_each(joined.timed()),
         controls: threshold::of_controls(base, None).max(threshold::of_controls(other, None)),
         pace: Pace::between(base, other),
         spread,
+        apart,
         is_itself: base.run == other.run,
     };
-    let row = |(case, base, other): (&Case, &Measured, &Measured)| {
-        counted::row(case, base, other, asked).unwrap_or_else(|| judge.row(case, base, other))
+    let rows = |confidence: f64| -> Vec<Row> {
+        let row = |(case, base, other): &(&Case, &Measured, &Measured)| {
+            counted::row(case, base, other, asked).unwrap_or_else(|| judge.row(case, base, other, confidence))
+        };
+        joined.cases.iter().map(row).collect()
+    };
+    let number = joined.timed();
+    let confidence = match spread.is_seen() {
+        true => judge.confidence(number, &rows(confidence_of_each(1))),
+        false => confidence_of_each(number),
     };
     Comparison {
-        rows: joined.cases.into_iter().map(row).collect(),
+        rows: rows(confidence),
         not_compared: joined.not_compared,
         pace: judge.pace.loops,
         only_base: missing(base, other),
         only_other: missing(other, base),
         facts: facts::differences(&base.run.facts, &other.run.facts),
         is_alternated: false,
-        confidence: judge.confidence,
+        confidence,
         spread: Some(spread.basis()),
         halves: None,
     }
@@ -60,66 +80,102 @@ struct Judge<'a> {
     other: &'a Index<'a>,
     /// The least threshold.
     asked: f64,
-    confidence: f64,
     controls: f64,
     pace: Pace,
     spread: &'a Spread,
+    apart: &'a HashMap<&'a Case, Apart>,
     /// Whether the two are one run, which is the same as itself.
     is_itself: bool,
 }
 
+/// A ratio other / base, with its interval, and what a difference has to exceed.
+struct Found {
+    ratio: f64,
+    /// None: the processes are too few.
+    interval: Option<Interval>,
+    threshold: f64,
+}
+
 impl Judge<'_> {
-    fn row(&self, case: &Case, base: &Measured, other: &Measured) -> Row {
+    /// That of all rows, by those that differ where each may be wrong once in a thousand times.
+    fn confidence(&self, number: usize, rows: &[Row]) -> f64 {
+        let different = rows.iter().filter(|row| row.verdict.is_difference());
+        let apart: Vec<&Apart> = different.filter_map(|row| self.apart.get(&row.case)).collect();
+        let is_beyond = |confidence| {
+            move |apart: &&&Apart| Verdict::of(apart.interval(confidence), self.asked).is_difference()
+        };
+        confidence_of_different(number, |confidence| apart.iter().filter(is_beyond(confidence)).count())
+    }
+
+    fn row(&self, case: &Case, base: &Measured, other: &Measured, confidence: f64) -> Row {
         let base = Side::new(self.base, base);
         let other = Side::new(self.other, other);
-        let threshold = self.threshold(&base, &other);
-        let row = |ratio, interval, verdict, why| Row {
+        let row = |found: Found, verdict, why| Row {
             case: case.clone(),
             base: base.estimate,
             other: other.estimate,
-            ratio,
-            interval,
+            ratio: found.ratio,
+            interval: found.interval,
             verdict,
-            threshold,
+            threshold: found.threshold,
             why,
             alternation: None,
             total: None,
         };
+        let none = Found { ratio: 1.0, interval: None, threshold: self.asked };
         if self.is_itself {
-            return row(1.0, Some(Interval { low: 1.0, high: 1.0 }), Verdict::Same, None);
+            let interval = Some(Interval { low: 1.0, high: 1.0 });
+            return row(Found { interval, ..none }, Verdict::Same, None);
         }
-        let (ratio, interval) = match self.ratio(&base, &other) {
-            Ok(found) => found,
-            Err(why) => return row(1.0, None, Verdict::Inconclusive, Some(why)),
+        if let Some(why) = refused(&base, &other) {
+            return row(none, Verdict::Inconclusive, Some(why));
+        }
+        let apart = self.apart.get(case);
+        let found = match apart {
+            Some(apart) => self.by_levels(apart, &base, &other, confidence),
+            None => self.by_processes(&base, &other, confidence),
         };
-        let between = self.between(case, ratio);
-        let interval = interval.map(|within| within.hull(between));
-        // Runs that were seen to lie so far apart had as few processes.
-        let fewest = base.logs.len().min(other.logs.len());
-        let Some(interval) = interval.or_else(|| self.spread.is_seen_of(case, fewest).then_some(between))
-        else {
+        let found = match found {
+            Ok(found) => found,
+            Err(why) => return row(none, Verdict::Inconclusive, Some(why)),
+        };
+        let Some(interval) = found.interval else {
             let why = format!(
                 "too few processes: {} in the base and {} in the other",
                 base.number(),
                 other.number()
             );
-            return row(ratio, None, Verdict::Inconclusive, Some(why));
+            return row(found, Verdict::Inconclusive, Some(why));
         };
+        let threshold = found.threshold;
         let (verdict, why) = match Verdict::by(interval, threshold, MOST_SAME.max(self.asked)) {
             Verdict::Inconclusive => (Verdict::Inconclusive, Some(spans_threshold(interval, threshold))),
             Verdict::Same => (Verdict::Same, None),
-            different => match doubt(&base, &other, different) {
+            different => match doubt(&base, &other, different, apart.is_some()) {
                 Some(why) => (Verdict::Inconclusive, Some(why)),
                 None => (different, None),
             },
         };
-        row(ratio, Some(interval), verdict, why)
+        row(found, verdict, why)
     }
 
-    /// By what the ratio of two runs may differ from that of others.
-    fn between(&self, case: &Case, ratio: f64) -> Interval {
-        let apart = self.spread.apart(case, self.confidence).exp();
-        Interval { low: ratio / apart, high: ratio * apart }
+    fn by_levels(
+        &self,
+        apart: &Apart,
+        base: &Side<'_>,
+        other: &Side<'_>,
+        confidence: f64,
+    ) -> Result<Found, String> {
+        let (ratio, interval) = (apart.ratio(), apart.interval(confidence));
+        expect_numbers(ratio, Some(interval))?;
+        let drift = threshold::of_clear_drift(&base.logs).max(threshold::of_clear_drift(&other.logs));
+        Ok(Found { ratio, interval: Some(interval), threshold: self.asked.max(drift) })
+    }
+
+    fn by_processes(&self, base: &Side<'_>, other: &Side<'_>, confidence: f64) -> Result<Found, String> {
+        let (ratio, interval) = ratio(base, other, confidence)?;
+        let interval = interval.map(|within| within.hull(self.spread.supposed(ratio, confidence)));
+        Ok(Found { ratio, interval, threshold: self.threshold(base, other) })
     }
 
     /// What other runs of the machine show is in the interval: the threshold is then no measure of the machine's noise too.
@@ -130,43 +186,47 @@ impl Judge<'_> {
             false => self.asked.max(self.controls).max(drift) + self.pace.of(base.measured),
         }
     }
+}
 
-    /// The ratio other / base with its interval, or why there is none.
-    fn ratio(&self, base: &Side<'_>, other: &Side<'_>) -> Result<(f64, Option<Interval>), String> {
-        /// The least confidence of a row where the corrected one needs more processes than there are.
-        const LAST_RESORT: f64 = 1.0 - 1.0 / 400.0;
-        if let Some(why) = incomparable(base.measured, other.measured) {
-            return Err(why);
-        }
-        if let Some(why) = below_limit(base, other) {
-            return Err(why);
-        }
-        if base.estimate.is_none() || other.estimate.is_none() {
-            return Err("the median of a process is not above zero".to_owned());
-        }
-        let confidences = [self.confidence, self.confidence.min(LAST_RESORT)];
-        let shifts = confidences.map(|confidence| stats::shift(&base.logs, &other.logs, confidence));
-        let [Some(shift), Some(last_resort)] = shifts else {
-            return Err("no process has samples".to_owned());
-        };
-        let interval = shift.interval.or(last_resort.interval);
-        let ratio = shift.estimate.exp();
-        let interval = interval.map(|logs| Interval { low: logs.low.exp(), high: logs.high.exp() });
-        let ends = interval.map_or([ratio; 2], |interval| [interval.low, interval.high]);
-        if [ratio, ends[0], ends[1]].iter().all(|end| end.is_normal()) {
-            Ok((ratio, interval))
-        } else {
-            Err("the ratio is too large or too small for a number".to_owned())
-        }
+/// Why two sides have no ratio.
+fn refused(base: &Side<'_>, other: &Side<'_>) -> Option<String> {
+    let is_zero = base.estimate.is_none() || other.estimate.is_none();
+    incomparable(base.measured, other.measured)
+        .or_else(|| below_limit(base, other))
+        .or_else(|| is_zero.then(|| "the median of a process is not above zero".to_owned()))
+}
+
+/// The ratio other / base by the processes of the two alone, with its interval, or why there is none.
+fn ratio(base: &Side<'_>, other: &Side<'_>, confidence: f64) -> Result<(f64, Option<Interval>), String> {
+    /// The least confidence of a row where the corrected one needs more processes than there are.
+    const LAST_RESORT: f64 = 1.0 - 1.0 / 400.0;
+    let confidences = [confidence, confidence.min(LAST_RESORT)];
+    let shifts = confidences.map(|confidence| stats::shift(&base.logs, &other.logs, confidence));
+    let [Some(shift), Some(last_resort)] = shifts else {
+        return Err("no process has samples".to_owned());
+    };
+    let interval = shift.interval.or(last_resort.interval);
+    let ratio = shift.estimate.exp();
+    let interval = interval.map(|logs| Interval { low: logs.low.exp(), high: logs.high.exp() });
+    expect_numbers(ratio, interval)?;
+    Ok((ratio, interval))
+}
+
+/// Refuses a ratio or an interval that no number can hold.
+fn expect_numbers(ratio: f64, interval: Option<Interval>) -> Result<(), String> {
+    let ends = interval.map_or([ratio; 2], |interval| [interval.low, interval.high]);
+    match [ratio, ends[0], ends[1]].iter().all(|end| end.is_normal()) {
+        true => Ok(()),
+        false => Err("the ratio is too large or too small for a number".to_owned()),
     }
 }
 
-/// Why a difference outside the threshold is not significant.
-fn doubt(base: &Side<'_>, other: &Side<'_>, verdict: Verdict) -> Option<String> {
+/// Why a difference outside the threshold is not significant; `is_of_levels` where other runs show how far runs lie apart.
+fn doubt(base: &Side<'_>, other: &Side<'_>, verdict: Verdict, is_of_levels: bool) -> Option<String> {
     /// The share of all pairs of processes that may lie the other way round.
     const OVERLAP: f64 = 0.05;
     let (faster, slower) = if verdict == Verdict::Slower { (base, other) } else { (other, base) };
-    if stats::share_not_above(&faster.logs, &slower.logs)? > OVERLAP {
+    if !is_of_levels && stats::share_not_above(&faster.logs, &slower.logs)? > OVERLAP {
         return Some("the processes of the two runs overlap".to_owned());
     }
     if has_mode_at(faster.measured, slower.estimate?) || has_mode_at(slower.measured, faster.estimate?) {

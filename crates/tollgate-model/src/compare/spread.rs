@@ -6,12 +6,12 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::facts::differences;
+use super::levels::{Level, Processes, slope, variance};
 use crate::disturbance::Disturbance;
-use crate::estimate::Level;
 use crate::measurement::Case;
 use crate::own;
 use crate::run::Run;
-use crate::stats::{self, normal_quantile, student};
+use crate::stats::{self, Interval, normal_quantile, student};
 
 /// So many runs of a machine show how far its runs lie apart.
 const ENOUGH: usize = 3;
@@ -19,23 +19,27 @@ const ENOUGH: usize = 3;
 /// Where they are fewer: two runs of a machine lie up to twice apart.
 const PRIOR: f64 = 2.0;
 
-/// How far runs lie apart, case by case: the variances of the logarithms of their medians.
+/// How far runs lie apart, case by case: the variances of the logarithms of their levels.
 ///
-/// A case has few runs, and its variance counts together with that of the other cases, as if these were four runs more: the moderated
+/// A case has few runs, and its variance counts together with that of the other cases, as if these were two runs more: the moderated
 /// t of Smyth, "Linear Models and Empirical Bayes Methods for Assessing Differential Expression in Microarray Experiments" (2004).
 #[derive(Debug, Clone, Default)]
 pub struct Spread {
     runs: usize,
-    by_case: HashMap<Case, Variance>,
+    by_case: HashMap<Case, Between>,
     /// The median of the variances of all cases but the program's own.
     usual: f64,
 }
 
+/// What is known of a case by other runs.
 #[derive(Debug, Clone, Copy)]
-struct Variance {
+struct Between {
+    /// See [`slope`].
+    slope: f64,
+    /// Of the runs' levels.
     variance: f64,
     freedom: f64,
-    /// Of a run, in the middle.
+    /// Of a run: the harmonic mean.
     processes: f64,
 }
 
@@ -46,31 +50,31 @@ pub struct Basis {
     pub runs: usize,
 }
 
-/// The weight of the other cases, in runs.
-const WEIGHT: f64 = 4.0;
+/// The weight of the other cases, in runs: Smyth's estimate of it, by how much more the variances of cases differ than those of so few runs
+/// would, is 1.4 to 2.2 in 10 to 30 runs of two processors of a busy host.
+const WEIGHT: f64 = 2.0;
+
+/// The greatest weight of a case's own runs. One of some hundred runs has a level of its own though many others agree, which these do not
+/// show, and the quantile of more degrees of freedom would leave out.
+const MOST_OWN: f64 = 8.0;
 
 impl Spread {
     /// Of runs of one machine, none of which is compared. What is supposed where they are fewer than three.
     pub fn of<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Self {
-        let mut levels: HashMap<Case, Vec<(f64, f64)>> = HashMap::new();
+        let mut processes: HashMap<&Case, Vec<Processes>> = HashMap::new();
         let mut number = 0;
         for run in runs {
             number += 1;
-            let disturbed = Disturbance::of(run);
-            let run = disturbed.left_out(run);
+            let disturbance = Disturbance::of(run);
             for (case, measured) in run.measured().filter(|(_, measured)| !measured.is_count()) {
-                let median = Level::of(measured).map(|level| level.median).filter(|median| *median > 0.0);
-                if let Some(median) = median {
-                    let processes = measured.by_process().count() as f64;
-                    levels.entry(case.clone()).or_default().push((median.ln(), processes));
-                }
+                processes.entry(case).or_default().push(Processes::of(measured, &disturbance));
             }
         }
         if number < ENOUGH {
             return Self::default();
         }
-        let by_case: HashMap<Case, Variance> =
-            levels.into_iter().filter_map(|(case, levels)| Some((case, Variance::of(&levels)?))).collect();
+        let of_case = |(case, runs): (&Case, Vec<Processes>)| Some((case.clone(), Between::of(&runs)?));
+        let by_case: HashMap<Case, Between> = processes.into_iter().filter_map(of_case).collect();
         let others = by_case.iter().filter(|(case, _)| !case.benchmark.starts_with(own::SUITE));
         let all: Vec<f64> = others.map(|(_, of)| of.variance).collect();
         match stats::median(&all) {
@@ -79,16 +83,36 @@ impl Spread {
         }
     }
 
-    /// The logarithm of the ratio that two runs differ by at most with this confidence.
-    pub(super) fn apart(&self, case: &Case, confidence: f64) -> f64 {
-        if self.runs == 0 {
-            return PRIOR.ln();
-        }
-        let own = self.by_case.get(case);
-        let own_freedom = own.map_or(0.0, |own| own.freedom);
-        let freedom = WEIGHT + own_freedom;
-        let variance = (WEIGHT * self.usual + own_freedom * own.map_or(0.0, |own| own.variance)) / freedom;
-        student(normal_quantile(0.5 + confidence / 2.0), freedom) * (2.0 * variance).sqrt()
+    /// How far two runs lie apart, in the cases of which it was seen how far others do.
+    pub(super) fn apart<'a>(&self, base: &'a Run, other: &Run) -> HashMap<&'a Case, Apart> {
+        let of_other: HashMap<_, _> = other.measured().collect();
+        let disturbance = [base, other].map(Disturbance::of);
+        let apart = |(case, of_base)| {
+            let between = self.by_case.get(case)?;
+            let both = [of_base, *of_other.get(case)?];
+            let processes = [0, 1].map(|side| Processes::of(both[side], &disturbance[side]));
+            let [base, other] = processes.map(|of| of.level(between.slope));
+            Some((case, self.between(between, &base?, &other?)))
+        };
+        base.measured().filter_map(apart).collect()
+    }
+
+    /// A run of fewer processes than the others has the greater variance, and so has one whose processes lie far apart.
+    fn between(&self, of_case: &Between, base: &Level, other: &Level) -> Apart {
+        let own = of_case.freedom.min(MOST_OWN);
+        let freedom = WEIGHT + own;
+        let usual = (WEIGHT * self.usual + own * of_case.variance) / freedom;
+        let variance = |side: &Level| (usual * (of_case.processes / side.processes).max(1.0)).max(side.error);
+        Apart { log: other.log - base.log, scale: (variance(base) + variance(other)).sqrt(), freedom }
+    }
+
+    /// The ratios by which two runs may differ in a case of which it was not seen.
+    pub(super) fn supposed(&self, ratio: f64, confidence: f64) -> Interval {
+        let half = match self.runs {
+            0 => PRIOR.ln(),
+            _ => quantile(confidence, WEIGHT) * (2.0 * self.usual).sqrt(),
+        };
+        Interval { low: ratio / half.exp(), high: ratio * half.exp() }
     }
 
     /// Whether it was seen, and is not supposed.
@@ -96,28 +120,51 @@ impl Spread {
         self.runs > 0
     }
 
-    /// Whether it was seen of this case, in runs of no more processes.
-    pub(super) fn is_seen_of(&self, case: &Case, processes: usize) -> bool {
-        self.by_case.get(case).is_some_and(|own| own.processes <= processes as f64)
-    }
-
     pub(super) fn basis(&self) -> Basis {
         Basis { runs: self.runs }
     }
 }
 
-impl Variance {
-    /// Of the logarithms of medians, each with the number of processes that it is of.
-    fn of(levels: &[(f64, f64)]) -> Option<Self> {
+impl Between {
+    /// None of fewer than three runs.
+    fn of(runs: &[Processes]) -> Option<Self> {
+        let slope = slope(runs);
+        let levels: Vec<Level> = runs.iter().filter_map(|run| run.level(slope)).collect();
         if levels.len() < ENOUGH {
             return None;
         }
-        let (logs, processes): (Vec<f64>, Vec<f64>) = levels.iter().copied().unzip();
-        let mean = logs.iter().sum::<f64>() / logs.len() as f64;
-        let freedom = logs.len() as f64 - 1.0;
-        let variance = logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / freedom;
-        Some(Self { variance, freedom, processes: stats::median(&processes)? })
+        let logs: Vec<f64> = levels.iter().map(|level| level.log).collect();
+        let number = logs.len() as f64;
+        let processes = number / levels.iter().map(|level| 1.0 / level.processes).sum::<f64>();
+        Some(Self { slope, variance: variance(&logs)?, freedom: number - 1.0, processes })
     }
+}
+
+/// How far two runs lie apart in a case, and how far they may though nothing changed.
+pub(super) struct Apart {
+    /// The logarithm of other over base.
+    log: f64,
+    /// Its deviation where nothing changed.
+    scale: f64,
+    freedom: f64,
+}
+
+impl Apart {
+    /// other / base.
+    pub(super) fn ratio(&self) -> f64 {
+        self.log.exp()
+    }
+
+    /// The ratios that the change may have.
+    pub(super) fn interval(&self, confidence: f64) -> Interval {
+        let half = quantile(confidence, self.freedom) * self.scale;
+        Interval { low: (self.log - half).exp(), high: (self.log + half).exp() }
+    }
+}
+
+/// Student's, on two sides.
+fn quantile(confidence: f64, freedom: f64) -> f64 {
+    student(normal_quantile(0.5 + confidence / 2.0), freedom)
 }
 
 /// `runs that took no turns are supposed to lie as far apart as 12 others of the machine`.

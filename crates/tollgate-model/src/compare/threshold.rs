@@ -74,6 +74,17 @@ pub(super) fn of_drift(logs_of_process_medians: &[f64]) -> f64 {
     distance((CAUTION * stats::slope(&logs) * logs.len() as f64).exp()).unwrap_or(MOST)
 }
 
+/// The same where the order of the processes shows it (Spearman's correlation with it, at 5 %), of twelve or more; else nothing: what other runs of the machine
+/// show is in their spread, unless this run drifts as they did not.
+pub(super) fn of_clear_drift(logs_of_process_medians: &[f64]) -> f64 {
+    const CLEAR: f64 = 2.0;
+    let number = logs_of_process_medians.len();
+    let order: Vec<f64> = (0..number).map(|at| at as f64).collect();
+    let correlation = stats::rank_correlation(&order, logs_of_process_medians).unwrap_or(0.0);
+    let is_clear = correlation.abs() * (number.saturating_sub(1) as f64).sqrt() > CLEAR;
+    if is_clear { of_drift(logs_of_process_medians) } else { 0.0 }
+}
+
 /// Logarithms that lie at two levels, each less the median of its level; others as they are. They lie at two
 /// levels if one gap among the sorted ones is wide, and much wider than every other.
 fn without_levels(logs: &[f64]) -> Vec<f64> {
@@ -146,6 +157,14 @@ mod tests {
         let fall: Vec<f64> = climb.iter().rev().copied().collect();
         assert!((of_drift(&fall) - of_drift(&climb)).abs() < 1e-9);
         assert_eq!((of_drift(&[]), of_drift(&[1.0])), (0.0, 0.0));
+    }
+
+    #[test]
+    fn a_drift_that_is_chance_is_none_beside_other_runs() {
+        let climb: Vec<f64> = (0..14).map(|i| f64::from(i) * 0.01).collect();
+        assert!(of_drift(&climb) > 0.2 && of_clear_drift(&climb) == of_drift(&climb));
+        let scattered: Vec<f64> = (0..14).map(|i| f64::from(i * 5 % 14) * 0.01).collect();
+        assert_eq!((of_clear_drift(&scattered), of_clear_drift(&climb[..5])), (0.0, 0.0));
     }
 
     #[test]

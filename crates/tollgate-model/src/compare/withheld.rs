@@ -49,6 +49,7 @@ mod tests {
             same,
             open: 0,
             different: different.iter().map(|name| Case::plain(*name)).collect(),
+            half_widths: Vec::new(),
         };
         let (held, withheld) = ((Verdict::Slower, false), (Verdict::Inconclusive, true));
         assert_eq!(verdicts(&of(51, &[])), [held, held]);
@@ -56,7 +57,5 @@ mod tests {
         // Of many that differ nothing else is believed either.
         assert_eq!(verdicts(&of(20, &["entry/c", "entry/d"])), [withheld, withheld]);
         assert_eq!(of(51, &[]).to_string(), "A/A: 51 of 51 the same, none different");
-        let open = Halves { open: 3, ..of(2, &["entry/b"]) };
-        assert_eq!(open.to_string(), "A/A: 1 of 6 different, 2 the same, 3 open");
     }
 }

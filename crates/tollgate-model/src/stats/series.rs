@@ -26,6 +26,12 @@ pub fn effective_number(series: &[f64]) -> f64 {
     effective(series, CAUTION)
 }
 
+/// The same, where a short series is taken as independent: its autocorrelation is all chance.
+pub(crate) fn independent_number(series: &[f64]) -> f64 {
+    const SHORT: usize = 20;
+    if series.len() < SHORT { series.len() as f64 } else { effective_number(series) }
+}
+
 fn effective(series: &[f64], caution: f64) -> f64 {
     series.len() as f64 / (1.0 + caution * (autocorrelation_time(&sides(series)) - 1.0))
 }

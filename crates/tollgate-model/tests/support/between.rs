@@ -1,5 +1,6 @@
 //! Two simulated runs, one after the other: noise of batches, of processes, between processes, and drift.
 
+use tollgate_model::own::CANARY;
 use tollgate_model::{Case, Outcome, Run};
 
 use super::{Random, measured, run_of};
@@ -21,10 +22,31 @@ pub struct Environment {
     /// Deviation of a process's own factor, and how much of it the next process has too.
     pub own: f64,
     pub kept: f64,
+    /// Deviation of a run's own factor, and of how many degrees of freedom its Student's distribution has; normal where that is 0.
+    pub between: f64,
+    pub freedom: u32,
+    /// The share of processes beside a busy sibling, which takes a quarter more of the canary and of each row. Without any there is no
+    /// canary.
+    pub busy: f64,
 }
 
-pub const CALM: Environment =
-    Environment { levels: 1.0, stays: 0.5, flips: 0.0, drift: 0.0, own: 0.003, kept: 0.0 };
+/// What a busy sibling takes.
+const SIBLING: f64 = 1.25;
+
+pub const CALM: Environment = Environment {
+    levels: 1.0,
+    stays: 0.5,
+    flips: 0.0,
+    drift: 0.0,
+    own: 0.003,
+    kept: 0.0,
+    between: 0.0,
+    freedom: 0,
+    busy: 0.0,
+};
+
+/// Runs lie further apart than their processes tell.
+pub const APART: Environment = Environment { own: 0.03, between: 0.03, ..CALM };
 
 /// One case over two runs, one after the other: processes of samples.
 struct Source<'a> {
@@ -42,8 +64,22 @@ impl<'a> Source<'a> {
         Self { random, environment, upper, own, time: 0.0 }
     }
 
-    fn processes(&mut self, estimate: f64, count: usize) -> Vec<Vec<f64>> {
-        (0..count).map(|_| self.process(estimate, count)).collect()
+    /// Of a run, in which these processes have a busy sibling.
+    fn processes(&mut self, estimate: f64, busy: &[bool]) -> Vec<Vec<f64>> {
+        let Environment { between, freedom, .. } = self.environment;
+        let of_run = if between > 0.0 { (between * self.student(freedom)).exp() } else { 1.0 };
+        let level = |busy: &bool| estimate * of_run * if *busy { SIBLING } else { 1.0 };
+        busy.iter().map(|of| self.process(level(of), busy.len())).collect()
+    }
+
+    /// With the deviation 1.
+    fn student(&mut self, freedom: u32) -> f64 {
+        let normal = self.random.normal();
+        if freedom == 0 {
+            return normal;
+        }
+        let squares: f64 = (0..freedom).map(|_| self.random.normal().powi(2)).sum();
+        normal / (squares / f64::from(freedom - 2)).sqrt()
     }
 
     fn process(&mut self, estimate: f64, count: usize) -> Vec<f64> {
@@ -75,21 +111,34 @@ pub fn two_runs(
     sizes: (usize, usize),
     ratio: f64,
 ) -> (Run, Run) {
-    let (mut base, mut other) = (vec![], vec![]);
+    let mut runs = successive(random, environment, &[sizes.0, sizes.1], ratio).into_iter();
+    let (Some(base), Some(other)) = (runs.next(), runs.next()) else { panic!("two runs") };
+    (base, other)
+}
+
+/// Runs of so many processes, one after the other; every latency of the last is `ratio` times that of the others.
+pub fn successive(random: &mut Random, environment: Environment, sizes: &[usize], ratio: f64) -> Vec<Run> {
+    let outcome = |processes: &[Vec<f64>]| Outcome::Measured(Box::new(measured("entry", processes)));
+    let mut runs: Vec<Vec<(Case, Outcome)>> = sizes.iter().map(|_| Vec::new()).collect();
+    let is_busy = |random: &mut Random| environment.busy > 0.0 && random.chance(environment.busy);
+    let busy: Vec<Vec<bool>> =
+        sizes.iter().map(|size| (0..*size).map(|_| is_busy(random)).collect()).collect();
+    if environment.busy > 0.0 {
+        for (run, busy) in runs.iter_mut().zip(&busy) {
+            let canary = Source::new(random, CALM).processes(100.0, busy);
+            run.push((Case::plain(CANARY), outcome(&canary)));
+        }
+    }
     for row in 0..ROWS {
         let mut source = Source::new(random, environment);
-        let case = Case::plain(format!("entry/row-{row}"));
         let estimate = 100.0 + 10.0 * row as f64;
-        base.push((
-            case.clone(),
-            Outcome::Measured(Box::new(measured("entry", &source.processes(estimate, sizes.0)))),
-        ));
-        other.push((
-            case,
-            Outcome::Measured(Box::new(measured("entry", &source.processes(estimate * ratio, sizes.1)))),
-        ));
+        for (at, (run, busy)) in runs.iter_mut().zip(&busy).enumerate() {
+            let times = if at + 1 == sizes.len() { ratio } else { 1.0 };
+            let processes = source.processes(estimate * times, busy);
+            run.push((Case::plain(format!("entry/row-{row}")), outcome(&processes)));
+        }
     }
-    (run_of(base), run_of(other))
+    runs.into_iter().map(run_of).collect()
 }
 
 pub fn environments() -> Vec<(&'static str, Environment)> {
@@ -106,6 +155,9 @@ pub fn environments() -> Vec<(&'static str, Environment)> {
         ("drift of 5 % a run", Environment { drift: 0.05, ..CALM }),
         ("drift of 10 % a run", Environment { drift: 0.10, ..CALM }),
         ("drift of 30 % a run", Environment { drift: 0.30, ..CALM }),
+        ("runs 3 % apart", APART),
+        ("runs 3 % apart, heavy tails", Environment { freedom: 8, ..APART }),
+        ("a busy sibling beside half", Environment { own: 0.05, busy: 0.5, ..CALM }),
         ("wandering (3 %, half kept)", Environment { own: 0.03, kept: 0.5, ..CALM }),
         ("wandering (3 %, 0.8 kept)", Environment { own: 0.03, kept: 0.8, ..CALM }),
     ]

@@ -1,0 +1,81 @@
+//! The level of a case in a run, as it is where nothing else slows its processes.
+
+use crate::disturbance::Disturbance;
+use crate::measurement::Measured;
+use crate::stats;
+
+/// A process whose canary takes more than so many times that of the quiet ones was in another state of the host than with a busy sibling,
+/// which takes up to 1.4 times: its level says nothing of theirs.
+const ANOTHER_STATE: f64 = 1.5;
+
+/// Nothing is slowed by much more than the canary, see [`slope`].
+const STEEPEST: f64 = 1.5;
+
+/// The processes of a case in a run.
+pub(super) struct Processes(Vec<Process>);
+
+/// Logarithms.
+struct Process {
+    median: f64,
+    /// Of its canary over that of the quiet processes; 0 without one.
+    canary: f64,
+}
+
+/// The level of a case in a run.
+pub(super) struct Level {
+    /// The logarithm of the pseudomedian of the processes' medians, each less what its canary explains.
+    pub(super) log: f64,
+    /// The variance of that by how far the processes lie apart.
+    pub(super) error: f64,
+    pub(super) processes: f64,
+}
+
+impl Processes {
+    /// Those that kept samples.
+    pub(super) fn of(measured: &Measured, disturbance: &Disturbance<'_>) -> Self {
+        let canaries = disturbance.canaries(&measured.group);
+        let has_canary = canaries.iter().any(Option::is_some);
+        let process = |(at, samples): (usize, &[f64])| {
+            let median = stats::median(samples).filter(|median| *median > 0.0)?.ln();
+            let canary = if has_canary { canaries.get(at).copied().flatten()? } else { 1.0 };
+            (canary <= ANOTHER_STATE).then(|| Process { median, canary: canary.max(1.0).ln() })
+        };
+        Self(measured.by_process().enumerate().filter_map(process).collect())
+    }
+
+    /// None of fewer than two, which do not show how far they lie apart.
+    pub(super) fn level(&self, slope: f64) -> Option<Level> {
+        let logs: Vec<f64> = self.0.iter().map(|process| process.median - slope * process.canary).collect();
+        let error = variance(&logs)? / stats::independent_number(&logs);
+        Some(Level { log: stats::pseudomedian(&logs)?, error, processes: logs.len() as f64 })
+    }
+
+    /// The sum of the squares of the canaries about their mean, and that of their products with the medians.
+    fn products(&self) -> [f64; 2] {
+        let number = self.0.len().max(1) as f64;
+        let mean = |of: fn(&Process) -> f64| self.0.iter().map(of).sum::<f64>() / number;
+        let (canary, median) = (mean(|process| process.canary), mean(|process| process.median));
+        let products = self.0.iter().map(|process| {
+            let apart = process.canary - canary;
+            [apart * apart, apart * (process.median - median)]
+        });
+        products.fold([0.0; 2], |sums, product| [sums[0] + product[0], sums[1] + product[1]])
+    }
+}
+
+/// By how much a case grows with the canary of its process, in logarithms: 0 of what a busy sibling does not slow, 1 of what it slows as it
+/// slows a system call. It is the common slope within these runs, as in an analysis of covariance (Fisher, *Statistical Methods for Research
+/// Workers*, 4th edition, 1932). None of the runs is one of the two that are compared, so no sample chooses how it counts.
+pub(super) fn slope(runs: &[Processes]) -> f64 {
+    let sums = runs.iter().map(Processes::products);
+    let [squares, products] =
+        sums.fold([0.0; 2], |all, [square, product]| [all[0] + square, all[1] + product]);
+    if squares > 0.0 { (products / squares).clamp(0.0, STEEPEST) } else { 0.0 }
+}
+
+/// Of fewer than two there is none.
+pub(super) fn variance(values: &[f64]) -> Option<f64> {
+    let freedom = values.len().checked_sub(1).filter(|freedom| *freedom > 0)? as f64;
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    Some(values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / freedom)
+}
