@@ -90,7 +90,7 @@ impl Found {
         println!("all rows × 1.5: {} found; × 3: {}", of(found[0], each), of(found[1], each));
         println!("one row alone × 1.5: {} found", of(*alone, *rows));
         let mut sizes: Vec<f64> = self.logs.values().flatten().map(|log| log.abs()).collect();
-        sizes.sort_by(f64::total_cmp);
+        sizes.sort_unstable_by(f64::total_cmp);
         let apart = [0.5, 0.9, 0.99, 0.999].map(|q| quantile(&sizes, q).unwrap_or_default().exp());
         println!("two runs lie apart: {apart:.3?} in 50, 90, 99, 99.9 % of the rows");
         println!(

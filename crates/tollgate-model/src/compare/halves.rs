@@ -53,7 +53,7 @@ impl Halves {
                 _ => halves.open += 1,
             }
         }
-        halves.half_widths.sort_by(f64::total_cmp);
+        halves.half_widths.sort_unstable_by(f64::total_cmp);
         halves
     }
 
@@ -68,7 +68,7 @@ impl Halves {
         self.open += other.open;
         self.different.extend(other.different.iter().cloned());
         self.half_widths.extend(&other.half_widths);
-        self.half_widths.sort_by(f64::total_cmp);
+        self.half_widths.sort_unstable_by(f64::total_cmp);
     }
 
     /// To what a half is compared in the middle of the cases, as a share; None where most have no interval.
