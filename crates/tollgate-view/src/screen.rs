@@ -30,9 +30,9 @@ const LEAST_EXPENSE_LINES: usize = 4;
 /// What the mark of a row says, which its interval shows.
 const LEGEND: &str = "  ~ CI wider than ±10 %";
 
-/// The first screen, for a terminal of this width.
+/// The first screen, for a terminal of this width. Only its head is wider than [`COLUMNS`], where there is room for that.
 pub fn text(summary: &Summary, width: usize) -> String {
-    let width = width.min(COLUMNS);
+    let (of_head, width) = (width, width.min(COLUMNS));
     let mut text = String::new();
     // A narrow terminal has more lines rather than less of what they say.
     let put = |line: &str, room: usize| -> String {
@@ -42,7 +42,7 @@ pub fn text(summary: &Summary, width: usize) -> String {
     };
     let [machine, environment] = machine::lines(summary);
     for line in [title(summary, width), machine, environment] {
-        text.push_str(&format!("{}\n", put(&line, width)));
+        text.push_str(&format!("{}\n", put(&line, of_head)));
     }
     // The quality, a heading, and the last line.
     let room = LINES.saturating_sub(text.lines().count() + 3);
@@ -52,7 +52,7 @@ pub fn text(summary: &Summary, width: usize) -> String {
     rows.fill(summary, room - expenses.lines());
     let legend = if rows.is_any_wide() { LEGEND } else { "" };
     let quality = format!("Quality: {}", quality::of(summary));
-    text.push_str(&format!("{}{legend}\n", put(&quality, width.saturating_sub(legend.width()))));
+    text.push_str(&format!("{}{legend}\n", put(&quality, of_head.saturating_sub(legend.width()))));
     text.push_str(&rows.text());
     text.push_str(&expenses.text(width));
     text.push_str(&cut(&more(&expenses.shown), width));

@@ -220,7 +220,13 @@ fn the_first_screen_has_each_headline_that_was_measured_there() {
         let summary = Summary::of(&run);
         for width in [200, 80, 60, 40] {
             let text = screen::text(&summary, width);
-            expect_within(width.min(80), machine.name, &text);
+            let rows: Vec<&str> = text.lines().skip(if width > 80 { 4 } else { 0 }).collect();
+            expect_within(width.min(80), machine.name, &rows.join("\n"));
+            expect_within(width, machine.name, &text);
+            assert!(
+                width < 80 || !text.lines().take(4).any(|line| width > 80 && line.trim_end().ends_with('…')),
+                "{text}"
+            );
             assert!(width < 80 || text.lines().count() <= 43, "{}\n{text}", machine.name);
         }
         let text = plain(&screen::text(&summary, 80));

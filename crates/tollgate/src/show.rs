@@ -185,7 +185,7 @@ fn print_traced(run: &Run, traced: &Traced, view: &ViewArgs) -> Result<(), Failu
 /// # Errors
 /// When standard output is closed or full.
 pub fn print_screen(summary: &Summary) -> Result<(), Failure> {
-    out::print(&screen::text(summary, out::width()))
+    out::print(&screen::text(summary, out::given_width().unwrap_or(usize::MAX)))
 }
 
 /// Prints a run as JSON, with the file in which it is kept.

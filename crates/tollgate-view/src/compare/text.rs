@@ -131,16 +131,36 @@ fn inconclusive(comparison: &Comparison, all: bool, width: usize) -> String {
         let line = format!("More time may decide the inconclusive rows{span}: {command}");
         text.push_str(&paragraph(&line, width, ""));
     }
+    text.push_str(&undetectable(comparison).map(|line| paragraph(&line, width, "")).unwrap_or_default());
     let far = |row: &&Row| row.result.verdict == Verdict::Inconclusive && row.size() > 2.0_f64.ln();
     let mut gross: Vec<&Row> = comparison.rows.iter().filter(far).collect();
     gross.order_by(|one, another| another.size().total_cmp(&one.size()));
     if let (false, [first, rest @ ..]) = (all, gross.as_slice()) {
-        let more = if rest.is_empty() { String::new() } else { format!(", and {} more rows", rest.len()) };
+        let more = match rest.len() {
+            0 => String::new(),
+            more => format!(", and {}", figures::count(more, "more row", "more rows")),
+        };
         let ratio = Compared::of(comparison, *first).words("ratio").unwrap_or_default();
         let line = format!("Inconclusive in spite of its ratio: {} {ratio}{more}.", first.case());
         text.push_str(&paragraph(&line, width, ""));
     }
     text
+}
+
+/// Of runs that took no turns: how large a change has to be to be found in the rows without a verdict.
+fn undetectable(comparison: &Comparison) -> Option<String> {
+    let is_open = |row: &&Row| !comparison.is_alternated && row.result.verdict == Verdict::Inconclusive;
+    let mut ratios: Vec<f64> =
+        comparison.rows.iter().filter(is_open).filter_map(|row| row.result.detectable()).collect();
+    ratios.sort_by(f64::total_cmp);
+    let [middle, most] =
+        [ratios.len() / 2, ratios.len().checked_sub(1)?].map(|at| figures::ratio(ratios[at]));
+    let rows = figures::count(ratios.len(), "inconclusive row", "inconclusive rows");
+    let which = match middle == most {
+        true => format!("below {middle} ×"),
+        false => format!("below {middle} × in half of them, and below {most} × in one,"),
+    };
+    Some(format!("{rows}: changes {which} cannot be told from the spread between runs here."))
 }
 
 /// The two, with the kind of each environment; of one session the session once.
@@ -200,9 +220,13 @@ fn remark(comparison: &Comparison, row: &Row) -> Option<String> {
     }
     let Some(need) = Need::of(row) else { return row.result.why.clone() };
     let command = need::command(comparison, std::iter::once(&need));
-    Some(match command {
-        Some(command) => format!("{}; more time: {command}", need.found),
-        None => need.found,
+    let least = row.result.detectable().filter(|_| !comparison.is_alternated && need.half.is_some());
+    Some(match (command, least) {
+        (Some(command), _) => format!("{}; more time: {command}", need.found),
+        (None, Some(least)) => {
+            format!("{}; changes below {} × cannot be told", need.found, figures::ratio(least))
+        }
+        (None, None) => need.found,
     })
 }
 
