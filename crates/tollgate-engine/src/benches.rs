@@ -6,12 +6,14 @@
 //! - [`harness`]: which harness a program has, what it is asked, and what it answers. `divan`, `reading`: the answers.
 //! - [`template`]: a harness of the user's own, as two command lines and a line of output.
 //! - [`closures`]: closures of a Rust program in the place of builds.
+//! - [`kernel`]: what an iteration asks of the kernel.
 //! - [`builds`]: programs by links of equal length, and their executions. [`rounds`]: the executions from the first to the last.
 
 pub mod builds;
 pub mod closures;
 mod divan;
 pub mod harness;
+pub mod kernel;
 mod reading;
 pub mod rounds;
 pub mod template;
@@ -20,5 +22,6 @@ mod tests;
 
 pub use builds::{Build, Builds, is_nameable};
 pub use harness::Harness;
+pub use kernel::Asked;
 pub use rounds::{Bench, Plan, measure};
 pub use template::Template;

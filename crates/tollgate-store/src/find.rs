@@ -69,6 +69,17 @@ pub fn find_session(meant: &str) -> Result<Option<Vec<Run>>, FindError> {
     }
 }
 
+/// The same among the user's own kept runs: no other user can have written one, so that what it names can be executed.
+///
+/// # Errors
+/// When their directory cannot be read, or a document is not a run.
+pub fn find_kept_session(meant: &str) -> Result<Option<Vec<Run>>, FindError> {
+    match among(kept()?, meant, Kind::MEASURED)? {
+        Some(session @ Found::Session(..)) => Located::Kept(session).open_all().map(Some),
+        _ => Ok(None),
+    }
+}
+
 /// The file of a run.
 enum Located {
     /// In a file, which may be called anything.

@@ -14,6 +14,8 @@ pub mod writing;
 
 pub use destination::Destination;
 pub use document::KeepError;
-pub use find::{find, find_newest_of, find_newest_session_of, find_of, find_runs, find_session};
+pub use find::{
+    find, find_kept_session, find_newest_of, find_newest_session_of, find_of, find_runs, find_session,
+};
 pub use kept::FindError;
 pub use kind::Kind;

@@ -3,6 +3,7 @@
 pub(crate) mod alternating;
 pub mod columns;
 pub mod condition;
+pub mod csv;
 pub(crate) mod facts;
 pub mod json;
 pub(crate) mod need;

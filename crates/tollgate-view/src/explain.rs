@@ -1,6 +1,7 @@
 //! A benchmark explained: the operation, its figure on this machine, what affects it here and in which state that is, how to avoid
 //! it, and where it is described.
 
+mod bench;
 mod functions;
 mod session;
 
@@ -24,6 +25,7 @@ use crate::show::names::{every_name, values};
 use crate::summary::{Figures, Row, Summary};
 use crate::{causes, counts};
 
+pub use bench::bench;
 pub use functions::functions;
 
 /// Facts that are shown beside those that make it slow.

@@ -41,7 +41,7 @@ pub type About = fn(&str) -> Option<&'static str>;
 /// apart.
 pub fn page_of(runs: &[Run], other: About, spread: &Spread) -> Page {
     let subjects = Subject::all(runs);
-    let comparisons = differences::all(&subjects, spread);
+    let comparisons = differences::all(&subjects, spread, 0.0);
     let kernels = kernels::of(&subjects);
     // The table of the kernels has what each of them changes.
     let turns = match kernels {

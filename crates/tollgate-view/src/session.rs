@@ -87,7 +87,7 @@ impl<'a> Session<'a> {
     }
 
     /// Each comparison with the first, and what the two are called here.
-    pub(crate) fn compared(&self) -> impl Iterator<Item = (Sides<'_>, &Comparison<'a>)> {
+    pub fn compared(&self) -> impl Iterator<Item = (Sides<'_>, &Comparison<'a>)> {
         let base = self.members.first().map_or("", |base| base.name.as_str());
         self.others().map(move |(other, comparison)| {
             let names = [base, other.name.as_str()].map(Into::into);

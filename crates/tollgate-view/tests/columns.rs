@@ -102,7 +102,7 @@ fn a_median_has_the_same_digits_wherever_people_read_it() {
     for text in [
         show::text::text(&summary, show::text::Options { width: Some(100), ..Default::default() }),
         explained,
-        report::markdown(&runs, &Spread::default()),
+        report::markdown(&runs, &Spread::default(), 0.0),
         page_of(&runs, |_| None, &Spread::default()).render().expect("a page"),
     ] {
         let text = plain(&text);
@@ -154,7 +154,7 @@ fn a_ratio_has_the_same_digits_wherever_people_read_it() {
         session::text(&session, false, 80),
         session::text(&session, true, 80),
         explained,
-        report::markdown(&runs, &Spread::default()),
+        report::markdown(&runs, &Spread::default(), 0.0),
         page_of(&runs, |_| None, &Spread::default()).render().expect("a page"),
     ] {
         let text = plain(&text);

@@ -307,7 +307,7 @@ fn times_and_counts_stand_beside_each_other() {
     let apart = json["not_compared"].as_array().expect("a list");
     assert_eq!(apart.len(), COUNTS.len());
     assert_eq!((&apart[0]["benchmark"], &apart[0]["base_unit"]), (&"entry/syscall".into(), &"ns".into()));
-    assert!(markdown(&runs, &Spread::default()).contains("9 rows are not compared"));
+    assert!(markdown(&runs, &Spread::default(), 0.0).contains("9 rows are not compared"));
 }
 
 #[test]
@@ -360,7 +360,8 @@ fn other_systems_get_instructions() {
     let bmf = export::bmf::of_session(&runs).expect("BMF");
     let bmf: serde_json::Value = serde_json::from_str(&bmf).expect("JSON");
     assert_eq!(bmf["entry/syscall in vm:exact"]["instructions"]["value"], 209.0);
-    let (both, one) = (markdown(&runs, &Spread::default()), markdown(&runs[..1], &Spread::default()));
+    let (both, one) =
+        (markdown(&runs, &Spread::default(), 0.0), markdown(&runs[..1], &Spread::default(), 0.0));
     assert!(both.contains("| entry/syscall | 209 | 187 | -22 | -10.5 % | **fewer** |"), "{both}");
     assert!(one.contains("| entry/syscall | 209 | exact |") && !one.contains("95 %"), "{one}");
     let page = format!("{:?}", page_of(&runs, |_| None, &Spread::default()));

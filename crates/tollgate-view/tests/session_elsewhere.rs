@@ -124,7 +124,7 @@ fn a_report_names_environments_and_begins_with_the_comparison() {
     let runs = runs(&[host(), varied("host:seccomp=default")], &CASES);
     let mut turned = runs.clone();
     turned.reverse();
-    let text = markdown(&turned, &Spread::default());
+    let text = markdown(&turned, &Spread::default(), 0.0);
     assert!(text.starts_with("# host&#58;seccomp=default compared with host\n"), "{text}");
     assert!(text.contains("Alternated: 24 process pairs, 480 turns"), "{text}");
     assert!(text.contains("**Proven cause:** seccomp: not set → default"), "{text}");

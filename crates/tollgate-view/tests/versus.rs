@@ -270,7 +270,7 @@ fn kept_comparisons_are_compared_reported_and_exported_by_command() {
     {
         assert!(page.contains(part), "{part}");
     }
-    let markdown = tollgate_view::report::markdown(&runs, &Spread::default());
+    let markdown = tollgate_view::report::markdown(&runs, &Spread::default(), 0.0);
     assert!(markdown.contains("| unlink | ") && markdown.contains("| waiting for a disk | "), "{markdown}");
     let csv = tollgate_view::export::csv::csv(&runs);
     assert!(csv.lines().next().is_some_and(|header| header.ends_with(",session_command")), "{csv}");

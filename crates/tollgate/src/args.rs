@@ -306,7 +306,8 @@ pub enum LatencyUnit {
 #[derive(Debug, Args)]
 #[command(after_help = examples::help("explain", ""))]
 pub struct ExplainArgs {
-    /// A benchmark, or one of its cases; with --in a command as well, one line for the shell
+    /// A benchmark, or one of its cases; with --in a command as well, one line for the shell; a bench of a kept `versus --bench`, such as
+    /// divan/ops::work
     pub benchmark: String,
     /// The run with its figures, as `show` takes it [default: last; without a kept run the facts of this machine]
     pub run: Option<String>,
@@ -658,7 +659,7 @@ pub enum Format {
     Json,
 }
 
-/// How a result that has a picture is printed.
+/// How the result of `run` is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum PictureFormat {
     /// Tables and sentences
@@ -671,7 +672,7 @@ pub enum PictureFormat {
     Svg,
 }
 
-/// How a kept run is printed.
+/// How kept runs and comparisons are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum ShowFormat {
     /// Tables and sentences
@@ -680,9 +681,11 @@ pub enum ShowFormat {
     Table,
     /// JSON, with the fields of docs/json.md
     Json,
-    /// CSV, one line per case
+    /// CSV: one line per case of one run, or per compared case of several
     Csv,
-    /// A picture: latencies of one run, ratios of a session with their intervals, times of commands
+    /// Markdown, as `report` writes it
+    Md,
+    /// A picture: latencies of one run, ratios of several with their intervals, times of commands
     Svg,
 }
 

@@ -3,11 +3,12 @@
 use tollgate_model::Run;
 use tollgate_model::compare::{Spread, is_of_machine};
 use tollgate_store::kept::{Entry, kept};
+use tollgate_view::compare::columns::Sides;
 use tollgate_view::compare::condition::{Answer, Condition, answer};
 use tollgate_view::compare::{json, text};
 use tollgate_view::comparison::Comparison;
 
-use crate::args::PictureFormat;
+use crate::args::ShowFormat;
 use crate::args::compare::{CompareArgs, FailOn};
 use crate::failure::Failure;
 use crate::{out, show, store};
@@ -25,9 +26,11 @@ pub fn compare(args: &CompareArgs) -> Result<(), Failure> {
     let comparisons: Vec<Comparison> =
         others.iter().map(|other| Comparison::knowing(base, other, asked, &spread)).collect();
     match args.format {
-        PictureFormat::Svg => show::print_picture(&runs, &spread)?,
-        PictureFormat::Table => out::print(&text::text(&comparisons, args.all, out::width()))?,
-        PictureFormat::Json => {
+        ShowFormat::Svg => show::print_picture(&runs, &spread, asked)?,
+        ShowFormat::Md => show::print_markdown(&runs, &spread, asked)?,
+        ShowFormat::Csv => show::print_csv(comparisons.iter().map(|one| (Sides::of(one), one)))?,
+        ShowFormat::Table => out::print(&text::text(&comparisons, args.all, out::width()))?,
+        ShowFormat::Json => {
             let traces = json::traces(&comparisons);
             out::print_json(&json::Document::of(base, &comparisons, &traces))?;
         }

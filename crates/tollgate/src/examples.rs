@@ -49,6 +49,10 @@ pub fn of(verb: &str) -> Examples {
                 "tollgate explain entry/syscall --in vm:exact",
                 "Show which functions of the kernel one system call executes, with the instructions in each",
             ),
+            (
+                "tollgate explain divan/ops::work mine",
+                "Show which system calls and page faults a bench makes in the builds of the session `mine`",
+            ),
         ],
         "compare" => &[
             ("tollgate compare before after", "Compare the run `after` with the baseline `before`"),

@@ -5,6 +5,7 @@ mod functions;
 use tollgate_engine::{Selection, Topology};
 use tollgate_inspect::Machine;
 use tollgate_model::Case;
+use tollgate_model::versus::is_bench;
 use tollgate_store::Kind;
 use tollgate_suites::{Benchmark, Extent, Size, UnknownPattern};
 use tollgate_view::explain;
@@ -15,11 +16,15 @@ use crate::args::ExplainArgs;
 use crate::failure::Failure;
 use crate::{out, versus};
 
-/// Explains a benchmark with the figures of a run; without a kept run with the facts of this machine alone.
+/// Explains a benchmark with the figures of a run; without a kept run with the facts of this machine alone. Of a bench of builds: what it asks
+/// of the kernel.
 ///
 /// # Errors
 /// When no benchmark or several are meant, or a run that was named cannot be read.
 pub fn explain(args: &ExplainArgs) -> Result<(), Failure> {
+    if is_bench(&args.benchmark) && args.environment.is_none() {
+        return versus::explain_bench(&args.benchmark, args.run.as_deref());
+    }
     let machine = Topology::here();
     let pattern = with_suite(&machine, &args.benchmark);
     if let Some(environment) = args.environment.as_deref().filter(|_| is_command(&machine, &pattern)) {

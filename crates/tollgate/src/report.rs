@@ -38,7 +38,7 @@ pub fn report(args: &ReportArgs) -> Result<(), Failure> {
     }
     let spread = compare::spread(&runs);
     let text = match args.format {
-        ReportFormat::Md => markdown(&runs, &spread),
+        ReportFormat::Md => markdown(&runs, &spread, 0.0),
         ReportFormat::Html => page_of(&runs, tollgate_lab::output::about, &spread)
             .render()
             .map_err(|error| Failure::input(error.to_string()))?,

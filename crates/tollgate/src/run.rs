@@ -103,7 +103,7 @@ fn once(args: &RunArgs) -> Result<(), Failure> {
             show::print_screen(&summary).and_then(|()| show::print_counters(&summary))
         }
         PictureFormat::Table => show::print_screen(&summary),
-        PictureFormat::Svg => show::print_picture(std::slice::from_ref(&run), &Spread::default()),
+        PictureFormat::Svg => show::print_picture(std::slice::from_ref(&run), &Spread::default(), 0.0),
         PictureFormat::Json => show::print_json(&summary, path),
     };
     if is_partial {

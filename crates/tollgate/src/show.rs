@@ -8,7 +8,9 @@ use tollgate_model::{Run, Traced};
 use tollgate_output::table::paragraph;
 use tollgate_store::Kind;
 use tollgate_suites::{Extent, Size, UnknownPattern, select};
-use tollgate_view::report::picture_of;
+use tollgate_view::compare::{self, columns::Sides};
+use tollgate_view::comparison::Comparison;
+use tollgate_view::report::{markdown, picture_of};
 use tollgate_view::session::{self, Session};
 use tollgate_view::show::{counters, csv, json, text};
 use tollgate_view::summary::Summary;
@@ -57,7 +59,9 @@ pub fn show(args: &ShowArgs) -> Result<(), Failure> {
         ShowFormat::Table => print_screen(&summary),
         ShowFormat::Json => print_json(&summary, None),
         ShowFormat::Csv => out::print_raw(csv::csv(&summary).as_bytes()),
-        ShowFormat::Svg => print_picture(&runs, &Spread::default()),
+        ShowFormat::Md if !patterns.is_empty() => Err(whole_markdown()),
+        ShowFormat::Md => print_markdown(&runs, &Spread::default(), 0.0),
+        ShowFormat::Svg => print_picture(&runs, &Spread::default(), 0.0),
     }
 }
 
@@ -92,20 +96,40 @@ fn show_session(args: &ShowArgs, runs: &[Run], patterns: &[String]) -> Result<()
         }
         ShowFormat::Table => out::print(&session::text(&session, false, out::width())),
         ShowFormat::Json => out::print_json(&session::json::Document::of(&session, &[])),
-        ShowFormat::Svg => print_picture(runs, &Spread::default()),
-        ShowFormat::Csv => Err(Failure::input(format!(
-            "--format csv shows one run; `tollgate export {} --format csv` writes all of a session",
-            session.id
-        ))),
+        ShowFormat::Csv => print_csv(session.compared()),
+        ShowFormat::Md if !patterns.is_empty() => Err(whole_markdown()),
+        ShowFormat::Md => print_markdown(runs, &Spread::default(), 0.0),
+        ShowFormat::Svg => print_picture(runs, &Spread::default(), 0.0),
     }
+}
+
+/// Why patterns are refused.
+fn whole_markdown() -> Failure {
+    Failure::input("--format md has all rows; leave the patterns out, or take --format csv")
+}
+
+/// Prints comparisons as CSV.
+///
+/// # Errors
+/// When standard output is closed or full.
+pub fn print_csv<'a>(all: impl Iterator<Item = (Sides<'a>, &'a Comparison<'a>)>) -> Result<(), Failure> {
+    out::print_raw(compare::csv::csv(all).as_bytes())
+}
+
+/// Prints the summary of runs as Markdown.
+///
+/// # Errors
+/// When standard output is closed or full.
+pub fn print_markdown(runs: &[Run], spread: &Spread, asked: f64) -> Result<(), Failure> {
+    out::print_raw(markdown(runs, spread, asked).as_bytes())
 }
 
 /// Prints the picture of runs.
 ///
 /// # Errors
 /// When nothing of them can be drawn, or standard output is closed or full.
-pub fn print_picture(runs: &[Run], spread: &Spread) -> Result<(), Failure> {
-    let picture = picture_of(runs, spread).ok_or_else(|| {
+pub fn print_picture(runs: &[Run], spread: &Spread, asked: f64) -> Result<(), Failure> {
+    let picture = picture_of(runs, spread, asked).ok_or_else(|| {
         let what = if runs.len() > 1 {
             "no case that two of the runs measured"
         } else {

@@ -10,6 +10,8 @@ mod parameters;
 mod places;
 mod progress;
 
+pub use benches::explain as explain_bench;
+
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -26,7 +28,7 @@ use tollgate_view::comparison::Comparison;
 use tollgate_view::session::{self, Session};
 use tollgate_view::versus::{self, hyperfine, json, text};
 
-use crate::args::PictureFormat;
+use crate::args::ShowFormat;
 use crate::args::versus::{LengthArgs, VersusArgs};
 use crate::destination::{Destination, STANDARD_OUTPUT, expect_seen};
 use crate::failure::{Failure, plainly};
@@ -230,20 +232,21 @@ fn finish(
             Err(failure) => unkept = Some(failure),
         }
     }
-    let Some(session) = Session::above(runs, args.result.threshold.unwrap_or(0.0)) else { return Ok(()) };
+    let asked = args.result.threshold.unwrap_or(0.0);
+    let Some(session) = Session::above(runs, asked) else { return Ok(()) };
     // A file is named by its run's place.
     let named = if unkept.is_some() { &[][..] } else { &kept[..] };
     let (all, width) = (args.result.all, out::width());
     let shown = match args.result.format {
-        PictureFormat::Svg => show::print_picture(runs, &Spread::default()),
-        PictureFormat::Table if args.bench.bench => out::print(&session::text(&session, all, width)),
-        PictureFormat::Table => out::print(&screen(&session, functions, all)),
-        PictureFormat::Json if args.bench.bench => {
+        ShowFormat::Csv => show::print_csv(session.compared()),
+        ShowFormat::Md => show::print_markdown(runs, &Spread::default(), asked),
+        ShowFormat::Svg => show::print_picture(runs, &Spread::default(), asked),
+        ShowFormat::Table if args.bench.bench => out::print(&session::text(&session, all, width)),
+        ShowFormat::Table => out::print(&screen(&session, functions, all)),
+        ShowFormat::Json if args.bench.bench => {
             out::print_json(&session::json::Document::of(&session, named))
         }
-        PictureFormat::Json => {
-            out::print_json(&json::Document::of(&session, named).with_functions(functions))
-        }
+        ShowFormat::Json => out::print_json(&json::Document::of(&session, named).with_functions(functions)),
     };
     let exported = export(args, &session);
     if let Some(failure) = unkept {

@@ -204,6 +204,74 @@ fn a_condition_fails_and_kept_runs_are_shown_and_compared() {
 }
 
 #[test]
+fn each_format_has_the_verdicts_of_the_screen() {
+    let home = Home::new();
+    let (old, new) = (build(&home, "old", GBENCH, 1000), build(&home, "new", GBENCH, 1030));
+    let shown = |format: &str, more: &[&str]| {
+        let arguments = [&[old.as_str(), &new, "--runs", "24", "--format", format], more].concat();
+        home.output(versus(&arguments))
+    };
+    let csv = shown("csv", &["--label", "mine"]);
+    let lines: Vec<&str> = csv.lines().collect();
+    assert!(
+        lines[0]
+            .starts_with("base_run,base_name,other_run,other_name,benchmark,params,unit,base,other,ratio,"),
+        "{csv}"
+    );
+    assert_eq!(lines.len(), 3, "{csv}");
+    let verdict = |bench: &str| {
+        let line = lines.iter().find(|line| line.contains(bench)).expect("its line");
+        line.split(',').find(|field| ["slower", "same"].contains(field)).expect("a verdict")
+    };
+    assert_eq!(["BM_a", "BM_b"].map(verdict), ["same", "slower"]);
+    assert_eq!(home.output(["show", "mine", "--format", "csv"]), csv);
+    let compared = home.output(["compare", "mine", "--format", "csv"]);
+    assert_eq!(compared.lines().next(), csv.lines().next(), "{compared}");
+    let markdown = shown("md", &[]);
+    assert!(markdown.contains("| gbench/BM_b |") && markdown.contains("**slower**"), "{markdown}");
+    let within = shown("md", &["--threshold", "5%"]);
+    assert!(!within.contains("**slower**") && within.contains("No significant difference"), "{within}");
+    let picture = shown("svg", &[]);
+    assert!(picture.starts_with("<svg") && picture.contains("gbench/BM_b"), "{picture}");
+    let refused = home.refusal(["show", "mine", "gbench/BM_b", "--format", "md"]);
+    assert!(refused.contains("--format md has all rows"), "{refused}");
+}
+
+#[test]
+fn what_a_changed_bench_asks_of_the_kernel_is_explained() {
+    let home = Home::new();
+    // A bench that opens a file in each iteration.
+    let loops = "n=${*##*-test.benchtime=}; n=${n%%x*}\n\
+        while [ $n -gt 0 ]; do n=$((n-1)); [ $name = b ] && : < /dev/null; done\nfor time";
+    let opens = GO.replace("for time", loops);
+    let (old, new) = (build(&home, "old", GO, 100_000), build(&home, "new", &opens, 104_000));
+    let missing = home.refusal(["explain", "go/Benchmarkb"]);
+    assert!(missing.contains("no kept session has a figure of the bench go/Benchmarkb"), "{missing}");
+    home.output(versus(&[&old, &new, "--runs", "24", "--label", "mine", "-n", "before", "-n", "after"]));
+    let words = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = words(home.output(["explain", "go/Benchmarkb"]));
+    assert!(text.contains("Compared after: 1.040 ×") && text.contains(" slower"), "{text}");
+    assert!(text.contains("an iteration before after") && text.contains(" openat 0 1 "), "{text}");
+    assert!(text.contains("Different: ") && text.contains("what 64 iterations have more than 32"), "{text}");
+    let text = words(home.output(["explain", "go/BenchmarkSum/a", "mine"]));
+    assert!(text.contains("No iteration makes a system call or a page fault"), "{text}");
+    let other = home.refusal(["explain", "go/Benchmarkx", "mine"]);
+    assert!(other.contains("mine has no figure of the bench go/Benchmarkx"), "{other}");
+    fs::remove_file(&new).expect("it was there");
+    let gone = home.refusal(["explain", "go/Benchmarkb"]);
+    assert!(gone.contains("(in after)"), "{gone}");
+}
+
+#[test]
+fn a_harness_that_chooses_its_iterations_is_not_explained() {
+    let home = Home::new();
+    let (old, new) = (build(&home, "old", CRITERION, 1000), build(&home, "new", CRITERION, 1030));
+    home.output(versus(&[&old, &new, "--runs", "16", "--label", "mine"]));
+    let why = home.refusal(["explain", "criterion/b"]);
+    assert!(why.contains("b is of criterion, which cannot be told how many iterations to make"), "{why}");
+}
+
+#[test]
 fn ctrl_c_keeps_what_was_timed_and_leaves_nothing() {
     let home = Home::new();
     let place = home.path().join("temporary");

@@ -16,7 +16,7 @@ use super::harness::{Harness, Size};
 use crate::run::BenchError;
 use crate::versus::executor::{Executor, Halt};
 use crate::versus::rounds::how_ended;
-use crate::versus::{End, Execution, NotCompared, Order, Output};
+use crate::versus::{End, Execution, How, NotCompared, Order, Output};
 
 /// The most bytes of what an execution writes to standard output.
 const MOST_OUTPUT: u64 = 16 << 20;
@@ -101,7 +101,8 @@ impl Builds {
         let failed = |sentence: String, said: String| NotCompared::Failed { sentence, said };
         let words = self.harness.list_words(&self.links[number]);
         let shown = words[1..].join(" ");
-        let Ran { execution, output, .. } = self.execute(words, within, executor, tick).map_err(ended)?;
+        let Ran { execution, output, .. } =
+            self.execute(words, How::Timed, within, executor, tick).map_err(ended)?;
         let output = output
             .map_err(|why| failed(format!("the list of the benches of {name} {why}"), String::new()))?;
         let is_whole = |end: &End| matches!(end, End::Ended(Ended::Exit(status)) if self.harness.is_listed(*status, &output));
@@ -132,7 +133,8 @@ impl Builds {
         let words = self.harness.one_words(&self.links[number], bench, size);
         let mut attempts = 0;
         loop {
-            let Ran { execution, output, results } = self.execute(words.clone(), within, executor, tick)?;
+            let Ran { execution, output, results } =
+                self.execute(words.clone(), How::Timed, within, executor, tick)?;
             let took = Duration::from_nanos(execution.wall_ns);
             let figure = match execution.end {
                 End::Ended(Ended::Exit(0)) => {
@@ -148,9 +150,15 @@ impl Builds {
         }
     }
 
-    fn execute(
+    /// The link to a build.
+    pub(super) fn link(&self, number: usize) -> &str {
+        &self.links[number]
+    }
+
+    pub(super) fn execute(
         &self,
         words: Vec<String>,
+        how: How,
         within: Option<Duration>,
         executor: &mut dyn Executor,
         tick: &mut dyn FnMut(),
@@ -161,6 +169,7 @@ impl Builds {
         let home = results.path().display().to_string();
         let order = Order {
             words,
+            how,
             within,
             output: Output::File(file.clone()),
             // Fresh, or criterion compares with what the user keeps there, and replaces it.
@@ -172,8 +181,8 @@ impl Builds {
     }
 }
 
-struct Ran {
-    execution: Execution,
+pub(super) struct Ran {
+    pub execution: Execution,
     /// What it wrote to standard output, or why that is not known.
     output: Result<String, String>,
     results: PrivateDirectory,
@@ -187,13 +196,13 @@ fn read(file: &Path) -> Result<String, String> {
 }
 
 /// The last line that an execution wrote to standard error, behind a colon.
-fn last_words(said: &str) -> String {
+pub(super) fn last_words(said: &str) -> String {
     let last = said.lines().map(str::trim).rfind(|line| !line.is_empty());
     last.map(|line| format!(": {}", excerpt(line))).unwrap_or_default()
 }
 
 /// Why a list is none.
-fn ended(halt: Halt) -> NotCompared {
+pub(super) fn ended(halt: Halt) -> NotCompared {
     match halt {
         Halt::Lost(why) => BenchError::NoEnvironment(why).into(),
         Halt::Run(error) => error.into(),

@@ -206,6 +206,23 @@ impl Harness {
         }
     }
 
+    /// The command that executes one bench with so many iterations, and no others but Go's first one; None of a harness that chooses their
+    /// number itself.
+    pub(super) fn exactly(&self, program: &str, bench: &str, iterations: u64) -> Option<Vec<String>> {
+        match self {
+            Self::Divan | Self::Go => {
+                Some(self.one_words(program, bench, Size { sample: iterations, number: 1 }))
+            }
+            Self::GoogleBenchmark => {
+                let filter = format!("--benchmark_filter=^{}$", literal(bench));
+                // Since version 1.8.
+                let number = format!("--benchmark_min_time={iterations}x");
+                Some(with(program, &[&filter, &number, "--benchmark_repetitions=1"]))
+            }
+            Self::Criterion | Self::Template(_) => None,
+        }
+    }
+
     /// The figure of an execution in ns, by what it wrote to standard output and to the directory of its results.
     ///
     /// # Errors

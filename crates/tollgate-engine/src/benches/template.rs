@@ -73,8 +73,16 @@ impl Template {
         let [before, behind] = &self.around;
         let (_, rest) = line.split_once(before.as_str())?;
         let rest = rest.trim_start();
-        let is_part = |c: char| c.is_ascii_digit() || matches!(c, '.' | 'e' | 'E' | '+' | '-');
+        let is_part = |c: char| c.is_ascii_digit() || matches!(c, '.' | ',' | 'e' | 'E' | '+' | '-');
         let (figure, rest) = rest.split_at(rest.find(|c: char| !is_part(c)).unwrap_or(rest.len()));
-        rest.trim_start().starts_with(behind.trim()).then(|| figure.parse().ok()).flatten()
+        rest.trim_start().starts_with(behind.trim()).then(|| number(figure)).flatten()
     }
+}
+
+/// A number, whose digits may be in groups of three: `1,234.5`. Another comma may be that of a decimal fraction.
+fn number(text: &str) -> Option<f64> {
+    let whole = text.split('.').next().unwrap_or_default();
+    let are_groups = whole.split(',').skip(1).all(|group| group.len() == 3);
+    let is_behind = text[whole.len()..].contains(',');
+    (are_groups && !is_behind).then(|| text.replace(',', "").parse().ok()).flatten()
 }

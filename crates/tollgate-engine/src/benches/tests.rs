@@ -168,11 +168,26 @@ fn figures_of_each_harness_are_read() {
         tempfile_with("sum_of/upto/10/new/sample.json", include_str!("recorded/criterion-sample.json"));
     let criterion = Harness::Criterion.figure("", results.path()).unwrap().ns;
     assert!((20.8..20.9).contains(&criterion), "{criterion}");
-    for (read, line) in
-        [("took {ms} ms", "1: took 0.00125ms"), ("{ns}", " 1250 "), ("t={us}", "t=1.25e0 (us)")]
-    {
+    for (read, line) in [
+        ("took {ms} ms", "1: took 0.00125ms"),
+        ("{ns}", " 1250 "),
+        ("t={us}", "t=1.25e0 (us)"),
+        ("| {ns} |", "|            1,250.00 |          800,000.00 |    0.4% |      0.01 | `a`"),
+        (
+            "<mean value=\"{ns}\"",
+            "   <mean value=\"1250\" lowerBound=\"1249\" upperBound=\"1251\" ci=\"0.95\"/>",
+        ),
+    ] {
         assert_eq!(custom(read).figure(&format!("noise\n{line}\n")), Ok(1250.0), "{read}");
     }
+}
+
+#[test]
+fn a_comma_that_is_none_of_a_group_is_no_number() {
+    for line in ["1,25", "1,2500", "1.250,00", "12,34,567", ",", "1,"] {
+        assert!(custom("{ns}").figure(line).is_err(), "{line}");
+    }
+    assert_eq!(custom("{ns}").figure("1,234,567.5\n"), Ok(1_234_567.5));
 }
 
 fn tempfile_with(name: &str, text: &str) -> tollgate_os::private::PrivateDirectory {

@@ -76,7 +76,7 @@ fn remarks(found: &Functions, sum: u64) -> String {
 }
 
 /// A count, whole where it is.
-fn decimal(count: f64) -> String {
+pub(super) fn decimal(count: f64) -> String {
     if count.fract() == 0.0 { format!("{count:.0}") } else { format!("{count:.2}") }
 }
 

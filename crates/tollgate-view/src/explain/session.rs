@@ -84,7 +84,7 @@ fn beside(
 }
 
 /// `1.560 × (1.552–1.571), +46.5 ns, slower`
-fn in_words(comparison: &Comparison, row: &Row, is_named: bool) -> String {
+pub(super) fn in_words(comparison: &Comparison, row: &Row, is_named: bool) -> String {
     let compared = Compared::of(comparison, row);
     let verdict = row.result.verdict;
     let name = if is_named { format!("{}: ", row.case()) } else { String::new() };

@@ -15,11 +15,11 @@ use crate::session::environments as session;
 use crate::trace::blame::Held;
 use crate::{causes, counts};
 
-/// Every other environment compared with the first.
-pub fn all<'a>(subjects: &[Subject<'a>], spread: &Spread) -> Vec<Comparison<'a>> {
+/// Every other environment compared with the first, where no relative difference of up to `asked` counts.
+pub fn all<'a>(subjects: &[Subject<'a>], spread: &Spread, asked: f64) -> Vec<Comparison<'a>> {
     let [base, others @ ..] = subjects else { return Vec::new() };
     let compared =
-        |other: &Subject<'a>| Comparison::knowing(base.summary.run, other.summary.run, 0.0, spread);
+        |other: &Subject<'a>| Comparison::knowing(base.summary.run, other.summary.run, asked, spread);
     others.iter().map(compared).collect()
 }
 

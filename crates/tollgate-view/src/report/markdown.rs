@@ -24,10 +24,11 @@ const MOST: usize = 500;
 /// More facts are counted.
 const MOST_FACTS: usize = 12;
 
-/// The summary of one run, or of several compared with the first; `spread` is how far runs of the machine lie apart.
-pub fn markdown(runs: &[Run], spread: &Spread) -> String {
+/// The summary of one run, or of several compared with the first; `spread` is how far runs of the machine lie apart, and no relative difference
+/// of up to `asked` counts.
+pub fn markdown(runs: &[Run], spread: &Spread, asked: f64) -> String {
     let subjects = Subject::all(runs);
-    let comparisons = differences::all(&subjects, spread);
+    let comparisons = differences::all(&subjects, spread, asked);
     let mut text = format!("# {}\n\n", plain(super::title(&subjects).as_str()));
     for subject in &subjects {
         about(&mut text, subject);

@@ -1,21 +1,23 @@
 //! Runs as one picture, a file of its own: of one run its latencies, of several their ratios to the first, of commands their times.
 
 use tollgate_model::compare::Spread;
-use tollgate_model::versus::REAL;
+use tollgate_model::versus::{Command, REAL};
 use tollgate_model::{Case, Run};
 
 use super::subject::Subject;
 use super::{differences, names, ratios, ruler};
+use crate::comparison;
 use crate::page::{Axis, Drawing, Figure, Key, Mark, Row, Rows, Sign, Text, picture};
 use crate::screen::machine;
 
-/// The picture as SVG; None where the runs have nothing that it draws. `spread` is how far runs of the machine lie apart.
-pub fn picture_of(runs: &[Run], spread: &Spread) -> Option<String> {
+/// The picture as SVG; None where the runs have nothing that it draws. `spread` is how far runs of the machine lie apart, and no relative
+/// difference of up to `asked` counts.
+pub fn picture_of(runs: &[Run], spread: &Spread, asked: f64) -> Option<String> {
     let subjects = Subject::all(runs);
     let figure = match subjects.as_slice() {
         [_] => ruler::of(&subjects),
         _ if subjects.iter().all(is_command) => commands(&subjects),
-        _ => ratios::of(&subjects, &differences::all(&subjects, spread)),
+        _ => ratios::of(&subjects, &differences::all(&subjects, spread, asked)),
     };
     let (figure, base) = (figure?, subjects.first()?);
     let of_machine = machine(&base.summary);
@@ -31,7 +33,7 @@ pub fn picture_of(runs: &[Run], spread: &Spread) -> Option<String> {
 }
 
 fn is_command(subject: &Subject) -> bool {
-    subject.summary.run.session.as_ref().is_some_and(|part| part.command.is_some())
+    comparison::command(subject.summary.run).is_some_and(Command::is_whole)
 }
 
 /// The real time of each command.

@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 use tollgate_view::compare::condition::Condition;
 
-use super::PictureFormat;
+use super::ShowFormat;
 use crate::failure::Failure;
 use crate::{examples, say};
 
@@ -36,7 +36,7 @@ pub struct CompareArgs {
     pub threshold: Option<f64>,
     /// How to print
     #[arg(long, value_enum, default_value_t)]
-    pub format: PictureFormat,
+    pub format: ShowFormat,
 }
 
 /// How a comparison ends of which too little was decided.

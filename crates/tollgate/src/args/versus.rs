@@ -8,7 +8,7 @@ use tollgate_model::Label;
 use tollgate_view::versus::hyperfine;
 
 use super::compare::{FailOn, UndecidedArgs, parse_threshold};
-use super::{PictureFormat, parse_cpu};
+use super::{ShowFormat, parse_cpu};
 use crate::{examples, time};
 
 const AFTER: &str = "\
@@ -241,7 +241,7 @@ pub struct ResultArgs {
     pub by: Option<By>,
     /// How to print
     #[arg(long, value_enum, default_value_t)]
-    pub format: PictureFormat,
+    pub format: ShowFormat,
     /// Show every call and every note
     #[arg(long)]
     pub all: bool,

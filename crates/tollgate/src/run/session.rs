@@ -210,7 +210,9 @@ fn print(args: &RunArgs, runs: &[Run], kept: &[PathBuf]) -> Result<(), Failure> 
         (_, [first, ..], PictureFormat::Json) => {
             show::print_json(&Summary::of(first), kept.first().map(PathBuf::as_path))
         }
-        (_, [_, ..], PictureFormat::Svg) => show::print_picture(runs, &Spread::default()),
+        (_, [_, ..], PictureFormat::Svg) => {
+            show::print_picture(runs, &Spread::default(), args.session.threshold.unwrap_or(0.0))
+        }
         (_, [], _) => Ok(()),
     }
 }

@@ -4,21 +4,24 @@ use std::collections::HashSet;
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use tollgate_engine::Random;
+use clap::ValueEnum;
 use tollgate_engine::benches::{Bench, Build, Builds, Harness, Plan, Template, is_nameable, measure};
 use tollgate_engine::versus::{Compared, Doing, Executor, NotCompared, Order, Rounds};
+use tollgate_engine::{Random, interrupt};
 use tollgate_model::Fact;
 use tollgate_model::text::{clean, excerpt, listed};
 use tollgate_model::versus::Command;
+use tollgate_suites::command::Here;
 use tollgate_suites::wildcard;
 use tollgate_view::facts;
+use tollgate_view::session::{Member, Session};
 
 use super::places::{self, Executed};
 use super::progress::Shown;
 use super::{TIME, rounds};
 use crate::args::versus::{BenchArgs, HarnessName, VersusArgs};
 use crate::failure::Failure;
-use crate::say;
+use crate::{out, say};
 
 /// The time of a bench, where no time is asked for and there are many.
 const TIME_OF_EACH: Duration = Duration::from_secs(4);
@@ -51,6 +54,49 @@ pub fn execute(args: &VersusArgs, began: SystemTime) -> Result<(Executed, Vec<Co
         Ok(compared)
     })?;
     Ok((executed, kept))
+}
+
+/// Shows how a bench of a kept comparison of builds compares, and what an iteration of it asks of the kernel in each build.
+///
+/// # Errors
+/// No kept comparison with a figure of it, or another one meant; a harness that cannot be told how many iterations to make; a build that failed.
+pub fn explain(case: &str, meant: Option<&str>) -> Result<(), Failure> {
+    let runs = match meant {
+        Some(meant) => tollgate_store::find_kept_session(meant)?,
+        None => tollgate_store::find_newest_session_of(case)?,
+    };
+    let session = runs.as_deref().and_then(Session::of).filter(|session| is_measured(session, case));
+    let session = session.ok_or_else(|| {
+        let of =
+            meant.map(|meant| format!("{} has", excerpt(meant))).unwrap_or("no kept session has".to_owned());
+        let no = if meant.is_some() { "no " } else { "a " };
+        Failure::input(format!(
+            "{of} {no}figure of the bench {}; `tollgate versus --bench OLD NEW --label NAME` keeps one",
+            excerpt(case)
+        ))
+    })?;
+    let (harness, bench) = case.split_once('/').unwrap_or_default();
+    let harness = HarnessName::from_str(harness, false).map(Harness::from).map_err(|_| {
+        Failure::input(format!(
+            "the bench {} is of a described harness: what it executes is not kept",
+            excerpt(case)
+        ))
+    })?;
+    let build = |member: &Member| {
+        let line = member.part.command.as_ref().map(|command| command.line.as_str()).unwrap_or_default();
+        let program = std::path::absolute(line).map_err(|why| Failure::input(format!("{line}: {why}")))?;
+        Ok(Build { name: member.name.clone(), program })
+    };
+    let all = session.members.iter().map(build).collect::<Result<Vec<_>, Failure>>()?;
+    let builds = Builds::new(harness, all, Order::default()).map_err(Failure::input)?;
+    interrupt::install();
+    let asked = builds.asked_of_kernel(bench, &mut Here::new()).map_err(places::failed)?;
+    out::page(&tollgate_view::explain::bench(case, &session, &asked, out::width()))
+}
+
+fn is_measured(session: &Session, case: &str) -> bool {
+    let has_it = |member: &Member| member.summary.measured().any(|(known, _)| known.benchmark == case);
+    session.members.first().is_some_and(has_it)
 }
 
 fn timed(

@@ -1,0 +1,3 @@
+module goals
+
+go 1.21
