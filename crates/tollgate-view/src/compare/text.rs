@@ -152,7 +152,7 @@ fn undetectable(comparison: &Comparison) -> Option<String> {
     let is_open = |row: &&Row| !comparison.is_alternated && row.result.verdict == Verdict::Inconclusive;
     let mut ratios: Vec<f64> =
         comparison.rows.iter().filter(is_open).filter_map(|row| row.result.detectable()).collect();
-    ratios.sort_by(f64::total_cmp);
+    ratios.sort_unstable_by(f64::total_cmp);
     let [middle, most] =
         [ratios.len() / 2, ratios.len().checked_sub(1)?].map(|at| figures::ratio(ratios[at]));
     let rows = figures::count(ratios.len(), "inconclusive row", "inconclusive rows");
