@@ -42,10 +42,6 @@ pub fn of(verb: &str) -> Examples {
                 "Say what the benchmark measures, and why it takes so long here",
             ),
             (
-                "tollgate explain traps/minor-fault before",
-                "Explain it with the figures of the run labelled `before`",
-            ),
-            (
                 "tollgate explain entry/syscall --in vm:exact",
                 "Show which functions of the kernel one system call executes, with the instructions in each",
             ),
@@ -158,7 +154,6 @@ pub fn of(verb: &str) -> Examples {
                 "tollgate claims ryzen-cache-thrashing-2017 --as-published",
                 "Execute its program as it was published, and with each correction",
             ),
-            ("tollgate claims aslr-kaslr-2017 before", "Take the figures of the run labelled `before`"),
         ],
         "environments" => &[
             ("tollgate environments", "Say which environments work here, and what the others need"),

@@ -335,5 +335,5 @@ fn three_ways_are_compared_in_one_table() {
         }
         assert_eq!(way["cases"].as_array().map(Vec::len), Some(if way["works"] == true { 8 } else { 0 }));
     }
-    assert!(ways[2]["works"] == true && ways[2]["empty_bytes"].as_f64() < Some(1e6), "{}", ways[2]);
+    assert!(ways[3]["works"] == true && ways[3]["empty_bytes"].as_f64() < Some(1e6), "{}", ways[3]);
 }
