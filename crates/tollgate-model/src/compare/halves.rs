@@ -83,7 +83,7 @@ impl Halves {
     }
 }
 
-/// `A/A: 51 of 51 the same, none different`; `A/A: none of 51 different, 12 the same; half of them are compared to ±2.4 % or better`.
+/// `A/A: 51 of 51 the same, none different`; `A/A: none of 51 different, 12 the same; half are known to ±2.4 % or better`.
 impl fmt::Display for Halves {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (cases, same) = (self.cases(), self.same);
@@ -95,7 +95,7 @@ impl fmt::Display for Halves {
             _ if self.open == 0 => write!(f, "A/A: {same} of {cases} the same, {different} different"),
             Some(half) => write!(
                 f,
-                "A/A: {different} of {cases} different, {same} the same; half of them are compared to ±{} or better",
+                "A/A: {different} of {cases} different, {same} the same; half are known to ±{} or better",
                 percent(half)
             ),
             None if self.half_widths.is_empty() => {
@@ -157,7 +157,7 @@ mod tests {
         let mut all = of(&[0.008, 0.02, 0.024, 0.3]);
         assert_eq!(
             all.to_string(),
-            "A/A: none of 4 different, 1 the same; half of them are compared to ±2.4 % or better"
+            "A/A: none of 4 different, 1 the same; half are known to ±2.4 % or better"
         );
         assert_eq!(of(&[]).to_string(), "A/A: the base has too few processes for two halves");
         assert_eq!(

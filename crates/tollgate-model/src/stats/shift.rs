@@ -22,7 +22,7 @@ pub struct Shift {
 /// Conover, *Practical Nonparametric Statistics*, section 5.4.
 ///
 /// Both groups are in the order of time, and samples may resemble their neighbours: the ranks of the interval are those of
-/// the [`independent_number`] of samples. It assumes that the two groups differ by a shift.
+/// as many samples as are independent of each other. It assumes that the two groups differ by a shift.
 /// None when either is empty, or when a difference is not a finite number.
 pub fn shift(a: &[f64], b: &[f64], confidence: f64) -> Option<Shift> {
     let differences = Differences::new(sorted(a), sorted(b))?;

@@ -8,9 +8,9 @@ pub(super) const COLORS: &str = include_str!("../../templates/colors.css");
 pub(super) const SCRIPT: &str = include_str!("../../templates/page.js");
 
 /// SHA-256 of [`STYLE`], in base64; a test compares them.
-const STYLE_DIGEST: &str = "VKYVizVuJbDQ/BPPxT8KW736Jhfgzyu8yfq+RubzP7c=";
+const STYLE_DIGEST: &str = "OpIvOeIguweUN0i6dv6pNnBrHaLLFTAD8WU316yLvs8=";
 /// SHA-256 of [`SCRIPT`], in base64.
-const SCRIPT_DIGEST: &str = "WCpRAEGlLAduilhvtMWSV9EOrjKcS3hioKMOSE7uLtM=";
+const SCRIPT_DIGEST: &str = "uU+PAktBBDRtOc7+QcxxephsVJ2+4CnHH3lhjm0a/pw=";
 
 /// The content security policy (W3C, CSP Level 3): no request of any kind, no other script or style.
 pub(super) fn policy() -> String {
