@@ -30,7 +30,7 @@ const LEAST_EXPENSE_LINES: usize = 4;
 /// What the mark of a row says, which its interval shows.
 const LEGEND: &str = "  ~ CI wider than ±10 %";
 
-/// The first screen, for a terminal of this width. Only its head is wider than [`COLUMNS`], where there is room for that.
+/// The first screen, for a terminal of this width. Only its head is wider than 80 columns, where there is room for that.
 pub fn text(summary: &Summary, width: usize) -> String {
     let (of_head, width) = (width, width.min(COLUMNS));
     let mut text = String::new();
