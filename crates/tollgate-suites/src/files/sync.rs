@@ -52,20 +52,12 @@ struct Sync {
     block: [u8; SMALL],
 }
 
-impl Sync {
-    fn name(&self) -> &'static str {
-        if self.data_only { "fdatasync(2)" } else { "fsync(2)" }
-    }
-}
-
 impl Operation for Sync {
     fn warms_up(&self) -> bool {
         false
     }
 
-    /// Other instances change files: without a call of its own before it, one that is timed would write what they left as well.
     fn before(&mut self) -> Result<()> {
-        done(self.name(), self.call())?;
         let byte = self.block[0].wrapping_add(1);
         self.block.fill(byte);
         put(&self.file, &self.block, self.offsets.next())
@@ -84,7 +76,7 @@ impl Operation for Sync {
     }
 
     fn after(&mut self, outcome: io::Result<usize>, _: u64) -> Result<Verdict> {
-        done(self.name(), outcome)?;
+        done(if self.data_only { "fdatasync(2)" } else { "fsync(2)" }, outcome)?;
         Ok(FINE)
     }
 }

@@ -88,20 +88,9 @@ struct Write {
 }
 
 impl Write {
-    fn is_buffered(&self) -> bool {
-        self.name == c"buffered"
-    }
-
-    /// Writes the block and those behind it. So it is where a program that writes on and on finds it, behind the second level of
-    /// the caches, whatever other instances left in them.
-    fn write_on(&mut self) -> Result<()> {
-        let (first, bytes) = (self.offset, self.buffer.bytes().len());
-        for _ in 0..BEFORE.div_ceil(bytes) {
-            whole(self.what(), self.call(), bytes)?;
-            self.offset = self.offsets.next();
-        }
-        self.offset = first;
-        Ok(())
+    /// Whether other instances replace its blocks in the caches: the next one is then in memory, and not behind the second level.
+    fn is_large(&self) -> bool {
+        self.name == c"buffered" && self.buffer.bytes().len() >= LARGE
     }
 
     fn what(&self) -> &'static str {
@@ -109,22 +98,18 @@ impl Write {
     }
 }
 
-/// Bytes that are written before a timed write: more than the second level of most caches.
-const BEFORE: usize = 1 << 20;
+/// More than the second level of most caches, in bytes.
+const LARGE: usize = 1 << 20;
 
 impl Operation for Write {
     /// The first write after a journal commit does more work than the second, and other instances cause commits.
-    fn warms_up(&self) -> bool {
-        !self.is_buffered()
-    }
-
     fn before(&mut self) -> Result<()> {
         // Each write changes the data, in case a file system compares it.
         let byte = self.buffer.bytes()[0].wrapping_add(1);
         self.buffer.bytes_mut().fill(byte);
         self.offset = self.offsets.next();
-        if self.is_buffered() {
-            self.write_on()?;
+        if self.is_large() {
+            whole(self.what(), self.call(), self.buffer.bytes().len())?;
         }
         Ok(())
     }
