@@ -1,7 +1,7 @@
 """The figures of the classic suites, each with its command, where its figure stands in what it prints, and the case of tollgate that is the same.
 
-A command has {cpu} for the processor that tollgate measures on, {dir} for a directory on a disk and {file} for a file of 64 MiB in it. `words`
-are before it and behind it: a server that is started first, and the command that ends it. `read` is a regular expression whose groups are
+A command has {cpu} for the processor that tollgate measures on, {dir} for a directory on a disk and {file} for a file of 64 MiB in it. `before`
+is a server that is started first (with `&` one that stays in the foreground and is ended here), `behind` the command that ends it. `read` is a regular expression whose groups are
 numbers, and `ns` makes nanoseconds of an operation from them.
 """
 

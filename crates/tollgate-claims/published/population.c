@@ -104,7 +104,10 @@ static void processes(void)
 static void threads(void)
 {
     pthread_t made;
-    double before = own_kb(getpid()), stacks = stacks_kb(), free = kb("/proc/meminfo", "MemFree:"), began = now_ns();
+#ifdef ACCOUNTS
+    double before = own_kb(getpid());
+#endif
+    double stacks = stacks_kb(), free = kb("/proc/meminfo", "MemFree:"), began = now_ns();
     atomic_store(paused, 0);
     for (int n = 0; n < NUMBER; n++) {
         int why = pthread_create(&made, NULL, thread, NULL);
@@ -117,7 +120,7 @@ static void threads(void)
     (void)free;
     say("thread-memory", (own_kb(getpid()) - before + stacks_kb() - stacks) / NUMBER);
 #else
-    (void)before, (void)stacks;
+    (void)stacks;
     say("thread-memory", (free - kb("/proc/meminfo", "MemFree:")) / NUMBER);
 #endif
 }

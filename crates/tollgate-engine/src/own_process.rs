@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn an_isolated_process_answers_refuses_and_dies_alone() {
+    fn an_own_process_answers_refuses_and_dies_alone() {
         let own = OwnProcess::start(&Quota::default(), || Ok(vec![Box::new(OwnNumber)])).expect("a process");
         let batches = ask(&own, 1).expect("answers");
         assert_eq!(batches[0].work, u64::try_from(own.0.borrow().child.pid()).expect("a number"));

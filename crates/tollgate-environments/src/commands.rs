@@ -44,7 +44,7 @@ pub(crate) fn output<A: AsRef<OsStr>>(
     let line = first_line(&ended.said);
     match ended.status {
         Some(status) if status.success() => Ok(ended.said),
-        // Ctrl-C ends this program too.
+        // A signal that asked this program to stop may have reached that one too.
         Some(_) | None if stop() => Err(EnvironmentError::Interrupted),
         Some(status) if line.is_empty() => Err(fault(format!("it failed: {status}"))),
         Some(_) => Err(fault(line.strip_prefix(&format!("{name}: ")).unwrap_or(&line).to_owned())),

@@ -54,6 +54,6 @@ pub use kinds::{Possibility, Spec, changes, forms, is_alone, is_guest, nearest, 
 pub use knob::KnobSetting;
 pub use lent::{Account, Lent, TakenBack};
 pub use pairs::{Changes, SpecError};
-pub use ram::{Contents, Driver, Memory, OnRam, RamDisk, clean, left};
+pub use ram::{Contents, Driver, Memory, OnRam, RamDisk, clean, is_file_system_name, left};
 pub use vm::{Kernels, inside, serve_if_init};
 pub use wanted::{Wanted, What};

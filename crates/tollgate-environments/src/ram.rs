@@ -99,7 +99,7 @@ impl FromStr for OnRam {
     fn from_str(text: &str) -> Result<Self, String> {
         let (driver, file_system) = text.split_once(':').unwrap_or((text, USUAL_FILE_SYSTEM));
         let driver = Driver::ALL.into_iter().find(|one| one.name() == driver);
-        match driver.filter(|_| is_name(file_system)) {
+        match driver.filter(|_| is_file_system_name(file_system)) {
             Some(driver) => Ok(Self { driver, file_system: file_system.to_owned() }),
             None => Err("it is none of ram, brd, null_blk and loop, alone or with a colon and a file system, such as ram:xfs".to_owned()),
         }
@@ -239,7 +239,7 @@ impl Mkfs {
     /// None where there is no file system to make.
     fn find(contents: &Contents, stop: &dyn Fn() -> bool) -> Result<Option<Self>, EnvironmentError> {
         let Contents::FileSystem(kind) = contents else { return Ok(None) };
-        if !is_name(kind) {
+        if !is_file_system_name(kind) {
             return Err(unusable!(
                 "{kind:?} is not the name of a file system: small letters and digits, such as ext4"
             ));
@@ -389,8 +389,8 @@ pub(crate) fn options_of_mkfs(kind: &str) -> &'static [&'static str] {
     }
 }
 
-/// Of a name such as ext4, and nothing that could be a path or an option.
-fn is_name(kind: &str) -> bool {
+/// Whether it is a name such as ext4, and nothing that could be a path or an option.
+pub fn is_file_system_name(kind: &str) -> bool {
     (1..=16).contains(&kind.len())
         && kind.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
 }
@@ -419,10 +419,10 @@ mod tests {
     #[test]
     fn names_are_no_paths_and_no_options() {
         for name in ["ext4", "xfs", "btrfs", "f2fs"] {
-            assert!(is_name(name), "{name}");
+            assert!(is_file_system_name(name), "{name}");
         }
         for name in ["", "../x", "-t", "Ext4", "a b", "ext4;", "aaaaaaaaaaaaaaaaa", "é"] {
-            assert!(!is_name(name), "{name}");
+            assert!(!is_file_system_name(name), "{name}");
         }
     }
 

@@ -1,6 +1,6 @@
 //! A stable sort that is compiled once.
 //!
-//! `slice::sort_by` is compiled anew for each closure, to 3 or 4 kB: a hundred of them were a twentieth of the program. Here the
+//! `slice::sort_by` is compiled anew for each closure, to 3 or 4 kB: by a hundred of them the program had 349 kB more. Here the
 //! places are sorted, by one function for all types, and a type adds the exchange of its items. A comparison costs an indirect call
 //! more: lists of a million take `slice::sort_by`.
 

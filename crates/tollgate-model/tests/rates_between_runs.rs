@@ -99,8 +99,8 @@ fn three_times_is_found_without_other_runs_and_half_as_much_again_with_them() {
     }
 }
 
-/// Where each run has a level of its own, whatever the tails of these are, nothing is made of it, and half as much again is found in nearly
-/// all rows if it is in all of them.
+/// Where each run has a level of its own, whatever the tails of these are, nothing is made of it, and half as much again is found in four
+/// of five rows if it is in all of them.
 #[test]
 fn where_runs_lie_apart_half_as_much_again_is_found_and_nothing_else() {
     let kinds = [("normal", APART), ("heavy tails", Environment { freedom: 8, ..APART })];

@@ -117,7 +117,7 @@ pub struct Attended {
     pub said: String,
 }
 
-/// Starts a program, bound to this thread and without an input, and waits for its end. It is ended after about `limit`, or where `stop`
+/// Starts a program, bound to this thread and without an input, and waits for its end. It is ended with its process group after about `limit`, or where `stop`
 /// says so.
 ///
 /// # Errors
@@ -127,7 +127,8 @@ pub fn attend(command: &mut Command, limit: Duration, stop: &dyn Fn() -> bool) -
     let mut said = memfd::create("said")?;
     command.stdin(Stdio::null()).stdout(said.try_clone()?).stderr(said.try_clone()?);
     bind(command, || Ok(()));
-    let mut program = Program(command.spawn()?);
+    // A compiler has children, which end with it.
+    let mut program = Program(command.process_group(0).spawn()?);
     let mut status = None;
     let mut left = limit.as_millis() / LOOK.as_millis();
     while left > 0 && !stop() {
@@ -137,6 +138,10 @@ pub fn attend(command: &mut Command, limit: Duration, stop: &dyn Fn() -> bool) -
         }
         thread::sleep(LOOK);
         left -= 1;
+    }
+    if status.is_none() {
+        // It was not waited for: the number of its group is still its own.
+        let _ = kill(-program.0.id().cast_signed(), libc::SIGKILL);
     }
     drop(program);
     let mut bytes = Vec::new();

@@ -8,7 +8,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, ValueHint};
 use tollgate_dump::output::{Entry, Kind, kinds_for_help};
 use tollgate_engine::{Selection, Storage};
-use tollgate_environments::OnRam;
+use tollgate_environments::{OnRam, is_file_system_name};
 use tollgate_model::{Boundary, Label};
 use tollgate_view::show::text::{Options, Order};
 use tollgate_x86::{Vendor, Width};
@@ -818,8 +818,7 @@ fn question(tip: &str) -> String {
 }
 
 fn parse_file_system(text: &str) -> Result<String, String> {
-    let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    match (1..=16).contains(&text.len()) && text.bytes().all(fits) {
+    match is_file_system_name(text) {
         true => Ok(text.to_owned()),
         false => {
             Err("it is not the name of a file system, such as ext4 or xfs, nor tmpfs or none".to_owned())

@@ -262,28 +262,37 @@ fn a_program_that_cannot_be_compiled_or_is_none_says_so() {
 
 #[test]
 fn an_interrupted_program_leaves_nothing() {
-    if !has_cc() {
-        return;
-    }
     let home = Home::new();
     let own = home.path().join("temporary");
     std::fs::create_dir(&own).expect("a directory");
+    let own = own.canonicalize().expect("it is there");
+    // What it compiles has a child that does not end by itself.
+    let script = "#!/bin/sh\nout=\nwhile [ $# -gt 1 ]; do [ \"$1\" = -o ] && out=$2; shift; done\n\
+        [ -n \"$out\" ] || { echo no compiler; exit 0; }\n\
+        printf '#!/bin/sh\\nsleep 600 & wait\\n' > \"$out\"\nchmod +x \"$out\"\n";
+    let cc = home.file("bin/cc", script);
+    std::fs::set_permissions(&cc, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("our own file");
+    let path = format!("{}:{}", home.path().join("bin").display(), std::env::var("PATH").unwrap_or_default());
     let mut command = std::process::Command::new(common::program());
     command
         .args(["claims", "population", "--as-published"])
         .env("TMPDIR", &own)
-        .env("XDG_STATE_HOME", home.path());
+        .env("PATH", path)
+        .env("XDG_CONFIG_HOME", home.path().join("config"));
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("started");
     let mut said = BufReader::new(child.stderr.take().expect("a pipe"));
     let mut line = String::new();
     said.read_line(&mut line).expect("a line");
     assert!(line.contains("population: compiled; 4 variants"), "{line}");
+    // They work in the directory.
+    let works =
+        |pid: &&std::path::PathBuf| std::fs::read_link(pid.join("cwd")).is_ok_and(|at| at.starts_with(&own));
+    let alive = || entries("/proc".as_ref()).iter().filter(works).count();
+    common::wait_for("the program and its child", || (alive() >= 2).then_some(()));
     let asked = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(asked, rustix::process::Signal::TERM).expect("it is there");
-    assert!(!child.wait().expect("our child").success());
+    let status = child.wait().expect("our child");
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(15), "{status}");
     assert_eq!(entries(&own), [""; 0].map(std::path::PathBuf::from));
-    // Its children have this file for their program.
-    let is_left =
-        |pid: &std::path::PathBuf| std::fs::read_link(pid.join("exe")).is_ok_and(|exe| exe.starts_with(&own));
-    common::wait_for("the end of all", || (!entries("/proc".as_ref()).iter().any(is_left)).then_some(()));
+    common::wait_for("the end of all", || (alive() == 0).then_some(()));
 }

@@ -222,8 +222,6 @@ fn two_command_lines_of_the_kernel_have_names_and_differ_by_function() {
     let user = row("user ");
     assert_eq!((&user[1], user.last().map(String::as_str)), (&user[2], Some("same")), "{text}");
     assert!(text.contains("fewer") && text.contains("By function of the kernel"), "{text}");
-    // Returns and indirect calls of the kernel go through thunks where mitigations want it.
-    assert!(text.contains("_thunk"), "{text}");
     let text = home.output(["explain", "true", "--in", "vm:exact"]);
     assert!(text.contains("user space") && text.contains("total"), "{text}");
 }

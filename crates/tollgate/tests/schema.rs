@@ -180,7 +180,7 @@ fn kernels() -> Vec<Value> {
 /// This process beside another one, which is ours: not every user may read the maps of others.
 fn maps() -> Vec<Value> {
     let own = std::process::id().to_string();
-    let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("sleep");
+    let mut child = std::process::Command::new("sleep").arg("600").spawn().expect("sleep");
     let other = child.id().to_string();
     let one = Home::new().tollgate(["inspect", "aslr", &own, "--format", "json"]).output().expect("started");
     let both = Home::new()
@@ -269,7 +269,7 @@ fn traces() -> Vec<Value> {
 
 fn intervals() -> Vec<Value> {
     let home = Home::new();
-    let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("sleep");
+    let mut child = std::process::Command::new("sleep").arg("600").spawn().expect("sleep");
     let process = child.id().to_string();
     let output = home
         .tollgate(["trace", "-p", &process, "--for", "2s", "--every", "500ms", "--quiet", "--format", "json"])

@@ -74,7 +74,7 @@ impl Builds {
     ) -> Result<Asked, NotCompared> {
         let mut all = Vec::new();
         for _ in 0..PAIRS {
-            let [short, long] = [iterations, 2 * iterations].map(|number| {
+            let mut counted = |number| {
                 let execution = self.traced(build, bench, number, &mut *executor)?;
                 counts(&execution).ok_or_else(|| {
                     self.failed(
@@ -84,8 +84,9 @@ impl Builds {
                         String::new(),
                     )
                 })
-            });
-            all.push(difference(short?, long?, iterations));
+            };
+            let short = counted(iterations)?;
+            all.push(difference(short, counted(2 * iterations)?, iterations));
         }
         Ok(Asked { calls: medians(&all), faults: median(all.iter().map(|(_, faults)| *faults)), iterations })
     }

@@ -7,5 +7,5 @@ mod screen;
 
 pub(crate) use evidence::signed;
 pub use json::Document;
-pub use named::{Before, named_page};
+pub use named::{Before, named_screen};
 pub use screen::screen;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::index::Index;
-use super::margins::{confidence_of_different, confidence_of_each};
+use super::margins::{confidence_of_different, confidence_of_each, exp};
 use super::rows::{Comparison, Row};
 use super::sides::{Side, below_limit, incomparable, joined, missing};
 use super::spread::{Apart, Spread};
@@ -207,7 +207,7 @@ fn ratio(base: &Side<'_>, other: &Side<'_>, confidence: f64) -> Result<(f64, Opt
     };
     let interval = shift.interval.or(last_resort.interval);
     let ratio = shift.estimate.exp();
-    let interval = interval.map(|logs| Interval { low: logs.low.exp(), high: logs.high.exp() });
+    let interval = interval.map(exp);
     expect_numbers(ratio, interval)?;
     Ok((ratio, interval))
 }

@@ -2,7 +2,7 @@
 //! does.
 
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::{ffi::CStr, io, rc::Rc};
+use std::{io, rc::Rc};
 
 use super::data::{self, Offsets};
 use super::refusal::{FILE, named, whole};
@@ -58,7 +58,7 @@ fn write(dir: &Rc<DataDir>, params: &Params) -> Result<Instance> {
         made.file
     };
     let mut write = Write {
-        name,
+        is_large: name == c"buffered" && bytes >= LARGE,
         file,
         flags,
         offsets: Offsets::new(made.length, bytes as u64),
@@ -79,7 +79,8 @@ fn write(dir: &Rc<DataDir>, params: &Params) -> Result<Instance> {
 }
 
 struct Write {
-    name: &'static CStr,
+    /// Whether other instances replace its blocks in the caches: the next one is then in memory, and not behind the second level.
+    is_large: bool,
     file: OwnedFd,
     flags: libc::c_int,
     offsets: Offsets,
@@ -88,11 +89,6 @@ struct Write {
 }
 
 impl Write {
-    /// Whether other instances replace its blocks in the caches: the next one is then in memory, and not behind the second level.
-    fn is_large(&self) -> bool {
-        self.name == c"buffered" && self.buffer.bytes().len() >= LARGE
-    }
-
     fn what(&self) -> &'static str {
         if self.flags == 0 { "pwrite(2)" } else { "pwritev2(2) with RWF_DONTCACHE" }
     }
@@ -108,7 +104,7 @@ impl Operation for Write {
         let byte = self.buffer.bytes()[0].wrapping_add(1);
         self.buffer.bytes_mut().fill(byte);
         self.offset = self.offsets.next();
-        if self.is_large() {
+        if self.is_large {
             whole(self.what(), self.call(), self.buffer.bytes().len())?;
         }
         Ok(())

@@ -160,7 +160,7 @@ fn undetectable(comparison: &Comparison) -> Option<String> {
         true => format!("below {middle} ×"),
         false => format!("below {middle} × in half of them, and below {most} × in one,"),
     };
-    Some(format!("{rows}: changes {which} cannot be told from the spread between runs here."))
+    Some(format!("{rows}: changes {which} are lost in the spread between runs here."))
 }
 
 /// The two, with the kind of each environment; of one session the session once.
@@ -224,7 +224,7 @@ fn remark(comparison: &Comparison, row: &Row) -> Option<String> {
     Some(match (command, least) {
         (Some(command), _) => format!("{}; more time: {command}", need.found),
         (None, Some(least)) => {
-            format!("{}; changes below {} × cannot be told", need.found, figures::ratio(least))
+            format!("{}; changes below {} × are lost in it", need.found, figures::ratio(least))
         }
         (None, None) => need.found,
     })

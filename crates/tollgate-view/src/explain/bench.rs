@@ -35,7 +35,7 @@ pub fn bench(case: &str, session: &Session, asked: &[Asked], width: usize) -> St
 /// A name, and its number an iteration in each build.
 type Numbers<'a> = (&'a str, Vec<f64>);
 
-/// Those that any build has, the most first.
+/// Those that any build has, the calls with the most first, and page faults last.
 fn rows(asked: &[Asked]) -> Vec<Numbers<'_>> {
     let names: BTreeSet<&str> = asked.iter().flat_map(|one| one.calls.keys().map(String::as_str)).collect();
     let of = |name: &str, one: &Asked| one.calls.get(name).copied().unwrap_or_default();

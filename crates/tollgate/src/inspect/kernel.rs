@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use tollgate_inspect::kernel_base::{Evidence, Source, Symbols, conclude, kernel_base, named as symbols};
-use tollgate_inspect::output::kernel::{Before, Document, named_page, screen};
+use tollgate_inspect::output::kernel::{Before, Document, named_screen, screen};
 
 use super::machine::machine;
 use crate::args::{Format, KernelArgs};
@@ -23,7 +23,7 @@ pub fn kernel(args: &KernelArgs) -> Result<(), Failure> {
     match args.format {
         Format::Json => out::print_json(&Document::of(&evidence, &conclusion, &named, before.as_ref())),
         Format::Table if named.is_empty() => out::print(&screen(&evidence, &conclusion, out::width())),
-        Format::Table => out::print(&named_page(&conclusion, &named, before.as_ref(), out::width())),
+        Format::Table => out::print(&named_screen(&conclusion, &named, before.as_ref(), out::width())),
     }
 }
 

@@ -19,7 +19,12 @@ pub struct Before {
 }
 
 /// The symbols behind the answer to whether the kernel was moved.
-pub fn named_page(conclusion: &Conclusion, named: &[Named], before: Option<&Before>, width: usize) -> String {
+pub fn named_screen(
+    conclusion: &Conclusion,
+    named: &[Named],
+    before: Option<&Before>,
+    width: usize,
+) -> String {
     let mut text = paragraph(&super::screen::verdict(conclusion), width, "");
     for (at, after) in named.iter().enumerate() {
         if let Some((before, was)) = before.and_then(|before| Some((before, before.symbols.get(at)?))) {
