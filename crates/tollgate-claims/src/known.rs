@@ -3,7 +3,7 @@
 use tollgate_kconfig::{Configuration, Counts};
 use tollgate_model::sorting::Ordered as _;
 use tollgate_model::{Case, Facts};
-use tollgate_view::summary::{Row, Summary};
+use tollgate_view::summary::{CaseRow, Summary};
 
 /// The configuration of the kernel that the runs were made on.
 pub type Config = Result<Configuration, String>;
@@ -53,11 +53,11 @@ pub(super) fn row<'a, 'b>(
     summary: &'b Summary<'a>,
     pattern: &str,
     nth: Option<&(String, usize)>,
-) -> Option<&'b Row<'a>> {
+) -> Option<&'b CaseRow<'a>> {
     let matching = summary.rows.iter().filter(|row| tollgate_suites::matches(pattern, row.case));
     let Some((parameter, at)) = nth else { return matching.min_by_key(|row| row.case.params.len()) };
     let size = |case: &Case| case.number(parameter);
-    let mut rows: Vec<&Row> = matching.filter(|row| size(row.case).is_some()).collect();
+    let mut rows: Vec<&CaseRow> = matching.filter(|row| size(row.case).is_some()).collect();
     rows.order_by_key(|row| size(row.case));
     rows.dedup_by_key(|row| size(row.case));
     rows.get(*at).copied()

@@ -19,7 +19,7 @@ pub use data::{Ask, Cell, Experiment};
 pub use known::{Config, Known};
 pub use quantity::Quantity;
 pub use screen::screen;
-pub use told::{Document, Told, told};
+pub use told::{ClaimsDocument, Told, told};
 
 // The examples of the README are tests.
 #[cfg(doctest)]

@@ -9,7 +9,7 @@ use tollgate_model::{Fact, FactValue, Unit};
 use tollgate_schedules::subject::Wish;
 use tollgate_schedules::{Limits, Verdict};
 use tollgate_view::facts;
-use tollgate_view::summary::{Figures, Row, State, Summary};
+use tollgate_view::summary::{CaseRow, Figures, State, Summary};
 
 use crate::data::fact_of;
 use crate::figure::{Answer, Bound, Figure};
@@ -265,7 +265,7 @@ impl Quantity {
         known: &Known,
         summary: Option<&'b Summary<'a>>,
         pattern: &str,
-    ) -> Result<&'b Row<'a>, Missing> {
+    ) -> Result<&'b CaseRow<'a>, Missing> {
         if let Some(found) = summary.and_then(|summary| row(summary, pattern, self.nth.as_ref())) {
             return Ok(found);
         }

@@ -96,14 +96,14 @@ pub struct Answered {
 /// The experiments as JSON.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Claims"))]
-pub struct Document {
+pub struct ClaimsDocument {
     /// The runs that figures are taken from, in the order in which they are asked.
     pub runs: Vec<String>,
     /// The [published experiments](claims.md).
     pub experiments: Vec<Told>,
 }
 
-impl Document {
+impl ClaimsDocument {
     /// All of the experiments with what is at hand.
     pub fn of(experiments: &[Experiment], known: &Known) -> Self {
         let runs = known.runs.iter().map(|summary| summary.run.id.to_string()).collect();

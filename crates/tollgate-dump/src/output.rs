@@ -17,13 +17,13 @@ mod text;
 mod walk_state;
 mod walks;
 
-pub use bytes::{Document as DecodedBytes, Readings, turned};
+pub use bytes::{DecodedBytes, Readings, turned};
 pub use entry::Entry;
 pub use given::{Unfit, expect_sound, items_of};
-pub use item::{Item, Position, Record};
-pub use json::Document;
+pub use item::{Item, ItemRecord, Position};
+pub use json::DecodedText;
 pub use kind::{Kind, kinds_for_help};
-pub use live::{Live, json::Document as LiveTables};
+pub use live::{Live, json::LiveTables};
 pub use screen::{render, walk};
 pub use tables::render as items;
 pub use text::{control, segment, sentences, what};

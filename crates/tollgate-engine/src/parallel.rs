@@ -63,7 +63,7 @@ struct Crowd {
 
 /// Of one window: ticks of an operation of one participant, and whether it counts.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Found {
+struct WindowTime {
     latency: f64,
     is_sound: bool,
     /// Operations of all, and their context switches, minor and major faults.
@@ -73,7 +73,7 @@ struct Found {
 
 impl Crowd {
     /// One window. None where they did not come together.
-    fn window(&self, clock: Clock) -> Result<Option<Found>> {
+    fn window(&self, clock: Clock) -> Result<Option<WindowTime>> {
         let board = &*self.pool.board;
         self.announce(board, clock);
         self.wait_for(board);
@@ -141,7 +141,7 @@ impl Crowd {
         }
     }
 
-    fn found(&self, board: &Board) -> Found {
+    fn found(&self, board: &Board) -> WindowTime {
         let window = board.window();
         let (from, until) = (window.from.load(SeqCst), window.until.load(SeqCst));
         let switches = self.case.operation.switches;
@@ -151,7 +151,7 @@ impl Crowd {
         let operations = all.iter().fold(0_u64, |sum, made| sum.saturating_add(made.operations));
         let of = |which: usize| all.iter().fold(0_u64, |sum, made| sum.saturating_add(made.usage[which]));
         let usage = [of(0), of(1), of(2)];
-        Found { latency: self.case.tasks as f64 / rate, is_sound, operations, usage }
+        WindowTime { latency: self.case.tasks as f64 / rate, is_sound, operations, usage }
     }
 }
 
@@ -171,7 +171,7 @@ impl Runner for Crowd {
             }
             self.heartbeat.beat();
         }
-        let nothing = Found { latency: 1.0, is_sound: false, operations: 0, usage: [0; 3] };
+        let nothing = WindowTime { latency: 1.0, is_sound: false, operations: 0, usage: [0; 3] };
         let found = latest.unwrap_or(nothing);
         let stated = order.all() * STATED;
         let tally = Tally::of_operations(found.usage, found.operations, stated);

@@ -123,7 +123,7 @@ pub struct Sums {
 
 /// What was found in one environment of a session.
 #[derive(Debug, Clone, Default)]
-pub struct Found {
+pub struct EnvironmentFindings {
     /// The facts that the agent read there.
     pub facts: Facts,
     /// Its measurements, and the facts of the measuring.
@@ -136,7 +136,7 @@ pub struct Found {
 #[derive(Debug, Clone, Default)]
 pub struct SessionFindings {
     /// One for each side, in their order.
-    pub found: Vec<Found>,
+    pub found: Vec<EnvironmentFindings>,
     /// Facts of the session as a whole, for each of its runs: pairs of processes, turns in each and why so many.
     pub facts: Vec<(String, Fact)>,
     /// The signal that stopped it early.

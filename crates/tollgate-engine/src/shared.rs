@@ -44,7 +44,7 @@ struct Head {
 }
 
 #[repr(C)]
-struct Record {
+struct WorkerPage {
     /// Counts of its kept batches.
     events: [AtomicU64; EVENTS],
     state: Json<{ 1 << 10 }>,
@@ -165,7 +165,7 @@ pub enum Slot {
 
 /// Bytes of the memory for so many instances.
 const fn size(instances: usize) -> usize {
-    size_of::<Head>() + instances * (size_of::<Record>() + MAX_ROUNDS * size_of::<Sample>())
+    size_of::<Head>() + instances * (size_of::<WorkerPage>() + MAX_ROUNDS * size_of::<Sample>())
 }
 
 impl SharedResults {
@@ -222,7 +222,7 @@ impl SharedResults {
         unsafe { &*self.memory.address().cast() }
     }
 
-    fn records(&self) -> &[Record] {
+    fn records(&self) -> &[WorkerPage] {
         // SAFETY: as in `head`; `map` made room for these behind it.
         unsafe {
             let first = self.memory.address().add(size_of::<Head>()).cast();
@@ -378,7 +378,7 @@ impl SharedResults {
     }
 
     pub fn events(&self, instance: usize) -> Events {
-        let of = |record: &Record| std::array::from_fn(|which| record.events[which].load(Relaxed));
+        let of = |record: &WorkerPage| std::array::from_fn(|which| record.events[which].load(Relaxed));
         self.records().get(instance).map_or(Events::default(), of)
     }
 }

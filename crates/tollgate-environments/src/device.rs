@@ -124,7 +124,7 @@ impl Kind {
 /// A module that was loaded by this process; unloaded when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Loaded {
-    record: Record,
+    record: LoadedMarks,
     home: Rc<PrivateDirectory>,
 }
 
@@ -147,7 +147,7 @@ impl Loaded {
         if let Some(why) = why_taken(kind) {
             return Err(EnvironmentError::Unusable(why));
         }
-        let record = Record::new(kind, size)
+        let record = LoadedMarks::new(kind, size)
             .ok_or_else(|| unusable!("/proc/sys/kernel/random/boot_id cannot be read"))?;
         record
             .write(home)
@@ -219,13 +219,13 @@ fn why_taken(kind: &Kind) -> Option<String> {
 
 /// The marks of a module that was loaded here: the same boot, and parameters with unusual values.
 #[derive(Debug)]
-pub(crate) struct Record {
+pub(crate) struct LoadedMarks {
     kind: &'static Kind,
     boot: String,
     number: u64,
 }
 
-impl Record {
+impl LoadedMarks {
     fn new(kind: &'static Kind, size: u64) -> Option<Self> {
         Some(Self { kind, boot: boot()?, number: (kind.number)(size) })
     }
@@ -312,11 +312,11 @@ mod tests {
     #[test]
     fn an_own_module_has_unusual_parameters() {
         for kind in KINDS {
-            let Some(record) = Record::new(kind, 3 << 30) else { continue };
-            let again = Record::parse(kind, &record.to_text()).expect("a record");
+            let Some(record) = LoadedMarks::new(kind, 3 << 30) else { continue };
+            let again = LoadedMarks::parse(kind, &record.to_text()).expect("a record");
             assert_eq!((&again.boot, again.number), (&record.boot, record.number));
             assert!((3 << 30..(3 << 30) + (1 << 20)).contains(&(kind.size)(record.number)), "{record:?}");
-            assert!(!Record { boot: "another".to_owned(), ..again }.is_loaded());
+            assert!(!LoadedMarks { boot: "another".to_owned(), ..again }.is_loaded());
             assert_eq!(record.words()[0], kind.name);
             assert!(!record.is_loaded(), "nothing was loaded");
         }
@@ -340,7 +340,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_record_is_taken(text in "\\PC{0,60}|[0-9a-f-]{0,36} [0-9]{0,30}\n?") {
-            let _ = Record::parse(&BRD, &text);
+            let _ = LoadedMarks::parse(&BRD, &text);
         }
     }
 }

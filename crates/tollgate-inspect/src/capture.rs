@@ -13,7 +13,7 @@ use tollgate_os::paths::Directory;
 use tollgate_os::temporary::{PREFIX, Temporary};
 
 use crate::machine::Machine;
-use crate::record::{NAME, Record};
+use crate::record::{CapturedRecord, NAME};
 use crate::recorder::{Recording, Seen};
 use crate::tree::{MAX_LINKS, parts};
 use crate::{kernel, kernel_base, registry};
@@ -64,7 +64,7 @@ pub fn capture(directory: &Path, target: &Path, stop: &dyn Fn() -> bool) -> Resu
     registry::storage(&machine, directory);
     for_questions(&machine);
     let recording = recorder.recording();
-    let record = Record::of(&recording, machine.leaves().ok(), directory);
+    let record = CapturedRecord::of(&recording, machine.leaves().ok(), directory);
     let staged = Staged::begin(&vacant)?;
     let captured = staged.fill(&recording, &record, stop)?;
     staged.publish(&vacant.name)?;
@@ -145,7 +145,7 @@ impl Staged {
     fn fill(
         &self,
         recording: &Recording,
-        record: &Record,
+        record: &CapturedRecord,
         stop: &dyn Fn() -> bool,
     ) -> Result<Captured, CaptureError> {
         let layout = Layout::of(recording);

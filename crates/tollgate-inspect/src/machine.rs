@@ -13,7 +13,7 @@ pub use crate::answer::Found;
 pub(crate) use crate::answer::{Answer, fact, found, unknown};
 use crate::answer::{why, why_not};
 use crate::leaves::Leaves;
-use crate::record::{Record, TreeError};
+use crate::record::{CapturedRecord, TreeError};
 use crate::recorder::{Manner, Outcome, Recorder, Seen};
 use crate::tree::{MAX_ENTRIES, Tree};
 
@@ -25,7 +25,7 @@ const MAX_FILE: u64 = 1 << 20;
 pub struct Machine {
     ground: Ground,
     leaves: Option<Leaves>,
-    record: Record,
+    record: CapturedRecord,
     recorder: Option<Recorder>,
 }
 
@@ -41,14 +41,14 @@ impl Machine {
     /// This machine: its files, its CPUID, and its system calls where a file is not there.
     pub fn here() -> Self {
         let ground = Ground::Here(PathBuf::from("/"));
-        Self { ground, leaves: Some(Leaves::here()), record: Record::default(), recorder: None }
+        Self { ground, leaves: Some(Leaves::here()), record: CapturedRecord::default(), recorder: None }
     }
 
     /// A tree with copies of another machine's `/proc`, `/sys` and marker files. Nothing of this machine is
     /// consulted, so facts by instructions and system calls are absent.
     pub fn captured(root: impl Into<PathBuf>) -> Self {
         let ground = Ground::Tree(Tree::new(root.into()));
-        Self { ground, leaves: None, record: Record::default(), recorder: None }
+        Self { ground, leaves: None, record: CapturedRecord::default(), recorder: None }
     }
 
     /// As [`Machine::captured`], with the recorded answers of instructions and system calls.
@@ -56,7 +56,7 @@ impl Machine {
     /// # Errors
     /// A directory that is no captured tree, or whose record of calls cannot be read.
     pub fn open(root: &Path) -> Result<Self, TreeError> {
-        let record = Record::read(root)?;
+        let record = CapturedRecord::read(root)?;
         let leaves = record.leaves();
         Ok(Self { leaves, record, ..Self::captured(root) })
     }

@@ -20,7 +20,7 @@ const MAX_BYTES: u64 = 1 << 20;
 
 /// The content of `tollgate.json`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Record {
+pub(crate) struct CapturedRecord {
     /// The version of this form.
     pub format: u32,
     /// The directory whose file system was captured.
@@ -61,7 +61,7 @@ pub enum TreeError {
 
 /// Whether bytes are such a record.
 pub(crate) fn is_record(bytes: &[u8]) -> bool {
-    Record::parse(bytes).map(|record| record.leaves()).is_ok()
+    CapturedRecord::parse(bytes).map(|record| record.leaves()).is_ok()
 }
 
 /// The error in the record, without much of its content.
@@ -78,7 +78,7 @@ fn plainly(error: &io::Error) -> String {
     }
 }
 
-impl Record {
+impl CapturedRecord {
     /// Makes one of what was recorded.
     pub fn of(recording: &Recording, leaves: Option<&Leaves>, directory: &Path) -> Self {
         let cpuid = leaves.map(|leaves| {
@@ -163,20 +163,20 @@ mod tests {
 
     #[test]
     fn another_form_is_refused_in_words() {
-        let refused = |text: &str| Record::parse(text.as_bytes()).unwrap_err();
+        let refused = |text: &str| CapturedRecord::parse(text.as_bytes()).unwrap_err();
         assert!(refused("{}").contains("does not say its format"));
         assert!(refused("{\"format\": 2}").contains("its format is 2"));
         assert!(refused("{\"format\": 1}").contains("missing field"));
         assert!(refused("{\"format\": 1, \"cal").contains("line 1"));
-        assert!(Record::parse(&vec![b' '; 2 << 20]).unwrap_err().contains("larger"));
+        assert!(CapturedRecord::parse(&vec![b' '; 2 << 20]).unwrap_err().contains("larger"));
         let deep = "[".repeat(100_000);
-        assert!(Record::parse(deep.as_bytes()).is_err());
+        assert!(CapturedRecord::parse(deep.as_bytes()).is_err());
     }
 
     #[test]
     fn what_is_no_tree_is_said() {
         let directory = tempfile::tempdir().unwrap();
-        let error = |path: &Path| Record::read(path).unwrap_err().to_string();
+        let error = |path: &Path| CapturedRecord::read(path).unwrap_err().to_string();
         assert!(error(directory.path()).contains("neither tollgate.json nor proc"));
         assert_eq!(error(&directory.path().join("none")), "does not exist");
         let file = directory.path().join(NAME);
@@ -185,14 +185,14 @@ mod tests {
         assert!(error(&file).contains("is not a directory"));
     }
 
-    takes_any! { bytes in prop::collection::vec(any::<u8>(), 0..200) => Record::parse(&bytes) }
+    takes_any! { bytes in prop::collection::vec(any::<u8>(), 0..200) => CapturedRecord::parse(&bytes) }
 
     proptest! {
         #[test]
         fn what_was_written_is_read(calls in prop::collection::btree_map("[a-z() ]{1,9}", any::<i64>(), 0..5)) {
             let calls = calls.into_iter().map(|(name, value)| (name, Outcome::Value(value.into()))).collect();
-            let record = Record { format: FORMAT, calls, cpuid: Some(Vec::new()), ..Record::default() };
-            prop_assert_eq!(Record::parse(&record.to_json().unwrap()), Ok(record));
+            let record = CapturedRecord { format: FORMAT, calls, cpuid: Some(Vec::new()), ..CapturedRecord::default() };
+            prop_assert_eq!(CapturedRecord::parse(&record.to_json().unwrap()), Ok(record));
         }
     }
 }

@@ -10,7 +10,7 @@ mod text;
 
 pub use asked::{Asked, NoSuchArea};
 pub use chosen::Chosen;
-pub use json::Document;
+pub use json::ConfigDocument;
 
 /// One configuration, or the differences of several, as text.
 pub fn show(chosen: &[Chosen], asked: &Asked, width: usize) -> String {

@@ -31,7 +31,7 @@ pub use interpreter::{Change, Effect, Interpreter, Moment, Registers, Window};
 pub use judgement::{Defect, Mistake, Obstacle, Status};
 pub use qemu::{Accelerator, Qemu};
 pub use references::References;
-pub use schedule::{Note, Results, Row, run, serial};
+pub use schedule::{EntryRow, Note, Results, run, serial};
 
 /// Programs of one's own, in ring 3 under the lab's kernel.
 pub mod system {

@@ -15,7 +15,7 @@ mod tests;
 
 pub use entries::{ENTRIES, Entry};
 pub use list::{Group, LOCKS, Lock, MUTANTS, Mutant, Subject};
-pub use measure::{Results, Row, measure};
+pub use measure::{LockRow, Results, measure};
 pub use proof::{Bounds, Proof, prove, prove_all};
 
 use crate::LabError;

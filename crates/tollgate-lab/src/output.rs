@@ -11,7 +11,7 @@ mod text;
 
 pub use entry::{Entries, benchmarks, shares};
 pub use explain::{Explained, Instruction, explained};
-pub use json::Document;
+pub use json::LabDocument;
 pub use locks::Locks;
 pub use orders::Orders;
 pub use programs::{Programs, ended};

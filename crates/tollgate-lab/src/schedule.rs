@@ -30,14 +30,14 @@ pub struct Results {
     /// Machines that executed each experiment, one after the other, in as many rounds each.
     pub machines: usize,
     /// One for each experiment that was asked for, in their order.
-    pub rows: Vec<Row>,
+    pub rows: Vec<EntryRow>,
     /// Remarks on the whole run.
     pub notes: Vec<Note>,
 }
 
 /// The result of one experiment.
 #[derive(Debug, Clone)]
-pub struct Row {
+pub struct EntryRow {
     /// Which.
     pub experiment: &'static Experiment,
     /// Its result.
@@ -143,7 +143,7 @@ impl Schedule<'_> {
                 return Err(LabError::Interrupted { signal });
             }
             let Some(machine) = self.budget.of(self.machine) else {
-                results.rows.extend(rest.drain(..).map(|experiment| Row {
+                results.rows.extend(rest.drain(..).map(|experiment| EntryRow {
                     experiment,
                     status: Status::NotHere(Obstacle::NoTime),
                     references: None,
@@ -223,7 +223,7 @@ impl Results {
                 None if known == 0 => Status::NotHere(stopped()),
                 None => break,
             };
-            self.rows.push(Row { experiment, status, references: None });
+            self.rows.push(EntryRow { experiment, status, references: None });
             known += 1;
         }
         known

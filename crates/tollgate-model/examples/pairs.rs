@@ -14,7 +14,7 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::{env, io};
 
-use tollgate_model::compare::{Row, Spread, Verdict, compare_knowing};
+use tollgate_model::compare::{ComparedCase, Spread, Verdict, compare_knowing};
 use tollgate_model::stats::quantile;
 use tollgate_model::{Outcome, Run, own};
 
@@ -65,7 +65,7 @@ fn main() -> io::Result<()> {
 }
 
 impl Found {
-    fn add(&mut self, row: &Row) {
+    fn add(&mut self, row: &ComparedCase) {
         self.rows += 1;
         self.same += usize::from(row.verdict == Verdict::Same);
         let is_beyond = |low: f64| low * RATIOS[0] > 1.0 + row.threshold;

@@ -36,7 +36,7 @@ pub use facts::{FactDifference, is_volatile};
 pub use halves::Halves;
 pub use margins::QUANTITY;
 pub use paired::{Paired, paired, paired_rows};
-pub use rows::{Alternation, Comparison, NotCompared, Row, interval_name};
+pub use rows::{Alternation, ComparedCase, Comparison, NotCompared, interval_name};
 pub use spread::{Basis, Spread, is_of_machine};
 pub use threshold::{LEAST_THRESHOLD, MOST_EXCUSE, margin};
 pub use total::{CONFIDENCE_OF_TOTAL, Total};

@@ -9,7 +9,7 @@ use std::time::Instant;
 use support::Random;
 use support::alternated::{USUAL, measured_in_turns, part, session};
 use support::{measured, run_of};
-use tollgate_model::compare::{Comparison, Row, Verdict, compare, compare_above, margin};
+use tollgate_model::compare::{ComparedCase, Comparison, Verdict, compare, compare_above, margin};
 use tollgate_model::own::{CONTROL, EMPTY_LOOP};
 use tollgate_model::stats::Interval;
 use tollgate_model::{Case, Measured, Outcome, Run, Unit};
@@ -42,12 +42,12 @@ fn sides(seed: u64, pairs: usize, turns: usize, ratio: f64) -> [Vec<Vec<f64>>; 2
     sides
 }
 
-fn compared(pairs: usize, ratio: f64) -> Row {
+fn compared(pairs: usize, ratio: f64) -> ComparedCase {
     let [base, other] = sides(1, pairs, 20, ratio).map(|processes| measured("entry", &processes));
     only(compare(&environment(0, base), &environment(1, other)))
 }
 
-fn only(comparison: Comparison) -> Row {
+fn only(comparison: Comparison) -> ComparedCase {
     assert!(comparison.is_alternated);
     comparison.rows.into_iter().next().unwrap()
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 use support::alternated::{measured_in_turns, part};
 use support::{measured_with_discards, run_of};
-use tollgate_model::compare::{Paired, Row, Verdict, compare, margin, paired, paired_rows};
+use tollgate_model::compare::{ComparedCase, Paired, Verdict, compare, margin, paired, paired_rows};
 use tollgate_model::estimate::{Estimate, Reading, detection_limit, reading};
 use tollgate_model::stats::{Interval, shift};
 use tollgate_model::{Case, Measured, Outcome, Provenance, Run, Unit};
@@ -142,7 +142,7 @@ fn assert_paired(paired: &Paired, case: &Measured) {
     assert!(paired.adds_interval.is_none_or(|interval| interval.contains(paired.adds)), "{paired:?}");
 }
 
-fn assert_alternated(row: &Row) {
+fn assert_alternated(row: &ComparedCase) {
     assert!(row.threshold >= margin(0.0));
     assert_eq!(row.why.is_some(), row.verdict == Verdict::Inconclusive, "{row:?}");
     assert!(row.interval.is_none_or(|interval| interval.contains(row.ratio)), "{row:?}");

@@ -5,7 +5,7 @@
 mod support;
 
 use support::{Random, measured};
-use tollgate_model::compare::{Comparison, Row, Verdict, compare, compare_above, paired_rows};
+use tollgate_model::compare::{ComparedCase, Comparison, Verdict, compare, compare_above, paired_rows};
 use tollgate_model::estimate::{Estimate, Reading, reading};
 use tollgate_model::own::{CONTROL, EMPTY_LOOP};
 use tollgate_model::run::Part;
@@ -26,7 +26,7 @@ fn run(cases: &[(&str, Measured)]) -> Run {
     support::run_of(cases.collect())
 }
 
-fn compared(base: Measured, other: Measured, asked: f64) -> Row {
+fn compared(base: Measured, other: Measured, asked: f64) -> ComparedCase {
     let [base, other] = [base, other].map(|of| run(&[("entry/syscall", of)]));
     let mut comparison = compare_above(&base, &other, asked);
     assert_eq!(comparison.rows.len(), 1);

@@ -162,7 +162,7 @@ fn a_run_is_the_same_as_itself_in_every_row() {
     assert!(rows.len() == 2 && rows.iter().all(|row| row.verdict == Verdict::Same), "{rows:?}");
 }
 
-fn only_row(base: &[(&str, Measured)], other: &[(&str, Measured)]) -> tollgate_model::compare::Row {
+fn only_row(base: &[(&str, Measured)], other: &[(&str, Measured)]) -> tollgate_model::compare::ComparedCase {
     let base = run_with(base);
     let mut rows = compare_knowing(&base, &run_with(other), 0.0, &as_steady(&base)).rows;
     assert_eq!(rows.len(), 1);

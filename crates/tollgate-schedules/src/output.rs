@@ -7,7 +7,7 @@ mod screen;
 mod text;
 
 pub use figure::draw;
-pub use json::{Document, Record};
+pub use json::{CheckedProgram, SchedulesDocument};
 pub use outcome::{Outcome, Played};
 pub use screen::{detail, plays, table};
 pub use text::fault;

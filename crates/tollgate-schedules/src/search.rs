@@ -114,7 +114,7 @@ pub struct Schedule<M: Machine> {
 }
 
 /// The result of a search.
-pub struct Found<M: Machine> {
+pub struct SearchResult<M: Machine> {
     /// How many different states were seen.
     pub states: usize,
     /// How many steps between them.
@@ -129,7 +129,7 @@ pub struct Found<M: Machine> {
 }
 
 /// Looks at every state that `machine` can come into.
-pub fn search<M: Machine>(machine: &M, limits: Limits) -> Found<M> {
+pub fn search<M: Machine>(machine: &M, limits: Limits) -> SearchResult<M> {
     let mut graph = Graph::new(machine, limits);
     let mut end = graph.explore();
     let mut harms = Vec::new();
@@ -148,7 +148,7 @@ pub fn search<M: Machine>(machine: &M, limits: Limits) -> Found<M> {
         }
     }
     let outcomes = graph.states.iter().filter(|state| machine.is_outcome(state)).copied().collect();
-    Found { outcomes, states: graph.states.len(), steps: graph.targets.len(), end, harms }
+    SearchResult { outcomes, states: graph.states.len(), steps: graph.targets.len(), end, harms }
 }
 
 struct OutOfMemory;

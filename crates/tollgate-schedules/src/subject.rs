@@ -4,7 +4,7 @@ use serde::Serialize;
 use thiserror::Error;
 
 use crate::counterexample::Counterexample;
-use crate::search::{End, Found, Harm, Limits, Machine};
+use crate::search::{End, Harm, Limits, Machine, SearchResult};
 
 /// The processes and processors that run a program, and how often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -133,7 +133,7 @@ impl Checked {
     pub fn new<M: Machine>(
         name: &str,
         setting: Setting,
-        found: Found<M>,
+        found: SearchResult<M>,
         describe: impl Fn(Harm, &crate::search::Schedule<M>) -> Counterexample,
     ) -> Self {
         let worst = found.harms.iter().map(|(harm, _)| *harm).min();

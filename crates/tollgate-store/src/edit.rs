@@ -14,7 +14,7 @@ use crate::destination::owner_of_another;
 use crate::document::{EXTENSION, KeepError, OpenError};
 use crate::kept::{Entry, FindError, Home, home, kept};
 use crate::kind::Kind;
-use crate::meant::{Found, among};
+use crate::meant::{Meaning, among};
 use crate::writing::{self, Existing, PRIVATE, Until};
 
 /// The directory of kept runs, held so that its runs can be changed. Nothing else in it is touched.
@@ -71,7 +71,7 @@ impl Keeping {
     /// # Errors
     /// When there is none, or a beginning fits several.
     pub fn find(&self, meant: &str) -> Result<Vec<Entry>, EditError> {
-        let found = among(kept()?, meant, Kind::ALL)?.map(Found::into_all);
+        let found = among(kept()?, meant, Kind::ALL)?.map(Meaning::into_all);
         Ok(found.ok_or_else(|| FindError::NotKept(meant.to_owned()))?)
     }
 

@@ -8,7 +8,7 @@ use crate::document::{EXTENSION, open};
 use crate::fleet::layout::{DOCUMENTS, is_store};
 use crate::kept::{Entry, FindError, LAST, entries, kept};
 use crate::kind::Kind;
-use crate::meant::{Found, among, newest};
+use crate::meant::{Meaning, among, newest};
 
 /// The run that a user means: a file where it looks like one, else a kept run by `last`, id, label (the newest that has it) or the
 /// beginning of an id, else a file after all. A directory of stored runs means the newest of them, `DIR:` before any of these one of
@@ -64,7 +64,7 @@ pub fn find_newest_session_of(benchmark: &str) -> Result<Option<Vec<Run>>, FindE
 pub fn find_session(meant: &str) -> Result<Option<Vec<Run>>, FindError> {
     let located = locate(meant, Kind::MEASURED)?;
     match &located {
-        Located::Kept(Found::Session(..)) => located.open_all().map(Some),
+        Located::Kept(Meaning::Session(..)) => located.open_all().map(Some),
         _ => Ok(None),
     }
 }
@@ -75,7 +75,7 @@ pub fn find_session(meant: &str) -> Result<Option<Vec<Run>>, FindError> {
 /// When their directory cannot be read, or a document is not a run.
 pub fn find_kept_session(meant: &str) -> Result<Option<Vec<Run>>, FindError> {
     match among(kept()?, meant, Kind::MEASURED)? {
-        Some(session @ Found::Session(..)) => Located::Kept(session).open_all().map(Some),
+        Some(session @ Meaning::Session(..)) => Located::Kept(session).open_all().map(Some),
         _ => Ok(None),
     }
 }
@@ -85,7 +85,7 @@ enum Located {
     /// In a file, which may be called anything.
     File(PathBuf),
     /// Among runs whose files have their ids as names.
-    Kept(Found),
+    Kept(Meaning),
 }
 
 impl Located {
@@ -98,7 +98,7 @@ impl Located {
 
     fn open_all(self) -> Result<Vec<Run>, FindError> {
         match self {
-            Self::Kept(Found::Session(first, others)) => {
+            Self::Kept(Meaning::Session(first, others)) => {
                 std::iter::once(&first).chain(&others).map(opened).collect()
             }
             one => Ok(vec![one.open_first()?]),

@@ -11,14 +11,14 @@ use crate::kept::{Entry, FindError, LAST};
 use crate::kind::Kind;
 
 /// What a name means.
-pub(crate) enum Found {
+pub(crate) enum Meaning {
     /// A run.
     Run(Entry),
     /// The runs of a session: the first of them, which is its base unless that is deleted, and the others in their order.
     Session(Entry, Vec<Entry>),
 }
 
-impl Found {
+impl Meaning {
     /// The run, or the first of the session.
     pub(crate) fn first(&self) -> &Entry {
         match self {
@@ -45,7 +45,7 @@ pub(crate) fn among(
     mut entries: Vec<Entry>,
     meant: &str,
     kinds: &[Kind],
-) -> Result<Option<Found>, FindError> {
+) -> Result<Option<Meaning>, FindError> {
     if meant == LAST {
         let is_meant = |entry: &Entry| {
             kinds == Kind::ALL || entry.outline().map_or(true, |outline| kinds.contains(&outline.kind()))
@@ -53,7 +53,7 @@ pub(crate) fn among(
         return Ok(newest(entries, is_meant));
     }
     if let Some(exact) = entries.iter().position(|entry| entry.id.as_ref() == meant) {
-        return Ok(Some(Found::Run(entries.swap_remove(exact))));
+        return Ok(Some(Meaning::Run(entries.swap_remove(exact))));
     }
     if meant.is_empty() {
         return Ok(None);
@@ -69,16 +69,16 @@ pub(crate) fn among(
 }
 
 /// The newest of the runs that are meant, with the others of its session.
-pub(crate) fn newest(entries: Vec<Entry>, is_meant: impl Fn(&Entry) -> bool) -> Option<Found> {
+pub(crate) fn newest(entries: Vec<Entry>, is_meant: impl Fn(&Entry) -> bool) -> Option<Meaning> {
     let newest = entries.iter().rposition(is_meant)?;
     let heads = entries.iter().map(Entry::head).collect();
     Some(whole(entries, heads, newest))
 }
 
 /// The run at this place, with the others of its session.
-fn whole(mut entries: Vec<Entry>, mut heads: Vec<Head>, at: usize) -> Found {
+fn whole(mut entries: Vec<Entry>, mut heads: Vec<Head>, at: usize) -> Meaning {
     let entry = entries.remove(at);
-    let Some(own) = heads.remove(at).session else { return Found::Run(entry) };
+    let Some(own) = heads.remove(at).session else { return Meaning::Run(entry) };
     let mut first = (own.place, entry);
     let mut others: Vec<(u32, Entry)> = Vec::new();
     for (entry, head) in entries.into_iter().zip(heads) {
@@ -90,7 +90,7 @@ fn whole(mut entries: Vec<Entry>, mut heads: Vec<Head>, at: usize) -> Found {
         others.push(other);
     }
     others.order_by(in_order);
-    Found::Session(first.1, others.into_iter().map(|(_, entry)| entry).collect())
+    Meaning::Session(first.1, others.into_iter().map(|(_, entry)| entry).collect())
 }
 
 /// By their places; a document that claims the place of another one comes behind it.
@@ -103,7 +103,7 @@ fn beginning_with(
     mut entries: Vec<Entry>,
     heads: Vec<Head>,
     meant: &str,
-) -> Result<Option<Found>, FindError> {
+) -> Result<Option<Meaning>, FindError> {
     let begins = |id: &RunId| id.as_ref().starts_with(meant);
     let session = |at: usize| heads[at].session.as_ref().map(|part| &part.id);
     let runs: Vec<usize> = (0..entries.len()).filter(|&at| begins(&entries[at].id)).collect();
@@ -117,7 +117,7 @@ fn beginning_with(
     match runs.as_slice() {
         // No more than one run: of its session the id begins otherwise, or it has none.
         [run] if is_one && !session(*run).is_some_and(begins) => {
-            Ok(Some(Found::Run(entries.swap_remove(*run))))
+            Ok(Some(Meaning::Run(entries.swap_remove(*run))))
         }
         _ if is_one => Ok(Some(whole(entries, heads, first))),
         _ => Err(FindError::Several {
@@ -160,7 +160,7 @@ mod tests {
     fn ids(meant: &str) -> Result<String, FindError> {
         let directory = tempfile::tempdir().expect("a directory");
         let found = among(kept(directory.path()), meant, Kind::ALL)?;
-        let entries = found.map_or_else(Vec::new, Found::into_all);
+        let entries = found.map_or_else(Vec::new, Meaning::into_all);
         Ok(entries.iter().map(|entry| &entry.id.as_ref()[16..]).collect::<Vec<&str>>().join(" "))
     }
 

@@ -22,7 +22,7 @@ use crate::outcome::{Collected, Trace, TraceError, Used};
 use crate::ptrace::still_running;
 use crate::request::{Choice, Request, Running};
 use crate::run::check_names;
-use given::{Found, Given};
+use given::{Given, GroupProcesses};
 use group::Directory;
 pub use interval::Interval;
 use wait::{Next, Signals};
@@ -44,8 +44,8 @@ pub fn attach(request: &Request, running: &Running, show: impl FnMut(Interval)) 
     }
     let group = running.cgroup.as_deref().map(Directory::find).transpose().map_err(TraceError::Request)?;
     let found = match &group {
-        Some(group) => Found::first(group).map_err(TraceError::Request)?,
-        None => Found { given: Given::all(&running.processes)?, left_out: 0 },
+        Some(group) => GroupProcesses::first(group).map_err(TraceError::Request)?,
+        None => GroupProcesses { given: Given::all(&running.processes)?, left_out: 0 },
     };
     let signals = Signals::hold().map_err(|error| TraceError::System("signalfd(2)", error))?;
     let refused = |why: String| {
@@ -75,7 +75,7 @@ fn allow_descriptors() {
 
 /// What is traced.
 struct Subject {
-    found: Found,
+    found: GroupProcesses,
     group: Option<Directory>,
     /// Of the first process's affinity mask.
     processors: u32,
@@ -113,7 +113,7 @@ impl<F: FnMut(Interval)> Session<F> {
         let Some(group) = &self.subject.group else { return Ok(()) };
         for _ in 0..MOST_PASSES {
             let known: BTreeSet<u32> = self.subject.found.given.iter().map(|one| one.pid).collect();
-            let Ok(new) = Found::in_group(group, &known) else { break };
+            let Ok(new) = GroupProcesses::in_group(group, &known) else { break };
             // Those that are left out are found each time.
             self.subject.found.left_out = new.left_out;
             if new.given.is_empty() {

@@ -117,7 +117,7 @@ const NO_NEW_PRIVILEGES: &str = "traced by capabilities of this program's file: 
 fn by_bpf(request: &Request, program: &Program) -> Result<Trace, Failure> {
     let refused = |why: String| Failure::Refused(format!("BPF cannot trace here: {why}"));
     let bpf = Bpf::load(request).map_err(refused)?;
-    let record = Record::begin(request, Backend::Bpf, bpf.costs());
+    let record = CommonPart::begin(request, Backend::Bpf, bpf.costs());
     let watch = Watch::begin();
     let mut child = Child::start(program, request.identity, None, &watch.inherited())
         .map_err(Failure::system("fork(2)"))?;
@@ -139,7 +139,7 @@ fn by_ptrace(request: &Request, program: &Program) -> Result<Trace, Failure> {
     let cost = calibration::by_ptrace()
         .map_err(|why| Failure::Refused(format!("ptrace(2) cannot trace here: {why}")))?;
     let costs = Costs { traced: Some(cost), others: None };
-    let record = Record::begin(request, Backend::Ptrace, costs);
+    let record = CommonPart::begin(request, Backend::Ptrace, costs);
     let watch = Watch::begin();
     let mut filter = request.only.as_ref().and_then(|only| filter::for_calls(&filter::stopping(only)));
     let mut child = Child::start(program, request.identity, filter.as_mut(), &watch.inherited())
@@ -160,7 +160,7 @@ fn by_ptrace(request: &Request, program: &Program) -> Result<Trace, Failure> {
 const PEAK_KNOWN_TO_KIB: u64 = 512;
 
 /// The part of a trace that is the same for every backend.
-struct Record {
+struct CommonPart {
     command: Vec<String>,
     identity: Option<Identity>,
     backend: Backend,
@@ -170,7 +170,7 @@ struct Record {
     descendants: Descendants,
 }
 
-impl Record {
+impl CommonPart {
     fn begin(request: &Request, backend: Backend, costs: Costs) -> Self {
         let processors = tollgate_os::affinity::allowed(0).map_or(1, |allowed| allowed.len());
         Self {

@@ -13,11 +13,11 @@ use crate::{counts, facts};
 pub(crate) struct Atlas<'a> {
     /// The releases.
     pub(crate) kernels: Vec<&'a str>,
-    pub(crate) rows: Vec<Row<'a>>,
+    pub(crate) rows: Vec<KernelsRow<'a>>,
 }
 
 /// A case.
-pub(crate) struct Row<'a> {
+pub(crate) struct KernelsRow<'a> {
     pub(crate) case: &'a Case,
     /// One for each kernel.
     pub(crate) cells: Vec<Cell>,
@@ -67,7 +67,7 @@ impl<'a> Atlas<'a> {
             let step = row.map(|row| Step { verdict: row.result.verdict, ratio: row.result.ratio });
             Cell { count, step }
         };
-        let row = |case| Row { case, cells: (0..kernels.len()).map(|at| cell(case, at)).collect() };
+        let row = |case| KernelsRow { case, cells: (0..kernels.len()).map(|at| cell(case, at)).collect() };
         let rows = cases.into_iter().map(row).collect();
         Some(Self { kernels, rows })
     }
@@ -87,8 +87,8 @@ impl<'a> Atlas<'a> {
     }
 
     /// The rows that some kernel changes, the largest change first.
-    pub(crate) fn changed(&self) -> Vec<&Row<'a>> {
-        let mut rows: Vec<(f64, &Row)> =
+    pub(crate) fn changed(&self) -> Vec<&KernelsRow<'a>> {
+        let mut rows: Vec<(f64, &KernelsRow)> =
             self.rows.iter().filter_map(|row| Some((row.largest()?.1.size(), row))).collect();
         rows.order_by(|one, another| another.0.total_cmp(&one.0));
         rows.into_iter().map(|(_, row)| row).collect()
@@ -102,7 +102,7 @@ impl<'a> Atlas<'a> {
     }
 }
 
-impl Row<'_> {
+impl KernelsRow<'_> {
     /// The largest change, and the place of the kernel that has it.
     pub(crate) fn largest(&self) -> Option<(usize, Step)> {
         let steps = self.cells.iter().enumerate().filter_map(|(at, cell)| Some((at, cell.step?)));

@@ -14,12 +14,12 @@ use tollgate_suites::{Benchmark, SUITES};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct List {
     /// In the order of tables.
-    benchmarks: Vec<Record>,
+    benchmarks: Vec<BenchmarkRecord>,
 }
 
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Benchmark"))]
-struct Record {
+struct BenchmarkRecord {
     /// `suite/benchmark`.
     name: &'static str,
     /// Its suite.
@@ -56,7 +56,7 @@ impl List {
     pub fn of(machine: &Topology, is_chosen: impl Fn(&Benchmark) -> bool) -> Self {
         let chosen =
             SUITES.iter().flat_map(|suite| suite.benchmarks).filter(|benchmark| is_chosen(benchmark));
-        Self { benchmarks: chosen.map(|benchmark| Record::of(benchmark, machine)).collect() }
+        Self { benchmarks: chosen.map(|benchmark| BenchmarkRecord::of(benchmark, machine)).collect() }
     }
 }
 
@@ -172,7 +172,7 @@ fn each_once(
     (!names.is_empty()).then(|| names.join(", "))
 }
 
-impl Record {
+impl BenchmarkRecord {
     fn of(benchmark: &'static Benchmark, machine: &Topology) -> Self {
         Self {
             name: benchmark.name,

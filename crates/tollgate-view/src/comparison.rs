@@ -20,7 +20,7 @@ pub struct Comparison<'a> {
     /// The run.
     pub other: &'a Run,
     /// The cases that both measured, in the order of the base.
-    pub rows: Vec<Row<'a>>,
+    pub rows: Vec<ComparedRow<'a>>,
     /// The cases that only the base measured, and why the other has none.
     pub only_base: Vec<(Case, String)>,
     /// The cases that only the other measured, and why the base has none.
@@ -47,16 +47,16 @@ pub struct Comparison<'a> {
 }
 
 /// A case that both measured.
-pub struct Row<'a> {
+pub struct ComparedRow<'a> {
     /// The ratio and the verdict.
-    pub result: compare::Row,
+    pub result: compare::ComparedCase,
     /// The samples of the base.
     pub base: &'a Measured,
     /// The samples of the other.
     pub other: &'a Measured,
 }
 
-impl Row<'_> {
+impl ComparedRow<'_> {
     /// Its case.
     pub fn case(&self) -> &Case {
         &self.result.case
@@ -145,17 +145,17 @@ impl<'a> Comparison<'a> {
             ..
         } = found;
         let [of_base, of_other] = [base, other].map(|run| run.measured().collect::<HashMap<_, _>>());
-        let row = |result: compare::Row| {
+        let row = |result: compare::ComparedCase| {
             let (base, other) = (*of_base.get(&result.case)?, *of_other.get(&result.case)?);
-            Some(Row { result, base, other }.without_emulated())
+            Some(ComparedRow { result, base, other }.without_emulated())
         };
-        let rows: Vec<Row> = rows.into_iter().filter_map(row).collect();
+        let rows: Vec<ComparedRow> = rows.into_iter().filter_map(row).collect();
         // The clock and the isolation of processes are no facts of the environment, but can be causes.
         facts.extend([facts::CLOCK, facts::ISOLATION].iter().filter_map(|name| differing(name, base, other)));
         let differing = rows.iter().filter(|row| row.result.verdict.is_difference());
-        causes::sort(&mut facts, differing.map(Row::case));
+        causes::sort(&mut facts, differing.map(ComparedRow::case));
         let by_case = rows.iter().enumerate().map(|(at, row)| (row.case().clone(), at)).collect();
-        let is_counted = !rows.is_empty() && rows.iter().all(Row::is_count);
+        let is_counted = !rows.is_empty() && rows.iter().all(ComparedRow::is_count);
         let proven = match is_counted {
             true => Proven::of_counts(base, other, &facts),
             false => Proven::of(base, other, &facts).filter(|_| is_alternated),
@@ -204,23 +204,23 @@ impl<'a> Comparison<'a> {
 
     /// Whether there are rows, and all are counts.
     pub fn is_counted(&self) -> bool {
-        !self.rows.is_empty() && self.rows.iter().all(Row::is_count)
+        !self.rows.is_empty() && self.rows.iter().all(ComparedRow::is_count)
     }
 
     /// The row of a case.
-    pub fn row(&self, case: &Case) -> Option<&Row<'a>> {
+    pub fn row(&self, case: &Case) -> Option<&ComparedRow<'a>> {
         self.rows.get(*self.by_case.get(case)?)
     }
 
     /// The rows with a significant difference, the largest first.
-    pub fn changed(&self) -> Vec<&Row<'a>> {
+    pub fn changed(&self) -> Vec<&ComparedRow<'a>> {
         let mut rows: Vec<_> = self.rows.iter().filter(|row| row.result.verdict.is_difference()).collect();
         rows.order_by(|one, another| another.size().total_cmp(&one.size()));
         rows
     }
 
     /// The facts that differ and can be causes of a difference in this row.
-    pub fn causes(&self, row: &Row) -> impl Iterator<Item = &FactDifference> {
+    pub fn causes(&self, row: &ComparedRow) -> impl Iterator<Item = &FactDifference> {
         // A frequency or a load changes no count.
         let is_possible = |effect: &Effect| !(row.is_count() && effect.is_general());
         let reaches = move |fact: &&FactDifference| {
@@ -231,7 +231,7 @@ impl<'a> Comparison<'a> {
     }
 
     /// The names of the causes of a difference in this row: those that are proven, or else those that are possible.
-    pub fn cause_names(&self, row: &Row) -> Vec<&str> {
+    pub fn cause_names(&self, row: &ComparedRow) -> Vec<&str> {
         match &self.proven {
             _ if !row.result.verdict.is_difference() => Vec::new(),
             Some(proven) => proven.causes(),

@@ -4,7 +4,7 @@ use tollgate_model::compare::Verdict;
 use tollgate_model::{Provenance, Unit};
 use tollgate_output::figures;
 
-use crate::comparison::{self, Comparison, Row};
+use crate::comparison::{self, ComparedRow, Comparison};
 use crate::summary::{Figures, Summary};
 
 /// The sign of a count that is the same in every batch.
@@ -69,7 +69,7 @@ pub fn count(count: f64, unit: Unit) -> String {
 }
 
 /// `209 → 187`, an equal count once.
-pub fn from_to(row: &Row) -> String {
+pub fn from_to(row: &ComparedRow) -> String {
     let count = |of: Option<f64>| of.map_or("–".to_owned(), |of| count(of, row.base.unit));
     match row.result.base == row.result.other {
         true => count(row.result.base),
@@ -78,14 +78,14 @@ pub fn from_to(row: &Row) -> String {
 }
 
 /// What the other adds: `-22`, `+3`. None of equal counts.
-pub fn adds(row: &Row) -> Option<String> {
+pub fn adds(row: &ComparedRow) -> Option<String> {
     let adds = row.adds().filter(|adds| *adds != 0.0)?;
     let sign = if adds < 0.0 { "-" } else { "+" };
     Some(format!("{sign}{}", count(adds.abs(), row.base.unit)))
 }
 
 /// The same in percent of the base: `-10.5 %`. None of equal counts, and where the base is zero.
-pub fn change(row: &Row) -> Option<String> {
+pub fn change(row: &ComparedRow) -> Option<String> {
     percent(row.ratio()?)
 }
 
@@ -102,7 +102,7 @@ pub fn percent(ratio: f64) -> Option<String> {
 }
 
 /// `209 → 187 instructions, -10.5 %`
-pub fn in_words(row: &Row) -> String {
+pub fn in_words(row: &ComparedRow) -> String {
     let change = change(row).map(|change| format!(", {change}")).unwrap_or_default();
     let unit = if row.base.unit == Unit::Instructions { " instructions" } else { "" };
     format!("{}{unit}{change}", from_to(row))
@@ -112,7 +112,7 @@ pub fn in_words(row: &Row) -> String {
 pub fn method(comparison: &Comparison) -> Option<String> {
     let counts =
         || comparison.rows.iter().filter(|row| row.base.unit == Unit::Instructions && row.is_count());
-    let is_exact = |row: &&Row| [row.base, row.other].iter().all(|side| is_constant(&side.samples));
+    let is_exact = |row: &&ComparedRow| [row.base, row.other].iter().all(|side| is_constant(&side.samples));
     let (all, exact) = (counts().count(), counts().filter(is_exact).count());
     let which = if exact == all { String::new() } else { format!(" in {exact} of {all} rows") };
     (all > 0).then(|| format!("Counted: instructions per operation, exact{which}; no noise, no intervals."))

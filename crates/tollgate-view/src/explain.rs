@@ -22,7 +22,7 @@ use crate::findings::{self, Finding};
 use crate::session::Session;
 use crate::show::columns::{Kind, Shown};
 use crate::show::names::{every_name, values};
-use crate::summary::{Figures, Row, Summary};
+use crate::summary::{CaseRow, Figures, Summary};
 use crate::{causes, counts};
 
 pub use bench::bench;
@@ -183,7 +183,7 @@ fn figures_in_words(kind: Kind, shown: &Shown) -> Vec<String> {
 
 /// A line for each case: its parameters, or, where they are too wide, their values below their names.
 fn cases(summary: &Summary, rows: &[(&Case, &Figures)], kind: Kind, width: usize) -> String {
-    let rows: Vec<&Row> = rows.iter().filter_map(|(case, _)| summary.row(case)).collect();
+    let rows: Vec<&CaseRow> = rows.iter().filter_map(|(case, _)| summary.row(case)).collect();
     let table = |head: String, name: &dyn Fn(&Case) -> String| {
         let columns = kind.columns();
         let heads = columns.iter().map(|column| column.head.clone());

@@ -6,7 +6,7 @@ use tollgate_model::{Environment, Fact, FactValue, Facts, Run, Unknown};
 use tollgate_output::figures;
 
 use crate::facts;
-use crate::summary::{BASELINE, Row, Summary};
+use crate::summary::{BASELINE, CaseRow, Summary};
 
 /// One check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -406,7 +406,7 @@ fn exits(summary: &Summary) -> Judged {
 /// Why a benchmark was not measured.
 fn reason(summary: &Summary, benchmark: &str) -> String {
     let mut rows = summary.rows.iter().filter(|row| row.case.benchmark == benchmark);
-    let why = rows.find_map(Row::why).map(str::to_owned);
+    let why = rows.find_map(CaseRow::why).map(str::to_owned);
     why.unwrap_or_else(|| format!("{benchmark} and {BASELINE} were not measured"))
 }
 

@@ -26,7 +26,7 @@ pub(crate) use heat::{Cell as HeatCell, Heat};
 pub(crate) use levels::{Levels, Seen};
 pub(crate) use lines::{Line, Lines};
 pub(crate) use picture::picture;
-pub(crate) use rows::{Mark, Row, Rows};
+pub(crate) use rows::{Mark, PictureRow, Rows};
 pub(crate) use tollgate_output::html::Table;
 pub(crate) use tollgate_output::markup::Text;
 
@@ -243,8 +243,13 @@ impl Page {
     /// # Errors
     /// Only by a defect of the templates.
     pub fn render(&self) -> Result<String, RenderError> {
-        Ok(Document { page: self, style: policy::STYLE, script: policy::SCRIPT, policy: policy::policy() }
-            .render()?)
+        Ok(EmbeddedPage {
+            page: self,
+            style: policy::STYLE,
+            script: policy::SCRIPT,
+            policy: policy::policy(),
+        }
+        .render()?)
     }
 
     fn is_comparison(&self) -> bool {
@@ -255,14 +260,14 @@ impl Page {
 /// The whole file.
 #[derive(Template)]
 #[template(path = "page.html")]
-struct Document<'a> {
+struct EmbeddedPage<'a> {
     page: &'a Page,
     style: &'static str,
     script: &'static str,
     policy: String,
 }
 
-impl Document<'_> {
+impl EmbeddedPage<'_> {
     /// The signs, for pictures to use.
     fn signs(&self) -> Vec<(usize, &'static str)> {
         svg::SIGN_PATHS.into_iter().enumerate().collect()

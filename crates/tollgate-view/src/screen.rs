@@ -12,7 +12,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::expensive::{self, Expense};
 use crate::quality;
-use crate::summary::{Row, State, Summary};
+use crate::summary::{CaseRow, State, Summary};
 
 pub use machine::lines as machine;
 pub(crate) use rows::headlines;
@@ -65,7 +65,7 @@ fn title(summary: &Summary, width: usize) -> String {
     let run = summary.run;
     let measured = summary.measured().count();
     let of = |status: Status| {
-        let is_so = |row: &&Row| matches!(&row.state, State::Without(own, _) if *own == status);
+        let is_so = |row: &&CaseRow| matches!(&row.state, State::Without(own, _) if *own == status);
         summary.rows.iter().filter(is_so).count()
     };
     let counts = [

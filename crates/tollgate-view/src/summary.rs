@@ -23,16 +23,16 @@ pub struct Summary<'a> {
     /// The run.
     pub run: &'a Run,
     /// Every case that was asked for, in the document's order.
-    pub rows: Vec<Row<'a>>,
+    pub rows: Vec<CaseRow<'a>>,
     /// The engine's own measurements.
-    pub own: Vec<Row<'a>>,
+    pub own: Vec<CaseRow<'a>>,
     /// Its processes that something else slowed. The figures are without them.
     pub disturbance: Disturbance<'a>,
     by_case: HashMap<&'a Case, usize>,
 }
 
 /// A case and what became of it.
-pub struct Row<'a> {
+pub struct CaseRow<'a> {
     /// The case that was asked for.
     pub case: &'a Case,
     /// Its outcome.
@@ -66,9 +66,9 @@ impl<'a> Summary<'a> {
                 },
                 outcome => State::Without(outcome.status(), outcome.why().unwrap_or_default()),
             };
-            Row { case, state }
+            CaseRow { case, state }
         });
-        let (own, rows): (Vec<Row>, Vec<Row>) =
+        let (own, rows): (Vec<CaseRow>, Vec<CaseRow>) =
             rows.partition(|row| row.case.benchmark.starts_with(own::SUITE));
         let by_case = rows.iter().enumerate().map(|(at, row)| (row.case, at)).collect();
         Self { run, rows, own, disturbance, by_case }
@@ -86,7 +86,7 @@ impl<'a> Summary<'a> {
     }
 
     /// The row of a case.
-    pub fn row(&self, case: &Case) -> Option<&Row<'a>> {
+    pub fn row(&self, case: &Case) -> Option<&CaseRow<'a>> {
         self.rows.get(*self.by_case.get(case)?)
     }
 
@@ -98,7 +98,11 @@ impl<'a> Summary<'a> {
     /// The engine's own measurement `benchmark` in `group`.
     pub fn own(&self, benchmark: &str, group: &str) -> Option<&Figures<'a>> {
         let of_group = |figures: &&Figures| figures.measured.group == group;
-        self.own.iter().filter(|row| row.case.benchmark == benchmark).filter_map(Row::figures).find(of_group)
+        self.own
+            .iter()
+            .filter(|row| row.case.benchmark == benchmark)
+            .filter_map(CaseRow::figures)
+            .find(of_group)
     }
 
     /// The groups whose rounds were run, in order.
@@ -134,7 +138,7 @@ impl<'a> Summary<'a> {
     }
 }
 
-impl<'a> Row<'a> {
+impl<'a> CaseRow<'a> {
     /// Its figures, where it was measured.
     pub fn figures(&self) -> Option<&Figures<'a>> {
         match &self.state {

@@ -23,7 +23,7 @@ mod examples;
 use tollgate_model::{Case, Run, Traced};
 
 pub(crate) use calls::ranked;
-pub use json::Record;
+pub use json::TracedCommand;
 pub use screen::{interval, screen};
 pub use text::grouped;
 pub use view::{By, Stage, View};

@@ -51,12 +51,12 @@ fn assert_row(document: &impl serde::Serialize, fields: &[&str]) {
 fn the_rows_of_every_document_have_all_fields_in_the_order_of_the_list() {
     let runs = sessions::runs(&[host(), filtered()], &CASES);
     let comparisons = [Comparison::of(&runs[0], &runs[1])];
-    assert_row(&compare::json::Document::of(&runs[0], &comparisons, &[]), &fields());
+    assert_row(&compare::json::CompareDocument::of(&runs[0], &comparisons, &[]), &fields());
     let session = Session::of(&runs).expect("a session");
-    assert_row(&session::json::Document::of(&session, &[]), &fields());
+    assert_row(&session::json::SessionDocument::of(&session, &[]), &fields());
     let of_commands = commands::runs(&[commands::side("a", 28.0), commands::side("b", 29.0)]);
     let session = Session::of(&of_commands).expect("a session");
-    let document = serde_json::to_value(versus::json::Document::of(&session, &[])).expect("JSON");
+    let document = serde_json::to_value(versus::json::VersusDocument::of(&session, &[])).expect("JSON");
     let row = &document["comparison"]["rows"][0];
     let of_case = ["benchmark", "params", "unit"];
     for field in fields().into_iter().filter(|field| !of_case.contains(field)) {
@@ -79,7 +79,7 @@ fn a_case_has_the_same_fields_in_both_csvs_and_in_json() {
     let mut of_runs = header(&export::csv::csv(&runs)).expect("a header");
     of_runs.retain(|field| of_run.contains(field));
     assert_eq!(of_runs, of_run);
-    let document = serde_json::to_value(show::json::Document::of(&summary, None)).expect("JSON");
+    let document = serde_json::to_value(show::json::ShowDocument::of(&summary, None)).expect("JSON");
     let row = &document["measurements"][0];
     // In an object the comparison with the baseline is one too.
     for field in of_run.iter().filter(|field| !["ratio", "adds", "verdict"].contains(&field.as_str())) {

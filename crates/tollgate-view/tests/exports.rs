@@ -12,7 +12,7 @@ use tollgate_model::{
 };
 use tollgate_view::export::facts::{self, env_id};
 use tollgate_view::export::metric::{Metric, metrics};
-use tollgate_view::export::row::{Row, ndjson};
+use tollgate_view::export::row::{ExportedRow, ndjson};
 use tollgate_view::export::{bmf, csv, openmetrics};
 use tollgate_view::summary::Summary;
 
@@ -205,7 +205,7 @@ proptest! {
         let text = ndjson(&run).expect("JSON");
         prop_assert_eq!(text.lines().count(), all.len());
         for (line, metric) in text.split_terminator('\n').zip(&all) {
-            let row = Row::parse(line).map_err(TestCaseError::fail)?;
+            let row = ExportedRow::parse(line).map_err(TestCaseError::fail)?;
             prop_assert_eq!(&row.benchmark, &metric.case.benchmark);
             prop_assert_eq!(&row.params, &metric.params);
             prop_assert_eq!(row.why.as_deref().map(str::to_owned), metric.why().map(cut));
@@ -300,7 +300,7 @@ proptest! {
 
     #[test]
     fn any_bytes_are_a_row_or_not(line in "\\PC{0,200}|\\{\"schema\":[0-9]{1,30}.{0,40}", bytes in any::<Vec<u8>>()) {
-        let _ = Row::parse(&line);
+        let _ = ExportedRow::parse(&line);
         let _ = facts::check("x", &bytes);
     }
 }
@@ -366,7 +366,7 @@ fn a_line_that_contradicts_itself_is_no_row() {
         }],
     );
     let line = ndjson(&one).expect("a line");
-    assert!(Row::parse(line.trim_end()).is_ok());
+    assert!(ExportedRow::parse(line.trim_end()).is_ok());
     for (wrong, part) in [
         (line.replace("\"count\":9", "\"count\":8"), "histogram"),
         (line.replace("\"hist_counts\":[9]", "\"hist_counts\":[9,0]"), "histogram"),
@@ -376,7 +376,7 @@ fn a_line_that_contradicts_itself_is_no_row() {
         (line.replace("\"schema\":2", "\"schema\":1"), "has schema 1, and this tollgate reads schema 2"),
         (line.replace("\"run\"", "\"ran\""), "no row"),
     ] {
-        let why = Row::parse(wrong.trim_end()).expect_err("wrong");
+        let why = ExportedRow::parse(wrong.trim_end()).expect_err("wrong");
         assert!(why.contains(part), "{why}");
     }
 }
@@ -394,7 +394,7 @@ fn runs_of_a_session_carry_it_and_others_are_as_before() {
     assert_eq!(line["session_environment"], "host");
     assert_eq!((&line["session_place"], &line["session_paired"]), (&1.into(), &true.into()));
     assert_eq!(line["session_knob"], "/proc/sys/vm/x=1");
-    let row = Row::parse(lines.lines().next().expect("a line")).expect("a row");
+    let row = ExportedRow::parse(lines.lines().next().expect("a line")).expect("a row");
     assert_eq!(row.session.expect("a part").session, sessions::ID);
     assert!(!ndjson(&alone).expect("lines").contains("session"));
 

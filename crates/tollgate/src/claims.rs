@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use hand::Hand;
-use tollgate_claims::{Document, Experiment, screen};
+use tollgate_claims::{ClaimsDocument, Experiment, screen};
 use tollgate_engine::{Plan, Selection, Topology, interrupt};
 use tollgate_model::Run;
 use tollgate_store::writing::Until;
@@ -40,7 +40,7 @@ pub fn claims(args: &ClaimsArgs) -> Result<(), Failure> {
     }
     let known = hand.known(&experiments);
     match args.format {
-        Format::Json => out::print_json(&Document::of(&experiments, &known)),
+        Format::Json => out::print_json(&ClaimsDocument::of(&experiments, &known)),
         Format::Table => out::page(&screen(&experiments, &known, out::width())),
     }
 }

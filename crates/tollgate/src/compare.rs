@@ -32,7 +32,7 @@ pub fn compare(args: &CompareArgs) -> Result<(), Failure> {
         ShowFormat::Table => out::print(&text::text(&comparisons, args.all, out::width()))?,
         ShowFormat::Json => {
             let traces = json::traces(&comparisons);
-            out::print_json(&json::Document::of(base, &comparisons, &traces))?;
+            out::print_json(&json::CompareDocument::of(base, &comparisons, &traces))?;
         }
     }
     check(&args.fail_on, asked, &comparisons)

@@ -16,7 +16,7 @@ pub struct Shown {
     /// The files that were looked for, the one that wins first.
     files: Vec<File>,
     /// One object for each key that a file has.
-    settings: Vec<Record>,
+    settings: Vec<SettingRecord>,
 }
 
 /// A file of settings.
@@ -36,7 +36,7 @@ struct File {
 /// A key and its value.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Setting"))]
-struct Record {
+struct SettingRecord {
     /// The table, such as `store.list`; empty for all verbs.
     table: String,
     /// The key.
@@ -71,9 +71,9 @@ fn file(file: &crate::configuration::File) -> File {
     File { path: file.path.display().to_string(), origin, values: why.is_none().then_some(file.entries), why }
 }
 
-fn records(read: &Configuration) -> Vec<Record> {
+fn records(read: &Configuration) -> Vec<SettingRecord> {
     let from = |file: usize, line: usize| format!("{}:{line}", read.files[file].path.display());
-    let record = |one: &Setting, counts: bool| Record {
+    let record = |one: &Setting, counts: bool| SettingRecord {
         table: one.verb.join("."),
         key: one.key.clone(),
         value: json(&one.value),
@@ -82,14 +82,14 @@ fn records(read: &Configuration) -> Vec<Record> {
     };
     let settings = read.settings.iter().map(|one| record(one, true));
     let refused = read.refused.iter().map(|one| record(one, false));
-    let environments = read.environments.iter().map(|one| Record {
+    let environments = read.environments.iter().map(|one| SettingRecord {
         table: "environments".to_owned(),
         key: one.name.clone(),
         value: one.environment.clone().into(),
         from: from(one.file, one.line),
         counts: true,
     });
-    let mut records: Vec<Record> = settings.chain(refused).chain(environments).collect();
+    let mut records: Vec<SettingRecord> = settings.chain(refused).chain(environments).collect();
     records.order_by(|a, b| (&a.table, &a.key).cmp(&(&b.table, &b.key)));
     records
 }

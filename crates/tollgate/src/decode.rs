@@ -4,8 +4,8 @@
 mod input;
 
 use tollgate_dump::output::{
-    Document, Entry, Item, Kind, Live, LiveTables, Options, Readings, Record, expect_sound, items, items_of,
-    render, turned,
+    DecodedText, Entry, Item, ItemRecord, Kind, Live, LiveTables, Options, Readings, expect_sound, items,
+    items_of, render, turned,
 };
 use tollgate_dump::{self as dump, Dump, What};
 use tollgate_inspect::Machine;
@@ -55,7 +55,7 @@ pub fn decode(args: &DecodeArgs) -> Result<(), Failure> {
 
 /// One item for itself, several as a list.
 fn print_items(items: &[Item]) -> Result<(), Failure> {
-    let records: Vec<Record> = items.iter().map(Item::record).collect();
+    let records: Vec<ItemRecord> = items.iter().map(Item::record).collect();
     match records.as_slice() {
         [only] => out::print_json(only),
         all => out::print_json(&all),
@@ -113,7 +113,7 @@ fn text(dump: &Dump, args: &DecodeArgs) -> Result<(), Failure> {
     let session = dump::join(dump, args.mode);
     let options = options(args, None);
     match args.format {
-        Format::Json => out::print_json(&Document::of(dump, &session, &options)),
+        Format::Json => out::print_json(&DecodedText::of(dump, &session, &options)),
         Format::Table => out::print(&render(dump, &session, &options, out::width())),
     }
 }
@@ -137,7 +137,7 @@ fn show_live(args: &DecodeArgs) -> Result<(), Failure> {
     let session = dump::join(&own, Some(Width::Long));
     let options = options(args, vendor());
     if args.format == Format::Json {
-        return out::print_json(&LiveTables::of(&live, Document::of(&own, &session, &options)));
+        return out::print_json(&LiveTables::of(&live, DecodedText::of(&own, &session, &options)));
     }
     let width = out::width();
     let mut text = live.render(args.explain, width);

@@ -13,13 +13,13 @@ use crate::out;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Environments {
     /// One object for each kind.
-    environments: Vec<Record>,
+    environments: Vec<KindOfEnvironment>,
 }
 
 /// An environment, and whether it works here.
 #[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "KindOfEnvironment"))]
-struct Record {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct KindOfEnvironment {
     /// As `--in` takes it.
     environment: String,
     /// Whether it can be made here.
@@ -30,7 +30,7 @@ struct Record {
     why: Option<String>,
 }
 
-impl Record {
+impl KindOfEnvironment {
     fn of(found: Possibility) -> Self {
         let Possibility { environment, found, .. } = found;
         let (detail, why) = found.map_or_else(|why| (None, Some(why)), |detail| (Some(detail), None));
@@ -43,14 +43,14 @@ impl Record {
 /// # Errors
 /// When it cannot be printed.
 pub fn environments(args: &EnvironmentsArgs) -> Result<(), Failure> {
-    let environments: Vec<Record> = survey().into_iter().map(Record::of).collect();
+    let environments: Vec<KindOfEnvironment> = survey().into_iter().map(KindOfEnvironment::of).collect();
     match args.format {
         Format::Json => out::print_json(&Environments { environments }),
         Format::Table => out::print(&table(&environments).render(out::width())),
     }
 }
 
-fn table(environments: &[Record]) -> Table {
+fn table(environments: &[KindOfEnvironment]) -> Table {
     let mut table = Table::new(&["environment", "works"]).with_words(&["environment", "works"]);
     for one in environments {
         let works = if one.works { "yes" } else { "no" };

@@ -144,7 +144,7 @@ fn show(results: &Results, shares: Vec<String>, args: &LabArgs) -> Result<(), Fa
     let mut remarks: Vec<String> = results.notes.iter().map(view::note).collect();
     remarks.extend(shares);
     match args.format {
-        Format::Json => out::print_json(&view::Document::of(results, &remarks)),
+        Format::Json => out::print_json(&view::LabDocument::of(results, &remarks)),
         Format::Table => out::print(&view::page(results, &remarks, out::width())),
     }
 }

@@ -65,7 +65,7 @@ fn delete(args: &DeleteArgs) -> Result<(), Failure> {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Runs {
     /// Oldest first.
-    runs: Vec<Record>,
+    runs: Vec<KeptRun>,
     /// The bases of kept sessions compared with themselves.
     a_a: Tally,
 }
@@ -82,11 +82,11 @@ struct Tally {
 
 impl Tally {
     /// Of the newest sessions, by what is known of each entry.
-    fn of(entries: &[Entry], records: &[Record]) -> Self {
+    fn of(entries: &[Entry], records: &[KeptRun]) -> Self {
         /// More are not read: their samples are.
         const MOST: usize = 40;
         let is_base =
-            |record: &Record| record.session.as_ref().is_some_and(|part| part.place == 0 && part.of > 1);
+            |record: &KeptRun| record.session.as_ref().is_some_and(|part| part.place == 0 && part.of > 1);
         let bases = entries.iter().zip(records).rev().filter(|(_, record)| is_base(record)).take(MOST);
         let bases = bases.filter_map(|(entry, _)| entry.open().ok());
         bases.map(|base| Halves::of_run(&base)).fold(Self::default(), |mut tally, halves| {
@@ -104,8 +104,8 @@ impl Tally {
 }
 
 #[derive(Default, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "KeptRun"))]
-struct Record {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct KeptRun {
     /// Its id.
     id: Option<RunId>,
     /// The verb that made it.
@@ -132,7 +132,7 @@ struct Record {
     fault: Option<String>,
 }
 
-impl Record {
+impl KeptRun {
     fn of(entry: &Entry) -> Self {
         let outline = entry.outline();
         let (id, path) = (Some(entry.id.clone()), entry.path.display().to_string());
@@ -190,7 +190,7 @@ impl Record {
 
 fn list(format: Format) -> Result<(), Failure> {
     let entries = kept()?;
-    let runs: Vec<Record> = entries.iter().map(Record::of).collect();
+    let runs: Vec<KeptRun> = entries.iter().map(KeptRun::of).collect();
     let a_a = Tally::of(&entries, &runs);
     match format {
         Format::Json => out::print_json(&Runs { runs, a_a }),
@@ -202,7 +202,7 @@ fn list(format: Format) -> Result<(), Failure> {
     }
 }
 
-fn table(runs: &[Record]) -> Table {
+fn table(runs: &[KeptRun]) -> Table {
     const HEADER: [&str; 8] =
         ["run", "kind", "label", "time", "patterns or command", "environment", "started", "cases"];
     let mut table = Table::new(&HEADER)

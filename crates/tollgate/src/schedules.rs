@@ -5,7 +5,7 @@ mod chosen;
 mod plays;
 
 use tollgate_schedules::Limits;
-use tollgate_schedules::output::{Document, Record, detail, fault, table};
+use tollgate_schedules::output::{CheckedProgram, SchedulesDocument, detail, fault, table};
 use tollgate_schedules::subject::Wish;
 
 use crate::args::{FailOnLock, Format, SchedulesArgs};
@@ -26,8 +26,8 @@ pub fn schedules(args: &SchedulesArgs) -> Result<(), Failure> {
     let outcomes = checks::check(&subjects, wish, states)?;
     match args.format {
         Format::Json => {
-            let programs = outcomes.iter().map(Record::of_check).collect();
-            out::print_json(&Document { programs })?;
+            let programs = outcomes.iter().map(CheckedProgram::of_check).collect();
+            out::print_json(&SchedulesDocument { programs })?;
         }
         Format::Table if args.program.is_empty() => out::print(&table(&outcomes, out::width()))?,
         Format::Table => {

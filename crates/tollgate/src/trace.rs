@@ -20,7 +20,7 @@ use tollgate_store::writing::{self, Existing, Until};
 use tollgate_trace::{Calibration, Choice, Event, Interval, Request, Running, Trace, TraceError};
 use tollgate_view::facts;
 use tollgate_view::show::text::whereabouts;
-use tollgate_view::trace::{Record, calibration, command_of, grouped, screen, timeline};
+use tollgate_view::trace::{TracedCommand, calibration, command_of, grouped, screen, timeline};
 
 use crate::args::Format;
 use crate::args::trace::{By, Follow, TraceArgs, ViewArgs};
@@ -47,7 +47,7 @@ pub fn trace(args: &TraceArgs) -> Result<(), Failure> {
         let calibration = calibrate()?;
         return match args.format {
             Format::Table => out::print(&calibration::text(&calibration, out::width())),
-            Format::Json => out::print_json_line(&calibration::Record::of(&calibration)),
+            Format::Json => out::print_json_line(&calibration::CalibrationRecord::of(&calibration)),
         };
     }
     // A named file is tried before the command runs; the usual store, after it.
@@ -86,7 +86,7 @@ fn show_interval(args: &TraceArgs, interval: Interval) {
     match args.format {
         Format::Json => {
             let bounds = Bounds { number, from_s: from_ns as f64 / 1e9, to_s: to_ns as f64 / 1e9 };
-            let _ = out::print_json_line(&Part { interval: bounds, traced: Record::of(&traced) });
+            let _ = out::print_json_line(&Part { interval: bounds, traced: TracedCommand::of(&traced) });
         }
         Format::Table if args.quiet => {}
         Format::Table => {
@@ -260,11 +260,11 @@ impl Report<'_> {
 
     fn print_json(&self, run: &Run, path: Option<&Path>) -> Result<(), Failure> {
         let Some(traced) = command_of(run) else { return Ok(()) };
-        out::print_json_line(&Document {
+        out::print_json_line(&TraceDocument {
             id: &run.id,
             label: run.label.as_ref(),
-            traced: Record::of(traced),
-            calibration: self.calibration.as_ref().map(calibration::Record::of),
+            traced: TracedCommand::of(traced),
+            calibration: self.calibration.as_ref().map(calibration::CalibrationRecord::of),
             kept: path.map(|path| path.display().to_string()),
         })
     }
@@ -311,7 +311,7 @@ pub struct Part<'a> {
     /// Since the trace began.
     interval: Bounds,
     #[serde(flatten)]
-    traced: Record<'a>,
+    traced: TracedCommand<'a>,
 }
 
 /// Since the trace began.
@@ -329,15 +329,15 @@ struct Bounds {
 /// The output of `--format json`.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Trace"))]
-pub struct Document<'a> {
+pub struct TraceDocument<'a> {
     /// The id of the run that was kept.
     id: &'a RunId,
     /// The user's name for it, or None.
     label: Option<&'a Label>,
     #[serde(flatten)]
-    traced: Record<'a>,
+    traced: TracedCommand<'a>,
     /// With `--calibrate` the overhead of tracing here; else None.
-    calibration: Option<calibration::Record<'a>>,
+    calibration: Option<calibration::CalibrationRecord<'a>>,
     /// The file, or None.
     kept: Option<String>,
 }

@@ -244,9 +244,11 @@ fn finish(
         ShowFormat::Table if args.bench.bench => out::print(&session::text(&session, all, width)),
         ShowFormat::Table => out::print(&screen(&session, functions, all)),
         ShowFormat::Json if args.bench.bench => {
-            out::print_json(&session::json::Document::of(&session, named))
+            out::print_json(&session::json::SessionDocument::of(&session, named))
         }
-        ShowFormat::Json => out::print_json(&json::Document::of(&session, named).with_functions(functions)),
+        ShowFormat::Json => {
+            out::print_json(&json::VersusDocument::of(&session, named).with_functions(functions))
+        }
     };
     let exported = export(args, &session);
     if let Some(failure) = unkept {

@@ -60,10 +60,10 @@ fn configured() -> Vec<Value> {
     vec![without, home.json(["config", "--json"])]
 }
 
-/// Programs that need no second processor, compiled and executed.
+/// A program that needs no second processor, compiled and executed.
 fn published() -> Vec<Value> {
     let home = Home::new();
-    ["calls", "invalid-opcode"]
+    ["invalid-opcode"]
         .map(|name| home.json(["claims", name, "--as-published", "--quiet", "--format", "json"]))
         .into()
 }

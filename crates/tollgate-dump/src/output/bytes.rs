@@ -5,7 +5,7 @@ use tollgate_output::table::{heading, paragraph};
 use tollgate_x86::Width;
 
 use super::given::{as_numbers, bytes_of, has_64_bit_code, of_table};
-use super::item::{Item, Record, mode, order};
+use super::item::{Item, ItemRecord, mode, order};
 use super::{json, screen, tables};
 use crate::{Dump, What};
 
@@ -25,8 +25,8 @@ type Reading = (Width, (Vec<Item>, usize));
 
 /// The output of `--format json`.
 #[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "DecodedBytes"))]
-pub struct Document {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DecodedBytes {
     /// `bytes`.
     kind: &'static str,
     /// The ways to read them.
@@ -43,7 +43,7 @@ struct ReadingRecord {
     /// `memory`, or `number` where the bytes make entries only as numbers of eight bytes, the highest first.
     order: &'static str,
     /// The entries.
-    items: Vec<Record>,
+    items: Vec<ItemRecord>,
     /// Bytes that are left behind them.
     bytes_left: usize,
 }
@@ -90,7 +90,7 @@ impl Readings {
     }
 
     /// As JSON.
-    pub fn record(&self, dump: &Dump) -> Document {
+    pub fn record(&self, dump: &Dump) -> DecodedBytes {
         let of = |stretches: &'_ [Vec<Reading>], as_numbers| {
             let record = |(width, (items, left)): &Reading| ReadingRecord {
                 mode: mode(*width),
@@ -101,7 +101,7 @@ impl Readings {
             stretches.iter().flatten().map(record).collect::<Vec<_>>()
         };
         let readings = of(&self.stretches, false).into_iter().chain(of(&self.numbers, true));
-        Document { kind: "bytes", readings: readings.collect(), complaints: json::complaints(dump) }
+        DecodedBytes { kind: "bytes", readings: readings.collect(), complaints: json::complaints(dump) }
     }
 }
 

@@ -44,7 +44,7 @@ pub enum Position {
 /// An item as `--format json` has it; docs/json.md describes the fields.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Item"))]
-pub struct Record {
+pub struct ItemRecord {
     /// `gdt8`, `gdt16`, `gate32`, `gate64`, `tss32`, `tss64`, `msr` or `lar_lsl`.
     kind: &'static str,
     /// Its selector, or None.
@@ -172,7 +172,7 @@ impl Item {
     }
 
     /// The JSON record.
-    pub fn record(&self) -> Record {
+    pub fn record(&self) -> ItemRecord {
         let of_kind = match self {
             Self::Msr(msr, value) => OfKind {
                 msr: Some(format!("{:x}", msr.number())),
@@ -190,7 +190,7 @@ impl Item {
             }
             _ => OfKind::default(),
         };
-        Record {
+        ItemRecord {
             kind: self.kind(),
             selector: self.selector().map(|selector| hex(selector.0)),
             vector: self.vector().map(hex),

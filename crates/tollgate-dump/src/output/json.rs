@@ -6,7 +6,7 @@ use serde::Serialize;
 use tollgate_x86::Width;
 
 use super::apart::reason;
-use super::item::{Record, hex, mode, order};
+use super::item::{ItemRecord, hex, mode, order};
 use super::remarks::remarks;
 use super::walks::{Options, Walked, walks};
 use super::{star, state};
@@ -14,8 +14,8 @@ use crate::{Dump, Joined, Session, Table};
 
 /// The output of `--format json` for a text.
 #[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "DecodedText"))]
-pub struct Document {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DecodedText {
     /// `session`.
     kind: &'static str,
     /// One for each machine in the text.
@@ -141,7 +141,7 @@ struct Reading {
     /// 32 or 64.
     mode: u8,
     /// The entries of its tables, and its registers.
-    items: Vec<Record>,
+    items: Vec<ItemRecord>,
     /// Vectors whose gates are not known.
     handlers: Vec<Handler>,
     /// Bytes outside of known tables, read as entries of one, or left where they can be none.
@@ -187,7 +187,7 @@ struct Loose {
     /// `memory` or `number`.
     order: &'static str,
     /// The entries.
-    items: Vec<Record>,
+    items: Vec<ItemRecord>,
     /// Bytes that are left.
     bytes_left: usize,
 }
@@ -201,7 +201,7 @@ struct Finding {
     what: String,
 }
 
-impl Document {
+impl DecodedText {
     /// All of it.
     pub fn of(dump: &Dump, session: &Session, options: &Options) -> Self {
         Self {

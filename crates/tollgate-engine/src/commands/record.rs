@@ -12,7 +12,7 @@ use crate::refusal::Refusal;
 
 /// What was executed of a case on one side.
 #[derive(Debug, Default)]
-pub(super) struct Record {
+pub(super) struct ExecutedCase {
     /// Whether it is ready to be executed.
     ready: bool,
     refused: Option<Refusal>,
@@ -25,7 +25,7 @@ pub(super) struct Record {
     notes: Vec<String>,
 }
 
-impl Record {
+impl ExecutedCase {
     /// Records the result of its preparation.
     pub fn prepared(&mut self, refusal: Option<Refusal>) {
         self.ready = refusal.is_none();

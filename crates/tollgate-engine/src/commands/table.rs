@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tollgate_model::stats;
 
-use super::{Terms, record::Record};
+use super::{Terms, record::ExecutedCase};
 use crate::benchmark::Chosen;
 use crate::random::Random;
 
@@ -18,7 +18,7 @@ const CONFIDENCE: f64 = 0.99;
 /// The records of a group's cases on each side.
 pub(super) struct Table {
     /// Side by side, one for each case.
-    pub records: Vec<Vec<Record>>,
+    pub records: Vec<Vec<ExecutedCase>>,
     /// For each case the order of the sides in its last repetition.
     orders: Vec<Vec<usize>>,
     most: usize,
@@ -26,7 +26,7 @@ pub(super) struct Table {
 
 impl Table {
     pub fn new(cases: &[Chosen], sides: usize) -> Self {
-        let of_side = || cases.iter().map(|_| Record::default()).collect();
+        let of_side = || cases.iter().map(|_| ExecutedCase::default()).collect();
         let most = if sides == 1 { MOST_REPETITIONS } else { MOST_PAIRS };
         Self {
             records: (0..sides).map(|_| of_side()).collect(),
@@ -107,7 +107,7 @@ impl Table {
 
     /// The side has ended.
     pub fn leave(&mut self, side: usize) {
-        self.records[side].iter_mut().for_each(Record::close);
+        self.records[side].iter_mut().for_each(ExecutedCase::close);
     }
 
     fn open(&self, case: usize) -> impl Iterator<Item = usize> + '_ {

@@ -19,7 +19,7 @@ use super::connection::Gone;
 use super::execute::Remote;
 use super::explain::MOST_ADDRESSES;
 use super::iterations::FunctionCount;
-use super::{Found, InstructionLog, Side, Sums};
+use super::{EnvironmentFindings, InstructionLog, Side, Sums};
 
 /// The log holds about a million instructions in a second. More than these take longer than anybody waits for the split.
 const MOST_LOGGED: u64 = 40_000_000;
@@ -63,7 +63,7 @@ pub fn count_in(
     log: &mut dyn InstructionLog,
     counting: &Counting<'_>,
     say: &mut dyn FnMut(String),
-) -> Result<(Found, Counted), BenchError> {
+) -> Result<(EnvironmentFindings, Counted), BenchError> {
     let mut side = AgentSide::new(side, Vec::new());
     let name = side.side.name.clone();
     say(format!("counting {} in {name}", counting.given.name));
@@ -81,7 +81,7 @@ pub fn count_in(
     side.read_facts(Moment::After).map_err(lost)?;
     side.close();
     let findings = Findings { facts: side.of_measuring, ..Findings::default() };
-    Ok((Found { findings, facts: side.facts, lost: None }, counted))
+    Ok((EnvironmentFindings { findings, facts: side.facts, lost: None }, counted))
 }
 
 fn lost(gone: Gone) -> BenchError {

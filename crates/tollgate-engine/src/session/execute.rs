@@ -10,7 +10,7 @@ use super::super::versus::executor::Halt;
 use super::super::versus::{Cooled, End, Execution, Executor, Order, Output};
 use super::agent_side::{AgentSide, unexpected};
 use super::connection::{Gone, Stop, plain};
-use super::{Found, Side};
+use super::{EnvironmentFindings, Side};
 
 /// The time in which an agent takes a request.
 const MARGIN: Duration = Duration::from_secs(10);
@@ -27,7 +27,7 @@ pub type Work<'w> = dyn FnMut(&mut [&mut dyn Executor]) -> Result<(), BenchError
 /// Starts an agent in each environment, reads the facts there before and after, and lets `work` execute commands meanwhile, by one
 /// executor for each side. `say` receives what goes on.
 ///
-/// An environment that is lost says so in [`Found::lost`], and its executor in [`Halt::Lost`]. Where the user stopped the work,
+/// An environment that is lost says so in [`EnvironmentFindings::lost`], and its executor in [`Halt::Lost`]. Where the user stopped the work,
 /// [`Findings::interrupted`] says so.
 ///
 /// # Errors
@@ -37,7 +37,7 @@ pub fn execute_in(
     sides: &mut [Side<'_>],
     say: &mut dyn FnMut(String),
     work: &mut Work<'_>,
-) -> Result<Vec<Found>, BenchError> {
+) -> Result<Vec<EnvironmentFindings>, BenchError> {
     if let Some(side) = sides.iter().find(|side| side.is_counting) {
         return Err(BenchError::NoEnvironment(format!(
             "{}: QEMU's translator executes it, and its times are not those of a machine; vm:exact counts instructions",
@@ -80,7 +80,7 @@ pub fn execute_in(
         }
         side.close();
     }
-    let found = |side: AgentSide<'_, '_>| Found {
+    let found = |side: AgentSide<'_, '_>| EnvironmentFindings {
         findings: Findings { facts: side.of_measuring, interrupted, ..Findings::default() },
         facts: side.facts,
         lost: side.lost,

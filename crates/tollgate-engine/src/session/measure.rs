@@ -25,14 +25,14 @@ use super::running::Session;
 use super::starts::Starts;
 use super::teller::Teller;
 use super::turns::TurnTrack;
-use super::{Found, SessionFindings, Side, counting, joint};
+use super::{EnvironmentFindings, SessionFindings, Side, counting, joint};
 
 /// Processes that end as soon as this before the end are not started.
 const TOO_SHORT: Duration = Duration::from_millis(20);
 
 /// Measures the chosen cases in every environment within the plan's budget, in turns where two or more of them can be paired.
 ///
-/// An environment that cannot be started, or whose agent dies, says so in [`Found::lost`], and the others go on. The start of the
+/// An environment that cannot be started, or whose agent dies, says so in [`EnvironmentFindings::lost`], and the others go on. The start of the
 /// environments and the reading of their facts are no part of the budget, and neither is all that is counted.
 ///
 /// # Errors
@@ -111,7 +111,7 @@ fn judge(
         (None, Some(no_time)) if !is_measured => return Err(no_time),
         _ if is_measured || findings.found.iter().any(|found| found.lost.is_none()) => {}
         _ => {
-            let why = |(found, side): (&Found, &Side<'_>)| {
+            let why = |(found, side): (&EnvironmentFindings, &Side<'_>)| {
                 format!("{}: {}", side.name, found.lost.clone().unwrap_or_default())
             };
             let why: Vec<String> = findings.found.iter().zip(sides).map(why).collect();
@@ -357,7 +357,7 @@ impl Session<'_, '_, '_> {
             let measurements = of_rounds.chain(of_commands).chain(of_starts).collect();
             let findings =
                 Findings { measurements, facts: side.of_measuring, interrupted: signal, out_of_time };
-            Found { facts: side.facts, findings, lost: side.lost }
+            EnvironmentFindings { facts: side.facts, findings, lost: side.lost }
         };
         let found = self.sides.into_iter().enumerate().map(conclude).collect();
         SessionFindings { found, facts, interrupted: signal }

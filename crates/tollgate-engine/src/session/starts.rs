@@ -9,10 +9,10 @@ mod visit;
 
 use std::time::Instant;
 
-use record::Record;
+use record::StartsOfCase;
 use tollgate_model::{Fact, Measurement};
 use tollgate_os::children::{Inherited, Subreaper};
-use visit::{Found, Visit};
+use visit::{StartSamples, Visit};
 
 use super::super::aspect::Aspect;
 use super::super::benchmark::Chosen;
@@ -37,7 +37,7 @@ pub struct Starts<'c> {
     unknown: Vec<&'c Chosen>,
     place: Place,
     /// Of each side its records, in the order of the cases; empty before the first round.
-    records: Vec<Vec<Record>>,
+    records: Vec<Vec<StartsOfCase>>,
     rounds: usize,
 }
 
@@ -84,7 +84,7 @@ impl<'c> Starts<'c> {
             }
             side.close();
             side.side.life.iter_mut().for_each(|life| life.end());
-            self.records.push(self.cases.iter().map(|_| Record::default()).collect());
+            self.records.push(self.cases.iter().map(|_| StartsOfCase::default()).collect());
         }
         if let Some(signal) = interrupt::requested() {
             return Err(Stop::Interrupted(signal));
@@ -156,7 +156,7 @@ impl<'c> Starts<'c> {
     }
 
     /// Notes what a start found. All cases of the start have a sample, or a failure in its place.
-    fn add(&mut self, side: usize, with_shell: bool, found: &Result<Found, Gone>) {
+    fn add(&mut self, side: usize, with_shell: bool, found: &Result<StartSamples, Gone>) {
         for ((_, aspect), record) in self.cases.iter().zip(&mut self.records[side]) {
             if (*aspect == Aspect::StartToShell) != with_shell {
                 continue;
@@ -172,14 +172,14 @@ impl<'c> Starts<'c> {
     /// The measurements of a side, one for each case; `cut` is why the session ended early there, if it did.
     pub fn measurements(&self, at: usize, side: &AgentSide<'_, '_>, cut: Option<&str>) -> Vec<Measurement> {
         let remark = side.side.life.as_ref().and_then(|life| life.about().remark);
-        let none = Record::default();
+        let none = StartsOfCase::default();
         let of = |(number, (case, aspect)): (usize, &(&Chosen, Aspect))| {
             let record = self.records.get(at).and_then(|records| records.get(number)).unwrap_or(&none);
             let is_memory = matches!(aspect, Aspect::Memory(_));
             record.conclude(case, cut, remark.as_deref().filter(|_| !is_memory))
         };
         let unknown = |case: &&Chosen| {
-            let mut record = Record::default();
+            let mut record = StartsOfCase::default();
             record.add(Err(Refusal::Skip("this version does not measure it".to_owned())));
             record.conclude(case, None, None)
         };

@@ -28,7 +28,7 @@ use super::super::selection::{Group, Selection};
 use super::super::shared::Readiness;
 use super::super::worker::{Find, InstanceOrder};
 use super::execute::tests::Fake;
-use super::{Found, Link, SessionFindings, Side, measure_in};
+use super::{EnvironmentFindings, Link, SessionFindings, Side, measure_in};
 
 const fn named(name: &'static str, kind: Kind) -> Benchmark {
     Benchmark { name, operation: "Spins.", kind, ..PLAIN }
@@ -156,7 +156,7 @@ fn session(mut sides: Vec<Side<'_>>, processes: usize) -> Result<SessionFindings
     measure_in(&mut sides, &selection, &Plan::of_processes(processes), &mut |_| {})
 }
 
-fn outcome<'a>(found: &'a Found, name: &str) -> &'a Outcome {
+fn outcome<'a>(found: &'a EnvironmentFindings, name: &str) -> &'a Outcome {
     let mut all = found.findings.measurements.iter();
     &all.find(|measurement| measurement.case.benchmark == name).expect("a row for every case").outcome
 }
@@ -172,7 +172,7 @@ fn session_where(
     tried.find(holds).expect("one of ten")
 }
 
-fn measured<'a>(found: &'a Found, name: &str) -> &'a Measured {
+fn measured<'a>(found: &'a EnvironmentFindings, name: &str) -> &'a Measured {
     outcome(found, name)
         .measured()
         .unwrap_or_else(|| panic!("{name}: {:?} {:?}", outcome(found, name), found.lost))
@@ -220,7 +220,7 @@ fn an_environment_without_pairs_alternates_in_whole_processes_and_one_is_started
     let often = Side { starts: 3, ..of(find) };
     let found = session(vec![of(find), often, far], 6).expect("measured");
     assert!(found.found.iter().all(|found| !measured(found, "some/sound").samples.is_empty()));
-    let starts = |found: &Found| {
+    let starts = |found: &EnvironmentFindings| {
         found.findings.facts.iter().find(|(name, _)| name == "run.starts").map(|(_, fact)| fact.clone())
     };
     let often = starts(&found.found[1]).and_then(|fact| fact.value().and_then(FactValue::as_f64));

@@ -9,7 +9,7 @@ use tollgate_model::Fact;
 use tollgate_os::private::{Place, PrivateDirectory};
 use tollgate_os::{process, temporary};
 
-use crate::device::{KINDS, Loop, Record};
+use crate::device::{KINDS, LoadedMarks, Loop};
 use crate::directory::{distrusted, unmade};
 use crate::error::{EnvironmentError, plainly, unusable};
 
@@ -38,7 +38,7 @@ pub fn clean() {
                 let _ = unmount(home.path().join(name), UnmountFlags::NOFOLLOW);
             }
             let removed = Loop::remove_noted(&home);
-            let unloaded = Record::of(&home).try_for_each(|record| record.unload());
+            let unloaded = LoadedMarks::of(&home).try_for_each(|record| record.unload());
             if removed.and(unloaded).is_err() {
                 home.leave();
             }

@@ -138,7 +138,7 @@ impl Action {
 /// A profile as it is written. Docker's has `archMap` for `architectures`, and conditions on the container.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Document {
+struct SeccompProfile {
     default_action: String,
     default_errno_ret: Option<u32>,
     architectures: Option<Vec<String>>,
@@ -248,7 +248,7 @@ pub(crate) fn check(file: &Path) -> Result<(), EnvironmentError> {
     document(&text(file)?).map(drop).map_err(|why| of_file(file, &why))
 }
 
-fn document(text: &[u8]) -> Result<Document, String> {
+fn document(text: &[u8]) -> Result<SeccompProfile, String> {
     serde_json::from_slice(text).map_err(|error| {
         let why = error.to_string();
         format!("it is no seccomp profile, a JSON object with defaultAction and syscalls: {}", excerpt(&why))

@@ -34,7 +34,7 @@ pub use layout::Layout;
 pub use own::serve_if_worker;
 pub use process::{NoSide, Side, Whose};
 pub use region::{Region, Sighting};
-pub use study::{Found, How, NoStudy, Study, Subject, study};
+pub use study::{How, NoStudy, RegionResult, Study, Subject, study};
 
 /// Bytes of the small mapping: one page.
 pub const SMALL: u64 = 4096;

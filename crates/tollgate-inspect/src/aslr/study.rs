@@ -76,7 +76,7 @@ pub enum How {
 
 /// The result for a region.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct RegionResult {
     /// Which.
     pub region: Region,
     /// The measured spread; or why there is none.
@@ -99,7 +99,7 @@ pub struct Study {
     /// The library that stands for all.
     pub library: Option<String>,
     /// All regions.
-    pub regions: Vec<Found>,
+    pub regions: Vec<RegionResult>,
     /// The regions that move together.
     pub together: Together,
     /// The settings that decide how much is random.
@@ -257,7 +257,7 @@ fn put_together(
             track.as_ref().map(|track| track.spread.clone()).ok_or_else(|| missing(region, &subject.elf));
         let allowed = allowed(&settings, &subject.elf, region);
         let differs = seen.as_ref().ok().and_then(|spread| differs(spread, &allowed, region));
-        regions.push(Found { region, seen, allowed, differs });
+        regions.push(RegionResult { region, seen, allowed, differs });
         tracks.extend(track);
     }
     let starts = sightings.len() as u32;

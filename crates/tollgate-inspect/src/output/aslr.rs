@@ -5,6 +5,6 @@ mod moved;
 mod screen;
 mod text;
 
-pub use json::Document;
-pub use moved::{Moved, Record};
+pub use json::AslrDocument;
+pub use moved::{Moved, MovedRegions};
 pub use screen::screen;

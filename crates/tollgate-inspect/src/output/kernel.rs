@@ -6,6 +6,6 @@ mod named;
 mod screen;
 
 pub(crate) use evidence::signed;
-pub use json::Document;
+pub use json::KernelDocument;
 pub use named::{Before, named_screen};
 pub use screen::screen;

@@ -15,9 +15,9 @@ use crate::{
 /// The output of `--format json`.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Configurations"))]
-pub struct Document<'a> {
+pub struct ConfigDocument<'a> {
     /// One object for each file.
-    configurations: Vec<Record<'a>>,
+    configurations: Vec<ConfigurationRecord<'a>>,
     /// Options that differ.
     differences: Vec<Differs<'a>>,
 }
@@ -25,7 +25,7 @@ pub struct Document<'a> {
 /// One configuration.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Configuration"))]
-struct Record<'a> {
+struct ConfigurationRecord<'a> {
     /// Its file.
     path: &'a str,
     /// Whether it is that of the running kernel.
@@ -129,19 +129,19 @@ struct Differs<'a> {
     affects: Option<Affects>,
 }
 
-impl<'a> Document<'a> {
+impl<'a> ConfigDocument<'a> {
     /// The chosen ones of these.
     pub fn of(chosen: &'a [Chosen], asked: &Asked) -> Self {
         let configurations: Vec<&Configuration> = chosen.iter().map(|it| &it.reading.configuration).collect();
         let differences = compare(&configurations);
         Self {
-            configurations: chosen.iter().map(|it| Record::of(it, asked)).collect(),
+            configurations: chosen.iter().map(|it| ConfigurationRecord::of(it, asked)).collect(),
             differences: differences.iter().filter(|it| asked.has(it.area)).map(Differs::of).collect(),
         }
     }
 }
 
-impl<'a> Record<'a> {
+impl<'a> ConfigurationRecord<'a> {
     fn of(chosen: &'a Chosen, asked: &Asked) -> Self {
         let reading = &chosen.reading;
         let configuration = &reading.configuration;

@@ -73,12 +73,12 @@ pub(super) struct Processor {
     /// The unknown instructions that the guest was told of.
     pub(super) unknown: Vec<Unknown>,
     /// A record of the instruction, if it is watched.
-    pub(super) record: Option<Record>,
+    pub(super) record: Option<WatchedInstruction>,
 }
 
 /// The record of the instruction that is executed, while it is watched.
 #[derive(Clone, Default)]
-pub(super) struct Record {
+pub(super) struct WatchedInstruction {
     pub(super) bytes: Vec<u8>,
     pub(super) exception: Option<Fault>,
     pub(super) steps: Vec<Step>,

@@ -7,7 +7,7 @@ use tollgate_x86::walk::{Fault, Mode, Step};
 use tollgate_x86::{Msr, Selector};
 
 use super::effect::Effect;
-use super::state::{End, Processor, Record};
+use super::state::{End, Processor, WatchedInstruction};
 
 /// The part of a run that is watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -142,9 +142,10 @@ impl<'w> Watcher<'w> {
         }
         self.count += 1;
         let (number, before) = (processor.counts.instructions, processor.registers());
-        processor.record = Some(Record::default());
+        processor.record = Some(WatchedInstruction::default());
         let done = processor.step();
-        let Record { bytes, exception, steps, effects } = processor.record.take().unwrap_or_default();
+        let WatchedInstruction { bytes, exception, steps, effects } =
+            processor.record.take().unwrap_or_default();
         let text = text_of(&bytes, &before);
         let after = processor.registers();
         let flow = (self.observe)(&Moment { number, bytes, text, before, after, exception, steps, effects });

@@ -16,7 +16,7 @@ const TIMED: u32 = 4000;
 
 /// What a lock takes.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Row {
+pub struct LockRow {
     /// The lock.
     pub lock: &'static Lock,
     /// Instructions, the kernel's included, by the interpreter.
@@ -38,7 +38,7 @@ pub struct Results {
     /// Operations in each sample.
     pub operations: u32,
     /// In the order that was asked for.
-    pub rows: Vec<Row>,
+    pub rows: Vec<LockRow>,
     /// Remarks on the choice of the engine.
     pub notes: Vec<EngineNote>,
 }
@@ -58,7 +58,7 @@ pub fn measure(
     let mut runs = Runs { engine: &*engine, machine: machine(vendor), interrupted, ran: None };
     let ticks = runs.ticks(operations, rounds)?;
     let counts: Vec<Counts> = (0..=LOCKS.len()).map(|place| runs.counts(place)).collect::<Result<_, _>>()?;
-    let row = |&lock: &&'static Lock| Row {
+    let row = |&lock: &&'static Lock| LockRow {
         lock,
         instructions: each(&counts, lock, |counts| counts.instructions),
         references: References {

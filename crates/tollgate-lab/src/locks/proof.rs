@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use tollgate_schedules::search::{self, End, Found};
+use tollgate_schedules::search::{self, End, SearchResult};
 use tollgate_schedules::{Counterexample, Harm, Limits};
 
 use super::{Kernel, Subject, Work};
@@ -260,7 +260,7 @@ impl Inner {
 }
 
 impl System {
-    fn proof(&self, bounds: Bounds, found: Found<Self>) -> Proof {
+    fn proof(&self, bounds: Bounds, found: SearchResult<Self>) -> Proof {
         let is_complete = found.end == End::Complete;
         let violation = found.harms.into_iter().next().map(|(harm, schedule)| self.told(harm, &schedule));
         let inner = &mut *self.inner.borrow_mut();

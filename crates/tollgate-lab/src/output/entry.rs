@@ -64,7 +64,7 @@ pub fn shares(results: &Results, entries: &Entries) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::guest::{Experiment, Round};
-    use crate::{Provenance, Row};
+    use crate::{EntryRow, Provenance};
 
     /// A run with one latency, in ns, whose clock has 2 GHz.
     fn gate(latency: f64) -> Entries {
@@ -85,7 +85,7 @@ mod tests {
             count_two: 200,
             value: 0,
         };
-        let row = Row { experiment, status: Status::Done(vec![round]), references: None };
+        let row = EntryRow { experiment, status: Status::Done(vec![round]), references: None };
         Results {
             provenance: Some(Provenance::Kvm),
             maker: None,

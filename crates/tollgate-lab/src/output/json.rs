@@ -3,12 +3,12 @@
 use serde::Serialize;
 
 use super::text;
-use crate::{Provenance, Results, Row, Status};
+use crate::{EntryRow, Provenance, Results, Status};
 
 /// The output of `--format json`.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "LabResults"))]
-pub struct Document<'a> {
+pub struct LabDocument<'a> {
     /// `kvm`, `kvm-emulated`, `qemu-kvm`, `qemu-tcg` or `interpreter`; None with `--read`.
     provenance: Option<&'static str>,
     /// The processor's vendor by the guest's CPUID, or None.
@@ -16,14 +16,14 @@ pub struct Document<'a> {
     /// Of a tick: `instructions`, `cycles`, `ticks` (with `--read`), or None where ticks have no meaning.
     unit: Option<&'static str>,
     /// One object for each.
-    experiments: Vec<Record>,
+    experiments: Vec<LabExperiment>,
     /// Sentences.
     remarks: &'a [String],
 }
 
 #[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "LabExperiment"))]
-struct Record {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct LabExperiment {
     /// Its name.
     name: &'static str,
     /// Its group.
@@ -74,7 +74,7 @@ struct Fault {
     rip: String,
 }
 
-impl<'a> Document<'a> {
+impl<'a> LabDocument<'a> {
     /// Of a run.
     pub fn of(results: &'a Results, remarks: &'a [String]) -> Self {
         let unit = text::unit(results.provenance.as_ref());
@@ -82,7 +82,7 @@ impl<'a> Document<'a> {
             provenance: results.provenance.as_ref().map(provenance),
             maker: results.maker.as_deref(),
             unit,
-            experiments: results.rows.iter().map(|row| Record::of(row, unit.is_some())).collect(),
+            experiments: results.rows.iter().map(|row| LabExperiment::of(row, unit.is_some())).collect(),
             remarks,
         }
     }
@@ -99,8 +99,8 @@ pub(super) fn provenance(provenance: &Provenance) -> &'static str {
     }
 }
 
-impl Record {
-    fn of(row: &Row, has_figures: bool) -> Self {
+impl LabExperiment {
+    fn of(row: &EntryRow, has_figures: bool) -> Self {
         let mut record = Self {
             name: row.experiment.name,
             group: text::group(row.experiment.group),

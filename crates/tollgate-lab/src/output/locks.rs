@@ -6,7 +6,7 @@ use tollgate_output::figures;
 use tollgate_output::table::{Look, Table, paragraph};
 
 use super::{json, text};
-use crate::locks::{Group, Results, Row};
+use crate::locks::{Group, LockRow, Results};
 use crate::{EngineNote, Note};
 
 /// What locks take.
@@ -119,8 +119,8 @@ impl Locks {
 }
 
 impl LockRecord {
-    fn of(row: &Row, has_figures: bool) -> Self {
-        let Row { lock, instructions, references, ticks } = row;
+    fn of(row: &LockRow, has_figures: bool) -> Self {
+        let LockRow { lock, instructions, references, ticks } = row;
         let samples = ticks.as_ref().map_or(&[][..], Vec::as_slice);
         Self {
             name: lock.name,
@@ -162,7 +162,7 @@ mod tests {
 
     /// Rows with these ticks, under KVM.
     fn document(ticks: &[(&str, Result<&[f64], &str>)]) -> Locks {
-        let row = |(name, ticks): &(&str, Result<&[f64], &str>)| Row {
+        let row = |(name, ticks): &(&str, Result<&[f64], &str>)| LockRow {
             lock: LOCKS.iter().find(|lock| lock.name == *name).expect("a lock"),
             instructions: 110,
             references: References { reads: 43, writes: 29, page_walks: 0 },

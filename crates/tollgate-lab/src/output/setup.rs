@@ -16,7 +16,7 @@ use tollgate_x86::walk::Mode;
 use super::text;
 use crate::guest::{Experiment, Fault};
 use crate::setup::{Setup, Write};
-use crate::{Results, Row, Status};
+use crate::{EntryRow, Results, Status};
 
 /// The name that asks for it, beside those of experiments.
 pub const BOOT: &str = "boot";
@@ -131,7 +131,7 @@ impl WriteRecord {
 }
 
 impl Otherwise {
-    fn of(row: &Row) -> Self {
+    fn of(row: &EntryRow) -> Self {
         let at = |fault: &Fault| format!("{} in ring {}", text::name(*fault), fault.ring());
         let (outcome, as_expected) = match &row.status {
             Status::Refused { fault, is_right: true } => (format!("{}, as the manual says", at(fault)), true),

@@ -6,7 +6,7 @@ use tollgate_output::table::{Look, Table, paragraph};
 use tollgate_x86::walk::Exception;
 
 use crate::guest::{Ending, Fault, Group, Round};
-use crate::{Defect, EngineNote, Mistake, Note, Obstacle, Provenance, Results, Row, Status};
+use crate::{Defect, EngineNote, EntryRow, Mistake, Note, Obstacle, Provenance, Results, Status};
 
 /// The table, and its remarks.
 pub fn page(results: &Results, remarks: &[String], width: usize) -> String {
@@ -18,7 +18,7 @@ pub fn page(results: &Results, remarks: &[String], width: usize) -> String {
         false => Table::new(&columns[..2]),
     };
     let mut headed: Option<Group> = None;
-    for Row { experiment, status, references } in &results.rows {
+    for EntryRow { experiment, status, references } in &results.rows {
         if headed.replace(experiment.group) != Some(experiment.group) {
             table.heading(group(experiment.group));
         }

@@ -4,7 +4,7 @@ use super::halves::Halves;
 use super::index::Index;
 use super::margins::{Margins, confidence_of_each, interval_of};
 use super::rounds::join;
-use super::rows::{Alternation, Comparison, Row};
+use super::rows::{Alternation, ComparedCase, Comparison};
 use super::sides::{Side, below_limit, incomparable, joined, missing};
 use super::total::Total;
 use super::turns::Turns;
@@ -95,7 +95,7 @@ pub(super) fn alternated(base: &Index<'_>, other: &Index<'_>, asked: f64) -> Com
     let row = |(case, base, other): &(&Case, &Measured, &Measured)| {
         counted::row(case, base, other, asked).unwrap_or_else(|| judge.row(case, base, other))
     };
-    let mut rows: Vec<Row> = joined.cases.iter().map(row).collect();
+    let mut rows: Vec<ComparedCase> = joined.cases.iter().map(row).collect();
     let halves = Halves::of(joined.cases.iter().map(|(case, base, _)| (*case, *base)), base.run, asked);
     withheld::withhold(&mut rows, &halves);
     Comparison {
@@ -121,7 +121,7 @@ struct Judge<'a> {
 }
 
 /// The median of the pairs.
-struct Found {
+struct PairedMedian {
     ratio: f64,
     /// Where the interval of it and of what it adds ends.
     ends: Option<Ends>,
@@ -130,7 +130,7 @@ struct Found {
 }
 
 impl Judge<'_> {
-    fn row(&self, case: &Case, base: &Measured, other: &Measured) -> Row {
+    fn row(&self, case: &Case, base: &Measured, other: &Measured) -> ComparedCase {
         let turns = Turns::new(base, other);
         let base = Side::new(self.base, base);
         let other = Side::new(self.other, other);
@@ -141,7 +141,7 @@ impl Judge<'_> {
             None => self.found(&turns),
         };
         let total = found.as_ref().ok().and_then(|_| self.total(base.measured, other.measured));
-        let (Found { ratio, ends, interval }, verdict, why) = match found {
+        let (PairedMedian { ratio, ends, interval }, verdict, why) = match found {
             Ok(found) => {
                 let (verdict, why) = self.margins.verdict(found.interval, turns.logs.len(), total.as_ref());
                 match unequal_batches(base.measured, other.measured, found.ratio) {
@@ -149,10 +149,12 @@ impl Judge<'_> {
                     _ => (found, verdict, why),
                 }
             }
-            Err(why) => (Found { ratio: 1.0, ends: None, interval: None }, Verdict::Inconclusive, Some(why)),
+            Err(why) => {
+                (PairedMedian { ratio: 1.0, ends: None, interval: None }, Verdict::Inconclusive, Some(why))
+            }
         };
         let ends = ends.or_else(|| Ends::of(&turns.differences, self.confidence));
-        Row {
+        ComparedCase {
             case: case.clone(),
             base: base.median,
             other: other.median,
@@ -181,7 +183,7 @@ impl Judge<'_> {
     }
 
     /// The ratio other / base with its interval, or why there is none.
-    fn found(&self, turns: &Turns) -> Result<Found, String> {
+    fn found(&self, turns: &Turns) -> Result<PairedMedian, String> {
         if turns.number == 0 {
             return Err("no turn in common".to_owned());
         }
@@ -194,7 +196,7 @@ impl Judge<'_> {
         let interval = interval_of(&turns.logs, ends);
         let of_interval = interval.map_or([ratio; 2], |interval| [interval.low, interval.high]);
         match [ratio, of_interval[0], of_interval[1]].iter().all(|end| end.is_normal()) {
-            true => Ok(Found { ratio, ends, interval }),
+            true => Ok(PairedMedian { ratio, ends, interval }),
             false => Err(too_large()),
         }
     }

@@ -6,7 +6,7 @@
 //! than those of two, so less than an instruction or a thousandth is no such difference.
 
 use super::Verdict;
-use super::rows::{NotCompared, Row};
+use super::rows::{ComparedCase, NotCompared};
 use crate::estimate::Level;
 use crate::measurement::{Case, Measured};
 use crate::run::Run;
@@ -30,11 +30,11 @@ pub(super) fn are_counts(base: &Measured, other: &Measured) -> bool {
 }
 
 /// The row of a case that both sides counted; a relative difference of up to `asked` does not count. None of other cases.
-pub(super) fn row(case: &Case, base: &Measured, other: &Measured, asked: f64) -> Option<Row> {
+pub(super) fn row(case: &Case, base: &Measured, other: &Measured, asked: f64) -> Option<ComparedCase> {
     let sides = Side::both(base, other)?;
     let asked = asked.max(versus::least_difference(&case.benchmark));
     let Decision { ratio, verdict, why } = decide(sides, asked);
-    Some(Row {
+    Some(ComparedCase {
         case: case.clone(),
         base: Some(sides[0].median),
         other: Some(sides[1].median),

@@ -15,7 +15,7 @@ use crate::stats::Interval;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
     /// The cases that both measured, in the order of the base, without the engine's own `bench/` cases.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ComparedCase>,
     /// The cases that only the base measured, and why the other has none: `not measured`, `skipped: …`, `failed: …`.
     pub only_base: Vec<(Case, String)>,
     /// The cases that only the other measured, and why the base has none.
@@ -51,7 +51,8 @@ impl Comparison {
                 "Not alternated, unpaired: medians of processes; {level}s, corrected for the number of rows; {basis}."
             ),
             None => {
-                let is_open = |row: &Row| row.verdict.is_difference() && !row.verdict.is_beyond_margin();
+                let is_open =
+                    |row: &ComparedCase| row.verdict.is_difference() && !row.verdict.is_beyond_margin();
                 let somewhat = match self.rows.iter().any(is_open) {
                     true => format!(" Somewhat: perhaps by less than {}.", percent(margin(asked))),
                     false => String::new(),
@@ -85,7 +86,7 @@ pub struct NotCompared {
 
 /// One case measured in two runs. Every figure is finite.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Row {
+pub struct ComparedCase {
     /// The case.
     pub case: Case,
     /// Its estimate in the base, as [`crate::estimate::Estimate::median`]; None below the detection limit.
@@ -113,7 +114,7 @@ pub struct Row {
     pub total: Option<Total>,
 }
 
-impl Row {
+impl ComparedCase {
     /// The smallest ratio above 1 that half of such comparisons would call a difference. None without an interval.
     pub fn detectable(&self) -> Option<f64> {
         let Interval { low, high } = self.interval?;

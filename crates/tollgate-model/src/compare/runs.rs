@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::index::Index;
 use super::margins::{confidence_of_different, confidence_of_each, exp};
-use super::rows::{Comparison, Row};
+use super::rows::{ComparedCase, Comparison};
 use super::sides::{Side, below_limit, incomparable, joined, missing};
 use super::spread::{Apart, Spread};
 use super::threshold::{self, Pace};
@@ -49,7 +49,7 @@ pub(super) fn unpaired(
         apart,
         is_itself: base.run == other.run,
     };
-    let rows = |confidence: f64| -> Vec<Row> {
+    let rows = |confidence: f64| -> Vec<ComparedCase> {
         let row = |(case, base, other): &(&Case, &Measured, &Measured)| {
             counted::row(case, base, other, asked).unwrap_or_else(|| judge.row(case, base, other, confidence))
         };
@@ -89,7 +89,7 @@ struct Judge<'a> {
 }
 
 /// A ratio other / base, with its interval, and what a difference has to exceed.
-struct Found {
+struct MeasuredRatio {
     ratio: f64,
     /// None: the processes are too few.
     interval: Option<Interval>,
@@ -98,7 +98,7 @@ struct Found {
 
 impl Judge<'_> {
     /// That of all rows, by those that differ where each may be wrong once in a thousand times.
-    fn confidence(&self, number: usize, rows: &[Row]) -> f64 {
+    fn confidence(&self, number: usize, rows: &[ComparedCase]) -> f64 {
         let different = rows.iter().filter(|row| row.verdict.is_difference());
         let apart: Vec<&Apart> = different.filter_map(|row| self.apart.get(&row.case)).collect();
         let is_beyond = |confidence| {
@@ -107,10 +107,10 @@ impl Judge<'_> {
         confidence_of_different(number, |confidence| apart.iter().filter(is_beyond(confidence)).count())
     }
 
-    fn row(&self, case: &Case, base: &Measured, other: &Measured, confidence: f64) -> Row {
+    fn row(&self, case: &Case, base: &Measured, other: &Measured, confidence: f64) -> ComparedCase {
         let base = Side::new(self.base, base);
         let other = Side::new(self.other, other);
-        let row = |found: Found, verdict, why| Row {
+        let row = |found: MeasuredRatio, verdict, why| ComparedCase {
             case: case.clone(),
             base: base.estimate,
             other: other.estimate,
@@ -122,10 +122,10 @@ impl Judge<'_> {
             alternation: None,
             total: None,
         };
-        let none = Found { ratio: 1.0, interval: None, threshold: self.asked };
+        let none = MeasuredRatio { ratio: 1.0, interval: None, threshold: self.asked };
         if self.is_itself {
             let interval = Some(Interval { low: 1.0, high: 1.0 });
-            return row(Found { interval, ..none }, Verdict::Same, None);
+            return row(MeasuredRatio { interval, ..none }, Verdict::Same, None);
         }
         if let Some(why) = refused(&base, &other) {
             return row(none, Verdict::Inconclusive, Some(why));
@@ -165,17 +165,22 @@ impl Judge<'_> {
         base: &Side<'_>,
         other: &Side<'_>,
         confidence: f64,
-    ) -> Result<Found, String> {
+    ) -> Result<MeasuredRatio, String> {
         let (ratio, interval) = (apart.ratio(), apart.interval(confidence));
         expect_numbers(ratio, Some(interval))?;
         let drift = threshold::of_clear_drift(&base.logs).max(threshold::of_clear_drift(&other.logs));
-        Ok(Found { ratio, interval: Some(interval), threshold: self.asked.max(drift) })
+        Ok(MeasuredRatio { ratio, interval: Some(interval), threshold: self.asked.max(drift) })
     }
 
-    fn by_processes(&self, base: &Side<'_>, other: &Side<'_>, confidence: f64) -> Result<Found, String> {
+    fn by_processes(
+        &self,
+        base: &Side<'_>,
+        other: &Side<'_>,
+        confidence: f64,
+    ) -> Result<MeasuredRatio, String> {
         let (ratio, interval) = ratio(base, other, confidence)?;
         let interval = interval.map(|within| within.hull(self.spread.supposed(ratio, confidence)));
-        Ok(Found { ratio, interval, threshold: self.threshold(base, other) })
+        Ok(MeasuredRatio { ratio, interval, threshold: self.threshold(base, other) })
     }
 
     /// What other runs of the machine show is in the interval: the threshold is then no measure of the machine's noise too.

@@ -2,10 +2,10 @@
 
 use super::Verdict;
 use super::halves::Halves;
-use super::rows::Row;
+use super::rows::ComparedCase;
 
 /// Takes the verdicts of cases that differ from themselves, or of all where these are many.
-pub(super) fn withhold(rows: &mut [Row], halves: &Halves) {
+pub(super) fn withhold(rows: &mut [ComparedCase], halves: &Halves) {
     for row in rows.iter_mut().filter(|row| row.verdict != Verdict::Inconclusive) {
         let why = match halves.different.contains(&row.case) {
             true => "withheld: halves of the base's own processes differ".to_owned(),
@@ -22,8 +22,8 @@ mod tests {
     use super::*;
     use crate::measurement::Case;
 
-    fn row(benchmark: &str) -> Row {
-        Row {
+    fn row(benchmark: &str) -> ComparedCase {
+        ComparedCase {
             case: Case::plain(benchmark),
             base: Some(100.0),
             other: Some(103.0),

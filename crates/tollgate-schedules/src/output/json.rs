@@ -9,15 +9,15 @@ use crate::{Counterexample, Harm, Setting, Subject, Verdict};
 /// The output of `--format json`.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "CheckedPrograms"))]
-pub struct Document<'a> {
+pub struct SchedulesDocument<'a> {
     /// One object for each requested program, in that order.
-    pub programs: Vec<Record<'a>>,
+    pub programs: Vec<CheckedProgram<'a>>,
 }
 
 /// A program that was checked or played.
 #[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "CheckedProgram"))]
-pub struct Record<'a> {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CheckedProgram<'a> {
     /// The program.
     name: &'a str,
     /// A sentence about it.
@@ -80,7 +80,7 @@ struct Preemption {
     schedule: Counterexample,
 }
 
-impl<'a> Record<'a> {
+impl<'a> CheckedProgram<'a> {
     /// A program that was checked.
     pub fn of_check(outcome: &'a Outcome) -> Self {
         let checked = &outcome.checked;

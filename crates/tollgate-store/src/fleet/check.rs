@@ -7,10 +7,10 @@ use serde::Serialize;
 use tollgate_model::text::plainly;
 use tollgate_model::{Run, RunId};
 use tollgate_view::export::facts;
-use tollgate_view::export::row::Row;
+use tollgate_view::export::row::ExportedRow;
 use tollgate_view::export::time::Date;
 
-use super::contents::{Contents, ContentsError, Found, LONGEST_LINE, What};
+use super::contents::{Contents, ContentsError, DirectoryEntry, LONGEST_LINE, What};
 use super::layout::day;
 
 /// The largest file of lines that is read: a run has at most 4096 cases, and few of them long histograms.
@@ -92,7 +92,7 @@ pub fn check(directory: &Path) -> Result<Checked, ContentsError> {
     Ok(checked)
 }
 
-fn read(contents: &Contents, found: &Found, most: u64) -> Result<Vec<u8>, String> {
+fn read(contents: &Contents, found: &DirectoryEntry, most: u64) -> Result<Vec<u8>, String> {
     let bytes = contents
         .tree
         .read(&found.path, most)
@@ -103,7 +103,7 @@ fn read(contents: &Contents, found: &Found, most: u64) -> Result<Vec<u8>, String
 /// How many lines there are.
 fn check_rows(
     contents: &Contents,
-    found: &Found,
+    found: &DirectoryEntry,
     date: Date,
     id: &RunId,
     fact_sets: &BTreeSet<&str>,
@@ -131,7 +131,7 @@ fn check_row(
     if line.len() as u64 > LONGEST_LINE {
         return Err("has a line that is too long".to_owned());
     }
-    let row = Row::parse(line)?;
+    let row = ExportedRow::parse(line)?;
     if row.run != id.as_ref() {
         return Err("has the lines of another run than its name says".to_owned());
     }
@@ -145,7 +145,7 @@ fn check_row(
     if is_new { Ok(()) } else { Err("has the same metric twice".to_owned()) }
 }
 
-fn check_document(contents: &Contents, found: &Found, id: &RunId) -> Result<(), String> {
+fn check_document(contents: &Contents, found: &DirectoryEntry, id: &RunId) -> Result<(), String> {
     let file =
         contents.tree.file(&found.path).map_err(|error| format!("cannot be read: {}", plainly(&error)))?;
     let run = Run::read(file).map_err(|error| error.to_string())?;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::FileType;
 use tollgate_model::RunId;
 use tollgate_model::text::plainly;
-use tollgate_view::export::row::Row;
+use tollgate_view::export::row::ExportedRow;
 use tollgate_view::export::time::Date;
 
 use super::layout::{DOCUMENTS, ENVIRONMENTS, is_store, rows_directory};
@@ -29,11 +29,11 @@ pub enum ContentsError {
 
 pub(crate) struct Contents {
     pub(crate) tree: Tree,
-    pub(crate) found: Vec<Found>,
+    pub(crate) found: Vec<DirectoryEntry>,
 }
 
 /// Something in the directory.
-pub(crate) struct Found {
+pub(crate) struct DirectoryEntry {
     /// Beneath the directory.
     pub(crate) path: String,
     pub(crate) what: What,
@@ -74,7 +74,7 @@ impl Contents {
 
     /// The first line of a run's lines, which has the fields that all lines share. None for an empty file. The error is the
     /// predicate of a sentence whose subject is the file.
-    pub(crate) fn first_row(&self, path: &str) -> Result<Option<Row<'static>>, String> {
+    pub(crate) fn first_row(&self, path: &str) -> Result<Option<ExportedRow<'static>>, String> {
         let bytes = self
             .tree
             .read(path, LONGEST_LINE)
@@ -84,7 +84,7 @@ impl Contents {
         }
         let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
         let line = std::str::from_utf8(line).map_err(|_| "is not UTF-8 in its first line".to_owned())?;
-        Row::parse(line).map(Some).map_err(|why| format!("{why}, in its first line"))
+        ExportedRow::parse(line).map(Some).map_err(|why| format!("{why}, in its first line"))
     }
 
     /// The runs whose documents are there.
@@ -110,7 +110,7 @@ impl Contents {
     }
 }
 
-fn look(root: &Tree) -> io::Result<Vec<Found>> {
+fn look(root: &Tree) -> io::Result<Vec<DirectoryEntry>> {
     let mut found = Vec::new();
     for entry in root.entries()? {
         let is_directory = entry.kind == FileType::Directory;
@@ -126,7 +126,7 @@ fn look(root: &Tree) -> io::Result<Vec<Found>> {
             }
             name if name.starts_with("schema=") && is_directory => {
                 let (path, what, modified) = (name.to_owned(), What::OtherSchema, entry.modified);
-                found.push(Found { path, what, size: 0, modified });
+                found.push(DirectoryEntry { path, what, size: 0, modified });
             }
             name if is_leftover(name) => found.push(of("", entry, What::Leftover)),
             // Beside our directories there may be anything.
@@ -136,7 +136,7 @@ fn look(root: &Tree) -> io::Result<Vec<Found>> {
     Ok(found)
 }
 
-fn look_at_days(days: &Tree, path: &str, found: &mut Vec<Found>) -> io::Result<()> {
+fn look_at_days(days: &Tree, path: &str, found: &mut Vec<DirectoryEntry>) -> io::Result<()> {
     for entry in days.entries()? {
         let date = entry.name.strip_prefix("date=").and_then(|date| date.parse::<Date>().ok());
         let (Some(date), FileType::Directory) = (date, entry.kind) else {
@@ -153,7 +153,7 @@ fn look_at_days(days: &Tree, path: &str, found: &mut Vec<Found>) -> io::Result<(
             };
             found.push(of(&path, entry, what));
         }
-        found.push(Found { path, what: What::Day, size: 0, modified: entry.modified });
+        found.push(DirectoryEntry { path, what: What::Day, size: 0, modified: entry.modified });
     }
     Ok(())
 }
@@ -195,9 +195,9 @@ fn is_leftover(name: &str) -> bool {
     })
 }
 
-fn of(directory: &str, entry: Entry, what: What) -> Found {
+fn of(directory: &str, entry: Entry, what: What) -> DirectoryEntry {
     let path = if directory.is_empty() { entry.name } else { format!("{directory}/{}", entry.name) };
-    Found { path, what, size: entry.size, modified: entry.modified }
+    DirectoryEntry { path, what, size: entry.size, modified: entry.modified }
 }
 
 #[cfg(test)]

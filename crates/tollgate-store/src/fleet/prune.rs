@@ -11,7 +11,7 @@ use tollgate_model::sorting::Ordered as _;
 use tollgate_model::text::plainly;
 use tollgate_view::export::time::Date;
 
-use super::contents::{Contents, ContentsError, Found, What};
+use super::contents::{Contents, ContentsError, DirectoryEntry, What};
 use super::layout::{DOCUMENTS, day_of};
 
 /// Younger files may belong to a run that is being stored: seconds.
@@ -95,7 +95,7 @@ pub fn prune(directory: &Path, keep_days: Option<u32>, dry_run: bool) -> Result<
 /// The files to remove, oldest first, lines before the facts that they refer to.
 fn choose(contents: &Contents, keep_days: Option<u32>, now: i64) -> Vec<Removed> {
     let is_old = |date: Date| keep_days.is_some_and(|days| date.days() < now / DAY - i64::from(days));
-    let is_young = |found: &Found| found.modified > now - BEING_WRITTEN;
+    let is_young = |found: &DirectoryEntry| found.modified > now - BEING_WRITTEN;
     let dates: BTreeMap<&RunId, Date> = contents
         .found
         .iter()
@@ -105,7 +105,7 @@ fn choose(contents: &Contents, keep_days: Option<u32>, now: i64) -> Vec<Removed>
         })
         .collect();
     let referenced = referenced(contents, is_old);
-    let why = |found: &Found| match &found.what {
+    let why = |found: &DirectoryEntry| match &found.what {
         What::Rows(date, _) if is_old(*date) => Some(Why::Old),
         What::Document(id) => {
             let date = dates.get(id).copied().or_else(|| day_of(id));

@@ -81,14 +81,14 @@ impl Given {
 
 /// The processes of a control group.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct GroupProcesses {
     /// Those that can be traced: all but this one, threads of the kernel and those that have just ended.
     pub given: Vec<Given>,
     /// How many are left out because this process may have no more descriptors.
     pub left_out: usize,
 }
 
-impl Found {
+impl GroupProcesses {
     /// Finds them, but for those that are known already.
     pub fn in_group(group: &Directory, known: &BTreeSet<u32>) -> Result<Self, String> {
         let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX).saturating_sub(RESERVED);

@@ -40,14 +40,14 @@ const STOPS: libc::c_int = 0;
 /// The message of a handler to the observer. Less than PIPE_BUF, so that it is written whole.
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub(super) struct Record {
+pub(super) struct HandlerMessage {
     signal: libc::c_int,
     code: libc::c_int,
     sender: libc::pid_t,
     at_ns: u64,
 }
 
-impl Record {
+impl HandlerMessage {
     /// A signal that this process has just got.
     ///
     /// # Safety
@@ -139,7 +139,8 @@ impl Observer {
 
     /// Says that this process stops with the command.
     pub fn say_that_we_stop(&self) {
-        Record { signal: STOPS, code: 0, sender: 0, at_ns: clock::now() }.send_to(self.records.as_raw_fd());
+        HandlerMessage { signal: STOPS, code: 0, sender: 0, at_ns: clock::now() }
+            .send_to(self.records.as_raw_fd());
     }
 
     /// Ends it after its last message. Returns the time that it used, and the last signal that was meant for the command and
@@ -172,7 +173,7 @@ impl Scene<'_> {
             self.note();
             if ends[1].revents != 0 {
                 match self.read() {
-                    Some(Record { signal: STOPS, .. }) => self.continue_with_the_command(),
+                    Some(HandlerMessage { signal: STOPS, .. }) => self.continue_with_the_command(),
                     Some(record) => self.judge(record),
                     None => return 0,
                 }
@@ -180,11 +181,11 @@ impl Scene<'_> {
         }
     }
 
-    fn read(&self) -> Option<Record> {
-        let mut record = Record { signal: 0, code: 0, sender: 0, at_ns: 0 };
+    fn read(&self) -> Option<HandlerMessage> {
+        let mut record = HandlerMessage { signal: 0, code: 0, sender: 0, at_ns: 0 };
         // SAFETY: a record is numbers, and there is room for one.
-        let got = unsafe { libc::read(self.records, (&raw mut record).cast(), size_of::<Record>()) };
-        (got == size_of::<Record>() as isize).then_some(record)
+        let got = unsafe { libc::read(self.records, (&raw mut record).cast(), size_of::<HandlerMessage>()) };
+        (got == size_of::<HandlerMessage>() as isize).then_some(record)
     }
 
     /// Notes the signals that came to the group.
@@ -207,7 +208,7 @@ impl Scene<'_> {
         }
     }
 
-    fn has_seen(&self, record: &Record) -> bool {
+    fn has_seen(&self, record: &HandlerMessage) -> bool {
         PASSED.into_iter().zip(self.seen).any(|(signal, (sender, at_ns))| {
             signal == record.signal
                 && sender == record.sender
@@ -217,7 +218,7 @@ impl Scene<'_> {
     }
 
     /// Sends a signal on that came to the process above alone.
-    fn judge(&mut self, record: Record) {
+    fn judge(&mut self, record: HandlerMessage) {
         // SAFETY: questions to the kernel.
         let (ours, of_sender, of_command) =
             unsafe { (libc::getpgrp(), libc::getpgid(record.sender), libc::getpgid(self.command)) };

@@ -18,7 +18,7 @@ use std::time::Duration;
 use tollgate_os::signals::{self, Changed, Disposition, Mask, Set};
 use tollgate_os::{group, rusage::Usage, timer::Timer};
 
-use super::observer::{self, Observer, PASSED, Record};
+use super::observer::{self, HandlerMessage, Observer, PASSED};
 
 /// Signals that this program changes for itself and restores for the command: Rust ignores SIGPIPE before `main`, and this program
 /// SIGXFSZ.
@@ -234,7 +234,7 @@ extern "C" fn pass(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc
             signals::raise(signal);
         } else {
             await_senders();
-            let is_sent = records >= 0 && Record::of(signal, info).send_to(records);
+            let is_sent = records >= 0 && HandlerMessage::of(signal, info).send_to(records);
             if !is_sent && (*info).si_code != libc::SI_KERNEL && (*info).si_pid() != command {
                 observer::send(command, DESCRIPTOR.load(Relaxed), signal);
             }

@@ -5,7 +5,7 @@ use std::{io, time::Duration};
 use tollgate_model::traced::{Backend, Ended};
 use tollgate_os::process::Status;
 
-use super::{Failure, Record};
+use super::{CommonPart, Failure};
 use crate::bpf::Costs;
 use crate::launch::{Child, Program};
 use crate::outcome::{Collected, Finished, Trace};
@@ -15,7 +15,7 @@ use crate::{clock, descendants::Descendants, launch::signals::Watch, request::Re
 /// The times of a process that is no program and does nothing.
 pub(super) fn nothing() -> Result<Trace, Failure> {
     let request = Request { linger: Duration::ZERO, ..Request::new(Vec::new()) };
-    let record = Record::begin(&request, Backend::Rusage, Costs::default());
+    let record = CommonPart::begin(&request, Backend::Rusage, Costs::default());
     let watch = Watch::begin();
     let mut child = Child::start_function(|| 0, &watch.inherited()).map_err(Failure::system("fork(2)"))?;
     let finished = let_go(&mut child, &watch, &record.descendants, request.linger, || 0)?;
@@ -24,7 +24,7 @@ pub(super) fn nothing() -> Result<Trace, Failure> {
 
 /// The times of wait4(2) alone, where no backend works.
 pub(super) fn by_rusage(request: &Request, program: &Program) -> Result<Trace, Failure> {
-    let record = Record::begin(request, Backend::Rusage, Costs::default());
+    let record = CommonPart::begin(request, Backend::Rusage, Costs::default());
     let watch = Watch::begin();
     let mut child = Child::start(program, request.identity, None, &watch.inherited())
         .map_err(Failure::system("fork(2)"))?;

@@ -12,7 +12,7 @@ use tollgate_output::figures;
 use tollgate_output::value::{Tone, Value};
 
 use super::need::{self, Need};
-use crate::comparison::{self, Comparison, Row};
+use crate::comparison::{self, ComparedRow, Comparison};
 use crate::counts;
 
 /// The run that is compared and the one that it is compared with, and what they are called where they are shown.
@@ -37,7 +37,7 @@ impl<'a> Sides<'a> {
 /// A row, and what is known around it.
 pub struct Compared<'a> {
     comparison: &'a Comparison<'a>,
-    row: Option<&'a Row<'a>>,
+    row: Option<&'a ComparedRow<'a>>,
     sides: Option<&'a Sides<'a>>,
     /// The numbers of its causes in a list beneath the rows.
     numbers: Option<String>,
@@ -45,7 +45,7 @@ pub struct Compared<'a> {
 
 impl<'a> Compared<'a> {
     /// A row of a comparison, or what is known where it has no such row.
-    pub fn of(comparison: &'a Comparison<'a>, row: impl Into<Option<&'a Row<'a>>>) -> Self {
+    pub fn of(comparison: &'a Comparison<'a>, row: impl Into<Option<&'a ComparedRow<'a>>>) -> Self {
         Self { comparison, row: row.into(), sides: None, numbers: None }
     }
 
@@ -66,7 +66,7 @@ impl<'a> Compared<'a> {
 
     /// Whether its comparison is one of counts, whose unit stands above the table.
     fn is_counted(&self) -> bool {
-        self.row.is_some_and(Row::is_count) && self.comparison.is_counted()
+        self.row.is_some_and(ComparedRow::is_count) && self.comparison.is_counted()
     }
 
     fn side(&self, at: usize) -> Option<Value> {
@@ -76,7 +76,7 @@ impl<'a> Compared<'a> {
     }
 
     /// The estimate of a side.
-    fn estimate(&self, of: fn(&Row) -> Option<f64>) -> Option<Value> {
+    fn estimate(&self, of: fn(&ComparedRow) -> Option<f64>) -> Option<Value> {
         let row = self.row?;
         let unit = row.base.unit;
         Some(Value::figure(of(row)?, |value| match self.is_counted() {
@@ -104,7 +104,7 @@ pub(crate) fn case(case: &Case) -> Value {
     }
 }
 
-fn verdict(row: &Row) -> Value {
+fn verdict(row: &ComparedRow) -> Value {
     let verdict = row.result.verdict;
     let value = Value::new([verdict.to_string().into()], counts::verdict(verdict, row.is_count()));
     let value = match verdict {
@@ -124,7 +124,7 @@ fn ends(interval: Interval) -> [f64; 2] {
 }
 
 /// The ratio of a row beside a figure of it: `×1.560`; of a count the change.
-pub(crate) fn times(row: &Row) -> Option<String> {
+pub(crate) fn times(row: &ComparedRow) -> Option<String> {
     match row.is_count() {
         true => counts::change(row),
         false => row.ratio().map(|ratio| format!("×{}", figures::ratio(ratio))),

@@ -7,7 +7,7 @@ use tollgate_output::figures;
 
 use super::alternating;
 use super::need::{self, Need};
-use crate::comparison::{Comparison, Row};
+use crate::comparison::{ComparedRow, Comparison};
 use crate::counts;
 
 /// A row whose estimate differs by this factor is never passed as unchanged, however wide its interval.
@@ -71,7 +71,7 @@ impl Condition {
 
     /// Whether a row that is inconclusive, or of which the amount is open, may hide what is asked for: its interval, or that of its totals,
     /// is missing, or reaches beyond what counts as the same.
-    fn is_open(self, row: &Row, asked: f64) -> bool {
+    fn is_open(self, row: &ComparedRow, asked: f64) -> bool {
         let factor = 1.0 + asked.max(MOST_SAME);
         let is_open = |interval: Option<Interval>| {
             interval.is_none_or(|interval| {
@@ -85,7 +85,7 @@ impl Condition {
     }
 
     /// Whether such a row looks like a gross change.
-    fn is_gross(self, row: &Row, asked: f64) -> bool {
+    fn is_gross(self, row: &ComparedRow, asked: f64) -> bool {
         row.ratio().is_some_and(|ratio| self.is_beyond(ratio, GROSS.max(1.0 + asked)))
     }
 }
@@ -103,7 +103,8 @@ pub fn answer(conditions: &[Condition], asked: f64, comparisons: &[Comparison]) 
             .map(|row| row.case().to_string())
             .chain(comparisons.iter().filter(|_| *condition == Condition::Undecided).flat_map(lost))
             .collect();
-        let is_of_counts = all().filter(|row| condition.is_met(row.result.verdict)).all(Row::is_count);
+        let is_of_counts =
+            all().filter(|row| condition.is_met(row.result.verdict)).all(ComparedRow::is_count);
         let word = condition.word(is_of_counts);
         match met.as_slice() {
             [] => {}
@@ -125,7 +126,8 @@ fn doubt(condition: Condition, asked: f64, comparison: &Comparison) -> Option<St
         let why = why.unwrap_or_else(|| "no case has a figure in both runs".to_owned());
         return Some(format!("undecided: {}", why.trim_end_matches('.')));
     }
-    let open: Vec<&Row> = comparison.rows.iter().filter(|row| condition.is_open(row, asked)).collect();
+    let open: Vec<&ComparedRow> =
+        comparison.rows.iter().filter(|row| condition.is_open(row, asked)).collect();
     if let Some(row) = open.iter().find(|row| condition.is_gross(row, asked)) {
         let how = figures::compared(row.result.ratio, ["slower", "faster"]);
         let why = Need::of(row).map(|need| need.found).unwrap_or_default();

@@ -7,13 +7,13 @@ use tollgate_model::sorting::Ordered as _;
 use tollgate_model::{Fact, Unknown};
 use tollgate_output::table::paragraph;
 
-use crate::comparison::{Comparison, Row};
+use crate::comparison::{ComparedRow, Comparison};
 
 /// At most this many of the facts that changed.
 const MOST_FACTS: usize = 8;
 
 /// The facts that can cause the differences shown, a few others that changed, and how many more there are.
-pub(super) fn facts_in_short(comparison: &Comparison, rows: &[&Row], width: usize) -> String {
+pub(super) fn facts_in_short(comparison: &Comparison, rows: &[&ComparedRow], width: usize) -> String {
     let changed: Vec<&FactDifference> = comparison.facts.iter().filter(|fact| fact.is_change()).collect();
     let causes: HashSet<&str> =
         rows.iter().flat_map(|row| comparison.causes(row)).map(|fact| fact.name.as_str()).collect();

@@ -16,7 +16,7 @@ use crate::versus::split::Split;
 /// The document.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ComparedRuns"))]
-pub struct Document<'a> {
+pub struct CompareDocument<'a> {
     /// The run that the others are compared with.
     base: Heading<'a>,
     /// The other runs.
@@ -28,7 +28,7 @@ pub struct Document<'a> {
     #[serde(flatten)]
     lists: Lists<'a>,
     /// One object for each case with traced commands in both runs.
-    traces: Vec<blame::Record<'a>>,
+    traces: Vec<blame::ComparedTraces<'a>>,
     /// Of [commands](#versus): what their differences consist of. Absent otherwise.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     splits: Vec<OfCommands<'a>>,
@@ -113,7 +113,7 @@ pub fn traces<'a>(comparisons: &'a [Comparison<'a>]) -> Vec<(&'a RunId, Vec<Held
     comparisons.iter().map(|comparison| (&comparison.other.id, blame::of(comparison).collect())).collect()
 }
 
-impl<'a> Document<'a> {
+impl<'a> CompareDocument<'a> {
     /// The document of comparisons with a base, and their [`traces`].
     pub fn of(
         base: &'a Run,

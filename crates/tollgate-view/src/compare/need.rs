@@ -8,7 +8,7 @@ use tollgate_model::{Case, Run, own};
 use tollgate_output::figures;
 
 use super::alternating;
-use crate::comparison::{Comparison, Row};
+use crate::comparison::{ComparedRow, Comparison};
 
 /// The widest interval of turns within which a row is the same, where no other was asked for.
 const SAME: f64 = 0.01;
@@ -27,7 +27,7 @@ pub(crate) struct Need {
 
 impl Need {
     /// None of a row that has a verdict.
-    pub fn of(row: &Row) -> Option<Self> {
+    pub fn of(row: &ComparedRow) -> Option<Self> {
         /// Processes with which every interval exists: 12 choose 6 is 924, and 1 in 400 is asked for on two sides.
         const ENOUGH: f64 = 6.0;
         let result = &row.result;

@@ -10,7 +10,7 @@ use super::alternating;
 use super::columns::{self, Compared};
 use super::facts::{facts_in_short, facts_text};
 use super::need::{self, Need};
-use crate::comparison::{Comparison, Row, name};
+use crate::comparison::{ComparedRow, Comparison, name};
 use crate::counts;
 use crate::trace::blame;
 use crate::versus::difference::Difference;
@@ -116,7 +116,7 @@ fn one(comparison: &Comparison, all: bool, width: usize) -> String {
 /// The spread of the rows without a verdict, and what would decide them.
 fn inconclusive(comparison: &Comparison, all: bool, width: usize) -> String {
     let of_row = |row| Need::of(row).map(|need| (row, need));
-    let needs: Vec<(&Row, Need)> = comparison.rows.iter().filter_map(of_row).collect();
+    let needs: Vec<(&ComparedRow, Need)> = comparison.rows.iter().filter_map(of_row).collect();
     let mut text = String::new();
     if let Some(command) = need::command(comparison, needs.iter().map(|(_, need)| need)) {
         let halves: Vec<f64> = needs.iter().filter_map(|(_, need)| need.half).collect();
@@ -132,8 +132,8 @@ fn inconclusive(comparison: &Comparison, all: bool, width: usize) -> String {
         text.push_str(&paragraph(&line, width, ""));
     }
     text.push_str(&undetectable(comparison).map(|line| paragraph(&line, width, "")).unwrap_or_default());
-    let far = |row: &&Row| row.result.verdict == Verdict::Inconclusive && row.size() > 2.0_f64.ln();
-    let mut gross: Vec<&Row> = comparison.rows.iter().filter(far).collect();
+    let far = |row: &&ComparedRow| row.result.verdict == Verdict::Inconclusive && row.size() > 2.0_f64.ln();
+    let mut gross: Vec<&ComparedRow> = comparison.rows.iter().filter(far).collect();
     gross.order_by(|one, another| another.size().total_cmp(&one.size()));
     if let (false, [first, rest @ ..]) = (all, gross.as_slice()) {
         let more = match rest.len() {
@@ -149,7 +149,8 @@ fn inconclusive(comparison: &Comparison, all: bool, width: usize) -> String {
 
 /// Of runs that took no turns: how large a change has to be to be found in the rows without a verdict.
 fn undetectable(comparison: &Comparison) -> Option<String> {
-    let is_open = |row: &&Row| !comparison.is_alternated && row.result.verdict == Verdict::Inconclusive;
+    let is_open =
+        |row: &&ComparedRow| !comparison.is_alternated && row.result.verdict == Verdict::Inconclusive;
     let mut ratios: Vec<f64> =
         comparison.rows.iter().filter(is_open).filter_map(|row| row.result.detectable()).collect();
     ratios.sort_unstable_by(f64::total_cmp);
@@ -193,14 +194,14 @@ fn pace_text((base, other): (f64, f64)) -> Option<String> {
     })
 }
 
-fn table<'c>(comparison: &'c Comparison<'c>, rows: &[&'c Row<'c>]) -> Table {
-    let row = |row: &&'c Row<'c>| (Compared::of(comparison, *row), remark(comparison, row));
+fn table<'c>(comparison: &'c Comparison<'c>, rows: &[&'c ComparedRow<'c>]) -> Table {
+    let row = |row: &&'c ComparedRow<'c>| (Compared::of(comparison, *row), remark(comparison, row));
     let dispensable = usize::from(comparison.is_alternated && !comparison.is_counted());
     Table::of(&columns::of_table(comparison), rows.iter().map(row)).with_dispensable(dispensable)
 }
 
 /// The possible causes of a difference, or what would decide an inconclusive row; of a count that varies, how.
-fn remark(comparison: &Comparison, row: &Row) -> Option<String> {
+fn remark(comparison: &Comparison, row: &ComparedRow) -> Option<String> {
     if row.result.verdict.is_difference() {
         // The sentence above the rows names it.
         if comparison.proven.is_some() {

@@ -5,7 +5,7 @@ use tollgate_output::table::paragraph;
 use tollgate_suites::Benchmark;
 
 use crate::compare::columns::Compared;
-use crate::comparison::{Comparison, Row};
+use crate::comparison::{ComparedRow, Comparison};
 use crate::counts;
 use crate::session::{Member, Session};
 
@@ -25,7 +25,7 @@ pub(super) fn text(benchmark: &Benchmark, session: &Session, width: usize) -> St
 }
 
 fn of(benchmark: &Benchmark, base: &Member, other: &Member, comparison: &Comparison, width: usize) -> String {
-    let rows: Vec<&Row> =
+    let rows: Vec<&ComparedRow> =
         comparison.rows.iter().filter(|row| row.case().benchmark == benchmark.name).collect();
     if rows.is_empty() {
         return beside(benchmark, base, other, comparison, width);
@@ -84,7 +84,7 @@ fn beside(
 }
 
 /// `1.560 × (1.552–1.571), +46.5 ns, slower`
-pub(super) fn in_words(comparison: &Comparison, row: &Row, is_named: bool) -> String {
+pub(super) fn in_words(comparison: &Comparison, row: &ComparedRow, is_named: bool) -> String {
     let compared = Compared::of(comparison, row);
     let verdict = row.result.verdict;
     let name = if is_named { format!("{}: ", row.case()) } else { String::new() };

@@ -4,14 +4,14 @@ use std::collections::HashSet;
 
 use tollgate_model::{Case, ParamValue, Unit};
 
-use crate::summary::{Figures, PARTS, Row, Summary};
+use crate::summary::{CaseRow, Figures, PARTS, Summary};
 
 /// The metric of a case whose unit is a time, and of a case without figures.
 pub const LATENCY: &str = "latency";
 
 /// One quantity of one case, with its outcome.
 pub struct Metric<'a> {
-    pub(crate) row: &'a Row<'a>,
+    pub(crate) row: &'a CaseRow<'a>,
     /// The case.
     pub case: &'a Case,
     /// Its parameters as one text; see [`params_text`].

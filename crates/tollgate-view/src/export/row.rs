@@ -20,7 +20,7 @@ pub const SCHEMA: u32 = 2;
 
 /// A line. Field order is the columns' order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Row<'a> {
+pub struct ExportedRow<'a> {
     /// [`SCHEMA`].
     pub schema: u32,
     /// The run's id.
@@ -101,7 +101,7 @@ pub fn ndjson(run: &Run) -> Result<String, serde_json::Error> {
         let figures = metric.figures;
         let (measured, estimate) = figures.map(|figures| (&*figures.measured, &figures.estimate)).unzip();
         let histogram = measured.map(|measured| Histogram::of(&measured.samples)).unwrap_or_default();
-        let row = Row {
+        let row = ExportedRow {
             schema: SCHEMA,
             run: run.id.as_ref().into(),
             label: run.label.as_ref().map(|label| label.as_ref().into()),
@@ -140,12 +140,12 @@ pub fn ndjson(run: &Run) -> Result<String, serde_json::Error> {
     Ok(text)
 }
 
-impl Row<'_> {
+impl ExportedRow<'_> {
     /// Reads an untrusted line.
     ///
     /// # Errors
     /// The fault: the predicate of a sentence whose subject is the line.
-    pub fn parse(line: &str) -> Result<Row<'static>, String> {
+    pub fn parse(line: &str) -> Result<ExportedRow<'static>, String> {
         #[derive(Deserialize)]
         struct Header {
             schema: u64,
@@ -160,7 +160,7 @@ impl Row<'_> {
         if header.schema != u64::from(SCHEMA) {
             return Err(format!("has schema {}, and this tollgate reads schema {SCHEMA}", header.schema));
         }
-        let row: Row<'static> = serde_json::from_str(line).map_err(wrong)?;
+        let row: ExportedRow<'static> = serde_json::from_str(line).map_err(wrong)?;
         let (zero, offset, counts) = (row.hist_zero, row.hist_offset, row.hist_counts.to_vec());
         let histogram = Histogram { zero, offset, counts };
         if row.hist_scale != SCALE || !histogram.is_sound() || histogram.count() != row.count {

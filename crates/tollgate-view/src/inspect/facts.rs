@@ -11,7 +11,7 @@ mod sentence;
 
 pub use affecting::affecting;
 pub use group::{Group, NOW, WHEN};
-pub use json::Document;
+pub use json::FactsDocument;
 pub use listing::listing;
 pub use screen::screen;
 pub use sentence::sentence;

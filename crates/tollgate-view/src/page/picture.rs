@@ -10,7 +10,7 @@ use tollgate_output::table::wrap;
 
 use super::policy::COLORS;
 use super::svg::{COLOURS, SIGN_PATHS, SIGNS, short};
-use super::{Drawing, Figure, Key, Mark, Row, Rows, Sign, Verdict};
+use super::{Drawing, Figure, Key, Mark, PictureRow, Rows, Sign, Verdict};
 
 const WIDTH: f64 = 640.0;
 const MARGIN: f64 = 10.0;
@@ -131,7 +131,7 @@ impl Picture {
         }
     }
 
-    fn row(&mut self, rows: &Rows, row: &Row, is_of_one: bool) {
+    fn row(&mut self, rows: &Rows, row: &PictureRow, is_of_one: bool) {
         let height = height(row);
         let base = self.y + height / 2.0 + 4.0;
         self.text("", MARGIN, base, &cut(row.name.as_str(), NAME));
@@ -200,7 +200,7 @@ impl Picture {
     }
 }
 
-fn height(row: &Row) -> f64 {
+fn height(row: &PictureRow) -> f64 {
     ROW + STEP * row.marks.len().saturating_sub(1) as f64
 }
 
@@ -243,13 +243,13 @@ mod tests {
             min: Some(80.0),
             ..Mark::default()
         };
-        let row = |name: &&str| Row {
+        let row = |name: &&str| PictureRow {
             name: Text::new(name),
             value: "100 ns".into(),
             verdict: Some(Verdict::Slower),
             marks: (0..looks).map(mark).collect(),
         };
-        let rows: Vec<Row> = names.iter().map(row).collect();
+        let rows: Vec<PictureRow> = names.iter().map(row).collect();
         let axis = Axis::of_times([90.0, 120.0].into_iter(), None).expect("an axis");
         Figure {
             title: "A < B".into(),

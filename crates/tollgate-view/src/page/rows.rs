@@ -14,7 +14,7 @@ use tollgate_output::markup::{Text, escaped, escaped_between_tags};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rows {
     pub axis: Axis,
-    pub rows: Vec<Row>,
+    pub rows: Vec<PictureRow>,
     /// A value that is marked from top to bottom, such as the ratio 1.
     pub level: Option<f64>,
     /// Looks are environments, and not kinds of one environment.
@@ -22,7 +22,7 @@ pub struct Rows {
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Row {
+pub struct PictureRow {
     pub name: Text,
     pub value: Text,
     pub verdict: Option<Verdict>,
@@ -87,7 +87,7 @@ impl Rows {
         html.push_str("</svg>");
     }
 
-    fn draw_row(&self, html: &mut String, row: &Row, is_of_one: bool) {
+    fn draw_row(&self, html: &mut String, row: &PictureRow, is_of_one: bool) {
         let is_noisy = row.marks.iter().any(|mark| mark.is_noisy);
         let classes = [row.verdict.map(class_of), is_noisy.then_some("noisy")];
         let classes: Vec<&str> = classes.into_iter().flatten().collect();
@@ -171,7 +171,7 @@ mod tests {
 
     fn rows(marks: Vec<Mark>) -> Rows {
         let axis = Axis::of_times(marks.iter().flat_map(Mark::reach), None).expect("an axis");
-        let row = Row { name: "a < b".into(), value: "1.00 µs".into(), verdict: None, marks };
+        let row = PictureRow { name: "a < b".into(), value: "1.00 µs".into(), verdict: None, marks };
         Rows { axis, rows: vec![row], level: None, is_by_environment: true }
     }
 

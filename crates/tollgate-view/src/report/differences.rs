@@ -9,7 +9,7 @@ use tollgate_output::figures;
 
 use super::known::LONGEST_EFFECT;
 use super::subject::Subject;
-use crate::comparison::{Comparison, Row};
+use crate::comparison::{ComparedRow, Comparison};
 use crate::page::{Table, Text};
 use crate::session::environments as session;
 use crate::trace::blame::Held;
@@ -44,7 +44,7 @@ pub fn sentences(subjects: &[Subject], comparisons: &[Comparison]) -> Vec<Text> 
         if comparison.is_alternated || comparison.is_counted() {
             continue;
         }
-        let mut by_benchmark: BTreeMap<(&str, bool), Vec<(&Row, f64)>> = BTreeMap::new();
+        let mut by_benchmark: BTreeMap<(&str, bool), Vec<(&ComparedRow, f64)>> = BTreeMap::new();
         for row in &comparison.rows {
             let ratio = row.ratio().filter(|_| row.result.verdict.is_difference());
             if let Some(ratio) = ratio.filter(|ratio| size(*ratio) >= LARGE.ln()) {
@@ -102,7 +102,7 @@ fn size(ratio: f64) -> f64 {
     ratio.ln().abs()
 }
 
-fn sentence(base: &str, other: &str, row: &Row, ratio: f64, likewise: usize) -> String {
+fn sentence(base: &str, other: &str, row: &ComparedRow, ratio: f64, likewise: usize) -> String {
     let result = &row.result;
     let estimate = |estimate: Option<f64>, unit: Unit| {
         estimate.map_or("no estimate".to_owned(), |estimate| figures::estimate(estimate, unit))

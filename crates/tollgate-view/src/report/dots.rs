@@ -10,7 +10,7 @@ use super::panels::{keys, rows_of_times, signs};
 use super::subject::{Subject, figures_of_all, is_drawn, mark};
 use super::{bandwidth, ipc, ruler, scaling};
 use crate::findings::THRASH;
-use crate::page::{Axis, Drawing, Figure, Mark, Row, Rows, Text};
+use crate::page::{Axis, Drawing, Figure, Mark, PictureRow, Rows, Text};
 use crate::pictures::{bill, curve, matrix, trade};
 
 /// More rows are no picture.
@@ -58,7 +58,7 @@ pub fn of(subjects: &[Subject], suite: &str, cases: &[&Case]) -> Option<Figure> 
         let name = case.to_string();
         let name = name.strip_prefix(&format!("{suite}/")).unwrap_or(&name);
         let value = figures_of_all(subjects, case);
-        rows.push(Row { name: Text::label(&plainly(name)), value, verdict: None, marks });
+        rows.push(PictureRow { name: Text::label(&plainly(name)), value, verdict: None, marks });
     }
     if !is_comparison && rows.len() == 1 {
         // One dot compares with nothing.
@@ -105,7 +105,7 @@ pub fn sharing(subjects: &[Subject]) -> Option<Figure> {
     })
 }
 
-fn pairs_of(subject: &Subject) -> Vec<Row> {
+fn pairs_of(subject: &Subject) -> Vec<PictureRow> {
     let mut pairs: BTreeMap<Key3, Vec<_>> = BTreeMap::new();
     let drawn =
         subject.summary.measured().filter(|(case, figures)| case.benchmark == THRASH && is_drawn(figures));
@@ -123,7 +123,7 @@ fn pairs_of(subject: &Subject) -> Vec<Row> {
             [one, other] => figures::from_to(one, other),
             words => words.concat(),
         };
-        Row {
+        PictureRow {
             name: Text::label(&format!("{} {order}, {page} pages", curve::kib_in_words(kib as f64))),
             value: words.into(),
             verdict: None,

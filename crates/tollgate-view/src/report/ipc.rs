@@ -5,7 +5,7 @@ use tollgate_output::figures;
 
 use super::panels::{rows_of_times, signs};
 use super::subject::{Subject, is_drawn, mark};
-use crate::page::{Figure, Row, Text};
+use crate::page::{Figure, PictureRow, Text};
 use crate::summary::Figures;
 
 /// The suite.
@@ -31,7 +31,7 @@ pub fn of(subjects: &[Subject]) -> Option<Figure> {
 /// The marks of one row: on one processor, and on two.
 type Pair<'a> = [Option<&'a Figures<'a>>; 2];
 
-fn rows(subject: &Subject) -> Vec<Row> {
+fn rows(subject: &Subject) -> Vec<PictureRow> {
     let mut found: Vec<(String, Pair)> = Vec::new();
     let is_shown = |case: &Case, figures: &Figures| {
         case.benchmark == MESSAGES[0] && case.word("between") == Some("processes") && is_drawn(figures)
@@ -52,7 +52,7 @@ fn rows(subject: &Subject) -> Vec<Row> {
             [one, two] => one.or(two).map(Figures::in_words).unwrap_or_default(),
         };
         let marks = pair.iter().enumerate().filter_map(|(look, figures)| Some(mark(look, (*figures)?)));
-        Row { name: Text::label(&name), value: value.into(), verdict: None, marks: marks.collect() }
+        PictureRow { name: Text::label(&name), value: value.into(), verdict: None, marks: marks.collect() }
     };
     found.into_iter().map(row).collect()
 }

@@ -4,7 +4,7 @@ use tollgate_model::compare::Verdict;
 use tollgate_output::figures;
 
 use super::subject::Subject;
-use crate::atlas::{Atlas, Row};
+use crate::atlas::{Atlas, KernelsRow};
 use crate::page::{Drawing, Figure, Line, Lines, Table, Text};
 
 /// The figure; None where the runs are not of guests of several kernels.
@@ -30,7 +30,7 @@ pub fn of(subjects: &[Subject]) -> Option<Figure> {
     })
 }
 
-fn line(row: &Row) -> Line {
+fn line(row: &KernelsRow) -> Line {
     let points: Vec<Option<f64>> = row.cells.iter().map(|cell| cell.count.map(|(count, _)| count)).collect();
     let mut known = points.iter().flatten();
     let ends = known.next().zip(known.next_back());
@@ -45,7 +45,7 @@ fn line(row: &Row) -> Line {
 
 fn table(atlas: &Atlas) -> Table {
     let head = std::iter::once("case".to_owned()).chain(atlas.short_names());
-    let row = |row: &Row| {
+    let row = |row: &KernelsRow| {
         let cells = row.cells.iter().map(|cell| Text::from(cell.signed().trim().to_owned()));
         std::iter::once(Text::label(&row.case.to_string())).chain(cells).collect()
     };

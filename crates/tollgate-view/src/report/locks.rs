@@ -7,7 +7,7 @@ use tollgate_output::figures;
 
 use super::panels::panels;
 use super::subject::Subject;
-use crate::page::{Drawing, Figure, Key, Mark, Row, Rows, Sign, Table, Text};
+use crate::page::{Drawing, Figure, Key, Mark, PictureRow, Rows, Sign, Table, Text};
 use crate::pictures::trade;
 
 /// Where the threads run: the parameter and its name.
@@ -24,8 +24,8 @@ pub fn of(subjects: &[Subject]) -> Option<Figure> {
     let axis = super::ratios::axis(all().map(|(_, gain)| *gain))?;
     let draw = |subject: &Subject| {
         let gains = found.get(subject.look).filter(|gains| !gains.is_empty())?;
-        let mut rows: Vec<Row> = gains.iter().map(|(lock, gains)| row(lock, gains)).collect();
-        let best = |row: &Row| row.marks.iter().map(|mark| mark.at).fold(0.0, f64::max);
+        let mut rows: Vec<PictureRow> = gains.iter().map(|(lock, gains)| row(lock, gains)).collect();
+        let best = |row: &PictureRow| row.marks.iter().map(|mark| mark.at).fold(0.0, f64::max);
         rows.order_by(|a, b| best(b).total_cmp(&best(a)));
         Some(Drawing::Rows(Rows { axis: axis.clone(), rows, level: Some(1.0), is_by_environment: false }))
     };
@@ -62,7 +62,7 @@ fn gains<'a>(subject: &Subject<'a>) -> Gains<'a> {
     gains
 }
 
-fn row(lock: &str, gains: &BTreeMap<(usize, u64), f64>) -> Row {
+fn row(lock: &str, gains: &BTreeMap<(usize, u64), f64>) -> PictureRow {
     let mut marks = Vec::new();
     for (at, (_, name)) in PROCESSORS.iter().enumerate() {
         let of: Vec<_> = gains.iter().filter(|((processors, _), _)| *processors == at).collect();
@@ -79,7 +79,7 @@ fn row(lock: &str, gains: &BTreeMap<(usize, u64), f64>) -> Row {
     let value = ends.clone().reduce(f64::min).zip(ends.reduce(f64::max)).map(|(least, most)| {
         format!("×{}–{}", figures::significant(least, 2), figures::significant(most, 2))
     });
-    Row { name: Text::label(lock), value: value.unwrap_or_default().into(), verdict: None, marks }
+    PictureRow { name: Text::label(lock), value: value.unwrap_or_default().into(), verdict: None, marks }
 }
 
 fn numbers(subjects: &[Subject], found: &[Gains]) -> Table {

@@ -16,7 +16,7 @@ use crate::comparison::{self, Comparison};
 use crate::counts;
 use crate::session::environments as session;
 use crate::show::columns::{Kind, Shown};
-use crate::summary::Row;
+use crate::summary::CaseRow;
 use crate::versus::lines::{Lines, REST};
 
 /// More rows of one kind are counted. A job's summary has room for a MiB.
@@ -78,7 +78,8 @@ fn alone(text: &mut String, subject: &Subject) {
     text.push_str("\n## Headline cases\n\n");
     text.push_str(&markdown::table(&kind.with_names(), headlines));
     for suite in suites::suites(std::slice::from_ref(subject)) {
-        let rows: Vec<&Row> = summary.rows.iter().filter(|row| suites::suite_of(row.case) == suite).collect();
+        let rows: Vec<&CaseRow> =
+            summary.rows.iter().filter(|row| suites::suite_of(row.case) == suite).collect();
         let all = figures::count(rows.len(), "case", "cases");
         let shown = rows.iter().take(MOST).map(|row| Shown::of(summary, row));
         let table =
@@ -101,12 +102,12 @@ fn compared(text: &mut String, other: &Subject, comparison: &Comparison) {
     if let Some(proven) = &comparison.proven {
         put(text, format_args!("**Proven cause:** {}\n\n", plain(&proven.to_string())));
     }
-    let mut rows: Vec<&comparison::Row> = comparison.rows.iter().collect();
-    let size = |row: &comparison::Row| row.ratio().map_or(0.0, |ratio| ratio.ln().abs());
+    let mut rows: Vec<&comparison::ComparedRow> = comparison.rows.iter().collect();
+    let size = |row: &comparison::ComparedRow| row.ratio().map_or(0.0, |ratio| ratio.ln().abs());
     rows.order_by(|a, b| size(b).total_cmp(&size(a)));
     let of = |verdict: Verdict| rows.iter().filter(move |row| row.result.verdict == verdict);
     let differences = Verdict::ALL.into_iter().filter(|verdict| verdict.is_difference());
-    let changed: Vec<&comparison::Row> = differences.flat_map(of).copied().collect();
+    let changed: Vec<&comparison::ComparedRow> = differences.flat_map(of).copied().collect();
     match changed.is_empty() {
         true => text.push_str("No significant difference.\n\n"),
         false => text.push_str(&of_rows(comparison, &changed)),
@@ -133,7 +134,7 @@ fn compared(text: &mut String, other: &Subject, comparison: &Comparison) {
     }
     for verdict in [Verdict::Inconclusive, Verdict::Same] {
         if of(verdict).next().is_some() {
-            let rows: Vec<&comparison::Row> = of(verdict).copied().collect();
+            let rows: Vec<&comparison::ComparedRow> = of(verdict).copied().collect();
             let caption = format!("{name}: {}", count(verdict));
             text.push_str(&folded(&caption, &of_rows(comparison, &rows)));
         }
@@ -148,7 +149,7 @@ fn consists_of(text: &mut String, lines: &Lines) {
 }
 
 /// The table of compared rows.
-fn of_rows(comparison: &Comparison, rows: &[&comparison::Row]) -> String {
+fn of_rows(comparison: &Comparison, rows: &[&comparison::ComparedRow]) -> String {
     let shown = rows.iter().take(MOST).map(|row| Compared::of(comparison, *row));
     markdown::table(&columns::of_table(comparison), shown) + &not_shown(rows.len())
 }

@@ -1,7 +1,7 @@
 //! Pictures side by side, one for each environment.
 
 use super::subject::Subject;
-use crate::page::{Axis, Drawing, Key, MAX_ENVIRONMENTS, Mark, Panel, Row, Rows, Sign, Text};
+use crate::page::{Axis, Drawing, Key, MAX_ENVIRONMENTS, Mark, Panel, PictureRow, Rows, Sign, Text};
 
 /// The signs of the environments, where there are several.
 pub fn keys(subjects: &[Subject]) -> Vec<Key> {
@@ -26,8 +26,8 @@ pub fn panels<'a, 'b>(
 }
 
 /// Rows of latencies of each environment, on one axis; None where none of them has a sign.
-pub fn rows_of_times(subjects: &[Subject], rows: impl Fn(&Subject) -> Vec<Row>) -> Option<Vec<Panel>> {
-    let found: Vec<Vec<Row>> = subjects.iter().map(rows).collect();
+pub fn rows_of_times(subjects: &[Subject], rows: impl Fn(&Subject) -> Vec<PictureRow>) -> Option<Vec<Panel>> {
+    let found: Vec<Vec<PictureRow>> = subjects.iter().map(rows).collect();
     let marks = found.iter().flatten().flat_map(|row| &row.marks);
     let axis = Axis::of_times(marks.flat_map(Mark::reach), None)?;
     let draw = |subject: &Subject| {

@@ -7,7 +7,7 @@ use tollgate_model::{Case, Run};
 use super::subject::Subject;
 use super::{differences, names, ratios, ruler};
 use crate::comparison;
-use crate::page::{Axis, Drawing, Figure, Key, Mark, Row, Rows, Sign, Text, picture};
+use crate::page::{Axis, Drawing, Figure, Key, Mark, PictureRow, Rows, Sign, Text, picture};
 use crate::screen::machine;
 
 /// The picture as SVG; None where the runs have nothing that it draws. `spread` is how far runs of the machine lie apart, and no relative
@@ -42,9 +42,9 @@ fn commands(subjects: &[Subject]) -> Option<Figure> {
     let row = |subject: &Subject| {
         let mark = Mark { look: 0, ..subject.mark(&case)? };
         let value = subject.summary.figures(&case)?.in_words().into();
-        Some(Row { name: Text::label(&subject.name), value, verdict: None, marks: vec![mark] })
+        Some(PictureRow { name: Text::label(&subject.name), value, verdict: None, marks: vec![mark] })
     };
-    let rows: Vec<Row> = subjects.iter().filter_map(row).collect();
+    let rows: Vec<PictureRow> = subjects.iter().filter_map(row).collect();
     let reach: Vec<f64> = rows.iter().flat_map(|row| &row.marks).flat_map(Mark::reach).collect();
     let axis = Axis::around_times(reach.into_iter())?;
     let key = |sign, name: &str| Key { sign, name: name.into() };

@@ -9,7 +9,7 @@ use super::panels::keys;
 use super::subject::Subject;
 use crate::compare::columns;
 use crate::comparison::{self, Comparison};
-use crate::page::{Axis, Drawing, Figure, Mark, Row, Rows, Table, Text, Tick};
+use crate::page::{Axis, Drawing, Figure, Mark, PictureRow, Rows, Table, Text, Tick};
 
 /// More rows are no picture; the tables of the suites have all.
 const MOST: usize = 60;
@@ -19,20 +19,20 @@ const MOST_UNDECIDED: usize = 12;
 /// A case with its rows, one of each environment that measured it.
 struct Compared<'a, 'b> {
     case: &'b Case,
-    rows: Vec<(usize, &'b comparison::Row<'a>)>,
+    rows: Vec<(usize, &'b comparison::ComparedRow<'a>)>,
 }
 
 impl Compared<'_, '_> {
     /// The row whose verdict is drawn: the largest difference, or else the first.
-    fn first(&self) -> Option<&comparison::Row<'_>> {
-        let of = |row: &comparison::Row| (row.result.verdict.is_difference(), size(row));
+    fn first(&self) -> Option<&comparison::ComparedRow<'_>> {
+        let of = |row: &comparison::ComparedRow| (row.result.verdict.is_difference(), size(row));
         let rows = self.rows.iter().map(|(_, row)| *row);
         rows.max_by(|a, b| of(a).0.cmp(&of(b).0).then(of(a).1.total_cmp(&of(b).1)))
     }
 }
 
 /// How far a ratio is from one.
-fn size(row: &comparison::Row) -> f64 {
+fn size(row: &comparison::ComparedRow) -> f64 {
     row.ratio().map_or(0.0, |ratio| ratio.ln().abs())
 }
 
@@ -65,7 +65,7 @@ pub fn of(subjects: &[Subject], comparisons: &[Comparison]) -> Option<Figure> {
     let number = all.len();
     let decided = all.iter().filter(|compared| is_difference(compared)).count();
     all.truncate(decided.min(MOST).max((decided + MOST_UNDECIDED).min(MOST)));
-    let rows: Vec<Row> = all.iter().map(|compared| drawn(compared, subjects.len() == 2)).collect();
+    let rows: Vec<PictureRow> = all.iter().map(|compared| drawn(compared, subjects.len() == 2)).collect();
     let axis = axis(rows.iter().flat_map(|row| &row.marks).flat_map(Mark::reach))?;
     let left_out = number - rows.len();
     let more = match left_out {
@@ -93,13 +93,13 @@ pub fn of(subjects: &[Subject], comparisons: &[Comparison]) -> Option<Figure> {
     })
 }
 
-fn drawn(compared: &Compared, is_only: bool) -> Row {
+fn drawn(compared: &Compared, is_only: bool) -> PictureRow {
     let first = compared.first();
     let verdict = first.map(|row| row.result.verdict);
     let times = first.and_then(columns::times).unwrap_or_default();
     let decided = verdict.filter(|verdict| is_only && verdict.is_difference());
     let word = decided.map(|verdict| format!(" {verdict}")).unwrap_or_default();
-    let mark = |(look, row): &(usize, &comparison::Row)| {
+    let mark = |(look, row): &(usize, &comparison::ComparedRow)| {
         let at = row.ratio()?;
         let interval = row.result.interval;
         Some(Mark {
@@ -112,7 +112,7 @@ fn drawn(compared: &Compared, is_only: bool) -> Row {
             title: Text::default(),
         })
     };
-    Row {
+    PictureRow {
         name: Text::label(&compared.case.to_string()),
         value: format!("{times}{word}").into(),
         verdict,

@@ -14,7 +14,7 @@ use crate::comparison::Comparison;
 use crate::page::{Cell, EstimateRow, Estimates, Group, Text};
 use crate::show::columns::{self as cases, Kind, Shown};
 use crate::show::text::own_in_words;
-use crate::summary::{Figures, Noise, Note, Row, State};
+use crate::summary::{CaseRow, Figures, Noise, Note, State};
 use crate::{counts, facts, versus};
 
 /// The command that measures a row again. The page's script writes the command of each row out.
@@ -193,7 +193,7 @@ fn compared<'c>(subjects: &[Subject], case: &Case, comparisons: &'c [Comparison<
         };
         row.cells.push(cell);
         row.evidence.extend(evidence.map(|text| Text::new(&format!("{}: {text}", subject.name))));
-        row.is_noisy |= subject.summary.row(case).is_some_and(Row::is_noisy);
+        row.is_noisy |= subject.summary.row(case).is_some_and(CaseRow::is_noisy);
     }
     row
 }
@@ -201,7 +201,7 @@ fn compared<'c>(subjects: &[Subject], case: &Case, comparisons: &'c [Comparison<
 /// The figure of a case in an environment, and its evidence.
 fn shown<'c>(
     subject: &Subject,
-    found: &Row,
+    found: &CaseRow,
     comparison: Option<&'c Comparison<'c>>,
 ) -> (Cell, Option<String>) {
     let State::Measured(figures) = &found.state else {

@@ -9,11 +9,11 @@ use super::panels::keys;
 use super::subject::{Subject, figures_of_all};
 use crate::page::{self, Axis, Drawing, Figure, Key, Rows, Sign, Table, Text};
 use crate::screen;
-use crate::summary::{Figures, Row, Summary};
+use crate::summary::{CaseRow, Figures, Summary};
 
 /// The headline cases of a run by name.
 pub fn headlines<'a>(summary: &'a Summary) -> Vec<(String, &'a Case)> {
-    let named = |(section, row, headline): (Section, &'a Row, &Headline)| match section {
+    let named = |(section, row, headline): (Section, &'a CaseRow, &Headline)| match section {
         // A size alone needs its operation.
         Section::Loads => (format!("dependent load, {}", headline.name), row.case),
         _ => (headline.name.to_owned(), row.case),
@@ -52,10 +52,10 @@ pub fn of(subjects: &[Subject]) -> Option<Figure> {
         }
         cells.push(Text::new(&case.to_string()));
         let value = figures_of_all(subjects, case);
-        rows.push((at, page::Row { name: Text::label(&name), value, verdict: None, marks }, cells));
+        rows.push((at, page::PictureRow { name: Text::label(&name), value, verdict: None, marks }, cells));
     }
     rows.order_by(|(a, ..), (b, ..)| a.total_cmp(b));
-    let (rows, cells): (Vec<page::Row>, Vec<_>) =
+    let (rows, cells): (Vec<page::PictureRow>, Vec<_>) =
         rows.into_iter().map(|(_, row, cells)| (row, cells)).unzip();
     numbers.rows = cells;
     let reach = rows.iter().flat_map(|row| &row.marks).flat_map(|mark| mark.reach());

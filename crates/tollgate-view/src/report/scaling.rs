@@ -7,7 +7,7 @@ use tollgate_output::figures;
 
 use super::panels::{rows_of_times, signs};
 use super::subject::{Subject, is_drawn, mark};
-use crate::page::{Figure, Row, Text};
+use crate::page::{Figure, PictureRow, Text};
 use crate::summary::Figures;
 
 /// The suite.
@@ -31,7 +31,7 @@ pub fn of(subjects: &[Subject]) -> Option<Figure> {
     })
 }
 
-fn rows(subject: &Subject) -> Vec<Row> {
+fn rows(subject: &Subject) -> Vec<PictureRow> {
     let mut operations: Vec<(String, ByTasks)> = Vec::new();
     let cases =
         subject.summary.measured().filter(|(case, figures)| case.suite() == SUITE && is_drawn(figures));
@@ -56,7 +56,12 @@ fn rows(subject: &Subject) -> Vec<Row> {
             (Some(one), Some(all)) if most > 1 => figures::from_to(&one, &all),
             (one, all) => one.or(all).unwrap_or_default(),
         };
-        Some(Row { name: Text::label(&name), value: value.into(), verdict: None, marks: drawn.collect() })
+        Some(PictureRow {
+            name: Text::label(&name),
+            value: value.into(),
+            verdict: None,
+            marks: drawn.collect(),
+        })
     };
     operations.into_iter().filter_map(row).collect()
 }

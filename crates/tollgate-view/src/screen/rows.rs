@@ -9,7 +9,7 @@ use tollgate_output::table::{Look, cut, styled};
 use tollgate_suites::{Benchmark, SUITES};
 use unicode_width::UnicodeWidthStr;
 
-use crate::summary::{Figures, Row, Summary};
+use crate::summary::{CaseRow, Figures, Summary};
 use crate::{counts, facts};
 
 /// The columns beside the name, with their widths.
@@ -63,9 +63,9 @@ impl<'a> Rows<'a> {
     /// The other rows too, where more than half of them fit so many lines: those of some suites. Without headlines as many as fit.
     pub(super) fn fill(&mut self, summary: &'a Summary, room: usize) {
         let of_headlines = headlines(summary);
-        let is_headline = |row: &Row| of_headlines.iter().any(|(_, known, _)| known.case == row.case);
+        let is_headline = |row: &CaseRow| of_headlines.iter().any(|(_, known, _)| known.case == row.case);
         let others = summary.rows.iter().filter(|row| row.figures().is_some() && !is_headline(row));
-        let others: Vec<&Row> = others.collect();
+        let others: Vec<&CaseRow> = others.collect();
         let mut all = Self { sections: self.sections.clone(), loads: self.loads.clone(), ..*self };
         let mut added = 0;
         for row in &others {
@@ -105,7 +105,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    fn add(&mut self, section: String, name: String, row: &'a Row) {
+    fn add(&mut self, section: String, name: String, row: &'a CaseRow) {
         let Some(figures) = row.figures() else { return };
         let shown = Shown { name, figures };
         match self.sections.iter_mut().find(|(title, _)| *title == section) {
@@ -184,7 +184,7 @@ impl<'a> Rows<'a> {
 
 /// A case's name without its suite, in so many columns where that is possible: what it has in common with the other rows of its benchmark
 /// is left out, and then the names of the parameters.
-fn name_among(case: &Case, others: &[&Row], width: usize) -> String {
+fn name_among(case: &Case, others: &[&CaseRow], width: usize) -> String {
     let benchmark = case.benchmark.rsplit('/').next().unwrap_or_default();
     let differs = |name: &String| {
         let same = others.iter().filter(|row| row.case.benchmark == case.benchmark);
@@ -252,7 +252,7 @@ fn section_of(suite: &str) -> Option<Section> {
 }
 
 /// The headline cases that the run has measured, by section.
-pub(crate) fn headlines<'a>(summary: &'a Summary) -> Vec<(Section, &'a Row<'a>, &'static Headline)> {
+pub(crate) fn headlines<'a>(summary: &'a Summary) -> Vec<(Section, &'a CaseRow<'a>, &'static Headline)> {
     let benchmarks = SUITES.iter().flat_map(|suite| suite.benchmarks);
     let marked =
         benchmarks.flat_map(|benchmark| benchmark.headlines.iter().map(move |mark| (benchmark, mark)));
@@ -264,15 +264,15 @@ pub(crate) fn headlines<'a>(summary: &'a Summary) -> Vec<(Section, &'a Row<'a>, 
 }
 
 /// The measured row of a headline. The run may come from another machine, whose cases are not this one's.
-fn row_of<'a>(summary: &'a Summary, benchmark: &Benchmark, headline: &Headline) -> Option<&'a Row<'a>> {
+fn row_of<'a>(summary: &'a Summary, benchmark: &Benchmark, headline: &Headline) -> Option<&'a CaseRow<'a>> {
     let mut rows = summary.rows.iter();
     rows.find(|row| row.case.benchmark == benchmark.name && headline.names(&row.case.params))
         .filter(|row| row.figures().is_some())
 }
 
 /// `dependent load, 4K pages: 16K 1.2 | 128K 4.0 | 4M 16 | 128M 183 ns`
-fn loads(headlines: &[(Section, &Row, &'static Headline)]) -> Option<String> {
-    let load = |(section, row, headline): &(Section, &Row, &'static Headline)| {
+fn loads(headlines: &[(Section, &CaseRow, &'static Headline)]) -> Option<String> {
+    let load = |(section, row, headline): &(Section, &CaseRow, &'static Headline)| {
         let is_time = |figures: &&Figures| figures.is_estimate() && !figures.is_count();
         let figures = row.figures().filter(|_| *section == Section::Loads).filter(is_time)?;
         let below = if figures.below.is_some() { "< " } else { "" };

@@ -8,7 +8,7 @@ use tollgate_output::table::{Look, Table, heading, paragraph};
 use tollgate_output::value::NONE;
 
 use super::Session;
-use crate::atlas::{Atlas, Row};
+use crate::atlas::{Atlas, KernelsRow};
 use crate::counts;
 
 /// The least rows of a screen.
@@ -28,7 +28,7 @@ pub(super) fn text(session: &Session, atlas: &Atlas, all: bool, width: usize, li
     let more = paragraph(&more, width, "");
     // A blank line, two heads and a sentence.
     let room = lines.saturating_sub(text.lines().count() + more.lines().count() + 4).max(LEAST_ROWS);
-    let rows: Vec<&Row> = match all {
+    let rows: Vec<&KernelsRow> = match all {
         true => atlas.rows.iter().collect(),
         false => changed.iter().copied().take(room).collect(),
     };
@@ -62,7 +62,7 @@ fn kernels(atlas: &Atlas) -> Table {
 }
 
 /// The rows as counts; in blocks of as many kernels as have room with `all`, else as signs where not all have.
-fn table(atlas: &Atlas, rows: &[&Row], all: bool, width: usize) -> String {
+fn table(atlas: &Atlas, rows: &[&KernelsRow], all: bool, width: usize) -> String {
     let number = atlas.kernels.len();
     let fits = |kernels: Range<usize>| {
         let columns = kernels.len() + 1;
@@ -84,7 +84,7 @@ fn table(atlas: &Atlas, rows: &[&Row], all: bool, width: usize) -> String {
 }
 
 /// The counts under some of the kernels, each with its sign.
-fn counted(atlas: &Atlas, rows: &[&Row], kernels: Range<usize>) -> Table {
+fn counted(atlas: &Atlas, rows: &[&KernelsRow], kernels: Range<usize>) -> Table {
     let names = atlas.short_names();
     let names = names[kernels.clone()].iter().map(|name| Cow::Owned(format!("{name}  ")));
     let header = std::iter::once(Cow::Borrowed("benchmark")).chain(names).collect();
@@ -98,7 +98,7 @@ fn counted(atlas: &Atlas, rows: &[&Row], kernels: Range<usize>) -> Table {
 }
 
 /// The first count, a sign for each kernel behind the first, the last count, and the largest change.
-fn signs(rows: &[&Row], number: usize) -> Table {
+fn signs(rows: &[&KernelsRow], number: usize) -> Table {
     /// Where one of two kernels counted nothing.
     const UNKNOWN: char = '.';
     let letters = &LETTERS[..number.min(LETTERS.len())];

@@ -7,7 +7,7 @@ use tollgate_model::text::listed;
 use tollgate_output::figures::count;
 
 use super::{Member, Session};
-use crate::comparison::{self, Comparison, Row};
+use crate::comparison::{self, ComparedRow, Comparison};
 use crate::facts;
 
 /// Benches that a sentence names.
@@ -54,7 +54,7 @@ fn control<'s, 'a>(session: &'s Session<'a>) -> Option<&'s Comparison<'a>> {
 
 /// The changes that may be those of addresses alone.
 fn within(session: &Session, control: &Comparison) -> Option<String> {
-    let reach = |row: &Row| {
+    let reach = |row: &ComparedRow| {
         let interval = control.row(row.case())?.result.interval?;
         Some(interval.low.ln().abs().max(interval.high.ln().abs()))
     };

@@ -7,7 +7,7 @@ use tollgate_model::sorting::Ordered as _;
 use tollgate_output::figures::count;
 
 use crate::compare::facts::change;
-use crate::comparison::{Comparison, Row, is_change};
+use crate::comparison::{ComparedRow, Comparison, is_change};
 
 /// The kernel that stands in for another. Its other facts differ with it.
 const KERNEL: &str = "sandbox.kernel";
@@ -44,7 +44,7 @@ impl<'a> Causes<'a> {
     }
 
     /// The numbers of a row's causes; `+` where it has others alone.
-    pub(super) fn numbers(&self, comparison: &Comparison, row: &Row) -> String {
+    pub(super) fn numbers(&self, comparison: &Comparison, row: &ComparedRow) -> String {
         let causes: Vec<&str> = comparison.causes(row).map(|fact| fact.name.as_str()).collect();
         let of_row =
             self.shown.iter().enumerate().filter(|(_, (fact, _))| causes.contains(&fact.name.as_str()));

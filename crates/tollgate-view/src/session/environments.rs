@@ -7,7 +7,7 @@ use tollgate_output::figures;
 use tollgate_suites::Benchmark;
 
 use super::{Member, Session, builds};
-use crate::comparison::{Comparison, Row, command};
+use crate::comparison::{ComparedRow, Comparison, command};
 use crate::screen::machine;
 use crate::{counts, facts};
 
@@ -121,8 +121,9 @@ pub(crate) fn method(comparison: &Comparison) -> Option<String> {
     let pairs = alternations().map(|found| found.pairs).max().unwrap_or(0);
     let turns = alternations().map(|found| found.turns).max().unwrap_or(0);
     let starts = facts::number(&other.facts, facts::STARTS).filter(|starts| *starts > 1.0);
-    let is_of_starts =
-        |row: &Row| tollgate_suites::find(&row.case().benchmark).is_some_and(Benchmark::is_of_environment);
+    let is_of_starts = |row: &ComparedRow| {
+        tollgate_suites::find(&row.case().benchmark).is_some_and(Benchmark::is_of_environment)
+    };
     if comparison.is_of_commands() || comparison.is_of_builds() {
         let pairs = figures::count(pairs, "pair of executions", "pairs of executions");
         let order = match facts::text(&other.facts, facts::IN_TURN) {
@@ -144,7 +145,8 @@ pub(crate) fn method(comparison: &Comparison) -> Option<String> {
 /// What alternation brought: `; correlation 0.93, CIs 3.8 × narrower`.
 fn gain(comparison: &Comparison) -> String {
     // Of a command the real time counts.
-    let is_of_interest = |row: &&Row| !comparison.is_of_commands() || row.case().benchmark == versus::REAL;
+    let is_of_interest =
+        |row: &&ComparedRow| !comparison.is_of_commands() || row.case().benchmark == versus::REAL;
     let rows = || comparison.rows.iter().filter(is_of_interest);
     let alternations = || rows().filter_map(|row| row.result.alternation.as_ref());
     let correlation = middle(alternations().filter_map(|found| found.correlation));

@@ -12,16 +12,16 @@ use crate::show::json as run;
 /// The document.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "MeasuredSession"))]
-pub struct Document<'a> {
+pub struct SessionDocument<'a> {
     /// The id of the session.
     session: &'a RunId,
     /// A run for each environment, as `show` prints it.
-    runs: Vec<run::Document<'a>>,
+    runs: Vec<run::ShowDocument<'a>>,
     /// The others compared with the first.
     comparison: Lists<'a>,
 }
 
-impl<'a> Document<'a> {
+impl<'a> SessionDocument<'a> {
     /// The document, with the files in which the runs are kept, in the order of the session's environments; fewer where they are not
     /// kept.
     pub fn of(session: &'a Session<'a>, kept: &[PathBuf]) -> Self {
@@ -29,7 +29,10 @@ impl<'a> Document<'a> {
         let members = session.members.iter();
         Self {
             session: session.id,
-            runs: members.zip(files).map(|(member, kept)| run::Document::of(&member.summary, kept)).collect(),
+            runs: members
+                .zip(files)
+                .map(|(member, kept)| run::ShowDocument::of(&member.summary, kept))
+                .collect(),
             comparison: Lists::of(session.compared()),
         }
     }

@@ -11,7 +11,7 @@ use tollgate_output::table::Table;
 use super::causes::Causes;
 use crate::compare::columns::{self, Compared};
 use crate::compare::need::{self, Need};
-use crate::comparison::{Comparison, Row};
+use crate::comparison::{ComparedRow, Comparison};
 use crate::{counts, facts};
 
 /// The changed rows that have room: those of the first screen's operations first, then the largest differences. They are in the
@@ -20,9 +20,9 @@ pub(super) fn shown<'a, 'b>(
     comparison: &'b Comparison<'a>,
     headlines: &HashSet<String>,
     room: usize,
-) -> Vec<&'b Row<'a>> {
+) -> Vec<&'b ComparedRow<'a>> {
     let is_filtered = has_filter(comparison);
-    let is_last = |row: &&Row| is_filtered && is_refused(row.case());
+    let is_last = |row: &&ComparedRow| is_filtered && is_refused(row.case());
     let mut changed = comparison.changed();
     // Sorting leaves rows of equal keys in the order of their sizes.
     changed.order_by_key(is_last);
@@ -71,22 +71,27 @@ fn of_filter(comparison: &Comparison) -> Option<String> {
 }
 
 /// The table of a screen.
-pub(super) fn table<'c>(comparison: &'c Comparison<'c>, rows: &[&'c Row<'c>], causes: &Causes) -> Table {
+pub(super) fn table<'c>(
+    comparison: &'c Comparison<'c>,
+    rows: &[&'c ComparedRow<'c>],
+    causes: &Causes,
+) -> Table {
     // Numbers that are the same on every line say nothing.
     let numbers: Vec<String> = rows.iter().map(|row| causes.numbers(comparison, row)).collect();
     let is_numbered = comparison.proven.is_none() && numbers.windows(2).any(|pair| pair[0] != pair[1]);
-    let row =
-        |(row, numbers): (&&'c Row<'c>, String)| (Compared::of(comparison, *row).numbered(numbers), None);
+    let row = |(row, numbers): (&&'c ComparedRow<'c>, String)| {
+        (Compared::of(comparison, *row).numbered(numbers), None)
+    };
     Table::of(&columns::of_screen(comparison, is_numbered), rows.iter().zip(numbers).map(row))
 }
 
 /// The table of all rows: changed ones first, each with the correlation of its turns.
 pub(super) fn whole<'c>(comparison: &'c Comparison<'c>) -> Table {
-    let mut rows: Vec<&'c Row<'c>> = comparison.changed();
+    let mut rows: Vec<&'c ComparedRow<'c>> = comparison.changed();
     for verdict in [Verdict::Inconclusive, Verdict::Same] {
         rows.extend(comparison.rows.iter().filter(|row| row.result.verdict == verdict));
     }
-    let row = |row: &&'c Row<'c>| {
+    let row = |row: &&'c ComparedRow<'c>| {
         let causes = comparison.cause_names(row);
         let causes = (!causes.is_empty() && comparison.proven.is_none())
             .then(|| format!("possible: {}", causes.join(", ")));
@@ -100,7 +105,8 @@ pub(super) fn whole<'c>(comparison: &'c Comparison<'c>) -> Table {
 pub(super) fn counts(comparison: &Comparison, hidden: usize, is_alone: bool) -> Vec<String> {
     let mut lines = Vec::new();
     let of = |verdict: Verdict| comparison.rows.iter().filter(move |row| row.result.verdict == verdict);
-    let half = |row: &Row| row.result.interval.map(|interval| (interval.high / interval.low).sqrt() - 1.0);
+    let half =
+        |row: &ComparedRow| row.result.interval.map(|interval| (interval.high / interval.low).sqrt() - 1.0);
     let mut parts = Vec::new();
     if hidden > 0 {
         parts.push(format!("{hidden} more changed"));

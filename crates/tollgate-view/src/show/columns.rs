@@ -17,7 +17,7 @@ use crate::export::metric::{Metric, name_of};
 use crate::export::session::InSession;
 use crate::export::{short, word};
 use crate::facts;
-use crate::summary::{Figures, Row, State, Summary};
+use crate::summary::{CaseRow, Figures, State, Summary};
 use crate::{compare, counts};
 
 /// How samples become the figures that people read.
@@ -49,7 +49,7 @@ impl Origin {
 /// A case of a run, or a part of it, and what is known around it.
 pub(crate) struct Shown<'a> {
     summary: &'a Summary<'a>,
-    row: &'a Row<'a>,
+    row: &'a CaseRow<'a>,
     metric: &'static str,
     figures: Option<&'a Figures<'a>>,
     /// What it is called where that is not its case.
@@ -60,7 +60,7 @@ pub(crate) struct Shown<'a> {
 
 impl<'a> Shown<'a> {
     /// A case.
-    pub(crate) fn of(summary: &'a Summary<'a>, row: &'a Row<'a>) -> Self {
+    pub(crate) fn of(summary: &'a Summary<'a>, row: &'a CaseRow<'a>) -> Self {
         let figures = row.figures();
         Self { summary, row, metric: name_of(figures), figures, name: None, scale: None, origin: None }
     }
@@ -391,7 +391,7 @@ pub(crate) fn columns<'a>() -> Columns<Shown<'a>> {
     .or_blank()
 }
 
-fn is_failed(row: &Row) -> bool {
+fn is_failed(row: &CaseRow) -> bool {
     matches!(row.state, State::Without(Status::Failed, _))
 }
 
@@ -448,8 +448,8 @@ fn is_single(figures: &Figures) -> bool {
 
 impl Kind {
     /// That of a suite's rows.
-    pub(crate) fn of<'a, 'b: 'a>(rows: impl IntoIterator<Item = &'a Row<'b>> + Clone) -> Self {
-        let measured = || rows.clone().into_iter().filter_map(Row::figures);
+    pub(crate) fn of<'a, 'b: 'a>(rows: impl IntoIterator<Item = &'a CaseRow<'b>> + Clone) -> Self {
+        let measured = || rows.clone().into_iter().filter_map(CaseRow::figures);
         if measured().next().is_some() && measured().all(Figures::is_count) {
             Self::Counts
         } else if measured().any(is_single) {

@@ -16,13 +16,13 @@ use crate::compare::json::ends;
 use crate::expensive::{self, Expense};
 use crate::findings::{self, Finding};
 use crate::quality::{self, Quality};
-use crate::summary::{BASELINE, Row, Summary};
+use crate::summary::{BASELINE, CaseRow, Summary};
 use crate::trace;
 
 /// A run.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ShownRun"))]
-pub struct Document<'a> {
+pub struct ShowDocument<'a> {
     /// Schema of the run document: 2.
     schema: u32,
     /// The program that made the run.
@@ -83,7 +83,7 @@ struct Measured<'a> {
     /// One for each interface that counted events beside the time; empty where nothing was counted, and of whole commands.
     events: &'a [EventCounts],
     /// Of a traced command: one object a sample, with the fields of [`trace`](#trace) from `command` on; else None.
-    traced: Option<Vec<trace::Record<'a>>>,
+    traced: Option<Vec<trace::TracedCommand<'a>>>,
 }
 
 /// The paired comparison of a case with its baseline.
@@ -112,11 +112,11 @@ struct Baseline<'a> {
     why: Option<&'a str>,
 }
 
-impl<'a> Document<'a> {
+impl<'a> ShowDocument<'a> {
     /// The document of a run, and the file in which it is kept.
     pub fn of(summary: &'a Summary, kept: Option<&Path>) -> Self {
         let run = summary.run;
-        let records = |rows: &'a [Row]| rows.iter().map(|row| Measured::of(row, summary)).collect();
+        let records = |rows: &'a [CaseRow]| rows.iter().map(|row| Measured::of(row, summary)).collect();
         Self {
             schema: run.schema,
             tool: &run.tool,
@@ -141,7 +141,7 @@ impl<'a> Document<'a> {
 }
 
 impl<'a> Measured<'a> {
-    fn of(row: &'a Row, summary: &'a Summary) -> Self {
+    fn of(row: &'a CaseRow, summary: &'a Summary) -> Self {
         let figures = row.figures();
         let (measured, estimate) = figures.map(|figures| (&*figures.measured, &figures.estimate)).unzip();
         let traced = measured.map(|measured| &measured.traced).filter(|traced| !traced.is_empty());
@@ -153,7 +153,7 @@ impl<'a> Measured<'a> {
             counted: measured.and_then(|measured| measured.counted.as_ref()),
             counters: measured.map_or(&[], |measured| &measured.counters),
             events: measured.map_or(&[], |measured| &measured.events),
-            traced: traced.map(|traced| traced.iter().map(trace::Record::of).collect()),
+            traced: traced.map(|traced| traced.iter().map(trace::TracedCommand::of).collect()),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use tollgate_model::measurement::pairs;
 use tollgate_model::{Case, Params};
 
-use crate::summary::Row;
+use crate::summary::CaseRow;
 
 /// How the rows of a table are named.
 #[derive(Default)]
@@ -22,17 +22,17 @@ enum Form {
 
 impl<'a> Names<'a> {
     /// Each benchmark of several rows with long names gets a heading, so that its rows show the parameters only.
-    pub fn beneath_headings(rows: &[&'a Row]) -> Self {
+    pub fn beneath_headings(rows: &[&'a CaseRow]) -> Self {
         const LONG: usize = 33;
         let whole = Self::default();
-        let is_long = |rows: &[&'a Row]| rows.len() > 1 && whole.longest(rows) > LONG;
+        let is_long = |rows: &[&'a CaseRow]| rows.len() > 1 && whole.longest(rows) > LONG;
         let of_long = of_each(rows).into_iter().filter(|(_, rows)| is_long(rows));
         Self { of_benchmark: of_long.map(|(benchmark, _)| (benchmark, Form::Pairs)).collect() }
     }
 
     /// The same, where rows that would be wider than this show the values of the parameters only.
-    pub fn within(mut self, columns: usize, rows: &[&'a Row]) -> Self {
-        let wide: Vec<(&str, Vec<&Row>)> =
+    pub fn within(mut self, columns: usize, rows: &[&'a CaseRow]) -> Self {
+        let wide: Vec<(&str, Vec<&CaseRow>)> =
             of_each(rows).into_iter().filter(|(_, rows)| self.longest(rows) > columns).collect();
         for (benchmark, rows) in wide {
             if let Some(form) = self.of_benchmark.get_mut(benchmark) {
@@ -58,7 +58,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    fn longest(&self, rows: &[&Row]) -> usize {
+    fn longest(&self, rows: &[&CaseRow]) -> usize {
         rows.iter().map(|row| self.name(row.case).chars().count()).max().unwrap_or(0)
     }
 }
@@ -76,8 +76,8 @@ pub fn values(names: &[String], params: &Params) -> String {
 }
 
 /// The rows of each benchmark.
-fn of_each<'a, 'b>(rows: &[&'b Row<'a>]) -> HashMap<&'b str, Vec<&'b Row<'a>>> {
-    let mut of_each: HashMap<&'b str, Vec<&'b Row<'a>>> = HashMap::new();
+fn of_each<'a, 'b>(rows: &[&'b CaseRow<'a>]) -> HashMap<&'b str, Vec<&'b CaseRow<'a>>> {
+    let mut of_each: HashMap<&'b str, Vec<&'b CaseRow<'a>>> = HashMap::new();
     for row in rows {
         of_each.entry(&row.case.benchmark).or_default().push(row);
     }

@@ -13,7 +13,7 @@ use tollgate_output::table::{Look, Table, paragraph};
 
 use super::columns::{Kind, Shown, columns};
 use super::names::Names;
-use crate::summary::{Figures, Note, Row, State, Summary};
+use crate::summary::{CaseRow, Figures, Note, State, Summary};
 use crate::{advice, counts, expensive, facts, findings, pictures};
 
 /// How rows are shown.
@@ -74,13 +74,13 @@ fn needed(summary: &Summary) -> HashSet<Case> {
 }
 
 /// The rows of each table: by suite, so that the columns of one do not narrow those of another, or sorted in one.
-fn in_order<'a, 'b>(summary: &'b Summary<'a>, order: Option<Order>) -> Vec<Vec<&'b Row<'a>>> {
+fn in_order<'a, 'b>(summary: &'b Summary<'a>, order: Option<Order>) -> Vec<Vec<&'b CaseRow<'a>>> {
     let by_suite = summary.rows.chunk_by(|a, b| a.case.suite() == b.case.suite());
     let Some(order) = order else {
         return by_suite.map(|rows| rows.iter().collect()).collect();
     };
-    let mut rows: Vec<&Row> = summary.rows.iter().collect();
-    let key = |row: &Row| match (row.figures(), order) {
+    let mut rows: Vec<&CaseRow> = summary.rows.iter().collect();
+    let key = |row: &CaseRow| match (row.figures(), order) {
         // What has no figure comes last, what has no interval is the noisiest.
         (None, _) => f64::NEG_INFINITY,
         (Some(figures), Order::Noise) => figures.estimate.relative_half_width().unwrap_or(f64::INFINITY),
@@ -93,7 +93,7 @@ fn in_order<'a, 'b>(summary: &'b Summary<'a>, order: Option<Order>) -> Vec<Vec<&
     vec![rows]
 }
 
-fn table(rows: &[&Row], summary: &Summary, options: Options, needed: &HashSet<Case>) -> Table {
+fn table(rows: &[&CaseRow], summary: &Summary, options: Options, needed: &HashSet<Case>) -> Table {
     let with = |names: &Names| named(names, rows, summary, options, needed);
     let Some(width) = options.width else {
         // A program finds the whole name on each line.
@@ -115,13 +115,13 @@ const NEEDED: usize = 4;
 
 fn named<'c>(
     names: &Names,
-    rows: &[&'c Row<'c>],
+    rows: &[&'c CaseRow<'c>],
     summary: &'c Summary<'c>,
     options: Options,
     needed: &HashSet<Case>,
 ) -> Table {
     let kind = Kind::of(rows.iter().copied());
-    let shown = |row: &'c Row<'c>| {
+    let shown = |row: &'c CaseRow<'c>| {
         let shown = Shown::of(summary, row);
         if options.in_cycles { shown.in_cycles() } else { shown }
     };

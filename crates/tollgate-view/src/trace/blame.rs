@@ -226,9 +226,9 @@ impl<'a> Held<'a> {
     }
 
     /// The JSON record.
-    pub(crate) fn record(&self, other_run: &'a RunId) -> Record<'_> {
+    pub(crate) fn record(&self, other_run: &'a RunId) -> ComparedTraces<'_> {
         let [base, other] = &self.sides;
-        Record {
+        ComparedTraces {
             other_run,
             benchmark: &self.case.benchmark,
             params: &self.case.params,
@@ -350,8 +350,8 @@ pub(crate) fn field(part: Part) -> &'static str {
 
 /// A comparison of two executions.
 #[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ComparedTraces"))]
-pub(crate) struct Record<'a> {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct ComparedTraces<'a> {
     /// The id of the other run.
     other_run: &'a RunId,
     /// Such as `workloads/grep`.

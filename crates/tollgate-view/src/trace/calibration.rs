@@ -9,7 +9,7 @@ use tollgate_trace::Calibration;
 /// The output of `--format json`.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Calibration"))]
-pub struct Record<'a> {
+pub struct CalibrationRecord<'a> {
     /// A call, getppid(2), that is not traced.
     untraced_ns: f64,
     /// What BPF adds to it.
@@ -29,7 +29,7 @@ struct Added<'a> {
     why: Option<&'a str>,
 }
 
-impl<'a> Record<'a> {
+impl<'a> CalibrationRecord<'a> {
     /// The record of a calibration.
     pub fn of(calibration: &'a Calibration) -> Self {
         let added = |overhead: &'a Result<f64, String>| Added {
@@ -91,7 +91,7 @@ mod tests {
         let shown = anstream::adapter::strip_str(&text(&calibration, 100)).to_string();
         assert!(shown.contains("+9.80 µs") && shown.contains("×53.4"), "{shown}");
         assert!(shown.contains("unknown") && shown.contains("bpf(2) is not permitted"), "{shown}");
-        let record = serde_json::to_value(Record::of(&calibration)).expect("JSON");
+        let record = serde_json::to_value(CalibrationRecord::of(&calibration)).expect("JSON");
         assert_eq!(record["bpf"]["added_ns"], serde_json::Value::Null);
         assert_eq!(record["ptrace"]["added_ns"], 9_800.0);
     }

@@ -11,8 +11,8 @@ use super::{calls, screen};
 
 /// One execution. Every field is always there; null is unknown, or was not asked for.
 #[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "TracedCommand"))]
-pub struct Record<'a> {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TracedCommand<'a> {
     /// Its arguments, the program first; of processes that ran already that of a single process, else empty.
     command: &'a [String],
     /// Of processes that ran already (`-p`, `--cgroup`) which; None for a command.
@@ -257,7 +257,7 @@ pub(crate) fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
 
-impl<'a> Record<'a> {
+impl<'a> TracedCommand<'a> {
     /// The record of an execution.
     pub fn of(traced: &'a Traced) -> Self {
         let kinds = Known::of(traced);

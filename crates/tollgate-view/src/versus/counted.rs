@@ -15,7 +15,7 @@ use tollgate_output::table::{Look, Table, heading, paragraph};
 use tollgate_output::value::NONE;
 
 use super::cells::{self, Cell};
-use crate::comparison::{Comparison, Row};
+use crate::comparison::{ComparedRow, Comparison};
 use crate::counts;
 use crate::session::Session;
 use crate::summary::Figures;
@@ -41,7 +41,7 @@ pub(super) fn is_counted(cells: &[Cell]) -> bool {
 }
 
 /// The row of instructions.
-pub(crate) fn row<'c, 'a>(comparison: &'c Comparison<'a>) -> Option<&'c Row<'a>> {
+pub(crate) fn row<'c, 'a>(comparison: &'c Comparison<'a>) -> Option<&'c ComparedRow<'a>> {
     comparison.row(&Case::plain(INSTRUCTIONS))
 }
 

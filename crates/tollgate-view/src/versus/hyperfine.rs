@@ -24,7 +24,7 @@ pub enum TimeUnit {
 }
 
 #[derive(Serialize)]
-struct Document<'a> {
+struct HyperfineDocument<'a> {
     results: Vec<Measured<'a>>,
 }
 
@@ -52,7 +52,8 @@ struct Measured<'a> {
 /// # Errors
 /// Only by a defect of the program: every figure converts to JSON.
 pub fn json(session: &Session) -> Result<String, serde_json::Error> {
-    serde_json::to_string_pretty(&Document { results: measured(session, false) }).map(|text| text + "\n")
+    serde_json::to_string_pretty(&HyperfineDocument { results: measured(session, false) })
+        .map(|text| text + "\n")
 }
 
 /// The table of `--export-csv`, in seconds, with the parameters of the first command as further columns.

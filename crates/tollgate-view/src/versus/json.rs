@@ -24,7 +24,7 @@ use crate::trace::blame::field;
 /// The document.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ComparedCommands"))]
-pub struct Document<'a> {
+pub struct VersusDocument<'a> {
     /// The id of the session.
     session: &'a RunId,
     /// The user's name for it, or None.
@@ -223,7 +223,7 @@ struct PartsOfReal {
     unaccounted_s: Option<f64>,
 }
 
-impl<'s> Document<'s> {
+impl<'s> VersusDocument<'s> {
     /// The document, with the files in which the runs are kept, in the order of the session; fewer where they are not kept.
     pub fn of(session: &'s Session<'s>, kept: &'s [PathBuf]) -> Self {
         let cells = cells::all(session);
@@ -244,7 +244,7 @@ impl<'s> Document<'s> {
     }
 }
 
-impl Document<'_> {
+impl VersusDocument<'_> {
     /// The same with the functions of each command, where there is a list for each.
     pub fn with_functions(mut self, lists: &[Vec<FunctionCount>]) -> Self {
         if lists.len() == self.commands.len() {
@@ -338,8 +338,9 @@ impl<'s> Row<'s> {
         let compared = |row| Compared::of(comparison, row).between(&sides);
         let of_real = columns::columns().without(&["case", "unit"]);
         let of_others = columns::columns().without(&columns::SIDES);
-        let is_other =
-            |row: &&crate::comparison::Row| ![REAL, INSTRUCTIONS].contains(&row.case().benchmark.as_str());
+        let is_other = |row: &&crate::comparison::ComparedRow| {
+            ![REAL, INSTRUCTIONS].contains(&row.case().benchmark.as_str())
+        };
         let others = comparison.rows.iter().filter(is_other);
         let in_instructions = counted::row(comparison);
         Self {

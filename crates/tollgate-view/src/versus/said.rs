@@ -8,10 +8,10 @@ use tollgate_output::figures;
 
 use crate::compare::columns::Compared;
 use crate::compare::need;
-use crate::comparison::{Comparison, Row};
+use crate::comparison::{ComparedRow, Comparison};
 
 /// The row of real times.
-pub(crate) fn real<'c, 'a>(comparison: &'c Comparison<'a>) -> Option<&'c Row<'a>> {
+pub(crate) fn real<'c, 'a>(comparison: &'c Comparison<'a>) -> Option<&'c ComparedRow<'a>> {
     comparison.row(&Case::plain(REAL))
 }
 
@@ -93,7 +93,7 @@ fn different([base, other]: [&str; 2], ratio: f64, interval: Option<Interval>) -
 }
 
 /// `, adds 1.64 ms [1.40, 1.90]`, `, saves 1.64 ms [1.40, 1.90]`.
-fn adds(row: &Row) -> String {
+fn adds(row: &ComparedRow) -> String {
     let found = row.result.alternation.as_ref();
     let unit = Unit::Nanoseconds;
     let Some(adds) = found.map(|found| found.adds).or_else(|| row.adds()) else { return String::new() };

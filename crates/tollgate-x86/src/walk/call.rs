@@ -8,7 +8,7 @@ use super::interrupt::{enter_code, new_ring};
 use super::machine::Machine;
 use super::outcome::{Exception, Unknown};
 use super::reading::{
-    Blame, Found, GP0, Refusal, SS0, access, bounds, check, code_behind_gate, expect, fault, find,
+    Blame, FoundDescriptor, GP0, Refusal, SS0, access, bounds, check, code_behind_gate, expect, fault, find,
     has_code_level, has_one_width, is_conforming, is_present, is_reachable, level, look_up, missed,
     selector_code,
 };
@@ -65,7 +65,7 @@ const fn not_present(selector: Selector) -> Refusal {
 /// To code without a gate: the level stays.
 fn direct(
     machine: &mut impl Machine,
-    found: &Found,
+    found: &FoundDescriptor,
     offset: u64,
     size: Size,
     cpl: u8,
@@ -99,7 +99,7 @@ fn room_for_return(machine: &mut impl Machine, stack: Option<Stack>, size: Size,
 /// Pushes the return address, if there is a stack to push it onto, and goes on in the code segment at level `cpl`.
 fn finish(
     machine: &mut impl Machine,
-    code: &Found,
+    code: &FoundDescriptor,
     mut stack: Option<Stack>,
     size: Size,
     offset: u64,
@@ -118,7 +118,7 @@ fn finish(
     Ok(())
 }
 
-fn through_gate(machine: &mut impl Machine, found: &Found, cpl: u8, is_call: bool) -> Walked<()> {
+fn through_gate(machine: &mut impl Machine, found: &FoundDescriptor, cpl: u8, is_call: bool) -> Walked<()> {
     expect(
         machine,
         Rule::WithoutFred("call gates"),
@@ -147,7 +147,7 @@ fn through_gate(machine: &mut impl Machine, found: &Found, cpl: u8, is_call: boo
 }
 
 /// A gate is open to code at its level or an inner one, with a selector that asks for no less.
-fn is_open(machine: &mut impl Machine, found: &Found, cpl: u8) -> Walked<()> {
+fn is_open(machine: &mut impl Machine, found: &FoundDescriptor, cpl: u8) -> Walked<()> {
     let (dpl, rpl) = (found.descriptor.dpl, found.selector.rpl());
     check(
         machine,
@@ -158,7 +158,7 @@ fn is_open(machine: &mut impl Machine, found: &Found, cpl: u8) -> Walked<()> {
 }
 
 /// Reads the rest of a gate, whose second half long mode finds behind the first.
-fn read_door(machine: &mut impl Machine, found: &Found) -> Walked<Door> {
+fn read_door(machine: &mut impl Machine, found: &FoundDescriptor) -> Walked<Door> {
     let low = u64::from_le_bytes(found.descriptor.encode());
     let mut high = 0;
     if machine.width() == Width::Long {
@@ -188,7 +188,7 @@ fn upper_half(machine: &mut impl Machine, selector: Selector) -> Walked<u64> {
 }
 
 /// To a more privileged level: its stack comes from the TSS, and outside long mode takes the parameters along.
-fn inwards(machine: &mut impl Machine, door: &Door, code: &Found, cpl: u8, ring: u8) -> Walked<()> {
+fn inwards(machine: &mut impl Machine, door: &Door, code: &FoundDescriptor, cpl: u8, ring: u8) -> Walked<()> {
     let (mut stack, new) = NewStack::find(machine, ring, 0, 0)?;
     let full = (Exception::STACK, Some(new.code()));
     stack.has_room(machine, 4 + u16::from(door.parameters), door.slot, full)?;

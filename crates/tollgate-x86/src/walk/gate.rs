@@ -6,7 +6,7 @@ use super::Size;
 use super::Walked;
 use super::machine::Machine;
 use super::number::Number;
-use super::reading::{Found, access, address_bytes};
+use super::reading::{FoundDescriptor, access, address_bytes};
 use super::registers::{Hidden, Segment, SegmentRegister};
 use super::stack::Stack;
 use super::step::{Origin, Step};
@@ -71,7 +71,7 @@ pub(super) enum NewStack {
     /// A null selector with the new level in it.
     Null(Selector),
     /// A segment that has a descriptor.
-    Found(Found),
+    Found(FoundDescriptor),
 }
 
 impl NewStack {

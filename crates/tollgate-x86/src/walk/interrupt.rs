@@ -10,8 +10,8 @@ use super::machine::Machine;
 use super::number::Number;
 use super::outcome::{Exception, NotModelled, Outcome, Unknown};
 use super::reading::{
-    Found, Refusal, UD, access, address_bytes, check, code_behind_gate, expect, is_conforming, is_reachable,
-    level, look_up, missed, refuse, unchecked,
+    FoundDescriptor, Refusal, UD, access, address_bytes, check, code_behind_gate, expect, is_conforming,
+    is_reachable, level, look_up, missed, refuse, unchecked,
 };
 use super::registers::{Directory, Mode, Register, Segment, SegmentRegister};
 use super::rule::Rule;
@@ -114,7 +114,7 @@ fn may_enter(machine: &mut impl Machine, event: Event, door: &Door) -> Walked<()
 }
 
 /// The level that the handler runs at.
-pub(super) fn new_ring(machine: &mut impl Machine, cpl: u8, code: &Found) -> u8 {
+pub(super) fn new_ring(machine: &mut impl Machine, cpl: u8, code: &FoundDescriptor) -> u8 {
     let conforming = is_conforming(&code.descriptor);
     let dpl = code.descriptor.dpl;
     machine.step(&Step::Level { from: cpl, dpl, conforming });

@@ -91,7 +91,7 @@ pub(super) const fn selector_code(selector: Selector, external: u32) -> Option<u
 
 /// How a descriptor was found.
 #[derive(Clone, Copy)]
-pub(super) struct Found {
+pub(super) struct FoundDescriptor {
     pub(super) selector: Selector,
     pub(super) descriptor: Descriptor,
 }
@@ -179,7 +179,7 @@ pub(super) fn find(
     role: Role,
     selector: Selector,
     blame: Blame,
-) -> Walked<Found> {
+) -> Walked<FoundDescriptor> {
     look_up(machine, selector.table().into(), selector.index(), 8, 8, blame.on(selector))?;
     let raw = match machine.descriptor(selector.table(), selector.offset()) {
         Ok(raw) => raw,
@@ -187,7 +187,7 @@ pub(super) fn find(
     };
     let descriptor = Descriptor::decode(raw.to_le_bytes());
     machine.step(&Step::Segment { role, selector, descriptor });
-    Ok(Found { selector, descriptor })
+    Ok(FoundDescriptor { selector, descriptor })
 }
 
 /// The code segment that a gate leads to: checked as code that may be entered from `cpl`. Behind it the level is
@@ -198,7 +198,7 @@ pub(super) fn code_behind_gate(
     cpl: u8,
     external: u32,
     is_jump: bool,
-) -> Walked<Found> {
+) -> Walked<FoundDescriptor> {
     let blame = Blame::protection(external);
     expect(
         machine,
@@ -223,7 +223,7 @@ pub(super) fn code_behind_gate(
 }
 
 /// That a descriptor is code.
-pub(super) fn is_code(machine: &mut impl Machine, found: &Found, refused: Refusal) -> Walked<()> {
+pub(super) fn is_code(machine: &mut impl Machine, found: &FoundDescriptor, refused: Refusal) -> Walked<()> {
     expect(machine, Rule::IsCode, matches!(found.descriptor.kind(), Kind::Code { .. }), refused)
 }
 
@@ -249,7 +249,7 @@ pub(super) fn has_one_width(machine: &mut impl Machine, code: &Descriptor, refus
 pub(super) fn is_present(
     machine: &mut impl Machine,
     role: Role,
-    found: &Found,
+    found: &FoundDescriptor,
     exception: Exception,
     external: u32,
 ) -> Walked<()> {
@@ -268,7 +268,7 @@ pub(super) fn stack_segment(
     selector: Selector,
     level: u8,
     blame: Blame,
-) -> Walked<Found> {
+) -> Walked<FoundDescriptor> {
     let found = find(machine, Role::Ss, selector, blame)?;
     let refused = blame.on(selector);
     let (rpl, dpl) = (selector.rpl(), found.descriptor.dpl);
@@ -301,8 +301,8 @@ pub(super) fn is_reachable(
 
 /// Sets the accessed bit of a code or data descriptor that is being loaded, if it is not set, and gives the descriptor as
 /// it is then.
-pub(super) fn access(machine: &mut impl Machine, found: &Found) -> Walked<Descriptor> {
-    let Found { selector, mut descriptor } = *found;
+pub(super) fn access(machine: &mut impl Machine, found: &FoundDescriptor) -> Walked<Descriptor> {
+    let FoundDescriptor { selector, mut descriptor } = *found;
     if descriptor.kind & 1 == 0 {
         descriptor.kind |= 1;
         let access = descriptor.encode()[5];

@@ -8,8 +8,8 @@ use super::machine::Machine;
 use super::number::Number;
 use super::outcome::{Exception, Unknown};
 use super::reading::{
-    Blame, Found, GP0, SS0, access, expect, find, has_code_level, has_one_width, is_code, is_present,
-    is_reachable, level, stack_segment,
+    Blame, FoundDescriptor, GP0, SS0, access, expect, find, has_code_level, has_one_width, is_code,
+    is_present, is_reachable, level, stack_segment,
 };
 use super::registers::{Hidden, Mode, Register, Segment, SegmentRegister};
 use super::rule::{Role, Rule};
@@ -58,7 +58,11 @@ pub(super) fn leave(machine: &mut impl Machine, size: Size, release: u16) -> Wal
 }
 
 /// The code segment that a return leads to: at the level of its selector, which is the current one or an outer one.
-pub(super) fn return_code(machine: &mut impl Machine, selector: Selector, cpl: u8) -> Walked<Found> {
+pub(super) fn return_code(
+    machine: &mut impl Machine,
+    selector: Selector,
+    cpl: u8,
+) -> Walked<FoundDescriptor> {
     expect(machine, Rule::NotNull(Role::Cs), !selector.is_null(), GP0)?;
     let blame = Blame::protection(0);
     let found = find(machine, Role::Cs, selector, blame)?;
@@ -78,7 +82,7 @@ pub(super) fn return_code(machine: &mut impl Machine, selector: Selector, cpl: u
 pub(super) fn return_stack(
     machine: &mut impl Machine,
     selector: Selector,
-    code: &Found,
+    code: &FoundDescriptor,
     ring: u8,
 ) -> Walked<NewStack> {
     if !selector.is_null() {

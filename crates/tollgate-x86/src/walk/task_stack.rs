@@ -6,13 +6,17 @@ use super::Walked;
 use super::machine::Machine;
 use super::number::Number;
 use super::outcome::{Exception, Unknown};
-use super::reading::{Blame, Found, expect, has_tss16, missed, stack_segment};
+use super::reading::{Blame, FoundDescriptor, expect, has_tss16, missed, stack_segment};
 use super::registers::SegmentRegister;
 use super::rule::{Role, Rule};
 use super::step::Step;
 
 /// SS and ESP of a ring from the TSS, and the segment that they name. SDM 3A, "Stack switching".
-pub(super) fn legacy_stack(machine: &mut impl Machine, ring: u8, external: u32) -> Walked<(Found, u64)> {
+pub(super) fn legacy_stack(
+    machine: &mut impl Machine,
+    ring: u8,
+    external: u32,
+) -> Walked<(FoundDescriptor, u64)> {
     let (pointer_at, ss_at, size) = if has_tss16(machine) {
         (u16::from(ring) * 4 + 2, u16::from(ring) * 4 + 4, 2)
     } else {

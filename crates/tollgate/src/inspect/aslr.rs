@@ -8,7 +8,7 @@ use bar::Bar;
 use tollgate_engine::interrupt;
 use tollgate_inspect::Machine;
 use tollgate_inspect::aslr::{NoStudy, Side, Subject, study};
-use tollgate_inspect::output::aslr::{Document, Moved, screen};
+use tollgate_inspect::output::aslr::{AslrDocument, Moved, screen};
 
 use crate::args::{AslrArgs, Format};
 use crate::failure::Failure;
@@ -71,7 +71,7 @@ fn starts(args: &AslrArgs) -> Result<(), Failure> {
     drop(bar);
     let study = studied.map_err(of)?;
     match args.format {
-        Format::Json => out::print_json(&Document::of(&study)),
+        Format::Json => out::print_json(&AslrDocument::of(&study)),
         Format::Table => out::print(&screen(&study, out::width())),
     }
 }

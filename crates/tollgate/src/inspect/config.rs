@@ -2,7 +2,7 @@
 
 mod chosen;
 
-use tollgate_kconfig::output::{Asked, Document, show};
+use tollgate_kconfig::output::{Asked, ConfigDocument, show};
 
 use crate::args::{ConfigArgs, Format};
 use crate::failure::Failure;
@@ -16,7 +16,7 @@ pub fn config(args: &ConfigArgs) -> Result<(), Failure> {
     let asked = Asked::of(&args.area, args.all, args.explain)?;
     let chosen = chosen::chosen(&args.config)?;
     match args.format {
-        Format::Json => out::print_json(&Document::of(&chosen, &asked)),
+        Format::Json => out::print_json(&ConfigDocument::of(&chosen, &asked)),
         Format::Table => out::print(&show(&chosen, &asked, out::width())),
     }
 }

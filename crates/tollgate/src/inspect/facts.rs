@@ -5,7 +5,7 @@ mod capturing;
 mod chosen;
 
 #[cfg(test)]
-pub use capturing::Document as CapturedTree;
+pub use capturing::CapturedTree;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use tollgate_inspect::{Machine, SUBJECTS};
 use tollgate_model::{Boundary, Facts};
 use tollgate_output::figures;
 use tollgate_output::table::paragraph;
-use tollgate_view::inspect::facts::{Document, Group, NOW, WHEN, affecting, listing, screen, sentence};
+use tollgate_view::inspect::facts::{FactsDocument, Group, NOW, WHEN, affecting, listing, screen, sentence};
 
 use super::machine::machine;
 use crate::args::{Format, InspectArgs};
@@ -44,7 +44,7 @@ pub fn facts(args: &InspectArgs) -> Result<(), Failure> {
     };
     match args.format {
         Format::Json => {
-            out::print_json(&Document::of(&chosen, &facts, args.from.as_deref(), document::tool()))
+            out::print_json(&FactsDocument::of(&chosen, &facts, args.from.as_deref(), document::tool()))
         }
         Format::Table => {
             let width = out::width();

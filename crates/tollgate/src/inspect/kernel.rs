@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use tollgate_inspect::kernel_base::{Evidence, Source, Symbols, conclude, kernel_base, named as symbols};
-use tollgate_inspect::output::kernel::{Before, Document, named_screen, screen};
+use tollgate_inspect::output::kernel::{Before, KernelDocument, named_screen, screen};
 
 use super::machine::machine;
 use crate::args::{Format, KernelArgs};
@@ -21,7 +21,7 @@ pub fn kernel(args: &KernelArgs) -> Result<(), Failure> {
     let named = symbols(&machine, &args.symbols);
     let before = args.since.as_deref().map(|tree| before(tree, &args.symbols, &evidence)).transpose()?;
     match args.format {
-        Format::Json => out::print_json(&Document::of(&evidence, &conclusion, &named, before.as_ref())),
+        Format::Json => out::print_json(&KernelDocument::of(&evidence, &conclusion, &named, before.as_ref())),
         Format::Table if named.is_empty() => out::print(&screen(&evidence, &conclusion, out::width())),
         Format::Table => out::print(&named_screen(&conclusion, &named, before.as_ref(), out::width())),
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use tollgate_lab::output::{self as text, SUITE};
-use tollgate_lab::{Provenance as Executor, Results, Row, Status, locks};
+use tollgate_lab::{EntryRow, Provenance as Executor, Results, Status, locks};
 use tollgate_model::measurement::ProcessRounds;
 use tollgate_model::{Case, Fact, Facts, Label, Measured, Measurement, Outcome, Provenance, Run, Unit};
 
@@ -81,7 +81,7 @@ fn vendor(maker: &str) -> (String, Fact) {
     ("lab.vendor".to_owned(), Fact::known(maker, "CPUID.0 in the guest"))
 }
 
-fn measurement(row: &Row, unit: Option<(Unit, Provenance)>, machines: usize) -> Measurement {
+fn measurement(row: &EntryRow, unit: Option<(Unit, Provenance)>, machines: usize) -> Measurement {
     let case = Case::plain(format!("{SUITE}/{}", row.experiment.name));
     let outcome = match (&row.status, unit) {
         (Status::Done(rounds), Some((unit, provenance))) => {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use tollgate_engine::session::{Found, SessionFindings, measure_in};
+use tollgate_engine::session::{EnvironmentFindings, SessionFindings, measure_in};
 use tollgate_engine::{Benchmark, Group, Plan, Selection, interrupt};
 use tollgate_environments::Cleanup;
 use tollgate_model::compare::Spread;
@@ -121,7 +121,7 @@ fn made(
     args: &RunArgs,
     selection: &Selection,
     began: SystemTime,
-    found: Found,
+    found: EnvironmentFindings,
     of_session: &[(String, Fact)],
     part: Option<Part>,
 ) -> Result<Run, Failure> {
@@ -200,7 +200,7 @@ fn print(args: &RunArgs, runs: &[Run], kept: &[PathBuf]) -> Result<(), Failure> 
             if args.counters { show::print_session_counters(&session) } else { Ok(()) }
         }
         (Some(session), [_, _, ..], PictureFormat::Json) => {
-            out::print_json(&session::json::Document::of(&session, kept))
+            out::print_json(&session::json::SessionDocument::of(&session, kept))
         }
         (_, [first, ..], PictureFormat::Table) => {
             let summary = Summary::of(first);

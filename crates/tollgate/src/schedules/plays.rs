@@ -20,9 +20,11 @@ pub fn play(subjects: &[Chosen], preempt: Preempt, args: &SchedulesArgs) -> Resu
         .collect::<Result<_, Failure>>()?;
     match args.format {
         Format::Json => {
-            let programs =
-                played.iter().map(|(subject, plays)| view::Record::of_plays(*subject, plays)).collect();
-            out::print_json(&view::Document { programs })?;
+            let programs = played
+                .iter()
+                .map(|(subject, plays)| view::CheckedProgram::of_plays(*subject, plays))
+                .collect();
+            out::print_json(&view::SchedulesDocument { programs })?;
         }
         Format::Table => {
             let width = out::width();

@@ -8,13 +8,13 @@ use tollgate_model::Fact;
 use tollgate_x86::{Msr, Selector};
 
 use super::{Live, SEGMENTS, is_closed};
-use crate::output::item::{Item, Record, hex};
+use crate::output::item::{Item, ItemRecord, hex};
 use crate::output::{json, text};
 
 /// The output of `--format json`.
 #[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "LiveTables"))]
-pub struct Document<'a> {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LiveTables<'a> {
     /// `live`.
     kind: &'static str,
     /// The ways into the kernel.
@@ -24,7 +24,7 @@ pub struct Document<'a> {
     /// The registers of processor 0.
     msrs: Vec<MsrRecord>,
     /// The tables of processor 0, from the kernel's memory, as of a text.
-    kernel: json::Document,
+    kernel: json::DecodedText,
 }
 
 #[derive(Serialize)]
@@ -53,7 +53,7 @@ enum Ring3Record {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "SeenInUserMode"))]
 struct Seen {
     /// The selectors of ring 3 that LAR loads.
-    selectors: Vec<Record>,
+    selectors: Vec<ItemRecord>,
     /// The selectors in the segment registers, by the registers' names.
     loaded: BTreeMap<&'static str, String>,
     /// What SGDT stored.
@@ -146,7 +146,7 @@ struct TriedVector {
 #[serde(untagged)]
 enum MsrRecord {
     /// It was read.
-    Read(Box<Record>),
+    Read(Box<ItemRecord>),
     /// It was not.
     Not {
         /// `msr`.
@@ -158,9 +158,9 @@ enum MsrRecord {
     },
 }
 
-impl<'a> Document<'a> {
+impl<'a> LiveTables<'a> {
     /// The readings, and the kernel's tables as they are [shown](Live::as_dump).
-    pub fn of(live: &'a Live, kernel: json::Document) -> Self {
+    pub fn of(live: &'a Live, kernel: json::DecodedText) -> Self {
         Self {
             kind: "live",
             mechanisms: live.mechanisms.iter().map(MechanismRecord::of).collect(),

@@ -9,13 +9,13 @@ use super::visit::PAGES;
 
 /// What was found of a case in one environment.
 #[derive(Debug, Default)]
-pub struct Record {
+pub struct StartsOfCase {
     /// For each round its sample, in the case's unit; None where that start failed.
     samples: Vec<Option<f64>>,
     refused: Option<Refusal>,
 }
 
-impl Record {
+impl StartsOfCase {
     /// Adds the sample of a round, or why there is none and will be none.
     pub fn add(&mut self, found: Result<f64, Refusal>) {
         match found {
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn a_start_that_failed_keeps_its_place_and_a_refusal_is_the_outcome() {
-        let mut record = Record::default();
+        let mut record = StartsOfCase::default();
         record.add(Ok(2.0));
         record.add_failure();
         record.add(Ok(3.0));
@@ -103,7 +103,7 @@ mod tests {
         record.add(Err(Refusal::Skip("no shell".to_owned())));
         assert!(!record.is_open());
         assert_eq!(record.conclude(&case, None, None).outcome.why(), Some("no shell"));
-        let why = Record::default().conclude(&case, Some("interrupted"), None);
+        let why = StartsOfCase::default().conclude(&case, Some("interrupted"), None);
         assert_eq!(why.outcome.why(), Some("interrupted"));
     }
 }

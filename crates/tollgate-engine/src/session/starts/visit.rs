@@ -29,7 +29,7 @@ const ENDING: Duration = Duration::from_secs(20);
 const EMPTY: usize = 5;
 
 /// What a start found: a sample of each aspect, or why it has none.
-pub type Found = Vec<(Aspect, Result<f64, Refusal>)>;
+pub type StartSamples = Vec<(Aspect, Result<f64, Refusal>)>;
 
 /// An environment that is started to be measured.
 pub struct Visit<'v> {
@@ -45,10 +45,10 @@ impl Visit<'_> {
     ///
     /// # Errors
     /// Why it did not start, or ended early.
-    pub fn with_agent(&mut self) -> Result<Found, Gone> {
+    pub fn with_agent(&mut self) -> Result<StartSamples, Gone> {
         let about = self.life.about();
         let cached = memory::page_cache();
-        let mut found = Found::new();
+        let mut found = StartSamples::new();
         let mut began = Instant::now();
         let link = self.life.start(&mut || began = Instant::now()).map_err(Gone::Lost)?;
         let marks = Marks::follow(self.life.marks());
@@ -75,7 +75,7 @@ impl Visit<'_> {
     ///
     /// # Errors
     /// Why it did not start.
-    pub fn with_shell(&mut self) -> Result<Found, Gone> {
+    pub fn with_shell(&mut self) -> Result<StartSamples, Gone> {
         let mut began = Instant::now();
         let link = match self.life.start_shell(&mut || began = Instant::now()) {
             Ok(link) => link,

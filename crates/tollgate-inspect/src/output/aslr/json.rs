@@ -3,12 +3,12 @@
 use serde::Serialize;
 
 use crate::aslr::spread::{Bits, Spread};
-use crate::aslr::{Found, How, Region, Study};
+use crate::aslr::{How, Region, RegionResult, Study};
 
 /// The output of `--format json`.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "AddressSpaces"))]
-pub struct Document<'a> {
+pub struct AslrDocument<'a> {
     /// The file that was started.
     program: String,
     /// Whether any region moves; None with too few starts.
@@ -131,7 +131,7 @@ struct LinkFields {
     bits: f64,
 }
 
-impl<'a> Document<'a> {
+impl<'a> AslrDocument<'a> {
     /// Of a study.
     pub fn of(study: &'a Study) -> Self {
         let Study { library, .. } = study;
@@ -186,7 +186,7 @@ fn names(group: &[Region]) -> Vec<&'static str> {
 }
 
 impl<'a> RegionFields<'a> {
-    fn of(found: &'a Found) -> Self {
+    fn of(found: &'a RegionResult) -> Self {
         Self {
             name: found.region.name(),
             absent: found.seen.as_ref().err().copied(),

@@ -20,8 +20,8 @@ pub struct Moved<'a> {
 
 /// The output of `--format json`.
 #[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "MovedRegions"))]
-pub struct Record<'a> {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct MovedRegions<'a> {
     /// Whether any region that both have is at another address, None of one.
     moved: Option<bool>,
     /// Of each whether the end of its stack alone shows that it was randomised, or None.
@@ -92,7 +92,7 @@ impl<'a> Moved<'a> {
     }
 
     /// As JSON.
-    pub fn record(&self) -> Record<'_> {
+    pub fn record(&self) -> MovedRegions<'_> {
         let side = |side: &'a Side| SideFields {
             pid: if let Whose::Process(pid) = side.whose { Some(pid) } else { None },
             file: if let Whose::File(path) = &side.whose { Some(path.display().to_string()) } else { None },
@@ -109,7 +109,7 @@ impl<'a> Moved<'a> {
                 moved_by: it.distance().map(signed),
             }
         };
-        Record {
+        MovedRegions {
             moved: self.moved(),
             randomised: self.sides.iter().map(|side| side.layout.is_randomised()).collect(),
             sides: self.sides.iter().map(side).collect(),

@@ -4,7 +4,7 @@ use tollgate_output::table::{Look, Table, paragraph};
 
 use super::text;
 use crate::aslr::spread::{Bits, Spread};
-use crate::aslr::{Found, Study};
+use crate::aslr::{RegionResult, Study};
 
 /// The answer, the regions, and those that move together.
 pub fn screen(study: &Study, width: usize) -> String {
@@ -75,7 +75,7 @@ fn bits(bits: f64) -> String {
     format!("{bits:.1}")
 }
 
-fn remarks(found: &Found, spread: &Spread) -> Vec<String> {
+fn remarks(found: &RegionResult, spread: &Spread) -> Vec<String> {
     let uneven = match spread.bits {
         Bits::Counted(_) => Some("not uniform: entropy of how often each value came"),
         Bits::Smooth(_) => Some("not uniform: entropy out of the distances between values"),

@@ -4,7 +4,7 @@ use tollgate_output::figures;
 
 use crate::aslr::allowed::Allowed;
 use crate::aslr::together::Link;
-use crate::aslr::{Found, How, Kind, Region, Study};
+use crate::aslr::{How, Kind, Region, RegionResult, Study};
 
 /// The name in tables and sentences.
 pub(crate) fn region(region: Region) -> &'static str {
@@ -36,8 +36,8 @@ pub(crate) fn alignment(bytes: u64) -> String {
 pub(crate) fn verdict(study: &Study) -> String {
     let path = study.subject.path.display();
     let starts = figures::count(study.starts as usize, "start", "starts");
-    let moving: Vec<&Found> = study.regions.iter().filter(|found| moves(found)).collect();
-    let still: Vec<&Found> =
+    let moving: Vec<&RegionResult> = study.regions.iter().filter(|found| moves(found)).collect();
+    let still: Vec<&RegionResult> =
         study.regions.iter().filter(|found| found.seen.is_ok() && !moves(found)).collect();
     if study.starts == 1 {
         return format!("inconclusive: one start of {path} shows addresses, not whether they change");
@@ -64,12 +64,12 @@ pub(crate) fn verdict(study: &Study) -> String {
     }
 }
 
-fn moves(found: &Found) -> bool {
+fn moves(found: &RegionResult) -> bool {
     found.seen.as_ref().is_ok_and(|spread| spread.low != spread.high)
 }
 
 /// `, by 19.0 to 30.0 bits`.
-fn by_how_much(moving: &[&Found]) -> String {
+fn by_how_much(moving: &[&RegionResult]) -> String {
     let figures: Vec<f64> =
         moving.iter().filter_map(|found| found.seen.as_ref().ok()?.bits.figure()).collect();
     let low = figures.iter().copied().reduce(f64::min);
@@ -186,7 +186,7 @@ pub(crate) fn settings(study: &Study) -> String {
 }
 
 /// Whether the verdict or the line of settings has the reason.
-pub(crate) fn is_said_elsewhere(found: &Found) -> bool {
+pub(crate) fn is_said_elsewhere(found: &RegionResult) -> bool {
     let Allowed { source, .. } = found.allowed;
     let of_a_sandbox = source.is_empty();
     let unread = found.allowed.why.as_ref().is_some_and(|why| why.contains("could not be read"));

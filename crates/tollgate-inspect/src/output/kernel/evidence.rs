@@ -11,10 +11,10 @@ pub(crate) struct Piece<'a> {
     pub(crate) field: &'static str,
     /// In the table.
     pub(crate) name: &'static str,
-    pub(crate) found: Result<Found<'a>, &'a Unknown>,
+    pub(crate) found: Result<FoundValue<'a>, &'a Unknown>,
 }
 
-pub(crate) struct Found<'a> {
+pub(crate) struct FoundValue<'a> {
     pub(crate) value: Value<'a>,
     pub(crate) says: String,
     pub(crate) source: &'a str,
@@ -138,7 +138,7 @@ fn piece<'a, T>(
 ) -> Piece<'a> {
     let found = known.as_ref().map(|known| {
         let (value, says) = show(&known.value);
-        Found { value, says, source: &known.source, more: String::new() }
+        FoundValue { value, says, source: &known.source, more: String::new() }
     });
     Piece { field, name, found }
 }

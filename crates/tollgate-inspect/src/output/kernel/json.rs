@@ -3,14 +3,14 @@
 use serde::Serialize;
 use tollgate_model::Unknown;
 
-use super::evidence::{Found, Piece, Value, hexadecimal, pieces};
+use super::evidence::{FoundValue, Piece, Value, hexadecimal, pieces};
 use super::named::{Before, Symbol};
 use crate::kernel_base::{Conclusion, Evidence, Named};
 
 /// The output of `--format json`.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "KernelAddress"))]
-pub struct Document<'a> {
+pub struct KernelDocument<'a> {
     /// `moved`, `not_moved` or `unknown`.
     verdict: &'static str,
     /// The evidence that decides.
@@ -28,15 +28,15 @@ pub struct Document<'a> {
     /// The kernel in user space in place of Linux, or None.
     sandbox: Option<&'a str>,
     /// One object for each piece, the best first.
-    evidence: Vec<Record<'a>>,
+    evidence: Vec<PieceOfEvidence<'a>>,
     /// One object for each symbol that was named.
     symbols: Vec<Symbol<'a>>,
 }
 
 /// One piece of evidence, with the fields of its kind.
 #[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "PieceOfEvidence"))]
-struct Record<'a> {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct PieceOfEvidence<'a> {
     /// `symbol`, `symbols`, `core_offset`, `direct_map`, `boot`, `physical`, `command_line`, `linked`, `options` or `release`.
     name: &'static str,
     #[serde(flatten)]
@@ -62,7 +62,7 @@ enum Status<'a> {
     },
 }
 
-impl<'a> Document<'a> {
+impl<'a> KernelDocument<'a> {
     /// The document of the evidence, its conclusion, and the symbols that were asked for, also those of another boot where there are some.
     pub fn of(
         evidence: &'a Evidence,
@@ -70,10 +70,10 @@ impl<'a> Document<'a> {
         named: &'a [Named],
         before: Option<&Before>,
     ) -> Self {
-        let record = |Piece { field, found, .. }| Record {
+        let record = |Piece { field, found, .. }| PieceOfEvidence {
             name: field,
             text: match found {
-                Ok(Found { value, source, .. }) => Status::Known { value, source },
+                Ok(FoundValue { value, source, .. }) => Status::Known { value, source },
                 Err(why) => Status::Unknown { why },
             },
         };

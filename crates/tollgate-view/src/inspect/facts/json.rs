@@ -12,7 +12,7 @@ use super::group::{Group, NOW, WHEN};
 /// The output of `--format json`.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "InspectedFacts"))]
-pub struct Document<'a> {
+pub struct FactsDocument<'a> {
     /// The program that read them.
     tool: Tool,
     /// The captured tree, or None.
@@ -20,15 +20,15 @@ pub struct Document<'a> {
     /// The innermost known layer.
     environment: Environment,
     /// By name. `--only` and `--affects` leave other facts out.
-    facts: BTreeMap<&'a str, Record<'a>>,
+    facts: BTreeMap<&'a str, InspectedFact<'a>>,
     /// The same for volatile facts, such as `load`.
-    moments: BTreeMap<&'a str, Record<'a>>,
+    moments: BTreeMap<&'a str, InspectedFact<'a>>,
 }
 
 /// A fact as runs keep it, with its effect.
 #[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "InspectedFact"))]
-struct Record<'a> {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct InspectedFact<'a> {
     #[serde(flatten)]
     fact: &'a Fact,
     /// Its subject.
@@ -39,14 +39,14 @@ struct Record<'a> {
     affects: Option<String>,
 }
 
-impl<'a> Document<'a> {
+impl<'a> FactsDocument<'a> {
     /// The chosen facts, and all that describe the environment.
     pub fn of(groups: &'a [Group], all: &Facts, from: Option<&'a Path>, tool: Tool) -> Self {
         let (mut facts, mut moments) = (BTreeMap::new(), BTreeMap::new());
         for group in groups {
             for (name, fact) in &group.facts {
                 let spec = tollgate_inspect::spec(name);
-                let record = Record {
+                let record = InspectedFact {
                     fact,
                     subject: &group.subject,
                     about: spec.map(|spec| spec.about),

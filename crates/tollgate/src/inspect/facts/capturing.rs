@@ -20,8 +20,8 @@ container=, no command line of a process. Read proc/cmdline and proc/self/mounti
 parameter or a mount may hold a secret.";
 
 #[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "CapturedTree"))]
-pub struct Document<'a> {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct CapturedTree<'a> {
     /// Where it was written.
     directory: &'a Path,
     /// Copied files.
@@ -50,7 +50,7 @@ pub fn capture(directory: &Path, target: &Path, format: Format) -> Result<(), Fa
     })?;
     let Captured { files, bytes, failed, calls } = captured;
     match format {
-        Format::Json => out::print_json(&Document { directory: target, files, bytes, calls, failed }),
+        Format::Json => out::print_json(&CapturedTree { directory: target, files, bytes, calls, failed }),
         Format::Table => {
             let width = out::width();
             let files = figures::count(files, "file", "files");
