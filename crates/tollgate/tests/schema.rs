@@ -247,7 +247,7 @@ fn programs() -> Vec<Value> {
 /// A key that is answered, and one that is not.
 fn keys() -> Vec<Value> {
     let home = Home::new();
-    let keys = home.file("keys", "a\u{4}");
+    let keys = home.file("keys", "a\n\u{4}");
     vec![home.json(["trace", "--format", "json", "--keys", &keys, "cat"])]
 }
 
