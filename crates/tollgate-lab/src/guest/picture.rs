@@ -143,9 +143,12 @@ type Grid = [[Module; SIDE]; SIDE];
 
 /// Finders with their light border, timing, and alignment.
 fn patterns(grid: &mut Grid) {
-    for at in 0..SIDE {
-        grid[6][at] = Module::Fixed(at % 2 == 0);
-        grid[at][6] = Module::Fixed(at % 2 == 0);
+    for (row, line) in grid.iter_mut().enumerate() {
+        for (column, module) in line.iter_mut().enumerate() {
+            if row == 6 || column == 6 {
+                *module = Module::Fixed((row + column) % 2 == 0);
+            }
+        }
     }
     for (row, column) in [(3, 3), (3, SIDE - 4), (SIDE - 4, 3)] {
         squares(grid, (row, column), 4, |ring| ring != 2 && ring != 4);
