@@ -4,7 +4,7 @@
 //! that a phone or a scanner gives. docs/lab.md, "The picture code", has its form.
 
 use super::record::{Fault, Maker, Record, Round, Serial};
-use super::{EXPERIMENTS, Experiment, Feature, Parameters};
+use super::{EXPERIMENTS, Experiment, Feature};
 
 /// Modules on each side.
 const SIDE: usize = 45;
@@ -44,8 +44,8 @@ const NO_FIGURE: u32 = 63;
 const PLACES: usize = 256;
 const FRAMED: usize = 160;
 
-/// What `picture.s` is told; nothing where the figures have no room. Set-ups to be refused have none.
-pub(super) fn laid_out(parameters: &Parameters, chosen: &[&Experiment]) -> Vec<u8> {
+/// What `picture.s` is told, of n and rounds; nothing where the figures have no room. Set-ups to be refused have none.
+pub(super) fn laid_out(numbers: [u32; 2], chosen: &[&Experiment]) -> Vec<u8> {
     let timed: Vec<&Experiment> = chosen.iter().copied().filter(|it| it.is_measured()).collect();
     if timed.is_empty() || HEAD + FIGURE * timed.len() > BYTES {
         return Vec::new();
@@ -57,7 +57,7 @@ pub(super) fn laid_out(parameters: &Parameters, chosen: &[&Experiment]) -> Vec<u
     let mut bytes: Vec<u8> = places.iter().flat_map(|place| place.to_le_bytes()).collect();
     // The mode of bytes, and their number; zeroes end them.
     bytes.extend([4, BYTES as u8]);
-    bytes.extend(text(parameters, &timed));
+    bytes.extend(text(numbers, &timed));
     bytes.resize(PLACES + FRAMED, 0);
     bytes.extend((0..=255).flat_map(checks));
     bytes.extend(modules().iter().flat_map(|word| word.to_le_bytes()));
@@ -65,12 +65,12 @@ pub(super) fn laid_out(parameters: &Parameters, chosen: &[&Experiment]) -> Vec<u
 }
 
 /// The text without figures.
-fn text(parameters: &Parameters, timed: &[&Experiment]) -> Vec<u8> {
+fn text([operations, rounds]: [u32; 2], timed: &[&Experiment]) -> Vec<u8> {
     let mut text = MARK.as_bytes().to_vec();
     let numbers = timed.iter().fold(0_u128, |bits, it| bits | 1 << it.number);
     push(&mut text, numbers, NUMBERS);
-    push(&mut text, parameters.operations.into(), OPERATIONS);
-    push(&mut text, parameters.rounds.min((1 << (6 * ROUNDS)) - 1).into(), ROUNDS);
+    push(&mut text, operations.into(), OPERATIONS);
+    push(&mut text, rounds.min((1 << (6 * ROUNDS)) - 1).into(), ROUNDS);
     // The vendor is the guest's to say.
     text.push(ZERO);
     for _ in timed {
@@ -309,9 +309,8 @@ mod tests {
 
     #[test]
     fn a_text_is_read_back() {
-        let parameters = Parameters { operations: 1000, rounds: 11, ..Parameters::default() };
         let timed: Vec<&Experiment> = all().into_iter().filter(|it| it.is_measured()).collect();
-        let mut text = text(&parameters, &timed);
+        let mut text = text([1000, 11], &timed);
         text[HEAD - 1] = ZERO + (b'A' & 63);
         // The first two: 1234 tenths shifted by 3, and #UD in ring 3.
         let figures = [3 << 12 | 1234, NO_FIGURE << 12 | 6 << 8 | 6];
@@ -347,8 +346,8 @@ mod tests {
     #[test]
     fn what_is_too_much_or_not_timed_has_no_code() {
         let wrong: Vec<&Experiment> = all().into_iter().filter(|it| !it.is_measured()).collect();
-        assert!(laid_out(&Parameters::default(), &wrong).is_empty());
-        assert_eq!(laid_out(&Parameters::default(), &all()).len(), 5536 + 2 * HEIGHT * WIDTH);
+        assert!(laid_out([1000, 1], &wrong).is_empty());
+        assert_eq!(laid_out([1000, 1], &all()).len(), 5536 + 2 * HEIGHT * WIDTH);
     }
 
     proptest! {

@@ -49,7 +49,7 @@ pub(super) fn laid_out(parameters: &Parameters) -> Vec<u8> {
     let mut screen = Screen::new();
     screen.frame(parameters);
     screen.table(&chosen);
-    screen.picture = picture::laid_out(parameters, &chosen);
+    screen.picture = picture::laid_out([parameters.operations, parameters.rounds], &chosen);
     screen.bytes()
 }
 
