@@ -38,6 +38,7 @@ pub use explain::{Functions, explain_in};
 pub use iterations::{FunctionCount, Lengths, is_kernel};
 pub use life::{About, Life, Mark};
 pub use measure::measure_in;
+pub use starts::{Answered, first_answers};
 
 /// The pipes to a started agent.
 pub struct Link {

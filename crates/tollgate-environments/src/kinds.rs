@@ -4,7 +4,7 @@
 //! and how it ends. Nothing else names it. `spec`: an environment of any kind, as a user named it. `trial`: what works here.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use tollgate_model::Environment;
@@ -80,6 +80,11 @@ pub(crate) trait Kind: fmt::Debug + Send + Sync + 'static {
     /// # Errors
     /// It has no shell, or cannot be prepared.
     fn shell(&self, runtime: Option<&str>, making: &Making) -> Result<Prepared, EnvironmentError>;
+
+    /// The files that make it, with the runtime where there are several.
+    fn files(&self, _runtime: Option<&str>) -> Vec<PathBuf> {
+        Vec::new()
+    }
 
     /// The processor that is measured on, where its name says so.
     fn cpu(&self) -> Option<usize> {

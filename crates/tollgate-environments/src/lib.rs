@@ -9,6 +9,7 @@
 //! - `container`: containers of several runtimes. `vm`: guests. `seccomp`: filters of system calls. `knob`: a setting of the machine that is
 //!   alternated.
 //! - `reach`: a command's prefix, and another machine. `upload`: this program over standard input. `greeting`: the first look at an answer.
+//! - `installed`: the files that make an environment, and the packages that brought them.
 //! - `wanted`: files that come along into an environment.
 //! - `cleanup`: the process that undoes. `prepared`, `undo`: what is undone, and how.
 //! - `directory`: a directory of this run alone, and how much may be written to it. `known_directory`: one that the cleanup process knows of.
@@ -27,6 +28,7 @@ mod directory;
 mod environment;
 mod error;
 mod greeting;
+mod installed;
 mod kinds;
 mod knob;
 mod known_directory;
@@ -50,6 +52,7 @@ pub use cleanup::{Cleanup, NAME, Promise};
 pub use directory::Private;
 pub use environment::Environment;
 pub use error::EnvironmentError;
+pub use installed::Installed;
 pub use kinds::{Possibility, Spec, changes, forms, is_alone, is_guest, nearest, survey, typed};
 pub use knob::KnobSetting;
 pub use lent::{Account, Lent, TakenBack};

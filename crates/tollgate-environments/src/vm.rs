@@ -37,7 +37,7 @@ use std::cell::{OnceCell, RefCell};
 use std::ffi::OsString;
 use std::fs::File;
 use std::os::fd::OwnedFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::SystemTime;
 
@@ -336,6 +336,13 @@ pub(crate) fn survey(stop: &dyn Fn() -> bool) -> Result<String, EnvironmentError
     let version = Qemu::find()?.version(stop)?;
     let kernel = Kernel::find(None)?;
     Ok(format!("{version}; {kernel}"))
+}
+
+/// The monitor's program and the kernel's file, as far as they are there.
+pub(crate) fn files(spec: &Vm) -> Vec<PathBuf> {
+    let program = Qemu::find().ok().map(|qemu| qemu.program);
+    let kernel = Kernel::find(spec.kernel.as_deref()).ok().map(|kernel| kernel.file);
+    program.into_iter().chain(kernel).collect()
 }
 
 /// Whether a guest with this name has a disk, where its kernel has the driver.

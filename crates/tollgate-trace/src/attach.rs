@@ -207,7 +207,7 @@ impl<F: FnMut(Interval)> Session<F> {
         }
         let (events, stacks) = (std::mem::take(&mut collected.events), std::mem::take(&mut collected.stacks));
         let traced = self.subject.traced(Some(until), costs, wall_ns, collected);
-        Trace { traced, used: Used::default(), events, stacks, ended: Ended::Exit(0) }
+        Trace { traced, used: Used::default(), events, began_ns: 0, stacks, ended: Ended::Exit(0) }
     }
 }
 

@@ -5,6 +5,7 @@
 //! - [`request`]: what to trace, how closely, and by which backend. [`outcome`]: the result.
 //! - `attach`: processes that run already.
 //! - `launch`: the command as a process that waits to be let go, and ends as it would have ended alone. `run`: from there to its end.
+//! - [`keys`]: a command on a terminal of its own, to which recorded keys are typed, and its delay for each.
 //! - `bpf`: our programs at the kernel's tracepoints. `ptrace`: for users who may not load them.
 //! - [`calls`]: the kernel's tables of system calls. `operations`: their operations on files. `direct`: direct I/O that was refused.
 //! - [`log`]: a log of strace(1), read as a trace.
@@ -16,6 +17,7 @@ mod bpf;
 mod clock;
 mod descendants;
 mod direct;
+pub mod keys;
 mod launch;
 pub mod log;
 mod operations;

@@ -16,6 +16,8 @@ pub struct Trace {
     pub used: Used,
     /// Single calls, in the order of their beginnings, where they were asked for.
     pub events: Vec<Event>,
+    /// When the command was let go, by CLOCK_MONOTONIC, in nanoseconds: where events have their zero. 0 where nothing was traced.
+    pub began_ns: u64,
     /// Where threads slept, where that was asked for: the thread's name, its user frames and those of the kernel, from the root, with `;` between
     /// them; and for how many nanoseconds in all.
     pub stacks: Vec<(String, u64)>,
@@ -35,7 +37,7 @@ pub struct Used {
 }
 
 /// One system call of one thread.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Event {
     /// The process's number in the tree, see [`Process::id`].
     pub process: u32,
@@ -49,6 +51,15 @@ pub struct Event {
     pub parts: Parts,
     /// Its result: a negative error number from -4095, or the result.
     pub result: i64,
+    /// Its first argument: of read(2) and write(2) the descriptor. 0 where it is not known, as in a log.
+    pub argument: u64,
+}
+
+impl Event {
+    /// When it returned, as [`Self::began_ns`].
+    pub fn ended_ns(&self) -> u64 {
+        self.began_ns.saturating_add(self.parts.total_ns())
+    }
 }
 
 /// Why a command was not traced, or not started. Each is a sentence that names it.
@@ -100,6 +111,8 @@ pub struct Calibration {
 #[derive(Debug, Default)]
 pub(crate) struct Collected {
     pub idle: Option<Idle>,
+    /// See [`Trace::began_ns`].
+    pub began_ns: u64,
     /// When tracing stopped, by CLOCK_MONOTONIC.
     pub stopped_ns: u64,
     /// See [`Traced::busy_ns`].

@@ -261,6 +261,7 @@ impl Tracer {
             }
         }
         Collected {
+            began_ns: self.began_ns,
             stopped_ns: crate::clock::now(),
             blocked: Vec::new(),
             stacks: Vec::new(),

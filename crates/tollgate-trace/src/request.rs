@@ -1,5 +1,7 @@
 //! What to trace, how closely, and by which backend.
 
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::{collections::BTreeSet, ffi::OsString, path::PathBuf, time::Duration};
 
 use tollgate_os::identity::Identity;
@@ -13,6 +15,8 @@ pub struct Request {
     pub identity: Option<Identity>,
     /// Variables that it gets beside those of this process.
     pub variables: Vec<(OsString, OsString)>,
+    /// The terminal that it has in place of this process's streams, as the leader of a session of its own.
+    pub terminal: Option<Arc<OwnedFd>>,
     /// The backend.
     pub by: Choice,
     /// Only these system calls, by their names; None for all.
@@ -81,6 +85,7 @@ impl Request {
             command,
             identity: None,
             variables: Vec::new(),
+            terminal: None,
             by: Choice::Best,
             only: None,
             tree: false,

@@ -119,8 +119,8 @@ fn by_bpf(request: &Request, program: &Program) -> Result<Trace, Failure> {
     let bpf = Bpf::load(request).map_err(refused)?;
     let record = CommonPart::begin(request, Backend::Bpf, bpf.costs());
     let watch = Watch::begin();
-    let mut child = Child::start(program, request.identity, None, &watch.inherited())
-        .map_err(Failure::system("fork(2)"))?;
+    let mut child =
+        Child::start(program, request, None, &watch.inherited()).map_err(Failure::system("fork(2)"))?;
     let Some(pidfd) = child.pidfd() else {
         return Err(refused("this kernel has no pidfd_open(2)".to_owned()));
     };
@@ -142,7 +142,7 @@ fn by_ptrace(request: &Request, program: &Program) -> Result<Trace, Failure> {
     let record = CommonPart::begin(request, Backend::Ptrace, costs);
     let watch = Watch::begin();
     let mut filter = request.only.as_ref().and_then(|only| filter::for_calls(&filter::stopping(only)));
-    let mut child = Child::start(program, request.identity, filter.as_mut(), &watch.inherited())
+    let mut child = Child::start(program, request, filter.as_mut(), &watch.inherited())
         .map_err(Failure::system("fork(2)"))?;
     let mut tracer = Tracer::seize(&child, request, filter.is_some()).map_err(|error| {
         Failure::Refused(format!("ptrace(2) cannot trace here: {}", tollgate_model::text::plainly(&error)))
@@ -222,6 +222,7 @@ impl CommonPart {
             memory: (peak > peak_before + PEAK_KNOWN_TO_KIB).then_some(peak << 10),
             faults: less(Usage::faults).saturating_sub(faults_before),
         };
+        let began_ns = collected.began_ns;
         let (events, stacks) = (mem::take(&mut collected.events), mem::take(&mut collected.stacks));
         collected.notes.extend(finished.notes);
         let traced = Traced {
@@ -236,7 +237,7 @@ impl CommonPart {
             ..collected.into_traced(self.backend, finished.wall_ns)
         };
         let ended = watch.late().map_or(finished.ended, Ended::Signal);
-        Ok(Trace { traced, used, events, stacks, ended })
+        Ok(Trace { traced, used, events, began_ns, stacks, ended })
     }
 }
 

@@ -8,6 +8,7 @@ pub(crate) mod division;
 mod files;
 mod histogram;
 mod json;
+pub mod keys;
 mod misaligned;
 mod processes;
 mod rule;

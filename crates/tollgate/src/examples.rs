@@ -157,7 +157,11 @@ pub fn of(verb: &str) -> Examples {
         ],
         "environments" => &[
             ("tollgate environments", "Say which environments work here, and what the others need"),
-            ("tollgate environments --format json", "The same as JSON"),
+            (
+                "tollgate environments --time",
+                "Say also how long each takes to start, and how large what makes it is",
+            ),
+            ("tollgate environments --format json", "Print what works as JSON"),
         ],
         "config" => &[
             ("tollgate config", "Show the values that count here, and the files that they come from"),

@@ -105,7 +105,7 @@ fn import(path: &Path, args: &LabArgs) -> Result<(), Failure> {
     if args.on == On::Auto {
         return match args.label.is_some() || args.out.is_some() {
             true => Err(Failure::input(
-                "--read: the ticks of a guest mean nothing without its engine; name it with --on",
+                "--from: the ticks of a guest mean nothing without its engine; name it with --on",
             )),
             false => show(&results, Vec::new(), args),
         };
@@ -167,7 +167,7 @@ fn write_image(path: &Path, parameters: &Parameters) -> Result<(), Failure> {
     };
     let output = format!(
         "{} has {} bytes: {booted}. It shows its figures on the screen and writes all records to the first serial port (0x3f8); \
-         `tollgate lab --read FILE` shows them.",
+         `tollgate lab --from FILE` shows them.",
         path.display(),
         file.len()
     );
@@ -177,22 +177,25 @@ fn write_image(path: &Path, parameters: &Parameters) -> Result<(), Failure> {
 /// The output of a serial port elsewhere.
 fn read(path: &Path) -> Result<Results, Failure> {
     let name = path.display();
-    let refused = |error: &io::Error| Failure::input(format!("--read: {name}: {}", plainly(error)));
+    let refused = |error: &io::Error| Failure::input(format!("--from: {name}: {}", plainly(error)));
     let bytes = match path.as_os_str() == "-" {
         true => bounded::whole(io::stdin().lock(), MOST),
         false => File::open(path).and_then(|file| bounded::whole(file, MOST)),
     };
     let Some(bytes) = bytes.map_err(|error| refused(&error))? else {
         return Err(Failure::input(format!(
-            "--read: {name}: larger than {} MiB, which no guest writes",
+            "--from: {name}: larger than {} MiB, which no guest writes",
             MOST >> 20
         )));
     };
     let serial = Serial::read(&bytes);
     if serial.records.is_empty() {
-        return Err(Failure::input(format!(
-            "--read: {name}: no records of the guest in it, which are lines that begin with tg1"
-        )));
+        return Results::of_picture(&bytes).ok_or_else(|| {
+            Failure::input(format!(
+                "--from: {name}: no records of the guest in it, which are lines that begin with tg1, and no whole picture code, which begins with \
+                 TGQ1 and has 154 characters"
+            ))
+        });
     }
     Ok(Results::of_serial(&serial))
 }
@@ -218,7 +221,7 @@ fn engine(on: On) -> Result<EngineChoice, Failure> {
         On::Interpreter => Ok(EngineChoice::Interpreter),
         On::Hardware => Err(Failure::input(
             "--on hardware: a machine of its own is not started from here; write an image with --image, start it there, \
-             and show its output with --read",
+             and show its output with --from",
         )),
     }
 }

@@ -119,6 +119,7 @@ fn all() -> Vec<Described> {
         of::<crate::trace::TraceDocument>("trace"),
         of::<crate::trace::Part>("trace-interval"),
         of::<tollgate_view::trace::calibration::CalibrationRecord>("trace-calibrate"),
+        of::<tollgate_view::trace::keys::KeysRecord>("trace-keys"),
         of::<ram::Records>("ram"),
         of::<tollgate_store::fleet::Listed>("store-list"),
         of::<tollgate_store::fleet::Checked>("store-check"),

@@ -4,6 +4,7 @@
 //! does around a command is part of the time that its user sees.
 
 mod kept;
+mod keys;
 mod log;
 
 use std::collections::BTreeSet;
@@ -36,6 +37,9 @@ use crate::{out, say};
 pub fn trace(args: &TraceArgs) -> Result<(), Failure> {
     if let Some(file) = &args.from {
         return log::trace_log(args, file);
+    }
+    if let Some(file) = &args.keys {
+        return keys::trace_keys(args, file);
     }
     if !attaches(args) && (args.time.is_some() || args.every.is_some()) {
         return Err(Failure::input("--for and --every need --pid or --cgroup"));

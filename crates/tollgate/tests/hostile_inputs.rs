@@ -17,11 +17,12 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 /// What names a file to be read. FIFO stands for the file.
-const READERS: [&[&str]; 13] = [
+const READERS: [&[&str]; 14] = [
     &["show", "FIFO"],
     &["compare", "FIFO", "FIFO"],
     &["decode", "FIFO"],
     &["trace", "--from", "FIFO"],
+    &["trace", "--keys", "FIFO", "true"],
     &["inspect", "--from", "FIFO"],
     &["inspect", "config", "FIFO"],
     &["inspect", "kernel", "--from", "FIFO"],

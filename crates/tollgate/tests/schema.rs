@@ -40,6 +40,7 @@ const CHECKS: &[Check] = &[
     ("lab-prove", || vec![Home::new().json(["lab", "locks", "--prove", "--format", "json"])]),
     ("trace", traces),
     ("trace-interval", intervals),
+    ("trace-keys", keys),
     ("trace-calibrate", || vec![Home::new().json(["trace", "--calibrate", "--format", "json"])]),
     ("ram", ram),
     ("store-list", || stored("list")),
@@ -241,6 +242,13 @@ fn programs() -> Vec<Value> {
     let run = ["lab", "--on", "interpreter", "--program", &ends, "--program", &faults, "--format", "json"];
     let output = home.tollgate(run).output().expect("started");
     vec![serde_json::from_slice(&output.stdout).expect("JSON")]
+}
+
+/// A key that is answered, and one that is not.
+fn keys() -> Vec<Value> {
+    let home = Home::new();
+    let keys = home.file("keys", "a\n\u{4}");
+    vec![home.json(["trace", "--format", "json", "--keys", &keys, "cat"])]
 }
 
 fn traces() -> Vec<Value> {

@@ -106,3 +106,29 @@ fn a_usual_run_leaves_environments_out_and_says_how_to_measure_them() {
     assert_eq!(start["status"], "not measured");
     assert!(start["why"].as_str().is_some_and(|why| why.contains("--in")), "{start}");
 }
+
+#[test]
+fn environments_says_what_a_start_takes_and_what_was_installed() {
+    let home = Home::new();
+    let plain = home.json(["environments", "--format", "json"]);
+    let of = |document: &Value| document["environments"].as_array().expect("environments").clone();
+    assert!(of(&plain).iter().all(|one| one["cost"].is_null()), "{plain}");
+    let timed = home.json(["environments", "--time", "--format", "json"]);
+    for one in of(&timed) {
+        let (name, cost) = (one["environment"].as_str().expect("a name"), &one["cost"]);
+        if one["works"] == false || name.ends_with("HOST") || name.ends_with("PREFIX") {
+            assert!(cost.is_null(), "{one}");
+            continue;
+        }
+        let time = |of: &str| cost[of].as_f64();
+        assert!(time("start_ns").is_some_and(|ns| ns > 1e5), "{one}");
+        // A guest has no shell, which is said.
+        assert_eq!(time("shell_ns").is_some(), cost["why"].is_null(), "{one}");
+        let installed = cost["installed"].as_array().expect("parts");
+        assert_eq!(installed.is_empty(), name == "host", "{one}");
+        assert!(
+            installed.iter().all(|part| part["bytes"].as_u64().is_some_and(|bytes| bytes > 10_000)),
+            "{one}"
+        );
+    }
+}

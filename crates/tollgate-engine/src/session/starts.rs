@@ -23,12 +23,53 @@ use super::super::selection::Group;
 use super::super::{group, interrupt};
 use super::agent_side::AgentSide;
 use super::connection::{Gone, Stop};
+use super::life::Life;
 use super::teller::Teller;
 
 /// The most rounds. More tell little: the median of so many starts is known to a tenth of their spread.
 const MOST: usize = 100;
 /// An environment that fails to start so often in a row is given up.
 const FAILURES: usize = 3;
+
+/// How long it took from fork(2) of an environment's first process to the first answer from it, in nanoseconds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answered {
+    /// Of this program, as an agent.
+    pub agent_ns: f64,
+    /// Of `/bin/sh -c echo`, or why there is none.
+    pub shell_ns: Result<f64, String>,
+}
+
+/// Starts an environment once with an agent in it and once with a shell.
+///
+/// # Errors
+/// A sentence: it did not start, or a signal came.
+pub fn first_answers(life: &mut dyn Life) -> Result<Answered, String> {
+    let (_subreaper, before) = (Subreaper::begin(), Inherited::now());
+    let mut visit = Visit { life, before: &before, wanted: &[] };
+    let agent_ns = time_of(Aspect::Start, visit.with_agent())?;
+    visit.life.end();
+    let shell_ns = time_of(Aspect::StartToShell, visit.with_shell());
+    visit.life.end();
+    Ok(Answered { agent_ns, shell_ns })
+}
+
+fn time_of(aspect: Aspect, found: Result<StartSamples, Gone>) -> Result<f64, String> {
+    let found = found.map_err(|gone| match gone {
+        Gone::Lost(why) | Gone::Over(why) => why,
+        Gone::Interrupted(_) => "a signal asked to stop".to_owned(),
+    })?;
+    let time = found.into_iter().find_map(|(of, time)| (of == aspect).then_some(time));
+    time.unwrap_or_else(|| Err(Refusal::NotMeasured("it was not timed".to_owned()))).map_err(
+        |why| match why {
+            Refusal::Skip(why)
+            | Refusal::Refuse(why)
+            | Refusal::NotMeasured(why)
+            | Refusal::OutOfTime(why)
+            | Refusal::Fail(why) => why,
+        },
+    )
+}
 
 /// The starts of a session.
 pub struct Starts<'c> {

@@ -1,5 +1,7 @@
 //! `container[:runtime=NAME,seccomp=FILTER]`: a container of one of several runtimes.
 
+use std::path::PathBuf;
+
 use tollgate_model::Environment;
 
 use super::trial::{Candidate, Tools, until};
@@ -64,6 +66,11 @@ impl Kind for Container {
         let runtime = Runtime::ALL.into_iter().find(|one| Some(one.name()) == runtime);
         let runtime = runtime.ok_or_else(|| unusable!("container: its runtime is not known"))?;
         container::prepare_shell(runtime, &self.seccomp, &Agent::with(&[])?, making.paths()?)
+    }
+
+    fn files(&self, runtime: Option<&str>) -> Vec<PathBuf> {
+        let runtime = Runtime::ALL.into_iter().find(|one| Some(one.name()) == runtime).or(self.runtime);
+        runtime.and_then(|runtime| runtime.find().ok()).into_iter().collect()
     }
 
     fn filter(&self, runtime: Option<&str>) -> Option<String> {

@@ -86,6 +86,10 @@ impl Kind for Gvisor {
         let order = Order::of(&program, &[], paths, "gvisor-shell", &Seccomp::None).with_shell();
         of_order(self, &order).map_err(named)
     }
+
+    fn files(&self, _: Option<&str>) -> Vec<PathBuf> {
+        find().into_iter().collect()
+    }
 }
 
 /// An error with the name of the kind before it.

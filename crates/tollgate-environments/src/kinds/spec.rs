@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::{Description, Kind};
 use crate::error::EnvironmentError;
+use crate::installed::Installed;
 use crate::pairs::SpecError;
 use crate::ram::OnRam;
 
@@ -35,6 +36,11 @@ impl Spec {
     /// A sentence: a setting needs root, or the kernel refuses it.
     pub fn apply(&self) -> Option<Result<(), EnvironmentError>> {
         self.kind.apply()
+    }
+
+    /// What was installed to make it, without what that depends on. It takes some tens of milliseconds.
+    pub fn installed(&self, runtime: Option<&str>) -> Vec<Installed> {
+        self.kind.files(runtime).iter().filter_map(|file| Installed::of(file)).collect()
     }
 
     /// The same with this directory for files; None where its kind takes none, or its name has one.

@@ -1,6 +1,6 @@
 //! `vm[:kernel=FILE][,append=TEXT]…`: a guest with a Linux of its own.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::trial::{Candidate, until};
 use super::{Description, Kind, Spec, Stop};
@@ -50,6 +50,10 @@ impl Kind for Vm {
 
     fn shell(&self, _: Option<&str>, _: &Making) -> Result<Prepared, EnvironmentError> {
         Err(unusable!("the guest has no shell: this program is all that its root file system has"))
+    }
+
+    fn files(&self, _: Option<&str>) -> Vec<PathBuf> {
+        vm::files(self)
     }
 
     fn counts(&self) -> bool {

@@ -29,7 +29,7 @@ const SAME_AT_EACH_BOOT: &str = " nokaslr norandmaps random.trust_cpu=off random
 /// The program.
 #[derive(Debug, Clone)]
 pub(super) struct Qemu {
-    program: PathBuf,
+    pub program: PathBuf,
 }
 
 /// How the agent speaks.

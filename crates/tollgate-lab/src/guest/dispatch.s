@@ -58,6 +58,7 @@
     call .Lk_show_end
     xor %eax, %eax
     out %al, $0xf4
+    call .Lk_code_turns
 1:  cli
     hlt
     jmp 1b

@@ -28,6 +28,7 @@ global_asm!(
     include_str!("system/restart.s"),
     include_str!("system/locks.s"),
     include_str!("screen.s"),
+    include_str!("picture.s"),
     include_str!("dump.s"),
     options(att_syntax, raw)
 );

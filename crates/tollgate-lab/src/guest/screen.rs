@@ -9,7 +9,7 @@ mod tests;
 
 use tollgate_x86::walk::Exception;
 
-use super::{EXPERIMENTS, Experiment, Group, Parameters};
+use super::{EXPERIMENTS, Experiment, Group, Parameters, picture};
 
 const WIDTH: usize = 80;
 const LINES: usize = 25;
@@ -26,6 +26,8 @@ const HAS_MINIMUM: u16 = 4;
 /// Exceptions, and bytes of the name of one.
 const EXCEPTIONS: u8 = 32;
 const NAME: usize = 4;
+/// Where the picture code is described: behind the glyphs.
+const PICTURE: usize = 5160 + 96 * 5;
 /// Cells of a figure.
 const FIGURE: usize = 10;
 
@@ -47,6 +49,7 @@ pub(super) fn laid_out(parameters: &Parameters) -> Vec<u8> {
     let mut screen = Screen::new();
     screen.frame(parameters);
     screen.table(&chosen);
+    screen.picture = picture::laid_out([parameters.operations, parameters.rounds], &chosen);
     screen.bytes()
 }
 
@@ -54,6 +57,8 @@ struct Screen {
     /// Character and attribute.
     cells: [[u8; 2]; WIDTH * LINES],
     rows: [Row; NUMBERS],
+    /// What the picture code is made of; empty where it has no room for the figures.
+    picture: Vec<u8>,
 }
 
 /// What the guest is told of an experiment.
@@ -104,7 +109,7 @@ enum Line<'a> {
 
 impl Screen {
     fn new() -> Self {
-        Self { cells: [[b' ', PLAIN]; WIDTH * LINES], rows: [Row::default(); NUMBERS] }
+        Self { cells: [[b' ', PLAIN]; WIDTH * LINES], rows: [Row::default(); NUMBERS], picture: Vec::new() }
     }
 
     fn write(&mut self, line: usize, column: usize, text: &str, attribute: u8) {
@@ -121,7 +126,7 @@ impl Screen {
             format!(" tollgate lab: ticks of the time-stamp counter, {rounds} rounds of {operations}");
         self.write(0, 0, &format!("{title:<WIDTH$}"), BAR);
         self.write(0, WIDTH - 8, "running ", BAR);
-        let last = " The serial port (3F8h) has every round. To read it: tollgate lab --read FILE";
+        let last = " The serial port (3F8h) has every round. To read it: tollgate lab --from FILE";
         self.write(LINES - 1, 0, &format!("{last:<WIDTH$}"), BAR);
     }
 
@@ -201,11 +206,13 @@ impl Screen {
             }
             bytes.extend(name);
         }
-        // Where the processor's name begins, and behind which cell the state of the run stands.
-        for cell in [WIDTH + 1, WIDTH - 1, 0, 0] {
+        // Where the processor's name begins, and behind which cell the state of the run stands; and where the picture code is described.
+        let code = if self.picture.is_empty() { 0 } else { PICTURE };
+        for cell in [WIDTH + 1, WIDTH - 1, code, 0] {
             bytes.extend((cell as u16).to_le_bytes());
         }
         bytes.extend(glyphs::GLYPHS.as_flattened());
+        bytes.extend(&self.picture);
         bytes
     }
 }

@@ -29,6 +29,7 @@
     .set .LPAGE_GLYPHS, 5160        # from the space on, 5 bytes each: columns from the left, the lowest bit at the top
     .set .LLAST_GLYPH, 95
 
+    .set .LHALF, 0xdf               # a character: the upper half in its colour, the lower one in its ground's
     .set .LFIELD, 10                # cells from the end of a median to the end of a minimum
     .set .LFIGURE, 0x0f             # attributes: white, grey, dark grey, light red, light cyan, white on blue
     .set .LMINIMUM, 0x07
@@ -177,6 +178,7 @@ tollgate_guest_loader_info:
 # All rounds did: their median and their minimum.
     .balign 16, 0x90
 .Lk_show_done:
+    call .Lk_code_done
     call .Lk_show_place
     test %edi, %edi
     jz 9f
@@ -194,12 +196,8 @@ tollgate_guest_loader_info:
     jz .Lk_show_right
 
     mov $.LFIGURE, %ebx
-    lea -1(%rax), %rcx              # the two in the middle, which are one of an odd number
-    shr $1, %rcx
-    shr $1, %rax
-    mov .LSAMPLES(,%rax,8), %rax
-    add .LSAMPLES(,%rcx,8), %rax
-    lea (%rax,%rax,4), %rax         # half their sum, in tenths
+    mov %rax, %rcx
+    call .Lk_show_median
     push %rdi
     call .Lk_show_tenths
     pop %rdi
@@ -213,7 +211,18 @@ tollgate_guest_loader_info:
     jmp .Lk_show_tenths
 9:  ret
 
+# rax = the median of rcx samples, in tenths of n operations: half the sum of the two in the middle, which are one of an odd number.
+.Lk_show_median:
+    lea -1(%rcx), %rdx
+    shr $1, %rdx
+    shr $1, %rcx
+    mov .LSAMPLES(,%rcx,8), %rax
+    add .LSAMPLES(,%rdx,8), %rax
+    lea (%rax,%rax,4), %rax
+    ret
+
 .Lk_show_lacks:
+    call .Lk_code_lacks
     call .Lk_show_place
     test %edi, %edi
     jz 9b
@@ -224,6 +233,7 @@ tollgate_guest_loader_info:
 # A fault: #GP(412), or its vector where it has no name.
     .balign 16, 0x90
 .Lk_show_fault:
+    call .Lk_code_fault
     call .Lk_show_place
     test %edi, %edi
     jz 9b
@@ -271,6 +281,7 @@ tollgate_guest_loader_info:
     movzwl .LPAGE_STATE(%rdx), %edi
     mov $.LBAR, %ebx
     call .Lk_show_right
+    call .Lk_code_make
     call .Lk_say_newline
     mov $.LSCREEN, %ebx
     mov $.LLINES, %ebp
@@ -498,18 +509,25 @@ tollgate_guest_loader_info:
     mov (%r8,%rbx,4), %r8d
 
     sub $' ', %esi                  # its glyph
-    cmp $.LLAST_GLYPH, %esi
+    cmp $.LHALF - ' ', %esi
+    jne 8f
+    xor %esi, %esi                  # none: half a cell
+    jmp 7f
+8:  cmp $.LLAST_GLYPH, %esi
     jbe 1f
     mov $.LLAST_GLYPH, %esi
 1:  lea (%rsi,%rsi,4), %rsi
     add .Lk_page(%rip), %rsi
     add $.LPAGE_GLYPHS, %rsi
+7:
 
     xor %r10d, %r10d                # each row of dots, in lines of pixels
 2:  mov .Lk_scale(%rip), %r11
 3:  mov %rdi, %r12
     xor %ebp, %ebp                  # each column
 4:  mov %r8d, %eax
+    test %rsi, %rsi
+    jz 8f
     cmp $.LGLYPH, %ebp
     jae 5f
     movzbl (%rsi,%rbp), %edx
@@ -536,7 +554,14 @@ tollgate_guest_loader_info:
     cmp $.LCELL_HEIGHT, %r10d
     jne 2b
 
-    pop %r12
+    jmp 9f
+
+8:  cmp $.LCELL_HEIGHT / 2, %r10d   # the upper half
+    jae 5b
+    mov %r9d, %eax
+    jmp 5b
+
+9:  pop %r12
     pop %r11
     pop %r10
     pop %r9

@@ -9,11 +9,11 @@ use crate::{EntryRow, Provenance, Results, Status};
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "LabResults"))]
 pub struct LabDocument<'a> {
-    /// `kvm`, `kvm-emulated`, `qemu-kvm`, `qemu-tcg` or `interpreter`; None with `--read`.
+    /// `kvm`, `kvm-emulated`, `qemu-kvm`, `qemu-tcg` or `interpreter`; None with `--from`.
     provenance: Option<&'static str>,
     /// The processor's vendor by the guest's CPUID, or None.
     maker: Option<&'a str>,
-    /// Of a tick: `instructions`, `cycles`, `ticks` (with `--read`), or None where ticks have no meaning.
+    /// Of a tick: `instructions`, `cycles`, `ticks` (with `--from`), or None where ticks have no meaning.
     unit: Option<&'static str>,
     /// One object for each.
     experiments: Vec<LabExperiment>,

@@ -35,6 +35,7 @@ pub(super) fn collect(maps: &Maps, end: End) -> Collected {
     let (files, misaligned) =
         maps.files.as_ref().map(|files| files::times(files, &lanes, &mut missed)).unwrap_or_default();
     Collected {
+        began_ns: totals.began,
         stopped_ns: end.now,
         idle: Some(idle),
         busy_ns: Some(busy_ns),
@@ -263,6 +264,7 @@ fn events(maps: &Maps, totals: &Totals) -> Vec<Event> {
         began_ns: record.began.saturating_sub(totals.began),
         parts: parts(record.total, record.spent),
         result: record.result as i64,
+        argument: record.argument,
     };
     let kept = events.records(totals.events as usize).filter(|record| record.written != 0);
     let mut all: Vec<Event> = kept.map(&mut event).collect();

@@ -312,6 +312,8 @@ pub(super) struct EventRecord {
     pub began: u64,
     pub total: u64,
     pub result: u64,
+    /// The first argument.
+    pub argument: u64,
     pub spent: [u64; 4],
     pub process: u32,
     pub thread: u32,

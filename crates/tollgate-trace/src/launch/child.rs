@@ -6,7 +6,7 @@
 #![allow(unsafe_code)] // The child's calls until execve(2).
 
 use std::ffi::{CString, c_char};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::{io, ptr, sync::atomic::Ordering::Relaxed};
 
 use rustix::thread::CapabilitySet;
@@ -14,7 +14,7 @@ use tollgate_os::{identity::Identity, privileges, process, rusage::Usage, shared
 
 use tollgate_os::seccomp::Filter;
 
-use crate::{launch::path::Program, launch::signals::Inherited, launch::streams};
+use crate::{launch::path::Program, launch::signals::Inherited, launch::streams, request::Request};
 
 unsafe extern "C" {
     /// environ(7).
@@ -49,6 +49,8 @@ enum What<'a> {
         filter: Option<libc::sock_fprog>,
         /// A tracer that has capabilities by its file would follow it to another user.
         stays_the_user: bool,
+        /// Its streams, and the terminal of its own session.
+        terminal: Option<RawFd>,
     },
     /// The copy stores the function's result, and ends.
     Call(fn() -> u64),
@@ -58,7 +60,7 @@ impl Child {
     /// Starts a process that will be a program.
     pub fn start(
         program: &Program,
-        identity: Option<Identity>,
+        request: &Request,
         filter: Option<&mut Filter>,
         inherited: &Inherited,
     ) -> io::Result<Self> {
@@ -72,6 +74,7 @@ impl Child {
             len: u16::try_from(filter.len()).unwrap_or(u16::MAX),
             filter: filter.as_mut_ptr(),
         });
+        let identity = request.identity;
         // With another user's identity a filter would need `no_new_privs`, and a tracer CAP_SYS_PTRACE.
         let can_trace_others = rustix::thread::capabilities(None)
             .is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_PTRACE));
@@ -86,6 +89,7 @@ impl Child {
                 is_taken_late,
                 filter,
                 stays_the_user: privileges::are_of_file(),
+                terminal: request.terminal.as_deref().map(AsRawFd::as_raw_fd),
             },
         )
     }
@@ -189,6 +193,7 @@ impl Orders<'_> {
                     is_taken_late,
                     filter,
                     stays_the_user,
+                    terminal,
                 } => {
                     if *stays_the_user {
                         libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
@@ -200,7 +205,14 @@ impl Orders<'_> {
                     match taken.and_then(|()| late.map_or(Ok(()), Identity::assume)) {
                         Err(error) => note.set(IDENTITY, error.code()),
                         Ok(()) => {
-                            streams::close_again();
+                            match terminal {
+                                None => streams::close_again(),
+                                Some(terminal) if streams::become_terminal(*terminal) => {}
+                                Some(_) => {
+                                    note.write(EXECUTION);
+                                    return NOT_STARTED;
+                                }
+                            }
                             let environment = environment.as_ref().map_or(environ, |lines| lines.as_ptr());
                             note.used();
                             libc::execve(path.as_ptr(), arguments.as_ptr(), environment);

@@ -36,6 +36,9 @@ static LATE: AtomicI32 = AtomicI32::new(0);
 /// A signal asked to end the wait, or the time is up.
 static ENOUGH: AtomicBool = AtomicBool::new(false);
 
+/// The last signal that this process got since it began to watch; 0 for none.
+static CAME: AtomicI32 = AtomicI32::new(0);
+
 /// Which signals of [`CHANGED`] were ignored when this process began, before Rust's own start changed it.
 static IGNORED_AT_START: [AtomicBool; 2] = [const { AtomicBool::new(false) }; 2];
 
@@ -66,6 +69,11 @@ impl Inherited {
     }
 }
 
+/// The last signal that came to this process and was the command's, since the last [`Watch`] began.
+pub(crate) fn came() -> Option<libc::c_int> {
+    Some(CAME.load(Relaxed)).filter(|signal| *signal != 0)
+}
+
 /// As long as it lives, signals are passed on. One at a time in a process.
 pub(crate) struct Watch {
     before: Vec<(libc::c_int, Disposition)>,
@@ -87,6 +95,7 @@ impl Watch {
         RECORDS.store(-1, Relaxed);
         OVER.store(false, Relaxed);
         LATE.store(0, Relaxed);
+        CAME.store(0, Relaxed);
         ENOUGH.store(false, Relaxed);
         let mut before = Vec::new();
         for signal in PASSED {
@@ -220,6 +229,7 @@ fn passing(flags: libc::c_int) -> Disposition {
 
 /// Passes a signal on. Only what signal-safety(7) allows.
 extern "C" fn pass(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
+    CAME.store(signal, Relaxed);
     if OVER.load(Relaxed) {
         LATE.store(signal, Relaxed);
         return ENOUGH.store(true, Relaxed);

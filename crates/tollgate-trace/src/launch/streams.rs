@@ -20,6 +20,19 @@ extern "C" fn look() {
     }
 }
 
+/// Makes this process the leader of a session whose terminal this is, and the terminal its streams. Whether that could be done.
+///
+/// # Safety
+/// In a fresh copy of a process only.
+pub(super) unsafe fn become_terminal(terminal: libc::c_int) -> bool {
+    // SAFETY: system calls on numbers.
+    unsafe {
+        libc::setsid() >= 0
+            && libc::ioctl(terminal, libc::TIOCSCTTY, 0) == 0
+            && (0..3).all(|stream| libc::dup2(terminal, stream) == stream)
+    }
+}
+
 /// Closes them again.
 ///
 /// # Safety

@@ -248,7 +248,8 @@ impl Threads {
         {
             let parts = Parts { unknown_ns: took_ns, ..Parts::default() };
             let (process, thread, result) = (at as u32, self.all[at].id, returned.result);
-            self.events.push(Event { process, thread, call: shown, began_ns, parts, result });
+            let event = Event { process, thread, call: shown, began_ns, parts, result, argument: 0 };
+            self.events.push(event);
         }
         if returned.is_back && !returned.is_error {
             self.succeeded(at, open, returned.result);

@@ -1,6 +1,6 @@
 //! The handling of each stop.
 
-use tollgate_model::traced::{Ended, Parts};
+use tollgate_model::traced::Ended;
 use tollgate_os::process::{Status, Wait};
 
 use super::clocks::{Reading, Stretch};
@@ -187,26 +187,18 @@ impl Tracer {
             files.returned(number, &inside, parts, result, is_error);
         }
         if self.most_events > 0 {
-            self.keep_event(process, pid, key, began_ns, parts, result);
+            self.keep_event(pid, &inside, Event { process, began_ns, parts, result, ..Event::default() });
         }
     }
 
-    fn keep_event(
-        &mut self,
-        process: u32,
-        thread: libc::pid_t,
-        key: Key,
-        began_ns: u64,
-        parts: Parts,
-        result: i64,
-    ) {
+    fn keep_event(&mut self, thread: libc::pid_t, inside: &Inside, event: Event) {
         if self.events.len() >= self.most_events {
             self.events_missed += 1;
             return;
         }
         // The name is looked up in the end, and once.
-        let event = Event { process, thread: thread as u32, call: String::new(), began_ns, parts, result };
-        self.events.push((key, event));
+        let event = Event { thread: thread as u32, argument: inside.arguments[0], ..event };
+        self.events.push((inside.key, event));
     }
 
     /// A thread has made another one, or a process.

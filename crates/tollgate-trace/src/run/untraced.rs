@@ -26,8 +26,8 @@ pub(super) fn nothing() -> Result<Trace, Failure> {
 pub(super) fn by_rusage(request: &Request, program: &Program) -> Result<Trace, Failure> {
     let record = CommonPart::begin(request, Backend::Rusage, Costs::default());
     let watch = Watch::begin();
-    let mut child = Child::start(program, request.identity, None, &watch.inherited())
-        .map_err(Failure::system("fork(2)"))?;
+    let mut child =
+        Child::start(program, request, None, &watch.inherited()).map_err(Failure::system("fork(2)"))?;
     let finished = let_go(&mut child, &watch, &record.descendants, request.linger, || 0)?;
     record.end(Some(program), &child, &watch, finished, Collected::default())
 }

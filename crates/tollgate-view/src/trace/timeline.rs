@@ -115,6 +115,7 @@ mod tests {
             began_ns,
             parts: Parts { on_cpu_ns: 1_500, disk_ns: 2_000_000, ..Parts::default() },
             result: -2,
+            argument: 0,
         };
         let mut text = Vec::new();
         write(&mut text, &traced.tree, &[event(1, 12_345), event(99_999, 20_000)]).expect("written");

@@ -18,7 +18,7 @@ pub struct LabArgs {
     /// measured. `locks` stands for a test-and-set by the page-fault handler beside other locks
     pub experiment: Vec<String>,
     /// Run the kernel on this engine [default: KVM where it executes ring 0 on the processor, otherwise the interpreter]; with
-    /// --read the engine that ran it, so that it is kept as a run
+    /// --from the engine that ran it, so that it is kept as a run
     #[arg(long, value_enum, default_value_t, ignore_case = true)]
     pub on: On,
     /// The processor's maker that the kernel finds, where that can be chosen [default: Intel's; under KVM the host's]
@@ -55,8 +55,9 @@ pub struct LabArgs {
     /// Write the run to this file instead of keeping it among the others; `-` prints it in place of the table
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub out: Option<PathBuf>,
-    /// Show the results of a guest that ran elsewhere, from a file with its serial port's output; `-` is standard input
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["experiment", "vendor"])]
+    /// Show the results of a guest that ran elsewhere, from a file with its serial port's output or the text of its picture code; `-` is
+    /// standard input
+    #[arg(long = "from", visible_alias = "read", value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["experiment", "vendor"])]
     pub read: Option<PathBuf>,
     /// How to print
     #[arg(long, value_enum, default_value_t)]
@@ -129,6 +130,6 @@ pub enum On {
     QemuKvm,
     /// The built-in interpreter, which counts instructions too
     Interpreter,
-    /// Another machine: with --read
+    /// Another machine: with --from
     Hardware,
 }

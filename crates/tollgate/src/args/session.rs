@@ -53,6 +53,10 @@ pub struct SessionArgs {
 #[derive(Debug, Args)]
 #[command(after_help = examples::help("environments", ""))]
 pub struct EnvironmentsArgs {
+    /// Start each that works three times, and say how long it takes to the first answer, and how large what makes it is. It takes seconds, for
+    /// a guest without KVM a minute
+    #[arg(long)]
+    pub time: bool,
     /// How to print
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,

@@ -34,6 +34,15 @@ pub struct TraceArgs {
     #[arg(long, value_name = "TIME", value_parser = time::parse_interval)]
     #[arg(conflicts_with_all = ["command", "from", "calibrate"])]
     pub every: Option<Duration>,
+    /// Run the command on a terminal of its own, type the keys of this file, as `script --log-in FILE` records them, and show its delay for
+    /// each: from read(2) of the key to write(2), and to the screen. The last keys should end the command
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "command")]
+    #[arg(conflicts_with_all = ["from", "calibrate", "pid", "cgroup", "time", "every", "top", "by", "tree", "histogram", "rule", "all", "only"])]
+    #[arg(conflicts_with_all = ["blocked", "stacks", "timeline", "label", "out"])]
+    pub keys: Option<PathBuf>,
+    /// With --keys: the least time from one key to the next; a key is typed when the one before it was answered [default: 100ms]
+    #[arg(long, value_name = "TIME", value_parser = time::parse_wait, requires = "keys")]
+    pub pace: Option<Duration>,
     /// How to show it
     #[command(flatten)]
     pub view: ViewArgs,

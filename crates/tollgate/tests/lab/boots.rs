@@ -15,7 +15,7 @@ const TEXT: (u32, usize) = (0xb_8000, 25 * 80 * 2);
 /// The line between columns, and what the serial port has in its place.
 const LINE: (u8, char) = (0xb3, '|');
 /// The end of the last line.
-const LAST: &str = "tollgate lab --read FILE";
+const LAST: &str = "tollgate lab --from FILE";
 
 /// A home with an image in it; none where there is no QEMU.
 fn home_with(image: &str) -> Option<Home> {
@@ -47,6 +47,15 @@ fn check(home: &Home, clock: Clock, disk: &[&str]) {
 
 /// What the serial port has written when the table is on it. Then the monitor is given a command.
 fn run(home: &Home, clock: Clock, arguments: &[&str], order: &str) -> String {
+    let (mut machine, serial) = started(home, clock, arguments);
+    let mut monitor = machine.0.stdin.take().expect("a pipe");
+    write!(monitor, "{order}\nquit\n").expect("a monitor");
+    wait_for("the end of QEMU", || machine.0.try_wait().expect("a child"));
+    serial
+}
+
+/// A machine, and what its serial port has written when the table is on it.
+fn started(home: &Home, clock: Clock, arguments: &[&str]) -> (Program, String) {
     let mut command = Command::new("qemu-system-x86_64");
     command.args(["-nodefaults", "-display", "none", "-vga", "std", "-no-reboot", "-m", "128"]);
     command.args([
@@ -70,10 +79,7 @@ fn run(home: &Home, clock: Clock, arguments: &[&str], order: &str) -> String {
         let bytes = std::fs::read(home.path().join("serial.txt")).unwrap_or_default();
         Some(String::from_utf8_lossy(&bytes).into_owned()).filter(|text| text.ends_with(&format!("{LAST}\n")))
     });
-    let mut monitor = machine.0.stdin.take().expect("a pipe");
-    write!(monitor, "{order}\nquit\n").expect("a monitor");
-    wait_for("the end of QEMU", || machine.0.try_wait().expect("a child"));
-    serial
+    (machine, serial)
 }
 
 /// The screen's lines.
@@ -117,7 +123,7 @@ fn is_table(screen: &[String], clock: Clock) {
 
 /// What the serial port wrote is a result like any other.
 fn is_read(home: &Home, clock: Clock) {
-    let document = home.json(["lab", "--read", "serial.txt", "--format", "json"]);
+    let document = home.json(["lab", "--from", "serial.txt", "--format", "json"]);
     assert_eq!(experiments(&document).len(), 31);
     let ticks = named(&document, "int")["per_operation"].as_f64().expect("a figure");
     assert!(ticks == 3.0 || clock == Clock::Time && ticks > 3.0, "{ticks}");
@@ -188,4 +194,41 @@ fn configuration() -> String {
     let mut blocks = page.split("```").skip(1).step_by(2);
     let block = blocks.find(|block| block.contains("    multiboot ")).expect("a configuration of GRUB");
     format!("set timeout=0\n{}", block.trim_start())
+}
+
+/// A program that is none of ours reads the code from the screen, and its text is a result like the serial port's.
+#[test]
+fn the_picture_code_has_the_figures_of_the_serial_port() {
+    if Command::new("zbarimg").arg("--version").output().is_err() {
+        return println!("skipped: there is no reader of picture codes (zbar-tools)");
+    }
+    let Some(home) = home_with("lab.img") else { return };
+    let (mut machine, _) = started(&home, Clock::Time, &["-drive", "file=lab.img,format=raw"]);
+    let mut monitor = machine.0.stdin.take().expect("a pipe");
+    let code = wait_for("the code on the screen", || {
+        writeln!(monitor, "screendump screen.ppm").expect("a monitor");
+        std::thread::sleep(std::time::Duration::from_secs(1));
+        let read =
+            Command::new("zbarimg").args(["-q", "--raw", "screen.ppm"]).current_dir(home.path()).output();
+        Some(read.expect("it reads").stdout).filter(|text| !text.is_empty())
+    });
+    drop(machine);
+    let code = home.file("code", code);
+    let [of_code, of_serial] =
+        [code.as_str(), "serial.txt"].map(|file| home.json(["lab", "--from", file, "--format", "json"]));
+    assert_eq!(of_code["maker"], of_serial["maker"]);
+    let [all, others] = [&of_code, &of_serial].map(|document| experiments(document).to_vec());
+    assert_eq!((all.len(), others.len()), (31, 31));
+    for (one, other) in all.iter().zip(&others) {
+        assert_eq!(one["name"], other["name"]);
+        let [found, wanted] = [one, other].map(|row| row["per_operation"].as_f64());
+        // Tenths with 12 bits of the same median.
+        let is_near = |found: f64, wanted: f64| (found - wanted).abs() <= 0.1 + wanted / 2048.0;
+        match (found, wanted) {
+            (Some(found), Some(wanted)) => assert!(is_near(found, wanted), "{one} for {other}"),
+            _ => assert_eq!(found, wanted, "{one} for {other}"),
+        }
+    }
+    home.output(["lab", "--from", &code, "--on", "hardware", "--label", "photographed"]);
+    assert!(home.refusal(["lab", "--from", &home.file("cut", "TGQ1000")]).contains("154 characters"));
 }

@@ -45,7 +45,7 @@ fn the_screen_and_the_serial_port_have_the_same_table() {
         let title = " tollgate lab: ticks of the time-stamp counter, 3 rounds of 10";
         assert_eq!(lines[0], format!("{title:75}done"));
         assert_eq!(lines[1].trim(), "tollgate's interpreter, in a guest of");
-        assert!(lines[24].ends_with("tollgate lab --read FILE"), "{}", lines[24]);
+        assert!(lines[24].ends_with("tollgate lab --from FILE"), "{}", lines[24]);
         let serial = String::from_utf8(output.serial.clone()).unwrap();
         assert!(serial.ends_with(&format!("\n\n{}\n", lines.join("\n"))), "{serial}");
         let read = Serial::read(&output.serial);
@@ -130,7 +130,9 @@ fn what_the_processor_lacks_and_what_went_wrong_is_said() {
 fn nothing_is_shown_over_something_else() {
     for chosen in [Chosen::MEASURED, all(), Chosen::default()] {
         let bytes = laid_out(&Parameters { chosen, ..Parameters::default() });
-        assert_eq!(bytes.len(), 5160 + glyphs::GLYPHS.len() * 5);
+        assert_eq!(PICTURE, 5160 + glyphs::GLYPHS.len() * 5);
+        let picture = usize::from(u16::from_le_bytes([bytes[5156], bytes[5157]]));
+        assert_eq!(picture, if bytes.len() > PICTURE { PICTURE } else { 0 }, "where the picture code begins");
         let cells = bytes.as_chunks::<2>().0;
         let rows = cells[WIDTH * LINES..].chunks(4).take(NUMBERS);
         for (number, row) in (0..).zip(rows) {

@@ -371,6 +371,8 @@ fn keep_event(a: &mut Assembler, target: &Target, events: i32, room: u32) {
     a.store(R0, field!(EventRecord, call), R7);
     a.load(R1, CONTEXT, argument(1));
     a.store(R0, field!(EventRecord, result), R1);
+    files::first_argument(a, R1, R7);
+    a.store(R0, field!(EventRecord, argument), R1);
     a.store(FRAME, stack(INDEX), R7);
     a.mov(R7, R0);
     a.call(Helper::GetCurrentTaskBtf);

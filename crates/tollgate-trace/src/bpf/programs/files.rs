@@ -107,6 +107,20 @@ fn aim_of(a: &mut Assembler, files: &Files, index: Register) {
     a.load(R2, R1, Field { offset: 0, width: Width::Byte });
 }
 
+/// `to` = the first argument of the call in `index`, at its beginning or its end: the kernel keeps it in the registers that it saved. R3 is lost.
+pub(super) fn first_argument(a: &mut Assembler, to: Register, index: Register) {
+    let (compat, loaded) = (a.label(), a.label());
+    a.load(to, CONTEXT, argument(0));
+    a.mov(R3, index);
+    a.sub(R3, TABLE as i32);
+    a.jump_if(Condition::Below, R3, TABLE as i32, compat);
+    a.load(to, to, Field::double(DI));
+    a.jump(loaded);
+    a.bind(compat);
+    a.load(to, to, Field::double(BX));
+    a.bind(loaded);
+}
+
 /// A call begins, its index is in R9, and the lane in R8: notes its arguments, and its file where a descriptor says it. R7 is lost.
 pub(super) fn at_entry(a: &mut Assembler, target: &Target, files: &Files) {
     let (none, restore, known) = (a.label(), a.label(), a.label());
