@@ -125,7 +125,7 @@ impl Harness {
                 let iterations = (many * (many + 1) / 2) as f64;
                 Size { sample: 1, number: if iterations * ns < 4.0 * ALL { many } else { few } }
             }
-            Self::Template(_) => Size::FIRST,
+            Self::Template(_) => Size { sample: iterations(ALL, f64::from(i32::MAX)) as u64, number: 1 },
         }
     }
 
@@ -202,7 +202,7 @@ impl Harness {
                 let number = format!("--benchmark_repetitions={}", size.number);
                 with(program, &[&filter, "--benchmark_min_time=0.0002", &number, "--benchmark_format=json"])
             }
-            Self::Template(template) => template.one_words(program, bench),
+            Self::Template(template) => template.one_words(program, bench, size.sample),
         }
     }
 
@@ -219,8 +219,21 @@ impl Harness {
                 let number = format!("--benchmark_min_time={iterations}x");
                 Some(with(program, &[&filter, &number, "--benchmark_repetitions=1"]))
             }
-            Self::Criterion | Self::Template(_) => None,
+            Self::Template(template) => {
+                template.is_told().then(|| template.one_words(program, bench, iterations))
+            }
+            Self::Criterion => None,
         }
+    }
+
+    /// Whether it can be told how many iterations to make.
+    pub fn is_told(&self) -> bool {
+        self.exactly("", "", 1).is_some()
+    }
+
+    /// Whether it can be told how much to execute.
+    pub(super) fn has_size(&self) -> bool {
+        self.is_told() || *self == Self::Criterion
     }
 
     /// The figure of an execution in ns, by what it wrote to standard output and to the directory of its results.

@@ -53,7 +53,7 @@ pub struct BenchArgs {
     /// Compare the benches of builds, bench by bench: the first two arguments and later paths of files are builds, the others patterns of
     /// benches, a part of a name or with `*` the whole
     #[arg(long)]
-    #[arg(conflicts_with_all = ["environments", "setup", "prepare", "conclude", "cleanup", "shell", "no_shell", "ignore_failure"])]
+    #[arg(conflicts_with_all = ["by", "setup", "prepare", "conclude", "cleanup", "shell", "no_shell", "ignore_failure"])]
     #[arg(conflicts_with_all = ["parameter_scan", "parameter_list", "reference", "input", "output", "show_output", "cold"])]
     #[arg(conflicts_with_all = ["export_json", "export_csv", "export_markdown", "time_unit"])]
     pub bench: bool,
