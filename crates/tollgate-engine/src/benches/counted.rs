@@ -17,9 +17,6 @@ use crate::versus::executor::Executor;
 use crate::versus::rounds::how_ended;
 use crate::versus::{End, Execution, Found, Given, NotCompared, Order};
 
-/// The time of the iterations of the shorter execution on this machine, in ns. They are some million instructions: a log has room for them, and
-/// what executions differ by anyway is little beside them.
-const TIME: f64 = 0.5e6;
 /// Where `--timeout` says nothing.
 const WITHIN: Duration = Duration::from_secs(60);
 /// The commands of a bench: with its iterations, and with twice as many.
@@ -60,7 +57,7 @@ impl Builds {
             let iterations = match bench.alone(self) {
                 Some(why) => Err(Outcome::NotMeasured { why }),
                 None => self
-                    .iterations(&bench.name, TIME, within, &mut *executor)
+                    .iterations(&bench.name, self.harness().counted_time(), within, &mut *executor)
                     .map_err(ended)?
                     .map_err(|why| Outcome::Failed { error: self.inside(&why, 0) }),
             };
@@ -150,7 +147,9 @@ impl Counts {
         let user = |at: usize| sums[at].sums.as_ref().map(|sums| sums.program()).map_err(Clone::clone);
         match total.is_empty() {
             true => Err("was not executed: one before it did not end".to_owned()),
-            false => Ok(Self { iterations, total, user: user(0).and_then(|short| Ok(more(short, user(1)?))) }),
+            false => {
+                Ok(Self { iterations, total, user: user(0).and_then(|short| Ok(more(short, user(1)?))) })
+            }
         }
     }
 

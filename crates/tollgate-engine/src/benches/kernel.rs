@@ -15,10 +15,9 @@ use crate::versus::executor::{Executor, Halt};
 use crate::versus::rounds::how_ended;
 use crate::versus::{End, Execution, How, NotCompared};
 
-/// The time of the iterations of the shorter execution, in ns, without the overhead of the tracer; and the most iterations, each of which may have
-/// an input that is made before.
+/// The time of the iterations of the shorter execution, in ns, without the overhead of the tracer; and the most iterations.
 const TIME: f64 = 5e6;
-const MOST_ITERATIONS: f64 = 10e3;
+const MOST_ITERATIONS: f64 = 1e7;
 /// Pairs of executions of a build, of whose differences the median is taken: a runtime of a language has calls of its own.
 const PAIRS: usize = 3;
 /// An execution has this long.
@@ -60,18 +59,19 @@ impl Builds {
         within: Duration,
         executor: &mut dyn Executor,
     ) -> Result<Result<u64, String>, Halt> {
-        let mut size = Size::FIRST;
+        let (mut size, mut iterations) = (Size::FIRST, 1);
         // The first figure has what a first iteration takes more.
         for _ in 0..2 {
             let done = self.one(0, bench, size, Some(within), &mut *executor, &mut || {})?;
             match done.figure {
                 Ok(each) => {
-                    size = Size { sample: (ns / each).ceil().clamp(1.0, MOST_ITERATIONS) as u64, number: 1 }
+                    iterations = 1 << ((ns / each).clamp(1.0, MOST_ITERATIONS) as u64).ilog2();
+                    size = self.harness().whole(iterations);
                 }
                 Err(why) => return Ok(Err(why)),
             }
         }
-        Ok(Ok(1 << size.sample.max(1).ilog2()))
+        Ok(Ok(iterations))
     }
 
     fn asked_by(

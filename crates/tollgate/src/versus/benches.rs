@@ -145,7 +145,8 @@ fn counted(
         )));
     }
     let benches = asked(args, builds, patterns, &mut Here::new()).map_err(places::failed)?;
-    let mut shown = Shown::new(Duration::MAX, Rounds::exactly(1), !args.result.quiet, Some(builds.all().len()));
+    let mut shown =
+        Shown::new(Duration::MAX, Rounds::exactly(1), !args.result.quiet, Some(builds.all().len()));
     let executed = counted::benches(args, builds, &benches, began, &mut |doing| shown.update(doing));
     shown.end();
     executed
