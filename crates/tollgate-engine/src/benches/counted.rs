@@ -23,8 +23,8 @@ const WITHIN: Duration = Duration::from_secs(60);
 const COMMANDS: usize = 2;
 
 /// What the figures are: the object of a sentence.
-pub const STATISTIC: &str = "the instructions of the program that an execution with twice the iterations has more, an iteration; \
-    {of=kernel} has those of the kernel, where it is entered";
+pub const STATISTIC: &str = "what an execution with twice the iterations has more, an iteration: the program's instructions; \
+    {of=kernel}: the kernel's, where it is entered; {of=total}: both, where an execution is too long to be logged";
 
 /// A bench that is to be counted.
 #[derive(Debug)]
@@ -194,4 +194,64 @@ fn rows(name: &str, counts: &[Option<Counts>]) -> Vec<Vec<Measurement>> {
         Some(counts) => vec![counts.measured(part_of_bench(name, "total"), counts.total.clone())],
     };
     counts.iter().map(of_build).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::{Inside, Sums};
+
+    /// Executions of a bench with 100 iterations and with 200, in two rounds behind the first one: the program's instructions and the kernel's of
+    /// an iteration, and as many as those of the start of the harness.
+    fn counted(user: u64, kernel: u64) -> Counted {
+        let sums = |iterations: u64| Sums { user: 5_000_000 + iterations * user, ..Sums::default() };
+        let execution = |iterations: u64| Execution {
+            wall_ns: 7_000_000 + iterations * (user + kernel),
+            ..Execution::ended(End::Ended(Ended::Exit(0)))
+        };
+        let inside = |iterations| Inside {
+            sums: Ok(sums(iterations)),
+            traced: Err(String::new()),
+            functions: Vec::new(),
+        };
+        let executions = (0..6).map(|at| execution(100 + 100 * (at % 2))).collect();
+        Counted { executions, inside: [100, 200].map(inside).into() }
+    }
+
+    fn rows_of(counted: &[&Counted]) -> Vec<Vec<(String, Vec<f64>)>> {
+        let counts: Vec<_> = counted.iter().map(|counted| Counts::of(counted, 0, 100).ok()).collect();
+        let row = |row: &Measurement| {
+            let samples = row.outcome.measured().map(|measured| measured.samples.clone());
+            (row.case.to_string(), samples.unwrap_or_default())
+        };
+        rows("go/A", &counts).iter().map(|rows| rows.iter().map(row).collect()).collect()
+    }
+
+    #[test]
+    fn what_both_executions_have_is_of_no_iteration() {
+        let row = |name: &str, samples: &[f64]| (name.to_owned(), samples.to_vec());
+        assert_eq!(rows_of(&[&counted(300, 0)]), [[row("go/A", &[300.0])]]);
+        // The kernel's part is there on both sides where one side enters it.
+        let found = rows_of(&[&counted(300, 0), &counted(310, 500)]);
+        assert_eq!(found[0], [row("go/A", &[300.0]), row("go/A{of=kernel}", &[0.0; 2])]);
+        assert_eq!(found[1], [row("go/A", &[310.0]), row("go/A{of=kernel}", &[500.0; 2])]);
+    }
+
+    #[test]
+    fn an_execution_that_was_not_logged_has_the_sum_in_all_builds() {
+        let mut long = counted(300, 7);
+        long.inside[1].sums = Err("too many to log".to_owned());
+        let sum = |samples: f64| vec![("go/A{of=total}".to_owned(), vec![samples; 2])];
+        assert_eq!(rows_of(&[&counted(300, 0), &long]), [sum(300.0), sum(307.0)]);
+    }
+
+    #[test]
+    fn a_bench_that_fails_in_the_guest_says_how() {
+        let mut bad = counted(300, 0);
+        bad.executions[3] =
+            Execution { said: "no file\n".to_owned(), ..Execution::ended(End::Ended(Ended::Exit(2))) };
+        assert_eq!(Counts::of(&bad, 0, 100), Err("ended with exit status 2: no file".to_owned()));
+        bad.executions.truncate(2);
+        assert_eq!(Counts::of(&bad, 0, 100), Err("was not executed: one before it did not end".to_owned()));
+    }
 }

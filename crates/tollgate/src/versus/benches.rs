@@ -137,11 +137,17 @@ fn counted(
     began: SystemTime,
 ) -> Result<Executed, Failure> {
     if !builds.harness().is_told() {
+        let why = match builds.harness() {
+            Harness::Template(_) => "--one has no {n}, where the number of iterations stands".to_owned(),
+            harness => format!(
+                "{} chooses how many iterations it makes by a clock; divan, Go and Google Benchmark from 1.8 on can be told, and so can \
+                 another harness whose --one has {{n}}",
+                harness.name()
+            ),
+        };
+        let guest = &args.environments[0];
         return Err(Failure::input(format!(
-            "--in {}: {} chooses how many iterations it makes by a clock, and a count needs the same number in both builds; divan, Go and \
-             Google Benchmark from 1.8 on can be told, and so can another harness whose --one has {{n}}",
-            args.environments[0],
-            builds.harness().name()
+            "--in {guest} counts as many iterations in all builds, and {why}"
         )));
     }
     let benches = asked(args, builds, patterns, &mut Here::new()).map_err(places::failed)?;
