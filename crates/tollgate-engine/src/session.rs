@@ -32,7 +32,7 @@ use tollgate_model::{Fact, Facts};
 
 use super::run::Findings;
 
-pub use count::{Counted, Counting, UNASKED, count_in};
+pub use count::{Counted, Counting, Inside, UNASKED, count_in};
 pub use execute::{Work, execute_in};
 pub use explain::{Functions, explain_in};
 pub use iterations::{FunctionCount, Lengths, is_kernel};
@@ -120,6 +120,13 @@ pub struct Sums {
     pub repeated: [u64; 2],
     /// By address in the kernel: each execution once, and iterations less the first of each.
     pub addresses: HashMap<u64, [u64; 2]>,
+}
+
+impl Sums {
+    /// The instructions of programs, each iteration of `rep` as one.
+    pub fn program(&self) -> u64 {
+        self.user + self.repeated[0]
+    }
 }
 
 /// What was found in one environment of a session.

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::bounded;
+use crate::measurement::{Case, ParamValue};
 use crate::traced::Ended;
 
 /// Real time from the moment the command is let go to its end, less what surrounds it where [`Command::is_corrected`].
@@ -61,12 +62,33 @@ pub const BENCHES: &str = "benches";
 /// nothing that matters, such as by a file that nobody reads or by the size of the memory, place the kernel's objects elsewhere, so that it
 /// takes some more or fewer steps; the program's own do not move. Iterations are known of one execution, which is not the same one at each
 /// boot.
-pub fn least_difference(case: &str) -> f64 {
-    match case {
+pub fn least_difference(case: &Case) -> f64 {
+    match case.benchmark.as_str() {
+        _ if is_part_of_bench(case) => 0.002,
         INSTRUCTIONS | KERNEL_INSTRUCTIONS | FIRST => 0.002,
         ITERATIONS => 0.01,
         _ => 0.0,
     }
+}
+
+/// Instructions of the kernel by which two executions differ that differ in nothing that matters: up to 2,749 of `ls -l` in images with another
+/// file or more memory.
+pub const KERNEL_NOISE: f64 = 4e3;
+
+/// The difference up to which counts of a bench are the same, where a sample has so many iterations. The program's own do not move.
+pub(crate) fn least_adds(case: &Case, iterations: u64) -> f64 {
+    if is_part_of_bench(case) { KERNEL_NOISE / iterations as f64 } else { 0.0 }
+}
+
+/// The case of other instructions of a bench than the program's own: `divan/ops::sum{of=kernel}`.
+pub fn part_of_bench(bench: &str, part: &str) -> Case {
+    let params = [("of".to_owned(), ParamValue::Word(part.to_owned()))];
+    Case { params: params.into(), ..Case::plain(bench) }
+}
+
+/// Whether a case is one of these.
+pub(crate) fn is_part_of_bench(case: &Case) -> bool {
+    is_bench(&case.benchmark) && !case.params.is_empty()
 }
 
 /// The names of harnesses.

@@ -51,6 +51,24 @@ fn verdict(base: &[f64], other: &[f64], asked: f64) -> Verdict {
 }
 
 #[test]
+fn of_a_bench_the_program_s_instructions_do_not_move_and_the_kernel_s_do() {
+    use tollgate_model::versus::part_of_bench;
+    // 100 iterations of a sample: the kernel's part moves by 4,000 of them.
+    let verdict = |case: Case, base: f64, other: f64| {
+        let run = |count: f64| {
+            support::run_of(vec![(case.clone(), Outcome::Measured(Box::new(counted(&[count; 5]))))])
+        };
+        compare(&run(base), &run(other)).rows[0].verdict
+    };
+    let kernel = || part_of_bench("divan/sum", "kernel");
+    assert_eq!(verdict(Case::plain("divan/sum"), 7000.0, 7001.0), Verdict::Slower);
+    assert_eq!(verdict(kernel(), 0.0, 40.0), Verdict::Same);
+    assert_eq!(verdict(kernel(), 0.0, 41.0), Verdict::Slower);
+    assert_eq!(verdict(part_of_bench("divan/sum", "total"), 100_000.0, 99_810.0), Verdict::Same);
+    assert_eq!(verdict(part_of_bench("divan/sum", "total"), 100_000.0, 99_700.0), Verdict::Faster);
+}
+
+#[test]
 fn one_instruction_is_a_difference() {
     assert_eq!(verdict(&[209.0; 20], &[209.0; 20], 0.0), Verdict::Same);
     assert_eq!(verdict(&[209.0; 20], &[210.0; 20], 0.0), Verdict::Slower);

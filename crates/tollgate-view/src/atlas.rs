@@ -42,7 +42,7 @@ pub(crate) struct Step {
 impl<'a> Atlas<'a> {
     /// No relative difference of up to this counts: what changes nothing in a kernel's code moves its objects in memory.
     pub(crate) fn least() -> f64 {
-        least_difference(INSTRUCTIONS)
+        least_difference(&Case::plain(INSTRUCTIONS))
     }
 
     /// Those of a session whose environments are guests that count, each called by its kernel's release; None of others.

@@ -271,6 +271,67 @@ fn a_harness_that_chooses_its_iterations_is_not_explained() {
     assert!(why.contains("b is of criterion, which cannot be told how many iterations to make"), "{why}");
 }
 
+/// Makes the iterations that Go's testing is told, each of which has so many steps.
+fn stepping(steps: &str) -> String {
+    let loops = "n=${*##*-test.benchtime=}; n=${n%%x*}
+while [ $n -gt 0 ]; do n=$((n-1)); i=STEPS; while [ $i -gt 0 ]; do i=$((i-1)); done; done
+for time";
+    GO.replace("for time", &loops.replace("STEPS", steps))
+}
+
+#[test]
+#[ignore = "slow: .ci/run runs it"]
+fn benches_are_counted_in_a_guest_and_a_planted_change_is_found() {
+    let home = Home::new();
+    if let Some(why) = home.no_guest() {
+        return println!("skipped: {why}");
+    }
+    let of = |name: &str, steps: u32| {
+        build(&home, name, &stepping(&format!("1; [ $name = b ] && i={steps}")), 100_000)
+    };
+    let (old, same, new) = (of("old", 100), of("same", 100), of("new", 103));
+    let words = [old.as_str(), &same, &new, "--in", "vm:exact", "--runs", "2", "--label", "mine"];
+    let mut failing = home.tollgate(versus(&[&words[..], &["--fail-on", "more"]].concat()));
+    let output = failing.output().expect("it runs");
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("go/Benchmarkb is more") && !said.contains("Sum"), "{said}");
+    let text = home.output(["show", "mine", "--all"]);
+    assert!(text.contains("same compared with old: 0 more, 0 fewer"), "{text}");
+    assert!(text.contains("new compared with old: 1 more, 0 fewer"), "{text}");
+    let document = home.json(["show", "mine", "--format", "json"]);
+    let rows = document["comparison"]["rows"].as_array().expect("rows");
+    let row = |bench: &str, side: &str| {
+        let is_it = |row: &&Value| row["benchmark"] == bench && row["other_name"] == side;
+        rows.iter().find(is_it).unwrap_or_else(|| panic!("{bench} of {side}: {document}"))
+    };
+    for side in ["same", "new"] {
+        assert_eq!(row("go/BenchmarkSum/a", side)["verdict"], "same");
+    }
+    assert_eq!(row("go/Benchmarkb", "same")["base"], row("go/Benchmarkb", "same")["other"]);
+    let ratio = row("go/Benchmarkb", "new")["ratio"].as_f64().expect("a ratio");
+    assert!((1.025..1.031).contains(&ratio), "{ratio}");
+}
+
+#[test]
+fn what_cannot_be_counted_is_refused() {
+    let home = Home::new();
+    let build = |script| build(&home, "build", script, 1000);
+    let criterion = build(CRITERION);
+    let refused = |more: &[&str]| {
+        home.refusal(versus(&[&[criterion.as_str(), &criterion, "--in", "vm:exact"], more].concat()))
+    };
+    let why = refused(&[]);
+    assert!(why.contains("criterion chooses how many iterations") && why.contains("--one has {n}"), "{why}");
+    let described = ["--list", "{binary} list", "--one", "{binary} {bench}"];
+    assert!(refused(&described).contains("--one has no {n}"));
+    assert!(refused(&["--time", "3s"]).contains("--time is for times"));
+    assert!(refused(&["--control", &criterion]).contains("--control is for times"));
+    assert!(refused(&["--in", "vm:exact"]).contains("name one --in"));
+    let host = home.refusal(versus(&[&criterion, &criterion, "--in", "host"]));
+    assert!(host.contains("--bench times benches on this machine"), "{host}");
+}
+
 #[test]
 fn ctrl_c_keeps_what_was_timed_and_leaves_nothing() {
     let home = Home::new();

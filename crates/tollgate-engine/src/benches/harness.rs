@@ -49,6 +49,8 @@ const SAMPLE_OF_DIVAN: f64 = 20e3;
 /// The most iterations of a sample, which may each have an input that is made before, and the most samples.
 const MOST_ITERATIONS: f64 = 10e3;
 const MOST_OF_DIVAN: f64 = 500.0;
+/// The most iterations of a sample where their number is a power of two.
+const MOST_OF_A_SAMPLE: u64 = 8192;
 /// The time of a sample of Go, and the most samples: on a busy machine nothing disturbs one of the short ones.
 const SAMPLE_OF_GO: f64 = 0.4e6;
 const MOST_OF_GO: f64 = 25.0;
@@ -125,8 +127,15 @@ impl Harness {
                 let iterations = (many * (many + 1) / 2) as f64;
                 Size { sample: 1, number: if iterations * ns < 4.0 * ALL { many } else { few } }
             }
-            Self::Template(_) => Size::FIRST,
+            Self::Template(_) => Size { sample: iterations(ALL, f64::from(i32::MAX)) as u64, number: 1 },
         }
+    }
+
+    /// The time of the iterations that are counted on this machine, in ns. They are some million instructions: a log has room for them, and what
+    /// executions differ by anyway is little beside them. divan measures its own overhead at each start, by 90 million instructions, which no log
+    /// has room for; what the kernel does meanwhile is little beside more iterations.
+    pub(super) fn counted_time(&self) -> f64 {
+        if *self == Self::Divan { 10e6 } else { 0.5e6 }
     }
 
     /// The command that lists the benches. Go and divan name sub-benches only while they execute each once.
@@ -202,7 +211,7 @@ impl Harness {
                 let number = format!("--benchmark_repetitions={}", size.number);
                 with(program, &[&filter, "--benchmark_min_time=0.0002", &number, "--benchmark_format=json"])
             }
-            Self::Template(template) => template.one_words(program, bench),
+            Self::Template(template) => template.one_words(program, bench, size.sample),
         }
     }
 
@@ -210,17 +219,34 @@ impl Harness {
     /// number itself.
     pub(super) fn exactly(&self, program: &str, bench: &str, iterations: u64) -> Option<Vec<String>> {
         match self {
-            Self::Divan | Self::Go => {
-                Some(self.one_words(program, bench, Size { sample: iterations, number: 1 }))
-            }
+            Self::Divan | Self::Go => Some(self.one_words(program, bench, self.whole(iterations))),
             Self::GoogleBenchmark => {
                 let filter = format!("--benchmark_filter=^{}$", literal(bench));
                 // Since version 1.8.
                 let number = format!("--benchmark_min_time={iterations}x");
                 Some(with(program, &[&filter, &number, "--benchmark_repetitions=1"]))
             }
-            Self::Criterion | Self::Template(_) => None,
+            Self::Template(template) => {
+                template.is_told().then(|| template.one_words(program, bench, iterations))
+            }
+            Self::Criterion => None,
         }
+    }
+
+    /// So many iterations, a power of two. Those of a sample of divan may each have an input that is made before.
+    pub(super) fn whole(&self, iterations: u64) -> Size {
+        let most = if *self == Self::Divan { MOST_OF_A_SAMPLE } else { iterations };
+        Size { sample: iterations.min(most), number: iterations.div_ceil(most) }
+    }
+
+    /// Whether it can be told how many iterations to make.
+    pub fn is_told(&self) -> bool {
+        self.exactly("", "", 1).is_some()
+    }
+
+    /// Whether it can be told how much to execute.
+    pub(super) fn has_size(&self) -> bool {
+        self.is_told() || *self == Self::Criterion
     }
 
     /// The figure of an execution in ns, by what it wrote to standard output and to the directory of its results.

@@ -11,14 +11,13 @@ use tollgate_model::traced::{Backend, Ended};
 
 use super::builds::{Builds, Ran, ended, last_words};
 use super::harness::Size;
-use crate::versus::executor::Executor;
+use crate::versus::executor::{Executor, Halt};
 use crate::versus::rounds::how_ended;
 use crate::versus::{End, Execution, How, NotCompared};
 
-/// The time of the iterations of the shorter execution, in ns, without the overhead of the tracer; and the most iterations, each of which may have
-/// an input that is made before.
+/// The time of the iterations of the shorter execution, in ns, without the overhead of the tracer; and the most iterations.
 const TIME: f64 = 5e6;
-const MOST_ITERATIONS: f64 = 10e3;
+const MOST_ITERATIONS: f64 = 1e7;
 /// Pairs of executions of a build, of whose differences the median is taken: a runtime of a language has calls of its own.
 const PAIRS: usize = 3;
 /// An execution has this long.
@@ -46,23 +45,33 @@ impl Builds {
         bench: &str,
         executor: &mut dyn Executor,
     ) -> Result<Vec<Asked>, NotCompared> {
-        let iterations = self.some_milliseconds(bench, executor)?;
+        let iterations = self.iterations(bench, TIME, WITHIN, executor).map_err(ended)?;
+        let iterations = iterations.map_err(|why| self.failed(0, bench, &why, String::new()))?;
         (0..self.all().len()).map(|build| self.asked_by(build, bench, iterations, &mut *executor)).collect()
     }
 
-    /// How many iterations take some milliseconds, by the base: a power of two, so that it is the same as a rule when it is asked again.
-    ///
-    /// # Errors
-    /// A bench that fails; see [`Halt`](crate::versus::executor::Halt).
-    fn some_milliseconds(&self, bench: &str, executor: &mut dyn Executor) -> Result<u64, NotCompared> {
-        let mut size = Size::FIRST;
+    /// How many iterations take so many ns, by the base: a power of two, so that it is the same as a rule when it is asked again. The predicate
+    /// of a sentence where the bench fails.
+    pub(super) fn iterations(
+        &self,
+        bench: &str,
+        ns: f64,
+        within: Duration,
+        executor: &mut dyn Executor,
+    ) -> Result<Result<u64, String>, Halt> {
+        let (mut size, mut iterations) = (Size::FIRST, 1);
         // The first figure has what a first iteration takes more.
         for _ in 0..2 {
-            let done = self.one(0, bench, size, Some(WITHIN), &mut *executor, &mut || {}).map_err(ended)?;
-            let ns = done.figure.map_err(|why| self.failed(0, bench, &why, String::new()))?;
-            size = Size { sample: (TIME / ns).ceil().clamp(1.0, MOST_ITERATIONS) as u64, number: 1 };
+            let done = self.one(0, bench, size, Some(within), &mut *executor, &mut || {})?;
+            match done.figure {
+                Ok(each) => {
+                    iterations = 1 << ((ns / each).clamp(1.0, MOST_ITERATIONS) as u64).ilog2();
+                    size = self.harness().whole(iterations);
+                }
+                Err(why) => return Ok(Err(why)),
+            }
         }
-        Ok(1 << size.sample.max(1).ilog2())
+        Ok(Ok(iterations))
     }
 
     fn asked_by(
@@ -117,7 +126,12 @@ impl Builds {
     ///
     /// # Errors
     /// The harness cannot be told how many to make.
-    fn exactly(&self, build: usize, bench: &str, iterations: u64) -> Result<Vec<String>, NotCompared> {
+    pub(super) fn exactly(
+        &self,
+        build: usize,
+        bench: &str,
+        iterations: u64,
+    ) -> Result<Vec<String>, NotCompared> {
         let words = self.harness().exactly(self.link(build), bench, iterations);
         words.ok_or_else(|| {
             let why =

@@ -12,7 +12,7 @@ use tollgate_model::versus::BENCHES;
 use tollgate_model::{Case, Fact, Measurement};
 
 use super::builds::{Builds, Done};
-use super::harness::{Harness, Size};
+use super::harness::Size;
 use crate::random::Random;
 use crate::run::BenchError;
 use crate::versus::executor::{Executor, Halt};
@@ -54,6 +54,12 @@ impl Bench {
     /// Whether the base has it, and another build.
     pub fn is_compared(&self) -> bool {
         self.builds.first() == Some(&0) && self.builds.len() > 1
+    }
+
+    /// Why it is not compared: the predicate of a sentence.
+    pub(super) fn alone(&self, builds: &Builds) -> Option<String> {
+        let names: Vec<&str> = self.builds.iter().map(|build| builds.all()[*build].name.as_str()).collect();
+        (!self.is_compared()).then(|| format!("is in {} only", tollgate_model::text::listed(&names)))
     }
 }
 
@@ -215,8 +221,7 @@ impl Run<'_> {
     fn find_size(&mut self, at: usize) -> Result<(), Halt> {
         // The first figure has the steps of a clock, and what a first iteration takes more.
         for _ in 0..2 {
-            let is_told = !matches!(self.builds.harness(), Harness::Template(_));
-            if !is_told || self.benches[at].why.is_some() {
+            if !self.builds.harness().has_size() || self.benches[at].why.is_some() {
                 return Ok(());
             }
             if let Some(figure) = self.execute_side(at, 0)? {
@@ -292,9 +297,6 @@ impl Run<'_> {
 
 impl BenchState {
     fn new(bench: &Bench, builds: &Builds) -> Self {
-        let names: Vec<&str> = bench.builds.iter().map(|build| builds.all()[*build].name.as_str()).collect();
-        let alone =
-            (!bench.is_compared()).then(|| format!("is in {} only", tollgate_model::text::listed(&names)));
         let side = |build: &usize| Side { build: *build, figures: Vec::new(), slowest: None };
         Self {
             name: bench.name.clone(),
@@ -303,7 +305,7 @@ impl BenchState {
             order: (0..bench.builds.len()).collect(),
             state: State::Undecided,
             checked: 0,
-            why: alone,
+            why: bench.alone(builds),
         }
     }
 

@@ -7,6 +7,8 @@ use tollgate_os::words;
 /// What stands for the path of a build, and for the name of a bench.
 const BINARY: &str = "{binary}";
 const BENCH: &str = "{bench}";
+/// What stands for a number of iterations.
+const NUMBER: &str = "{n}";
 /// What stands for a figure, and its unit in ns.
 const UNITS: [(&str, f64); 4] = [("{ns}", 1.0), ("{us}", 1e3), ("{ms}", 1e6), ("{s}", 1e9)];
 
@@ -53,10 +55,16 @@ impl Template {
         self.list.iter().map(|word| word.replace(BINARY, program)).collect()
     }
 
-    pub(super) fn one_words(&self, program: &str, bench: &str) -> Vec<String> {
+    /// Whether the command is told how many iterations to make.
+    pub(super) fn is_told(&self) -> bool {
+        self.one.iter().any(|word| word.contains(NUMBER))
+    }
+
+    pub(super) fn one_words(&self, program: &str, bench: &str, iterations: u64) -> Vec<String> {
         // In this order, so that a bench whose name has braces stays as it is.
         let fill = |word: &String| {
-            let pieces: Vec<String> = word.split(BENCH).map(|piece| piece.replace(BINARY, program)).collect();
+            let fill = |piece: &str| piece.replace(BINARY, program).replace(NUMBER, &iterations.to_string());
+            let pieces: Vec<String> = word.split(BENCH).map(fill).collect();
             pieces.join(bench)
         };
         self.one.iter().map(fill).collect()

@@ -121,6 +121,23 @@ fn each_harness_is_asked_in_its_own_words() {
 }
 
 #[test]
+fn a_harness_makes_exactly_so_many_iterations_or_says_that_it_cannot() {
+    let words =
+        |harness: &Harness, iterations| harness.exactly("P", "b", iterations).unwrap_or_default().join(" ");
+    assert!(words(&Harness::Divan, 1 << 15).contains("--sample-size 8192 --sample-count 4 "));
+    assert!(words(&Harness::Divan, 64).contains("--sample-size 64 --sample-count 1 "));
+    assert!(words(&Harness::Go, 1 << 15).contains(" -test.benchtime=32768x -test.count=1 "));
+    assert!(words(&Harness::GoogleBenchmark, 64).contains(" --benchmark_min_time=64x "));
+    let told = Template::new("{binary}", "{binary} -n {n} {bench}", "{ns}").expect("a template");
+    let told = Harness::Template(Box::new(told));
+    assert_eq!((words(&told, 64).as_str(), told.is_told()), ("P -n 64 b", true));
+    assert_eq!(told.size(1000.0), Size { sample: 10_000, number: 1 });
+    for other in [Harness::Criterion, Harness::Template(Box::new(custom("{ns}")))] {
+        assert!(!other.is_told() && words(&other, 64).is_empty());
+    }
+}
+
+#[test]
 fn lists_of_each_harness_are_read() {
     let of = |harness: &Harness, text: &str| harness.listed(text).join("|");
     let criterion = include_str!("recorded/criterion-list.txt");

@@ -1,7 +1,7 @@
-//! A command of the user in an environment whose instructions are counted.
+//! Commands of the user in an environment whose instructions are counted: one, or those of the benches of a build.
 //!
-//! Its executions are over before the agent begins, so that nothing of them depends on when this side speaks. The agent tells what came of
-//! them. Then it executes the command twice more: once while the monitor logs each instruction, which says how many are the program's own,
+//! Their executions are over before the agent begins, so that nothing of them depends on when this side speaks. The agent tells what came of
+//! them. Then it executes each command twice more: once while the monitor logs each instruction, which says how many are the program's own,
 //! and once traced, which says how many system calls there are.
 
 use std::collections::BTreeMap;
@@ -31,21 +31,30 @@ const MOST: usize = 1 << 20;
 /// What is to be counted.
 #[derive(Debug)]
 pub struct Counting<'a> {
-    /// The command and what is executed around it, as the guest has them.
-    pub given: &'a Given,
+    /// What is counted, for messages.
+    pub name: &'a str,
+    /// The commands and what is executed around each, as the guest has them. Around one of several nothing is executed.
+    pub commands: &'a [Given],
     /// Real time of this machine for the start and all executions.
     pub within: Duration,
-    /// Whether it is traced.
+    /// Whether they are traced.
     pub is_traced: bool,
     /// Whether the instructions of the kernel are divided among its functions.
     pub has_functions: bool,
 }
 
-/// What came of a command.
+/// What came of them.
 #[derive(Debug)]
 pub struct Counted {
-    /// What `/init` executed, in its order, with what surrounds the command.
+    /// What `/init` executed, in its order, with what surrounds a command.
     pub executions: Vec<Execution>,
+    /// What was found of each command behind that.
+    pub inside: Vec<Inside>,
+}
+
+/// What a command's instructions consist of.
+#[derive(Debug)]
+pub struct Inside {
     /// One execution's instructions, by the log, or why they are not known.
     pub sums: Result<Sums, String>,
     /// One that was traced, or why there is none.
@@ -54,7 +63,7 @@ pub struct Counted {
     pub functions: Vec<FunctionCount>,
 }
 
-/// Starts the environment, in which the command is executed, and asks its agent what came of that.
+/// Starts the environment, in which the commands are executed, and asks its agent what came of that.
 ///
 /// # Errors
 /// [`BenchError::NoEnvironment`] with a sentence; [`BenchError::Interrupted`].
@@ -66,10 +75,10 @@ pub fn count_in(
 ) -> Result<(EnvironmentFindings, Counted), BenchError> {
     let mut side = AgentSide::new(side, Vec::new());
     let name = side.side.name.clone();
-    say(format!("counting {} in {name}", counting.given.name));
+    say(format!("counting {} in {name}", counting.name));
     side.start_within(counting.within).map_err(|gone| match gone {
         // Until then nothing else is done there.
-        Gone::Lost(why) => lost(Gone::Lost(format!("{why} (while it executed {})", counting.given.name))),
+        Gone::Lost(why) => lost(Gone::Lost(format!("{why} (while it executed {})", counting.name))),
         gone => lost(gone),
     })?;
     side.read_facts(Moment::Before).map_err(lost)?;
@@ -97,17 +106,34 @@ fn ask(
     counting: &Counting<'_>,
     say: &mut dyn FnMut(String),
 ) -> Result<Counted, Halt> {
-    let executions = recall(remote, counting.given)?;
-    let last = executions.iter().rev().find(|execution| execution.wall_ns > 0);
+    let executions = recall(remote)?;
+    let number = counting.commands.len();
+    let of = |at: usize| executions.iter().skip(at).step_by(number);
+    let inside = counting.commands.iter().enumerate();
+    let inside = inside.map(|(at, given)| look_inside(remote, &mut *log, counting, given, of(at), &mut *say));
+    let inside = inside.collect::<Result<_, _>>()?;
+    Ok(Counted { executions, inside })
+}
+
+/// Logs and traces a command that was executed so.
+fn look_inside<'e>(
+    remote: &mut Remote<'_, '_, '_>,
+    log: &mut dyn InstructionLog,
+    counting: &Counting<'_>,
+    given: &Given,
+    executions: impl Iterator<Item = &'e Execution> + Clone,
+    say: &mut dyn FnMut(String),
+) -> Result<Inside, Halt> {
+    let last = executions.clone().filter(|execution| execution.wall_ns > 0).last();
     let instructions = last.map_or(0, |last| last.wall_ns);
-    let is_whole = executions.iter().all(|execution| matches!(execution.end, End::Ended(_)));
+    let is_whole = executions.clone().all(|execution| matches!(execution.end, End::Ended(_)));
     let why_not = "its executions did not all end by themselves";
     let name = remote.side.side.name.clone();
     let sums = match instructions {
         _ if !is_whole => Err(why_not.to_owned()),
         0..=MOST_LOGGED => {
-            say(format!("logging the instructions of {} in {name}", counting.given.name));
-            logged(remote, log, counting.given)?
+            say(format!("logging the instructions of {} in {name}", given.name));
+            logged(remote, log, given)?
         }
         _ => Err(format!(
             "an execution has more than {} million instructions, which are too many to log",
@@ -125,20 +151,20 @@ fn ask(
         (false, _) => Err(why_not.to_owned()),
         (_, false) => Err(UNASKED.to_owned()),
         (true, true) => {
-            say(format!("tracing {} in {name}", counting.given.name));
+            say(format!("tracing {} in {name}", given.name));
             let how = How::Traced { files: false };
-            Ok(once(remote, counting.given, how)?)
+            Ok(once(remote, given, how)?)
         }
     };
-    Ok(Counted { executions, sums, traced, functions })
+    Ok(Inside { sums, traced, functions })
 }
 
 /// What `/init` executed.
-fn recall(remote: &mut Remote<'_, '_, '_>, given: &Given) -> Result<Vec<Execution>, Halt> {
+fn recall(remote: &mut Remote<'_, '_, '_>) -> Result<Vec<Execution>, Halt> {
     let mut all = Vec::new();
     while all.len() < MOST {
         let how = How::Recalled { number: all.len() };
-        let order = Order { how, input: Input::File(FOUND.into()), ..given.order.clone() };
+        let order = Order { how, input: Input::File(FOUND.into()), ..Order::default() };
         let execution = remote.execute(&order, &mut || {})?;
         match &execution.end {
             End::NotStarted(why) if why == NO_MORE => break,

@@ -9,17 +9,23 @@ use tollgate_model::{Traced, stats};
 
 use super::cell::{Found, measured, not_measured};
 use super::order::{End, Execution};
-use super::plan::{Given, Plan};
+use super::plan::{Accepts, Given};
 use super::rounds::{NotCompared, judged, succeeded};
-use crate::session::{Counted, Sums};
+use crate::session::{Inside, Sums};
 
 /// The measurements of a command whose executions `/init` of a guest has made: those before the rounds, and those of each round.
 ///
 /// # Errors
 /// See [`NotCompared`]: an execution, or one of what surrounds them, ended in a way that is not accepted.
-pub fn tally(counted: Counted, given: &Given, plan: &Plan, place: &str) -> Result<Found, NotCompared> {
-    let Counted { executions, sums, traced, .. } = counted;
-    let commands = commands(executions, given, plan, place)?;
+pub fn tally(
+    executions: Vec<Execution>,
+    inside: Inside,
+    given: &Given,
+    accepts: &Accepts,
+    place: &str,
+) -> Result<Found, NotCompared> {
+    let Inside { sums, traced, .. } = inside;
+    let commands = commands(executions, given, accepts, place)?;
     let mut steady = commands.as_slice();
     let first = commands.first().map(|first| first.wall_ns as f64);
     if commands.len() > 1 {
@@ -40,7 +46,7 @@ pub fn tally(counted: Counted, given: &Given, plan: &Plan, place: &str) -> Resul
         (Err(why), _) => not_measured(name, why),
         (_, None) => not_measured(name, "no execution was counted"),
     };
-    let user = |sums: &Sums| (sums.user + sums.repeated[0]) as f64;
+    let user = |sums: &Sums| sums.program() as f64;
     let known = sums.as_ref().ok().zip(total);
     let calls = traced.and_then(|execution| match (execution.end, execution.traced) {
         (End::Ended(_), Some(traced)) if !traced.calls.is_empty() => Ok(Traced::count(&traced) as f64),
@@ -67,7 +73,7 @@ pub fn tally(counted: Counted, given: &Given, plan: &Plan, place: &str) -> Resul
 fn commands(
     executions: Vec<Execution>,
     given: &Given,
-    plan: &Plan,
+    accepts: &Accepts,
     place: &str,
 ) -> Result<Vec<Execution>, NotCompared> {
     let around = [(&given.setup, "setup"), (&given.prepare, "preparation"), (&given.conclude, "conclusion")];
@@ -83,7 +89,7 @@ fn commands(
             Some(order) => succeeded(&format!("the {what} of {} in {place}", given.name), order, execution)?,
             None => {
                 let name = format!("{} in {place}", given.name);
-                judged(&name, &given.order, &execution, &plan.accepts)?;
+                judged(&name, &given.order, &execution, accepts)?;
                 commands.push(execution);
             }
         }

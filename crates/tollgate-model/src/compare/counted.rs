@@ -32,8 +32,10 @@ pub(super) fn are_counts(base: &Measured, other: &Measured) -> bool {
 /// The row of a case that both sides counted; a relative difference of up to `asked` does not count. None of other cases.
 pub(super) fn row(case: &Case, base: &Measured, other: &Measured, asked: f64) -> Option<ComparedCase> {
     let sides = Side::both(base, other)?;
-    let asked = asked.max(versus::least_difference(&case.benchmark));
-    let Decision { ratio, verdict, why } = decide(sides, asked);
+    let asked = asked.max(versus::least_difference(case));
+    let iterations = base.ops_per_sample.min(other.ops_per_sample);
+    let least = versus::least_adds(case, iterations);
+    let Decision { ratio, verdict, why } = decide(sides, asked, least);
     Some(ComparedCase {
         case: case.clone(),
         base: Some(sides[0].median),
@@ -94,7 +96,8 @@ pub(super) struct Decision {
     pub(super) why: Option<String>,
 }
 
-pub(super) fn decide([base, other]: [Side; 2], asked: f64) -> Decision {
+/// Neither a relative difference of up to `asked` counts, nor one of up to `least` instructions.
+pub(super) fn decide([base, other]: [Side; 2], asked: f64, least: f64) -> Decision {
     let ratio = match base.median == other.median {
         true => Some(1.0),
         false => Some(other.median / base.median)
@@ -105,7 +108,7 @@ pub(super) fn decide([base, other]: [Side; 2], asked: f64) -> Decision {
         return same(None);
     }
     let (low, high) = (base.median.min(other.median), base.median.max(other.median));
-    if high <= low * (1.0 + asked) {
+    if high <= low * (1.0 + asked) || high - low <= least {
         return same(None);
     }
     if let Some(why) = of_shares(base, other).or_else(|| of_spread(base, other)) {

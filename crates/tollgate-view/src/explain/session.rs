@@ -89,7 +89,7 @@ pub(super) fn in_words(comparison: &Comparison, row: &ComparedRow, is_named: boo
     let verdict = row.result.verdict;
     let name = if is_named { format!("{}: ", row.case()) } else { String::new() };
     if row.is_count() {
-        return format!("{name}{}, {verdict}", counts::in_words(row));
+        return format!("{name}{}, {}", counts::in_words(row), counts::verdict(verdict, true));
     }
     let Some(ratio) = compared.words("ratio") else {
         let why = row.result.why.as_deref().unwrap_or("no ratio");

@@ -24,7 +24,10 @@ pub(crate) fn harness_of(run: &Run) -> Option<&str> {
 
 /// The head of a screen: `5 benches of divan`, `2 builds`.
 pub(super) fn head(session: &Session, harness: &str) -> [String; 2] {
-    let benches = session.members.iter().map(|member| member.summary.measured().count()).max().unwrap_or(0);
+    let names = |member: &Member| {
+        member.summary.measured().map(|(case, _)| case.benchmark.as_str()).collect::<HashSet<_>>().len()
+    };
+    let benches = session.members.iter().map(names).max().unwrap_or(0);
     let builds = count(session.members.len(), "build", "builds");
     [format!("{} of {harness}", count(benches, "bench", "benches")), builds]
 }
@@ -37,7 +40,7 @@ pub(super) fn notes(session: &Session) -> Vec<String> {
     };
     let statistic = facts::text(&base.summary.run.facts, facts::STATISTIC);
     let statistic = statistic.map(|what| format!("Figure of an execution: {what}."));
-    let is_changed = |comparison: &Comparison| !comparison.changed().is_empty();
+    let is_changed = |comparison: &Comparison| !comparison.changed().is_empty() && !comparison.is_counted();
     let layout = match control(session) {
         Some(control) => within(session, control),
         None => session.comparisons.iter().any(is_changed).then(|| LAYOUT.to_owned()),
@@ -79,7 +82,7 @@ fn few(mut names: Vec<String>) -> String {
 
 /// What else than a bench's own code may have changed it.
 const LAYOUT: &str = "Code that a linker moved may change by some percent without a change of its own: --control BUILD, the base built \
-    with other addresses, shows by how much (docs/benches.md).";
+    with other addresses, shows by how much, and --in vm:exact counts instructions, which no address changes (docs/benches.md).";
 
 /// The benches without a figure, by the reason.
 fn left_out(session: &Session) -> Vec<String> {

@@ -53,7 +53,7 @@ pub struct BenchArgs {
     /// Compare the benches of builds, bench by bench: the first two arguments and later paths of files are builds, the others patterns of
     /// benches, a part of a name or with `*` the whole
     #[arg(long)]
-    #[arg(conflicts_with_all = ["environments", "setup", "prepare", "conclude", "cleanup", "shell", "no_shell", "ignore_failure"])]
+    #[arg(conflicts_with_all = ["by", "setup", "prepare", "conclude", "cleanup", "shell", "no_shell", "ignore_failure"])]
     #[arg(conflicts_with_all = ["parameter_scan", "parameter_list", "reference", "input", "output", "show_output", "cold"])]
     #[arg(conflicts_with_all = ["export_json", "export_csv", "export_markdown", "time_unit"])]
     pub bench: bool,
@@ -66,7 +66,7 @@ pub struct BenchArgs {
     /// Another harness: CMD prints a bench a line, with {binary} for the build
     #[arg(long, value_name = "CMD", requires_all = ["bench", "one"], conflicts_with = "harness", value_hint = ValueHint::CommandString)]
     pub list: Option<String>,
-    /// CMD executes one bench, with {binary} and {bench}, for some ten milliseconds; without a shell
+    /// CMD executes one bench, with {binary} and {bench}, for some ten milliseconds, or with {n} so many iterations; without a shell
     #[arg(long, value_name = "CMD", requires = "list", value_hint = ValueHint::CommandString)]
     pub one: Option<String>,
     /// The line that it prints, with {ns}, {us}, {ms} or {s} where the figure stands; the median of several

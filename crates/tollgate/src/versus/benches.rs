@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use clap::ValueEnum;
 use tollgate_engine::benches::{Bench, Build, Builds, Harness, Plan, Template, is_nameable, measure};
-use tollgate_engine::versus::{Compared, Doing, Executor, NotCompared, Order, Rounds};
+use tollgate_engine::versus::{Doing, Executor, NotCompared, Order, Rounds};
 use tollgate_engine::{Random, interrupt};
 use tollgate_model::Fact;
 use tollgate_model::text::{clean, excerpt, listed};
@@ -18,7 +18,7 @@ use tollgate_view::session::{Member, Session};
 
 use super::places::{self, Executed};
 use super::progress::Shown;
-use super::{TIME, rounds};
+use super::{TIME, counted, rounds};
 use crate::args::versus::{BenchArgs, HarnessName, VersusArgs};
 use crate::failure::Failure;
 use crate::{out, say};
@@ -31,8 +31,10 @@ const MOST_NAMED: usize = 8;
 /// Executes the benches of the builds that were asked for. With each build as a run keeps it.
 ///
 /// # Errors
-/// Builds without a harness, of unequal ones, or without a common bench; patterns that match nothing; what stops every execution.
+/// Builds without a harness, of unequal ones, or without a common bench; patterns that match nothing; an environment that neither is this
+/// machine nor counts; what stops every execution.
 pub fn execute(args: &VersusArgs, began: SystemTime) -> Result<(Executed, Vec<Command>), Failure> {
+    check_environments(&args.environments)?;
     let (mut paths, patterns) = arguments(&args.commands)?;
     let control = args.bench.control.as_ref().map(|_| paths.len());
     paths.extend(args.bench.control.clone());
@@ -43,16 +45,10 @@ pub fn execute(args: &VersusArgs, began: SystemTime) -> Result<(Executed, Vec<Co
     let programs = programs.map_err(|why| Failure::input(format!("the working directory: {why}")))?;
     let all = names.into_iter().zip(programs).map(|(name, program)| Build { name, program });
     let builds = Builds::new(harness, all.collect(), order(args)).map_err(Failure::input)?;
-    let rounds = rounds(&args.length)?;
-    let executed = places::here(began, |executor| {
-        let lists = lists(&builds, args, executor)?;
-        let wrong = |sentence| NotCompared::Failed { sentence, said: String::new() };
-        let plan = plan(args, &builds, &lists, &patterns, rounds).map_err(wrong)?;
-        let mut compared = timed(args, &builds, &plan, executor)?;
-        let control = control.map(|place| Fact::known(place as i64, "--control"));
-        compared.facts.extend(control.map(|control| (facts::CONTROL.to_owned(), control)));
-        Ok(compared)
-    })?;
+    let executed = match counted::is_asked(&args.environments)? {
+        true => counted(args, &builds, &patterns, began)?,
+        false => timed(args, &builds, &patterns, control, began)?,
+    };
     Ok((executed, kept))
 }
 
@@ -99,16 +95,67 @@ fn is_measured(session: &Session, case: &str) -> bool {
     session.members.first().is_some_and(has_it)
 }
 
+/// Benches are timed on this machine, or counted in one guest.
+fn check_environments(names: &[String]) -> Result<(), Failure> {
+    match names {
+        [] => Ok(()),
+        [_] if counted::is_asked(names)? => Ok(()),
+        [name] => Err(Failure::input(format!(
+            "--in {name}: --bench times benches on this machine; leave it out, or name a guest that counts instructions, such as vm:exact"
+        ))),
+        _ => Err(Failure::input("--bench counts benches in one guest; name one --in")),
+    }
+}
+
+/// Times the benches on this machine.
 fn timed(
     args: &VersusArgs,
     builds: &Builds,
-    plan: &Plan,
-    executor: &mut dyn Executor,
-) -> Result<Compared, NotCompared> {
-    let mut shown = Shown::new(plan.time, plan.rounds, !args.result.quiet, None);
-    let compared = measure(builds, executor, plan, &mut |doing: &Doing| shown.update(doing));
+    patterns: &[String],
+    control: Option<usize>,
+    began: SystemTime,
+) -> Result<Executed, Failure> {
+    let rounds = rounds(&args.length)?;
+    places::here(began, |executor| {
+        let benches = asked(args, builds, patterns, executor)?;
+        let plan = plan(args, benches, rounds);
+        let mut shown = Shown::new(plan.time, plan.rounds, !args.result.quiet, None);
+        let compared = measure(builds, executor, &plan, &mut |doing: &Doing| shown.update(doing));
+        shown.end();
+        let mut compared = compared?;
+        let control = control.map(|place| Fact::known(place as i64, "--control"));
+        compared.facts.extend(control.map(|control| (facts::CONTROL.to_owned(), control)));
+        Ok(compared)
+    })
+}
+
+/// Counts their instructions in a guest.
+fn counted(
+    args: &VersusArgs,
+    builds: &Builds,
+    patterns: &[String],
+    began: SystemTime,
+) -> Result<Executed, Failure> {
+    if !builds.harness().is_told() {
+        let why = match builds.harness() {
+            Harness::Template(_) => "--one has no {n}, where the number of iterations stands".to_owned(),
+            harness => format!(
+                "{} chooses how many iterations it makes by a clock; divan, Go and Google Benchmark from 1.8 on can be told, and so can \
+                 another harness whose --one has {{n}}",
+                harness.name()
+            ),
+        };
+        let guest = &args.environments[0];
+        return Err(Failure::input(format!(
+            "--in {guest} counts as many iterations in all builds, and {why}"
+        )));
+    }
+    let benches = asked(args, builds, patterns, &mut Here::new()).map_err(places::failed)?;
+    let mut shown =
+        Shown::new(Duration::MAX, Rounds::exactly(1), !args.result.quiet, Some(builds.all().len()));
+    let executed = counted::benches(args, builds, &benches, began, &mut |doing| shown.update(doing));
     shown.end();
-    compared
+    executed
 }
 
 /// The builds and the patterns among the arguments: the first two are builds, and each later one that is the path of a file, with a slash.
@@ -214,6 +261,28 @@ fn order(args: &VersusArgs) -> Order {
     }
 }
 
+/// The benches that were asked for, of which some can be compared.
+fn asked(
+    args: &VersusArgs,
+    builds: &Builds,
+    patterns: &[String],
+    executor: &mut dyn Executor,
+) -> Result<Vec<Bench>, NotCompared> {
+    let wrong = |sentence| NotCompared::Failed { sentence, said: String::new() };
+    let lists = lists(builds, args, executor)?;
+    let benches = chosen(all(&lists), patterns, builds.harness().name()).map_err(wrong)?;
+    if !benches.iter().any(Bench::is_compared) {
+        let names: Vec<&str> = builds.all().iter().map(|build| build.name.as_str()).collect();
+        let benches: Vec<_> = benches.iter().map(|bench| excerpt(&bench.name)).take(MOST_NAMED).collect();
+        return Err(wrong(format!(
+            "{} have no bench in common that was asked for; there are {}",
+            listed(&names),
+            listed(&benches)
+        )));
+    }
+    Ok(benches)
+}
+
 /// The benches of each build.
 fn lists(
     builds: &Builds,
@@ -225,27 +294,11 @@ fn lists(
 }
 
 /// What is executed, and for how long.
-fn plan(
-    args: &VersusArgs,
-    builds: &Builds,
-    lists: &[Vec<String>],
-    patterns: &[String],
-    rounds: Rounds,
-) -> Result<Plan, String> {
-    let benches = chosen(all(lists), patterns, builds.harness().name())?;
+fn plan(args: &VersusArgs, benches: Vec<Bench>, rounds: Rounds) -> Plan {
     let compared = benches.iter().filter(|bench| bench.is_compared()).count();
-    if compared == 0 {
-        let names: Vec<&str> = builds.all().iter().map(|build| build.name.as_str()).collect();
-        let benches: Vec<_> = benches.iter().map(|bench| excerpt(&bench.name)).take(MOST_NAMED).collect();
-        return Err(format!(
-            "{} have no bench in common that was asked for; there are {}",
-            listed(&names),
-            listed(&benches)
-        ));
-    }
     let usual = TIME.max(TIME_OF_EACH.saturating_mul(u32::try_from(compared).unwrap_or(u32::MAX)));
     let is_counted = args.length.runs.is_some();
-    Ok(Plan {
+    Plan {
         benches,
         warmups: args.length.warmup,
         rounds,
@@ -254,7 +307,7 @@ fn plan(
         asked: args.result.threshold.unwrap_or(0.0),
         timeout: args.length.timeout,
         seed: Random::seed(),
-    })
+    }
 }
 
 /// The benches of all builds, those of the base first.

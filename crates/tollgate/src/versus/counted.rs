@@ -1,5 +1,5 @@
 //! Commands in guests that count instructions. Each command in each guest has a boot of its own, so that what is counted of it depends on
-//! nothing else of the comparison.
+//! nothing else of the comparison; so has each build of benches, whose benches are commands of one boot.
 //!
 //! It is executed on this machine first, with the variables that it has in the guest, and traced: what it opens there comes along.
 
@@ -7,13 +7,17 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
+use tollgate_engine::benches::counted::STATISTIC;
+use tollgate_engine::benches::{Bench, Builds};
 use tollgate_engine::interrupt;
-use tollgate_engine::session::{Counting, FunctionCount, Side, count_in};
+use tollgate_engine::session::{Counted, Counting, FunctionCount, Side, count_in};
 use tollgate_engine::versus::counted::{PATH, PATIENCE, Rounds};
 use tollgate_engine::versus::executor::{Executor, Halt};
 use tollgate_engine::versus::rounds::{judged, succeeded};
 use tollgate_engine::versus::tally::tally;
-use tollgate_engine::versus::{Compared, Doing, Found, Given, How, Input, NotCompared, Order, Output, Plan};
+use tollgate_engine::versus::{
+    Accepts, Compared, Doing, Found, Given, How, Input, NotCompared, Order, Output, Plan,
+};
 use tollgate_environments::{Cleanup, Environment, EnvironmentError, Spec, Wanted, What};
 use tollgate_model::measurement::Outcome;
 use tollgate_model::traced::{FileTime, Traced};
@@ -21,6 +25,7 @@ use tollgate_model::versus::INSTRUCTIONS;
 use tollgate_model::{Fact, Facts, Part, RunId};
 use tollgate_store::destination::new_id;
 use tollgate_suites::command::Here;
+use tollgate_view::facts;
 
 use super::places::{Executed, failed};
 use crate::args::versus::VersusArgs;
@@ -29,6 +34,8 @@ use crate::run::sides::{named, parse, reason};
 
 /// Executions behind the first, where they are short and nothing else is asked for.
 const STEADY: u32 = 15;
+/// Those of each bench.
+const ROUNDS_OF_BENCHES: u32 = 5;
 /// Instructions of all executions of a command after which no other one begins, where no number is asked for: a few seconds.
 const ENOUGH: u64 = 300_000_000;
 /// Seconds of this machine in which the guest's clock goes on by one, and what a start takes beside: for what never ends.
@@ -58,6 +65,7 @@ pub fn is_asked(names: &[String]) -> Result<bool, Failure> {
 pub fn check(args: &VersusArgs) -> Result<(), Failure> {
     let (length, conditions, result) = (&args.length, &args.conditions, &args.result);
     let given = [
+        ("--control", args.bench.control.is_some()),
         ("--time", length.time.is_some()),
         ("--until-decided", length.until_decided),
         ("--cold", conditions.cold),
@@ -85,16 +93,9 @@ pub fn execute(
     began: SystemTime,
     watch: &mut dyn FnMut(&Doing<'_>),
 ) -> Result<Executed, Failure> {
-    // A copy of this process, which must have no other threads.
-    let cleanup = Cleanup::begin().map_err(|error| {
-        Failure::input(format!("no process can be made that clears up: {}", plainly(&error)))
-    })?;
-    let mut work = Work { args, plan, cleanup, began: Instant::now(), done: 0, watch };
-    // What no guest can be made of is known before anything is executed.
-    for name in &args.environments {
-        work.prepare(name)?;
-    }
-    let traced = plan.commands.iter().map(|given| work.trace(given)).collect::<Result<Vec<_>, _>>()?;
+    let mut work = Work::begin(args, plan.accepts.clone(), watch)?;
+    let trace = |given| work.trace(std::slice::from_ref(given));
+    let traced = plan.commands.iter().map(trace).collect::<Result<Vec<_>, _>>()?;
     let mut functions = Vec::new();
     let (mut found, mut facts) = (Vec::new(), vec![Facts::new(); args.environments.len()]);
     for (given, brought) in plan.commands.iter().zip(&traced) {
@@ -107,10 +108,58 @@ pub fn execute(
             found.push(of_command);
         }
     }
+    let rounds = found.iter().map(number).min().unwrap_or_default();
+    executed(args, began, found, facts, rounds, functions)
+}
+
+/// Counts the benches of each build in the environment, which is one.
+///
+/// # Errors
+/// As [`execute`]; but a bench that fails is left out.
+pub fn benches(
+    args: &VersusArgs,
+    builds: &Builds,
+    benches: &[Bench],
+    began: SystemTime,
+    watch: &mut dyn FnMut(&Doing<'_>),
+) -> Result<Executed, Failure> {
+    let mut work = Work::begin(args, Accepts::default(), watch)?;
+    let numbered = builds.numbered(benches, args.length.timeout, &mut Here::new()).map_err(failed)?;
+    let commands = (0..builds.all().len()).map(|build| builds.commands(build, &numbered));
+    let commands: Vec<Vec<Given>> = commands.collect::<Result<_, _>>().map_err(failed)?;
+    let brought = commands.iter().map(|commands| work.trace(commands)).collect::<Result<Vec<_>, _>>()?;
+    let rounds = args.length.runs.unwrap_or(ROUNDS_OF_BENCHES);
+    let (mut all, mut of_place) = (Vec::new(), Facts::new());
+    for ((build, commands), brought) in builds.all().iter().zip(&commands).zip(&brought) {
+        go_on()?;
+        let commands: Vec<Given> =
+            commands.iter().map(|given| in_guest(given, args.length.timeout)).collect::<Result<_, _>>()?;
+        let round: Vec<Order> = commands.iter().map(|given| given.order.clone()).collect();
+        let rounds = vec![round; rounds as usize + 1];
+        let name = format!("the benches of {}", build.name);
+        let booted = work.boot(&name, &commands, brought, &args.environments[0], &(rounds, u64::MAX))?;
+        of_place = booted.facts;
+        all.push(booted.counted);
+        work.done += 1;
+    }
+    let found = builds.found(&numbered, &all);
+    let mut executed = executed(args, began, found, vec![of_place], rounds as usize, Vec::new())?;
+    let statistic = Fact::known(STATISTIC, builds.harness().name());
+    executed.compared.facts.push((facts::STATISTIC.to_owned(), statistic));
+    Ok(executed)
+}
+
+fn executed(
+    args: &VersusArgs,
+    began: SystemTime,
+    found: Vec<Found>,
+    facts: Vec<Facts>,
+    rounds: usize,
+    functions: Vec<Vec<FunctionCount>>,
+) -> Result<Executed, Failure> {
     let id = new_id(began)?;
     let place = |(name, facts): (&String, Facts)| Some((part(&id, named(name).0), facts));
     let places = args.environments.iter().zip(facts).map(place).collect();
-    let rounds = found.iter().map(number).min().unwrap_or_default();
     let facts = vec![("run.rounds".to_owned(), Fact::known(rounds as i64, "executions that were counted"))];
     let lost = vec![None; args.environments.len()];
     Ok(Executed { compared: Compared { found, facts, lost, interrupted: None }, places, functions })
@@ -136,15 +185,30 @@ fn number(found: &Found) -> usize {
 
 /// What a command opened on this machine.
 struct Brought {
-    wanted: Vec<Wanted>,
+    wanted: BTreeMap<PathBuf, What>,
     since: SystemTime,
     /// Why it may fail in the guest, each a clause.
     lacking: Vec<String>,
 }
 
+impl Brought {
+    fn want(&mut self, path: &Path, what: What) {
+        let known = self.wanted.entry(path.to_owned()).or_insert(what);
+        *known = (*known).max(what);
+    }
+}
+
+/// What came of the commands of a boot.
+struct Booted {
+    facts: Facts,
+    counted: Counted,
+    /// How much came along.
+    came: String,
+}
+
 struct Work<'w> {
     args: &'w VersusArgs,
-    plan: &'w Plan,
+    accepts: Accepts,
     cleanup: Cleanup,
     began: Instant,
     /// Commands that were counted.
@@ -152,25 +216,49 @@ struct Work<'w> {
     watch: &'w mut dyn FnMut(&Doing<'_>),
 }
 
-impl Work<'_> {
+impl<'w> Work<'w> {
+    fn begin(
+        args: &'w VersusArgs,
+        accepts: Accepts,
+        watch: &'w mut dyn FnMut(&Doing<'_>),
+    ) -> Result<Self, Failure> {
+        // A copy of this process, which must have no other threads.
+        let cleanup = Cleanup::begin().map_err(|error| {
+            Failure::input(format!("no process can be made that clears up: {}", plainly(&error)))
+        })?;
+        let mut work = Self { args, accepts, cleanup, began: Instant::now(), done: 0, watch };
+        // What no guest can be made of is known before anything is executed.
+        for name in &args.environments {
+            work.prepare(name)?;
+        }
+        Ok(work)
+    }
+
     fn say(&mut self, what: &str) {
         (self.watch)(&Doing { what, elapsed: self.began.elapsed(), rounds: self.done, so_far: None });
     }
 
-    /// Executes a command here once, with what surrounds it.
-    fn trace(&mut self, given: &Given) -> Result<Brought, Failure> {
+    /// Executes commands of a boot here once, with what surrounds them.
+    fn trace(&mut self, commands: &[Given]) -> Result<Brought, Failure> {
         let since = SystemTime::now();
-        let mut wanted: BTreeMap<PathBuf, What> = BTreeMap::new();
-        let mut want = |path: &Path, what: What| {
-            let known = wanted.entry(path.to_owned()).or_insert(what);
-            *known = (*known).max(what);
-        };
+        let mut brought = Brought { wanted: BTreeMap::new(), since, lacking: Vec::new() };
+        commands.iter().try_for_each(|given| self.trace_one(given, &mut brought))?;
+        for path in &self.args.conditions.with {
+            let path = std::path::absolute(path).map_err(|error| with_failed(path, &error))?;
+            std::fs::symlink_metadata(&path).map_err(|error| with_failed(&path, &error))?;
+            brought.want(&path, What::All);
+        }
+        brought.lacking.dedup();
+        Ok(brought)
+    }
+
+    fn trace_one(&mut self, given: &Given, brought: &mut Brought) -> Result<(), Failure> {
         let mut here = Here::new();
         let around = [(&given.setup, "setup"), (&given.prepare, "preparation")];
         let before = around.into_iter().filter_map(|(order, what)| Some((Some(what), order.as_ref()?)));
         let around = [(&given.conclude, "conclusion"), (&given.cleanup, "clean-up")];
         let after = around.into_iter().filter_map(|(order, what)| Some((Some(what), order.as_ref()?)));
-        let (mut outcome, mut lacks) = (Ok(()), Vec::new());
+        let mut outcome = Ok(());
         for (what, order) in before.chain([(None, &given.order)]).chain(after) {
             // What was set up is cleaned up also where something failed.
             if outcome.is_err() && what != Some("clean-up") {
@@ -181,27 +269,19 @@ impl Work<'_> {
                 None => format!("{} on this machine", given.name),
             };
             self.say(&format!("tracing {name}"));
-            let order = alone(order, self.plan, How::Traced { files: true })?;
+            let order = alone(order, self.args.length.timeout, How::Traced { files: true })?;
             let executed = here.execute(&order, &mut || {}).map_err(halted)?;
-            lacks.extend(executed.traced.iter().flat_map(lacking));
+            brought.lacking.extend(executed.traced.iter().flat_map(lacking));
             let files = executed.traced.iter().flat_map(|traced| &traced.files);
-            files.filter_map(needed).for_each(|(path, what)| want(path, what));
-            files_of(&order).into_iter().for_each(|(path, what)| want(&path, what));
+            files.filter_map(needed).for_each(|(path, what)| brought.want(path, what));
+            files_of(&order).into_iter().for_each(|(path, what)| brought.want(&path, what));
             outcome = outcome.and_then(|()| match what {
                 Some(_) => succeeded(&name, &order, executed),
-                None => judged(&name, &order, &executed, &self.plan.accepts).map(drop),
+                None => judged(&name, &order, &executed, &self.accepts).map(drop),
             });
         }
         let variables = format!("its variables are those of the guest: PATH={PATH} HOME=/root");
-        outcome.map_err(|error| failed(hinted(error, &[variables])))?;
-        for path in &self.args.conditions.with {
-            let path = std::path::absolute(path).map_err(|error| with_failed(path, &error))?;
-            std::fs::symlink_metadata(&path).map_err(|error| with_failed(&path, &error))?;
-            want(&path, What::All);
-        }
-        let wanted = wanted.into_iter().map(|(path, what)| Wanted { path, what }).collect();
-        lacks.dedup();
-        Ok(Brought { wanted, since, lacking: lacks })
+        outcome.map_err(|error| failed(hinted(error, &[variables])))
     }
 
     /// An environment that was made ready, and what it is called.
@@ -221,12 +301,34 @@ impl Work<'_> {
         brought: &Brought,
         name: &str,
     ) -> Result<(Facts, Found, Vec<FunctionCount>), Failure> {
+        let there = in_guest(given, self.args.length.timeout)?;
+        let rounds = self.rounds(&there);
+        let Booted { facts, mut counted, came } =
+            self.boot(&given.name, std::slice::from_ref(&there), brought, name, &rounds)?;
+        let inside = counted.inside.pop();
+        let mut inside = inside.ok_or_else(|| Failure::input(format!("{name}: nothing was counted")))?;
+        let functions = std::mem::take(&mut inside.functions);
+        let found = tally(counted.executions, inside, &there, &self.accepts, named(name).0);
+        let mut found = found.map_err(|error| failed(hinted(error, &brought.lacking)))?;
+        note(&mut found, format!("{came} came along"));
+        Ok((facts, found, functions))
+    }
+
+    /// Has commands counted in one boot of an environment.
+    fn boot(
+        &mut self,
+        what: &str,
+        commands: &[Given],
+        brought: &Brought,
+        name: &str,
+        rounds: &Rounds,
+    ) -> Result<Booted, Failure> {
         let (called, mut environment) = self.prepare(name)?;
         let name = called.as_str();
         let refused = |error: EnvironmentError| refused(name, &error);
-        let there = in_guest(given, self.plan)?;
-        let rounds = self.rounds(&there);
-        let came = environment.bring_commands(&brought.wanted, brought.since, &rounds).map_err(refused)?;
+        let wanted = brought.wanted.iter().map(|(path, what)| Wanted { path: path.clone(), what: *what });
+        let wanted: Vec<Wanted> = wanted.collect();
+        let came = environment.bring_commands(&wanted, brought.since, rounds).map_err(refused)?;
         let mut log = environment
             .instructions()
             .ok_or_else(|| Failure::input(format!("{name}: its instructions are not counted")))?;
@@ -243,25 +345,23 @@ impl Work<'_> {
             outside,
             life: None,
         };
-        let patience = self.plan.timeout.unwrap_or(PATIENCE);
+        let patience = self.args.length.timeout.unwrap_or(PATIENCE);
+        let number = u32::try_from(commands.len()).unwrap_or(u32::MAX);
         let counting = Counting {
-            given: &there,
-            within: patience.saturating_mul(SLOWER).saturating_add(START),
-            is_traced: self.plan.is_traced,
+            name: what,
+            commands,
+            within: patience.saturating_mul(SLOWER.saturating_mul(number)).saturating_add(START),
+            is_traced: !self.args.conditions.no_trace && !self.args.bench.bench,
             has_functions: self.args.result.by.is_some(),
         };
         let counted = count_in(&mut side, &mut *log, &counting, &mut |what| self.say(&what));
         drop(side);
         // The guest has ended before anything is said.
         drop(environment);
-        let (place, mut counted) = counted.map_err(|error| failed(error.into()))?;
-        let functions = std::mem::take(&mut counted.functions);
-        let found = tally(counted, &there, self.plan, name);
-        let mut found = found.map_err(|error| failed(hinted(error, &brought.lacking)))?;
-        note(&mut found, format!("{came} came along"));
+        let (place, counted) = counted.map_err(|error| failed(error.into()))?;
         let mut facts = place.facts;
         facts.extend(place.findings.facts);
-        Ok((facts, found, functions))
+        Ok(Booted { facts, counted, came })
     }
 
     /// The rounds of a command, and the instructions after which no other one begins.
@@ -314,12 +414,12 @@ fn lacking(traced: &Traced) -> Vec<String> {
 }
 
 /// The same as the guest has it.
-fn in_guest(given: &Given, plan: &Plan) -> Result<Given, Failure> {
+fn in_guest(given: &Given, timeout: Option<Duration>) -> Result<Given, Failure> {
     let around =
-        |order: &Option<Order>| order.as_ref().map(|order| alone(order, plan, How::Timed)).transpose();
+        |order: &Option<Order>| order.as_ref().map(|order| alone(order, timeout, How::Timed)).transpose();
     Ok(Given {
         name: given.name.clone(),
-        order: alone(&given.order, plan, How::Counted)?,
+        order: alone(&given.order, timeout, How::Counted)?,
         setup: around(&given.setup)?,
         prepare: around(&given.prepare)?,
         conclude: around(&given.conclude)?,
@@ -328,7 +428,7 @@ fn in_guest(given: &Given, plan: &Plan) -> Result<Given, Failure> {
 }
 
 /// An order with the variables that it has in a guest, and no others.
-fn alone(order: &Order, plan: &Plan, how: How) -> Result<Order, Failure> {
+fn alone(order: &Order, timeout: Option<Duration>, how: How) -> Result<Order, Failure> {
     let directory = std::env::current_dir()
         .map_err(|error| Failure::input(format!("the current directory: {}", plainly(&error))))?;
     let directory = directory.to_str().ok_or_else(|| {
@@ -344,7 +444,7 @@ fn alone(order: &Order, plan: &Plan, how: How) -> Result<Order, Failure> {
         Output::File(path) => Output::File(Path::new(directory).join(path)),
         output => output.clone(),
     };
-    let within = Some(plan.timeout.unwrap_or(PATIENCE));
+    let within = Some(timeout.unwrap_or(PATIENCE));
     Ok(Order { how, within, variables, input, output, is_alone: true, ..order.clone() })
 }
 
