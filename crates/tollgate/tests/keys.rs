@@ -63,7 +63,7 @@ fn a_delay_is_what_the_program_itself_takes() {
     let (keys, times) = (home.file("keys", "abcdefghij\u{1b}[Aq"), home.path().join("times"));
     let times = times.to_str().expect("a path");
     for backend in ["auto", "ptrace"] {
-        let words = ["trace", "--backend", backend, "--pace", "20ms", "--format", "json", "--keys", &keys];
+        let words = ["trace", "--backend", backend, "--pace", "200ms", "--format", "json", "--keys", &keys];
         let ended = home.tollgate(words.into_iter().chain([slow.as_str(), times])).assert().code(3);
         let document: Value = serde_json::from_slice(&ended.get_output().stdout).expect("JSON");
         if document["backend"] == "rusage" {
@@ -71,7 +71,8 @@ fn a_delay_is_what_the_program_itself_takes() {
         }
         let own = fs::read_to_string(times).expect("times");
         let own: Vec<u64> = own.lines().map(|line| line.parse().expect("nanoseconds")).collect();
-        // The three bytes of an arrow are one key and three answers, of which the first counts; `q` has none.
+        // The three bytes of an arrow are one key and three answers, of which the first counts; `q` has none. The others come before the next
+        // key where that waits long enough.
         assert_eq!((own.len(), document["keys"].as_array().expect("keys").len()), (13, 12), "{document}");
         let found: Vec<u64> = delays(&document, "command_ns").collect();
         assert_eq!(found.len(), 11, "{backend}: {document}");
@@ -100,7 +101,7 @@ fn editor(words: &[&str], keys: &str, written: &str) {
     let home = Home::new();
     let (keys, text) = (home.file("keys", keys), home.path().join("text"));
     let text = text.to_str().expect("a path");
-    let options = ["trace", "--pace", "20ms", "--format", "json", "--keys", &keys];
+    let options = ["trace", "--pace", "200ms", "--format", "json", "--keys", &keys];
     let all = options.into_iter().chain(words.iter().copied()).chain([text]);
     let ended = home.tollgate(all).assert().success();
     let document: Value = serde_json::from_slice(&ended.get_output().stdout).expect("JSON");
