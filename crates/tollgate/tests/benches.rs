@@ -271,12 +271,9 @@ fn a_harness_that_chooses_its_iterations_is_not_explained() {
     assert!(why.contains("b is of criterion, which cannot be told how many iterations to make"), "{why}");
 }
 
-/// Makes the iterations that Go's testing is told, each of which has so many steps.
-fn stepping(steps: &str) -> String {
-    let loops = "n=${*##*-test.benchtime=}; n=${n%%x*}
-while [ $n -gt 0 ]; do n=$((n-1)); i=STEPS; while [ $i -gt 0 ]; do i=$((i-1)); done; done
-for time";
-    GO.replace("for time", &loops.replace("STEPS", steps))
+/// A loop of the iterations that `$n` has, each of so many steps.
+fn loops(steps: u32) -> String {
+    format!("while [ $n -gt 0 ]; do n=$((n-1)); i={steps}; while [ $i -gt 0 ]; do i=$((i-1)); done; done\n")
 }
 
 #[test]
@@ -286,31 +283,57 @@ fn benches_are_counted_in_a_guest_and_a_planted_change_is_found() {
     if let Some(why) = home.no_guest() {
         return println!("skipped: {why}");
     }
-    let of = |name: &str, steps: u32| {
-        build(&home, name, &stepping(&format!("1; [ $name = b ] && i={steps}")), 100_000)
+    // An iteration takes long by its own figures, so that few are enough.
+    let go = |steps| {
+        let iterations = format!("n=${{*##*-test.benchtime=}}; n=${{n%%x*}}\n{}for time", loops(steps));
+        GO.replace("for time", &iterations).replace("$(ns $name)", "300000.")
     };
-    let (old, same, new) = (of("old", 100), of("same", 100), of("new", 103));
-    let words = [old.as_str(), &same, &new, "--in", "vm:exact", "--runs", "2", "--label", "mine"];
+    let of = |name: &str, steps| build(&home, name, &go(steps), 0);
+    let (old, same, new) = (of("old", 33), of("same", 33), of("new", 34));
+    let words = [&old, &same, &new, "Benchmarkb", "--in", "vm:exact", "--runs", "5", "--label", "mine"];
     let mut failing = home.tollgate(versus(&[&words[..], &["--fail-on", "more"]].concat()));
     let output = failing.output().expect("it runs");
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("go/Benchmarkb is more") && !said.contains("Sum"), "{said}");
-    let text = home.output(["show", "mine", "--all"]);
+    assert!(said.contains("go/Benchmarkb{of=total} is more"), "{said}");
+    let text = home.output(["show", "mine"]);
     assert!(text.contains("same compared with old: 0 more, 0 fewer"), "{text}");
     assert!(text.contains("new compared with old: 1 more, 0 fewer"), "{text}");
-    let document = home.json(["show", "mine", "--format", "json"]);
-    let rows = document["comparison"]["rows"].as_array().expect("rows");
-    let row = |bench: &str, side: &str| {
-        let is_it = |row: &&Value| row["benchmark"] == bench && row["other_name"] == side;
-        rows.iter().find(is_it).unwrap_or_else(|| panic!("{bench} of {side}: {document}"))
-    };
-    for side in ["same", "new"] {
-        assert_eq!(row("go/BenchmarkSum/a", side)["verdict"], "same");
-    }
-    assert_eq!(row("go/Benchmarkb", "same")["base"], row("go/Benchmarkb", "same")["other"]);
-    let ratio = row("go/Benchmarkb", "new")["ratio"].as_f64().expect("a ratio");
+    assert!(text.contains("1 bench of go") && !text.contains("linker"), "{text}");
+    let row = &home.json(["show", "mine", "--format", "json"])["comparison"]["rows"][1];
+    let ratio = row["ratio"].as_f64().unwrap_or_else(|| panic!("no ratio: {row}"));
     assert!((1.025..1.031).contains(&ratio), "{ratio}");
+}
+
+#[test]
+#[ignore = "slow: .ci/run runs it"]
+fn the_program_s_instructions_are_told_from_the_kernel_s_to_the_last_one() {
+    let home = Home::new();
+    if let Some(why) = home.no_guest() {
+        return println!("skipped: {why}");
+    }
+    // Of two benches one opens a file in each iteration, in one build.
+    let custom = |opens: &str| {
+        let iterations = format!("n=$3; {}", loops(9)).replace("i=9;", &format!("i=9; {opens};"));
+        CUSTOM.replace("*) ", &format!("*) {iterations}")).replace("$(ns \"$2\")", "100000")
+    };
+    let (old, new) =
+        (build(&home, "old", &custom(":"), 0), build(&home, "new", &custom("[ $2 = b ] && : < /"), 0));
+    let described =
+        ["--list", "{binary} list", "--one", "{binary} one {bench} {n}", "--read", "took {ns} ns"];
+    let words = [&old, &old, "a", "--in", "vm:exact", "--format", "json"];
+    let equal = home.json(versus(&[&words[..], &described].concat()));
+    let rows = equal["comparison"]["rows"].as_array().expect("rows");
+    assert_eq!(
+        (rows.len(), &rows[0]["benchmark"], &rows[0]["params"]),
+        (1, &"custom/a".into(), &serde_json::json!({}))
+    );
+    assert_eq!(rows[0]["base"], rows[0]["other"], "{rows:?}");
+    let words = [&old, &new, "b", "--in", "vm:exact", "--format", "json"];
+    let opening = home.json(versus(&[&words[..], &described].concat()));
+    let rows = opening["comparison"]["rows"].as_array().expect("rows");
+    let kernel = rows.iter().find(|row| row["params"]["of"] == "kernel").expect("a row of the kernel");
+    assert_eq!(kernel["verdict"], "slower", "{kernel}");
 }
 
 #[test]

@@ -131,11 +131,28 @@ impl Harness {
         }
     }
 
-    /// The time of the iterations that are counted on this machine, in ns. They are some million instructions: a log has room for them, and what
-    /// executions differ by anyway is little beside them. divan measures its own overhead at each start, by 90 million instructions, which no log
-    /// has room for; what the kernel does meanwhile is little beside more iterations.
+    /// Why the instructions of its program are not told from the kernel's by a log; None where they are.
+    pub fn why_not_split(&self) -> Option<&'static str> {
+        match self {
+            Self::Divan => Some(
+                "divan measures its own overhead at each start by 90 million instructions, which are too many to log",
+            ),
+            Self::Go => Some(
+                "the threads of Go's runtime do other work in each execution, and a log is of one; this is the median of several",
+            ),
+            Self::Criterion | Self::GoogleBenchmark | Self::Template(_) => None,
+        }
+    }
+
+    /// The time of the iterations that are counted, on this machine, in ns. They are some million instructions: a log has room for them, and what
+    /// executions differ by anyway is little beside them. It is little beside more iterations only where no log says what is the kernel's.
     pub(super) fn counted_time(&self) -> f64 {
-        if *self == Self::Divan { 10e6 } else { 0.5e6 }
+        if self.why_not_split().is_some() { 10e6 } else { 0.5e6 }
+    }
+
+    /// How often each number of iterations is counted: enough for a median of what differs.
+    pub fn counted_rounds(&self) -> u32 {
+        if *self == Self::Go { 15 } else { 5 }
     }
 
     /// The command that lists the benches. Go and divan name sub-benches only while they execute each once.

@@ -37,6 +37,8 @@ pub struct Counting<'a> {
     pub commands: &'a [Given],
     /// Real time of this machine for the start and all executions.
     pub within: Duration,
+    /// Why no execution is logged; None where one is.
+    pub why_not_logged: Option<&'static str>,
     /// Whether they are traced.
     pub is_traced: bool,
     /// Whether the instructions of the kernel are divided among its functions.
@@ -129,9 +131,10 @@ fn look_inside<'e>(
     let is_whole = executions.clone().all(|execution| matches!(execution.end, End::Ended(_)));
     let why_not = "its executions did not all end by themselves";
     let name = remote.side.side.name.clone();
-    let sums = match instructions {
+    let sums = match (counting.why_not_logged, instructions) {
         _ if !is_whole => Err(why_not.to_owned()),
-        0..=MOST_LOGGED => {
+        (Some(why), _) => Err(why.to_owned()),
+        (None, 0..=MOST_LOGGED) => {
             say(format!("logging the instructions of {} in {name}", given.name));
             logged(remote, log, given)?
         }

@@ -34,8 +34,6 @@ use crate::run::sides::{named, parse, reason};
 
 /// Executions behind the first, where they are short and nothing else is asked for.
 const STEADY: u32 = 15;
-/// Those of each bench.
-const ROUNDS_OF_BENCHES: u32 = 5;
 /// Instructions of all executions of a command after which no other one begins, where no number is asked for: a few seconds.
 const ENOUGH: u64 = 300_000_000;
 /// Seconds of this machine in which the guest's clock goes on by one, and what a start takes beside: for what never ends.
@@ -128,7 +126,7 @@ pub fn benches(
     let commands = (0..builds.all().len()).map(|build| builds.commands(build, &numbered));
     let commands: Vec<Vec<Given>> = commands.collect::<Result<_, _>>().map_err(failed)?;
     let brought = commands.iter().map(|commands| work.trace(commands)).collect::<Result<Vec<_>, _>>()?;
-    let rounds = args.length.runs.unwrap_or(ROUNDS_OF_BENCHES);
+    let rounds = args.length.runs.unwrap_or(builds.harness().counted_rounds());
     let (mut all, mut of_place) = (Vec::new(), Facts::new());
     for ((build, commands), brought) in builds.all().iter().zip(&commands).zip(&brought) {
         go_on()?;
@@ -137,7 +135,9 @@ pub fn benches(
         let round: Vec<Order> = commands.iter().map(|given| given.order.clone()).collect();
         let rounds = vec![round; rounds as usize + 1];
         let name = format!("the benches of {}", build.name);
-        let booted = work.boot(&name, &commands, brought, &args.environments[0], &(rounds, u64::MAX))?;
+        let why_not_logged = builds.harness().why_not_split();
+        let counting = Counting { why_not_logged, is_traced: false, ..work.counting(&name, &commands) };
+        let booted = work.boot(&counting, brought, &args.environments[0], &(rounds, u64::MAX))?;
         of_place = booted.facts;
         all.push(booted.counted);
         work.done += 1;
@@ -303,8 +303,8 @@ impl<'w> Work<'w> {
     ) -> Result<(Facts, Found, Vec<FunctionCount>), Failure> {
         let there = in_guest(given, self.args.length.timeout)?;
         let rounds = self.rounds(&there);
-        let Booted { facts, mut counted, came } =
-            self.boot(&given.name, std::slice::from_ref(&there), brought, name, &rounds)?;
+        let counting = self.counting(&given.name, std::slice::from_ref(&there));
+        let Booted { facts, mut counted, came } = self.boot(&counting, brought, name, &rounds)?;
         let inside = counted.inside.pop();
         let mut inside = inside.ok_or_else(|| Failure::input(format!("{name}: nothing was counted")))?;
         let functions = std::mem::take(&mut inside.functions);
@@ -314,11 +314,23 @@ impl<'w> Work<'w> {
         Ok((facts, found, functions))
     }
 
+    fn counting<'c>(&self, name: &'c str, commands: &'c [Given]) -> Counting<'c> {
+        let patience = self.args.length.timeout.unwrap_or(PATIENCE);
+        let number = u32::try_from(commands.len()).unwrap_or(u32::MAX);
+        Counting {
+            name,
+            commands,
+            within: patience.saturating_mul(SLOWER.saturating_mul(number)).saturating_add(START),
+            why_not_logged: None,
+            is_traced: !self.args.conditions.no_trace,
+            has_functions: self.args.result.by.is_some(),
+        }
+    }
+
     /// Has commands counted in one boot of an environment.
     fn boot(
         &mut self,
-        what: &str,
-        commands: &[Given],
+        counting: &Counting<'_>,
         brought: &Brought,
         name: &str,
         rounds: &Rounds,
@@ -345,16 +357,7 @@ impl<'w> Work<'w> {
             outside,
             life: None,
         };
-        let patience = self.args.length.timeout.unwrap_or(PATIENCE);
-        let number = u32::try_from(commands.len()).unwrap_or(u32::MAX);
-        let counting = Counting {
-            name: what,
-            commands,
-            within: patience.saturating_mul(SLOWER.saturating_mul(number)).saturating_add(START),
-            is_traced: !self.args.conditions.no_trace && !self.args.bench.bench,
-            has_functions: self.args.result.by.is_some(),
-        };
-        let counted = count_in(&mut side, &mut *log, &counting, &mut |what| self.say(&what));
+        let counted = count_in(&mut side, &mut *log, counting, &mut |what| self.say(&what));
         drop(side);
         // The guest has ended before anything is said.
         drop(environment);
