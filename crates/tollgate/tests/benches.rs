@@ -320,7 +320,7 @@ fn the_program_s_instructions_are_told_from_the_kernel_s_to_the_last_one() {
     let (old, new) =
         (build(&home, "old", &custom(":"), 0), build(&home, "new", &custom("[ $2 = b ] && : < /"), 0));
     let described =
-        ["--list", "{binary} list", "--one", "{binary} one {bench} {n}", "--read", "took {ns} ns"];
+        ["--list", "{binary} list", "--one", "{binary} one {bench} {iterations}", "--read", "took {ns} ns"];
     let words = [&old, &old, "a", "--in", "vm:exact", "--format", "json"];
     let equal = home.json(versus(&[&words[..], &described].concat()));
     let rows = equal["comparison"]["rows"].as_array().expect("rows");
@@ -345,9 +345,12 @@ fn what_cannot_be_counted_is_refused() {
         home.refusal(versus(&[&[criterion.as_str(), &criterion, "--in", "vm:exact"], more].concat()))
     };
     let why = refused(&[]);
-    assert!(why.contains("criterion chooses how many iterations") && why.contains("--one has {n}"), "{why}");
+    assert!(
+        why.contains("criterion chooses how many iterations") && why.contains("--one has {iterations}"),
+        "{why}"
+    );
     let described = ["--list", "{binary} list", "--one", "{binary} {bench}"];
-    assert!(refused(&described).contains("--one has no {n}"));
+    assert!(refused(&described).contains("--one has no {iterations}"));
     assert!(refused(&["--time", "3s"]).contains("--time is for times"));
     assert!(refused(&["--control", &criterion]).contains("--control is for times"));
     assert!(refused(&["--in", "vm:exact"]).contains("name one --in"));

@@ -8,7 +8,7 @@ use tollgate_os::words;
 const BINARY: &str = "{binary}";
 const BENCH: &str = "{bench}";
 /// What stands for a number of iterations.
-const NUMBER: &str = "{n}";
+const NUMBER: &str = "{iterations}";
 /// What stands for a figure, and its unit in ns.
 const UNITS: [(&str, f64); 4] = [("{ns}", 1.0), ("{us}", 1e3), ("{ms}", 1e6), ("{s}", 1e9)];
 

@@ -128,7 +128,7 @@ fn a_harness_makes_exactly_so_many_iterations_or_says_that_it_cannot() {
     assert!(words(&Harness::Divan, 64).contains("--sample-size 64 --sample-count 1 "));
     assert!(words(&Harness::Go, 1 << 15).contains(" -test.benchtime=32768x -test.count=1 "));
     assert!(words(&Harness::GoogleBenchmark, 64).contains(" --benchmark_min_time=64x "));
-    let told = Template::new("{binary}", "{binary} -n {n} {bench}", "{ns}").expect("a template");
+    let told = Template::new("{binary}", "{binary} -n {iterations} {bench}", "{ns}").expect("a template");
     let told = Harness::Template(Box::new(told));
     assert_eq!((words(&told, 64).as_str(), told.is_told()), ("P -n 64 b", true));
     assert_eq!(told.size(1000.0), Size { sample: 10_000, number: 1 });

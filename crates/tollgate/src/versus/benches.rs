@@ -138,10 +138,12 @@ fn counted(
 ) -> Result<Executed, Failure> {
     if !builds.harness().is_told() {
         let why = match builds.harness() {
-            Harness::Template(_) => "--one has no {n}, where the number of iterations stands".to_owned(),
+            Harness::Template(_) => {
+                "--one has no {iterations}, where the number of iterations stands".to_owned()
+            }
             harness => format!(
                 "{} chooses how many iterations it makes by a clock; divan, Go and Google Benchmark from 1.8 on can be told, and so can \
-                 another harness whose --one has {{n}}",
+                 another harness whose --one has {{iterations}}",
                 harness.name()
             ),
         };
