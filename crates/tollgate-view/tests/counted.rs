@@ -326,7 +326,7 @@ fn a_benchmark_is_explained_by_its_count() {
         80,
     ));
     assert!(text.contains("Here         instructions 187, batches exact, 1.00 × syscall;"), "{text}");
-    assert!(text.contains("209 → 187 instructions, -10.5 %, faster"), "{text}");
+    assert!(text.contains("209 → 187 instructions, -10.5 %, fewer"), "{text}");
     let mixed = mixed_runs();
     let session = Session::of(&mixed).expect("a session");
     let text =

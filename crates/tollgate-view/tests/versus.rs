@@ -6,8 +6,8 @@ use commands::{Side, runs, side};
 use serde_json::Value;
 use tollgate_model::compare::Spread;
 use tollgate_model::traced::Ended;
-use tollgate_model::versus::{BENCHES, Cold, Failed, REAL};
-use tollgate_model::{Case, Fact, Measured, Measurement, Outcome, Run, Unit};
+use tollgate_model::versus::{BENCHES, Cold, Failed, REAL, part_of_bench};
+use tollgate_model::{Case, Fact, Measured, Measurement, Outcome, Provenance, Run, Unit};
 use tollgate_view::session::Session;
 use tollgate_view::versus::{self, hyperfine, json};
 
@@ -330,6 +330,29 @@ fn builds_show_the_benches_that_changed_and_count_the_others() {
     let text = plain(&tollgate_view::session::text(&session, false, 80));
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     insta::assert_snapshot!(text);
+}
+
+#[test]
+fn counts_of_builds_are_more_or_fewer_and_no_layout_moves_them() {
+    let mut runs = builds(&["target/old/ops", "target/new/ops"]);
+    for (run, more) in runs.iter_mut().zip([0.0, 3.0]) {
+        let count = |name: &str, of: f64| {
+            let measured = Measured {
+                provenance: Provenance::QemuIcount,
+                ..Measured::of_executions(BENCHES, Unit::Instructions, vec![of])
+            };
+            let case = match name {
+                "kernel" => part_of_bench("divan/ops::sum", name),
+                name => Case::plain(format!("divan/ops::{name}")),
+            };
+            Measurement { case, outcome: Outcome::Measured(Box::new(measured)) }
+        };
+        run.measurements = vec![count("sort", 100.0 + more), count("sum", 50.0), count("kernel", 9e3)];
+    }
+    let session = Session::of(&runs).expect("a session");
+    let text = plain(&tollgate_view::session::text(&session, false, 80));
+    assert!(text.contains("2 benches of divan  2 builds") && text.contains("1 more, 0 fewer"), "{text}");
+    assert!(text.contains("100 → 103") && !text.contains("linker"), "{text}");
 }
 
 #[test]

@@ -24,7 +24,7 @@ const COMMANDS: usize = 2;
 
 /// What the figures are: the object of a sentence.
 pub const STATISTIC: &str = "what an execution with twice the iterations has more, an iteration: the program's instructions; \
-    {of=kernel}: the kernel's, where it is entered; {of=total}: both, where an execution is too long to be logged";
+    {of=kernel}: the kernel's, where it is entered; {of=total}: both, where no log tells them apart";
 
 /// A bench that is to be counted.
 #[derive(Debug)]

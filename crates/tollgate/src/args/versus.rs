@@ -66,7 +66,7 @@ pub struct BenchArgs {
     /// Another harness: CMD prints a bench a line, with {binary} for the build
     #[arg(long, value_name = "CMD", requires_all = ["bench", "one"], conflicts_with = "harness", value_hint = ValueHint::CommandString)]
     pub list: Option<String>,
-    /// CMD executes one bench, with {binary} and {bench}, for some ten milliseconds, or with {iterations} so many iterations; without a shell
+    /// CMD executes one bench, with {binary} and {bench}, for some ten milliseconds, or for {iterations} iterations; without a shell
     #[arg(long, value_name = "CMD", requires = "list", value_hint = ValueHint::CommandString)]
     pub one: Option<String>,
     /// The line that it prints, with {ns}, {us}, {ms} or {s} where the figure stands; the median of several
