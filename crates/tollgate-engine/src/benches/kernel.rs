@@ -39,7 +39,7 @@ impl Builds {
     ///
     /// # Errors
     /// A harness that cannot be told how many iterations to make, and one that failed; no tracer; see
-    /// [`Halt`](crate::versus::executor::Halt).
+    /// [`Halt`].
     pub fn asked_of_kernel(
         &self,
         bench: &str,
