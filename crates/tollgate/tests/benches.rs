@@ -277,7 +277,7 @@ fn loops(steps: u32) -> String {
 }
 
 #[test]
-#[ignore = "slow: .ci/run runs it"]
+#[ignore = "a guest for minutes: by hand"]
 fn benches_are_counted_in_a_guest_and_a_planted_change_is_found() {
     let home = Home::new();
     if let Some(why) = home.no_guest() {
@@ -306,7 +306,7 @@ fn benches_are_counted_in_a_guest_and_a_planted_change_is_found() {
 }
 
 #[test]
-#[ignore = "slow: .ci/run runs it"]
+#[ignore = "a guest for minutes: by hand"]
 fn the_program_s_instructions_are_told_from_the_kernel_s_to_the_last_one() {
     let home = Home::new();
     if let Some(why) = home.no_guest() {
