@@ -121,8 +121,9 @@ fn cost_of(spec: &Spec, cleanup: &Cleanup) -> Cost {
     let (start_ns, shell_ns, why) = match answers(spec, cleanup) {
         Ok(all) => {
             let why = all.iter().find_map(|one| one.shell_ns.as_ref().err().cloned());
-            let shells = all.iter().filter_map(|one| one.shell_ns.as_ref().ok().copied());
-            (median(all.iter().map(|one| one.agent_ns)), median(shells), why)
+            let agents: Vec<f64> = all.iter().map(|one| one.agent_ns).collect();
+            let shells: Vec<f64> = all.iter().filter_map(|one| one.shell_ns.as_ref().ok().copied()).collect();
+            (stats::median(&agents), stats::median(&shells), why)
         }
         Err(why) => (None, None, Some(why)),
     };
@@ -134,12 +135,6 @@ fn answers(spec: &Spec, cleanup: &Cleanup) -> Result<Vec<Answered>, String> {
     let is_asked = || interrupt::requested().is_some();
     let mut environment = Environment::prepare(spec, cleanup, &is_asked).map_err(plain)?;
     (0..STARTS).map(|_| first_answers(&mut environment)).collect()
-}
-
-fn median(times: impl Iterator<Item = f64>) -> Option<f64> {
-    let mut times: Vec<f64> = times.collect();
-    times.sort_unstable_by(f64::total_cmp);
-    stats::quantile(&times, 0.5)
 }
 
 fn table(environments: &[KindOfEnvironment], is_timed: bool) -> Table {
