@@ -254,9 +254,8 @@ impl Between {
             self.last.1 += 1;
             self.sums.repeated[usize::from(is_kernel(address))] += 1;
         } else {
-            // QEMU executes it once more to find that it has ended.
-            if (MARK..=MARK + 1).contains(&times) && !is_kernel(last) {
-                self.marked(last, times);
+            if times == MARK && !is_kernel(last) {
+                self.marked(last);
                 if self.is_over {
                     return;
                 }
@@ -270,12 +269,12 @@ impl Between {
         }
     }
 
-    fn marked(&mut self, address: u64, times: u64) {
+    fn marked(&mut self, address: u64) {
         match self.mark {
             None => (self.mark, self.sums) = (Some(address), Sums::default()),
             Some(mark) if mark == address => {
                 self.sums.user -= 1;
-                self.sums.repeated[0] -= times - 1;
+                self.sums.repeated[0] -= MARK - 1;
                 self.is_over = true;
             }
             Some(_) => {}
@@ -392,7 +391,7 @@ mod tests {
     fn what_is_executed_between_two_marks_is_summed() {
         const USER: u64 = 0x7fff_f7fc_0000;
         const KERNEL: u64 = 0xffff_ffff_8100_0000;
-        let mark = || std::iter::repeat_n(Entry::Executed(USER), MARK as usize + 1);
+        let mark = || std::iter::repeat_n(Entry::Executed(USER), MARK as usize);
         let between = [
             Entry::Executed(USER + 8),
             Entry::Executed(KERNEL),
