@@ -114,8 +114,12 @@ pub fn method(comparison: &Comparison) -> Option<String> {
         || comparison.rows.iter().filter(|row| row.base.unit == Unit::Instructions && row.is_count());
     let is_exact = |row: &&ComparedRow| [row.base, row.other].iter().all(|side| is_constant(&side.samples));
     let (all, exact) = (counts().count(), counts().filter(is_exact).count());
-    let which = if exact == all { String::new() } else { format!(" in {exact} of {all} rows") };
-    (all > 0).then(|| format!("Counted: instructions per operation, exact{which}; no noise, no intervals."))
+    let how = match exact {
+        0 => "the median of executions, which differ".to_owned(),
+        exact if exact == all => format!("{EXACT}; no noise, no intervals"),
+        exact => format!("{EXACT} in {exact} of {all} rows; no noise, no intervals"),
+    };
+    (all > 0).then(|| format!("Counted: instructions per operation, {how}."))
 }
 
 fn is_constant(samples: &[f64]) -> bool {

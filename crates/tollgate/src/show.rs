@@ -59,7 +59,7 @@ pub fn show(args: &ShowArgs) -> Result<(), Failure> {
         ShowFormat::Table => print_screen(&summary),
         ShowFormat::Json => print_json(&summary, None),
         ShowFormat::Csv => out::print_raw(csv::csv(&summary).as_bytes()),
-        ShowFormat::Md if !patterns.is_empty() => Err(whole_markdown()),
+        ShowFormat::Md | ShowFormat::Svg if !patterns.is_empty() => Err(whole(args.format)),
         ShowFormat::Md => print_markdown(&runs, &Spread::default(), 0.0),
         ShowFormat::Svg => print_picture(&runs, &Spread::default(), 0.0),
     }
@@ -97,15 +97,16 @@ fn show_session(args: &ShowArgs, runs: &[Run], patterns: &[String]) -> Result<()
         ShowFormat::Table => out::print(&session::text(&session, false, out::width())),
         ShowFormat::Json => out::print_json(&session::json::SessionDocument::of(&session, &[])),
         ShowFormat::Csv => print_csv(session.compared()),
-        ShowFormat::Md if !patterns.is_empty() => Err(whole_markdown()),
+        ShowFormat::Md | ShowFormat::Svg if !patterns.is_empty() => Err(whole(args.format)),
         ShowFormat::Md => print_markdown(runs, &Spread::default(), 0.0),
         ShowFormat::Svg => print_picture(runs, &Spread::default(), 0.0),
     }
 }
 
 /// Why patterns are refused.
-fn whole_markdown() -> Failure {
-    Failure::input("--format md has all rows; leave the patterns out, or take --format csv")
+fn whole(format: ShowFormat) -> Failure {
+    let what = if matches!(format, ShowFormat::Svg) { "svg draws the overview" } else { "md has all rows" };
+    Failure::input(format!("--format {what}; leave the patterns out, or take --format csv"))
 }
 
 /// Prints comparisons as CSV.

@@ -575,6 +575,10 @@ fn a_run_and_a_comparison_have_a_picture() {
     let one = home.output(["show", &files[0], "--format", "svg"]);
     assert!(one.starts_with("<svg xmlns=") && one.ends_with("</svg>\n"), "{one}");
     assert!(one.contains("syscall (unknown number)") && one.contains(ids[0]), "{one}");
+    for format in ["svg", "md"] {
+        let said = home.refusal(["show", &files[0], "entry", "--format", format]);
+        assert!(said.contains(&format!("--format {format} ")) && said.contains("patterns"), "{said}");
+    }
     let both = home.output(["compare", &files[0], &files[1], "--format=svg"]);
     assert!(
         both.contains("Ratio to the base") && both.contains(&format!("{} compared with {}", ids[1], ids[0])),

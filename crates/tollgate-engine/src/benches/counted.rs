@@ -13,12 +13,11 @@ use tollgate_model::{Case, stats};
 use super::builds::{Builds, ended, last_words};
 use super::rounds::Bench;
 use crate::session::Counted;
+use crate::versus::counted::PATIENCE;
 use crate::versus::executor::Executor;
 use crate::versus::rounds::how_ended;
 use crate::versus::{End, Execution, Found, Given, NotCompared, Order};
 
-/// Where `--timeout` says nothing.
-const WITHIN: Duration = Duration::from_secs(60);
 /// The commands of a bench: with its iterations, and with twice as many.
 const COMMANDS: usize = 2;
 
@@ -52,7 +51,7 @@ impl Builds {
         within: Option<Duration>,
         executor: &mut dyn Executor,
     ) -> Result<Vec<Numbered<'b>>, NotCompared> {
-        let within = within.unwrap_or(WITHIN);
+        let within = within.unwrap_or(PATIENCE);
         let mut one = |bench: &'b Bench| {
             let iterations = match bench.alone(self) {
                 Some(why) => Err(Outcome::NotMeasured { why }),
@@ -92,13 +91,19 @@ impl Builds {
     }
 
     /// What was found of each build, by what came of its commands.
-    pub fn found(&self, benches: &[Numbered<'_>], counted: &[Counted]) -> Vec<Found> {
+    pub fn found(
+        &self,
+        benches: &[Numbered<'_>],
+        within: Option<Duration>,
+        counted: &[Counted],
+    ) -> Vec<Found> {
+        let within = within.unwrap_or(PATIENCE);
         let mut found = vec![Found::default(); counted.len()];
         for (at, bench) in benches.iter().enumerate() {
             let of_build = |build: usize| {
                 let Some(iterations) = bench.of_build(build) else { return Ok(None) };
                 let before = benches[..at].iter().filter(|other| other.of_build(build).is_some());
-                let counts = Counts::of(&counted[build], before.count(), iterations);
+                let counts = Counts::of(&counted[build], before.count(), iterations, within);
                 counts.map(Some).map_err(|why| Outcome::Failed { error: self.inside(&why, build) })
             };
             let name = format!("{}/{}", self.harness().name(), bench.bench.name);
@@ -129,12 +134,12 @@ struct Counts {
 
 impl Counts {
     /// Of the bench that has this place among those of the build; why there are none: the predicate of a sentence.
-    fn of(counted: &Counted, place: usize, iterations: u64) -> Result<Self, String> {
+    fn of(counted: &Counted, place: usize, iterations: u64, within: Duration) -> Result<Self, String> {
         let all = counted.executions.chunks(counted.inside.len());
         let pairs: Vec<_> = all.filter_map(|round| round.chunks(COMMANDS).nth(place)).collect();
         let is_bad = |execution: &&Execution| !matches!(execution.end, End::Ended(Ended::Exit(0)));
         if let Some(Execution { end, said, .. }) = pairs.iter().copied().flatten().find(is_bad) {
-            return Err(how_ended(end, Some(WITHIN)) + &last_words(said));
+            return Err(how_ended(end, Some(within)) + &last_words(said));
         }
         let more = |short: u64, long: u64| (long as f64 - short as f64) / iterations as f64;
         let totals = pairs.iter().filter_map(|pair| match pair {
@@ -219,7 +224,8 @@ mod tests {
     }
 
     fn rows_of(counted: &[&Counted]) -> Vec<Vec<(String, Vec<f64>)>> {
-        let counts: Vec<_> = counted.iter().map(|counted| Counts::of(counted, 0, 100).ok()).collect();
+        let counts: Vec<_> =
+            counted.iter().map(|counted| Counts::of(counted, 0, 100, PATIENCE).ok()).collect();
         let row = |row: &Measurement| {
             let samples = row.outcome.measured().map(|measured| measured.samples.clone());
             (row.case.to_string(), samples.unwrap_or_default())
@@ -250,8 +256,11 @@ mod tests {
         let mut bad = counted(300, 0);
         bad.executions[3] =
             Execution { said: "no file\n".to_owned(), ..Execution::ended(End::Ended(Ended::Exit(2))) };
-        assert_eq!(Counts::of(&bad, 0, 100), Err("ended with exit status 2: no file".to_owned()));
+        let of = |bad: &Counted| Counts::of(bad, 0, 100, Duration::from_secs(5));
+        assert_eq!(of(&bad), Err("ended with exit status 2: no file".to_owned()));
+        bad.executions[3] = Execution::ended(End::OutOfTime);
+        assert!(of(&bad).is_err_and(|why| why.contains("5.0 s")));
         bad.executions.truncate(2);
-        assert_eq!(Counts::of(&bad, 0, 100), Err("was not executed: one before it did not end".to_owned()));
+        assert_eq!(of(&bad), Err("was not executed: one before it did not end".to_owned()));
     }
 }

@@ -142,7 +142,7 @@ pub fn benches(
         all.push(booted.counted);
         work.done += 1;
     }
-    let found = builds.found(&numbered, &all);
+    let found = builds.found(&numbered, args.length.timeout, &all);
     let mut executed = executed(args, began, found, vec![of_place], rounds as usize, Vec::new())?;
     let statistic = Fact::known(STATISTIC, builds.harness().name());
     executed.compared.facts.push((facts::STATISTIC.to_owned(), statistic));
