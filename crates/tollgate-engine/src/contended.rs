@@ -505,6 +505,8 @@ impl Mailbox {
     }
 
     fn work(&self) {
+        // SAFETY: a partner's loop works on memory. Where it is refused, what others do with files takes longer beside this thread.
+        let _ = unsafe { tollgate_os::descriptors::own_table() };
         let mut on = None;
         loop {
             let mut job = self.lock();

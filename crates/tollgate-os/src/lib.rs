@@ -15,13 +15,14 @@
 //! - [`signals`]: dispositions and masks. [`timer`]: timers that send one. [`affinity`]: the processors that a thread may run on. [`memfd`]: files in memory.
 //!   [`namespaces`]: namespaces of this process's own.
 //! - [`cpuid`]: the instruction. [`perf`]: groups of hardware events, and records of what processes map.
-//! - [`direct`]: the alignment that direct I/O needs. [`space`]: what is free in a file system.
+//! - [`descriptors`]: a thread's own table of them. [`direct`]: the alignment that direct I/O needs. [`space`]: what is free in a file system.
 //! - [`calls`]: the kernel's tables of system calls. [`seccomp`]: filters of them.
 
 pub mod affinity;
 pub mod calls;
 pub mod children;
 pub mod cpuid;
+pub mod descriptors;
 pub mod direct;
 pub mod group;
 pub mod identity;

@@ -35,5 +35,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         let (talk, note) = Talk::of(params, Part::Answer, TRIPS, context)?;
         Ok(Instance::new(talk).with_ops(TRIPS).with_notes(note))
     }),
+    // Its threads share the descriptors of their process.
+    company: Company::Own,
     ..PLAIN
 };

@@ -26,6 +26,8 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         talk.batch(Clock::Kernel, Order::of(FIRST))?;
         Ok(Instance::new(talk).with_ops(messages).with_notes(note))
     }),
+    // Its threads share the descriptors of their process.
+    company: Company::Own,
     ..PLAIN
 };
 

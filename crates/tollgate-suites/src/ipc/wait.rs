@@ -108,24 +108,11 @@ fn rows(numbers: &[u64]) -> Vec<Params> {
     METHODS.iter().flat_map(|by| numbers.iter().map(move |&count| case(by, count))).collect()
 }
 
-/// Gives this thread a table of descriptors of its own, empty but for the first three: select(2) needs low numbers, and other instances
-/// of the process have descriptors too.
+/// An empty table of descriptors: select(2) needs low numbers, and other instances of the process have descriptors too.
 fn own_table() -> Result<()> {
-    /// include/uapi/linux/close_range.h
-    const CLOSE_RANGE_UNSHARE: u64 = 1 << 1;
-    let range = [3, u64::from(u32::MAX), CLOSE_RANGE_UNSHARE, 0];
-    // SAFETY: the descriptors that are closed are this thread's copies, of which it has used none.
-    let outcome = unsafe { crate::syscall::call(libc::SYS_close_range, range) };
-    match outcome {
-        0 => Ok(()),
-        error => {
-            let error = io::Error::from_raw_os_error(-error as i32);
-            Err(Refusal::of(
-                "no table of descriptors of its own can be had (close_range(2), Linux 5.9)",
-                &error,
-            ))
-        }
-    }
+    // SAFETY: this thread has used none.
+    unsafe { tollgate_os::descriptors::own_table() }
+        .or_refused("no table of descriptors of its own can be had (close_range(2), Linux 5.9)")
 }
 
 /// Descriptors, and what the call has of them.

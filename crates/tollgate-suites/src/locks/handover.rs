@@ -55,6 +55,8 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     },
     baseline_params: |case| Some(Method::by_system_call(case)),
     kind: Kind::Instance(|_, params, context| instance(params, context)),
+    // Its threads share the descriptors of their process.
+    company: Company::Own,
     ..PLAIN
 };
 
