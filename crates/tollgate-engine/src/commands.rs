@@ -19,10 +19,10 @@ use std::time::{Duration, Instant};
 use tollgate_model::{Fact, traced::Backend};
 
 use super::benchmark::{Chosen, Commands};
-use super::random::Random;
 use super::run::{BenchError, Findings};
 use super::selection::Group;
 use super::{interrupt, plan::Plan};
+use tollgate_model::stats::random::Random;
 
 pub(crate) use executor::{Attempt, Executor, Halt, NO_TIME, Phase};
 pub(crate) use local::Local;

@@ -17,7 +17,7 @@
 //! - Ways to run a batch: `timed` (loops written in instructions), `compat` (the same in a 32-bit program), `contended`
 //!   (a loop with partners on other processors), `parallel` (threads or processes that make one operation at the same time),
 //!   `settling` (a loop in its steady state), `own_process` (instances in a process of their own), `experiment` (one action that gives several measurements).
-//! - Tools: `clock` (the only clock), `cpu` (affinity and switches), `affinity` (whether it binds), `random` (the order of a round), `own` (the
+//! - Tools: `clock` (the only clock), `cpu` (affinity and switches), `affinity` (whether it binds), `own` (the
 //!   engine's measurements of itself: detection limit, loop overhead, timer overhead), `events` (what is counted beside the time).
 
 // First, since its macros are known from here on.
@@ -56,7 +56,6 @@ mod own;
 pub mod own_process;
 pub mod parallel;
 pub mod plan;
-mod random;
 mod record;
 mod run;
 mod runner;
@@ -94,7 +93,6 @@ pub use measure::{INTERRUPTED, measure};
 pub use own::{OWN_BENCHMARKS, REFUSED_CALL};
 pub use own_process::OwnProcess;
 pub use plan::{Length, Place, Plan};
-pub use random::Random;
 pub use refusal::{OrRefused, Refusal, Result, checked};
 pub use run::{BenchError, Decided, Findings, Progress, RunContext};
 pub use runner::{Batch, BatchHooks, Counters, Order, Runner, until_undisturbed};
@@ -103,5 +101,6 @@ pub use settling::Settling;
 pub use shared::MAX_INSTANCES;
 pub use storage::Storage;
 pub use timed::{LongLoop, LoopContext, Timed, TimedLoop, run_empty};
+pub use tollgate_model::stats::random::Random;
 pub use topology::Topology;
 pub use worker::serve_if_worker;

@@ -13,7 +13,6 @@ use super::commands::{self, Local, Terms};
 use super::ending::{Ending, signal_name};
 use super::other_cpus::OtherCpus;
 use super::plan::{Place, Plan};
-use super::random::Random;
 use super::run::{BenchError, Decided, Findings, Progress};
 use super::schedule::{self, Schedule};
 use super::selection::{Group, Selection};
@@ -21,6 +20,7 @@ use super::shared::{Report, SharedResults};
 use super::supervisor::{Isolation, Worker};
 use super::worker::{Find, Task, Work};
 use super::{cpu, events, group, topology};
+use tollgate_model::stats::random::Random;
 
 /// The calibration's share of the remaining time. It needs a tenth of that, unless processors are short or instances
 /// hang.

@@ -28,12 +28,12 @@ use super::events;
 use super::instance::{Instance, loop_address};
 use super::limits::{Limits, Quota};
 use super::own::BATCH_TIME;
-use super::random::Random;
 use super::refusal::Result;
 use super::runner::{Batch, Order};
 use super::shared::{Events, MAX_ROUNDS, OWN_EVENTS, Readiness, Report, SharedResults, Slot};
 use super::slow_down::SlowDown;
 use super::storage::Storage;
+use tollgate_model::stats::random::Random;
 
 use turns::{Pipes, TurnRunner};
 

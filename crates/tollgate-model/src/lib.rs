@@ -8,8 +8,7 @@
 //! - [`fact`]: a property of the environment, known with its source or unknown with the reason.
 //! - [`measurement`]: samples as they were taken, never a figure derived from them. [`events`]: what was counted beside them.
 //! - [`own`]: the names of the engine's own benchmarks.
-//! - [`sorting`]: a stable sort that is compiled once.
-//! - [`stats`]: order statistics and distribution-free intervals.
+//! - [`stats`]: order statistics and distribution-free intervals; a crate of its own.
 //! - [`disturbance`]: which processes something else slowed.
 //! - [`estimate`]: median, interval, min, modes and spread of one measurement.
 //! - [`text`]: untrusted text, made safe to show.
@@ -30,8 +29,6 @@ pub mod fact;
 pub mod measurement;
 pub mod own;
 pub mod run;
-pub mod sorting;
-pub mod stats;
 pub mod text;
 pub mod traced;
 pub mod versus;
@@ -44,6 +41,7 @@ pub use measurement::{
     Unit, parameter,
 };
 pub use run::{Environment, Facts, Knob, Label, Part, Run, RunId};
+pub use tollgate_statistics::{self as stats, sorting};
 pub use traced::Traced;
 
 // The examples of the README are tests.

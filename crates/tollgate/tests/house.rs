@@ -6,11 +6,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use syn::visit::Visit;
 
 /// From the top: a crate imports from those that come after it.
-const FLOORS: [&str; 18] = [
+const FLOORS: [&str; 20] = [
     "tollgate",
     "tollgate-claims",
     "tollgate-store",
@@ -28,6 +29,8 @@ const FLOORS: [&str; 18] = [
     "tollgate-output",
     "tollgate-os",
     "tollgate-model",
+    "tollgate-versus",
+    "tollgate-statistics",
     "tollgate-x86",
 ];
 
@@ -328,6 +331,19 @@ fn no_circle_joins_more_than_two_files() {
     println!("{seen} files, {edges} imports between them");
     assert!(seen > 500 && edges > 1500, "{seen} files, {edges} imports");
     assert!(found.is_empty(), "circles of imports:\n{}", found.join("\n"));
+}
+
+/// What somebody's tests build with the library, which is promised in docs/library.md.
+#[test]
+fn the_library_brings_at_most_ten_crates() {
+    let manifest = crates().join("tollgate-versus/Cargo.toml");
+    let words = ["tree", "--offline", "--locked", "--edges", "normal", "--prefix", "none", "--format", "{p}"];
+    let output =
+        Command::new(env!("CARGO")).args(words).arg("--manifest-path").arg(manifest).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let others: BTreeSet<&str> =
+        text.lines().skip(1).filter_map(|line| line.split_whitespace().next()).collect();
+    assert!(others.contains("tollgate-statistics") && others.len() <= 10, "{others:?}");
 }
 
 /// A crate of these files.

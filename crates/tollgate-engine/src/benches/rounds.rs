@@ -13,12 +13,12 @@ use tollgate_model::{Case, Fact, Measurement};
 
 use super::builds::{Builds, Done};
 use super::harness::Size;
-use crate::random::Random;
 use crate::run::BenchError;
 use crate::versus::executor::{Executor, Halt};
 use crate::versus::plan::patience;
 use crate::versus::rounds::{LEAST_PAIRS, schedule_facts};
 use crate::versus::{Compared, Doing, Found, NotCompared, Rounds};
+use tollgate_model::stats::random::Random;
 
 /// A comparison of the benches of builds.
 #[derive(Debug, Clone)]

@@ -9,10 +9,10 @@ use tollgate_model::{Measurement, Outcome};
 
 use super::harness::Size;
 use super::*;
-use crate::random::Random;
 use crate::run::BenchError;
 use crate::versus::executor::Halt;
 use crate::versus::{Compared, Cooled, End, Execution, Executor, Order, Output, Rounds};
+use tollgate_model::stats::random::Random;
 
 /// A place that executes nothing: it answers as a harness does.
 struct Mock<A> {

@@ -6,7 +6,7 @@ use tollgate_model::stats;
 
 use super::{Terms, record::ExecutedCase};
 use crate::benchmark::Chosen;
-use crate::random::Random;
+use tollgate_model::stats::random::Random;
 
 /// The greatest number of repetitions of a case in a run without environments.
 const MOST_REPETITIONS: usize = 64;

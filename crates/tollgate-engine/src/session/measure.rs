@@ -13,7 +13,6 @@ use super::super::ending::signal_name;
 use super::super::measure::{CALIBRATION_SHARE, END_SHARE, INTERRUPTED, ROUNDS_SHARE, refuse_cpu};
 use super::super::other_cpus::OtherCpus;
 use super::super::plan::{Place, Plan};
-use super::super::random::Random;
 use super::super::run::{BenchError, Findings, Progress};
 use super::super::schedule::{self, Schedule};
 use super::super::selection::{Group, Selection};
@@ -26,6 +25,7 @@ use super::starts::Starts;
 use super::teller::Teller;
 use super::turns::TurnTrack;
 use super::{EnvironmentFindings, SessionFindings, Side, counting, joint};
+use tollgate_model::stats::random::Random;
 
 /// Processes that end as soon as this before the end are not started.
 const TOO_SHORT: Duration = Duration::from_millis(20);

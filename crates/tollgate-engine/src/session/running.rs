@@ -4,12 +4,12 @@ use tollgate_model::Fact;
 
 use super::super::other_cpus::OtherCpus;
 use super::super::plan::Plan;
-use super::super::random::Random;
 use super::agent_side::AgentSide;
 use super::commands::Commands;
 use super::connection::{Gone, Stop};
 use super::starts::Starts;
 use super::teller::Teller;
+use tollgate_model::stats::random::Random;
 
 /// A session that runs.
 pub struct Session<'p, 's, 'a> {

@@ -17,7 +17,6 @@ use visit::{StartSamples, Visit};
 use super::super::aspect::Aspect;
 use super::super::benchmark::Chosen;
 use super::super::plan::{Place, Plan};
-use super::super::random::Random;
 use super::super::refusal::Refusal;
 use super::super::selection::Group;
 use super::super::{group, interrupt};
@@ -25,6 +24,7 @@ use super::agent_side::AgentSide;
 use super::connection::{Gone, Stop};
 use super::life::Life;
 use super::teller::Teller;
+use tollgate_model::stats::random::Random;
 
 /// The most rounds. More tell little: the median of so many starts is known to a tenth of their spread.
 const MOST: usize = 100;

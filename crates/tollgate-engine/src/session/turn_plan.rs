@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use tollgate_model::sorting::Ordered as _;
 
-use super::super::random::Random;
 use super::super::worker::WARM_UP_PART;
+use tollgate_model::stats::random::Random;
 
 /// The time of a turn in one environment.
 pub const TURN: Duration = Duration::from_millis(2);

@@ -136,7 +136,8 @@ impl TurnTrack {
 
     /// Rounds of the next pair, and how long it may take: a suite of long batches has time for few rounds.
     fn length(&self, group: usize, units: &[Unit], time: Duration) -> (usize, Duration) {
-        let in_a_round = turn_plan::turns(units, 1, &mut super::super::random::Random::new(1)).len().max(1);
+        let in_a_round =
+            turn_plan::turns(units, 1, &mut tollgate_model::stats::random::Random::new(1)).len().max(1);
         let first = FIRST_GUESS.div_ceil(in_a_round);
         let most = self.joint[group].share / LEAST_PAIRS as u32;
         (self.pairs[group].next(first, MAX_ROUNDS), time.max(most))

@@ -19,8 +19,8 @@ use super::plan::{Accepts, Given, Plan, SHORT};
 use crate::ending::signal_name;
 use crate::interrupt;
 use crate::measure::INTERRUPTED;
-use crate::random::Random;
 use crate::run::BenchError;
+use tollgate_model::stats::random::Random;
 
 /// Rounds that are traced take at most this share of the time, and are at most so many; by ptrace(2), which stops a command twice a call,
 /// fewer.

@@ -2,72 +2,17 @@
 
 use super::halves::Halves;
 use super::index::Index;
-use super::margins::{Margins, confidence_of_each, interval_of};
 use super::rounds::join;
 use super::rows::{Alternation, ComparedCase, Comparison};
 use super::sides::{Side, below_limit, incomparable, joined, missing};
-use super::total::Total;
 use super::turns::Turns;
-use super::{Verdict, counted, facts, margin, threshold, withheld};
+use super::{counted, facts, threshold, withheld};
 use crate::measurement::{Case, Measured};
 use crate::run::Run;
-use crate::stats::{self, Ends, Interval};
+use crate::stats::{
+    self, Ends, Interval, MOST_WITHOUT, Margins, Total, Verdict, confidence_of_each, interval_of, margin,
+};
 use crate::versus::Command;
-
-/// The share of turns that may be without a ratio: more of them are no accidents, and the median of the others is biased.
-const WITHOUT: f64 = 0.05;
-
-/// Executions of two commands, while they are measured.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Neighbours {
-    /// other / base: [`QUANTITY`](super::QUANTITY).
-    pub ratio: f64,
-    /// Of the ratio, at all looks together; None with too few pairs.
-    pub interval: Option<Interval>,
-    /// The verdict that a comparison of their runs would have.
-    pub verdict: Verdict,
-    /// Whether the pairs are enough for an interval at all looks, and not for one look alone.
-    is_settled: bool,
-}
-
-impl Neighbours {
-    /// Whether measuring may end: the interval is at most so wide, as a share of the ratio, or a tenth of the difference that it
-    /// shows. A precision of 0 is met by no difference.
-    pub fn is_precise(&self, precision: f64) -> bool {
-        /// Of a ratio of five nobody asks for a hundredth.
-        const PART: f64 = 0.1;
-        let part = if precision > 0.0 { PART * self.ratio.ln().abs() } else { 0.0 };
-        let wanted = precision.max(part);
-        let width = self.interval.map(|ends| (ends.high / ends.low).ln());
-        self.is_settled && width.is_some_and(|width| width <= wanted)
-    }
-}
-
-/// Executions of which those of one number were neighbours in time, compared pair by pair as [`compare`](super::compare) compares their
-/// runs, as one of `rows` comparisons where no relative difference of up to `asked` counts. None without a pair of times above zero, and
-/// where too many are not. Of whole commands, `is_whole`, the totals are to be the same too.
-pub fn neighbours(
-    base: &[f64],
-    other: &[f64],
-    rows: usize,
-    asked: f64,
-    is_whole: bool,
-) -> Option<Neighbours> {
-    let pairs = base.iter().zip(other).filter(|(base, other)| **base > 0.0 && **other > 0.0);
-    let logs: Vec<f64> =
-        pairs.map(|(base, other)| (other / base).ln()).filter(|log| log.is_finite()).collect();
-    let all = base.len().min(other.len());
-    if (all - logs.len()) as f64 > WITHOUT * all as f64 {
-        return None;
-    }
-    let ratio = stats::median(&logs)?.exp();
-    let ends = Ends::of(&logs, confidence_of_each(rows));
-    let interval = interval_of(&logs, ends);
-    let margins = Margins { margin: margin(asked), controls: 0.0 };
-    let total = is_whole.then(|| Total::of(base, other)).flatten();
-    let (verdict, _) = margins.verdict(interval, logs.len(), total.as_ref());
-    Some(Neighbours { ratio, interval, verdict, is_settled: ends.is_some_and(Ends::is_settled) })
-}
 
 /// Whether two runs are environments of one session, and process i and round r of both were neighbours in time.
 pub(super) fn share_turns(base: &Run, other: &Run) -> bool {
@@ -187,7 +132,7 @@ impl Judge<'_> {
         if turns.number == 0 {
             return Err("no turn in common".to_owned());
         }
-        if turns.without_ratio as f64 > WITHOUT * turns.number as f64 {
+        if turns.without_ratio as f64 > MOST_WITHOUT * turns.number as f64 {
             return Err(format!("not above zero in {} of {} turns", turns.without_ratio, turns.number));
         }
         let too_large = || "the ratio is too large or too small for a number".to_owned();

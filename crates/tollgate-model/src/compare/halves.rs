@@ -4,12 +4,11 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::margins::{Margins, confidence_of_each, exp};
-use super::{Verdict, margin, percent};
+use super::{Verdict, margin};
 use crate::measurement::{Case, Measured};
 use crate::own;
 use crate::run::Run;
-use crate::stats::{self, Ends, Interval};
+use crate::stats::{self, Ends, Interval, Margins, confidence_of_each, exp, percent};
 
 /// What the halves of a base's processes are to each other, case by case. Each two processes that follow each other are a pair, of which
 /// one, by chance, is in one half: the noise of the machine is in it, and what one side keeps for a session is not.

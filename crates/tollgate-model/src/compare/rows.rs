@@ -4,12 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use super::facts::FactDifference;
 use super::halves::Halves;
-use super::margins::QUANTITY;
 use super::spread::Basis;
-use super::total::Total;
-use super::{Verdict, margin, percent};
+use super::{Verdict, margin};
 use crate::measurement::{Case, Unit};
-use crate::stats::Interval;
+use crate::stats::{Interval, QUANTITY, Total, percent};
 
 /// The comparison of two runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -3,14 +3,13 @@
 use std::collections::HashMap;
 
 use super::index::Index;
-use super::margins::{confidence_of_different, confidence_of_each, exp};
 use super::rows::{ComparedCase, Comparison};
 use super::sides::{Side, below_limit, incomparable, joined, missing};
 use super::spread::{Apart, Spread};
 use super::threshold::{self, Pace};
 use super::{LEAST_THRESHOLD, MOST_SAME, Verdict, counted, facts, spans_threshold};
 use crate::measurement::{Case, Measured};
-use crate::stats::{self, Interval};
+use crate::stats::{self, Interval, confidence_of_different, confidence_of_each, exp};
 
 /// Case by case over the medians of the processes.
 ///

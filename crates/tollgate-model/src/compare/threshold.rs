@@ -14,14 +14,6 @@ use crate::stats::{self, Interval};
 /// The smallest threshold: no smaller difference is significant.
 pub const LEAST_THRESHOLD: f64 = 0.01;
 
-/// Where turns alternated no relative difference of up to this counts, unless another one is asked for.
-const MARGIN: f64 = 0.01;
-
-/// The relative difference up to which none counts, where turns alternated: what was asked for, or 1 % where that is nothing.
-pub fn margin(asked: f64) -> f64 {
-    if asked > 0.0 { asked } else { MARGIN }
-}
-
 /// The upper bound of each part of a threshold.
 const MOST: f64 = 1e6;
 

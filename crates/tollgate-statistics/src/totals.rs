@@ -1,18 +1,14 @@
 //! The ratio of two totals, of pairs that are looked at again and again.
 
-use super::anytime::FEWEST;
-use super::interval::Interval;
-use super::series::cautious_number;
+use crate::anytime::FEWEST;
+use crate::interval::Interval;
+use crate::series::cautious_number;
 
 /// The ratio of the sums of `other` and `base` with an interval that holds at all looks together, asymptotically: a mean has no
 /// interval that needs no assumption. It is the confidence sequence of Waudby-Smith, Arbour, Sinha, Kennedy & Ramdas, "Time-uniform
 /// central limit theory and asymptotic confidence sequences" (Annals of Statistics 52, 2024), equation 8, for the mean of
 /// other - ratio × base; pairs that resemble their neighbours count as fewer. None without sums above zero.
-pub(crate) fn ratio_of_totals(
-    base: &[f64],
-    other: &[f64],
-    confidence: f64,
-) -> Option<(f64, Option<Interval>)> {
+pub fn ratio_of_totals(base: &[f64], other: &[f64], confidence: f64) -> Option<(f64, Option<Interval>)> {
     let number = base.len().min(other.len());
     let [of_base, of_other] = [base, other].map(|side| side[..number].iter().sum::<f64>());
     let ratio = of_other / of_base;

@@ -1,10 +1,10 @@
 //! The slope of values in the order of time.
 
-use super::order::median;
+use crate::order::median;
 
 /// The slope per value: the median of the slopes of all pairs, after
 /// Theil (1950) and Sen, "Estimates of the Regression Coefficient Based on Kendall's Tau" (1968). 0 for fewer than two.
-pub(crate) fn slope(values: &[f64]) -> f64 {
+pub fn slope(values: &[f64]) -> f64 {
     /// More values than this are reduced to medians of equal stretches, which bounds the number of pairs.
     const MOST: usize = 128;
     let each = values.len().div_ceil(MOST).max(1);

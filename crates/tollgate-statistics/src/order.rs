@@ -1,6 +1,7 @@
 //! The median and other quantiles. NaN sorts as [`f64::total_cmp`] has it, so nothing here panics.
 
-pub(crate) fn sorted(samples: &[f64]) -> Vec<f64> {
+/// A copy in ascending order.
+pub fn sorted(samples: &[f64]) -> Vec<f64> {
     let mut copy = samples.to_vec();
     copy.sort_unstable_by(f64::total_cmp);
     copy
@@ -12,13 +13,13 @@ pub fn median(samples: &[f64]) -> Option<f64> {
 }
 
 /// [`median`] without a copy; the order of the samples is lost.
-pub(crate) fn median_of(samples: &mut [f64]) -> Option<f64> {
+pub fn median_of(samples: &mut [f64]) -> Option<f64> {
     let (lower, upper) = inner(samples)?;
     Some(lower.midpoint(upper))
 }
 
 /// The two in the middle, or twice the one; the order of the samples is lost. None when empty.
-pub(crate) fn inner(samples: &mut [f64]) -> Option<(f64, f64)> {
+pub fn inner(samples: &mut [f64]) -> Option<(f64, f64)> {
     let (number, middle) = (samples.len(), samples.len() / 2);
     if number == 0 {
         return None;

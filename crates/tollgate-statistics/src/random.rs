@@ -1,5 +1,7 @@
 //! Random order from a seed that is kept with the run.
 
+use std::hash::{BuildHasher, Hasher, RandomState};
+
 /// xorshift64* (Vigna, "An experimental exploration of Marsaglia's xorshift generators, scrambled",
 /// ACM TOMS 42, 2016): short, and good enough to shuffle a few dozen instances.
 #[derive(Debug, Clone)]
@@ -14,12 +16,9 @@ impl Random {
         Self((state ^ state >> 27).max(1))
     }
 
-    /// A seed from the kernel.
+    /// A seed that differs from process to process.
     pub fn seed() -> u64 {
-        let mut bytes = [0; 8];
-        // SAFETY: `bytes` is valid for writing its own length.
-        let got = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), libc::GRND_NONBLOCK) };
-        if got == 8 { u64::from_le_bytes(bytes) } else { super::clock::monotonic_raw() }
+        RandomState::new().build_hasher().finish()
     }
 
     /// The next 64 bits.

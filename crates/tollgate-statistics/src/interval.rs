@@ -18,12 +18,12 @@ impl Interval {
     }
 
     /// The smallest interval around both.
-    pub(crate) fn hull(self, other: Self) -> Self {
+    pub fn hull(self, other: Self) -> Self {
         Self { low: self.low.min(other.low), high: self.high.max(other.high) }
     }
 
     /// From the smallest to the largest value; None when empty.
-    pub(crate) fn range(values: &[f64]) -> Option<Self> {
+    pub fn range(values: &[f64]) -> Option<Self> {
         let low = values.iter().copied().min_by(f64::total_cmp)?;
         let high = values.iter().copied().max_by(f64::total_cmp)?;
         Some(Self { low, high })
@@ -50,7 +50,7 @@ pub fn median_interval(samples: &[f64], confidence: f64) -> Option<Interval> {
 /// The k such that from the k-th smallest to the k-th largest of `n` samples is the narrowest
 /// interval of the median at `confidence`: the largest k with P(B <= k - 1) <= (1 - confidence) / 2
 /// where B is binomial of `n` and one half. At least 1; None where even 1 is too much.
-pub(crate) fn sign_test_rank(n: usize, confidence: f64) -> Option<usize> {
+pub fn sign_test_rank(n: usize, confidence: f64) -> Option<usize> {
     let tail = (1.0 - confidence) / 2.0;
     if n == 0 || tail.is_nan() || tail <= 0.0 {
         return None;
@@ -70,7 +70,7 @@ pub(crate) fn sign_test_rank(n: usize, confidence: f64) -> Option<usize> {
 
 /// The largest k with P(B = k - 1) (n + 1) <= 1 - `confidence` where B is binomial of `n` and one half: that it is ever so for the
 /// number below a median, as `n` grows, is at most as likely as 1 - `confidence`. At least 1; None where even 1 is too much.
-pub(super) fn repeated_rank(n: usize, confidence: f64) -> Option<usize> {
+pub fn repeated_rank(n: usize, confidence: f64) -> Option<usize> {
     let error = 1.0 - confidence;
     if n == 0 || error.is_nan() || error <= 0.0 {
         return None;
@@ -83,7 +83,7 @@ pub(super) fn repeated_rank(n: usize, confidence: f64) -> Option<usize> {
 }
 
 /// P(B <= `most`) where B is binomial of `n` and one half.
-pub(crate) fn half_binomial_at_most(n: usize, most: usize) -> f64 {
+pub fn half_binomial_at_most(n: usize, most: usize) -> f64 {
     let mut terms = HalfBinomial::new(n);
     let sum: f64 = (terms.first..=most.min(n)).map(|_| terms.next_term()).sum();
     sum.min(1.0)

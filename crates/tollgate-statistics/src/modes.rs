@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::interval::half_binomial_at_most;
-use super::order::{quantile, sorted};
+use crate::interval::half_binomial_at_most;
+use crate::order::{quantile, sorted};
 
 /// One mode of a distribution.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -46,7 +46,7 @@ pub fn modes(samples: &[f64]) -> Vec<Mode> {
 }
 
 /// [`modes`] of sorted samples, without a copy: there may be millions.
-pub(crate) fn modes_of_sorted(sorted: &[f64]) -> Vec<Mode> {
+pub fn modes_of_sorted(sorted: &[f64]) -> Vec<Mode> {
     let Some(at) = quantile(sorted, 0.5) else { return Vec::new() };
     match find_split(sorted) {
         Some(split) => {

@@ -1,15 +1,22 @@
 //! Intervals of ratios that alternated, and the verdicts that follow from them.
 
-use super::total::Total;
-use super::{Verdict, percent};
-use crate::stats::{self, Ends, FEWEST, Interval};
+use crate::total::Total;
+use crate::{Ends, FEWEST, Interval, Verdict, median, percent};
 
 /// What alternated pairs are compared by: the one quantity of all of them, which was chosen before any was looked at.
 pub const QUANTITY: &str = "the median of the pairs' ratios";
 
+/// Where turns alternated no relative difference of up to this counts, unless another one is asked for.
+const MARGIN: f64 = 0.01;
+
+/// The relative difference up to which none counts, where turns alternated: what was asked for, or 1 % where that is nothing.
+pub fn margin(asked: f64) -> f64 {
+    if asked > 0.0 { asked } else { MARGIN }
+}
+
 /// The confidence of each of `rows` intervals: all of them hold together with 95 %, and each alone misses at most once in a thousand,
 /// at whatever looks.
-pub(super) fn confidence_of_each(rows: usize) -> f64 {
+pub fn confidence_of_each(rows: usize) -> f64 {
     confidence_of_selected(rows, 1)
 }
 
@@ -24,7 +31,7 @@ fn confidence_of_selected(rows: usize, selected: usize) -> f64 {
 /// may be than one: `different` are at a confidence. Where nothing differs it is that of each (Benjamini & Hochberg, "Controlling the False
 /// Discovery Rate", 1995). The intervals of the rows that are selected like that hold it too (Benjamini & Yekutieli, "False Discovery
 /// Rate-Adjusted Multiple Confidence Intervals for Selected Parameters", 2005).
-pub(super) fn confidence_of_different(rows: usize, different: impl Fn(f64) -> usize) -> f64 {
+pub fn confidence_of_different(rows: usize, different: impl Fn(f64) -> usize) -> f64 {
     let most = (EACH / TOGETHER * rows as f64).ceil() as usize;
     let levels = (2..=most).rev().map(|selected| (selected, confidence_of_selected(rows, selected)));
     let mut found = levels.filter(|(selected, confidence)| different(*confidence) >= *selected);
@@ -33,18 +40,18 @@ pub(super) fn confidence_of_different(rows: usize, different: impl Fn(f64) -> us
 
 /// What a difference is held against.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Margins {
+pub struct Margins {
     /// No relative difference of up to this counts.
-    pub(super) margin: f64,
+    pub margin: f64,
     /// By how much equal code was seen to differ inside an environment.
-    pub(super) controls: f64,
+    pub controls: f64,
 }
 
 impl Margins {
     /// By the whole interval alone, so that one of them holds: slower or faster, all of it beyond the margin and the controls; the
     /// same, all of it within the margin; slower or faster by an amount that is open, 1 and what the controls show outside it;
     /// inconclusive. Totals that are not shown to be the same make nothing the same. With the reason of the last.
-    pub(super) fn verdict(
+    pub fn verdict(
         self,
         interval: Option<Interval>,
         pairs: usize,
@@ -78,17 +85,18 @@ fn too_few(pairs: usize) -> String {
 
 /// The interval of a ratio by the logarithms of the pairs. Pairs that resemble their neighbours too much for one say only whether it is
 /// more than twice: so far the levels that one side may keep lie apart.
-pub(super) fn interval_of(logs: &[f64], ends: Option<Ends>) -> Option<Interval> {
+pub fn interval_of(logs: &[f64], ends: Option<Ends>) -> Option<Interval> {
     const LEVELS: f64 = std::f64::consts::LN_2;
     let of_levels = || {
         let range = Ends::Beyond(1.0).interval(logs)?;
-        let ratio = stats::median(logs)?;
+        let ratio = median(logs)?;
         let far = (range.low > LEVELS || range.high < -LEVELS) && logs.len() >= FEWEST;
         far.then(|| range.hull(Interval { low: ratio - LEVELS, high: ratio + LEVELS }))
     };
     ends.and_then(|ends| ends.interval(logs)).or_else(of_levels).map(exp)
 }
 
-pub(super) fn exp(logs: Interval) -> Interval {
+/// An interval of a ratio, by that of its logarithm.
+pub fn exp(logs: Interval) -> Interval {
     Interval { low: logs.low.exp(), high: logs.high.exp() }
 }

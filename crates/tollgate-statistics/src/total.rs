@@ -2,8 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::percent;
-use crate::stats::{self, Interval};
+use crate::{Interval, median, percent, ratio_of_totals};
 
 /// The confidence of the interval of a total: it shows what is the same, of which a twentieth may be wrong (Schuirmann, "A Comparison of
 /// the Two One-Sided Tests Procedure and the Power Approach for Assessing the Equivalence of Average Bioavailability", 1987).
@@ -22,13 +21,13 @@ pub struct Total {
 
 impl Total {
     /// Of executions of which those of one number were neighbours. None without times above zero.
-    pub(super) fn of(base: &[f64], other: &[f64]) -> Option<Self> {
-        let (ratio, interval) = stats::ratio_of_totals(base, other, CONFIDENCE_OF_TOTAL)?;
+    pub fn of(base: &[f64], other: &[f64]) -> Option<Self> {
+        let (ratio, interval) = ratio_of_totals(base, other, CONFIDENCE_OF_TOTAL)?;
         Some(Self { ratio, interval, modes: modes(base, other) })
     }
 
     /// Why executions whose medians are the same are not.
-    pub(super) fn doubt(&self, margin: f64) -> Option<String> {
+    pub fn doubt(&self, margin: f64) -> Option<String> {
         let Some(Interval { low, high }) = self.interval else {
             return Some("too few independent executions for the ratio of their totals".to_owned());
         };
@@ -48,8 +47,8 @@ impl Total {
 fn modes(base: &[f64], other: &[f64]) -> Option<String> {
     /// Smaller differences of shares are chance.
     const APART: f64 = 0.1;
-    let middle = stats::median(base)?;
-    let upper = |times: &[f64]| match stats::modes(times).as_slice() {
+    let middle = median(base)?;
+    let upper = |times: &[f64]| match crate::modes(times).as_slice() {
         [_, upper] => Some((upper.at / middle, upper.share)),
         _ => None,
     };

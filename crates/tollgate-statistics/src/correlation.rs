@@ -5,7 +5,7 @@ const FEWEST: usize = 12;
 
 /// Spearman's rank correlation, equal values having the mean of their ranks: Pearson's of the ranks, which one interrupt cannot
 /// decide. From -1 to 1. None where one of the two does not vary, where there are fewer than twelve pairs, or other numbers of both.
-pub(crate) fn rank_correlation(one: &[f64], other: &[f64]) -> Option<f64> {
+pub fn rank_correlation(one: &[f64], other: &[f64]) -> Option<f64> {
     if one.len() < FEWEST || one.len() != other.len() {
         return None;
     }
@@ -17,7 +17,7 @@ pub(crate) fn rank_correlation(one: &[f64], other: &[f64]) -> Option<f64> {
 }
 
 /// Each value's rank, less the mean of all; equal values have the mean of their ranks.
-pub(super) fn centred_ranks(values: &[f64]) -> Vec<f64> {
+pub fn centred_ranks(values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_unstable_by(|&a, &b| values[a].total_cmp(&values[b]));
     let middle = values.len().saturating_sub(1) as f64 / 2.0;

@@ -1,10 +1,10 @@
 //! Values in the order of time that resemble their neighbours, such as the medians of processes: a host keeps a pace
 //! for seconds, and each of these seconds tells about as much as one value.
 
-use super::correlation::centred_ranks;
-use super::interval::{Interval, sign_test_rank};
-use super::normal::normal_quantile;
-use super::order::{median, sorted};
+use crate::correlation::centred_ranks;
+use crate::interval::{Interval, sign_test_rank};
+use crate::normal::normal_quantile;
+use crate::order::{median, sorted};
 
 /// An integrated autocorrelation time is estimated from no more lags than this.
 const MOST_LAGS: usize = 256;
@@ -27,7 +27,7 @@ pub fn effective_number(series: &[f64]) -> f64 {
 }
 
 /// The same, where a short series is taken as independent: its autocorrelation is all chance.
-pub(crate) fn independent_number(series: &[f64]) -> f64 {
+pub fn independent_number(series: &[f64]) -> f64 {
     const SHORT: usize = 20;
     if series.len() < SHORT { series.len() as f64 } else { effective_number(series) }
 }
@@ -51,7 +51,7 @@ fn product(scores: &[f64], lag: usize) -> f64 {
 /// The same of a series that is looked at again and again, by the autocorrelation of its ranks: an estimate that is often too low
 /// would end it at one of those moments. So that of few values counts as higher, by ten times its share of them. With it the
 /// simulations of `tests/rates_however_often.rs` hold for levels that last for a tenth of the series.
-pub(super) fn cautious_number(series: &[f64]) -> f64 {
+pub fn cautious_number(series: &[f64]) -> f64 {
     const UNCERTAIN: f64 = 10.0;
     let number = series.len() as f64;
     let time = long_autocorrelation_time(&centred_ranks(series));

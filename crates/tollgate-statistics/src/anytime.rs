@@ -1,19 +1,19 @@
 //! The median of values that become more while they are looked at, such as the executions of a command that end when their interval
 //! is narrow: an interval that holds at all looks together.
 
-use super::interval::{Interval, repeated_rank};
-use super::order::sorted;
-use super::series::cautious_number;
+use crate::interval::{Interval, repeated_rank};
+use crate::order::sorted;
+use crate::series::cautious_number;
 
 /// Fewer values have no interval.
-pub(crate) const FEWEST: usize = 6;
+pub const FEWEST: usize = 6;
 
 /// Fewer values do not show how long a level lasts, and at 99.9 % have no interval by ranks. Of fewer independent ones nothing ends.
 const FEWEST_SETTLED: usize = 14;
 
 /// Where an interval ends.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Ends {
+pub enum Ends {
     /// At the value of this rank from 1, and at that of the same rank from the largest.
     Rank {
         /// The rank.
@@ -36,7 +36,7 @@ impl Ends {
     /// things in random order are fair coins about 0 whatever both have in common.
     ///
     /// Values that resemble their neighbours count as fewer, see [`cautious_number`]. None where these are less than six.
-    pub(crate) fn of(series: &[f64], confidence: f64) -> Option<Self> {
+    pub fn of(series: &[f64], confidence: f64) -> Option<Self> {
         let number = series.len();
         if number < FEWEST || !series.iter().all(|value| value.is_finite()) {
             return None;
@@ -57,7 +57,7 @@ impl Ends {
     }
 
     /// The interval of values in the place of those that it was made of. None where an end is not finite.
-    pub(crate) fn interval(self, values: &[f64]) -> Option<Interval> {
+    pub fn interval(self, values: &[f64]) -> Option<Interval> {
         let sorted = sorted(values);
         let (first, last) = (*sorted.first()?, *sorted.last()?);
         let interval = match self {
@@ -74,7 +74,7 @@ impl Ends {
     }
 
     /// Whether measuring may end where it is narrow.
-    pub(crate) fn is_settled(self) -> bool {
+    pub fn is_settled(self) -> bool {
         matches!(self, Self::Rank { is_settled: true, .. })
     }
 }
@@ -91,7 +91,7 @@ pub fn settled_interval(series: &[f64], confidence: f64) -> Option<Interval> {
 }
 
 /// The same by ranks alone, so that its ends are values of the series.
-pub(crate) fn ranked_interval(series: &[f64], confidence: f64) -> Option<Interval> {
+pub fn ranked_interval(series: &[f64], confidence: f64) -> Option<Interval> {
     Ends::of(series, confidence).filter(|ends| matches!(ends, Ends::Rank { .. }))?.interval(series)
 }
 

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::interval::Interval;
-use super::normal::normal_quantile;
-use super::order::sorted;
-use super::series::independent_number;
+use crate::interval::Interval;
+use crate::normal::normal_quantile;
+use crate::order::sorted;
+use crate::series::independent_number;
 
 /// The location shift between two groups of samples, in their unit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -35,7 +35,7 @@ pub fn shift(a: &[f64], b: &[f64], confidence: f64) -> Option<Shift> {
 
 /// The pseudomedian: the median of the means of any two samples, after Hodges & Lehmann (1963). It varies hardly more than the mean where
 /// samples are normal, and little where some lie far out. None when empty, or when a sum is not a finite number.
-pub(crate) fn pseudomedian(samples: &[f64]) -> Option<f64> {
+pub fn pseudomedian(samples: &[f64]) -> Option<f64> {
     let negated: Vec<f64> = samples.iter().map(|sample| -sample).collect();
     let sums = Differences::new(sorted(&negated), sorted(samples))?;
     Some(sums.middle() / 2.0)
@@ -53,7 +53,7 @@ fn rank_of_series(a: &[f64], b: &[f64], confidence: f64) -> Option<u64> {
 
 /// The share of pairs in which the sample of `b` is not above the sample of `a`, ties counting half:
 /// the Mann-Whitney U over its largest value. 0 when all of `b` is above all of `a`; None when either is empty.
-pub(crate) fn share_not_above(a: &[f64], b: &[f64]) -> Option<f64> {
+pub fn share_not_above(a: &[f64], b: &[f64]) -> Option<f64> {
     let differences = Differences::new(sorted(a), sorted(b))?;
     let at_most = differences.at_most(0.0);
     let below = differences.at_most(-f64::from_bits(1));
@@ -116,13 +116,13 @@ impl Differences {
 const SIGN: u64 = 1 << 63;
 
 /// An integer that orders as the number does.
-pub(super) fn to_ordered(x: f64) -> u64 {
+pub fn to_ordered(x: f64) -> u64 {
     let bits = (x + 0.0).to_bits();
     if bits & SIGN == 0 { bits | SIGN } else { !bits }
 }
 
 /// The number of such an integer.
-pub(super) fn from_ordered(ordered: u64) -> f64 {
+pub fn from_ordered(ordered: u64) -> f64 {
     f64::from_bits(if ordered & SIGN == 0 { !ordered } else { ordered & !SIGN })
 }
 

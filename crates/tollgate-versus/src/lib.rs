@@ -1,0 +1,266 @@
+//! Closures of a Rust program, or commands, compared in alternation, with the verdicts that `tollgate versus` has.
+//!
+//! ```
+//! use std::time::Duration;
+//! use tollgate_versus::Session;
+//!
+//! let numbers: Vec<u64> = (0..1000).collect();
+//! let report = Session::new()
+//!     .side("by hand", || numbers.iter().fold(0, |sum, number| sum + number))
+//!     .side("sum", || numbers.iter().sum::<u64>())
+//!     .max_time(Duration::from_millis(50))
+//!     .run();
+//! println!("{report}");
+//! assert_eq!(report.others.len(), 1);
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod report;
+mod side;
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use tollgate_statistics::random::Random;
+use tollgate_statistics::{median, neighbours};
+
+pub use report::{Failed, Other, Report};
+pub use tollgate_statistics::{Interval, Neighbours, Verdict};
+
+use side::Side;
+
+/// Rounds between two looks at what was found.
+const LOOK: usize = 12;
+/// Where an interval is as narrow as this, nothing more is asked for.
+const PRECISION: f64 = 0.01;
+/// The longest that a session takes, where nothing else is said.
+const MAX_TIME: Duration = Duration::from_secs(5);
+
+/// What is to be compared. The first side is the base.
+#[must_use = "nothing is measured before `run`"]
+pub struct Session<'a> {
+    sides: Vec<Side<'a>>,
+    max_time: Duration,
+    noise_threshold: f64,
+}
+
+impl Default for Session<'_> {
+    fn default() -> Self {
+        Self { sides: Vec::new(), max_time: MAX_TIME, noise_threshold: 0.0 }
+    }
+}
+
+impl<'a> Session<'a> {
+    /// One without sides, of at most five seconds.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a closure. What it returns is taken for used and dropped within the time.
+    pub fn side<T>(self, name: impl Into<String>, closure: impl FnMut() -> T + 'a) -> Self {
+        self.with(Side::closure(name.into(), closure))
+    }
+
+    /// Adds a closure that uses an input up in each iteration. Inputs are made, and what the closure returns is dropped, outside of what is
+    /// timed.
+    pub fn side_with_inputs<I, T>(
+        self,
+        name: impl Into<String>,
+        input: impl FnMut() -> I + 'a,
+        closure: impl FnMut(I) -> T + 'a,
+    ) -> Self {
+        self.with(Side::with_inputs(name.into(), input, closure))
+    }
+
+    /// Adds a command, which is executed from its start to its end. It has nothing to read, and what it prints is dropped; what it says on
+    /// standard error is not.
+    pub fn command(self, name: impl Into<String>, command: Command) -> Self {
+        self.with(Side::command(name.into(), command))
+    }
+
+    /// No round begins after this time.
+    pub fn max_time(mut self, time: Duration) -> Self {
+        self.max_time = time;
+        self
+    }
+
+    /// No relative difference of up to this counts: 0.02 for 2 %. Without it, or with 0, it is 1 %.
+    pub fn noise_threshold(mut self, threshold: f64) -> Self {
+        self.noise_threshold = threshold;
+        self
+    }
+
+    fn with(mut self, side: Side<'a>) -> Self {
+        self.sides.push(side);
+        self
+    }
+
+    /// Executes the sides in rounds, in random order in one and its reverse in the next, until every comparison is decided and narrow, or the
+    /// time is over.
+    pub fn run(mut self) -> Report {
+        let mut random = Random::new(Random::seed());
+        let failed = self.measure(&mut random).err();
+        self.report(failed, &mut random)
+    }
+
+    fn measure(&mut self, random: &mut Random) -> Result<(), Failed> {
+        let iterations = match self.sides.iter_mut().find(|side| !side.is_command()) {
+            Some(side) => side.iterations()?,
+            None => 1,
+        };
+        let mut order: Vec<usize> = (0..self.sides.len()).collect();
+        let began = Instant::now();
+        let mut rounds = 0;
+        loop {
+            match rounds % 2 {
+                0 => random.shuffle(&mut order),
+                _ => order.reverse(),
+            }
+            for side in &order {
+                self.sides[*side].turn(iterations)?;
+            }
+            // The first round finds caches as they were.
+            if rounds == 0 {
+                self.sides.iter_mut().for_each(|side| side.figures.clear());
+            }
+            rounds += 1;
+            let is_look = rounds > LOOK && rounds % LOOK == 0;
+            if began.elapsed() >= self.max_time || (is_look && self.is_narrow()) {
+                return Ok(());
+            }
+        }
+    }
+
+    fn is_narrow(&self) -> bool {
+        let is_narrow =
+            |found: Neighbours| found.verdict != Verdict::Inconclusive && found.is_precise(PRECISION);
+        self.sides.iter().skip(1).all(|side| self.compared(side).is_some_and(is_narrow))
+    }
+
+    fn compared(&self, side: &Side) -> Option<Neighbours> {
+        let (base, rows) = (self.sides.first()?, self.sides.len() - 1);
+        let is_whole = base.is_command() && side.is_command();
+        neighbours(&base.figures, &side.figures, rows, self.noise_threshold, is_whole)
+    }
+
+    /// The base's turns beside its own: of two that follow each other one, by chance, is in one half.
+    fn halves(&self, random: &mut Random) -> Option<Neighbours> {
+        let (one, other): (Vec<f64>, Vec<f64>) = self
+            .sides
+            .first()?
+            .figures
+            .chunks_exact(2)
+            .map(|pair| match random.next_u64() >> 63 {
+                0 => (pair[0], pair[1]),
+                _ => (pair[1], pair[0]),
+            })
+            .unzip();
+        neighbours(&one, &other, 1, self.noise_threshold, false)
+    }
+
+    fn report(self, failed: Option<Failed>, random: &mut Random) -> Report {
+        let halves = self.halves(random);
+        let ns = |side: &Side| median(&side.figures).unwrap_or_default();
+        let other = |side: &Side| {
+            let compared = self.compared(side).filter(|_| failed.is_none());
+            Other { name: side.name.clone(), ns: ns(side), compared }
+        };
+        let mut others: Vec<Other> = self.sides.iter().skip(1).map(other).collect();
+        if halves.is_some_and(|halves| halves.verdict.is_beyond_margin()) {
+            let all = others.iter_mut().filter_map(|other| other.compared.as_mut());
+            all.for_each(|compared| compared.verdict = Verdict::Inconclusive);
+        }
+        let base = self.sides.first();
+        Report {
+            base: base.map_or_else(|| (String::new(), 0.0), |base| (base.name.clone(), ns(base))),
+            others,
+            pairs: base.map_or(0, |base| base.figures.len()),
+            halves,
+            failed,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::hint::black_box;
+
+    use super::*;
+
+    fn work(iterations: u64) -> impl FnMut() -> u64 {
+        move || (0..iterations).fold(1_u64, |sum, next| black_box(sum.wrapping_mul(31)) ^ next)
+    }
+
+    #[test]
+    fn a_side_that_does_more_is_slower_and_an_equal_one_is_not() {
+        let sides = Session::new().side("old", work(200)).side("more", work(400)).side("equal", work(200));
+        let report = sides.max_time(Duration::from_secs(20)).noise_threshold(0.1).run();
+        let verdict = |at: usize| report.others[at].compared.map(|found| found.verdict);
+        assert_eq!(verdict(0), Some(Verdict::Slower), "{report}");
+        assert!(verdict(1).is_some_and(|verdict| !verdict.is_beyond_margin()), "{report}");
+        assert!(report.to_string().starts_with("more is slower than old: "), "{report}");
+    }
+
+    #[test]
+    fn making_inputs_takes_none_of_the_time() {
+        let slow = || std::iter::repeat_with(|| black_box(7_u64)).take(20_000).sum::<u64>();
+        let report = Session::new()
+            .side_with_inputs("made quickly", || 7, work(100).with_input())
+            .side_with_inputs("made slowly", slow, work(100).with_input())
+            .max_time(Duration::from_secs(20))
+            .noise_threshold(0.5)
+            .run();
+        let ratio = report.others[0].compared.map(|found| found.ratio);
+        // Making one takes a hundred times as long as its use.
+        assert!(ratio.is_some_and(|ratio| ratio < 3.0), "{report}");
+    }
+
+    /// Work that has an input and does not look at it.
+    trait WithInput {
+        fn with_input(self) -> impl FnMut(u64) -> u64;
+    }
+
+    impl<F: FnMut() -> u64> WithInput for F {
+        fn with_input(mut self) -> impl FnMut(u64) -> u64 {
+            move |input| self() ^ input
+        }
+    }
+
+    #[test]
+    fn commands_are_compared_and_one_that_fails_ends_the_session() {
+        let shell = |script: &str| {
+            let mut command = Command::new("sh");
+            command.args(["-c", script]);
+            command
+        };
+        let session = || Session::new().noise_threshold(0.1).max_time(Duration::from_secs(20));
+        let report = session().command("short", shell("true")).command("long", shell("sleep 0.05")).run();
+        let verdict = report.others[0].compared.map(|found| found.verdict);
+        assert_eq!(verdict, Some(Verdict::Slower), "{report}");
+        let report = session().command("short", shell("true")).command("fails", shell("exit 3")).run();
+        assert_eq!(report.failed.as_ref().map(|failed| failed.side.as_str()), Some("fails"));
+        assert!(report.others[0].compared.is_none());
+        assert_eq!(
+            report.to_string(),
+            "fails failed: sh ended with exit status: 3; a command must succeed to be compared"
+        );
+        let report = session().command("none", Command::new("/no/such/program")).run();
+        assert!(report.to_string().starts_with("none failed: /no/such/program: "), "{report}");
+    }
+
+    #[test]
+    fn nothing_and_one_side_have_no_comparison() {
+        assert!(Session::new().max_time(Duration::ZERO).run().others.is_empty());
+        let alone = Session::new().side("alone", work(1)).max_time(Duration::ZERO).run();
+        assert!(alone.others.is_empty() && alone.to_string().is_empty());
+    }
+}
+
+// The examples of the README and of the page are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/library.md")]
+struct Page;
