@@ -110,6 +110,15 @@ pub fn ratio_span(low: f64, high: f64) -> String {
     format!("{}–{}", ratio(low), ratio(high))
 }
 
+/// The words for a higher figure of this unit and for a lower one.
+pub fn words(unit: Unit) -> [&'static str; 2] {
+    match unit {
+        Unit::Nanoseconds | Unit::NanosecondsPerLine | Unit::Cycles => ["slower", "faster"],
+        Unit::Bytes => ["more", "less"],
+        Unit::Count | Unit::Instructions => ["more", "fewer"],
+    }
+}
+
 /// A difference by the ratio to its base, in the word for more or that for less: `3.2 % slower` below a tenth, in percent of the base,
 /// and from there on `1.69 × faster`.
 pub fn compared(ratio: f64, [more, less]: [&str; 2]) -> String {

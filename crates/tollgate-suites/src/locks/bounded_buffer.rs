@@ -30,12 +30,8 @@ pub(super) const ITEMS: u64 = 1000;
 const WARM_UP: u64 = 4;
 const SLOTS: usize = 16;
 /// The counters of a batch, in this order.
-pub(super) const COUNTERS: &[&str] = &[
-    "context switches",
-    "acquisitions restarted",
-    "items to the least served consumer",
-    "items to the most served consumer",
-];
+pub(super) const COUNTERS: &[&str] =
+    &["context switches", "acquisitions restarted", "items to the least served", "items to the most served"];
 
 impl Experiment for Setting {
     /// One run that passes so many items.

@@ -8,7 +8,7 @@ pub(super) const COLORS: &str = include_str!("../../templates/colors.css");
 pub(super) const SCRIPT: &str = include_str!("../../templates/page.js");
 
 /// SHA-256 of [`STYLE`], in base64; a test compares them.
-const STYLE_DIGEST: &str = "OpIvOeIguweUN0i6dv6pNnBrHaLLFTAD8WU316yLvs8=";
+const STYLE_DIGEST: &str = "j03XNOdQ3g+oeL5DY3MRwhWTCp8ViJDV9BVXWM+quQE=";
 /// SHA-256 of [`SCRIPT`], in base64.
 const SCRIPT_DIGEST: &str = "uU+PAktBBDRtOc7+QcxxephsVJ2+4CnHH3lhjm0a/pw=";
 

@@ -97,8 +97,10 @@ impl Rows {
         let height = HEIGHT + step * row.marks.len().saturating_sub(1) as f64;
         let _ = write!(
             html,
-            "\n<li{class}><span>{}</span><svg height=\"{height}\" aria-hidden=\"true\">",
-            escaped_between_tags(row.name.as_str())
+            "\n<li{class}><span>{}</span><svg{} aria-hidden=\"true\">",
+            escaped_between_tags(row.name.as_str()),
+            // The usual one is the style's.
+            if height == HEIGHT { String::new() } else { format!(" height=\"{height}\"") }
         );
         for (at, mark) in row.marks.iter().enumerate() {
             self.draw_mark(html, mark, HEIGHT / 2.0 + step * at as f64, is_of_one);

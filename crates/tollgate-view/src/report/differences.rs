@@ -108,11 +108,7 @@ fn sentence(base: &str, other: &str, row: &ComparedRow, ratio: f64, likewise: us
         estimate.map_or("no estimate".to_owned(), |estimate| figures::estimate(estimate, unit))
     };
     let (here, there) = (estimate(result.other, row.other.unit), estimate(result.base, row.base.unit));
-    let words = match row.base.unit {
-        Unit::Nanoseconds | Unit::NanosecondsPerLine | Unit::Cycles => ["slower", "faster"],
-        Unit::Bytes => ["more", "less"],
-        Unit::Count | Unit::Instructions => ["more", "fewer"],
-    };
+    let words = figures::words(row.base.unit);
     let how = match result.interval {
         Some(span) => figures::compared_within(ratio, [span.low, span.high], words),
         None => figures::compared(ratio, words),

@@ -189,11 +189,12 @@ fn paired_in_words(f: &mut fmt::Formatter<'_>, paired: &Paired, case: &Case, uni
     match paired.verdict {
         Verdict::Same if paired.threshold == 0.0 => write!(f, "same as {name}"),
         Verdict::Same => write!(f, "same as {name} within {}", percent(paired.threshold)),
-        Verdict::Inconclusive => {
-            write!(f, "no significant difference from {name}")?;
-            paired.why.as_ref().map_or(Ok(()), |why| write!(f, ": {why}"))
-        }
-        verdict if is_of_same => write!(f, "{} {name}, {verdict}", figures::multiple(paired.ratio)),
+        Verdict::Inconclusive => match &paired.why {
+            Some(why) if why.ends_with("in common") => write!(f, "{why} with {name}"),
+            Some(why) => write!(f, "no significant difference from {name}: {why}"),
+            None => write!(f, "no significant difference from {name}"),
+        },
+        _ if is_of_same => write!(f, "{} than {name}", figures::compared(paired.ratio, figures::words(unit))),
         verdict => write!(f, "{}, {verdict} than {name}", figures::difference(paired.adds, unit)),
     }
 }
