@@ -1,5 +1,6 @@
 //! The experiments of process creation, each with two times: until the call returns, and until the child has exited.
 
+use std::time::{Duration, Instant};
 use std::{cell::RefCell, ffi::c_char, io, rc::Rc};
 
 use super::image::{Image, Program};
@@ -77,10 +78,10 @@ impl Experiment for Creation {
         let what = self.what;
         let (region, quota) = (Rc::clone(&self.region), self.quota.clone());
         let program = self.program()?;
-        // After another instance's batch the first creation finds cold caches and other scheduler state, so it is a
-        // warm-up. If all memory would have to be written again for it, it is measured.
+        // After another instance's batch the first creations find cold caches, other lists of free pages and other scheduler
+        // state, so they are warm-ups. If all memory would have to be written again for them, they are measured.
         if !(what.copies() && region.borrow().is_written()) {
-            once(what, program, clock, &quota)?;
+            warm_up(|| once(what, program, clock, &quota).map(drop))?;
         }
         let mut total = Times::default();
         for _ in 0..order.all() {
@@ -94,6 +95,20 @@ impl Experiment for Creation {
         }
         Ok(vec![total.batch(total.returned), total.batch(total.exited)])
     }
+}
+
+/// Makes what is measured a few times, the fewer the longer it takes.
+fn warm_up(mut once: impl FnMut() -> Result<()>) -> Result<()> {
+    const LONG: Duration = Duration::from_micros(250);
+    const MOST: usize = 4;
+    let began = Instant::now();
+    for _ in 0..MOST {
+        once()?;
+        if began.elapsed() >= LONG {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// Ticks of an experiment.
