@@ -82,7 +82,9 @@ pub(super) fn table<'c>(
     let row = |(row, numbers): (&&'c ComparedRow<'c>, String)| {
         (Compared::of(comparison, *row).numbered(numbers), None)
     };
+    // Where there is no room for them, the list beneath says how many rows each reaches.
     Table::of(&columns::of_screen(comparison, is_numbered), rows.iter().zip(numbers).map(row))
+        .with_dispensable(usize::from(is_numbered))
 }
 
 /// The table of all rows: changed ones first, each with the correlation of its turns.
