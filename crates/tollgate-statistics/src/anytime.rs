@@ -35,7 +35,7 @@ impl Ends {
     /// interval of each m that was not excluded holds at all looks together, for values of any distribution. Differences of two equal
     /// things in random order are fair coins about 0 whatever both have in common.
     ///
-    /// Values that resemble their neighbours count as fewer, see [`cautious_number`]. None where these are less than six.
+    /// Values that resemble their neighbours count as fewer, see `cautious_number` of the series. None where these are less than six.
     pub fn of(series: &[f64], confidence: f64) -> Option<Self> {
         let number = series.len();
         if number < FEWEST || !series.iter().all(|value| value.is_finite()) {

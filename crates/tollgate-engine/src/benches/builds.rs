@@ -1,8 +1,9 @@
 //! Builds of benches, and their executions.
 //!
-//! A longer path of a program moves its stack, by which a bench of divan became 16 % slower. So all builds are executed by links of equal
+//! A longer path of a program moves its stack, by which a bench of divan became 16 % slower. So all builds are executed by paths of equal
 //! length, with equal arguments and an equal environment, and write into directories whose paths are of equal length.
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use tollgate_model::traced::Ended;
 use tollgate_os::paths;
 use tollgate_os::private::{Place, PrivateDirectory};
 
+use super::copies::Copies;
 use super::harness::{Harness, Size};
 use crate::run::BenchError;
 use crate::versus::executor::{Executor, Halt};
@@ -41,6 +43,8 @@ pub struct Builds {
     builds: Vec<Build>,
     /// Links to the programs.
     links: Vec<String>,
+    /// What is executed for a figure in the place of the link.
+    copies: Vec<Option<RefCell<Copies>>>,
     /// How they are executed: what is no part of a harness.
     order: Order,
     /// Where an execution has the directory of its results.
@@ -73,7 +77,11 @@ impl Builds {
             let text = link.to_str().ok_or_else(|| cannot(format!("{} is no text", link.display())))?;
             links.push(text.to_owned());
         }
-        Ok(Self { harness, builds, links, order, place, _directory: directory })
+        let copies = |(number, build): (usize, &Build)| {
+            Copies::new(&build.program, directory.path(), number).map(RefCell::new)
+        };
+        let copies = builds.iter().enumerate().map(copies).collect();
+        Ok(Self { harness, builds, links, copies, order, place, _directory: directory })
     }
 
     /// Their harness.
@@ -130,7 +138,7 @@ impl Builds {
         executor: &mut dyn Executor,
         tick: &mut dyn FnMut(),
     ) -> Result<Done, Halt> {
-        let words = self.harness.one_words(&self.links[number], bench, size);
+        let words = self.harness.one_words(&self.fresh(number), bench, size);
         let mut attempts = 0;
         loop {
             let Ran { execution, output, results } =
@@ -148,6 +156,15 @@ impl Builds {
                 return Ok(Done { figure: figure.map(|figure| figure.ns), took });
             }
         }
+    }
+
+    /// A copy of a build that was just made, or the link where there is none. Their paths are of equal length.
+    fn fresh(&self, number: usize) -> String {
+        let copy = self.copies[number].as_ref().and_then(|copies| {
+            let mut copies = copies.try_borrow_mut().ok()?;
+            copies.renew().ok()?.to_str().map(str::to_owned)
+        });
+        copy.unwrap_or_else(|| self.links[number].clone())
     }
 
     /// The link to a build.
