@@ -6,7 +6,8 @@
 //! - [`harness`]: which harness a program has, what it is asked, and what it answers. `divan`, `reading`: the answers.
 //! - [`template`]: a harness of the user's own, as two command lines and a line of output.
 //! - [`kernel`]: what an iteration asks of the kernel. [`counted`]: its instructions, in a guest that counts.
-//! - [`builds`]: programs by links of equal length, and their executions. `copies`: in other pages at each. [`rounds`]: the executions from the first to the last.
+//! - [`builds`]: programs by links of equal length, and their executions. `copies`: in other pages at each.
+//! - [`rounds`]: the executions from the first to the last.
 
 pub mod builds;
 mod copies;

@@ -216,15 +216,15 @@ impl Loop {
     }
 
     /// An instance in a thread of its own, which `prepare` changes first: a per-thread filter or flag affects no
-    /// other instance. The thread has no file of the others, whose calls would find theirs more slowly beside it.
+    /// other instance. The thread has a table of descriptors of its own: calls of the others would find their files more slowly beside it.
     pub fn in_thread(self, prepare: impl FnOnce() -> Result<()> + Send + 'static) -> Result<Instance> {
         let (orders, inbox) = mpsc::channel::<(Clock, Order)>();
         let (outbox, batches) = mpsc::channel();
         let (ready, prepared) = mpsc::channel();
         let mut runner = self;
         let body = move || {
-            // SAFETY: what the loop uses is opened by `prepare`. Where it is refused the loop's own figure is the same.
-            let _ = unsafe { tollgate_os::descriptors::own_table() };
+            // A copy, since the events of a batch are read by the process's descriptor. Where it is refused the loop's own figure is the same.
+            let _ = tollgate_os::descriptors::copied_table();
             let outcome = prepare();
             let usable = outcome.is_ok();
             if ready.send(outcome).is_err() || !usable {

@@ -2,10 +2,22 @@
 
 use std::io;
 
-/// Gives this thread a table of descriptors of its own, empty but for the first three.
+/// Gives this thread a copy of the table of descriptors that it shares: what was opened is open in both.
 ///
 /// Threads that share a table pay for it: while one thread alone has a table, the kernel finds a file in it without taking a reference
 /// (fs/file.c, `__fget_light`).
+///
+/// # Errors
+/// unshare(2) is refused: the table is still shared.
+pub fn copied_table() -> io::Result<()> {
+    // SAFETY: each descriptor stays what it was.
+    match unsafe { libc::unshare(libc::CLONE_FILES) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// The same with a table that is empty but for the first three.
 ///
 /// # Errors
 /// close_range(2) is refused, or older than Linux 5.9: the table is still shared.
@@ -28,6 +40,27 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+
+    #[test]
+    fn a_copy_keeps_what_was_open() {
+        let file = std::fs::File::open("/dev/null").unwrap();
+        let number = file.as_raw_fd();
+        let of_thread = move || {
+            let outcome = copied_table();
+            // SAFETY: it reads a flag.
+            let is_open = unsafe { libc::fcntl(number, libc::F_GETFD) } >= 0;
+            // What this thread closes stays open in the others.
+            outcome.map(|()| {
+                // SAFETY: the descriptor is this thread's copy.
+                (is_open, unsafe { libc::close(number) })
+            })
+        };
+        match std::thread::spawn(of_thread).join().unwrap() {
+            Ok(found) => assert_eq!(found, (true, 0)),
+            Err(error) => return println!("skipped: {error}"),
+        }
+        assert!(file.metadata().is_ok());
+    }
 
     #[test]
     fn a_thread_has_no_file_of_the_others() {
