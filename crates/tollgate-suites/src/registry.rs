@@ -30,7 +30,15 @@ mod tests {
     use super::*;
     use crate::machines::MACHINES;
 
-    /// One screen has room for 25 rows, and each row for its name.
+    /// A run answers group by group, and `list` names what it will answer.
+    #[test]
+    fn benchmarks_without_company_are_the_last_of_their_suite() {
+        for suite in SUITES {
+            let alone = suite.benchmarks.iter().map(|benchmark| benchmark.company == Company::Own);
+            assert!(alone.is_sorted(), "{}", suite.name);
+        }
+    }
+
     /// Round by round only cases of one group are compared.
     #[test]
     fn a_benchmark_without_company_has_no_baseline_but_its_own_cases() {
@@ -43,6 +51,7 @@ mod tests {
         }
     }
 
+    /// One screen has room for 25 rows, and each row for its name.
     #[test]
     fn headlines_are_cases_and_fit_on_a_screen() {
         let all = || SUITES.iter().flat_map(|suite| suite.benchmarks.iter().copied());

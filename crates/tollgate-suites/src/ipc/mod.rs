@@ -23,14 +23,14 @@ pub(crate) static SUITE: Suite = Suite {
     name: "ipc",
     about: "Communication between threads and between processes.",
     benchmarks: &[
-        &round_trip::BENCHMARK,
-        &throughput::BENCHMARK,
         &connect::BENCHMARK,
         &descriptor::BENCHMARK,
         &wait::BENCHMARK,
         &epoll_ctl::BENCHMARK,
         &copy::BENCHMARK,
         &file_lock::BENCHMARK,
+        &round_trip::BENCHMARK,
+        &throughput::BENCHMARK,
     ],
     control: None,
 };

@@ -28,11 +28,11 @@ pub(crate) static SUITE: Suite = Suite {
     about: "User-level locks: acquisition, handover, preemption, and death of the owner.",
     benchmarks: &[
         &uncontended::BENCHMARK,
-        &handover::BENCHMARK,
         &preempted::BENCHMARK,
         &producer_consumer::BENCHMARK,
         &after_kill::BENCHMARK,
         &footprint::BENCHMARK,
+        &handover::BENCHMARK,
     ],
     control: None,
 };
