@@ -104,12 +104,14 @@ impl Stretch {
             .exact
             .zip(after.exact)
             .map(|(before, after)| [0, 1, 2].map(|at| after[at].saturating_sub(before[at])));
-        // The stop at the end is one of the times that it gave the processor away, and begins one of its time slices.
-        let gave_away = usage(|usage| usage.nvcsw) > 1 || after.usage.nvcsw == 0;
+        // The stop at the end is one of the times that it gave the processor away, and begins one of its time slices. It may be heard of before
+        // the kernel counts that, so that the counts of two stops differ by one more or less: slices are counted when they begin, and are exact.
+        let taken = usage(|usage| usage.nivcsw);
+        let counted = usage(|usage| usage.nvcsw) > 1 || after.usage.nvcsw == 0;
         let (left, gave_away) = match exact {
-            // These are the thread's own; usage grows as well by that of children that were waited for.
-            Some([_, _, slices]) => (slices > 1, gave_away || !alone),
-            None => (gave_away || usage(|usage| usage.nivcsw) > 0, gave_away),
+            // These are the thread's own; usage grows as well by that of children that were waited for, and of other threads.
+            Some([_, _, slices]) => (slices > 1, slices > 1 && (!alone || counted || slices - 1 > taken)),
+            None => (counted || taken > 0, counted),
         };
         let parts = match exact {
             Some([run, ready, _]) if left => split(wall_ns, run, ready, gave_away),
@@ -126,7 +128,7 @@ impl Stretch {
             }
         };
         let disk = alone && usage(|usage| usage.majflt.wrapping_add(usage.inblock)) > 0;
-        let gave_away = alone && usage(|usage| usage.nvcsw) > 1;
+        let gave_away = alone && gave_away && after.usage.nvcsw != 0;
         Self { parts, disk, left: gave_away || (left && exact.is_some()), gave_away }
     }
 
@@ -186,6 +188,23 @@ mod tests {
         assert_eq!(of(after(8, 99), false), parts(700, 0, 0));
         assert_eq!(of(after(9, 99), false), parts(700, 3000, 16_300));
         assert_eq!(of(reading(None, 9000, 99, 9), false), parts(0, 0, 20_000));
+    }
+
+    /// A read of 200 ms took 20 µs: the stop before was heard of when it was counted, and the one behind before it was.
+    #[test]
+    fn a_wait_is_seen_whether_stops_are_counted_or_not() {
+        const WALL: u64 = 200_000_000;
+        let before = |counted: u64| reading(Some([1000, 50, 7]), 1000, 6 + counted, 2);
+        let after =
+            |slices, counted: u64| reading(Some([1700, 3050, slices]), 1000, 7 + slices - 8 + counted, 2);
+        for (earlier, later) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+            let of = |slices| Stretch::between(&before(earlier), &after(slices, later), WALL, true);
+            assert_eq!(of(9).parts.total_ns(), WALL, "{earlier} and {later}");
+            assert_eq!(of(8).parts, parts(700, 0, 0), "{earlier} and {later}: it did not wait");
+            assert!(of(9).gave_away && !of(8).gave_away);
+        }
+        let preempted = reading(Some([1700, 3050, 9]), 1000, 7, 3);
+        assert_eq!(Stretch::between(&before(1), &preempted, WALL, true).parts, parts(700, 3000, 0));
     }
 
     #[test]
