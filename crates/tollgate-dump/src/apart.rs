@@ -5,7 +5,7 @@
 //! selectors stays with it. So does all that prose of an article on one machine stands between; and no walk is made out of
 //! the tables of one machine and the MSRs of another.
 
-use tollgate_x86::{Descriptor, Kind, Msr, Selector, Star, SysenterCs, Width};
+use tollgate_x86::{Descriptor, DescriptorKind, Msr, Selector, Star, SysenterCs, Width};
 
 use crate::joined::Joined;
 use crate::piece::{Dump, Heading, Named, Piece, Register, Style, What};
@@ -130,7 +130,7 @@ fn calls(msrs: &Joined, tables: &Joined) -> bool {
 /// Whether a selector finds code of ring 0: with L set in long mode, without it outside.
 fn has_kernel_code(tables: &Joined, selector: Selector, width: Width) -> bool {
     let is_it = |descriptor: &Descriptor| {
-        let is_code = matches!(descriptor.kind(), Kind::Code { .. });
+        let is_code = matches!(descriptor.kind(), DescriptorKind::Code { .. });
         is_code && descriptor.p && descriptor.dpl == 0 && descriptor.l == (width == Width::Long)
     };
     tables.descriptor(selector, width).is_some_and(|found| is_it(&found.value))

@@ -199,7 +199,7 @@ mod tests {
     use crate::read;
     use crate::testing::{found, whats};
     use proptest::prelude::*;
-    use tollgate_x86::{Descriptor, Gate, Kind, SystemKind};
+    use tollgate_x86::{Descriptor, DescriptorKind, Gate, SystemKind};
 
     fn descriptors(text: &str) -> Vec<PrintedDescriptor> {
         found(text, |what| if let What::Descriptor(descriptor) = what { Some(descriptor) } else { None })
@@ -210,7 +210,7 @@ mod tests {
         let (base, limit) = (descriptor.base, descriptor.effective_limit());
         let is = |yes: bool, text: &'static str| if yes { text } else { "" };
         match descriptor.kind() {
-            Kind::Code { readable, conforming, accessed } => format!(
+            DescriptorKind::Code { readable, conforming, accessed } => format!(
                 "Code segment, base=0x{base:08x}, limit=0x{limit:08x}, {}, {}{}, {}-bit",
                 if readable { "Execute/Read" } else { "Execute-Only" },
                 if conforming { "Conforming" } else { "Non-Conforming" },
@@ -221,13 +221,13 @@ mod tests {
                     _ => 16,
                 }
             ),
-            Kind::Data { writable, expand_down, accessed } => format!(
+            DescriptorKind::Data { writable, expand_down, accessed } => format!(
                 "Data segment, base=0x{base:08x}, limit=0x{limit:08x}, {}{}{}",
                 if writable { "Read/Write" } else { "Read-Only" },
                 is(expand_down, ", Expand-down"),
                 is(accessed, ", Accessed")
             ),
-            Kind::System(SystemKind::Tss { busy }) => format!(
+            DescriptorKind::System(SystemKind::Tss { busy }) => format!(
                 "32-Bit TSS ({}) at 0x{base:08x}, length 0x{:05x}",
                 if busy { "Busy" } else { "Available" },
                 descriptor.limit

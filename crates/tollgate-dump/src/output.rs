@@ -22,7 +22,7 @@ pub use entry::Entry;
 pub use given::{Unfit, expect_sound, items_of};
 pub use item::{Item, ItemRecord, Position};
 pub use json::DecodedText;
-pub use kind::{Kind, kinds_for_help};
+pub use kind::{InputKind, kinds_for_help};
 pub use live::{Live, json::LiveTables};
 pub use screen::{render, walk};
 pub use tables::render as items;

@@ -2,7 +2,8 @@
 //! read: where the text does not show it, both readings are possible.
 
 use tollgate_x86::{
-    AccessRights, Descriptor, Field, Kind, Selector, SystemKind, Tss32, Tss64, WideDescriptor, Width,
+    AccessRights, Descriptor, DescriptorKind, Field, Selector, SystemKind, Tss32, Tss64, WideDescriptor,
+    Width,
 };
 
 use crate::joined::{GdtEntry, IdtEntry, Joined, Origin, Task};
@@ -190,7 +191,7 @@ pub(crate) const fn upper_base(base: u64, limit: u64) -> u32 {
 fn is_wide(bytes: &[u8]) -> bool {
     let Ok(bytes) = <[u8; 8]>::try_from(bytes) else { return false };
     match Descriptor::decode(bytes).kind() {
-        Kind::System(kind) => kind.is_in(Width::Long) && kind != SystemKind::Reserved,
+        DescriptorKind::System(kind) => kind.is_in(Width::Long) && kind != SystemKind::Reserved,
         _ => false,
     }
 }

@@ -24,7 +24,7 @@ use super::runner::{Batch, Order, Runner};
 use super::{context::Context, heartbeat::Heartbeat, instance::Instance};
 
 pub use operation::{Operation, Seat, Words, Work};
-pub use pool::Kind;
+pub use pool::TaskKind;
 
 /// Operations that a sample states: so many, that ticks are small beside them. How many a window has is another matter.
 const STATED: u64 = 64;
@@ -44,7 +44,7 @@ pub struct Case {
 ///
 /// # Errors
 /// [`Refusal::Skip`](crate::Refusal::Skip) where there are fewer processors, or a limit allows fewer tasks.
-pub fn instance(context: &mut Context, kind: Kind, case: Case) -> Result<Instance> {
+pub fn instance(context: &mut Context, kind: TaskKind, case: Case) -> Result<Instance> {
     let key = format!("parallel {kind:?}");
     let make = |context: &mut Context| Pool::new(context, kind).map(Rc::new);
     let pool = context.shared_while(&key, |_: &Rc<Pool>| true, make)?;
@@ -261,7 +261,7 @@ mod tests {
         let Some(&home) = all.last() else { panic!("no processor allowed") };
         let mut context = Context::here();
         cpu::pin(home).expect("an allowed processor");
-        for kind in [Kind::Threads, Kind::Processes] {
+        for kind in [TaskKind::Threads, TaskKind::Processes] {
             for tasks in 1..=all.len().min(2) {
                 let case = |words| Case { tasks, operation: &COUNTS, words };
                 let mut instance = |words| instance(&mut context, kind, case(words)).expect("participants");
@@ -274,7 +274,7 @@ mod tests {
             }
         }
         let too_many = Case { tasks: all.len() + 1, operation: &COUNTS, words: [0; 4] };
-        assert!(instance(&mut context, Kind::Threads, too_many).is_err());
+        assert!(instance(&mut context, TaskKind::Threads, too_many).is_err());
         cpu::allow(&all);
     }
 }

@@ -50,7 +50,7 @@ fn answered(answer: impl Into<libc::c_long>) -> Result<libc::c_long, Errno> {
 
 /// A module of the kernel that is a block device in memory.
 #[derive(Debug)]
-pub(crate) struct Kind {
+pub(crate) struct DeviceModule {
     /// Its name, and that of the note in the private directory, which is written before it is loaded.
     name: &'static str,
     c_name: &'static CStr,
@@ -75,7 +75,7 @@ fn odd() -> u64 {
 }
 
 /// drivers/block/brd.c: the size is one of whole pages, and never one of whole MiB.
-pub(crate) static BRD: Kind = Kind {
+pub(crate) static BRD: DeviceModule = DeviceModule {
     name: "brd",
     c_name: c"brd",
     device: "/dev/ram0",
@@ -89,7 +89,7 @@ pub(crate) static BRD: Kind = Kind {
 
 /// drivers/block/null_blk: whole GiB, and a depth of its queues that is not the usual 64. With `memory_backed`, since Linux 5.19, it keeps
 /// what is written.
-pub(crate) static NULL_BLK: Kind = Kind {
+pub(crate) static NULL_BLK: DeviceModule = DeviceModule {
     name: "null_blk",
     c_name: c"null_blk",
     device: "/dev/nullb0",
@@ -102,9 +102,9 @@ pub(crate) static NULL_BLK: Kind = Kind {
 };
 
 /// Both.
-pub(crate) static KINDS: [&Kind; 2] = [&BRD, &NULL_BLK];
+pub(crate) static KINDS: [&DeviceModule; 2] = [&BRD, &NULL_BLK];
 
-impl Kind {
+impl DeviceModule {
     /// Its name.
     pub(crate) fn name(&self) -> &'static str {
         self.name
@@ -135,7 +135,7 @@ impl Loaded {
     /// When it was interrupted; where there is no such module, where it is loaded already or is part of the kernel, or where what was
     /// loaded is not what was asked for: a sentence.
     pub(crate) fn load(
-        kind: &'static Kind,
+        kind: &'static DeviceModule,
         home: &Rc<PrivateDirectory>,
         size: u64,
         stop: &dyn Fn() -> bool,
@@ -192,9 +192,9 @@ impl Drop for Loaded {
 }
 
 /// Why it cannot be loaded: another program has, or may have, such devices.
-fn why_taken(kind: &Kind) -> Option<String> {
+fn why_taken(kind: &DeviceModule) -> Option<String> {
     const MODULES: &str = "/proc/modules";
-    let Kind { name, option, prefix, .. } = kind;
+    let DeviceModule { name, option, prefix, .. } = kind;
     let modules = match fs::read_to_string(MODULES) {
         Ok(modules) => modules,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && !kind.is_there() => {
@@ -220,13 +220,13 @@ fn why_taken(kind: &Kind) -> Option<String> {
 /// The marks of a module that was loaded here: the same boot, and parameters with unusual values.
 #[derive(Debug)]
 pub(crate) struct LoadedMarks {
-    kind: &'static Kind,
+    kind: &'static DeviceModule,
     boot: String,
     number: u64,
 }
 
 impl LoadedMarks {
-    fn new(kind: &'static Kind, size: u64) -> Option<Self> {
+    fn new(kind: &'static DeviceModule, size: u64) -> Option<Self> {
         Some(Self { kind, boot: boot()?, number: (kind.number)(size) })
     }
 
@@ -243,7 +243,7 @@ impl LoadedMarks {
         format!("{} {}\n", self.boot, self.number)
     }
 
-    fn parse(kind: &'static Kind, text: &str) -> Option<Self> {
+    fn parse(kind: &'static DeviceModule, text: &str) -> Option<Self> {
         let (boot, number) = text.trim_end().split_once(' ')?;
         Some(Self { kind, boot: boot.to_owned(), number: number.parse().ok()? })
     }

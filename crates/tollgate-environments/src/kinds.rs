@@ -1,6 +1,6 @@
 //! Kinds of environments, and names of environments: `KIND[:key=value,…]`.
 //!
-//! A kind is a file here that implements [`Kind`], and its line in [`KINDS`]: names, keys, what works on this machine, how it is made ready
+//! A kind is a file here that implements [`EnvironmentKind`], and its line in [`KINDS`]: names, keys, what works on this machine, how it is made ready
 //! and how it ends. Nothing else names it. `spec`: an environment of any kind, as a user named it. `trial`: what works here.
 
 use std::fmt;
@@ -47,7 +47,7 @@ const ALL: Kinds<'static> = Kinds(KINDS);
 type Stop<'a> = &'a dyn Fn() -> bool;
 
 /// An environment of one kind, as a user named it.
-pub(crate) trait Kind: fmt::Debug + Send + Sync + 'static {
+pub(crate) trait EnvironmentKind: fmt::Debug + Send + Sync + 'static {
     /// What is known of the kind.
     fn description() -> &'static Description
     where
@@ -167,8 +167,8 @@ struct Entry {
 }
 
 impl Entry {
-    const fn of<K: Kind>() -> Self {
-        fn read<K: Kind>(rest: Option<&str>) -> Result<Spec, String> {
+    const fn of<K: EnvironmentKind>() -> Self {
+        fn read<K: EnvironmentKind>(rest: Option<&str>) -> Result<Spec, String> {
             K::read(rest).map(Spec::of)
         }
         Self { description: K::description, read: read::<K>, candidates: K::candidates }

@@ -70,7 +70,7 @@ pub fn counter(configuration: &Configuration) -> Vec<Counter> {
 
 /// How configurations differ in an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum DifferenceKind {
     /// In what is built, or in a number or text.
     Set,
     /// Only in that some do not offer it, and it is off where it is offered: nothing of it is built anywhere.
@@ -87,7 +87,7 @@ pub struct Difference<'a> {
     /// Its entry.
     pub entry: Option<&'static Entry>,
     /// How they differ.
-    pub kind: Kind,
+    pub kind: DifferenceKind,
     /// The value in each, in their order: none where it is not offered.
     pub values: Vec<Option<&'a Value>>,
     /// The names under which some have it, where that is one of before.
@@ -106,7 +106,7 @@ pub fn compare<'a>(configurations: &[&'a Configuration]) -> Vec<Difference<'a>> 
                 name: who.name,
                 area: who.area,
                 entry: who.entry,
-                kind: Kind::Set,
+                kind: DifferenceKind::Set,
                 values: vec![None; number],
                 formerly: vec![None; number],
             });
@@ -135,7 +135,7 @@ fn differing(row: Difference<'_>) -> Option<Difference<'_>> {
         return None;
     }
     let nothing_on = !row.values.iter().flatten().any(|value| value.is_on());
-    Some(Difference { kind: if nothing_on { Kind::Offered } else { Kind::Set }, ..row })
+    Some(Difference { kind: if nothing_on { DifferenceKind::Offered } else { DifferenceKind::Set }, ..row })
 }
 
 /// Its position: the number of its area, and of its entry where that affects latencies.
@@ -159,7 +159,7 @@ mod tests {
     }
 
     /// The option, its values, and how they differ.
-    fn shown<'a>(differences: &'a [Difference]) -> Vec<(&'a str, String, Kind)> {
+    fn shown<'a>(differences: &'a [Difference]) -> Vec<(&'a str, String, DifferenceKind)> {
         let show = |value: &Option<&Value>| value.map_or("-".to_owned(), ToString::to_string);
         let all = |it: &Difference| it.values.iter().map(show).collect::<Vec<_>>().join(" ");
         differences.iter().map(|it| (it.name, all(it), it.kind)).collect()
@@ -171,7 +171,7 @@ mod tests {
         let new =
             read("CONFIG_MITIGATION_PAGE_TABLE_ISOLATION=y\n# CONFIG_MITIGATION_RETPOLINE is not set\n");
         let differences = compare(&[&old, &new]);
-        assert_eq!(shown(&differences), [("MITIGATION_RETPOLINE", "y n".to_owned(), Kind::Set)]);
+        assert_eq!(shown(&differences), [("MITIGATION_RETPOLINE", "y n".to_owned(), DifferenceKind::Set)]);
         assert_eq!(differences[0].formerly, [Some("RETPOLINE"), None]);
     }
 
@@ -190,10 +190,10 @@ mod tests {
         assert_eq!(
             shown(&differences),
             [
-                ("A", "n -".to_owned(), Kind::Offered),
-                ("B", "y -".to_owned(), Kind::Set),
-                ("C", "m y".to_owned(), Kind::Set),
-                ("D", "- 7".to_owned(), Kind::Set),
+                ("A", "n -".to_owned(), DifferenceKind::Offered),
+                ("B", "y -".to_owned(), DifferenceKind::Set),
+                ("C", "m y".to_owned(), DifferenceKind::Set),
+                ("D", "- 7".to_owned(), DifferenceKind::Set),
             ]
         );
     }

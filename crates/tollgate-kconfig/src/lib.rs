@@ -32,7 +32,7 @@ mod value;
 
 pub use areas::{AREAS, Affects, Area, Entry, Identity, identity};
 pub use command_line::{Overridden, overridden, parameter, parameters};
-pub use compare::{Counter, Counts, Difference, Kind, compare, counter};
+pub use compare::{Counter, Counts, Difference, DifferenceKind, compare, counter};
 pub use compression::Compression;
 pub use error::ConfigError;
 pub use read::{Reading, Source, open, read};

@@ -11,7 +11,9 @@ use tollgate_lab::guest::{
     Chosen, Command as Order, EXPERIMENTS, Ending, Expected, Experiment, Feature, Image, Outcome, Outcomes,
     Parameters, Serial,
 };
-use tollgate_x86::{Descriptor, Kind, Selector, Star, SysenterCs, Tss64, Vendor, WideDescriptor, WideGate};
+use tollgate_x86::{
+    Descriptor, DescriptorKind, Selector, Star, SysenterCs, Tss64, Vendor, WideDescriptor, WideGate,
+};
 
 const MODELS: [(Vendor, &str); 2] = [(Vendor::Intel, "Skylake-Client"), (Vendor::Amd, "EPYC")];
 
@@ -263,7 +265,7 @@ fn the_tables_it_prints_are_the_tables_that_it_needs() {
     };
     let kind = |selector: Selector| {
         let descriptor = descriptor(selector);
-        (matches!(descriptor.kind(), Kind::Code { .. }), descriptor.l, descriptor.dpl, descriptor.p)
+        (matches!(descriptor.kind(), DescriptorKind::Code { .. }), descriptor.l, descriptor.dpl, descriptor.p)
     };
     let [kernel_code, kernel_data] = [(true, true, 0, true), (false, false, 0, true)];
     let [code64, code32, data] = [(true, true, 3, true), (true, false, 3, true), (false, false, 3, true)];

@@ -6,7 +6,7 @@
 mod support;
 
 use support::Random;
-use support::executions::{Executions, KINDS, Kind};
+use support::executions::{Executions, KINDS, Noise};
 use tollgate_model::compare::{Verdict, neighbours};
 use tollgate_model::stats::{Interval, anytime_interval, median, settled_interval};
 
@@ -30,7 +30,7 @@ struct Rates {
 }
 
 impl Rates {
-    fn of(kind: &Kind, ratio: f64, replicas: u64) -> Self {
+    fn of(kind: &Noise, ratio: f64, replicas: u64) -> Self {
         let mut rates = Self::default();
         (1..=replicas).for_each(|seed| rates.compare(kind, seed, ratio));
         rates
@@ -40,7 +40,7 @@ impl Rates {
         100.0 * number as f64 / self.replicas as f64
     }
 
-    fn compare(&mut self, kind: &Kind, seed: u64, ratio: f64) {
+    fn compare(&mut self, kind: &Noise, seed: u64, ratio: f64) {
         let mut executions = Executions::new(kind, seed, ratio);
         let mut looked = false;
         self.replicas += 1;
@@ -60,7 +60,7 @@ impl Rates {
         self.different_at_a_look += usize::from(looked);
     }
 
-    fn cover(&mut self, kind: &Kind, replicas: u64) {
+    fn cover(&mut self, kind: &Noise, replicas: u64) {
         let middle = middle(kind);
         for seed in 1..=replicas {
             let logs = |executions: &Executions| -> Vec<f64> {
@@ -82,7 +82,7 @@ fn looks() -> impl Iterator<Item = usize> {
 }
 
 /// Whether the interval of 95 % does not hold `truth` when it ends because it is narrow.
-fn misses(kind: &Kind, seed: u64, truth: f64, narrow: f64, of: impl Fn(&Executions) -> Vec<f64>) -> bool {
+fn misses(kind: &Noise, seed: u64, truth: f64, narrow: f64, of: impl Fn(&Executions) -> Vec<f64>) -> bool {
     let mut executions = Executions::new(kind, seed, 1.0);
     for rounds in looks() {
         executions.until(rounds);
@@ -96,7 +96,7 @@ fn misses(kind: &Kind, seed: u64, truth: f64, narrow: f64, of: impl Fn(&Executio
 }
 
 /// The median of the first execution of many sessions.
-fn middle(kind: &Kind) -> f64 {
+fn middle(kind: &Noise) -> f64 {
     let first = |seed: u64| {
         let mut executions = Executions::new(kind, 1_000_000 + seed, 1.0);
         executions.until(1);
@@ -106,12 +106,12 @@ fn middle(kind: &Kind) -> f64 {
 }
 
 /// A drift moves the median of one command, which has none then.
-fn has_median(kind: &Kind) -> bool {
+fn has_median(kind: &Noise) -> bool {
     kind.drift == 0.0
 }
 
 /// A level that is kept for longer than it takes to measure a command to 2 %: nothing in the executions says what it is another time.
-fn outlasts(kind: &Kind) -> bool {
+fn outlasts(kind: &Noise) -> bool {
     kind.kept[1] > 0.99
 }
 

@@ -12,7 +12,7 @@ use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 
 /// An event of the processor's performance monitoring unit, by its number among `enum perf_hw_id` (linux/perf_event.h).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum HardwareEvent {
     /// PERF_COUNT_HW_CPU_CYCLES.
     Cycles = 0,
     /// PERF_COUNT_HW_INSTRUCTIONS.
@@ -38,7 +38,7 @@ pub enum Rings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
     /// The event.
-    pub kind: Kind,
+    pub kind: HardwareEvent,
     /// Where.
     pub rings: Rings,
 }
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn no_events_and_more_than_a_reading_holds_are_refused() {
-        let event = Event { kind: Kind::Cycles, rings: Rings::All };
+        let event = Event { kind: HardwareEvent::Cycles, rings: Rings::All };
         for events in [&[][..], &[event; MOST + 1]] {
             let error = Group::open(Scope::Thread, events).expect_err("no group");
             assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn instructions_of_a_loop_are_counted_where_there_is_a_pmu() {
-        let event = Event { kind: Kind::Instructions, rings: Rings::User };
+        let event = Event { kind: HardwareEvent::Instructions, rings: Rings::User };
         let group = match Group::open(Scope::Thread, &[event]) {
             Ok(group) => group,
             Err(error) => return eprintln!("skipped: no hardware events here: {error}"),

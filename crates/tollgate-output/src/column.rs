@@ -19,7 +19,7 @@ pub enum Measure {
 
 /// What a program reads in a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ValueKind {
     /// A figure.
     Number,
     /// A number of things.
@@ -35,7 +35,7 @@ pub enum Kind {
 }
 
 #[cfg(feature = "schema")]
-impl Kind {
+impl ValueKind {
     /// Its JSON Schema.
     pub(crate) fn schema(self) -> serde_json::Value {
         use serde_json::json;
@@ -65,7 +65,7 @@ pub struct Column<R> {
     /// Whether it holds words, which begin below each other; figures end below each other.
     pub is_words: bool,
     fields: Option<&'static [&'static str]>,
-    kinds: &'static [Kind],
+    kinds: &'static [ValueKind],
     is_always: bool,
     is_blank: bool,
     value: fn(&R) -> Option<Value>,
@@ -115,7 +115,7 @@ impl<R> Column<R> {
     }
 
     /// A program reads this in its fields, one for each; figures, or texts where it [holds words](Self::of_words), where it is not said.
-    pub fn with_kinds(self, kinds: &'static [Kind]) -> Self {
+    pub fn with_kinds(self, kinds: &'static [ValueKind]) -> Self {
         Self { kinds, ..self }
     }
 
@@ -130,8 +130,8 @@ impl<R> Column<R> {
     }
 
     /// What a program reads in field `at`.
-    pub fn kind(&self, at: usize) -> Kind {
-        let usual = if self.is_words { Kind::Text } else { Kind::Number };
+    pub fn kind(&self, at: usize) -> ValueKind {
+        let usual = if self.is_words { ValueKind::Text } else { ValueKind::Number };
         self.kinds.get(at).copied().unwrap_or(usual)
     }
 

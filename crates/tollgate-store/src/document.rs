@@ -14,7 +14,7 @@ use tollgate_model::text::{plainly, shorten};
 use tollgate_model::{Environment, Fact, FactValue, Label, Part, Run, RunId, own};
 use tollgate_os::paths::open_regular;
 
-use crate::kind::Kind;
+use crate::kind::RunKind;
 
 pub(crate) const EXTENSION: &str = "json";
 
@@ -154,8 +154,8 @@ impl Outline {
     }
 
     /// Its kind.
-    pub fn kind(&self) -> Kind {
-        Kind::by_first(self.measurements.first().map(|row| row.benchmark.as_str()))
+    pub fn kind(&self) -> RunKind {
+        RunKind::by_first(self.measurements.first().map(|row| row.benchmark.as_str()))
     }
 
     /// Whether it has a figure of a benchmark.
@@ -178,7 +178,7 @@ impl Outline {
 
     /// The command that it traced.
     pub fn command(&self) -> Option<&[String]> {
-        let is_trace = self.kind() == Kind::Trace;
+        let is_trace = self.kind() == RunKind::Trace;
         let first = self.measurements.first().filter(|_| is_trace)?.traced.first()?;
         Some(&first.command)
     }

@@ -13,7 +13,7 @@ use tollgate_os::users;
 use crate::destination::owner_of_another;
 use crate::document::{EXTENSION, KeepError, OpenError};
 use crate::kept::{Entry, FindError, Home, home, kept};
-use crate::kind::Kind;
+use crate::kind::RunKind;
 use crate::meant::{Meaning, among};
 use crate::writing::{self, Existing, PRIVATE, Until};
 
@@ -71,7 +71,7 @@ impl Keeping {
     /// # Errors
     /// When there is none, or a beginning fits several.
     pub fn find(&self, meant: &str) -> Result<Vec<Entry>, EditError> {
-        let found = among(kept()?, meant, Kind::ALL)?.map(Meaning::into_all);
+        let found = among(kept()?, meant, RunKind::ALL)?.map(Meaning::into_all);
         Ok(found.ok_or_else(|| FindError::NotKept(meant.to_owned()))?)
     }
 

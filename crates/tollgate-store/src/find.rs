@@ -7,7 +7,7 @@ use tollgate_model::Run;
 use crate::document::{EXTENSION, open};
 use crate::fleet::layout::{DOCUMENTS, is_store};
 use crate::kept::{Entry, FindError, LAST, entries, kept};
-use crate::kind::Kind;
+use crate::kind::RunKind;
 use crate::meant::{Meaning, among, newest};
 
 /// The run that a user means: a file where it looks like one, else a kept run by `last`, id, label (the newest that has it) or the
@@ -17,14 +17,14 @@ use crate::meant::{Meaning, among, newest};
 /// # Errors
 /// When there is none, when a beginning fits several, or when the document is not a run.
 pub fn find(meant: &str) -> Result<Run, FindError> {
-    find_of(meant, Kind::MEASURED)
+    find_of(meant, RunKind::MEASURED)
 }
 
 /// The same where `last` is the newest kept run of these kinds.
 ///
 /// # Errors
 /// As [`find`].
-pub fn find_of(meant: &str, kinds: &[Kind]) -> Result<Run, FindError> {
+pub fn find_of(meant: &str, kinds: &[RunKind]) -> Result<Run, FindError> {
     locate(meant, kinds)?.open_first()
 }
 
@@ -33,7 +33,7 @@ pub fn find_of(meant: &str, kinds: &[Kind]) -> Result<Run, FindError> {
 ///
 /// # Errors
 /// As [`find`].
-pub fn find_runs(meant: &str, kinds: &[Kind]) -> Result<Vec<Run>, FindError> {
+pub fn find_runs(meant: &str, kinds: &[RunKind]) -> Result<Vec<Run>, FindError> {
     locate(meant, kinds)?.open_all()
 }
 
@@ -62,7 +62,7 @@ pub fn find_newest_session_of(benchmark: &str) -> Result<Option<Vec<Run>>, FindE
 /// # Errors
 /// As [`find`].
 pub fn find_session(meant: &str) -> Result<Option<Vec<Run>>, FindError> {
-    let located = locate(meant, Kind::MEASURED)?;
+    let located = locate(meant, RunKind::MEASURED)?;
     match &located {
         Located::Kept(Meaning::Session(..)) => located.open_all().map(Some),
         _ => Ok(None),
@@ -74,7 +74,7 @@ pub fn find_session(meant: &str) -> Result<Option<Vec<Run>>, FindError> {
 /// # Errors
 /// When their directory cannot be read, or a document is not a run.
 pub fn find_kept_session(meant: &str) -> Result<Option<Vec<Run>>, FindError> {
-    match among(kept()?, meant, Kind::MEASURED)? {
+    match among(kept()?, meant, RunKind::MEASURED)? {
         Some(session @ Meaning::Session(..)) => Located::Kept(session).open_all().map(Some),
         _ => Ok(None),
     }
@@ -110,7 +110,7 @@ fn opened(entry: &Entry) -> Result<Run, FindError> {
     entry.open().map_err(|why| FindError::Unusable(entry.path.clone(), why))
 }
 
-fn locate(meant: &str, kinds: &[Kind]) -> Result<Located, FindError> {
+fn locate(meant: &str, kinds: &[RunKind]) -> Result<Located, FindError> {
     let file = PathBuf::from(meant);
     let is_called_so = || file.extension().is_some_and(|extension| extension == EXTENSION) && file.is_file();
     if let Some((directory, run)) = in_store(meant) {
@@ -152,6 +152,6 @@ fn locate_stored(directory: &Path, meant: &str) -> Result<Located, FindError> {
     if entries.is_empty() {
         return Err(FindError::NoDocuments(directory.to_owned()));
     }
-    let found = among(entries, meant, Kind::ALL)?.map(Located::Kept);
+    let found = among(entries, meant, RunKind::ALL)?.map(Located::Kept);
     found.ok_or_else(|| FindError::UnknownThere(directory.to_owned(), meant.to_owned()))
 }

@@ -11,7 +11,7 @@ use tollgate_view::trace::CASE;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "KindOfRun"))]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum RunKind {
     /// `tollgate run`.
     Run,
     /// `tollgate trace`.
@@ -22,7 +22,7 @@ pub enum Kind {
     Versus,
 }
 
-impl Kind {
+impl RunKind {
     /// Every kind.
     pub const ALL: &[Self] = &[Self::Run, Self::Trace, Self::Lab, Self::Versus];
     /// What `last` means: this machine was measured, its cases often, so that they have intervals. The lab measures a machine of its own.
@@ -52,7 +52,7 @@ impl Kind {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for RunKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.serialize(f)
     }
@@ -66,8 +66,11 @@ mod tests {
     fn a_run_is_known_by_its_first_benchmark() {
         let kinds =
             [None, Some("entry/syscall"), Some("lab/int"), Some(CASE), Some(REAL), Some("go/BenchmarkSort")];
-        let kinds = kinds.map(Kind::by_first);
-        assert_eq!(kinds, [Kind::Run, Kind::Run, Kind::Lab, Kind::Trace, Kind::Versus, Kind::Versus]);
-        assert!(kinds.map(Kind::has_benchmarks) == [true, true, true, false, false, false]);
+        let kinds = kinds.map(RunKind::by_first);
+        assert_eq!(
+            kinds,
+            [RunKind::Run, RunKind::Run, RunKind::Lab, RunKind::Trace, RunKind::Versus, RunKind::Versus]
+        );
+        assert!(kinds.map(RunKind::has_benchmarks) == [true, true, true, false, false, false]);
     }
 }

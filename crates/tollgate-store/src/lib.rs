@@ -18,4 +18,4 @@ pub use find::{
     find, find_kept_session, find_newest_of, find_newest_session_of, find_of, find_runs, find_session,
 };
 pub use kept::FindError;
-pub use kind::Kind;
+pub use kind::RunKind;

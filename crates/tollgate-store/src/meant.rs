@@ -8,7 +8,7 @@ use tollgate_model::{Label, RunId};
 
 use crate::document::Head;
 use crate::kept::{Entry, FindError, LAST};
-use crate::kind::Kind;
+use crate::kind::RunKind;
 
 /// What a name means.
 pub(crate) enum Meaning {
@@ -44,11 +44,11 @@ impl Meaning {
 pub(crate) fn among(
     mut entries: Vec<Entry>,
     meant: &str,
-    kinds: &[Kind],
+    kinds: &[RunKind],
 ) -> Result<Option<Meaning>, FindError> {
     if meant == LAST {
         let is_meant = |entry: &Entry| {
-            kinds == Kind::ALL || entry.outline().map_or(true, |outline| kinds.contains(&outline.kind()))
+            kinds == RunKind::ALL || entry.outline().map_or(true, |outline| kinds.contains(&outline.kind()))
         };
         return Ok(newest(entries, is_meant));
     }
@@ -159,7 +159,7 @@ mod tests {
     /// The last four letters of the ids that a name means.
     fn ids(meant: &str) -> Result<String, FindError> {
         let directory = tempfile::tempdir().expect("a directory");
-        let found = among(kept(directory.path()), meant, Kind::ALL)?;
+        let found = among(kept(directory.path()), meant, RunKind::ALL)?;
         let entries = found.map_or_else(Vec::new, Meaning::into_all);
         Ok(entries.iter().map(|entry| &entry.id.as_ref()[16..]).collect::<Vec<&str>>().join(" "))
     }

@@ -20,7 +20,7 @@ use crate::benchmarks::{instruction, interface};
 use crate::burdens::{self, Burden};
 use crate::findings::{self, Finding};
 use crate::session::Session;
-use crate::show::columns::{Kind, Shown};
+use crate::show::columns::{RowKind, Shown};
 use crate::show::names::{every_name, values};
 use crate::summary::{CaseRow, Figures, Summary};
 use crate::{causes, counts};
@@ -143,9 +143,9 @@ fn measured(
     let run = summary.run;
     let label = run.label.as_ref().map(|label| format!(" ({label})")).unwrap_or_default();
     let kind = match figures.multiple {
-        _ if figures.is_count() => Kind::Counts,
-        Some(_) => Kind::Multiple,
-        None => Kind::Level,
+        _ if figures.is_count() => RowKind::Counts,
+        Some(_) => RowKind::Multiple,
+        None => RowKind::Level,
     };
     let row = summary.row(case);
     let words = row.iter().flat_map(|row| figures_in_words(kind, &Shown::of(summary, row)));
@@ -169,7 +169,7 @@ fn measured(
 }
 
 /// `median 83.1 ns`, `1.00 × syscall`: the figures of a case that are known.
-fn figures_in_words(kind: Kind, shown: &Shown) -> Vec<String> {
+fn figures_in_words(kind: RowKind, shown: &Shown) -> Vec<String> {
     let columns = kind.columns();
     let words = columns.iter().map(|column| (column.head.clone(), column.value(shown).words().to_owned()));
     let known = words.filter(|(_, words)| !words.is_empty());
@@ -182,7 +182,7 @@ fn figures_in_words(kind: Kind, shown: &Shown) -> Vec<String> {
 }
 
 /// A line for each case: its parameters, or, where they are too wide, their values below their names.
-fn cases(summary: &Summary, rows: &[(&Case, &Figures)], kind: Kind, width: usize) -> String {
+fn cases(summary: &Summary, rows: &[(&Case, &Figures)], kind: RowKind, width: usize) -> String {
     let rows: Vec<&CaseRow> = rows.iter().filter_map(|(case, _)| summary.row(case)).collect();
     let table = |head: String, name: &dyn Fn(&Case) -> String| {
         let columns = kind.columns();

@@ -84,7 +84,7 @@ impl Descriptor {
     /// FFFFh or FFFFFFFFh as the D/B bit says (SDM 3A, "Limit checking"). None where the first lies behind the last.
     pub const fn valid_offsets(&self) -> (u32, u32) {
         match self.kind() {
-            Kind::Data { expand_down: true, .. } => {
+            DescriptorKind::Data { expand_down: true, .. } => {
                 let last = if self.d { u32::MAX } else { 0xffff };
                 match self.effective_limit() {
                     u32::MAX => (u32::MAX, 0),
@@ -96,13 +96,13 @@ impl Descriptor {
     }
 
     /// Its kind.
-    pub const fn kind(&self) -> Kind {
+    pub const fn kind(&self) -> DescriptorKind {
         let (accessed, second, third) =
             (self.kind & 1 == 1, self.kind >> 1 & 1 == 1, self.kind >> 2 & 1 == 1);
         match (self.s, self.kind >> 3 & 1 == 1) {
-            (false, _) => Kind::System(SystemKind::of(self.kind)),
-            (true, true) => Kind::Code { readable: second, conforming: third, accessed },
-            (true, false) => Kind::Data { writable: second, expand_down: third, accessed },
+            (false, _) => DescriptorKind::System(SystemKind::of(self.kind)),
+            (true, true) => DescriptorKind::Code { readable: second, conforming: third, accessed },
+            (true, false) => DescriptorKind::Data { writable: second, expand_down: third, accessed },
         }
     }
 
@@ -125,7 +125,7 @@ impl Descriptor {
     reason = "the sentence of a kind speaks of its fields; accessed: it was loaded since the bit was cleared"
 )]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum DescriptorKind {
     /// Code: it can be read as well as executed; less privileged code may enter it, and stays at its own level. SDM 3A, table
     /// "Code- and data-segment types", types 8 to 15.
     Code { readable: bool, conforming: bool, accessed: bool },
@@ -314,9 +314,15 @@ mod tests {
     #[test]
     fn bit_2_is_conforming_of_code_and_expand_down_of_data() {
         let of = |kind, s| Descriptor { kind, s, ..Descriptor::default() }.kind();
-        assert_eq!(of(0xc, true), Kind::Code { readable: false, conforming: true, accessed: false });
-        assert_eq!(of(0x5, true), Kind::Data { writable: false, expand_down: true, accessed: true });
-        assert_eq!(of(0x5, false), Kind::System(SystemKind::TaskGate));
+        assert_eq!(
+            of(0xc, true),
+            DescriptorKind::Code { readable: false, conforming: true, accessed: false }
+        );
+        assert_eq!(
+            of(0x5, true),
+            DescriptorKind::Data { writable: false, expand_down: true, accessed: true }
+        );
+        assert_eq!(of(0x5, false), DescriptorKind::System(SystemKind::TaskGate));
     }
 
     #[test]

@@ -28,7 +28,7 @@ mod tss;
 pub mod walk;
 
 pub use control::{Cr0, Cr4, Efer};
-pub use descriptor::{AccessRights, Descriptor, Kind, SystemKind, WideDescriptor};
+pub use descriptor::{AccessRights, Descriptor, DescriptorKind, SystemKind, WideDescriptor};
 pub use flags::Rflags;
 pub use gate::{Gate, GateKind, WideGate};
 pub use msr::{Msr, Star, SysenterCs};

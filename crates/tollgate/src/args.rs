@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, ValueHint};
-use tollgate_dump::output::{Entry, Kind, kinds_for_help};
+use tollgate_dump::output::{Entry, InputKind, kinds_for_help};
 use tollgate_engine::{Selection, Storage};
 use tollgate_environments::{OnRam, is_file_system_name};
 use tollgate_model::{Boundary, Label};
@@ -459,7 +459,7 @@ pub struct DecodeArgs {
     pub input: Vec<String>,
     /// The kind of input [default: recognised]
     #[arg(long = "as", value_name = "KIND")]
-    pub kind: Option<Kind>,
+    pub kind: Option<InputKind>,
     /// The width of the tables, where the input does not say it: 32 or 64; without it both readings are shown
     #[arg(long, value_name = "32|64", value_parser = parse_width)]
     pub mode: Option<Width>,

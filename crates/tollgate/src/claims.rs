@@ -55,7 +55,7 @@ fn chosen(args: &ClaimsArgs) -> Result<(Vec<Experiment>, Vec<String>), Failure> 
     if let Some(experiment) = Experiment::named(name) {
         return Ok((vec![experiment.map_err(Failure::input)?], args.run.clone()));
     }
-    match tollgate_store::find_runs(name, tollgate_store::Kind::OF_BENCHMARKS) {
+    match tollgate_store::find_runs(name, tollgate_store::RunKind::OF_BENCHMARKS) {
         Ok(_) => Ok((all()?, std::iter::once(name).chain(&args.run).cloned().collect())),
         // A file that is no run says why.
         Err(error) if Path::new(name).is_file() => Err(error.into()),

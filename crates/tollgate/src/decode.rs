@@ -4,8 +4,8 @@
 mod input;
 
 use tollgate_dump::output::{
-    DecodedText, Entry, Item, ItemRecord, Kind, Live, LiveTables, Options, Readings, expect_sound, items,
-    items_of, render, turned,
+    DecodedText, Entry, InputKind, Item, ItemRecord, Live, LiveTables, Options, Readings, expect_sound,
+    items, items_of, render, turned,
 };
 use tollgate_dump::{self as dump, Dump, What};
 use tollgate_inspect::Machine;
@@ -30,7 +30,7 @@ pub fn decode(args: &DecodeArgs) -> Result<(), Failure> {
         if args.one_machine { dump.of_one_machine() } else { dump }
     };
     match args.kind {
-        Some(Kind::Item(kind)) => {
+        Some(InputKind::Item(kind)) => {
             let found = items_of(kind, &input)?;
             match args.format {
                 Format::Json => print_items(&found),
@@ -41,8 +41,8 @@ pub fn decode(args: &DecodeArgs) -> Result<(), Failure> {
                 }
             }
         }
-        Some(Kind::Session) => text(&read(None), args),
-        Some(Kind::Reader(reader)) => text(&read(Some(reader)), args),
+        Some(InputKind::Session) => text(&read(None), args),
+        Some(InputKind::Reader(reader)) => text(&read(Some(reader)), args),
         None => {
             let dump = read(None);
             match Readings::of(&dump, args.mode) {

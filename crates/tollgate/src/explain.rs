@@ -6,7 +6,7 @@ use tollgate_engine::{Selection, Topology};
 use tollgate_inspect::Machine;
 use tollgate_model::Case;
 use tollgate_model::versus::is_bench;
-use tollgate_store::Kind;
+use tollgate_store::RunKind;
 use tollgate_suites::{Benchmark, Extent, Size, UnknownPattern};
 use tollgate_view::explain;
 use tollgate_view::session::Session;
@@ -35,13 +35,12 @@ pub fn explain(args: &ExplainArgs) -> Result<(), Failure> {
         return functions::explain(&pattern, &selection, environment);
     }
     let runs = match &args.run {
-        Some(run) => tollgate_store::find_runs(run, Kind::MEASURED)?,
+        Some(run) => tollgate_store::find_runs(run, RunKind::MEASURED)?,
         // A run without a figure still has the facts of its environment.
         None => match tollgate_store::find_newest_of(benchmark.name) {
             Ok(Some(runs)) => runs,
-            _ => {
-                tollgate_store::find_runs(tollgate_store::kept::LAST, Kind::OF_BENCHMARKS).unwrap_or_default()
-            }
+            _ => tollgate_store::find_runs(tollgate_store::kept::LAST, RunKind::OF_BENCHMARKS)
+                .unwrap_or_default(),
         },
     };
     let run = runs.first();

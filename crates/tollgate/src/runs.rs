@@ -11,7 +11,7 @@ use tollgate_output::table::{Look, Table};
 use tollgate_store::document::Outline;
 use tollgate_store::edit::Keeping;
 use tollgate_store::kept::{Entry, kept};
-use tollgate_store::kind::Kind;
+use tollgate_store::kind::RunKind;
 
 use crate::args::Format;
 use crate::args::runs::{DeleteArgs, RenameArgs, RunsArgs, RunsVerb};
@@ -109,7 +109,7 @@ struct KeptRun {
     /// Its id.
     id: Option<RunId>,
     /// The verb that made it.
-    kind: Option<Kind>,
+    kind: Option<RunKind>,
     /// The user's name for it, or None.
     label: Option<Label>,
     /// The patterns that chose its cases, none for everything; None where it has none, as a trace.

@@ -6,7 +6,7 @@ use tollgate_engine::{Selection, Topology};
 use tollgate_model::compare::Spread;
 use tollgate_model::{Run, Traced};
 use tollgate_output::table::paragraph;
-use tollgate_store::Kind;
+use tollgate_store::RunKind;
 use tollgate_suites::{Extent, Size, UnknownPattern, select};
 use tollgate_view::compare::{self, columns::Sides};
 use tollgate_view::comparison::Comparison;
@@ -27,7 +27,7 @@ use crate::out;
 /// When there is no such run, a pattern matches none of its rows, or it cannot be printed.
 pub fn show(args: &ShowArgs) -> Result<(), Failure> {
     let is_trace = args.view.by.is_some() || args.view.tree || args.view.histogram;
-    let kinds = if is_trace { &[Kind::Trace] } else { Kind::MEASURED };
+    let kinds = if is_trace { &[RunKind::Trace] } else { RunKind::MEASURED };
     let (runs, patterns) = chosen(args, kinds)?;
     let run = match runs.as_slice() {
         [run] if !is_alone_of_commands(run) => run,
@@ -174,7 +174,7 @@ fn is_alone_of_commands(run: &Run) -> bool {
 
 /// The run that is meant, or those of the session, and the patterns. The first word is a pattern where no run has that name and
 /// benchmarks match it.
-fn chosen(args: &ShowArgs, kinds: &[Kind]) -> Result<(Vec<Run>, Vec<String>), Failure> {
+fn chosen(args: &ShowArgs, kinds: &[RunKind]) -> Result<(Vec<Run>, Vec<String>), Failure> {
     const LAST: &str = "last";
     let find = |meant: &str| tollgate_store::find_runs(meant, kinds);
     let Some(first) = &args.run else { return Ok((find(LAST)?, Vec::new())) };

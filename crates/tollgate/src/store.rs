@@ -7,7 +7,7 @@ use tollgate_model::Run;
 use tollgate_output::figures;
 use tollgate_output::table::{Look, Table, paragraph};
 use tollgate_store::fleet::{self, Checked, Fault, Listed, Pruned, Why};
-use tollgate_store::{FindError, Kind};
+use tollgate_store::{FindError, RunKind};
 
 use crate::args::{
     FailOnStore, Format, StoreAddArgs, StoreArgs, StoreCheckArgs, StoreListArgs, StorePruneArgs, StoreVerb,
@@ -34,7 +34,7 @@ pub fn store(args: &StoreArgs) -> Result<(), Failure> {
 /// # Errors
 /// A run that is not found, or that is none.
 pub fn find_all(meant: &[String]) -> Result<Vec<Run>, Failure> {
-    find_each(meant.iter().map(String::as_str), Kind::MEASURED)
+    find_each(meant.iter().map(String::as_str), RunKind::MEASURED)
 }
 
 /// The base and the runs that are compared with it; of a session the first, and the others. `last` is the newest of the kind of the
@@ -46,8 +46,8 @@ pub fn find_compared(base: &str, others: &[String]) -> Result<(Run, Vec<Run>), F
     const LAST: &str = "last";
     let all = || std::iter::once(base).chain(others.iter().map(String::as_str));
     let kinds = match all().find(|meant| *meant != LAST) {
-        Some(named) if all().any(|meant| meant == LAST) => vec![Kind::of(&tollgate_store::find(named)?)],
-        _ => Kind::MEASURED.to_vec(),
+        Some(named) if all().any(|meant| meant == LAST) => vec![RunKind::of(&tollgate_store::find(named)?)],
+        _ => RunKind::MEASURED.to_vec(),
     };
     let mut runs = find_each(all(), &kinds)?.into_iter();
     match runs.next() {
@@ -58,7 +58,7 @@ pub fn find_compared(base: &str, others: &[String]) -> Result<(Run, Vec<Run>), F
     }
 }
 
-fn find_each<'a>(meant: impl Iterator<Item = &'a str>, kinds: &[Kind]) -> Result<Vec<Run>, Failure> {
+fn find_each<'a>(meant: impl Iterator<Item = &'a str>, kinds: &[RunKind]) -> Result<Vec<Run>, Failure> {
     let found: Result<Vec<Vec<Run>>, FindError> =
         meant.map(|meant| tollgate_store::find_runs(meant, kinds)).collect();
     Ok(found?.into_iter().flatten().collect())

@@ -1,7 +1,7 @@
 //! Items from bytes without an address, in the order of a table.
 
 use tollgate_model::text::clean;
-use tollgate_x86::{Descriptor, Gate, Kind, Msr, SystemKind, WideDescriptor, WideGate, Width};
+use tollgate_x86::{Descriptor, DescriptorKind, Gate, Msr, SystemKind, WideDescriptor, WideGate, Width};
 
 use super::item::{Item, Position};
 use crate::{Dump, Format, What};
@@ -124,7 +124,7 @@ pub(crate) fn as_numbers(bytes: &[u8]) -> Option<Vec<u8>> {
     let turned: Vec<[u8; 8]> = words.iter().map(|word| u64::from_le_bytes(*word).to_be_bytes()).collect();
     let is_entry = |word: &[u8; 8]| {
         let it = Descriptor::decode(*word);
-        it.p && !matches!(it.kind(), Kind::System(SystemKind::Reserved))
+        it.p && !matches!(it.kind(), DescriptorKind::System(SystemKind::Reserved))
     };
     let is_null = |word: &&[u8; 8]| **word == [0; 8];
     let is_it = rest.is_empty()
@@ -140,7 +140,7 @@ pub(crate) fn is_table(items: &[Item]) -> bool {
     /// So few are shown whatever they are.
     const FEW: usize = 4;
     let is_meant = |item: &&Item| match item {
-        Item::Segment(_, it) => it.p && !matches!(it.kind(), Kind::System(SystemKind::Reserved)),
+        Item::Segment(_, it) => it.p && !matches!(it.kind(), DescriptorKind::System(SystemKind::Reserved)),
         Item::System(_, it) => it.low.p && it.is_well_formed(),
         Item::Gate32(_, it) => it.p && !it.selector.is_null(),
         Item::Gate64(_, it) => it.low.p && !it.low.selector.is_null(),
@@ -156,14 +156,15 @@ pub(crate) fn is_table(items: &[Item]) -> bool {
 pub(crate) fn has_64_bit_code(bytes: &[u8]) -> bool {
     let (items, _) = of_table(bytes, Width::Long);
     items.iter().any(|item| match item {
-        Item::Segment(_, it) => it.p && it.l && matches!(it.kind(), Kind::Code { .. }),
+        Item::Segment(_, it) => it.p && it.l && matches!(it.kind(), DescriptorKind::Code { .. }),
         _ => false,
     })
 }
 
 fn first(bytes: &[u8], width: Width) -> Option<(Item, &[u8])> {
     let low = Descriptor::decode(*bytes.first_chunk()?);
-    let is_wide = matches!(low.kind(), Kind::System(kind) if width == Width::Long && kind.is_in(width));
+    let is_wide =
+        matches!(low.kind(), DescriptorKind::System(kind) if width == Width::Long && kind.is_in(width));
     let (entry, behind) = bytes.split_at_checked(if is_wide { 16 } else { 8 })?;
     Some((Item::entry(None, entry, width)?, behind))
 }

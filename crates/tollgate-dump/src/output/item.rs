@@ -3,8 +3,8 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use tollgate_x86::{
-    AccessRights, Descriptor, Efer, Gate, Kind, Msr, Rflags, Selector, Star, SysenterCs, Tss32, Tss64,
-    WideDescriptor, WideGate, Width,
+    AccessRights, Descriptor, DescriptorKind, Efer, Gate, Msr, Rflags, Selector, Star, SysenterCs, Tss32,
+    Tss64, WideDescriptor, WideGate, Width,
 };
 
 /// The kinds, under the names that `--as` takes.
@@ -92,7 +92,7 @@ impl Item {
     /// An entry of a descriptor table: 8 bytes, or the 16 of long mode's system descriptors.
     pub fn entry(selector: Option<Selector>, bytes: &[u8], width: Width) -> Option<Self> {
         let low = Descriptor::decode(*bytes.first_chunk()?);
-        let is_gate = matches!(low.kind(), Kind::System(kind) if kind.is_gate());
+        let is_gate = matches!(low.kind(), DescriptorKind::System(kind) if kind.is_gate());
         let position = selector.map_or(Position::Unknown, Position::Selector);
         Some(match (bytes.first_chunk::<16>(), is_gate) {
             (Some(wide), true) => Self::Gate64(position, WideGate::decode(*wide)),

@@ -10,7 +10,7 @@ const SESSION: (&str, &str) = ("session", "a pasted text with any of these in it
 
 /// The kind of an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum InputKind {
     /// Items of one kind, by its name.
     Item(&'static str),
     /// A whole text, in any forms.
@@ -24,7 +24,7 @@ pub enum Kind {
 #[error("it is none of {}", kinds().map(|(name, _)| name).collect::<Vec<_>>().join(", "))]
 pub struct NoSuchKind;
 
-impl FromStr for Kind {
+impl FromStr for InputKind {
     type Err = NoSuchKind;
 
     fn from_str(text: &str) -> Result<Self, NoSuchKind> {

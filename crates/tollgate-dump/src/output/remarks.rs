@@ -1,7 +1,7 @@
 //! Common errors. Each of these is wrong in a published account of kernel entry
 //! (marbacka.net, "int 2E/sysenter/syscall", 2005 and 2017) and in others after it; the manuals have the right version.
 
-use tollgate_x86::{Kind, Msr, Rflags};
+use tollgate_x86::{DescriptorKind, Msr, Rflags};
 
 use super::item::{Item, flags};
 use crate::{Joined, SegmentRegister};
@@ -45,7 +45,9 @@ fn of_interrupts(state: &Joined, items: &[Item]) -> Option<String> {
 
 fn of_long_code(items: &[Item]) -> Option<String> {
     let is_long = |item: &Item| match item {
-        Item::Segment(_, descriptor) => descriptor.l && matches!(descriptor.kind(), Kind::Code { .. }),
+        Item::Segment(_, descriptor) => {
+            descriptor.l && matches!(descriptor.kind(), DescriptorKind::Code { .. })
+        }
         _ => false,
     };
     items.iter().any(is_long).then(|| {

@@ -2,7 +2,7 @@
 //! returns to the program (SDM 3A, "Fast system calls in 64-bit mode"; APM 2, "SYSCALL and SYSRET").
 
 use tollgate_x86::walk::{Crossing, Fault, Machine as _, Mode, Outcome, Piece, Register, Size, Sketch, walk};
-use tollgate_x86::{Descriptor, Kind, Msr, Rflags, Selector, Star, Vendor, Width};
+use tollgate_x86::{Descriptor, DescriptorKind, Msr, Rflags, Selector, Star, Vendor, Width};
 
 use super::text;
 use crate::Joined;
@@ -23,9 +23,9 @@ impl Use {
 
     fn fits(&self, descriptor: &Descriptor) -> bool {
         let is_kind = match descriptor.kind() {
-            Kind::Code { .. } => self.is_code && descriptor.l && !descriptor.d,
-            Kind::Data { writable, .. } => !self.is_code && writable,
-            Kind::System(_) => false,
+            DescriptorKind::Code { .. } => self.is_code && descriptor.l && !descriptor.d,
+            DescriptorKind::Data { writable, .. } => !self.is_code && writable,
+            DescriptorKind::System(_) => false,
         };
         is_kind && descriptor.p && descriptor.dpl == self.ring
     }
@@ -101,7 +101,7 @@ fn on_amd(star: Star, table: &Gdt) -> Option<String> {
 
 fn mismatch(it: &Use, found: &Descriptor) -> String {
     let ring = match found.kind() {
-        Kind::System(_) => String::new(),
+        DescriptorKind::System(_) => String::new(),
         _ => format!(", ring {}", found.dpl),
     };
     format!(

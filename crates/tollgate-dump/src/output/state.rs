@@ -2,7 +2,8 @@
 
 use tollgate_model::sorting::Ordered as _;
 use tollgate_x86::{
-    Descriptor, Gate, Kind, Msr, Selector, SystemKind, Tss32, Tss64, WideDescriptor, WideGate, Width,
+    Descriptor, DescriptorKind, Gate, Msr, Selector, SystemKind, Tss32, Tss64, WideDescriptor, WideGate,
+    Width,
 };
 
 use super::given;
@@ -73,7 +74,8 @@ fn other_tasks(state: &Joined, width: Width) -> Vec<(u64, Item)> {
     let selectors = gdt.chain(state.printed_descriptors.keys().copied());
     let mut all: Vec<(u64, Item)> = Vec::new();
     for selector in selectors {
-        let is_task = |it: Descriptor| matches!(it.kind(), Kind::System(SystemKind::Tss { .. })) && it.p;
+        let is_task =
+            |it: Descriptor| matches!(it.kind(), DescriptorKind::System(SystemKind::Tss { .. })) && it.p;
         let descriptor = state.descriptor(Selector(selector), width).map(|known| known.value);
         let Some((base, limit)) = descriptor
             .filter(|it| is_task(*it))
@@ -94,7 +96,7 @@ fn explained(state: &Joined, selector: u16, width: Width) -> Option<Item> {
         state.printed_descriptors.get(&selector)?.iter().find_map(|text| text.value.descriptor())
     };
     let is_wide = |descriptor: &Descriptor| {
-        let is_kind = matches!(descriptor.kind(), Kind::System(kind) if kind.is_in(Width::Long));
+        let is_kind = matches!(descriptor.kind(), DescriptorKind::System(kind) if kind.is_in(Width::Long));
         width == Width::Long && is_kind
     };
     if selector.checked_sub(8).and_then(text).is_some_and(|lower| is_wide(&lower)) {

@@ -1,8 +1,8 @@
 //! Items as text: short enough for a column, and in whole sentences.
 
 use tollgate_x86::{
-    Cr0, Cr4, Descriptor, Efer, Gate, GateKind, Kind, Msr, Rflags, Selector, Star, SysenterCs, SystemKind,
-    Tss32, Tss64, Width,
+    Cr0, Cr4, Descriptor, DescriptorKind, Efer, Gate, GateKind, Msr, Rflags, Selector, Star, SysenterCs,
+    SystemKind, Tss32, Tss64, Width,
 };
 
 use super::item::{Item, flags, mode};
@@ -30,7 +30,7 @@ pub fn segment(descriptor: &Descriptor, width: Width) -> String {
         return "null".to_owned();
     }
     let mut words = match descriptor.kind() {
-        Kind::Code { readable, conforming, accessed } => {
+        DescriptorKind::Code { readable, conforming, accessed } => {
             let size = match (descriptor.l, descriptor.d) {
                 (true, true) => "code with L and D set, which faults in long mode",
                 (true, false) => "64-bit code",
@@ -42,13 +42,13 @@ pub fn segment(descriptor: &Descriptor, width: Width) -> String {
             words.extend(accessed.then_some("accessed"));
             words.join(", ")
         }
-        Kind::Data { writable, expand_down, accessed } => {
+        DescriptorKind::Data { writable, expand_down, accessed } => {
             let mut words = vec!["data", if writable { "writable" } else { "read only" }];
             words.extend(expand_down.then_some("expand-down"));
             words.extend(accessed.then_some("accessed"));
             words.join(", ")
         }
-        Kind::System(kind) => system(kind, width),
+        DescriptorKind::System(kind) => system(kind, width),
     };
     if !descriptor.p {
         words.push_str(", not present");
@@ -141,7 +141,7 @@ fn found_by(selector: Option<Selector>) -> Vec<String> {
 }
 
 fn of_segment(descriptor: &Descriptor, base: u64, width: Width) -> Vec<String> {
-    let is_gate = matches!(descriptor.kind(), Kind::System(kind) if kind.is_gate());
+    let is_gate = matches!(descriptor.kind(), DescriptorKind::System(kind) if kind.is_gate());
     let mut text = Vec::new();
     if is_gate {
         text.push(
@@ -160,7 +160,7 @@ fn of_segment(descriptor: &Descriptor, base: u64, width: Width) -> Vec<String> {
     text.push(format!(
         "Bytes 0, 1 and the low half of 6: the limit is {limit:x}; {unit}: the last offset is {last:x}."
     ));
-    if let Kind::Data { expand_down: true, .. } = descriptor.kind() {
+    if let DescriptorKind::Data { expand_down: true, .. } = descriptor.kind() {
         let (first, last) = descriptor.valid_offsets();
         text.push(match first <= last {
             true => format!(
@@ -181,7 +181,7 @@ fn of_access(descriptor: &Descriptor, width: Width) -> Vec<String> {
         segment(&Descriptor { p: true, ..*descriptor }, width),
     )];
     text.push(format!("DPL {}, {}.", descriptor.dpl, if descriptor.p { "present" } else { "not present" }));
-    if let Kind::Code { .. } = descriptor.kind() {
+    if let DescriptorKind::Code { .. } = descriptor.kind() {
         text.push(match (descriptor.l, descriptor.d) {
             (true, false) => "L is set: in long mode it runs in 64-bit mode, its base and limit are ignored.".into(),
             (true, true) => "L and D are both set: loading it in long mode faults.".into(),

@@ -11,7 +11,7 @@ use tollgate_model::events::{
 };
 use tollgate_model::text::plainly;
 use tollgate_model::traced::Ended;
-use tollgate_os::perf::{Event, Group, Kind, Reading, Rings, Scope};
+use tollgate_os::perf::{Event, Group, HardwareEvent, Reading, Rings, Scope};
 use tollgate_os::process;
 
 use crate::cpu;
@@ -23,12 +23,12 @@ pub(super) const NAMES: [&str; EVENTS] =
 pub(super) const EVENTS: usize = 6;
 
 const LIST: [Event; EVENTS] = [
-    Event { kind: Kind::Cycles, rings: Rings::User },
-    Event { kind: Kind::Instructions, rings: Rings::User },
-    Event { kind: Kind::Cycles, rings: Rings::Kernel },
-    Event { kind: Kind::Instructions, rings: Rings::Kernel },
-    Event { kind: Kind::BranchMisses, rings: Rings::All },
-    Event { kind: Kind::CacheMisses, rings: Rings::All },
+    Event { kind: HardwareEvent::Cycles, rings: Rings::User },
+    Event { kind: HardwareEvent::Instructions, rings: Rings::User },
+    Event { kind: HardwareEvent::Cycles, rings: Rings::Kernel },
+    Event { kind: HardwareEvent::Instructions, rings: Rings::Kernel },
+    Event { kind: HardwareEvent::BranchMisses, rings: Rings::All },
+    Event { kind: HardwareEvent::CacheMisses, rings: Rings::All },
 ];
 
 /// Without misses: a processor with two hardware threads a core may have four counters for each, and the kernel's watchdog takes one.

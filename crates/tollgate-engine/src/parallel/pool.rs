@@ -15,14 +15,14 @@ use crate::{Context, cpu};
 
 /// What they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum TaskKind {
     /// Threads of one process: they share its memory and its descriptors.
     Threads,
     /// Processes, each with memory and descriptors of its own.
     Processes,
 }
 
-impl Kind {
+impl TaskKind {
     /// The word for one of them.
     pub fn one(self) -> &'static str {
         match self {
@@ -34,7 +34,7 @@ impl Kind {
 
 /// Those of one kind, and their board. The thread that gives the jobs is none of them: it sleeps meanwhile.
 pub struct Pool {
-    pub kind: Kind,
+    pub kind: TaskKind,
     pub board: Arc<Board>,
     /// Their processors, this thread's first.
     processors: Vec<usize>,
@@ -51,7 +51,7 @@ struct Started {
 
 impl Pool {
     /// Without any.
-    pub fn new(context: &mut Context, kind: Kind) -> Result<Self> {
+    pub fn new(context: &mut Context, kind: TaskKind) -> Result<Self> {
         let mut processors = vec![context.home()?];
         processors.extend(cpu::others(&context.processors));
         let board = Board::new(processors.len());
@@ -81,14 +81,14 @@ impl Pool {
             let refused =
                 |error: io::Error| self.quota.refused(&format!("one more {}", self.kind.one()), &error);
             match self.kind {
-                Kind::Threads => {
+                TaskKind::Threads => {
                     let board = Arc::clone(&self.board);
                     let thread = std::thread::Builder::new().name("tollgate-task".to_owned());
                     let thread = thread.spawn(move || Participant::new(number).serve(&board, processor));
                     let thread = thread.map_err(refused)?;
                     started.threads.push(thread);
                 }
-                Kind::Processes => {
+                TaskKind::Processes => {
                     let board = &self.board;
                     // Where this process has threads they sleep now, without a lock.
                     let life = || {

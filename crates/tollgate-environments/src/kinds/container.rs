@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use tollgate_model::Environment;
 
 use super::trial::{Candidate, Tools, until};
-use super::{Description, Kind, Spec, Stop};
+use super::{Description, EnvironmentKind, Spec, Stop};
 use crate::agent::Agent;
 use crate::container::{self, Container, Runtime, WORK};
 use crate::error::{EnvironmentError, unusable};
@@ -21,7 +21,7 @@ const KEYS: &[Key] = &[Key::one_of("runtime", Runtime::WORDS), Seccomp::KEY];
 static DESCRIPTION: Description =
     Description { seen_as: Some(Environment::Container), ..Description::of("container", KEYS) };
 
-impl Kind for Container {
+impl EnvironmentKind for Container {
     fn description() -> &'static Description {
         &DESCRIPTION
     }

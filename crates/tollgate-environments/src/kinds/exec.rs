@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use super::trial::Candidate;
-use super::{Description, Kind, Stop};
+use super::{Description, EnvironmentKind, Stop};
 use crate::error::EnvironmentError;
 use crate::making::Making;
 use crate::prepared::Prepared;
@@ -23,7 +23,7 @@ pub(super) struct Exec {
     words: Vec<String>,
 }
 
-impl Kind for Exec {
+impl EnvironmentKind for Exec {
     fn description() -> &'static Description {
         &DESCRIPTION
     }

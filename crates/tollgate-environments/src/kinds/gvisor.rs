@@ -6,7 +6,7 @@ use tollgate_model::Environment;
 use tollgate_model::text::listed;
 
 use super::trial::{Candidate, Tools, until};
-use super::{Description, Kind, Stop};
+use super::{Description, EnvironmentKind, Stop};
 use crate::agent::Agent;
 use crate::cleanup::Cleanup;
 use crate::commands;
@@ -43,7 +43,7 @@ static DESCRIPTION: Description = Description {
 #[derive(Debug, Default)]
 pub(crate) struct Gvisor(Option<String>);
 
-impl Kind for Gvisor {
+impl EnvironmentKind for Gvisor {
     fn description() -> &'static Description {
         &DESCRIPTION
     }

@@ -8,7 +8,7 @@ use std::path::Path;
 use tollgate_model::Environment;
 
 use super::trial::Candidate;
-use super::{Description, Kind, Spec, Stop};
+use super::{Description, EnvironmentKind, Spec, Stop};
 use crate::agent::Agent;
 use crate::error::{EnvironmentError, unusable};
 use crate::making::Making;
@@ -29,7 +29,7 @@ static DESCRIPTION: Description =
 #[derive(Debug, Clone, Default)]
 pub(super) struct Host(Vec<Setting>);
 
-impl Kind for Host {
+impl EnvironmentKind for Host {
     fn description() -> &'static Description {
         &DESCRIPTION
     }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{Description, Kind};
+use super::{Description, EnvironmentKind};
 use crate::error::EnvironmentError;
 use crate::installed::Installed;
 use crate::pairs::SpecError;
@@ -14,11 +14,11 @@ use crate::ram::OnRam;
 #[derive(Debug, Clone)]
 pub struct Spec {
     description: &'static Description,
-    kind: Arc<dyn Kind>,
+    kind: Arc<dyn EnvironmentKind>,
 }
 
 impl Spec {
-    pub(crate) fn of<K: Kind>(kind: K) -> Self {
+    pub(crate) fn of<K: EnvironmentKind>(kind: K) -> Self {
         Self { description: K::description(), kind: Arc::new(kind) }
     }
 
@@ -26,7 +26,7 @@ impl Spec {
         self.description
     }
 
-    pub(crate) fn kind(&self) -> &dyn Kind {
+    pub(crate) fn kind(&self) -> &dyn EnvironmentKind {
         &*self.kind
     }
 

@@ -1,7 +1,7 @@
 //! `ssh:HOST`: another machine.
 
 use super::trial::{Candidate, until};
-use super::{Description, Kind, Stop};
+use super::{Description, EnvironmentKind, Stop};
 use crate::commands;
 use crate::error::{EnvironmentError, unusable};
 use crate::making::Making;
@@ -15,7 +15,7 @@ static DESCRIPTION: Description = Description { operand: Some("HOST"), ..Descrip
 #[derive(Debug)]
 pub(super) struct Ssh(String);
 
-impl Kind for Ssh {
+impl EnvironmentKind for Ssh {
     fn description() -> &'static Description {
         &DESCRIPTION
     }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use tollgate_engine::session::Link;
 
 use super::trial::Candidate;
-use super::{ALL, Description, Entry, KINDS, Kind, Kinds, Stop};
+use super::{ALL, Description, Entry, EnvironmentKind, KINDS, Kinds, Stop};
 use crate::cleanup::Cleanup;
 use crate::commands;
 use crate::environment::Environment;
@@ -29,7 +29,7 @@ struct Through {
     says: String,
 }
 
-impl Kind for Through {
+impl EnvironmentKind for Through {
     fn description() -> &'static Description {
         &DESCRIPTION
     }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::trial::{Candidate, until};
-use super::{Description, Kind, Spec, Stop};
+use super::{Description, EnvironmentKind, Spec, Stop};
 use crate::error::{EnvironmentError, unusable};
 use crate::making::Making;
 use crate::pairs::pairs;
@@ -15,7 +15,7 @@ use crate::vm::{self, Accel, Guest, KEYS, Vm, Vmm};
 static DESCRIPTION: Description =
     Description { has_kernel: true, is_guest: true, ..Description::of("vm", KEYS) };
 
-impl Kind for Vm {
+impl EnvironmentKind for Vm {
     fn description() -> &'static Description {
         &DESCRIPTION
     }

@@ -10,7 +10,7 @@ use tollgate_os::private::PrivateDirectory;
 use super::Driver;
 use super::home::MEMORY;
 use super::mounted::{Mounted, subdirectory};
-use crate::device::{BRD, Kind, Loaded, Loop, NULL_BLK, taken};
+use crate::device::{BRD, DeviceModule, Loaded, Loop, NULL_BLK, taken};
 use crate::error::{EnvironmentError, bytes, plainly, unusable};
 
 /// A block device in memory.
@@ -40,7 +40,7 @@ impl Device {
         stop: &dyn Fn() -> bool,
     ) -> Result<Self, EnvironmentError> {
         let available = available();
-        let load = |kind: &'static Kind| {
+        let load = |kind: &'static DeviceModule| {
             Ok(Self::Module { module: Loaded::load(kind, home, size, stop)?, available })
         };
         match driver {

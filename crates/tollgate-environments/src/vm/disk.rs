@@ -118,7 +118,7 @@ impl Disk {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kinds::Kind;
+    use crate::kinds::EnvironmentKind;
 
     fn spec(name: &str) -> Vm {
         Vm::read(name.strip_prefix("vm:")).unwrap()

@@ -64,7 +64,7 @@ fn find() -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kinds::Kind;
+    use crate::kinds::EnvironmentKind;
 
     fn chosen(name: &str, refusal: Option<&'static str>) -> Result<Chosen, String> {
         let spec = Vm::read(name.strip_prefix("vm:")).unwrap();

@@ -287,7 +287,7 @@ impl fmt::Display for Machine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kinds::Kind;
+    use crate::kinds::EnvironmentKind;
 
     fn machine(name: &str, accel: Accel) -> Machine {
         let spec = Vm::read(name.strip_prefix("vm:")).unwrap();

@@ -1,7 +1,7 @@
 //! The most random bits that each region can have under the kernel's settings, by the code that places it. Pure but
 //! for [`Settings::of`].
 
-use super::{Elf, Kind, Region, own};
+use super::{Elf, ElfKind, Region, own};
 use crate::uname::{release_numbers, release_text};
 use crate::{machine::Machine, sandbox};
 
@@ -147,7 +147,7 @@ fn stack_bits(elf: &Elf) -> f64 {
 
 fn code(settings: &Settings, elf: &Elf) -> Allowed {
     const SOURCE: &str = "fs/binfmt_elf.c, load_elf_binary";
-    if elf.kind == Kind::Fixed {
+    if elf.kind == ElfKind::Fixed {
         let why = "it is linked to a fixed address (ET_EXEC)".to_owned();
         return Allowed { bits: Some(0.0), source: SOURCE, why: Some(why) };
     }
@@ -163,7 +163,7 @@ fn code(settings: &Settings, elf: &Elf) -> Allowed {
 
 fn heap(settings: &Settings, elf: &Elf) -> Allowed {
     const SOURCE: &str = "arch/x86/kernel/process.c, arch_randomize_brk";
-    let apart = matches!(elf.kind, Kind::StaticPie | Kind::SharedObject) && elf.interpreter.is_none();
+    let apart = matches!(elf.kind, ElfKind::StaticPie | ElfKind::SharedObject) && elf.interpreter.is_none();
     let under_code = if apart { Some(0.0) } else { code(settings, elf).bits };
     let unknown = |why: &str| Allowed { bits: None, source: SOURCE, why: Some(why.to_owned()) };
     let own = match (settings.randomize_va_space, elf.is_32_bit, settings.since(6, 9)) {
@@ -220,12 +220,12 @@ mod tests {
 
     use super::*;
 
-    fn program(kind: Kind, is_32_bit: bool, alignment: u64) -> Elf {
+    fn program(kind: ElfKind, is_32_bit: bool, alignment: u64) -> Elf {
         Elf {
             kind,
             is_32_bit,
-            interpreter: (kind == Kind::Pie).then(|| "/lib/ld.so".to_owned()),
-            says_pie: kind != Kind::Fixed,
+            interpreter: (kind == ElfKind::Pie).then(|| "/lib/ld.so".to_owned()),
+            says_pie: kind != ElfKind::Fixed,
             binds_now: false,
             relro: false,
             executable_stack: None,
@@ -252,31 +252,31 @@ mod tests {
 
     #[test]
     fn usual_bits() {
-        let pie = program(Kind::Pie, false, 4096);
+        let pie = program(ElfKind::Pie, false, 4096);
         let of = |region| bits(&usual(), &pie, region).unwrap();
         assert_eq!(Region::ALL.map(of), [28.0, 28.0, 30.0, 22.0, 28.0, 19.0, 28.0, 28.0, 28.0, 28.0]);
-        let fixed = program(Kind::Fixed, false, 4096);
+        let fixed = program(ElfKind::Fixed, false, 4096);
         assert_eq!(bits(&usual(), &fixed, Region::Code), Some(0.0));
         assert_eq!(bits(&usual(), &fixed, Region::Heap), Some(18.0));
-        assert_eq!(bits(&usual(), &program(Kind::StaticPie, false, 4096), Region::Heap), Some(18.0));
-        assert_eq!(bits(&usual(), &program(Kind::Pie, false, 1 << 21), Region::Code), Some(19.0));
-        let small = program(Kind::Pie, true, 4096);
+        assert_eq!(bits(&usual(), &program(ElfKind::StaticPie, false, 4096), Region::Heap), Some(18.0));
+        assert_eq!(bits(&usual(), &program(ElfKind::Pie, false, 1 << 21), Region::Code), Some(19.0));
+        let small = program(ElfKind::Pie, true, 4096);
         let of = |region| bits(&usual(), &small, region).unwrap();
         assert_eq!((of(Region::Code), of(Region::Heap), of(Region::Stack)), (8.0, 13.0, 19.0));
     }
 
     #[test]
     fn settings_that_change_it() {
-        let pie = program(Kind::Pie, false, 4096);
+        let pie = program(ElfKind::Pie, false, 4096);
         let off = Settings { personality: Some(ADDR_NO_RANDOMIZE), ..usual() };
         assert!(Region::ALL.iter().all(|&region| bits(&off, &pie, region) == Some(0.0)));
         assert!(off.switched_off().unwrap().contains("ADDR_NO_RANDOMIZE"));
         let off = Settings { randomize_va_space: Some(0), ..usual() };
         assert!(off.switched_off().unwrap().contains("randomize_va_space"));
         let one = Settings { randomize_va_space: Some(1), ..usual() };
-        assert_eq!(bits(&one, &program(Kind::Fixed, false, 4096), Region::Heap), Some(0.0));
+        assert_eq!(bits(&one, &program(ElfKind::Fixed, false, 4096), Region::Heap), Some(0.0));
         let old = Settings { release: Some((6, 1)), ..usual() };
-        let heap = allowed(&old, &program(Kind::Fixed, false, 4096), Region::Heap);
+        let heap = allowed(&old, &program(ElfKind::Fixed, false, 4096), Region::Heap);
         assert!(heap.bits.is_none() && heap.why.unwrap().contains("13 bits of its own, or 18"));
         assert_eq!(bits(&old, &pie, Region::LargeMapping), Some(28.0));
         assert_eq!(bits(&old, &pie, Region::Vdso), None);
@@ -291,7 +291,7 @@ mod tests {
 
     #[test]
     fn nothing_read_is_nothing_said() {
-        let pie = program(Kind::Pie, false, 4096);
+        let pie = program(ElfKind::Pie, false, 4096);
         for region in Region::ALL {
             let allowed = allowed(&Settings::default(), &pie, region);
             let of_the_stack = matches!(region, Region::Stack | Region::Arguments);
@@ -305,7 +305,7 @@ mod tests {
         fn any_setting_is_taken(bits in any::<i64>(), random in any::<i64>(), align in any::<u64>(), text in "\\PC{0,20}") {
             let settings = Settings { mmap_rnd_bits: Some(bits), randomize_va_space: Some(random), release: release_numbers(&text), ..usual() };
             for region in Region::ALL {
-                let allowed = allowed(&settings, &program(Kind::Pie, false, align), region);
+                let allowed = allowed(&settings, &program(ElfKind::Pie, false, align), region);
                 prop_assert!(allowed.bits.is_none_or(|bits| (0.0..=64.0).contains(&bits)));
             }
         }

@@ -13,7 +13,7 @@ use crate::kcore::entries;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Elf {
     /// Its kind.
-    pub kind: Kind,
+    pub kind: ElfKind,
     /// A program for the 32-bit instruction set (`EM_386`).
     pub is_32_bit: bool,
     /// The dynamic loader that it names (`PT_INTERP`).
@@ -33,7 +33,7 @@ pub struct Elf {
 
 /// The kind of an ELF file, which decides where it is loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ElfKind {
     /// Position independent, with a dynamic loader.
     Pie,
     /// Position independent, without a loader: it relocates itself.
@@ -44,7 +44,7 @@ pub enum Kind {
     SharedObject,
 }
 
-impl Kind {
+impl ElfKind {
     /// Stable, for documents.
     pub fn name(self) -> &'static str {
         match self {
@@ -182,13 +182,13 @@ fn describe<H: FileHeader<Endian = LE>>(file: &impl Bytes, start: &[u8]) -> Resu
         None => Flags::default(),
     };
     let kind = match (file_type, interpreter.is_some(), flags.pie) {
-        (elf::ET_EXEC, ..) => Kind::Fixed,
+        (elf::ET_EXEC, ..) => ElfKind::Fixed,
         // Linkers before binutils 2.26 did not say so: a library with a loader of its own is the rarer thing.
-        (_, true, true) => Kind::Pie,
-        (_, true, false) if flags.is_library => Kind::SharedObject,
-        (_, true, false) => Kind::Pie,
-        (_, false, true) => Kind::StaticPie,
-        (_, false, false) => Kind::SharedObject,
+        (_, true, true) => ElfKind::Pie,
+        (_, true, false) if flags.is_library => ElfKind::SharedObject,
+        (_, true, false) => ElfKind::Pie,
+        (_, false, true) => ElfKind::StaticPie,
+        (_, false, false) => ElfKind::SharedObject,
     };
     let stack = of(elf::PT_GNU_STACK).next();
     Ok(Elf {
@@ -321,10 +321,10 @@ mod tests {
         let two = 64 + 2 * 56;
         let three = 64 + 3 * 56;
         let of = |bytes: Vec<u8>| read(&bytes.as_slice()).unwrap();
-        assert_eq!(of(file(ET_EXEC, &[LOAD], b"")).kind, Kind::Fixed);
-        assert_eq!(of(file(ET_DYN, &[LOAD], b"")).kind, Kind::SharedObject);
+        assert_eq!(of(file(ET_EXEC, &[LOAD], b"")).kind, ElfKind::Fixed);
+        assert_eq!(of(file(ET_DYN, &[LOAD], b"")).kind, ElfKind::SharedObject);
         let static_pie = of(file(ET_DYN, &[LOAD, (PT_DYNAMIC, 6, two, 32, 8)], &dynamic));
-        assert!(static_pie.kind == Kind::StaticPie && static_pie.binds_now && static_pie.says_pie);
+        assert!(static_pie.kind == ElfKind::StaticPie && static_pie.binds_now && static_pie.says_pie);
         let mut rest = dynamic;
         rest.extend(b"/ld.so\0");
         let pie = of(file(
@@ -334,7 +334,7 @@ mod tests {
         ));
         assert_eq!(
             (pie.kind, pie.interpreter.as_deref(), pie.alignment),
-            (Kind::Pie, Some("/ld.so"), 1 << 21)
+            (ElfKind::Pie, Some("/ld.so"), 1 << 21)
         );
         assert_eq!((pie.relro, pie.executable_stack, pie.is_32_bit), (false, None, false));
     }
@@ -376,7 +376,7 @@ mod tests {
             assert!(why(&file(ET_DYN, &[LOAD, interpreter], b"")).contains("name of its loader"));
         }
         let wild = (PT_DYNAMIC, 4, u64::MAX - 3, u64::MAX, 3);
-        assert_eq!(read(&file(ET_DYN, &[LOAD, wild], b"").as_slice()).unwrap().kind, Kind::SharedObject);
+        assert_eq!(read(&file(ET_DYN, &[LOAD, wild], b"").as_slice()).unwrap().kind, ElfKind::SharedObject);
     }
 
     #[test]
@@ -386,7 +386,10 @@ mod tests {
             return;
         };
         let elf = read(&own).unwrap();
-        assert!(matches!(elf.kind, Kind::StaticPie | Kind::Pie | Kind::Fixed) && !elf.is_32_bit, "{elf:?}");
+        assert!(
+            matches!(elf.kind, ElfKind::StaticPie | ElfKind::Pie | ElfKind::Fixed) && !elf.is_32_bit,
+            "{elf:?}"
+        );
     }
 
     proptest! {

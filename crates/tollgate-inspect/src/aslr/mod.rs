@@ -29,7 +29,7 @@ use std::io;
 use tollgate_model::text::{plainly, said_by};
 
 pub(crate) use elf::read as elf_of;
-pub use elf::{Elf, Kind, NotElf};
+pub use elf::{Elf, ElfKind, NotElf};
 pub use layout::Layout;
 pub use own::serve_if_worker;
 pub use process::{NoSide, Side, Whose};

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use tollgate_model::bounded;
 use tollgate_model::text::plainly;
 
-use super::{Kind, Layout, elf_of};
+use super::{ElfKind, Layout, elf_of};
 
 /// A map of a million mappings.
 const MOST_BYTES: u64 = 128 << 20;
@@ -89,7 +89,7 @@ impl Side {
         let program = program.as_deref().map(|path| path.strip_suffix(" (deleted)").unwrap_or(path));
         let layout = Layout::parse(&text, program).ok_or(NoSide::NoMap(pid))?;
         let elf = File::open(format!("/proc/{pid}/exe")).ok().and_then(|file| elf_of(&file).ok());
-        Ok(Self { whose: Whose::Process(pid), layout, is_fixed: elf.map(|elf| elf.kind == Kind::Fixed) })
+        Ok(Self { whose: Whose::Process(pid), layout, is_fixed: elf.map(|elf| elf.kind == ElfKind::Fixed) })
     }
 
     /// A saved map.

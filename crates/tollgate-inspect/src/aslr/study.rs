@@ -9,7 +9,7 @@ use super::child::Program;
 use super::elf::{self, Elf, NotElf};
 use super::spread::{Bits, Spread};
 use super::together::{Together, Track};
-use super::{Kind, NoStart, Region, Sighting, observed, own, plainly};
+use super::{ElfKind, NoStart, Region, Sighting, observed, own, plainly};
 use crate::machine::Machine;
 
 /// Where a program that does nothing is found.
@@ -319,6 +319,6 @@ impl Study {
 
     /// Whether code does not move because it cannot.
     pub fn is_fixed(&self) -> bool {
-        self.subject.elf.kind == Kind::Fixed
+        self.subject.elf.kind == ElfKind::Fixed
     }
 }

@@ -8,8 +8,8 @@ use super::asked::Asked;
 use super::chosen::Chosen;
 use super::text;
 use crate::{
-    Configuration, Counts, Difference, Entry, Foreign, Kind, Overridden, Repeated, Source, compare, counter,
-    identity, overridden,
+    Configuration, Counts, Difference, DifferenceKind, Entry, Foreign, Overridden, Repeated, Source, compare,
+    counter, identity, overridden,
 };
 
 /// The output of `--format json`.
@@ -217,8 +217,8 @@ impl<'a> Differs<'a> {
             option: difference.name,
             area: difference.area.name,
             kind: match difference.kind {
-                Kind::Set => "set",
-                Kind::Offered => "offered",
+                DifferenceKind::Set => "set",
+                DifferenceKind::Offered => "offered",
             },
             values: difference.values.iter().map(|value| value.map(ToString::to_string)).collect(),
             formerly: difference.formerly.clone(),

@@ -7,7 +7,7 @@ use tollgate_output::table::{Look, Table, heading, paragraph};
 use super::asked::Asked;
 use super::chosen::Chosen;
 use super::text;
-use crate::{Configuration, Counts, Difference, Kind, compare, counter, overridden};
+use crate::{Configuration, Counts, Difference, DifferenceKind, compare, counter, overridden};
 
 /// The name of each in the tables.
 const LETTERS: [&str; 8] = ["A", "B", "C", "D", "E", "F", "G", "H"];
@@ -66,7 +66,7 @@ fn counts(
         std::iter::once("built in/modules").chain(letters).chain(["differ", "n or -"]).collect();
     let mut table = Table::new(&header).with_dispensable(1);
     let counters: Vec<_> = configurations.iter().map(|configuration| counter(configuration)).collect();
-    let number = |kind: Kind, area: Option<&str>| {
+    let number = |kind: DifferenceKind, area: Option<&str>| {
         let there = |it: &&Difference| it.kind == kind && area.is_none_or(|area| it.area.name == area);
         differences.iter().filter(there).count()
     };
@@ -74,8 +74,10 @@ fn counts(
         let both = |counts: &Counts| format!("{}/{}", counts.built_in, counts.modules);
         let mut cells = vec![name.to_owned()];
         cells.extend(counts.iter().map(both));
-        cells.extend([Kind::Set, Kind::Offered].map(|kind| number(kind, area).to_string()));
-        let quiet = number(Kind::Set, area) == 0;
+        cells.extend(
+            [DifferenceKind::Set, DifferenceKind::Offered].map(|kind| number(kind, area).to_string()),
+        );
+        let quiet = number(DifferenceKind::Set, area) == 0;
         table.row(if quiet { Look::Faint } else { Look::Plain }, &cells, &[]);
     };
     if asked.is_whole() {
@@ -100,7 +102,7 @@ fn counts(
 /// The options that affect latencies.
 fn of_affecting(chosen: &[Chosen], affecting: &[&Difference], asked: &Asked, width: usize) -> String {
     let (shown, offered): (Vec<&Difference>, Vec<&Difference>) =
-        affecting.iter().partition(|it| asked.every_option || it.kind == Kind::Set);
+        affecting.iter().partition(|it| asked.every_option || it.kind == DifferenceKind::Set);
     let mut text = heading("Options that affect latencies", width);
     match shown.as_slice() {
         [] => text.push_str(&paragraph("None that is known to.", width, "")),
@@ -128,8 +130,9 @@ fn of_others(chosen: &[Chosen], others: &[&Difference], asked: &Asked, width: us
     let mut shown: Vec<&Difference> = Vec::new();
     let mut hidden = Vec::new();
     for area in &asked.areas {
-        let there =
-            |it: &&Difference| it.area.name == area.name && (asked.every_option || it.kind == Kind::Set);
+        let there = |it: &&Difference| {
+            it.area.name == area.name && (asked.every_option || it.kind == DifferenceKind::Set)
+        };
         let of_area: Vec<&Difference> = others.iter().copied().filter(there).collect();
         match of_area.len() {
             0 => {}

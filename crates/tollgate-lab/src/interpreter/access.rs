@@ -2,7 +2,7 @@
 //! SDM 3A, "Limit checking", "Type checking"; SDM 1, "Canonical addressing".
 
 use tollgate_x86::walk::{Exception, Fault, SegmentRegister};
-use tollgate_x86::{Cr0, Kind, Rflags, Selector};
+use tollgate_x86::{Cr0, DescriptorKind, Rflags, Selector};
 
 use super::arithmetic::mask;
 use super::decoded::{Address, Operand, What};
@@ -45,9 +45,9 @@ impl Processor {
             let hidden = self.hidden(segment);
             let allowed = hidden.descriptor.p
                 && match hidden.descriptor.kind() {
-                    Kind::Data { writable, .. } => writable || !write,
-                    Kind::Code { readable, .. } => readable && !write,
-                    Kind::System(_) => false,
+                    DescriptorKind::Data { writable, .. } => writable || !write,
+                    DescriptorKind::Code { readable, .. } => readable && !write,
+                    DescriptorKind::System(_) => false,
                 };
             self.demand(allowed)?;
             let (first, last) = hidden.descriptor.valid_offsets();

@@ -1,7 +1,7 @@
 //! Instructions that load segment registers and the registers of descriptor tables. (Those that load CS are crossings.)
 
 use tollgate_x86::walk::{Exception, Fault, Hidden, Machine, Miss, Segment, SegmentRegister};
-use tollgate_x86::{Cr4, Descriptor, Kind, Selector, SystemKind, Table, WideDescriptor, Width};
+use tollgate_x86::{Cr4, Descriptor, DescriptorKind, Selector, SystemKind, Table, WideDescriptor, Width};
 
 use super::decoded::{Operand, What};
 use super::state::{Done, Place, Processor, Trap};
@@ -23,13 +23,13 @@ impl Processor {
         let mut descriptor = self.descriptor_of(selector)?;
         let (rpl, dpl, cpl) = (selector.rpl(), descriptor.dpl, self.cpl);
         let allowed = match descriptor.kind() {
-            Kind::Data { writable, .. } if is_stack => writable && rpl == cpl && dpl == cpl,
+            DescriptorKind::Data { writable, .. } if is_stack => writable && rpl == cpl && dpl == cpl,
             _ if is_stack => false,
-            Kind::Data { .. } | Kind::Code { readable: true, conforming: false, .. } => {
+            DescriptorKind::Data { .. } | DescriptorKind::Code { readable: true, conforming: false, .. } => {
                 rpl <= dpl && cpl <= dpl
             }
-            Kind::Code { readable, .. } => readable,
-            Kind::System(_) => false,
+            DescriptorKind::Code { readable, .. } => readable,
+            DescriptorKind::System(_) => false,
         };
         if !allowed {
             return Err(self.selector_fault(Exception::GENERAL_PROTECTION, selector));
@@ -59,9 +59,9 @@ impl Processor {
         let mut descriptor = self.descriptor_of(selector)?;
         let width = self.width();
         let is_free = match descriptor.kind() {
-            Kind::System(kind @ (SystemKind::Tss { busy: false } | SystemKind::Tss16 { busy: false })) => {
-                kind.is_in(width)
-            }
+            DescriptorKind::System(
+                kind @ (SystemKind::Tss { busy: false } | SystemKind::Tss16 { busy: false }),
+            ) => kind.is_in(width),
             _ => false,
         };
         if !is_free {
@@ -91,7 +91,7 @@ impl Processor {
             return Err(refused);
         }
         let descriptor = self.descriptor_of(selector)?;
-        if descriptor.kind() != Kind::System(SystemKind::Ldt) {
+        if descriptor.kind() != DescriptorKind::System(SystemKind::Ldt) {
             return Err(refused);
         }
         if !descriptor.p {
@@ -114,9 +114,9 @@ impl Processor {
         };
         let open = selector.rpl() <= descriptor.dpl && self.cpl <= descriptor.dpl;
         Ok(match descriptor.kind() {
-            Kind::Data { writable, .. } => open && (writable || !write),
-            Kind::Code { readable, conforming, .. } => readable && !write && (open || conforming),
-            Kind::System(_) => false,
+            DescriptorKind::Data { writable, .. } => open && (writable || !write),
+            DescriptorKind::Code { readable, conforming, .. } => readable && !write && (open || conforming),
+            DescriptorKind::System(_) => false,
         })
     }
 

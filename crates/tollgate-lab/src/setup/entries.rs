@@ -1,6 +1,6 @@
 //! Writes to the entries of one table, that follow each other.
 
-use tollgate_x86::{Descriptor, Kind, Selector, Tss64, WideGate};
+use tollgate_x86::{Descriptor, DescriptorKind, Selector, Tss64, WideGate};
 
 use super::places::{Place, Places, word};
 use super::{By, Item, Step};
@@ -143,7 +143,7 @@ fn item(place: Place, address: u64, places: &Places, memory: &[u8]) -> Option<(I
             if low == Descriptor::default() && selector.0 != 0 {
                 return Some((Item::Cleared { place, address, bytes: 8 }, 8));
             }
-            let is_wide = matches!(low.kind(), Kind::System(_)) && selector.0 != 0;
+            let is_wide = matches!(low.kind(), DescriptorKind::System(_)) && selector.0 != 0;
             let size = if is_wide { 16 } else { 8 };
             (Item::Descriptor { selector, bytes: bytes(size)?.to_vec() }, size as u64)
         }

@@ -3,7 +3,7 @@
 use super::Random;
 
 /// How the times of executions vary. All levels are factors of 100 ms.
-pub struct Kind {
+pub struct Noise {
     pub name: &'static str,
     /// Of what both sides meet, execution by execution in the order of time: its deviation, and how much of it the next one has too.
     pub shared: [f64; 2],
@@ -19,7 +19,7 @@ pub struct Kind {
     pub drift: f64,
 }
 
-const EVEN: Kind = Kind {
+const EVEN: Noise = Noise {
     name: "log-normal",
     shared: [0.0; 2],
     kept: [0.0; 2],
@@ -29,15 +29,15 @@ const EVEN: Kind = Kind {
     drift: 0.0,
 };
 
-pub const KINDS: [Kind; 8] = [
+pub const KINDS: [Noise; 8] = [
     EVEN,
-    Kind { name: "AR(1), .98, of both sides", shared: [0.1, 0.98], own: 0.01, ..EVEN },
-    Kind { name: "bimodal", level: (0.3, 1.3), own: 0.01, ..EVEN },
-    Kind { name: "drift, 20 % in 1,000", drift: 0.2, ..EVEN },
-    Kind { name: "heavy tails", delayed: 0.1, own: 0.01, ..EVEN },
-    Kind { name: "one side keeps its level, .9", kept: [0.03, 0.9], own: 0.01, ..EVEN },
-    Kind { name: "one side keeps its level, .97", kept: [0.03, 0.97], own: 0.01, ..EVEN },
-    Kind { name: "one side keeps its level, .995", kept: [0.03, 0.995], own: 0.01, ..EVEN },
+    Noise { name: "AR(1), .98, of both sides", shared: [0.1, 0.98], own: 0.01, ..EVEN },
+    Noise { name: "bimodal", level: (0.3, 1.3), own: 0.01, ..EVEN },
+    Noise { name: "drift, 20 % in 1,000", drift: 0.2, ..EVEN },
+    Noise { name: "heavy tails", delayed: 0.1, own: 0.01, ..EVEN },
+    Noise { name: "one side keeps its level, .9", kept: [0.03, 0.9], own: 0.01, ..EVEN },
+    Noise { name: "one side keeps its level, .97", kept: [0.03, 0.97], own: 0.01, ..EVEN },
+    Noise { name: "one side keeps its level, .995", kept: [0.03, 0.995], own: 0.01, ..EVEN },
 ];
 
 /// A first-order autoregression.
@@ -63,7 +63,7 @@ impl Level {
 
 /// Rounds of two commands, in random order, of which the other takes `ratio` times as long.
 pub struct Executions<'a> {
-    kind: &'a Kind,
+    kind: &'a Noise,
     random: Random,
     shared: Level,
     kept: [Level; 2],
@@ -72,7 +72,7 @@ pub struct Executions<'a> {
 }
 
 impl<'a> Executions<'a> {
-    pub fn new(kind: &'a Kind, seed: u64, ratio: f64) -> Self {
+    pub fn new(kind: &'a Noise, seed: u64, ratio: f64) -> Self {
         // Neighbouring states are one sequence, a step apart.
         let mut random = Random(Random(seed).bits());
         let shared = Level::new(kind.shared, &mut random);

@@ -34,11 +34,11 @@ pub(super) struct Machine<'a, const N: usize> {
 pub(super) struct Move {
     pub(super) processor: u8,
     pub(super) process: u8,
-    pub(super) kind: Kind,
+    pub(super) kind: MoveKind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum MoveKind {
     Execute,
     /// The timer interrupts it, and the kernel goes on with this process.
     Interrupt(u8),
@@ -106,15 +106,15 @@ impl<const N: usize> Machine<'_, N> {
         let mut after = *state;
         let who = usize::from(step.process);
         match step.kind {
-            Kind::Execute => {
+            MoveKind::Execute => {
                 self.step(&mut after, who);
             }
-            Kind::Interrupt(to) | Kind::Refill(to) => {
-                self.kernel.suspend(&mut after.processes[who], matches!(step.kind, Kind::Refill(_)));
+            MoveKind::Interrupt(to) | MoveKind::Refill(to) => {
+                self.kernel.suspend(&mut after.processes[who], matches!(step.kind, MoveKind::Refill(_)));
                 after.processes[who].processor = NOWHERE;
                 after.processes[usize::from(to)].processor = step.processor;
             }
-            Kind::Dispatch => after.processes[who].processor = step.processor,
+            MoveKind::Dispatch => after.processes[who].processor = step.processor,
         }
         after
     }
@@ -123,12 +123,12 @@ impl<const N: usize> Machine<'_, N> {
     fn moves_on(&self, state: &State<N>, processor: u8, mut each: impl FnMut(Move)) {
         let waiting = || (0..N as u8).filter(|&who| state.processes[usize::from(who)].waits());
         let Some(who) = Self::running(state, processor) else {
-            waiting().for_each(|process| each(Move { processor, process, kind: Kind::Dispatch }));
+            waiting().for_each(|process| each(Move { processor, process, kind: MoveKind::Dispatch }));
             return;
         };
         let running = &state.processes[who];
         let process = who as u8;
-        each(Move { processor, process, kind: Kind::Execute });
+        each(Move { processor, process, kind: MoveKind::Execute });
         if !running.interrupts {
             return;
         }
@@ -136,9 +136,9 @@ impl<const N: usize> Machine<'_, N> {
         let same = running.inside().then_some(process);
         let refills = !self.kernel.refill_sets_k1 && self.reaches_memory(running);
         for to in same.into_iter().chain(waiting()) {
-            each(Move { processor, process, kind: Kind::Interrupt(to) });
+            each(Move { processor, process, kind: MoveKind::Interrupt(to) });
             if refills {
-                each(Move { processor, process, kind: Kind::Refill(to) });
+                each(Move { processor, process, kind: MoveKind::Refill(to) });
             }
         }
     }

@@ -8,7 +8,7 @@ use super::conclusion::Ending;
 use super::effect::{Act, Deed, Executed, value};
 use super::instruction::Place;
 use super::kernel::Answer;
-use super::machine::{Event, Kind, Machine, Move};
+use super::machine::{Event, Machine, Move, MoveKind};
 use super::memory::{ACCESS_MAGIC, Access, Fault, Word, word_at};
 use super::processor::{Exception, execute};
 use super::register::Register;
@@ -58,13 +58,13 @@ impl<'a, const N: usize> Narrative<'a, N> {
     fn describe(&mut self, step: Move, after: &State<N>) {
         let who = usize::from(step.process);
         match step.kind {
-            Kind::Execute => self.execute(step),
-            Kind::Interrupt(to) | Kind::Refill(to) => {
-                let is_refill = matches!(step.kind, Kind::Refill(_));
+            MoveKind::Execute => self.execute(step),
+            MoveKind::Interrupt(to) | MoveKind::Refill(to) => {
+                let is_refill = matches!(step.kind, MoveKind::Refill(_));
                 self.suspend(step, if is_refill { "TLB refill" } else { "timer interrupt" });
                 self.goes_on(step.processor, usize::from(to), after);
             }
-            Kind::Dispatch => self.goes_on(step.processor, who, after),
+            MoveKind::Dispatch => self.goes_on(step.processor, who, after),
         }
     }
 

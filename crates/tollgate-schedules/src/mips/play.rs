@@ -6,7 +6,7 @@ use crate::subject::Rival;
 
 use super::effect::{Act, Deed};
 use super::instruction::Place;
-use super::machine::{Event, Kind, Machine, Move};
+use super::machine::{Event, Machine, Move, MoveKind};
 use super::narrative::Narrative;
 use super::state::{Phase, State};
 
@@ -38,7 +38,7 @@ pub(super) fn play(machine: &Machine<'_, 2>, point: usize, rival: Rival) -> Coun
 
 /// Lets a process take the lock alone.
 pub(super) fn play_alone(machine: &Machine<'_, 1>) -> Counterexample {
-    let step = Move { processor: 0, process: A as u8, kind: Kind::Execute };
+    let step = Move { processor: 0, process: A as u8, kind: MoveKind::Execute };
     let mut state = machine.start();
     let mut schedule = vec![];
     let runs = |state: &State<1>| {
@@ -88,7 +88,7 @@ impl Player<'_> {
 
     /// A is interrupted; B takes the lock and gives it back, or finds it taken; and it is A's turn again.
     fn give_and_take(&mut self, rival: Rival) {
-        self.take(A, Kind::Interrupt(B as u8));
+        self.take(A, MoveKind::Interrupt(B as u8));
         self.run(B, |state, event| {
             let has_it = state.processes[B].phase == Phase::Critical && rival == Rival::Holds;
             has_it || matches!(event, Some(Event::Returned(1..)))
@@ -102,9 +102,9 @@ impl Player<'_> {
             return;
         }
         if self.state.processes[B].alive() {
-            self.take(B, Kind::Interrupt(A as u8));
+            self.take(B, MoveKind::Interrupt(A as u8));
         } else {
-            self.take(A, Kind::Dispatch);
+            self.take(A, MoveKind::Dispatch);
         }
     }
 
@@ -114,7 +114,7 @@ impl Player<'_> {
         let mut seen = vec![self.state];
         let mut arrived = there(&self.state, None);
         while !arrived && self.goes_on() && self.state.processes[who].alive() {
-            let event = self.take(who, Kind::Execute);
+            let event = self.take(who, MoveKind::Execute);
             arrived = there(&self.state, event);
             if !arrived {
                 self.back_to = seen.iter().position(|state| *state == self.state).map(|place| began + place);
@@ -128,9 +128,9 @@ impl Player<'_> {
     }
 
     /// Takes a step. Returns the event of an instruction.
-    fn take(&mut self, who: usize, kind: Kind) -> Option<Event> {
+    fn take(&mut self, who: usize, kind: MoveKind) -> Option<Event> {
         let step = Move { processor: 0, process: who as u8, kind };
-        let event = (kind == Kind::Execute).then(|| self.machine.step(&mut { self.state }, who));
+        let event = (kind == MoveKind::Execute).then(|| self.machine.step(&mut { self.state }, who));
         self.state = self.machine.after(&self.state, step);
         self.schedule.push((step, self.state));
         event

@@ -9,7 +9,7 @@ use std::{io, path::Path};
 use tollgate_engine::versus::{Cooled, executor::Halt};
 use tollgate_engine::{BenchError, interrupt};
 
-use crate::files::data_dir::Kind;
+use crate::files::data_dir::FileSystemKind;
 use crate::files::residency::{ResidencyCall, Trial, emptied, write_pages};
 
 /// What is known of the calls that say which pages are cached.
@@ -77,7 +77,7 @@ impl Cooling {
             // Linux asks it of a file's owner, or for the permission to write.
             return Ok(became(call, &file, length).unwrap_or(Became::Unknown));
         }
-        let kind = Kind::of_file(&file);
+        let kind = FileSystemKind::of_file(&file);
         let first = Trial::of(&file, kind);
         let trial = match first {
             Ok(Trial { drops: true, .. }) => first,

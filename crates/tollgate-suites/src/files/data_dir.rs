@@ -83,14 +83,14 @@ impl DataDir {
     }
 
     /// The kind of file system (statfs(2), `f_type`).
-    pub fn kind(&self) -> Kind {
-        Kind::of_file(&self.directory)
+    pub fn kind(&self) -> FileSystemKind {
+        FileSystemKind::of_file(&self.directory)
     }
 }
 
 /// Kinds of file systems, by where they keep data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum FileSystemKind {
     /// In memory, with this name.
     Memory(&'static str),
     /// On a server, with this name.
@@ -99,7 +99,7 @@ pub(crate) enum Kind {
     Other,
 }
 
-impl Kind {
+impl FileSystemKind {
     /// That of the file system of a file.
     pub fn of_file(file: &OwnedFd) -> Self {
         // SAFETY: an all-zero statfs is valid.
@@ -266,11 +266,11 @@ pub(super) mod tests {
 
     #[test]
     fn kinds_are_recognised_by_their_magic() {
-        assert_eq!(Kind::of(0x0102_1994), Kind::Memory("tmpfs"));
-        assert_eq!(Kind::of(0x6969), Kind::Network("NFS"));
+        assert_eq!(FileSystemKind::of(0x0102_1994), FileSystemKind::Memory("tmpfs"));
+        assert_eq!(FileSystemKind::of(0x6969), FileSystemKind::Network("NFS"));
         // ext2, ext3 and ext4.
-        assert_eq!(Kind::of(0xef53), Kind::Other);
-        assert!(Kind::Network("NFS").note().is_some_and(|note| note.contains("server")));
+        assert_eq!(FileSystemKind::of(0xef53), FileSystemKind::Other);
+        assert!(FileSystemKind::Network("NFS").note().is_some_and(|note| note.contains("server")));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-use super::data_dir::Kind;
+use super::data_dir::FileSystemKind;
 use super::refusal::{pread, refused};
 use crate::prelude::*;
 
@@ -40,7 +40,7 @@ impl Trial {
     ///
     /// A call that never reports a page as resident is useless: a file of an overlay has no pages of its own for
     /// cachestat(2). So is one that never reports a page as absent, unless pages cannot be dropped.
-    pub fn of(file: &OwnedFd, kind: Kind) -> Result<Self> {
+    pub fn of(file: &OwnedFd, kind: FileSystemKind) -> Result<Self> {
         let mut stays = None;
         for call in [ResidencyCall::Cachestat, ResidencyCall::Mincore] {
             // A call that is missing or forbidden is skipped.
@@ -58,7 +58,9 @@ impl Trial {
         match stays {
             // cachestat(2) counts pages. mincore(2) reports all pages as resident in some sandboxes and for other
             // users' files.
-            Some(trial) if trial.call == ResidencyCall::Cachestat || matches!(kind, Kind::Memory(_)) => {
+            Some(trial)
+                if trial.call == ResidencyCall::Cachestat || matches!(kind, FileSystemKind::Memory(_)) =>
+            {
                 Ok(trial)
             }
             Some(_) => Err(skip!(
@@ -71,7 +73,7 @@ impl Trial {
     }
 
     /// Checks that pages of such a file can be dropped.
-    pub fn must_drop(self, kind: Kind) -> Result<()> {
+    pub fn must_drop(self, kind: FileSystemKind) -> Result<()> {
         match self.why_stays(kind) {
             None => Ok(()),
             Some(why) => Err(skip!("uncached reads are not possible here: {why}")),
@@ -79,10 +81,10 @@ impl Trial {
     }
 
     /// Why pages of such a file cannot be dropped, if so.
-    pub fn why_stays(self, kind: Kind) -> Option<String> {
+    pub fn why_stays(self, kind: FileSystemKind) -> Option<String> {
         match (self.drops, kind) {
             (true, _) => None,
-            (false, Kind::Memory(name)) => {
+            (false, FileSystemKind::Memory(name)) => {
                 Some(format!("pages of a file on {name} are its storage and cannot be dropped"))
             }
             (false, _) => Some(format!(
@@ -259,9 +261,11 @@ mod tests {
     #[test]
     fn pages_of_tmpfs_cannot_be_dropped() {
         let stays = Trial { call: ResidencyCall::Cachestat, drops: false };
-        let Err(Refusal::Skip(why)) = stays.must_drop(Kind::Memory("tmpfs")) else { panic!("it is refused") };
+        let Err(Refusal::Skip(why)) = stays.must_drop(FileSystemKind::Memory("tmpfs")) else {
+            panic!("it is refused")
+        };
         assert!(why.ends_with("pages of a file on tmpfs are its storage and cannot be dropped"), "{why}");
-        assert!(stays.must_drop(Kind::Other).is_err());
-        assert!(Trial { drops: true, ..stays }.must_drop(Kind::Other).is_ok());
+        assert!(stays.must_drop(FileSystemKind::Other).is_err());
+        assert!(Trial { drops: true, ..stays }.must_drop(FileSystemKind::Other).is_ok());
     }
 }

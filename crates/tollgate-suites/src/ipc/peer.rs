@@ -116,7 +116,7 @@ impl std::ops::Deref for Shared {
 
 /// What a peer is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum PeerKind {
     Thread,
     Process,
 }
@@ -135,7 +135,7 @@ pub struct Peer {
 impl Peer {
     /// Starts it with its end of a channel, on this processor or where the calling thread is.
     pub fn start(
-        kind: Kind,
+        kind: PeerKind,
         mut side: Box<dyn Side>,
         mut message: Message,
         processor: Option<usize>,
@@ -151,12 +151,12 @@ impl Peer {
         let mut peer =
             Self { board, process: own_pid(), thread: 0, child: None, joined: None, _taken: taken };
         match kind {
-            Kind::Thread => {
+            PeerKind::Thread => {
                 let thread = std::thread::Builder::new().name("tollgate-peer".to_owned()).stack_size(STACK);
                 let thread = thread.spawn(life).map_err(|error| quota.refused("a thread", &error))?;
                 peer.joined = Some(thread);
             }
-            Kind::Process => {
+            PeerKind::Process => {
                 // Where this process has threads they sleep now, without a lock.
                 let child = process::fork_bound(|| {
                     life();

@@ -7,7 +7,7 @@ use tollgate_os::process::own_pid;
 use super::cases::{SAME, THREADS};
 use super::channel::{self, Ends, Numbers, Side};
 use super::message::{Fault, Message, Outcome};
-use super::peer::{self, Alarm, Job, Kind, Part, Peer, SOON};
+use super::peer::{self, Alarm, Job, Part, Peer, PeerKind, SOON};
 use crate::memory;
 use crate::prelude::*;
 
@@ -47,17 +47,18 @@ impl Talk {
                 (Some(other), Some(note))
             }
         };
-        let kind = if word(params, "between") == THREADS { Kind::Thread } else { Kind::Process };
+        let kind = if word(params, "between") == THREADS { PeerKind::Thread } else { PeerKind::Process };
         let bytes = number(params, "bytes") as usize;
         let means = channel::means(params).ok_or_else(|| fail!("the channel is unknown"))?;
-        let ends = (means.ends)(&mut channel::Order { bytes, is_private: kind == Kind::Thread, context })?;
+        let ends =
+            (means.ends)(&mut channel::Order { bytes, is_private: kind == PeerKind::Thread, context })?;
         Ok((Self::new(ends, kind, bytes, (part, messages), other, context)?, note))
     }
 
     /// With these ends of a channel, and a peer on this processor or where the calling thread is.
     pub fn new(
         (mut side, peers): Ends,
-        kind: Kind,
+        kind: PeerKind,
         bytes: usize,
         (part, messages): (Part, u64),
         other: Option<usize>,

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::cases::{PROCESSES, SAME, THREADS, of_round_trips, of_throughput};
 use super::channel::{self, End, Ends, Order as ChannelOrder, Side};
 use super::message::Outcome;
-use super::peer::{Kind as PeerKind, Part};
+use super::peer::{Part, PeerKind};
 use super::talk::Talk;
 use crate::prelude::*;
 use crate::processes::raw::tests::in_a_process_of_its_own;

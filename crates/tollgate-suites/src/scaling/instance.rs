@@ -1,6 +1,6 @@
 //! The instances of the cases of an operation.
 
-use tollgate_engine::parallel::{self, Kind as TaskKind, Operation, Words};
+use tollgate_engine::parallel::{self, Operation, TaskKind, Words};
 
 use super::files;
 use crate::prelude::*;

@@ -7,7 +7,7 @@
 /// Kinds of types that are looked for by name: `BTF_KIND_*` in include/uapi/linux/btf.h.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Kind {
+pub(crate) enum TypeKind {
     Struct = 4,
     Typedef = 8,
     Function = 12,
@@ -128,7 +128,7 @@ impl<'a> Btf<'a> {
     }
 
     /// The numbers of the types of these kinds and names, in their order: one pass over all.
-    pub fn find<const N: usize>(&self, wanted: [(Kind, &str); N]) -> [Option<u32>; N] {
+    pub fn find<const N: usize>(&self, wanted: [(TypeKind, &str); N]) -> [Option<u32>; N] {
         let mut found = [None; N];
         // Most names differ in their first bytes, which are compared at once.
         let mut by_kind: [Vec<(usize, u64, u64)>; 32] = Default::default();
@@ -289,8 +289,11 @@ mod tests {
     fn members_are_found_behind_names_modifiers_and_anonymous_structures() {
         let bytes = sample();
         let btf = Btf::parse(&bytes).unwrap();
-        let [outer, point, none] =
-            btf.find([(Kind::Struct, "outer"), (Kind::Typedef, "point"), (Kind::Struct, "point")]);
+        let [outer, point, none] = btf.find([
+            (TypeKind::Struct, "outer"),
+            (TypeKind::Typedef, "point"),
+            (TypeKind::Struct, "point"),
+        ]);
         assert_eq!((outer, point, none), (Some(5), Some(8), None));
         assert_eq!(btf.offset(5, &["a"]), Some(0));
         assert_eq!(btf.offset(5, &["inner"]), Some(16));
@@ -318,7 +321,7 @@ mod tests {
             return;
         };
         let btf = Btf::parse(&bytes).unwrap();
-        let [task] = btf.find([(Kind::Struct, "task_struct")]);
+        let [task] = btf.find([(TypeKind::Struct, "task_struct")]);
         assert_eq!(btf.offset(task.unwrap(), &["thread_info", "flags"]), Some(0));
     }
 
@@ -332,7 +335,7 @@ mod tests {
         fn any_types_are_taken(types in prop::collection::vec(prop_oneof![any::<u32>(), 0u32..40, Just(4 << 24 | 3)], 0..60)) {
             let bytes = description(STRINGS, &types);
             if let Ok(btf) = Btf::parse(&bytes) {
-                let [found] = btf.find([(Kind::Struct, "outer")]);
+                let [found] = btf.find([(TypeKind::Struct, "outer")]);
                 for id in [found.unwrap_or(1), 2, u32::MAX] {
                     let _ = btf.offset(id, &["inner", "b"]);
                     let _ = btf.parameters(id);

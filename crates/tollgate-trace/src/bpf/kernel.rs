@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::btf::{Btf, Kind};
+use super::btf::{Btf, TypeKind};
 use super::sys;
 
 /// Where the kernel describes its types.
@@ -94,9 +94,9 @@ macro_rules! file_offsets {
                 ];
                 const FUNCTIONS: [&str; 4] =
                     [Cast::FUNCTION, "bpf_iter_num_new", "bpf_iter_num_next", "bpf_iter_num_destroy"];
-                let mut wanted = [(Kind::Function, ""); STRUCTURES.len() + FUNCTIONS.len()];
-                let names = STRUCTURES.map(|name| (Kind::Struct, name)).into_iter();
-                let names = names.chain(FUNCTIONS.map(|name| (Kind::Function, name)));
+                let mut wanted = [(TypeKind::Function, ""); STRUCTURES.len() + FUNCTIONS.len()];
+                let names = STRUCTURES.map(|name| (TypeKind::Struct, name)).into_iter();
+                let names = names.chain(FUNCTIONS.map(|name| (TypeKind::Function, name)));
                 wanted.iter_mut().zip(names).for_each(|(wanted, name)| *wanted = name);
                 let found = btf.find(wanted);
                 let [.., structure, function, new, next, destroy] = found;
@@ -163,17 +163,17 @@ impl Kernel {
 
     fn of(btf: &Btf, files: bool) -> Result<Self, String> {
         let points = btf.find([
-            (Kind::Typedef, "btf_trace_sys_enter"),
-            (Kind::Typedef, "btf_trace_sys_exit"),
-            (Kind::Typedef, "btf_trace_sched_switch"),
-            (Kind::Typedef, "btf_trace_sched_wakeup"),
-            (Kind::Typedef, "btf_trace_task_newtask"),
-            (Kind::Typedef, "btf_trace_sched_process_exec"),
-            (Kind::Typedef, "btf_trace_sched_process_exit"),
-            (Kind::Typedef, "btf_trace_mm_filemap_fault"),
-            (Kind::Function, "bpf_iter_task"),
-            (Kind::Struct, "task_struct"),
-            (Kind::Struct, "signal_struct"),
+            (TypeKind::Typedef, "btf_trace_sys_enter"),
+            (TypeKind::Typedef, "btf_trace_sys_exit"),
+            (TypeKind::Typedef, "btf_trace_sched_switch"),
+            (TypeKind::Typedef, "btf_trace_sched_wakeup"),
+            (TypeKind::Typedef, "btf_trace_task_newtask"),
+            (TypeKind::Typedef, "btf_trace_sched_process_exec"),
+            (TypeKind::Typedef, "btf_trace_sched_process_exit"),
+            (TypeKind::Typedef, "btf_trace_mm_filemap_fault"),
+            (TypeKind::Function, "bpf_iter_task"),
+            (TypeKind::Struct, "task_struct"),
+            (TypeKind::Struct, "signal_struct"),
         ]);
         let [enter, exit, switch, wakeup, new, exec, end, fault, iter_task, task, signal] = points;
         let point = |id: Option<u32>, name: &str| {
@@ -236,7 +236,8 @@ pub(super) struct WakingOffsets {
 pub(super) fn waking_offsets() -> Result<WakingOffsets, String> {
     let description = description()?;
     let btf = Btf::parse(description.bytes()).map_err(|error| format!("{PATH} cannot be read: {error}"))?;
-    let [task, waking] = btf.find([(Kind::Struct, "task_struct"), (Kind::Typedef, "btf_trace_sched_waking")]);
+    let [task, waking] =
+        btf.find([(TypeKind::Struct, "task_struct"), (TypeKind::Typedef, "btf_trace_sched_waking")]);
     Ok(WakingOffsets {
         sched_waking: waking.ok_or("this kernel describes no tracepoint sched_waking for BPF programs")?,
         comm: task.and_then(|id| offset(&btf, id, &["comm"])).ok_or_else(|| missing(&["comm"]))?,
@@ -265,12 +266,12 @@ pub(super) fn running_offsets() -> Result<(TaskOffsets, Option<CgroupOffsets>), 
     let description = description()?;
     let btf = Btf::parse(description.bytes()).map_err(|error| format!("{PATH} cannot be read: {error}"))?;
     let [task, attach_task, cgroup, root, node, set] = btf.find([
-        (Kind::Struct, "task_struct"),
-        (Kind::Typedef, "btf_trace_cgroup_attach_task"),
-        (Kind::Struct, "cgroup"),
-        (Kind::Struct, "cgroup_root"),
-        (Kind::Struct, "kernfs_node"),
-        (Kind::Struct, "css_set"),
+        (TypeKind::Struct, "task_struct"),
+        (TypeKind::Typedef, "btf_trace_cgroup_attach_task"),
+        (TypeKind::Struct, "cgroup"),
+        (TypeKind::Struct, "cgroup_root"),
+        (TypeKind::Struct, "kernfs_node"),
+        (TypeKind::Struct, "css_set"),
     ]);
     let at = |structure: Option<u32>, path: &[&str]| offset(&btf, structure?, path);
     let groups = || {

@@ -7,7 +7,7 @@ use tollgate_model::compare::Verdict;
 use tollgate_model::sorting::Ordered as _;
 use tollgate_model::stats::Interval;
 use tollgate_model::{Case, RunId};
-use tollgate_output::column::{Column, Columns, Kind};
+use tollgate_output::column::{Column, Columns, ValueKind};
 use tollgate_output::figures;
 use tollgate_output::value::{Tone, Value};
 
@@ -152,7 +152,7 @@ pub fn columns<'a>() -> Columns<Compared<'a>> {
             .with_fields(&["other_run", "other_name"]),
         Field::new("case", "benchmark", "the case: its benchmark, such as `entry/seccomp`, and its parameters, such as `{\"instructions\": 32}`", |it| Some(case(it.row?.case())))
             .of_words()
-            .with_kinds(&[Kind::Text, Kind::Params])
+            .with_kinds(&[ValueKind::Text, ValueKind::Params])
             .with_fields(&["benchmark", "params"]),
         Field::new("unit", "unit", "of `base`, `other` and `adds`; null where the sides differ", |it| {
             Some(Value::text(it.row?.unit()?.to_string()))
@@ -261,11 +261,11 @@ pub fn columns<'a>() -> Columns<Compared<'a>> {
         Field::new("pairs", "pairs", "pairs of processes; of commands pairs of executions", |it| {
             Some(Value::number(it.row?.result.alternation.as_ref()?.pairs as u64))
         })
-        .with_kinds(&[Kind::Whole]),
+        .with_kinds(&[ValueKind::Whole]),
         Field::new("turns", "turns", "pairs of turns in them", |it| {
             Some(Value::number(it.row?.result.alternation.as_ref()?.turns as u64))
         })
-        .with_kinds(&[Kind::Whole]),
+        .with_kinds(&[ValueKind::Whole]),
         Field::new("why", "why", "why it is inconclusive, or why counts that differ are the same", |it| {
             Some(Value::text(it.row?.result.why.as_deref()?))
         })
@@ -278,7 +278,7 @@ pub fn columns<'a>() -> Columns<Compared<'a>> {
             |it| Some(Value::names(it.comparison.cause_names(it.row?))),
         )
         .of_words()
-        .with_kinds(&[Kind::Texts]),
+        .with_kinds(&[ValueKind::Texts]),
         Field::new("numbers", "cause", "the numbers of its causes in the list beneath the rows", |it| {
             Some(Value::of_words(it.numbers.as_deref()?))
         })

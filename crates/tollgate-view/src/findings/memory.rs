@@ -24,7 +24,7 @@ fn sharing(summary: &Summary) -> Vec<Finding> {
 /// The same as rows: pair, order and page, the size in KiB, how much slower, and the times alone and shared.
 pub(crate) fn sharing_rows(summary: &Summary) -> Vec<[String; 7]> {
     let ns = |known: &Known| figures::estimate(known.estimate, Unit::Nanoseconds);
-    let row = |key: &Kind, point: &Sharing| {
+    let row = |key: &Series, point: &Sharing| {
         let [pair, order, page] = ["pair", "order", "page"].map(|name| value(key, name).to_owned());
         [pair, order, page, point.kib.to_string(), point.words(), ns(&point.alone), ns(&point.shared)]
     };
@@ -33,7 +33,7 @@ pub(crate) fn sharing_rows(summary: &Summary) -> Vec<[String; 7]> {
 }
 
 /// The sizes of each pair, order and page.
-fn series(summary: &Summary) -> Vec<(Kind, Vec<Sharing>)> {
+fn series(summary: &Summary) -> Vec<(Series, Vec<Sharing>)> {
     let with = |case: &Case, shared: bool| {
         let mut other = case.clone();
         other.params.insert("shared".to_owned(), ParamValue::Flag(shared));
@@ -43,7 +43,7 @@ fn series(summary: &Summary) -> Vec<(Kind, Vec<Sharing>)> {
         case.benchmark == THRASH && case.params.get("shared") == Some(&ParamValue::Flag(true))
     });
     // Cases that differ in size only share a sentence.
-    let mut series: Vec<(Kind, Vec<Sharing>)> = Vec::new();
+    let mut series: Vec<(Series, Vec<Sharing>)> = Vec::new();
     for case in shared {
         let alone = with(case, false);
         let known = |case| Known::of(find(summary, case)?);
@@ -52,7 +52,7 @@ fn series(summary: &Summary) -> Vec<(Kind, Vec<Sharing>)> {
             continue;
         };
         let but_size = case.params.iter().filter(|(name, _)| !["kib", "shared"].contains(&name.as_str()));
-        let key: Kind = but_size.map(|(name, value)| (name.clone(), value.to_string())).collect();
+        let key: Series = but_size.map(|(name, value)| (name.clone(), value.to_string())).collect();
         let sharing = Sharing { kib, shared, alone: unshared, cases: [alone, case.clone()] };
         match series.iter_mut().find(|(other, _)| *other == key) {
             Some((_, points)) => points.push(sharing),
@@ -63,7 +63,7 @@ fn series(summary: &Summary) -> Vec<(Kind, Vec<Sharing>)> {
 }
 
 /// Parameters and their values.
-type Kind = Vec<(String, String)>;
+type Series = Vec<(String, String)>;
 
 /// One size, with another core on the same lines and without.
 struct Sharing {

@@ -15,7 +15,7 @@ use crate::compare::columns::{self, Compared};
 use crate::comparison::{self, Comparison};
 use crate::counts;
 use crate::session::environments as session;
-use crate::show::columns::{Kind, Shown};
+use crate::show::columns::{RowKind, Shown};
 use crate::summary::CaseRow;
 use crate::versus::lines::{Lines, REST};
 
@@ -74,7 +74,7 @@ fn alone(text: &mut String, subject: &Subject) {
     let headlines =
         headlines.filter_map(|(name, case)| Some(Shown::of(summary, summary.row(case)?).named(name)));
     let headlines: Vec<Shown> = headlines.collect();
-    let kind = if counts::is_counted(summary) { Kind::Counts } else { Kind::Multiple };
+    let kind = if counts::is_counted(summary) { RowKind::Counts } else { RowKind::Multiple };
     text.push_str("\n## Headline cases\n\n");
     text.push_str(&markdown::table(&kind.with_names(), headlines));
     for suite in suites::suites(std::slice::from_ref(subject)) {
@@ -83,7 +83,7 @@ fn alone(text: &mut String, subject: &Subject) {
         let all = figures::count(rows.len(), "case", "cases");
         let shown = rows.iter().take(MOST).map(|row| Shown::of(summary, row));
         let table =
-            markdown::table(&Kind::of(rows.iter().copied()).with_names(), shown) + &not_shown(rows.len());
+            markdown::table(&RowKind::of(rows.iter().copied()).with_names(), shown) + &not_shown(rows.len());
         text.push_str(&folded(&format!("{suite}: {all}"), &table));
     }
 }

@@ -12,7 +12,7 @@ use super::suites::{TRACE, VERSUS, suite_of};
 use crate::compare::columns::{self, Compared};
 use crate::comparison::Comparison;
 use crate::page::{Cell, EstimateRow, Estimates, Group, Text};
-use crate::show::columns::{self as cases, Kind, Shown};
+use crate::show::columns::{self as cases, RowKind, Shown};
 use crate::show::text::own_in_words;
 use crate::summary::{CaseRow, Figures, Noise, Note, State};
 use crate::{counts, facts, versus};
@@ -29,7 +29,7 @@ pub fn of<'c>(
     other: About,
 ) -> Estimates {
     let rows = cases.iter().filter_map(|case| subjects.first()?.summary.row(case));
-    let kind = Kind::of(rows.collect::<Vec<_>>());
+    let kind = RowKind::of(rows.collect::<Vec<_>>());
     let mut groups: Vec<Group> = Vec::new();
     for of_benchmark in cases.chunk_by(|a, b| a.benchmark == b.benchmark) {
         let Some(first) = of_benchmark.first() else { continue };
@@ -107,7 +107,7 @@ fn timed_by(subject: &Subject) -> String {
 const EVIDENCE: [&str; 4] = ["samples", "ops_per_sample", "spread", "discarded"];
 
 /// The ratio stands beside the figure: on a narrow screen, whose tables are scrolled, it is seen.
-fn of_one<'a>(kind: Kind) -> Columns<Shown<'a>> {
+fn of_one<'a>(kind: RowKind) -> Columns<Shown<'a>> {
     let mut keys = [kind.keys(), &EVIDENCE].concat();
     keys.order_by_key(|key| match *key {
         "median" | "count" => 0,
@@ -117,7 +117,7 @@ fn of_one<'a>(kind: Kind) -> Columns<Shown<'a>> {
     cases::columns().arranged(&keys)
 }
 
-fn head(subjects: &[Subject], kind: Kind) -> Vec<Text> {
+fn head(subjects: &[Subject], kind: RowKind) -> Vec<Text> {
     let first = Text::from("benchmark");
     match subjects {
         [_] => {
@@ -135,7 +135,7 @@ fn row(case: &Case) -> EstimateRow {
 }
 
 /// A case of one environment.
-fn alone(subject: &Subject, case: &Case, kind: Kind) -> Option<EstimateRow> {
+fn alone(subject: &Subject, case: &Case, kind: RowKind) -> Option<EstimateRow> {
     let found = subject.summary.row(case)?;
     let mut row = row(case);
     row.is_noisy = found.is_noisy();

@@ -1,5 +1,5 @@
 //! The fields of a case of a run. Each is declared here, once: the first screen's rows, `show`, `explain`, the page, Markdown, JSON and CSV have
-//! it from here, with this name and in these digits. JSON and CSV have all that is not said otherwise; a table for people has those of its [`Kind`].
+//! it from here, with this name and in these digits. JSON and CSV have all that is not said otherwise; a table for people has those of its [`RowKind`].
 
 use std::borrow::Cow;
 
@@ -192,7 +192,7 @@ pub(crate) fn columns<'a>() -> Columns<Shown<'a>> {
         })
         .of_words()
         .always()
-        .with_kinds(&[column::Kind::Text, column::Kind::Params])
+        .with_kinds(&[column::ValueKind::Text, column::ValueKind::Params])
         .with_fields(&["benchmark", "params"]),
         Field::new("metric", "metric", "the quantity, or the part of the time of a traced command", |it| {
             Some(Value::text(it.metric))
@@ -258,7 +258,7 @@ pub(crate) fn columns<'a>() -> Columns<Shown<'a>> {
             Some(Value::number(it.estimate().map_or(0, |estimate| estimate.samples as u64)))
         })
         .always()
-        .with_kinds(&[column::Kind::Whole]),
+        .with_kinds(&[column::ValueKind::Whole]),
         Field::new(
             "discarded",
             "discarded",
@@ -267,7 +267,7 @@ pub(crate) fn columns<'a>() -> Columns<Shown<'a>> {
             |it| Some(Value::number(it.measured().map_or(0, |measured| measured.discarded))),
         )
         .always()
-        .with_kinds(&[column::Kind::Whole]),
+        .with_kinds(&[column::ValueKind::Whole]),
         Field::new(
             "detection_limit",
             "detection limit",
@@ -318,7 +318,7 @@ pub(crate) fn columns<'a>() -> Columns<Shown<'a>> {
             |it| Some(flag(it.row.is_noisy())),
         )
         .always()
-        .with_kinds(&[column::Kind::Flag]),
+        .with_kinds(&[column::ValueKind::Flag]),
         Field::new("why", "why", "why there are no figures", |it| Some(Value::text(short(it.row.why()?))))
             .of_words(),
         Field::new("skipped", "why", "why it was skipped", |it| {
@@ -336,7 +336,7 @@ pub(crate) fn columns<'a>() -> Columns<Shown<'a>> {
         })
         .of_words()
         .always()
-        .with_kinds(&[column::Kind::Texts]),
+        .with_kinds(&[column::ValueKind::Texts]),
         Field::new("counted", "counted", "events that were counted in the kept batches", |it| {
             let counted = it.measured()?.counted.as_ref()?;
             Some(Value::text(format!("{} {}", counted.events, counted.what)))
@@ -353,11 +353,11 @@ pub(crate) fn columns<'a>() -> Columns<Shown<'a>> {
             "operations in the batch that a sample is the mean of",
             |it| Some(Value::number(it.measured()?.ops_per_sample)),
         )
-        .with_kinds(&[column::Kind::Whole]),
+        .with_kinds(&[column::ValueKind::Whole]),
         Field::new("bytes_per_op", "bytes", "bytes that one operation moves; null where it moves none", |it| {
             Some(Value::number(it.measured()?.bytes_per_op?))
         })
-        .with_kinds(&[column::Kind::Whole]),
+        .with_kinds(&[column::ValueKind::Whole]),
         Field::new("group", "group", "cases of one group shared their rounds", |it| {
             Some(Value::text(it.measured()?.group.as_str()))
         })
@@ -376,15 +376,15 @@ pub(crate) fn columns<'a>() -> Columns<Shown<'a>> {
         Field::new("exact", "exact", "of a count of instructions, or a size beside such counts, whether every kept batch has it; null of times", |it| {
             Some(flag(it.figures.filter(|figures| figures.is_count())?.is_exact()))
         })
-        .with_kinds(&[column::Kind::Flag]),
+        .with_kinds(&[column::ValueKind::Flag]),
         Field::new("session", "session", "the part of the run in a session", Shown::of_session)
             .with_kinds(&[
-                column::Kind::Text,
-                column::Kind::Text,
-                column::Kind::Whole,
-                column::Kind::Flag,
-                column::Kind::Text,
-                column::Kind::Text,
+                column::ValueKind::Text,
+                column::ValueKind::Text,
+                column::ValueKind::Whole,
+                column::ValueKind::Flag,
+                column::ValueKind::Text,
+                column::ValueKind::Text,
             ])
             .with_fields(OF_SESSION),
     ])
@@ -430,7 +430,7 @@ pub(crate) fn of_runs<'a>(has_session: bool) -> Columns<Shown<'a>> {
 
 /// What the rows of a table for people have beside their names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum RowKind {
     /// The interval and the minimum.
     Level,
     /// Also the multiple of the plain call, where that was measured.
@@ -446,7 +446,7 @@ fn is_single(figures: &Figures) -> bool {
     figures.measured.bytes_per_op.is_some() && figures.measured.ops_per_sample == 1
 }
 
-impl Kind {
+impl RowKind {
     /// That of a suite's rows.
     pub(crate) fn of<'a, 'b: 'a>(rows: impl IntoIterator<Item = &'a CaseRow<'b>> + Clone) -> Self {
         let measured = || rows.clone().into_iter().filter_map(CaseRow::figures);
@@ -490,7 +490,8 @@ mod tests {
     fn every_key_that_is_chosen_is_that_of_one_column() {
         let columns = columns();
         let all: Vec<&str> = columns.iter().map(|column| column.key).collect();
-        let kinds = [Kind::Level, Kind::Multiple, Kind::Distribution, Kind::Counts].map(Kind::keys);
+        let kinds =
+            [RowKind::Level, RowKind::Multiple, RowKind::Distribution, RowKind::Counts].map(RowKind::keys);
         let chosen = kinds.into_iter().chain([OF_TABLES, OF_OBJECTS]).flatten();
         for key in chosen {
             assert_eq!(all.iter().filter(|known| *known == key).count(), 1, "{key}");

@@ -11,7 +11,7 @@ use tollgate_model::{Case, Facts, Run, Unit, own};
 use tollgate_output::figures;
 use tollgate_output::table::{Look, Table, paragraph};
 
-use super::columns::{Kind, Shown, columns};
+use super::columns::{RowKind, Shown, columns};
 use super::names::Names;
 use crate::summary::{CaseRow, Figures, Note, State, Summary};
 use crate::{advice, counts, expensive, facts, findings, pictures};
@@ -120,21 +120,22 @@ fn named<'c>(
     options: Options,
     needed: &HashSet<Case>,
 ) -> Table {
-    let kind = Kind::of(rows.iter().copied());
+    let kind = RowKind::of(rows.iter().copied());
     let shown = |row: &'c CaseRow<'c>| {
         let shown = Shown::of(summary, row);
         if options.in_cycles { shown.in_cycles() } else { shown }
     };
     // The distribution of single operations takes the place of a rate.
     let has = |key: &&&str| rows.iter().any(|row| !columns().value(key, &shown(row)).words().is_empty());
-    let rates: Vec<&str> = RATES.iter().filter(|_| kind != Kind::Distribution).filter(has).copied().collect();
+    let rates: Vec<&str> =
+        RATES.iter().filter(|_| kind != RowKind::Distribution).filter(has).copied().collect();
     // Behind the median and its interval.
     let mut keys = kind.keys().to_vec();
     keys.splice(2..2, rates.iter().copied());
     let columns = columns().arranged(&keys);
     let header: Vec<Cow<str>> =
         std::iter::once("benchmark".into()).chain(columns.iter().map(|it| it.head.clone())).collect();
-    let dispensable = if kind == Kind::Multiple { 2 } else { 1 };
+    let dispensable = if kind == RowKind::Multiple { 2 } else { 1 };
     let mut table = Table::of_columns(header).with_dispensable(dispensable + rates.len());
     let mut headed = None;
     for row in rows {

@@ -1,7 +1,7 @@
 //! Far calls and jumps: to code, and through call gates. SDM 2A, CALL and JMP, operation; APM 2, "Control-transfer
 //! privilege checks".
 
-use crate::{Descriptor, Gate, GateKind, Kind, Selector, SystemKind, WideGate, Width};
+use crate::{Descriptor, DescriptorKind, Gate, GateKind, Selector, SystemKind, WideGate, Width};
 
 use super::gate::{Door, NewStack};
 use super::interrupt::{enter_code, new_ring};
@@ -33,16 +33,20 @@ pub(super) fn far(
     let found = find(machine, Role::Target, selector, Blame::protection(0))?;
     let legacy = machine.width() == Width::Legacy;
     match found.descriptor.kind() {
-        Kind::Code { .. } => direct(machine, &found, offset, size, cpl, is_call),
-        Kind::System(SystemKind::CallGate) => through_gate(machine, &found, cpl, is_call),
-        Kind::System(SystemKind::CallGate16) if legacy => through_gate(machine, &found, cpl, is_call),
-        Kind::System(SystemKind::TaskGate) if legacy => {
+        DescriptorKind::Code { .. } => direct(machine, &found, offset, size, cpl, is_call),
+        DescriptorKind::System(SystemKind::CallGate) => through_gate(machine, &found, cpl, is_call),
+        DescriptorKind::System(SystemKind::CallGate16) if legacy => {
+            through_gate(machine, &found, cpl, is_call)
+        }
+        DescriptorKind::System(SystemKind::TaskGate) if legacy => {
             let gate = Gate::decode(found.descriptor.encode());
             is_open(machine, &found, cpl)?;
             expect(machine, Rule::GatePresent, gate.p, not_present(selector))?;
             task::switch(machine, gate.selector, by(is_call))
         }
-        Kind::System(SystemKind::Tss { busy: false } | SystemKind::Tss16 { busy: false }) if legacy => {
+        DescriptorKind::System(SystemKind::Tss { busy: false } | SystemKind::Tss16 { busy: false })
+            if legacy =>
+        {
             is_open(machine, &found, cpl)?;
             task::switch(machine, selector, by(is_call))
         }
@@ -167,7 +171,7 @@ fn read_door(machine: &mut impl Machine, found: &FoundDescriptor) -> Walked<Door
         let refused = Blame::protection(0).on(found.selector);
         expect(machine, Rule::WellFormed, wide.is_well_formed(), refused)?;
     }
-    let is_16_bit = found.descriptor.kind() == Kind::System(SystemKind::CallGate16);
+    let is_16_bit = found.descriptor.kind() == DescriptorKind::System(SystemKind::CallGate16);
     Ok(Door::of(machine, GateKind::Call, is_16_bit, low, high))
 }
 

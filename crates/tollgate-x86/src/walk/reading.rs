@@ -1,6 +1,6 @@
 //! Reading and checking descriptors and gates, as in every crossing through the tables.
 
-use crate::{Descriptor, Kind, Selector, SystemKind, Width};
+use crate::{Descriptor, DescriptorKind, Selector, SystemKind, Width};
 
 use super::machine::{Machine, Miss};
 use super::number::Number;
@@ -224,7 +224,7 @@ pub(super) fn code_behind_gate(
 
 /// That a descriptor is code.
 pub(super) fn is_code(machine: &mut impl Machine, found: &FoundDescriptor, refused: Refusal) -> Walked<()> {
-    expect(machine, Rule::IsCode, matches!(found.descriptor.kind(), Kind::Code { .. }), refused)
+    expect(machine, Rule::IsCode, matches!(found.descriptor.kind(), DescriptorKind::Code { .. }), refused)
 }
 
 /// That code may run at a level: non-conforming code at its own only, conforming code at that or an outer one.
@@ -273,14 +273,14 @@ pub(super) fn stack_segment(
     let refused = blame.on(selector);
     let (rpl, dpl) = (selector.rpl(), found.descriptor.dpl);
     expect(machine, Rule::StackLevel { rpl, dpl, level }, rpl == level && dpl == level, refused)?;
-    let writable = matches!(found.descriptor.kind(), Kind::Data { writable: true, .. });
+    let writable = matches!(found.descriptor.kind(), DescriptorKind::Data { writable: true, .. });
     expect(machine, Rule::Writable, writable, refused)?;
     is_present(machine, Role::Ss, &found, Exception::STACK, blame.external)?;
     Ok(found)
 }
 
 pub(super) fn is_conforming(descriptor: &Descriptor) -> bool {
-    matches!(descriptor.kind(), Kind::Code { conforming: true, .. })
+    matches!(descriptor.kind(), DescriptorKind::Code { conforming: true, .. })
 }
 
 /// That a target is within its code segment, or where it is 64-bit code, canonical.
@@ -316,8 +316,7 @@ pub(super) fn access(machine: &mut impl Machine, found: &FoundDescriptor) -> Wal
 
 /// Whether the task register holds a 16-bit TSS.
 pub(super) fn has_tss16(machine: &impl Machine) -> bool {
-    machine
-        .segment(SegmentRegister::Tr)
-        .hidden
-        .is_some_and(|hidden| matches!(hidden.descriptor.kind(), Kind::System(SystemKind::Tss16 { .. })))
+    machine.segment(SegmentRegister::Tr).hidden.is_some_and(|hidden| {
+        matches!(hidden.descriptor.kind(), DescriptorKind::System(SystemKind::Tss16 { .. }))
+    })
 }

@@ -1,6 +1,6 @@
 //! Far returns, and what IRET has in common with them. SDM 2B, RET, operation.
 
-use crate::{Descriptor, Kind, Selector, Width};
+use crate::{Descriptor, DescriptorKind, Selector, Width};
 
 use super::gate::NewStack;
 use super::interrupt::enter_code;
@@ -124,7 +124,10 @@ pub(super) fn clear_data(machine: &mut impl Machine, cpl: u8) {
             continue;
         };
         let descriptor = hidden.descriptor;
-        let depends = !matches!(descriptor.kind(), Kind::Code { conforming: true, .. } | Kind::System(_));
+        let depends = !matches!(
+            descriptor.kind(),
+            DescriptorKind::Code { conforming: true, .. } | DescriptorKind::System(_)
+        );
         if descriptor.p && depends && descriptor.dpl < cpl {
             let hidden = Hidden { base: hidden.base, descriptor: Descriptor::default() };
             machine.set_segment(register, Segment { selector: Some(Selector(0)), hidden: Some(hidden) });

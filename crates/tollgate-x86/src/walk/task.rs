@@ -1,7 +1,7 @@
 //! Task switches, outside long mode: the checks before the registers are exchanged. The exchange itself is named and
 //! not made. SDM 3A, "Task switching".
 
-use crate::{Descriptor, Kind, Selector, SystemKind, Table};
+use crate::{Descriptor, DescriptorKind, Selector, SystemKind, Table};
 
 use super::Walked;
 use super::event::Event;
@@ -83,11 +83,11 @@ pub(super) fn switch_back(machine: &mut impl Machine) -> Walked<()> {
 
 fn is_task(descriptor: &Descriptor, wants_busy: bool) -> bool {
     match descriptor.kind() {
-        Kind::System(SystemKind::Tss { busy } | SystemKind::Tss16 { busy }) => busy == wants_busy,
+        DescriptorKind::System(SystemKind::Tss { busy } | SystemKind::Tss16 { busy }) => busy == wants_busy,
         _ => false,
     }
 }
 
 fn has_32_bits(descriptor: &Descriptor) -> bool {
-    matches!(descriptor.kind(), Kind::System(SystemKind::Tss { .. }))
+    matches!(descriptor.kind(), DescriptorKind::System(SystemKind::Tss { .. }))
 }

@@ -6,7 +6,7 @@ use tollgate_environments::is_guest;
 use tollgate_inspect::{Machine, running_config};
 use tollgate_model::sorting::Ordered as _;
 use tollgate_model::{Case, Environment, Facts, Run};
-use tollgate_store::Kind;
+use tollgate_store::RunKind;
 use tollgate_store::kept::{Entry, kept};
 use tollgate_suites::{Extent, Size};
 use tollgate_view::facts::text;
@@ -76,7 +76,7 @@ fn cases() -> Vec<Case> {
 pub fn runs(named: &[String]) -> Result<Vec<Run>, Failure> {
     let mut runs = Vec::new();
     for meant in named {
-        runs.extend(tollgate_store::find_runs(meant, Kind::OF_BENCHMARKS)?);
+        runs.extend(tollgate_store::find_runs(meant, RunKind::OF_BENCHMARKS)?);
     }
     if !named.is_empty() {
         return Ok(runs);

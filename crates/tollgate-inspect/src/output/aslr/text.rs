@@ -4,7 +4,7 @@ use tollgate_output::figures;
 
 use crate::aslr::allowed::Allowed;
 use crate::aslr::together::Link;
-use crate::aslr::{How, Kind, Region, RegionResult, Study};
+use crate::aslr::{ElfKind, How, Region, RegionResult, Study};
 
 /// The name in tables and sentences.
 pub(crate) fn region(region: Region) -> &'static str {
@@ -85,10 +85,10 @@ fn by_how_much(moving: &[&RegionResult]) -> String {
 pub(crate) fn program(study: &Study) -> String {
     let elf = &study.subject.elf;
     let kind = match elf.kind {
-        Kind::Pie => "position-independent program (PIE)",
-        Kind::StaticPie => "static position-independent program (static PIE)",
-        Kind::Fixed => "program linked to a fixed address (ET_EXEC)",
-        Kind::SharedObject => "shared object",
+        ElfKind::Pie => "position-independent program (PIE)",
+        ElfKind::StaticPie => "static position-independent program (static PIE)",
+        ElfKind::Fixed => "program linked to a fixed address (ET_EXEC)",
+        ElfKind::SharedObject => "shared object",
     };
     let mut parts = vec![format!("{kind}, {}", if elf.is_32_bit { "32-bit" } else { "64-bit" })];
     match &elf.interpreter {

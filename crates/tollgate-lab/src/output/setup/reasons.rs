@@ -6,7 +6,9 @@ use std::borrow::Cow;
 
 use tollgate_model::text::listed;
 use tollgate_x86::walk::{SegmentRegister, TableRegister};
-use tollgate_x86::{Cr4, Descriptor, Efer, Kind, Msr, Selector, Star, SysenterCs, SystemKind, Vendor};
+use tollgate_x86::{
+    Cr4, Descriptor, DescriptorKind, Efer, Msr, Selector, Star, SysenterCs, SystemKind, Vendor,
+};
 
 use crate::setup::{Item, Place, Setup};
 
@@ -362,12 +364,12 @@ fn descriptor(selector: Selector, bytes: &[u8], sums: &Sums) -> Option<Reason> {
             "SDM 3A, \"Segment selectors\"",
             &[],
         ),
-        Kind::System(SystemKind::CallGate) => reason(
+        DescriptorKind::System(SystemKind::CallGate) => reason(
             "A far call through it comes to ring 0 at one address, whatever offset it names. DPL 3: programs may.",
             "SDM 3A, \"Call gates\" and \"IA-32e mode call gates\"",
             &["wrong-call-dpl"],
         ),
-        Kind::System(_) => reason(
+        DescriptorKind::System(_) => reason(
             "In long mode a TSS's descriptor has 16 bytes, for a base of 64 bits. Stacks of the TSS must lie within its limit.",
             "SDM 3A, \"TSS descriptor in 64-bit mode\"",
             &["wrong-tss-limit"],
@@ -377,7 +379,7 @@ fn descriptor(selector: Selector, bytes: &[u8], sums: &Sums) -> Option<Reason> {
         }
         kind => {
             let otherwise: &'static [&'static str] = match (kind, low.dpl) {
-                (Kind::Code { .. }, 0) => &["wrong-segment-absent"],
+                (DescriptorKind::Code { .. }, 0) => &["wrong-segment-absent"],
                 (_, 3) => &["wrong-gdt-order"],
                 _ => &[],
             };

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;
 
-use tollgate_engine::parallel::{self, Kind, Operation, Seat, Work};
+use tollgate_engine::parallel::{self, Operation, Seat, TaskKind, Work};
 
 use super::loops::{By, Op, code};
 use super::pass::{PAGE, Set, number};
@@ -30,7 +30,11 @@ pub fn instance(
     let op = index(Op::ALL.iter().position(|&other| other == op));
     let by = index(By::ALL.iter().position(|&other| other == by));
     let words = [op, by, bytes, u64::from(page == Page::Huge)];
-    parallel::instance(context, Kind::Threads, parallel::Case { tasks: threads, operation: &STREAMS, words })
+    parallel::instance(
+        context,
+        TaskKind::Threads,
+        parallel::Case { tasks: threads, operation: &STREAMS, words },
+    )
 }
 
 /// A thread's two parts of memory, which it touched first.

@@ -2,7 +2,7 @@
 
 use core::fmt::{self, Display, Formatter};
 
-use crate::{Descriptor, GateKind, Kind, Rflags, Table, Vendor, Width};
+use crate::{Descriptor, DescriptorKind, GateKind, Rflags, Table, Vendor, Width};
 
 use crate::walk::{Directory, Exception, Mode, NotModelled, Register, Role, SegmentRegister, Size, Unknown};
 
@@ -156,7 +156,7 @@ impl Display for Described {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Self(descriptor) = self;
         match descriptor.kind() {
-            Kind::Code { conforming, .. } => {
+            DescriptorKind::Code { conforming, .. } => {
                 f.write_str(match (descriptor.l, descriptor.d) {
                     (true, false) => "64-bit code",
                     (true, true) => "code of reserved width (L and D)",
@@ -165,15 +165,15 @@ impl Display for Described {
                 })?;
                 f.write_str(if conforming { ", conforming" } else { ", non-conforming" })?;
             }
-            Kind::Data { writable, expand_down, .. } => {
+            DescriptorKind::Data { writable, expand_down, .. } => {
                 f.write_str(if writable { "writable data" } else { "read-only data" })?;
                 f.write_str(if expand_down { ", expand-down" } else { "" })?;
             }
-            Kind::System(kind) => f.write_str(kind.name())?,
+            DescriptorKind::System(kind) => f.write_str(kind.name())?,
         }
         let present = if descriptor.p { "present" } else { "not present" };
         write!(f, ", ring {}, {present}", descriptor.dpl)?;
-        if matches!(descriptor.kind(), Kind::System(kind) if kind.is_gate()) {
+        if matches!(descriptor.kind(), DescriptorKind::System(kind) if kind.is_gate()) {
             return Ok(());
         }
         write!(f, ", base {:08x}, limit {:08x}", descriptor.base, descriptor.effective_limit())
