@@ -34,15 +34,16 @@ impl Shown {
             None => format!("round {}{}: ", doing.rounds + 1, so_far.unwrap_or_default()),
         };
         let what = format!("{round}{}", doing.what.replace('\n', " "));
-        let number = doing.rounds as usize;
-        let of = |what, of| Length::Number(what, Place { number, of });
+        // The one that it is at.
+        let at =
+            |what, of: usize| Length::Number(what, Place { number: (doing.rounds as usize + 1).min(of), of });
         self.shown.update(&Progress {
             what,
             elapsed: doing.elapsed,
             length: match (self.counted, self.rounds) {
-                (Some(commands), _) => of("command", commands),
+                (Some(commands), _) => at("command", commands),
                 (None, None) => Length::Time(self.time),
-                (None, Some(rounds)) => of("round", rounds as usize),
+                (None, Some(rounds)) => at("round", rounds as usize),
             },
             suite: Place::default(),
             decided: Vec::new(),
