@@ -1,4 +1,6 @@
 //! io_uring(7): a ring shared with the kernel.
+//!
+//! Timed loops are instructions on the ring's own words ([`Ring::words`]), whose addresses the crate io-uring keeps to itself.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
