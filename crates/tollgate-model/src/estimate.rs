@@ -23,7 +23,8 @@ pub struct Estimate {
     /// With [`ENOUGH_PROCESSES`] the median of the processes' medians, else the median of all samples.
     pub median: f64,
     /// Its interval at [`CONFIDENCE`]; the median is always in it. None with fewer than [`ENOUGH_PROCESSES`], and
-    /// none of zero width: such samples do not tell where the median of the next run lies. None of counts, which have no noise.
+    /// none of zero width: where the medians of processes are equal it is as wide as the smallest difference of two samples, which the clock
+    /// resolves, and where all samples are equal they do not tell what that is. None of counts, which have no noise.
     ///
     /// It is the interval of the processes' medians in the order of time, see [`stats::series_interval`]; of executions, which end when
     /// it is narrow, that of all looks together, see [`stats::anytime_interval`]. A process
@@ -108,9 +109,8 @@ impl Level {
                 true => of_all_looks().or_else(by_time),
                 false => by_time(),
             }?;
-            let (median, interval) =
-                (stats::median(&process_medians)?, Some(span).filter(|span| span.low < span.high));
-            let interval = interval.filter(|_| !measured.is_count());
+            let median = stats::median(&process_medians)?;
+            let interval = if measured.is_count() { None } else { as_resolved(span, &measured.samples) };
             return Some(Self { median, interval, span, process_medians });
         }
         let samples = &measured.samples;
@@ -126,6 +126,17 @@ impl Level {
     pub(crate) fn bound(&self, limit: f64) -> Option<f64> {
         (self.span.low <= limit).then_some(self.span.high.max(limit))
     }
+}
+
+/// The interval, as wide at least as the smallest difference of two samples.
+fn as_resolved(span: Interval, samples: &[f64]) -> Option<Interval> {
+    if span.low < span.high {
+        return Some(span);
+    }
+    let sorted = stats::sorted(samples);
+    let steps = sorted.windows(2).map(|pair| pair[1] - pair[0]).filter(|step| *step > 0.0);
+    let half = steps.min_by(f64::total_cmp)? / 2.0;
+    Some(Interval { low: span.low - half, high: span.high + half }).filter(|span| span.low < span.high)
 }
 
 /// A busy host keeps one pace for about so long, in ns. Over 24 runs of 8 s of `entry` in a nested virtual machine, intervals of

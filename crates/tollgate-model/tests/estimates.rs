@@ -65,6 +65,15 @@ fn there_is_no_interval_of_few_processes_nor_of_no_width() {
     assert_eq!((equal.median, equal.interval, equal.relative_half_width()), (4096.0, None, None));
 }
 
+/// The steadiest figure of a run, clock_gettime(2) in the vDSO, stood there without one.
+#[test]
+fn an_interval_of_equal_processes_is_as_wide_as_the_clock_resolves() {
+    let process = vec![21.5, 21.0, 21.25, 21.25, 21.25, 30.0];
+    let equal = Estimate::of(&measured("entry", &vec![process; 8])).unwrap();
+    assert_eq!(equal.interval, Some(Interval { low: 21.125, high: 21.375 }));
+    assert_eq!(equal.median, 21.25);
+}
+
 #[test]
 fn a_p99_needs_a_hundred_samples() {
     let p99 = |samples: usize| Estimate::of(&measured("files", &[vec![1.0; samples]])).unwrap().p99;

@@ -195,8 +195,8 @@ impl Harness {
                 // Its own sense of a sufficient time is some seconds; without --bench it only tests.
                 let number = size.number.max(OF_CRITERION[0]).to_string();
                 let rest = [
-                    ["--warm-up-time", "0.02"],
-                    ["--measurement-time", "0.04"],
+                    ["--warm-up-time", "0.01"],
+                    ["--measurement-time", "0.02"],
                     ["--sample-size", &number],
                     ["--nresamples", "1001"],
                     ["--exact", "--noplot"],

@@ -241,7 +241,7 @@ pub fn measured(benchmark: &str, at: f64, notes: &[&str]) -> Value {
     const ROUNDS: usize = 60;
     // A stride that is prime to the length visits every level once, and looks like no trend.
     let jitter = |n: usize| 1.0 + (n * 37 % ROUNDS) as f64 / ROUNDS as f64 * 0.005;
-    // Processes differ: intervals of no width are none.
+    // Processes differ, as they do on a machine.
     let pace = |process: usize| 1.0 + (process * 5 % PROCESSES) as f64 * 0.000_1;
     let samples: Vec<f64> = (0..PROCESSES * ROUNDS).map(|n| at * jitter(n) * pace(n / ROUNDS)).collect();
     let processes = vec![json!({"rounds": ROUNDS + 1, "discarded": [ROUNDS]}); PROCESSES];
