@@ -11,6 +11,7 @@ use hand::Hand;
 use tollgate_claims::{ClaimsDocument, Experiment, screen};
 use tollgate_engine::{Plan, Selection, Topology, interrupt};
 use tollgate_model::Run;
+use tollgate_model::estimate::ENOUGH_PROCESSES;
 use tollgate_store::writing::Until;
 use tollgate_suites::{Extent, Size};
 use tollgate_view::summary::BASELINE;
@@ -92,9 +93,10 @@ fn check(experiments: &[Experiment], hand: &Hand, args: &ClaimsArgs) -> Result<O
         say::say(&format!("{cases} measured, with those that they are compared with"));
         asked::announce(&asks);
     }
-    let plan = match args.processes {
-        Some(number) => Plan::of_processes(number),
-        None => Plan::within(args.time.unwrap_or(selection.usual_time())),
+    let plan = match args.time {
+        Some(time) => Plan::within(time),
+        // Of fewer processes no claim can be told.
+        None => Plan::of_processes(args.processes.unwrap_or(ENOUGH_PROCESSES)),
     };
     let plan = Plan { storage: workplace.storage(), ..plan };
     let mut made = run::make(&selection, &plan, None, !args.quiet)?;

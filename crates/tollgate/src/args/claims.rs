@@ -23,10 +23,10 @@ pub struct ClaimsArgs {
     /// Measure what the runs have no figures of, and keep that run
     #[arg(long)]
     pub check: bool,
-    /// Spend this much time on that, from 1s to 24h; a bare number is seconds [default: 60s]
+    /// Spend this much time on that, from 1s to 24h, in place of a number of processes; a bare number is seconds
     #[arg(long, value_name = "DURATION", value_parser = time::parse_time, allow_negative_numbers = true, requires = "check")]
     pub time: Option<Duration>,
-    /// Measure each of them in this many processes, however long that takes, in place of a time
+    /// Measure each of them in this many processes, however long that takes [default: 6, of which an interval is made]
     #[arg(long, value_name = "N", value_parser = super::parse_processes, allow_negative_numbers = true)]
     #[arg(requires = "check", conflicts_with = "time")]
     pub processes: Option<usize>,

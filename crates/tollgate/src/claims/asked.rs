@@ -51,12 +51,24 @@ pub fn answers(asks: &[&Ask], quiet: bool) -> Vec<(String, Fact)> {
             Err(why) => Fact::unreadable(format!("{}: {why}", line(ask))),
             Ok(answer) => match answer.pointer(pointer).and_then(|part| FactValue::deserialize(part).ok()) {
                 Some(value) => Fact::known(value, line(ask)),
-                None => Fact::absent(format!("the answer of {} has no figure there", line(ask))),
+                None => Fact::absent(why_absent(answer, pointer, &line(ask))),
             },
         };
         facts.extend(ask.facts().map(|(name, pointer)| (name, part(pointer))));
     }
     facts
+}
+
+/// What the answer says of a figure that it does not have: beside it, or of all of them.
+fn why_absent(answer: &Value, pointer: &str, line: &str) -> String {
+    let beside = pointer.rsplit_once('/').and_then(|(row, _)| answer.pointer(row));
+    let said =
+        |row: &Value| ["why", "error"].iter().find_map(|key| row.get(key)?.as_str().map(str::to_owned));
+    let of_all = || Some(answer.pointer("/remarks/0")?.as_str()?.to_owned());
+    match beside.and_then(said).or_else(of_all) {
+        Some(why) => format!("{line}: {why}"),
+        None => format!("the answer of {line} has no figure there"),
+    }
 }
 
 /// As a user would type it.
@@ -81,4 +93,20 @@ fn answer(ask: &Ask) -> Result<Value, String> {
         return Err(last.strip_prefix("tollgate: ").unwrap_or(last).to_owned());
     }
     serde_json::from_slice(&output.stdout).map_err(|_| "it printed no JSON".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_absent_figure_has_the_reason_that_stands_beside_it() {
+        let answer =
+            json!({"rows": [{"figure": null, "why": "no such"}, {"figure": null}], "remarks": ["emulated"]});
+        assert_eq!(why_absent(&answer, "/rows/0/figure", "`x`"), "`x`: no such");
+        assert_eq!(why_absent(&answer, "/rows/1/figure", "`x`"), "`x`: emulated");
+        assert_eq!(why_absent(&json!({}), "/rows/1/figure", "`x`"), "the answer of `x` has no figure there");
+    }
 }
