@@ -23,8 +23,8 @@ pub struct Estimate {
     /// With [`ENOUGH_PROCESSES`] the median of the processes' medians, else the median of all samples.
     pub median: f64,
     /// Its interval at [`CONFIDENCE`]; the median is always in it. None with fewer than [`ENOUGH_PROCESSES`], and
-    /// none of zero width: where the medians of processes are equal it is as wide as the smallest difference of two samples, which the clock
-    /// resolves, and where all samples are equal they do not tell what that is. None of counts, which have no noise.
+    /// none of zero width: where the medians of processes are equal it reaches as far to both sides as the smallest difference of two samples, which
+    /// the clock resolves, and where all samples are equal they do not tell what that is. None of counts, which have no noise.
     ///
     /// It is the interval of the processes' medians in the order of time, see [`stats::series_interval`]; of executions, which end when
     /// it is narrow, that of all looks together, see [`stats::anytime_interval`]. A process
@@ -128,15 +128,16 @@ impl Level {
     }
 }
 
-/// The interval, as wide at least as the smallest difference of two samples.
+/// The interval; where it has no width, as far to both sides as the smallest difference of two samples.
 fn as_resolved(span: Interval, samples: &[f64]) -> Option<Interval> {
     if span.low < span.high {
         return Some(span);
     }
     let sorted = stats::sorted(samples);
     let steps = sorted.windows(2).map(|pair| pair[1] - pair[0]).filter(|step| *step > 0.0);
-    let half = steps.min_by(f64::total_cmp)? / 2.0;
-    Some(Interval { low: span.low - half, high: span.high + half }).filter(|span| span.low < span.high)
+    // Both the loop and the empty one are read to a step.
+    let step = steps.min_by(f64::total_cmp)?;
+    Some(Interval { low: span.low - step, high: span.high + step }).filter(|span| span.low < span.high)
 }
 
 /// A busy host keeps one pace for about so long, in ns. Over 24 runs of 8 s of `entry` in a nested virtual machine, intervals of

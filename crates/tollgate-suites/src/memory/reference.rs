@@ -161,7 +161,8 @@ fn a_load_takes_what_it_takes_in_a_loop_that_goes_on() {
             for turn in turns {
                 least = [least[0].min(turn[0]), least[1].min(turn[1])];
             }
-            (0.6..1.7).contains(&(least[0] / least[1]))
+            // A fault of the walk gave 0.24 and 2.5. A neighbour that fills the shared cache for minutes gives 0.53.
+            (0.4..2.2).contains(&(least[0] / least[1]))
         });
         assert!(is_near, "{kib} KiB: {:.2} ns, in C {:.2} ns", least[0], least[1]);
     }
