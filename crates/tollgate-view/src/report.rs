@@ -43,12 +43,15 @@ pub fn page_of(runs: &[Run], other: About, spread: &Spread) -> Page {
     let subjects = Subject::all(runs);
     let comparisons = differences::all(&subjects, spread, 0.0);
     let kernels = kernels::of(&subjects);
-    // The table of the kernels has what each of them changes.
-    let turns = match kernels {
-        Some(_) => Vec::new(),
-        None => turns::tables(&subjects, &comparisons),
-    };
     let mut facts = known::of(&subjects, &comparisons);
+    // The table of the kernels has all counts, and what each of them changes.
+    let (turns, sections) = match kernels {
+        Some(_) => (Vec::new(), Vec::new()),
+        None => {
+            let sections = sections::of(&subjects, &comparisons, other, &mut facts.by_suite);
+            (turns::tables(&subjects, &comparisons), sections)
+        }
+    };
     Page {
         title: title(&subjects),
         maker: maker(&subjects),
@@ -67,8 +70,8 @@ pub fn page_of(runs: &[Run], other: About, spread: &Spread) -> Page {
         ]
         .concat(),
         ruler: ruler::of(&subjects),
-        sections: sections::of(&subjects, &comparisons, other, &mut facts.by_suite),
-        facts: facts.others,
+        sections,
+        facts: facts.by_suite.into_values().chain(facts.others).collect(),
     }
 }
 
