@@ -171,9 +171,8 @@ pub const PLAIN: Benchmark = Benchmark {
     absence: never_absent,
 };
 
-/// [`Benchmark::uncounted`] of what memory, caches and storage take.
-pub const TIME_OF_MEMORY: &str =
-    "a guest under QEMU's translator has no times; memory and storage are not counted";
+/// [`Benchmark::uncounted`] of what memory and caches take.
+pub const TIME_OF_MEMORY: &str = "a guest under QEMU's translator has no times; memory is not counted";
 
 impl Benchmark {
     /// The case of this benchmark with `params`.

@@ -73,6 +73,8 @@ pub struct Side<'a> {
     pub is_paired: bool,
     /// Whether its time stamp counter goes one tick an instruction: its batches are counted, once, and not timed.
     pub is_counting: bool,
+    /// Whether its files are on a disk that the host serves.
+    pub has_disk: bool,
     /// Reads what this machine knows of it while it runs, beside the facts that its agent reads.
     pub outside: Option<Outside<'a>>,
     /// Starts and ends it to be measured itself; None where that is not measured.

@@ -163,6 +163,11 @@ impl Environment {
         self.ready.is_counting()
     }
 
+    /// Whether its files are on a disk that the host serves.
+    pub fn has_disk(&self) -> bool {
+        self.ready.has_disk()
+    }
+
     /// The log of the instructions that are executed in it, where there can be one.
     pub fn instructions(&self) -> Option<Box<dyn InstructionLog>> {
         self.ready.instructions()

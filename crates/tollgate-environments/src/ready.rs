@@ -70,6 +70,11 @@ pub(crate) trait Ready {
         false
     }
 
+    /// Whether its files are on a disk that the host serves.
+    fn has_disk(&self) -> bool {
+        false
+    }
+
     /// The log of the instructions that are executed in it.
     fn instructions(&self) -> Option<Box<dyn InstructionLog>> {
         None

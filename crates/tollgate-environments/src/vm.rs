@@ -280,6 +280,10 @@ impl Ready for Guest {
         self.machine.is_counting()
     }
 
+    fn has_disk(&self) -> bool {
+        self.devices.disk.is_some()
+    }
+
     fn instructions(&self) -> Option<Box<dyn InstructionLog>> {
         self.is_counting().then(|| Box::new(GuestLog(self.monitored.clone())) as Box<dyn InstructionLog>)
     }

@@ -115,6 +115,7 @@ fn side(name: &str) -> Side<'static> {
         cpu: None,
         is_paired: true,
         is_counting: false,
+        has_disk: false,
         outside: None,
         life: None,
     }

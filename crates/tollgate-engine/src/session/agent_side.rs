@@ -12,8 +12,8 @@ use super::super::ending::Ending;
 use super::super::record::ProcessRecord;
 use super::super::schedule::Schedule;
 use super::super::{interrupt, measure};
-use super::Side;
 use super::connection::{Connection, Gone, Stop, plain};
+use super::{Link, Side};
 
 /// Beyond the time that a request may take.
 const MARGIN: Duration = Duration::from_secs(10);
@@ -26,6 +26,8 @@ const SLOWER: u32 = 9;
 /// One environment of a session.
 pub struct AgentSide<'s, 'a> {
     pub side: &'s mut Side<'a>,
+    /// What was started, until its agent has greeted.
+    link: Option<Link>,
     connection: Option<Connection>,
     pub hello: Hello,
     pub cpu: Option<usize>,
@@ -48,6 +50,7 @@ impl<'s, 'a> AgentSide<'s, 'a> {
     pub fn new(side: &'s mut Side<'a>, schedules: Vec<Schedule>) -> Self {
         Self {
             side,
+            link: None,
             connection: None,
             hello: Hello { protocol: 0, version: String::new(), allowed: Vec::new(), usual: None },
             cpu: None,
@@ -75,7 +78,7 @@ impl<'s, 'a> AgentSide<'s, 'a> {
     /// # Errors
     /// The user's signal.
     pub fn lose(&mut self, gone: Gone) -> Result<(), Stop> {
-        self.connection = None;
+        (self.link, self.connection) = (None, None);
         match gone {
             Gone::Interrupted(signal) => Err(Stop::Interrupted(signal)),
             Gone::Lost(why) => {
@@ -113,10 +116,25 @@ impl<'s, 'a> AgentSide<'s, 'a> {
 
     /// The same where its agent may take so long.
     pub fn start_within(&mut self, patience: Duration) -> Result<(), Gone> {
+        self.launch()?;
+        self.greet_within(patience)
+    }
+
+    /// Starts the environment, and does not wait for its agent.
+    pub fn launch(&mut self) -> Result<(), Gone> {
         self.connection = None;
         self.started += 1;
-        let link = (self.side.start)().map_err(Gone::Lost)?;
-        let (connection, hello) = Connection::greeted(link, patience)?;
+        self.link = Some((self.side.start)().map_err(Gone::Lost)?);
+        Ok(())
+    }
+
+    /// Greets the agent of what was started.
+    pub fn greet(&mut self) -> Result<(), Gone> {
+        self.greet_within(self.patience())
+    }
+
+    fn greet_within(&mut self, patience: Duration) -> Result<(), Gone> {
+        let (connection, hello) = Connection::greeted(self.link.take().ok_or_else(gone)?, patience)?;
         (self.connection, self.hello) = (Some(connection), hello);
         Ok(())
     }
@@ -137,7 +155,7 @@ impl<'s, 'a> AgentSide<'s, 'a> {
     }
 
     /// A message of it comes within this time.
-    fn patience(&self) -> Duration {
+    pub fn patience(&self) -> Duration {
         PATIENCE * self.slower()
     }
 
@@ -167,10 +185,20 @@ impl<'s, 'a> AgentSide<'s, 'a> {
 
     /// Reads the facts of a moment.
     pub fn read_facts(&mut self, moment: Moment) -> Result<(), Gone> {
+        self.ask_for_facts(moment)?;
+        self.receive_facts()
+    }
+
+    /// Asks for the facts of a moment.
+    pub fn ask_for_facts(&mut self, moment: Moment) -> Result<(), Gone> {
         if let (Moment::After, Some(outside)) = (moment, &self.side.outside) {
             self.facts.extend(outside());
         }
-        self.send(&Request::Facts(moment), self.patience())?;
+        self.send(&Request::Facts(moment), self.patience())
+    }
+
+    /// Receives the facts that were asked for.
+    pub fn receive_facts(&mut self) -> Result<(), Gone> {
         match self.receive(self.patience())? {
             Answer::Facts(facts) => {
                 self.facts.extend(facts.into_iter().filter_map(settled).take(MAX_FACTS / 2));
@@ -214,8 +242,19 @@ impl<'s, 'a> AgentSide<'s, 'a> {
         tick: &mut dyn FnMut(Option<usize>),
     ) -> Result<(Ending, ProcessRecord), Gone> {
         let instances = job.instances();
-        self.ask(&Request::Start { job, stall, most }, most, instances, tick)?
-            .ok_or_else(|| Gone::Lost("its agent gave an answer that was not asked for".to_owned()))
+        self.send(&Request::Start { job, stall, most }, self.patience())?;
+        self.wait(most, instances, tick)
+    }
+
+    /// Waits until the bench process that was asked for has ended.
+    pub fn wait(
+        &mut self,
+        most: Duration,
+        instances: usize,
+        tick: &mut dyn FnMut(Option<usize>),
+    ) -> Result<(Ending, ProcessRecord), Gone> {
+        let ended = self.answer(most, instances, tick)?;
+        ended.ok_or_else(|| Gone::Lost("its agent gave an answer that was not asked for".to_owned()))
     }
 
     /// Starts a bench process that waits for turns. Its end, where it has ended instead.
@@ -239,6 +278,15 @@ impl<'s, 'a> AgentSide<'s, 'a> {
         tick: &mut dyn FnMut(Option<usize>),
     ) -> Result<Option<(Ending, ProcessRecord)>, Gone> {
         self.send(request, self.patience())?;
+        self.answer(most, instances, tick)
+    }
+
+    fn answer(
+        &mut self,
+        most: Duration,
+        instances: usize,
+        tick: &mut dyn FnMut(Option<usize>),
+    ) -> Result<Option<(Ending, ProcessRecord)>, Gone> {
         let most = if self.side.is_counting { most * SLOWEST } else { most };
         let last = Instant::now() + most + MARGIN * self.slower();
         loop {

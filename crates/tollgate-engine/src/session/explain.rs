@@ -74,7 +74,7 @@ pub fn explain_in(
         return Err(BenchError::NoEnvironment(format!("{}: {NO_LOOP}", benchmark.name)));
     }
     let place = Place { number: 1, of: 1 };
-    let schedules = vec![counting::schedule(group, place)];
+    let schedules = vec![counting::schedule(group, place, side.has_disk)];
     // What is counted takes none of a run's time.
     let plan = Plan::within(Duration::ZERO);
     let mut teller = Teller::new(watch, &plan);

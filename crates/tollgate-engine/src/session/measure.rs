@@ -48,12 +48,11 @@ pub fn measure_in(
     let (starts, commands): (Vec<&Group>, Vec<&Group>) =
         others.into_iter().partition(|group| group.is_of_environments());
     let place = |number| Place { number, of: selection.groups.len() };
-    let schedules = |is_counting: bool| -> Vec<Schedule> {
-        let new = if is_counting { counting::schedule } else { Schedule::new };
+    let schedules = |new: &dyn Fn(&Group, Place) -> Schedule| -> Vec<Schedule> {
         rounds.iter().zip(1..).map(|(group, number)| new(group, place(number))).collect()
     };
     // Readers of a document refuse more processes.
-    let cases: usize = schedules(false).iter().map(Schedule::number).sum();
+    let cases: usize = schedules(&Schedule::new).iter().map(Schedule::number).sum();
     let most = MAX_PROCESSES as usize / cases.max(1);
     let plan = &Plan { most_processes: plan.most_processes.min(most), ..plan.clone() };
     let allowed = cpu::allowed();
@@ -66,7 +65,9 @@ pub fn measure_in(
         sides: sides
             .iter_mut()
             .map(|side| {
-                let schedules = schedules(side.is_counting);
+                let counted = |group: &Group, place| counting::schedule(group, place, side.has_disk);
+                let schedules =
+                    if side.is_counting { schedules(&counted) } else { schedules(&Schedule::new) };
                 AgentSide::new(side, schedules)
             })
             .collect(),

@@ -140,6 +140,7 @@ pub(super) fn side(name: &str, start: impl FnMut() -> Result<Link, String> + 'st
         cpu: None,
         is_paired: true,
         is_counting: false,
+        has_disk: false,
         outside: None,
         life: None,
     }
@@ -302,6 +303,23 @@ fn a_counting_environment_keeps_the_batches_that_agree_and_the_others_are_timed_
     assert_eq!(counted.facts["kernel.release"], Fact::known("6.1", "uname(2)"));
     let clock = counted.findings.facts.iter().find(|(name, _)| name == "run.clock").map(|(_, fact)| fact);
     assert!(format!("{clock:?}").contains("one tick an instruction"), "{clock:?}");
+}
+
+#[test]
+fn environments_are_counted_at_the_same_time_and_one_that_is_lost_costs_itself() {
+    let steps = find_other!(Steps { every: 13, batches: 0 });
+    let lost = || Side { start: Box::new(|| Err("it does not start".to_owned())), ..counting(steps) };
+    // More than there are processors on many a machine.
+    let sides = vec![counting(steps), lost(), counting(steps), counting(steps), lost()];
+    let found = session(sides, 1).expect("counted");
+    let medians: Vec<Result<f64, String>> = (found.found.iter())
+        .map(|side| match &side.lost {
+            Some(why) => Err(why.clone()),
+            None => Ok(measured(side, "some/sound").samples[0]),
+        })
+        .collect();
+    let lost = || Err("it does not start".to_owned());
+    assert_eq!(medians, [Ok(209.0), lost(), Ok(209.0), Ok(209.0), lost()]);
 }
 
 #[test]

@@ -83,8 +83,7 @@ pub(super) fn done(what: &str, outcome: io::Result<usize>) -> Result<()> {
     outcome.map(|_| ()).map_err(|error| refused(what, &error))
 }
 
-pub(super) const FILE: Benchmark =
-    Benchmark { absence: killed_by_filter, uncounted: Some(TIME_OF_MEMORY), ..PLAIN };
+pub(super) const FILE: Benchmark = Benchmark { absence: killed_by_filter, ..PLAIN };
 
 #[cfg(test)]
 mod tests {

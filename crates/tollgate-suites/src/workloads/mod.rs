@@ -54,7 +54,7 @@ const COMMAND: Benchmark = Benchmark {
         fixture: on_tree::make,
     }),
     crossed_in,
-    uncounted: Some(TIME_OF_MEMORY),
+    uncounted: Some("a workload is a whole command; `tollgate versus --in vm:exact COMMAND` counts one"),
     ..PLAIN
 };
 

@@ -41,11 +41,22 @@ pub fn explain(pattern: &str, selection: &Selection, environment: &str) -> Resul
         ))
     })?;
     let (starts, cpu) = (prepared.starts(), prepared.cpu());
-    let (is_paired, is_counting) = (prepared.is_paired(), prepared.is_counting());
+    let (is_paired, is_counting, has_disk) =
+        (prepared.is_paired(), prepared.is_counting(), prepared.has_disk());
     let start = Box::new(|| prepared.start().map_err(|error| error.to_string()));
     let name = environment.to_owned();
-    let mut side =
-        Side { name, start, starts, wake: None, cpu, is_paired, is_counting, outside: None, life: None };
+    let mut side = Side {
+        name,
+        start,
+        starts,
+        wake: None,
+        cpu,
+        is_paired,
+        is_counting,
+        has_disk,
+        outside: None,
+        life: None,
+    };
     let mut said = String::new();
     let found = explain_in(&mut side, &mut *log, &group, &mut |progress| {
         if progress.what != said {

@@ -296,12 +296,24 @@ impl Prepared {
             });
             let (starts, cpu) = (environment.starts(), environment.cpu());
             let (is_paired, is_counting) = (environment.is_paired(), environment.is_counting());
+            let has_disk = environment.has_disk();
             let outside = environment.observer();
             let shared = Rc::new(RefCell::new(environment));
             let life = Some(Box::new(Rc::clone(&shared)) as Box<dyn Life>);
             let start = move || shared.borrow_mut().start().map_err(|error| error.to_string());
             let (name, start) = (name.clone(), Box::new(start));
-            sides.push(Side { name, start, starts, wake, cpu, is_paired, is_counting, outside, life });
+            sides.push(Side {
+                name,
+                start,
+                starts,
+                wake,
+                cpu,
+                is_paired,
+                is_counting,
+                has_disk,
+                outside,
+                life,
+            });
         }
         sides
     }

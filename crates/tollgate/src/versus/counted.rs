@@ -354,6 +354,7 @@ impl<'w> Work<'w> {
             cpu,
             is_paired: false,
             is_counting: true,
+            has_disk: false,
             outside,
             life: None,
         };

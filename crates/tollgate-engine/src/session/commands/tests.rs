@@ -121,6 +121,7 @@ fn side(requests: usize) -> Side<'static> {
         cpu: None,
         is_paired: true,
         is_counting: false,
+        has_disk: false,
         outside: None,
         life: None,
     }
