@@ -32,7 +32,7 @@ use tollgate_model::{Fact, Facts};
 
 use super::run::Findings;
 
-pub use count::{Counted, Counting, Inside, UNASKED, count_in};
+pub use count::{Counted, Counting, Inside, UNASKED, UserCounts, count_in};
 pub use execute::{Work, execute_in};
 pub use explain::{Functions, explain_in};
 pub use iterations::{FunctionCount, Lengths, is_kernel};
@@ -120,7 +120,7 @@ pub struct Sums {
     pub kernel: u64,
     /// Iterations of instructions that repeat themselves (`rep`), less the first of each: in user mode, and in the kernel.
     pub repeated: [u64; 2],
-    /// By address in the kernel: each execution once, and iterations less the first of each.
+    /// By address: each execution once, and iterations less the first of each.
     pub addresses: HashMap<u64, [u64; 2]>,
 }
 

@@ -34,3 +34,4 @@ pub use launch::ending::end_like;
 pub use outcome::{Calibration, Event, Trace, TraceError, Used};
 pub use request::{Choice, Group, Request, Running};
 pub use run::{calibrate, trace, trace_nothing};
+pub use symbols::{UserCode, UserFunction};

@@ -3,8 +3,8 @@
 use tollgate_model::Traced;
 use tollgate_model::sorting::Ordered as _;
 use tollgate_model::traced::{
-    Backend, Blocked, Call, Ended, FileOperation, FileTime, Idle, Misaligned, Missed, Parts, Process,
-    TimesFrom,
+    Backend, Blocked, Call, CodeMap, Ended, FileOperation, FileTime, Idle, Misaligned, Missed, Parts,
+    Process, TimesFrom,
 };
 
 /// An execution of a command that was traced.
@@ -21,6 +21,8 @@ pub struct Trace {
     /// Where threads slept, where that was asked for: the thread's name, its user frames and those of the kernel, from the root, with `;` between
     /// them; and for how many nanoseconds in all.
     pub stacks: Vec<(String, u64)>,
+    /// The code that its processes had mapped, where it was asked for.
+    pub code: CodeMap,
     /// How this process is to end: as the command did, whose core was dumped where it could be; or by a signal that was sent to this
     /// process when the command had just ended.
     pub ended: Ended,
@@ -124,6 +126,7 @@ pub(crate) struct Collected {
     pub blocked: Vec<Blocked>,
     /// See [`Trace::stacks`].
     pub stacks: Vec<(String, u64)>,
+    pub code: CodeMap,
     pub tree: Vec<Process>,
     pub files: Vec<FileTime>,
     pub misaligned: Vec<Misaligned>,

@@ -28,6 +28,8 @@ pub struct Request {
     /// With `files`, also the paths by which files were opened, as the operation `named`: a path may lead over links to the file. By ptrace(2)
     /// only.
     pub paths: bool,
+    /// Keep what code each process has mapped when it ends. By ptrace(2) only.
+    pub code: bool,
     /// Keep at most so many single calls with their times, for a timeline; 0 for none.
     pub events: usize,
     /// Add up what sleeping threads were woken by.
@@ -91,6 +93,7 @@ impl Request {
             tree: false,
             files: false,
             paths: false,
+            code: false,
             events: 0,
             blocked: false,
             stacks: false,

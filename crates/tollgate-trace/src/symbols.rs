@@ -4,12 +4,15 @@ mod functions;
 mod image;
 mod images;
 mod source_name;
+mod user;
 mod watch;
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 
 pub(crate) use images::Images;
+pub(crate) use user::code_of;
+pub use user::{UserCode, UserFunction};
 pub(crate) use watch::Watch;
 
 /// The largest table of symbols that is read.

@@ -5,6 +5,8 @@
 
 mod common;
 
+use std::process::Command;
+
 use common::Home;
 
 /// The functions of a table, each with its instructions.
@@ -44,6 +46,48 @@ fn the_functions_of_an_operation_add_up_to_its_count() {
         assert!(first.contains("entry") || first.contains("asm_"), "the kernel is entered first: {text}");
     }
     assert!(home.files().is_empty(), "an explanation is kept: {:?}", home.files());
+}
+
+/// Two builds of a program, of which one has a loop of 200 iterations more, each of six instructions.
+const PROGRAM: &str = "
+    __attribute__((noinline)) static unsigned longer(unsigned n) { unsigned s = 0; for (unsigned i = 0; i < n; i++) s += i ^ s; return s; }
+    __attribute__((noinline)) static unsigned equal(unsigned n) { unsigned s = 7; for (unsigned i = 0; i < n; i++) s ^= i + s; return s; }
+    int main(int words, char **all) { return (longer(1000 + words * MORE) + equal(1000)) & 0; }";
+
+#[test]
+#[ignore = "slow: .ci/run runs it"]
+fn two_builds_differ_by_a_function_of_the_program() {
+    let home = Home::new();
+    if let Some(why) = home.no_guest() {
+        return println!("skipped: {why}");
+    }
+    let source = home.path().join("program.c");
+    std::fs::write(&source, PROGRAM).expect("written");
+    let build = |name: &str, more: &str| {
+        let program = home.path().join(name);
+        let built = Command::new("cc").args(["-O1", more, "-o"]).arg(&program).arg(&source).output();
+        let is_built = built.is_ok_and(|built| built.status.success());
+        is_built.then(|| program.display().to_string())
+    };
+    let (Some(old), Some(new)) = (build("old", "-DMORE=0"), build("new", "-DMORE=200")) else {
+        return println!("skipped: there is no C compiler");
+    };
+    let words = ["versus", "--in", "vm:exact", "-N", "--by", "function", "--runs", "1", "--format", "json"];
+    let document = home.json([&words[..], &[&old, &new]].concat());
+    let instructions = |command: usize, function: &str| {
+        let functions = document["commands"][command]["functions"].as_array().expect("functions");
+        let of = functions.iter().find(|one| one["file"] == "program" && one["function"] == function);
+        of.unwrap_or_else(|| panic!("no {function}: {functions:?}"))["instructions"]
+            .as_u64()
+            .expect("a count")
+    };
+    // The compiler may make a loop of five instructions or of six.
+    let more = instructions(1, "longer") - instructions(0, "longer");
+    assert!(more % 200 == 0 && (600..=1600).contains(&more), "{more}");
+    assert_eq!(instructions(0, "equal"), instructions(1, "equal"));
+    let counts =
+        |command: usize| document["commands"][command]["counted"]["user_instructions"]["median"].as_f64();
+    assert_eq!(counts(1).zip(counts(0)).map(|(new, old)| new - old), Some(more as f64), "{document}");
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tollgate_model::sorting::Ordered as _;
+use tollgate_model::traced::CodeMap;
 
 use super::super::agent::Moment;
 use super::super::run::{BenchError, Findings};
@@ -18,7 +19,7 @@ use super::agent_side::AgentSide;
 use super::connection::Gone;
 use super::execute::Remote;
 use super::explain::MOST_ADDRESSES;
-use super::iterations::FunctionCount;
+use super::iterations::{FunctionCount, is_kernel};
 use super::{EnvironmentFindings, InstructionLog, Side, Sums};
 
 /// The log holds about a million instructions in a second. More than these take longer than anybody waits for the split.
@@ -54,6 +55,15 @@ pub struct Counted {
     pub inside: Vec<Inside>,
 }
 
+/// The instructions of programs by address, and what was mapped there.
+#[derive(Debug, Clone, Default)]
+pub struct UserCounts {
+    /// Each execution once, and further iterations of `rep`.
+    pub addresses: Vec<(u64, [u64; 2])>,
+    /// What the programs had mapped.
+    pub code: CodeMap,
+}
+
 /// What a command's instructions consist of.
 #[derive(Debug)]
 pub struct Inside {
@@ -61,8 +71,10 @@ pub struct Inside {
     pub sums: Result<Sums, String>,
     /// One that was traced, or why there is none.
     pub traced: Result<Execution, String>,
-    /// The functions of the logged execution, the largest first, where they are asked for.
+    /// The kernel's functions of the logged execution, the largest first, where they are asked for.
     pub functions: Vec<FunctionCount>,
+    /// Where the program's instructions are, likewise.
+    pub user: UserCounts,
 }
 
 /// Starts the environment, in which the commands are executed, and asks its agent what came of that.
@@ -143,23 +155,26 @@ fn look_inside<'e>(
             MOST_LOGGED / 1_000_000
         )),
     };
-    let functions = match &sums {
+    let (functions, mut user) = match &sums {
         Ok(sums) if counting.has_functions => {
             say(format!("reading the kernel's symbols in {name}"));
-            functions(remote, sums)?
+            (functions(remote, sums)?, UserCounts::of(sums))
         }
-        _ => Vec::new(),
+        _ => (Vec::new(), UserCounts::default()),
     };
     let traced = match (is_whole, counting.is_traced) {
         (false, _) => Err(why_not.to_owned()),
         (_, false) => Err(UNASKED.to_owned()),
         (true, true) => {
             say(format!("tracing {} in {name}", given.name));
-            let how = How::Traced { files: false };
+            let how = if counting.has_functions { How::Mapped } else { How::Traced { files: false } };
             Ok(once(remote, given, how)?)
         }
     };
-    Ok(Inside { sums, traced, functions })
+    if let Ok(execution) = &traced {
+        user.code.clone_from(&execution.code);
+    }
+    Ok(Inside { sums, traced, functions, user })
 }
 
 /// What `/init` executed.
@@ -194,9 +209,19 @@ fn logged(
     Ok(sums)
 }
 
+impl UserCounts {
+    fn of(sums: &Sums) -> Self {
+        let addresses = sums.addresses.iter().filter(|(address, _)| !is_kernel(**address));
+        Self {
+            addresses: addresses.map(|(address, times)| (*address, *times)).collect(),
+            code: CodeMap::default(),
+        }
+    }
+}
+
 /// The functions of the kernel at these addresses, and the program as one.
 fn functions(remote: &mut Remote<'_, '_, '_>, sums: &Sums) -> Result<Vec<FunctionCount>, Halt> {
-    let addresses: Vec<u64> = sums.addresses.keys().copied().collect();
+    let addresses: Vec<u64> = sums.addresses.keys().copied().filter(|address| is_kernel(*address)).collect();
     let mut names = BTreeMap::new();
     for some in addresses.chunks(MOST_ADDRESSES) {
         let named = remote.side.names(some.iter().copied().collect());
@@ -204,13 +229,14 @@ fn functions(remote: &mut Remote<'_, '_, '_>, sums: &Sums) -> Result<Vec<Functio
     }
     let mut counts: BTreeMap<Option<&str>, [u64; 2]> = BTreeMap::new();
     counts.insert(None, [sums.user, sums.repeated[0]]);
-    for (address, times) in &sums.addresses {
+    for (address, times) in sums.addresses.iter().filter(|(address, _)| is_kernel(**address)) {
         let name = names.get(address).map_or("(no function)", String::as_str);
         let count = counts.entry(Some(name)).or_default();
         count.iter_mut().zip(times).for_each(|(count, times)| *count += times);
     }
     let of = |(name, [instructions, repeated]): (Option<&str>, [u64; 2])| FunctionCount {
         name: name.map(str::to_owned),
+        file: None,
         instructions,
         repeated,
     };

@@ -107,8 +107,10 @@ pub fn choose(iterations: &[Range<usize>], counted: f64) -> Chosen {
 /// Instructions in a function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FunctionCount {
-    /// The kernel's name of it; None for the instructions of programs.
+    /// Its name; None for the instructions of programs that are not divided, or those of a file without symbols.
     pub name: Option<String>,
+    /// The file of a program's function, such as `libc.so.6`; None of the kernel's, and of all programs as one.
+    pub file: Option<String>,
     /// In all iterations that were chosen.
     pub instructions: u64,
     /// Further iterations of instructions that repeat themselves (`rep`), where they are known apart; they are not among the others.
@@ -130,7 +132,12 @@ pub fn functions<'n>(
     for address in addresses {
         let name = is_kernel(address).then(|| name(address));
         let place = *places.entry(name).or_insert_with(|| {
-            counts.push(FunctionCount { name: name.map(str::to_owned), instructions: 0, repeated: 0 });
+            counts.push(FunctionCount {
+                name: name.map(str::to_owned),
+                file: None,
+                instructions: 0,
+                repeated: 0,
+            });
             counts.len() - 1
         });
         counts[place].instructions += 1;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tollgate_model::Traced;
-use tollgate_model::traced::Ended;
+use tollgate_model::traced::{CodeMap, Ended};
 
 /// One execution of a command. By default nothing but its times is asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,6 +69,8 @@ pub enum How {
         /// Also the files that it reads.
         files: bool,
     },
+    /// Its system calls by ptrace(2), and the code that its processes had mapped.
+    Mapped,
     /// Its instructions, in a guest whose clock goes one tick an instruction.
     Counted,
     /// Nothing is executed: what `/init` of a guest found of this execution before the agent began, in the file that is the input.
@@ -102,6 +104,9 @@ pub struct Execution {
     pub switches: u32,
     /// Its trace, where it was asked for.
     pub traced: Option<Traced>,
+    /// The code that its processes had mapped, likewise.
+    #[serde(default)]
+    pub code: CodeMap,
     /// The end of what it wrote to standard error, and to a pipe.
     pub said: String,
     /// How many processes it left, which were ended.
@@ -121,6 +126,7 @@ impl Execution {
             ticks: 0,
             switches: 0,
             traced: None,
+            code: CodeMap { programs: 0, program: None, has_conflict: false, code: Vec::new() },
             said: String::new(),
             left: 0,
         }

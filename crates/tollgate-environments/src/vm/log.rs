@@ -25,6 +25,8 @@ use crate::error::{EnvironmentError, plainly, unusable};
 
 /// Instructions that are kept. A stretch of a benchmark has a few million at most.
 const MOST: usize = 1 << 24;
+/// Addresses that have sums of their own. A large program executes some hundred thousand.
+const MOST_ADDRESSES: usize = 1 << 22;
 /// The longest line that is read whole, in bytes.
 const MOST_LINE: usize = 1 << 9;
 /// Exceptions that come from within an instruction: #DE, #TS, #NP, #SS, #PF, #MF, #AC, #XM. Those that the translator finds ahead of the
@@ -264,7 +266,8 @@ impl Between {
             let side = if is_kernel(address) { &mut self.sums.kernel } else { &mut self.sums.user };
             *side += 1;
         }
-        if is_kernel(address) {
+        // Code that is made while it is executed has any number of addresses.
+        if self.sums.addresses.len() < MOST_ADDRESSES || self.sums.addresses.contains_key(&address) {
             self.sums.addresses.entry(address).or_default()[usize::from(is_repeated)] += 1;
         }
     }
@@ -275,6 +278,7 @@ impl Between {
             Some(mark) if mark == address => {
                 self.sums.user -= 1;
                 self.sums.repeated[0] -= MARK - 1;
+                self.sums.addresses.remove(&address);
                 self.is_over = true;
             }
             Some(_) => {}

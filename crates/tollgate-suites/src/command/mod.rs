@@ -79,7 +79,7 @@ impl Executor for Here {
         match order.how {
             How::Counted => return Ok(counted::execute_logged(order)),
             How::Recalled { number } => return Ok(counted::recalled(order, number)),
-            How::Timed | How::Traced { .. } => self.reap(),
+            How::Timed | How::Traced { .. } | How::Mapped => self.reap(),
         }
         let no_process = |error| Halt::Run(BenchError::NoProcess(error));
         // Before the listener: where /proc does not list children, they are looked for one by one if there is any.

@@ -43,6 +43,7 @@ impl Tracer {
                 self.forked(pid, now)
             }
             libc::PTRACE_EVENT_EXEC => self.executed(pid),
+            libc::PTRACE_EVENT_EXIT => self.is_about_to_end(pid),
             libc::PTRACE_EVENT_SECCOMP => {
                 self.at_call(pid, now, child);
                 // A filter of the command's own asks for a tracer, and alone it would find none.
@@ -251,6 +252,17 @@ impl Tracer {
         }
         if let Some(files) = &mut self.files {
             files.forget(pid);
+        }
+        if let Some(code) = &mut self.code {
+            code.executed(pid);
+        }
+    }
+
+    /// A thread is about to end. The last one of a process has its memory still.
+    fn is_about_to_end(&mut self, pid: libc::pid_t) {
+        let is_last = self.threads.get(&pid).is_some_and(|thread| self.tree.is_alone(thread.process));
+        if let Some(code) = self.code.as_mut().filter(|_| is_last) {
+            code.look(pid);
         }
     }
 

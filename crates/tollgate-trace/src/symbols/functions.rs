@@ -12,6 +12,7 @@ use rustix::fs::{FileType, Mode, OFlags};
 use tollgate_model::sorting::Ordered as _;
 
 use super::image::Image;
+use super::source_name;
 
 /// The largest table that is read.
 const MOST_BYTES: u64 = 64 << 20;
@@ -39,18 +40,15 @@ struct Function {
 impl Functions {
     /// Reads the file of an image, where it is still that file: the path is that of the process, which may have another root.
     pub fn of(image: &Image) -> Option<Self> {
-        if !image.path.starts_with(b"/") {
-            return None;
-        }
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let file = rustix::fs::open(OsStr::from_bytes(&image.path), flags, Mode::empty()).ok()?;
-        let stat = rustix::fs::fstat(&file).ok()?;
+        let (file, stat) = opened(&image.path)?;
         let device = (rustix::fs::major(stat.st_dev), rustix::fs::minor(stat.st_dev));
         let is_same = device == image.device && stat.st_ino == image.inode;
-        if !is_same || FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-            return None;
-        }
-        Self::read(&File::from(file))
+        if is_same { Self::read(&file) } else { None }
+    }
+
+    /// Reads the file of this path.
+    pub fn of_path(path: &[u8]) -> Option<Self> {
+        Self::read(&opened(path)?.0)
     }
 
     /// None of a file that is no ELF file of 64 bits, or has no table of symbols.
@@ -100,7 +98,13 @@ impl Functions {
         Some(Self { loads, functions })
     }
 
-    /// The function at this place of the file.
+    /// The function at this place of the file, as its source has it.
+    pub fn name(&self, offset: u64) -> Option<String> {
+        let symbol = self.at(offset)?;
+        Some(source_name::of(symbol).unwrap_or_else(|| symbol.to_owned()))
+    }
+
+    /// The symbol of that function.
     pub fn at(&self, offset: u64) -> Option<&str> {
         let load = self
             .loads
@@ -113,6 +117,17 @@ impl Functions {
         let found = self.functions.get(first..behind)?.iter().find(|function| address < function.end)?;
         Some(&found.name)
     }
+}
+
+/// A regular file, by its whole path.
+fn opened(path: &[u8]) -> Option<(File, rustix::fs::Stat)> {
+    if !path.starts_with(b"/") {
+        return None;
+    }
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = rustix::fs::open(OsStr::from_bytes(path), flags, Mode::empty()).ok()?;
+    let stat = rustix::fs::fstat(&file).ok()?;
+    (FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile).then(|| (file.into(), stat))
 }
 
 /// Of several names for one function that of the interface: `read`, and not `__libc_read`.

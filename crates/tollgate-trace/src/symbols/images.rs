@@ -10,7 +10,6 @@ use tollgate_os::perf::records::{Mapping, Record};
 
 use super::functions::Functions;
 use super::image::Image;
-use super::source_name;
 
 /// The largest list of mappings that is read.
 const MOST_MAPS: u64 = 16 << 20;
@@ -50,12 +49,7 @@ struct Mapped {
 impl Images {
     /// Looks at a process; mappings that it had when it was looked at before stay where there are no others now.
     pub fn look(&mut self, pid: u32) {
-        let Ok(file) = File::open(format!("/proc/{pid}/maps")) else { return };
-        for line in BufReader::new(file.take(MOST_MAPS)).split(b'\n').map_while(Result::ok) {
-            if let Some(mapping) = line_of_maps(pid, &line) {
-                self.map(mapping);
-            }
-        }
+        mappings(pid).for_each(|mapping| self.map(mapping));
     }
 
     /// Takes a record of the kernel.
@@ -153,9 +147,15 @@ impl Images {
     fn name(&mut self, image: Arc<Image>, offset: u64) -> String {
         let plain = || format!("{}+{offset:#x}", image.name());
         let functions = self.functions.entry(Arc::clone(&image)).or_insert_with(|| Functions::of(&image));
-        let symbol = functions.as_ref().and_then(|functions| functions.at(offset));
-        symbol.map_or_else(plain, |symbol| source_name::of(symbol).unwrap_or_else(|| symbol.to_owned()))
+        functions.as_ref().and_then(|functions| functions.name(offset)).unwrap_or_else(plain)
     }
+}
+
+/// The code that a process has mapped; none of one that has ended, or may not be looked at.
+pub(super) fn mappings(pid: u32) -> impl Iterator<Item = Mapping> {
+    let file = File::open(format!("/proc/{pid}/maps")).into_iter();
+    let lines = file.flat_map(|file| BufReader::new(file.take(MOST_MAPS)).split(b'\n').map_while(Result::ok));
+    lines.filter_map(move |line| line_of_maps(pid, &line))
 }
 
 /// A line of proc_pid_maps(5) with code in it: `BEGIN-END rwxp OFFSET MAJOR:MINOR INODE  PATH`.

@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     fn count(name: Option<&str>, instructions: u64) -> FunctionCount {
-        FunctionCount { name: name.map(str::to_owned), instructions, repeated: 0 }
+        FunctionCount { name: name.map(str::to_owned), file: None, instructions, repeated: 0 }
     }
 
     fn found(operations: u64, iterations: u64, counted: f64) -> Functions {

@@ -135,11 +135,11 @@ pub fn functions(session: &Session, lists: &[Vec<FunctionCount>], all: bool, wid
         ),
     };
     let said = format!(
-        "{more}Of one logged execution, by the guest's /proc/kallsyms; iterations of rep are in no other column.{renamed}"
+        "{more}Of one logged execution: the kernel's by the guest's /proc/kallsyms, those of programs by the symbols of their files. Iterations of rep are in no other column.{renamed}"
     );
     format!(
         "\n{}{}{}",
-        heading("By function of the kernel", width),
+        heading("By function", width),
         table.lines(Some(width), false),
         paragraph(&said, width, "")
     )
@@ -163,23 +163,40 @@ impl Function {
     }
 }
 
-/// Instructions of programs, in a table of functions.
+/// Instructions of programs, where they are not divided.
 const PROGRAM: &str = "user space";
+
+/// A function as it is called in a table: of a program with its file, `ls: main`.
+fn called(function: &FunctionCount) -> String {
+    match (&function.file, &function.name) {
+        (None, None) => PROGRAM.to_owned(),
+        (None, Some(name)) => name.clone(),
+        // A name of the kernel's, such as [vdso].
+        (Some(file), None) if file.starts_with('[') => file.clone(),
+        (Some(file), None) => format!("{file}: (no symbol)"),
+        (Some(file), Some(name)) => format!("{file}: {name}"),
+    }
+}
+
+/// The file of a function of a program that is called so.
+fn file_of(called: &str) -> Option<&str> {
+    called.split_once(": ").map(|(file, _)| file)
+}
+
 /// Functions of fewer instructions may have as many by chance.
 const LEAST_RENAMED: u64 = 500;
 
 /// Functions by their names. Of two sides one that the first alone has, and one that the second alone has, are the same where both have as
 /// many instructions, and no other one has.
 fn rows(lists: &[Vec<FunctionCount>]) -> Vec<Function> {
-    let mut counts: BTreeMap<&str, Vec<[u64; 2]>> = BTreeMap::new();
+    let mut counts: BTreeMap<String, Vec<[u64; 2]>> = BTreeMap::new();
     for (at, function) in
         lists.iter().enumerate().flat_map(|(at, list)| list.iter().map(move |one| (at, one)))
     {
-        let name = function.name.as_deref().unwrap_or(PROGRAM);
-        let count = &mut counts.entry(name).or_insert_with(|| vec![[0; 2]; lists.len()])[at];
+        let count = &mut counts.entry(called(function)).or_insert_with(|| vec![[0; 2]; lists.len()])[at];
         *count = [count[0] + function.instructions, count[1] + function.repeated];
     }
-    let mut renamed: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut renamed: BTreeMap<String, String> = BTreeMap::new();
     if lists.len() == 2 {
         let mut alone: BTreeMap<[u64; 2], [Vec<&str>; 2]> = BTreeMap::new();
         for (name, sides) in &counts {
@@ -192,29 +209,32 @@ fn rows(lists: &[Vec<FunctionCount>]) -> Vec<Function> {
             }
         }
         for sides in alone.into_values() {
-            if let [[old], [new]] = sides.each_ref().map(Vec::as_slice) {
-                renamed.insert(old, new);
+            if let [[old], [new]] = sides.each_ref().map(Vec::as_slice)
+                && file_of(old) == file_of(new)
+            {
+                renamed.insert((*old).to_owned(), (*new).to_owned());
             }
         }
     }
-    let news: Vec<&str> = renamed.values().copied().collect();
-    let rows = counts.into_iter().filter(|(name, _)| !news.contains(name));
-    let row = |(name, sides): (&str, Vec<[u64; 2]>)| match renamed.get(name) {
+    let rows = counts.into_iter().filter(|(name, _)| !renamed.values().any(|new| new == name));
+    let row = |(name, sides): (String, Vec<[u64; 2]>)| match renamed.get(&name) {
         Some(new) => {
             let sides = vec![sides[0]; 2];
             Function { name: format!("{name} → {new}"), sides, is_renamed: true }
         }
-        None => Function { name: name.to_owned(), sides, is_renamed: false },
+        None => Function { name, sides, is_renamed: false },
     };
     rows.map(row).collect()
 }
 
-/// Instructions in a function of the kernel.
+/// Instructions in a function of the kernel, or of a program.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct FunctionRecord {
-    /// Its name; None for the instructions of programs.
+    /// Its name; None for the instructions of programs that are not divided, and of a file without symbols.
     function: Option<String>,
+    /// The file of a program's function; None of the kernel's.
+    file: Option<String>,
     /// Instructions in it.
     instructions: u64,
     /// Further iterations of instructions that repeat themselves, which are not among `instructions`.
@@ -225,6 +245,7 @@ pub(super) struct FunctionRecord {
 pub(super) fn functions_record(list: &[FunctionCount]) -> Vec<FunctionRecord> {
     let one = |function: &FunctionCount| FunctionRecord {
         function: function.name.clone(),
+        file: function.file.clone(),
         instructions: function.instructions,
         rep_iterations: function.repeated,
     };
@@ -306,6 +327,7 @@ mod tests {
 
     fn list(all: &[(&str, u64, u64)]) -> Vec<FunctionCount> {
         let of = |&(name, instructions, repeated): &(&str, u64, u64)| FunctionCount {
+            file: None,
             name: Some(name.to_owned()),
             instructions,
             repeated,
@@ -330,6 +352,14 @@ mod tests {
         assert_eq!(names(&[list(&[("a", 499, 0)]), list(&[("b", 499, 0)])]), ["a", "b"]);
         let two = list(&[("__updated", 19_166, 0), ("other", 19_166, 0)]);
         assert_eq!(names(&[list(&[("updated", 19_166, 0)]), two]), ["__updated", "other", "updated"]);
+        // Of two programs, or of a program and the kernel, none is the other.
+        let of_program = |file: &str, name: &str| {
+            let [function] = &list(&[(name, 600, 0)])[..] else { unreachable!() };
+            vec![FunctionCount { file: Some(file.to_owned()), ..function.clone() }]
+        };
+        assert_eq!(names(&[of_program("ls", "a"), of_program("ls", "b")]), ["ls: a → ls: b"]);
+        assert_eq!(names(&[of_program("ls", "a"), of_program("libc", "b")]), ["libc: b", "ls: a"]);
+        assert_eq!(names(&[of_program("ls", "a"), list(&[("b", 600, 0)])]), ["b", "ls: a"]);
         let rows = rows(&[old]);
         assert_eq!((rows[0].name.as_str(), &rows[0].sides), ("memset", &vec![[900, 5]]));
     }

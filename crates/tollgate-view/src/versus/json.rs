@@ -94,7 +94,7 @@ struct Executed<'a> {
     /// Of a command whose [instructions were counted](exact-commands.md): `instructions`, `user_instructions`, `kernel_instructions`,
     /// `rep_iterations`, `first_instructions`, `calls`, `faults` and `ticks`; else None.
     counted: Option<BTreeMap<String, CountRecord>>,
-    /// The kernel's functions that the instructions of one logged execution are in, the largest first, with `--by function`; else None.
+    /// The functions that the instructions of one logged execution are in, the largest first, with `--by function`; else None.
     functions: Option<Vec<counted::FunctionRecord>>,
 }
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 use tollgate_engine::benches::counted::STATISTIC;
 use tollgate_engine::benches::{Bench, Builds};
 use tollgate_engine::interrupt;
-use tollgate_engine::session::{Counted, Counting, FunctionCount, Side, count_in};
+use tollgate_engine::session::{Counted, Counting, FunctionCount, Inside, Side, UNASKED, count_in};
 use tollgate_engine::versus::counted::{PATH, PATIENCE, Rounds};
 use tollgate_engine::versus::executor::{Executor, Halt};
 use tollgate_engine::versus::rounds::{judged, succeeded};
@@ -20,11 +20,13 @@ use tollgate_engine::versus::{
 };
 use tollgate_environments::{Cleanup, Environment, EnvironmentError, Spec, Wanted, What};
 use tollgate_model::measurement::Outcome;
+use tollgate_model::sorting::Ordered as _;
 use tollgate_model::traced::{FileTime, Traced};
 use tollgate_model::versus::INSTRUCTIONS;
 use tollgate_model::{Fact, Facts, Part, RunId};
 use tollgate_store::destination::new_id;
 use tollgate_suites::command::Here;
+use tollgate_trace::{UserCode, UserFunction};
 use tollgate_view::facts;
 
 use super::places::{Executed, failed};
@@ -36,6 +38,8 @@ use crate::run::sides::{named, parse, reason};
 const STEADY: u32 = 15;
 /// Instructions of all executions of a command after which no other one begins, where no number is asked for: a few seconds.
 const ENOUGH: u64 = 300_000_000;
+/// Instructions of this program, before it becomes the command and behind its end, and code that a program makes itself.
+const IN_NO_FILE: &str = "[no file]";
 /// Seconds of this machine in which the guest's clock goes on by one, and what a start takes beside: for what never ends.
 const SLOWER: u32 = 10;
 const START: Duration = Duration::from_secs(60);
@@ -307,10 +311,13 @@ impl<'w> Work<'w> {
         let Booted { facts, mut counted, came } = self.boot(&counting, brought, name, &rounds)?;
         let inside = counted.inside.pop();
         let mut inside = inside.ok_or_else(|| Failure::input(format!("{name}: nothing was counted")))?;
-        let functions = std::mem::take(&mut inside.functions);
+        let (functions, why_one) = by_function(&mut inside);
         let found = tally(counted.executions, inside, &there, &self.accepts, named(name).0);
         let mut found = found.map_err(|error| failed(hinted(error, &brought.lacking)))?;
         note(&mut found, format!("{came} came along"));
+        if let Some(why) = why_one.filter(|_| self.args.result.by.is_some()) {
+            note(&mut found, format!("user space is one function: {why}"));
+        }
         Ok((facts, found, functions))
     }
 
@@ -382,6 +389,46 @@ impl<'w> Work<'w> {
         let rounds = std::iter::repeat_n(round, steady as usize + 1);
         (std::iter::once(setup).chain(rounds).collect(), enough)
     }
+}
+
+/// The functions of the logged execution, the largest first. Those of programs by the symbols of their files on this machine, which came
+/// along; where they are not known, why not.
+fn by_function(inside: &mut Inside) -> (Vec<FunctionCount>, Option<String>) {
+    let mut all = std::mem::take(&mut inside.functions);
+    let Some(at) = all.iter().position(|one| one.name.is_none() && one.file.is_none()) else {
+        return (all, None);
+    };
+    if let Err(why) = &inside.traced {
+        let why = if why == UNASKED {
+            "a trace says what its addresses are, and --no-trace asks for none"
+        } else {
+            why
+        };
+        return (all, Some(why.to_owned()));
+    }
+    let user = std::mem::take(&mut inside.user);
+    let code = match UserCode::of(&user.code) {
+        Ok(code) => code,
+        Err(why) => return (all, Some(why)),
+    };
+    let whole = all.swap_remove(at);
+    let mut counts: BTreeMap<UserFunction, [u64; 2]> = BTreeMap::new();
+    for (address, times) in user.addresses {
+        let count = counts.entry(code.at(address)).or_default();
+        count.iter_mut().zip(times).for_each(|(count, times)| *count += times);
+    }
+    let sum = |of: usize| counts.values().map(|count| count[of]).sum::<u64>();
+    // Of more addresses than are kept.
+    let left = [whole.instructions.saturating_sub(sum(0)), whole.repeated.saturating_sub(sum(1))];
+    let elsewhere = counts.entry(UserFunction { file: None, name: None }).or_default();
+    elsewhere.iter_mut().zip(left).for_each(|(count, left)| *count += left);
+    all.extend(counts.into_iter().filter(|(_, count)| *count != [0, 0]).map(|(function, count)| {
+        let UserFunction { file, name } = function;
+        let file = file.or_else(|| Some(IN_NO_FILE.to_owned()));
+        FunctionCount { name, file, instructions: count[0], repeated: count[1] }
+    }));
+    all.order_by_key(|function| std::cmp::Reverse(function.instructions));
+    (all, None)
 }
 
 /// The error of a command that works elsewhere, with what may be the cause.

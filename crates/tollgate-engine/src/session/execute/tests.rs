@@ -45,6 +45,7 @@ impl Executor for Fake {
             ticks: 0,
             switches: 0,
             traced,
+            code: CodeMap::default(),
             said,
             left: 0,
         })

@@ -1,0 +1,83 @@
+//! The functions of a program whose mappings are known, by address.
+
+use std::collections::BTreeMap;
+
+use tollgate_model::traced::{Code, CodeMap};
+
+use super::functions::Functions;
+use super::images::mappings;
+
+/// The code that a process has mapped now.
+pub(crate) fn code_of(pid: u32) -> impl Iterator<Item = Code> {
+    mappings(pid).map(|mapping| Code {
+        begin: mapping.begin,
+        end: mapping.begin.saturating_add(mapping.bytes),
+        offset: mapping.offset,
+        file: String::from_utf8_lossy(&mapping.path).into_owned(),
+    })
+}
+
+/// The code of one program with its libraries.
+pub struct UserCode {
+    /// By their first address, each with its file's functions.
+    mapped: BTreeMap<u64, (Code, usize)>,
+    functions: Vec<Option<Functions>>,
+    program: Option<String>,
+}
+
+/// What the file of the command itself is called: two builds of it have two names.
+const PROGRAM: &str = "program";
+
+/// A function of a program.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct UserFunction {
+    /// The last part of its file's path, and `program` for that of the command itself; None of code that was in no file at its end.
+    pub file: Option<String>,
+    /// Its name in the source; None where the file has no symbol for it.
+    pub name: Option<String>,
+}
+
+impl UserCode {
+    /// Reads the symbols of the files that were mapped.
+    ///
+    /// # Errors
+    /// A clause: an address would have two meanings, or none.
+    pub fn of(CodeMap { programs, program, has_conflict, code }: &CodeMap) -> Result<Self, String> {
+        match programs {
+            0 => return Err("what it had mapped is not known".to_owned()),
+            1 if !has_conflict => {}
+            1 => return Err("it maps several files at one address".to_owned()),
+            _ => {
+                return Err(format!(
+                    "it executes {programs} programs, which lie at the same addresses; -N executes a command without a shell"
+                ));
+            }
+        }
+        let mut files: BTreeMap<&str, usize> = BTreeMap::new();
+        let (mut mapped, mut functions) = (BTreeMap::new(), Vec::new());
+        for code in code {
+            let at = *files.entry(&code.file).or_insert_with(|| {
+                functions.push(Functions::of_path(code.file.as_bytes()));
+                functions.len() - 1
+            });
+            mapped.insert(code.begin, (code.clone(), at));
+        }
+        Ok(Self { mapped, functions, program: program.clone() })
+    }
+
+    /// The function at an address.
+    pub fn at(&self, address: u64) -> UserFunction {
+        let nearest = self.mapped.range(..=address).next_back();
+        let Some((code, functions)) = nearest.map(|(_, of)| of).filter(|(code, _)| address < code.end) else {
+            return UserFunction { file: None, name: None };
+        };
+        let offset = (address - code.begin).saturating_add(code.offset);
+        let functions = self.functions.get(*functions).and_then(Option::as_ref);
+        let name = functions.and_then(|functions| functions.name(offset));
+        let file = match Some(&code.file) == self.program.as_ref() {
+            true => PROGRAM,
+            false => code.file.rsplit('/').next().unwrap_or(&code.file),
+        };
+        UserFunction { file: Some(file.to_owned()), name }
+    }
+}
