@@ -9,6 +9,7 @@ mod inherited;
 #[path = "../../../../tests/machines.rs"]
 pub mod machines;
 pub mod marked;
+pub mod text;
 
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
