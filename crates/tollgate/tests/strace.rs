@@ -3,6 +3,7 @@
 mod common;
 
 use common::Home;
+use common::text::{part, refusals, screen};
 use serde_json::Value;
 
 const COMMAND: &str = include_str!("strace/command.log");
@@ -74,7 +75,7 @@ fn what_strace_writes_on_a_terminal_is_read_too() {
 #[test]
 fn what_a_log_cannot_tell_is_unknown() {
     let home = Home::new();
-    for (log, has_time) in [(COMMAND, true), (TABLE, false)] {
+    for (name, log, has_time) in [("a-log", COMMAND, true), ("a-table", TABLE, false)] {
         let document = read(&home, log, &["--tree"]);
         for field in ["user_s", "sys_s", "wait_s", "idle", "outside", "processors"] {
             assert_eq!(document[field], Value::Null, "{field}");
@@ -86,11 +87,9 @@ fn what_a_log_cannot_tell_is_unknown() {
                 assert_eq!(call[field], Value::Null, "{field}: {call}");
             }
         }
-        let text = home.output(["trace", "--from", "log", "--tree", "--rule"]);
-        assert!(text.contains("user unknown   sys unknown   waiting unknown"), "{text}");
-        assert_eq!(text.starts_with("real unknown"), !has_time, "{text}");
-        assert!(!text.contains(" cpu "), "{text}");
+        let text = screen(&home, ["trace", "--from", "log", "--tree", "--rule"]);
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        insta::assert_snapshot!(name, text);
     }
 }
 
@@ -101,21 +100,24 @@ fn a_log_is_kept_and_compared_like_a_command_that_was_traced() {
         home.file("log", log);
         home.tollgate(["trace", "--from", "log", "--label", label]).assert().success();
     }
-    let shown = home.output(["show", "log"]);
-    assert!(shown.contains("sh work.sh: killed by SIGUSR1, 5 processes"), "{shown}");
-    let compared = home.output(["compare", "log", "terminal"]);
-    assert!(compared.contains("unknown to strace(1)"), "{compared}");
-    for unknown in ["user", "kernel", "outside of calls"] {
-        assert!(!compared.lines().any(|line| line.starts_with(unknown)), "{compared}");
-    }
+    let shown = screen(&home, ["show", "log"]);
+    assert_eq!(
+        shown.lines().nth(1),
+        Some("sh work.sh: killed by SIGUSR1, 5 processes, 5 threads"),
+        "{shown}"
+    );
+    // Nothing of user, kernel, waiting, or the time outside of calls.
+    let compared = screen(&home, ["compare", "log", "terminal"]);
+    insta::assert_snapshot!("two-logs", part(&compared, "trace/command: ", "Not alternated"));
     let document = home.json(["show", "log", "--format", "json"]);
     assert_eq!(document["facts"], serde_json::json!({}), "this machine's facts are not the log's");
     home.file("table", TABLE);
     let why = home.refusal(["trace", "--from", "table", "--label", "table"]);
-    assert!(
-        why.contains("time stamps")
-            && home.json(["runs", "--format", "json"])["runs"].as_array().expect("runs").len() == 2
+    assert_eq!(
+        why,
+        "--from table: without time stamps (strace -tt) it has no real time, which a run needs to be kept"
     );
+    assert_eq!(home.json(["runs", "--format", "json"])["runs"].as_array().map(Vec::len), Some(2));
 }
 
 #[test]
@@ -145,17 +147,19 @@ fn single_calls_are_a_timeline() {
 #[test]
 fn what_is_no_log_is_refused_in_one_line() {
     let home = Home::new();
-    let refused = |text: &str| home.refusal(["trace", "--from", &home.file("log", text)]);
-    assert!(refused("hello\n").contains("no line is of a log of strace(1)"));
-    assert!(refused("").contains("strace -f -T -tt -o FILE COMMAND"));
-    assert!(refused("12 close(3) = 0\n").contains("strace -T"));
-    assert!(home.refusal(["trace", "--from", "missing"]).contains("No such file"));
-    assert!(home.refusal(["trace", "--from", "log", "--by", "file"]).contains("--by file"));
-    for arguments in
-        [&["trace", "--from", "log", "--", "true"][..], &["trace", "--from", "log", "--calibrate"]]
-    {
-        home.tollgate(arguments.iter().copied()).assert().code(2);
+    for (name, text) in [("words", "hello\n"), ("empty", ""), ("untimed", "12 close(3) = 0\n")] {
+        home.file(name, text);
     }
+    let lines = [
+        "trace --from words",
+        "trace --from empty",
+        "trace --from untimed",
+        "trace --from missing",
+        "trace --from untimed --by file",
+        "trace --from untimed -- true",
+        "trace --from untimed --calibrate",
+    ];
+    insta::assert_snapshot!("no-logs", refusals(&home, lines));
     let mut piped = home.tollgate(["trace", "--from", "-"]);
     piped.write_stdin(COMMAND).assert().success();
 }
