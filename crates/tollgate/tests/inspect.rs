@@ -6,6 +6,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::Command;
 
+use common::text::{part, refusals, screen, words};
 use common::{Home, one_line};
 use serde_json::Value;
 
@@ -86,7 +87,8 @@ fn every_machine_is_on_one_screen() {
         for line in text.lines() {
             assert!(line.chars().count() <= 80, "{name}: {line}");
         }
-        assert!(text.contains("--all") && text.contains("--affects"), "{name}: {text}");
+        let more = "More          --all shows every fact, --affects BOUNDARY those of one";
+        assert_eq!(text.lines().last(), Some(more), "{name}: {text}");
         // Which rows there are depends on what is known.
         if name == "this machine" {
             continue;
@@ -123,12 +125,11 @@ fn one_boundary_has_its_facts_alone() {
         let is_meant = words.split(", ").any(|boundary| boundary == "kernel entry");
         assert_eq!(of_entry.contains_key(name), is_meant, "{name}: {boundaries}");
     }
-    let text = home.output(["inspect", "--from", &tree, "--affects", "kernel-entry"]);
-    assert!(text.contains(&format!("{} facts affect kernel entry.", of_entry.len())), "{text}");
-    assert!(text.contains("Every latency is affected by"), "{text}");
-    let refusal = home.refusal(["inspect", "--affects", "kernel-entyr"]);
-    assert!(refusal.contains("did you mean kernel-entry"), "{refusal}");
-    assert!(home.refusal(["inspect", "--affects", "xyzzy"]).contains("`tollgate list`"));
+    let text = screen(&home, ["inspect", "--from", &tree, "--affects", "kernel-entry"]);
+    let count = format!("{} facts affect kernel entry.\n", of_entry.len());
+    insta::assert_snapshot!("what-affects-every-latency", part(&text, &count, "\0"));
+    let lines = ["inspect --affects kernel-entyr", "inspect --affects xyzzy"];
+    insta::assert_snapshot!("no-boundaries", refusals(&home, lines));
     let mut offered = home.tollgate(["--", "tollgate", "inspect", "--affects", "kernel-e"]);
     offered.env("TOLLGATE_COMPLETE", "bash").env("_CLAP_COMPLETE_INDEX", "3").env("_CLAP_IFS", "\n");
     let offered = offered.assert().success().get_output().stdout.clone();
@@ -149,8 +150,10 @@ fn only_what_is_asked_for() {
     assert_eq!(of(&["load"]), ["load"]);
     let text = home.output(["inspect", "--only", "kernel.release"]);
     assert!(text.starts_with("kernel\n  kernel.release"), "{text}");
-    let refusal = home.refusal(["inspect", "--only", "kernel.relaese"]);
-    assert!(refusal.contains("did you mean kernel.release?"), "{refusal}");
+    assert_eq!(
+        home.refusal(["inspect", "--only", "kernel.relaese"]),
+        "--only: no fact or subject matches \"kernel.relaese\"; did you mean kernel.release?"
+    );
 }
 
 #[test]
@@ -158,8 +161,9 @@ fn a_capture_says_the_same_elsewhere() {
     let home = Home::new();
     let tree = home.path().join("tree");
     let named = tree.to_str().expect("text");
-    let shown = home.output(["inspect", "--capture", named]);
-    assert!(shown.contains("No host name") && shown.contains("--from"), "{shown}");
+    let shown = screen(&home, ["inspect", "--capture", "tree"]);
+    // How many files there are depends on the machine.
+    insta::assert_snapshot!("a-capture", words(part(&shown, "`tollgate", "\0")));
     let here = home.json(["inspect", "--format", "json"]);
     let there = home.json(["inspect", "--format", "json", "--from", named]);
     assert_eq!(here["environment"], there["environment"]);
@@ -169,8 +173,10 @@ fn a_capture_says_the_same_elsewhere() {
             assert_eq!(fact, &there["facts"][name], "{name}");
         }
     }
-    let refusal = home.refusal(["inspect", "--capture", named]);
-    assert!(refusal.contains("is there already and not empty"), "{refusal}");
+    assert_eq!(
+        home.refusal(["inspect", "--capture", named]),
+        format!("--capture: {named} is there already and not empty; name a new directory")
+    );
     let left = fs::read_dir(home.path()).expect("a directory").count();
     assert_eq!(left, 1, "only the tree");
 }
@@ -198,8 +204,7 @@ fn a_capture_that_cannot_be_written_leaves_nothing() {
     let script = format!("ulimit -f 0; exec '{}' inspect --capture tree", common::program().display());
     let output = Command::new("sh").args(["-c", &script]).current_dir(home.path()).output().expect("sh");
     assert_eq!(output.status.code(), Some(2), "{output:?}");
-    let line = one_line(&output.stderr);
-    assert!(line.contains("tree cannot be written: File too large"), "{line}");
+    assert_eq!(one_line(&output.stderr), "--capture: tree cannot be written: File too large");
     assert_eq!(fs::read_dir(home.path()).expect("a directory").count(), 0);
 }
 
@@ -230,14 +235,14 @@ fn a_tree_from_elsewhere_leads_nowhere() {
 #[test]
 fn what_is_no_tree_is_refused_in_a_sentence() {
     let home = Home::new();
-    let at = |name: &str| home.path().join(name).to_str().expect("text").to_owned();
-    assert!(home.refusal(["inspect", "--from", &at("none")]).ends_with("none does not exist"));
-    fs::create_dir(at("empty")).expect("made");
-    let empty = home.refusal(["inspect", "--from", &at("empty")]);
-    assert!(empty.contains("`tollgate inspect --capture` makes such a tree"), "{empty}");
-    fs::write(home.path().join("empty/tollgate.json"), "{\"format\": 7}").expect("written");
-    assert!(home.refusal(["inspect", "--from", &at("empty")]).contains("its format is 7"));
-    assert!(home.refusal(["inspect", "--dir", &at("none")]).contains("does not exist"));
-    let both = home.refusal(["inspect", "--from", &at("empty"), "--capture", &at("x")]);
-    assert!(both.contains("cannot be used with"), "{both}");
+    fs::create_dir(home.path().join("empty")).expect("made");
+    home.file("other/tollgate.json", "{\"format\": 7}");
+    let lines = [
+        "inspect --from none",
+        "inspect --from empty",
+        "inspect --from other",
+        "inspect --dir none",
+        "inspect --from empty --capture x",
+    ];
+    insta::assert_snapshot!("no-trees", refusals(&home, lines));
 }
