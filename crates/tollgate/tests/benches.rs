@@ -119,8 +119,13 @@ fn each_harness_is_recognised_asked_and_read() {
 fn another_harness_is_described() {
     let home = Home::new();
     let (old, new) = (build(&home, "old", CUSTOM, 1000), build(&home, "new", CUSTOM, 970));
-    let refused = home.refusal(versus(&[&old, &new]));
-    assert!(refused.contains("old has no benches of criterion, divan, Go"), "{refused}");
+    assert_eq!(
+        home.refusal(versus(&[&old, &new])),
+        format!(
+            "{old} has no benches of criterion, divan, Go (`go test -c`) or Google Benchmark; --harness decides, --list and --one \
+             describe another harness"
+        )
+    );
     let described = ["--list", "{binary} list", "--one", "{binary} one {bench}", "--read", "took {ns} ns"];
     let arguments = [&[old.as_str(), &new, "--runs", "24", "--format", "json"], &described[..]].concat();
     assert_eq!(
@@ -128,7 +133,7 @@ fn another_harness_is_described() {
         named(&[("custom/a", "same"), ("custom/b", "faster")])
     );
     let wrong = [&[old.as_str(), &new, "--list", "x", "--one", "y"][..]].concat();
-    assert!(home.refusal(versus(&wrong)).contains("--list x: it has no {binary}"));
+    assert_eq!(home.refusal(versus(&wrong)), "--list x: it has no {binary}");
 }
 
 #[test]
@@ -138,27 +143,32 @@ fn patterns_and_builds_are_told_apart_and_wrong_ones_said() {
     let third = build(&home, "third", GBENCH, 1030);
     let all = home.json(versus(&[&old, &new, &third, "gbench/BM_b", "--runs", "24", "--format", "json"]));
     assert_eq!(verdicts(&all), named(&[("gbench/BM_b", "same"), ("gbench/BM_b", "slower")]));
-    let why = home.refusal(versus(&[&old, &new, "sort"]));
-    assert!(why.contains("no bench matches sort; there are BM_a and BM_b"), "{why}");
     let go = build(&home, "go", GO, 1000);
-    let why = home.refusal(versus(&[&old, &go]));
-    assert!(
-        why.contains("old has benches of gbench") && why.contains("of go; builds of one harness"),
-        "{why}"
+    let asked: [&[&str]; 4] =
+        [&[&old, &new, "sort"], &[&old, &go], &[&old], &[&old, &new, "--prepare", "true"]];
+    assert_eq!(
+        asked.map(|arguments| home.refusal(versus(arguments))),
+        [
+            "no bench matches sort; there are BM_a and BM_b",
+            &format!("{old} has benches of gbench, {go} of go; builds of one harness can be compared"),
+            "--bench compares builds, and there is one; name the old and the new",
+            "the argument '--bench' cannot be used with '--prepare <CMD>'",
+        ]
     );
-    let why = home.refusal(versus(&[&old]));
-    assert!(why.contains("there is one; name the old and the new"), "{why}");
     let mut asked = home.tollgate(versus(&[&old, &new, "--harness", "criterion"]));
-    let why = String::from_utf8(asked.output().expect("it runs").stderr).expect("text");
-    assert!(
-        why.contains("asked for its benches by --bench --list") && why.contains("exit status 2"),
-        "{why}"
+    assert_eq!(
+        String::from_utf8(asked.output().expect("it runs").stderr).expect("text"),
+        "unknown: --bench --list --format terse\n\
+         tollgate: old, asked for its benches by --bench --list --format terse, ended with exit status 2\n"
     );
-    let why = home.refusal(versus(&[&old, &new, "--prepare", "true"]));
-    assert!(why.contains("--prepare"), "{why}");
     let text = home.file("text", "CRITERION_HOME");
     let why = home.refusal(versus(&[&text, &text]));
-    assert!(why.contains("was not started"), "{why}");
+    // Between the two stands where a copy of it was.
+    let [before, _, after] = why.split('`').collect::<Vec<_>>()[..] else { panic!("{why}") };
+    let asked = format!("{text}, asked for its benches by --bench --list --format terse, was not started: ");
+    let needs =
+        " may not be executed: the file needs the permission (chmod +x), and its file system must allow it";
+    assert_eq!([before, after], [&asked, needs]);
 }
 
 #[test]
@@ -167,11 +177,16 @@ fn what_fails_or_is_in_one_build_only_is_said() {
     let old = build(&home, "old", &GBENCH.replace("BM_a\\n", "BM_a\\nBM_gone\\n"), 1000);
     let new = build(&home, "new", &GBENCH.replace("name=b;;", "echo cannot open x >&2; exit 9;;"), 1000);
     let text = home.output(versus(&[&old, &new, "--runs", "8"]));
-    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(text.contains("gbench/BM_gone: is in old only"), "{text}");
-    assert!(text.contains("gbench/BM_b: ended with exit status 9: cannot open x (in new)"), "{text}");
+    let left_out: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("Left out: ")).collect();
+    assert_eq!(
+        left_out,
+        ["gbench/BM_gone: is in old only.", "gbench/BM_b: ended with exit status 9: cannot open x (in new)."]
+    );
     let both = home.refusal(versus(&[&new, &new, "BM_b", "--runs", "8"]));
-    assert!(both.contains("nothing was timed: gbench/BM_b ended with exit status 9"), "{both}");
+    assert_eq!(
+        both,
+        format!("nothing was timed: gbench/BM_b ended with exit status 9: cannot open x (in {new})")
+    );
 }
 
 #[test]
@@ -183,15 +198,25 @@ fn a_condition_fails_and_kept_runs_are_shown_and_compared() {
         home.tollgate(versus(&[&arguments[..], &["--fail-on", "slower", "--threshold", "2%"]].concat()));
     let output = failing.output().expect("it runs");
     assert_eq!(output.status.code(), Some(1), "{output:?}");
-    assert!(String::from_utf8_lossy(&output.stderr).contains("gbench/BM_b is slower"), "{output:?}");
-    for verb in [["show", "mine"].as_slice(), &["show", "mine", "--all"]] {
-        let text = home.output(verb.iter().copied());
-        assert!(text.contains("after compared with before") && text.contains("gbench/BM_b"), "{text}");
-    }
+    assert_eq!(common::one_line(&output.stderr), "gbench/BM_b is slower");
+    let shown = ["show", "mine", "--all"];
+    let texts = [&shown[..2], &shown].map(|verb| home.output(verb.iter().copied()));
+    // Above the first empty line stand the session and its machine.
+    let texts = texts.each_ref().map(|text| text.split_once("\n\n").expect("a head").1);
+    insta::assert_snapshot!("show", texts.join("\n"));
     let written = home.output(["export", "mine", "--format", "csv"]);
-    assert!(written.contains(",gbench,gbench/BM_b,"), "{written}");
+    let exported: Vec<&str> =
+        written.lines().filter_map(|line| line.split_once(",gbench,")?.1.split(',').next()).collect();
+    assert_eq!(exported, ["gbench/BM_a", "gbench/BM_b", "gbench/BM_a", "gbench/BM_b"]);
     let reported = home.output(["report", "mine", "--format", "md"]);
-    assert!(reported.contains("gbench/BM_b"), "{reported}");
+    let reported: Vec<&str> = reported.lines().filter(|line| line.starts_with("| gbench/")).collect();
+    assert_eq!(
+        reported,
+        [
+            "| gbench/BM_b | 1.00 µs | 1.03 µs | 1.030 | 1.030–1.030 | +30.0 ns | **slower** | – |",
+            "| gbench/BM_a | 1.00 µs | 1.00 µs | 1.000 | 1.000–1.000 | +0.0 ns | same | – |",
+        ]
+    );
     let kinds = home.json(["runs", "--format", "json"]);
     assert_eq!([&kinds["runs"][0]["kind"], &kinds["runs"][1]["kind"]], ["versus"; 2]);
     let passing = [&arguments[..4], &["--fail-on", "slower", "--threshold", "5%"]].concat();
@@ -199,8 +224,9 @@ fn a_condition_fails_and_kept_runs_are_shown_and_compared() {
     let out = home.path().join("kept");
     home.output(versus(&[&arguments[..4], &["--out", out.to_str().expect("text")]].concat()));
     let files: Vec<String> = common::entries(&out).iter().map(|file| file.display().to_string()).collect();
-    let compared = home.output(["compare", &files[0], &files[1], "--all"]);
-    assert!(compared.contains("gbench/BM_b") && compared.contains("slower"), "{compared}");
+    let compared = home.json(["compare", &files[0], &files[1], "--format", "json"]);
+    let both = named(&[("gbench/BM_a", "same"), ("gbench/BM_b", "slower")]);
+    assert_eq!(verdicts(&serde_json::json!({"comparison": compared})), both);
 }
 
 #[test]
@@ -218,23 +244,28 @@ fn each_format_has_the_verdicts_of_the_screen() {
             .starts_with("base_run,base_name,other_run,other_name,benchmark,params,unit,base,other,ratio,"),
         "{csv}"
     );
-    assert_eq!(lines.len(), 3, "{csv}");
-    let verdict = |bench: &str| {
-        let line = lines.iter().find(|line| line.contains(bench)).expect("its line");
-        line.split(',').find(|field| ["slower", "same"].contains(field)).expect("a verdict")
+    let column = |name: &str| {
+        let at = lines[0].split(',').position(|head| head == name).expect("its column");
+        lines[1..].iter().filter_map(|line| line.split(',').nth(at)).collect::<Vec<_>>()
     };
-    assert_eq!(["BM_a", "BM_b"].map(verdict), ["same", "slower"]);
+    assert_eq!(column("benchmark"), ["gbench/BM_a", "gbench/BM_b"]);
+    assert_eq!(column("verdict"), ["same", "slower"]);
     assert_eq!(home.output(["show", "mine", "--format", "csv"]), csv);
     let compared = home.output(["compare", "mine", "--format", "csv"]);
     assert_eq!(compared.lines().next(), csv.lines().next(), "{compared}");
-    let markdown = shown("md", &[]);
-    assert!(markdown.contains("| gbench/BM_b |") && markdown.contains("**slower**"), "{markdown}");
-    let within = shown("md", &["--threshold", "5%"]);
-    assert!(!within.contains("**slower**") && within.contains("No significant difference"), "{within}");
+    // Above the first section stands the machine.
+    let markdown = [shown("md", &[]), shown("md", &["--threshold", "5%"])];
+    let sections = markdown.each_ref().map(|text| text.split_once("\n## ").expect("a section").1);
+    insta::assert_snapshot!("markdown", sections.join("\n"));
     let picture = shown("svg", &[]);
-    assert!(picture.starts_with("<svg") && picture.contains("gbench/BM_b"), "{picture}");
-    let refused = home.refusal(["show", "mine", "gbench/BM_b", "--format", "md"]);
-    assert!(refused.contains("--format md has all rows"), "{refused}");
+    assert!(picture.starts_with("<svg"), "{picture}");
+    let names =
+        picture.lines().filter_map(|line| line.strip_prefix("<text x=\"10\" ")?.split(['>', '<']).nth(1));
+    assert_eq!(names.collect::<Vec<_>>(), ["gbench/BM_b", "gbench/BM_a"]);
+    assert_eq!(
+        home.refusal(["show", "mine", "gbench/BM_b", "--format", "md"]),
+        "--format md has all rows; leave the patterns out, or take --format csv"
+    );
 }
 
 #[test]
@@ -245,21 +276,35 @@ fn what_a_changed_bench_asks_of_the_kernel_is_explained() {
         while [ $n -gt 0 ]; do n=$((n-1)); [ $name = b ] && : < /dev/null; done\nfor time";
     let opens = GO.replace("for time", loops);
     let (old, new) = (build(&home, "old", GO, 100_000), build(&home, "new", &opens, 104_000));
-    let missing = home.refusal(["explain", "go/Benchmarkb"]);
-    assert!(missing.contains("no kept session has a figure of the bench go/Benchmarkb"), "{missing}");
+    let keeps = "`tollgate versus --bench OLD NEW --label NAME` keeps one";
+    let missing = format!("no kept session has a figure of the bench go/Benchmarkb; {keeps}");
+    assert_eq!(home.refusal(["explain", "go/Benchmarkb"]), missing);
     home.output(versus(&[&old, &new, "--runs", "24", "--label", "mine", "-n", "before", "-n", "after"]));
-    let words = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let text = words(home.output(["explain", "go/Benchmarkb"]));
-    assert!(text.contains("Compared after: 1.040 ×") && text.contains(" slower"), "{text}");
-    assert!(text.contains("an iteration before after") && text.contains(" openat 0 1 "), "{text}");
-    assert!(text.contains("Different: ") && text.contains("what 64 iterations have more than 32"), "{text}");
-    let text = words(home.output(["explain", "go/BenchmarkSum/a", "mine"]));
-    assert!(text.contains("No iteration makes a system call or a page fault"), "{text}");
+    let session =
+        home.json(["runs", "--json"])["runs"][0]["session"]["id"].as_str().expect("an id").to_owned();
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = home.output(["explain", "go/Benchmarkb"]);
+    let lines: Vec<String> = text.lines().map(words).collect();
+    assert_eq!(lines[0], "go/Benchmarkb");
+    assert_eq!(lines[1], "Compared after: 1.040 × (1.040–1.040), +4.00 µs, slower");
+    assert_eq!(lines[2], format!("session {session}"));
+    assert_eq!(lines[3], "an iteration before after");
+    // What else a shell asks for to open a file is its own.
+    assert!(lines.iter().any(|line| line == "openat 0 1"), "{text}");
+    let text = lines.join(" ");
+    let (calls, traced) =
+        text.split_once(" Different: ").and_then(|(_, all)| all.split_once(". ")).expect("two sentences");
+    assert!(calls.split([',', ' ']).any(|call| call == "openat"), "{text}");
+    let last = "Traced now, in the files as they are now: what 64 iterations have more than 32, the median of three.";
+    assert_eq!(traced, last);
+    let equal = home.output(["explain", "go/BenchmarkSum/a", "mine"]);
+    insta::assert_snapshot!("explained-equal", equal.replace(&session, "SESSION"));
     let other = home.refusal(["explain", "go/Benchmarkx", "mine"]);
-    assert!(other.contains("mine has no figure of the bench go/Benchmarkx"), "{other}");
+    assert_eq!(other, format!("mine has no figure of the bench go/Benchmarkx; {keeps}"));
     fs::remove_file(&new).expect("it was there");
     let gone = home.refusal(["explain", "go/Benchmarkb"]);
-    assert!(gone.contains("(in after)"), "{gone}");
+    let [before, _, after] = gone.split('`').collect::<Vec<_>>()[..] else { panic!("{gone}") };
+    assert_eq!([before, after], ["Benchmarkb was not started: there is no file ", " (in after)"]);
 }
 
 #[test]
@@ -267,8 +312,10 @@ fn a_harness_that_chooses_its_iterations_is_not_explained() {
     let home = Home::new();
     let (old, new) = (build(&home, "old", CRITERION, 1000), build(&home, "new", CRITERION, 1030));
     home.output(versus(&[&old, &new, "--runs", "16", "--label", "mine"]));
-    let why = home.refusal(["explain", "criterion/b"]);
-    assert!(why.contains("b is of criterion, which cannot be told how many iterations to make"), "{why}");
+    assert_eq!(
+        home.refusal(["explain", "criterion/b"]),
+        "b is of criterion, which cannot be told how many iterations to make (in old)"
+    );
 }
 
 /// A loop of the iterations that `$n` has, each of so many steps.
@@ -294,12 +341,18 @@ fn benches_are_counted_in_a_guest_and_a_planted_change_is_found() {
     let mut failing = home.tollgate(versus(&[&words[..], &["--fail-on", "more"]].concat()));
     let output = failing.output().expect("it runs");
     assert_eq!(output.status.code(), Some(1), "{output:?}");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("go/Benchmarkb{of=total} is more"), "{said}");
+    assert_eq!(common::one_line(&output.stderr), "go/Benchmarkb{of=total} is more");
     let text = home.output(["show", "mine"]);
-    assert!(text.contains("same compared with old: 0 more, 0 fewer"), "{text}");
-    assert!(text.contains("new compared with old: 1 more, 0 fewer"), "{text}");
-    assert!(text.contains("1 bench of go") && !text.contains("linker"), "{text}");
+    let headings: Vec<&str> = text.lines().filter(|line| line.contains(" compared with ")).collect();
+    assert_eq!(
+        headings,
+        ["same compared with old: 0 more, 0 fewer", "new compared with old: 1 more, 0 fewer"]
+    );
+    assert!(
+        text.lines().next().is_some_and(|head| head.split("  ").any(|part| part == "1 bench of go")),
+        "{text}"
+    );
+    assert!(!text.contains("linker"), "{text}");
     let row = &home.json(["show", "mine", "--format", "json"])["comparison"]["rows"][1];
     let ratio = row["ratio"].as_f64().unwrap_or_else(|| panic!("no ratio: {row}"));
     assert!((1.025..1.031).contains(&ratio), "{ratio}");
@@ -341,21 +394,17 @@ fn what_cannot_be_counted_is_refused() {
     let home = Home::new();
     let build = |script| build(&home, "build", script, 1000);
     let criterion = build(CRITERION);
-    let refused = |more: &[&str]| {
-        home.refusal(versus(&[&[criterion.as_str(), &criterion, "--in", "vm:exact"], more].concat()))
-    };
-    let why = refused(&[]);
-    assert!(
-        why.contains("criterion chooses how many iterations") && why.contains("--one has {iterations}"),
-        "{why}"
-    );
-    let described = ["--list", "{binary} list", "--one", "{binary} {bench}"];
-    assert!(refused(&described).contains("--one has no {iterations}"));
-    assert!(refused(&["--time", "3s"]).contains("--time is for times"));
-    assert!(refused(&["--control", &criterion]).contains("--control is for times"));
-    assert!(refused(&["--in", "vm:exact"]).contains("name one --in"));
-    let host = home.refusal(versus(&[&criterion, &criterion, "--in", "host"]));
-    assert!(host.contains("--bench times benches on this machine"), "{host}");
+    let refused = |asked: &[&str]| home.refusal(versus(&[&[criterion.as_str(), &criterion], asked].concat()));
+    let exact = ["--in", "vm:exact"];
+    let whys = [
+        refused(&exact),
+        refused(&[&exact[..], &["--list", "{binary} list", "--one", "{binary} {bench}"]].concat()),
+        refused(&[&exact[..], &["--time", "3s"]].concat()),
+        refused(&[&exact[..], &["--control", &criterion]].concat()),
+        refused(&[exact, exact].concat()),
+        refused(&["--in", "host"]),
+    ];
+    insta::assert_snapshot!("not-counted", whys.join("\n"));
 }
 
 #[test]
@@ -377,8 +426,10 @@ fn ctrl_c_keeps_what_was_timed_and_leaves_nothing() {
     assert_eq!(status.signal(), Some(libc::SIGINT), "{status}");
     assert_eq!(common::entries(&place).len(), 0);
     let output = child.wait_with_output().expect("its output");
-    assert!(String::from_utf8_lossy(&output.stderr).contains("interrupted"), "{output:?}");
-    assert!(String::from_utf8_lossy(&output.stdout).contains("2 benches of gbench"), "{output:?}");
+    assert_eq!(common::one_line(&output.stderr), "interrupted");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let head: Vec<&str> = text.lines().next().expect("a head").split("  ").skip(2).collect();
+    assert_eq!(head, ["2 benches of gbench", "2 builds"]);
     std::thread::sleep(Duration::from_millis(100));
     let executions = || fs::read_to_string(&log).expect("the log").len();
     let before = executions();
