@@ -64,14 +64,19 @@ fn parameters_are_scanned_listed_and_combined() {
     // Values may begin with a hyphen, and have commas.
     let quoted = home.json(versus(&["-r1", "-w0", "-L", "o", r"-a\,b,-c", "true {o}"]));
     assert_eq!(commands(&quoted), ["true -a,b", "true -c"]);
-    for wrong in [
-        &["-P", "x", "3", "1", "true {x}"][..],
+    let wrong: [&[&str]; 3] = [
+        &["-P", "x", "3", "1", "true {x}"],
         &["-P", "x", "0", "1", "-D", "0", "true {x}"],
         &["-L", "x", "a", "-L", "x", "b", "true {x}"],
-    ] {
-        let said = home.refusal(versus(wrong));
-        assert!(said.contains("parameter") || said.contains("range") || said.contains("step"), "{said}");
-    }
+    ];
+    assert_eq!(
+        wrong.map(|wrong| home.refusal(versus(wrong))),
+        [
+            "--parameter-scan x 3 1: the range is empty: MIN is above MAX",
+            "--parameter-scan x 0 1: the step is not above 0",
+            "the parameter `x` is there twice or has no name; give each another name",
+        ]
+    );
 }
 
 #[test]
@@ -86,7 +91,8 @@ fn what_is_executed_around_commands_comes_as_often_as_it_should() {
     let expected = [("setup", 2), ("prepare-a", 4), ("prepare-b", 4), ("conclude", 8), ("cleanup", 2)];
     assert_eq!(lines(&home, "log"), expected.map(|(what, times)| (what.to_owned(), times)).into());
     let three = ["-p", "true", "-p", "true", "-p", "true", "true", "false"];
-    assert!(home.refusal(versus(&three)).contains("--prepare is there 3 times"));
+    let refused = home.refusal(versus(&three));
+    assert_eq!(refused, "--prepare is there 3 times; give it once, or once for each of the 2 commands");
     // With a reference one may be its own.
     let each = ["-r1", "-w0", "-p", &echo("r"), "-p", &echo("x"), "-p", &echo("y"), "--reference", "true"];
     home.json(versus(&[&each[..], &["true", "true"]].concat()));
@@ -113,9 +119,11 @@ fn shells_are_chosen_and_left_out() {
     assert_eq!(commands(&exact), ["printf '%s' 'a  b'"]);
     // Without a shell a semicolon is no separator.
     let said = home.refusal(versus(&["-r2", "--shell", "none", "true;false 'x"]));
-    assert!(said.contains("a single quote (') is not closed"), "{said}");
-    assert!(
-        home.refusal(versus(&["-r2", "-N", "no-such-program-of-ours"])).contains("was not found along PATH")
+    assert_eq!(said, "the command true;false 'x: a single quote (') is not closed");
+    assert_eq!(
+        home.refusal(versus(&["-r2", "-N", "no-such-program-of-ours"])),
+        "no-such-program-of-ours was not started: `no-such-program-of-ours` was not found along PATH; a path with a slash in it \
+         is taken as it is"
     );
 }
 
@@ -145,18 +153,21 @@ fn a_failing_command_stops_with_its_output_and_may_be_accepted() {
     let home = Home::new();
     let failing = "echo out; echo to the error stream >&2; exit 3";
     let output = home.tollgate(versus(&["-r2", "--output", "pipe", "true", failing])).output().expect("ran");
-    let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2));
-    assert!(
-        said.contains("out\nto the error stream\n") && said.contains("ended with exit status 3"),
-        "{said}"
+    assert_eq!(
+        String::from_utf8_lossy(&output.stderr),
+        format!("out\nto the error stream\ntollgate: {failing} ended with exit status 3\n")
     );
     for accepted in ["-i", "--ignore-failure=3,4"] {
         let document = home.json(versus(&["-r2", accepted, failing]));
         assert_eq!(document["commands"].as_array().map(Vec::len), Some(1), "{accepted}");
     }
-    assert!(home.refusal(versus(&["-r2", "--ignore-failure=1", "exit 3"])).contains("exit status 3"));
-    assert!(home.refusal(versus(&["-r2", "--ignore-failure=x", "true"])).contains("exit statuses"));
+    let other = home.refusal(versus(&["-r2", "--ignore-failure=1", "exit 3"]));
+    assert_eq!(other, "exit 3 ended with exit status 3");
+    assert_eq!(
+        home.refusal(versus(&["-r2", "--ignore-failure=x", "true"])),
+        "--ignore-failure=x: it is neither `all-non-zero` nor exit statuses, such as 1,2"
+    );
 }
 
 #[test]
@@ -193,13 +204,19 @@ fn a_kept_comparison_is_taken_by_the_other_verbs() {
     assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(home.files().len(), 2);
     let shown = home.output(["show", "sleeps"]);
-    assert!(shown.contains("B  sleep 0.2") && shown.contains("× slower"), "{shown}");
-    assert!(home.output(["compare", "sleeps"]).contains("versus/real"));
-    assert!(home.output(["runs"]).contains("sleep 0.01"));
+    assert!(shown.lines().any(|line| line == "B  sleep 0.2"), "{shown}");
+    let verdict = shown.lines().find_map(|line| line.strip_prefix("B is ")?.split_once(' '));
+    assert!(verdict.is_some_and(|(_, verdict)| verdict.starts_with("× slower")), "{shown}");
+    let compared = home.json(["compare", "sleeps", "--format", "json"]);
+    assert_eq!(compared["rows"][0]["benchmark"], "versus/real");
+    let listed = home.output(["runs"]);
+    assert!(listed.split("  ").any(|cell| cell.trim() == "1/2: sleep 0.01"), "{listed}");
     let page = home.path().join("page.html").display().to_string();
     home.output(["report", "sleeps", "--out", &page]);
     assert!(fs::read_to_string(&page).expect("written").contains("sleep 0.2"));
-    assert!(home.output(["export", "sleeps", "--format", "csv"]).contains("versus/real"));
+    let rows = home.output(["export", "sleeps", "--format", "ndjson"]);
+    let rows = rows.lines().map(|row| serde_json::from_str::<Value>(row).expect("JSON")["benchmark"].take());
+    assert_eq!(rows.filter(|benchmark| benchmark == "versus/real").count(), 2);
     // Nothing is kept that is not asked for.
     let kept = home.files().len();
     home.json(versus(&["-r1", "true"]));
