@@ -9,19 +9,31 @@ use common::{Home, document, one_line};
 #[test]
 fn an_unknown_pattern_suggests_a_similar_name() {
     let home = Home::new();
-    let line = home.refusal(["run", "entry/sysall", "--time", "1"]);
-    assert!(line.contains("\"entry/sysall\"") && line.contains("entry/syscall"), "{line}");
-    let line = home.refusal(["list", "entry/sysall"]);
-    assert!(line.contains("entry/syscall"), "{line}");
+    let line = "no benchmark matches \"entry/sysall\"; did you mean entry/syscall?";
+    assert_eq!(home.refusal(["run", "entry/sysall", "--time", "1"]), line);
+    assert_eq!(home.refusal(["list", "entry/sysall"]), line);
     assert!(home.files().is_empty());
 }
 
 #[test]
 fn a_label_that_would_be_a_path_is_refused() {
     let home = Home::new();
-    for label in ["a/b", "..", "../x", "a..b", "", "last", "-x", "a\u{1b}[2Jb", &"x".repeat(65)] {
+    for (label, why) in [
+        ("a/b", "would be a path"),
+        ("..", "would be a path"),
+        ("../x", "would be a path"),
+        ("a..b", "would be a path"),
+        ("", "is empty"),
+        ("last", "means the newest run and cannot name another"),
+        ("-x", "has a character that is not allowed"),
+        ("a\u{1b}[2Jb", "has a character that is not allowed"),
+        (&"x".repeat(65), "is too long"),
+    ] {
         let line = home.refusal(["run", "entry/call", "--time", "1", &format!("--label={label}")]);
-        assert!(line.contains("--label"), "{line}");
+        // Before it stands the word as it was typed, without what would command the terminal.
+        let said = line.split_once(" for '--label <LABEL>': ").expect("the option").1;
+        let rule = "use 1 to 64 of A-Z a-z 0-9 . _ + - and begin with a letter or digit";
+        assert_eq!(said, format!("the label {label:?} {why}; {rule}"));
     }
     assert!(home.files().is_empty());
 }
@@ -29,13 +41,29 @@ fn a_label_that_would_be_a_path_is_refused() {
 #[test]
 fn a_time_that_is_none_is_refused() {
     let home = Home::new();
-    for time in ["nonsense", "0", "-1", "0.5", "25h", "inf", "nan", "1e9", "", "3 fortnights"] {
+    let none = "it is not a time such as 3, 2.5, 90s or 2m";
+    for (time, why) in [
+        ("nonsense", none),
+        ("0", "a run takes at least 1 s"),
+        ("-1", none),
+        ("0.5", "a run takes at least 1 s"),
+        ("25h", "a run takes at most 24 h"),
+        ("inf", none),
+        ("nan", none),
+        ("1e9", none),
+        ("", none),
+        ("3 fortnights", none),
+    ] {
         let line = home.refusal(["run", "entry/call", &format!("--time={time}")]);
-        assert!(line.contains("--time"), "{line}");
+        assert_eq!(line, format!("invalid value '{time}' for '--time <DURATION>': {why}"));
     }
-    for both in [["--quick", "--thorough"], ["--quick", "--time=3"], ["--thorough", "--time=3"]] {
-        let line = home.refusal(["run", "entry/call", both[0], both[1]]);
-        assert!(line.contains("cannot be used with"), "{line}");
+    for (one, other, named) in [
+        ("--quick", "--thorough", "--thorough"),
+        ("--quick", "--time=3", "--time <DURATION>"),
+        ("--thorough", "--time=3", "--time <DURATION>"),
+    ] {
+        let line = home.refusal(["run", "entry/call", one, other]);
+        assert_eq!(line, format!("the argument '{one}' cannot be used with '{named}'"));
     }
     assert!(home.files().is_empty());
 }
@@ -44,9 +72,10 @@ fn a_time_that_is_none_is_refused() {
 fn a_processor_that_is_none_is_refused() {
     let home = Home::new();
     let line = home.refusal(["run", "entry/call", "--time", "1", "--cpu", "100000"]);
-    assert!(line.contains("processor 100000 does not exist"), "{line}");
+    assert!(line.starts_with("--cpu: processor 100000 does not exist here; there are "), "{line}");
     let line = home.refusal(["run", "entry/call", "--time", "1", "--cpu", "first"]);
-    assert!(line.contains("not the number of a processor"), "{line}");
+    let said = "invalid value 'first' for '--cpu <N>': it is not the number of a processor, such as 0";
+    assert_eq!(line, said);
     assert!(home.files().is_empty());
 }
 
@@ -70,7 +99,8 @@ fn a_processor_that_is_not_allowed_is_refused() {
         return;
     };
     assert_eq!(output.status.code(), Some(2));
-    assert!(one_line(&output.stderr).contains("is not allowed"), "{output:?}");
+    let said = format!("--cpu: processor {last} is not allowed for this process; allowed are {first}");
+    assert_eq!(one_line(&output.stderr), said);
     assert!(home.files().is_empty());
 }
 
@@ -86,23 +116,29 @@ fn a_file_that_is_no_run_is_refused_with_the_reason() {
         .expect("sparse");
     let nan = whole.replacen("\"samples\":[", "\"samples\":[NaN,", 1);
     let huge = whole.replacen("\"samples\":[", "\"samples\":[1e999,", 1);
+    let half = whole.len() / 2;
+    let cut =
+        |column| format!("is cut off: the document ends at line 1, column {column}, before it is whole");
+    let of_schema =
+        |schema, advice| format!("has schema {schema}, and this tollgate reads schema 2: {advice}");
+    let no_run = |why: &str| format!("is not a run document: {why} at line 1 column ");
     let cases = [
-        (home.file("cut.json", &whole[..whole.len() / 2]), "cut off"),
-        (home.file("empty.json", ""), "cut off"),
-        (home.file("older.json", r#"{"schema": 1, "all": "else"}"#), "schema 1"),
-        (home.file("newer.json", r#"{"schema": 3, "all": "else"}"#), "schema 3"),
-        (home.file("nan.json", &nan), "not a run document"),
-        (home.file("huge.json", &huge), "not a run document"),
-        (home.file("text.json", "some text"), "not a run document"),
-        (home.file("bytes.json", [0xff, 0xfe, 0x00]), "not a run document"),
-        (home.path().join("absent.json").display().to_string(), "does not exist"),
-        (home.path().display().to_string() + "/", "is a directory"),
-        (large, "larger than"),
+        (home.file("cut.json", &whole[..half]), cut(half)),
+        (home.file("empty.json", ""), cut(0)),
+        (home.file("older.json", r#"{"schema": 1, "all": "else"}"#), of_schema(1, "measure again")),
+        (home.file("newer.json", r#"{"schema": 3, "all": "else"}"#), of_schema(3, "use a newer tollgate")),
+        (home.file("nan.json", &nan), no_run("expected value")),
+        (home.file("huge.json", &huge), no_run("number out of range")),
+        (home.file("text.json", "some text"), no_run("expected value")),
+        (home.file("bytes.json", [0xff, 0xfe, 0x00]), no_run("expected value")),
+        (home.path().join("absent.json").display().to_string(), "does not exist".to_owned()),
+        (home.path().display().to_string() + "/", "is a directory; a run document is a file".to_owned()),
+        (large, "is larger than 256 MiB, which no run document is".to_owned()),
     ];
     for (file, reason) in &cases {
         for arguments in [vec!["show", file], vec!["compare", file, file]] {
             let line = home.refusal(arguments);
-            assert!(line.contains(reason) && line.contains(file.as_str()), "{line}");
+            assert!(line.starts_with(&format!("{file} {reason}")), "{line}");
         }
     }
 }
@@ -110,14 +146,16 @@ fn a_file_that_is_no_run_is_refused_with_the_reason() {
 #[test]
 fn a_run_that_is_not_kept_is_refused() {
     let home = Home::new();
-    assert!(home.refusal(["show", "last"]).contains("no run is kept yet"));
+    assert_eq!(home.refusal(["show", "last"]), "no run is kept yet; `tollgate run` makes one");
     home.keep(&document("20261121-015427-0001", None, 1.0));
     home.keep(&document("20261121-015427-0002", None, 1.0));
-    let line = home.refusal(["show", "mine"]);
-    assert!(line.contains("\"mine\"") && line.contains("tollgate runs"), "{line}");
-    let line = home.refusal(["compare", "20261121", "last"]);
-    assert!(line.contains("2 kept runs"), "{line}");
-    assert!(home.refusal(["compare", "last"]).contains("name another"));
+    let line = "no kept run has the label or id \"mine\", and there is no such file; `tollgate runs` shows what is kept";
+    assert_eq!(home.refusal(["show", "mine"]), line);
+    let line = "2 kept runs have an id that begins with \"20261121\", from 20261121-015427-0001 to 20261121-015427-0002; \
+                say more of it";
+    assert_eq!(home.refusal(["compare", "20261121", "last"]), line);
+    let line = "last is one run; name another that is compared with it, or a session of several environments";
+    assert_eq!(home.refusal(["compare", "last"]), line);
 }
 
 #[test]
@@ -125,19 +163,25 @@ fn a_file_that_cannot_be_written_is_refused_before_anything_is_measured() {
     let home = Home::new();
     let file = home.file("file", "");
     let directory = home.path().display().to_string();
+    let absent = home.path().join("absent");
     for (out, reason) in [
-        (directory, "is a directory"),
-        (format!("{file}/run.json"), "Not a directory"),
-        (home.path().join("absent/run.json").display().to_string(), "there is no directory"),
+        (directory, "is a directory; name a file in it".to_owned()),
+        (format!("{file}/run.json"), "Not a directory".to_owned()),
+        (
+            absent.join("run.json").display().to_string(),
+            format!("there is no directory {}", absent.display()),
+        ),
     ] {
         // One that measured first would run into the limit of its time.
         let line = home.refusal(["run", "entry/call", "--time", "900", "--out", &out]);
-        assert!(line.contains(reason) && line.contains(&out), "{line}");
+        assert_eq!(line, format!("--out {out}: {reason}"));
     }
     let mut named = home.tollgate(["run", "entry/call", "--time", "20"]);
     let line =
         one_line(&named.env("XDG_DATA_HOME", &file).assert().code(2).stdout("").get_output().stderr.clone());
-    assert!(line.contains("XDG_DATA_HOME") && line.contains("Not a directory"), "{line}");
+    let runs = format!("{file}/tollgate/runs (XDG_DATA_HOME)");
+    let said = format!("runs cannot be kept in {runs}: Not a directory; name another file with --out FILE");
+    assert_eq!(line, said);
     assert_eq!(home.files(), ["file"]);
 }
 
@@ -155,7 +199,9 @@ fn a_full_disk_is_noticed_before_anything_is_measured() {
         .output();
     match output {
         Ok(output) if output.status.code() == Some(2) && !output.stderr.starts_with(b"unshare") => {
-            assert!(one_line(&output.stderr).contains("No space left on device"), "{output:?}");
+            let mount = mount.display();
+            let why = format!("nothing can be written in {mount}: No space left on device");
+            assert_eq!(one_line(&output.stderr), format!("--out {mount}/run.json: {why}"));
             assert_eq!(String::from_utf8_lossy(&output.stdout), "", "something was left behind");
         }
         Ok(output) if output.status.code() == Some(0) => panic!("a full disk went unnoticed: {output:?}"),
@@ -172,19 +218,19 @@ fn a_run_that_cannot_be_kept_is_shown_all_the_same() {
         command.env_remove("XDG_DATA_HOME").env_remove("HOME");
         command
     };
-    let nowhere = run().assert().success();
-    let nowhere = nowhere.get_output();
-    assert!(String::from_utf8_lossy(&nowhere.stdout).contains("\n  call "));
-    assert!(String::from_utf8_lossy(&nowhere.stderr).contains("will not be kept"));
-    // A home that cannot be written is as none.
-    let unwritable = run().env("HOME", &file).assert().success();
-    let unwritable = unwritable.get_output();
-    assert!(String::from_utf8_lossy(&unwritable.stdout).contains("\n  call "));
-    let stderr = String::from_utf8_lossy(&unwritable.stderr);
-    assert!(
-        stderr.starts_with("tollgate: warning: this run will not be kept: runs cannot be kept in"),
-        "{stderr}"
-    );
+    for (at, why) in [
+        (None, "neither XDG_DATA_HOME nor HOME is set".to_owned()),
+        // A home that cannot be written is as none.
+        (Some(&file), format!("runs cannot be kept in {file}/.local/share/tollgate/runs: Not a directory")),
+    ] {
+        let ended = run().envs(at.map(|at| ("HOME", at))).assert().success();
+        let [shown, said] = [&ended.get_output().stdout, &ended.get_output().stderr];
+        let rows = |line: &&str| line.starts_with("  call ");
+        assert_eq!(String::from_utf8_lossy(shown).lines().filter(rows).count(), 1, "{ended}");
+        let warning =
+            format!("tollgate: warning: this run will not be kept: {why}; name a file with --out to keep it");
+        assert_eq!(String::from_utf8_lossy(said).lines().next(), Some(warning.as_str()));
+    }
     assert_eq!(home.files(), ["file"]);
 }
 
@@ -230,7 +276,8 @@ fn a_full_standard_output_is_an_error() {
         .output()
         .expect("started");
     assert_eq!(output.status.code(), Some(2));
-    assert!(one_line(&output.stderr).contains("No space left"));
+    let said = "standard output cannot be written: No space left on device";
+    assert_eq!(one_line(&output.stderr), said);
 }
 
 #[test]
@@ -241,10 +288,15 @@ fn wrong_usage_is_one_line_too() {
     {
         assert!(!home.refusal(arguments).is_empty());
     }
-    let typos: [(&[&str], _); 3] =
-        [(&["lst"], "list"), (&["list", "--fromat"], "--format"), (&["run", "--format", "jsn"], "json")];
-    for (typo, meant) in typos {
-        let line = home.refusal(typo.iter().copied());
-        assert!(line.contains(&format!("did you mean '{meant}'?")), "{line}");
+    let typos: [(&[&str], _); 3] = [
+        (&["lst"], "unrecognized subcommand 'lst'; did you mean 'list'?"),
+        (&["list", "--fromat"], "unexpected argument '--fromat' found; did you mean '--format'?"),
+        (
+            &["run", "--format", "jsn"],
+            "invalid value 'jsn' for '--format <FORMAT>' [possible values: text, json, svg]; did you mean 'json'?",
+        ),
+    ];
+    for (typo, said) in typos {
+        assert_eq!(home.refusal(typo.iter().copied()), said);
     }
 }
