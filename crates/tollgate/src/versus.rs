@@ -60,6 +60,9 @@ pub fn versus(args: &VersusArgs) -> Result<(), Failure> {
     } else if args.result.by.is_some() {
         return Err(Failure::input("--by is for guests that count instructions, such as --in vm:exact"));
     }
+    if args.result.by.is_some() && !matches!(args.result.format, ShowFormat::Table | ShowFormat::Json) {
+        return Err(Failure::input("--by function is a table or JSON; leave --by out of other formats"));
+    }
     let destination = destination(args)?;
     interrupt::install();
     let began = SystemTime::now();
@@ -113,12 +116,12 @@ fn execute(
     Ok((executed?, kept))
 }
 
-/// The kernel's functions that a command's instructions are in, as `versus --by function` has them.
+/// The functions that a command's instructions are in, as `versus --by function` has them.
 ///
 /// # Errors
 /// As [`versus()`].
 pub fn explain(line: &str, environment: &str) -> Result<(), Failure> {
-    let words = ["versus", "--in", environment, "--by", "function", "--runs", "2", "--no-trace", "--", line];
+    let words = ["versus", "--in", environment, "--by", "function", "--runs", "2", "--", line];
     let parsed = VersusArgs::augment_args(clap::Command::new("versus")).try_get_matches_from(words);
     let args = parsed.and_then(|matches| VersusArgs::from_arg_matches(&matches));
     versus(&args.map_err(|error| Failure::input(error.to_string()))?)

@@ -223,7 +223,8 @@ fn two_command_lines_of_the_kernel_have_names_and_differ_by_function() {
     assert_eq!((&user[1], user.last().map(String::as_str)), (&user[2], Some("same")), "{text}");
     assert!(text.contains("fewer") && text.contains("By function\n"), "{text}");
     let text = home.output(["explain", "true", "--in", "vm:exact"]);
-    assert!(text.contains("\nprogram: ") && text.contains("total"), "{text}");
+    // The program, here the shell, is divided as well.
+    assert!(text.contains("\nBy function\n") && !text.contains("user space"), "{text}");
 }
 
 #[test]
@@ -248,6 +249,8 @@ fn what_cannot_be_counted_is_refused_before_a_guest_is_started() {
     let said = refused(&["--in", "vm:exact,kernel=/no/such/kernel", "true"]);
     assert!(said.contains("/no/such/kernel") || home.no_guest().is_some(), "{said}");
     assert!(refused(&["--by", "function", "true"]).contains("--by is for guests"));
+    let said = refused(&["--in", "vm:exact", "--by", "function", "--format", "csv", "true"]);
+    assert_eq!(said, "tollgate: --by function is a table or JSON; leave --by out of other formats\n");
     assert!(home.files().is_empty(), "something is kept: {:?}", home.files());
 }
 

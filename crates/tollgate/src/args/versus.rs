@@ -236,8 +236,8 @@ pub struct ResultArgs {
     /// Ignore smaller differences [default: 0.3%, of counted instructions 0.2%]
     #[arg(long, value_name = "PERCENT", value_parser = parse_threshold, allow_negative_numbers = true)]
     pub threshold: Option<f64>,
-    /// Of guests that count instructions: show one execution by the functions of the kernel
-    #[arg(long, value_name = "WHAT", value_enum, conflicts_with = "format")]
+    /// Of guests that count instructions: show one execution by functions of the kernel and the program
+    #[arg(long, value_name = "WHAT", value_enum)]
     pub by: Option<By>,
     /// How to print
     #[arg(long, value_enum, default_value_t)]
