@@ -1,5 +1,7 @@
 //! `tollgate schedules`: verdicts, schedules and the documents that say the same.
 
+#![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
+
 mod common;
 
 use std::io::{BufRead, BufReader};
