@@ -199,7 +199,7 @@ fn names_and_a_reference_are_shown_and_compared_with() {
 #[test]
 fn a_kept_comparison_is_taken_by_the_other_verbs() {
     let home = Home::new();
-    let arguments = ["-r16", "--label", "sleeps", "sleep 0.01", "sleep 0.2", "--fail-on", "slower"];
+    let arguments = ["-r24", "--label", "sleeps", "sleep 0.01", "sleep 0.2", "--fail-on", "slower"];
     let output = home.tollgate(versus(&arguments)).output().expect("ran");
     assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(home.files().len(), 2);
