@@ -85,7 +85,11 @@ impl Estimate {
 
 fn half_width_over(interval: Interval, centre: f64) -> f64 {
     let half_width = interval.high / 2.0 - interval.low / 2.0;
-    if half_width > 0.0 { (half_width / centre.abs()).min(f64::MAX) } else { 0.0 }
+    match interval.low < interval.high {
+        // Half of the least number is none, and so is a small number over a large one.
+        true => (half_width.max(f64::MIN_POSITIVE) / centre.abs()).clamp(f64::MIN_POSITIVE, f64::MAX),
+        false => 0.0,
+    }
 }
 
 /// The part of an [`Estimate`] that comparisons need, without sorting all samples.
@@ -214,4 +218,20 @@ pub fn reading(measured: &Measured, run: &Run) -> Option<Reading> {
 
 pub(crate) fn is_empty_loop(case: &Case) -> bool {
     case.benchmark == EMPTY_LOOP
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_that_has_a_width_has_a_relative_one() {
+        let least = f64::from_bits(1);
+        let width = |low, high, centre| half_width_over(Interval { low, high }, centre);
+        for (low, high, centre) in [(-least, least, 0.0), (0.0, least, 1e300), (least, 1.0, f64::MAX)] {
+            let width = width(low, high, centre);
+            assert!(width.is_finite() && width > 0.0, "{width}");
+        }
+        assert_eq!((width(1.0, 1.0, 1.0), width(0.9, 1.1, 1.0) > 0.099), (0.0, true));
+    }
 }
