@@ -32,7 +32,7 @@ use tollgate_model::{Fact, Facts};
 
 use super::run::Findings;
 
-pub use count::{Counted, Counting, Inside, UNASKED, UserCounts, count_in};
+pub use count::{Counted, Counting, Inside, UNASKED, count_in};
 pub use execute::{Work, execute_in};
 pub use explain::{Functions, explain_in};
 pub use iterations::{FunctionCount, Lengths, is_kernel};

@@ -204,7 +204,7 @@ fn rows(name: &str, counts: &[Option<Counts>]) -> Vec<Vec<Measurement>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::{Inside, Sums, UserCounts};
+    use crate::session::{Inside, Sums};
 
     /// Executions of a bench with 100 iterations and with 200, in two rounds behind the first one: the program's instructions and the kernel's of
     /// an iteration, and as many as those of the start of the harness.
@@ -218,7 +218,6 @@ mod tests {
             sums: Ok(sums(iterations)),
             traced: Err(String::new()),
             functions: Vec::new(),
-            user: UserCounts::default(),
         };
         let executions = (0..6).map(|at| execution(100 + 100 * (at % 2))).collect();
         Counted { executions, inside: [100, 200].map(inside).into() }

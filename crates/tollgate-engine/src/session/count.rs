@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tollgate_model::sorting::Ordered as _;
-use tollgate_model::traced::CodeMap;
 
 use super::super::agent::Moment;
 use super::super::run::{BenchError, Findings};
@@ -55,15 +54,6 @@ pub struct Counted {
     pub inside: Vec<Inside>,
 }
 
-/// The instructions of programs by address, and what was mapped there.
-#[derive(Debug, Clone, Default)]
-pub struct UserCounts {
-    /// Each execution once, and further iterations of `rep`.
-    pub addresses: Vec<(u64, [u64; 2])>,
-    /// What the programs had mapped.
-    pub code: CodeMap,
-}
-
 /// What a command's instructions consist of.
 #[derive(Debug)]
 pub struct Inside {
@@ -71,10 +61,8 @@ pub struct Inside {
     pub sums: Result<Sums, String>,
     /// One that was traced, or why there is none.
     pub traced: Result<Execution, String>,
-    /// The kernel's functions of the logged execution, the largest first, where they are asked for.
+    /// The kernel's functions of the logged execution, the largest first, and its programs as one; where they are asked for.
     pub functions: Vec<FunctionCount>,
-    /// Where the program's instructions are, likewise.
-    pub user: UserCounts,
 }
 
 /// Starts the environment, in which the commands are executed, and asks its agent what came of that.
@@ -155,12 +143,12 @@ fn look_inside<'e>(
             MOST_LOGGED / 1_000_000
         )),
     };
-    let (functions, mut user) = match &sums {
+    let functions = match &sums {
         Ok(sums) if counting.has_functions => {
             say(format!("reading the kernel's symbols in {name}"));
-            (functions(remote, sums)?, UserCounts::of(sums))
+            functions(remote, sums)?
         }
-        _ => (Vec::new(), UserCounts::default()),
+        _ => Vec::new(),
     };
     let traced = match (is_whole, counting.is_traced) {
         (false, _) => Err(why_not.to_owned()),
@@ -171,10 +159,7 @@ fn look_inside<'e>(
             Ok(once(remote, given, how)?)
         }
     };
-    if let Ok(execution) = &traced {
-        user.code.clone_from(&execution.code);
-    }
-    Ok(Inside { sums, traced, functions, user })
+    Ok(Inside { sums, traced, functions })
 }
 
 /// What `/init` executed.
@@ -207,16 +192,6 @@ fn logged(
     executed?;
     around(remote, given.conclude.as_ref())?;
     Ok(sums)
-}
-
-impl UserCounts {
-    fn of(sums: &Sums) -> Self {
-        let addresses = sums.addresses.iter().filter(|(address, _)| !is_kernel(**address));
-        Self {
-            addresses: addresses.map(|(address, times)| (*address, *times)).collect(),
-            code: CodeMap::default(),
-        }
-    }
 }
 
 /// The functions of the kernel at these addresses, and the program as one.

@@ -4,12 +4,13 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 
 use object::elf::{self, FileHeader64, ProgramHeader64, SectionHeader64, Sym64};
 use object::{LittleEndian as LE, pod};
-use rustix::fs::{FileType, Mode, OFlags};
 
 use tollgate_model::sorting::Ordered as _;
+use tollgate_os::paths;
 
 use super::image::Image;
 use super::source_name;
@@ -40,7 +41,8 @@ struct Function {
 impl Functions {
     /// Reads the file of an image, where it is still that file: the path is that of the process, which may have another root.
     pub fn of(image: &Image) -> Option<Self> {
-        let (file, stat) = opened(&image.path)?;
+        let file = opened(&image.path)?;
+        let stat = rustix::fs::fstat(&file).ok()?;
         let device = (rustix::fs::major(stat.st_dev), rustix::fs::minor(stat.st_dev));
         let is_same = device == image.device && stat.st_ino == image.inode;
         if is_same { Self::read(&file) } else { None }
@@ -48,7 +50,7 @@ impl Functions {
 
     /// Reads the file of this path.
     pub fn of_path(path: &[u8]) -> Option<Self> {
-        Self::read(&opened(path)?.0)
+        Self::read(&opened(path)?)
     }
 
     /// None of a file that is no ELF file of 64 bits, or has no table of symbols.
@@ -120,14 +122,9 @@ impl Functions {
 }
 
 /// A regular file, by its whole path.
-fn opened(path: &[u8]) -> Option<(File, rustix::fs::Stat)> {
-    if !path.starts_with(b"/") {
-        return None;
-    }
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let file = rustix::fs::open(OsStr::from_bytes(path), flags, Mode::empty()).ok()?;
-    let stat = rustix::fs::fstat(&file).ok()?;
-    (FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile).then(|| (file.into(), stat))
+fn opened(path: &[u8]) -> Option<File> {
+    let path = path.starts_with(b"/").then(|| Path::new(OsStr::from_bytes(path)))?;
+    paths::open_regular(path).ok()
 }
 
 /// Of several names for one function that of the interface: `read`, and not `__libc_read`.

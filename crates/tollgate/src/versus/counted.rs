@@ -10,7 +10,9 @@ use std::time::{Duration, Instant, SystemTime};
 use tollgate_engine::benches::counted::STATISTIC;
 use tollgate_engine::benches::{Bench, Builds};
 use tollgate_engine::interrupt;
-use tollgate_engine::session::{Counted, Counting, FunctionCount, Inside, Side, UNASKED, count_in};
+use tollgate_engine::session::{
+    Counted, Counting, FunctionCount, Inside, Side, UNASKED, count_in, is_kernel,
+};
 use tollgate_engine::versus::counted::{PATH, PATIENCE, Rounds};
 use tollgate_engine::versus::executor::{Executor, Halt};
 use tollgate_engine::versus::rounds::{judged, succeeded};
@@ -398,23 +400,22 @@ fn by_function(inside: &mut Inside) -> (Vec<FunctionCount>, Option<String>) {
     let Some(at) = all.iter().position(|one| one.name.is_none() && one.file.is_none()) else {
         return (all, None);
     };
-    if let Err(why) = &inside.traced {
-        let why = if why == UNASKED {
-            "a trace says what its addresses are, and --no-trace asks for none"
-        } else {
-            why
-        };
-        return (all, Some(why.to_owned()));
-    }
-    let user = std::mem::take(&mut inside.user);
-    let code = match UserCode::of(&user.code) {
+    let (sums, traced) = match (&inside.sums, &inside.traced) {
+        (Ok(sums), Ok(traced)) => (sums, traced),
+        (_, Err(why)) if why == UNASKED => {
+            let why = "a trace says what its addresses are, and --no-trace asks for none";
+            return (all, Some(why.to_owned()));
+        }
+        (Err(why), _) | (_, Err(why)) => return (all, Some(why.clone())),
+    };
+    let code = match UserCode::of(&traced.code) {
         Ok(code) => code,
         Err(why) => return (all, Some(why)),
     };
     let whole = all.swap_remove(at);
     let mut counts: BTreeMap<UserFunction, [u64; 2]> = BTreeMap::new();
-    for (address, times) in user.addresses {
-        let count = counts.entry(code.at(address)).or_default();
+    for (address, times) in sums.addresses.iter().filter(|(address, _)| !is_kernel(**address)) {
+        let count = counts.entry(code.at(*address)).or_default();
         count.iter_mut().zip(times).for_each(|(count, times)| *count += times);
     }
     let sum = |of: usize| counts.values().map(|count| count[of]).sum::<u64>();
