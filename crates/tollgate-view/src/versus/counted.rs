@@ -166,63 +166,66 @@ impl Function {
 /// Instructions of programs, where they are not divided.
 const PROGRAM: &str = "user space";
 
-/// A function as it is called in a table: of a program with its file, `ls: main`.
-fn called(function: &FunctionCount) -> String {
-    match (&function.file, &function.name) {
-        (None, None) => PROGRAM.to_owned(),
-        (None, Some(name)) => name.clone(),
-        // A name of the kernel's, such as [vdso].
-        (Some(file), None) if file.starts_with('[') => file.clone(),
-        (Some(file), None) => format!("{file}: (no symbol)"),
-        (Some(file), Some(name)) => format!("{file}: {name}"),
-    }
-}
+/// A function by its file and its name.
+type Key<'f> = (Option<&'f str>, Option<&'f str>);
 
-/// The file of a function of a program that is called so.
-fn file_of(called: &str) -> Option<&str> {
-    called.split_once(": ").map(|(file, _)| file)
+/// A function as it is called in a table: of a program with its file, `ls: main`.
+fn called((file, name): Key<'_>) -> String {
+    match (file, name) {
+        (None, name) => name.unwrap_or(PROGRAM).to_owned(),
+        // A name of the kernel's, such as [vdso].
+        (Some(file), None) if file.starts_with('[') => file.to_owned(),
+        (Some(file), name) => format!("{file}: {}", name.unwrap_or("(no symbol)")),
+    }
 }
 
 /// Functions of fewer instructions may have as many by chance.
 const LEAST_RENAMED: u64 = 500;
 
 /// Functions by their names. Of two sides one that the first alone has, and one that the second alone has, are the same where both have as
-/// many instructions, and no other one has.
+/// many instructions, and no other one has. Programs that are not divided on one side are one on all.
 fn rows(lists: &[Vec<FunctionCount>]) -> Vec<Function> {
-    let mut counts: BTreeMap<String, Vec<[u64; 2]>> = BTreeMap::new();
-    for (at, function) in
-        lists.iter().enumerate().flat_map(|(at, list)| list.iter().map(move |one| (at, one)))
-    {
-        let count = &mut counts.entry(called(function)).or_insert_with(|| vec![[0; 2]; lists.len()])[at];
-        *count = [count[0] + function.instructions, count[1] + function.repeated];
+    let is_whole = |function: &FunctionCount| function.file.is_none() && function.name.is_none();
+    let is_divided = !lists.iter().flatten().any(is_whole);
+    let mut counts: BTreeMap<Key<'_>, Vec<[u64; 2]>> = BTreeMap::new();
+    for (at, list) in lists.iter().enumerate() {
+        for function in list {
+            let key = match function.file.is_some() && !is_divided {
+                true => (None, None),
+                false => (function.file.as_deref(), function.name.as_deref()),
+            };
+            let count = &mut counts.entry(key).or_insert_with(|| vec![[0; 2]; lists.len()])[at];
+            *count = [count[0] + function.instructions, count[1] + function.repeated];
+        }
     }
-    let mut renamed: BTreeMap<String, String> = BTreeMap::new();
+    let mut renamed: BTreeMap<Key<'_>, Key<'_>> = BTreeMap::new();
     if lists.len() == 2 {
-        let mut alone: BTreeMap<[u64; 2], [Vec<&str>; 2]> = BTreeMap::new();
-        for (name, sides) in &counts {
+        let mut alone: BTreeMap<[u64; 2], [Vec<Key<'_>>; 2]> = BTreeMap::new();
+        for (key, sides) in &counts {
             match sides.as_slice() {
-                [base, [0, 0]] if base[0] >= LEAST_RENAMED => alone.entry(*base).or_default()[0].push(name),
+                [base, [0, 0]] if base[0] >= LEAST_RENAMED => alone.entry(*base).or_default()[0].push(*key),
                 [[0, 0], other] if other[0] >= LEAST_RENAMED => {
-                    alone.entry(*other).or_default()[1].push(name)
+                    alone.entry(*other).or_default()[1].push(*key)
                 }
                 _ => {}
             }
         }
         for sides in alone.into_values() {
             if let [[old], [new]] = sides.each_ref().map(Vec::as_slice)
-                && file_of(old) == file_of(new)
+                && old.0 == new.0
             {
-                renamed.insert((*old).to_owned(), (*new).to_owned());
+                renamed.insert(*old, *new);
             }
         }
     }
-    let rows = counts.into_iter().filter(|(name, _)| !renamed.values().any(|new| new == name));
-    let row = |(name, sides): (String, Vec<[u64; 2]>)| match renamed.get(&name) {
+    let news: Vec<Key<'_>> = renamed.values().copied().collect();
+    let rows = counts.into_iter().filter(|(key, _)| !news.contains(key));
+    let row = |(key, sides): (Key<'_>, Vec<[u64; 2]>)| match renamed.get(&key) {
         Some(new) => {
             let sides = vec![sides[0]; 2];
-            Function { name: format!("{name} → {new}"), sides, is_renamed: true }
+            Function { name: format!("{} → {}", called(key), called(*new)), sides, is_renamed: true }
         }
-        None => Function { name, sides, is_renamed: false },
+        None => Function { name: called(key), sides, is_renamed: false },
     };
     rows.map(row).collect()
 }
@@ -359,6 +362,8 @@ mod tests {
         };
         assert_eq!(names(&[of_program("ls", "a"), of_program("ls", "b")]), ["ls: a → ls: b"]);
         assert_eq!(names(&[of_program("ls", "a"), of_program("libc", "b")]), ["libc: b", "ls: a"]);
+        let whole = vec![FunctionCount { name: None, ..list(&[("", 700, 0)])[0].clone() }];
+        assert_eq!(names(&[of_program("ls", "a"), whole]), ["user space"]);
         assert_eq!(names(&[of_program("ls", "a"), list(&[("b", 600, 0)])]), ["b", "ls: a"]);
         let rows = rows(&[old]);
         assert_eq!((rows[0].name.as_str(), &rows[0].sides), ("memset", &vec![[900, 5]]));
