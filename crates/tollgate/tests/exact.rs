@@ -310,11 +310,10 @@ fn what_is_of_caches_is_not_counted_and_says_so_and_calls_on_files_are_in_its_me
     if let Some(why) = home.no_guest() {
         return println!("skipped: {why}");
     }
-    let document = run(&home, &["entry/call", "memory/latency", "files/stat", "files/direct-read"]);
+    let document = run(&home, &["entry/call", "memory/latency", "files/stat"]);
     for row in rows(&document) {
         let expected = match row["benchmark"].as_str().expect("a name") {
             "entry/call" | "files/stat" => "measured",
-            "files/direct-read" => "skipped",
             _ => "not measured",
         };
         assert_eq!(row["status"], expected, "{row}");
