@@ -58,6 +58,9 @@ def throughput(by):
     return f"ipc/throughput{{between=processes,by={by},bytes=65536,cpus=same}}"
 
 
+FORK = "A fork copies what its process maps: a dynamic program with the C library there, and a small one here ([checked against C](checked-against-c.md#processes))."
+LEVELS = "Processes of tollgate have one of two levels, that of the loop or one some 10 % above it."
+RING = "SCHED_OTHER there, SCHED_BATCH here ([below](#lat_ctx-and-processesring))."
 LMBENCH = [
     lmbench("lat_syscall null", "entry/libc{by=wrapper}", "lat_syscall null", "Simple syscall: "),
     lmbench("lat_syscall read", "entry/short-call{call=read}", "lat_syscall read", "Simple read: "),
@@ -68,19 +71,21 @@ LMBENCH = [
             why="The C library's fstat is newfstatat with an empty path since glibc 2.33; here it is fstat."),
     lmbench("lat_syscall open", "scaling/open{file=own,kind=threads,tasks=1}", "lat_syscall open {file}", "Simple open/close: ",
             why="lmbench looks up the whole path, tollgate a name in an open directory."),
-    lmbench("lat_sig install", "traps/signal-install", "lat_sig install", "Signal handler installation: "),
+    lmbench("lat_sig install", "traps/signal-install", "lat_sig install", "Signal handler installation: ",
+            why="lmbench calls the C library's sigaction, which copies the action from and into the kernel's form; here it is the call alone."),
     lmbench("lat_sig catch", "traps/signal-self", "lat_sig catch", "Signal handler overhead: ",
             why="lmbench subtracts a kill(2) of signal 0, which is what sending takes there."),
     lmbench("lat_sig prot", "traps/segv{repair=skip}", "lat_sig prot {file}", "Protection fault: ",
             why="lmbench subtracts a signal that is sent and caught: the fault alone remains. Here it is fault, signal and handler."),
     lmbench("lat_proc procedure", "entry/call", "lat_proc procedure", "Procedure call: ",
             why="A function with two arguments in C, compiled for that version of lmbench; here a near call and its return."),
-    lmbench("lat_proc fork", "processes/fork{dirty_mib=0,until=exited}", "lat_proc fork", "Process fork[+]exit: "),
+    lmbench("lat_proc fork", "processes/fork{dirty_mib=0,until=exited}", "lat_proc fork", "Process fork[+]exit: ",
+            why=FORK),
     lmbench("lat_proc exec", "processes/fork-exec{dirty_mib=0,image=dynamic,until=exited}", "lat_proc exec", "Process fork[+]execve: "),
     lmbench("lat_proc shell", "processes/shell", "lat_proc shell", "Process fork[+]/bin/sh -c: ",
             why="lmbench's shell executes another program; here `sh -c` has nothing else to do."),
-    lmbench("lat_ctx -s 0 2", "processes/ring{kib=0,processes=2}", "lat_ctx -s 0 2", r"^2 "),
-    lmbench("lat_ctx -s 16 8", "processes/ring{kib=16,processes=8}", "lat_ctx -s 16 8", r"^8 "),
+    lmbench("lat_ctx -s 0 2", "processes/ring{kib=0,processes=2}", "lat_ctx -s 0 2", r"^2 ", why=RING),
+    lmbench("lat_ctx -s 16 8", "processes/ring{kib=16,processes=8}", "lat_ctx -s 16 8", r"^8 ", why=RING),
     lmbench("lat_pipe", round_trip("pipe"), "lat_pipe", "Pipe latency: "),
     lmbench("lat_fifo", round_trip("pipe"), "lat_fifo", "Fifo latency: "),
     lmbench("lat_unix", round_trip("socketpair"), "lat_unix", "AF_UNIX sock stream latency: "),
@@ -111,7 +116,7 @@ def perf(name, case, options, read, ns=us, **rest):
 
 OPERATIONS = r"Averaged ([\d]+) operations/sec"
 PERF = [
-    perf("syscall basic", "entry/libc{by=wrapper}", "syscall basic --loop 1000000", rf"{NUMBER} usecs/op"),
+    perf("syscall basic", "entry/libc{by=wrapper}", "syscall basic --loop 1000000", rf"{NUMBER} usecs/op", why=LEVELS),
     perf("sched pipe", round_trip("pipe"), "sched pipe --loop 100000", rf"{NUMBER} usecs/op"),
     perf("sched pipe, threads", "ipc/round-trip{between=threads,by=pipe,bytes=1,cpus=same}", "sched pipe --threaded --loop 100000", rf"{NUMBER} usecs/op"),
     perf("futex hash", "scaling/futex{kind=threads,tasks=1}", "futex hash --threads 1 --runtime 1", OPERATIONS, each_second,
@@ -170,7 +175,7 @@ def one(benchmark, file=""):
 OWN = "file=own,"
 OPEN = "The program opens for writing, by an absolute path; here for reading, by a name in an open directory."
 WILL_IT_SCALE = [
-    scales("getppid1", one("getppid")),
+    scales("getppid1", one("getppid"), why=LEVELS),
     scales("open1", one("open", OWN), why=OPEN),
     scales("read2", one("read"), why="read2 goes through 1 MiB, here it is one page."),
     scales("pread2", one("read")),
@@ -202,7 +207,7 @@ UNIXBENCH = [
          why="By syscall(3) of the C library, which copies six arguments."),
     unix("Pipe Throughput", one("pipe"), f"ub-pipe {SECONDS}", in_seconds(1), why="512 bytes there, one byte here."),
     unix("Pipe-based Context Switching", round_trip("pipe"), f"ub-context1 {SECONDS}", in_seconds(1), why="8 bytes each way; each of its loops is one message and its answer."),
-    unix("Process Creation", "processes/fork{dirty_mib=0,until=exited}", f"ub-spawn {SECONDS}", in_seconds(1)),
+    unix("Process Creation", "processes/fork{dirty_mib=0,until=exited}", f"ub-spawn {SECONDS}", in_seconds(1), why=FORK),
     unix("Execl Throughput", "processes/exec{image=dynamic}", f"ub-execl {SECONDS}", in_seconds(1),
          why="Its program formats and parses numbers between two calls; the clock is of whole seconds."),
 ]
