@@ -103,6 +103,10 @@ fn assert_finite(figures: &impl Serialize, may_be_null: &[&str]) {
     walk(&serde_json::to_value(figures).unwrap(), "", may_be_null);
 }
 
+fn of_case<'r>(run: &'r Run, case: &Case) -> &'r Measured {
+    run.measured().find(|(own, _)| *own == case).unwrap().1
+}
+
 fn assert_estimate(measured: &Measured) {
     let estimate = Estimate::of(measured).unwrap();
     assert_finite(&estimate, &["interval", "p99"]);
@@ -126,16 +130,23 @@ fn assert_verdict(verdict: Verdict, interval: Option<Interval>, threshold: f64, 
     }
 }
 
-/// Counts always have a verdict, and no interval.
-fn assert_count(verdict: Verdict, interval: Option<Interval>, threshold: f64) {
+/// Counts have no interval, and a verdict where they do not vary.
+fn assert_count(
+    (verdict, interval, threshold, why): (Verdict, Option<Interval>, f64, Option<&String>),
+    sides: &[&Measured],
+) {
     assert_eq!((interval, threshold), (None, 0.0));
-    assert_ne!(verdict, Verdict::Inconclusive);
+    let varies = |side: &&Measured| side.samples.iter().any(|sample| *sample != side.samples[0]);
+    if verdict == Verdict::Inconclusive {
+        assert!(why.is_some() && sides.iter().any(varies), "{why:?} {sides:?}");
+    }
 }
 
-fn assert_paired(paired: &Paired, case: &Measured) {
+fn assert_paired(paired: &Paired, case: &Measured, baseline: &Measured) {
     assert_finite(paired, &["ratio_interval", "adds_interval", "why"]);
     if case.is_count() {
-        return assert_count(paired.verdict, paired.ratio_interval, paired.threshold);
+        let figures = (paired.verdict, paired.ratio_interval, paired.threshold, paired.why.as_ref());
+        return assert_count(figures, &[case, baseline]);
     }
     assert_verdict(paired.verdict, paired.ratio_interval, paired.threshold, paired.why.as_ref());
     assert!(paired.ratio_interval.is_none_or(|interval| interval.contains(paired.ratio)), "{paired:?}");
@@ -204,22 +215,20 @@ proptest! {
                     prop_assert!(detection_limit(null, measured).is_finite());
                 }
                 if let Some(found) = paired(run, measured, 3) {
-                    assert_paired(&found, measured);
+                    assert_paired(&found, measured, of_case(run, &found.baseline));
                 }
             }
             for (case, row) in paired_rows(run) {
-                let (_, measured) = run.measured().find(|(own, _)| **own == case).unwrap();
-                assert_paired(&row, measured);
+                assert_paired(&row, of_case(run, &case), of_case(run, &row.baseline));
             }
         }
         let comparison = compare(&base, &other);
         assert_finite(&comparison, &["base", "other", "interval", "p99", "why", "pace", "alternation", "total", "halves", "total", "adds_interval", "correlation"]);
         prop_assert!(comparison.pace.is_none_or(|(base, other)| base.is_finite() && other.is_finite()));
         for row in &comparison.rows {
-            let [base, other] = [&base, &other]
-                .map(|run| run.measured().find(|(case, _)| **case == row.case).unwrap().1);
+            let [base, other] = [&base, &other].map(|run| of_case(run, &row.case));
             match base.unit == other.unit && (base.is_count() || other.is_count()) {
-                true => assert_count(row.verdict, row.interval, row.threshold),
+                true => assert_count((row.verdict, row.interval, row.threshold, row.why.as_ref()), &[base, other]),
                 false => assert_verdict(row.verdict, row.interval, row.threshold, row.why.as_ref()),
             }
             prop_assert!(row.interval.is_none_or(|interval| interval.contains(row.ratio)), "{:?}", row);

@@ -94,6 +94,13 @@ impl<'a> Atlas<'a> {
         rows.into_iter().map(|(_, row)| row).collect()
     }
 
+    /// How many cases the kernels leave the same, and in how many no kernel changes for certain and one perhaps does.
+    pub(crate) fn unchanged(&self) -> [usize; 2] {
+        let rows = self.rows.iter().filter(|row| row.largest().is_none());
+        let (open, same): (Vec<_>, Vec<_>) = rows.partition(|row| row.is_open());
+        [same.len(), open.len()]
+    }
+
     /// How many cases a kernel counted, and in how many of them it has more, and fewer, than the one before.
     pub(crate) fn tally(&self, at: usize) -> [usize; 3] {
         let cells = || self.rows.iter().map(|row| row.cells[at]);
@@ -103,6 +110,10 @@ impl<'a> Atlas<'a> {
 }
 
 impl KernelsRow<'_> {
+    fn is_open(&self) -> bool {
+        self.cells.iter().any(|cell| cell.step.is_some_and(|step| step.verdict == Verdict::Inconclusive))
+    }
+
     /// The largest change, and the place of the kernel that has it.
     pub(crate) fn largest(&self) -> Option<(usize, Step)> {
         let steps = self.cells.iter().enumerate().filter_map(|(at, cell)| Some((at, cell.step?)));
@@ -131,12 +142,13 @@ impl Cell {
         self.count.map(|(count, unit)| counts::count(count, unit))
     }
 
-    /// `+` for more than the kernel before has, `-` for fewer, `=` for the same.
+    /// `+` for more than the kernel before has, `-` for fewer, `=` for the same, `~` where it is open.
     pub(crate) fn sign(&self) -> Option<char> {
         self.step.map(|step| match step.verdict {
             Verdict::Slower | Verdict::SomewhatSlower => '+',
             Verdict::Faster | Verdict::SomewhatFaster => '-',
-            Verdict::Same | Verdict::Inconclusive => '=',
+            Verdict::Same => '=',
+            Verdict::Inconclusive => '~',
         })
     }
 

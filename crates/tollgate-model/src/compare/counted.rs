@@ -1,13 +1,14 @@
-//! Counts of instructions: no noise, no interval, and always a verdict.
+//! Counts of instructions: no noise and no interval.
 //!
 //! A guest whose clock goes one tick an instruction has the same count in each batch and in each run, so one instruction is a
 //! difference. A count that is not the same in every batch, such as that of a process's start, is known by its batches: where those
-//! of the two sides have no count in common but for an eighth at either end, the medians differ. Batches of one boot are more alike
-//! than those of two, so less than an instruction or a thousandth is no such difference.
+//! of the two sides have no count in common but for an eighth at either end, the medians differ, and where a test of ranks sees no
+//! shift they are the same. What lies between is inconclusive. Batches of one boot are more alike than those of two, so less than an
+//! instruction or a thousandth is no such difference.
 
 use super::Verdict;
 use super::rows::{ComparedCase, NotCompared};
-use crate::estimate::Level;
+use crate::estimate::{CONFIDENCE, Level};
 use crate::measurement::{Case, Measured};
 use crate::run::Run;
 use crate::stats::{self, Interval};
@@ -52,7 +53,8 @@ pub(super) fn row(case: &Case, base: &Measured, other: &Measured, asked: f64) ->
 
 /// The counts of a case.
 #[derive(Clone, Copy)]
-pub(super) struct Side {
+pub(super) struct Side<'m> {
+    samples: &'m [f64],
     pub(super) median: f64,
     /// From the smallest to the largest.
     all: Interval,
@@ -61,19 +63,20 @@ pub(super) struct Side {
     batches: usize,
 }
 
-impl Side {
+impl<'m> Side<'m> {
     /// None of what was not counted.
-    pub(super) fn both(base: &Measured, other: &Measured) -> Option<[Self; 2]> {
+    pub(super) fn both(base: &'m Measured, other: &'m Measured) -> Option<[Self; 2]> {
         are_counts(base, other).then_some(())?;
         Some([Self::of(base)?, Self::of(other)?])
     }
 
-    fn of(measured: &Measured) -> Option<Self> {
+    fn of(measured: &'m Measured) -> Option<Self> {
         let sorted = stats::sorted(&measured.samples);
         let ends = sorted.len() / 8;
         let inner = sorted.get(ends..sorted.len() - ends)?;
         let span = |of: &[f64]| Some(Interval { low: *of.first()?, high: *of.last()? });
         Some(Self {
+            samples: &measured.samples,
             median: Level::of(measured)?.median,
             all: span(&sorted)?,
             middle: span(inner)?,
@@ -90,14 +93,14 @@ impl Side {
 pub(super) struct Decision {
     /// other / base; None where one of the two alone is not above zero.
     pub(super) ratio: Option<f64>,
-    /// Never inconclusive.
+    /// Inconclusive of counts that vary alone.
     pub(super) verdict: Verdict,
-    /// Why counts that differ are the same; None otherwise.
+    /// Why it is inconclusive, or why counts that differ are the same; None otherwise.
     pub(super) why: Option<String>,
 }
 
 /// Neither a relative difference of up to `asked` counts, nor one of up to `least` instructions.
-pub(super) fn decide([base, other]: [Side; 2], asked: f64, least: f64) -> Decision {
+pub(super) fn decide([base, other]: [Side<'_>; 2], asked: f64, least: f64) -> Decision {
     let ratio = match base.median == other.median {
         true => Some(1.0),
         false => Some(other.median / base.median)
@@ -111,31 +114,45 @@ pub(super) fn decide([base, other]: [Side; 2], asked: f64, least: f64) -> Decisi
     if high <= low * (1.0 + asked) || high - low <= least {
         return same(None);
     }
-    if let Some(why) = of_shares(base, other).or_else(|| of_spread(base, other)) {
+    if let Some(why) = of_shares(base, other) {
         return same(Some(why));
     }
-    let verdict = if other.median > base.median { Verdict::Slower } else { Verdict::Faster };
-    Decision { ratio, verdict, why: None }
+    match of_spread(base, other) {
+        Spread::Among(why) => same(Some(why)),
+        Spread::Between(why) => Decision { ratio, verdict: Verdict::Inconclusive, why: Some(why) },
+        Spread::Apart => {
+            let verdict = if other.median > base.median { Verdict::Slower } else { Verdict::Faster };
+            Decision { ratio, verdict, why: None }
+        }
+    }
 }
 
 /// Why a difference of less than an instruction is none where a count is no whole number: some operations take another path, such as
 /// the last of a ring, and two boots, or batches of two lengths, differ in how many of them do.
-fn of_shares(base: Side, other: Side) -> Option<String> {
-    let is_whole = |side: Side| side.median.fract() == 0.0;
+fn of_shares(base: Side<'_>, other: Side<'_>) -> Option<String> {
+    let is_whole = |side: Side<'_>| side.median.fract() == 0.0;
     let is_small = (base.median - other.median).abs() < 1.0;
     (is_small && !(is_whole(base) && is_whole(other)))
         .then(|| "less than an instruction, of what not every operation does".to_owned())
 }
 
-/// Why the medians of counts that vary may be the same; None of exact ones.
-///
-/// Of samples of one distribution, 15 on each side lie apart like this once in a hundred thousand comparisons, 9 or 5 of which the
+/// How the batches of two sides lie to each other, with a sentence.
+enum Spread {
+    /// Exact counts, or no batch of one is among those of the other.
+    Apart,
+    /// A test of ranks sees no shift.
+    Among(String),
+    /// Else: it sees one, of batches that are too few or too wide to say that they would lie apart again.
+    Between(String),
+}
+
+/// Of samples of one distribution, 15 on each side lie [`Spread::Apart`] once in a hundred thousand comparisons, 9 or 5 of which the
 /// gap is as wide as their range once in ten thousand.
-fn of_spread(base: Side, other: Side) -> Option<String> {
+fn of_spread(base: Side<'_>, other: Side<'_>) -> Spread {
     /// A difference of batches that vary is at least this share, and at least an instruction.
     const LEAST: f64 = 0.001;
-    let varying: Vec<Side> = [base, other].into_iter().filter(|side| !side.is_exact()).collect();
-    let batches = varying.iter().map(|side| side.batches).min()?;
+    let varying: Vec<Side<'_>> = [base, other].into_iter().filter(|side| !side.is_exact()).collect();
+    let Some(batches) = varying.iter().map(|side| side.batches).min() else { return Spread::Apart };
     let widest = varying.iter().map(|side| side.middle.high - side.middle.low).fold(0.0, f64::max);
     let widths = match batches {
         15.. => 0.0,
@@ -145,14 +162,21 @@ fn of_spread(base: Side, other: Side) -> Option<String> {
     let gap = (other.middle.low - base.middle.high).max(base.middle.low - other.middle.high);
     let difference = (other.median - base.median).abs();
     let is_least = difference >= 1.0 && difference >= LEAST * base.median.abs();
-    let meet = !(is_least && gap > 0.0 && gap >= widths * widest);
-    let span = |side: Side| match side.is_exact() {
+    if is_least && gap > 0.0 && gap >= widths * widest {
+        return Spread::Apart;
+    }
+    let span = |side: Side<'_>| match side.is_exact() {
         true => figure(side.median),
         false => format!("{} to {}", figure(side.all.low), figure(side.all.high)),
     };
-    meet.then(|| {
-        format!("not the same in every batch: {} in the base, {} in the other", span(base), span(other))
-    })
+    let why = format!("not the same in every batch: {} in the base, {} in the other", span(base), span(other));
+    let shift = stats::shift(base.samples, other.samples, CONFIDENCE).and_then(|shift| shift.interval);
+    // Too few samples for an interval say something only where none of one side lies among those of the other.
+    let is_seen = shift.map_or(gap > 0.0, |interval| !interval.contains(0.0));
+    match !is_least || !is_seen {
+        true => Spread::Among(why),
+        false => Spread::Between(why),
+    }
 }
 
 /// `209`, `409.25`.

@@ -120,7 +120,7 @@ fn compare(
 /// The comparison of two counts; None of times.
 fn of_counts(case: &Measured, baseline: &Measured) -> Option<Paired> {
     let [base, other] = counted::Side::both(baseline, case)?;
-    let counted::Decision { ratio, verdict, .. } = counted::decide([base, other], 0.0, 0.0);
+    let counted::Decision { ratio, verdict, why } = counted::decide([base, other], 0.0, 0.0);
     Some(Paired {
         baseline: case.baseline.clone()?,
         ratio: ratio.unwrap_or(1.0),
@@ -129,7 +129,7 @@ fn of_counts(case: &Measured, baseline: &Measured) -> Option<Paired> {
         adds_interval: None,
         verdict,
         threshold: 0.0,
-        why: None,
+        why: why.filter(|_| verdict == Verdict::Inconclusive),
     })
 }
 

@@ -58,6 +58,8 @@ impl Need {
                 let factor = (half / widest).powi(2);
                 Self { half: Some(half), ..of_suite(format!("±{}", figures::percent(half)), factor) }
             }
+            // A count: `why` has how it varies, and more time makes no more of its batches alike.
+            None if row.base.is_count() && row.other.is_count() => without(),
             None if row.ratio().is_some() && result.alternation.is_some() => {
                 of_suite(result.why.clone().unwrap_or_default(), ENOUGH)
             }

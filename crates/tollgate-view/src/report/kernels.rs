@@ -12,10 +12,10 @@ pub fn of(subjects: &[Subject]) -> Option<Figure> {
     let summaries: Vec<_> = subjects.iter().map(|subject| &subject.summary).collect();
     let atlas = Atlas::of(&summaries)?;
     let changed = atlas.changed();
-    let same = figures::count(atlas.rows.len() - changed.len(), "case", "cases");
+    let same = figures::count(atlas.unchanged().into_iter().sum(), "case", "cases");
     let description = format!(
         "Instructions of one operation under each kernel, in the order of releases, from {} to {}; the first and the last count at the \
-         right. The largest change of one kernel against the one before stands first. {same} without a change of more than {} have no line.",
+         right. The largest change of one kernel against the one before stands first. {same} without a certain change of more than {} have no line.",
         atlas.kernels.first()?,
         atlas.kernels.last()?,
         figures::percent(Atlas::least())
@@ -49,6 +49,6 @@ fn table(atlas: &Atlas) -> Table {
         let cells = row.cells.iter().map(|cell| Text::from(cell.signed().trim().to_owned()));
         std::iter::once(Text::label(&row.case.to_string())).chain(cells).collect()
     };
-    let caption = "All counts; + more and - fewer than under the kernel before, = the same";
+    let caption = "All counts; + more and - fewer than under the kernel before, = the same, ~ open, since it varies";
     Table { rows: atlas.rows.iter().map(row).collect(), ..Table::new(caption, head) }
 }

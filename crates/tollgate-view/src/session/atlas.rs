@@ -39,8 +39,13 @@ pub(super) fn text(session: &Session, atlas: &Atlas, all: bool, width: usize, li
     }
     let hidden = if all { 0 } else { changed.len() - rows.len() };
     let hidden = if hidden > 0 { format!("{hidden} more changed; ") } else { String::new() };
-    let same = figures::count(atlas.rows.len() - changed.len(), "case", "cases");
-    text + &paragraph(&format!("{hidden}{same} the same in all kernels."), width, "") + &more
+    let [same, open] = atlas.unchanged();
+    let same = figures::count(same, "case", "cases");
+    let open = match open {
+        0 => String::new(),
+        open => format!("; {open} open, since their counts vary (~)"),
+    };
+    text + &paragraph(&format!("{hidden}{same} the same in all kernels{open}."), width, "") + &more
 }
 
 fn method() -> String {
