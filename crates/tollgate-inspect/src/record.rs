@@ -55,7 +55,7 @@ pub enum TreeError {
     #[error("has neither {NAME} nor proc nor sys in it; `tollgate inspect --capture` makes such a tree")]
     NoTree,
     /// The record of calls cannot be read.
-    #[error("{NAME} cannot be used: {0}")]
+    #[error("has a {NAME} that cannot be used: {0}")]
     Unreadable(String),
 }
 

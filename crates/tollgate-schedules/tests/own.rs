@@ -248,7 +248,7 @@ fn litmus_tests_that_are_none_say_why() {
         (format!("{head}P0 ;\n\nMOW [x],$1 ;\nexists x=1"), "line 5: `MOW [x],$1` is no line of a program"),
         (
             format!("{head}P0 ;\nMOV [x] ;\nexists x=1"),
-            "line 4: `MOV` is written `MOV [x],1` or `mov eax,[x]`; here are 1 operands",
+            "line 4: `MOV` is written `MOV [x],1` or `mov eax,[x]`; this has 1 operand",
         ),
         (format!("{head}P0 ;\nMOV [x],[y] ;\nexists x=1"), "line 4: `MOV` has two places in memory"),
         (

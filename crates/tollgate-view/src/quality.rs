@@ -70,7 +70,10 @@ pub fn of(summary: &Summary) -> Quality {
     judge(median(&drifts).map(f64::abs), DRIFTS, &|drift| format!("drift {} during the run", percent(drift)));
     let few = above().filter(|figures| figures.estimate.interval.is_none()).count();
     let share = few as f64 / rows.len() as f64;
-    judge(Some(share), FEW, &|_| format!("{few} of {} rows lack a CI", rows.len()));
+    judge(Some(share), FEW, &|_| match rows.len() {
+        1 => "its row lacks a CI".to_owned(),
+        all => format!("{few} of {all} rows lack a CI"),
+    });
     let left_out = summary.disturbance.share();
     let share = left_out.disturbed as f64 / left_out.of.max(1) as f64;
     judge(Some(share), LEFT_OUT, &|_| {

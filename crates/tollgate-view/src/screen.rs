@@ -55,7 +55,7 @@ pub fn text(summary: &Summary, width: usize) -> String {
     text.push_str(&format!("{}{legend}\n", put(&quality, of_head.saturating_sub(legend.width()))));
     text.push_str(&rows.text());
     text.push_str(&expenses.text(width));
-    text.push_str(&cut(&more(&expenses.shown), width));
+    text.push_str(&cut(&more(summary, &expenses.shown), width));
     text.push('\n');
     text
 }
@@ -94,9 +94,11 @@ fn title(summary: &Summary, width: usize) -> String {
     titles.iter().find(fits).unwrap_or(&titles[2]).clone()
 }
 
-/// Where the rest is: the first finding's benchmark is the one to explain.
-fn more(shown: &[Expense]) -> String {
-    let interesting = shown.get(1).or(shown.first()).map_or("entry/syscall", |expense| expense.benchmark);
+/// Where the rest is: the first finding's benchmark is the one to explain, or the first that was measured.
+fn more(summary: &Summary, shown: &[Expense]) -> String {
+    let measured = || summary.measured().map(|(case, _)| case.benchmark.as_str()).next();
+    let expense = shown.get(1).or(shown.first()).map(|expense| expense.benchmark);
+    let interesting = expense.or_else(measured).unwrap_or("entry/syscall");
     format!("More: tollgate show --all | tollgate explain {interesting} | tollgate report")
 }
 

@@ -129,16 +129,18 @@ fn environment(entry: Entry, file: usize) -> Result<Named, String> {
 /// An entry of a verb's table, and whether it names nothing outside of the program: no path, command, host or environment.
 fn setting(command: &Command, entry: Entry, file: usize) -> Result<(Setting, bool), String> {
     let mut verb = command;
-    for name in &entry.table {
+    for (depth, name) in entry.table.iter().enumerate() {
+        let table = |name: &str| {
+            let above = entry.table[..depth].iter().map(String::as_str);
+            format!("[{}]", above.chain([name]).collect::<Vec<_>>().join("."))
+        };
         let verbs = || verb.get_subcommands().filter(|verb| !verb.is_hide_set()).map(Command::get_name);
         let known = verb.find_subcommand(name).filter(|verb| !verb.is_hide_set());
-        let tables = || verbs().chain([ENVIRONMENTS]);
         verb = known.ok_or_else(|| {
             let what = format!("there is no table [{}]", entry.table.join("."));
-            format!(
-                "{what}; {}",
-                nearest(name, tables(), "tables are named by the verbs, such as [run] or [store.list]")
-            )
+            let tables = verbs().chain([ENVIRONMENTS]).map(table);
+            let usual = "tables are named by the verbs, such as [run] or [store.list]";
+            format!("{what}; {}", nearest(&table(name), tables, usual))
         })?;
     }
     let Entry { table, key, value, line } = entry;
@@ -150,15 +152,8 @@ fn setting(command: &Command, entry: Entry, file: usize) -> Result<(Setting, boo
             format!("of [{}]", table.join("."))
         };
         let all = keys().collect::<Vec<_>>().join(", ");
-        let usual = if all.is_empty() { "it has none".to_owned() } else { format!("there are {all}") };
-        return Err(format!(
-            "{key} is no key {of}; {}",
-            nearest(
-                &key,
-                keys().chain(verb.get_subcommands().map(|verb| verb.get_name().to_owned())),
-                &usual
-            )
-        ));
+        let usual = if all.is_empty() { "it has none".to_owned() } else { format!("its keys: {all}") };
+        return Err(format!("{key} is no key {of}; {}", nearest(&key, keys(), &usual)));
     };
     let words = words(option, &key, &value)?;
     let is_harmless = option.get_value_hint() == ValueHint::Unknown;

@@ -387,7 +387,7 @@ fn programs_for_x86_are_files_too() {
     assert_eq!(result("1"), ("holds".into(), Value::Null, 8276.into(), None));
     let file = home.file("bad.s", ".machine x86\nlock: xchg [x]\ncritical section\n");
     let line = home.refusal(["schedules", &file]);
-    assert_eq!(line, format!("{file}: line 2: `xchg` is written `xchg [x],eax`; here are 1 operands"));
+    assert_eq!(line, format!("{file}: line 2: `xchg` is written `xchg [x],eax`; this has 1 operand"));
 }
 
 #[test]

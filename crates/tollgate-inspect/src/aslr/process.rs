@@ -38,7 +38,7 @@ pub enum Whose {
 pub enum NoSide {
     /// Nothing lives under this number.
     #[error("there is no process {0}; a program of that name is named \"./{0}\"")]
-    NoProcess(u32),
+    NoProcess(String),
     /// Another user's.
     #[error("the map of process {0} may not be read: {1}; its user and root may read it")]
     Refused(u32, &'static str),
@@ -66,7 +66,8 @@ impl Side {
         let text = named.to_string_lossy();
         if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
             // A number that is too large is that of no process.
-            return Self::living(text.parse().unwrap_or(u32::MAX)).map(Some);
+            let pid = text.parse().map_err(|_| NoSide::NoProcess(text.into_owned()))?;
+            return Self::living(pid).map(Some);
         }
         if text != "-" && !is_map(named) {
             return Ok(None);
@@ -77,7 +78,7 @@ impl Side {
     fn living(pid: u32) -> Result<Self, NoSide> {
         let path = PathBuf::from(format!("/proc/{pid}/maps"));
         let text = whole(&path).map_err(|error| match error {
-            NoSide::Unreadable(_, error) if error.kind() == io::ErrorKind::NotFound => NoSide::NoProcess(pid),
+            NoSide::Unreadable(_, error) if error.kind() == io::ErrorKind::NotFound => NoSide::NoProcess(pid.to_string()),
             NoSide::Unreadable(_, error) if error.raw_os_error() == Some(libc::ESRCH) => NoSide::NoMap(pid),
             NoSide::Unreadable(_, error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 NoSide::Refused(pid, "Permission denied")

@@ -1,6 +1,7 @@
 //! Errors in the text of a program.
 
 use thiserror::Error;
+use tollgate_output::figures::count;
 
 pub use super::instruction::DecodeError;
 
@@ -21,7 +22,7 @@ pub enum Problem {
     /// A word that is no mnemonic, and those that are spelt nearly so.
     #[error("`{word}` is no instruction of the model; {}", or_list(.near, "it has", .all))]
     Mnemonic { word: String, near: Vec<&'static str>, all: &'static str },
-    #[error("`{mnemonic}` is written `{example}`; here are {found} operands")]
+    #[error("`{mnemonic}` is written `{example}`; this has {}", count(*.found, "operand", "operands"))]
     Operands { mnemonic: &'static str, example: &'static str, found: usize },
     #[error("`{0}` is no register of the model, which keeps zero v0 a0 k1 t0 t1 t2 ra")]
     Register(String),

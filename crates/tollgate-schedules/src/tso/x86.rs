@@ -1,5 +1,7 @@
 //! Instructions of x86, in the syntaxes of Intel and of AT&T.
 
+use tollgate_output::figures;
+
 use super::program::{Calculation, Condition, Op, Operand, Place, Register, Value};
 use super::symbols::{Registers, Symbols, is_name, register_named};
 use crate::mips::number;
@@ -114,7 +116,8 @@ pub fn instruction(text: &str, scope: &mut Scope<'_>) -> Result<Draft, String> {
         if operands.len() == count {
             Ok(())
         } else {
-            Err(format!("`{first}` is written `{example}`; here are {} operands", operands.len()))
+            let found = figures::count(operands.len(), "operand", "operands");
+            Err(format!("`{first}` is written `{example}`; this has {found}"))
         }
     };
     let op = match mnemonic {

@@ -258,7 +258,8 @@ fn more(session: &Session, width: usize) -> String {
     }
     let largest = session.comparisons.iter().flat_map(Comparison::changed);
     let largest = largest.max_by(|one, another| one.size().total_cmp(&another.size()));
-    let benchmark = largest.map_or("entry/syscall", |row| row.case().benchmark.as_str());
+    let row = largest.or_else(|| session.comparisons.iter().flat_map(|it| &it.rows).next());
+    let benchmark = row.map_or("entry/syscall", |row| row.case().benchmark.as_str());
     let line = format!("More: tollgate show --all | tollgate report | tollgate explain {benchmark}");
     match line.width() <= width {
         true => line,

@@ -285,9 +285,10 @@ pub(crate) fn columns<'a>() -> Columns<Shown<'a>> {
         Field::new(
             "spread",
             "range across processes",
-            "range across processes: (largest - smallest of `processes`) / median",
+            "range across processes: (largest - smallest of `processes`) / median; null where the median is 0",
             |it| {
                 let spread = it.estimate()?.spread;
+                (spread < f64::MAX).then_some(())?;
                 // One process differs from none.
                 let is_range = it.measured()?.processes.len() > 1 && !it.figures?.is_count();
                 let words = if is_range { figures::percent(spread) } else { String::new() };

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use tollgate_engine::versus::{Accepts, Given, Input, Order, Output};
 use tollgate_model::versus::{Command, MAX_LINE};
 use tollgate_os::words;
+use tollgate_output::figures;
 
 use super::parameters::{Values, combinations, filled};
 use crate::args::versus::VersusArgs;
@@ -58,9 +59,8 @@ impl Commands {
             once_or_each("--command-name", names.len(), [number; 2])?;
         } else if names.len() > number {
             let given = names.len();
-            return Err(Failure::input(format!(
-                "--command-name is there {given} times, for {number} commands"
-            )));
+            let commands = figures::count(number, "command", "commands");
+            return Err(Failure::input(format!("--command-name is there {given} times, for {commands}")));
         }
         let mut all = Vec::new();
         for (at, (line, values)) in lines.iter().enumerate() {
@@ -106,9 +106,10 @@ impl Executed<'_> {
         };
         let is_shown = output == Output::Inherit && !args.environments.is_empty();
         if is_shown {
-            return Err(Failure::input(
-                "--output inherit: in an environment standard output is that of its agent; use pipe, null or a file",
-            ));
+            let option = if args.conditions.show_output { "--show-output" } else { "--output inherit" };
+            return Err(Failure::input(format!(
+                "{option}: in an environment standard output is that of its agent; use --output with pipe, null or a file"
+            )));
         }
         let order = Order { output, ..self.order(&line, false)? };
         let around = |line: Option<&String>, keeps: bool| {

@@ -110,7 +110,6 @@ impl Home {
         self.path().join("tollgate/runs")
     }
 
-    /// The program with arguments.
     /// Why no guest can be started here; None where one can.
     pub fn no_guest(&self) -> Option<String> {
         let known = self.json(["environments", "--format=json"]);

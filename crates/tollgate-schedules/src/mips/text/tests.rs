@@ -23,8 +23,8 @@ fn a_line_that_is_wrong_says_what_would_be_right() {
         ("bnze v0,1f", "line 1: `bnze` is no instruction of the model; did you mean bne or bnez?"),
         ("l v0,(a0)", "line 1: `l` is no instruction of the model; did you mean lw or ll or li or b?"),
         ("mult t0,t1", "line 1: `mult` is no instruction of the model; it has lw sw ll sc addu or move"),
-        ("lw v0", "line 1: `lw` is written `lw v0,(a0)`; here are 1 operands"),
-        ("nop t0", "line 1: `nop` is written `nop`; here are 1 operands"),
+        ("lw v0", "line 1: `lw` is written `lw v0,(a0)`; this has 1 operand"),
+        ("nop t0", "line 1: `nop` is written `nop`; this has 1 operand"),
         ("\n\nmove s0,a0", "line 3: `s0` is no register of the model, which keeps zero v0 a0 k1 t0 t1 t2 ra"),
         (
             "li ra,1",
