@@ -149,9 +149,8 @@ fn samples_of_one_distribution_are_called_different_once_in_a_thousand_at_most()
             let of_event = |random: &mut Random| if random.chance(0.1) { 400.0 } else { 0.0 };
             (0..batches).map(|_| 2_000.0 * random.factor(0.02) + of_event(&mut random)).collect()
         };
-        let verdicts: Vec<Verdict> = (0..COMPARISONS)
-            .map(|_| compared(counted(&draw()), counted(&draw()), 0.0).verdict)
-            .collect();
+        let verdicts: Vec<Verdict> =
+            (0..COMPARISONS).map(|_| compared(counted(&draw()), counted(&draw()), 0.0).verdict).collect();
         let of = |is: fn(&Verdict) -> bool| verdicts.iter().filter(|verdict| is(verdict)).count();
         let (different, open) = (of(|it| it.is_difference()), of(|it| *it == Verdict::Inconclusive));
         assert!(different <= COMPARISONS / 1000, "{different} of {COMPARISONS} with {batches} batches");

@@ -271,7 +271,10 @@ mod tests {
         assert!(agree(&samples(&[209; 9]), Unit::Nanoseconds));
         assert!(!agree(&samples(&[209, 209, 209, 209, 700, 209, 209, 209, 209, 209]), Unit::Nanoseconds));
         assert!(agree(&samples(&[4096; 3]), Unit::Bytes));
-        assert!(!agree(&samples(&[4096, 4096]), Unit::Bytes) && !agree(&samples(&[4096, 8192, 4096]), Unit::Bytes));
+        assert!(
+            !agree(&samples(&[4096, 4096]), Unit::Bytes)
+                && !agree(&samples(&[4096, 8192, 4096]), Unit::Bytes)
+        );
     }
 
     #[test]

@@ -78,7 +78,9 @@ impl Side {
     fn living(pid: u32) -> Result<Self, NoSide> {
         let path = PathBuf::from(format!("/proc/{pid}/maps"));
         let text = whole(&path).map_err(|error| match error {
-            NoSide::Unreadable(_, error) if error.kind() == io::ErrorKind::NotFound => NoSide::NoProcess(pid.to_string()),
+            NoSide::Unreadable(_, error) if error.kind() == io::ErrorKind::NotFound => {
+                NoSide::NoProcess(pid.to_string())
+            }
             NoSide::Unreadable(_, error) if error.raw_os_error() == Some(libc::ESRCH) => NoSide::NoMap(pid),
             NoSide::Unreadable(_, error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 NoSide::Refused(pid, "Permission denied")

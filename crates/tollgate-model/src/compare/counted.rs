@@ -169,7 +169,8 @@ fn of_spread(base: Side<'_>, other: Side<'_>) -> Spread {
         true => figure(side.median),
         false => format!("{} to {}", figure(side.all.low), figure(side.all.high)),
     };
-    let why = format!("not the same in every batch: {} in the base, {} in the other", span(base), span(other));
+    let why =
+        format!("not the same in every batch: {} in the base, {} in the other", span(base), span(other));
     let shift = stats::shift(base.samples, other.samples, CONFIDENCE).and_then(|shift| shift.interval);
     // Too few samples for an interval say something only where none of one side lies among those of the other.
     let is_seen = shift.map_or(gap > 0.0, |interval| !interval.contains(0.0));

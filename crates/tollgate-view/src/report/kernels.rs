@@ -49,6 +49,7 @@ fn table(atlas: &Atlas) -> Table {
         let cells = row.cells.iter().map(|cell| Text::from(cell.signed().trim().to_owned()));
         std::iter::once(Text::label(&row.case.to_string())).chain(cells).collect()
     };
-    let caption = "All counts; + more and - fewer than under the kernel before, = the same, ~ open, since it varies";
+    let caption =
+        "All counts; + more and - fewer than under the kernel before, = the same, ~ open, since it varies";
     Table { rows: atlas.rows.iter().map(row).collect(), ..Table::new(caption, head) }
 }

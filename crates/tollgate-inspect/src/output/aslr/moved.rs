@@ -259,7 +259,11 @@ fn subject(side: &Side) -> String {
     let program = side.layout.program.as_deref().unwrap_or("a program that its map does not name");
     let mut text = format!("{}: {program}", whose(side));
     if side.layout.others > 0 {
-        let skipped = figures::count(side.layout.others, "line that is no mapping was", "lines that are no mappings were");
+        let skipped = figures::count(
+            side.layout.others,
+            "line that is no mapping was",
+            "lines that are no mappings were",
+        );
         text.push_str(&format!("; {skipped} left out"));
     }
     text
