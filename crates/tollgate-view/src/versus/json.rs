@@ -373,12 +373,12 @@ impl SplitRecord {
             exact: split.is_exact,
             traced: LineRecord::of(&split.traced),
             parts: split.parts.iter().map(part).collect(),
-            rest_of_parts_s: split.rest_of_parts() as f64 / 1e9,
+            rest_of_parts_s: split.rest_of_parts().difference as f64 / 1e9,
             calls: split.calls.iter().map(call).collect(),
             outside: LineRecord::of(&split.outside),
             runqueue: LineRecord::of(&split.runqueue),
             unaccounted: LineRecord::of(&split.unaccounted),
-            rest_of_calls_s: split.rest_of_calls() as f64 / 1e9,
+            rest_of_calls_s: split.rest_of_calls().difference as f64 / 1e9,
         }
     }
 }

@@ -16,7 +16,8 @@ use crate::trace::text as words;
 const LONGEST: usize = 32;
 
 /// What the last lines but one are.
-pub(crate) const REST: &str = "rest: tracing, and medians over the pairs, which do not sum.";
+pub(crate) const REST: &str =
+    "rest: tracing, what the timed ones are less for their start, and medians, which do not sum.";
 
 /// A difference, and how its figures are written.
 pub(crate) struct Lines {
@@ -32,7 +33,7 @@ pub(crate) struct Shown<'a> {
     name: String,
     line: Line,
     calls: Option<String>,
-    /// It is what the others leave of the timed difference, which no side has.
+    /// It is what the others leave of the timed executions.
     is_rest: bool,
 }
 
@@ -104,9 +105,8 @@ impl Lines {
         Shown { lines: self, name: name.to_owned(), line, calls: None, is_rest: false }
     }
 
-    /// What is left of the timed difference, and that.
-    fn end(&self, rest: i64) -> [Shown<'_>; 2] {
-        let rest = Line { difference: rest, ..Line::default() };
+    /// What is left of the timed executions, and those.
+    fn end(&self, rest: Line) -> [Shown<'_>; 2] {
         [Shown { is_rest: true, ..self.line("rest", rest) }, self.line("real, timed", self.split.timed)]
     }
 }
@@ -136,7 +136,7 @@ fn columns<'a>() -> Columns<Shown<'a>> {
 
 impl Shown<'_> {
     fn side(&self, at: usize) -> Option<Value> {
-        let ns = Some(self.line.sides[at]).filter(|_| !self.is_rest)?;
+        let ns = self.line.sides[at];
         Some(Value::of_words(if ns == 0 { "0".to_owned() } else { words::signed(ns as f64) }))
     }
 
@@ -166,7 +166,7 @@ impl Scale {
         let all = parts.chain(calls).chain([
             split.timed.difference,
             split.outside.difference,
-            split.rest_of_calls(),
+            split.rest_of_calls().difference,
         ]);
         let largest = all.map(i64::unsigned_abs).max().unwrap_or(0).max(1) as f64;
         let units = [(1e9, "s"), (1e6, "ms"), (1e3, "µs")];

@@ -52,6 +52,9 @@ fn shares<'t>(mut traced: impl Iterator<Item = &'t Traced> + Clone) -> &'static 
         () if traced.clone().any(|traced| traced.idle.is_none()) => {
             "ptrace(2) does not know the waiting: the calls' shares are estimates."
         }
+        () if traced.clone().any(|traced| traced.processes > 1) => {
+            "Several processes, the shell among them where one starts the command: the calls' shares are estimates."
+        }
         () if traced.any(|traced| traced.threads > 1) => "Several threads: the calls' shares are estimates.",
         () => {
             "More than 2 % of the time is before the first call or after the last: the calls' shares are estimates."
@@ -66,6 +69,13 @@ pub(crate) struct Line {
     pub(crate) sides: [i64; 2],
     /// Of the differences of each pair.
     pub(crate) difference: i64,
+}
+
+impl Line {
+    fn less(self, part: Self) -> Self {
+        let [base, other] = [0, 1].map(|at| self.sides[at].saturating_sub(part.sides[at]));
+        Self { sides: [base, other], difference: self.difference.saturating_sub(part.difference) }
+    }
 }
 
 /// A system call.
@@ -109,16 +119,15 @@ impl Split {
         })
     }
 
-    /// What the parts leave of the timed difference.
-    pub(crate) fn rest_of_parts(&self) -> i64 {
-        self.parts.iter().fold(self.timed.difference, |rest, (_, line)| rest.saturating_sub(line.difference))
+    /// What the parts leave of the timed executions, and of their difference.
+    pub(crate) fn rest_of_parts(&self) -> Line {
+        self.parts.iter().fold(self.timed, |rest, (_, line)| rest.less(*line))
     }
 
     /// What the calls and the time outside of them leave of it.
-    pub(crate) fn rest_of_calls(&self) -> i64 {
-        let calls = self.calls.iter().map(|call| call.line.difference);
-        let beside = [self.outside, self.runqueue, self.unaccounted].map(|line| line.difference);
-        calls.chain(beside).fold(self.timed.difference, i64::saturating_sub)
+    pub(crate) fn rest_of_calls(&self) -> Line {
+        let calls = self.calls.iter().map(|call| call.line);
+        calls.chain([self.outside, self.runqueue, self.unaccounted]).fold(self.timed, Line::less)
     }
 
     /// Whether ptrace(2) stopped either.
