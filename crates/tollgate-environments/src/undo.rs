@@ -21,7 +21,7 @@ mod left;
 mod mounts;
 
 pub(crate) use group::started;
-pub(crate) use holders::end as end_holders;
+pub(crate) use holders::{are_elsewhere as holders_are_elsewhere, end as end_holders};
 
 /// Undoes all of a list, the last first. Returns what could not be undone.
 pub(crate) fn undo_all(list: &[Undo]) -> Vec<EnvironmentError> {

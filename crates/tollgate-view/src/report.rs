@@ -42,7 +42,7 @@ pub type About = fn(&str) -> Option<&'static str>;
 pub fn page_of(runs: &[Run], other: About, spread: &Spread) -> Page {
     let subjects = Subject::all(runs);
     let comparisons = differences::all(&subjects, spread, 0.0);
-    let kernels = kernels::of(&subjects);
+    let (kernels, of_kernels) = kernels::of(&subjects).unzip();
     let mut facts = known::of(&subjects, &comparisons);
     // The table of the kernels has all counts, and what each of them changes.
     let (turns, sections) = match kernels {
@@ -53,14 +53,14 @@ pub fn page_of(runs: &[Run], other: About, spread: &Spread) -> Page {
         }
     };
     Page {
-        title: title(&subjects),
+        title: of_kernels.unwrap_or_else(|| title(&subjects)),
         maker: maker(&subjects),
         environments: subjects.iter().map(environment::of).collect(),
         expensive: match subjects.as_slice() {
             [subject] => verdict::expensive(subject),
             _ => Vec::new(),
         },
-        counts: differences::counts(&subjects, &comparisons),
+        counts: if kernels.is_some() { Vec::new() } else { differences::counts(&subjects, &comparisons) },
         ratios: kernels.or_else(|| ratios::of(&subjects, &comparisons)),
         differences: differences::sentences(&subjects, &comparisons),
         differing: [

@@ -52,6 +52,12 @@ pub(crate) fn end(home: &str, outside: &Path) -> (usize, bool) {
     (first.len(), found().is_empty())
 }
 
+/// Whether processes in another mount namespace keep such mounts, which this process does not see. To remove the directory would unmount
+/// them there (Linux since 3.18, d_invalidate), and who ends these processes would not find them any more.
+pub(crate) fn are_elsewhere(home: &str) -> bool {
+    !sees("self", home) && !holders(home, Path::new(""), process::own_pid()).is_empty()
+}
+
 /// A process in a mount namespace with such a mount.
 struct Holder {
     pid: i32,
@@ -172,7 +178,9 @@ mod tests {
         assert_eq!(end(&ours, Path::new("")), (1, true));
         assert!(!own.0.wait().unwrap().success());
         assert!(other.0.try_wait().unwrap().is_none());
+        assert!(!are_elsewhere(&ours) && are_elsewhere(&theirs));
         assert_eq!(end(&theirs, Path::new("")), (1, true));
+        assert!(!are_elsewhere(&theirs));
         other.0.wait().unwrap();
     }
 }

@@ -7,8 +7,8 @@ use super::subject::Subject;
 use crate::atlas::{Atlas, KernelsRow};
 use crate::page::{Drawing, Figure, Line, Lines, Table, Text};
 
-/// The figure; None where the runs are not of guests of several kernels.
-pub fn of(subjects: &[Subject]) -> Option<Figure> {
+/// The figure, and the title of its page; None where the runs are not of guests of several kernels.
+pub fn of(subjects: &[Subject]) -> Option<(Figure, Text)> {
     let summaries: Vec<_> = subjects.iter().map(|subject| &subject.summary).collect();
     let atlas = Atlas::of(&summaries)?;
     let changed = atlas.changed();
@@ -20,14 +20,24 @@ pub fn of(subjects: &[Subject]) -> Option<Figure> {
         atlas.kernels.last()?,
         figures::percent(Atlas::least())
     );
+    let names = atlas.short_names();
+    let title = format!(
+        "{} kernels, {} to {}: {} of {} counted cases changed",
+        names.len(),
+        names.first()?,
+        names.last()?,
+        changed.len(),
+        atlas.rows.len()
+    );
     let lines = Lines { rows: changed.into_iter().map(line).collect() };
-    Some(Figure {
+    let figure = Figure {
         title: "Instructions by kernel".into(),
         description: description.into(),
         panels: if lines.rows.is_empty() { Vec::new() } else { vec![Drawing::Lines(lines).into()] },
         numbers: Some(table(&atlas)),
         ..Figure::default()
-    })
+    };
+    Some((figure, Text::new(&title)))
 }
 
 fn line(row: &KernelsRow) -> Line {
