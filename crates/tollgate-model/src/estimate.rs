@@ -141,7 +141,9 @@ fn as_resolved(span: Interval, samples: &[f64]) -> Option<Interval> {
     let steps = sorted.windows(2).map(|pair| pair[1] - pair[0]).filter(|step| *step > 0.0);
     // Both the loop and the empty one are read to a step.
     let step = steps.min_by(f64::total_cmp)?;
-    Some(Interval { low: span.low - step, high: span.high + step }).filter(|span| span.low < span.high)
+    // What a document says may be the largest number.
+    let [low, high] = [(span.low - step).max(f64::MIN), (span.high + step).min(f64::MAX)];
+    Some(Interval { low, high }).filter(|span| span.low < span.high)
 }
 
 /// A busy host keeps one pace for about so long, in ns. Over 24 runs of 8 s of `entry` in a nested virtual machine, intervals of
