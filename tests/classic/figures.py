@@ -59,7 +59,7 @@ def throughput(by):
 
 
 FORK = "A fork copies what its process maps: a dynamic program with the C library there, and a small one here ([checked against C](checked-against-c.md#processes))."
-LEVELS = "Processes of tollgate are bimodal: the loop's figure, or some 10 % above it."
+LEVELS = "Processes of tollgate differ by up to 16 %, from the loop's figure upwards; why is not known."
 RING = "SCHED_OTHER there, SCHED_BATCH here ([below](#lat_ctx-and-processesring))."
 LMBENCH = [
     lmbench("lat_syscall null", "entry/libc{by=wrapper}", "lat_syscall null", "Simple syscall: "),

@@ -72,6 +72,10 @@ fn an_interval_of_equal_processes_reaches_as_far_as_the_clock_resolves() {
     let equal = Estimate::of(&measured("entry", &vec![process; 8])).unwrap();
     assert_eq!(equal.interval, Some(Interval { low: 21.0, high: 21.5 }));
     assert_eq!(equal.median, 21.25);
+    // A document's samples may be as large as numbers are.
+    let process = vec![f64::MIN, f64::MIN, f64::MIN, f64::MAX];
+    let largest = Estimate::of(&measured("entry", &vec![process; 8])).unwrap();
+    assert_eq!(largest.interval.map(|interval| interval.low), Some(f64::MIN));
 }
 
 #[test]

@@ -42,7 +42,7 @@ pub type About = fn(&str) -> Option<&'static str>;
 pub fn page_of(runs: &[Run], other: About, spread: &Spread) -> Page {
     let subjects = Subject::all(runs);
     let comparisons = differences::all(&subjects, spread, 0.0);
-    let (kernels, of_kernels) = kernels::of(&subjects).unzip();
+    let (kernels, title_of_kernels) = kernels::of(&subjects).unzip();
     let mut facts = known::of(&subjects, &comparisons);
     // The table of the kernels has all counts, and what each of them changes.
     let (turns, sections) = match kernels {
@@ -53,7 +53,7 @@ pub fn page_of(runs: &[Run], other: About, spread: &Spread) -> Page {
         }
     };
     Page {
-        title: of_kernels.unwrap_or_else(|| title(&subjects)),
+        title: title_of_kernels.unwrap_or_else(|| title(&subjects)),
         maker: maker(&subjects),
         environments: subjects.iter().map(environment::of).collect(),
         expensive: match subjects.as_slice() {

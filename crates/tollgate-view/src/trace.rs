@@ -19,7 +19,7 @@ mod tree;
 mod view;
 
 #[cfg(test)]
-mod examples;
+pub(crate) mod examples;
 
 use tollgate_model::{Case, Run, Traced};
 

@@ -145,6 +145,7 @@ fn kernels_stand_side_by_side_and_each_is_compared_with_the_one_before() {
     insta::assert_snapshot!("all_cases_of_three_kernels", plain(&session::text(&session, true, 80)));
     let page = page_of(&runs, |_| None, &Spread::default()).render().expect("a page");
     for part in [
+        "<h1>3 kernels, 6.1.0-47 to 6.12.100+deb12: 2 of 9 counted cases changed</h1>",
         "<h3>Instructions by kernel</h3>",
         "<li class=\"vs\"><span>entry/syscall</span>",
         "<path d=\"M0 16H667V2H1333V11.3H2000\"/>",
@@ -155,6 +156,7 @@ fn kernels_stand_side_by_side_and_each_is_compared_with_the_one_before() {
     ] {
         assert!(page.contains(part), "{part}");
     }
+    assert!(!page.contains("cases in both"), "its figure says what each of them changes");
     // One of them that is called otherwise is an environment as others are.
     let mut runs = runs;
     runs[1].session.as_mut().expect("a session").environment = "other".to_owned();

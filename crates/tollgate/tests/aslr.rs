@@ -194,6 +194,7 @@ fn few_starts_are_inconclusive_and_say_so() {
     for (runs, said) in [("1", "inconclusive"), ("2", "too few"), ("5", "too few")] {
         let text = home.output(["inspect", "aslr", "--runs", runs]);
         assert!(words(&text).contains(said), "{runs}: {text}");
+        assert!(!words(&text).contains("bits fewer"), "{runs}: {text}");
     }
 }
 

@@ -221,3 +221,24 @@ fn median(values: impl Iterator<Item = f64>) -> i64 {
 fn signed(ns: u64) -> i64 {
     less(ns, 0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::examples;
+
+    #[test]
+    fn a_command_and_its_shell_are_two_processes_and_not_threads() {
+        let of = |processes, threads| {
+            shares([Traced { processes, threads, outside: None, ..examples::checkout() }].iter())
+        };
+        assert!(of(2, 2).starts_with("Several processes"));
+        assert!(of(1, 2).starts_with("Several threads"));
+    }
+
+    #[test]
+    fn what_is_left_is_of_each_side() {
+        let line = |base, other, difference| Line { sides: [base, other], difference };
+        assert_eq!(line(10, 20, 9).less(line(12, 5, 1)), line(-2, 15, 8));
+    }
+}
