@@ -72,14 +72,15 @@ pub(crate) fn now(from: &OwnedFd) -> io::Result<Option<Seen>> {
 /// The bytes that lie in the pipe, which stay there (tee(2)). None at its end.
 fn peek(from: &OwnedFd) -> io::Result<Option<Vec<u8>>> {
     let (copied, copy) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
-    match tee(from, &copy, SHOWN, SpliceFlags::NONBLOCK) {
+    let there = match tee(from, &copy, SHOWN, SpliceFlags::NONBLOCK) {
         Ok(0) => return Ok(None),
         Err(Errno::AGAIN | Errno::INTR) => return Ok(Some(Vec::new())),
         Err(error) => return Err(error.into()),
-        Ok(_) => drop(copy),
-    }
-    let mut bytes = Vec::new();
-    File::from(copied).read_to_end(&mut bytes)?;
+        Ok(there) => there,
+    };
+    // So many, and not to the end: a process that another thread is starting has the other end until its execve(2).
+    let mut bytes = vec![0; there];
+    File::from(copied).read_exact(&mut bytes)?;
     Ok(Some(bytes))
 }
 
