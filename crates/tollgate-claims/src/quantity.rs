@@ -51,6 +51,8 @@ pub struct Quantity {
     told: String,
     /// The verdict on a program.
     schedule: String,
+    /// The program is preempted in user mode, or not; by itself it is.
+    preempted: Option<bool>,
     /// An option of the kernel, or `=y` or `=m` for a count.
     option: String,
     /// It takes so long that `--check` does not measure it.
@@ -196,7 +198,7 @@ impl Quantity {
         } else if !self.told.is_empty() {
             answered(known, &self.told)?
         } else if !self.schedule.is_empty() {
-            Answer::Words(schedule(&self.schedule)?)
+            Answer::Words(schedule(&self.schedule, self.preempted)?)
         } else if !self.option.is_empty() {
             Answer::Words(known.option(&self.option).map_err(Missing::because)?)
         } else if !self.fact.is_empty() {
@@ -421,10 +423,11 @@ fn fact(known: &Known, name: &str) -> Result<String, Missing> {
     }
 }
 
-fn schedule(name: &str) -> Result<String, Missing> {
+fn schedule(name: &str, preempted: Option<bool>) -> Result<String, Missing> {
     let subject = tollgate_schedules::subjects().find(|subject| subject.name() == name);
     let subject = subject.ok_or_else(|| Missing::because(format!("there is no program {name}")))?;
-    let setting = subject.setting(Wish::default()).map_err(|unfit| Missing::because(unfit.to_string()))?;
+    let wish = Wish { preempted, ..Wish::default() };
+    let setting = subject.setting(wish).map_err(|unfit| Missing::because(unfit.to_string()))?;
     match subject.check(setting, Limits::default()).verdict {
         Verdict::Holds => Ok("holds".to_owned()),
         Verdict::Violated(harm) => Ok(harm.to_string()),

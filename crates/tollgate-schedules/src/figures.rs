@@ -7,7 +7,7 @@ use tollgate_model::sorting::Ordered as _;
 
 use crate::counterexample::Counterexample;
 use crate::search::Limits;
-use crate::subject::{Checked, Correction, Group, Rival, Setting, Subject, Unfit, Verdict, Wish};
+use crate::subject::{Checked, Correction, Cost, Group, Rival, Setting, Subject, Unfit, Verdict, Wish};
 use crate::{mips, tso};
 
 /// A figure that shows another subject, or one schedule of it.
@@ -71,6 +71,17 @@ pub(crate) fn subjects() -> &'static [&'static dyn Subject] {
     &SUBJECTS
 }
 
+/// The figures that compare methods by time: 12 without a rival, 13 by producers and consumers.
+pub const COMPARISONS: [&str; 2] = ["figure-12", "figure-13"];
+
+/// The methods that they compare, by the names of the paper, each with its program.
+pub fn methods() -> impl Iterator<Item = (&'static str, &'static dyn Subject)> {
+    let methods =
+        [("k1/magic", "figure-11"), ("di/ei", "di-ei"), ("Lamport", "figure-7"), ("system call", "figure-6")];
+    let program = |name| subjects().iter().find(|subject| subject.name() == name).copied();
+    methods.into_iter().filter_map(move |(method, name)| Some((method, program(name)?)))
+}
+
 impl Subject for Figure {
     fn name(&self) -> &str {
         self.name
@@ -112,6 +123,10 @@ impl Subject for Figure {
         self.of.play(point, rival)
     }
 
+    fn cost(&self) -> Option<Cost> {
+        self.of.cost()
+    }
+
     fn shown(&self) -> Option<(usize, Counterexample)> {
         let (point, rival) = self.schedule?;
         Some((point, self.of.play(point, rival).ok()?))
@@ -146,6 +161,25 @@ mod tests {
             ten.so,
             "A was preempted before tst+0x18; B took the lock and gave it back; A's store faulted, the handler \
              started tst again, and A finished."
+        );
+    }
+
+    #[test]
+    fn every_method_has_a_program_and_the_work_of_it() {
+        let work = |(method, subject): (_, &dyn Subject)| {
+            let Cost { alone, preempted } = subject.cost().unwrap();
+            (
+                method,
+                alone.instructions,
+                alone.entries,
+                preempted.iter().map(|work| work.entries).sum::<usize>(),
+            )
+        };
+        let works: Vec<_> = methods().map(work).collect();
+        // Preempted at the store, k1/magic faults; the system call enters the kernel for each of its 3 preemptions, once.
+        assert_eq!(
+            works,
+            [("k1/magic", 10, 0, 1), ("di/ei", 10, 0, 0), ("Lamport", 5, 0, 0), ("system call", 3, 1, 3)]
         );
     }
 

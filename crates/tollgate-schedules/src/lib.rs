@@ -18,6 +18,7 @@ pub mod subject;
 pub mod tso;
 
 pub use counterexample::{Counterexample, Step};
+pub use figures::{COMPARISONS, methods};
 pub use own::{OwnError, from_text};
 pub use search::{Harm, Limits};
 pub use subject::{Checked, Setting, Subject, Verdict};

@@ -1,11 +1,13 @@
 //! Checks of locks, and schedules played forward, as text and as JSON.
 
+mod comparison;
 mod figure;
 mod json;
 mod outcome;
 mod screen;
 mod text;
 
+pub use comparison::comparison;
 pub use figure::draw;
 pub use json::{CheckedProgram, SchedulesDocument};
 pub use outcome::{Outcome, Played};

@@ -15,6 +15,18 @@ pub struct Setting {
     pub rounds: u8,
     /// Processors that they share.
     pub processors: u8,
+    /// Can a process lose its processor between any two instructions? Where it cannot, another one runs only while it is
+    /// outside of the lock's code or in its critical section, or where it enters the kernel by an instruction of its own; an interrupt
+    /// goes back to it.
+    pub preempted: bool,
+}
+
+impl Setting {
+    /// With preemption between any two instructions.
+    #[must_use]
+    pub const fn new(processes: u8, rounds: u8, processors: u8) -> Self {
+        Self { processes, rounds, processors, preempted: true }
+    }
 }
 
 /// Overrides of a subject's own setting.
@@ -26,6 +38,8 @@ pub struct Wish {
     pub rounds: Option<u8>,
     /// Processors, if not the subject's own number.
     pub processors: Option<u8>,
+    /// Preemption, if not as the subject has it.
+    pub preempted: Option<bool>,
 }
 
 impl Wish {
@@ -41,6 +55,7 @@ impl Wish {
             processes: fit("processes", self.processes, own.processes, most.processes)?,
             rounds: fit("rounds", self.rounds, own.rounds, most.rounds)?,
             processors: fit("processors", self.processors, own.processors, most.processors)?,
+            preempted: self.preempted.unwrap_or(own.preempted),
         })
     }
 }
@@ -161,6 +176,27 @@ impl Checked {
     }
 }
 
+/// The work of a process until it has the lock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Work {
+    /// Instructions in user mode that it executes; of a program in sentences its loads, stores and fences.
+    pub instructions: usize,
+    /// How often an instruction of its own enters the kernel: system calls and faults. Interrupts are not among them.
+    pub entries: usize,
+}
+
+/// The work that a lock takes on the model.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Cost {
+    /// Without a rival.
+    pub alone: Work,
+    /// For each instruction in turn: preempted once, before it, while another process takes the lock and gives it back. Without those
+    /// where it did not take the lock; empty for a program that is not played.
+    pub preempted: Vec<Work>,
+}
+
 /// A line of a user's program that is not read as it is written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -242,6 +278,11 @@ pub trait Subject: Sync {
     /// # Errors
     /// [`Unfit::NoSuchPoint`], [`Unfit::NotPlayed`].
     fn play(&self, point: usize, rival: Rival) -> Result<Counterexample, Unfit>;
+
+    /// The work of taking the lock, where the program takes it and its steps can be counted.
+    fn cost(&self) -> Option<Cost> {
+        None
+    }
 
     /// The one schedule that a figure shows, with the instruction before which A is preempted.
     fn shown(&self) -> Option<(usize, Counterexample)> {

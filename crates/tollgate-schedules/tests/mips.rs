@@ -18,7 +18,7 @@ fn check(name: &str, wish: Wish) -> Checked {
 }
 
 fn with(processes: u8, rounds: u8) -> Wish {
-    Wish { processes: Some(processes), rounds: Some(rounds), processors: None }
+    Wish { processes: Some(processes), rounds: Some(rounds), ..Wish::default() }
 }
 
 fn on(processors: u8) -> Wish {
@@ -227,6 +227,47 @@ fn on_several_processors_only_links_and_the_kernel_hold() {
     }
 }
 
+/// Question 20 of the paper. Figure 2 protects nothing and holds; so do all whose protection is right or left out, but for
+/// what an interrupt does that goes back to the same process.
+#[test]
+fn without_preemption_in_user_mode_what_protects_nothing_holds() {
+    let without = Wish { preempted: Some(false), ..Wish::default() };
+    let fails = |name: &str| match name {
+        "figure-5" | "figure-11-handler-resumes-at-store" => Some(Harm::Stuck),
+        "figure-8" => Some(Harm::LostLock),
+        "figure-11-no-handler" | "figure-11-argument-spoiled" => Some(Harm::Crash),
+        "figure-11-two-processors" => Some(Harm::Exclusion),
+        _ => None,
+    };
+    for subject in mips::subjects() {
+        let name = subject.name();
+        for processes in [2, 3] {
+            let checked = check(name, Wish { processes: Some(processes), ..without });
+            let expected = fails(name).map_or(Verdict::Holds, Verdict::Violated);
+            assert_eq!(checked.verdict, expected, "{name}, {processes} processes");
+        }
+    }
+    assert!(check("figure-2", without).states < check("figure-2", Wish::default()).states);
+    // Several processors run processes at once.
+    let two = Wish { processors: Some(2), ..without };
+    assert_eq!(check("figure-2", two).verdict, Verdict::Violated(Harm::Exclusion));
+}
+
+#[test]
+fn the_work_of_a_lock_is_counted_for_each_preemption() {
+    let preempted = |name: &str| {
+        let cost = subject(name).cost().unwrap();
+        assert_eq!(cost.preempted.len(), subject(name).points(), "{name}");
+        (cost.alone.instructions, cost.preempted.iter().map(|work| work.entries).collect::<Vec<_>>())
+    };
+    // Figure 9 faults wherever it was preempted between the first instruction and the store; the test of figure 11 spares all but one.
+    assert_eq!(preempted("figure-9"), (9, vec![0, 1, 1, 1, 1, 1, 1, 0, 0]));
+    assert_eq!(preempted("figure-11"), (10, vec![0, 0, 0, 0, 0, 0, 0, 1, 0, 0]));
+    assert_eq!(preempted("system-call"), (3, vec![1, 1, 1]));
+    // A program that halts the machine never takes the lock.
+    assert!(subject("figure-5").cost().is_none());
+}
+
 #[test]
 fn lines_are_short() {
     for subject in mips::subjects() {
@@ -257,7 +298,7 @@ fn the_published_words() {
 #[test]
 fn a_setting_that_the_machine_has_not_is_refused() {
     let subject = subject("figure-11");
-    let two = Setting { processes: 2, rounds: 1, processors: 1 };
+    let two = Setting::new(2, 1, 1);
     assert_eq!(subject.setting(Wish::default()), Ok(two));
     for wish in [with(0, 1), with(5, 1), with(2, 0), with(2, 5), on(0), on(4)] {
         assert!(matches!(subject.setting(wish), Err(Unfit::OutOfRange { .. })), "{wish:?}");

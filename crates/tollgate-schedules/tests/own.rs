@@ -213,6 +213,47 @@ fn final_states_are_those_that_herd7_lists() {
     );
 }
 
+#[test]
+fn without_preemption_a_process_loses_its_processor_where_it_enters_the_kernel() {
+    let body = |between: &str| {
+        format!(
+            "lw v0,(a0)\nmove t2,a0\nbnez v0,1f\nnop\n{between}li t0,1\nsw t0,(t2)\nli v0,0\n1: jr ra\nnop\n"
+        )
+    };
+    let none = ".preemption none\n";
+    assert_eq!(verdict(&body("")), Verdict::Violated(Harm::Exclusion));
+    assert_eq!(verdict(&format!("{none}{}", body(""))), Verdict::Holds);
+    // A system call on another word, between the load and the store.
+    let call = "lui a0,%hi(preempted)\naddiu a0,a0,%lo(preempted)\nsyscall\n";
+    let text = format!("{none}{}", body(call));
+    let checked = check(subject("own.s", &text).as_ref(), Wish::default());
+    assert_eq!(checked.verdict, Verdict::Violated(Harm::Exclusion));
+    let steps: Vec<String> = checked.counterexamples[0].steps.iter().map(|step| step.what.clone()).collect();
+    let called = steps.iter().position(|what| what == "test-and-set for A").unwrap();
+    assert_eq!(steps[called + 1..called + 3], ["A goes on at tst+0x1c", "B goes on"], "{steps:#?}");
+    assert!(
+        from_text("own.s", ".preemption some\njr ra\nnop")
+            .err()
+            .unwrap()
+            .to_string()
+            .contains(".preemption none")
+    );
+}
+
+#[test]
+fn on_x86_too_a_process_keeps_its_processor_through_the_lock() {
+    let lock = "lock: mov eax,[word]\ntest eax,eax\njnz lock\nword = 1\ncritical section\nword = 0\n";
+    let on = |processors: u8, preemption: &str| {
+        let text = format!(".machine x86\n.processors {processors}\n.preemption {preemption}\n{lock}");
+        verdict(&text)
+    };
+    assert_eq!(on(1, "any"), Verdict::Violated(Harm::Exclusion));
+    assert_eq!(on(1, "none"), Verdict::Holds);
+    assert_eq!(on(2, "none"), Verdict::Violated(Harm::Exclusion));
+    let error = from_text("own.s", ".machine x86\n.preemption no\nx = 1").err().unwrap().to_string();
+    assert!(error.contains("`.preemption none` or `.preemption any`, not with `no`"), "{error}");
+}
+
 /// The forms of herd7 that are not in the tests above.
 #[test]
 fn litmus_tests_are_read_in_their_forms() {

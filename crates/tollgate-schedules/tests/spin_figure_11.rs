@@ -37,7 +37,7 @@ fn spin_comes_into_the_same_states() {
     let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/figure_11.pml");
     for &(name, processes, rounds, defines) in MACHINES {
         let subject = mips::subjects().iter().find(|subject| subject.name() == name).unwrap();
-        let wish = Wish { processes: Some(processes), rounds: Some(rounds), processors: None };
+        let wish = Wish { processes: Some(processes), rounds: Some(rounds), ..Wish::default() };
         let checked = subject.check(subject.setting(wish).unwrap(), Limits::default());
         let pan = compile(&model, &format!("{name}-{processes}-{rounds}"), defines);
         // Every state first; then its harms.

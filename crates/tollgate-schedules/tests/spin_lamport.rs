@@ -58,7 +58,7 @@ fn every_combination() -> impl Iterator<Item = Fences> {
 }
 
 fn setting(processes: u8, rounds: u8, processors: u8) -> Setting {
-    Setting { processes, rounds, processors }
+    Setting::new(processes, rounds, processors)
 }
 
 fn compare(&(fences, setting): &(Fences, Setting)) {
@@ -68,9 +68,14 @@ fn compare(&(fences, setting): &(Fences, Setting)) {
 }
 
 fn own_answer(fences: Fences, wanted: Setting) -> Answer {
-    let Setting { processes, rounds, processors } = wanted;
+    let Setting { processes, rounds, processors, .. } = wanted;
     let subject = with_fences(fences);
-    let wish = Wish { processes: Some(processes), rounds: Some(rounds), processors: Some(processors) };
+    let wish = Wish {
+        processes: Some(processes),
+        rounds: Some(rounds),
+        processors: Some(processors),
+        preempted: None,
+    };
     let checked = subject.check(subject.setting(wish).expect("a setting"), Limits::default());
     assert!(
         checked.complete && [Verdict::Holds, Verdict::Violated(Harm::Exclusion)].contains(&checked.verdict)
@@ -79,7 +84,7 @@ fn own_answer(fences: Fences, wanted: Setting) -> Answer {
 }
 
 fn spins_answer(fences: Fences, setting: Setting) -> Answer {
-    let Setting { processes, rounds, processors } = setting;
+    let Setting { processes, rounds, processors, .. } = setting;
     let numbers = [("N", processes), ("P", processors), ("ROUNDS", rounds)];
     let mut macros: Vec<String> = numbers.iter().map(|(name, number)| format!("-D{name}={number}")).collect();
     let given = [("B_SET", fences.b_set), ("X", fences.x), ("Y", fences.y), ("B_CLEAR", fences.b_clear)];

@@ -334,12 +334,15 @@ pub struct SchedulesArgs {
     /// The processes share this many processors [default: the program's own number]
     #[arg(long, value_name = "N")]
     pub processors: Option<u8>,
+    /// Preempt no process in user mode: it keeps its processor through the lock's code, and interrupts go back to it
+    #[arg(long)]
+    pub no_preemption: bool,
     /// Stop, undecided, after this many states [default: 20000000]
     #[arg(long, value_name = "N", value_parser = parse_states, allow_negative_numbers = true)]
     pub max_states: Option<usize>,
     /// Play one schedule instead: A is preempted before its instruction N, from 0, and B takes the lock; or `all`
     #[arg(long, value_name = "N|all", value_parser = parse_preempt, requires = "program")]
-    #[arg(conflicts_with_all = ["processes", "rounds", "processors", "max_states"], allow_negative_numbers = true)]
+    #[arg(conflicts_with_all = ["processes", "rounds", "processors", "no_preemption", "max_states"], allow_negative_numbers = true)]
     pub preempt: Option<Preempt>,
     /// Exit with status 1 where a property is violated or undecided
     #[arg(long, value_name = "VERDICT", value_enum)]

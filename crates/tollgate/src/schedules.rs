@@ -4,9 +4,9 @@ mod checks;
 mod chosen;
 mod plays;
 
-use tollgate_schedules::Limits;
-use tollgate_schedules::output::{CheckedProgram, SchedulesDocument, detail, fault, table};
+use tollgate_schedules::output::{CheckedProgram, SchedulesDocument, comparison, detail, fault, table};
 use tollgate_schedules::subject::Wish;
+use tollgate_schedules::{COMPARISONS, Limits};
 
 use crate::args::{FailOnLock, Format, SchedulesArgs};
 use crate::failure::Failure;
@@ -21,7 +21,12 @@ pub fn schedules(args: &SchedulesArgs) -> Result<(), Failure> {
     if let Some(preempt) = args.preempt {
         return plays::play(&subjects, preempt, args);
     }
-    let wish = Wish { processes: args.processes, rounds: args.rounds, processors: args.processors };
+    let wish = Wish {
+        processes: args.processes,
+        rounds: args.rounds,
+        processors: args.processors,
+        preempted: args.no_preemption.then_some(false),
+    };
     let states = args.max_states.unwrap_or(Limits::default().states);
     let outcomes = checks::check(&subjects, wish, states)?;
     match args.format {
@@ -29,6 +34,7 @@ pub fn schedules(args: &SchedulesArgs) -> Result<(), Failure> {
             let programs = outcomes.iter().map(CheckedProgram::of_check).collect();
             out::print_json(&SchedulesDocument { programs })?;
         }
+        Format::Table if compares(&args.program) => out::print(&comparison(&outcomes, out::width()))?,
         Format::Table if args.program.is_empty() => out::print(&table(&outcomes, out::width()))?,
         Format::Table => {
             let each: Vec<String> = outcomes.iter().map(|outcome| detail(outcome, out::width())).collect();
@@ -38,4 +44,9 @@ pub fn schedules(args: &SchedulesArgs) -> Result<(), Failure> {
     let failed = outcomes.iter().filter(|outcome| outcome.checked.verdict.fails());
     let failed: Vec<String> = failed.map(fault).collect();
     args.fail_on.map_or(Ok(()), |FailOnLock::Violated| checks::conclude(&failed))
+}
+
+/// Is a figure asked for that compares methods, and nothing else?
+fn compares(programs: &[String]) -> bool {
+    matches!(programs, [only] if COMPARISONS.contains(&only.as_str()))
 }

@@ -95,5 +95,5 @@ fn samples_of_what_needs_no_machine_are_what_is_printed() {
             seen.push(command.to_owned());
         }
     }
-    assert_eq!(seen.len(), 13, "{seen:?}");
+    assert_eq!(seen.len(), 14, "{seen:?}");
 }

@@ -87,6 +87,52 @@ fn lamport_needs_two_fences_across_processors_and_none_on_one() {
 }
 
 #[test]
+fn the_methods_of_figures_12_and_13_are_compared() {
+    let home = Home::new();
+    let text = home.output(["schedules", "figure-12"]);
+    assert_eq!(text, home.output(["schedules", "figure-13"]));
+    let row = |method: &str| {
+        let row = text.lines().find(|line| line.starts_with(method)).expect(method);
+        row.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(row("k1/magic"), ["k1/magic", "holds", "10", "0", "10 to 18", "1 in 1 of 10"]);
+    assert_eq!(row("Lamport"), ["Lamport", "holds", "5", "0", "not played"]);
+    assert_eq!(row("system call"), ["system call", "holds", "3", "1", "3 to 4", "1"]);
+    let document = home.json(["schedules", "figure-12", "--format", "json"]);
+    let call = program(&document, "figure-6");
+    assert_eq!(
+        (&call["cost"]["alone"]["instructions"], &call["cost"]["alone"]["entries"]),
+        (&3.into(), &1.into())
+    );
+    // Beside others they are programs.
+    let both = home.output(["schedules", "figure-12", "figure-2"]);
+    assert!(both.contains("\nfigure-2\n") && both.starts_with("figure-11\n"), "{both}");
+}
+
+#[test]
+fn without_preemption_the_table_says_what_that_changes() {
+    let home = Home::new();
+    let text = home.output(["schedules", "--no-preemption"]);
+    let said = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "an interrupt goes back to it. Violated with preemption, hold without: figure-2, figure-3, figure-11-k1-after-load,",
+        "Hold with preemption, violated without: figure-7, lamport-up. 16 hold, 12 do not",
+    ] {
+        assert!(said.contains(part), "{text}");
+    }
+    let one = home.output(["schedules", "figure-2", "--no-preemption"]);
+    let said = "holds: 71 states, every interleaving of 2 processes, 1 round each, on 1 processor, without preemption in user mode";
+    assert_eq!(
+        paragraph(&one, "holds")
+            .split(" Without")
+            .next()
+            .map(|said| said.rsplit_once(" (").map_or(said, |(said, _)| said)),
+        Some(said)
+    );
+    assert!(!home.output(["schedules"]).contains("preemption"));
+}
+
+#[test]
 fn what_holds_says_over_what() {
     let home = Home::new();
     let text = home.output(["schedules", "lamport"]);
@@ -281,7 +327,7 @@ fn the_program_of_the_documentation_is_one_and_its_directives_are_known() {
     let program_text = blocks.iter().find(|block| block.starts_with("# Figure 11")).expect("a program");
     let directives: Vec<&str> =
         text.lines().filter_map(|line| line.strip_prefix("| `.")?.split('`').next()).collect();
-    assert_eq!(directives.len(), 9, "{directives:?}");
+    assert_eq!(directives.len(), 10, "{directives:?}");
     // One of them is an instruction.
     let directives = directives.iter().filter(|directive| !directive.starts_with("word"));
     let all: String = directives.map(|directive| format!(".{directive}\n")).collect();

@@ -27,6 +27,8 @@ pub(super) struct Machine<'a, const N: usize> {
     pub(super) locks: u8,
     pub(super) rounds: u8,
     pub(super) processors: u8,
+    /// Does the kernel preempt a process in `tst()`? Where it does not, an interrupt goes back to it.
+    pub(super) preempted: bool,
 }
 
 /// A step: its processor, its process and its kind.
@@ -44,6 +46,9 @@ pub(super) enum MoveKind {
     Interrupt(u8),
     /// Its load or store misses in the TLB, and the kernel goes on with this process while it waits for the page.
     Refill(u8),
+    /// It executes an instruction that enters the kernel, which goes on with this process. Where processes are preempted this is
+    /// no step of its own.
+    Yield(u8),
     /// The kernel gives it a processor that has nothing to do.
     Dispatch,
 }
@@ -109,7 +114,10 @@ impl<const N: usize> Machine<'_, N> {
             MoveKind::Execute => {
                 self.step(&mut after, who);
             }
-            MoveKind::Interrupt(to) | MoveKind::Refill(to) => {
+            MoveKind::Interrupt(to) | MoveKind::Refill(to) | MoveKind::Yield(to) => {
+                if matches!(step.kind, MoveKind::Yield(_)) {
+                    self.step(&mut after, who);
+                }
                 self.kernel.suspend(&mut after.processes[who], matches!(step.kind, MoveKind::Refill(_)));
                 after.processes[who].processor = NOWHERE;
                 after.processes[usize::from(to)].processor = step.processor;
@@ -134,13 +142,23 @@ impl<const N: usize> Machine<'_, N> {
         }
         // To be interrupted and to go on oneself changes something only in tst().
         let same = running.inside().then_some(process);
+        let keeps = !self.preempted && running.inside();
+        if keeps && self.enters_the_kernel(state, who) {
+            waiting().for_each(|to| each(Move { processor, process, kind: MoveKind::Yield(to) }));
+        }
         let refills = !self.kernel.refill_sets_k1 && self.reaches_memory(running);
-        for to in same.into_iter().chain(waiting()) {
+        for to in same.into_iter().chain(waiting().filter(|_| !keeps)) {
             each(Move { processor, process, kind: MoveKind::Interrupt(to) });
             if refills {
                 each(Move { processor, process, kind: MoveKind::Refill(to) });
             }
         }
+    }
+
+    /// Does its next instruction enter the kernel, which lets it live?
+    fn enters_the_kernel(&self, state: &State<N>, who: usize) -> bool {
+        let mut after = *state;
+        matches!(self.step(&mut after, who), Event::Excepted(..)) && after.processes[who].alive()
     }
 
     fn reaches_memory(&self, process: &Process) -> bool {

@@ -64,6 +64,10 @@ impl<'a, const N: usize> Narrative<'a, N> {
                 self.suspend(step, if is_refill { "TLB refill" } else { "timer interrupt" });
                 self.goes_on(step.processor, usize::from(to), after);
             }
+            MoveKind::Yield(to) => {
+                self.execute(step);
+                self.goes_on(step.processor, usize::from(to), after);
+            }
             MoveKind::Dispatch => self.goes_on(step.processor, who, after),
         }
     }

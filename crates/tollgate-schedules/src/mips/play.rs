@@ -2,7 +2,7 @@
 
 use crate::counterexample::Counterexample;
 use crate::search::{Harm, Machine as _};
-use crate::subject::Rival;
+use crate::subject::{Rival, Work};
 
 use super::effect::{Act, Deed};
 use super::instruction::Place;
@@ -20,24 +20,36 @@ struct Player<'a> {
     schedule: Vec<(Move, State<2>)>,
     /// Where a process that runs alone has come round to where it was.
     back_to: Option<usize>,
+    /// That of A until it has the lock.
+    work: Work,
+}
+
+/// A schedule that was played.
+pub(super) struct Played {
+    pub(super) counterexample: Counterexample,
+    /// A's work until it had the lock; absent where it did not take it.
+    pub(super) work: Option<Work>,
 }
 
 /// A loop that counts does not come round to where it was for billions of steps.
 const MOST_STEPS: usize = 5000;
 
 /// Plays the schedule in which A is preempted just before instruction number `point`.
-pub(super) fn play(machine: &Machine<'_, 2>, point: usize, rival: Rival) -> Counterexample {
-    let mut player = Player { machine, state: machine.start(), schedule: vec![], back_to: None };
+pub(super) fn play(machine: &Machine<'_, 2>, point: usize, rival: Rival) -> Played {
+    let mut player =
+        Player { machine, state: machine.start(), schedule: vec![], back_to: None, work: Work::default() };
     let reached = player.preempt_at(point);
     if reached {
         player.give_and_take(rival);
         player.run(A, |_, _| false);
     }
-    player.counterexample(point, reached)
+    let taken = reached && player.state.processes[A].phase == Phase::Done;
+    let work = taken.then_some(player.work);
+    Played { counterexample: player.counterexample(point, reached), work }
 }
 
 /// Lets a process take the lock alone.
-pub(super) fn play_alone(machine: &Machine<'_, 1>) -> Counterexample {
+pub(super) fn play_alone(machine: &Machine<'_, 1>) -> Played {
     let step = Move { processor: 0, process: A as u8, kind: MoveKind::Execute };
     let mut state = machine.start();
     let mut schedule = vec![];
@@ -45,11 +57,10 @@ pub(super) fn play_alone(machine: &Machine<'_, 1>) -> Counterexample {
         let phase = state.processes[A].phase;
         phase != Phase::Critical && state.processes[A].alive() && machine.harm(state).is_none()
     };
-    let (mut instructions, mut entries) = (0, 0);
+    let mut work = Work::default();
     while runs(&state) && schedule.len() < MOST_STEPS {
         let event = machine.step(&mut { state }, A);
-        instructions += usize::from(matches!(event, Event::Ran | Event::Returned(_) | Event::Excepted(..)));
-        entries += usize::from(matches!(event, Event::Excepted(..)));
+        count(&mut work, event);
         state = machine.after(&state, step);
         schedule.push((step, state));
     }
@@ -58,14 +69,21 @@ pub(super) fn play_alone(machine: &Machine<'_, 1>) -> Counterexample {
     let ending = narrative.ending(&state, None);
     let so = match (harm, state.processes[A].phase) {
         (Some(harm), _) => ending.so(harm),
-        (None, Phase::Critical) => cost(instructions, entries),
+        (None, Phase::Critical) => cost(work),
         (None, _) => format!("Alone A had not taken the lock after {} steps.", schedule.len()),
     };
-    narrative.counterexample(harm, None, so)
+    let taken = harm.is_none() && state.processes[A].phase == Phase::Critical;
+    Played { counterexample: narrative.counterexample(harm, None, so), work: taken.then_some(work) }
+}
+
+/// Adds a step of a process to its work.
+fn count(work: &mut Work, event: Event) {
+    work.instructions += usize::from(matches!(event, Event::Ran | Event::Returned(_) | Event::Excepted(..)));
+    work.entries += usize::from(matches!(event, Event::Excepted(..)));
 }
 
 /// The instructions and kernel entries of a schedule in which one process takes the lock.
-fn cost(own: usize, entries: usize) -> String {
+fn cost(Work { instructions: own, entries }: Work) -> String {
     let entered = match entries {
         0 => "never enters the kernel".to_owned(),
         1 => "enters the kernel once".to_owned(),
@@ -131,6 +149,9 @@ impl Player<'_> {
     fn take(&mut self, who: usize, kind: MoveKind) -> Option<Event> {
         let step = Move { processor: 0, process: who as u8, kind };
         let event = (kind == MoveKind::Execute).then(|| self.machine.step(&mut { self.state }, who));
+        if who == A {
+            event.into_iter().for_each(|event| count(&mut self.work, event));
+        }
         self.state = self.machine.after(&self.state, step);
         self.schedule.push((step, self.state));
         event

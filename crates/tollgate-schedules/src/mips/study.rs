@@ -2,7 +2,7 @@
 
 use crate::counterexample::Counterexample;
 use crate::search::{Harm, Limits, search};
-use crate::subject::{Checked, Correction, Group, Rival, Setting, Subject, Unfit, Verdict, Wish};
+use crate::subject::{Checked, Correction, Cost, Group, Rival, Setting, Subject, Unfit, Verdict, Wish};
 
 use super::kernel::Kernel;
 use super::machine::Machine;
@@ -31,7 +31,9 @@ pub(super) struct Study {
 pub(super) const ROUNDS: u8 = 4;
 
 /// Two processes that take the lock once each, on one processor.
-pub(super) const TWO: Setting = Setting { processes: 2, rounds: 1, processors: 1 };
+pub(super) const TWO: Setting = Setting::new(2, 1, 1);
+
+const ALONE: Setting = Setting { processes: 1, ..TWO };
 
 impl Study {
     fn machine<const N: usize>(&self, setting: Setting) -> Machine<'_, N> {
@@ -42,6 +44,7 @@ impl Study {
             locks: self.locks,
             rounds: setting.rounds,
             processors: setting.processors,
+            preempted: setting.preempted,
         }
     }
 
@@ -83,7 +86,7 @@ impl Subject for Study {
     }
 
     fn setting(&self, wish: Wish) -> Result<Setting, Unfit> {
-        let most = Setting { processes: PROCESSES as u8, rounds: ROUNDS, processors: PROCESSORS };
+        let most = Setting::new(PROCESSES as u8, ROUNDS, PROCESSORS);
         wish.fitted(&self.name, self.setting, most)
     }
 
@@ -109,8 +112,14 @@ impl Subject for Study {
             return Err(Unfit::NoSuchPoint { name, points, asked: point });
         }
         Ok(match rival {
-            Rival::Absent => play_alone(&self.machine(Setting { processes: 1, ..TWO })),
-            _ => play(&self.machine(TWO), point, rival),
+            Rival::Absent => play_alone(&self.machine(ALONE)).counterexample,
+            _ => play(&self.machine(TWO), point, rival).counterexample,
         })
+    }
+
+    fn cost(&self) -> Option<Cost> {
+        let machine = self.machine(TWO);
+        let preempted = (0..self.points()).filter_map(|point| play(&machine, point, Rival::GivesBack).work);
+        Some(Cost { alone: play_alone(&self.machine(ALONE)).work?, preempted: preempted.collect() })
     }
 }

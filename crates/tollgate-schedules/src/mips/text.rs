@@ -17,13 +17,14 @@ const DIRECTIVES: &[(&str, &str)] = &[
     (".processes", ".processes 2 (1 to 4)"),
     (".rounds", ".rounds 1 (1 to 4)"),
     (".processors", ".processors 1 (1 to 3)"),
+    (".preemption", ".preemption none (any, none)"),
     (".locks", ".locks 1 (1 or 2)"),
     (".kernel", ".kernel k1=set (set, unset, unset-on-refill)"),
     (".handler", ".handler restart (restart, resume, none)"),
     (".check", ".check exclusion lost-lock crash finish (one or more of these)"),
 ];
 
-const ALL: &str = ".word .machine .processes .rounds .processors .locks .kernel .handler .check";
+const ALL: &str = ".word .machine .processes .rounds .processors .preemption .locks .kernel .handler .check";
 
 /// A subject of the user's own.
 ///
@@ -35,6 +36,7 @@ const ALL: &str = ".word .machine .processes .rounds .processors .locks .kernel 
 /// .processes 2           # 1 to 4
 /// .rounds 1              # how often each takes the lock, 1 to 4
 /// .processors 1          # 1 to 3
+/// .preemption any        # between any two instructions, or none in tst()
 /// .locks 1               # words that are taken one after the other, 1 or 2
 /// .kernel k1=set         # or unset, or unset-on-refill
 /// .handler restart       # or resume, or none
@@ -81,6 +83,7 @@ fn apply(statement: &Statement<'_>, study: &mut Study, checks: &mut Vec<Harm>) -
             study.kernel = Kernel { handler: study.kernel.handler, ..kernel };
         }),
         ".machine" => (given == "mips").then_some(()),
+        ".preemption" => preemption(given).map(|preempted| study.setting.preempted = preempted),
         ".handler" => handler(given).map(|handler| study.kernel.handler = handler),
         ".locks" => count(given, super::memory::LOCKS as u8).map(|count| study.locks = count),
         ".processes" => count(given, PROCESSES as u8).map(|count| study.setting.processes = count),
@@ -92,6 +95,14 @@ fn apply(statement: &Statement<'_>, study: &mut Study, checks: &mut Vec<Harm>) -
 
 fn count(given: &str, most: u8) -> Option<u8> {
     given.parse().ok().filter(|count| (1..=most).contains(count))
+}
+
+fn preemption(given: &str) -> Option<bool> {
+    match given {
+        "any" => Some(true),
+        "none" => Some(false),
+        _ => None,
+    }
 }
 
 fn kernel(given: &str) -> Option<Kernel> {

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::outcome::{Outcome, Played};
-use crate::subject::{Correction, FinalState, Group, Want, Wish};
+use crate::subject::{Correction, Cost, FinalState, Group, Want, Wish};
 use crate::{Counterexample, Harm, Setting, Subject, Verdict};
 
 /// The output of `--format json`.
@@ -34,6 +34,10 @@ pub struct CheckedProgram<'a> {
     rounds: Option<u8>,
     /// Number of processors.
     processors: Option<u8>,
+    /// Whether a process can lose its processor between any two instructions.
+    preempted: Option<bool>,
+    /// The work of taking the lock, or None where it is never taken.
+    cost: Option<Cost>,
     #[serde(flatten)]
     verdict: Answer,
     /// The known result of the program in this setting, or None.
@@ -117,6 +121,8 @@ impl<'a> CheckedProgram<'a> {
             processes: setting.map(|setting| setting.processes),
             rounds: setting.map(|setting| setting.rounds),
             processors: setting.map(|setting| setting.processors),
+            preempted: setting.map(|setting| setting.preempted),
+            cost: subject.cost(),
             verdict: Answer::default(),
             expected: None,
             complete: None,

@@ -41,6 +41,11 @@ pub fn table(outcomes: &[Outcome], width: usize) -> String {
     let mut text = table.render(width);
     text.push('\n');
     text.push_str(&paragraph("setting: processes × rounds of each × processors", width, ""));
+    if let Some(said) = text::without_preemption(outcomes) {
+        let rule = "Without preemption in user mode: a process keeps its processor through the lock's code, and an interrupt goes back \
+                    to it.";
+        text.push_str(&paragraph(&format!("{rule} {said}"), width, ""));
+    }
     text.push_str(&paragraph(&text::counter(outcomes), width, ""));
     text
 }
@@ -56,8 +61,14 @@ pub fn detail(outcome: &Outcome, width: usize) -> String {
     if outcome.subject.condition().is_some() {
         text.push_str(&final_states(checked, width));
     }
-    if let Some((point, schedule)) = outcome.subject.shown() {
-        let alone = schedule.steps.iter().all(|step| step.process != Some(1));
+    let shown = outcome.subject.shown();
+    let alone =
+        shown.as_ref().is_some_and(|(_, schedule)| schedule.steps.iter().all(|step| step.process != Some(1)));
+    // A schedule without a rival ends with its work.
+    if let Some(cost) = outcome.subject.cost().filter(|_| !alone) {
+        text.push_str(&format!("\n{}", paragraph(&text::work(&cost), width, "")));
+    }
+    if let Some((point, schedule)) = shown {
         let preempted = format!("Its schedule: A is preempted before instruction {point}.");
         let said = if alone { "Its schedule: A takes the lock alone." } else { &preempted };
         text.push('\n');

@@ -4,7 +4,7 @@ use tollgate_model::Unit;
 use tollgate_output::figures;
 
 use super::outcome::Outcome;
-use crate::subject::{Group, Want};
+use crate::subject::{Cost, Group, Want, Wish};
 use crate::{Harm, Setting, Verdict};
 
 /// The heading of a group of programs.
@@ -55,11 +55,89 @@ pub fn fault(outcome: &Outcome) -> String {
 pub(crate) fn setting(setting: Setting) -> String {
     let count = |number: u8, one, many| figures::count(number.into(), one, many);
     format!(
-        "{}, {} each, on {}",
+        "{}, {} each, on {}{}",
         count(setting.processes, "process", "processes"),
         count(setting.rounds, "round", "rounds"),
         count(setting.processors, "processor", "processors"),
+        if setting.preempted { "" } else { ", without preemption in user mode" },
     )
+}
+
+/// The work of taking a lock: `Without a rival: 10 instructions, no kernel entry.`
+pub(crate) fn work(cost: &Cost) -> String {
+    let alone = format!(
+        "Without a rival: {}, {}.",
+        figures::count(cost.alone.instructions, "instruction", "instructions"),
+        entries(cost.alone.entries)
+    );
+    let Some(instructions) = range(cost.preempted.iter().map(|work| work.instructions)) else { return alone };
+    format!("{alone} Preempted once, before any instruction: {instructions}, {}.", more_entries(cost))
+}
+
+/// `10`, or `10 to 20`.
+pub(crate) fn range(numbers: impl Iterator<Item = usize>) -> Option<String> {
+    let (least, most) = numbers.fold(None, |found: Option<(usize, usize)>, number| {
+        let (least, most) = found.unwrap_or((number, number));
+        Some((least.min(number), most.max(number)))
+    })?;
+    Some(if least == most { least.to_string() } else { format!("{least} to {most}") })
+}
+
+fn entries(number: usize) -> String {
+    if number == 0 {
+        "no kernel entry".to_owned()
+    } else {
+        figures::count(number, "kernel entry", "kernel entries")
+    }
+}
+
+/// The kernel entries of the preemptions: `no kernel entry`, `1 kernel entry`, or `1 kernel entry in 1 of 10`.
+fn more_entries(cost: &Cost) -> String {
+    let (most, share) = most_entries(cost);
+    format!("{}{share}", entries(most))
+}
+
+/// The same in a column: `0`, `1`, or `1 in 1 of 10`.
+pub(crate) fn share_of_entries(cost: &Cost) -> String {
+    let (most, share) = most_entries(cost);
+    format!("{most}{share}")
+}
+
+/// The most kernel entries of a preemption, and in how many of them where not in all.
+fn most_entries(cost: &Cost) -> (usize, String) {
+    let all = cost.preempted.len();
+    let most = cost.preempted.iter().map(|work| work.entries).max().unwrap_or(0);
+    match cost.preempted.iter().filter(|work| work.entries == most).count() {
+        number if number == all || most == 0 => (most, String::new()),
+        number => (most, format!(" in {number} of {all}")),
+    }
+}
+
+/// What preemption changes: the programs that hold without it alone, and those that hold with it alone.
+pub(crate) fn without_preemption(outcomes: &[Outcome]) -> Option<String> {
+    let without = |outcome: &&Outcome| !outcome.checked.setting.preempted;
+    if !outcomes.iter().all(|outcome| without(&outcome)) {
+        return None;
+    }
+    let usual = |outcome: &Outcome| {
+        let setting = outcome.subject.setting(Wish::default()).ok()?;
+        (Setting { preempted: false, ..setting } == outcome.checked.setting)
+            .then(|| outcome.subject.expected())?
+    };
+    let names = |from: bool, to: bool| {
+        let changed = |outcome: &&Outcome| {
+            let with = usual(outcome).map(|verdict| verdict == Verdict::Holds);
+            with == Some(from) && (outcome.checked.verdict == Verdict::Holds) == to
+        };
+        outcomes.iter().filter(changed).map(|outcome| outcome.subject.name()).collect::<Vec<_>>().join(", ")
+    };
+    let said = |what: &str, names: String| (!names.is_empty()).then(|| format!("{what}: {names}."));
+    let parts = [
+        said("Violated with preemption, hold without", names(false, true)),
+        said("Hold with preemption, violated without", names(true, false)),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    Some(if parts.is_empty() { "Each verdict is as with preemption.".to_owned() } else { parts.join(" ") })
 }
 
 /// The answer of a check.
@@ -122,7 +200,6 @@ pub(crate) fn counter(outcomes: &[Outcome]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::subject::Wish;
     use crate::{Checked, Limits, Subject};
 
     fn outcome(name: &str, verdict: Verdict, wish: Wish) -> Outcome<'static> {

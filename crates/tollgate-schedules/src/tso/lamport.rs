@@ -124,7 +124,7 @@ impl Source {
             registers: parsed.registers,
             symbols: parsed.symbols,
             initial: parsed.initial,
-            setting: Setting { processes: 2, rounds: 2, processors: self.processors },
+            setting: Setting::new(2, 2, self.processors),
         })
     }
 }
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn two_fences_are_needed_and_enough_across_processors() {
-        let setting = Setting { processes: 2, rounds: 2, processors: 2 };
+        let setting = Setting::new(2, 2, 2);
         for fences in all_fences() {
             let broken = if fences.x && fences.y { vec![] } else { vec![Harm::Exclusion] };
             assert_eq!(harms(fences, setting), broken, "{fences:?}");
@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn no_fence_is_needed_on_one_processor() {
         for processes in [2, 3] {
-            let setting = Setting { processes, rounds: 1, processors: 1 };
+            let setting = Setting::new(processes, 1, 1);
             for fences in all_fences() {
                 assert_eq!(harms(fences, setting), [], "{fences:?} {processes}");
             }
@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn three_processes_need_no_more_fences_than_two() {
         for processors in [2, 3] {
-            let setting = Setting { processes: 3, rounds: 1, processors };
+            let setting = Setting::new(3, 1, processors);
             assert_eq!(harms(Fences::NEEDED, setting), [], "{processors}");
             assert_eq!(harms(Fences { x: false, ..Fences::NEEDED }, setting), [Harm::Exclusion]);
             assert_eq!(harms(Fences { y: false, ..Fences::NEEDED }, setting), [Harm::Exclusion]);
@@ -233,7 +233,7 @@ mod tests {
         let study = LAMPORT.study().unwrap();
         let programs = [study.program.clone()];
         for (processes, rounds, processors) in [(2, 4, 2), (2, 2, 1), (3, 1, 3), (3, 1, 2)] {
-            let machine = study.machine(&programs, Setting { processes, rounds, processors });
+            let machine = study.machine(&programs, Setting::new(processes, rounds, processors));
             let is_met = |longest| !search(&Queues { machine, longest }, Limits::default()).harms.is_empty();
             assert!(!is_met(5), "{processes} processes");
             assert!(rounds == 1 || is_met(4), "{processes} processes");
@@ -243,14 +243,14 @@ mod tests {
     #[test]
     fn a_setting_that_the_machine_has_not_is_refused() {
         let subject = subjects()[0];
-        let wish = |processes, processors| Wish { processes, processors, rounds: None };
+        let wish = |processes, processors| Wish { processes, processors, ..Wish::default() };
         let refused = subject.setting(wish(Some(5), None)).unwrap_err().to_string();
         assert_eq!(refused, "lamport runs with 1 to 4 processes, not with 5");
         assert!(subject.setting(wish(None, Some(0))).is_err());
         assert_eq!(subject.setting(wish(Some(4), Some(3))).unwrap().processors, 3);
         // And one that was made without asking is brought within the machine.
-        let checked = subject.check(Setting { processes: 2, rounds: 0, processors: 0 }, Limits::default());
-        assert_eq!(checked.setting, Setting { processes: 2, rounds: 1, processors: 1 });
+        let checked = subject.check(Setting::new(2, 0, 0), Limits::default());
+        assert_eq!(checked.setting, Setting::new(2, 1, 1));
         assert!(
             subject
                 .play(0, Rival::GivesBack)
@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn more_processes_than_states_are_not_decided() {
-        let setting = Setting { processes: 4, rounds: 4, processors: 4 };
+        let setting = Setting::new(4, 4, 4);
         let checked = subjects()[0].check(setting, Limits { states: 10_000, ..Limits::default() });
         assert_eq!(checked.verdict, Verdict::NotDecided(crate::subject::Want::States));
         assert!(!checked.never(Harm::Exclusion));

@@ -42,7 +42,7 @@ fn litmus_on(processors: u8, name: &str, texts: &[&[String]], allowed: bool) {
     };
     let programs: Vec<Program> = texts.iter().map(program).collect();
     let processes = programs.len() as u8;
-    let setting = Setting { processes, rounds: 1, processors };
+    let setting = Setting::new(processes, 1, processors);
     let machine =
         Tso { programs: &programs, symbols: &symbols, initial: &Initial::default(), setting, goal: None };
     let found = search(&machine, Limits::default());

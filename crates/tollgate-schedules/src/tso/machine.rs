@@ -136,9 +136,12 @@ impl<'a> Tso<'a> {
     }
 
     /// The state after a process has taken the step of its line; nothing where it has to wait for its store buffer.
-    fn step(&self, state: &State, process: u8) -> Option<State> {
+    pub fn step(&self, state: &State, process: u8) -> Option<State> {
         let Process { at, j, flags, .. } = state.processes[usize::from(process)];
         let (op, program) = (self.op(state, process)?, self.program(process));
+        if !self.setting.preempted && self.another_keeps_its_processor(state, process) {
+            return None;
+        }
         let buffer = self.buffer(state, process);
         // A switch from the process that stored waits for its stores.
         if buffer.stores().any(|store| store.process != process) {
@@ -219,6 +222,17 @@ impl<'a> Tso<'a> {
         Some(after)
     }
 
+    /// Is another process of its processor between the first line and the critical section, or behind that?
+    fn another_keeps_its_processor(&self, state: &State, process: u8) -> bool {
+        let is_between = |other: u8| {
+            let Process { at, left, .. } = state.processes[usize::from(other)];
+            left > 0 && at != self.program(other).first() && !self.is_inside(state, other)
+        };
+        (0..self.setting.processes).any(|other| {
+            other != process && self.processor(other) == self.processor(process) && is_between(other)
+        })
+    }
+
     fn value(&self, state: &State, process: u8, value: Value) -> u8 {
         value.of(process, &state.processes[usize::from(process)].registers)
     }
@@ -288,7 +302,7 @@ pub fn is_locked(op: Op) -> bool {
 }
 
 /// The state after a processor's oldest store has reached memory.
-fn drain(state: &State, processor: u8) -> Option<State> {
+pub fn drain(state: &State, processor: u8) -> Option<State> {
     let mut after = *state;
     let buffer = &mut after.buffers[usize::from(processor)];
     let (store, others) = buffer.oldest()?;

@@ -1,13 +1,13 @@
 //! A lock on processors with store buffers, as something that can be checked.
 
-use super::machine::Tso;
+use super::machine::{Tso, drain};
 use super::narrative;
-use super::program::Program;
-use super::state::{Initial, MOST};
+use super::program::{Op, Program};
+use super::state::{Initial, MOST, State};
 use super::symbols::{Registers, Symbols};
 use crate::counterexample::Counterexample;
-use crate::search::{Limits, search};
-use crate::subject::{Checked, Group, Rival, Setting, Subject, Unfit, Verdict, Wish};
+use crate::search::{Limits, Machine as _, search};
+use crate::subject::{Checked, Cost, Group, Rival, Setting, Subject, Unfit, Verdict, Wish, Work};
 
 /// A program, its memory, and its expected verdict.
 #[derive(Clone, Debug)]
@@ -23,12 +23,42 @@ pub(super) struct Study {
     pub(super) setting: Setting,
 }
 
+/// A loop that counts does not come round to where it was for billions of steps.
+const MOST_STEPS: usize = 5000;
+
 /// As many of everything as the machine has.
-const ALL: Setting = Setting { processes: MOST as u8, rounds: MOST as u8, processors: MOST as u8 };
+const ALL: Setting = Setting::new(MOST as u8, MOST as u8, MOST as u8);
 
 impl Study {
     pub(super) fn machine<'a>(&'a self, programs: &'a [Program], setting: Setting) -> Tso<'a> {
         Tso { programs, symbols: &self.symbols, initial: &self.initial, setting, goal: None }
+    }
+
+    /// The work of one process alone until it is in the critical section; absent where it does not come there.
+    fn alone(&self) -> Option<Work> {
+        let programs = [self.program.clone()];
+        let machine = self.machine(&programs, Setting::new(1, 1, 1));
+        let mut state = machine.start();
+        let mut work = Work::default();
+        for _ in 0..MOST_STEPS {
+            if machine.is_inside(&state, 0) {
+                return Some(work);
+            }
+            let op = machine.op(&state, 0)?;
+            state = match machine.step(&state, 0) {
+                Some(next) => {
+                    work.instructions +=
+                        usize::from(!(self.is_sentence(&state) && matches!(op, Op::Goto(_))));
+                    next
+                }
+                None => drain(&state, 0)?,
+            };
+        }
+        None
+    }
+
+    fn is_sentence(&self, state: &State) -> bool {
+        self.program.line(state.processes[0].at).is_some_and(|line| line.sentence)
     }
 }
 
@@ -71,6 +101,10 @@ impl Subject for Study {
         0
     }
 
+    fn cost(&self) -> Option<Cost> {
+        Some(Cost { alone: self.alone()?, preempted: vec![] })
+    }
+
     fn play(&self, _point: usize, _rival: Rival) -> Result<Counterexample, Unfit> {
         Err(Unfit::NotPlayed {
             name: self.name.clone(),
@@ -82,6 +116,6 @@ impl Subject for Study {
 /// Callers can make any setting.
 pub(super) fn fit(setting: Setting) -> Setting {
     let fit = |number: u8| number.clamp(1, MOST as u8);
-    let Setting { processes, rounds, processors } = setting;
-    Setting { processes: fit(processes), rounds: fit(rounds), processors: fit(processors) }
+    let Setting { processes, rounds, processors, preempted } = setting;
+    Setting { processes: fit(processes), rounds: fit(rounds), processors: fit(processors), preempted }
 }

@@ -219,8 +219,7 @@ fn place_of(text: &str, scope: &mut Scope<'_>) -> Result<Place, String> {
 }
 
 /// Directives, and how they are written.
-const DIRECTIVES: &str =
-    ".machine x86, .processes 2 (1 to 4), .rounds 2 (1 to 4), .processors 2 (1 to 4) and .init x=1";
+const DIRECTIVES: &str = ".machine x86, .processes 2 (1 to 4), .rounds 2 (1 to 4), .processors 2 (1 to 4), .preemption none (any, none) and .init x=1";
 
 /// A lock of the user's own on processors with store buffers.
 ///
@@ -260,7 +259,7 @@ pub(super) struct Parsed {
 impl Parsed {
     pub(super) fn of(text: &str) -> Result<Self, TextError> {
         let (mut symbols, mut registers) = (Symbols::default(), Registers::default());
-        let mut setting = Setting { processes: 2, rounds: 2, processors: 2 };
+        let mut setting = Setting::new(2, 2, 2);
         let mut initial = Initial::default();
         let mut drafts = Drafts::default();
         let count = text.lines().count().max(1);
@@ -324,6 +323,12 @@ fn apply(
         ".processes" => setting.processes = number()?,
         ".rounds" => setting.rounds = number()?,
         ".processors" => setting.processors = number()?,
+        ".preemption" if matches!(rest, "any" | "none") => setting.preempted = rest == "any",
+        ".preemption" => {
+            return Err(format!(
+                "`.preemption` is written `.preemption none` or `.preemption any`, not with `{rest}`"
+            ));
+        }
         ".machine" if rest == "x86" => {}
         ".machine" => {
             return Err(format!(

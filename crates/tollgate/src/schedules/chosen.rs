@@ -6,7 +6,7 @@ use std::path::Path;
 
 use tollgate_model::bounded;
 use tollgate_model::text::shorten;
-use tollgate_schedules::Subject;
+use tollgate_schedules::{COMPARISONS, Subject, methods};
 use tollgate_suites::selection::near;
 
 use crate::failure::{Failure, plainly};
@@ -39,11 +39,22 @@ impl Chosen {
 pub fn chosen(meant: &[String]) -> Result<Vec<Chosen>, Failure> {
     match meant {
         [] => Ok(tollgate_schedules::subjects().map(Chosen::Known).collect()),
-        _ => meant.iter().map(|meant| choose(meant)).collect(),
+        _ => {
+            let each: Vec<Vec<Chosen>> = meant.iter().map(|meant| choose(meant)).collect::<Result<_, _>>()?;
+            Ok(each.into_iter().flatten().collect())
+        }
     }
 }
 
-fn choose(meant: &str) -> Result<Chosen, Failure> {
+/// The programs of a name: one, or those that a figure compares.
+fn choose(meant: &str) -> Result<Vec<Chosen>, Failure> {
+    if COMPARISONS.contains(&meant) {
+        return Ok(methods().map(|(_, subject)| Chosen::Known(subject)).collect());
+    }
+    Ok(vec![choose_one(meant)?])
+}
+
+fn choose_one(meant: &str) -> Result<Chosen, Failure> {
     if let Some(subject) = tollgate_schedules::subjects().find(|subject| subject.name() == meant) {
         return Ok(Chosen::Known(subject));
     }
@@ -63,7 +74,7 @@ fn in_brief(error: impl ToString) -> String {
 
 /// The error of an unknown program, with suggestions.
 fn unknown(meant: &str) -> String {
-    let names = tollgate_schedules::subjects().map(|subject| subject.name());
+    let names = tollgate_schedules::subjects().map(|subject| subject.name()).chain(COMPARISONS);
     let tip = match near(meant, names).as_slice() {
         [] => "`tollgate schedules` lists the programs".to_owned(),
         near => format!("did you mean {}?", near.join(" or ")),
@@ -106,7 +117,7 @@ mod tests {
         let mut names: Vec<&str> = tollgate_schedules::subjects().map(|subject| subject.name()).collect();
         for name in &names {
             assert!(!name.contains(['/', '.']), "{name}");
-            assert!(matches!(choose(name), Ok(Chosen::Known(_))), "{name}");
+            assert!(matches!(choose_one(name), Ok(Chosen::Known(_))), "{name}");
         }
         let all = names.len();
         names.sort_unstable();

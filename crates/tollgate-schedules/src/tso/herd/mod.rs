@@ -120,7 +120,7 @@ impl Subject for Test {
                 return Err(Unfit::OutOfRange { name, what, least: only, most: only, asked });
             }
         }
-        let own = Setting { processes, rounds: 1, processors: processes };
+        let own = Setting::new(processes, 1, processes);
         wish.fitted(&self.name, own, Setting { processors: MOST as u8, ..own })
     }
 

@@ -1,0 +1,60 @@
+//! The methods of figures 12 and 13 side by side: the work that each takes on the model.
+
+use tollgate_output::table::{Look, Table, heading, paragraph};
+
+use super::outcome::Outcome;
+use super::text;
+use crate::methods;
+
+/// The instructions of the kernel that the paper is about, from the vector to `eret`, around the C function of a system call:
+/// `except_vec3_generic`, `handle_sys` and `o32_return` in arch/mips/kernel/head.S and scall_o32.S with the macros of
+/// include/asm-mips/stackframe.h, Linux 2.2.1 for PS2. Macro instructions count once and delay slots that the assembler fills
+/// not at all, which makes it a lower bound.
+const KERNEL_INSTRUCTIONS: usize = 102;
+
+/// The methods, a line each, and what the paper says of their times.
+pub fn comparison(outcomes: &[Outcome], width: usize) -> String {
+    let mut table = Table::new(&["method", "verdict", "alone", "entries", "preempted", "entries"])
+        .with_words(&["verdict"]);
+    for outcome in outcomes {
+        let name = outcome.subject.name();
+        let method = methods().find(|(_, subject)| subject.name() == name).map_or(name, |(method, _)| method);
+        let Some(cost) = outcome.subject.cost() else { continue };
+        let none = || "not played".to_owned();
+        let instructions = text::range(cost.preempted.iter().map(|work| work.instructions));
+        let entries = instructions.is_some().then(|| text::share_of_entries(&cost));
+        let cells = [
+            method.to_owned(),
+            text::verdict(outcome.checked.verdict).to_owned(),
+            cost.alone.instructions.to_string(),
+            cost.alone.entries.to_string(),
+            instructions.unwrap_or_else(none),
+            entries.unwrap_or_default(),
+        ];
+        table.row(Look::Plain, &cells, &[]);
+    }
+    let mut text = heading("figures 12 and 13: the methods", width);
+    text.push_str(&table.render(width));
+    text.push('\n');
+    let said = [
+        "alone: instructions in user mode until the lock is taken, without a rival; of Lamport's algorithm loads and stores. \
+         preempted: the same where another process takes the lock and gives it back before one of them, each in turn."
+            .to_owned(),
+        "entries: into the kernel, by a system call or a fault, once per acquisition or in so many of the preemptions. On the model \
+         the kernel does its work in one step."
+            .to_owned(),
+        format!(
+            "The paper's kernel executes at least {KERNEL_INSTRUCTIONS} instructions for a system call, without its C function \
+             (Linux 2.2.1 for PS2: except_vec3_generic, handle_sys, o32_return)."
+        ),
+        "The paper has times as bars without figures. It states: without a rival k1/magic is more than 7 × faster than the system \
+         call and as fast as di/ei (figure 12); with producers and consumers at least 1.9 × (figure 13)."
+            .to_owned(),
+        "Times here: `tollgate run locks`, and `tollgate claims ps2-user-level-test-and-set-2000` for those beside the paper."
+            .to_owned(),
+    ];
+    for sentence in said {
+        text.push_str(&paragraph(&sentence, width, ""));
+    }
+    text
+}
