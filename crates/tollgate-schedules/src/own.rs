@@ -45,7 +45,7 @@ fn is_for_x86(text: &str) -> bool {
             _ => {}
         }
     }
-    x86 > mips
+    x86 > mips || tso::is_pseudocode(text)
 }
 
 #[cfg(test)]

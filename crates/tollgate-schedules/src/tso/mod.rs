@@ -27,6 +27,7 @@ mod litmus;
 mod machine;
 mod narrative;
 mod program;
+mod pseudocode;
 mod state;
 mod study;
 mod symbols;
@@ -34,5 +35,6 @@ mod text;
 mod x86;
 
 pub use lamport::{Fences, subjects, with_fences};
+pub(crate) use pseudocode::is_pseudocode;
 pub use text::{TextError, from_text};
 pub(crate) use text::{code, is_line};

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use thiserror::Error;
 
 use super::program::{Label, Line, Op, Place, Program, Value};
+use super::pseudocode::{is_pseudocode, sentences};
 use super::state::{Initial, MOST};
 use super::study::Study;
 use super::symbols::{Registers, Symbols, is_name, register_named};
@@ -263,8 +264,12 @@ impl Parsed {
         let mut initial = Initial::default();
         let mut drafts = Drafts::default();
         let count = text.lines().count().max(1);
-        for (number, line) in (1..).zip(text.lines()) {
-            let line = code(line);
+        let lines = match is_pseudocode(text) {
+            true => sentences(text)?,
+            false => (1..).zip(text.lines().map(|line| code(line).to_owned())).collect(),
+        };
+        for (number, line) in lines {
+            let line = line.as_str();
             if let Some((word, rest)) = directive(line) {
                 let done = apply(word, rest, &mut setting, &mut initial, &mut symbols);
                 done.map_err(|problem| TextError { line: number, problem })?;
