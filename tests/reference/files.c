@@ -85,8 +85,9 @@ static void dirty(void)
 }
 static long sync_file(void) { return sys1(SYS_fsync, file); }
 static long sync_data(void) { return sys1(SYS_fdatasync, file); }
-static double one_fsync(long *n) { return dirty(), timed_one(sync_file, n); }
-static double one_fdatasync(long *n) { return dirty(), timed_one(sync_data, n); }
+static double one_fsync(long *n) { return dirty(), sync_file(), dirty(), timed_one(sync_file, n); }
+static double fsync_after_sleep(long *n) { return usleep(1000), dirty(), timed_one(sync_file, n); }
+static double one_fdatasync(long *n) { return dirty(), sync_data(), dirty(), timed_one(sync_data, n); }
 
 static long read_one(void) { return sys4(SYS_pread64, file, buffer, block, any()); }
 static double after_sleep(long *n) { return usleep(1000), timed_one(read_one, n); }
@@ -181,8 +182,9 @@ const struct loop file_loops[] = {
     ROW("files/write{block=1m,mode=buffered}", write_next, "the next block of 8 MiB in the page cache: behind the second level",
         .prepare = written_1m),
     ROW("files/write{block=4k,mode=direct}", write_next, "other writes before it", .prepare = direct_written, .most = 1),
-    { "files/fsync", "a block that was just written", .itself = one_fsync, .prepare = small },
-    { "files/fdatasync", "a block that was just written", .itself = one_fdatasync, .prepare = small },
+    { "files/fsync", "a block that was just written; another one before it", .itself = one_fsync, .prepare = small },
+    { "files/fsync{gap=idle}", "a block that was just written, after 1 ms of sleep", .itself = fsync_after_sleep, .prepare = small },
+    { "files/fdatasync", "a block that was just written; another one before it", .itself = one_fdatasync, .prepare = small },
     { "files/stat", "one before it", .itself = one_stat, .prepare = with_name },
     ROW("files/stat{timed=batches}", stat_name, "the name in the cache of names", .prepare = with_name),
     { "files/open", "one before it", .itself = one_open, .prepare = with_name },

@@ -1,5 +1,7 @@
 //! A lock of a file's record and its unlock.
 
+use std::fs::File;
+
 use tollgate_os::memfd;
 
 use super::prelude::*;
@@ -21,13 +23,13 @@ static OPERATION: Operation = Operation { prepare, switches: false };
 fn prepare(_: Seat) -> io::Result<Box<dyn Work>> {
     let file = memfd::create("tollgate-lock")?;
     let records = record_lock::first_byte();
-    calls(move || {
-        let operate = |record: &libc::flock| {
-            let arguments =
-                [file.as_raw_fd() as u64, libc::F_OFD_SETLK as u64, std::ptr::from_ref(record) as u64, 0];
-            // SAFETY: the structure is valid for reading.
-            unsafe { call(libc::SYS_fcntl, arguments) }
-        };
-        both(operate(&records[0]), operate(&records[1]))
-    })
+    calls(move || both(set(&file, &records[0]), set(&file, &records[1])))
+}
+
+/// A function of its own would be a call and a return more at each.
+#[inline(always)]
+fn set(file: &File, record: &libc::flock) -> i64 {
+    let arguments = [file.as_raw_fd() as u64, libc::F_OFD_SETLK as u64, std::ptr::from_ref(record) as u64, 0];
+    // SAFETY: the structure is valid for reading.
+    unsafe { call(libc::SYS_fcntl, arguments) }
 }

@@ -41,6 +41,7 @@ pub fn both(first: i64, second: i64) -> i64 {
 }
 
 /// Writes so many bytes to one descriptor and reads them from another; EIO unless the kernel moved all, both times.
+#[inline(always)]
 pub fn pass(give: i32, take: i32, bytes: &mut [u8]) -> i64 {
     let (buffer, length) = (bytes.as_mut_ptr() as u64, bytes.len() as u64);
     // SAFETY: the kernel reads so many bytes.
