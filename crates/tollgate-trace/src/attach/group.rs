@@ -23,12 +23,11 @@ impl Directory {
     /// The directory at this path, or at this path below the place where control groups are mounted.
     pub fn find(path: &Path) -> Result<Self, String> {
         let below = Path::new(MOUNTS).join(path.strip_prefix("/").unwrap_or(path));
-        let found = [path.to_owned(), below].into_iter().find(|path| path.join("cgroup.procs").exists());
-        found.map(Self).ok_or_else(|| {
-            let path = path.display();
-            format!(
-                "{path} is no control group: it has no file cgroup.procs, and neither has {MOUNTS}/{path}"
-            )
+        let paths = [path, &below];
+        let found = paths.into_iter().find(|path| path.join("cgroup.procs").exists());
+        found.map(|path| Self(path.to_owned())).ok_or_else(|| {
+            let [path, below] = paths.map(Path::display);
+            format!("{path} is no control group: it has no file cgroup.procs, and neither has {below}")
         })
     }
 
