@@ -17,6 +17,7 @@ mod life;
 mod measure;
 mod pairs;
 mod running;
+mod stacks;
 mod starts;
 mod teller;
 #[cfg(test)]
@@ -38,6 +39,7 @@ pub use explain::{Functions, explain_in};
 pub use iterations::{FunctionCount, Lengths, is_kernel};
 pub use life::{About, Life, Mark};
 pub use measure::measure_in;
+pub use stacks::Stacks;
 pub use starts::{Answered, first_answers};
 
 /// The pipes to a started agent.
@@ -98,11 +100,11 @@ pub trait InstructionLog {
     /// A sentence.
     fn end(&mut self) -> Result<Vec<u64>, String>;
 
-    /// Begins it for the sums of one execution of a command, whose ends have marks.
+    /// Begins it for the sums of one execution of a command, whose ends have marks, and for its stacks.
     ///
     /// # Errors
     /// A sentence.
-    fn begin_sums(&mut self) -> Result<(), String>;
+    fn begin_sums(&mut self, stacks: Option<Stacks>) -> Result<(), String>;
 
     /// Ends it. What was executed between the marks.
     ///
@@ -122,6 +124,8 @@ pub struct Sums {
     pub repeated: [u64; 2],
     /// By address: each execution once, and iterations less the first of each.
     pub addresses: HashMap<u64, [u64; 2]>,
+    /// The stacks of the kernel's functions, where they are asked for.
+    pub stacks: Option<Stacks>,
 }
 
 impl Sums {

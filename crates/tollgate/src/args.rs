@@ -316,6 +316,9 @@ pub struct ExplainArgs {
     #[arg(long = "in", value_name = "ENV", value_hint = ValueHint::Other, conflicts_with = "run")]
     #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub environment: Option<String>,
+    /// Write the stacks of the kernel's functions in one execution of the command to this file, folded for flame graphs
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "environment")]
+    pub stacks: Option<PathBuf>,
 }
 
 /// `tollgate schedules`.

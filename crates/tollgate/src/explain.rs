@@ -28,7 +28,12 @@ pub fn explain(args: &ExplainArgs) -> Result<(), Failure> {
     let machine = Topology::here();
     let pattern = with_suite(&machine, &args.benchmark);
     if let Some(environment) = args.environment.as_deref().filter(|_| is_command(&machine, &pattern)) {
-        return versus::explain(&pattern, environment);
+        return versus::explain(&pattern, environment, args.stacks.as_deref());
+    }
+    if args.stacks.is_some() {
+        return Err(Failure::input(
+            "--stacks is of a command in a guest that counts instructions: explain 'ls -l' --in vm:exact --stacks FILE",
+        ));
     }
     let (benchmark, selection) = chosen(&machine, &pattern)?;
     if let Some(environment) = &args.environment {

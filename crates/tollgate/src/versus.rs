@@ -57,8 +57,12 @@ pub fn versus(args: &VersusArgs) -> Result<(), Failure> {
     let counts = counted::is_asked(&args.environments)?;
     if counts {
         counted::check(args)?;
-    } else if args.result.by.is_some() {
-        return Err(Failure::input("--by is for guests that count instructions, such as --in vm:exact"));
+    } else {
+        let given = [("--by", args.result.by.is_some()), ("--stacks", args.result.stacks.is_some())];
+        if let Some((option, _)) = given.iter().find(|(_, is_given)| *is_given) {
+            let said = format!("{option} is for guests that count instructions, such as --in vm:exact");
+            return Err(Failure::input(said));
+        }
     }
     if args.result.by.is_some() && !matches!(args.result.format, ShowFormat::Table | ShowFormat::Json) {
         return Err(Failure::input("--by function is a table or JSON; leave --by out of other formats"));
@@ -66,7 +70,7 @@ pub fn versus(args: &VersusArgs) -> Result<(), Failure> {
     let destination = destination(args)?;
     interrupt::install();
     let began = SystemTime::now();
-    let (Executed { compared, places, functions }, kept) = match commands {
+    let (Executed { compared, places, functions, stacks }, kept) = match commands {
         Some(commands) => execute(args, commands, began)?,
         None => benches::execute(args, began)?,
     };
@@ -75,7 +79,7 @@ pub fn versus(args: &VersusArgs) -> Result<(), Failure> {
     if !runs.iter().any(is_timed) {
         return Err(interrupted.map_or_else(|| nothing(&runs), Failure::Interrupted));
     }
-    finish(args, destination.as_ref(), &runs, &functions)?;
+    finish(args, destination.as_ref(), &runs, &functions, &stacks)?;
     if interrupted.is_some() {
         let kept = if destination.is_some() { "; what was timed until then was kept" } else { "" };
         say::say(&format!("interrupted{kept}"));
@@ -120,20 +124,23 @@ fn execute(
 ///
 /// # Errors
 /// As [`versus()`].
-pub fn explain(line: &str, environment: &str) -> Result<(), Failure> {
+pub fn explain(line: &str, environment: &str, stacks: Option<&Path>) -> Result<(), Failure> {
     let words = ["versus", "--in", environment, "--by", "function", "--runs", "2", "--", line];
     let parsed = VersusArgs::augment_args(clap::Command::new("versus")).try_get_matches_from(words);
     let args = parsed.and_then(|matches| VersusArgs::from_arg_matches(&matches));
-    versus(&args.map_err(|error| Failure::input(error.to_string()))?)
+    let mut args = args.map_err(|error| Failure::input(error.to_string()))?;
+    args.result.stacks = stacks.map(Path::to_owned);
+    versus(&args)
 }
 
-/// The files of `--export-…`, with the options.
+/// The files of `--export-…` and `--stacks`, with the options.
 fn exports(args: &VersusArgs) -> impl Iterator<Item = (&'static str, &Path)> {
     let result = &args.result;
     let all = [
         ("--export-json", &result.export_json),
         ("--export-csv", &result.export_csv),
         ("--export-markdown", &result.export_markdown),
+        ("--stacks", &result.stacks),
     ];
     all.into_iter().filter_map(|(option, file)| Some((option, file.as_deref()?)))
 }
@@ -226,6 +233,7 @@ fn finish(
     destination: Option<&Destination>,
     runs: &[Run],
     functions: &[Vec<FunctionCount>],
+    stacks: &[(String, u64)],
 ) -> Result<(), Failure> {
     let mut kept: Vec<PathBuf> = Vec::new();
     let mut unkept = None;
@@ -253,7 +261,7 @@ fn finish(
             out::print_json(&json::VersusDocument::of(&session, named).with_functions(functions))
         }
     };
-    let exported = export(args, &session);
+    let exported = export(args, &session, stacks);
     if let Some(failure) = unkept {
         return Err(failure);
     }
@@ -273,12 +281,13 @@ fn screen(session: &Session, functions: &[Vec<FunctionCount>], all: bool) -> Str
     }
 }
 
-fn export(args: &VersusArgs, session: &Session) -> Result<(), Failure> {
+fn export(args: &VersusArgs, session: &Session, stacks: &[(String, u64)]) -> Result<(), Failure> {
     for (option, file) in exports(args) {
         let written = match option {
             "--export-json" => hyperfine::json(session)
                 .map_err(|error| Failure::input(format!("{option} {}: {error}", file.display())))?,
             "--export-csv" => hyperfine::csv(session),
+            "--stacks" => stacks.iter().map(|(frames, number)| format!("{frames} {number}\n")).collect(),
             _ => hyperfine::markdown(session, args.result.time_unit.map(Into::into)),
         };
         if file == Path::new(STANDARD_OUTPUT) {

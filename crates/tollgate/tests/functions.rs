@@ -91,12 +91,55 @@ fn two_builds_differ_by_a_function_of_the_program() {
 }
 
 #[test]
+#[ignore = "slow: .ci/run runs it"]
+fn the_stacks_of_a_command_are_its_calls_and_sum_to_its_instructions() {
+    let home = Home::new();
+    if let Some(why) = home.no_guest() {
+        return println!("skipped: {why}");
+    }
+    let file = home.path().join("stacks");
+    let file = file.to_str().expect("letters");
+    let words = [
+        "versus", "--in", "vm:exact", "-N", "--by", "function", "--runs", "1", "--format", "json",
+        "--stacks", file,
+    ];
+    let document = home.json([&words[..], &["cat /etc/hostname"]].concat());
+    let text = std::fs::read_to_string(file).expect("stacks");
+    let stacks = text.lines().map(|line| {
+        let (frames, instructions) = line.rsplit_once(' ').expect("a number");
+        (frames.split(';').collect::<Vec<&str>>(), instructions.parse::<u64>().expect("a number"))
+    });
+    let stacks: Vec<_> = stacks.collect();
+    assert!(
+        stacks.iter().all(|(frames, _)| frames[..2] == ["cat /etc/hostname in vm:exact", "user space"]),
+        "{text}"
+    );
+    // Each call of the program is below the kernel's entry, and the file is opened and read.
+    let has =
+        |wanted: &[&str]| stacks.iter().any(|(frames, _)| wanted.iter().all(|frame| frames.contains(frame)));
+    assert!(has(&["entry_SYSCALL_64", "do_syscall_64", "vfs_read"]), "{text}");
+    assert!(
+        has(&["do_syscall_64", "do_sys_openat2"]) && has(&["asm_exc_page_fault", "handle_mm_fault"]),
+        "{text}"
+    );
+    // Two executions are not the same to the instruction.
+    let functions = document["commands"][0]["functions"].as_array().expect("functions");
+    let counted: f64 = functions.iter().filter_map(|function| function["instructions"].as_f64()).sum();
+    let summed: u64 = stacks.iter().map(|(_, instructions)| instructions).sum();
+    assert!((summed as f64 / counted - 1.0).abs() < 0.02, "{summed} {counted}");
+}
+
+#[test]
 fn only_a_guest_that_counts_divides_instructions_and_only_those_of_a_loop() {
     let home = Home::new();
     let refused = home.refusal(["explain", "entry/syscall", "--in", "host"]);
     assert!(refused.contains("such as vm:exact"), "{refused}");
     assert!(home.refusal(["explain", "entry/syscall", "--in", "nothing"]).contains("nothing"));
     assert!(home.refusal(["explain", "entry", "--in", "vm:exact"]).contains("takes one benchmark"));
+    let of_times = home.refusal(["versus", "--stacks", "file", "true"]);
+    assert!(of_times.contains("--stacks is for guests that count instructions"), "{of_times}");
+    let of_a_benchmark = home.refusal(["explain", "entry/syscall", "--in", "vm:exact", "--stacks", "file"]);
+    assert!(of_a_benchmark.contains("of a command"), "{of_a_benchmark}");
     let two = ["run", "--explain", "entry/syscall", "--in", "vm:exact", "--in", "host"];
     assert!(home.refusal(two).contains("one environment"));
     if let Some(why) = home.no_guest() {

@@ -19,10 +19,11 @@ use super::connection::Gone;
 use super::execute::Remote;
 use super::explain::MOST_ADDRESSES;
 use super::iterations::{FunctionCount, is_kernel};
+use super::stacks::Stacks;
 use super::{EnvironmentFindings, InstructionLog, Side, Sums};
 
 /// The log holds about a million instructions in a second. More than these take longer than anybody waits for the split.
-const MOST_LOGGED: u64 = 40_000_000;
+const MOST_LOGGED: u64 = 64_000_000;
 /// Why a command was not traced, where nobody asked for that.
 pub const UNASKED: &str = "not asked for";
 /// Executions that a guest may tell of.
@@ -43,6 +44,8 @@ pub struct Counting<'a> {
     pub is_traced: bool,
     /// Whether the instructions of the kernel are divided among its functions.
     pub has_functions: bool,
+    /// Whether another execution is logged for the stacks of these functions.
+    pub has_stacks: bool,
 }
 
 /// What came of them.
@@ -63,6 +66,8 @@ pub struct Inside {
     pub traced: Result<Execution, String>,
     /// The kernel's functions of the logged execution, the largest first, and its programs as one; where they are asked for.
     pub functions: Vec<FunctionCount>,
+    /// The stacks of another logged execution, each with its instructions, as flame graphs take them; where they are asked for.
+    pub stacks: Vec<(String, u64)>,
 }
 
 /// Starts the environment, in which the commands are executed, and asks its agent what came of that.
@@ -136,20 +141,24 @@ fn look_inside<'e>(
         (Some(why), _) => Err(why.to_owned()),
         (None, 0..=MOST_LOGGED) => {
             say(format!("logging the instructions of {} in {name}", given.name));
-            logged(remote, log, given)?
+            logged(remote, log, given, None)?
         }
         _ => Err(format!(
             "an execution has more than {} million instructions, which are too many to log",
             MOST_LOGGED / 1_000_000
         )),
     };
-    let functions = match &sums {
-        Ok(sums) if counting.has_functions => {
-            say(format!("reading the kernel's symbols in {name}"));
-            functions(remote, sums)?
+    let (mut functions, mut stacks) = (Vec::new(), Vec::new());
+    if let (Ok(sums), true) = (&sums, counting.has_functions) {
+        say(format!("reading the kernel's symbols in {name}"));
+        let names = names(remote, sums)?;
+        functions = counts(sums, &names);
+        if counting.has_stacks {
+            say(format!("logging the calls of {} in {name}", given.name));
+            let sums = logged(remote, log, given, Some(Stacks::of(&names)))?;
+            stacks = sums.ok().and_then(|sums| sums.stacks).map_or_else(Vec::new, |stacks| stacks.folded());
         }
-        _ => Vec::new(),
-    };
+    }
     let traced = match (is_whole, counting.is_traced) {
         (false, _) => Err(why_not.to_owned()),
         (_, false) => Err(UNASKED.to_owned()),
@@ -159,7 +168,7 @@ fn look_inside<'e>(
             Ok(once(remote, given, how)?)
         }
     };
-    Ok(Inside { sums, traced, functions })
+    Ok(Inside { sums, traced, functions, stacks })
 }
 
 /// What `/init` executed.
@@ -182,9 +191,10 @@ fn logged(
     remote: &mut Remote<'_, '_, '_>,
     log: &mut dyn InstructionLog,
     given: &Given,
+    stacks: Option<Stacks>,
 ) -> Result<Result<Sums, String>, Halt> {
     around(remote, given.prepare.as_ref())?;
-    if let Err(why) = log.begin_sums() {
+    if let Err(why) = log.begin_sums(stacks) {
         return Ok(Err(why));
     }
     let executed = remote.execute(&Order { how: How::Counted, ..given.order.clone() }, &mut || {});
@@ -194,14 +204,19 @@ fn logged(
     Ok(sums)
 }
 
-/// The functions of the kernel at these addresses, and the program as one.
-fn functions(remote: &mut Remote<'_, '_, '_>, sums: &Sums) -> Result<Vec<FunctionCount>, Halt> {
+/// The function of the kernel at each of its addresses.
+fn names(remote: &mut Remote<'_, '_, '_>, sums: &Sums) -> Result<BTreeMap<u64, String>, Halt> {
     let addresses: Vec<u64> = sums.addresses.keys().copied().filter(|address| is_kernel(*address)).collect();
     let mut names = BTreeMap::new();
     for some in addresses.chunks(MOST_ADDRESSES) {
         let named = remote.side.names(some.iter().copied().collect());
         names.extend(named.map_err(|gone| remote.halt(gone))?);
     }
+    Ok(names)
+}
+
+/// The instructions of the functions of the kernel, and of the program as one.
+fn counts(sums: &Sums, names: &BTreeMap<u64, String>) -> Vec<FunctionCount> {
     let mut counts: BTreeMap<Option<&str>, [u64; 2]> = BTreeMap::new();
     counts.insert(None, [sums.user, sums.repeated[0]]);
     for (address, times) in sums.addresses.iter().filter(|(address, _)| is_kernel(**address)) {
@@ -217,7 +232,7 @@ fn functions(remote: &mut Remote<'_, '_, '_>, sums: &Sums) -> Result<Vec<Functio
     };
     let mut all: Vec<FunctionCount> = counts.into_iter().map(of).collect();
     all.order_by_key(|function| std::cmp::Reverse(function.instructions));
-    Ok(all)
+    all
 }
 
 /// One execution with what surrounds it.

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-use tollgate_engine::session::{Sums, is_kernel};
+use tollgate_engine::session::{Stacks, Sums, is_kernel};
 use tollgate_engine::versus::counted::MARK;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -71,12 +71,14 @@ impl Log {
         self.begin_as(Executed::default(), qmp)
     }
 
-    /// Begins it: what is executed between two marks is summed.
+    /// Begins it: what is executed between two marks is summed, and followed by these stacks.
     ///
     /// # Errors
     /// As [`Self::begin`].
-    pub fn begin_sums(&mut self, qmp: &mut Qmp) -> Result<(), EnvironmentError> {
-        self.begin_as(Executed { between: Some(Between::default()), ..Executed::default() }, qmp)
+    pub fn begin_sums(&mut self, stacks: Option<Stacks>, qmp: &mut Qmp) -> Result<(), EnvironmentError> {
+        let sums = Sums { stacks, ..Sums::default() };
+        let between = Some(Between { sums, ..Between::default() });
+        self.begin_as(Executed { between, ..Executed::default() }, qmp)
     }
 
     fn begin_as(&mut self, executed: Executed, qmp: &mut Qmp) -> Result<(), EnvironmentError> {
@@ -263,6 +265,9 @@ impl Between {
                 }
             }
             self.last = (address, 1);
+            if let Some(stacks) = &mut self.sums.stacks {
+                stacks.executed(address);
+            }
             let side = if is_kernel(address) { &mut self.sums.kernel } else { &mut self.sums.user };
             *side += 1;
         }
@@ -274,7 +279,11 @@ impl Between {
 
     fn marked(&mut self, address: u64) {
         match self.mark {
-            None => (self.mark, self.sums) = (Some(address), Sums::default()),
+            None => {
+                let mut stacks = self.sums.stacks.take();
+                stacks.iter_mut().for_each(Stacks::clear);
+                (self.mark, self.sums) = (Some(address), Sums { stacks, ..Sums::default() });
+            }
             Some(mark) if mark == address => {
                 self.sums.user -= 1;
                 self.sums.repeated[0] -= MARK - 1;
@@ -420,6 +429,32 @@ mod tests {
         assert_eq!(found.addresses[&(KERNEL + 4)], [1, 2]);
         assert_eq!(sums(&whole[..whole.len() / 2]), None);
         assert_eq!(sums(&[]), None);
+    }
+
+    #[test]
+    fn stacks_begin_at_the_first_mark_and_an_instruction_that_repeats_itself_is_one() {
+        const USER: u64 = 0x7fff_f7fc_0000;
+        const KERNEL: u64 = 0xffff_ffff_8100_0000;
+        let names = [(KERNEL, "entry"), (KERNEL + 4, "entry"), (KERNEL + 16, "copy")];
+        let names = names.map(|(address, name)| (address, name.to_owned())).into();
+        let mut all = Between {
+            sums: Sums { stacks: Some(Stacks::of(&names)), ..Sums::default() },
+            ..Between::default()
+        };
+        let mark = || std::iter::repeat_n(USER, MARK as usize);
+        let executed = [KERNEL, KERNEL + 16, KERNEL + 16, KERNEL + 16, KERNEL + 4, USER + 8];
+        let before = [KERNEL + 16, USER + 8];
+        for address in
+            before.into_iter().chain(mark()).chain(executed).chain(mark()).chain([USER + 8, USER + 8])
+        {
+            all.add(Entry::Executed(address));
+        }
+        let folded = all.end().and_then(|sums| sums.stacks).expect("both marks").folded();
+        let lines: Vec<_> = folded.iter().map(|(stack, number)| (stack.as_str(), *number)).collect();
+        let user = lines[0].1;
+        assert_eq!(lines[1..], [("user space;entry", 2), ("user space;entry;copy", 1)]);
+        // The program's own, and the mark behind it.
+        assert!((1..=3).contains(&user), "{user}");
     }
 
     proptest! {

@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::rc::Rc;
 
-use tollgate_engine::session::{InstructionLog, Sums};
+use tollgate_engine::session::{InstructionLog, Stacks, Sums};
 
 use super::log::Log;
 use super::qmp::Qmp;
@@ -70,8 +70,8 @@ impl InstructionLog for GuestLog {
         self.of(|monitor| monitor.log.end(&mut monitor.qmp))
     }
 
-    fn begin_sums(&mut self) -> Result<(), String> {
-        self.of(|monitor| monitor.log.begin_sums(&mut monitor.qmp))
+    fn begin_sums(&mut self, stacks: Option<Stacks>) -> Result<(), String> {
+        self.of(|monitor| monitor.log.begin_sums(stacks, &mut monitor.qmp))
     }
 
     fn end_sums(&mut self) -> Result<Sums, String> {

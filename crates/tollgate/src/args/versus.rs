@@ -239,6 +239,10 @@ pub struct ResultArgs {
     /// Of guests that count instructions: show one execution by functions of the kernel and the program
     #[arg(long, value_name = "WHAT", value_enum)]
     pub by: Option<By>,
+    /// Of guests that count instructions: write the stacks of the kernel's functions in one execution to this file, folded for flame
+    /// graphs, with the instructions in each
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub stacks: Option<PathBuf>,
     /// How to print
     #[arg(long, value_enum, default_value_t)]
     pub format: ShowFormat,

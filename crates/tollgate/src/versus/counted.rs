@@ -100,20 +100,25 @@ pub fn execute(
     let mut work = Work::begin(args, plan.accepts.clone(), watch)?;
     let trace = |given| work.trace(std::slice::from_ref(given));
     let traced = plan.commands.iter().map(trace).collect::<Result<Vec<_>, _>>()?;
-    let mut functions = Vec::new();
+    let (mut functions, mut stacks) = (Vec::new(), Vec::new());
     let (mut found, mut facts) = (Vec::new(), vec![Facts::new(); args.environments.len()]);
     for (given, brought) in plan.commands.iter().zip(&traced) {
         for (name, facts) in args.environments.iter().zip(&mut facts) {
             go_on()?;
-            let (of_place, of_command, of_functions) = work.count(given, brought, name)?;
-            functions.extend(args.result.by.map(|_| of_functions));
-            *facts = of_place;
+            let counted = work.count(given, brought, name)?;
+            functions.extend(args.result.by.map(|_| counted.functions));
+            // A frame has no `;`.
+            let root = format!("{} in {}", given.name, named(name).0).replace(';', ",");
+            stacks.extend(
+                counted.stacks.into_iter().map(|(frames, number)| (format!("{root};{frames}"), number)),
+            );
+            *facts = counted.facts;
             work.done += 1;
-            found.push(of_command);
+            found.push(counted.found);
         }
     }
     let rounds = found.iter().map(number).min().unwrap_or_default();
-    executed(args, began, found, facts, rounds, functions)
+    Ok(Executed { stacks, ..executed(args, began, found, facts, rounds, functions)? })
 }
 
 /// Counts the benches of each build in the environment, which is one.
@@ -168,7 +173,8 @@ fn executed(
     let places = args.environments.iter().zip(facts).map(place).collect();
     let facts = vec![("run.rounds".to_owned(), Fact::known(rounds as i64, "executions that were counted"))];
     let lost = vec![None; args.environments.len()];
-    Ok(Executed { compared: Compared { found, facts, lost, interrupted: None }, places, functions })
+    let compared = Compared { found, facts, lost, interrupted: None };
+    Ok(Executed { compared, places, functions, stacks: Vec::new() })
 }
 
 fn part(id: &RunId, name: &str) -> Part {
@@ -210,6 +216,14 @@ struct Booted {
     counted: Counted,
     /// How much came along.
     came: String,
+}
+
+/// What was counted of a command in an environment.
+struct CountedCommand {
+    facts: Facts,
+    found: Found,
+    functions: Vec<FunctionCount>,
+    stacks: Vec<(String, u64)>,
 }
 
 struct Work<'w> {
@@ -301,18 +315,14 @@ impl<'w> Work<'w> {
     }
 
     /// Counts a command in an environment.
-    fn count(
-        &mut self,
-        given: &Given,
-        brought: &Brought,
-        name: &str,
-    ) -> Result<(Facts, Found, Vec<FunctionCount>), Failure> {
+    fn count(&mut self, given: &Given, brought: &Brought, name: &str) -> Result<CountedCommand, Failure> {
         let there = in_guest(given, self.args.length.timeout)?;
         let rounds = self.rounds(&there);
         let counting = self.counting(&given.name, std::slice::from_ref(&there));
         let Booted { facts, mut counted, came } = self.boot(&counting, brought, name, &rounds)?;
         let inside = counted.inside.pop();
         let mut inside = inside.ok_or_else(|| Failure::input(format!("{name}: nothing was counted")))?;
+        let stacks = std::mem::take(&mut inside.stacks);
         let (functions, why_one) = by_function(&mut inside);
         let found = tally(counted.executions, inside, &there, &self.accepts, named(name).0);
         let mut found = found.map_err(|error| failed(hinted(error, &brought.lacking)))?;
@@ -320,7 +330,10 @@ impl<'w> Work<'w> {
         if let Some(why) = why_one.filter(|_| self.args.result.by.is_some()) {
             note(&mut found, format!("user space is one function: {why}"));
         }
-        Ok((facts, found, functions))
+        if stacks.is_empty() && self.args.result.stacks.is_some() {
+            note(&mut found, "there are no stacks: its instructions were not logged".to_owned());
+        }
+        Ok(CountedCommand { facts, found, functions, stacks })
     }
 
     fn counting<'c>(&self, name: &'c str, commands: &'c [Given]) -> Counting<'c> {
@@ -332,7 +345,8 @@ impl<'w> Work<'w> {
             within: patience.saturating_mul(SLOWER.saturating_mul(number)).saturating_add(START),
             why_not_logged: None,
             is_traced: !self.args.conditions.no_trace,
-            has_functions: self.args.result.by.is_some(),
+            has_functions: self.args.result.by.is_some() || self.args.result.stacks.is_some(),
+            has_stacks: self.args.result.stacks.is_some(),
         }
     }
 

@@ -26,6 +26,9 @@ pub struct Executed {
     pub places: Vec<Option<(Part, Facts)>>,
     /// Command by command, each in all places, the functions of a counted execution; none where they were not asked for.
     pub functions: Vec<Vec<FunctionCount>>,
+    /// The stacks of counted executions with their instructions, the name of the command and place as the outermost frame; none where they
+    /// were not asked for.
+    pub stacks: Vec<(String, u64)>,
 }
 
 /// Executes the commands where it is asked for.
@@ -62,7 +65,7 @@ pub fn here(
     facts.extend(strain);
     facts.extend(tollgate_inspect::strain(&machine, "after"));
     let part = Part::alone(new_id(began)?, "host".to_owned());
-    Ok(Executed { compared, places: vec![Some((part, facts))], functions: Vec::new() })
+    Ok(Executed { compared, places: vec![Some((part, facts))], functions: Vec::new(), stacks: Vec::new() })
 }
 
 fn in_environments(
@@ -111,7 +114,7 @@ fn in_environments(
         Some((part, facts))
     });
     let places = places.collect();
-    Ok(Executed { compared, places, functions: Vec::new() })
+    Ok(Executed { compared, places, functions: Vec::new(), stacks: Vec::new() })
 }
 
 /// What executes the code of a place.

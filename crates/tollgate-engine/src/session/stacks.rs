@@ -1,0 +1,230 @@
+//! The stacks of functions that executed instructions are in, from the order of their addresses alone.
+//!
+//! The first instruction of a function is a call of it. Any other one of a function below is a return to that, which ends all above; of a
+//! function that is not there it is a call too, since some are entered at more than one instruction. What another thread does is so above
+//! the function that switched to it. A function that jumps to another at its end keeps its frame until the caller of both goes on.
+//! `__x86_indirect_thunk_rax` and its like are no callers: what they jump to is called by their caller.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::iterations::is_kernel;
+
+/// Functions within each other. The kernel's stack has room for fewer.
+const DEEPEST: usize = 256;
+/// Different stacks.
+const MOST: usize = 1 << 20;
+/// What programs execute.
+const USER: &str = "user space";
+/// Kernel code without a symbol.
+const UNKNOWN: &str = "(no function)";
+/// Functions that jump to another one and do nothing else, by how their names begin and end.
+const THUNKS: [&str; 2] = ["__x86_indirect", "return_thunk"];
+
+/// Follows instructions from function to function.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stacks {
+    names: Vec<String>,
+    /// By address of the kernel: the function, and whether it is the first instruction of it that was executed.
+    functions: HashMap<u64, (usize, bool)>,
+    /// Frames, each below all that it calls; the first is what programs execute.
+    frames: Vec<Frame>,
+    /// The frame of the last instruction.
+    at: usize,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Frame {
+    function: usize,
+    /// The caller. That of the first is itself.
+    caller: usize,
+    depth: usize,
+    callees: Vec<usize>,
+    instructions: u64,
+}
+
+impl Stacks {
+    /// Of an execution whose kernel addresses have these functions.
+    pub fn of(named: &BTreeMap<u64, String>) -> Self {
+        let mut names = vec![USER.to_owned(), UNKNOWN.to_owned()];
+        let (mut numbers, mut functions) = (HashMap::new(), HashMap::new());
+        for (address, name) in named.iter().filter(|(address, _)| is_kernel(**address)) {
+            // Addresses are in their order, and a call begins at the lowest one.
+            let first = !numbers.contains_key(name);
+            let number = *numbers.entry(name).or_insert_with(|| {
+                names.push(name.clone());
+                names.len() - 1
+            });
+            functions.insert(*address, (number, first));
+        }
+        let mut stacks = Self { names, functions, frames: Vec::new(), at: 0 };
+        stacks.clear();
+        stacks
+    }
+
+    /// Forgets what was executed.
+    pub fn clear(&mut self) {
+        self.frames = vec![Frame { function: 0, caller: 0, depth: 0, callees: Vec::new(), instructions: 0 }];
+        self.at = 0;
+    }
+
+    /// An instruction at this address was executed; of one that repeats itself the first time.
+    pub fn executed(&mut self, address: u64) {
+        let (function, is_first) = match is_kernel(address) {
+            false => (0, false),
+            true => self.functions.get(&address).copied().unwrap_or((1, false)),
+        };
+        if self.frames[self.at].function != function {
+            self.at = match self.below(function) {
+                Some(frame) if !is_first || self.frames[self.at].depth >= DEEPEST => frame,
+                _ => self.called(function),
+            };
+        }
+        self.frames[self.at].instructions += 1;
+    }
+
+    fn is_thunk(&self, function: usize) -> bool {
+        let [begin, end] = THUNKS;
+        self.names[function].starts_with(begin) || self.names[function].ends_with(end)
+    }
+
+    /// The nearest frame of this function below the last one.
+    fn below(&self, function: usize) -> Option<usize> {
+        let mut at = self.at;
+        while at != 0 {
+            at = self.frames[at].caller;
+            if self.frames[at].function == function {
+                return Some(at);
+            }
+        }
+        None
+    }
+
+    /// The frame of a function that is called by the last one.
+    fn called(&mut self, function: usize) -> usize {
+        let mut caller = self.at;
+        while self.is_thunk(self.frames[caller].function) {
+            caller = self.frames[caller].caller;
+        }
+        if self.frames[caller].depth >= DEEPEST {
+            caller = 0;
+        }
+        self.frame(caller, function)
+    }
+
+    /// The frame of a function above this one.
+    fn frame(&mut self, caller: usize, function: usize) -> usize {
+        let known =
+            self.frames[caller].callees.iter().find(|frame| self.frames[**frame].function == function);
+        if let Some(known) = known {
+            return *known;
+        }
+        // What has no room is in its caller.
+        if self.frames.len() >= MOST {
+            return caller;
+        }
+        let depth = self.frames[caller].depth + 1;
+        self.frames.push(Frame { function, caller, depth, callees: Vec::new(), instructions: 0 });
+        let frame = self.frames.len() - 1;
+        self.frames[caller].callees.push(frame);
+        frame
+    }
+
+    /// The stacks with their instructions, as flame graphs take them: the frames from the outermost on, with `;` between them.
+    pub fn folded(&self) -> Vec<(String, u64)> {
+        let mut lines = BTreeMap::new();
+        for (number, frame) in self.frames.iter().enumerate().filter(|(_, frame)| frame.instructions > 0) {
+            let mut names = Vec::new();
+            let mut at = number;
+            while at != 0 {
+                names.push(self.names[self.frames[at].function].as_str());
+                at = self.frames[at].caller;
+            }
+            names.push(USER);
+            names.reverse();
+            *lines.entry(names.join(";")).or_default() += frame.instructions;
+        }
+        lines.into_iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KERNEL: u64 = 0xffff_ffff_8100_0000;
+
+    /// Functions of 16 bytes each.
+    fn stacks(names: &[&str]) -> Stacks {
+        let addresses = (0..).step_by(4).zip(names.iter().flat_map(|name| [name; 4]));
+        Stacks::of(&addresses.map(|(at, name)| (KERNEL + at, (*name).to_owned())).collect())
+    }
+
+    /// Executes instruction `at` of function number `function`, or one of the program.
+    fn execute(stacks: &mut Stacks, steps: &[Option<(u64, u64)>]) -> Vec<(String, u64)> {
+        for step in steps {
+            stacks.executed(step.map_or(0x40_0000, |(function, at)| KERNEL + 16 * function + 4 * at));
+        }
+        stacks.folded()
+    }
+
+    fn lines(of: &[(&str, u64)]) -> Vec<(String, u64)> {
+        of.iter().map(|(stack, instructions)| ((*stack).to_owned(), *instructions)).collect()
+    }
+
+    #[test]
+    fn calls_and_returns_are_told_by_addresses() {
+        let mut stacks = stacks(&["entry", "read", "copy"]);
+        let first =
+            [None, Some((0, 0)), Some((0, 1)), Some((1, 0)), Some((2, 0)), Some((2, 1)), Some((1, 1))];
+        // The copy is called again, then both return.
+        let then = [Some((2, 0)), Some((1, 2)), Some((0, 2)), None];
+        let found = execute(&mut stacks, &[&first[..], &then].concat());
+        let expected = [
+            ("user space", 2),
+            ("user space;entry", 3),
+            ("user space;entry;read", 3),
+            ("user space;entry;read;copy", 3),
+        ];
+        assert_eq!(found, lines(&expected));
+        stacks.clear();
+        assert_eq!(stacks.folded(), []);
+    }
+
+    #[test]
+    fn a_jump_keeps_the_frame_and_a_thunk_is_no_caller() {
+        let mut stacks = stacks(&["entry", "read", "__x86_indirect_thunk_array", "method"]);
+        let steps = [
+            Some((0, 0)),
+            Some((2, 0)),
+            Some((3, 0)),
+            // It jumps to `read`, which returns to `entry`, and that goes through another register's thunk.
+            Some((1, 0)),
+            Some((0, 1)),
+            Some((2, 2)),
+            Some((3, 0)),
+            Some((0, 2)),
+        ];
+        let expected = [
+            ("user space;entry", 3),
+            ("user space;entry;__x86_indirect_thunk_array", 2),
+            ("user space;entry;method", 2),
+            ("user space;entry;method;read", 1),
+        ];
+        assert_eq!(execute(&mut stacks, &steps), lines(&expected));
+    }
+
+    #[test]
+    fn another_thread_is_above_and_functions_that_jump_to_each_other_end() {
+        let mut stacks = stacks(&["entry", "one", "other"]);
+        let found = execute(&mut stacks, &[Some((0, 0)), Some((1, 2)), Some((0, 1))]);
+        assert_eq!(found, lines(&[("user space;entry", 2), ("user space;entry;one", 1)]));
+        stacks.clear();
+        let turns: Vec<_> = (0..10_000).map(|turn| Some((1 + turn % 2, 0))).collect();
+        let found = execute(&mut stacks, &turns);
+        assert_eq!(found.iter().map(|(_, instructions)| instructions).sum::<u64>(), 10_000);
+        assert!(stacks.frames.iter().all(|frame| frame.depth <= DEEPEST), "{}", stacks.frames.len());
+        // Without any functions all of the kernel is one.
+        let found = execute(&mut Stacks::of(&BTreeMap::new()), &[Some((0, 0)), None]);
+        assert_eq!(found, lines(&[("user space", 1), ("user space;(no function)", 1)]));
+    }
+}
