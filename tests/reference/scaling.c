@@ -116,9 +116,11 @@ OPERATION(map_and_unmap)
     must(sys2(SYS_munmap, at, 128L << 20) == 0);
 }
 
+static long where;
+static void find_break(void) { where = sys1(SYS_brk, 0); }
 OPERATION(move_break)
 {
-    long now = sys1(SYS_brk, 0);
+    long now = where;
     must(sys1(SYS_brk, now + PAGE) == now + PAGE);
     must(sys1(SYS_brk, now) == now);
 }
@@ -169,7 +171,7 @@ const struct loop scaling_loops[] = {
     ROW("scaling/create" ONE, create_and_remove, "a name that was just removed", .prepare = in_directory),
     ROW("scaling/page-fault" ONE, touch, "the 256 pages that were given back last", .prepare = with_region),
     ROW("scaling/mmap" ONE, map_and_unmap, "the mapping's data that were given back last", .prepare = become_threaded),
-    ROW("scaling/brk{kind=processes,tasks=1}", move_break, "the break where it was"),
+    ROW("scaling/brk{kind=processes,tasks=1}", move_break, "the break where it was", .prepare = find_break),
     ROW("scaling/futex" ONE, wake_none, "a word on which no thread sleeps", .prepare = become_threaded),
     ROW("scaling/signal" ONE, signal_self, "the handler and its stack in the caches", .prepare = with_handler),
     ROW("scaling/yield" ONE, yield, "nothing else to run", .prepare = become_threaded),

@@ -11,7 +11,7 @@ use tollgate_os::group::{self, Group};
 use tollgate_os::process;
 
 use super::worker::{self, Find, Task};
-use super::{ending::Ending, group::LOOK, interrupt, record::ProcessRecord, shared::SharedResults};
+use super::{cpu, ending::Ending, group::LOOK, interrupt, record::ProcessRecord, shared::SharedResults};
 
 pub(super) enum Isolation {
     /// By exec: new addresses, new pages.
@@ -100,6 +100,9 @@ impl Worker {
             if task.counts() {
                 keep_addresses();
             }
+            // The program that it becomes runs on no other processor: of each that has run it the kernel asks at every flush of a TLB whether
+            // it must be interrupted (mm_cpumask in arch/x86/mm/tlb.c), which a process that was pinned later pays for up to a second.
+            let _ = task.cpu.map(cpu::pin);
             if let Some((program, descriptor)) = exec {
                 // SAFETY: plain system calls on our own descriptors; the strings and their array outlive the call.
                 unsafe {

@@ -175,7 +175,11 @@ pub(super) fn serve(shared: &SharedResults, find: Find) -> i32 {
     let Some(task) = shared.task::<Task>() else { return 2 };
     // SAFETY: getppid(2) has no preconditions.
     let parent = unsafe { libc::getppid() };
-    cpu::allow(&task.allowed);
+    // Without pinning the run continues and says so; each batch detects migrations itself.
+    let pinned = task.cpu.map(cpu::pin);
+    if !matches!(pinned, Some(Ok(()))) {
+        cpu::allow(&task.allowed);
+    }
     let (counts_instructions, switches) = (task.counts(), task.switches(find));
     let uses_storage = task.orders().iter().any(|order| Storage::is_used_by(&order.benchmark));
     let storage = if uses_storage {
@@ -194,8 +198,7 @@ pub(super) fn serve(shared: &SharedResults, find: Find) -> i32 {
         _ => None,
     };
     let mut report = Report { clock, ..Report::default() };
-    // Without pinning the run continues and says so; each batch detects migrations itself.
-    if let Some(Err(error)) = task.cpu.map(cpu::pin) {
+    if let Some(Err(error)) = pinned {
         report.pin_error = Some(error.raw_os_error().unwrap_or(libc::EIO));
     } else if task.work == Work::Clock {
         report.affinity = task.cpu.and_then(|cpu| Observed::here(cpu).ok());

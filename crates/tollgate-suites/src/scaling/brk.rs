@@ -26,17 +26,26 @@ struct Breaks;
 
 impl Work for Breaks {
     fn make(&mut self, times: u64) -> Result<(), i32> {
-        const PAGE: i64 = 4096;
-        // SAFETY: the call takes an address; nothing is taken from the allocator, since the break ends where it was.
-        let brk = |to: u64| unsafe { call(libc::SYS_brk, [to, 0, 0, 0]) };
         let now = brk(0);
-        let more = now + PAGE;
         for _ in 0..times {
-            // The call returns the break, also where it did not move.
-            if [brk(more as u64), brk(now as u64)] != [more, now] {
+            if !there_and_back(now) {
                 return Err(libc::ENOMEM);
             }
         }
         Ok(())
     }
+}
+
+/// Moves the break to a page more and back, in one function as `Calls` has one. The call returns the break, also where it did not move.
+#[inline(never)]
+fn there_and_back(now: i64) -> bool {
+    const PAGE: i64 = 4096;
+    let more = now + PAGE;
+    [brk(more), brk(now)] == [more, now]
+}
+
+#[inline(always)]
+fn brk(to: i64) -> i64 {
+    // SAFETY: the call takes an address; nothing is taken from the allocator, since the break ends where it was.
+    unsafe { call(libc::SYS_brk, [to as u64, 0, 0, 0]) }
 }
