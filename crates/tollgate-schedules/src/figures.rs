@@ -186,12 +186,9 @@ mod tests {
     #[test]
     fn figure_6_enters_the_kernel_once_where_figure_11_does_not() {
         let six = shown("figure-6");
-        assert_eq!(six.so, "Without a rival A takes the lock in 3 instructions, and enters the kernel once.");
+        assert_eq!(six.so, "Without a rival: 3 instructions, 1 kernel entry.");
         let eleven = subjects().iter().find(|subject| subject.name() == "figure-11").unwrap();
         let alone = eleven.play(0, Rival::Absent).unwrap().so;
-        assert_eq!(
-            alone,
-            "Without a rival A takes the lock in 10 instructions, and never enters the kernel."
-        );
+        assert_eq!(alone, "Without a rival: 10 instructions, no kernel entry.");
     }
 }

@@ -1,5 +1,7 @@
 //! The subject of a check: a program, its machine, and the number of processes.
 
+use std::fmt;
+
 use serde::Serialize;
 use thiserror::Error;
 
@@ -185,6 +187,22 @@ pub struct Work {
     /// How often an instruction of its own enters the kernel: system calls and faults. Interrupts are not among them.
     pub entries: usize,
 }
+
+/// `10 instructions, no kernel entry`
+impl fmt::Display for Work {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plural = if self.instructions == 1 { "" } else { "s" };
+        write!(f, "{} instruction{plural}, ", self.instructions)?;
+        match self.entries {
+            0 => f.write_str("no kernel entry"),
+            1 => f.write_str("1 kernel entry"),
+            many => write!(f, "{many} kernel entries"),
+        }
+    }
+}
+
+/// Steps of a process that runs alone: a loop that counts does not come round to where it was for billions of them.
+pub(crate) const MOST_STEPS: usize = 5000;
 
 /// The work that a lock takes on the model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -300,6 +300,43 @@ critical section; y := 0; b[i] := false;
     assert!(from_text("own", &deep).err().unwrap().to_string().contains("more than 16 `if`"));
 }
 
+proptest! {
+    #[test]
+    fn no_pseudocode_panics(words in prop::collection::vec(0..WORDS.len(), 0..60)) {
+        let text: Vec<&str> = words.into_iter().map(|word| WORDS[word]).collect();
+        let _ = from_text("own", &format!("x := 1; {}", text.join(" ")));
+    }
+}
+
+const WORDS: [&str; 26] = [
+    "if",
+    "then",
+    "fi",
+    "begin",
+    "end",
+    "await",
+    "for",
+    "j",
+    ":=",
+    "1",
+    "to",
+    "N",
+    "do",
+    "od",
+    "not",
+    "b[j]",
+    "b[i]",
+    "x",
+    "≠",
+    "=",
+    "<",
+    ">",
+    ";",
+    ":",
+    "goto",
+    "critical\n",
+];
+
 #[test]
 fn on_x86_too_a_process_keeps_its_processor_through_the_lock() {
     let lock = "lock: mov eax,[word]\ntest eax,eax\njnz lock\nword = 1\ncritical section\nword = 0\n";

@@ -138,6 +138,9 @@ fn only_a_guest_that_counts_divides_instructions_and_only_those_of_a_loop() {
     assert!(home.refusal(["explain", "entry", "--in", "vm:exact"]).contains("takes one benchmark"));
     let of_times = home.refusal(["versus", "--stacks", "file", "true"]);
     assert!(of_times.contains("--stacks is for guests that count instructions"), "{of_times}");
+    let of_benches =
+        home.refusal(["versus", "--bench", "old", "new", "--in", "vm:exact", "--stacks", "file"]);
+    assert!(of_benches.contains("--stacks") && of_benches.contains("--bench"), "{of_benches}");
     let of_a_benchmark = home.refusal(["explain", "entry/syscall", "--in", "vm:exact", "--stacks", "file"]);
     assert!(of_a_benchmark.contains("of a command"), "{of_a_benchmark}");
     let two = ["run", "--explain", "entry/syscall", "--in", "vm:exact", "--in", "host"];

@@ -2,7 +2,7 @@
 
 use crate::counterexample::Counterexample;
 use crate::search::{Harm, Machine as _};
-use crate::subject::{Rival, Work};
+use crate::subject::{MOST_STEPS, Rival, Work};
 
 use super::effect::{Act, Deed};
 use super::instruction::Place;
@@ -30,9 +30,6 @@ pub(super) struct Played {
     /// A's work until it had the lock; absent where it did not take it.
     pub(super) work: Option<Work>,
 }
-
-/// A loop that counts does not come round to where it was for billions of steps.
-const MOST_STEPS: usize = 5000;
 
 /// Plays the schedule in which A is preempted just before instruction number `point`.
 pub(super) fn play(machine: &Machine<'_, 2>, point: usize, rival: Rival) -> Played {
@@ -69,7 +66,7 @@ pub(super) fn play_alone(machine: &Machine<'_, 1>) -> Played {
     let ending = narrative.ending(&state, None);
     let so = match (harm, state.processes[A].phase) {
         (Some(harm), _) => ending.so(harm),
-        (None, Phase::Critical) => cost(work),
+        (None, Phase::Critical) => format!("Without a rival: {work}."),
         (None, _) => format!("Alone A had not taken the lock after {} steps.", schedule.len()),
     };
     let taken = harm.is_none() && state.processes[A].phase == Phase::Critical;
@@ -80,17 +77,6 @@ pub(super) fn play_alone(machine: &Machine<'_, 1>) -> Played {
 fn count(work: &mut Work, event: Event) {
     work.instructions += usize::from(matches!(event, Event::Ran | Event::Returned(_) | Event::Excepted(..)));
     work.entries += usize::from(matches!(event, Event::Excepted(..)));
-}
-
-/// The instructions and kernel entries of a schedule in which one process takes the lock.
-fn cost(Work { instructions: own, entries }: Work) -> String {
-    let entered = match entries {
-        0 => "never enters the kernel".to_owned(),
-        1 => "enters the kernel once".to_owned(),
-        _ => format!("enters the kernel {entries} times"),
-    };
-    let instructions = if own == 1 { "instruction" } else { "instructions" };
-    format!("Without a rival A takes the lock in {own} {instructions}, and {entered}.")
 }
 
 impl Player<'_> {

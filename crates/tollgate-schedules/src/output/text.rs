@@ -65,11 +65,7 @@ pub(crate) fn setting(setting: Setting) -> String {
 
 /// The work of taking a lock: `Without a rival: 10 instructions, no kernel entry.`
 pub(crate) fn work(cost: &Cost) -> String {
-    let alone = format!(
-        "Without a rival: {}, {}.",
-        figures::count(cost.alone.instructions, "instruction", "instructions"),
-        entries(cost.alone.entries)
-    );
+    let alone = format!("Without a rival: {}.", cost.alone);
     let Some(instructions) = range(cost.preempted.iter().map(|work| work.instructions)) else { return alone };
     format!("{alone} Preempted once, before any instruction: {instructions}, {}.", more_entries(cost))
 }

@@ -7,7 +7,7 @@ use super::state::{Initial, MOST, State};
 use super::symbols::{Registers, Symbols};
 use crate::counterexample::Counterexample;
 use crate::search::{Limits, Machine as _, search};
-use crate::subject::{Checked, Cost, Group, Rival, Setting, Subject, Unfit, Verdict, Wish, Work};
+use crate::subject::{Checked, Cost, Group, MOST_STEPS, Rival, Setting, Subject, Unfit, Verdict, Wish, Work};
 
 /// A program, its memory, and its expected verdict.
 #[derive(Clone, Debug)]
@@ -22,9 +22,6 @@ pub(super) struct Study {
     pub(super) initial: Initial,
     pub(super) setting: Setting,
 }
-
-/// A loop that counts does not come round to where it was for billions of steps.
-const MOST_STEPS: usize = 5000;
 
 /// As many of everything as the machine has.
 const ALL: Setting = Setting::new(MOST as u8, MOST as u8, MOST as u8);

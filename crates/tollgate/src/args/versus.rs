@@ -241,7 +241,7 @@ pub struct ResultArgs {
     pub by: Option<By>,
     /// Of guests that count instructions: write the stacks of the kernel's functions in one execution to this file, folded for flame
     /// graphs, with the instructions in each
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "bench")]
     pub stacks: Option<PathBuf>,
     /// How to print
     #[arg(long, value_enum, default_value_t)]
