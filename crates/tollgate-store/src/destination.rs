@@ -101,9 +101,6 @@ impl Destination {
     /// # Errors
     /// When nothing can be written there.
     pub fn directory(path: &Path) -> io::Result<Self> {
-        if path.exists() && !path.is_dir() {
-            return Err(io::ErrorKind::NotADirectory.into());
-        }
         let directory = Directory::create(path, Mode::from_raw_mode(0o777))?;
         writing::try_out(&directory)?;
         Ok(Self::Directory(directory))

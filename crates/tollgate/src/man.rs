@@ -1,11 +1,15 @@
 //! `tollgate man`: manual pages from the argument definitions.
 
+use std::ffi::OsStr;
+use std::io;
 use std::path::Path;
 
 use clap::Command;
 use clap::builder::Resettable;
 use clap_mangen::Man;
-use tollgate_store::writing::{self, Existing};
+use rustix::fs::Mode;
+use tollgate_os::paths::Directory;
+use tollgate_store::writing::{self, Existing, Until};
 
 use crate::args::{ManArgs, command};
 use crate::failure::{Failure, plainly};
@@ -22,18 +26,21 @@ pub fn man(args: &ManArgs) -> Result<(), Failure> {
     }
 }
 
-fn write_all(directory: &Path) -> Result<(), Failure> {
-    std::fs::create_dir_all(directory).map_err(|error| {
-        Failure::input(format!("{} cannot be made: {}", directory.display(), plainly(&error)))
-    })?;
+/// Each page goes into the directory as it was found, whatever its path leads to by then.
+fn write_all(path: &Path) -> Result<(), Failure> {
+    let failed = |path: &Path, what: &str, error: io::Error| {
+        Failure::input(format!("{} cannot be {what}: {}", path.display(), plainly(&error)))
+    };
+    let directory = Directory::create(path, Mode::from_raw_mode(0o777))
+        .map_err(|error| failed(path, "made", error.into()))?;
     let main = built();
     let verbs = main.get_subcommands().filter(|verb| !verb.is_hide_set());
     let verbs = verbs.map(|verb| (verb.get_name().to_owned(), verb.clone()));
     for (verb, command) in verbs.chain([("tollgate".to_owned(), main.clone())]) {
-        let file = directory.join(Man::new(command.clone()).get_filename());
-        writing::write_whole(&file, &page(&verb, command)?, Existing::Replace).map_err(|error| {
-            Failure::input(format!("{} cannot be written: {}", file.display(), plainly(&error)))
-        })?;
+        let (name, page) = (Man::new(command.clone()).get_filename(), page(&verb, command)?);
+        let (name, until) = (OsStr::new(&name), Until::Durable);
+        writing::write_in(&directory, name, &page, Existing::Replace, until, writing::SHARED)
+            .map_err(|error| failed(&path.join(name), "written", error))?;
     }
     Ok(())
 }

@@ -174,7 +174,10 @@ impl Report<'_> {
     fn show(&self, trace: Trace) -> Ended {
         let Trace { mut traced, events, stacks, ended, .. } = trace;
         if traced.backend != Backend::Bpf {
-            traced.notes.extend(self.without_bpf());
+            let missing = self.without_bpf();
+            // The table has it among its notes.
+            missing.iter().filter(|_| self.args.quiet).for_each(|what| say::say(what));
+            traced.notes.extend(missing);
         }
         // With another backend there are none, and a file that is there stays as it is.
         if let Some(file) = &self.args.stacks
