@@ -47,7 +47,7 @@ static SUITE: Suite = Suite {
             forks: |_| true,
             ..fault("faults/mappings", |_, _, context| {
                 let experiments = || Ok(vec![Box::new(OwnMappings) as Box<dyn Experiment>]);
-                Ok(Instance::new(Mappings(OwnProcess::start(&context.quota, experiments)?)))
+                Ok(Instance::new(OwnProcess::start(&context.quota, experiments)?.experiment(0)))
             })
         },
         // The number of operations differs from process to process.
@@ -123,15 +123,6 @@ impl Runner for Miscounts {
 }
 
 /// The mappings of a process that was forked for an instance.
-struct Mappings(OwnProcess);
-
-impl Runner for Mappings {
-    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch> {
-        let mut batches = self.0.experiment(0).run(clock, order)?;
-        batches.pop().ok_or_else(|| fail!("no batch"))
-    }
-}
-
 struct OwnMappings;
 
 impl Experiment for OwnMappings {

@@ -12,7 +12,7 @@ use tollgate_os::process::{self, Child};
 
 use super::ending::{Ending, signal_name};
 use super::refusal::{Refusal, Result};
-use super::runner::{Batch, Order};
+use super::runner::{Batch, Order, Runner};
 use super::{clock::Clock, events, experiment::Experiment, limits::Quota};
 
 /// A handle of such a process. The process ends with its last handle, or with the bench process.
@@ -66,8 +66,8 @@ impl OwnProcess {
         self.0.borrow().died.is_none()
     }
 
-    /// Experiment number `which` of those that `prepare` returned.
-    pub fn experiment(&self, which: usize) -> impl Experiment + use<> {
+    /// Experiment number `which` of those that `prepare` returned. As a runner it is its first measurement alone.
+    pub fn experiment(&self, which: usize) -> impl Experiment + Runner + use<> {
         Remote { own: self.clone(), which }
     }
 }
@@ -122,6 +122,12 @@ impl Experiment for Remote {
     }
 }
 
+impl Runner for Remote {
+    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch> {
+        self.run(clock, order)?.into_iter().next().ok_or_else(|| fail!("its own process returned no batch"))
+    }
+}
+
 impl Process {
     fn receive(&mut self) -> Answer {
         let mut line = String::new();
@@ -162,6 +168,7 @@ mod tests {
     impl Experiment for OwnNumber {
         fn run(&mut self, _: Clock, order: Order) -> Result<Vec<Batch>> {
             match order.iterations {
+                0 => Ok(Vec::new()),
                 1 => {
                     let counted = Some(1);
                     Ok(vec![Batch { counted, ..Batch::new(u64::from(std::process::id()), 0, true) }])
@@ -184,6 +191,12 @@ mod tests {
         let own = OwnProcess::start(&Quota::default(), || Ok(vec![Box::new(OwnNumber)])).expect("a process");
         let batches = ask(&own, 1).expect("answers");
         assert_eq!(batches[0].work, u64::try_from(own.0.borrow().child.pid()).expect("a number"));
+        let mut runner = own.experiment(0);
+        assert_eq!(runner.batch(Clock::Kernel, Order::of(1)), Ok(batches[0]));
+        assert_eq!(
+            runner.batch(Clock::Kernel, Order::of(0)),
+            Err(fail!("its own process returned no batch"))
+        );
         assert_eq!(ask(&own, 2), Err(skip!("not twice")));
         assert_eq!(ask(&own, 3), Err(fail!("its own process ended with status 3")));
         assert!(matches!(ask(&own, 1), Err(Refusal::Fail(_))));
