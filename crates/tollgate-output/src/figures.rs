@@ -6,8 +6,6 @@ use tollgate_model::Unit;
 
 /// Digits of a figure.
 const DIGITS: i32 = 3;
-/// Digits at most, where both ends of an interval would read the same.
-const MOST_DIGITS: i32 = 6;
 
 /// A figure with its unit: `87.1 ns`, `1.85 µs`, `1,204 instructions`.
 pub fn estimate(value: f64, unit: Unit) -> String {
@@ -68,19 +66,14 @@ pub fn range(low: f64, high: f64, estimate: f64, unit: Unit) -> String {
     span(low / scale.divisor, high / scale.divisor)
 }
 
-/// An interval of bare numbers: `1.31–1.37`. Both ends have the same number of decimals.
+/// An interval of bare numbers: `1.31–1.37`. Both ends have the same number of decimals, and no more digits than the figure between them.
 pub fn span(low: f64, high: f64) -> String {
     let largest = low.abs().max(high.abs());
     if is_far(largest) {
         return format!("{}–{}", significant(low, DIGITS), significant(high, DIGITS));
     }
-    let at = |digits: i32| {
-        let decimals = decimals(largest, digits);
-        (format!("{low:.decimals$}"), format!("{high:.decimals$}"))
-    };
-    let (low_text, high_text) =
-        (DIGITS..=MOST_DIGITS).map(at).find(|(a, b)| a != b || low == high).unwrap_or_else(|| at(DIGITS));
-    format!("{low_text}–{high_text}")
+    let decimals = decimals(largest, DIGITS);
+    format!("{low:.decimals$}–{high:.decimals$}")
 }
 
 /// A multiple: `×12.3`.
@@ -326,7 +319,7 @@ mod tests {
     fn an_interval_shows_both_ends_apart() {
         let ns = Unit::Nanoseconds;
         assert_eq!(range(86.93, 87.31, 87.1, ns), "86.9–87.3");
-        assert_eq!(range(87.11, 87.13, 87.12, ns), "87.11–87.13");
+        assert_eq!(range(87.11, 87.13, 87.12, ns), "87.1–87.1");
         assert_eq!(range(1840.0, 1851.0, 1845.0, ns), "1.84–1.85");
         assert_eq!(range(0.0, 0.0, 0.0, ns), "0.0–0.0");
         assert_eq!(range(-0.5, 12.0, 3.0, ns), "-0.5–12.0");
