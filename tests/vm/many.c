@@ -7,11 +7,14 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/reboot.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -47,6 +50,16 @@ static void put(const char *from, const char *to, const char *kind, unsigned lon
 		stop(to);
 }
 
+static void loopback(void)
+{
+	struct ifreq request = { .ifr_name = "lo", .ifr_flags = IFF_UP };
+	int any = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (any < 0 || ioctl(any, SIOCSIFFLAGS, &request))
+		stop("lo");
+	close(any);
+}
+
 int main(void)
 {
 	char path[64], command[1024] = "";
@@ -75,6 +88,7 @@ int main(void)
 	put("shm", "/all/dev/shm", "tmpfs", 0, "mode=1777");
 	put("run", "/all/run", "tmpfs", 0, "mode=755");
 	put("tmp", "/all/tmp", "tmpfs", 0, "mode=1777");
+	loopback();
 	if (chroot("/all") || chdir("/"))
 		stop("/all");
 	child = fork();

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use tollgate_os::cpuid::cpuid;
+
 use crate::prelude::*;
 
 /// A directory of a test's own, removed on drop.
@@ -36,6 +38,17 @@ pub(crate) fn ready<T>(what: impl std::fmt::Debug, made: Result<T>) -> Option<T>
             None
         }
     }
+}
+
+/// Whether QEMU's translator executes everything here: what caches and a processor's state do to a time is not seen there. Says so.
+pub(crate) fn is_translated() -> bool {
+    let signature = cpuid(0x4000_0000, 0);
+    let is = [signature.ebx, signature.ecx, signature.edx]
+        == [*b"TCGT", *b"CGTC", *b"GTCG"].map(u32::from_le_bytes);
+    if is {
+        println!("skipped: QEMU TCG emulates this processor: times are the emulator's");
+    }
+    is
 }
 
 /// Looks until something is there, between sleeps: a thread that has slept gets a whole time slice. The limit is for

@@ -266,7 +266,8 @@ fn thread(clock: Clock, quota: &Quota) -> Result<Times> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{processes::memory::Memory, testing::ready};
+    use crate::processes::memory::Memory;
+    use crate::testing::{is_translated, ready};
 
     fn creation(what: What) -> Creation {
         let region = Region::new(Memory::Plain, Heartbeat::default()).expect("nothing");
@@ -304,6 +305,9 @@ mod tests {
 
     #[test]
     fn the_time_agrees_with_a_plain_loop_of_the_same_calls() {
+        if is_translated() {
+            return;
+        }
         let mut creation = creation(What::Spawn(Image::Bare));
         let Some(program) = ready("a program", Program::new(Image::Bare)) else { return };
         let plain = || {
