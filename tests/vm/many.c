@@ -66,6 +66,9 @@ int main(void)
 	int status = 0, file, at;
 	pid_t child;
 
+	/* Below what the firmware has written. */
+	puts("\nthe guest begins");
+	fflush(stdout);
 	for (at = 0; at < 64; at++) {
 		snprintf(path, sizeof path, "/modules/%02d.ko", at);
 		if (access(path, F_OK))

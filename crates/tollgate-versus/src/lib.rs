@@ -234,8 +234,9 @@ mod tests {
             command.args(["-c", script]);
             command
         };
+        // A machine with other work may take a tenth of a second for a shell that does nothing.
         let session = || Session::new().noise_threshold(0.1).max_time(Duration::from_secs(20));
-        let report = session().command("short", shell("true")).command("long", shell("sleep 0.05")).run();
+        let report = session().command("short", shell("true")).command("long", shell("sleep 0.3")).run();
         let verdict = report.others[0].compared.map(|found| found.verdict);
         assert_eq!(verdict, Some(Verdict::Slower), "{report}");
         let report = session().command("short", shell("true")).command("fails", shell("exit 3")).run();

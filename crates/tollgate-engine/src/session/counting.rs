@@ -1,7 +1,7 @@
 //! Environments whose instructions are counted: guests under QEMU's translator with `-icount shift=0`.
 //!
-//! Nothing of them is a time, so they take no turns, and the session's time is not theirs: about as many as there are processors are counted
-//! at the same time. All are started, counted and ended before the environments that are timed are started: an idle guest of that kind goes
+//! Nothing of them is a time, so they take no turns, and the session's time is not theirs: as many as there are processors are counted at
+//! the same time. All are started, counted and ended before the environments that are timed are started: an idle guest of that kind goes
 //! from timer to timer without a pause and would take a processor from the others. Each case has a bench process of its own, so that its count depends on no other case, and one that dies
 //! or hangs costs itself.
 
@@ -54,24 +54,18 @@ pub fn count(
     let is_counted =
         |side: &&mut AgentSide<'_, '_>| side.side.is_counting && !(are_started && side.schedules.is_empty());
     let mut counted: Vec<_> = sides.iter_mut().filter(is_counted).collect();
-    let at_once = at_once(counted.len(), cpu::allowed().len(), memory::available());
-    let counted = counted.chunks_mut(at_once).try_for_each(|sides| Together(sides).count(teller));
+    let counted = counted.chunks_mut(at_once()).try_for_each(|sides| Together(sides).count(teller));
     teller.counted = None;
     counted
 }
 
-/// So many of these environments are counted at the same time. Each takes a processor and some memory, and none is timed: where the last
-/// ones would leave processors idle, more than there are processors share them.
-fn at_once(environments: usize, processors: usize, memory: Option<u64>) -> usize {
+/// So many environments are counted at the same time: each takes a processor and some memory, and none is timed. More than there are
+/// processors take longer, three by two 192 s in place of 150: one that waits for the others goes on from timer to timer.
+fn at_once() -> usize {
     /// With what the translator has for itself.
     const MEMORY: u64 = 1 << 30;
-    let fit = memory.map_or(usize::MAX, |available| (available / MEMORY) as usize);
-    // What all take, as if each took one from every processor: one alone takes no less.
-    let takes = |at_once: &usize| {
-        let of = |number: usize| number.max(processors) * usize::from(number > 0);
-        environments / at_once * of(*at_once) + of(environments % at_once)
-    };
-    (processors..2 * processors).map(|number| number.min(fit).max(1)).min_by_key(takes).unwrap_or(1)
+    let memory = memory::available().map_or(usize::MAX, |available| (available / MEMORY) as usize);
+    cpu::allowed().len().min(memory).max(1)
 }
 
 /// Environments that are counted at the same time: each does what it was asked for while this side waits for the answer of another.
@@ -177,22 +171,5 @@ impl AgentSide<'_, '_> {
         }
         self.schedules[group].record_counts(batch_order, &record, ending, STALL);
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::at_once;
-
-    #[test]
-    fn processors_are_not_idle_at_the_end_where_there_is_memory() {
-        const GIB: u64 = 1 << 30;
-        // Five times three in 1.5 units of time and two in one, where eight times two and one take nine.
-        assert_eq!(at_once(17, 2, Some(16 * GIB)), 3);
-        assert_eq!(at_once(17, 2, Some(2 * GIB)), 2);
-        assert_eq!(at_once(17, 2, Some(0)), 1);
-        assert_eq!([2, 4, 16].map(|number| at_once(number, 2, None)), [2; 3]);
-        assert_eq!([5, 17].map(|number| at_once(number, 4, None)), [5, 6]);
-        assert_eq!([at_once(17, 1, None), at_once(0, 2, None)], [1, 2]);
     }
 }

@@ -33,6 +33,7 @@ pub(crate) fn affecting(options: &Options, given: &[Overridden], asked: &Asked, 
     let areas: Vec<InArea> = asked.areas.iter().map(|area| in_area(area, options)).collect();
     let mut text = heading("Options that affect latencies", width);
     text.push_str(&match asked.explained {
+        _ if areas.iter().all(|it| it.on.is_empty()) => paragraph("None of them is on.", width, ""),
         true => reasons(&areas, options, given, width),
         false => names(&areas, options, given, width),
     });

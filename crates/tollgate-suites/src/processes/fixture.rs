@@ -1,15 +1,19 @@
 //! The fixtures: one process for each kind of memory, which creates the children, and its instances.
+//!
+//! Threads have another one. The C library keeps the stack of a thread that has ended for the next one (nptl/allocatestack.c of glibc), and
+//! each fork copies the tables of its pages: 9 µs more of 37 on an EPYC. They share one where small pages are written: a fork of these takes
+//! milliseconds.
 
 use std::rc::Rc;
 
 use super::creation::{Creation, What};
-use super::memory::{Memory, Region};
+use super::memory::{Memory, Page, Region};
 use crate::prelude::*;
 
 /// The instance of a case, by its parameters of memory and end.
 pub(super) fn instance(what: What, params: &Params, context: &mut Context) -> Result<Instance> {
     let memory = Memory::of(params);
-    let own = process_with(memory, context)?;
+    let own = process_with(memory, what, context)?;
     let index = What::all().iter().position(|other| *other == what).unwrap_or_default();
     let shared = Shared::once(context, &format!("{what:?} with {memory:?}"), |_| Ok(own.experiment(index)))?;
     let question = usize::from(word(params, "until") != "return");
@@ -19,9 +23,20 @@ pub(super) fn instance(what: What, params: &Params, context: &mut Context) -> Re
 /// Tasks of a fixture: itself, and its child.
 pub(super) const PROCESSES: u64 = 2;
 
+/// The memory of each fixture, where there are these kinds.
+pub(super) fn memories(kinds: &[Memory]) -> impl Iterator<Item = Memory> {
+    let of_threads = kinds.iter().filter(|memory| !is_shared(**memory));
+    kinds.iter().chain(of_threads).copied()
+}
+
+/// Whether threads are made by the process that makes the others.
+fn is_shared(memory: Memory) -> bool {
+    matches!(memory, Memory::Written { page: Page::Small, .. })
+}
+
 /// The process that has `memory` and runs the experiments of [`Creation::all`]. All instances of the bench process
 /// share it, so that memory is written once. One that has died, such as by a filter's SIGSYS, is replaced.
-fn process_with(memory: Memory, context: &mut Context) -> Result<OwnProcess> {
+fn process_with(memory: Memory, what: What, context: &mut Context) -> Result<OwnProcess> {
     type Process = (OwnProcess, Rc<[Taken; 2]>);
     let start = |context: &mut Context| -> Result<Process> {
         let (quota, heartbeat) = (context.quota.clone(), context.heartbeat.clone());
@@ -30,5 +45,28 @@ fn process_with(memory: Memory, context: &mut Context) -> Result<OwnProcess> {
         Ok((OwnProcess::start(&quota, all)?, Rc::new(taken)))
     };
     let answers = |(own, _): &Process| own.answers();
-    context.shared_while(&format!("{memory:?}"), answers, start).map(|(own, _)| own)
+    let makes = if what == What::Thread && !is_shared(memory) { "threads" } else { "all" };
+    context.shared_while(&format!("{memory:?}, makes {makes}"), answers, start).map(|(own, _)| own)
+}
+
+#[cfg(test)]
+mod tests {
+    use tollgate_engine::{Allowed, Limits};
+
+    use super::super::raw::tests::in_a_process_of_its_own;
+    use super::*;
+
+    /// Who makes two kinds of children: seen by the tasks that are reserved.
+    #[test]
+    fn a_process_that_forks_has_made_no_thread() {
+        in_a_process_of_its_own(|| {
+            let mut context = Context::here();
+            // A tenth of them is one fixture's.
+            let limit = Allowed { amount: 10 * PROCESSES, by: "a test".to_owned() };
+            context.quota = Quota::new(Limits { processes: Some(limit), memory: None });
+            let mut made = |what| process_with(Memory::Plain, what, &mut context).map(drop);
+            assert_eq!((made(What::Fork), made(What::Clone3)), (Ok(()), Ok(())));
+            assert!(matches!(made(What::Thread), Err(Refusal::Skip(_))), "another process is needed");
+        });
+    }
 }

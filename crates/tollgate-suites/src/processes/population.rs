@@ -118,7 +118,8 @@ fn question(
 /// The number of tasks within the limits next to the suite's other instances, and the limit. Below the planned number
 /// it is halved in steps: available memory changes all the time, and the number should not.
 fn number(quota: &Quota) -> (u64, Option<String>) {
-    let memories: Vec<Memory> = kinds().iter().map(Memory::of).collect();
+    let kinds: Vec<Memory> = kinds().iter().map(Memory::of).collect();
+    let memories: Vec<Memory> = fixture::memories(&kinds).collect();
     let processes =
         memories.iter().map(|_| fixture::PROCESSES).chain(ring::children()).chain(switch::partners());
     let bytes = memories.iter().map(|memory| memory.bytes() as u64);
