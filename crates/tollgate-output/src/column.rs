@@ -41,7 +41,7 @@ impl ValueKind {
         use serde_json::json;
         match self {
             Self::Number => json!({ "type": "number" }),
-            Self::Whole => json!({ "type": "integer" }),
+            Self::Whole => json!({ "type": "integer", "minimum": 0 }),
             Self::Flag => json!({ "type": "boolean" }),
             Self::Text => json!({ "type": "string" }),
             Self::Texts => json!({ "type": "array", "items": { "type": "string" } }),

@@ -4,6 +4,7 @@ pub(crate) mod blame;
 mod blocked;
 pub mod calibration;
 mod calls;
+mod columns;
 pub(crate) mod division;
 mod files;
 mod histogram;
@@ -24,6 +25,7 @@ pub(crate) mod examples;
 use tollgate_model::{Case, Run, Traced};
 
 pub(crate) use calls::ranked;
+pub use columns::csv;
 pub use json::TracedCommand;
 pub use screen::{interval, screen};
 pub use text::grouped;

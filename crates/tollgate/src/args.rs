@@ -687,7 +687,7 @@ pub enum ShowFormat {
     Table,
     /// JSON, with the fields of docs/json.md
     Json,
-    /// CSV: one line per case of one run, or per compared case of several
+    /// CSV: one line per case of one run, per system call of a traced command, or per compared case of several
     Csv,
     /// Markdown, as `report` writes it
     Md,

@@ -33,8 +33,10 @@ pub fn show(args: &ShowArgs) -> Result<(), Failure> {
         [run] if !is_alone_of_commands(run) => run,
         runs => return show_session(args, runs, &patterns),
     };
-    if let Some(traced) = trace::command_of(run).filter(|_| args.format == ShowFormat::Table) {
-        return print_traced(run, traced, &args.view);
+    match (trace::command_of(run), args.format) {
+        (Some(traced), ShowFormat::Table) => return print_traced(run, traced, &args.view),
+        (Some(traced), ShowFormat::Csv) => return out::print_raw(trace::csv(traced).as_bytes()),
+        _ => {}
     }
     let mut summary = Summary::of(run);
     if !patterns.is_empty() {

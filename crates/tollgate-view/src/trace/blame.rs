@@ -9,8 +9,7 @@ use tollgate_output::figures;
 use tollgate_output::table::{Look, Table, heading, paragraph};
 use tollgate_trace::calls::is_blocking;
 
-use super::json::seconds;
-use super::text;
+use super::text::{self, seconds};
 use crate::comparison::Comparison;
 
 /// So many calls are ranked in the table; all of them are in the JSON.

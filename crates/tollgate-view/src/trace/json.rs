@@ -7,7 +7,11 @@ use tollgate_model::traced::{
     TimesFrom, Until, WokenBy, blame::Account,
 };
 
-use super::{calls, screen};
+use tollgate_output::json::Record;
+
+use super::columns::{self, Known, Line};
+use super::screen;
+use super::text::seconds;
 
 /// One execution. Every field is always there; null is unknown, or was not asked for.
 #[derive(Debug, Serialize)]
@@ -44,7 +48,8 @@ pub struct TracedCommand<'a> {
     /// Processors of its affinity mask.
     processors: Option<u32>,
     /// By system call, those that took longest first.
-    calls: Vec<CallRecord<'a>>,
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<columns::schema::TracedCall>"))]
+    calls: Vec<Record>,
     /// The threads' time outside of calls, or None.
     outside: Option<Split>,
     /// With `--blocked` sleeps and what ended them, the longest first; else empty.
@@ -92,36 +97,6 @@ pub(crate) struct Split {
     runqueue_s: Option<f64>,
     /// Off the processor, for a reason that the backend does not know.
     unknown_s: f64,
-}
-
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "TracedCall"))]
-struct CallRecord<'a> {
-    /// As in the kernel's table: `openat`; of the 32-bit table `openat (32-bit)`.
-    name: &'a str,
-    /// Calls that returned.
-    count: u64,
-    /// Those of them that returned an error.
-    errors: u64,
-    /// Calls that did not return.
-    unfinished: u64,
-    /// Those of `count` that a filter of seccomp(2) stopped before they began: no time of theirs is known, and none is in any field;
-    /// always 0 with ptrace(2) and strace(1), which time them.
-    stopped: u64,
-    /// From entry to return; the five parts sum to it.
-    total_s: f64,
-    #[serde(flatten)]
-    split: Split,
-    /// The mean.
-    mean_s: Option<f64>,
-    /// The median.
-    p50_s: Option<f64>,
-    /// The 99th percentile.
-    p99_s: Option<f64>,
-    /// The longest.
-    max_s: Option<f64>,
-    /// Whether it waits for others as a rule, such as `wait4`.
-    blocking: bool,
 }
 
 /// Processes that ran before they were traced.
@@ -223,7 +198,8 @@ struct ProcessRecord<'a> {
     /// The time of its threads outside of calls, or None.
     outside: Option<Split>,
     /// By system call, those that took longest first.
-    calls: Vec<CallRecord<'a>>,
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<columns::schema::TracedCall>"))]
+    calls: Vec<Record>,
 }
 
 #[derive(Debug, Serialize)]
@@ -252,9 +228,9 @@ struct OperationRecord<'a> {
     split: Split,
 }
 
-/// Nanoseconds in seconds.
-pub(crate) fn seconds(ns: u64) -> f64 {
-    ns as f64 / 1e9
+fn of_calls(calls: &[Call], known: Known) -> Vec<Record> {
+    let columns = columns::columns();
+    calls.iter().map(|call| Record::of(&columns, &Line::of(call, known))).collect()
 }
 
 impl<'a> TracedCommand<'a> {
@@ -267,7 +243,6 @@ impl<'a> TracedCommand<'a> {
             let is_known = traced.wall_ns > 0 && traced.times_from != TimesFrom::Unknown && cores > 0;
             is_known.then(|| traced.wait_by_rule_ns(cores) / 1e9)
         };
-        let call = |call: &'a Call| CallRecord::of(call, kinds);
         let process = |process: &'a Process| ProcessRecord::of(process, kinds);
         let file = |file: &'a FileTime| FileRecord::of(file, kinds);
         Self {
@@ -289,7 +264,7 @@ impl<'a> TracedCommand<'a> {
             processes: Some(traced.processes).filter(|&number| number > 0),
             threads: Some(traced.threads).filter(|&number| number > 0),
             processors: Some(traced.processors).filter(|&number| number > 0),
-            calls: traced.calls.iter().map(call).collect(),
+            calls: of_calls(&traced.calls, kinds),
             outside: traced.outside.map(|parts| Split::of(parts, kinds)),
             blocked: traced.blocked.iter().map(BlockedRecord::of).collect(),
             rule: Rule { one_core_s: by_rule(1), all_cores_s: by_rule(traced.processors) },
@@ -308,19 +283,6 @@ impl<'a> TracedCommand<'a> {
     }
 }
 
-/// The parts that a backend knows.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Known {
-    cpu: bool,
-    kinds: bool,
-}
-
-impl Known {
-    pub(crate) fn of(traced: &Traced) -> Self {
-        Self { cpu: calls::knows_cpu(traced), kinds: calls::knows_kinds(traced) }
-    }
-}
-
 impl Split {
     pub(crate) fn of(parts: Parts, known: Known) -> Self {
         let kind = |ns: u64| known.kinds.then(|| seconds(ns));
@@ -330,26 +292,6 @@ impl Split {
             disk_s: kind(parts.disk_ns),
             runqueue_s: kind(parts.runqueue_ns),
             unknown_s: seconds(parts.unknown_ns),
-        }
-    }
-}
-
-impl<'a> CallRecord<'a> {
-    fn of(call: &'a Call, kinds: Known) -> Self {
-        Self {
-            name: &call.name,
-            count: call.count,
-            errors: call.errors,
-            unfinished: call.unfinished,
-            stopped: call.stopped,
-            total_s: seconds(call.total_ns),
-            split: Split::of(call.parts, kinds),
-            mean_s: call.mean_ns().map(|mean| mean / 1e9),
-            p50_s: call.quantile_ns(0.5).map(seconds),
-            p99_s: call.quantile_ns(0.99).map(seconds),
-            max_s: (call.max_ns > 0 || (call.total_ns == 0 && call.stopped == 0))
-                .then(|| seconds(call.max_ns)),
-            blocking: calls::is_blocking(call),
         }
     }
 }
@@ -366,7 +308,7 @@ impl<'a> ProcessRecord<'a> {
             began_s: seconds(process.began_ns),
             ended_s: process.ended_ns.map(seconds),
             outside: kinds.cpu.then(|| Split::of(process.outside, kinds)),
-            calls: process.calls.iter().map(|call| CallRecord::of(call, kinds)).collect(),
+            calls: of_calls(&process.calls, kinds),
         }
     }
 }

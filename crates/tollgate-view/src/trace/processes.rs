@@ -5,7 +5,8 @@ use tollgate_model::sorting::Ordered as _;
 use tollgate_model::traced::{Call, Parts, Process};
 use tollgate_output::table::{Look, Table};
 
-use super::{calls, text};
+use super::columns::{Known, is_blocking};
+use super::text;
 
 /// How all threads of a process passed their time.
 pub(crate) fn parts(process: &Process) -> Parts {
@@ -19,12 +20,12 @@ pub(crate) fn waiting(parts: Parts) -> u64 {
 
 /// The columns of how threads passed their time: where the time on processors is not known, all of it in calls.
 pub(crate) fn time_columns(traced: &Traced) -> &'static [&'static str] {
-    if calls::knows_cpu(traced) { &["cpu", "waiting"] } else { &["in calls"] }
+    if Known::of(traced).cpu { &["cpu", "waiting"] } else { &["in calls"] }
 }
 
 /// Their cells.
 pub(crate) fn time_cells(traced: &Traced, parts: Parts) -> Vec<String> {
-    match calls::knows_cpu(traced) {
+    match Known::of(traced).cpu {
         true => vec![text::time(parts.on_cpu_ns), text::time(waiting(parts))],
         false => vec![text::time(parts.total_ns())],
     }
@@ -33,7 +34,7 @@ pub(crate) fn time_cells(traced: &Traced, parts: Parts) -> Vec<String> {
 /// The call that took longest; a blocking call only where there is no other, and none where the time of none is known.
 pub(crate) fn top_call(calls: &[Call]) -> Option<&Call> {
     let timed = calls.iter().filter(|call| call.timed() > 0);
-    timed.max_by_key(|call| (!calls::is_blocking(call), call.total_ns))
+    timed.max_by_key(|call| (!is_blocking(call), call.total_ns))
 }
 
 /// How long it was there, where it ended.

@@ -17,6 +17,11 @@ pub(crate) fn time(ns: u64) -> String {
     }
 }
 
+/// Nanoseconds in seconds.
+pub(crate) fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}
+
 /// A time that may be negative: `-10.0 ms`.
 pub(crate) fn signed(ns: f64) -> String {
     let sign = if ns < 0.0 { "-" } else { "" };

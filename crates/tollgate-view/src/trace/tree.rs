@@ -7,7 +7,8 @@ use tollgate_model::sorting::Ordered as _;
 use tollgate_model::traced::{Call, Parts, Process};
 use tollgate_output::table::{Look, Table, paragraph};
 
-use super::{calls, processes, text};
+use super::columns::Known;
+use super::{processes, text};
 
 /// Processes deeper than this are counted and not shown.
 const DEEPEST: usize = 12;
@@ -46,7 +47,7 @@ struct Level {
 impl<'a> Forest<'a> {
     fn of(traced: &'a Traced) -> Self {
         let processes = &traced.tree;
-        let knows_cpu = calls::knows_cpu(traced);
+        let knows_cpu = Known::of(traced).cpu;
         let mut children: Vec<Vec<usize>> = vec![Vec::new(); processes.len()];
         let mut weights: Vec<u64> = processes
             .iter()

@@ -1,0 +1,243 @@
+//! The fields of traced system calls, each declared once: JSON and CSV have all of them, the table those that it chooses by their keys.
+
+use std::borrow::Cow;
+
+use tollgate_model::Traced;
+use tollgate_model::traced::{Backend, Call, Parts};
+use tollgate_output::column::{Column, Columns, ValueKind};
+use tollgate_output::spreadsheet::{self, Reader};
+use tollgate_output::value::Value;
+
+use super::text;
+
+/// A call, or several together, or the time outside of them.
+pub(crate) struct Line<'a> {
+    name: Cow<'a, str>,
+    /// None outside of calls.
+    counts: Option<Counts>,
+    parts: Parts,
+    total_ns: u64,
+    /// The one call, of which more is known than a sum.
+    call: Option<&'a Call>,
+    known: Known,
+    /// People read the parts as shares of the total, where there is no room for times.
+    in_shares: bool,
+}
+
+/// How often a call was made.
+#[derive(Debug, Clone, Copy, Default)]
+struct Counts {
+    count: u64,
+    errors: u64,
+    unfinished: u64,
+    stopped: u64,
+}
+
+/// The parts of time that a backend knows.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Known {
+    /// The time on processors.
+    pub cpu: bool,
+    /// The kinds of waiting. ptrace(2) sees that a thread was off its processor, and not why.
+    pub kinds: bool,
+}
+
+impl Known {
+    pub(crate) fn of(traced: &Traced) -> Self {
+        let has_kinds = |parts: &Parts| parts.sleep_ns > 0 || parts.disk_ns > 0 || parts.runqueue_ns > 0;
+        Self {
+            cpu: traced.backend != Backend::Strace,
+            kinds: traced.backend == Backend::Bpf || traced.calls.iter().any(|call| has_kinds(&call.parts)),
+        }
+    }
+}
+
+/// Whether a call waits by nature: by its name, or because it mostly slept, as a read from an empty pipe does. A wait for a disk is no
+/// sleep but state D of proc(5).
+pub(crate) fn is_blocking(call: &Call) -> bool {
+    tollgate_trace::calls::is_blocking(&call.name) || call.parts.sleep_ns > call.total_ns / 2
+}
+
+/// A header and a line for each call of a traced command; what is unknown is empty. What commands a terminal is written out.
+pub fn csv(traced: &Traced) -> String {
+    let known = Known::of(traced);
+    spreadsheet::of(&columns(), traced.calls.iter().map(|call| Line::of(call, known)), Reader::Terminal)
+}
+
+pub(crate) fn columns<'a>() -> Columns<Line<'a>> {
+    const WHOLE: &[ValueKind] = &[ValueKind::Whole];
+    Columns::new([
+        Column::new("name", "call", "As in the kernel's table: `openat`; of the 32-bit table `openat (32-bit)`.", |line: &Line| {
+            Some(Value::new([line.name.as_ref().into()], text::sentence(&line.name)))
+        })
+        .of_words()
+        .always(),
+        Column::new("count", "calls", "Calls that returned.", |line: &Line| line.number(|of| of.count))
+            .with_kinds(WHOLE)
+            .always(),
+        Column::new("errors", "errors", "Those of them that returned an error.", |line: &Line| {
+            line.number(|of| of.errors).map(|errors| if errors.raw(0) == 0 { errors.in_words(None) } else { errors })
+        })
+        .with_kinds(WHOLE)
+        .always(),
+        Column::new("unfinished", "unfinished", "Calls that did not return.", |line: &Line| line.number(|of| of.unfinished))
+            .with_kinds(WHOLE)
+            .always(),
+        Column::new(
+            "stopped",
+            "stopped",
+            "Those of `count` that a filter of seccomp(2) stopped before they began: no time of theirs is known, and none is in any field; \
+             always 0 with ptrace(2) and strace(1), which time them.",
+            |line: &Line| line.number(|of| of.stopped),
+        )
+        .with_kinds(WHOLE)
+        .always(),
+        Column::new("total_s", "total", "From entry to return; the five parts sum to it.", |line: &Line| Some(line.time(line.total_ns)))
+            .always(),
+        Column::new("on_cpu_s", "cpu", "On a processor, including interrupts and steal time.", |line: &Line| {
+            line.known.cpu.then(|| line.part(line.parts.on_cpu_ns))
+        }),
+        Column::new(
+            "sleep_s",
+            "sleep",
+            "Asleep until something happens; None where the backend does not distinguish it, as the next two; where `unknown_s` is above 0 \
+             they are lower bounds.",
+            |line: &Line| line.known.kinds.then(|| line.part(line.parts.sleep_ns)),
+        ),
+        Column::new("disk_s", "disk", "Waiting for a disk, or in another wait that signals do not end.", |line: &Line| {
+            line.known.kinds.then(|| line.part(line.parts.disk_ns))
+        }),
+        Column::new("runqueue_s", "runnable", "Ready to run and without a processor.", |line: &Line| {
+            line.known.kinds.then(|| line.part(line.parts.runqueue_ns))
+        }),
+        Column::new("unknown_s", "off", "Off the processor, for a reason that the backend does not know.", |line: &Line| {
+            Some(line.part(line.parts.unknown_ns))
+        })
+        .always(),
+        Column::new("mean_s", "mean", "The mean.", |line: &Line| {
+            let mean = line.call?.mean_ns()?;
+            Some(Value::new([(mean / 1e9).into()], text::time(mean.round() as u64)))
+        }),
+        Column::new("p50_s", "p50", "The median.", |line: &Line| Some(line.time(line.call?.quantile_ns(0.5)?))),
+        Column::new("p99_s", "p99", "The 99th percentile.", |line: &Line| Some(line.time(line.call?.quantile_ns(0.99)?))),
+        Column::new("max_s", "max", "The longest.", |line: &Line| {
+            let longest = line.call?.max_ns;
+            (longest > 0 || (line.total_ns == 0 && line.is_timed())).then(|| line.time(longest))
+        }),
+        Column::new("blocking", "blocking", "Whether it waits for others as a rule, such as `wait4`.", |line: &Line| {
+            let is_blocking = is_blocking(line.call?);
+            Some(Value::new([is_blocking.into()], if is_blocking { "yes" } else { "no" }))
+        })
+        .with_kinds(&[ValueKind::Flag])
+        .always(),
+    ])
+}
+
+impl<'a> Line<'a> {
+    pub(crate) fn of(call: &'a Call, known: Known) -> Self {
+        Self { call: Some(call), ..Self::sum(&call.name, &[call], known) }
+    }
+
+    /// Several calls as one.
+    pub(crate) fn sum(name: impl Into<Cow<'a, str>>, calls: &[&Call], known: Known) -> Self {
+        let add = |of: fn(&Call) -> u64| calls.iter().map(|call| of(call)).fold(0, u64::saturating_add);
+        let counts = Counts {
+            count: add(|call| call.count),
+            errors: add(|call| call.errors),
+            unfinished: add(|call| call.unfinished),
+            stopped: add(|call| call.stopped),
+        };
+        Self {
+            name: name.into(),
+            counts: Some(counts),
+            parts: calls.iter().fold(Parts::default(), |sum, call| sum.plus(call.parts)),
+            total_ns: add(|call| call.total_ns),
+            call: None,
+            known,
+            in_shares: false,
+        }
+    }
+
+    /// The time outside of calls.
+    pub(crate) fn outside(name: &'a str, parts: Parts, known: Known) -> Self {
+        let name = Cow::Borrowed(name);
+        Self { name, counts: None, parts, total_ns: parts.total_ns(), call: None, known, in_shares: false }
+    }
+
+    /// The same with this time more.
+    pub(crate) fn plus(self, parts: Parts) -> Self {
+        let total_ns = self.total_ns.saturating_add(parts.total_ns());
+        Self { parts: self.parts.plus(parts), total_ns, ..self }
+    }
+
+    /// The parts are read as shares, or as times.
+    pub(crate) fn in_shares(self, in_shares: bool) -> Self {
+        Self { in_shares, ..self }
+    }
+
+    /// What the columns of a table do not say.
+    pub(crate) fn remarks(&self) -> Vec<String> {
+        let counts = self.counts.unwrap_or_default();
+        let said = [(counts.unfinished, "did not return"), (counts.stopped, "stopped by a filter")];
+        let said = said.into_iter().filter(|(number, _)| *number > 0);
+        said.map(|(number, what)| format!("{} {what}", text::grouped(number))).collect()
+    }
+
+    fn number(&self, of: fn(Counts) -> u64) -> Option<Value> {
+        let number = of(self.counts?);
+        Some(Value::new([number.into()], text::grouped(number)))
+    }
+
+    fn time(&self, ns: u64) -> Value {
+        self.in_words(ns, text::time)
+    }
+
+    fn part(&self, ns: u64) -> Value {
+        self.in_words(ns, |ns| if self.in_shares { text::share(ns, self.total_ns) } else { text::time(ns) })
+    }
+
+    /// For programs it is in seconds.
+    fn in_words(&self, ns: u64, words: impl FnOnce(u64) -> String) -> Value {
+        Value::new([text::seconds(ns).into()], "").in_words(self.is_timed().then(|| words(ns)))
+    }
+
+    /// False where all of its calls were stopped: no time is known.
+    fn is_timed(&self) -> bool {
+        self.counts.is_none_or(|of| of.stopped == 0 || of.count > of.stopped)
+    }
+}
+
+/// What documents say of a call in their schemas.
+#[cfg(feature = "schema")]
+pub(crate) mod schema {
+    tollgate_output::described!(
+        /// A system call.
+        TracedCall,
+        tollgate_output::json::schema(&super::columns())
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{TracedCommand, calls, examples};
+    use super::*;
+
+    #[test]
+    fn csv_json_and_table_have_the_fields_of_the_list_and_no_others() {
+        let traced = examples::checkout();
+        let fields: Vec<&str> = columns().iter().flat_map(|column| column.fields().to_vec()).collect();
+        let lines = csv(&traced);
+        assert_eq!(lines.lines().next(), Some(fields.join(",").as_str()));
+        assert_eq!(lines.lines().count(), 1 + traced.calls.len());
+        let document = serde_json::to_value(TracedCommand::of(&traced)).expect("JSON");
+        let row = document["calls"][0].as_object().expect("an object");
+        assert!(row.len() == fields.len() && fields.iter().all(|field| row.contains_key(*field)), "{row:?}");
+        let table = anstream::adapter::strip_str(&calls::table(&traced, 1, 1, 200).render(200)).to_string();
+        let heads: Vec<&str> = table.lines().next().expect("heads").split_whitespace().collect();
+        let all = columns();
+        assert!(
+            heads.len() > 9 && heads.iter().all(|head| all.iter().any(|column| column.head == *head)),
+            "{heads:?}"
+        );
+    }
+}
