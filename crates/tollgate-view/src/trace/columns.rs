@@ -64,73 +64,98 @@ pub fn csv(traced: &Traced) -> String {
     spreadsheet::of(&columns(), traced.calls.iter().map(|call| Line::of(call, known)), Reader::Terminal)
 }
 
+type Field<'a> = Column<Line<'a>>;
+
+/// All of them, in the order of documents.
 pub(crate) fn columns<'a>() -> Columns<Line<'a>> {
-    const WHOLE: &[ValueKind] = &[ValueKind::Whole];
     Columns::new([
-        Column::new("name", "call", "As in the kernel's table: `openat`; of the 32-bit table `openat (32-bit)`.", |line: &Line| {
-            Some(Value::new([line.name.as_ref().into()], text::sentence(&line.name)))
-        })
+        Field::new(
+            "name",
+            "call",
+            "As in the kernel's table: `openat`; of the 32-bit table `openat (32-bit)`.",
+            |line| Some(Value::new([line.name.as_ref().into()], text::sentence(&line.name))),
+        )
         .of_words()
         .always(),
-        Column::new("count", "calls", "Calls that returned.", |line: &Line| line.number(|of| of.count))
-            .with_kinds(WHOLE)
-            .always(),
-        Column::new("errors", "errors", "Those of them that returned an error.", |line: &Line| {
-            line.number(|of| of.errors).map(|errors| if errors.raw(0) == 0 { errors.in_words(None) } else { errors })
+        whole("count", "calls", "Calls that returned.", |line| line.number(|of| of.count)),
+        whole("errors", "errors", "Those of them that returned an error.", |line| {
+            let errors = line.number(|of| of.errors)?;
+            Some(if errors.raw(0) == 0 { errors.in_words(None) } else { errors })
+        }),
+        whole("unfinished", "unfinished", "Calls that did not return.", |line| {
+            line.number(|of| of.unfinished)
+        }),
+        whole(
+            "stopped",
+            "stopped",
+            "Those of `count` that a filter of seccomp(2) stopped before they began: no time of theirs is \
+             known, and none is in any field; always 0 with ptrace(2) and strace(1), which time them.",
+            |line| line.number(|of| of.stopped),
+        ),
+        Field::new("total_s", "total", "From entry to return; the five parts sum to it.", |line| {
+            Some(line.time(line.total_ns))
         })
-        .with_kinds(WHOLE)
         .always(),
-        Column::new("unfinished", "unfinished", "Calls that did not return.", |line: &Line| line.number(|of| of.unfinished))
-            .with_kinds(WHOLE)
-            .always(),
-        Column::new(
-            "stopped",
-            "stopped",
-            "Those of `count` that a filter of seccomp(2) stopped before they began: no time of theirs is known, and none is in any field; \
-             always 0 with ptrace(2) and strace(1), which time them.",
-            |line: &Line| line.number(|of| of.stopped),
-        )
-        .with_kinds(WHOLE)
-        .always(),
-        Column::new("total_s", "total", "From entry to return; the five parts sum to it.", |line: &Line| Some(line.time(line.total_ns)))
-            .always(),
-        Column::new("on_cpu_s", "cpu", "On a processor, including interrupts and steal time.", |line: &Line| {
+        Field::new("on_cpu_s", "cpu", "On a processor, including interrupts and steal time.", |line| {
             line.known.cpu.then(|| line.part(line.parts.on_cpu_ns))
         }),
-        Column::new(
+        Field::new(
             "sleep_s",
             "sleep",
-            "Asleep until something happens; None where the backend does not distinguish it, as the next two; where `unknown_s` is above 0 \
-             they are lower bounds.",
-            |line: &Line| line.known.kinds.then(|| line.part(line.parts.sleep_ns)),
+            "Asleep until something happens; None where the backend does not distinguish it, as the next \
+             two; where `unknown_s` is above 0 they are lower bounds.",
+            |line| line.known.kinds.then(|| line.part(line.parts.sleep_ns)),
         ),
-        Column::new("disk_s", "disk", "Waiting for a disk, or in another wait that signals do not end.", |line: &Line| {
-            line.known.kinds.then(|| line.part(line.parts.disk_ns))
-        }),
-        Column::new("runqueue_s", "runnable", "Ready to run and without a processor.", |line: &Line| {
+        Field::new(
+            "disk_s",
+            "disk",
+            "Waiting for a disk, or in another wait that signals do not end.",
+            |line| line.known.kinds.then(|| line.part(line.parts.disk_ns)),
+        ),
+        Field::new("runqueue_s", "runnable", "Ready to run and without a processor.", |line| {
             line.known.kinds.then(|| line.part(line.parts.runqueue_ns))
         }),
-        Column::new("unknown_s", "off", "Off the processor, for a reason that the backend does not know.", |line: &Line| {
-            Some(line.part(line.parts.unknown_ns))
-        })
+        Field::new(
+            "unknown_s",
+            "off",
+            "Off the processor, for a reason that the backend does not know.",
+            |line| Some(line.part(line.parts.unknown_ns)),
+        )
         .always(),
-        Column::new("mean_s", "mean", "The mean.", |line: &Line| {
+        Field::new("mean_s", "mean", "The mean.", |line| {
             let mean = line.call?.mean_ns()?;
             Some(Value::new([(mean / 1e9).into()], text::time(mean.round() as u64)))
         }),
-        Column::new("p50_s", "p50", "The median.", |line: &Line| Some(line.time(line.call?.quantile_ns(0.5)?))),
-        Column::new("p99_s", "p99", "The 99th percentile.", |line: &Line| Some(line.time(line.call?.quantile_ns(0.99)?))),
-        Column::new("max_s", "max", "The longest.", |line: &Line| {
+        Field::new("p50_s", "p50", "The median.", |line| Some(line.time(line.call?.quantile_ns(0.5)?))),
+        Field::new("p99_s", "p99", "The 99th percentile.", |line| {
+            Some(line.time(line.call?.quantile_ns(0.99)?))
+        }),
+        Field::new("max_s", "max", "The longest.", |line| {
             let longest = line.call?.max_ns;
             (longest > 0 || (line.total_ns == 0 && line.is_timed())).then(|| line.time(longest))
         }),
-        Column::new("blocking", "blocking", "Whether it waits for others as a rule, such as `wait4`.", |line: &Line| {
-            let is_blocking = is_blocking(line.call?);
-            Some(Value::new([is_blocking.into()], if is_blocking { "yes" } else { "no" }))
-        })
+        Field::new(
+            "blocking",
+            "blocking",
+            "Whether it waits for others as a rule, such as `wait4`.",
+            |line| {
+                let is_blocking = is_blocking(line.call?);
+                Some(Value::new([is_blocking.into()], if is_blocking { "yes" } else { "no" }))
+            },
+        )
         .with_kinds(&[ValueKind::Flag])
         .always(),
     ])
+}
+
+/// A number of calls.
+fn whole<'a>(
+    key: &'static str,
+    head: &'static str,
+    about: &'static str,
+    value: fn(&Line<'a>) -> Option<Value>,
+) -> Field<'a> {
+    Field::new(key, head, about, value).with_kinds(&[ValueKind::Whole]).always()
 }
 
 impl<'a> Line<'a> {
