@@ -222,7 +222,7 @@ fn a_noisy_row_is_marked_with_the_reason() {
     assert_eq!(
         marked,
         [
-            "~ entry/syscall                   80.2 ns    80.2–80.3  80.0 ns      ×1.00  noisy: 14 % of samples discarded (preempted)"
+            "~ entry/syscall                   80.2 ns  80.2–80.3  80.0 ns      ×1.00  noisy: 14 % of samples discarded (preempted)"
         ]
     );
     assert_eq!(of(&home.json(["show", "last", "--format=json"]), "entry/syscall")["noisy"], true);
