@@ -87,6 +87,9 @@ int main(void)
 	put("proc", "/all/proc", "proc", 0, NULL);
 	put("sysfs", "/all/sys", "sysfs", 0, NULL);
 	put("devtmpfs", "/all/dev", "devtmpfs", 0, NULL);
+	/* devtmpfs has none. */
+	if (symlink("/proc/self/fd", "/all/dev/fd") && errno != EEXIST)
+		stop("/dev/fd");
 	put("devpts", "/all/dev/pts", "devpts", 0, "ptmxmode=666");
 	put("shm", "/all/dev/shm", "tmpfs", 0, "mode=1777");
 	put("run", "/all/run", "tmpfs", 0, "mode=755");
