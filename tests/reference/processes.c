@@ -134,13 +134,20 @@ static double four_executions(long *n)
 static int there[2], back[2];
 static uint64_t token = 1;
 
-static void pass_on(void)
+/* Each side has one call and one return in a trip: what they leave in the predictors of returns is found by the other's system calls. */
+static APART long read_and_write(void)
 {
     uint64_t mine;
-    /* By system call, as the other side: a function of the C library is a call and a return more. */
-    while (sys3(SYS_read, there[0], &mine, 8) == 8)
-        if (sys3(SYS_write, back[1], &mine, 8) != 8)
-            break;
+    if (sys3(SYS_read, there[0], &mine, 8) != 8)
+        return 0;
+    long written = sys3(SYS_write, back[1], &mine, 8);
+    return written == 8;
+}
+
+static void pass_on(void)
+{
+    while (read_and_write())
+        ;
 }
 
 OPERATION(pass)
@@ -171,14 +178,19 @@ static _Alignas(64) _Atomic uint32_t given;
 static _Alignas(64) _Atomic uint32_t returned;
 static uint32_t seen;
 
+static APART long wait_and_wake(uint32_t number)
+{
+    while (given == number)
+        sys4(SYS_futex, &given, FUTEX_WAIT_PRIVATE, number, 0);
+    returned++;
+    long woken = sys3(SYS_futex, &returned, FUTEX_WAKE_PRIVATE, 1);
+    return woken >= 0;
+}
+
 static void give_back(void)
 {
-    for (uint32_t number = 0;; number++) {
-        while (given == number)
-            sys4(SYS_futex, &given, FUTEX_WAIT_PRIVATE, number, 0);
-        returned++;
-        sys3(SYS_futex, &returned, FUTEX_WAKE_PRIVATE, 1);
-    }
+    for (uint32_t number = 0; wait_and_wake(number); number++)
+        ;
 }
 
 OPERATION(wake_and_wait)
@@ -193,10 +205,16 @@ OPERATION(wake_and_wait)
 static void futex_here(void) { in_thread(home, give_back), usleep(1000); }
 static void futex_elsewhere(void) { elsewhere(give_back), usleep(1000); }
 
+static APART long yield_once(void)
+{
+    long result = sys0(SYS_sched_yield);
+    return result == 0;
+}
+
 static void yield_on(void)
 {
-    for (;;)
-        sys0(SYS_sched_yield);
+    while (yield_once())
+        ;
 }
 static void yield_here(void) { in_thread(home, yield_on); }
 OPERATION(yield) { sys0(SYS_sched_yield); }

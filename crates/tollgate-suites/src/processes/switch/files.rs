@@ -2,10 +2,10 @@
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
 use super::super::raw::{self, TOKEN};
-use super::{Means, Side};
+use super::{Means, Side, follow};
 use crate::descriptor::eventfd;
 use crate::prelude::*;
 
@@ -19,6 +19,20 @@ timed_loop! {
         "mov edi, [r13 + 8]", "lea rsi, [r13 + 16]", "mov edx, 8", "xor eax, eax",
         "syscall",
         "add [r13 + 24], rax"
+}
+
+timed_loop! {
+    /// The partner's loop: reads the token and writes it back, until a call returns something else than its size or the flag is set; then
+    /// this is the last iteration. Words 0 to 2: as above; 3: the address of the flag, 32 bits.
+    read_and_write: called
+        "mov edi, [r13 + 8]", "lea rsi, [r13 + 16]", "mov edx, 8", "xor eax, eax",
+        "syscall",
+        "mov rcx, [r13 + 24]", "cmp dword ptr [rcx], 0", "jne 7f",
+        "cmp rax, 8", "jne 7f",
+        "mov edi, [r13]", "lea rsi, [r13 + 16]", "mov edx, 8", "mov eax, 1",
+        "syscall",
+        "cmp rax, 8", "je 8f",
+        "7:", "mov r12d, 1", "8:"
 }
 
 pub(super) const LOOP: TimedLoop = TimedLoop::Long(write_and_read);
@@ -48,31 +62,33 @@ struct Ends {
     take: Arc<OwnedFd>,
 }
 
+impl Ends {
+    fn words(&self) -> [u64; 2] {
+        [&self.give, &self.take].map(|end| end.as_raw_fd() as u64)
+    }
+}
+
 struct Files {
     ends: Ends,
-    over: Arc<AtomicBool>,
+    over: Arc<AtomicU32>,
 }
 
 fn means(own: Ends, partners: Ends) -> Means {
-    let over = Arc::new(AtomicBool::new(false));
+    let over = Arc::new(AtomicU32::new(0));
     let stop = Arc::clone(&over);
     let partner = move || {
         // The ends close with the thread, so the other thread reads end-of-file.
-        let (give, take) = (partners.give.as_raw_fd(), partners.take.as_raw_fd());
-        let mut token = 0;
-        while raw::read(take, &mut token) == TOKEN && !stop.load(SeqCst) {
-            if raw::write(give, &token) != TOKEN {
-                break;
-            }
-        }
-        drop(partners);
+        let [give, take] = partners.words();
+        follow(read_and_write, [give, take, 0, stop.as_ptr() as u64, 0, 0, 0]);
+        drop((partners, stop));
     };
     Means { code: LOOP, side: Box::new(Files { ends: own, over }), partner: Box::new(partner) }
 }
 
 impl Side for Files {
     fn words(&self) -> [u64; 7] {
-        [self.ends.give.as_raw_fd() as u64, self.ends.take.as_raw_fd() as u64, 1, 0, 0, 0, 0]
+        let [give, take] = self.ends.words();
+        [give, take, 1, 0, 0, 0, 0]
     }
 
     fn begin(&mut self, context: &mut LoopContext) {
@@ -90,7 +106,7 @@ impl Side for Files {
     fn end(&mut self) {}
 
     fn part(&mut self) {
-        self.over.store(true, SeqCst);
+        self.over.store(1, SeqCst);
         // A copy of this end in another process may keep the pipe open, so a flag ends the partner.
         raw::write(self.ends.give.as_raw_fd(), &1);
     }

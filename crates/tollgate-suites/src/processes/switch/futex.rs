@@ -1,10 +1,10 @@
 //! The token as a count in memory, with futex(2) to sleep and to wake.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
 use super::super::raw;
-use super::{Means, Side};
+use super::{Means, Side, follow};
 use crate::prelude::*;
 
 timed_loop! {
@@ -23,6 +23,23 @@ timed_loop! {
         "add dword ptr [r13 + 16], 1"
 }
 
+timed_loop! {
+    /// The partner's loop: sleeps while its word is what it has seen, then adds one to the other's word and wakes it; after the flag was
+    /// set that is the last iteration. Word 0: the address of the other's; 1: of its own; 2: the last value of its own; 3: the address of
+    /// the flag, 32 bits.
+    wait_and_wake: called
+        "7:",
+        "mov rdi, [r13 + 8]", "mov esi, 128", "mov edx, [r13 + 16]", "xor r10d, r10d", "mov eax, 202",
+        "syscall",
+        "mov rdi, [r13 + 8]", "mov edx, [r13 + 16]", "cmp [rdi], edx", "je 7b",
+        "add dword ptr [r13 + 16], 1",
+        "mov rcx, [r13 + 24]", "cmp dword ptr [rcx], 0", "je 8f", "mov r12d, 1",
+        "8:",
+        "mov rdi, [r13]", "lock add dword ptr [rdi], 1",
+        "mov esi, 129", "mov edx, 1", "mov eax, 202",
+        "syscall"
+}
+
 pub(super) const LOOP: TimedLoop = TimedLoop::Long(wake_and_wait);
 
 /// The number of tokens that a thread got, in a cache line of its own.
@@ -34,7 +51,7 @@ struct Given(AtomicU32);
 struct Words {
     partners: Given,
     own: Given,
-    over: AtomicBool,
+    over: AtomicU32,
 }
 
 struct Futex(Arc<Words>);
@@ -43,18 +60,12 @@ pub(super) fn words() -> Means {
     let words = Arc::new(Words::default());
     let shared = Arc::clone(&words);
     let partner = move || {
-        let mut seen = 0;
-        loop {
-            while shared.partners.0.load(SeqCst) == seen {
-                raw::futex_wait(&shared.partners.0, seen);
-            }
-            seen = seen.wrapping_add(1);
-            if shared.over.load(SeqCst) {
-                break;
-            }
-            shared.own.0.fetch_add(1, SeqCst);
-            raw::futex_wake(&shared.own.0);
-        }
+        let address = |word: &AtomicU32| word.as_ptr() as u64;
+        follow(
+            wait_and_wake,
+            [address(&shared.own.0), address(&shared.partners.0), 0, address(&shared.over), 0, 0, 0],
+        );
+        drop(shared);
     };
     Means { code: LOOP, side: Box::new(Futex(words)), partner: Box::new(partner) }
 }
@@ -78,7 +89,7 @@ impl Side for Futex {
     fn end(&mut self) {}
 
     fn part(&mut self) {
-        self.0.over.store(true, SeqCst);
+        self.0.over.store(1, SeqCst);
         self.0.partners.0.fetch_add(1, SeqCst);
         raw::futex_wake(&self.0.partners.0);
     }

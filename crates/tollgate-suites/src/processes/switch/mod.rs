@@ -109,6 +109,14 @@ fn means(params: &Params) -> Result<Means> {
     }
 }
 
+/// The partner's side of a handover, which is half of what is timed: a loop in instructions too, which ends itself by setting its counter.
+/// The words are what its documentation says, and what they point to outlives it.
+fn follow(code: LongLoop, words: [u64; 7]) {
+    let mut context = LoopContext { words, result: 0 };
+    // SAFETY: the callers', who keep what the words point to until it returns.
+    unsafe { code.run(u64::MAX, &mut context) };
+}
+
 fn other_processor(context: &Context) -> Result<(usize, String)> {
     let other = context.other_processor()?;
     // SAFETY: sched_getcpu(3) has no preconditions.

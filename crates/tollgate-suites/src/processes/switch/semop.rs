@@ -1,9 +1,9 @@
 //! The token as the value of a System V semaphore (lmbench, lat_sem).
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
-use super::{Means, Side};
+use super::{Means, Side, follow};
 use crate::locks::Semaphore;
 use crate::prelude::*;
 use crate::syscall::call;
@@ -20,6 +20,19 @@ timed_loop! {
         "or [r13 + 32], rax"
 }
 
+timed_loop! {
+    /// The partner's loop: takes from its own semaphore and gives to the other's, until a call fails, as of a set that was removed, or the
+    /// flag is set; then this is the last iteration. Words 0 to 3: as above; 4: the address of the flag, 32 bits.
+    take_and_give: called
+        "mov rdi, [r13 + 8]", "lea rsi, [r13 + 24]", "mov edx, 1", "mov eax, 65",
+        "syscall",
+        "mov rcx, [r13 + 32]", "or eax, [rcx]", "jnz 7f",
+        "mov rdi, [r13]", "lea rsi, [r13 + 16]", "mov edx, 1", "mov eax, 65",
+        "syscall",
+        "test eax, eax", "jz 8f",
+        "7:", "mov r12d, 1", "8:"
+}
+
 pub(super) const LOOP: TimedLoop = TimedLoop::Long(give_and_take);
 
 /// struct sembuf in the low six bytes of a word: the semaphore's index, the operation, no flags (semop(2)).
@@ -33,7 +46,7 @@ const RESULTS: usize = 4;
 struct Pair {
     there: Semaphore,
     back: Semaphore,
-    over: AtomicBool,
+    over: AtomicU32,
 }
 
 impl Pair {
@@ -45,7 +58,7 @@ impl Pair {
             set.or_refused("semctl(2) is refused")?;
             Ok(semaphore)
         };
-        Ok(Self { there: empty()?, back: empty()?, over: AtomicBool::new(false) })
+        Ok(Self { there: empty()?, back: empty()?, over: AtomicU32::new(0) })
     }
 }
 
@@ -59,12 +72,10 @@ pub(super) fn semaphores() -> Result<Means> {
     let pair = Arc::new(Pair::new()?);
     let shared = Arc::clone(&pair);
     let partner = move || {
-        // A set that is removed ends the wait with an error.
-        while operate(&shared.there, TAKE) == 0 && !shared.over.load(SeqCst) {
-            if operate(&shared.back, GIVE) != 0 {
-                break;
-            }
-        }
+        let number = |semaphore: &Semaphore| semaphore.number() as u64;
+        let (own, other) = (number(&shared.there), number(&shared.back));
+        follow(take_and_give, [other, own, GIVE, TAKE, shared.over.as_ptr() as u64, 0, 0]);
+        drop(shared);
     };
     Ok(Means { code: LOOP, side: Box::new(Semaphores(pair)), partner: Box::new(partner) })
 }
@@ -96,7 +107,7 @@ impl Side for Semaphores {
     fn end(&mut self) {}
 
     fn part(&mut self) {
-        self.0.over.store(true, SeqCst);
+        self.0.over.store(1, SeqCst);
         operate(&self.0.there, GIVE);
     }
 }

@@ -4,12 +4,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
 use super::super::raw;
-use super::{Means, Side};
+use super::{Means, Side, follow};
 use crate::prelude::*;
 
 timed_loop! {
     /// Number 24.
     yield_once: called "mov eax, 24", "syscall"
+}
+
+timed_loop! {
+    /// The partner's loop, as long as its order is to yield (1). Word 0: the order's address.
+    yield_as_told: called
+        "mov eax, 24",
+        "syscall",
+        "mov rcx, [r13]", "cmp dword ptr [rcx], 1", "je 8f", "mov r12d, 1",
+        "8:"
 }
 
 pub(super) const LOOP: TimedLoop = TimedLoop::Long(yield_once);
@@ -40,9 +49,7 @@ pub(super) fn yielding() -> Means {
                 }
                 YIELD => {
                     shared.does.store(YIELD, SeqCst);
-                    while shared.order.load(SeqCst) == YIELD {
-                        raw::sched_yield();
-                    }
+                    follow(yield_as_told, [shared.order.as_ptr() as u64, 0, 0, 0, 0, 0, 0]);
                 }
                 _ => break,
             }
