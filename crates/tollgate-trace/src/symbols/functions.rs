@@ -44,8 +44,8 @@ impl Functions {
         let file = opened(&image.path)?;
         let stat = rustix::fs::fstat(&file).ok()?;
         let device = (rustix::fs::major(stat.st_dev), rustix::fs::minor(stat.st_dev));
-        let is_same = device == image.device && stat.st_ino == image.inode;
-        if is_same { Self::read(&file) } else { None }
+        let is_same_device = device == image.device || has_other_device_when_mapped(&file);
+        if is_same_device && stat.st_ino == image.inode { Self::read(&file) } else { None }
     }
 
     /// Reads the file of this path.
@@ -122,6 +122,15 @@ impl Functions {
 }
 
 /// A regular file, by its whole path.
+/// Whether the file system is one whose mappings may have another device than fstat(2) says, and the same inode: an overlay's that of the
+/// layer which holds the file, before Linux 6.8 (Documentation/filesystems/overlayfs.rst, "Inode properties"), and btrfs's that of the
+/// whole file system, not of the subvolume (Linux fs/btrfs/inode.c, btrfs_getattr()).
+fn has_other_device_when_mapped(file: &File) -> bool {
+    /// OVERLAYFS_SUPER_MAGIC and BTRFS_SUPER_MAGIC of statfs(2).
+    const MAGICS: [u64; 2] = [0x794c_7630, 0x9123_683e];
+    rustix::fs::fstatfs(file).is_ok_and(|found| MAGICS.contains(&(found.f_type as u64)))
+}
+
 fn opened(path: &[u8]) -> Option<File> {
     let path = path.starts_with(b"/").then(|| Path::new(OsStr::from_bytes(path)))?;
     paths::open_regular(path).ok()
