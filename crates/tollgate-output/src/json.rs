@@ -63,8 +63,8 @@ impl Serialize for Record {
 #[cfg(feature = "schema")]
 #[macro_export]
 macro_rules! described {
-    ($(#[$about:meta])* $name:ident, $schema:expr) => {
-        $(#[$about])*
+    ($(#[doc = $about:literal])* $name:ident, $schema:expr) => {
+        $(#[doc = $about])*
         pub(crate) struct $name;
 
         impl schemars::JsonSchema for $name {
@@ -73,7 +73,9 @@ macro_rules! described {
             }
 
             fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                $schema
+                let mut schema: schemars::Schema = $schema;
+                schema.insert("description".to_owned(), [$($about.trim()),*].join(" ").into());
+                schema
             }
         }
     };

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use tollgate_model::Traced;
 use tollgate_model::traced::{Backend, Call, Parts};
 use tollgate_output::column::{Column, Columns, ValueKind};
+use tollgate_output::json::Record;
 use tollgate_output::spreadsheet::{self, Reader};
 use tollgate_output::value::Value;
 
@@ -148,6 +149,14 @@ pub(crate) fn columns<'a>() -> Columns<Line<'a>> {
     ])
 }
 
+/// The columns of how threads passed their time.
+const PARTS: [&str; 5] = ["on_cpu_s", "sleep_s", "disk_s", "runqueue_s", "unknown_s"];
+
+/// How threads passed their time. Kinds that the backend does not know are null, and in `unknown_s`.
+pub(crate) fn parts(parts: Parts, known: Known) -> Record {
+    Record::of(&columns().pick(&PARTS), &Line::outside("", parts, known))
+}
+
 /// A number of calls.
 fn whole<'a>(
     key: &'static str,
@@ -239,6 +248,11 @@ pub(crate) mod schema {
         /// A system call.
         TracedCall,
         tollgate_output::json::schema(&super::columns())
+    );
+    tollgate_output::described!(
+        /// How threads passed their time. Kinds that the backend does not know are null, and in `unknown_s`.
+        PartsOfTime,
+        tollgate_output::json::schema(&super::columns().pick(&super::PARTS))
     );
 }
 

@@ -3,8 +3,8 @@
 use serde::Serialize;
 use tollgate_model::Traced;
 use tollgate_model::traced::{
-    Attached, Backend, Blocked, Call, Ended, FileOperation, FileTime, Misaligned, Missed, Parts, Process,
-    TimesFrom, Until, WokenBy, blame::Account,
+    Attached, Backend, Blocked, Call, Ended, FileOperation, FileTime, Misaligned, Missed, Process, TimesFrom,
+    Until, WokenBy, blame::Account,
 };
 
 use tollgate_output::json::Record;
@@ -51,7 +51,8 @@ pub struct TracedCommand<'a> {
     #[cfg_attr(feature = "schema", schemars(with = "Vec<columns::schema::TracedCall>"))]
     calls: Vec<Record>,
     /// The threads' time outside of calls, or None.
-    outside: Option<Split>,
+    #[cfg_attr(feature = "schema", schemars(with = "Option<columns::schema::PartsOfTime>"))]
+    outside: Option<Record>,
     /// With `--blocked` sleeps and what ended them, the longest first; else empty.
     blocked: Vec<BlockedRecord<'a>>,
     /// Waiting by the published rule: real - (user + sys) / cores.
@@ -80,23 +81,6 @@ struct Idle {
     disk_s: f64,
     /// All slept.
     sleep_s: f64,
-}
-
-/// How threads passed their time. Kinds that the backend does not know are null, and in `unknown_s`.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "PartsOfTime"))]
-pub(crate) struct Split {
-    /// On a processor, including interrupts and steal time.
-    on_cpu_s: Option<f64>,
-    /// Asleep until something happens; None where the backend does not distinguish it, as the next two; where `unknown_s` is above 0
-    /// they are lower bounds.
-    sleep_s: Option<f64>,
-    /// Waiting for a disk, or in another wait that signals do not end.
-    disk_s: Option<f64>,
-    /// Ready to run and without a processor.
-    runqueue_s: Option<f64>,
-    /// Off the processor, for a reason that the backend does not know.
-    unknown_s: f64,
 }
 
 /// Processes that ran before they were traced.
@@ -196,7 +180,8 @@ struct ProcessRecord<'a> {
     /// The end of its last thread; None where it outlived the trace.
     ended_s: Option<f64>,
     /// The time of its threads outside of calls, or None.
-    outside: Option<Split>,
+    #[cfg_attr(feature = "schema", schemars(with = "Option<columns::schema::PartsOfTime>"))]
+    outside: Option<Record>,
     /// By system call, those that took longest first.
     #[cfg_attr(feature = "schema", schemars(with = "Vec<columns::schema::TracedCall>"))]
     calls: Vec<Record>,
@@ -225,7 +210,8 @@ struct OperationRecord<'a> {
     /// From entry to return; the five parts sum to it.
     total_s: f64,
     #[serde(flatten)]
-    split: Split,
+    #[cfg_attr(feature = "schema", schemars(with = "columns::schema::PartsOfTime"))]
+    parts: Record,
 }
 
 fn of_calls(calls: &[Call], known: Known) -> Vec<Record> {
@@ -265,7 +251,7 @@ impl<'a> TracedCommand<'a> {
             threads: Some(traced.threads).filter(|&number| number > 0),
             processors: Some(traced.processors).filter(|&number| number > 0),
             calls: of_calls(&traced.calls, kinds),
-            outside: traced.outside.map(|parts| Split::of(parts, kinds)),
+            outside: traced.outside.map(|parts| columns::parts(parts, kinds)),
             blocked: traced.blocked.iter().map(BlockedRecord::of).collect(),
             rule: Rule { one_core_s: by_rule(1), all_cores_s: by_rule(traced.processors) },
             cost: Cost {
@@ -283,19 +269,6 @@ impl<'a> TracedCommand<'a> {
     }
 }
 
-impl Split {
-    pub(crate) fn of(parts: Parts, known: Known) -> Self {
-        let kind = |ns: u64| known.kinds.then(|| seconds(ns));
-        Self {
-            on_cpu_s: known.cpu.then(|| seconds(parts.on_cpu_ns)),
-            sleep_s: kind(parts.sleep_ns),
-            disk_s: kind(parts.disk_ns),
-            runqueue_s: kind(parts.runqueue_ns),
-            unknown_s: seconds(parts.unknown_ns),
-        }
-    }
-}
-
 impl<'a> ProcessRecord<'a> {
     fn of(process: &'a Process, kinds: Known) -> Self {
         Self {
@@ -307,7 +280,7 @@ impl<'a> ProcessRecord<'a> {
             threads: process.threads,
             began_s: seconds(process.began_ns),
             ended_s: process.ended_ns.map(seconds),
-            outside: kinds.cpu.then(|| Split::of(process.outside, kinds)),
+            outside: kinds.cpu.then(|| columns::parts(process.outside, kinds)),
             calls: of_calls(&process.calls, kinds),
         }
     }
@@ -321,7 +294,7 @@ impl<'a> FileRecord<'a> {
             errors: operation.errors,
             bytes: operation.bytes,
             total_s: seconds(operation.parts.total_ns()),
-            split: Split::of(operation.parts, kinds),
+            parts: columns::parts(operation.parts, kinds),
         };
         Self { path: &file.path, operations: file.operations.iter().map(operation).collect() }
     }
