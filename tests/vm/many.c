@@ -95,7 +95,8 @@ int main(void)
 	put("run", "/all/run", "tmpfs", 0, "mode=755");
 	put("tmp", "/all/tmp", "tmpfs", 0, "mode=1777");
 	loopback();
-	if (chroot("/all") || chdir("/"))
+	/* As switch_root(8): a path that the kernel gives ends at the root of mounts. */
+	if (chdir("/all") || mount(".", "/", NULL, MS_MOVE, NULL) || chroot(".") || chdir("/"))
 		stop("/all");
 	child = fork();
 	if (child == 0) {
