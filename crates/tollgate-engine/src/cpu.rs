@@ -288,7 +288,11 @@ mod tests {
     #[test]
     fn sleeping_is_a_switch() {
         let before = switches();
-        std::thread::sleep(std::time::Duration::from_millis(2));
-        assert!(switches() > before);
+        // On a machine that is very busy the time may be over before the thread is asleep.
+        let has_switched = || {
+            std::thread::sleep(std::time::Duration::from_millis(2));
+            switches() > before
+        };
+        assert!((0..100).any(|_| has_switched()));
     }
 }

@@ -209,3 +209,45 @@ fn keep_addresses() {
 unsafe extern "C" {
     static environ: *const *const libc::c_char;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::Limits;
+    use crate::worker::Work;
+
+    /// Each processor that a program has run on is asked at every flush of its TLB, for up to a second.
+    #[test]
+    fn the_program_that_it_becomes_begins_on_its_processor_alone() {
+        let allowed = cpu::allowed();
+        let [.., before, last] = allowed[..] else { return println!("skipped: one processor only") };
+        // A program that pins nothing, and takes the words that a bench process gets for numbers of seconds.
+        let Ok(sleep) = File::open("/bin/sleep") else { return println!("skipped: there is no /bin/sleep") };
+        let sleeps = std::fs::canonicalize("/bin/sleep").expect("its path");
+        for cpu in [before, last] {
+            let (affinity, limits, storage) =
+                (Ok(()), Limits::default(), Err("none is asked for".to_owned()));
+            let task = Task {
+                cpu: Some(cpu),
+                allowed: allowed.clone(),
+                affinity,
+                limits,
+                storage,
+                work: Work::Clock,
+            };
+            let isolation = Isolation::Exec(sleep.try_clone().expect("a descriptor"));
+            let mut worker = Worker::start(&task, &isolation, |_| None).expect("a process");
+            let process = format!("/proc/{}", worker.group.first().pid());
+            let until = Instant::now() + Duration::from_secs(30);
+            while std::fs::read_link(format!("{process}/exe")).ok().as_ref() != Some(&sleeps) {
+                assert!(worker.ended().is_none(), "it has ended");
+                assert!(Instant::now() < until, "it has not become /bin/sleep");
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            let status = std::fs::read_to_string(format!("{process}/status")).expect("proc_pid_status(5)");
+            let list =
+                status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).expect("a list");
+            assert_eq!(list.trim(), cpu.to_string());
+        }
+    }
+}
