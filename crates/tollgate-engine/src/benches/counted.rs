@@ -218,7 +218,7 @@ mod tests {
             sums: Ok(sums(iterations)),
             traced: Err(String::new()),
             functions: Vec::new(),
-            stacks: Vec::new(),
+            stacks: Err(crate::session::UNASKED.to_owned()),
         };
         let executions = (0..6).map(|at| execution(100 + 100 * (at % 2))).collect();
         Counted { executions, inside: [100, 200].map(inside).into() }

@@ -66,8 +66,8 @@ pub struct Inside {
     pub traced: Result<Execution, String>,
     /// The kernel's functions of the logged execution, the largest first, and its programs as one; where they are asked for.
     pub functions: Vec<FunctionCount>,
-    /// The stacks of another logged execution, each with its instructions, as flame graphs take them; where they are asked for.
-    pub stacks: Vec<(String, u64)>,
+    /// The stacks of another logged execution, each with its instructions, as flame graphs take them, or why there are none.
+    pub stacks: Result<Vec<(String, u64)>, String>,
 }
 
 /// Starts the environment, in which the commands are executed, and asks its agent what came of that.
@@ -148,16 +148,20 @@ fn look_inside<'e>(
             MOST_LOGGED / 1_000_000
         )),
     };
-    let (mut functions, mut stacks) = (Vec::new(), Vec::new());
-    if let (Ok(sums), true) = (&sums, counting.has_functions) {
-        say(format!("reading the kernel's symbols in {name}"));
-        let names = names(remote, sums)?;
-        functions = counts(sums, &names);
-        if counting.has_stacks {
-            say(format!("logging the calls of {} in {name}", given.name));
-            let sums = logged(remote, log, given, Some(Stacks::of(&names)))?;
-            stacks = sums.ok().and_then(|sums| sums.stacks).map_or_else(Vec::new, |stacks| stacks.folded());
+    let (mut functions, mut stacks) = (Vec::new(), Err(UNASKED.to_owned()));
+    match &sums {
+        Ok(sums) if counting.has_functions => {
+            say(format!("reading the kernel's symbols in {name}"));
+            let names = names(remote, sums)?;
+            functions = counts(sums, &names);
+            if counting.has_stacks {
+                say(format!("logging the calls of {} in {name}", given.name));
+                let sums = logged(remote, log, given, Some(Stacks::of(&names)))?;
+                stacks = sums.map(|sums| sums.stacks.map(|stacks| stacks.folded()).unwrap_or_default());
+            }
         }
+        Ok(_) => {}
+        Err(why) => stacks = Err(why.clone()),
     }
     let traced = match (is_whole, counting.is_traced) {
         (false, _) => Err(why_not.to_owned()),

@@ -322,7 +322,7 @@ impl<'w> Work<'w> {
         let Booted { facts, mut counted, came } = self.boot(&counting, brought, name, &rounds)?;
         let inside = counted.inside.pop();
         let mut inside = inside.ok_or_else(|| Failure::input(format!("{name}: nothing was counted")))?;
-        let stacks = std::mem::take(&mut inside.stacks);
+        let stacks = std::mem::replace(&mut inside.stacks, Ok(Vec::new()));
         let (functions, why_one) = by_function(&mut inside);
         let found = tally(counted.executions, inside, &there, &self.accepts, named(name).0);
         let mut found = found.map_err(|error| failed(hinted(error, &brought.lacking)))?;
@@ -330,10 +330,10 @@ impl<'w> Work<'w> {
         if let Some(why) = why_one.filter(|_| self.args.result.by.is_some()) {
             note(&mut found, format!("user space is one function: {why}"));
         }
-        if stacks.is_empty() && self.args.result.stacks.is_some() {
-            note(&mut found, "there are no stacks: its instructions were not logged".to_owned());
+        if let (Err(why), Some(_)) = (&stacks, &self.args.result.stacks) {
+            note(&mut found, format!("there are no stacks: {why}"));
         }
-        Ok(CountedCommand { facts, found, functions, stacks })
+        Ok(CountedCommand { facts, found, functions, stacks: stacks.unwrap_or_default() })
     }
 
     fn counting<'c>(&self, name: &'c str, commands: &'c [Given]) -> Counting<'c> {
