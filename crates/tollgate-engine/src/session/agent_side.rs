@@ -1,5 +1,6 @@
 //! One environment of a session, as the coordinator sees it: its agent, its schedules, its facts.
 
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 use tollgate_model::bounded::MAX_FACTS;
@@ -287,25 +288,55 @@ impl<'s, 'a> AgentSide<'s, 'a> {
         instances: usize,
         tick: &mut dyn FnMut(Option<usize>),
     ) -> Result<Option<(Ending, ProcessRecord)>, Gone> {
-        let most = if self.side.is_counting { most * SLOWEST } else { most };
-        let last = Instant::now() + most + MARGIN * self.slower();
+        let last = self.end_of(most);
         loop {
             // Signs of life come four times a second; a machine that is very busy delays them.
             let left = last.saturating_duration_since(Instant::now());
-            match self.receive(left.min(self.patience()))? {
-                Answer::Running(instance) => tick(instance.filter(|&instance| instance < instances)),
-                Answer::Ready | Answer::Done => return Ok(None),
-                Answer::Ended { ending, record } => {
-                    let record = record.checked(instances);
-                    let record = record.map_err(|why| Gone::Lost(format!("its agent sent {why}")))?;
-                    return Ok(Some((ending, record)));
-                }
-                other => return Err(unexpected(other)),
+            let answer = self.receive(left.min(self.patience()))?;
+            match taken(answer, instances, tick)? {
+                Taken::Running => {}
+                Taken::Ready => return Ok(None),
+                Taken::Ended(ending, record) => return Ok(Some((ending, record))),
             }
             if left.is_zero() {
-                return Err(Gone::Lost("its agent was busy beyond the time that it had".to_owned()));
+                return Err(busy());
             }
         }
+    }
+
+    /// What the bench process that was asked for has given until now, where it has ended. It has until then.
+    pub fn answered_by_now(
+        &mut self,
+        last: Instant,
+        instances: usize,
+        tick: &mut dyn FnMut(Option<usize>),
+    ) -> Result<Option<(Ending, ProcessRecord)>, Gone> {
+        while let Some(answer) = self.connection.as_mut().ok_or_else(gone)?.received()? {
+            match taken(answer, instances, tick)? {
+                Taken::Running => {}
+                Taken::Ready => return Err(unexpected(Answer::Ready)),
+                Taken::Ended(ending, record) => return Ok(Some((ending, record))),
+            }
+        }
+        if Instant::now() > last { Err(busy()) } else { Ok(None) }
+    }
+
+    /// When a request of so long must have been answered.
+    pub fn end_of(&self, most: Duration) -> Instant {
+        let most = if self.side.is_counting { most * SLOWEST } else { most };
+        Instant::now() + most + MARGIN * self.slower()
+    }
+
+    /// What its agent writes to, as of now.
+    pub fn output(&self) -> Option<BorrowedFd<'_>> {
+        let of_link = || self.link.as_ref().map(|link| link.from.as_fd());
+        self.connection.as_ref().map(Connection::output).or_else(of_link)
+    }
+
+    /// That it has said nothing for as long as it may.
+    pub fn silent(&mut self) -> Gone {
+        let patience = self.patience();
+        self.connection.as_mut().map_or_else(gone, |connection| connection.silent(patience))
     }
 
     pub fn send(&mut self, request: &Request, patience: Duration) -> Result<(), Gone> {
@@ -317,8 +348,35 @@ impl<'s, 'a> AgentSide<'s, 'a> {
     }
 }
 
+/// What an answer about a bench process says.
+enum Taken {
+    Running,
+    Ready,
+    Ended(Ending, ProcessRecord),
+}
+
+fn taken(answer: Answer, instances: usize, tick: &mut dyn FnMut(Option<usize>)) -> Result<Taken, Gone> {
+    match answer {
+        Answer::Running(instance) => {
+            tick(instance.filter(|&instance| instance < instances));
+            Ok(Taken::Running)
+        }
+        Answer::Ready | Answer::Done => Ok(Taken::Ready),
+        Answer::Ended { ending, record } => {
+            let record = record.checked(instances);
+            let record = record.map_err(|why| Gone::Lost(format!("its agent sent {why}")))?;
+            Ok(Taken::Ended(ending, record))
+        }
+        other => Err(unexpected(other)),
+    }
+}
+
 fn gone() -> Gone {
     Gone::Lost("its agent has ended".to_owned())
+}
+
+fn busy() -> Gone {
+    Gone::Lost("its agent was busy beyond the time that it had".to_owned())
 }
 
 pub fn unexpected(answer: Answer) -> Gone {

@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -113,6 +114,19 @@ impl Connection {
         self.next(Instant::now() + patience)?.ok_or_else(|| self.silent(patience))
     }
 
+    /// An answer that has come already.
+    ///
+    /// # Errors
+    /// The agent has ended, or sends what is no answer.
+    pub fn received(&mut self) -> Result<Option<Answer>, Gone> {
+        self.next(Instant::now())
+    }
+
+    /// What it comes from.
+    pub fn output(&self) -> BorrowedFd<'_> {
+        self.from.as_fd()
+    }
+
     /// The next message; None where none has come until then.
     fn next<T: serde::de::DeserializeOwned>(&mut self, until: Instant) -> Result<Option<T>, Gone> {
         loop {
@@ -163,7 +177,8 @@ impl Connection {
         Gone::Lost(format!("it printed {line:?} before its agent's first message"))
     }
 
-    fn silent(&mut self, patience: Duration) -> Gone {
+    /// That the agent has given nothing for so long.
+    pub fn silent(&mut self, patience: Duration) -> Gone {
         let what = format!("its agent gave no answer for {:.0} s", patience.as_secs_f64());
         self.with_last_words(what)
     }
@@ -189,10 +204,20 @@ impl Connection {
     }
 }
 
+/// A signal may come just before a wait.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// Waits a moment until one of them can be read or has ended. Which can.
+pub fn readable<'f>(files: impl Iterator<Item = BorrowedFd<'f>>) -> Vec<bool> {
+    let mut all: Vec<_> = files.map(|file| PollFd::from_borrowed_fd(file, PollFlags::IN)).collect();
+    let most = Timespec { tv_sec: 0, tv_nsec: LOOK.subsec_nanos().into() };
+    // A signal ends the wait, and none can be read then.
+    let _ = poll(&mut all, Some(&most));
+    all.iter().map(|file| !file.revents().is_empty()).collect()
+}
+
 /// Waits until the file is ready, or until that moment. False where it is not.
 fn ready(file: &File, how: PollFlags, until: Instant) -> Result<bool, Gone> {
-    /// A signal may come just before the wait.
-    const LOOK: Duration = Duration::from_millis(250);
     loop {
         if let Some(signal) = interrupt::requested() {
             return Err(Gone::Interrupted(signal));

@@ -1,23 +1,25 @@
 //! Environments whose instructions are counted: guests under QEMU's translator with `-icount shift=0`.
 //!
 //! Nothing of them is a time, so they take no turns, and the session's time is not theirs: as many as there are processors are counted at
-//! the same time. All are started, counted and ended before the environments that are timed are started: an idle guest of that kind goes
-//! from timer to timer without a pause and would take a processor from the others. Each case has a bench process of its own, so that its count depends on no other case, and one that dies
-//! or hangs costs itself.
+//! the same time, and where one has ended the next one starts. All are counted and ended before the environments that are timed are
+//! started: an idle guest of that kind goes from timer to timer without a pause and would take a processor from the others. Each case has a
+//! bench process of its own, so that its count depends on no other case, and one that dies or hangs costs itself.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
+use std::vec;
 
 use super::super::agent::Moment;
 use super::super::agent::protocol::{Job, Request};
 use super::super::ending::Ending;
 use super::super::plan::Place;
+use super::super::record::ProcessRecord;
 use super::super::refusal::Refusal;
 use super::super::schedule::{BatchOrder, Schedule};
 use super::super::selection::Group;
 use super::super::storage::Storage;
 use super::super::{cpu, measure, memory};
 use super::agent_side::AgentSide;
-use super::connection::{Gone, Stop};
+use super::connection::{Gone, Stop, readable};
 use super::teller::Teller;
 
 /// A process without progress for so many instructions hangs, at a thousand million in each second of the guest. Tests count in seconds of a
@@ -53,14 +55,15 @@ pub fn count(
     teller.counted = (of > 0).then_some(Place { number: 0, of });
     let is_counted =
         |side: &&mut AgentSide<'_, '_>| side.side.is_counting && !(are_started && side.schedules.is_empty());
-    let mut counted: Vec<_> = sides.iter_mut().filter(is_counted).collect();
-    let counted = counted.chunks_mut(at_once()).try_for_each(|sides| Together(sides).count(teller));
+    let waiting: Vec<_> = sides.iter_mut().filter(is_counted).collect();
+    let counted =
+        Together { most: at_once(), waiting: waiting.into_iter(), started: Vec::new() }.count(teller);
     teller.counted = None;
     counted
 }
 
 /// So many environments are counted at the same time: each takes a processor and some memory, and none is timed. More than there are
-/// processors take longer, three by two 192 s in place of 150: one that waits for the others goes on from timer to timer.
+/// processors take longer, three by two 192 s in place of 150: translators share a processor badly.
 fn at_once() -> usize {
     /// With what the translator has for itself.
     const MEMORY: u64 = 1 << 30;
@@ -68,108 +71,176 @@ fn at_once() -> usize {
     cpu::allowed().len().min(memory).max(1)
 }
 
-/// Environments that are counted at the same time: each does what it was asked for while this side waits for the answer of another.
-struct Together<'t, 's, 'a>(&'t mut [&'t mut AgentSide<'s, 'a>]);
+/// Environments that are counted at the same time, each at its own pace.
+struct Together<'t, 's, 'a> {
+    most: usize,
+    waiting: vec::IntoIter<&'t mut AgentSide<'s, 'a>>,
+    started: Vec<Started<'t, 's, 'a>>,
+}
 
-impl<'s, 'a> Together<'_, 's, 'a> {
-    /// Starts them, counts every case in each, and ends them.
+impl Together<'_, '_, '_> {
+    /// Starts each, counts its cases, and ends it.
     fn count(mut self, teller: &mut Teller<'_>) -> Result<(), Stop> {
-        self.each(|side| {
-            teller.say(format!("starting {}", side.side.name), Place::default());
-            side.launch()
-        })?;
-        self.each(AgentSide::greet)?;
-        self.each(|side| {
-            teller.say(format!("reading facts in {}", side.side.name), Place::default());
-            side.ask_for_facts(Moment::Before)
-        })?;
-        self.each(AgentSide::receive_facts)?;
-        self.each(|side| side.settle(side.side.cpu.or(side.hello.usual)))?;
-        let groups = self.0.iter().map(|side| side.schedules.len()).max().unwrap_or(0);
-        for group in 0..groups {
-            while self.waits(group) {
-                self.count_one(group, teller)?;
+        loop {
+            self.start(teller)?;
+            if self.started.is_empty() {
+                return Ok(());
+            }
+            let have_said = readable(self.started.iter().filter_map(|one| one.side.output()));
+            for at in (0..self.started.len()).rev() {
+                let one = &mut self.started[at];
+                let went_on = one.go_on(have_said.get(at) == Some(&true), teller);
+                if one.side.settled(went_on)? != Some(Course::GoesOn) {
+                    one.side.close();
+                    self.started.remove(at);
+                }
             }
         }
-        self.each(|side| side.ask_for_facts(Moment::After))?;
-        self.each(AgentSide::receive_facts)?;
-        self.0.iter_mut().for_each(|side| side.close());
+    }
+
+    /// Starts the next ones, where there is room.
+    fn start(&mut self, teller: &mut Teller<'_>) -> Result<(), Stop> {
+        while self.started.len() < self.most
+            && let Some(side) = self.waiting.next()
+        {
+            teller.say(format!("starting {}", side.side.name), Place::default());
+            let launched = side.launch();
+            if side.settled(launched)?.is_some() {
+                self.started.push(Started { heard: Instant::now(), awaits: Awaited::Greeting, side });
+            }
+        }
         Ok(())
     }
+}
 
-    /// Does something in each that is not lost. One that fails is.
-    fn each(&mut self, mut step: impl FnMut(&mut AgentSide<'s, 'a>) -> Result<(), Gone>) -> Result<(), Stop> {
-        self.0.iter_mut().filter(|side| side.lost.is_none()).try_for_each(|side| {
-            let done = step(side);
-            side.settled(done).map(|_| ())
-        })
-    }
+/// One that was started.
+struct Started<'t, 's, 'a> {
+    side: &'t mut AgentSide<'s, 'a>,
+    awaits: Awaited,
+    /// When it was asked, or has said something.
+    heard: Instant,
+}
 
-    /// Whether a case of this suite is not counted yet.
-    fn waits(&self, group: usize) -> bool {
-        self.0.iter().any(|side| side.lost.is_none() && side.schedules[group].waits() > 0)
-    }
+/// What it has been asked for.
+enum Awaited {
+    Greeting,
+    Facts,
+    Case(Asked),
+    LastFacts,
+}
 
-    /// Counts the next case of a suite in each.
-    fn count_one(&mut self, group: usize, teller: &mut Teller<'_>) -> Result<(), Stop> {
-        let mut asked: Vec<Option<BatchOrder>> = Vec::new();
-        self.each(|side| {
-            let batch_order = side.ask_for_one(group)?;
-            if let (Some(_), Some(place)) = (&batch_order, &mut teller.counted) {
-                place.number += 1;
+/// A case of a suite, to be counted by then.
+struct Asked {
+    group: usize,
+    order: BatchOrder,
+    by: Instant,
+}
+
+#[derive(PartialEq, Eq)]
+enum Course {
+    GoesOn,
+    Ends,
+}
+
+impl Started<'_, '_, '_> {
+    /// Takes what it has said, and asks for the next thing. It does not wait for an answer.
+    fn go_on(&mut self, has_said: bool, teller: &mut Teller<'_>) -> Result<Course, Gone> {
+        if !has_said {
+            let is_late = self.heard.elapsed() > self.side.patience();
+            return if is_late { Err(self.side.silent()) } else { Ok(Course::GoesOn) };
+        }
+        self.heard = Instant::now();
+        match &self.awaits {
+            Awaited::Greeting => {
+                self.side.greet()?;
+                teller.say(format!("reading facts in {}", self.side.side.name), Place::default());
+                self.side.ask_for_facts(Moment::Before)?;
+                self.awaits = Awaited::Facts;
             }
-            asked.push(batch_order);
-            Ok(())
-        })?;
-        let mut asked = asked.into_iter();
-        self.each(|side| {
-            let Some(batch_order) = asked.next().flatten() else { return Ok(()) };
-            let (name, place) = (side.side.name.clone(), side.schedules[group].place);
-            side.receive_one(group, &batch_order, &mut |what| teller.say(format!("{what} in {name}"), place))
-        })
+            Awaited::Facts => {
+                self.side.receive_facts()?;
+                self.side.settle(self.side.side.cpu.or(self.side.hello.usual))?;
+                self.ask_on(teller)?;
+            }
+            Awaited::Case(asked) => {
+                let (name, place) = (&self.side.side.name, self.side.schedules[asked.group].place);
+                let name = name.clone();
+                let mut say = |what| teller.say(format!("{what} in {name}"), place);
+                if self.side.received_by_now(asked, &mut say)? {
+                    self.ask_on(teller)?;
+                }
+            }
+            Awaited::LastFacts => {
+                self.side.receive_facts()?;
+                return Ok(Course::Ends);
+            }
+        }
+        Ok(Course::GoesOn)
+    }
+
+    /// Asks for the next case, or for the facts at the end.
+    fn ask_on(&mut self, teller: &mut Teller<'_>) -> Result<(), Gone> {
+        for group in 0..self.side.schedules.len() {
+            if let Some(asked) = self.side.ask_for_one(group)? {
+                if let Some(place) = &mut teller.counted {
+                    place.number += 1;
+                }
+                self.awaits = Awaited::Case(asked);
+                return Ok(());
+            }
+        }
+        self.side.ask_for_facts(Moment::After)?;
+        self.awaits = Awaited::LastFacts;
+        Ok(())
     }
 }
 
 impl AgentSide<'_, '_> {
     /// Counts the next case of a suite. False where all are counted.
     pub fn count_one(&mut self, group: usize, say: &mut dyn FnMut(String)) -> Result<bool, Gone> {
-        match self.ask_for_one(group)? {
-            Some(batch_order) => self.receive_one(group, &batch_order, say).map(|()| true),
-            None => Ok(false),
-        }
+        let Some(asked) = self.ask_for_one(group)? else { return Ok(false) };
+        let (ending, record) = self.wait(MOST, asked.order.orders.len(), &mut ticks(&asked, say))?;
+        self.note_count(&asked, ending, &record);
+        Ok(true)
     }
 
     /// Asks for the next case of a suite; None where all are counted.
-    fn ask_for_one(&mut self, group: usize) -> Result<Option<BatchOrder>, Gone> {
-        let batch_order = self.schedules[group].first_waiting();
-        if batch_order.is_empty() {
+    fn ask_for_one(&mut self, group: usize) -> Result<Option<Asked>, Gone> {
+        let order = self.schedules[group].first_waiting();
+        if order.is_empty() {
             return Ok(None);
         }
-        let job = Job::Count { instances: batch_order.orders.clone() };
+        let job = Job::Count { instances: order.orders.clone() };
         self.send(&Request::Start { job, stall: STALL, most: MOST }, self.patience())?;
-        Ok(Some(batch_order))
+        Ok(Some(Asked { group, order, by: self.end_of(MOST) }))
     }
 
-    /// Receives the count that was asked for.
-    fn receive_one(
-        &mut self,
-        group: usize,
-        batch_order: &BatchOrder,
-        say: &mut dyn FnMut(String),
-    ) -> Result<(), Gone> {
-        say(batch_order.name(Some(0)));
-        let mut tick = |instance: Option<usize>| {
-            if instance.is_some() {
-                say(batch_order.name(instance));
-            }
-        };
-        let (ending, record) = self.wait(MOST, batch_order.orders.len(), &mut tick)?;
+    /// Receives what there is of the count that was asked for. Whether it is all.
+    fn received_by_now(&mut self, asked: &Asked, say: &mut dyn FnMut(String)) -> Result<bool, Gone> {
+        let instances = asked.order.orders.len();
+        let ended = self.answered_by_now(asked.by, instances, &mut ticks(asked, say))?;
+        let Some((ending, record)) = ended else { return Ok(false) };
+        self.note_count(asked, ending, &record);
+        Ok(true)
+    }
+
+    /// Notes a count.
+    fn note_count(&mut self, asked: &Asked, ending: Ending, record: &ProcessRecord) {
         if ending == Ending::Finished {
             let (clock, _, facts) = measure::clock_found(ending, &record.report, self.cpu, STALL);
             self.clock = clock;
             facts.into_iter().for_each(|(name, fact)| self.note(&name, fact));
         }
-        self.schedules[group].record_counts(batch_order, &record, ending, STALL);
-        Ok(())
+        self.schedules[asked.group].record_counts(&asked.order, record, ending, STALL);
+    }
+}
+
+/// Tells the case, and each of its instances as it runs.
+fn ticks<'s>(asked: &'s Asked, say: &'s mut dyn FnMut(String)) -> impl FnMut(Option<usize>) + 's {
+    say(asked.order.name(Some(0)));
+    move |instance| {
+        if instance.is_some() {
+            say(asked.order.name(instance));
+        }
     }
 }

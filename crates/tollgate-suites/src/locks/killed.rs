@@ -191,7 +191,7 @@ mod tests {
     use crate::processes::raw::tests::in_a_process_of_its_own;
     use tollgate_os::namespaces;
 
-    use crate::testing::pinned;
+    use crate::testing::{is_translated, pinned};
 
     fn here() -> Reach {
         Reach::On(cpu::home().expect("a pinned thread"))
@@ -245,7 +245,9 @@ mod tests {
                 left_at_random(Method::Lamport, here(), &mut random, &Quota::default())
                     .expect("a process to kill")
             };
-            assert!((0..400).any(|_| left() == Left::Waiting), "400 kills never made an acquisition block");
+            // A translator ends blocks of instructions where a processor does not: the chance is another one.
+            let has_blocked = (0..400).any(|_| left() == Left::Waiting);
+            assert!(has_blocked || is_translated(), "400 kills never made an acquisition block");
         });
     }
 
