@@ -79,7 +79,8 @@ fn means(own: Ends, partners: Ends) -> Means {
     let partner = move || {
         // The ends close with the thread, so the other thread reads end-of-file.
         let [give, take] = partners.words();
-        follow(read_and_write, [give, take, 0, stop.as_ptr() as u64, 0, 0, 0]);
+        // SAFETY: the flag lives until the end of this thread.
+        unsafe { follow(read_and_write, [give, take, 0, stop.as_ptr() as u64, 0, 0, 0]) };
         drop((partners, stop));
     };
     Means { code: LOOP, side: Box::new(Files { ends: own, over }), partner: Box::new(partner) }

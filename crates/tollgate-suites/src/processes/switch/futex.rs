@@ -61,10 +61,9 @@ pub(super) fn words() -> Means {
     let shared = Arc::clone(&words);
     let partner = move || {
         let address = |word: &AtomicU32| word.as_ptr() as u64;
-        follow(
-            wait_and_wake,
-            [address(&shared.own.0), address(&shared.partners.0), 0, address(&shared.over), 0, 0, 0],
-        );
+        let [own, partners] = [&shared.own.0, &shared.partners.0].map(address);
+        // SAFETY: the words live until the end of this thread.
+        unsafe { follow(wait_and_wake, [own, partners, 0, address(&shared.over), 0, 0, 0]) };
         drop(shared);
     };
     Means { code: LOOP, side: Box::new(Futex(words)), partner: Box::new(partner) }

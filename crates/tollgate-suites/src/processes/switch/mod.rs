@@ -110,10 +110,13 @@ fn means(params: &Params) -> Result<Means> {
 }
 
 /// The partner's side of a handover, which is half of what is timed: a loop in instructions too, which ends itself by setting its counter.
-/// The words are what its documentation says, and what they point to outlives it.
-fn follow(code: LongLoop, words: [u64; 7]) {
+///
+/// # Safety
+/// The words must be what the loop's documentation says, and what they point to must outlive the call.
+unsafe fn follow(code: LongLoop, words: [u64; 7]) {
+    debug_assert!(code.is_called(), "each side has a call and a return in a trip");
     let mut context = LoopContext { words, result: 0 };
-    // SAFETY: the callers', who keep what the words point to until it returns.
+    // SAFETY: the caller's.
     unsafe { code.run(u64::MAX, &mut context) };
 }
 

@@ -74,7 +74,8 @@ pub(super) fn semaphores() -> Result<Means> {
     let partner = move || {
         let number = |semaphore: &Semaphore| semaphore.number() as u64;
         let (own, other) = (number(&shared.there), number(&shared.back));
-        follow(take_and_give, [other, own, GIVE, TAKE, shared.over.as_ptr() as u64, 0, 0]);
+        // SAFETY: the flag lives until the end of this thread.
+        unsafe { follow(take_and_give, [other, own, GIVE, TAKE, shared.over.as_ptr() as u64, 0, 0]) };
         drop(shared);
     };
     Ok(Means { code: LOOP, side: Box::new(Semaphores(pair)), partner: Box::new(partner) })

@@ -49,7 +49,8 @@ pub(super) fn yielding() -> Means {
                 }
                 YIELD => {
                     shared.does.store(YIELD, SeqCst);
-                    follow(yield_as_told, [shared.order.as_ptr() as u64, 0, 0, 0, 0, 0, 0]);
+                    // SAFETY: the order lives until the end of this thread.
+                    unsafe { follow(yield_as_told, [shared.order.as_ptr() as u64, 0, 0, 0, 0, 0, 0]) };
                 }
                 _ => break,
             }
