@@ -309,8 +309,11 @@ fn a_counting_environment_keeps_the_batches_that_agree_and_the_others_are_timed_
 fn environments_are_counted_at_the_same_time_and_one_that_is_lost_costs_itself() {
     let steps = find_other!(Steps { every: 13, batches: 0 });
     let lost = || Side { start: Box::new(|| Err("it does not start".to_owned())), ..counting(steps) };
+    let ends = Side { start: Box::new(|| Ok(link(child(|| 0)))), ..counting(steps) };
+    // It dies while it is counted.
+    let dies = counting(find_other!(Then(30, kill_agent)));
     // More than there are processors on many a machine.
-    let sides = vec![counting(steps), lost(), counting(steps), counting(steps), lost()];
+    let sides = vec![counting(steps), lost(), ends, counting(steps), dies, counting(steps), lost()];
     let found = session(sides, 1).expect("counted");
     let medians: Vec<Result<f64, String>> = (found.found.iter())
         .map(|side| match &side.lost {
@@ -318,8 +321,11 @@ fn environments_are_counted_at_the_same_time_and_one_that_is_lost_costs_itself()
             None => Ok(measured(side, "some/sound").samples[0]),
         })
         .collect();
-    let lost = || Err("it does not start".to_owned());
-    assert_eq!(medians, [Ok(209.0), lost(), Ok(209.0), Ok(209.0), lost()]);
+    let lost = |why: &str| Err(why.to_owned());
+    let [starts_not, ended] = ["it does not start", "its agent ended"].map(lost);
+    let counted = Ok(209.0);
+    let of_each = [&counted, &starts_not, &ended, &counted, &ended, &counted, &starts_not];
+    assert_eq!(medians.iter().collect::<Vec<_>>(), of_each);
 }
 
 #[test]
