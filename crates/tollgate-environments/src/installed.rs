@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use crate::commands;
 
-/// The package database answers within milliseconds; its thousands of files on a slow file system, within seconds.
-const MOST: Duration = Duration::from_secs(30);
+/// The package database answers within milliseconds.
+const MOST: Duration = Duration::from_secs(5);
 
 /// Something that was installed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,7 +89,11 @@ mod tests {
     #[test]
     fn a_program_of_a_package_has_the_package_s_size() {
         let Some(dpkg) = commands::find("dpkg-query") else { return println!("skipped: there is no dpkg") };
+        let begun = Instant::now();
         let found = Installed::of(&dpkg).unwrap();
+        if !found.is_package && begun.elapsed() > MOST {
+            return println!("skipped: dpkg answers after more than {MOST:?}");
+        }
         assert!(found.is_package && found.name.starts_with("dpkg"), "{found:?}");
         assert!(found.bytes > dpkg.metadata().unwrap().len(), "{found:?}");
     }

@@ -333,10 +333,11 @@ impl<'s, 'a> AgentSide<'s, 'a> {
         self.connection.as_ref().map(Connection::output).or_else(of_link)
     }
 
-    /// That it has said nothing for as long as it may.
+    /// That it has said nothing for as long as it may. Nothing more is expected of it.
     pub fn silent(&mut self) -> Gone {
         let patience = self.patience();
-        self.connection.as_mut().map_or_else(gone, |connection| connection.silent(patience))
+        let connection = self.connection.take().or_else(|| self.link.take().map(Connection::new));
+        connection.map_or_else(gone, |mut connection| connection.silent(patience))
     }
 
     pub fn send(&mut self, request: &Request, patience: Duration) -> Result<(), Gone> {

@@ -48,18 +48,23 @@ pub struct Connection {
 }
 
 impl Connection {
+    /// To an agent that has not greeted.
+    pub fn new(link: Link) -> Self {
+        let Link { to, from, said } = link;
+        let (to, from) = (File::from(to), File::from(from));
+        for file in [&to, &from] {
+            let flags = rustix::fs::fcntl_getfl(file).unwrap_or(rustix::fs::OFlags::empty());
+            let _ = rustix::fs::fcntl_setfl(file, flags | rustix::fs::OFlags::NONBLOCK);
+        }
+        Self { to, from, said, inbox: Inbox::up_to(LONGEST_HELLO) }
+    }
+
     /// Waits for the greeting, so long at most.
     ///
     /// # Errors
     /// A sentence that says what came in its place.
     pub fn greeted(link: Link, patience: Duration) -> Result<(Self, Hello), Gone> {
-        let Link { to, from, said } = link;
-        let inbox = Inbox::up_to(LONGEST_HELLO);
-        let mut connection = Self { to: to.into(), from: from.into(), said, inbox };
-        for file in [&connection.to, &connection.from] {
-            let flags = rustix::fs::fcntl_getfl(file).unwrap_or(rustix::fs::OFlags::empty());
-            let _ = rustix::fs::fcntl_setfl(file, flags | rustix::fs::OFlags::NONBLOCK);
-        }
+        let mut connection = Self::new(link);
         let until = Instant::now() + patience;
         let is_magic = |bytes: &[u8]| bytes.iter().zip(&MAGIC).all(|(one, other)| one == other);
         while connection.inbox.rest().len() < MAGIC.len() && is_magic(connection.inbox.rest()) {

@@ -1,13 +1,16 @@
 use super::*;
 
-/// The program of these tests is no agent: it prints what it tests.
+/// The program of these tests is no agent: it prints what it tests. A command that says something, or ends, does so before that is over.
 fn refused(prefix: &str) -> String {
+    refused_within(Duration::from_secs(30), prefix)
+}
+
+fn refused_within(patience: Duration, prefix: &str) -> String {
     let cleanup = Cleanup::begin().unwrap();
     let reach =
         Reach::Prefix(tollgate_os::words::split(prefix).unwrap().into_iter().map(OsString::from).collect());
     let agent = Agent::with(&["--none-of-the-tests".into()]).unwrap();
-    let started =
-        start_within(Duration::from_millis(500), &reach, &mut None, &agent, &cleanup, &|| false, &mut || {});
+    let started = start_within(patience, &reach, &mut None, &agent, &cleanup, &|| false, &mut || {});
     started.err().unwrap().to_string()
 }
 
@@ -22,8 +25,8 @@ fn what_is_no_way_to_an_agent_is_named() {
         refused("sh -c 'echo no such container >&2; exit 1'"),
         "the command ended before an agent answered: no such container"
     );
-    let silent = refused("sh -c 'echo loading >&2; sleep 100'");
-    assert_eq!(silent, "no agent answered within 0 s; the command said: loading");
+    let silent = refused_within(Duration::from_secs(2), "sh -c 'echo loading >&2; sleep 100'");
+    assert_eq!(silent, "no agent answered within 2 s; the command said: loading");
     let banner = refused("sh -c 'echo Welcome to the machine; cat'");
     assert!(
         banner.contains("the command printed `Welcome to the machine` where an agent of tollgate answers"),

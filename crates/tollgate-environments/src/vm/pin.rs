@@ -11,8 +11,8 @@ use tollgate_os::affinity;
 
 use crate::error::plainly;
 
-/// The time in which the monitor makes the threads of its processors.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// The time in which the monitor makes the threads of its processors. Tests run on machines that are emulated themselves.
+const PATIENCE: Duration = Duration::from_secs(if cfg!(test) { 60 } else { 5 });
 const LOOK: Duration = Duration::from_millis(1);
 
 /// A thread of the monitor.
