@@ -63,7 +63,7 @@ pub fn count(
 }
 
 /// So many environments are counted at the same time: each takes a processor and some memory, and none is timed. More than there are
-/// processors take longer, three by two 192 s in place of 150: translators share a processor badly.
+/// processors took longer, where each waited for the others at each case: three by two processors 192 s in place of 150.
 fn at_once() -> usize {
     /// With what the translator has for itself.
     const MEMORY: u64 = 1 << 30;
