@@ -4,6 +4,8 @@
  *
  *     cc -static -O2 -pthread -o init traced.c
  */
+#define _GNU_SOURCE
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PROCESSES = 3, THREADS = 4, CALLS = 100000, CALLS_OF_THREAD = 1000, EXECS = 3, UNKNOWN = 5, INVALID = 4, OLD = 7, GETPPID_OF_I386 = 64 };
+enum { PROCESSES = 3, THREADS = 4, CALLS = 100000, CALLS_OF_THREAD = 1000, EXECS = 3, UNKNOWN = 5, INVALID = 4, OLD = 7, STATS = 6, GETPPID_OF_I386 = 64 };
 
 static void *work(void *calls)
 {
@@ -89,12 +91,22 @@ static void call_by_number(void)
 		__asm__ volatile("int $0x80" : "=a"(result) : "a"(GETPPID_OF_I386) : "memory");
 }
 
-static void trace(const char *mark, char *option)
+/* A descriptor by an empty path, as the C library calls fstat(2). */
+static void stat_descriptor(void)
+{
+	struct stat found;
+	int file = open("/init", O_RDONLY);
+
+	for (int i = 0; i < STATS; i++)
+		syscall(SYS_newfstatat, file, "", &found, AT_EMPTY_PATH);
+}
+
+static void trace(const char *mark, char *option, char *what)
 {
 	printf("%s", mark);
 	fflush(stdout);
 	if (!fork()) {
-		execl("/tollgate", "tollgate", "trace", "--format=json", option, "--", "/init", "calls", (char *)NULL);
+		execl("/tollgate", "tollgate", "trace", "--format=json", option, "--", "/init", what, (char *)NULL);
 		perror("stopped: /tollgate");
 		_exit(1);
 	}
@@ -110,6 +122,8 @@ int main(int argc, char **argv)
 			execute_and_kill();
 			call_by_number();
 		}
+		if (argc > 1 && !strcmp(argv[1], "stats"))
+			stat_descriptor();
 		return 0;
 	}
 	mkdir("/proc", 0755);
@@ -117,7 +131,8 @@ int main(int argc, char **argv)
 	mkdir("/tmp", 0755);
 	if (mount("proc", "/proc", "proc", 0, NULL) || mount("sysfs", "/sys", "sysfs", 0, NULL))
 		perror("stopped: mount");
-	trace("traced: ", "--all");
-	trace("only: ", "--only=execve");
+	trace("traced: ", "--all", "calls");
+	trace("only: ", "--only=execve", "calls");
+	trace("files: ", "--by=file", "stats");
 	reboot(RB_AUTOBOOT);
 }

@@ -27,10 +27,11 @@ pub(super) fn path_key(a: &mut Assembler, target: &Target, files: &Files, none: 
     a.add(R1, i32::from(key + field!(PathKey, path).offset));
     a.mov(R2, crate::bpf::layout::PATH as i32);
     a.call(Helper::ProbeReadUserString);
-    a.jump_if(Condition::Negative, R0, 1, none);
+    a.jump_if(Condition::Negative, R0, 0, none);
     let absolute = a.label();
     a.store(FRAME, Field::word(-DESCRIPTOR), R6);
-    a.unless(Condition::NotEqual, R0, 1, |a| {
+    // It counts the NUL at the end, but of an empty string not before Linux 6.17 (mm/maccess.c, strncpy_from_user_nofault()).
+    a.unless(Condition::AtLeast, R0, 2, |a| {
         a.load(R1, FRAME, stack(AIM));
         a.and(R1, i32::from(aim::PATH_AT));
         a.jump_if(Condition::Equal, R1, 0, none);
