@@ -311,7 +311,7 @@ fn environments_are_counted_at_the_same_time_and_one_that_is_lost_costs_itself()
     let lost = || Side { start: Box::new(|| Err("it does not start".to_owned())), ..counting(steps) };
     let ends = Side { start: Box::new(|| Ok(link(child(|| 0)))), ..counting(steps) };
     // It dies while it is counted.
-    let dies = counting(find_other!(Then(30, kill_agent)));
+    let dies = counting(find_other!(Then(0, kill_agent)));
     // More than there are processors on many a machine.
     let sides = vec![counting(steps), lost(), ends, counting(steps), dies, counting(steps), lost()];
     let found = session(sides, 1).expect("counted");
