@@ -72,7 +72,7 @@ fn each_call_is_counted_where_the_kernel_may_be_preempted_anywhere() {
     let names: Vec<_> =
         only["calls"].as_array().expect("calls").iter().filter_map(|call| call["name"].as_str()).collect();
     assert_eq!((names, counts(&only["calls"], "execve")), (vec!["execve"], [4, 0, 0]), "{only}");
-    // Before Linux 6.17 a program that reads an empty string is told 0, and not 1.
+    // Before Linux 6.16 a program that reads an empty string is told 0, and not 1.
     let own = files["files"].as_array().and_then(|files| files.iter().find(|file| file["path"] == "/init"));
     let operations = own.and_then(|file| file["operations"].as_array()).expect("operations on /init");
     let stat = operations.iter().find(|operation| operation["operation"] == "stat").expect("fstat(2)");

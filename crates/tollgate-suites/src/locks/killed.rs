@@ -245,9 +245,13 @@ mod tests {
                 left_at_random(Method::Lamport, here(), &mut random, &Quota::default())
                     .expect("a process to kill")
             };
-            // A translator ends blocks of instructions where a processor does not: the chance is another one.
             let has_blocked = (0..400).any(|_| left() == Left::Waiting);
-            assert!(has_blocked || is_translated(), "400 kills never made an acquisition block");
+            if !has_blocked && is_translated() {
+                return eprintln!(
+                    "skipped: QEMU's translator ends blocks of instructions elsewhere, and no kill of 400 hit"
+                );
+            }
+            assert!(has_blocked, "400 kills never made an acquisition block");
         });
     }
 

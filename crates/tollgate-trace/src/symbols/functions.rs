@@ -123,8 +123,8 @@ impl Functions {
 
 /// A regular file, by its whole path.
 /// Whether the file system is one whose mappings may have another device than fstat(2) says, and the same inode: an overlay's that of the
-/// layer which holds the file, before Linux 6.8 (Documentation/filesystems/overlayfs.rst, "Inode properties"), and btrfs's that of the
-/// whole file system, not of the subvolume (Linux fs/btrfs/inode.c, btrfs_getattr()).
+/// layer which holds the file (in proc_pid_maps(5) before Linux 6.8, longer in records of perf_event_open(2): file_user_inode() in
+/// include/linux/fs.h), and btrfs's that of the whole file system, not of the subvolume (Linux fs/btrfs/inode.c, btrfs_getattr()).
 fn has_other_device_when_mapped(file: &File) -> bool {
     /// OVERLAYFS_SUPER_MAGIC and BTRFS_SUPER_MAGIC of statfs(2).
     const MAGICS: [u64; 2] = [0x794c_7630, 0x9123_683e];

@@ -30,7 +30,7 @@ pub(super) fn path_key(a: &mut Assembler, target: &Target, files: &Files, none: 
     a.jump_if(Condition::Negative, R0, 0, none);
     let absolute = a.label();
     a.store(FRAME, Field::word(-DESCRIPTOR), R6);
-    // It counts the NUL at the end, but of an empty string not before Linux 6.17 (mm/maccess.c, strncpy_from_user_nofault()).
+    // It counts the NUL at the end, but of an empty string not before Linux 6.16 (mm/maccess.c, strncpy_from_user_nofault()).
     a.unless(Condition::AtLeast, R0, 2, |a| {
         a.load(R1, FRAME, stack(AIM));
         a.and(R1, i32::from(aim::PATH_AT));
