@@ -44,8 +44,8 @@ impl Functions {
         let file = opened(&image.path)?;
         let stat = rustix::fs::fstat(&file).ok()?;
         let device = (rustix::fs::major(stat.st_dev), rustix::fs::minor(stat.st_dev));
-        let is_same_device = device == image.device || has_other_device_when_mapped(&file);
-        if is_same_device && stat.st_ino == image.inode { Self::read(&file) } else { None }
+        let magic = rustix::fs::fstatfs(&file).ok()?.f_type;
+        if is_mapped(image, device, stat.st_ino, magic) { Self::read(&file) } else { None }
     }
 
     /// Reads the file of this path.
@@ -121,16 +121,19 @@ impl Functions {
     }
 }
 
-/// A regular file, by its whole path.
-/// Whether the file system is one whose mappings may have another device than fstat(2) says, and the same inode: an overlay's that of the
-/// layer which holds the file (in proc_pid_maps(5) before Linux 6.8, longer in records of perf_event_open(2): file_user_inode() in
-/// include/linux/fs.h), and btrfs's that of the whole file system, not of the subvolume (Linux fs/btrfs/inode.c, btrfs_getattr()).
-fn has_other_device_when_mapped(file: &File) -> bool {
-    /// OVERLAYFS_SUPER_MAGIC and BTRFS_SUPER_MAGIC of statfs(2).
-    const MAGICS: [u64; 2] = [0x794c_7630, 0x9123_683e];
-    rustix::fs::fstatfs(file).is_ok_and(|found| MAGICS.contains(&(found.f_type as u64)))
+/// File systems a mapping of which may have another device than fstat(2) says.
+const OTHER_DEVICE: [libc::c_long; 2] = [libc::OVERLAYFS_SUPER_MAGIC, libc::BTRFS_SUPER_MAGIC];
+
+/// Whether a file is the one of an image: what stat(2) says of its device and inode, and the magic number of its file system (statfs(2)).
+///
+/// Two have another device for a mapping, and the same inode: an overlay that of the layer which holds the file (in proc_pid_maps(5) before
+/// Linux 6.8, longer in records of perf_event_open(2): file_user_inode() in include/linux/fs.h), and btrfs that of the whole file system,
+/// not of the subvolume (Linux fs/btrfs/inode.c, btrfs_getattr()).
+fn is_mapped(image: &Image, device: (u32, u32), inode: u64, magic: libc::c_long) -> bool {
+    (device == image.device || OTHER_DEVICE.contains(&magic)) && inode == image.inode
 }
 
+/// A regular file, by its whole path.
 fn opened(path: &[u8]) -> Option<File> {
     let path = path.starts_with(b"/").then(|| Path::new(OsStr::from_bytes(path)))?;
     paths::open_regular(path).ok()
@@ -229,6 +232,18 @@ mod tests {
         bytes.extend(NAMES);
         bytes.resize(CODE as usize + 0x100, 0xcc);
         bytes
+    }
+
+    #[test]
+    fn a_mapped_file_has_its_inode_and_on_most_file_systems_its_device() {
+        let image = Image { path: b"/bin/true"[..].into(), device: (254, 0), inode: 7 };
+        assert!(
+            is_mapped(&image, (254, 0), 7, libc::EXT4_SUPER_MAGIC)
+                && !is_mapped(&image, (0, 30), 7, libc::EXT4_SUPER_MAGIC)
+        );
+        for magic in OTHER_DEVICE {
+            assert!(is_mapped(&image, (0, 30), 7, magic) && !is_mapped(&image, (0, 30), 8, magic));
+        }
     }
 
     #[test]
