@@ -396,6 +396,35 @@ impl Call {
 }
 
 impl Traced {
+    /// An execution by this tracer, of which only the real time is known.
+    pub fn new(backend: Backend, wall_ns: u64) -> Self {
+        Self {
+            command: Vec::new(),
+            backend,
+            attached: None,
+            ended: None,
+            processors: 0,
+            wall_ns,
+            user_ns: 0,
+            sys_ns: 0,
+            times_from: TimesFrom::Unknown,
+            busy_ns: None,
+            idle: None,
+            processes: 0,
+            threads: 0,
+            calls: Vec::new(),
+            outside: None,
+            blocked: Vec::new(),
+            tree: Vec::new(),
+            files: Vec::new(),
+            misaligned: Vec::new(),
+            cost_per_call_ns: None,
+            cost_to_others_ns: None,
+            missed: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
     /// Calls that returned.
     pub fn count(&self) -> u64 {
         self.calls.iter().map(|call| call.count).fold(0, u64::saturating_add)

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 use tollgate_model::Run;
 use tollgate_model::versus::{INSTRUCTIONS, REAL, is_bench};
-use tollgate_view::trace::CASE;
+use tollgate_trace::output::CASE;
 
 /// The verb that made a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

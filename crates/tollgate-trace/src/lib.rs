@@ -9,6 +9,7 @@
 //! - `bpf`: our programs at the kernel's tracepoints. `ptrace`: for users who may not load them.
 //! - [`calls`]: the kernel's tables of system calls. `operations`: their operations on files. `direct`: direct I/O that was refused.
 //! - [`log`]: a log of strace(1), read as a trace.
+//! - [`output`]: what a traced command looks like, as text and as JSON.
 
 #![deny(unsafe_code)]
 
@@ -22,6 +23,7 @@ mod launch;
 pub mod log;
 mod operations;
 pub mod outcome;
+pub mod output;
 mod ptrace;
 pub mod request;
 mod run;

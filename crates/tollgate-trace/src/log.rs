@@ -13,7 +13,7 @@ use std::io::{self, BufRead};
 
 use tollgate_model::Traced;
 use tollgate_model::text::signal_number;
-use tollgate_model::traced::{Backend, Ended, Missed, TimesFrom};
+use tollgate_model::traced::{Backend, Ended, Missed};
 
 use crate::outcome::{Event, slowest_first};
 use clock::Clock;
@@ -196,7 +196,7 @@ impl Reader<'_> {
             tree,
             missed: missed.map(|(what, number)| Missed { what: what.to_owned(), number }).collect(),
             notes,
-            ..nothing()
+            ..Traced::new(Backend::Strace, 0)
         };
         Ok(Log { traced, events })
     }
@@ -217,7 +217,7 @@ impl Reader<'_> {
         }
         calls.retain(|call| is_wanted(self.only, &call.name));
         slowest_first(&mut calls);
-        let traced = Traced { calls, notes, ..nothing() };
+        let traced = Traced { calls, notes, ..Traced::new(Backend::Strace, 0) };
         Ok(Log { traced, events: Vec::new() })
     }
 
@@ -265,35 +265,6 @@ fn counted(number: u64, one: &str) -> String {
 
 fn is_wanted(only: &[&str], name: &str) -> bool {
     only.is_empty() || only.contains(&name.split(' ').next().unwrap_or(name))
-}
-
-/// What no log tells.
-fn nothing() -> Traced {
-    Traced {
-        command: Vec::new(),
-        backend: Backend::Strace,
-        attached: None,
-        ended: None,
-        processors: 0,
-        wall_ns: 0,
-        user_ns: 0,
-        sys_ns: 0,
-        times_from: TimesFrom::Unknown,
-        busy_ns: None,
-        idle: None,
-        processes: 0,
-        threads: 0,
-        calls: Vec::new(),
-        outside: None,
-        blocked: Vec::new(),
-        tree: Vec::new(),
-        files: Vec::new(),
-        misaligned: Vec::new(),
-        cost_per_call_ns: None,
-        cost_to_others_ns: None,
-        missed: Vec::new(),
-        notes: Vec::new(),
-    }
 }
 
 /// Lines of bounded length.

@@ -3,8 +3,7 @@
 use tollgate_model::Traced;
 use tollgate_model::sorting::Ordered as _;
 use tollgate_model::traced::{
-    Backend, Blocked, Call, CodeMap, Ended, FileOperation, FileTime, Idle, Misaligned, Missed, Parts,
-    Process, TimesFrom,
+    Backend, Blocked, Call, CodeMap, Ended, FileOperation, FileTime, Idle, Misaligned, Missed, Parts, Process,
 };
 
 /// An execution of a command that was traced.
@@ -151,15 +150,6 @@ impl Collected {
     /// cost are for the caller to say.
     pub fn into_traced(self, backend: Backend, wall_ns: u64) -> Traced {
         Traced {
-            command: Vec::new(),
-            backend,
-            attached: None,
-            ended: None,
-            processors: 0,
-            wall_ns,
-            user_ns: 0,
-            sys_ns: 0,
-            times_from: TimesFrom::Unknown,
             busy_ns: self.busy_ns,
             idle: self.idle,
             processes: self.processes,
@@ -170,10 +160,9 @@ impl Collected {
             tree: self.tree,
             files: self.files,
             misaligned: self.misaligned,
-            cost_per_call_ns: None,
-            cost_to_others_ns: None,
             missed: self.missed,
             notes: self.notes,
+            ..Traced::new(backend, wall_ns)
         }
     }
 }

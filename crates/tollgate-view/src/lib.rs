@@ -9,6 +9,7 @@
 mod advice;
 mod atlas;
 pub mod benchmarks;
+mod blame;
 pub mod burdens;
 pub mod causes;
 pub mod compare;
@@ -32,5 +33,4 @@ pub mod screen;
 pub mod session;
 pub mod show;
 pub mod summary;
-pub mod trace;
 pub mod versus;

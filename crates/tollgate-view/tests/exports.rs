@@ -59,28 +59,15 @@ fn measured(unit: Unit, samples: Vec<f64>) -> Measured {
 fn traced(wall_ns: u64, idle: Option<u64>) -> Traced {
     Traced {
         command: vec!["make".to_owned()],
-        backend: Backend::Bpf,
-        attached: None,
         ended: Some(Ended::Exit(0)),
         processors: 2,
-        wall_ns,
         user_ns: wall_ns / 2,
         sys_ns: wall_ns / 4,
         times_from: TimesFrom::Rusage,
-        busy_ns: None,
         idle: idle.map(|sleep_ns| Idle { sleep_ns, ..Idle::default() }),
         processes: 1,
         threads: 1,
-        calls: Vec::new(),
-        outside: None,
-        blocked: Vec::new(),
-        tree: Vec::new(),
-        files: Vec::new(),
-        misaligned: Vec::new(),
-        cost_per_call_ns: None,
-        cost_to_others_ns: None,
-        missed: Vec::new(),
-        notes: Vec::new(),
+        ..Traced::new(Backend::Bpf, wall_ns)
     }
 }
 

@@ -8,13 +8,14 @@ use tollgate_model::{Run, Traced};
 use tollgate_output::table::paragraph;
 use tollgate_store::RunKind;
 use tollgate_suites::{Extent, Size, UnknownPattern, select};
+use tollgate_trace::output as trace;
 use tollgate_view::compare::{self, columns::Sides};
 use tollgate_view::comparison::Comparison;
 use tollgate_view::report::{markdown, picture_of};
 use tollgate_view::session::{self, Session};
 use tollgate_view::show::{counters, csv, json, text};
 use tollgate_view::summary::Summary;
-use tollgate_view::{screen, trace, versus};
+use tollgate_view::{screen, versus};
 
 use crate::args::trace::ViewArgs;
 use crate::args::{ShowArgs, ShowFormat};

@@ -18,10 +18,10 @@ use tollgate_model::traced::{Backend, Ended};
 use tollgate_model::{Facts, Label, Run, RunId, Traced};
 use tollgate_output::table::paragraph;
 use tollgate_store::writing::{self, Existing, Until};
+use tollgate_trace::output::{TracedCommand, calibration, command_of, grouped, screen, timeline};
 use tollgate_trace::{Calibration, Choice, Event, Interval, Request, Running, Trace, TraceError};
 use tollgate_view::facts;
 use tollgate_view::show::text::whereabouts;
-use tollgate_view::trace::{TracedCommand, calibration, command_of, grouped, screen, timeline};
 
 use crate::args::Format;
 use crate::args::trace::{By, Follow, TraceArgs, ViewArgs};
@@ -95,7 +95,12 @@ fn show_interval(args: &TraceArgs, interval: Interval) {
         Format::Table if args.quiet => {}
         Format::Table => {
             let view = args.view_of(&traced);
-            say::warn(&tollgate_view::trace::interval(&traced, (from_ns, to_ns), &view, out::width_beside()));
+            say::warn(&tollgate_trace::output::interval(
+                &traced,
+                (from_ns, to_ns),
+                &view,
+                out::width_beside(),
+            ));
         }
     }
 }

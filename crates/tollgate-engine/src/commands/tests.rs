@@ -117,18 +117,10 @@ impl Executor for Fake<'_> {
 fn took(ns: u64) -> Result<Attempt, Halt> {
     let traced = Traced {
         command: vec!["grep".to_owned()],
-        backend: Backend::Rusage,
         ended: Some(Ended::Exit(0)),
-        wall_ns: ns,
-        ..traced()
+        ..Traced::new(Backend::Rusage, ns)
     };
     Ok(Attempt::Executed(Box::new(Execution { traced: Some(traced), notes: vec!["checked".to_owned()] })))
-}
-
-fn traced() -> Traced {
-    let bare = r#"{"command":["grep"],"backend":"rusage","ended":{"exit":0},"processors":1,"wall_ns":1,
-        "user_ns":0,"sys_ns":0,"processes":1,"threads":1,"calls":[]}"#;
-    serde_json::from_str(bare).expect("a trace")
 }
 
 fn terms(ms: u64, least: usize, precision: f64) -> Terms {

@@ -72,7 +72,7 @@ fn a_log_is_the_trace_of_its_command() {
     let event = events.iter().find(|event| event.call == "openat").unwrap();
     assert_eq!((event.process, event.thread, event.began_ns, event.result), (1, 101, 2_100_000, -2));
     assert!(traced.notes.iter().any(|note| note.contains("SIGCHLD ×1")));
-    assert_eq!(traced.times_from, TimesFrom::Unknown);
+    assert_eq!(traced.times_from, tollgate_model::traced::TimesFrom::Unknown);
     assert_eq!(traced.validate(), Ok(()));
 }
 

@@ -8,8 +8,8 @@ use tollgate_output::json::Record;
 
 use super::alternating;
 use super::columns::{self, Compared, Sides};
+use crate::blame::{self, Held};
 use crate::comparison::Comparison;
-use crate::trace::blame::{self, Held};
 use crate::versus::json::SplitRecord;
 use crate::versus::split::Split;
 

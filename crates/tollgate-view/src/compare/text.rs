@@ -10,9 +10,9 @@ use super::alternating;
 use super::columns::{self, Compared};
 use super::facts::{facts_in_short, facts_text};
 use super::need::{self, Need};
+use crate::blame;
 use crate::comparison::{ComparedRow, Comparison, name};
 use crate::counts;
-use crate::trace::blame;
 use crate::versus::difference::Difference;
 
 /// At most this many changed rows are shown, but with `--all`.

@@ -6,7 +6,7 @@ use tollgate_model::{Case, Traced};
 use tollgate_output::table::{heading, paragraph};
 
 use crate::summary::Summary;
-use crate::trace::{division, ranked, text};
+use tollgate_trace::output::{division, ranked, text};
 
 /// The longest bar.
 const BAR: usize = 40;

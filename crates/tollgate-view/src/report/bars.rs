@@ -10,7 +10,7 @@ use super::subject::Subject;
 use super::suites::TRACE;
 use crate::page::{Bar, Bars, Drawing, Figure, Fill, Key, Part, Sign, Table, Text};
 use crate::pictures::bill;
-use crate::trace::ranked;
+use tollgate_trace::output::ranked;
 
 /// More bars are no picture.
 const MOST: usize = 40;

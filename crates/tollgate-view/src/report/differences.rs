@@ -9,10 +9,10 @@ use tollgate_output::figures;
 
 use super::known::LONGEST_EFFECT;
 use super::subject::Subject;
+use crate::blame::Held;
 use crate::comparison::{ComparedRow, Comparison};
 use crate::page::{Table, Text};
 use crate::session::environments as session;
-use crate::trace::blame::Held;
 use crate::{causes, counts};
 
 /// Every other environment compared with the first, where no relative difference of up to `asked` counts.

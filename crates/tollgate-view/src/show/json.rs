@@ -17,7 +17,7 @@ use crate::expensive::{self, Expense};
 use crate::findings::{self, Finding};
 use crate::quality::{self, Quality};
 use crate::summary::{BASELINE, CaseRow, Summary};
-use crate::trace;
+use tollgate_trace::output::TracedCommand;
 
 /// A run.
 #[derive(Serialize)]
@@ -83,7 +83,7 @@ struct Measured<'a> {
     /// One for each interface that counted events beside the time; empty where nothing was counted, and of whole commands.
     events: &'a [EventCounts],
     /// Of a traced command: one object a sample, with the fields of [`trace`](#trace) from `command` on; else None.
-    traced: Option<Vec<trace::TracedCommand<'a>>>,
+    traced: Option<Vec<TracedCommand<'a>>>,
 }
 
 /// The paired comparison of a case with its baseline.
@@ -153,7 +153,7 @@ impl<'a> Measured<'a> {
             counted: measured.and_then(|measured| measured.counted.as_ref()),
             counters: measured.map_or(&[], |measured| &measured.counters),
             events: measured.map_or(&[], |measured| &measured.events),
-            traced: traced.map(|traced| traced.iter().map(trace::TracedCommand::of).collect()),
+            traced: traced.map(|traced| traced.iter().map(TracedCommand::of).collect()),
         }
     }
 }

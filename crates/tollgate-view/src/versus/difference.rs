@@ -8,7 +8,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::lines::{Lines, REST, Shown};
 use crate::comparison::{self, Comparison};
-use crate::trace::text as words;
+use tollgate_trace::output::text as words;
 
 /// Calls of a line.
 const FEW_CALLS: usize = 4;

@@ -15,11 +15,11 @@ use super::cells::{self, Cell};
 use super::counted::{self, CountRecord};
 use super::said::real;
 use super::split::{Call, Line, Split};
+use crate::blame::field;
 use crate::compare::columns::{self, Compared, Sides};
 use crate::comparison::Comparison;
 use crate::session::Session;
 use crate::summary::Figures;
-use crate::trace::blame::field;
 
 /// The document.
 #[derive(Serialize)]

@@ -8,9 +8,9 @@ use tollgate_output::value::{Tone, Value};
 
 use super::said;
 use super::split::{Call, Line, Split};
+use crate::blame::in_words_of_part;
 use crate::comparison::Comparison;
-use crate::trace::blame::in_words_of_part;
-use crate::trace::text as words;
+use tollgate_trace::output::text as words;
 
 /// The longest name of a call.
 const LONGEST: usize = 32;

@@ -8,7 +8,7 @@ use super::cells::Cell;
 use super::counted;
 use crate::facts;
 use crate::session::Session;
-use crate::trace::text as words;
+use tollgate_trace::output::text as words;
 
 /// Files that stayed cached, by name.
 const MOST_STAYED: usize = 2;

@@ -14,9 +14,9 @@ use tollgate_model::traced::{Backend, Parts};
 use tollgate_model::{Case, Run, Traced, own};
 
 use super::said::real;
+use crate::blame::method;
 use crate::comparison::Comparison;
-use crate::trace::blame::method;
-use crate::trace::text::grouped;
+use tollgate_trace::output::text::grouped;
 
 /// A difference and what it consists of. Times are in nanoseconds.
 pub(crate) struct Split {
@@ -224,13 +224,17 @@ fn signed(ns: u64) -> i64 {
 
 #[cfg(test)]
 mod tests {
+    use tollgate_model::traced::{Backend, Idle};
+
     use super::*;
-    use crate::trace::examples;
 
     #[test]
     fn a_command_and_its_shell_are_two_processes_and_not_threads() {
         let of = |processes, threads| {
-            shares([Traced { processes, threads, outside: None, ..examples::checkout() }].iter())
+            shares(
+                [Traced { processes, threads, idle: Some(Idle::default()), ..Traced::new(Backend::Bpf, 0) }]
+                    .iter(),
+            )
         };
         assert!(of(2, 2).starts_with("Several processes"));
         assert!(of(1, 2).starts_with("Several threads"));

@@ -13,7 +13,7 @@ use super::difference::Difference;
 use super::{counted, matrix, notes, said, tables};
 use crate::comparison::Comparison;
 use crate::session::{Session, environments};
-use crate::trace::text as words;
+use tollgate_trace::output::text as words;
 
 /// The lines of the screen, and its columns where the terminal has as many.
 const LINES: usize = 40;

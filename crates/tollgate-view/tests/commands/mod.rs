@@ -89,11 +89,8 @@ fn traced(side: &Side, noise: f64) -> Traced {
     };
     Traced {
         command: vec!["sh".into(), "-c".into(), side.line.into()],
-        backend: Backend::Bpf,
-        attached: None,
         ended: Some(Ended::Exit(0)),
         processors: 2,
-        wall_ns: real,
         user_ns: outside.on_cpu_ns,
         sys_ns: inside,
         times_from: TimesFrom::Trace,
@@ -103,14 +100,9 @@ fn traced(side: &Side, noise: f64) -> Traced {
         threads: 1,
         calls: vec![unlink, read, openat, call("exit_group", 0, 0, 0)],
         outside: Some(outside),
-        blocked: Vec::new(),
-        tree: Vec::new(),
-        files: Vec::new(),
-        misaligned: Vec::new(),
         cost_per_call_ns: Some(60.0),
         cost_to_others_ns: Some(20.0),
-        missed: Vec::new(),
-        notes: Vec::new(),
+        ..Traced::new(Backend::Bpf, real)
     }
 }
 

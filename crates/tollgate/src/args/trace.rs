@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum, ValueHint};
 use tollgate_model::{Label, Traced};
-use tollgate_view::trace::{self, Stage, View};
+use tollgate_trace::output::{self, Stage, View};
 
 use super::Format;
 use crate::{examples, time};
@@ -125,11 +125,11 @@ impl ViewArgs {
     /// The view that was asked for; by default the one for which the command was traced.
     pub fn of(&self, traced: &Traced) -> View {
         let by = match self.by {
-            Some(By::Call) => trace::By::Call,
-            Some(By::Process) => trace::By::Process,
-            Some(By::File) => trace::By::File,
-            None if traced.files.is_empty() => trace::By::Call,
-            None => trace::By::File,
+            Some(By::Call) => output::By::Call,
+            Some(By::Process) => output::By::Process,
+            Some(By::File) => output::By::File,
+            None if traced.files.is_empty() => output::By::Call,
+            None => output::By::File,
         };
         let tree = self.tree || (self.by.is_none() && !traced.tree.is_empty());
         // With these a usual terminal has room for the whole.

@@ -3,7 +3,7 @@
 use std::time::SystemTime;
 
 use tollgate_model::{Case, Facts, Label, Measured, Measurement, Outcome, Provenance, Run, Traced, Unit};
-use tollgate_view::trace::CASE;
+use tollgate_trace::output::CASE;
 
 use crate::document;
 use crate::failure::Failure;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tollgate_os::paths::{PathError, read_regular};
 use tollgate_trace::Request;
 use tollgate_trace::keys::{recording, type_keys};
-use tollgate_view::trace::keys::KeysRecord;
+use tollgate_trace::output::keys::KeysRecord;
 
 use super::{failure, request};
 use crate::args::Format;

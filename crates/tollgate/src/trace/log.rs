@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use tollgate_model::Facts;
 use tollgate_trace::log::{self, Log, LogError};
-use tollgate_view::trace::{screen, timeline};
+use tollgate_trace::output::{screen, timeline};
 
 use super::{Report, check_timeline, only, selection, wants_tree};
 use crate::args::Format;

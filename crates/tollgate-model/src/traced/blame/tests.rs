@@ -34,28 +34,17 @@ fn call(name: &str, parts: Parts) -> Call {
 fn traced(wall: u64, user: u64, sys: u64, idle: Option<Idle>, calls: Vec<Call>, outside: Parts) -> Traced {
     Traced {
         command: vec!["true".to_owned()],
-        backend: Backend::Bpf,
-        attached: None,
         ended: Some(Ended::Exit(0)),
         processors: 2,
-        wall_ns: wall * MS,
         user_ns: user * MS,
         sys_ns: sys * MS,
         times_from: TimesFrom::Rusage,
-        busy_ns: None,
         idle,
         processes: 1,
         threads: 1,
         calls,
         outside: Some(outside),
-        blocked: Vec::new(),
-        tree: Vec::new(),
-        files: Vec::new(),
-        misaligned: Vec::new(),
-        cost_per_call_ns: None,
-        cost_to_others_ns: None,
-        missed: Vec::new(),
-        notes: Vec::new(),
+        ..Traced::new(Backend::Bpf, wall * MS)
     }
 }
 

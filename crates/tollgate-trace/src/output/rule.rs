@@ -29,7 +29,7 @@ pub(crate) fn in_words(traced: &Traced) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::examples;
+    use crate::output::examples;
 
     /// Satoru Takeuchi, "WSL vs VM for development work", 2017: git checkout, one core; the tag file and the build, eight.
     #[test]

@@ -56,7 +56,7 @@ impl Known {
 /// Whether a call waits by nature: by its name, or because it mostly slept, as a read from an empty pipe does. A wait for a disk is no
 /// sleep but state D of proc(5).
 pub(crate) fn is_blocking(call: &Call) -> bool {
-    tollgate_trace::calls::is_blocking(&call.name) || call.parts.sleep_ns > call.total_ns / 2
+    crate::calls::is_blocking(&call.name) || call.parts.sleep_ns > call.total_ns / 2
 }
 
 /// A header and a line for each call of a traced command; what is unknown is empty. What commands a terminal is written out.

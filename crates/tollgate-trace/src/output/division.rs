@@ -12,7 +12,7 @@ use super::text;
 const TICKS_ENOUGH_NS: u64 = 100_000_000;
 
 /// A sentence, where user or sys contradicts the other figures.
-pub(crate) fn doubt(traced: &Traced) -> Option<String> {
+pub fn doubt(traced: &Traced) -> Option<String> {
     is_chance(traced).then(|| {
         let known = match in_calls(traced) {
             0 => String::new(),
@@ -25,7 +25,7 @@ pub(crate) fn doubt(traced: &Traced) -> Option<String> {
 }
 
 /// A command needs some user time to run and some sys time to make calls.
-pub(crate) fn is_chance(traced: &Traced) -> bool {
+pub fn is_chance(traced: &Traced) -> bool {
     if traced.times_from == TimesFrom::Trace {
         return false;
     }
@@ -47,7 +47,7 @@ fn in_calls(traced: &Traced) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::examples;
+    use crate::output::examples;
 
     #[test]
     fn a_division_that_cannot_be_is_doubted() {

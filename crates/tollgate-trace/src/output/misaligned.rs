@@ -65,7 +65,7 @@ mod tests {
     use tollgate_model::traced::Needs;
 
     use super::*;
-    use crate::trace::examples;
+    use crate::output::examples;
 
     fn refused() -> Misaligned {
         Misaligned {

@@ -8,8 +8,8 @@ use tollgate_model::{Case, Measured, Params, RunId, Traced};
 use tollgate_output::figures;
 use tollgate_output::table::{Look, Table, heading, paragraph};
 use tollgate_trace::calls::is_blocking;
+use tollgate_trace::output::text::{self, seconds};
 
-use super::text::{self, seconds};
 use crate::comparison::Comparison;
 
 /// So many calls are ranked in the table; all of them are in the JSON.

@@ -1,11 +1,10 @@
-//! A traced command as text, as JSON and as a timeline, and two of them side by side.
+//! A traced command as text, as JSON and as a timeline.
 
-pub(crate) mod blame;
 mod blocked;
 pub mod calibration;
 mod calls;
 mod columns;
-pub(crate) mod division;
+pub mod division;
 mod files;
 mod histogram;
 mod json;
@@ -14,7 +13,7 @@ mod misaligned;
 mod processes;
 mod rule;
 mod screen;
-pub(crate) mod text;
+pub mod text;
 pub mod timeline;
 mod tree;
 mod view;
@@ -24,7 +23,7 @@ pub(crate) mod examples;
 
 use tollgate_model::{Case, Run, Traced};
 
-pub(crate) use calls::ranked;
+pub use calls::ranked;
 pub use columns::csv;
 pub use json::TracedCommand;
 pub use screen::{interval, screen};

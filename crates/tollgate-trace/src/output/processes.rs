@@ -80,7 +80,7 @@ pub(crate) fn in_words(call: &Call) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::examples;
+    use crate::output::examples;
 
     #[test]
     fn the_top_call_is_one_whose_time_is_known() {

@@ -44,15 +44,11 @@ pub(crate) fn checkout() -> Traced {
     (never.unfinished, never.histogram) = (1, Vec::new());
     Traced {
         command: ["git", "checkout", "-q", "v2.0"].map(str::to_owned).to_vec(),
-        backend: Backend::Bpf,
-        attached: None,
         ended: Some(Ended::Exit(0)),
         processors: 2,
-        wall_ns: 5_350 * MS,
         user_ns: 3_590 * MS,
         sys_ns: 1_550 * MS,
         times_from: TimesFrom::Rusage,
-        busy_ns: None,
         idle: Some(Idle { runqueue_ns: 40 * MS, disk_ns: 150 * MS, sleep_ns: 20 * MS }),
         processes: 1,
         threads: 1,
@@ -64,14 +60,9 @@ pub(crate) fn checkout() -> Traced {
             never,
         ],
         outside: Some(parts(3_500, 0, 0, 30)),
-        blocked: Vec::new(),
-        tree: Vec::new(),
-        files: Vec::new(),
-        misaligned: Vec::new(),
         cost_per_call_ns: Some(290.0),
         cost_to_others_ns: Some(180.0),
-        missed: Vec::new(),
-        notes: Vec::new(),
+        ..Traced::new(Backend::Bpf, 5_350 * MS)
     }
 }
 
@@ -110,7 +101,6 @@ pub(crate) fn build() -> Traced {
         command: vec!["make".to_owned(), "-j2".to_owned()],
         processes: 8,
         threads: 8,
-        misaligned: Vec::new(),
         files: vec![
             FileTime {
                 path: "/usr/lib/gcc/x86_64-linux-gnu/12/include/stddef.h".to_owned(),

@@ -3,9 +3,9 @@
 
 use std::io::{self, BufWriter, Write};
 
+use crate::Event;
 use serde::Serialize;
 use tollgate_model::traced::Process;
-use tollgate_trace::Event;
 
 /// More single calls are not kept: a viewer could not show them.
 pub const MOST_EVENTS: usize = 1_000_000;
@@ -102,7 +102,7 @@ mod tests {
     use tollgate_model::traced::Parts;
 
     use super::*;
-    use crate::trace::examples;
+    use crate::output::examples;
 
     #[test]
     fn a_viewer_finds_events_in_microseconds_and_processes_by_name() {

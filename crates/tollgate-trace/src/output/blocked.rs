@@ -86,7 +86,7 @@ fn waker(group: &Group) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::examples;
+    use crate::output::examples;
 
     #[test]
     fn a_waker_is_named() {

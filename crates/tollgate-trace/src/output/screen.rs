@@ -269,7 +269,7 @@ mod tests {
     use tollgate_model::traced::Missed;
 
     use super::*;
-    use crate::trace::examples;
+    use crate::output::examples;
 
     const ALL: View = View {
         top: 12,

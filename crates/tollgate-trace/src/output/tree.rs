@@ -156,7 +156,7 @@ impl Level {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::examples;
+    use crate::output::examples;
 
     fn lines(traced: &Traced, top: usize) -> Vec<String> {
         let text = anstream::adapter::strip_str(&text(traced, top, 100)).to_string();

@@ -1,12 +1,12 @@
 //! The delay of a command for each key of a session.
 
+use crate::keys::{ENDING, Key, PATIENCE, SIZE, Session};
 use serde::Serialize;
 use tollgate_model::sorting::Ordered as _;
 use tollgate_model::traced::Backend;
 use tollgate_model::{Unit, stats};
 use tollgate_output::figures;
 use tollgate_output::table::{Look, Table, paragraph};
-use tollgate_trace::keys::{ENDING, Key, PATIENCE, SIZE, Session};
 
 /// Keys that are shown by themselves: the slowest, and those without an answer.
 const SHOWN: usize = 3;

@@ -66,7 +66,7 @@ fn in_words(operation: &FileOperation) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::examples;
+    use crate::output::examples;
 
     #[test]
     fn the_slowest_file_is_first_with_its_operations() {

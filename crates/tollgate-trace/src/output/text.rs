@@ -10,7 +10,7 @@ use tollgate_output::figures;
 const LONGEST: usize = 400;
 
 /// A time: `344 ms`; nothing is `0`.
-pub(crate) fn time(ns: u64) -> String {
+pub fn time(ns: u64) -> String {
     match ns {
         0 => "0".to_owned(),
         ns => figures::estimate(ns as f64, Unit::Nanoseconds),
@@ -18,18 +18,18 @@ pub(crate) fn time(ns: u64) -> String {
 }
 
 /// Nanoseconds in seconds.
-pub(crate) fn seconds(ns: u64) -> f64 {
+pub fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
 
 /// A time that may be negative: `-10.0 ms`.
-pub(crate) fn signed(ns: f64) -> String {
+pub fn signed(ns: f64) -> String {
     let sign = if ns < 0.0 { "-" } else { "" };
     format!("{sign}{}", figures::estimate(ns.abs(), Unit::Nanoseconds))
 }
 
 /// A difference with its sign: `+248 s`; none is `0`.
-pub(crate) fn difference(ns: i64) -> String {
+pub fn difference(ns: i64) -> String {
     match ns {
         0 => "0".to_owned(),
         ns => figures::difference(ns as f64, Unit::Nanoseconds),
@@ -50,12 +50,12 @@ pub fn grouped(number: u64) -> String {
 }
 
 /// `1 process`, `61,204 calls`.
-pub(crate) fn counted(number: u64, one: &str, many: &str) -> String {
+pub fn counted(number: u64, one: &str, many: &str) -> String {
     format!("{} {}", grouped(number), if number == 1 { one } else { many })
 }
 
 /// A share of a whole in percent, without the sign: `98`; a share above 0 that rounds to 0 is `<1`.
-pub(crate) fn share(part: u64, whole: u64) -> String {
+pub fn share(part: u64, whole: u64) -> String {
     match (part, whole) {
         (0, _) | (_, 0) => "0".to_owned(),
         (part, whole) => match part as f64 / whole as f64 * 100.0 {
@@ -66,7 +66,7 @@ pub(crate) fn share(part: u64, whole: u64) -> String {
 }
 
 /// How a thread passed its time: the longest part first, without zeros.
-pub(crate) fn parts(parts: Parts) -> String {
+pub fn parts(parts: Parts) -> String {
     let Parts { on_cpu_ns, sleep_ns, disk_ns, runqueue_ns, unknown_ns } = parts;
     let mut named = [
         (on_cpu_ns, "on a processor"),
@@ -81,7 +81,7 @@ pub(crate) fn parts(parts: Parts) -> String {
 }
 
 /// The beginning of a text that may be of any length.
-pub(crate) fn cut(text: &str, longest: usize) -> String {
+pub fn cut(text: &str, longest: usize) -> String {
     match text.char_indices().nth(longest) {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text.to_owned(),
@@ -89,7 +89,7 @@ pub(crate) fn cut(text: &str, longest: usize) -> String {
 }
 
 /// The end of a path that is too long: paths differ there.
-pub(crate) fn cut_front(text: &str, longest: usize) -> String {
+pub fn cut_front(text: &str, longest: usize) -> String {
     let length = text.chars().take(16 * LONGEST).count();
     if length <= longest {
         return text.to_owned();
@@ -99,12 +99,12 @@ pub(crate) fn cut_front(text: &str, longest: usize) -> String {
 }
 
 /// A sentence from a document, of bounded length.
-pub(crate) fn sentence(text: &str) -> String {
+pub fn sentence(text: &str) -> String {
     cut(text, LONGEST)
 }
 
 /// A command as one would type it.
-pub(crate) fn command(arguments: &[String]) -> String {
+pub fn command(arguments: &[String]) -> String {
     let mut line = String::new();
     for argument in arguments {
         if !line.is_empty() {
@@ -124,7 +124,7 @@ pub(crate) fn command(arguments: &[String]) -> String {
 }
 
 /// How a command ended.
-pub(crate) fn ended(ended: Ended) -> String {
+pub fn ended(ended: Ended) -> String {
     match ended {
         Ended::Exit(status) => format!("exit status {status}"),
         Ended::Signal(signal) => match signal_name(signal) {
@@ -135,7 +135,7 @@ pub(crate) fn ended(ended: Ended) -> String {
 }
 
 /// Processes that ran before they were traced.
-pub(crate) fn attached(attached: &Attached, command: &[String]) -> String {
+pub fn attached(attached: &Attached, command: &[String]) -> String {
     const MOST: usize = 8;
     let numbers: Vec<String> = attached.processes.iter().take(MOST).map(u32::to_string).collect();
     let more = attached.processes.len().saturating_sub(MOST);
@@ -149,7 +149,7 @@ pub(crate) fn attached(attached: &Attached, command: &[String]) -> String {
 }
 
 /// What ended the trace of processes that ran before.
-pub(crate) fn until(until: Until) -> &'static str {
+pub fn until(until: Until) -> &'static str {
     match until {
         Until::Exited => "traced until the end",
         Until::Time => "traced for a time",
@@ -158,7 +158,7 @@ pub(crate) fn until(until: Until) -> &'static str {
 }
 
 /// The backend.
-pub(crate) fn backend(backend: Backend) -> &'static str {
+pub fn backend(backend: Backend) -> &'static str {
     match backend {
         Backend::Bpf => "BPF",
         Backend::Ptrace => "ptrace(2)",

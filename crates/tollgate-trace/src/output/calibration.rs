@@ -1,10 +1,10 @@
 //! The overhead of tracing here, by backend.
 
+use crate::Calibration;
 use serde::Serialize;
 use tollgate_model::Unit;
 use tollgate_output::figures;
 use tollgate_output::table::{Look, Table, paragraph};
-use tollgate_trace::Calibration;
 
 /// The output of `--format json`.
 #[derive(Debug, Serialize)]

@@ -15,7 +15,7 @@ const WIDE: usize = 112;
 const DISTRIBUTION: [&str; 4] = ["p50_s", "p99_s", "max_s", "mean_s"];
 
 /// The calls of an execution, the slowest first: working calls, and blocking calls.
-pub(crate) fn ranked(traced: &Traced) -> [Vec<&Call>; 2] {
+pub fn ranked(traced: &Traced) -> [Vec<&Call>; 2] {
     let mut calls: Vec<&Call> = traced.calls.iter().collect();
     calls.order_by_key(|call| std::cmp::Reverse(call.total_ns));
     let (waiting, working) = calls.into_iter().partition(|call| is_blocking(call));

@@ -70,7 +70,7 @@ fn bars(heights: &[u64]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::examples;
+    use crate::output::examples;
 
     #[test]
     fn the_tallest_bar_is_the_most_calls_and_a_single_one_is_seen() {
