@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use flate2::read::DeflateDecoder;
 use serde::Deserialize;
 
-use crate::quantity::Quantity;
+use crate::quantity::{Quantity, fact_of};
 
 /// A published experiment.
 #[derive(Debug, Deserialize)]
@@ -75,11 +75,6 @@ impl Ask {
     pub fn facts(&self) -> impl Iterator<Item = (String, &str)> {
         self.tells.iter().map(|(what, pointer)| (fact_of(&format!("{}.{what}", self.name)), pointer.as_str()))
     }
-}
-
-/// The name of the fact that an answer is kept as.
-pub(crate) fn fact_of(told: &str) -> String {
-    format!("claims.{told}")
 }
 
 /// A table in the shape of the source.

@@ -11,7 +11,6 @@ use tollgate_schedules::{Limits, Verdict};
 use tollgate_view::facts;
 use tollgate_view::summary::{CaseRow, Figures, State, Summary};
 
-use crate::data::fact_of;
 use crate::figure::{Answer, Bound, Figure};
 use crate::known::{Known, row};
 
@@ -394,6 +393,11 @@ fn per(mut figure: Figure, amount: f64) -> Figure {
     figure.modes = None;
     figure.value = turned(figure.value);
     figure
+}
+
+/// The name of the fact that an answer is kept as.
+pub(crate) fn fact_of(told: &str) -> String {
+    format!("claims.{told}")
 }
 
 /// What a verb answered, by the first run that has its answer, else why it has none.

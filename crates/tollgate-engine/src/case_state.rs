@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use tollgate_model::EventCounts;
 use tollgate_model::estimate::{CONFIDENCE, paces};
 use tollgate_model::measurement::{
-    Case, Counted, Counter, Measured, Measurement, Outcome, Params, ProcessRounds, Provenance, Unit,
+    Case, Counted, Measured, Measurement, Outcome, Params, ProcessRounds, Provenance, Unit,
 };
 use tollgate_model::stats::{self, Interval};
+use tollgate_model::{Counter, EventCounts};
 
 use super::events::Tally;
 use super::record::InstanceRecord;

@@ -22,9 +22,9 @@ use tollgate_os::{namespaces, process};
 use crate::cleanup::{Cleanup, Promise};
 use crate::device::taken;
 use crate::error::{EnvironmentError, bytes, plainly, unusable};
+use crate::holders;
 use crate::prepared::Undo;
 use crate::ram::{Ask, Contents, Disk, Driver, Memory, RamDisk, half_of, new_name};
-use crate::undo::end_holders;
 
 /// What is lent; gone when it is dropped.
 #[derive(Debug)]
@@ -82,7 +82,7 @@ impl Watch {
             while !its_end.load(Ordering::Relaxed) {
                 if taken(&file).is_some_and(|taken| taken > bound - bound / 16) {
                     fills.store(true, Ordering::Relaxed);
-                    end_holders(&home, &outside);
+                    holders::end(&home, &outside);
                     return;
                 }
                 thread::sleep(Self::LOOK);
@@ -170,7 +170,7 @@ impl Lent {
     /// One that does not end; a device that is in use.
     pub fn take_back(mut self) -> Result<TakenBack, EnvironmentError> {
         let was_full = self.watch.take().is_some_and(Watch::end);
-        let (ended, all) = end_holders(&self.home, &self.outside.1);
+        let (ended, all) = holders::end(&self.home, &self.outside.1);
         let Self { disk, promise, outside, .. } = self;
         // What the command mounted itself would keep the device in use: it goes with the namespace. Where that stays, an error says so.
         let _ = namespaces::enter_mounts(&outside.0);

@@ -28,6 +28,7 @@ mod directory;
 mod environment;
 mod error;
 mod greeting;
+mod holders;
 mod installed;
 mod kinds;
 mod knob;

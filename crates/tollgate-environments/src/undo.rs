@@ -1,7 +1,7 @@
 //! Undoes what was made for an environment. Each step may be repeated, and does nothing where there is nothing to undo.
 //!
 //! `group`: a process group. `mounts`: what is mounted below a directory. `cgroup`: a control group and its processes. `left`: private
-//! directories of a program that was killed. `holders`: the processes that keep a program's mounts.
+//! directories of a program that was killed.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -12,16 +12,14 @@ use tollgate_os::temporary;
 use crate::commands;
 use crate::error::{EnvironmentError, plainly, unusable};
 use crate::prepared::Undo;
-use crate::ram;
+use crate::{holders, ram};
 
 mod cgroup;
-mod group;
-mod holders;
+pub(crate) mod group;
 mod left;
 mod mounts;
 
 pub(crate) use group::started;
-pub(crate) use holders::{are_elsewhere as holders_are_elsewhere, end as end_holders};
 
 /// Undoes all of a list, the last first. Returns what could not be undone.
 pub(crate) fn undo_all(list: &[Undo]) -> Vec<EnvironmentError> {
@@ -55,7 +53,7 @@ fn undo(one: &Undo) -> Result<(), EnvironmentError> {
                 .map_err(of(path))
         }
         Undo::Left { under, pid } => left::remove(under, *pid),
-        Undo::Ram { pid, home, outside } => match end_holders(home, outside) {
+        Undo::Ram { pid, home, outside } => match holders::end(home, outside) {
             (_, true) => ram::clean_after(*pid, home),
             (_, false) => Err(unusable!(
                 "a process that uses the device in memory does not end (it waits in the kernel)"

@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 
 use crate::bounded;
-use crate::measurement::Counter;
 
 /// Times that a thread left the processor, whether it waited or was preempted.
 pub const CONTEXT_SWITCHES: &str = "context switches";
@@ -28,6 +27,16 @@ pub const CACHE_MISSES: &str = "cache misses";
 
 /// The most kinds of events of a source, and the most sources of a measurement.
 pub(crate) const MOST: usize = 32;
+
+/// A count of the kept batches beside the time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Counter {
+    /// The name of the events, in the plural: `context switches`.
+    pub what: String,
+    /// Their number in all kept batches together.
+    pub number: u64,
+}
 
 /// What one source counted in the kept batches of a case. It is read before the first reading of the clock and after the second.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -34,11 +34,11 @@ pub mod traced;
 pub mod versus;
 
 pub use boundary::{Boundary, Effect, Reach};
-pub use events::EventCounts;
+pub use events::{Counter, EventCounts};
 pub use fact::{Fact, FactValue, Unknown};
 pub use measurement::{
-    Case, Counted, Counter, Measured, Measurement, Outcome, ParamValue, Params, ProcessRounds, Provenance,
-    Unit, parameter,
+    Case, Counted, Measured, Measurement, Outcome, ParamValue, Params, ProcessRounds, Provenance, Unit,
+    parameter,
 };
 pub use run::{Environment, Facts, Knob, Label, Part, Run, RunId};
 pub use tollgate_statistics::{self as stats, sorting};

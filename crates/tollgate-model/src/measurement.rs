@@ -7,7 +7,7 @@ use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::bounded;
-use crate::events::EventCounts;
+use crate::events::{Counter, EventCounts};
 
 /// A benchmark with parameters: one row of a table, and the key on which runs are joined.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -342,16 +342,6 @@ pub struct Counted {
     /// processor`. Absent where all were.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_share: bool,
-}
-
-/// A count of the kept batches beside the time.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Counter {
-    /// The name of the events, in the plural: `context switches`.
-    pub what: String,
-    /// Their number in all kept batches together.
-    pub number: u64,
 }
 
 /// One fresh process's part of the samples.

@@ -11,7 +11,7 @@ use tollgate_model::{Case, Effect, Fact, Measured, Run, Unit};
 
 use crate::proven::Proven;
 use crate::summary::is_estimate;
-use crate::{causes, counts, facts};
+use crate::{causes, facts};
 
 /// A run compared with a base.
 pub struct Comparison<'a> {
@@ -253,7 +253,7 @@ impl<'a> Comparison<'a> {
         let is_rare = |verdict: Verdict| verdict.is_difference() && !verdict.is_beyond_margin();
         let counts = verdicts.map(|verdict| (verdict, self.count(verdict)));
         let shown = counts.filter(|(verdict, number)| *number > 0 || !is_rare(*verdict));
-        let word = |verdict| counts::verdict(verdict, self.is_counted());
+        let word = |verdict| verdict_word(verdict, self.is_counted());
         shown.map(|(verdict, number)| format!("{number} {}", word(verdict))).collect::<Vec<_>>().join(", ")
     }
 
@@ -317,4 +317,13 @@ pub fn environment(part: &Part) -> String {
 /// The last two names of a path.
 pub(crate) fn in_short(path: &str) -> &str {
     path.rmatch_indices('/').nth(1).map_or(path, |(at, _)| &path[at + 1..])
+}
+
+/// The word of a verdict: counts are more or fewer, and not slower or faster.
+pub fn verdict_word(verdict: Verdict, is_count: bool) -> String {
+    match verdict {
+        Verdict::Slower if is_count => "more".to_owned(),
+        Verdict::Faster if is_count => "fewer".to_owned(),
+        verdict => verdict.to_string(),
+    }
 }

@@ -1,6 +1,5 @@
 //! How counts of instructions are said: whole numbers, exact or with the range of their batches, and differences in percent.
 
-use tollgate_model::compare::Verdict;
 use tollgate_model::{Provenance, Unit};
 use tollgate_output::figures;
 
@@ -9,15 +8,6 @@ use crate::summary::{Figures, Summary};
 
 /// The sign of a count that is the same in every batch.
 const EXACT: &str = "exact";
-
-/// The word of a verdict: counts are more or fewer, and not slower or faster.
-pub fn verdict(verdict: Verdict, is_count: bool) -> String {
-    match verdict {
-        Verdict::Slower if is_count => "more".to_owned(),
-        Verdict::Faster if is_count => "fewer".to_owned(),
-        verdict => verdict.to_string(),
-    }
-}
 
 /// Whether a run has rows, and all of them are counts.
 pub fn is_counted(summary: &Summary) -> bool {

@@ -30,6 +30,7 @@ pub mod runs;
 pub mod session;
 pub mod trace;
 pub mod versus;
+pub mod wrong;
 
 /// Measures, explains and compares what it costs to cross the boundaries of a machine.
 #[derive(Debug, Parser)]
@@ -779,7 +780,7 @@ pub fn parse() -> Result<(Verb, Configuration), Failure> {
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             Err(Failure::input("nothing to do; `tollgate run` measures, `tollgate --help` shows the rest"))
         }
-        _ => Err(Failure::input(one_line(&error.render().to_string()))),
+        _ => Err(Failure::input(wrong::one_line(&error.render().to_string()))),
     }
 }
 
@@ -794,33 +795,6 @@ fn with_transposed(mut error: clap::Error) -> clap::Error {
         error.insert(ContextKind::SuggestedSubcommand, verb);
     }
     error
-}
-
-/// clap's message in one line: what was wrong, and its tips, without the usage that `--help` has.
-pub fn one_line(message: &str) -> String {
-    let lines =
-        message.lines().take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
-    let mut text = String::new();
-    for line in lines.map(str::trim).filter(|line| !line.is_empty()) {
-        let line = line.strip_prefix("error: ").unwrap_or(line);
-        let (joint, line) = match line.strip_prefix("tip: ") {
-            Some(tip) => ("; ", question(tip)),
-            None => (" ", line.to_owned()),
-        };
-        if !text.is_empty() {
-            text.push_str(joint);
-        }
-        text.push_str(&line);
-    }
-    text
-}
-
-/// `did you mean 'list'?` of clap's `a similar subcommand exists: 'list'`; other tips as they are.
-fn question(tip: &str) -> String {
-    match tip.split_once(": ") {
-        Some((similar, names)) if similar.contains("similar") => format!("did you mean {names}?"),
-        _ => tip.to_owned(),
-    }
 }
 
 fn parse_file_system(text: &str) -> Result<String, String> {
@@ -987,13 +961,13 @@ mod tests {
     #[test]
     fn the_message_of_wrong_usage_is_one_line() {
         let error = Arguments::try_parse_from(["tollgate", "lst"]).expect_err("no such verb");
-        let line = one_line(&error.render().to_string());
+        let line = wrong::one_line(&error.render().to_string());
         assert!(
             line.contains("'lst'") && line.contains("; did you mean 'list'?") && !line.contains("Usage"),
             "{line}"
         );
         let error = Arguments::try_parse_from(["tollgate", "run", "--label", "../x"]).expect_err("a path");
-        let line = one_line(&error.render().to_string());
+        let line = wrong::one_line(&error.render().to_string());
         assert!(line.contains("would be a path") && !line.contains('\n'), "{line}");
     }
 }

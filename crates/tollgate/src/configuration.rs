@@ -245,7 +245,7 @@ impl Setting {
         let words = words.map(OsString::from).chain(self.words.iter().cloned());
         match command.clone().try_get_matches_from(words) {
             Err(error) if !depends_on_others(error.kind()) => {
-                Err(crate::args::one_line(&error.render().to_string()))
+                Err(crate::args::wrong::one_line(&error.render().to_string()))
             }
             _ => Ok(()),
         }

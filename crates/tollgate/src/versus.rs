@@ -5,6 +5,7 @@
 
 mod benches;
 mod counted;
+mod executed;
 mod given;
 mod parameters;
 mod places;
@@ -34,8 +35,8 @@ use crate::destination::{Destination, STANDARD_OUTPUT, expect_seen};
 use crate::failure::{Failure, plainly};
 use crate::run::sides::named;
 use crate::{compare, document, out, say, show};
+use executed::Executed;
 use given::Commands;
-use places::Executed;
 use progress::Shown;
 
 /// The usual time.

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 use tollgate_model::EventCounts;
+use tollgate_model::events::Counter;
 use tollgate_model::events::{CONTEXT_SWITCHES, MAJOR_FAULTS, MIGRATIONS, MINOR_FAULTS};
-use tollgate_model::measurement::Counter;
 
 use super::pmu::{Between, EVENTS, NAMES, Of, Pmu};
 

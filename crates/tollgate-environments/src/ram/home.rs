@@ -12,7 +12,7 @@ use tollgate_os::{process, temporary};
 use crate::device::{KINDS, LoadedMarks, Loop};
 use crate::directory::{distrusted, unmade};
 use crate::error::{EnvironmentError, plainly, unusable};
-use crate::undo::holders_are_elsewhere;
+use crate::holders;
 
 /// The prefix of its private directories: they are removed with more care than others.
 const PREFIX: &str = ".tollgate-ram-";
@@ -36,7 +36,7 @@ pub fn clean() {
         for home in PrivateDirectory::left(&place, PREFIX) {
             let name = home.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
             // Of a program that is being killed: its cleanup process ends what keeps the mounts, and then removes it.
-            if holders_are_elsewhere(&name) {
+            if holders::are_elsewhere(&name) {
                 home.leave();
                 continue;
             }

@@ -42,7 +42,7 @@ impl Process {
 }
 
 /// Whether a process is there that is more than a zombie.
-pub(super) fn is_alive(pid: i32) -> bool {
+pub(crate) fn is_alive(pid: i32) -> bool {
     Process::read(&pid.to_string()).is_some_and(|process| process.is_alive())
 }
 

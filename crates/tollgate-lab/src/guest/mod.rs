@@ -11,13 +11,15 @@
 mod experiments;
 mod image;
 mod outcome;
+mod parameters;
 pub(crate) mod picture;
 pub(crate) mod preempted;
 mod record;
 mod screen;
 
 pub use experiments::{EXPERIMENTS, Expected, Experiment, Feature, Group, Origin};
-pub use image::{BASE, Chosen, Code, Command, Image, Parameters};
+pub use image::{BASE, Code, Image};
 pub(crate) use image::{State, entry_of, lock_programs, system_state};
 pub use outcome::{Ending, Outcome, Outcomes};
+pub use parameters::{Chosen, Command, Parameters};
 pub use record::{Complaint, Fault, Maker, Place, Record, Report, Round, Serial, Text, Thread};

@@ -9,7 +9,9 @@ mod tests;
 
 use tollgate_x86::walk::Exception;
 
-use super::{EXPERIMENTS, Experiment, Group, Parameters, picture};
+use super::experiments::{EXPERIMENTS, Experiment, Group};
+use super::parameters::Parameters;
+use super::picture;
 
 const WIDTH: usize = 80;
 const LINES: usize = 25;

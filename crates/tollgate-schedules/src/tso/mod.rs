@@ -32,9 +32,11 @@ mod state;
 mod study;
 mod symbols;
 mod text;
+mod text_error;
 mod x86;
 
 pub use lamport::{Fences, subjects, with_fences};
 pub(crate) use pseudocode::is_pseudocode;
-pub use text::{TextError, from_text};
+pub use text::from_text;
 pub(crate) use text::{code, is_line};
+pub use text_error::TextError;

@@ -3,7 +3,7 @@
 //! Each access is a step, as Lamport's angle brackets have it ("A fast mutual exclusion algorithm", 1987). A statement becomes the
 //! sentence of `text.rs` that says the same, and an `if` a jump around what it guards.
 
-use super::text::TextError;
+use super::text_error::TextError;
 
 /// Statements within each other.
 const DEEPEST: usize = 16;

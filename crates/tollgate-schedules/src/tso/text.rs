@@ -2,25 +2,14 @@
 
 use std::collections::HashMap;
 
-use thiserror::Error;
-
 use super::program::{Label, Line, Op, Place, Program, Value};
 use super::pseudocode::{is_pseudocode, sentences};
 use super::state::{Initial, MOST};
 use super::study::Study;
 use super::symbols::{Registers, Symbols, is_name, register_named};
+use super::text_error::TextError;
 use super::x86::{self, Draft, Scope};
 use crate::subject::{Group, Setting, Subject};
-
-/// A text that is no program: where, and why.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("line {line}: {problem}")]
-pub struct TextError {
-    /// The line, from 1.
-    pub line: usize,
-    /// What is wrong with it, and what would be right.
-    pub problem: String,
-}
 
 /// Lines before their labels are resolved.
 #[derive(Default)]

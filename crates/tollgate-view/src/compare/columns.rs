@@ -106,7 +106,7 @@ pub(crate) fn case(case: &Case) -> Value {
 
 fn verdict(row: &ComparedRow) -> Value {
     let verdict = row.result.verdict;
-    let value = Value::new([verdict.to_string().into()], counts::verdict(verdict, row.is_count()));
+    let value = Value::new([verdict.to_string().into()], comparison::verdict_word(verdict, row.is_count()));
     let value = match verdict {
         Verdict::SomewhatSlower => value.or_short("slower?"),
         Verdict::SomewhatFaster => value.or_short("faster?"),

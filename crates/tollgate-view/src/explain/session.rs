@@ -5,7 +5,7 @@ use tollgate_output::table::paragraph;
 use tollgate_suites::Benchmark;
 
 use crate::compare::columns::Compared;
-use crate::comparison::{ComparedRow, Comparison};
+use crate::comparison::{self, ComparedRow, Comparison};
 use crate::counts;
 use crate::session::{Member, Session};
 
@@ -89,7 +89,7 @@ pub(super) fn in_words(comparison: &Comparison, row: &ComparedRow, is_named: boo
     let verdict = row.result.verdict;
     let name = if is_named { format!("{}: ", row.case()) } else { String::new() };
     if row.is_count() {
-        return format!("{name}{}, {}", counts::in_words(row), counts::verdict(verdict, true));
+        return format!("{name}{}, {}", counts::in_words(row), comparison::verdict_word(verdict, true));
     }
     let Some(ratio) = compared.words("ratio") else {
         let why = row.result.why.as_deref().unwrap_or("no ratio");

@@ -10,7 +10,7 @@ use super::About;
 use super::subject::Subject;
 use super::suites::{TRACE, VERSUS, suite_of};
 use crate::compare::columns::{self, Compared};
-use crate::comparison::Comparison;
+use crate::comparison::{self, Comparison};
 use crate::page::{Cell, EstimateRow, Estimates, Group, Text};
 use crate::show::columns::{self as cases, RowKind, Shown};
 use crate::show::text::own_in_words;
@@ -241,7 +241,7 @@ fn shown<'c>(
     let text = Text::new(&format!(
         "{estimate}{} {}",
         times.unwrap_or_default(),
-        counts::verdict(result.verdict, row.is_count())
+        comparison::verdict_word(result.verdict, row.is_count())
     ));
     (Cell { text, verdict: Some(result.verdict) }, Some(evidence))
 }

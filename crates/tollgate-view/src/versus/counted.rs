@@ -15,7 +15,7 @@ use tollgate_output::table::{Look, Table, heading, paragraph};
 use tollgate_output::value::NONE;
 
 use super::cells::{self, Cell};
-use crate::comparison::{ComparedRow, Comparison};
+use crate::comparison::{self, ComparedRow, Comparison};
 use crate::counts;
 use crate::session::Session;
 use crate::summary::Figures;
@@ -76,7 +76,7 @@ pub(super) fn compared(base: &str, other: &str, comparison: &Comparison, width: 
         }
         let adds = sides[1] - sides[0];
         let adds = signed(adds);
-        let verdict = counts::verdict(row.result.verdict, true);
+        let verdict = comparison::verdict_word(row.result.verdict, true);
         let is_different = row.result.verdict.is_difference();
         let look = if is_different { Look::Coloured } else { Look::Plain };
         let change = counts::change(row).unwrap_or_else(|| NONE.to_owned());

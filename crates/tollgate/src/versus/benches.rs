@@ -16,7 +16,8 @@ use tollgate_suites::wildcard;
 use tollgate_view::facts;
 use tollgate_view::session::{Member, Session};
 
-use super::places::{self, Executed};
+use super::executed::{Executed, failed};
+use super::places;
 use super::progress::Shown;
 use super::{TIME, counted, rounds};
 use crate::args::versus::{BenchArgs, HarnessName, VersusArgs};
@@ -86,7 +87,7 @@ pub fn explain(case: &str, meant: Option<&str>) -> Result<(), Failure> {
     let all = session.members.iter().map(build).collect::<Result<Vec<_>, Failure>>()?;
     let builds = Builds::new(harness, all, Order::default()).map_err(Failure::input)?;
     interrupt::install();
-    let asked = builds.asked_of_kernel(bench, &mut Here::new()).map_err(places::failed)?;
+    let asked = builds.asked_of_kernel(bench, &mut Here::new()).map_err(failed)?;
     out::page(&tollgate_view::explain::bench(case, &session, &asked, out::width()))
 }
 
@@ -152,7 +153,7 @@ fn counted(
             "--in {guest} counts as many iterations in all builds, and {why}"
         )));
     }
-    let benches = asked(args, builds, patterns, &mut Here::new()).map_err(places::failed)?;
+    let benches = asked(args, builds, patterns, &mut Here::new()).map_err(failed)?;
     let mut shown =
         Shown::new(Duration::MAX, Rounds::exactly(1), !args.result.quiet, Some(builds.all().len()));
     let executed = counted::benches(args, builds, &benches, began, &mut |doing| shown.update(doing));

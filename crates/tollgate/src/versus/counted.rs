@@ -31,7 +31,7 @@ use tollgate_suites::command::Here;
 use tollgate_trace::{UserCode, UserFunction};
 use tollgate_view::facts;
 
-use super::places::{Executed, failed};
+use super::executed::{Executed, failed};
 use crate::args::versus::VersusArgs;
 use crate::failure::{Failure, go_on, plainly};
 use crate::run::sides::{named, parse, reason};

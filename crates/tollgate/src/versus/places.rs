@@ -2,9 +2,9 @@
 
 use std::time::SystemTime;
 
-use tollgate_engine::session::{FunctionCount, execute_in};
+use tollgate_engine::BenchError;
+use tollgate_engine::session::execute_in;
 use tollgate_engine::versus::{Compared, Doing, Executor, NotCompared, Plan, measure};
-use tollgate_engine::{BenchError, interrupt};
 use tollgate_environments::Cleanup;
 use tollgate_inspect::Machine;
 use tollgate_model::{Facts, Part, Provenance};
@@ -13,23 +13,11 @@ use tollgate_suites::command::Here;
 use tollgate_view::facts;
 
 use super::counted;
+use super::executed::{Executed, failed};
 use crate::args::versus::VersusArgs;
 use crate::failure::{Failure, go_on, plainly};
 use crate::run::sides::{Asked, Prepared, reason};
 use crate::say;
-
-/// What was found in all places.
-pub struct Executed {
-    /// Command by command, each in all places.
-    pub compared: Compared,
-    /// For each place its part in the session, as of its first command, and its facts; None where it gave nothing.
-    pub places: Vec<Option<(Part, Facts)>>,
-    /// Command by command, each in all places, the functions of a counted execution; none where they were not asked for.
-    pub functions: Vec<Vec<FunctionCount>>,
-    /// The stacks of counted executions with their instructions, the name of the command and place as the outermost frame; none where they
-    /// were not asked for.
-    pub stacks: Vec<(String, u64)>,
-}
 
 /// Executes the commands where it is asked for.
 ///
@@ -120,26 +108,4 @@ fn in_environments(
 /// What executes the code of a place.
 pub fn provenance(facts: &Facts) -> Provenance {
     if facts::emulated(facts) { Provenance::QemuTcg } else { Provenance::Hardware }
-}
-
-/// What the user is told of a command that failed, after what it said.
-pub fn failed(error: NotCompared) -> Failure {
-    match error {
-        NotCompared::Failed { sentence, said } => {
-            if !said.is_empty() {
-                let end = if said.ends_with('\n') { "" } else { "\n" };
-                say::warn(&format!("{}{end}", printable(&said)));
-            }
-            Failure::input(sentence)
-        }
-        NotCompared::Run(BenchError::Interrupted(signal)) => Failure::Interrupted(signal),
-        NotCompared::Run(error) => {
-            interrupt::requested().map_or_else(|| Failure::input(error.to_string()), Failure::Interrupted)
-        }
-    }
-}
-
-/// What a command wrote, without what would control a terminal.
-fn printable(said: &str) -> String {
-    said.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c }).collect()
 }

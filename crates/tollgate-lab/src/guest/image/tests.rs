@@ -1,7 +1,7 @@
 use iced_x86::{Code as Instruction, Decoder, DecoderOptions};
 use proptest::prelude::*;
 
-use super::super::EXPERIMENTS;
+use super::super::{Chosen, EXPERIMENTS};
 use super::*;
 
 fn image() -> Image {

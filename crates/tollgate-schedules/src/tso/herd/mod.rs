@@ -20,7 +20,7 @@ use super::program::Program;
 use super::state::{Initial, MOST, State};
 use super::study::fit;
 use super::symbols::{Registers, Symbols};
-use super::text::TextError;
+use super::text_error::TextError;
 
 /// What a test asks of its final states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! The parts of a litmus test: header, first values, threads, and the question.
 
-use super::super::text::TextError;
+use super::super::text_error::TextError;
 
 /// The architectures of herd7.
 const ARCHITECTURES: &[&str] = &[

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Signal, pidfd_send_signal};
 use tollgate_os::process;
 
-use super::group;
+use crate::undo::group;
 
 /// The time after SIGTERM.
 const ASKED: Duration = Duration::from_millis(700);
