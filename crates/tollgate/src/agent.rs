@@ -15,44 +15,47 @@ use crate::storage::Workplace;
 /// The fact that names the device in memory.
 const RAM_DEVICE: &str = "ram.device";
 
-/// Serves until standard input ends. It has no handlers of signals: it is to end with what started it.
-///
-/// # Errors
-/// Settings that cannot be had; the status with which the agent ends.
-pub fn agent(args: &AgentArgs) -> Result<(), Failure> {
-    if let Some(spec) = &args.spec {
-        let named: Spec = spec.parse().map_err(|error: SpecError| Failure::input(format!("--as {error}")))?;
-        let applied = named
-            .apply()
-            .ok_or_else(|| Failure::input(format!("--as {spec}: it is no environment of the kind host")))?;
-        applied.map_err(|error| Failure::input(error.to_string()))?;
-    }
-    let machine = Machine::here();
-    let on_ram = args.on.as_ref().map(Workplace::of_agent_on_ram);
-    let workplace = RefCell::new(on_ram);
-    let mut storage = || {
-        let mut made = workplace.borrow_mut();
-        made.get_or_insert_with(|| Workplace::of_agent(args.dir.as_deref())).storage()
-    };
-    let mut facts = |moment| match moment {
-        Moment::Before => before(&machine),
-        // Nothing is measured behind the last facts.
-        Moment::After => after(&machine, workplace.take(), args.on.is_some()),
-    };
-    let mut executor = tollgate_suites::command::Here::new();
-    let status = serve(Means {
-        version: env!("CARGO_PKG_VERSION"),
-        find: tollgate_suites::find,
-        executes: true,
-        facts: &mut facts,
-        limits: &|| run::limits(&machine),
-        storage: &mut storage,
-        executor: &mut executor,
-    });
-    match u8::try_from(status) {
-        Ok(0) => Ok(()),
-        Ok(status) => Err(Failure::Status(status)),
-        Err(_) => Err(Failure::Status(2)),
+impl AgentArgs {
+    /// Serves until standard input ends. It has no handlers of signals: it is to end with what started it.
+    ///
+    /// # Errors
+    /// Settings that cannot be had; the status with which the agent ends.
+    pub fn execute(&self) -> Result<(), Failure> {
+        if let Some(spec) = &self.spec {
+            let named: Spec =
+                spec.parse().map_err(|error: SpecError| Failure::input(format!("--as {error}")))?;
+            let applied = named.apply().ok_or_else(|| {
+                Failure::input(format!("--as {spec}: it is no environment of the kind host"))
+            })?;
+            applied.map_err(|error| Failure::input(error.to_string()))?;
+        }
+        let machine = Machine::here();
+        let on_ram = self.on.as_ref().map(Workplace::of_agent_on_ram);
+        let workplace = RefCell::new(on_ram);
+        let mut storage = || {
+            let mut made = workplace.borrow_mut();
+            made.get_or_insert_with(|| Workplace::of_agent(self.dir.as_deref())).storage()
+        };
+        let mut facts = |moment| match moment {
+            Moment::Before => before(&machine),
+            // Nothing is measured behind the last facts.
+            Moment::After => after(&machine, workplace.take(), self.on.is_some()),
+        };
+        let mut executor = tollgate_suites::command::Here::new();
+        let status = serve(Means {
+            version: env!("CARGO_PKG_VERSION"),
+            find: tollgate_suites::find,
+            executes: true,
+            facts: &mut facts,
+            limits: &|| run::limits(&machine),
+            storage: &mut storage,
+            executor: &mut executor,
+        });
+        match u8::try_from(status) {
+            Ok(0) => Ok(()),
+            Ok(status) => Err(Failure::Status(status)),
+            Err(_) => Err(Failure::Status(2)),
+        }
     }
 }
 

@@ -58,9 +58,30 @@ Exit status: 0 done, 1 the condition of --fail-on is met, 2 wrong usage or input
 Runs are kept in $XDG_DATA_HOME/tollgate/runs, or ~/.local/share/tollgate/runs; those of `run --store` in a directory of their own.
 Options that are not given come from the tollgate.toml of a project and from $XDG_CONFIG_HOME/tollgate/config.toml, or ~/.config/tollgate/config.toml (docs/configuration.md).";
 
-/// The verbs; one file each.
-#[derive(Debug, Subcommand)]
-pub enum Verb {
+/// A row a verb: its help and its arguments, which a file named like it gives a method `execute`.
+macro_rules! verbs {
+    ($($(#[$meta:meta])* $verb:ident($args:ty),)+) => {
+        /// The verbs.
+        #[derive(Debug, Subcommand)]
+        pub enum Verb {
+            $($(#[$meta])* $verb($args),)+
+        }
+
+        impl Verb {
+            /// Does what the arguments ask for.
+            ///
+            /// # Errors
+            /// Those of the verb.
+            pub fn execute(&self) -> Result<(), Failure> {
+                match self {
+                    $(Self::$verb(args) => args.execute(),)+
+                }
+            }
+        }
+    };
+}
+
+verbs! {
     /// Measure this machine, show the latencies and keep the run
     Run(RunArgs),
     /// Show the benchmarks
@@ -636,6 +657,9 @@ pub struct ConfigurationArgs {
     /// How to print
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
+    /// What the files give.
+    #[arg(skip)]
+    pub read: Configuration,
 }
 
 /// `tollgate completions`.
@@ -746,7 +770,7 @@ pub fn command() -> clap::Command {
 ///
 /// # Errors
 /// Wrong usage, a file that is wrong; and help or version that could not be printed.
-pub fn parse() -> Result<(Verb, Configuration), Failure> {
+pub fn parse() -> Result<Verb, Failure> {
     let (mut command, mut words) = (command(), std::env::args_os().collect::<Vec<_>>());
     let (mut read, mut configured) = (Configuration::default(), Vec::new());
     // What is wrong with the words themselves is said below.
@@ -764,10 +788,12 @@ pub fn parse() -> Result<(Verb, Configuration), Failure> {
     let error = match parsed {
         Ok(mut arguments) => {
             anstream::ColorChoice::from(arguments.color).write_global();
-            if let Verb::Run(args) = &mut arguments.verb {
-                args.configured = configured;
+            match &mut arguments.verb {
+                Verb::Run(args) => args.configured = configured,
+                Verb::Config(args) => args.read = read,
+                _ => {}
             }
-            return Ok((arguments.verb, read));
+            return Ok(arguments.verb);
         }
         Err(error) => with_transposed(error),
     };

@@ -23,26 +23,28 @@ use crate::failure::{Failure, go_on};
 use crate::storage::Workplace;
 use crate::{out, run, say};
 
-/// Shows experiments with the figures at hand, of `--check` after those that are missing were measured.
-///
-/// # Errors
-/// An experiment or a run that there is not; a run that cannot be made or kept.
-pub fn claims(args: &ClaimsArgs) -> Result<(), Failure> {
-    if args.as_published {
-        return published::show(args);
-    }
-    let (experiments, named) = chosen(args)?;
-    let mut hand = Hand::of(hand::runs(&named)?);
-    if args.check
-        && let Some(made) = check(&experiments, &hand, args)?
-    {
-        // The figures of one run belong together: those of the others stay before it.
-        hand.add(made);
-    }
-    let known = hand.known(&experiments);
-    match args.format {
-        Format::Json => out::print_json(&ClaimsDocument::of(&experiments, &known)),
-        Format::Table => out::page(&screen(&experiments, &known, out::width())),
+impl ClaimsArgs {
+    /// Shows experiments with the figures at hand, of `--check` after those that are missing were measured.
+    ///
+    /// # Errors
+    /// An experiment or a run that there is not; a run that cannot be made or kept.
+    pub fn execute(&self) -> Result<(), Failure> {
+        if self.as_published {
+            return published::show(self);
+        }
+        let (experiments, named) = chosen(self)?;
+        let mut hand = Hand::of(hand::runs(&named)?);
+        if self.check
+            && let Some(made) = check(&experiments, &hand, self)?
+        {
+            // The figures of one run belong together: those of the others stay before it.
+            hand.add(made);
+        }
+        let known = hand.known(&experiments);
+        match self.format {
+            Format::Json => out::print_json(&ClaimsDocument::of(&experiments, &known)),
+            Format::Table => out::page(&screen(&experiments, &known, out::width())),
+        }
     }
 }
 

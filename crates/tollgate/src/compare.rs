@@ -13,11 +13,17 @@ use crate::args::compare::{CompareArgs, FailOn};
 use crate::failure::Failure;
 use crate::{out, show, store};
 
-/// Compares each other run with the base.
-///
-/// # Errors
-/// When a run cannot be read; and the condition of `--fail-on`, met or undecided.
-pub fn compare(args: &CompareArgs) -> Result<(), Failure> {
+impl CompareArgs {
+    /// Compares each other run with the base.
+    ///
+    /// # Errors
+    /// When a run cannot be read; and the condition of `--fail-on`, met or undecided.
+    pub fn execute(&self) -> Result<(), Failure> {
+        self.undecided.applied(compare(self))
+    }
+}
+
+fn compare(args: &CompareArgs) -> Result<(), Failure> {
     let (base, others) = store::find_compared(&args.base, &args.other)?;
     let asked = args.threshold.unwrap_or(0.0);
     let runs: Vec<Run> = std::iter::once(base).chain(others).collect();

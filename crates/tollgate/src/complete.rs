@@ -20,18 +20,20 @@ const VARIABLE: &str = "TOLLGATE_COMPLETE";
 /// The newest kept runs that are offered.
 const MOST_RUNS: usize = 100;
 
-/// Prints the script of one shell.
-///
-/// # Errors
-/// When it cannot be printed.
-pub fn completions(args: &CompletionsArgs) -> Result<(), Failure> {
-    let mut script = Vec::new();
-    let shell = args.shell.to_string();
-    if let Some(shell) = Shells::builtins().completer(&shell) {
-        let written = shell.write_registration(VARIABLE, "tollgate", "tollgate", "tollgate", &mut script);
-        written.map_err(|error| Failure::of_output(&error))?;
+impl CompletionsArgs {
+    /// Prints the script of one shell.
+    ///
+    /// # Errors
+    /// When it cannot be printed.
+    pub fn execute(&self) -> Result<(), Failure> {
+        let mut script = Vec::new();
+        let shell = self.shell.to_string();
+        if let Some(shell) = Shells::builtins().completer(&shell) {
+            let written = shell.write_registration(VARIABLE, "tollgate", "tollgate", "tollgate", &mut script);
+            written.map_err(|error| Failure::of_output(&error))?;
+        }
+        out::print_raw(&script)
     }
-    out::print_raw(&script)
 }
 
 /// Answers a script that asks. False where none does.

@@ -49,15 +49,18 @@ struct SettingRecord {
     counts: bool,
 }
 
-/// Shows them.
-///
-/// # Errors
-/// When they cannot be printed.
-pub fn config(args: &ConfigurationArgs, read: &Configuration) -> Result<(), Failure> {
-    let shown = Shown { files: read.files.iter().map(file).collect(), settings: records(read) };
-    match args.format {
-        Format::Json => out::print_json(&shown),
-        Format::Table => out::print(&text(&shown)),
+impl ConfigurationArgs {
+    /// Shows them.
+    ///
+    /// # Errors
+    /// When they cannot be printed.
+    pub fn execute(&self) -> Result<(), Failure> {
+        let shown =
+            Shown { files: self.read.files.iter().map(file).collect(), settings: records(&self.read) };
+        match self.format {
+            Format::Json => out::print_json(&shown),
+            Format::Table => out::print(&text(&shown)),
+        }
     }
 }
 

@@ -16,38 +16,44 @@ use crate::args::{DecodeArgs, Format};
 use crate::failure::Failure;
 use crate::out;
 
-/// Decodes the input, and prints it.
-///
-/// # Errors
-/// Input that cannot be decoded.
-pub fn decode(args: &DecodeArgs) -> Result<(), Failure> {
-    if args.live {
-        return show_live(args);
-    }
-    let input = input::read(&args.input)?;
-    let read = |reader| {
-        let dump = dump::read(&input, reader);
-        if args.one_machine { dump.of_one_machine() } else { dump }
-    };
-    match args.kind {
-        Some(InputKind::Item(kind)) => {
-            let found = items_of(kind, &input)?;
-            match args.format {
-                Format::Json => print_items(&found),
-                Format::Table => {
-                    let (explain, width) = (args.explain, out::width());
-                    let turned = turned(&found, explain, width).map(|text| format!("\n{text}"));
-                    out::print(&format!("{}{}", items(&found, explain, width), turned.unwrap_or_default()))
+impl DecodeArgs {
+    /// Decodes the input, and prints it.
+    ///
+    /// # Errors
+    /// Input that cannot be decoded.
+    pub fn execute(&self) -> Result<(), Failure> {
+        if self.live {
+            return show_live(self);
+        }
+        let input = input::read(&self.input)?;
+        let read = |reader| {
+            let dump = dump::read(&input, reader);
+            if self.one_machine { dump.of_one_machine() } else { dump }
+        };
+        match self.kind {
+            Some(InputKind::Item(kind)) => {
+                let found = items_of(kind, &input)?;
+                match self.format {
+                    Format::Json => print_items(&found),
+                    Format::Table => {
+                        let (explain, width) = (self.explain, out::width());
+                        let turned = turned(&found, explain, width).map(|text| format!("\n{text}"));
+                        out::print(&format!(
+                            "{}{}",
+                            items(&found, explain, width),
+                            turned.unwrap_or_default()
+                        ))
+                    }
                 }
             }
-        }
-        Some(InputKind::Session) => text(&read(None), args),
-        Some(InputKind::Reader(reader)) => text(&read(Some(reader)), args),
-        None => {
-            let dump = read(None);
-            match Readings::of(&dump, args.mode) {
-                Some(found) => readings(&found, &dump, args),
-                None => text(&dump, args),
+            Some(InputKind::Session) => text(&read(None), self),
+            Some(InputKind::Reader(reader)) => text(&read(Some(reader)), self),
+            None => {
+                let dump = read(None);
+                match Readings::of(&dump, self.mode) {
+                    Some(found) => readings(&found, &dump, self),
+                    None => text(&dump, self),
+                }
             }
         }
     }

@@ -85,18 +85,21 @@ impl KindOfEnvironment {
     }
 }
 
-/// Tries what this machine has.
-///
-/// # Errors
-/// When it cannot be printed, or a signal asked to stop.
-pub fn environments(args: &EnvironmentsArgs) -> Result<(), Failure> {
-    let mut environments: Vec<KindOfEnvironment> = survey().into_iter().map(KindOfEnvironment::of).collect();
-    if args.time {
-        take_times(&mut environments)?;
-    }
-    match args.format {
-        Format::Json => out::print_json(&Environments { environments }),
-        Format::Table => out::print(&table(&environments, args.time).render(out::width())),
+impl EnvironmentsArgs {
+    /// Tries what this machine has.
+    ///
+    /// # Errors
+    /// When it cannot be printed, or a signal asked to stop.
+    pub fn execute(&self) -> Result<(), Failure> {
+        let mut environments: Vec<KindOfEnvironment> =
+            survey().into_iter().map(KindOfEnvironment::of).collect();
+        if self.time {
+            take_times(&mut environments)?;
+        }
+        match self.format {
+            Format::Json => out::print_json(&Environments { environments }),
+            Format::Table => out::print(&table(&environments, self.time).render(out::width())),
+        }
     }
 }
 

@@ -16,65 +16,67 @@ use crate::args::ExplainArgs;
 use crate::failure::Failure;
 use crate::{out, versus};
 
-/// Explains a benchmark with the figures of a run; without a kept run with the facts of this machine alone. Of a bench of builds: what it asks
-/// of the kernel.
-///
-/// # Errors
-/// When no benchmark or several are meant, or a run that was named cannot be read.
-pub fn explain(args: &ExplainArgs) -> Result<(), Failure> {
-    if is_bench(&args.benchmark) && args.environment.is_none() {
-        return versus::explain_bench(&args.benchmark, args.run.as_deref());
-    }
-    let machine = Topology::here();
-    let pattern = with_suite(&machine, &args.benchmark);
-    if let Some(environment) = args.environment.as_deref().filter(|_| is_command(&machine, &pattern)) {
-        return versus::explain(&pattern, environment, args.stacks.as_deref());
-    }
-    if args.stacks.is_some() {
-        return Err(Failure::input(
-            "--stacks is of a command in a guest that counts instructions: explain 'ls -l' --in vm:exact --stacks FILE",
-        ));
-    }
-    let (benchmark, selection) = chosen(&machine, &pattern)?;
-    if let Some(environment) = &args.environment {
-        return functions::explain(&pattern, &selection, environment);
-    }
-    let runs = match &args.run {
-        Some(run) => tollgate_store::find_runs(run, RunKind::MEASURED)?,
-        // A run without a figure still has the facts of its environment.
-        None => match tollgate_store::find_newest_of(benchmark.name) {
-            Ok(Some(runs)) => runs,
-            _ => tollgate_store::find_runs(tollgate_store::kept::LAST, RunKind::OF_BENCHMARKS)
-                .unwrap_or_default(),
-        },
-    };
-    let run = runs.first();
-    // The id of a run means it alone; what its environment costs takes the others. Of a run of no session it is told by another one.
-    let part = run.and_then(|run| run.session.as_ref());
-    let others = match (part, &args.run) {
-        (Some(part), _) => tollgate_store::find_session(part.id.as_ref()).ok().flatten(),
-        (None, None) => tollgate_store::find_newest_session_of(benchmark.name).ok().flatten(),
-        (None, Some(_)) => None,
-    };
-    let session = others.as_deref().and_then(Session::of);
-    let mut summary = run.map(Summary::of);
-    if let Some(summary) = &mut summary {
-        let is_beside = |case: &Case| benchmark.beside.iter().any(|(name, _)| *name == case.benchmark);
-        summary.retain(|case| {
-            let is_meant = case.benchmark == benchmark.name && tollgate_suites::matches(&pattern, case);
-            is_meant || is_beside(case)
-        });
-    }
-    let here;
-    let facts = match run {
-        Some(run) => &run.facts,
-        None => {
-            here = tollgate_inspect::read_facts(&Machine::here());
-            &here
+impl ExplainArgs {
+    /// Explains a benchmark with the figures of a run; without a kept run with the facts of this machine alone. Of a bench of builds: what it asks
+    /// of the kernel.
+    ///
+    /// # Errors
+    /// When no benchmark or several are meant, or a run that was named cannot be read.
+    pub fn execute(&self) -> Result<(), Failure> {
+        if is_bench(&self.benchmark) && self.environment.is_none() {
+            return versus::explain_bench(&self.benchmark, self.run.as_deref());
         }
-    };
-    let width = out::width();
-    out::page(&explain::text(benchmark, &machine, summary.as_ref(), session.as_ref(), facts, width))
+        let machine = Topology::here();
+        let pattern = with_suite(&machine, &self.benchmark);
+        if let Some(environment) = self.environment.as_deref().filter(|_| is_command(&machine, &pattern)) {
+            return versus::explain(&pattern, environment, self.stacks.as_deref());
+        }
+        if self.stacks.is_some() {
+            return Err(Failure::input(
+                "--stacks is of a command in a guest that counts instructions: explain 'ls -l' --in vm:exact --stacks FILE",
+            ));
+        }
+        let (benchmark, selection) = chosen(&machine, &pattern)?;
+        if let Some(environment) = &self.environment {
+            return functions::explain(&pattern, &selection, environment);
+        }
+        let runs = match &self.run {
+            Some(run) => tollgate_store::find_runs(run, RunKind::MEASURED)?,
+            // A run without a figure still has the facts of its environment.
+            None => match tollgate_store::find_newest_of(benchmark.name) {
+                Ok(Some(runs)) => runs,
+                _ => tollgate_store::find_runs(tollgate_store::kept::LAST, RunKind::OF_BENCHMARKS)
+                    .unwrap_or_default(),
+            },
+        };
+        let run = runs.first();
+        // The id of a run means it alone; what its environment costs takes the others. Of a run of no session it is told by another one.
+        let part = run.and_then(|run| run.session.as_ref());
+        let others = match (part, &self.run) {
+            (Some(part), _) => tollgate_store::find_session(part.id.as_ref()).ok().flatten(),
+            (None, None) => tollgate_store::find_newest_session_of(benchmark.name).ok().flatten(),
+            (None, Some(_)) => None,
+        };
+        let session = others.as_deref().and_then(Session::of);
+        let mut summary = run.map(Summary::of);
+        if let Some(summary) = &mut summary {
+            let is_beside = |case: &Case| benchmark.beside.iter().any(|(name, _)| *name == case.benchmark);
+            summary.retain(|case| {
+                let is_meant = case.benchmark == benchmark.name && tollgate_suites::matches(&pattern, case);
+                is_meant || is_beside(case)
+            });
+        }
+        let here;
+        let facts = match run {
+            Some(run) => &run.facts,
+            None => {
+                here = tollgate_inspect::read_facts(&Machine::here());
+                &here
+            }
+        };
+        let width = out::width();
+        out::page(&explain::text(benchmark, &machine, summary.as_ref(), session.as_ref(), facts, width))
+    }
 }
 
 /// As [`explain()`], for `tollgate run --explain BENCHMARK --in ENV`.

@@ -11,18 +11,20 @@ use crate::failure::{Failure, plainly};
 use crate::out::{self, Form};
 use crate::store;
 
-/// Writes runs in the format of another system.
-///
-/// # Errors
-/// Runs that there are not; a file that cannot be written, which then is as it was.
-pub fn export(args: &ExportArgs) -> Result<(), Failure> {
-    let runs = store::find_all(&args.run)?;
-    if args.format == ExportFormat::Bmf && runs.len() > 1 {
-        return Err(Failure::input(
-            "--format bmf: the Bencher Metric Format has one value per benchmark, so it takes one run; export each by itself",
-        ));
+impl ExportArgs {
+    /// Writes runs in the format of another system.
+    ///
+    /// # Errors
+    /// Runs that there are not; a file that cannot be written, which then is as it was.
+    pub fn execute(&self) -> Result<(), Failure> {
+        let runs = store::find_all(&self.run)?;
+        if self.format == ExportFormat::Bmf && runs.len() > 1 {
+            return Err(Failure::input(
+                "--format bmf: the Bencher Metric Format has one value per benchmark, so it takes one run; export each by itself",
+            ));
+        }
+        write(&self.out, &written(self.format, &runs)?)
     }
-    write(&args.out, &written(args.format, &runs)?)
 }
 
 fn written(format: ExportFormat, runs: &[Run]) -> Result<String, Failure> {

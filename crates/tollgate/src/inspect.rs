@@ -12,15 +12,17 @@ pub use facts::CapturedTree;
 use crate::args::{InspectArgs, Question};
 use crate::failure::Failure;
 
-/// Reads the chosen subject, and prints it.
-///
-/// # Errors
-/// Those of the question.
-pub fn inspect(args: &InspectArgs) -> Result<(), Failure> {
-    match &args.question {
-        None => facts::facts(args),
-        Some(Question::Aslr(args)) => aslr::aslr(args),
-        Some(Question::Kernel(args)) => kernel::kernel(args),
-        Some(Question::Config(args)) => config::config(args),
+impl InspectArgs {
+    /// Reads the chosen subject, and prints it.
+    ///
+    /// # Errors
+    /// Those of the question.
+    pub fn execute(&self) -> Result<(), Failure> {
+        match &self.question {
+            None => facts::facts(self),
+            Some(Question::Aslr(args)) => aslr::aslr(args),
+            Some(Question::Kernel(args)) => kernel::kernel(args),
+            Some(Question::Config(args)) => config::config(args),
+        }
     }
 }

@@ -39,47 +39,49 @@ const MOST: u64 = 16 << 20;
 const OPERATIONS: u32 = 1000;
 const ROUNDS: u32 = 11;
 
-/// Runs the experiments, or does the other task of the arguments.
-///
-/// # Errors
-/// An unknown experiment; a missing engine; a file that cannot be read or written.
-pub fn lab(args: &LabArgs) -> Result<(), Failure> {
-    if !args.programs.program.is_empty() {
-        return programs::run(args, engine(args.on)?);
+impl LabArgs {
+    /// Runs the experiments, or does the other task of the arguments.
+    ///
+    /// # Errors
+    /// An unknown experiment; a missing engine; a file that cannot be read or written.
+    pub fn execute(&self) -> Result<(), Failure> {
+        if !self.programs.program.is_empty() {
+            return programs::run(self, engine(self.on)?);
+        }
+        if self.prove {
+            return locks::prove(self);
+        }
+        if let Some(chosen) = chosen::locks(&self.experiment)? {
+            return locks::measure(&chosen, self);
+        }
+        if self.explain {
+            return explain::explain(self);
+        }
+        let chosen = chosen::chosen(&self.experiment)?;
+        if let Some(path) = &self.image {
+            let chosen = chosen.iter().copied().collect();
+            return write_image(
+                path,
+                &Parameters { operations: OPERATIONS, rounds: ROUNDS, chosen, ..Parameters::default() },
+            );
+        }
+        if let Some(path) = &self.read {
+            return import(path, self);
+        }
+        if self.dump {
+            return dump(self);
+        }
+        let began = SystemTime::now();
+        let destination = Destination::choose(self.out.as_deref())?;
+        destination.say_doubt();
+        interrupt::install();
+        let vendor = self.vendor.map(Vendor::from);
+        let results = tollgate_lab::run(&chosen, engine(self.on)?, vendor, &interrupt::requested)?;
+        let mut run = kept::document(&results, began, self.label.clone())?;
+        run.facts.extend([facts::patterns(&self.experiment)]);
+        go_on()?;
+        keep(&run, &destination, || show(&results, shares(&results), self))
     }
-    if args.prove {
-        return locks::prove(args);
-    }
-    if let Some(chosen) = chosen::locks(&args.experiment)? {
-        return locks::measure(&chosen, args);
-    }
-    if args.explain {
-        return explain::explain(args);
-    }
-    let chosen = chosen::chosen(&args.experiment)?;
-    if let Some(path) = &args.image {
-        let chosen = chosen.iter().copied().collect();
-        return write_image(
-            path,
-            &Parameters { operations: OPERATIONS, rounds: ROUNDS, chosen, ..Parameters::default() },
-        );
-    }
-    if let Some(path) = &args.read {
-        return import(path, args);
-    }
-    if args.dump {
-        return dump(args);
-    }
-    let began = SystemTime::now();
-    let destination = Destination::choose(args.out.as_deref())?;
-    destination.say_doubt();
-    interrupt::install();
-    let vendor = args.vendor.map(Vendor::from);
-    let results = tollgate_lab::run(&chosen, engine(args.on)?, vendor, &interrupt::requested)?;
-    let mut run = kept::document(&results, began, args.label.clone())?;
-    run.facts.extend([facts::patterns(&args.experiment)]);
-    go_on()?;
-    keep(&run, &destination, || show(&results, shares(&results), args))
 }
 
 /// Keeps a run, and shows what came of it.

@@ -10,21 +10,23 @@ use crate::args::{Format, ListArgs};
 use crate::failure::Failure;
 use crate::out;
 
-/// Shows the benchmarks that match.
-///
-/// # Errors
-/// A pattern that matches nothing.
-pub fn list(args: &ListArgs) -> Result<(), Failure> {
-    // Includes suites that are measured on request only.
-    let everything = ["*".to_owned()];
-    let patterns = if args.pattern.is_empty() { everything.as_slice() } else { &args.pattern };
-    let machine = Topology::here();
-    let selection = tollgate_suites::select(&machine, patterns, Extent::Thorough, Size::Small)
-        .map_err(|unknown| Failure::input(unknown.to_string()))?;
-    let chosen: HashSet<String> = selection.cases().map(|case| case.benchmark).collect();
-    let is_chosen = |benchmark: &Benchmark| chosen.contains(benchmark.name);
-    match args.format {
-        Format::Json => out::print_json(&benchmarks::List::of(&machine, is_chosen)),
-        Format::Table => out::print(&benchmarks::text(&machine, is_chosen, out::width())),
+impl ListArgs {
+    /// Shows the benchmarks that match.
+    ///
+    /// # Errors
+    /// A pattern that matches nothing.
+    pub fn execute(&self) -> Result<(), Failure> {
+        // Includes suites that are measured on request only.
+        let everything = ["*".to_owned()];
+        let patterns = if self.pattern.is_empty() { everything.as_slice() } else { &self.pattern };
+        let machine = Topology::here();
+        let selection = tollgate_suites::select(&machine, patterns, Extent::Thorough, Size::Small)
+            .map_err(|unknown| Failure::input(unknown.to_string()))?;
+        let chosen: HashSet<String> = selection.cases().map(|case| case.benchmark).collect();
+        let is_chosen = |benchmark: &Benchmark| chosen.contains(benchmark.name);
+        match self.format {
+            Format::Json => out::print_json(&benchmarks::List::of(&machine, is_chosen)),
+            Format::Table => out::print(&benchmarks::text(&machine, is_chosen, out::width())),
+        }
     }
 }

@@ -46,7 +46,6 @@ mod versus;
 
 use std::process::ExitCode;
 
-use args::Verb;
 use rustix::process::{Resource, getrlimit};
 
 fn main() -> ExitCode {
@@ -93,29 +92,5 @@ fn run_verb() -> Result<(), failure::Failure> {
     if complete::serve()? {
         return Ok(());
     }
-    args::parse().and_then(|(verb, configuration)| match verb {
-        Verb::Run(args) => args.session.undecided.applied(run::run(&args)),
-        Verb::List(args) => list::list(&args),
-        Verb::Show(args) => show::show(&args),
-        Verb::Explain(args) => explain::explain(&args),
-        Verb::Compare(args) => args.undecided.applied(compare::compare(&args)),
-        Verb::Claims(args) => claims::claims(&args),
-        Verb::Runs(args) => runs::runs(&args),
-        Verb::Versus(args) => args.result.undecided.applied(versus::versus(&args)),
-        Verb::Trace(args) => trace::trace(&args),
-        Verb::Ram(args) => ram::ram(&args),
-        Verb::Schedules(args) => schedules::schedules(&args),
-        Verb::Inspect(args) => inspect::inspect(&args),
-        Verb::Decode(args) => decode::decode(&args),
-        Verb::Lab(args) => lab::lab(&args),
-        Verb::Report(args) => report::report(&args),
-        Verb::Export(args) => export::export(&args),
-        Verb::Store(args) => store::store(&args),
-        Verb::Doctor(args) => doctor::doctor(&args),
-        Verb::Config(args) => config::config(&args, &configuration),
-        Verb::Completions(args) => complete::completions(&args),
-        Verb::Man(args) => man::man(&args),
-        Verb::Environments(args) => environments::environments(&args),
-        Verb::Agent(args) => agent::agent(&args),
-    })
+    args::parse()?.execute()
 }

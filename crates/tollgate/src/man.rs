@@ -15,14 +15,16 @@ use crate::args::{ManArgs, command};
 use crate::failure::{Failure, plainly};
 use crate::{examples, out};
 
-/// Prints the main page, or writes one page for the program and one per verb.
-///
-/// # Errors
-/// When they cannot be written.
-pub fn man(args: &ManArgs) -> Result<(), Failure> {
-    match &args.dir {
-        None => out::print_raw(&page("tollgate", built())?),
-        Some(directory) => write_all(directory),
+impl ManArgs {
+    /// Prints the main page, or writes one page for the program and one per verb.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub fn execute(&self) -> Result<(), Failure> {
+        match &self.dir {
+            None => out::print_raw(&page("tollgate", built())?),
+            Some(directory) => write_all(directory),
+        }
     }
 }
 

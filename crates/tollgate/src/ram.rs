@@ -15,52 +15,54 @@ mod compare;
 /// The variable in which the command finds the directory or the device.
 const VARIABLE: &str = "TOLLGATE_RAM";
 
-/// Lends a device to a command, or compares the ways to have files in memory. Where the command was started, this does not come back:
-/// the process ends as the command did.
-///
-/// # Errors
-/// Wrong input; a device that cannot be made; a command that cannot be started.
-pub fn ram(args: &RamArgs) -> Result<(), Failure> {
-    // The cleanup process is forked before anything else is started.
-    let cleanup = Cleanup::begin().map_err(|error| {
-        Failure::input(format!("the process that undoes cannot be started: {}", plainly(&error)))
-    })?;
-    interrupt::install();
-    if args.compare {
-        return compare::compare(args);
-    }
-    let stop = || interrupt::requested().is_some();
-    let lent = Lent::make(Contents::named(&args.fs), args.size, &storage::memory(), &cleanup, &stop)
-        .map_err(failure)?;
-    go_on()?;
-    let request = Request {
-        by: Choice::Rusage,
-        variables: vec![(VARIABLE.into(), lent.path().into())],
-        // Processes that the command leaves are ended, and not waited for.
-        linger: std::time::Duration::ZERO,
-        ..Request::new(args.command.clone())
-    };
-    let before = lent.account();
-    let outcome = tollgate_trace::trace(&request).map_err(trace::failure);
-    if before.is_beyond_memory && !args.quiet {
-        say::say(&held(args, &before, &lent.account()));
-    }
-    match lent.take_back() {
-        Ok(TakenBack { was_full: true, .. }) => {
-            say::say(
-                "ram: the command was ended: it had written nearly all of the memory that the device may take",
-            );
+impl RamArgs {
+    /// Lends a device to a command, or compares the ways to have files in memory. Where the command was started, this does not come back:
+    /// the process ends as the command did.
+    ///
+    /// # Errors
+    /// Wrong input; a device that cannot be made; a command that cannot be started.
+    pub fn execute(&self) -> Result<(), Failure> {
+        // The cleanup process is forked before anything else is started.
+        let cleanup = Cleanup::begin().map_err(|error| {
+            Failure::input(format!("the process that undoes cannot be started: {}", plainly(&error)))
+        })?;
+        interrupt::install();
+        if self.compare {
+            return compare::compare(self);
         }
-        Ok(TakenBack { ended: 0, .. }) => {}
-        Ok(_) if args.quiet => {}
-        Ok(TakenBack { ended: 1, .. }) => say::say("a process that the command left was ended"),
-        Ok(TakenBack { ended, .. }) => {
-            say::say(&format!("{ended} processes that the command left were ended"))
+        let stop = || interrupt::requested().is_some();
+        let lent = Lent::make(Contents::named(&self.fs), self.size, &storage::memory(), &cleanup, &stop)
+            .map_err(failure)?;
+        go_on()?;
+        let request = Request {
+            by: Choice::Rusage,
+            variables: vec![(VARIABLE.into(), lent.path().into())],
+            // Processes that the command leaves are ended, and not waited for.
+            linger: std::time::Duration::ZERO,
+            ..Request::new(self.command.clone())
+        };
+        let before = lent.account();
+        let outcome = tollgate_trace::trace(&request).map_err(trace::failure);
+        if before.is_beyond_memory && !self.quiet {
+            say::say(&held(self, &before, &lent.account()));
         }
-        Err(error) => say::say(&format!("the device in memory is not gone: {error}")),
+        match lent.take_back() {
+            Ok(TakenBack { was_full: true, .. }) => {
+                say::say(
+                    "ram: the command was ended: it had written nearly all of the memory that the device may take",
+                );
+            }
+            Ok(TakenBack { ended: 0, .. }) => {}
+            Ok(_) if self.quiet => {}
+            Ok(TakenBack { ended: 1, .. }) => say::say("a process that the command left was ended"),
+            Ok(TakenBack { ended, .. }) => {
+                say::say(&format!("{ended} processes that the command left were ended"))
+            }
+            Err(error) => say::say(&format!("the device in memory is not gone: {error}")),
+        }
+        drop(cleanup);
+        tollgate_trace::end_like(outcome?.ended)
     }
-    drop(cleanup);
-    tollgate_trace::end_like(outcome?.ended)
 }
 
 /// What a device that is larger than the memory takes of it.

@@ -21,46 +21,50 @@ const PAGE: &str = "tollgate-report.html";
 /// The program that opens a file in the user's browser (freedesktop.org, xdg-utils).
 const OPENER: &str = "xdg-open";
 
-/// Makes a page of runs, or their summary.
-///
-/// # Errors
-/// When a run cannot be read, or the report not be written; and the condition of `--fail-on`.
-pub fn report(args: &ReportArgs) -> Result<(), Failure> {
-    let runs = store::find_all(&args.run)?;
-    if runs.len() > MAX_ENVIRONMENTS {
-        return Err(Failure::input(format!(
-            "{} runs are more than a page can compare; name at most {MAX_ENVIRONMENTS}",
-            runs.len()
-        )));
+impl ReportArgs {
+    /// Makes a page of runs, or their summary.
+    ///
+    /// # Errors
+    /// When a run cannot be read, or the report not be written; and the condition of `--fail-on`.
+    pub fn execute(&self) -> Result<(), Failure> {
+        let runs = store::find_all(&self.run)?;
+        if runs.len() > MAX_ENVIRONMENTS {
+            return Err(Failure::input(format!(
+                "{} runs are more than a page can compare; name at most {MAX_ENVIRONMENTS}",
+                runs.len()
+            )));
+        }
+        if self.fail_on.is_some() && runs.len() < 2 {
+            return Err(Failure::input(
+                "--fail-on needs two runs: the base, and one that is compared with it",
+            ));
+        }
+        let spread = compare::spread(&runs);
+        let text = match self.format {
+            ReportFormat::Md => markdown(&runs, &spread, 0.0),
+            ReportFormat::Html => page_of(&runs, tollgate_lab::output::about, &spread)
+                .render()
+                .map_err(|error| Failure::input(error.to_string()))?,
+        };
+        let usual = match self.format {
+            ReportFormat::Md => STANDARD_OUTPUT,
+            ReportFormat::Html => PAGE,
+        };
+        let to = self.out.as_deref().unwrap_or(Path::new(usual));
+        if self.open && to == Path::new(STANDARD_OUTPUT) {
+            return Err(Failure::input(
+                "--open opens a file, and this is written to standard output: give --out FILE",
+            ));
+        }
+        write(to, &text)?;
+        if self.out.is_none() && to == Path::new(PAGE) {
+            say::say(&format!("the page is in {PAGE}"));
+        }
+        if self.open {
+            open(to)?;
+        }
+        compare::check(self.fail_on.as_slice(), 0.0, &compared(&runs, &spread))
     }
-    if args.fail_on.is_some() && runs.len() < 2 {
-        return Err(Failure::input("--fail-on needs two runs: the base, and one that is compared with it"));
-    }
-    let spread = compare::spread(&runs);
-    let text = match args.format {
-        ReportFormat::Md => markdown(&runs, &spread, 0.0),
-        ReportFormat::Html => page_of(&runs, tollgate_lab::output::about, &spread)
-            .render()
-            .map_err(|error| Failure::input(error.to_string()))?,
-    };
-    let usual = match args.format {
-        ReportFormat::Md => STANDARD_OUTPUT,
-        ReportFormat::Html => PAGE,
-    };
-    let to = args.out.as_deref().unwrap_or(Path::new(usual));
-    if args.open && to == Path::new(STANDARD_OUTPUT) {
-        return Err(Failure::input(
-            "--open opens a file, and this is written to standard output: give --out FILE",
-        ));
-    }
-    write(to, &text)?;
-    if args.out.is_none() && to == Path::new(PAGE) {
-        say::say(&format!("the page is in {PAGE}"));
-    }
-    if args.open {
-        open(to)?;
-    }
-    compare::check(args.fail_on.as_slice(), 0.0, &compared(&runs, &spread))
 }
 
 fn compared<'a>(runs: &'a [Run], spread: &Spread) -> Vec<Comparison<'a>> {

@@ -26,14 +26,16 @@ pub mod sides;
 
 use progress::Shown;
 
-/// Measures the chosen cases, keeps the run, and shows it; with `--every` again and again.
-///
-/// # Errors
-/// Wrong input, before anything is measured; a run that could not be kept, after it was shown.
-pub fn run(args: &RunArgs) -> Result<(), Failure> {
-    match (args.every, &args.store) {
-        (Some(interval), Some(store)) => every::every(interval, args, store),
-        _ => once(args),
+impl RunArgs {
+    /// Measures the chosen cases, keeps the run, and shows it; with `--every` again and again.
+    ///
+    /// # Errors
+    /// Wrong input, before anything is measured; a run that could not be kept, after it was shown.
+    pub fn execute(&self) -> Result<(), Failure> {
+        self.session.undecided.applied(match (self.every, &self.store) {
+            (Some(interval), Some(store)) => every::every(interval, self, store),
+            _ => once(self),
+        })
     }
 }
 

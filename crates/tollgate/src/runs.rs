@@ -21,15 +21,17 @@ use crate::{out, say};
 /// Characters of the patterns or the command in a table.
 const MOST_SHOWN: usize = 32;
 
-/// Does what was asked with the kept runs.
-///
-/// # Errors
-/// A run that is not kept; a directory that cannot be read or written.
-pub fn runs(args: &RunsArgs) -> Result<(), Failure> {
-    match &args.verb {
-        None => list(args.format),
-        Some(RunsVerb::Rename(args)) => rename(args),
-        Some(RunsVerb::Delete(args)) => delete(args),
+impl RunsArgs {
+    /// Does what was asked with the kept runs.
+    ///
+    /// # Errors
+    /// A run that is not kept; a directory that cannot be read or written.
+    pub fn execute(&self) -> Result<(), Failure> {
+        match &self.verb {
+            None => list(self.format),
+            Some(RunsVerb::Rename(args)) => rename(args),
+            Some(RunsVerb::Delete(args)) => delete(args),
+        }
     }
 }
 

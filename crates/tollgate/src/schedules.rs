@@ -12,38 +12,41 @@ use crate::args::{FailOnLock, Format, SchedulesArgs};
 use crate::failure::Failure;
 use crate::out;
 
-/// Checks the chosen programs, or plays one forward, and prints the result.
-///
-/// # Errors
-/// An unknown program or an impossible setting; and the condition of `--fail-on`.
-pub fn schedules(args: &SchedulesArgs) -> Result<(), Failure> {
-    let subjects = chosen::chosen(&args.program)?;
-    if let Some(preempt) = args.preempt {
-        return plays::play(&subjects, preempt, args);
-    }
-    let wish = Wish {
-        processes: args.processes,
-        rounds: args.rounds,
-        processors: args.processors,
-        preempted: args.no_preemption.then_some(false),
-    };
-    let states = args.max_states.unwrap_or(Limits::default().states);
-    let outcomes = checks::check(&subjects, wish, states)?;
-    match args.format {
-        Format::Json => {
-            let programs = outcomes.iter().map(CheckedProgram::of_check).collect();
-            out::print_json(&SchedulesDocument { programs })?;
+impl SchedulesArgs {
+    /// Checks the chosen programs, or plays one forward, and prints the result.
+    ///
+    /// # Errors
+    /// An unknown program or an impossible setting; and the condition of `--fail-on`.
+    pub fn execute(&self) -> Result<(), Failure> {
+        let subjects = chosen::chosen(&self.program)?;
+        if let Some(preempt) = self.preempt {
+            return plays::play(&subjects, preempt, self);
         }
-        Format::Table if compares(&args.program) => out::print(&comparison(&outcomes, out::width()))?,
-        Format::Table if args.program.is_empty() => out::print(&table(&outcomes, out::width()))?,
-        Format::Table => {
-            let each: Vec<String> = outcomes.iter().map(|outcome| detail(outcome, out::width())).collect();
-            out::print(&each.join("\n"))?;
+        let wish = Wish {
+            processes: self.processes,
+            rounds: self.rounds,
+            processors: self.processors,
+            preempted: self.no_preemption.then_some(false),
+        };
+        let states = self.max_states.unwrap_or(Limits::default().states);
+        let outcomes = checks::check(&subjects, wish, states)?;
+        match self.format {
+            Format::Json => {
+                let programs = outcomes.iter().map(CheckedProgram::of_check).collect();
+                out::print_json(&SchedulesDocument { programs })?;
+            }
+            Format::Table if compares(&self.program) => out::print(&comparison(&outcomes, out::width()))?,
+            Format::Table if self.program.is_empty() => out::print(&table(&outcomes, out::width()))?,
+            Format::Table => {
+                let each: Vec<String> =
+                    outcomes.iter().map(|outcome| detail(outcome, out::width())).collect();
+                out::print(&each.join("\n"))?;
+            }
         }
+        let failed = outcomes.iter().filter(|outcome| outcome.checked.verdict.fails());
+        let failed: Vec<String> = failed.map(fault).collect();
+        self.fail_on.map_or(Ok(()), |FailOnLock::Violated| checks::conclude(&failed))
     }
-    let failed = outcomes.iter().filter(|outcome| outcome.checked.verdict.fails());
-    let failed: Vec<String> = failed.map(fault).collect();
-    args.fail_on.map_or(Ok(()), |FailOnLock::Violated| checks::conclude(&failed))
 }
 
 /// Is a figure asked for that compares methods, and nothing else?

@@ -22,49 +22,51 @@ use crate::args::{ShowArgs, ShowFormat};
 use crate::failure::Failure;
 use crate::out;
 
-/// Shows a kept run: its first screen, or its rows.
-///
-/// # Errors
-/// When there is no such run, a pattern matches none of its rows, or it cannot be printed.
-pub fn show(args: &ShowArgs) -> Result<(), Failure> {
-    let is_trace = args.view.by.is_some() || args.view.tree || args.view.histogram;
-    let kinds = if is_trace { &[RunKind::Trace] } else { RunKind::MEASURED };
-    let (runs, patterns) = chosen(args, kinds)?;
-    let run = match runs.as_slice() {
-        [run] if !is_alone_of_commands(run) => run,
-        runs => return show_session(args, runs, &patterns),
-    };
-    match (trace::command_of(run), args.format) {
-        (Some(traced), ShowFormat::Table) => return print_traced(run, traced, &args.view),
-        (Some(traced), ShowFormat::Csv) => return out::print_raw(trace::csv(traced).as_bytes()),
-        _ => {}
-    }
-    let mut summary = Summary::of(run);
-    if !patterns.is_empty() {
-        summary.retain(|case| patterns.iter().any(|pattern| tollgate_suites::matches(pattern, case)));
-        if summary.rows.is_empty() {
-            return Err(Failure::input(format!(
-                "run {} has no row that matches {}",
-                run.id,
-                patterns.join(" ")
-            )));
+impl ShowArgs {
+    /// Shows a kept run: its first screen, or its rows.
+    ///
+    /// # Errors
+    /// When there is no such run, a pattern matches none of its rows, or it cannot be printed.
+    pub fn execute(&self) -> Result<(), Failure> {
+        let is_trace = self.view.by.is_some() || self.view.tree || self.view.histogram;
+        let kinds = if is_trace { &[RunKind::Trace] } else { RunKind::MEASURED };
+        let (runs, patterns) = chosen(self, kinds)?;
+        let run = match runs.as_slice() {
+            [run] if !is_alone_of_commands(run) => run,
+            runs => return show_session(self, runs, &patterns),
+        };
+        match (trace::command_of(run), self.format) {
+            (Some(traced), ShowFormat::Table) => return print_traced(run, traced, &self.view),
+            (Some(traced), ShowFormat::Csv) => return out::print_raw(trace::csv(traced).as_bytes()),
+            _ => {}
         }
-    }
-    match args.format {
-        ShowFormat::Table if args.counters => {
-            let width = args.rows.width.map(usize::from).or_else(out::given_width);
-            out::page(&counters::text(&summary, width))
+        let mut summary = Summary::of(run);
+        if !patterns.is_empty() {
+            summary.retain(|case| patterns.iter().any(|pattern| tollgate_suites::matches(pattern, case)));
+            if summary.rows.is_empty() {
+                return Err(Failure::input(format!(
+                    "run {} has no row that matches {}",
+                    run.id,
+                    patterns.join(" ")
+                )));
+            }
         }
-        ShowFormat::Table if args.all || !patterns.is_empty() => {
-            let width = args.rows.width.map(usize::from).or_else(out::given_width);
-            out::page(&text::text(&summary, args.rows.options(width)))
+        match self.format {
+            ShowFormat::Table if self.counters => {
+                let width = self.rows.width.map(usize::from).or_else(out::given_width);
+                out::page(&counters::text(&summary, width))
+            }
+            ShowFormat::Table if self.all || !patterns.is_empty() => {
+                let width = self.rows.width.map(usize::from).or_else(out::given_width);
+                out::page(&text::text(&summary, self.rows.options(width)))
+            }
+            ShowFormat::Table => print_screen(&summary),
+            ShowFormat::Json => print_json(&summary, None),
+            ShowFormat::Csv => out::print_raw(csv::csv(&summary).as_bytes()),
+            ShowFormat::Md | ShowFormat::Svg if !patterns.is_empty() => Err(whole(self.format)),
+            ShowFormat::Md => print_markdown(&runs, &Spread::default(), 0.0),
+            ShowFormat::Svg => print_picture(&runs, &Spread::default(), 0.0),
         }
-        ShowFormat::Table => print_screen(&summary),
-        ShowFormat::Json => print_json(&summary, None),
-        ShowFormat::Csv => out::print_raw(csv::csv(&summary).as_bytes()),
-        ShowFormat::Md | ShowFormat::Svg if !patterns.is_empty() => Err(whole(args.format)),
-        ShowFormat::Md => print_markdown(&runs, &Spread::default(), 0.0),
-        ShowFormat::Svg => print_picture(&runs, &Spread::default(), 0.0),
     }
 }
 

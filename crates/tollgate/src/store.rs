@@ -16,16 +16,18 @@ use crate::failure::Failure;
 use crate::out;
 use crate::say::{self, clean};
 
-/// Does what was asked with a directory of stored runs.
-///
-/// # Errors
-/// A directory that is no store; the condition of --fail-on.
-pub fn store(args: &StoreArgs) -> Result<(), Failure> {
-    match &args.verb {
-        StoreVerb::List(args) => list(args),
-        StoreVerb::Check(args) => check(args),
-        StoreVerb::Prune(args) => prune(args),
-        StoreVerb::Add(args) => add(args),
+impl StoreArgs {
+    /// Does what was asked with a directory of stored runs.
+    ///
+    /// # Errors
+    /// A directory that is no store; the condition of --fail-on.
+    pub fn execute(&self) -> Result<(), Failure> {
+        match &self.verb {
+            StoreVerb::List(args) => list(args),
+            StoreVerb::Check(args) => check(args),
+            StoreVerb::Prune(args) => prune(args),
+            StoreVerb::Add(args) => add(args),
+        }
     }
 }
 

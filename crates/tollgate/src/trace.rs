@@ -29,50 +29,54 @@ use crate::destination::{Destination, expect_seen};
 use crate::failure::{Failure, plainly};
 use crate::{out, say};
 
-/// Runs a command, traces it, says where its time went and keeps that as a run. Where the command was started, this does not
-/// come back: the process ends as the command did, even after other errors.
-///
-/// # Errors
-/// Wrong input; a command that cannot be started, or not be traced as was asked.
-pub fn trace(args: &TraceArgs) -> Result<(), Failure> {
-    if let Some(file) = &args.from {
-        return log::trace_log(args, file);
-    }
-    if let Some(file) = &args.keys {
-        return keys::trace_keys(args, file);
-    }
-    if !attaches(args) && (args.time.is_some() || args.every.is_some()) {
-        return Err(Failure::input("--for and --every need --pid or --cgroup"));
-    }
-    if args.backend == Follow::Ptrace && (args.blocked || args.stacks.is_some()) {
-        return Err(Failure::input("--blocked and --stacks need BPF: --backend ptrace cannot do that"));
-    }
-    if args.command.is_empty() && !attaches(args) {
-        let calibration = calibrate()?;
-        return match args.format {
-            Format::Table => out::print(&calibration::text(&calibration, out::width())),
-            Format::Json => out::print_json_line(&calibration::CalibrationRecord::of(&calibration)),
+impl TraceArgs {
+    /// Runs a command, traces it, says where its time went and keeps that as a run. Where the command was started, this does not
+    /// come back: the process ends as the command did, even after other errors.
+    ///
+    /// # Errors
+    /// Wrong input; a command that cannot be started, or not be traced as was asked.
+    pub fn execute(&self) -> Result<(), Failure> {
+        if let Some(file) = &self.from {
+            return log::trace_log(self, file);
+        }
+        if let Some(file) = &self.keys {
+            return keys::trace_keys(self, file);
+        }
+        if !attaches(self) && (self.time.is_some() || self.every.is_some()) {
+            return Err(Failure::input("--for and --every need --pid or --cgroup"));
+        }
+        if self.backend == Follow::Ptrace && (self.blocked || self.stacks.is_some()) {
+            return Err(Failure::input("--blocked and --stacks need BPF: --backend ptrace cannot do that"));
+        }
+        if self.command.is_empty() && !attaches(self) {
+            let calibration = calibrate()?;
+            return match self.format {
+                Format::Table => out::print(&calibration::text(&calibration, out::width())),
+                Format::Json => out::print_json_line(&calibration::CalibrationRecord::of(&calibration)),
+            };
+        }
+        // A named file is tried before the command runs; the usual store, after it.
+        let named = self.out.as_deref().map(|file| Destination::choose(Some(file))).transpose()?;
+        if let Some(file) = &self.timeline {
+            check_timeline(file)?;
+        }
+        if let Some(file) = &self.stacks {
+            let refused = |why| Failure::input(format!("--stacks {}: {why}", file.display()));
+            writing::check(file).map_err(refused)?;
+        }
+        let request = request(self)?;
+        let calibration = if self.calibrate { Some(calibrate()?) } else { None };
+        let began = SystemTime::now();
+        let trace = match attaches(self) {
+            true => {
+                tollgate_trace::attach(&request, &running(self), |interval| show_interval(self, interval))
+            }
+            false => tollgate_trace::trace(&request),
         };
+        let trace = trace.map_err(failure)?;
+        let report = Report { args: self, began, named, calibration };
+        tollgate_trace::end_like(report.show(trace))
     }
-    // A named file is tried before the command runs; the usual store, after it.
-    let named = args.out.as_deref().map(|file| Destination::choose(Some(file))).transpose()?;
-    if let Some(file) = &args.timeline {
-        check_timeline(file)?;
-    }
-    if let Some(file) = &args.stacks {
-        let refused = |why| Failure::input(format!("--stacks {}: {why}", file.display()));
-        writing::check(file).map_err(refused)?;
-    }
-    let request = request(args)?;
-    let calibration = if args.calibrate { Some(calibrate()?) } else { None };
-    let began = SystemTime::now();
-    let trace = match attaches(args) {
-        true => tollgate_trace::attach(&request, &running(args), |interval| show_interval(args, interval)),
-        false => tollgate_trace::trace(&request),
-    };
-    let trace = trace.map_err(failure)?;
-    let report = Report { args, began, named, calibration };
-    tollgate_trace::end_like(report.show(trace))
 }
 
 /// Whether processes are traced that run already.

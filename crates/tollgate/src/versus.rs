@@ -44,12 +44,18 @@ const TIME: Duration = Duration::from_secs(30);
 /// Executions of each command in any case, where no time is asked for: as hyperfine.
 const LEAST: u32 = 10;
 
-/// Executes commands in alternation, shows which is faster and where the time went, and keeps that where it is asked for.
-///
-/// # Errors
-/// Wrong input, before anything is executed; a command that failed; a result that could not be kept or written, after it was shown; the
-/// condition of `--fail-on`; commands that stay undecided with `--until-decided`.
-pub fn versus(args: &VersusArgs) -> Result<(), Failure> {
+impl VersusArgs {
+    /// Executes commands in alternation, shows which is faster and where the time went, and keeps that where it is asked for.
+    ///
+    /// # Errors
+    /// Wrong input, before anything is executed; a command that failed; a result that could not be kept or written, after it was shown; the
+    /// condition of `--fail-on`; commands that stay undecided with `--until-decided`.
+    pub fn execute(&self) -> Result<(), Failure> {
+        self.result.undecided.applied(versus(self))
+    }
+}
+
+fn versus(args: &VersusArgs) -> Result<(), Failure> {
     let commands = if args.bench.bench { None } else { Some(Commands::of(args)?) };
     let files = || exports(args).filter(|(_, file)| *file != Path::new(STANDARD_OUTPUT));
     files().try_for_each(|(option, file)| {
