@@ -333,6 +333,28 @@ fn files_do_not_import_each_other_in_a_circle() {
     assert!(found.is_empty(), "circles of imports:\n{}", found.join("\n"));
 }
 
+/// A benchmark is a file, and its name in its suite: nothing else names it, and nothing has a list of its own.
+#[test]
+fn a_benchmark_is_named_in_its_suite_alone() {
+    let source = crates().join("tollgate-suites/src");
+    let house = House::of(&source);
+    let mut named: BTreeMap<&Path, Vec<&Path>> = BTreeMap::new();
+    for module in house.modules.values() {
+        if module.items.contains("BENCHMARK") {
+            named.entry(&module.file).or_default();
+        }
+        let paths = module.uses.iter().map(|(_, path)| path).chain(&module.paths);
+        for path in paths.filter(|path| path.last().is_some_and(|name| name == "BENCHMARK")) {
+            named.entry(house.found(path, 0)).or_default().push(&module.file);
+        }
+    }
+    assert!(named.len() > 80, "{} files of benchmarks", named.len());
+    for (benchmark, by) in named {
+        let suite = benchmark.strip_prefix(&source).unwrap().iter().next().unwrap();
+        assert_eq!(by, [source.join(suite).join("mod.rs")], "{}", benchmark.display());
+    }
+}
+
 /// What somebody's tests build with the library, which is promised in docs/library.md.
 #[test]
 fn the_library_brings_at_most_ten_crates() {
