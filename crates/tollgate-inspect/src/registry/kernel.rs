@@ -61,6 +61,9 @@ facts! {
         "The time slice of a SCHED_RR task in milliseconds.";
     "kernel.sched_rt_runtime" Number("/proc/sys/kernel/sched_rt_runtime_us")
         "Microseconds of each period that real-time tasks may take.";
+    "kernel.sched_ext" Line("/sys/kernel/sched_ext/state")
+        "Whether BPF programs schedule tasks in place of the kernel: enabled, disabled, or on the way to either."
+        [ContextSwitch, WakeUp] "a scheduler in BPF decides on each switch and each wake-up";
     "kernel.numa_balancing" Flag("/proc/sys/kernel/numa_balancing")
         "Whether the kernel moves pages to the node that uses them."
         [PageFault, MemoryAccess] "the kernel unmaps pages now and then to see which task faults";
