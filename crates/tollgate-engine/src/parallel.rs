@@ -1,4 +1,4 @@
-//! Threads or processes that make the same operation at the same time, each on a processor of its own.
+//! Threads or processes that make the same operation at the same time, each on a processor of its own: tasks, where both are meant.
 //!
 //! All of them wait at a barrier, begin together, and work until the same moment; each counts what it made. A window
 //! counts only if each of them worked through nearly all of it and kept its processor. The latency of an operation is that of

@@ -1,4 +1,5 @@
-//! Communication between threads and between processes.
+//! Communication between threads and between processes. A [`channel`] carries messages between two ends; the thread or process at the
+//! other end is the peer.
 
 use crate::prelude::*;
 
