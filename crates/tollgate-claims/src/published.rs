@@ -1,7 +1,7 @@
 //! The programs of the published experiments, written anew after their descriptions (`published/` of this crate), as they were published and
 //! with each correction: which variants there are, and what their figures say. Who executes them hands what they print to [`Measured::of`].
 
-mod page;
+mod text;
 
 use std::collections::BTreeMap;
 
