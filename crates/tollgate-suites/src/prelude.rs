@@ -10,6 +10,9 @@ pub(crate) use tollgate_engine::*;
 pub(crate) use tollgate_model::Boundary::*;
 pub(crate) use tollgate_model::{Boundary, ParamValue, Params, Unit};
 
+pub(crate) use crate::checks::{self, any, killed_by_filter, last_error};
+pub(crate) use crate::syscall::call;
+
 /// Locks a mutex whose data is consistent also after a panic.
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)

@@ -1,6 +1,5 @@
 //! The baseline: a call and its return, which cross no boundary.
 
-use crate::checks;
 use crate::prelude::*;
 
 timed_loop! {

@@ -1,6 +1,5 @@
 //! The time stamp counter, unfenced.
 
-use crate::checks;
 use crate::prelude::*;
 
 timed_loop! {

@@ -2,7 +2,6 @@
 
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use crate::checks::killed_by_filter;
 use crate::prelude::*;
 
 timed_loop! {

@@ -1,7 +1,6 @@
 //! The plain call in a thread with speculative store bypass disabled.
 
 use super::syscall;
-use crate::checks::last_error;
 use crate::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {

@@ -1,6 +1,5 @@
 //! The clock by kernel entry, without the vDSO.
 
-use crate::checks;
 use crate::prelude::*;
 
 timed_loop! {

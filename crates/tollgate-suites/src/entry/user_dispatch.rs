@@ -1,7 +1,6 @@
 //! The plain call in a thread with system call user dispatch that lets every call through.
 
 use super::syscall;
-use crate::checks::last_error;
 use crate::prelude::*;
 
 // include/uapi/linux/prctl.h

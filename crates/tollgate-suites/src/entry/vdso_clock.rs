@@ -1,7 +1,6 @@
 //! The clock through the vDSO, mostly without kernel entry.
 
 use super::vdso;
-use crate::checks;
 use crate::prelude::*;
 
 timed_loop! {

@@ -1,7 +1,6 @@
 //! The processor's number without kernel entry.
 
 use super::vdso;
-use crate::checks;
 use crate::prelude::*;
 
 timed_loop! {

@@ -2,7 +2,6 @@
 
 use tollgate_os::cpuid;
 
-use crate::checks;
 use crate::prelude::*;
 
 timed_loop! {

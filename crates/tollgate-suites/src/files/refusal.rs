@@ -5,7 +5,6 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 use tollgate_model::text::plainly;
 
-use crate::checks::killed_by_filter;
 use crate::prelude::*;
 
 /// The refusal of `what`, such as `write(2)`: its error by name and its meaning for files. An error that is no

@@ -6,7 +6,6 @@ use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 
 use super::endpoint::{Listener, Subject, Verified};
-use crate::checks::{any, killed_by_filter};
 use crate::prelude::*;
 
 timed_loop! {

@@ -12,7 +12,6 @@ use std::os::unix::fs::FileExt;
 use tollgate_os::memfd;
 
 use super::endpoint::{Subject, Verified, is_readable};
-use crate::checks::{any, killed_by_filter};
 use crate::prelude::*;
 
 // Words of all loops. 0: where the bytes come from; 1 and 2: the pipe's ends to write and to read; 3: the offset, or what the loop's

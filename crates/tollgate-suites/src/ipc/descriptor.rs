@@ -5,7 +5,6 @@ use std::mem::{offset_of, size_of};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use super::endpoint::{Subject, Verified, is_readable};
-use crate::checks::{any, killed_by_filter};
 use crate::prelude::*;
 
 timed_loop! {

@@ -3,7 +3,6 @@
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use super::endpoint::{Subject, Verified};
-use crate::checks::{any, killed_by_filter};
 use crate::descriptor::{eventfd, owned};
 use crate::prelude::*;
 

@@ -10,7 +10,6 @@ use std::os::fd::AsRawFd;
 use tollgate_os::memfd;
 
 use super::endpoint::{Subject, Verified};
-use crate::checks::{any, killed_by_filter};
 use crate::prelude::*;
 use crate::record_lock;
 

@@ -17,7 +17,6 @@ use tollgate_os::timer::Timer;
 use super::channel::{Numbers, Side};
 use super::message::{Fault, Message, Outcome};
 use crate::prelude::*;
-use crate::syscall::call;
 
 /// No message takes as long.
 const PATIENCE: Duration = Duration::from_secs(1);

@@ -8,7 +8,6 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::{Arc, Mutex};
 
 use super::endpoint::{Subject, Verified};
-use crate::checks::{any, killed_by_filter};
 use crate::descriptor::{eventfd, owned};
 use crate::prelude::*;
 use crate::uring::{self, Ring};

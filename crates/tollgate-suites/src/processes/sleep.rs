@@ -2,9 +2,7 @@
 
 use tollgate_os::rusage::Usage;
 
-use crate::checks::killed_by_filter;
 use crate::prelude::*;
-use crate::syscall::call;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "processes/sleep",

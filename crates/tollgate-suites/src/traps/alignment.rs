@@ -1,7 +1,6 @@
 //! The alignment check.
 
 use super::handler::{self, Handled, SIGNAL, handler, tried};
-use crate::checks;
 use crate::prelude::*;
 
 timed_loop! {

@@ -1,7 +1,6 @@
 //! The breakpoint.
 
 use super::handler::{Handled, SIGNAL, counted, handler};
-use crate::checks;
 use crate::prelude::*;
 
 timed_loop! {

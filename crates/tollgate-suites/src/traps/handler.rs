@@ -8,7 +8,6 @@ use std::{io, ptr};
 
 use tollgate_os::signals::{self, Set};
 
-use crate::checks::killed_by_filter;
 use crate::prelude::*;
 
 /// The signature of a handler with SA_SIGINFO (sigaction(2)).

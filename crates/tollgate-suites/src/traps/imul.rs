@@ -1,6 +1,5 @@
 //! The baseline of the published experiment: a valid instruction.
 
-use crate::checks;
 use crate::prelude::*;
 
 timed_loop! {

@@ -1,7 +1,6 @@
 //! The installation of a handler (lmbench, lat_sig install).
 
 use super::handler::{Action, TRAP, handler};
-use crate::checks;
 use crate::prelude::*;
 
 timed_loop! {

@@ -1,7 +1,6 @@
 //! A signal that a program sends to itself (lmbench, lat_sig catch).
 
 use super::handler::{Handled, TRAP, handler, tried};
-use crate::checks;
 use crate::prelude::*;
 
 timed_loop! {

@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use super::handler::{Handled, SIGNALS, tried};
 use super::memory::{PAGE, Region};
-use crate::checks;
 use crate::prelude::*;
 
 timed_loop! {

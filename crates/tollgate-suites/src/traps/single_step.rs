@@ -1,7 +1,6 @@
 //! The single step.
 
 use super::handler::{self, Handled, SIGNAL, counted, handler};
-use crate::checks;
 use crate::prelude::*;
 
 timed_loop! {

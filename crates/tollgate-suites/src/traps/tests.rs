@@ -5,7 +5,6 @@ use std::sync::{Mutex, MutexGuard};
 
 use super::touched::{self, Counting, Touched};
 use super::{SUITE, handler::Action, memory::PAGE};
-use crate::checks;
 use crate::prelude::*;
 use crate::processes::raw::tests::{comes_to_threads, threads};
 use crate::testing::{patiently, ready as ready_or_skipped};

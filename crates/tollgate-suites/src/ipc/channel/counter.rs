@@ -7,7 +7,6 @@ use super::datagram::whole;
 use super::{End, Ends, Outcome};
 use crate::descriptor::eventfd;
 use crate::prelude::*;
-use crate::syscall::call;
 
 /// An end that adds to one counter and reads another, which makes it 0.
 struct Counters {

@@ -7,7 +7,6 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use super::super::endpoint::set;
 use super::{End, Ends, Fault, Outcome};
 use crate::prelude::*;
-use crate::syscall::call;
 
 /// A socket of this machine. A local sender waits while the receiver's queue is full (unix(7)); over loopback a datagram for which the
 /// receiver's buffer has no room is lost (udp(7)).

@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
 use super::{End, Ends, Fault, Outcome};
 use crate::prelude::*;
-use crate::syscall::call;
 
 /// How an end waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

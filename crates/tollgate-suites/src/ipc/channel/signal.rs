@@ -8,7 +8,6 @@ use tollgate_os::signals::Set;
 
 use super::{End, Ends, Fault, Outcome};
 use crate::prelude::*;
-use crate::syscall::call;
 
 /// What the kernel takes and gives (`siginfo_t`, include/uapi/asm-generic/siginfo.h).
 #[repr(C)]

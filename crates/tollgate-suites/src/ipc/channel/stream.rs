@@ -11,7 +11,6 @@ use super::super::endpoint::reset_at_close;
 use super::{End, Ends, Fault, Outcome};
 use crate::files::data_dir::DataDir;
 use crate::prelude::*;
-use crate::syscall::call;
 
 /// An end that writes to one descriptor and reads from another.
 pub(super) struct Pipes {

@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
 use super::{End, Ends, Fault, Outcome};
 use crate::prelude::*;
-use crate::syscall::call;
 
 /// The number of the last message in one direction, in a pair of cache lines of its own.
 #[repr(align(128))]

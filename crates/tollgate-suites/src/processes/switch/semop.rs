@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use super::{Means, Side, follow};
 use crate::locks::Semaphore;
 use crate::prelude::*;
-use crate::syscall::call;
 
 timed_loop! {
     /// Adds one to the partner's semaphore and waits until it can take one from its own. Word 0: the number of the partner's set; 1: of its
