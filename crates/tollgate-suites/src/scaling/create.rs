@@ -12,11 +12,11 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     source: "open(2); unlink(2); will-it-scale, unlink1.c; Documentation/filesystems/directory-locking.rst",
     crosses: &[KernelEntry, SystemCall, KernelCode, PathLookup, FileSystem, CacheLine],
     timed: |_| Timed::Whole("openat(2), close(2), unlinkat(2)"),
-    kind: Kind::Instance(|_, params, context| instance_on_files(&OPERATION, params, context)),
+    kind: Kind::Instance(|_, params, context| {
+        instance_on_files(&Operation { prepare, ..STEADY }, params, context)
+    }),
     ..SCALED
 };
-
-static OPERATION: Operation = Operation { prepare, switches: false };
 
 fn prepare(seat: Seat) -> io::Result<Box<dyn Work>> {
     let directory = directory(seat) as u64;

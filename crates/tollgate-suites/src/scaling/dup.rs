@@ -10,11 +10,9 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     source: "dup(2); will-it-scale, dup1.c",
     crosses: &[KernelEntry, SystemCall, KernelCode, CacheLine],
     timed: |_| Timed::Whole("dup(2), close(2)"),
-    kind: Kind::Instance(|_, params, context| instance(&OPERATION, params, context)),
+    kind: Kind::Instance(|_, params, context| instance(&Operation { prepare, ..STEADY }, params, context)),
     ..SCALED
 };
-
-static OPERATION: Operation = Operation { prepare, switches: false };
 
 fn prepare(_: Seat) -> io::Result<Box<dyn Work>> {
     // A descriptor of the task's own, so that the file is not what they share.

@@ -14,11 +14,9 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     source: "fcntl(2), open file description locks; will-it-scale, lock1.c; fs/locks.c",
     crosses: &[KernelEntry, SystemCall, KernelCode, KernelAllocation, UserCopy, CacheLine],
     timed: |_| Timed::Whole("fcntl(2)"),
-    kind: Kind::Instance(|_, params, context| instance(&OPERATION, params, context)),
+    kind: Kind::Instance(|_, params, context| instance(&Operation { prepare, ..STEADY }, params, context)),
     ..SCALED
 };
-
-static OPERATION: Operation = Operation { prepare, switches: false };
 
 fn prepare(_: Seat) -> io::Result<Box<dyn Work>> {
     let file = memfd::create("tollgate-lock")?;

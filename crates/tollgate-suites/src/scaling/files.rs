@@ -10,7 +10,6 @@ use tollgate_engine::parallel::{Seat, Words};
 use crate::descriptor::owned;
 use crate::files::data_dir::DataDir;
 use crate::prelude::*;
-use crate::syscall::call;
 
 /// The file that all tasks have in common.
 pub const SHARED: &CStr = c"scaling-shared";

@@ -19,11 +19,11 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     timed: |_| Timed::Whole("clone(2), exit_group(2), wait4(2)"),
     // A child copies the tables of all that the threads of its process have mapped.
     company: Company::Own,
-    kind: Kind::Instance(|_, params, context| instance(&OPERATION, params, context)),
+    kind: Kind::Instance(|_, params, context| {
+        instance(&Operation { prepare, switches: true }, params, context)
+    }),
     ..SCALED
 };
-
-static OPERATION: Operation = Operation { prepare, switches: true };
 
 fn prepare(_: Seat) -> io::Result<Box<dyn Work>> {
     calls(|| {

@@ -12,11 +12,9 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     crosses: &[KernelEntry, SystemCall, KernelCode, CacheLine],
     timed: |_| Timed::Whole("futex(2)"),
     in_everything: threads_at_both_ends,
-    kind: Kind::Instance(|_, params, context| instance(&OPERATION, params, context)),
+    kind: Kind::Instance(|_, params, context| instance(&Operation { prepare, ..STEADY }, params, context)),
     ..SCALED
 };
-
-static OPERATION: Operation = Operation { prepare, switches: false };
 
 /// A word with a pair of cache lines to itself.
 #[repr(align(128))]

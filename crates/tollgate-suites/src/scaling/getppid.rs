@@ -10,11 +10,9 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     crosses: &[KernelEntry, SystemCall],
     timed: |_| Timed::Whole("getppid(2)"),
     in_everything: threads_at_both_ends,
-    kind: Kind::Instance(|_, params, context| instance(&OPERATION, params, context)),
+    kind: Kind::Instance(|_, params, context| instance(&Operation { prepare, ..STEADY }, params, context)),
     ..SCALED
 };
-
-static OPERATION: Operation = Operation { prepare, switches: false };
 
 fn prepare(_: Seat) -> io::Result<Box<dyn Work>> {
     // SAFETY: the call takes nothing.

@@ -15,11 +15,11 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     cases: |machine| of_shared_and_own(every_kind(&numbers(machine).0)),
     thorough_cases: |machine| of_shared_and_own(every_kind(&numbers(machine).1)),
     in_everything: threads_at_both_ends,
-    kind: Kind::Instance(|_, params, context| instance_on_files(&OPERATION, params, context)),
+    kind: Kind::Instance(|_, params, context| {
+        instance_on_files(&Operation { prepare, ..STEADY }, params, context)
+    }),
     ..SCALED
 };
-
-static OPERATION: Operation = Operation { prepare, switches: false };
 
 fn prepare(seat: Seat) -> io::Result<Box<dyn Work>> {
     let directory = directory(seat);

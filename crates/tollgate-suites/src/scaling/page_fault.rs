@@ -11,11 +11,9 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     crossed_in: of_one_address_space,
     timed: |_| Timed::Whole("a store; madvise(2) MADV_DONTNEED"),
     in_everything: threads_at_both_ends,
-    kind: Kind::Instance(|_, params, context| instance(&OPERATION, params, context)),
+    kind: Kind::Instance(|_, params, context| instance(&Operation { prepare, ..STEADY }, params, context)),
     ..SCALED
 };
-
-static OPERATION: Operation = Operation { prepare, switches: false };
 
 /// Threads that give pages back have the other processors forget them.
 fn of_one_address_space(params: &Params, boundary: Boundary) -> bool {

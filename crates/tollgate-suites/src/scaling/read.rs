@@ -10,11 +10,11 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     source: "pread(2); will-it-scale, pread2.c",
     crosses: &[KernelEntry, SystemCall, KernelCode, PageCache, UserCopy, CacheLine],
     timed: |_| Timed::Whole("pread64(2)"),
-    kind: Kind::Instance(|_, params, context| instance_on_files(&OPERATION, params, context)),
+    kind: Kind::Instance(|_, params, context| {
+        instance_on_files(&Operation { prepare, ..STEADY }, params, context)
+    }),
     ..SCALED
 };
-
-static OPERATION: Operation = Operation { prepare, switches: false };
 
 fn prepare(seat: Seat) -> io::Result<Box<dyn Work>> {
     let file = open(directory(seat), SHARED, libc::O_RDONLY)?;

@@ -15,11 +15,9 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     source: "signal(7); tgkill(2); will-it-scale, signal1.c",
     crosses: &[KernelEntry, SystemCall, Signal, SignalSend, CacheLine],
     timed: |_| Timed::Whole("tgkill(2), rt_sigreturn(2)"),
-    kind: Kind::Instance(|_, params, context| instance(&OPERATION, params, context)),
+    kind: Kind::Instance(|_, params, context| instance(&Operation { prepare, ..STEADY }, params, context)),
     ..SCALED
 };
-
-static OPERATION: Operation = Operation { prepare, switches: false };
 
 /// The signal of the operation. This program uses it for nothing else.
 const SIGNAL_SENT: libc::c_int = libc::SIGUSR2;

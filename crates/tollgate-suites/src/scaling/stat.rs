@@ -10,11 +10,11 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     source: "stat(2); Documentation/filesystems/path-lookup.rst",
     crosses: &[KernelEntry, SystemCall, KernelCode, PathLookup, UserCopy, CacheLine],
     timed: |_| Timed::Whole("newfstatat(2)"),
-    kind: Kind::Instance(|_, params, context| instance_on_files(&OPERATION, params, context)),
+    kind: Kind::Instance(|_, params, context| {
+        instance_on_files(&Operation { prepare, ..STEADY }, params, context)
+    }),
     ..SCALED
 };
-
-static OPERATION: Operation = Operation { prepare, switches: false };
 
 fn prepare(seat: Seat) -> io::Result<Box<dyn Work>> {
     let directory = directory(seat);

@@ -14,11 +14,11 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     timed: |_| Timed::Whole("pwrite64(2)"),
     cases: |machine| of_shared_and_own(every_kind(&numbers(machine).0)),
     thorough_cases: |machine| of_shared_and_own(every_kind(&numbers(machine).1)),
-    kind: Kind::Instance(|_, params, context| instance_on_files(&OPERATION, params, context)),
+    kind: Kind::Instance(|_, params, context| {
+        instance_on_files(&Operation { prepare, ..STEADY }, params, context)
+    }),
     ..SCALED
 };
-
-static OPERATION: Operation = Operation { prepare, switches: false };
 
 fn prepare(seat: Seat) -> io::Result<Box<dyn Work>> {
     let (name, page) = match has_own_file(seat) {
