@@ -207,9 +207,7 @@ impl Run<'_, '_> {
         side: usize,
         step: impl FnOnce(&mut dyn Executor) -> Result<T, Halt>,
     ) -> Result<Option<T>, End> {
-        if let Some(signal) = interrupt::requested() {
-            return Err(End::Run(BenchError::Interrupted(signal)));
-        }
+        interrupt::check(|signal| End::Run(BenchError::Interrupted(signal)))?;
         self.attempt(side, step)
     }
 

@@ -108,6 +108,14 @@ pub fn requested() -> Option<i32> {
     }
 }
 
+/// Whether a step may go on.
+///
+/// # Errors
+/// What `stop` makes of the signal that asked to stop, if any.
+pub fn check<E>(stop: impl FnOnce(i32) -> E) -> Result<(), E> {
+    requested().map_or(Ok(()), |signal| Err(stop(signal)))
+}
+
 /// Restores the signals' default actions, then returns the signal that asked to stop, if any. A later signal kills
 /// the process, so none is lost.
 pub fn conclude() -> Option<i32> {

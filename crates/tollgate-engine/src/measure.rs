@@ -53,13 +53,11 @@ pub fn measure(
         others.into_iter().partition(|group| group.is_of_environments());
     let seed = Random::seed();
     let mut findings = Findings {
-        measurements: Vec::new(),
         facts: vec![
             ("run.seed".to_owned(), Fact::known(format!("{seed:016x}"), "getrandom(2)")),
             plan.fact(),
         ],
-        interrupted: None,
-        out_of_time: None,
+        ..Findings::default()
     };
     // Rounds and commands share the budget in proportion to their default times.
     let usual = selection.usual_time().as_secs_f64();

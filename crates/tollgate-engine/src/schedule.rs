@@ -34,6 +34,7 @@ use super::worker::InstanceOrder;
 const TIMES_NEED: u32 = 3;
 
 /// The cases of one suite, which share their rounds.
+#[derive(Default)]
 pub(super) struct Schedule {
     pub suite: &'static str,
     pub place: Place,
@@ -87,18 +88,7 @@ impl Schedule {
         // The engine's own benchmarks run in every group; the group's name distinguishes them.
         let tag = Params::from([("group".to_owned(), ParamValue::Word(group.name().to_owned()))]);
         cases.extend(own.map(|benchmark| CaseState::new(benchmark, tag.clone())));
-        Self {
-            suite: group.name(),
-            place,
-            cases,
-            processes: 0,
-            whole: 0,
-            doubled: 0,
-            settled: false,
-            wanted: None,
-            share: Duration::ZERO,
-            taken: Duration::ZERO,
-        }
+        Self { suite: group.name(), place, cases, ..Self::default() }
     }
 
     /// The chosen cases, to be counted: an emulator has no detection limit, no loop overhead and no pace. `refused` says of a benchmark
@@ -118,19 +108,7 @@ impl Schedule {
             headline: state.headline,
             ..CaseState::new(state.benchmark, state.params.clone())
         });
-        let (cases, share) = (cases.collect(), Duration::ZERO);
-        Self {
-            suite: self.suite,
-            place: self.place,
-            cases,
-            processes: 0,
-            whole: 0,
-            doubled: 0,
-            settled: false,
-            wanted: None,
-            share,
-            taken: share,
-        }
+        Self { suite: self.suite, place: self.place, cases: cases.collect(), ..Self::default() }
     }
 
     /// Its part of the time beyond what each suite needs.
@@ -534,19 +512,7 @@ mod tests {
             CaseState { state: State::Running, ready, ..CaseState::new(benchmark, Params::new()) }
         };
         let cases = instances.iter().map(state).collect();
-        let share = Duration::ZERO;
-        Schedule {
-            suite: "some",
-            place: Place::default(),
-            cases,
-            processes: 0,
-            whole: 0,
-            doubled: 0,
-            settled: false,
-            wanted: None,
-            share,
-            taken: share,
-        }
+        Schedule { suite: "some", cases, ..Schedule::default() }
     }
 
     const MS: u64 = 1_000_000;

@@ -111,9 +111,7 @@ fn take_times(environments: &mut [KindOfEnvironment]) -> Result<(), Failure> {
     for record in environments {
         record.cost =
             record.name.as_deref().and_then(|name| name.parse().ok()).map(|spec| cost_of(&spec, &cleanup));
-        if let Some(signal) = interrupt::requested() {
-            return Err(Failure::Interrupted(signal));
-        }
+        interrupt::check(Failure::Interrupted)?;
     }
     Ok(())
 }

@@ -69,6 +69,12 @@ impl<'s, 'a> AgentSide<'s, 'a> {
         self.connection.is_some()
     }
 
+    /// Why it is not, where it is not.
+    pub fn must_be_here(&self) -> Result<(), String> {
+        let why = || self.lost.clone().unwrap_or_else(|| "its agent has ended".to_owned());
+        if self.is_here() { Ok(()) } else { Err(why()) }
+    }
+
     /// Lets go of the agent, which then ends.
     pub fn close(&mut self) {
         self.connection = None;
@@ -98,9 +104,7 @@ impl<'s, 'a> AgentSide<'s, 'a> {
     /// # Errors
     /// The user's signal.
     pub fn settled<T>(&mut self, outcome: Result<T, Gone>) -> Result<Option<T>, Stop> {
-        if let Some(signal) = interrupt::requested() {
-            return Err(Stop::Interrupted(signal));
-        }
+        interrupt::check(Stop::Interrupted)?;
         match outcome {
             Ok(done) => Ok(Some(done)),
             Err(gone) => {

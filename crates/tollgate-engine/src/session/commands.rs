@@ -119,10 +119,7 @@ struct Remote<'r, 's, 'a> {
 
 impl Remote<'_, '_, '_> {
     fn ask(&mut self, request: CommandRequest, until: Instant) -> Result<CommandAnswer, Halt> {
-        if !self.side.is_here() {
-            let why = self.side.lost.clone();
-            return Err(Halt::Lost(why.unwrap_or_else(|| "its agent has ended".to_owned())));
-        }
+        self.side.must_be_here().map_err(Halt::Lost)?;
         self.side.send(&Request::Command(request), MARGIN).map_err(halt)?;
         let last = until.max(Instant::now()) + LATE;
         loop {

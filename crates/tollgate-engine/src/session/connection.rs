@@ -224,9 +224,7 @@ pub fn readable<'f>(files: impl Iterator<Item = BorrowedFd<'f>>) -> Vec<bool> {
 /// Waits until the file is ready, or until that moment. False where it is not.
 fn ready(file: &File, how: PollFlags, until: Instant) -> Result<bool, Gone> {
     loop {
-        if let Some(signal) = interrupt::requested() {
-            return Err(Gone::Interrupted(signal));
-        }
+        interrupt::check(Gone::Interrupted)?;
         let left = until.saturating_duration_since(Instant::now());
         let most = left.min(LOOK);
         let most = Timespec { tv_sec: most.as_secs().cast_signed(), tv_nsec: most.subsec_nanos().into() };

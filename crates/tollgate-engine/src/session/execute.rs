@@ -130,10 +130,7 @@ impl<'r, 's, 'a> Remote<'r, 's, 'a> {
 impl Remote<'_, '_, '_> {
     /// Sends a request and waits for its answer, which has its number.
     fn ask(&mut self, request: &Request, patience: Duration, tick: &mut dyn FnMut()) -> Result<Answer, Halt> {
-        if !self.side.is_here() {
-            let why = self.side.lost.clone();
-            return Err(Halt::Lost(why.unwrap_or_else(|| "its agent has ended".to_owned())));
-        }
+        self.side.must_be_here().map_err(Halt::Lost)?;
         let (asked, side) = (self.number, &mut *self.side);
         let mut talk = || {
             side.wake()?;

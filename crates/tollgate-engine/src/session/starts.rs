@@ -60,15 +60,8 @@ fn time_of(aspect: Aspect, found: Result<StartSamples, Gone>) -> Result<f64, Str
         Gone::Interrupted(_) => "a signal asked to stop".to_owned(),
     })?;
     let time = found.into_iter().find_map(|(of, time)| (of == aspect).then_some(time));
-    time.unwrap_or_else(|| Err(Refusal::NotMeasured("it was not timed".to_owned()))).map_err(
-        |why| match why {
-            Refusal::Skip(why)
-            | Refusal::Refuse(why)
-            | Refusal::NotMeasured(why)
-            | Refusal::OutOfTime(why)
-            | Refusal::Fail(why) => why,
-        },
-    )
+    let time = time.unwrap_or_else(|| Err(Refusal::NotMeasured("it was not timed".to_owned())));
+    time.map_err(|refusal| refusal.why().to_owned())
 }
 
 /// The starts of a session.
@@ -127,9 +120,7 @@ impl<'c> Starts<'c> {
             side.side.life.iter_mut().for_each(|life| life.end());
             self.records.push(self.cases.iter().map(|_| StartsOfCase::default()).collect());
         }
-        if let Some(signal) = interrupt::requested() {
-            return Err(Stop::Interrupted(signal));
-        }
+        interrupt::check(Stop::Interrupted)?;
         let _subreaper = Subreaper::begin();
         let before = Inherited::now();
         let mut failures = vec![0; sides.len()];
@@ -181,9 +172,7 @@ impl<'c> Starts<'c> {
             let found = if with_shell { visit.with_shell() } else { visit.with_agent() };
             life.end();
             group::end_strays(before);
-            if let Some(signal) = interrupt::requested() {
-                return Err(Gone::Interrupted(signal));
-            }
+            interrupt::check(Gone::Interrupted)?;
             self.add(at, with_shell, &found);
             found?;
         }

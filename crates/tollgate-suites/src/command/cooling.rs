@@ -40,9 +40,7 @@ impl Cooling {
         let mut cooled = Cooled::default();
         let mut unknown = Vec::new();
         for path in files {
-            if let Some(signal) = interrupt::requested() {
-                return Err(Halt::Run(BenchError::Interrupted(signal)));
-            }
+            interrupt::check(|signal| Halt::Run(BenchError::Interrupted(signal)))?;
             let became = self.cool_one(Path::new(path)).unwrap_or(Became::Skipped);
             cooled.files += u32::from(!matches!(became, Became::Skipped));
             match became {

@@ -128,11 +128,8 @@ impl Drop for Tree {
 
 /// Checks for the user's request to stop and for the deadline.
 pub(super) fn go_on(context: &RunContext) -> Step<()> {
-    match interrupt::requested() {
-        Some(signal) => Err(Stop::Run(BenchError::Interrupted(signal))),
-        None if context.left().is_zero() => Err(Stop::Time),
-        None => Ok(()),
-    }
+    interrupt::check(|signal| Stop::Run(BenchError::Interrupted(signal)))?;
+    if context.left().is_zero() { Err(Stop::Time) } else { Ok(()) }
 }
 
 /// Reports the present part of a long step, then as [`go_on`].

@@ -49,9 +49,7 @@ impl<'i> Members<'i> {
         let mut last = Instant::now();
         loop {
             while !self.open.is_empty() {
-                if let Some(signal) = interrupt::requested() {
-                    return Err(Gone::Interrupted(signal));
-                }
+                interrupt::check(Gone::Interrupted)?;
                 let left = until.saturating_duration_since(Instant::now());
                 if left.is_zero() {
                     return Ok(None);

@@ -169,9 +169,7 @@ fn first_byte(mut link: Link) -> Result<Instant, Gone> {
     const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 250_000_000 };
     let until = Instant::now() + STARTING;
     loop {
-        if let Some(signal) = interrupt::requested() {
-            return Err(Gone::Interrupted(signal));
-        }
+        interrupt::check(Gone::Interrupted)?;
         match poll(&mut [PollFd::new(&link.from, PollFlags::IN)], Some(&LOOK)) {
             Ok(1..) => break,
             _ if Instant::now() >= until => {
