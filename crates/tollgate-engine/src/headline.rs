@@ -14,6 +14,15 @@ pub struct Headline {
 }
 
 impl Headline {
+    /// A row of this section and name, of the case with these parameters.
+    pub const fn of(
+        section: Section,
+        name: &'static str,
+        params: &'static [(&'static str, &'static str)],
+    ) -> Self {
+        Self { section, name, params }
+    }
+
     /// Whether a case has its parameters.
     pub fn names(&self, params: &Params) -> bool {
         let has =

@@ -89,7 +89,7 @@ mod tests {
     use super::super::headline::Section;
     use super::*;
 
-    const ROW: Headline = Headline { section: Section::Memory, name: "a row", params: &[("by", "store")] };
+    const ROW: Headline = Headline::of(Section::Memory, "a row", &[("by", "store")]);
     static BENCHMARK: Benchmark = Benchmark { name: "a/b", headlines: &[ROW], ..PLAIN };
     static SUITE: Suite = Suite { name: "a", about: "", benchmarks: &[&BENCHMARK], control: None };
 

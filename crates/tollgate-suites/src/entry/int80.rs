@@ -31,7 +31,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         ("entry/syscall", "the same call by SYSCALL"),
     ],
     timed: |_| Timed::once("int", TimedLoop::Long(refused_interrupt)),
-    headlines: &[Headline { section: Section::Entry, name: "int 0x80", params: &[] }],
+    headlines: &[Headline::of(Section::Entry, "int 0x80", &[])],
     kind: Kind::Instance(|timed, _, _| {
         let mut timed = Loop::without_context(timed, |result| results::refused_32(result as u32))?;
         let note = results::note_on_refusal(timed.try_once());

@@ -25,11 +25,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     crosses: &[KernelEntry, SystemCall, KernelCode, IoUring],
     timed: |_| Timed::once("syscall", TimedLoop::Long(submit_and_reap)),
     cases: |_| each("batch", &[1, 8, 64]),
-    headlines: &[Headline {
-        section: Section::Entry,
-        name: "io_uring NOP, batch of 64",
-        params: &[("batch", "64")],
-    }],
+    headlines: &[Headline::of(Section::Entry, "io_uring NOP, batch of 64", &[("batch", "64")])],
     kind: Kind::Instance(|timed, params, _| {
         let batch = number(params, "batch");
         let ring = Ring::new(batch as u32).map_err(|error| refused(&error))?;

@@ -15,7 +15,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     source: "Intel SDM vol. 2, SYSCALL; Linux arch/x86/entry/entry_64.S",
     crosses: &[KernelEntry, SystemCall, KernelCode],
     timed: |_| REFUSED_CALL,
-    headlines: &[Headline { section: Section::Entry, name: "syscall (unknown number)", params: &[] }],
+    headlines: &[Headline::of(Section::Entry, "syscall (unknown number)", &[])],
     kind: Kind::Instance(|_, _, _| {
         let mut timed = refused_loop()?;
         let note = results::note_on_refusal(timed.try_once());

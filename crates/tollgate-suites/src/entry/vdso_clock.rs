@@ -15,7 +15,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     source: "vdso(7); clock_gettime(2)",
     crosses: &[VdsoClock, ClockSource, TimeStampCounter],
     timed: |_| Timed::once("call", TimedLoop::Long(clock_gettime)),
-    headlines: &[Headline { section: Section::Entry, name: "clock_gettime, vDSO", params: &[] }],
+    headlines: &[Headline::of(Section::Entry, "clock_gettime, vDSO", &[])],
     kind: Kind::Instance(|timed, _, _| {
         let function = vdso::find(&[c"__vdso_clock_gettime", c"clock_gettime"])?;
         let words = [function, libc::CLOCK_MONOTONIC as u64, 0, 0, 0, 0, 0];

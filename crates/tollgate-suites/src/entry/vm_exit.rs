@@ -16,7 +16,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     source: "Intel SDM vol. 3, Instructions That Cause VM Exits; AMD APM vol. 2, Secure Virtual Machine",
     crosses: &[VmExit],
     timed: |_| Timed::once("cpuid", TimedLoop::Long(cpuid)),
-    headlines: &[Headline { section: Section::Entry, name: "VM exit (CPUID)", params: &[] }],
+    headlines: &[Headline::of(Section::Entry, "VM exit (CPUID)", &[])],
     kind: Kind::Instance(|timed, _, _| {
         if !says_hypervisor() && !takes_longer_than_an_instruction() {
             return Err(skip!("no hypervisor: CPUID.1:ECX[31] is clear and cpuid is as fast as on hardware"));

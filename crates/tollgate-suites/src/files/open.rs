@@ -15,7 +15,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     source: "openat(2); path_resolution(7)",
     crosses: &[KernelEntry, SystemCall, KernelCode, PathLookup, KernelAllocation],
     timed: |_| Timed::Whole("openat(2)"),
-    headlines: &[Headline { section: Section::Files, name: "open", params: &[("timed", "batches")] }],
+    headlines: &[Headline::of(Section::Files, "open", &[("timed", "batches")])],
     cases: single::cases,
     kind: Kind::Instance(|_, params, context| {
         on_names(params, context, |dir| call(dir, single::name(params, NAMES)))

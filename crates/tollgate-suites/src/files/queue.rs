@@ -62,11 +62,11 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         rows(&queues)
     },
     bytes: |params| (word(params, "figure") == "operation").then_some(SMALL as u64),
-    headlines: &[Headline {
-        section: Section::Files,
-        name: "4 KiB read, 16 in flight",
-        params: &[("depth", "16"), ("order", "random"), ("rw", "read"), ("figure", "operation")],
-    }],
+    headlines: &[Headline::of(
+        Section::Files,
+        "4 KiB read, 16 in flight",
+        &[("depth", "16"), ("order", "random"), ("rw", "read"), ("figure", "operation")],
+    )],
     kind: Kind::Instance(|_, params, context| {
         let which = FIGURES.iter().position(|figure| *figure == word(params, "figure")).unwrap_or(0);
         let mut queue = params.clone();

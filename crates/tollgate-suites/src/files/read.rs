@@ -38,16 +38,12 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     },
     bytes: |params| Some(block::bytes(params) as u64),
     headlines: &[
-        Headline {
-            section: Section::Files,
-            name: "pread 4 KiB, cached",
-            params: &[("block", "4k"), ("state", "cached"), ("timed", "batches")],
-        },
-        Headline {
-            section: Section::Files,
-            name: "pread 4 KiB, not cached",
-            params: &[("block", "4k"), ("state", "uncached")],
-        },
+        Headline::of(
+            Section::Files,
+            "pread 4 KiB, cached",
+            &[("block", "4k"), ("state", "cached"), ("timed", "batches")],
+        ),
+        Headline::of(Section::Files, "pread 4 KiB, not cached", &[("block", "4k"), ("state", "uncached")]),
     ],
     kind: Kind::Instance(|_, params, context| read(&DataDir::of(context)?, params)),
     ..FILE

@@ -22,7 +22,7 @@ pub(super) static FSYNC: Benchmark = Benchmark {
     source: "fsync(2)",
     crosses: &[FileSystem, BlockWrite, DeviceFlush, KernelCode, ContextSwitch, WakeUp, IdleExit],
     timed: |_| Timed::Whole("fsync(2)"),
-    headlines: &[Headline { section: Section::Files, name: "fsync", params: &[] }],
+    headlines: &[Headline::of(Section::Files, "fsync", &[])],
     cases: |_| vec![Params::new(), params(&[("gap", "idle".into())])],
     in_everything: |params, _| params.is_empty(),
     kind: Kind::Instance(|_, params, context| sync(&DataDir::of(context)?, c"fsync", params)),

@@ -20,11 +20,11 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     bytes: |params| Some(2 * number(params, "bytes")),
     cases: |machine| of_round_trips(machine).0,
     thorough_cases: |machine| of_round_trips(machine).1,
-    headlines: &[Headline {
-        section: Section::Processes,
-        name: "TCP round trip, loopback",
-        params: &[("by", "tcp"), ("bytes", "1"), ("between", PROCESSES), ("cpus", SAME)],
-    }],
+    headlines: &[Headline::of(
+        Section::Processes,
+        "TCP round trip, loopback",
+        &[("by", "tcp"), ("bytes", "1"), ("between", PROCESSES), ("cpus", SAME)],
+    )],
     in_everything: |params, _| {
         let on_one = ["pipe", "unix", "tcp", "shm-futex"].map(|by| (by, PROCESSES, true));
         is_one_of(params, 1, &on_one)

@@ -20,11 +20,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     },
     cases: |_| each_word("by", &Method::LOCKS.map(Method::name)),
     baseline_params: |case| Some(Method::by_system_call(case)),
-    headlines: &[Headline {
-        section: Section::Processes,
-        name: "mutex trylock + unlock",
-        params: &[("by", "pthread-trylock")],
-    }],
+    headlines: &[Headline::of(Section::Processes, "mutex trylock + unlock", &[("by", "pthread-trylock")])],
     kind: Kind::Instance(|timed, params, context| instance(timed, params, context)),
     ..PLAIN
 };

@@ -87,11 +87,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     },
     cases: |_| cases(&[1, 2]),
     thorough_cases: |machine| cases(&more_threads(machine.processors.len() as u64)),
-    headlines: &[Headline {
-        section: Section::Memory,
-        name: "atomic add, 2 threads",
-        params: &[("op", "add"), ("threads", "2")],
-    }],
+    headlines: &[Headline::of(Section::Memory, "atomic add, 2 threads", &[("op", "add"), ("threads", "2")])],
     kind: Kind::Instance(|_, params, context| instance(params, context)),
     uncounted: Some(TIME_OF_MEMORY),
     ..PLAIN

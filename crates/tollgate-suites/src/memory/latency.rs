@@ -42,10 +42,10 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     },
     in_everything: says_most,
     headlines: &[
-        Headline { section: Section::Loads, name: "16K", params: &[("kib", "16"), ("page", "4k")] },
-        Headline { section: Section::Loads, name: "128K", params: &[("kib", "128"), ("page", "4k")] },
-        Headline { section: Section::Loads, name: "4M", params: &[("kib", "4096"), ("page", "4k")] },
-        Headline { section: Section::Loads, name: "128M", params: &[("kib", "131072"), ("page", "4k")] },
+        Headline::of(Section::Loads, "16K", &[("kib", "16"), ("page", "4k")]),
+        Headline::of(Section::Loads, "128K", &[("kib", "128"), ("page", "4k")]),
+        Headline::of(Section::Loads, "4M", &[("kib", "4096"), ("page", "4k")]),
+        Headline::of(Section::Loads, "128M", &[("kib", "131072"), ("page", "4k")]),
     ],
     kind: Kind::Instance(|timed, params, context| {
         let bytes = (number(params, "kib") << 10) as usize;

@@ -76,11 +76,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         let others = every_pair(machine).into_iter().filter(|pair| !is_usual(pair));
         cases(&others.map(|pair| (pair.from, pair.to)).collect::<Vec<_>>())
     },
-    headlines: &[Headline {
-        section: Section::Memory,
-        name: "cache line core to core",
-        params: &[("protocol", "store")],
-    }],
+    headlines: &[Headline::of(Section::Memory, "cache line core to core", &[("protocol", "store")])],
     kind: Kind::Instance(|_, params, context| instance(params, context)),
     uncounted: Some(TIME_OF_MEMORY),
     ..PLAIN

@@ -26,11 +26,11 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     },
     timed: |_| Timed::Whole("fork(3)"),
     cases: |_| with(kinds(), "until", &["return", "exited"]),
-    headlines: &[Headline {
-        section: Section::Processes,
-        name: "fork + exit + wait",
-        params: &[("dirty_mib", "0"), ("until", "exited")],
-    }],
+    headlines: &[Headline::of(
+        Section::Processes,
+        "fork + exit + wait",
+        &[("dirty_mib", "0"), ("until", "exited")],
+    )],
     forks: |_| true,
     kind: Kind::Instance(|_, params, context| instance(What::Fork, params, context)),
     ..PLAIN

@@ -30,11 +30,11 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ],
     timed: |_| Timed::Whole("posix_spawn(3)"),
     cases: |_| with(cases_of_images(), "until", &["return", "exited"]),
-    headlines: &[Headline {
-        section: Section::Processes,
-        name: "posix_spawn, dynamic",
-        params: &[("dirty_mib", "0"), ("image", "dynamic"), ("until", "exited")],
-    }],
+    headlines: &[Headline::of(
+        Section::Processes,
+        "posix_spawn, dynamic",
+        &[("dirty_mib", "0"), ("image", "dynamic"), ("until", "exited")],
+    )],
     forks: |_| true,
     kind: Kind::Instance(|_, params, context| {
         instance(What::Spawn(Image::of(word(params, "image"))), params, context)

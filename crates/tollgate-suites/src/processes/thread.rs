@@ -16,11 +16,11 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     },
     timed: |_| Timed::Whole("pthread_create(3), pthread_join(3)"),
     cases: |_| with(kinds(), "until", &["return", "exited"]),
-    headlines: &[Headline {
-        section: Section::Processes,
-        name: "thread create + join",
-        params: &[("dirty_mib", "0"), ("until", "exited")],
-    }],
+    headlines: &[Headline::of(
+        Section::Processes,
+        "thread create + join",
+        &[("dirty_mib", "0"), ("until", "exited")],
+    )],
     forks: |_| true,
     kind: Kind::Instance(|_, params, context| instance(What::Thread, params, context)),
     ..PLAIN

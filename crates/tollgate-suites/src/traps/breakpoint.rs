@@ -23,7 +23,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         ("traps/sigreturn", "the return alone"),
     ],
     timed: |_| Timed::once("int3", TimedLoop::Long(breakpoint)),
-    headlines: &[Headline { section: Section::Faults, name: "trap + handler (SIGTRAP)", params: &[] }],
+    headlines: &[Headline::of(Section::Faults, "trap + handler (SIGTRAP)", &[])],
     kind: Kind::Instance(|timed, _, _| {
         counted(timed, checks::any, Handled::new(libc::SIGTRAP, resume, timed), "int3")
     }),

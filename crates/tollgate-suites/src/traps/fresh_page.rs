@@ -42,11 +42,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     },
     counts: Some("pages"),
     cases: |_| each_word("by", &["touch", "populate", "huge"]),
-    headlines: &[Headline {
-        section: Section::Faults,
-        name: "fresh page in a huge page",
-        params: &[("by", "huge")],
-    }],
+    headlines: &[Headline::of(Section::Faults, "fresh page in a huge page", &[("by", "huge")])],
     kind: Kind::Instance(|timed, params, _| {
         match word(params, "by") {
             "populate" => {

@@ -18,11 +18,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     timed: |params| if word(params, "page") == "thp" { LARGE } else { SMALL },
     counts: Some("minor faults"),
     cases: |_| each_word("page", &["4k", "thp"]),
-    headlines: &[Headline {
-        section: Section::Faults,
-        name: "minor page fault, 4 KiB",
-        params: &[("page", "4k")],
-    }],
+    headlines: &[Headline::of(Section::Faults, "minor page fault, 4 KiB", &[("page", "4k")])],
     kind: Kind::Instance(|timed, params, _| {
         if word(params, "page") == "thp" {
             let region = touched::huge(MOST_HUGE)?;

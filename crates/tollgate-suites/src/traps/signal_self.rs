@@ -25,7 +25,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ],
     timed: |_| Timed::once("syscall", TimedLoop::Long(tgkill)),
     counts: Some("signals"),
-    headlines: &[Headline { section: Section::Faults, name: "signal to itself + handler", params: &[] }],
+    headlines: &[Headline::of(Section::Faults, "signal to itself + handler", &[])],
     kind: Kind::Instance(|timed, _, _| {
         let [process, thread] = addressee();
         // SAFETY: signal 0 only checks the permission (kill(2)).

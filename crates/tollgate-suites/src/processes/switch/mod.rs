@@ -53,16 +53,16 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     cases: |_| cases(),
     in_everything: |params, _| word(params, "by") != "semop",
     headlines: &[
-        Headline {
-            section: Section::Processes,
-            name: "context switch, same CPU",
-            params: &[("by", "futex"), ("placement", "same-cpu")],
-        },
-        Headline {
-            section: Section::Processes,
-            name: "wake-up on another CPU",
-            params: &[("by", "futex"), ("placement", "other-cpu")],
-        },
+        Headline::of(
+            Section::Processes,
+            "context switch, same CPU",
+            &[("by", "futex"), ("placement", "same-cpu")],
+        ),
+        Headline::of(
+            Section::Processes,
+            "wake-up on another CPU",
+            &[("by", "futex"), ("placement", "other-cpu")],
+        ),
     ],
     kind: Kind::Instance(|_, params, context| {
         context.home()?;
