@@ -111,10 +111,14 @@ pub trait BatchHooks: Send {
     }
 
     /// Before so many iterations of the loop. It may change the loop's context.
-    fn before(&mut self, context: &mut LoopContext, iterations: u64) -> Result<()>;
+    fn before(&mut self, _context: &mut LoopContext, _iterations: u64) -> Result<()> {
+        Ok(())
+    }
 
     /// After the loop. Returns the number of events, where the benchmark counts any.
-    fn after(&mut self, context: &LoopContext) -> Result<Option<u64>>;
+    fn after(&mut self, _context: &LoopContext) -> Result<Option<u64>> {
+        Ok(None)
+    }
 
     /// Whether the loop makes blocking calls, so that switches are part of the operation.
     fn blocks(&self) -> bool {

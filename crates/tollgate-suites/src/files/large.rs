@@ -226,10 +226,6 @@ fn made(dir: &Rc<DataDir>, length: u64) -> Result<OwnedFd> {
 }
 
 impl Operation for Write {
-    fn warms_up(&self) -> bool {
-        false
-    }
-
     fn is_long(&self) -> bool {
         true
     }
@@ -306,10 +302,6 @@ struct Read {
 }
 
 impl Operation for Read {
-    fn warms_up(&self) -> bool {
-        false
-    }
-
     fn is_long(&self) -> bool {
         true
     }

@@ -13,7 +13,7 @@ use crate::prelude::*;
 pub(super) trait Operation {
     /// Whether an untimed operation runs first, to warm caches for short ones.
     fn warms_up(&self) -> bool {
-        true
+        !self.is_long()
     }
 
     /// Whether it takes longer than a time slice, so that preemption is a part of it as of a whole command.
@@ -177,10 +177,6 @@ mod tests {
     struct Waits(u64);
 
     impl Operation for Waits {
-        fn warms_up(&self) -> bool {
-            true
-        }
-
         fn call(&mut self) -> io::Result<usize> {
             std::thread::sleep(std::time::Duration::from_millis(2));
             self.0 += 1;

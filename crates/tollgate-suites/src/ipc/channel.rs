@@ -193,10 +193,8 @@ pub static ALL: &[Means] = &[
         name: "mqueue",
         calls: "mq_timedsend(2), mq_timedreceive(2)",
         bytes: SMALL,
-        crosses: &[KernelEntry, SystemCall, KernelCode, UserCopy],
-        sleeps: true,
-        is_queue: true,
         ends: |order| queue::queues(order.bytes),
+        ..PIPE
     },
     Means { name: "eventfd", bytes: NUMBER, is_queue: false, ends: |_| counter::counters(), ..PIPE },
     Means {
@@ -204,36 +202,34 @@ pub static ALL: &[Means] = &[
         calls: "futex(2)",
         bytes: WORD,
         crosses: &[KernelEntry, SystemCall, KernelCode],
-        sleeps: true,
         is_queue: false,
         ends: |order| word::words(order.is_private),
+        ..PIPE
     },
     Means {
         name: "signal",
         calls: "rt_tgsigqueueinfo(2), rt_sigtimedwait(2)",
         bytes: NUMBER,
         crosses: &[KernelEntry, SystemCall, KernelCode, UserCopy, SignalSend],
-        sleeps: true,
         is_queue: false,
         ends: |_| signal::signals(),
+        ..PIPE
     },
     Means {
         name: "io_uring",
         calls: "io_uring_enter(2)",
         bytes: NUMBER,
         crosses: &[KernelEntry, SystemCall, KernelCode, IoUring],
-        sleeps: true,
         is_queue: false,
         ends: |_| ring::rings(),
+        ..PIPE
     },
     Means {
         name: "shm-futex",
         calls: "futex(2)",
-        bytes: SIZES,
         crosses: &[KernelEntry, SystemCall, KernelCode, MemoryAccess],
-        sleeps: true,
-        is_queue: true,
         ends: |order| memory::slots(order.bytes, memory::Wait::Asleep { is_private: order.is_private }),
+        ..PIPE
     },
     Means {
         name: "shm-spin",

@@ -5,7 +5,6 @@
 //! those that are in another pipe.
 
 use std::fs::File;
-use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 
@@ -13,6 +12,7 @@ use tollgate_os::memfd;
 
 use super::endpoint::{Subject, Verified, is_readable};
 use crate::prelude::*;
+use crate::processes::raw;
 
 // Words of all loops. 0: where the bytes come from; 1 and 2: the pipe's ends to write and to read; 3: the offset, or what the loop's
 // documentation says; 4: the bytes of one operation; 5: the bytes that all calls returned, added up; 6: the memory of the receiver.
@@ -332,8 +332,7 @@ fn bytes_of(memory: &mut Mapping, bytes: usize) -> &mut [u8] {
 
 /// A pipe that has room for so many bytes, and whose calls do not wait.
 fn pipe(bytes: usize) -> Result<(OwnedFd, OwnedFd)> {
-    let (out, into) = io::pipe().or_refused("pipe2 is refused")?;
-    let (out, into): (OwnedFd, OwnedFd) = (out.into(), into.into());
+    let (out, into) = raw::pipe().or_refused("pipe2 is refused")?;
     for end in [&out, &into] {
         // SAFETY: F_SETFL takes a number.
         let set = unsafe { libc::fcntl(end.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) };
@@ -357,7 +356,7 @@ fn read(pipe: &OwnedFd, bytes: &mut [u8]) -> Result<usize> {
     let came =
         checked(unsafe { libc::read(pipe.as_raw_fd(), bytes.as_mut_ptr().cast(), bytes.len()) } as i64);
     match came {
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
+        Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => Ok(0),
         came => came.or_refused("a read of a pipe is refused"),
     }
 }

@@ -1,11 +1,11 @@
 //! A descriptor that goes through a socket (unix(7), SCM_RIGHTS).
 
-use std::io;
 use std::mem::{offset_of, size_of};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use super::endpoint::{Subject, Verified, is_readable};
 use crate::prelude::*;
+use crate::processes::raw;
 
 timed_loop! {
     /// sendmsg(2) of a number and a descriptor, recvmsg(2) of both, close(2) of the descriptor that came. Word 0: the socket that sends;
@@ -105,11 +105,10 @@ struct Post {
 
 impl Post {
     fn new() -> Result<Self> {
-        let refused = |error: io::Error| Refusal::of("socketpair(2) is refused", &error);
-        let (sender, receiver) = std::os::unix::net::UnixStream::pair().map_err(refused)?;
+        let pair = std::os::unix::net::UnixStream::pair();
+        let (sender, receiver) = pair.or_refused("socketpair(2) is refused")?;
         // A pipe has an inode of its own, by which it is recognised.
-        let (out, into) = io::pipe().or_refused("pipe2 is refused")?;
-        let file: (OwnedFd, OwnedFd) = (out.into(), into.into());
+        let file = raw::pipe().or_refused("pipe2 is refused")?;
         let letter = Letter::with(file.0.as_raw_fd());
         let (sender, receiver) = (sender.into(), receiver.into());
         let mut post = Self { sender, receiver, file, letter, answer: Letter::with(-1), sent: 0 };

@@ -17,6 +17,7 @@ use tollgate_os::timer::Timer;
 use super::channel::{Numbers, Side};
 use super::message::{Fault, Message, Outcome};
 use crate::prelude::*;
+use crate::processes::raw;
 
 /// No message takes as long.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -241,9 +242,9 @@ impl Peer {
         Fault::unpacked(board.fault.load(SeqCst)).map_or_else(|| Ok(used()), Err)
     }
 
-    /// Nanoseconds that it has waited for its processor, see [`queued`].
+    /// Nanoseconds that it has waited for its processor, see [`raw::queued`]. 0 if the kernel does not say.
     pub fn queued(&self) -> u64 {
-        queued(self.process, self.thread)
+        raw::queued(self.process, self.thread).unwrap_or(0)
     }
 }
 
@@ -359,14 +360,6 @@ fn install_handler() -> Result<()> {
     let install = || disposition().set(SIGNAL).map(drop).map_err(|error| error.to_string());
     Set::of(&[SIGNAL]).unblock();
     INSTALLED.get_or_init(install).clone().map_err(|why| skip!("no handler can be installed: {why}"))
-}
-
-/// Nanoseconds that a thread was runnable and waited for a processor (the second figure of `/proc/PID/task/TID/schedstat`,
-/// Documentation/scheduler/sched-stats.rst). 0 if the kernel does not say.
-pub fn queued(process: libc::pid_t, thread: libc::pid_t) -> u64 {
-    let text = std::fs::read_to_string(format!("/proc/{process}/task/{thread}/schedstat"));
-    let figure = |text: String| text.split_whitespace().nth(1)?.parse().ok();
-    text.ok().and_then(figure).unwrap_or(0)
 }
 
 /// Waits until something is so, which is said by a wake-up of `word`; gives up after so many waits of [`AGAIN`]. Whether it is so.

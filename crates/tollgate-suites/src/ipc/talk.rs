@@ -7,9 +7,10 @@ use tollgate_os::process::own_pid;
 use super::cases::{SAME, THREADS};
 use super::channel::{self, Ends, Numbers, Side};
 use super::message::{Fault, Message, Outcome};
-use super::peer::{self, Alarm, Job, Part, Peer, PeerKind, SOON};
+use super::peer::{Alarm, Job, Part, Peer, PeerKind, SOON};
 use crate::memory;
 use crate::prelude::*;
+use crate::processes::raw;
 
 /// The counts beside the time.
 pub const COUNTERS: &[&str] = &["context switches"];
@@ -140,7 +141,7 @@ impl Talk {
 
     /// How long both ends have waited for their processors, where these are two.
     fn queued(&self) -> Duration {
-        let both = || peer::queued(own_pid(), cpu::own_thread()) + self.peer.queued();
+        let both = || raw::queued(own_pid(), cpu::own_thread()).unwrap_or(0) + self.peer.queued();
         Duration::from_nanos(if self.is_apart { both() } else { 0 })
     }
 }

@@ -176,14 +176,6 @@ impl BatchHooks for Walk {
         }
         Ok(())
     }
-
-    fn before(&mut self, _context: &mut LoopContext, _iterations: u64) -> Result<()> {
-        Ok(())
-    }
-
-    fn after(&mut self, _context: &LoopContext) -> Result<Option<u64>> {
-        Ok(None)
-    }
 }
 
 impl Field {

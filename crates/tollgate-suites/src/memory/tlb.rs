@@ -147,14 +147,6 @@ impl BatchHooks for Chain {
         context.result = self.lines.address(0);
         Ok(())
     }
-
-    fn before(&mut self, _context: &mut LoopContext, _iterations: u64) -> Result<()> {
-        Ok(())
-    }
-
-    fn after(&mut self, _context: &LoopContext) -> Result<Option<u64>> {
-        Ok(None)
-    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! System calls without the C library, and the kernel's counts of them.
 
-use std::io;
 use std::os::fd::{OwnedFd, RawFd};
+use std::{fmt::Display, io};
 
 use crate::syscall::call;
 pub(super) use crate::syscall::sched_yield;
@@ -40,15 +40,15 @@ pub(super) fn futex_wake(word: &std::sync::atomic::AtomicU32) -> i64 {
     unsafe { call(libc::SYS_futex, [word.as_ptr() as u64, operation as u64, 1, 0]) }
 }
 
-/// Nanoseconds that a thread of this process was runnable and waited for a processor (the second figure of
+/// Nanoseconds that a thread of a process (`self`, or a number) was runnable and waited for a processor (the second figure of
 /// `/proc/PID/task/TID/schedstat`, Documentation/scheduler/sched-stats.rst). None if the kernel does not say.
-pub(super) fn queued(thread: libc::pid_t) -> Option<u64> {
-    let text = std::fs::read_to_string(format!("/proc/self/task/{thread}/schedstat")).ok()?;
+pub(crate) fn queued(process: impl Display, thread: libc::pid_t) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/{process}/task/{thread}/schedstat")).ok()?;
     text.split_whitespace().nth(1)?.parse().ok()
 }
 
 /// A pipe: its read end and its write end, both closed on exec.
-pub(super) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+pub(crate) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     io::pipe().map(|(out, into)| (out.into(), into.into()))
 }
 
@@ -59,11 +59,11 @@ pub(crate) mod tests {
 
     #[test]
     fn a_lone_thread_waits_for_no_processor() {
-        match queued(own_thread()) {
+        match queued("self", own_thread()) {
             None => eprintln!("skipped: the kernel does not say how long a thread waits"),
-            Some(before) => assert!(queued(own_thread()) >= Some(before)),
+            Some(before) => assert!(queued("self", own_thread()) >= Some(before)),
         }
-        assert_eq!(queued(-1), None);
+        assert_eq!(queued("self", -1), None);
     }
     use tollgate_model::traced::Ended;
     use tollgate_os::process;

@@ -1,7 +1,6 @@
 //! pthread_create(3).
 
-use super::memory::{kinds, with};
-use super::{creation::What, fixture::instance};
+use super::{creation::What, fixture::instance, fork};
 use crate::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
@@ -10,18 +9,12 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     avoid: "Keep a pool of threads.",
     source: "pthread_create(3); clone(2)",
     crosses: &[ProcessCreation, KernelAllocation, KernelCode, PageFault, ContextSwitch, WakeUp, ProcessExit],
-    crossed_in: |params, boundary| match boundary {
-        ContextSwitch | ProcessExit => word(params, "until") == "exited",
-        _ => true,
-    },
     timed: |_| Timed::Whole("pthread_create(3), pthread_join(3)"),
-    cases: |_| with(kinds(), "until", &["return", "exited"]),
     headlines: &[Headline::of(
         Section::Processes,
         "thread create + join",
         &[("dirty_mib", "0"), ("until", "exited")],
     )],
-    forks: |_| true,
     kind: Kind::Instance(|_, params, context| instance(What::Thread, params, context)),
-    ..PLAIN
+    ..fork::BENCHMARK
 };

@@ -1,7 +1,6 @@
 //! vfork(2).
 
-use super::memory::{kinds, with};
-use super::{creation::What, fixture::instance};
+use super::{creation::What, fixture::instance, fork};
 use crate::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
@@ -11,8 +10,8 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     source: "vfork(2); posix_spawn(3)",
     crosses: &[ProcessCreation, KernelAllocation, KernelCode, ContextSwitch, WakeUp, ProcessExit],
     timed: |_| Timed::Whole("vfork(2)"),
-    cases: |_| with(kinds(), "until", &["return", "exited"]),
-    forks: |_| true,
+    crossed_in: |_, _| true,
     kind: Kind::Instance(|_, params, context| instance(What::Vfork, params, context)),
-    ..PLAIN
+    headlines: &[],
+    ..fork::BENCHMARK
 };

@@ -8,7 +8,7 @@ use super::digest::{Digest, files};
 use super::fixture::{Program, Tree};
 use super::source::Version;
 use super::work::{Work, Workload};
-use super::{COMMAND, cases, history};
+use super::{COMMAND, history};
 use crate::prelude::*;
 
 pub(super) static WORKLOAD: Workload = Workload {
@@ -31,7 +31,6 @@ pub(super) static WORKLOAD: Workload = Workload {
             IdleExit,
         ],
         timed: |_| Timed::Whole("git checkout"),
-        cases: |_| cases(&[Params::new()]),
         ..COMMAND
     },
     ready,

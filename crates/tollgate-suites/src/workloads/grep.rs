@@ -3,11 +3,11 @@
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 
+use super::COMMAND;
 use super::command::{Command, left, on_files, open};
 use super::fixture::{Program, Tree};
 use super::source::MARK;
 use super::work::{Work, Workload};
-use super::{COMMAND, cases};
 use crate::prelude::*;
 
 pub(super) static WORKLOAD: Workload = Workload {
@@ -28,7 +28,6 @@ pub(super) static WORKLOAD: Workload = Workload {
             IdleExit,
         ],
         timed: |_| Timed::Whole("grep -rn"),
-        cases: |_| cases(&[Params::new()]),
         ..COMMAND
     },
     ready,

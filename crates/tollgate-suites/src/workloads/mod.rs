@@ -54,6 +54,7 @@ const COMMAND: Benchmark = Benchmark {
         fixture: on_tree::make,
     }),
     crossed_in,
+    cases: |_| cases(&[Params::new()]),
     uncounted: Some("a workload is a whole command; `tollgate versus --in vm:exact COMMAND` counts one"),
     ..PLAIN
 };

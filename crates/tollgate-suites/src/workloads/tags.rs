@@ -3,10 +3,10 @@
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 
+use super::COMMAND;
 use super::command::{Command, failed, is_here, left, open, removed};
 use super::fixture::{Program, Tree};
 use super::work::{Work, Workload};
-use super::{COMMAND, cases};
 use crate::prelude::*;
 
 pub(super) static WORKLOAD: Workload = Workload {
@@ -29,7 +29,6 @@ pub(super) static WORKLOAD: Workload = Workload {
             IdleExit,
         ],
         timed: |_| Timed::Whole("ctags -R"),
-        cases: |_| cases(&[Params::new()]),
         ..COMMAND
     },
     ready,

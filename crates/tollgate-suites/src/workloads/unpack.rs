@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::command::{Command, on_files, removed};
 use super::fixture::{Program, Tree};
 use super::work::{Work, Workload};
-use super::{COMMAND, archive, cases};
+use super::{COMMAND, archive};
 use crate::prelude::*;
 
 pub(super) static WORKLOAD: Workload = Workload {
@@ -27,7 +27,6 @@ pub(super) static WORKLOAD: Workload = Workload {
             IdleExit,
         ],
         timed: |_| Timed::Whole("tar -x"),
-        cases: |_| cases(&[Params::new()]),
         ..COMMAND
     },
     ready,

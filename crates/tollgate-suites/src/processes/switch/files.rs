@@ -39,9 +39,8 @@ pub(super) const LOOP: TimedLoop = TimedLoop::Long(write_and_read);
 
 /// perf bench sched pipe: one pipe there, one back.
 pub(super) fn pipes() -> Result<Means> {
-    let refused = |error| Refusal::of("pipe2 is refused", &error);
-    let (there_out, there) = raw::pipe().map_err(refused)?;
-    let (back, back_in) = raw::pipe().map_err(refused)?;
+    let pipe = || raw::pipe().or_refused("pipe2 is refused");
+    let ((there_out, there), (back, back_in)) = (pipe()?, pipe()?);
     Ok(means(
         Ends { give: there.into(), take: back.into() },
         Ends { give: back_in.into(), take: there_out.into() },
@@ -50,9 +49,8 @@ pub(super) fn pipes() -> Result<Means> {
 
 /// One counter there, one back.
 pub(super) fn counters() -> Result<Means> {
-    let refused = |error| Refusal::of("eventfd2 is refused", &error);
-    let there = Arc::new(eventfd(0, 0).map_err(refused)?);
-    let back = Arc::new(eventfd(0, 0).map_err(refused)?);
+    let counter = || eventfd(0, 0).map(Arc::new).or_refused("eventfd2 is refused");
+    let (there, back) = (counter()?, counter()?);
     Ok(means(Ends { give: Arc::clone(&there), take: Arc::clone(&back) }, Ends { give: back, take: there }))
 }
 
@@ -103,8 +101,6 @@ impl Side for Files {
         }
         Err(fail!("write and read returned {bytes} bytes together instead of {whole}"))
     }
-
-    fn end(&mut self) {}
 
     fn part(&mut self) {
         self.over.store(1, SeqCst);

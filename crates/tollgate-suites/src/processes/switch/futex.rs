@@ -85,8 +85,6 @@ impl Side for Futex {
         Err(fail!("futex returned {seen} times for {given} tokens"))
     }
 
-    fn end(&mut self) {}
-
     fn part(&mut self) {
         self.0.over.store(1, SeqCst);
         self.0.partners.0.fetch_add(1, SeqCst);

@@ -143,7 +143,7 @@ trait Side {
     /// Checks the number of handovers since then.
     fn check(&self, context: &LoopContext, trips: u64) -> Result<()>;
 
-    fn end(&mut self);
+    fn end(&mut self) {}
 
     /// Ends the partner.
     fn part(&mut self);
@@ -248,7 +248,7 @@ impl Switch {
 
     /// How long both threads have waited for their processors; zero if unknown.
     fn queued(&self) -> Duration {
-        let both = || self.threads.iter().filter_map(|&thread| raw::queued(thread)).sum();
+        let both = || self.threads.iter().filter_map(|&thread| raw::queued("self", thread)).sum();
         Duration::from_nanos(if self.other_cpu { both() } else { 0 })
     }
 

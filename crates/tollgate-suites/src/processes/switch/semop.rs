@@ -104,8 +104,6 @@ impl Side for Semaphores {
         }
     }
 
-    fn end(&mut self) {}
-
     fn part(&mut self) {
         self.0.over.store(1, SeqCst);
         operate(&self.0.there, GIVE);
