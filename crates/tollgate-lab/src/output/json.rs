@@ -101,59 +101,44 @@ pub(super) fn provenance(provenance: &Provenance) -> &'static str {
 
 impl LabExperiment {
     fn of(row: &EntryRow, has_figures: bool) -> Self {
-        let mut record = Self {
+        let (status, why) = match &row.status {
+            Status::Done(_) => ("done", None),
+            Status::Refused { .. } => ("refused", None),
+            Status::Lacks(features) => ("lacking", Some(features.join(", "))),
+            Status::Defect(defect) => ("defect", Some(text::defect(*defect).to_owned())),
+            Status::NotHere(obstacle) => ("not-here", Some(text::obstacle(obstacle))),
+            Status::Wrong(mistake) => ("wrong", Some(text::mistake(*mistake))),
+        };
+        let rounds = if let Status::Done(rounds) = &row.status { rounds.as_slice() } else { &[] };
+        let refused = match &row.status {
+            Status::Refused { fault, is_right } => Some((fault, *is_right)),
+            _ => None,
+        };
+        Self {
             name: row.experiment.name,
             group: text::group(row.experiment.group),
             operation: row.experiment.operation,
-            status: "done",
-            per_operation: None,
+            status,
+            per_operation: text::per_operation(rounds).filter(|_| has_figures),
             reads: row.references.map(|references| references.reads),
             writes: row.references.map(|references| references.writes),
             page_walks: row.references.map(|references| references.page_walks),
-            rounds: Vec::new(),
-            fault: None,
-            as_expected: None,
-            why: None,
-        };
-        match &row.status {
-            Status::Done(rounds) => {
-                record.per_operation = text::per_operation(rounds).filter(|_| has_figures);
-                record.rounds = rounds
-                    .iter()
-                    .map(|round| Round {
-                        operations: round.iterations,
-                        ticks: round.ticks().filter(|_| has_figures),
-                        arrived: [round.count_one, round.count_two],
-                    })
-                    .collect();
-            }
-            Status::Refused { fault, is_right } => {
-                record.status = "refused";
-                record.as_expected = Some(*is_right);
-                record.fault = Some(Fault {
-                    vector: fault.vector,
-                    error: fault.error,
-                    cs: fault.cs,
-                    rip: format!("{:#x}", fault.rip),
-                });
-            }
-            Status::Lacks(features) => {
-                record.status = "lacking";
-                record.why = Some(features.join(", "));
-            }
-            Status::Defect(defect) => {
-                record.status = "defect";
-                record.why = Some(text::defect(*defect).to_owned());
-            }
-            Status::NotHere(obstacle) => {
-                record.status = "not-here";
-                record.why = Some(text::obstacle(obstacle));
-            }
-            Status::Wrong(mistake) => {
-                record.status = "wrong";
-                record.why = Some(text::mistake(*mistake));
-            }
+            rounds: rounds
+                .iter()
+                .map(|round| Round {
+                    operations: round.iterations,
+                    ticks: round.ticks().filter(|_| has_figures),
+                    arrived: [round.count_one, round.count_two],
+                })
+                .collect(),
+            fault: refused.map(|(fault, _)| Fault {
+                vector: fault.vector,
+                error: fault.error,
+                cs: fault.cs,
+                rip: format!("{:#x}", fault.rip),
+            }),
+            as_expected: refused.map(|(_, is_right)| is_right),
+            why,
         }
-        record
     }
 }
