@@ -333,7 +333,8 @@ fn files_do_not_import_each_other_in_a_circle() {
     assert!(found.is_empty(), "circles of imports:\n{}", found.join("\n"));
 }
 
-/// A benchmark is a file, and its name in its suite: nothing else names it, and nothing has a list of its own.
+/// A benchmark is a file, and its name in its suite: no other module has a list of them. One that is a variant of another in its folder takes
+/// what they have in common from that (`..syscall::BENCHMARK`).
 #[test]
 fn a_benchmark_is_named_in_its_suite_alone() {
     let source = crates().join("tollgate-suites/src");

@@ -31,3 +31,10 @@ pub struct Operation {
     /// Whether switches between threads on one processor are part of the operation.
     pub switches: bool,
 }
+
+impl Operation {
+    /// An operation in which no thread waits for another one.
+    pub const fn steady(prepare: fn(Seat) -> io::Result<Box<dyn Work>>) -> Self {
+        Self { prepare, switches: false }
+    }
+}

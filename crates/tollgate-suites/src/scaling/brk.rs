@@ -11,7 +11,9 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     timed: |_| Timed::Whole("brk(2)"),
     cases: |machine| processes_only(&numbers(machine).0),
     thorough_cases: |machine| processes_only(&numbers(machine).1),
-    kind: Kind::Instance(|_, params, context| instance(&Operation { prepare, ..STEADY }, params, context)),
+    kind: Kind::Instance(|_, params, context| {
+        instance(&const { Operation::steady(prepare) }, params, context)
+    }),
     ..SCALED
 };
 

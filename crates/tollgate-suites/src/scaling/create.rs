@@ -13,7 +13,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     crosses: &[KernelEntry, SystemCall, KernelCode, PathLookup, FileSystem, CacheLine],
     timed: |_| Timed::Whole("openat(2), close(2), unlinkat(2)"),
     kind: Kind::Instance(|_, params, context| {
-        instance_on_files(&Operation { prepare, ..STEADY }, params, context)
+        instance_on_files(&const { Operation::steady(prepare) }, params, context)
     }),
     ..SCALED
 };

@@ -10,7 +10,9 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     source: "dup(2); will-it-scale, dup1.c",
     crosses: &[KernelEntry, SystemCall, KernelCode, CacheLine],
     timed: |_| Timed::Whole("dup(2), close(2)"),
-    kind: Kind::Instance(|_, params, context| instance(&Operation { prepare, ..STEADY }, params, context)),
+    kind: Kind::Instance(|_, params, context| {
+        instance(&const { Operation::steady(prepare) }, params, context)
+    }),
     ..SCALED
 };
 

@@ -10,7 +10,9 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     source: "eventfd(2); will-it-scale, eventfd1.c",
     crosses: &[KernelEntry, SystemCall, KernelCode, UserCopy, CacheLine],
     timed: |_| Timed::Whole("write(2), read(2)"),
-    kind: Kind::Instance(|_, params, context| instance(&Operation { prepare, ..STEADY }, params, context)),
+    kind: Kind::Instance(|_, params, context| {
+        instance(&const { Operation::steady(prepare) }, params, context)
+    }),
     ..SCALED
 };
 

@@ -14,7 +14,9 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     source: "fcntl(2), open file description locks; will-it-scale, lock1.c; fs/locks.c",
     crosses: &[KernelEntry, SystemCall, KernelCode, KernelAllocation, UserCopy, CacheLine],
     timed: |_| Timed::Whole("fcntl(2)"),
-    kind: Kind::Instance(|_, params, context| instance(&Operation { prepare, ..STEADY }, params, context)),
+    kind: Kind::Instance(|_, params, context| {
+        instance(&const { Operation::steady(prepare) }, params, context)
+    }),
     ..SCALED
 };
 

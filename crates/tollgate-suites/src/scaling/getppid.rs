@@ -10,7 +10,9 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     crosses: &[KernelEntry, SystemCall],
     timed: |_| Timed::Whole("getppid(2)"),
     in_everything: threads_at_both_ends,
-    kind: Kind::Instance(|_, params, context| instance(&Operation { prepare, ..STEADY }, params, context)),
+    kind: Kind::Instance(|_, params, context| {
+        instance(&const { Operation::steady(prepare) }, params, context)
+    }),
     ..SCALED
 };
 

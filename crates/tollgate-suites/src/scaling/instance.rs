@@ -1,15 +1,9 @@
 //! The instances of the cases of an operation.
 
-use std::io;
-
 use tollgate_engine::parallel::{self, Operation, TaskKind, Words};
 
 use super::files;
 use crate::prelude::*;
-
-/// An operation in which no thread waits for another one; its preparation is to be said.
-pub const STEADY: Operation =
-    Operation { prepare: |_| Err(io::ErrorKind::Unsupported.into()), switches: false };
 
 /// The instance of a case whose tasks make this operation.
 pub fn instance(operation: &'static Operation, params: &Params, context: &mut Context) -> Result<Instance> {

@@ -9,7 +9,9 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     source: "mmap(2); will-it-scale, mmap1.c; Documentation/mm/process_addrs.rst",
     crosses: &[KernelEntry, SystemCall, KernelCode, KernelAllocation, CacheLine],
     timed: |_| Timed::Whole("mmap(2), munmap(2)"),
-    kind: Kind::Instance(|_, params, context| instance(&Operation { prepare, ..STEADY }, params, context)),
+    kind: Kind::Instance(|_, params, context| {
+        instance(&const { Operation::steady(prepare) }, params, context)
+    }),
     ..SCALED
 };
 

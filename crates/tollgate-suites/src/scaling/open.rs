@@ -16,7 +16,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     thorough_cases: |machine| of_shared_and_own(every_kind(&numbers(machine).1)),
     in_everything: threads_at_both_ends,
     kind: Kind::Instance(|_, params, context| {
-        instance_on_files(&Operation { prepare, ..STEADY }, params, context)
+        instance_on_files(&const { Operation::steady(prepare) }, params, context)
     }),
     ..SCALED
 };

@@ -11,7 +11,9 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     crossed_in: of_one_address_space,
     timed: |_| Timed::Whole("a store; madvise(2) MADV_DONTNEED"),
     in_everything: threads_at_both_ends,
-    kind: Kind::Instance(|_, params, context| instance(&Operation { prepare, ..STEADY }, params, context)),
+    kind: Kind::Instance(|_, params, context| {
+        instance(&const { Operation::steady(prepare) }, params, context)
+    }),
     ..SCALED
 };
 

@@ -9,7 +9,9 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     source: "pipe(7); will-it-scale, pipe1.c",
     crosses: &[KernelEntry, SystemCall, KernelCode, UserCopy, CacheLine],
     timed: |_| Timed::Whole("write(2), read(2)"),
-    kind: Kind::Instance(|_, params, context| instance(&Operation { prepare, ..STEADY }, params, context)),
+    kind: Kind::Instance(|_, params, context| {
+        instance(&const { Operation::steady(prepare) }, params, context)
+    }),
     ..SCALED
 };
 

@@ -9,7 +9,9 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     source: "sched_yield(2); will-it-scale, sched_yield.c; kernel/sched/syscalls.c",
     crosses: &[KernelEntry, SystemCall, KernelCode],
     timed: |_| Timed::Whole("sched_yield(2)"),
-    kind: Kind::Instance(|_, params, context| instance(&Operation { prepare, ..STEADY }, params, context)),
+    kind: Kind::Instance(|_, params, context| {
+        instance(&const { Operation::steady(prepare) }, params, context)
+    }),
     ..SCALED
 };
 

@@ -15,7 +15,9 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     source: "signal(7); tgkill(2); will-it-scale, signal1.c",
     crosses: &[KernelEntry, SystemCall, Signal, SignalSend, CacheLine],
     timed: |_| Timed::Whole("tgkill(2), rt_sigreturn(2)"),
-    kind: Kind::Instance(|_, params, context| instance(&Operation { prepare, ..STEADY }, params, context)),
+    kind: Kind::Instance(|_, params, context| {
+        instance(&const { Operation::steady(prepare) }, params, context)
+    }),
     ..SCALED
 };
 

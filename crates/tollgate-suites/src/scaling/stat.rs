@@ -11,7 +11,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     crosses: &[KernelEntry, SystemCall, KernelCode, PathLookup, UserCopy, CacheLine],
     timed: |_| Timed::Whole("newfstatat(2)"),
     kind: Kind::Instance(|_, params, context| {
-        instance_on_files(&Operation { prepare, ..STEADY }, params, context)
+        instance_on_files(&const { Operation::steady(prepare) }, params, context)
     }),
     ..SCALED
 };

@@ -11,7 +11,9 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     source: "unix(7); will-it-scale, unix1.c; perf bench sched messaging",
     crosses: &[KernelEntry, SystemCall, KernelCode, KernelAllocation, UserCopy, Socket, CacheLine],
     timed: |_| Timed::Whole("write(2), read(2)"),
-    kind: Kind::Instance(|_, params, context| instance(&Operation { prepare, ..STEADY }, params, context)),
+    kind: Kind::Instance(|_, params, context| {
+        instance(&const { Operation::steady(prepare) }, params, context)
+    }),
     ..SCALED
 };
 

@@ -15,7 +15,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     cases: |machine| of_shared_and_own(every_kind(&numbers(machine).0)),
     thorough_cases: |machine| of_shared_and_own(every_kind(&numbers(machine).1)),
     kind: Kind::Instance(|_, params, context| {
-        instance_on_files(&Operation { prepare, ..STEADY }, params, context)
+        instance_on_files(&const { Operation::steady(prepare) }, params, context)
     }),
     ..SCALED
 };
